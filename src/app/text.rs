@@ -7,6 +7,15 @@ use std::{
     time::Duration,
 };
 
+/// The title of a category column: `super_class` → `Super class`; abbreviations of file formats are written out.
+pub fn column(name: &str) -> String {
+    match name {
+        "ei" => "E/I".to_owned(),
+        "nt" => "Neurotransmitter".to_owned(),
+        name => title(name),
+    }
+}
+
 choices! {
     /// Thousands separator.
     pub enum Grouping {

@@ -104,6 +104,11 @@ impl ProbeSpec {
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
     }
+
+    /// Whether the values are angles in radians, whose statistics are circular.
+    pub fn is_angle(&self) -> bool {
+        self.shape.meaning() == Some(Meaning::Angle) || matches!(self.shape, Shape::Series { .. }) && self.unit == "rad"
+    }
 }
 
 /// Index into [`Simulation::probes`](super::Simulation::probes).

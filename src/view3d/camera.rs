@@ -155,7 +155,7 @@ impl Camera {
             let corner = half * signs(i);
             let (x, y) = (corner.dot(self.right()).abs(), corner.dot(self.up()).abs());
             let nearer = if self.orthographic { 0.0 } else { corner.dot(self.backward()) };
-            y.max(x / aspect.max(0.05)) * 1.06 / tan + nearer
+            y.max(x / aspect.max(0.05)) * 1.12 / tan + nearer
         });
         self.distance = needed.fold(1e-3, f32::max);
     }

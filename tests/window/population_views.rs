@@ -61,9 +61,9 @@ fn a_rectangle_on_the_circle_selects_unmasked_elements() {
 #[test]
 fn a_lasso_in_the_scatter_and_a_click_on_nothing() {
     let mut stage = staged("scatter", 2000);
-    stage.drag(pos2(50.0, 58.0), vec2(662.0, 388.0), Modifiers::NONE);
+    stage.drag(pos2(50.0, 58.0), vec2(662.0, 375.0), Modifiers::NONE);
     assert_eq!(stage.selection().len(), 1800, "all unmasked elements");
-    stage.drag_path(&[(60.0, 440.0), (60.0, 250.0), (250.0, 440.0), (61.0, 441.0)], Modifiers::ALT);
+    stage.drag_path(&[(60.0, 428.0), (60.0, 240.0), (250.0, 428.0), (61.0, 429.0)], Modifiers::ALT);
     let low = stage.selection();
     assert!((10..900).contains(&low.len()), "{}", low.len());
     stage.click(pos2(70.0, 60.0), Modifiers::NONE);
@@ -74,7 +74,7 @@ fn a_lasso_in_the_scatter_and_a_click_on_nothing() {
 #[test]
 fn a_click_in_the_phase_map_selects_two_groups() {
     let mut stage = staged("phases", 1920);
-    assert!(stage.says("1,728 of 1,920 cells") && stage.says("ordered by fitness, 96 groups"));
+    assert!(stage.says("1,728 of 1,920 cells") && stage.says("ordered by Fitness, 96 groups"));
     stage.click(pos2(200.0, 300.0), Modifiers::NONE);
     assert_eq!(stage.selection().len(), 36, "two groups of eighteen");
     stage.click(pos2(300.0, 200.0), Modifiers::COMMAND);
@@ -90,7 +90,7 @@ fn a_click_in_the_phase_map_selects_two_groups() {
 #[test]
 fn the_range_of_a_variable_is_the_same_in_all_views() {
     let mut stage = staged("scatter", 2000);
-    stage.choose("colour", "fitness");
+    stage.choose("Colour", "Fitness");
     stage.settle();
     assert!(!stage.says("beyond"));
     stage.press("Auto");
@@ -103,7 +103,7 @@ fn the_range_of_a_variable_is_the_same_in_all_views() {
     for (view, list) in [("circle", "Colour"), ("lineage", "Colour")] {
         let mut other = if view == "lineage" { with_lines() } else { staged(view, 2000) };
         other.color_scales(|color_scales| *color_scales = kept.clone());
-        other.choose(list, "fitness");
+        other.choose(list, "Fitness");
         other.absorb(frame(if view == "lineage" { 40 } else { 2000 }, 110));
         other.settle();
         let texts = other.painted_below(0.0);
@@ -340,7 +340,7 @@ fn pictures() {
             stage.absorb(frame(n, 150));
             stage.settle();
             if view == "scatter" {
-                stage.choose("colour", "phase");
+                stage.choose("Colour", "Phase");
                 stage.absorb(frame(n, 150));
                 stage.settle();
             }

@@ -293,9 +293,9 @@ fn drop_downs_behind_the_more_button_can_be_chosen_from() {
     stage.allow(features());
     stage.settle();
     stage.press("More options");
-    stage.choose("edges", "outputs");
+    stage.choose("Edges", "outputs");
     // The panel behind the button is still open.
-    stage.choose("edges", "both");
+    stage.choose("Edges", "both");
 }
 
 /// The table samples the fields of its own query, also those it does not show as columns.

@@ -54,7 +54,7 @@ fn shortcuts_choose_colours_of_the_focused_panel() {
     w.drag_at(at);
     w.drop_at(at);
     w.run_steps(4);
-    assert!(w.query_by_label("map").is_none(), "categories have no colour map");
+    assert!(w.query_by_label("Map").is_none(), "categories have no colour map");
     press(&mut w, Key::R);
     assert!(w.state().messages().iter().any(|m| m.contains("no colour range")), "{:?}", w.state().messages());
     press(&mut w, Key::C);
@@ -62,7 +62,7 @@ fn shortcuts_choose_colours_of_the_focused_panel() {
     w.event(Event::Text("rate".into()));
     w.run_steps(4);
     press(&mut w, Key::Enter);
-    assert!(w.query_by_label("map").is_some(), "the field has a colour map");
+    assert!(w.query_by_label("Map").is_some(), "the field has a colour map");
     press(&mut w, Key::R);
     assert!(w.state().messages().contains(&"Colour range locked"));
     press(&mut w, Key::R);
@@ -136,7 +136,7 @@ fn the_focused_panel_is_exported() {
             let text = String::from_utf8(bytes).expect("text");
             assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"), "{}", &text[..200]);
             assert_eq!(text.matches("<svg").count(), text.matches("</svg>").count());
-            for said in ["class rates (Hz)", "optic"] {
+            for said in ["Class rates (Hz)", "optic"] {
                 assert!(text.contains(said), "`{said}` is text");
             }
             assert!(!text.contains("lowest to highest per pixel"), "without the caption");

@@ -149,7 +149,7 @@ fn close_up_pictures() {
         statistics.with_mut(|s| (0..120).for_each(|_| s.feed(200)));
         statistics.press("Use all neurons");
         statistics.settle();
-        statistics.choose("power", "spectrogram");
+        statistics.choose("Power", "spectrogram");
         statistics.settle();
         assert!(statistics.painted_below(0.0).iter().any(|t| t == "Spectrogram of the mean rate"));
         statistics.shoot(&format!("statistics-spectrogram-{theme}"));
@@ -167,12 +167,12 @@ fn close_up_pictures() {
         assert!(!brain.selection().is_empty(), "the lasso selected nothing");
         brain.shoot(&format!("brain-lasso-{theme}"));
         brain.select(&[20_500, 61_000, 90_123]);
-        brain.choose("edges", "both");
+        brain.choose("Edges", "both");
         brain.settle();
         assert!(brain.says(" connections"), "what is drawn of the selected is said");
         brain.shoot(&format!("brain-edges-{theme}"));
-        brain.choose("edges", "none");
-        brain.choose("Colour", "rate field");
+        brain.choose("Edges", "none");
+        brain.choose("Colour", "Rate field");
         brain.with_mut(|s| s.feed(200));
         brain.settle();
         brain.shoot(&format!("brain-field-{theme}"));

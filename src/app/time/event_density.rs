@@ -46,20 +46,32 @@ impl EventDensity {
         self.bins = self.bins.chunks(2).map(|pair| pair.iter().fold(0, |a: u32, b| a.saturating_add(*b))).collect();
     }
 
-    /// Events per step in each of `n` buckets of steps `from..to`, slightly smoothed.
-    pub fn buckets(&self, from: f64, to: f64, n: usize) -> Vec<f32> {
+    /// Events per step in `n` buckets of steps `from..to`, slightly smoothed. Events are counted up to step `end`: buckets
+    /// that reach beyond it are left out.
+    pub fn buckets(&self, from: f64, to: f64, n: usize, end: f64) -> Vec<f32> {
         let (width, first) = (self.width.max(1) as f64, self.first as f64);
         let per_bucket = (to - from) / n.max(1) as f64;
+        let n_complete = (((end - from) / per_bucket + 1e-6).max(0.0) as usize).min(n);
         let mean = |i: usize| {
-            let a = (from + i as f64 * per_bucket - first) / width;
-            let b = a + per_bucket / width;
-            let bins = a.floor().max(0.0) as usize..(b.ceil().max(0.0) as usize).min(self.bins.len());
-            let part = |bin: usize| (b.min(bin as f64 + 1.0) - a.max(bin as f64)).max(0.0) * f64::from(self.bins[bin]);
+            let (a, b) = (from + i as f64 * per_bucket, from + (i + 1) as f64 * per_bucket);
+            let bin = |step: f64| (step - first) / width;
+            let bins = bin(a).floor().max(0.0) as usize..(bin(b).ceil().max(0.0) as usize).min(self.bins.len());
+            let part = |i: usize| {
+                let low = first + i as f64 * width;
+                // The last bin covers only the steps up to the end.
+                let high = (low + width).min(end.max(low + 1.0));
+                (b.min(high) - a.max(low)).max(0.0) / (high - low) * f64::from(self.bins[i])
+            };
             (bins.map(part).sum::<f64>() / per_bucket) as f32
         };
-        let sharp: Vec<f32> = (0..n).map(mean).collect();
-        let at = |i: usize| sharp.get(i).copied().unwrap_or(0.0);
-        (0..n).map(|i| 0.25 * at(i.wrapping_sub(1)) + 0.5 * at(i) + 0.25 * at(i + 1)).collect()
+        let sharp: Vec<f32> = (0..n_complete).map(mean).collect();
+        let smooth = |i: usize| {
+            let near = [(i.wrapping_sub(1), 0.25), (i, 0.5), (i + 1, 0.25)];
+            let near = near.iter().filter_map(|(i, weight)| Some((sharp.get(*i)? * weight, *weight)));
+            let (sum, weights) = near.fold((0.0, 0.0), |(a, b), (v, weight)| (a + v, b + weight));
+            sum / weights
+        };
+        (0..n_complete).map(smooth).collect()
     }
 }
 
@@ -77,7 +89,21 @@ mod tests {
         }
         assert!(band.bins.len() <= BINS);
         assert_eq!(band.bins.iter().sum::<u32>(), 625_000);
-        let buckets = band.buckets(7_000.0, 1_007_000.0, 100);
+        let buckets = band.buckets(7_000.0, 1_007_000.0, 100, 1_007_000.0);
         assert!((buckets[20] - 1.0).abs() < 0.05 && (buckets[80] - 0.25).abs() < 0.05, "{buckets:?}");
+    }
+
+    #[test]
+    fn a_steady_run_does_not_fall_at_the_live_edge() {
+        let mut band = EventDensity::default();
+        for end in [10_u32, 999, 5_003, 70_001] {
+            let start = band.bins.iter().sum::<u32>();
+            band.push(&(start..end).map(|step| Spike { step, lane: 0 }).collect::<Vec<_>>(), 0);
+            for (to, n) in [(100_000.0, 1_200), (f64::from(end), 777), (f64::from(end) * 1.3, 50)] {
+                let buckets = band.buckets(0.0, to, n, f64::from(end));
+                assert_eq!(buckets.len(), (f64::from(end) / to * n as f64 + 1e-6) as usize, "{end} of {to} in {n}");
+                assert!(buckets.iter().all(|v| (v - 1.0).abs() < 1e-3), "{end} of {to} in {n}: {buckets:?}");
+            }
+        }
     }
 }

@@ -17,6 +17,8 @@ pub struct Train {
     pub density: Arc<EventDensity>,
     /// Spikes per element and time bin over the whole run.
     pub bins: ElementBins,
+    /// The step up to which spikes are counted.
+    pub end: u64,
     /// Spikes dropped while the window was busy or hidden.
     pub skipped: u64,
 }
@@ -29,6 +31,7 @@ impl Train {
 
     /// Adds spikes whose steps are modulo 2³², the newest not after `now`.
     pub fn push(&mut self, spikes: &[Spike], now: u64) {
+        self.end = self.end.max(now);
         let known = self.history.sequence();
         self.history.push(spikes, now);
         let origin = self.history.origin();

@@ -42,7 +42,7 @@ fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
         time::paint::not_recorded(painter, lane, &gaps, t, |step| map.x(step));
         if let Some(train) = app.time.past.train(*id) {
             let n = lane.width() as usize;
-            let density = train.density.buckets(map.from, map.to, n);
+            let density = train.density.buckets(map.from, map.to, n, train.end as f64);
             let highest = density.iter().copied().fold(0.0, f32::max);
             let shown = &mut app.time_panel.highest[i];
             *shown += (highest - *shown) * if *shown == 0.0 { 1.0 } else { SMOOTH };
@@ -60,8 +60,10 @@ fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
             painter.add(mesh);
         }
         if streams.len() > 1 || train_is_empty(app, *id) {
-            let name = kit::spaced(spec.name);
-            painter.text(lane.left_top() + vec2(4.0, 0.0), Align2::LEFT_TOP, name, kit::small(ui), t.text_sub);
+            let name = painter.layout_no_wrap(spec.label().into_owned(), kit::small(ui), t.text_sub);
+            let at = lane.left_top() + vec2(4.0, 0.0);
+            painter.rect_filled(Rect::from_min_size(at, name.size()).expand2(vec2(3.0, 0.0)), 2.0, Tokens::fade(t.canvas, 0.85));
+            painter.galley(at, name, t.text_sub);
         }
     }
 }

@@ -47,6 +47,16 @@ pub fn x_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min
     }
 }
 
+/// Height of a horizontal axis with its title below the labels.
+pub const TITLED_AXIS: f32 = 35.0;
+
+/// The title of a horizontal axis in a line of its own below the labels, at the right end.
+pub fn x_title(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, title: &str) {
+    let room = plot.right() - painter.clip_rect().left().max(plot.left() - 40.0);
+    let title = super::kit::elide(painter, title, font, room);
+    painter.text(plot.right_bottom() + Vec2::new(0.0, 18.0), Align2::RIGHT_TOP, title, font.clone(), tokens.text_sub);
+}
+
 /// A vertical axis left of a plot.
 pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
     if plot.height() < 14.0 {

@@ -1,53 +1,84 @@
-//! The colour bar of a view coloured by values.
+//! The colour bar beside a view coloured by values.
 
 use super::{color_scale, colormap, colors, fields, kit};
 use crate::{
     app::theme::Tokens,
     sim::{Meaning, ProbeSpec},
 };
-use egui::{Align2, FontId, Mesh, Painter, Pos2, Rect, Vec2, pos2};
-use std::f32::consts::PI;
+use egui::{Align2, FontId, Galley, Mesh, Painter, Rect, Ui, Vec2, epaint::TextShape, pos2};
+use std::{f32::consts::PI, sync::Arc};
 
 /// Height of the triangles for values beyond a fixed range.
 pub const CAP: f32 = 7.0;
 
-/// Draws the bar at the right of a canvas: title, colours from low to high, round tick values.
-pub fn paint(
-    painter: &Painter,
-    canvas: Rect,
-    (small, mono): (&FontId, &FontId),
-    tokens: &Tokens,
-    probe: &ProbeSpec,
-    scale: &color_scale::FieldScale,
-) {
-    let height = (canvas.height() * 0.4).clamp(60.0, 180.0);
-    let bar = Rect::from_min_size(pos2(canvas.right() - 20.0, canvas.top() + 26.0), Vec2::new(8.0, height));
-    let labels = marks(probe, scale.range).into_iter().map(|(value, text)| {
-        let t = (value - scale.range.0) / (scale.range.1 - scale.range.0);
-        let at = pos2(bar.left() - 6.0, bar.bottom() - bar.height() * t);
-        let galley = painter.layout_no_wrap(text, mono.clone(), tokens.text);
-        (at, galley)
-    });
-    let labels: Vec<_> = labels.collect();
-    let widest = labels.iter().map(|(_, g)| g.size().x).fold(0.0, f32::max);
-    // A translucent background keeps the numbers readable.
-    let more = if scale.beyond.is_some() { CAP + 16.0 } else { 0.0 };
-    let reach = bar.right_bottom() + Vec2::new(4.0, 6.0 + more);
-    let ground = Rect::from_min_max(bar.left_top() - Vec2::new(widest + 10.0, 6.0), reach);
-    painter.rect_filled(ground, 4.0, tokens.canvas.gamma_multiply(0.7));
-    paint_colors(painter, bar, &scale.table);
-    if let Some(beyond) = scale.beyond {
-        paint_caps(painter, bar, &scale.table);
-        let text = format!("{} beyond", kit::thousands(beyond as u64));
-        let at = pos2(bar.right() + 2.0, bar.bottom() + CAP + 4.0);
-        painter.text(at, Align2::RIGHT_TOP, text, small.clone(), tokens.text_sub);
+/// Width of the bar itself, of the gap beside it, and of the margins.
+const WIDTH: [f32; 3] = [8.0, 5.0, 8.0];
+/// Minimum width of the strip: the count of values beyond the range fits below the bar.
+const MIN_STRIP: f32 = 62.0;
+/// A lower canvas has no bar.
+const MIN_HEIGHT: f32 = 80.0;
+/// Height of the bar at most.
+const MAX_HEIGHT: f32 = 220.0;
+
+/// A colour bar beside a canvas: colours from low to high, round tick values, and the title along it.
+pub struct ColorBar<'a> {
+    scale: &'a color_scale::FieldScale,
+    labels: Vec<(f32, Arc<Galley>)>,
+    title: String,
+    font: FontId,
+    strip: Rect,
+}
+
+impl<'a> ColorBar<'a> {
+    /// Splits a canvas into the picture and a strip at its right for the bar; `None` where there is no room.
+    pub fn split(
+        ui: &Ui,
+        canvas: Rect,
+        tokens: &Tokens,
+        probe: &ProbeSpec,
+        scale: &'a color_scale::FieldScale,
+    ) -> (Rect, Option<Self>) {
+        let (painter, mono, font) = (ui.painter(), kit::mono(ui), kit::small(ui));
+        let label = |(value, text): (f32, String)| (value, painter.layout_no_wrap(text, mono.clone(), tokens.text));
+        let labels: Vec<_> = marks(probe, scale.range).into_iter().map(label).collect();
+        let widest = labels.iter().map(|(_, g)| g.size().x).fold(0.0, f32::max);
+        let [bar, gap, margin] = WIDTH;
+        let width = (bar + widest + font.size + 2.0 * gap + 2.0 * margin).max(MIN_STRIP);
+        if canvas.width() < 2.5 * width || canvas.height() < MIN_HEIGHT {
+            return (canvas, None);
+        }
+        let (rest, strip) = canvas.split_left_right_at_x(canvas.right() - width);
+        (rest, Some(Self { scale, labels, title: fields::title(probe), font, strip }))
     }
-    for (at, galley) in labels {
-        let corner = Pos2::new(at.x - galley.size().x, at.y - galley.size().y / 2.0);
-        painter.galley(corner, galley, tokens.text);
+
+    /// Draws the bar in its strip.
+    pub fn paint(self, painter: &Painter, tokens: &Tokens) {
+        let Self { scale, labels, title, font, strip } = self;
+        let [width, gap, margin] = WIDTH;
+        let ends = if scale.beyond.is_some() { CAP + 16.0 } else { 8.0 };
+        let height = (strip.height() - 2.0 * ends - 16.0).clamp(16.0, MAX_HEIGHT);
+        let top = strip.top() + ends + 4.0;
+        let bar = Rect::from_min_size(pos2(strip.left() + margin, top), Vec2::new(width, height));
+        paint_colors(painter, bar, &scale.table);
+        let mut right = bar.right();
+        for (value, galley) in labels {
+            let t = (value - scale.range.0) / (scale.range.1 - scale.range.0);
+            let corner = pos2(bar.right() + gap, bar.bottom() - bar.height() * t - galley.size().y / 2.0);
+            right = right.max(corner.x + galley.size().x);
+            painter.galley(corner, galley, tokens.text);
+        }
+        if let Some(beyond) = scale.beyond {
+            paint_caps(painter, bar, &scale.table);
+            let text = format!("{} beyond", kit::thousands(beyond as u64));
+            let text = kit::elide(painter, &text, &font, strip.width() - margin);
+            painter.text(pos2(bar.left(), bar.bottom() + CAP + 3.0), Align2::LEFT_TOP, text, font.clone(), tokens.text_sub);
+        }
+        let title = kit::elide(painter, &title, &font, bar.height() + 16.0);
+        let title = painter.layout_no_wrap(title, font, tokens.text_strong);
+        // Turned counter-clockwise: the text begins at the lower end.
+        let at = pos2(right + gap, bar.center().y + title.size().x / 2.0);
+        painter.add(TextShape::new(at, title, tokens.text_strong).with_angle(-PI / 2.0));
     }
-    let at = pos2(bar.right() + 2.0, bar.top() - 8.0 - if scale.beyond.is_some() { CAP } else { 0.0 });
-    painter.text(at, Align2::RIGHT_BOTTOM, fields::title(probe), small.clone(), tokens.text_strong);
 }
 
 /// The colours within the range.

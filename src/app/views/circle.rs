@@ -1,7 +1,8 @@
 //! Phase circle: any field of angles, with the Kuramoto order parameter as an arrow.
 
 use super::{
-    Selection, View, ViewCtx, bar,
+    Selection, View, ViewCtx,
+    bar::ColorBar,
     cloud::{Cloud, MAX_SINGLE, Placed},
     color_scale::FieldScale,
     color_scales::ColorScales,
@@ -152,12 +153,9 @@ impl Circle {
         let small = kit::small(ui);
         paint_guides(&painter, area, &small, ctx);
         paint_ring(&painter, area, &self.cloud.placed().found.parts, ctx);
-        if let Some((probe, values, scale)) = self.scale(ctx, angle) {
+        if let Some((_, values, scale)) = self.scale(ctx, angle) {
             let color = |of: u32| values.get(of as usize).map_or(Color32::TRANSPARENT, |v| scale.color(*v));
             self.cloud.paint(&painter, area, set, ctx, color);
-            if self.color_by.is_some() && canvas.width() - area.width() > 90.0 {
-                bar::paint(&painter, canvas, (&small, &kit::mono(ui)), ctx.tokens, probe, &scale);
-            }
         }
         let order = &self.cloud.placed().found;
         let (r, psi) = (order.r(), order.psi());
@@ -281,6 +279,14 @@ impl View for Circle {
             return run_ui(ui, canvas, ctx, "No phases yet", how);
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        let scale = self.color_by.and_then(|_| self.scale(ctx, id));
+        let (canvas, bar) = match &scale {
+            Some((probe, _, scale)) => ColorBar::split(ui, canvas, ctx.tokens, probe, scale),
+            None => (canvas, None),
+        };
+        if let Some(bar) = bar {
+            bar.paint(ui.painter(), ctx.tokens);
+        }
         let area = Rect::from_center_size(canvas.center(), Vec2::splat(canvas.width().min(canvas.height()) - 4.0));
         if area.width() < 40.0 {
             return;

@@ -19,7 +19,7 @@ const MAX_RINGS: usize = 1_500;
 
 /// Pointer gestures for the status bar.
 pub const GESTURES: &[(&str, &str)] =
-    &[("click", "select"), ("drag", "rectangle"), ("Alt+drag", "lasso"), ("Ctrl", "add"), ("right click", "menu")];
+    &[("click", "select"), ("drag", "rectangle"), ("Alt+drag", "lasso"), ("Ctrl", "add"), ("right-click", "menu")];
 
 /// Positions of the elements, and statistics computed on the way.
 #[derive(Default)]

@@ -78,7 +78,7 @@ impl ColorScales {
     pub fn choice_ui(&mut self, ui: &mut Ui, tokens: &Tokens, probe: &ProbeSpec, of_data: (f32, f32)) {
         let maps: Vec<_> = Colormap::ALL.into_iter().map(|r| (r, r.label().to_owned())).collect();
         let mut map = self.colormap(probe);
-        if kit::choice_ui(ui, tokens, "map", &mut map, &maps) {
+        if kit::choice_ui(ui, tokens, "Map", &mut map, &maps) {
             let choice = self.of(probe.name);
             self.set(probe.name, ScaleChoice { colormap: Some(map), ..choice });
         }

@@ -68,7 +68,7 @@ pub fn query_name(probe: &ProbeSpec) -> &'static str {
 
 /// The label of a field.
 pub fn label(probe: &ProbeSpec) -> String {
-    if probe.title.is_empty() { kit::spaced(query_name(probe)) } else { probe.title.to_owned() }
+    probe.label().into_owned()
 }
 
 /// The label with its unit, for axes.

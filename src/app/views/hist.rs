@@ -151,11 +151,11 @@ impl Histogram {
         &mut self,
         ui: &mut Ui,
         canvas: Rect,
-        title: &str,
+        (title, noun): (&str, &str),
         ctx: &ViewCtx<'_>,
     ) -> (egui::Response, Option<(usize, usize)>) {
         let c = &self.counts;
-        let plot = Rect::from_min_max(canvas.min + Vec2::new(54.0, 22.0), canvas.max - Vec2::new(14.0, 21.0));
+        let plot = Rect::from_min_max(canvas.min + Vec2::new(54.0, 22.0), canvas.max - Vec2::new(14.0, kit::TITLED_AXIS));
         let painter = ui.painter_at(canvas);
         let height = |n: u32| if self.is_linear { f64::from(n) } else { f64::from(n).ln_1p() };
         let top = c.all.iter().map(|n| height(*n)).fold(1e-9, f64::max) * 1.05;
@@ -192,11 +192,12 @@ impl Histogram {
                 painter.text(at, Align2::RIGHT_CENTER, kit::thousands(u64::from(n)), font.clone(), ctx.tokens.text_sub);
             }
         }
-        kit::x_axis(&painter, plot, &font, ctx.tokens, low, high, title);
+        kit::x_axis(&painter, plot, &font, ctx.tokens, low, high, "");
+        kit::x_title(&painter, plot, &kit::small(ui), ctx.tokens, title);
         painter.text(
             canvas.min + Vec2::new(58.0, 5.0),
             Align2::LEFT_TOP,
-            "elements",
+            noun,
             kit::small(ui),
             ctx.tokens.text_sub,
         );
@@ -227,7 +228,7 @@ impl Histogram {
             let i = bin_at(at.x);
             let from = low + f64::from(c.width) * i as f64;
             let span = format!("{} to {}", kit::value(from), kit::value(from + f64::from(c.width)));
-            let text = format!("{span}\n{} elements, {} selected", kit::thousands(u64::from(c.all[i])), c.chosen[i]);
+            let text = format!("{span}\n{} {noun}, {} selected", kit::thousands(u64::from(c.all[i])), c.chosen[i]);
             return (response.on_hover_text_at_pointer(text), caught);
         }
         (response, caught)
@@ -278,7 +279,7 @@ impl View for Histogram {
         let n_hidden = set.as_ref().map_or(0, |set| ctx.filter.shown().n_hidden(set));
         let caption = self.caption(probe.unit, n_hidden);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
-            let name = |p: &ProbeSpec| kit::spaced(p.name);
+            let name = |p: &ProbeSpec| fields::label(p);
             let options: Vec<_> = probes_where(ctx.schema, is_field).map(|(_, p)| (Some(p.name), name(p))).collect();
             let mut chosen = Some(probe.name);
             if kit::choice_ui(ui, ctx.tokens, "Field", &mut chosen, &options) {
@@ -300,9 +301,7 @@ impl View for Histogram {
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
-        let name = kit::spaced(probe.name);
-        let title = if probe.unit.is_empty() { name } else { format!("{name} ({})", probe.unit) };
-        let (response, caught) = self.paint(ui, canvas, &title, ctx);
+        let (response, caught) = self.paint(ui, canvas, (&fields::title(probe), over), ctx);
         let Some(set) = set else { return };
         if let Some(bins) = caught {
             let modifiers = ui.input(|i| i.modifiers);

@@ -160,9 +160,18 @@ fn notice_ui(
     button: Option<&str>,
 ) -> bool {
     ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
-    let has_room = canvas.height() > 190.0;
-    let height = if button.is_some() { 96.0 } else { 64.0 } + if has_room { 56.0 } else { 0.0 };
-    if canvas.height() < height - 8.0 {
+    let wrap = |text: &str, style: TextStyle| {
+        let galley = ui.painter().layout(text.to_owned(), style.resolve(ui.style()), tokens.text, canvas.width() - 24.0);
+        galley.size().y
+    };
+    let rest = 14.0 + if button.is_some() { 34.0 } else { 0.0 };
+    let [heading, body] = [wrap(title, TextStyle::Heading), wrap(text, TextStyle::Body) + 2.0];
+    // Without room for it, the text is a tooltip.
+    let has_text = canvas.height() >= heading + body + rest;
+    let height = heading + rest + if has_text { body } else { 0.0 };
+    let has_room = canvas.height() > height + 100.0;
+    let height = height + if has_room { 56.0 } else { 0.0 };
+    if canvas.height() < height {
         return low_notice_ui(ui, canvas, tokens, [title, text], button);
     }
     let area = Rect::from_center_size(canvas.center(), Vec2::new(canvas.width() - 24.0, height)).intersect(canvas);
@@ -172,9 +181,13 @@ fn notice_ui(
             ui.label(icons::rich(glyph).size(40.0).color(ink));
             ui.add_space(4.0);
         }
-        ui.label(RichText::new(title).text_style(TextStyle::Heading).color(tokens.text));
+        let title = ui.label(RichText::new(title).text_style(TextStyle::Heading).color(tokens.text));
         ui.add_space(2.0);
-        ui.label(RichText::new(text).color(tokens.text_sub));
+        if has_text {
+            ui.label(RichText::new(text).color(tokens.text_sub));
+        } else {
+            title.on_hover_text(text);
+        }
         if let Some(button) = button {
             ui.add_space(8.0);
             pressed = ui.button(button).clicked();
@@ -183,10 +196,15 @@ fn notice_ui(
     pressed
 }
 
-/// The same in one line, for low panels.
+/// The same in one line, for low panels; the button only beside the whole title.
 fn low_notice_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, [title, text]: [&str; 2], button: Option<&str>) -> bool {
     let size = Vec2::new(canvas.width() - 24.0, 24.0);
     let area = UiBuilder::new().max_rect(Rect::from_center_size(canvas.center(), size).intersect(canvas));
+    let width = |text: &str, style: TextStyle| {
+        ui.painter().layout_no_wrap(text.to_owned(), style.resolve(ui.style()), tokens.text).size().x
+    };
+    let needs = |button: &&str| width(title, TextStyle::Heading) + width(button, TextStyle::Button) + 36.0;
+    let button = button.filter(|b| needs(b) <= size.x);
     let row = ui.scope_builder(area.layout(Layout::right_to_left(Align::Center)), |ui| {
         let pressed = button.is_some_and(|button| ui.button(button).clicked());
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
@@ -280,10 +298,10 @@ pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::
 
 /// A number with thousands separated: `138,639`.
 pub use crate::app::text::count as thousands;
-pub use crate::app::text::{spaced, unwrap};
+pub use crate::app::text::{column, spaced, unwrap};
 
 pub use super::{
-    axes::{tick_digits, ticks, x_axis, y_axis},
+    axes::{TITLED_AXIS, tick_digits, ticks, x_axis, x_title, y_axis},
     numbers::{TimeUnit, angle, column_decimals, duration, duration_unit, fixed, reading, value, with_unit},
 };
 
@@ -367,9 +385,9 @@ pub fn element_ui(
             ui.label(RichText::new(text).small().color(ctx.tokens.text));
             ui.end_row();
         };
-        row("index", &thousands(u64::from(element)));
-        for column in set.columns.iter().filter(|c| !c.label(element).is_empty()).take(6) {
-            row(&spaced(&column.name), &spaced(column.label(element)));
+        row("Index", &thousands(u64::from(element)));
+        for set_column in set.columns.iter().filter(|c| !c.label(element).is_empty()).take(6) {
+            row(&column(&set_column.name), &spaced(set_column.label(element)));
         }
         for (name, text) in values {
             row(name, text);

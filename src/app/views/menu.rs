@@ -133,7 +133,7 @@ fn alike_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, element: u32) 
     for column in &set.columns {
         let label = column.label(element);
         let Some(code) = column.codes.get(element as usize).filter(|_| !label.is_empty()) else { continue };
-        let name = format!("All with {} = {}", kit::spaced(&column.name), kit::spaced(label));
+        let name = format!("All with {} = {}", kit::column(&column.name), kit::spaced(label));
         if ui.button(name).clicked() {
             let same = column.codes.iter().enumerate().filter(|(_, c)| *c == code).map(|(e, _)| e as u32);
             ctx.selection.replace(set.name, same.collect());

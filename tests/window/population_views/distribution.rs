@@ -43,7 +43,7 @@ fn a_distribution_describes_its_data_and_follows_the_filter() {
     stage.filter("");
     stage.choose("As", "heat map");
     assert!(stage.says("1,800 of 2,000 cells  |  19 states") && stage.says("share per bin, colour maximum"));
-    stage.choose("Field", "order");
+    stage.choose("Field", "Order");
     stage.settle();
     assert!(
         stage.says("1,800 of 2,000 cells  |  19 states"),

@@ -131,7 +131,7 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
         stage.settle();
     }
     worst.extend(gentle_gestures(&mut stage, middle));
-    for (list, option) in [("Group by", "class"), ("Sort", "rate")] {
+    for (list, option) in [("Group by", "Class"), ("Sort", "rate")] {
         stage.choose(list, option);
         worst.push(gesture(&mut stage, &format!("{list} {option}"), 40, |_, _| {}));
     }
@@ -139,7 +139,7 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
     stage.double_click(middle);
     stage.settle();
     worst.extend(rough_gestures(&mut stage, middle));
-    for (list, option) in [("Group by", "super class"), ("Sort", "index")] {
+    for (list, option) in [("Group by", "Super class"), ("Sort", "index")] {
         stage.choose(list, option);
         worst.push(gesture(&mut stage, &format!("{list} {option}"), 40, |_, _| {}));
     }

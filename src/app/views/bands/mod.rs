@@ -316,7 +316,7 @@ impl View for Bands {
             ("drag", "move"),
             ("wheel", "zoom"),
             ("double-click", "newest"),
-            ("right click", "menu"),
+            ("right-click", "menu"),
         ]
     }
 

@@ -38,7 +38,7 @@ impl Graph {
     pub fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
         let mut most = self.most.unwrap_or(MAX_PARTNERS);
         let options = [10, 15, 20, MAX_PARTNERS].map(|n| (n, format!("{n} per side")));
-        if kit::choice_ui(ui, ctx.tokens, "strongest", &mut most, &options) {
+        if kit::choice_ui(ui, ctx.tokens, "Strongest", &mut most, &options) {
             self.most = Some(most);
         }
     }

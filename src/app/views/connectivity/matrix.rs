@@ -119,13 +119,13 @@ impl Matrix {
         } else if let Some(question) = self.path.last_mut() {
             let worth = |(_, c): &(usize, &crate::sim::Column)| c.labels.len() > 1;
             let options: Vec<_> =
-                set.columns.iter().enumerate().filter(worth).map(|(i, c)| (i, kit::spaced(&c.name))).collect();
-            kit::choice_ui(ui, ctx.tokens, "by", &mut question.column, &options);
+                set.columns.iter().enumerate().filter(worth).map(|(i, c)| (i, kit::column(&c.name))).collect();
+            kit::choice_ui(ui, ctx.tokens, "By", &mut question.column, &options);
         }
         let measures = Measure::ALL.map(|(m, text)| (m, text.to_owned()));
-        kit::choice_ui(ui, ctx.tokens, "show", &mut self.measure, &measures);
+        kit::choice_ui(ui, ctx.tokens, "Show", &mut self.measure, &measures);
         let sorts = [(Sort::Category, "category"), (Sort::Strength, "strength"), (Sort::Name, "name")];
-        kit::choice_ui(ui, ctx.tokens, "sort", &mut self.sort, &sorts.map(|(s, text)| (s, text.to_owned())));
+        kit::choice_ui(ui, ctx.tokens, "Sort", &mut self.sort, &sorts.map(|(s, text)| (s, text.to_owned())));
         let mut is_log = !self.is_linear;
         ui.toggle_value(&mut is_log, "Log").on_hover_text("Logarithmic colour scale");
         self.is_linear = !is_log;
@@ -153,7 +153,7 @@ impl Matrix {
                 let label = set.columns.get(column)?.labels.get(usize::from(code))?;
                 Some(if label.is_empty() { "none".to_owned() } else { kit::spaced(label) })
             };
-            let column = kit::spaced(set.columns.get(question.column).map_or("", |c| c.name.as_str()));
+            let column = kit::column(set.columns.get(question.column).map_or("", |c| c.name.as_str()));
             let name = match (side(0), side(1)) {
                 (Some(from), Some(to)) => format!("{from} → {to} by {column}"),
                 _ => column,

@@ -329,7 +329,7 @@ fn toggle(filter: &mut Filter, trees: &[Tree], t: usize, node: u32, alone: bool)
 
 fn head_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet, tree: &Tree) {
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), ROW), Sense::hover());
-    let names: Vec<String> = tree.columns.iter().map(|c| kit::spaced(&set.columns[*c].name)).collect();
+    let names: Vec<String> = tree.columns.iter().map(|c| kit::column(&set.columns[*c].name)).collect();
     let at = Pos2::new(rect.left() + 8.0, rect.center().y + 2.0);
     ui.painter().text(at, Align2::LEFT_CENTER, names.join("  ›  "), kit::small(ui), ctx.tokens.text_sub);
 }

@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn rows_are_painted_in_sorted_order() {
         let values = [1.0, 1.0, f32::NAN, 8.0, 9.0, 10.0, 0.0, 0.0, 0.0];
-        let range = grid::range(&values, false).expect("values");
-        let ink = ColorScale::new(grid::scale_colors(range), false, range, None, &Tokens::dark());
+        let range = grid::range(&values, false, false).expect("values");
+        let ink = ColorScale::new(grid::scale_colors(range, false), false, range, None, &Tokens::dark());
         let image = image(3, &values, &[1, 0, 2], &ink);
         assert_eq!((image.size, image.pixels[2]), ([3, 3], ink.color(10.0)));
         assert!(image.pixels[3..].iter().all(|p| *p != ink.color(10.0)));

@@ -1,8 +1,8 @@
 //! Means of lanes per time column, and their evenness.
 
-use super::sums::{Sum, Sums};
+use super::sums::Sums;
 use crate::app::views::{color_scale::ScaleColors, colormap::Colormap, plot::samples::Samples};
-use std::ops::Range;
+use std::{f32::consts::PI, ops::Range};
 
 /// Number of sample distances used to estimate the median.
 const MAX_DISTANCES: usize = 65;
@@ -64,8 +64,8 @@ pub struct Grid {
     pub rows: usize,
     /// Lane-major; NaN without a sample.
     pub means: Vec<f32>,
-    /// The sum of the visible samples of each lane.
-    pub totals: Vec<Sum>,
+    /// The mean of the visible samples of each lane; NaN without any.
+    pub lane_means: Vec<f32>,
     /// Number of visible samples per lane.
     pub n: usize,
 }
@@ -76,11 +76,11 @@ impl Grid {
         let cut = Cut::of(samples, window, pixels);
         let bounds: Vec<usize> = (0..=cut.columns).map(|c| samples.index(cut.begin(c))).collect();
         let rows = samples.lanes();
-        let mean = |lane: usize, ends: &[usize]| sums.over(samples, lane, ends[0]..ends[1]).mean();
+        let mean = |lane: usize, ends: &[usize]| sums.mean(sums.over(samples, lane, ends[0]..ends[1]));
         let means = (0..rows).flat_map(|lane| bounds.windows(2).map(move |ends| mean(lane, ends))).collect();
         let visible = within(samples, window.0, window.1);
-        let totals = (0..rows).map(|lane| sums.over(samples, lane, visible.clone())).collect();
-        Self { cut, rows, means, totals, n: visible.len() }
+        let lane_means = (0..rows).map(|lane| sums.mean(sums.over(samples, lane, visible.clone()))).collect();
+        Self { cut, rows, means, lane_means, n: visible.len() }
     }
 
     /// Whether no visible mean is negative.
@@ -103,8 +103,7 @@ impl Grid {
     pub fn order(&self, by_mean: bool) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.rows).collect();
         if by_mean {
-            let mean = |lane: &usize| Some(self.totals[*lane].mean()).filter(|m| m.is_finite());
-            let low = |lane: &usize| mean(lane).unwrap_or(f32::NEG_INFINITY);
+            let low = |lane: &usize| Some(self.lane_means[*lane]).filter(|m| m.is_finite()).unwrap_or(f32::NEG_INFINITY);
             order.sort_by(|a, b| low(b).total_cmp(&low(a)));
         }
         order
@@ -136,16 +135,23 @@ pub fn balance(means: impl Iterator<Item = f32>) -> Option<Balance> {
     Some(Balance { evenness: entropy / n.ln(), imbalance: highest / (sum / n), silent })
 }
 
-/// A sequential colormap, or a diverging one with negative values.
-pub fn scale_colors((low, _): (f32, f32)) -> ScaleColors {
-    if low < 0.0 { ScaleColors::Diverging } else { ScaleColors::Map(Colormap::Cividis) }
+/// A sequential colormap, a diverging one with negative values, or a cyclic one for angles.
+pub fn scale_colors((low, _): (f32, f32), is_angle: bool) -> ScaleColors {
+    match low < 0.0 {
+        _ if is_angle => ScaleColors::Map(Colormap::Twilight),
+        true => ScaleColors::Diverging,
+        false => ScaleColors::Map(Colormap::Cividis),
+    }
 }
 
-/// The colour range of values; `None` without any. It starts at zero where values come close to it, so that silent lanes
-/// differ from faint ones.
-pub fn range(values: &[f32], is_log: bool) -> Option<(f32, f32)> {
+/// The colour range of values; `None` without any. Of angles the whole turn. It starts at zero where values come close to
+/// it, so that silent lanes differ from faint ones.
+pub fn range(values: &[f32], is_log: bool, is_angle: bool) -> Option<(f32, f32)> {
+    if is_angle {
+        return values.iter().any(|v| v.is_finite()).then_some((-PI, PI));
+    }
     let lowest = values.iter().copied().filter(|v| v.is_finite()).fold(f32::INFINITY, f32::min);
-    let (low, high) = scale_colors((lowest, 0.0)).range(values, is_log)?;
+    let (low, high) = scale_colors((lowest, 0.0), false).range(values, is_log)?;
     Some((if !is_log && (0.0..high * 0.6).contains(&low) { 0.0 } else { low }, high))
 }
 

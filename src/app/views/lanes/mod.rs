@@ -9,6 +9,7 @@ use super::{
     MenuTarget, Selection, View, ViewCtx,
     color_scale::ColorScale,
     color_scales::ColorScales,
+    fields,
     heatmap::AxisLabel,
     kit, menu,
     plot::{
@@ -86,13 +87,13 @@ impl Visible {
         }
         let (.., pixels, settings) = key;
         self.grid = Grid::of(&row.samples, &row.sums, (line.t0, line.t1), pixels);
-        self.is_positive = self.grid.is_positive();
+        self.is_positive = self.grid.is_positive() && !row.sums.is_angle();
         self.values = match settings.is_share && self.is_positive {
             true => self.grid.shares(),
             false => self.grid.means.clone(),
         };
         self.order = self.grid.order(settings.by_mean);
-        let means = self.grid.totals.iter().map(|t| t.mean());
+        let means = self.grid.lane_means.iter().copied();
         self.balance = self.is_positive.then(|| grid::balance(means)).flatten();
         self.key = Some(key);
         self.generation += 1;
@@ -114,7 +115,7 @@ impl Lanes {
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec) {
         kit::time_ui(ui, ctx, &mut self.link);
         ui.separator();
-        let options: Vec<_> = probes(ctx.schema).into_iter().map(|(_, p)| (p.name, kit::spaced(p.name))).collect();
+        let options: Vec<_> = probes(ctx.schema).into_iter().map(|(_, p)| (p.name, fields::label(p))).collect();
         let mut chosen = probe.name;
         if kit::choice_ui(ui, ctx.tokens, "Series", &mut chosen, &options) {
             self.chosen = Some(chosen);
@@ -126,10 +127,22 @@ impl Lanes {
             ui.toggle_value(&mut self.settings.is_share, "Share").on_hover_text(hint).on_disabled_hover_text(hint);
         });
         let hint = "Logarithmic colour scale";
-        ui.toggle_value(&mut self.settings.is_log, "Log").on_hover_text(hint);
-        if let Some(range) = grid::range(&self.visible.values, self.settings.is_log) {
+        ui.add_enabled_ui(!probe.is_angle(), |ui| {
+            ui.toggle_value(&mut self.settings.is_log, "Log").on_hover_text(hint);
+        });
+        if let Some(range) = self.range(probe) {
             ctx.color_scales.range_ui(ui, self.variable(probe), range);
         }
+    }
+
+    /// The colour range of the visible values.
+    fn range(&self, probe: &ProbeSpec) -> Option<(f32, f32)> {
+        grid::range(&self.visible.values, self.is_log(probe), probe.is_angle())
+    }
+
+    /// Whether colours are logarithmic: never those of angles.
+    fn is_log(&self, probe: &ProbeSpec) -> bool {
+        self.settings.is_log && !probe.is_angle()
     }
 
     /// The name under which the colour range is stored.
@@ -172,8 +185,9 @@ impl Lanes {
         let ordered: Vec<&AxisLabel> = visible.order.iter().filter_map(|lane| names.get(*lane)).collect();
         let hovered = response.hover_pos().and_then(|at| layout.row_at(at.y));
         let fixed = ctx.color_scales.of(self.variable(probe)).range;
-        if let Some(range) = grid::range(&visible.values, self.settings.is_log) {
-            let ink = ColorScale::new(grid::scale_colors(range), self.settings.is_log, range, fixed, tokens);
+        if let Some(range) = self.range(probe) {
+            let (is_angle, is_log) = (probe.is_angle(), self.is_log(probe));
+            let ink = ColorScale::new(grid::scale_colors(range, is_angle), is_log, range, fixed, tokens);
             let cells = (&visible.grid, visible.values.as_slice(), visible.order.as_slice());
             self.image.paint(ui, layout, line, cells, &ink, (visible.generation, tokens.dark, fixed));
             let unit = if visible.is_share() { "share" } else { probe.unit };
@@ -256,7 +270,7 @@ impl View for Lanes {
     }
 
     fn title(&self, schema: &SimSchema) -> String {
-        let name = self.probe(schema).map(|(_, p)| kit::spaced(p.name));
+        let name = self.probe(schema).map(|(_, p)| fields::label(p));
         name.map_or_else(|| "Lanes".into(), |name| format!("Lanes: {name}"))
     }
 
@@ -275,9 +289,10 @@ impl View for Lanes {
     }
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        for (id, _) in probes(schema) {
+        for (id, probe) in probes(schema) {
             if let Some(Reading::Series(series)) = frame.reading(id) {
-                let row = self.series.entry(id).or_default();
+                let new = || Row { sums: Sums::of_angles(probe.is_angle()), ..Row::default() };
+                let row = self.series.entry(id).or_insert_with(new);
                 row.samples.push(series.lanes as usize, &series.steps, &series.values);
                 row.sums.follow(&row.samples);
             }
@@ -305,7 +320,7 @@ impl View for Lanes {
 
     fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
         let (_, probe) = self.probe(schema)?;
-        let range = grid::range(&self.visible.values, self.settings.is_log)?;
+        let range = self.range(probe)?;
         Some(color_scales.toggle(self.variable(probe), range))
     }
 
@@ -319,7 +334,7 @@ impl View for Lanes {
             ("drag", "move"),
             ("wheel", "zoom"),
             ("double-click", "newest"),
-            ("right click", "menu"),
+            ("right-click", "menu"),
         ]
     }
 

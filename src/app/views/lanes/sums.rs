@@ -9,22 +9,20 @@ const BLOCK: usize = 16;
 /// Sum and number of finite samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sum {
-    /// The sum.
+    /// The sum; of angles that of their cosines.
     pub sum: f64,
+    /// Of angles: the sum of their sines.
+    pub sin: f64,
     /// The number.
     pub n: u64,
 }
 
 impl Sum {
-    fn add(&mut self, value: f32) {
+    fn add(&mut self, value: f32, is_angle: bool) {
         if value.is_finite() {
-            *self = Self { sum: self.sum + f64::from(value), n: self.n + 1 };
+            let (sin, sum) = if is_angle { f64::from(value).sin_cos() } else { (0.0, f64::from(value)) };
+            *self = Self { sum: self.sum + sum, sin: self.sin + sin, n: self.n + 1 };
         }
-    }
-
-    /// The mean; NaN without samples.
-    pub fn mean(self) -> f32 {
-        (self.sum / self.n as f64) as f32
     }
 }
 
@@ -39,16 +37,36 @@ pub struct Sums {
     first: u64,
     /// Number of samples summed, including dropped ones.
     done: u64,
+    is_angle: bool,
 }
 
 impl Sums {
+    /// The sums of angles, whose mean is circular, or of numbers.
+    pub fn of_angles(is_angle: bool) -> Self {
+        Self { is_angle, ..Self::default() }
+    }
+
+    /// Whether the samples are angles.
+    pub fn is_angle(&self) -> bool {
+        self.is_angle
+    }
+
+    /// The mean; NaN without samples.
+    pub fn mean(&self, sum: Sum) -> f32 {
+        match (sum.n, self.is_angle) {
+            (0, _) => f32::NAN,
+            (_, true) => sum.sin.atan2(sum.sum) as f32,
+            (n, false) => (sum.sum / n as f64) as f32,
+        }
+    }
+
     /// Adds new samples.
     pub fn follow(&mut self, samples: &Samples) {
         let all = samples.dropped() + samples.len() as u64;
         if self.totals.len() != samples.lanes() || self.done > all || self.done < samples.dropped() {
             let n = samples.lanes();
             let (first, done) = (samples.dropped() / BLOCK as u64, samples.dropped());
-            *self = Self { lanes: vec![vec![]; n], totals: vec![Sum::default(); n], first, done };
+            *self = Self { lanes: vec![vec![]; n], totals: vec![Sum::default(); n], first, done, is_angle: self.is_angle };
         }
         for i in (self.done - samples.dropped()) as usize..samples.len() {
             let starts = (samples.dropped() + i as u64).is_multiple_of(BLOCK as u64);
@@ -56,7 +74,7 @@ impl Sums {
                 if starts {
                     blocks.push(*total);
                 }
-                total.add(samples.value(lane, i));
+                total.add(samples.value(lane, i), self.is_angle);
             }
         }
         let gone = (samples.dropped() / BLOCK as u64 - self.first) as usize;
@@ -68,7 +86,7 @@ impl Sums {
     pub fn over(&self, samples: &Samples, lane: usize, range: Range<usize>) -> Sum {
         let plain = |range: Range<usize>| {
             let mut sum = Sum::default();
-            range.for_each(|i| sum.add(samples.value(lane, i)));
+            range.for_each(|i| sum.add(samples.value(lane, i), self.is_angle));
             sum
         };
         let (first, last) = (range.start.div_ceil(BLOCK), range.end / BLOCK);
@@ -78,7 +96,11 @@ impl Sums {
             return plain(range);
         }
         let (before, after) = (plain(range.start..first * BLOCK), plain(last * BLOCK..range.end));
-        Sum { sum: to.sum - from.sum + before.sum + after.sum, n: to.n - from.n + before.n + after.n }
+        Sum {
+            sum: to.sum - from.sum + before.sum + after.sum,
+            sin: to.sin - from.sin + before.sin + after.sin,
+            n: to.n - from.n + before.n + after.n,
+        }
     }
 }
 
@@ -101,11 +123,24 @@ mod tests {
         }
         for range in [0..1060, 0..16, 15..17, 3..900, 700..1060, 1059..1060, 5..5, 1040..1056] {
             let plain: f64 = range.clone().map(|i| i as f64).sum();
-            assert_eq!(sums.over(&samples, 0, range.clone()), Sum { sum: plain, n: range.len() as u64 }, "{range:?}");
+            assert_eq!(sums.over(&samples, 0, range.clone()), Sum { sum: plain, sin: 0.0, n: range.len() as u64 }, "{range:?}");
             let finite = range.clone().filter(|i| i % 10 != 0).count() as u64;
             assert_eq!(sums.over(&samples, 1, range).n, finite, "NaN is not counted");
         }
-        assert!(sums.over(&samples, 1, 5..5).mean().is_nan());
+        assert!(sums.mean(sums.over(&samples, 1, 5..5)).is_nan());
+    }
+
+    #[test]
+    fn the_mean_of_angles_is_circular() {
+        let (mut samples, mut sums) = (Samples::default(), Sums::of_angles(true));
+        let steps: Vec<u64> = (0..1000).collect();
+        let values: Vec<f32> = steps.iter().flat_map(|i| [if i % 2 == 0 { 3.0 } else { -3.0 }, 0.5]).collect();
+        samples.push(2, &steps, &values);
+        sums.follow(&samples);
+        for range in [0..1000, 17..941, 2..4] {
+            let [a, b] = [0, 1].map(|lane| sums.mean(sums.over(&samples, lane, range.clone())));
+            assert!(a.abs() > 3.13 && (b - 0.5).abs() < 1e-6, "{range:?}: {a} {b}; the linear mean is 0");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{Lineage, Window, colors, fields, forest::ALIVE, kit, lanes::NO_LANE, layout::MAX_SINGLE};
 use crate::{
-    app::views::{ViewCtx, bar, color_scale::FieldScale},
+    app::views::{ViewCtx, color_scale::FieldScale},
     sim::EndCause,
 };
 use egui::{Color32, Mesh, Painter, Pos2, Rect, Stroke, TextureOptions, Ui, Vec2, pos2};
@@ -70,12 +70,9 @@ impl Lineage {
         if map.lane_height() >= NAMES_FROM && !is_crowded {
             self.paint_names(&inside, map, &small, ctx);
         }
-        if let Some((scale, probe)) = scale.zip(self.color_by.and_then(|t| ctx.schema.probes.get(usize::from(t)))) {
-            bar::paint(&painter, canvas, (&small, &mono), ctx.tokens, probe, &scale);
-        }
     }
 
-    fn scale(&self, ctx: &ViewCtx<'_>) -> Option<FieldScale> {
+    pub(super) fn scale(&self, ctx: &ViewCtx<'_>) -> Option<FieldScale> {
         let probe = ctx.schema.probes.get(usize::from(self.color_by?))?;
         Some(ctx.color_scales.scale(probe, &self.values, ctx.tokens))
     }

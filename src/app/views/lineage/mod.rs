@@ -8,6 +8,7 @@ mod pointer;
 
 use super::{
     Selection, View, ViewCtx,
+    bar::ColorBar,
     color_scales::ColorScales,
     colors,
     fields::{self, Fields},
@@ -293,6 +294,14 @@ impl View for Lineage {
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
+        }
+        let scale = self.scale(ctx).zip(self.color_by.and_then(|t| ctx.schema.probes.get(usize::from(t))));
+        let (canvas, bar) = match &scale {
+            Some((scale, probe)) => ColorBar::split(ui, canvas, ctx.tokens, probe, scale),
+            None => (canvas, None),
+        };
+        if let Some(bar) = bar {
+            bar.paint(ui.painter(), ctx.tokens);
         }
         let plot = Rect::from_min_max(canvas.min + Vec2::new(10.0, 6.0), canvas.max - Vec2::new(12.0, 22.0));
         self.update(ui, plot, ctx, over);

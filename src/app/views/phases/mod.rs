@@ -165,10 +165,10 @@ impl Phases {
         let mut by = self.by(ctx.schema, over);
         let mut orders = vec![(None, "index".to_owned())];
         orders.extend(Self::orders(ctx.schema, over).into_iter().map(|(id, p)| (Some(id), fields::label(p))));
-        if kit::choice_ui(ui, ctx.tokens, "order", &mut by, &orders) {
+        if kit::choice_ui(ui, ctx.tokens, "Order", &mut by, &orders) {
             self.by = Some(by);
         }
-        kit::choice_ui(ui, ctx.tokens, "show", &mut self.measure, &Measure::ALL.map(|(m, text)| (m, text.to_owned())));
+        kit::choice_ui(ui, ctx.tokens, "Show", &mut self.measure, &Measure::ALL.map(|(m, text)| (m, text.to_owned())));
     }
 
     /// The elements of the groups between two cells.

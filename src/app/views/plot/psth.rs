@@ -109,8 +109,8 @@ impl Psth {
     /// The toolbar: elements, bin width, kernel, alignment.
     pub fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
         let mut options = vec![(RateOf::All, "all".to_owned()), (RateOf::Selection, "selection".to_owned())];
-        options.extend(set.columns.iter().map(|c| (RateOf::Column(c.name.clone()), kit::spaced(&c.name))));
-        kit::choice_ui(ui, ctx.tokens, "of", &mut self.of, &options);
+        options.extend(set.columns.iter().map(|c| (RateOf::Column(c.name.clone()), kit::column(&c.name))));
+        kit::choice_ui(ui, ctx.tokens, "Of", &mut self.of, &options);
         let suffix = if ctx.clock.secs_per_step >= 1.0 { " steps" } else { " ms" };
         ui.add(DragValue::new(&mut self.bin_ms).range(0.1..=10_000.0).speed(0.1).prefix("bin ").suffix(suffix))
             .on_hover_text("Width of a bin");

@@ -12,7 +12,7 @@ use crate::{
     app::{
         theme::Tokens,
         time::{TimeLink, Timeline, paint},
-        views::{Selection, View, ViewCtx, kit, probes_where, run_ui, tap},
+        views::{Selection, View, ViewCtx, fields, kit, probes_where, run_ui, tap},
     },
     engine::SimSchema,
     sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
@@ -31,6 +31,12 @@ const LEGEND: (f32, f32) = (0.25, 176.0);
 const NARROW: f32 = 84.0;
 /// Width of a legend row without its name: the dot and the value.
 const LEGEND_ROW_EXTRA: f32 = 80.0;
+/// Height of a legend row, points.
+const LEGEND_ROW: f32 = 17.0;
+/// With fewer rows than this a legend that does not fit is placed above the chart.
+const MIN_ROWS: usize = 3;
+/// Height of a chart at least, points: others are not drawn.
+const MIN_CHART: f32 = 36.0;
 /// Toolbar width of the controls of counted rates, points.
 const PSTH: f32 = 560.0;
 /// Toolbar width of the smoothing controls, points.
@@ -86,7 +92,7 @@ impl Rates {
         let shown = self.shown(ctx.schema);
         for (id, probe) in probes_where(ctx.schema, is_fixed) {
             let mut on = shown.contains(&id);
-            let text = egui::RichText::new(kit::spaced(probe.name)).small();
+            let text = egui::RichText::new(probe.label()).small();
             if ui.toggle_value(&mut on, text).on_hover_text(kit::unwrap(probe.docs)).changed() {
                 let names = self
                     .shown
@@ -185,9 +191,11 @@ impl Rates {
         }
         let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));
         let end = title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);
-        if n > 1 && right >= NARROW {
+        // A low chart has its names in a row above.
+        let n_fitting = (area.height() / LEGEND_ROW) as usize;
+        if n > 1 && right >= NARROW && n_fitting >= n.min(MIN_ROWS) {
             let rows: Vec<_> = (0..n).map(|l| (names[l].clone(), lane_colors[l], value(l))).collect();
-            let area = Rect::from_min_max(pos2(plot.right() + 8.0, area.top() + 18.0), area.max);
+            let area = Rect::from_min_max(pos2(plot.right() + 8.0, area.top()), area.max);
             self.legend_ui(ui, area, probe, &rows, ctx);
         } else if n > 1 {
             let row = Rect::from_min_max(pos2(end + 10.0, area.top() + 2.0), pos2(plot.right(), area.top() + 19.0));
@@ -210,11 +218,12 @@ impl Rates {
     }
 
     /// Smooths new samples; requests a repaint while there are more.
-    fn smooth(&mut self, ctx: &egui::Context, shown: &[ProbeId]) {
+    fn smooth(&mut self, ctx: &egui::Context, shown: &[ProbeId], schema: &SimSchema) {
         self.smoothed.retain(|probe, _| self.smooth_over > 0 && shown.contains(probe));
         for probe in shown.iter().filter(|_| self.smooth_over > 0) {
             let Some(raw) = self.series.get(probe) else { continue };
-            if !self.smoothed.entry(*probe).or_default().follow(raw, self.smooth_over) {
+            let is_angle = schema.probes[usize::from(*probe)].is_angle();
+            if !self.smoothed.entry(*probe).or_default().follow(raw, self.smooth_over, is_angle) {
                 ctx.request_repaint();
             }
         }
@@ -228,10 +237,23 @@ impl Rates {
         rows: &[(String, Color32, Option<f32>)],
         ctx: &ViewCtx<'_>,
     ) {
+        // Whole rows only; those without room are named in the last one.
+        let n_fitting = ((area.height() / LEGEND_ROW) as usize).max(1);
+        let n_shown = if rows.len() > n_fitting { n_fitting - 1 } else { rows.len() };
+        if n_shown < rows.len() {
+            let hidden: Vec<String> = rows[n_shown..].iter().map(|(name, ..)| kit::spaced(name)).collect();
+            let at = Rect::from_min_size(
+                area.min + Vec2::new(18.0, n_shown as f32 * LEGEND_ROW),
+                Vec2::new(area.width() - 18.0, LEGEND_ROW),
+            );
+            let more = egui::RichText::new(format!("+{} more", hidden.len())).small().color(ctx.tokens.text_sub);
+            ui.place(at, egui::Label::new(more).truncate()).on_hover_text(hidden.join("\n"));
+        }
+        let area = area.with_max_y(area.top() + n_shown as f32 * LEGEND_ROW);
         let width = area.width() - 6.0;
         ui.scope_builder(egui::UiBuilder::new().max_rect(area).id_salt(("legend", probe)), |ui| {
             ui.spacing_mut().item_spacing = Vec2::ZERO;
-            egui::ScrollArea::vertical().id_salt(probe).show_rows(ui, 17.0, rows.len(), |ui, range| {
+            egui::ScrollArea::vertical().id_salt(probe).show_rows(ui, LEGEND_ROW, n_shown, |ui, range| {
                 for lane in range {
                     let (name, color, value) = &rows[lane];
                     let shown = !self.hidden_lanes.contains(&(probe, lane));
@@ -301,8 +323,7 @@ fn title(
     value: Option<f32>,
     tokens: &Tokens,
 ) -> f32 {
-    let name = kit::spaced(spec.name);
-    let text = if spec.unit.is_empty() { name } else { format!("{name} ({})", spec.unit) };
+    let text = fields::title(spec);
     let at = area.min + Vec2::new(LEFT + 4.0, 3.0);
     let rect = painter.text(at, Align2::LEFT_TOP, text, kit::small(ui), tokens.text);
     if let Some(value) = value {
@@ -358,7 +379,7 @@ impl View for Rates {
             return run_ui(ui, canvas, ctx, "No samples yet", "Run to see rates");
         }
         self.clock = ctx.clock;
-        self.smooth(ui.ctx(), &shown);
+        self.smooth(ui.ctx(), &shown, ctx.schema);
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
@@ -377,8 +398,9 @@ impl View for Rates {
         paint::point(&response, all, &line, &mut ctx.time.axis);
         let at = ctx.time.axis.pointer_step(ui.ctx().cumulative_pass_nr()).or(ctx.time.axis.cursor());
         paint::background(&painter, all, ctx.time, ctx.tokens, (line.t0, line.t1), |step| line.x_of(all, step));
-        let n_charts = shown.len() + usize::from(self.psth.is_shown);
-        let height = all.height() / n_charts.max(1) as f32;
+        let n_chosen = shown.len() + usize::from(self.psth.is_shown);
+        let n_charts = n_chosen.min((all.height() / MIN_CHART) as usize).max(1);
+        let height = all.height() / n_charts as f32;
         let area_of = |i: usize| {
             let top = all.top() + height * i as f32;
             Rect::from_min_max(pos2(canvas.left(), top), pos2(canvas.right(), top + height - 6.0))
@@ -387,11 +409,18 @@ impl View for Rates {
             if let Some(train) = ctx.time.past.train(id) {
                 self.psth.update(ui.ctx(), train, &set, ctx.selection, (&*ctx.time, &line, ctx.clock));
             }
-            psth_chart::paint(ui, area_of(shown.len()), (LEFT, right), &self.psth, &set, &line, ctx);
+            if shown.len() < n_charts {
+                psth_chart::paint(ui, area_of(shown.len()), (LEFT, right), &self.psth, &set, &line, ctx);
+            }
         }
-        for (i, probe) in shown.iter().enumerate() {
+        for (i, probe) in shown.iter().enumerate().take(n_charts) {
             let area = area_of(i);
             self.chart_ui(ui, area, *probe, ctx, right, at);
+        }
+        if n_charts < n_chosen {
+            let text = format!("+{} more: enlarge", n_chosen - n_charts);
+            let at = pos2(canvas.right() - 8.0, canvas.bottom() - 4.0);
+            painter.text(at, Align2::RIGHT_BOTTOM, text, kit::small(ui), ctx.tokens.text_sub);
         }
         line.paint_axis(&painter, all, &mono, ctx.tokens, clock);
         paint::overlay(&painter, all, ctx.time, ctx.tokens, |step| line.x_of(all, step));

@@ -1,6 +1,7 @@
 //! Smoothed curves: an exponential moving average of all samples, independent of the zoom.
 
 use super::samples::Samples;
+use crate::num::circular;
 
 /// Rows smoothed per frame.
 const PER_FRAME: usize = 20_000;
@@ -20,8 +21,8 @@ pub struct Smooth {
 }
 
 impl Smooth {
-    /// Smooths new samples. Returns whether all are done.
-    pub fn follow(&mut self, raw: &Samples, over: u32) -> bool {
+    /// Smooths new samples; angles along the shorter way. Returns whether all are done.
+    pub fn follow(&mut self, raw: &Samples, over: u32, is_angle: bool) -> bool {
         let all = raw.dropped() + raw.len() as u64;
         if self.over != over || self.mean.len() != raw.lanes() || self.done > all {
             *self = Self { over, mean: vec![f32::NAN; raw.lanes()], done: raw.dropped(), ..Self::default() };
@@ -33,6 +34,10 @@ impl Smooth {
             for (lane, mean) in self.mean.iter_mut().enumerate() {
                 let value = raw.value(lane, i);
                 match (mean.is_finite(), value.is_finite()) {
+                    (true, true) if is_angle => {
+                        let (from, to) = (f64::from(*mean), f64::from(value));
+                        *mean = circular::wrap(from + f64::from(share) * circular::difference(to, from)) as f32;
+                    }
                     (true, true) => *mean += share * (value - *mean),
                     (false, true) => *mean = value,
                     (_, false) => {}
@@ -68,7 +73,7 @@ mod tests {
         let raw = steps(50_000);
         let mut smooth = Smooth::default();
         let mut frames = 1;
-        while !smooth.follow(&raw, 100) {
+        while !smooth.follow(&raw, 100, false) {
             frames += 1;
         }
         assert_eq!(frames, 3, "bounded work per frame");
@@ -78,9 +83,21 @@ mod tests {
         assert_eq!(smooth.samples().at(1, 40_000.0), Some(5.0));
         let mut more = raw.clone();
         more.push(2, &[60_000], &[1.0, f32::NAN]);
-        assert!(smooth.follow(&more, 100));
+        assert!(smooth.follow(&more, 100, false));
         assert_eq!(smooth.samples().at(1, 60_000.0), Some(5.0), "NaN is ignored");
-        smooth.follow(&more, 10);
+        smooth.follow(&more, 10, false);
         assert_eq!(smooth.samples().len(), PER_FRAME, "a different time constant starts over");
+    }
+
+    #[test]
+    fn angles_are_smoothed_across_half_a_turn() {
+        let mut raw = Samples::default();
+        let at: Vec<u64> = (0..1000).collect();
+        let values: Vec<f32> = at.iter().map(|i| if i % 2 == 0 { 3.1 } else { -3.1 }).collect();
+        raw.push(1, &at, &values);
+        let mut smooth = Smooth::default();
+        assert!(smooth.follow(&raw, 100, true));
+        let last = smooth.samples().at(0, 999.0).expect("a sample");
+        assert!(last.abs() > 3.09, "{last}: the linear mean is 0");
     }
 }

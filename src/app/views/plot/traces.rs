@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     app::time::{TimeLink, Timeline, paint},
-    app::views::{MenuTarget, Selection, View, ViewCtx, colors, kit, menu, probes_where, take_pin, tap},
+    app::views::{MenuTarget, Selection, View, ViewCtx, colors, fields, kit, menu, probes_where, take_pin, tap},
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
@@ -99,7 +99,7 @@ impl Traces {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &'static str) {
-        let options: Vec<_> = probes_where(ctx.schema, is_traced).map(|(_, p)| (Some(p.name), label(p))).collect();
+        let options: Vec<_> = probes_where(ctx.schema, is_traced).map(|(_, p)| (Some(p.name), fields::label(p))).collect();
         let mut chosen = self.probe.or_else(|| options.first().and_then(|(name, _)| *name));
         if kit::choice_ui(ui, ctx.tokens, "Trace", &mut chosen, &options) {
             self.probe = chosen;
@@ -228,10 +228,6 @@ impl Traces {
             painter.vline(x, lane.top()..=lane.top() + 7.0, (1.5, color));
         }
     }
-}
-
-fn label(probe: &crate::sim::ProbeSpec) -> String {
-    if probe.unit.is_empty() { probe.name.to_owned() } else { format!("{} ({})", probe.name, probe.unit) }
 }
 
 /// The y scale of a lane: ticks, or the range where the lane is too low for two labels.

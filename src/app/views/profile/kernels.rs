@@ -260,7 +260,7 @@ fn total_of(rows: &[Timing]) -> Timing {
 
 fn share_ui(ui: &mut Ui, share: f64, color: Color32, ctx: &ViewCtx<'_>) {
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width() - 4.0, 14.0), Sense::hover());
-    let track = Rect::from_min_max(rect.min, pos2((rect.right() - 50.0).max(rect.left() + 10.0), rect.bottom()));
+    let track = Rect::from_min_max(rect.min, pos2((rect.right() - 58.0).max(rect.left() + 10.0), rect.bottom()));
     ui.painter().rect_filled(track.shrink2(Vec2::new(0.0, 3.0)), 2.0, ctx.tokens.hover);
     let mut bar = track.shrink2(Vec2::new(0.0, 3.0));
     bar.set_width((track.width() * share as f32).max(1.0));

@@ -47,9 +47,9 @@ impl Numerics {
             return;
         }
         let options = [20, 200, 2_000, 20_000].map(|n| (n, kit::thousands(n)));
-        kit::choice_ui(ui, ctx.tokens, "steps", &mut self.steps, &options);
+        kit::choice_ui(ui, ctx.tokens, "Steps", &mut self.steps, &options);
         let hint = "Builds the current project twice and runs both from step 0; the current run continues";
-        if ui.small_button("Compare with CPU reference").on_hover_text(hint).clicked() {
+        if ui.small_button("Compare with CPU").on_hover_text(hint).clicked() {
             ctx.requests.push(ViewRequest::Command(UiCommand::Compare(self.steps)));
         }
     }

@@ -70,9 +70,9 @@ impl Steps {
 
     fn toolbar_ui(&mut self, ui: &mut Ui, spread: Option<&Spread>, ctx: &mut ViewCtx<'_>) {
         let options = [(false, "step".to_owned()), (true, "batch".to_owned())];
-        kit::choice_ui(ui, ctx.tokens, "per", &mut self.per_batch, &options);
+        kit::choice_ui(ui, ctx.tokens, "Per", &mut self.per_batch, &options);
         let every = [(32, "1 of 32".to_owned()), (8, "1 of 8".to_owned()), (1, "all".to_owned())];
-        kit::choice_ui(ui, ctx.tokens, "measured batches", &mut ctx.profile.every, &every);
+        kit::choice_ui(ui, ctx.tokens, "Measured batches", &mut ctx.profile.every, &every);
         hold_ui(ui, ctx);
         if ctx.profile.range.is_some() && ui.small_button("Whole range").on_hover_text("Esc").clicked() {
             ctx.profile.choose(None);
@@ -180,18 +180,18 @@ impl Bars {
     }
 
     /// A horizontal line with its name at the end, above or below it.
-    fn line(&self, ui: &Ui, nanos: f64, (label, is_above): (&str, bool), color: egui::Color32, ground: egui::Color32) {
+    /// A labelled line at a time per step, the label right of the plot and at least a line above `below`. Returns the
+    /// label's position.
+    fn line(&self, ui: &Ui, nanos: f64, label: &str, color: egui::Color32, below: f32) -> f32 {
         let y = self.plot.bottom() - (nanos / self.top) as f32 * self.plot.height();
         if y < self.plot.top() {
-            return;
+            return below;
         }
         ui.painter().hline(self.plot.x_range(), y, (1.0, color.gamma_multiply(0.6)));
         let galley = ui.painter().layout_no_wrap(label.to_owned(), kit::small(ui), color);
-        let size = galley.size();
-        let top = if is_above { (y - 1.0 - size.y).max(self.plot.top()) } else { y + 2.0 };
-        let at = pos2(self.plot.right() - 4.0 - size.x, top);
-        ui.painter().rect_filled(Rect::from_min_size(at, size).expand2(egui::vec2(3.0, 0.0)), 2.0, ground);
-        ui.painter().galley(at, galley, color);
+        let middle = y.min(below - kit::LINE);
+        ui.painter().galley(pos2(self.plot.right() + 5.0, middle - galley.size().y / 2.0), galley, color);
+        middle
     }
 }
 
@@ -239,7 +239,7 @@ impl View for Steps {
         let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| self.toolbar_ui(ui, spread.as_ref(), ctx));
         let plot = Rect::from_min_max(
             pos2(canvas.left() + LEFT, canvas.top() + 8.0),
-            pos2(canvas.right() - 10.0, canvas.bottom() - BELOW),
+            pos2(canvas.right() - 32.0, canvas.bottom() - BELOW),
         );
         let bars = self.bars(ctx.profile, plot.width().max(1.0) as usize);
         if bars.is_empty() {
@@ -260,10 +260,9 @@ impl View for Steps {
         self.pointer(ui, &response, &bars, ctx.profile);
         bars.paint(ui, ctx);
         if let Some(s) = spread {
-            let apart = ((s.p95 - s.p50) / bars.top) as f32 * plot.height();
-            bars.line(ui, s.p50, ("p50", apart > 28.0), tokens.text, tokens.canvas);
+            let below = bars.line(ui, s.p50, "p50", tokens.text, f32::INFINITY);
             if s.p95 > s.p50 * 1.15 {
-                bars.line(ui, s.p95, ("p95", true), tokens.warn, tokens.canvas);
+                bars.line(ui, s.p95, "p95", tokens.warn, below);
             }
         }
         let (scale, unit) = kit::duration_unit(bars.top * 1e-9);

@@ -366,6 +366,11 @@ impl Grid {
         self.totals.iter().map(|n| u64::from(*n)).sum()
     }
 
+    /// The relative step up to which spikes are counted; `end` is that of the history.
+    pub fn counted_to(&self, history: &History, end: f64) -> f64 {
+        if self.sequence == history.sequence() { end } else { f64::from(self.binned_to) }
+    }
+
     /// The ring index of a column.
     pub fn slot(&self, column: i64) -> usize {
         column.rem_euclid(self.cells.columns as i64) as usize

@@ -48,6 +48,8 @@ pub struct Raster {
     /// The origin of the relative steps of the history.
     origin: u64,
     window: Window,
+    /// The relative step up to which the shown density is counted.
+    counted_to: f64,
     density: Density,
     pyramid: Pyramid,
     ticks: Ticks,
@@ -76,6 +78,7 @@ impl Default for Raster {
             link: TimeLink::default(),
             origin: 0,
             window: Window { t0: 0.0, t1: 10_000.0, r0: 0.0, r1: 1.0 },
+            counted_to: 0.0,
             density: Density::default(),
             pyramid: Pyramid::default(),
             ticks: Ticks::default(),
@@ -201,9 +204,9 @@ impl Raster {
             (n, _) => format!("{} {noun} in view", kit::thousands(n)),
         };
         let mut text = spikes;
-        let gaps = self.gaps(time);
-        if !gaps.is_empty() {
-            let steps: f64 = gaps.iter().map(|(from, to)| to - from).sum();
+        let steps: f64 = self.gaps(time).iter().map(|(from, to)| to - from).sum();
+        // A gap that is narrower than a pixel is not drawn either.
+        if steps >= steps_per_px {
             text += &format!("  |  {} not recorded", self.duration(steps as u64));
         }
         text += &format!("  |  {rows}  |  {mode}");
@@ -297,6 +300,8 @@ impl Raster {
         let time = &*ctx.time;
         let train = self.probe.and_then(|p| time.past.train(p)).unwrap_or(&empty);
         self.update_image(ui, (&train.history, &train.bins), size_px, ctx);
+        let end = train.end.saturating_sub(self.origin) as f64;
+        self.counted_to = self.density.grid().map_or(0.0, |grid| grid.counted_to(&train.history, end));
         // At high speed a followed image is one frame late: the axis is that of the image.
         if let Some(times) = self.density.late_times(&self.window).filter(|_| !self.ticks.are_shown()) {
             (self.window.t0, self.window.t1) = times;

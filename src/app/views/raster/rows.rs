@@ -34,7 +34,7 @@ impl Sort {
         if !set.positions.is_empty() {
             options.extend(["x", "y", "depth"].into_iter().enumerate().map(|(i, n)| (Self::Position(i), n.into())));
         }
-        options.extend(set.columns.iter().map(|c| (Self::Category(c.name.clone()), kit::spaced(&c.name))));
+        options.extend(set.columns.iter().map(|c| (Self::Category(c.name.clone()), kit::column(&c.name))));
         options
     }
 

@@ -1,8 +1,9 @@
 //! The mean rate of the visible rows, below the raster.
 
-use super::{Raster, draw::nice_above};
+use super::{Raster, draw::nice_above, window::Cells};
 use crate::app::{theme::Tokens, views::kit};
 use egui::{Align2, Mesh, Painter, Pos2, Rect, pos2};
+use std::ops::RangeInclusive;
 
 /// Minimum width of a rate bin, points.
 const BIN: f64 = 3.0;
@@ -29,14 +30,13 @@ impl Raster {
         let per = if self.clock.secs_per_step >= 1.0 { 1 } else { n_elements.max(1) };
         let scale = 1.0 / (f64::from(per) * secs);
         let (first, last) = (cells.first.div_euclid(per_bin), (cells.first + cells.columns as i64).div_euclid(per_bin));
-        let end = self.now();
         let bin = |bin: i64| {
             let from = bin * per_bin;
             let n: u64 = (from..from + per_bin).map(&count).sum();
             ((from as f64 + per_bin as f64 * 0.5) * f64::from(cells.steps), n as f64 * scale)
         };
-        let in_view = |(step, _): &(f64, f64)| *step < end && *step >= self.window.t0 && *step <= self.window.t1;
-        (first..=last).map(bin).filter(in_view).collect()
+        let in_view = |(step, _): &(f64, f64)| *step >= self.window.t0 && *step <= self.window.t1;
+        complete(first..=last, per_bin, &cells, self.counted_to).map(bin).filter(in_view).collect()
     }
 
     /// Mean rate of the visible rows, in bins of at least three points and one step.
@@ -112,5 +112,27 @@ impl Raster {
             if inside > 0 { i64::from(g.len) - inside } else { 0 }
         };
         (i64::from(to.saturating_sub(from)) + self.rows.collapsed().map(band).sum::<i64>()).max(1) as u32
+    }
+}
+
+/// The bins whose columns are all in the image and counted up to their end: others would be drawn too low.
+fn complete(bins: RangeInclusive<i64>, per_bin: i64, cells: &Cells, counted_to: f64) -> impl Iterator<Item = i64> {
+    let columns = cells.first..=cells.first + cells.columns as i64;
+    let steps = f64::from(cells.steps);
+    let is_whole = move |bin: &i64| columns.contains(&(bin * per_bin)) && columns.contains(&((bin + 1) * per_bin));
+    bins.filter(move |bin| is_whole(bin) && ((bin + 1) * per_bin) as f64 * steps <= counted_to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn incomplete_bins_are_not_drawn() {
+        let cells = Cells { steps: 10, first: 4, columns: 12, rows: 1, row0: 0, height: 1 };
+        let of = |counted_to| complete(1..=5, 3, &cells, counted_to).collect::<Vec<_>>();
+        assert_eq!(of(1000.0), [2, 3, 4], "columns 4 to 15: bins 1 and 5 reach beyond the image");
+        assert_eq!(of(149.0), [2, 3], "the bin at the live edge is not complete");
+        assert_eq!(of(150.0), [2, 3, 4]);
     }
 }

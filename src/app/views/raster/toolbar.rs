@@ -6,7 +6,7 @@ use super::{
     rows::{Order, Sort},
 };
 use crate::{
-    app::views::{View as _, ViewCtx, kit, probes_where},
+    app::views::{View as _, ViewCtx, fields, kit, probes_where},
     sim::{ElementSet, Shape},
 };
 
@@ -18,7 +18,7 @@ impl Raster {
         let Some(set) = self.set.clone() else { return };
         let before = self.arrange.order.clone();
         let mut columns: Vec<(String, String)> =
-            set.columns.iter().map(|c| (c.name.clone(), kit::spaced(&c.name))).collect();
+            set.columns.iter().map(|c| (c.name.clone(), kit::column(&c.name))).collect();
         columns.push((String::new(), "none".into()));
         self.events_ui(ui, ctx);
         if columns.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Group by", &mut self.arrange.order.column, &columns) {
@@ -37,7 +37,7 @@ impl Raster {
     /// The choice of the event stream, if there are several.
     fn events_ui(&mut self, ui: &mut egui::Ui, ctx: &ViewCtx<'_>) {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
-        let all: Vec<_> = probes_where(ctx.schema, spikes).map(|(id, p)| (id, kit::spaced(p.name))).collect();
+        let all: Vec<_> = probes_where(ctx.schema, spikes).map(|(id, p)| (id, fields::label(p))).collect();
         let mut chosen = self.probe.unwrap_or_default();
         if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Events", &mut chosen, &all) {
             self.probe = Some(chosen);

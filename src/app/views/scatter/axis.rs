@@ -64,18 +64,24 @@ pub fn with_margin(a: f32, b: f32) -> (f32, f32) {
 }
 
 /// The axis below a plot.
-pub fn x(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, scale: &Scale, title: &str) {
+pub fn x(
+    painter: &Painter,
+    plot: Rect,
+    (font, small): (&FontId, &FontId),
+    tokens: &Tokens,
+    scale: &Scale,
+    title: &str,
+) {
     painter.hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
     let color = tokens.text_sub;
-    let corner = pos2(plot.right(), plot.bottom() + 4.0);
-    let title = painter.text(corner, Align2::RIGHT_TOP, title, font.clone(), color);
+    kit::x_title(painter, plot, small, tokens, title);
     let mut free = plot.left() - 20.0;
     for (value, text) in marks(scale, (plot.width() / 60.0) as usize) {
         let x = plot.left() + scale.at(value) * plot.width();
         painter.vline(x, plot.bottom() - 3.0..=plot.bottom(), (1.0, color));
         let galley = painter.layout_no_wrap(text, font.clone(), color);
         let left = x - galley.size().x / 2.0;
-        if left >= free && left + galley.size().x + 8.0 < title.left() {
+        if left >= free && left + galley.size().x < plot.right() + 12.0 {
             free = left + galley.size().x + 8.0;
             painter.galley(pos2(left, plot.bottom() + 4.0), galley, color);
         }

@@ -3,7 +3,8 @@
 pub(super) mod axis;
 
 use super::{
-    Selection, View, ViewCtx, bar,
+    Selection, View, ViewCtx,
+    bar::ColorBar,
     cloud::{Cloud, MAX_SINGLE, Placed},
     color_scale::FieldScale,
     color_scales::ColorScales,
@@ -161,7 +162,7 @@ impl Scatter {
         let mut color_options = vec![(None, "none".to_owned())];
         let all = fields::over(ctx.schema, set.name, |m| m != Meaning::Mask);
         color_options.extend(all.into_iter().map(|(id, p)| (Some(id), fields::label(p))));
-        kit::choice_ui(ui, ctx.tokens, "colour", &mut self.color_by, &color_options);
+        kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.color_by, &color_options);
         self.fields.range_ui(ui, ctx, self.color_by);
     }
 
@@ -176,7 +177,7 @@ impl Scatter {
         let (small, mono) = (kit::small(ui), kit::mono(ui));
         let scales = self.cloud.placed().found.scales;
         let [x, y] = shown.map(|id| fields::title(&ctx.schema.probes[usize::from(id)]));
-        axis::x(&painter, plot, &mono, ctx.tokens, &scales[0], &x);
+        axis::x(&painter, plot, (&mono, &small), ctx.tokens, &scales[0], &x);
         axis::y(&painter, canvas.left() + 8.0, plot, (&mono, &small), ctx.tokens, &scales[1], &y);
         if self.cloud.placed().of.len() > MAX_SINGLE {
             self.paint_density(ui, plot, ctx);
@@ -189,11 +190,6 @@ impl Scatter {
             None => plain,
         };
         self.cloud.paint(&inside, plot, set, ctx, color);
-        if let Some((probe, _, scale)) = &scale
-            && canvas.width() > 260.0
-        {
-            bar::paint(&painter, canvas, (&small, &mono), ctx.tokens, probe, scale);
-        }
     }
 
     fn paint_density(&mut self, ui: &Ui, plot: Rect, ctx: &ViewCtx<'_>) {
@@ -300,9 +296,16 @@ impl View for Scatter {
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
-        let right = if self.color_by.is_some() && canvas.width() > 260.0 { 64.0 } else { 12.0 };
-        let left = axis::gutter(ui, &self.cloud.placed().found.scales[1], canvas.height() - 46.0);
-        let plot = Rect::from_min_max(canvas.min + Vec2::new(left, 24.0), canvas.max - Vec2::new(right, 22.0));
+        let scale = self.scale(ctx);
+        let (canvas, bar) = match &scale {
+            Some((probe, _, scale)) => ColorBar::split(ui, canvas, ctx.tokens, probe, scale),
+            None => (canvas, None),
+        };
+        if let Some(bar) = bar {
+            bar.paint(ui.painter(), ctx.tokens);
+        }
+        let left = axis::gutter(ui, &self.cloud.placed().found.scales[1], canvas.height() - 24.0 - kit::TITLED_AXIS);
+        let plot = Rect::from_min_max(canvas.min + Vec2::new(left, 24.0), canvas.max - Vec2::new(12.0, kit::TITLED_AXIS));
         let response = ui.interact(plot, ui.scope_id().with("scatter"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Scatter"));
         self.cloud.gestures_ui(ui, &response, plot, &set, ctx);

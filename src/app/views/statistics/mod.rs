@@ -92,14 +92,14 @@ impl Statistics {
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
         let options = [(false, "selection".to_owned()), (true, "all".to_owned())];
-        kit::choice_ui(ui, ctx.tokens, "of", &mut self.is_all, &options);
+        kit::choice_ui(ui, ctx.tokens, "Of", &mut self.is_all, &options);
         let spans = [(0.0, "all in memory"), (10.0, "last 10 s"), (2.0, "last 2 s"), (0.5, "last 500 ms")];
-        kit::choice_ui(ui, ctx.tokens, "over", &mut self.last_secs, &spans.map(|(s, text)| (s, text.to_owned())));
+        kit::choice_ui(ui, ctx.tokens, "Over", &mut self.last_secs, &spans.map(|(s, text)| (s, text.to_owned())));
         let ms = |v: f64| (v, format!("{v} ms"));
         kit::choice_ui(ui, ctx.tokens, "Fano window", &mut self.fano_ms, &[50.0, 100.0, 500.0, 1000.0].map(ms));
         kit::choice_ui(ui, ctx.tokens, "r bin", &mut self.bin_ms, &[1.0, 2.0, 5.0, 10.0, 50.0].map(ms));
         let powers = [(false, "PSD".to_owned()), (true, "spectrogram".to_owned())];
-        kit::choice_ui(ui, ctx.tokens, "power", &mut self.over_time, &powers);
+        kit::choice_ui(ui, ctx.tokens, "Power", &mut self.over_time, &powers);
         placeholder::job_status_ui(ui, ctx.tokens, &mut self.stats);
     }
 

@@ -313,7 +313,7 @@ fn head_ui(ui: &mut Ui, cell: Cell<'_>, sorted: Option<bool>, tokens: &Tokens) -
         Cell::Index => "Index".to_owned(),
         Cell::Id => "ID".to_owned(),
         Cell::Name => "Name".to_owned(),
-        Cell::Category(_, name) => text::title(name),
+        Cell::Category(_, name) => text::column(name),
         Cell::Trail(..) => "History".to_owned(),
         Cell::Field(_, spec) if spec.unit.is_empty() => spec.label().into_owned(),
         Cell::Field(_, spec) => format!("{} ({})", spec.label(), spec.unit),

@@ -1,48 +1,87 @@
 //! The legend: categories with counts. Click hides or shows one, Alt+click shows it alone.
 
-use super::View3d;
+use super::{Coloring, View3d};
 use crate::{
     app::views::{ViewCtx, colors, kit},
-    sim::ElementSet,
+    sim::{ElementSet, ProbeId},
 };
-use egui::{Align2, Rect, ScrollArea, Ui, UiBuilder, Vec2};
+use egui::{Align2, Color32, Painter, Pos2, Rect, ScrollArea, Ui, UiBuilder, Vec2, pos2, vec2};
 
-const WIDTH: f32 = 176.0;
+/// Width at most: points, and fraction of the canvas.
+const WIDTH: (f32, f32) = (176.0, 0.34);
+/// Width of a row without its label: dot and margins.
+const ROW_EXTRA: f32 = 36.0;
 const ROW: f32 = 17.0;
+/// Heights of the title and of the note on brightness.
+const TITLE: f32 = 22.0;
+const NOTE: f32 = 36.0;
 
 impl View3d {
-    pub(super) fn legend_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
-        let Some(column) = set.column(&self.column) else { return };
+    /// Draws the legend at the left of the canvas; returns the rest of the canvas.
+    pub(super) fn legend_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) -> Rect {
+        let Some(column) = set.column(&self.column) else { return canvas };
         let counts = column.counts();
         let rows: Vec<usize> = (0..counts.len()).filter(|c| counts[*c] > 0).collect();
-        let most = ((canvas.height() * 0.62 - 30.0) / ROW).max(3.0) as usize;
-        let height = rows.len().min(most) as f32 * ROW + 28.0;
-        let area = Rect::from_min_size(canvas.min + Vec2::splat(8.0), Vec2::new(WIDTH, height));
-        ui.painter().rect_filled(area, 6.0, ctx.tokens.panel.gamma_multiply(0.82));
-        let title = kit::spaced(&self.column);
-        let at = area.min + Vec2::new(9.0, 12.0);
-        ui.painter().text(at, Align2::LEFT_CENTER, title, kit::small(ui), ctx.tokens.text_sub);
-        let colors = colors::of_column(column, ctx.tokens);
-        let list = Rect::from_min_max(area.min + Vec2::new(2.0, 22.0), area.max - Vec2::new(2.0, 4.0));
+        let coloring = self.coloring(ctx.schema);
+        let label = |code: usize| match column.labels[code].as_str() {
+            "" => "unlabelled",
+            label => label,
+        };
+        let count = |code: usize| kit::thousands(u64::from(counts[code]));
+        let size = |text: String, font| ui.painter().layout_no_wrap(text, font, Color32::WHITE).size().x;
+        let row_width = |code: &usize| {
+            size(kit::spaced(label(*code)), kit::small(ui)) + size(count(*code), kit::mono(ui)) + ROW_EXTRA
+        };
+        let widest = rows.iter().map(row_width).fold(96.0, f32::max);
+        let width = widest.min(WIDTH.0).min(canvas.width() * WIDTH.1);
+        let (area, rest) = canvas.split_left_right_at_x(canvas.left() + width);
+        let painter = ui.painter_at(area);
+        let title = kit::column(&self.column);
+        let title = kit::elide(&painter, &title, &kit::small(ui), width - 16.0);
+        painter.text(area.min + vec2(7.0, 13.0), Align2::LEFT_CENTER, title, kit::small(ui), ctx.tokens.text_strong);
+        let note = if matches!(coloring, Coloring::Glow(_)) { NOTE } else { 0.0 };
+        let n_fitting = ((area.height() - TITLE - note - 4.0) / ROW).max(1.0) as usize;
+        let n_shown = rows.len().min(n_fitting);
+        let colors = match coloring {
+            // The colours are those of the field: categories are only hidden or shown here.
+            Coloring::Field(_) => vec![ctx.tokens.text_sub; counts.len()],
+            _ => colors::of_column(column, ctx.tokens),
+        };
+        let list = Rect::from_min_size(area.min + vec2(2.0, TITLE), vec2(width - 4.0, n_shown as f32 * ROW));
         let mut clicked = None;
         ui.scope_builder(UiBuilder::new().max_rect(list), |ui| {
             ui.spacing_mut().item_spacing = Vec2::ZERO;
+            // Whole rows only.
+            ui.set_clip_rect(list.intersect(ui.clip_rect()));
             ScrollArea::vertical().id_salt("legend").show_rows(ui, ROW, rows.len(), |ui, shown| {
-                for code in &rows[shown] {
-                    let label = column.labels[*code].as_str();
-                    let label = if label.is_empty() { "unlabelled" } else { label };
-                    let is_shown = !self.is_hidden(*code as u16);
-                    let count = kit::thousands(u64::from(counts[*code]));
-                    let row = kit::legend_row_ui(ui, ctx.tokens, colors[*code], label, &count, is_shown, WIDTH - 6.0);
-                    if row.on_hover_text("Click: hide or show · Alt+click: only this one").clicked() {
-                        clicked = Some(*code as u16);
+                for code in rows[shown].iter().copied() {
+                    let is_shown = !self.is_hidden(code as u16);
+                    let (label, count) = (label(code), count(code));
+                    let row = kit::legend_row_ui(ui, ctx.tokens, colors[code], label, &count, is_shown, width - 6.0);
+                    let hint = format!("{}: {count}\nClick: hide or show · Alt+click: only this one", kit::spaced(label));
+                    if row.on_hover_text(hint).clicked() {
+                        clicked = Some(code as u16);
                     }
                 }
             });
         });
+        if let Coloring::Glow(probe) = coloring {
+            self.paint_note(&painter, pos2(area.left() + 7.0, list.bottom() + 6.0), width - 16.0, probe, ui, ctx);
+        }
         if let Some(code) = clicked {
             let alone = ui.input(|i| i.modifiers.alt);
             self.toggle_class(code, &rows, alone);
+        }
+        rest
+    }
+
+    /// What the brightness of a glow means.
+    fn paint_note(&self, painter: &Painter, at: Pos2, width: f32, probe: ProbeId, ui: &Ui, ctx: &ViewCtx<'_>) {
+        let probe = &ctx.schema.probes[usize::from(probe)];
+        let tau = kit::with_unit(f64::from(self.tau_ms), probe.unit);
+        for (i, text) in [format!("Glow: {}", probe.label()), format!("decay τ {tau}")].iter().enumerate() {
+            let text = kit::elide(painter, text, &kit::small(ui), width);
+            painter.text(at + vec2(0.0, i as f32 * 14.0), Align2::LEFT_TOP, text, kit::small(ui), ctx.tokens.text_sub);
         }
     }
 

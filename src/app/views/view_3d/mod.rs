@@ -13,7 +13,8 @@ mod toolbar;
 pub use saved_views::SavedView;
 
 use super::{
-    Selection, View, ViewCtx, area_select::AreaSelect, color_scale, color_scales::ColorScales, fields::Fields, kit,
+    Selection, View, ViewCtx, area_select::AreaSelect, color_scale, color_scales::ColorScales,
+    fields::{self, Fields}, kit,
     probes_where, tap,
 };
 use crate::{
@@ -78,6 +79,8 @@ pub struct View3d {
     camera: Camera,
     bounds: (Vec3, Vec3),
     needs_fit: bool,
+    /// Width over height of the picture.
+    aspect: f32,
     /// The camera as fitted, and the aspect ratio it was fitted to.
     fitted: Option<(Camera, f32)>,
     legend_choice: Option<bool>,
@@ -113,6 +116,7 @@ impl Default for View3d {
             camera: Camera::default(),
             bounds: (Vec3::splat(-1.0), Vec3::ONE),
             needs_fit: true,
+            aspect: 1.0,
             fitted: None,
             legend_choice: None,
             area_select: AreaSelect::default(),
@@ -232,12 +236,12 @@ impl View3d {
 
     /// Options of the colour menu.
     fn options(&self, schema: &SimSchema) -> Vec<(Coloring, String)> {
-        let mut options = vec![(Coloring::Class, "category".to_owned())];
+        let mut options = vec![(Coloring::Class, "Category".to_owned())];
         for (id, probe) in self.fields(schema) {
             if is_time_since(probe) {
-                options.insert(1, (Coloring::Glow(id), "activity glow".to_owned()));
+                options.insert(1, (Coloring::Glow(id), format!("{} (glow)", probe.label())));
             }
-            options.push((Coloring::Field(id), kit::spaced(probe.name)));
+            options.push((Coloring::Field(id), fields::label(probe)));
         }
         options
     }
@@ -324,9 +328,10 @@ impl View for View3d {
         if let Some(edges) = self.edges_caption(ctx) {
             caption += &format!(" · {edges}");
         }
-        let all = ui.available_rect_before_wrap();
-        let aspect = all.width() / (all.height() - kit::BAR - kit::CAPTION).max(1.0);
-        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, aspect));
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
+        let canvas = self.legends_ui(ui, canvas, &set, ctx);
+        let aspect = canvas.width() / canvas.height().max(1.0);
+        self.aspect = aspect;
         self.refit(aspect);
         if super::is_focus_asked(ui.ctx()) {
             self.focus(ctx.selection.of(set.name), aspect);

@@ -2,7 +2,7 @@
 
 use super::{Coloring, View3d, pixels};
 use crate::{
-    app::views::{ViewCtx, bar, color_scale::FieldScale, kit},
+    app::views::{ViewCtx, bar::ColorBar, color_scale::FieldScale, fields, kit},
     sim::{ElementSet, ProbeSpec},
     view3d::Vec3,
 };
@@ -26,20 +26,33 @@ impl View3d {
             self.paint_axes(&painter, canvas, &font, ctx);
             self.paint_scale(&painter, canvas, &font, pixels(ui, canvas).y, ui.pixels_per_point(), ctx);
         }
-        if let Coloring::Field(id) = self.coloring(ctx.schema)
-            && let Some(probe) = ctx.schema.probes.get(usize::from(id))
-        {
-            let scale = self.scale(probe, ctx);
-            bar::paint(&painter, canvas, (&font, &kit::mono(ui)), ctx.tokens, probe, &scale);
-        }
-        if self.is_legend_open(canvas.width()) && canvas.width() > 220.0 && canvas.height() > 160.0 {
-            self.legend_ui(ui, canvas, set, ctx);
-        }
         self.area_select.paint(&painter, ctx.tokens);
         if let (Some(element), true) = (self.under_pointer.filter(|_| self.hover_key.is_some()), response.hovered()) {
             let values = self.value_text(ctx, element);
             response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, element, &values));
         }
+    }
+
+    /// Draws what the colours mean beside the picture: a colour bar of values, categories with their counts. Returns the
+    /// area of the picture.
+    pub(super) fn legends_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) -> Rect {
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        let mut picture = canvas;
+        if let Coloring::Field(id) = self.coloring(ctx.schema)
+            && let Some(probe) = ctx.schema.probes.get(usize::from(id))
+        {
+            let scale = self.scale(probe, ctx);
+            let (rest, bar) = ColorBar::split(ui, picture, ctx.tokens, probe, &scale);
+            picture = rest;
+            if let Some(bar) = bar {
+                bar.paint(ui.painter(), ctx.tokens);
+            }
+        }
+        let has_room = canvas.width() > 260.0 && canvas.height() > 100.0;
+        if has_room && self.is_legend_open(canvas.width(), ctx.schema) {
+            picture = self.legend_ui(ui, picture, set, ctx);
+        }
+        picture
     }
 
     /// The colour scale of the current values. Their range was computed on arrival.
@@ -63,7 +76,7 @@ impl View3d {
         } else {
             kit::with_unit(f64::from(value), probe.unit)
         };
-        vec![(kit::spaced(probe.name), text)]
+        vec![(fields::label(probe), text)]
     }
 
     /// Axis directions; axes towards the viewer are drawn last.

@@ -69,7 +69,7 @@ impl View3d {
         }
         if wiring(ctx, set).is_some() {
             let options = Edges::ALL.map(|(edges, text)| (edges, text.to_owned()));
-            kit::choice_ui(ui, ctx.tokens, "edges", &mut self.shell_edges.edges, &options);
+            kit::choice_ui(ui, ctx.tokens, "Edges", &mut self.shell_edges.edges, &options);
         }
     }
 

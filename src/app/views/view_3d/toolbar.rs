@@ -3,6 +3,7 @@
 use super::{Coloring, View3d};
 use crate::{
     app::views::{ViewCtx, kit},
+    engine::SimSchema,
     view3d::Preset,
 };
 use egui::{DragValue, Ui};
@@ -10,19 +11,19 @@ use egui::{DragValue, Ui};
 /// Width of [`View3d::camera_ui`] in the toolbar, points.
 const REST: f32 = 620.0;
 /// Minimum width at which the legend is open by default.
-const LEGEND_FROM: f32 = 560.0;
+const LEGEND_FROM: f32 = 380.0;
 
 impl View3d {
-    pub(super) fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, aspect: f32) {
-        let (Some(set), tokens) = (self.set.clone(), ctx.tokens) else { return };
+    pub(super) fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let (Some(set), tokens, aspect) = (self.set.clone(), ctx.tokens, self.aspect) else { return };
         let mut chosen = self.coloring(ctx.schema);
         let options = self.options(ctx.schema);
         if kit::choice_ui(ui, tokens, "Colour", &mut chosen, &options) {
             self.coloring = Some(chosen);
         }
         if !matches!(chosen, Coloring::Field(_)) {
-            let columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), kit::spaced(&c.name))).collect();
-            if kit::choice_ui(ui, tokens, "by", &mut self.column, &columns) {
+            let columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), kit::column(&c.name))).collect();
+            if kit::choice_ui(ui, tokens, "By", &mut self.column, &columns) {
                 self.hidden_generation += 1;
             }
         }
@@ -38,7 +39,7 @@ impl View3d {
                 self.stop_motion();
             }
         }
-        let mut is_legend_open = self.is_legend_open(ui.max_rect().width());
+        let mut is_legend_open = self.is_legend_open(ui.max_rect().width(), ctx.schema);
         if !set.columns.is_empty()
             && ui
                 .toggle_value(&mut is_legend_open, "Legend")
@@ -57,9 +58,10 @@ impl View3d {
         });
     }
 
-    /// Whether the legend is open: the user's choice, else when the panel is wide enough.
-    pub(super) fn is_legend_open(&self, width: f32) -> bool {
-        self.legend_choice.unwrap_or(width >= LEGEND_FROM)
+    /// Whether the legend is open: the user's choice, else when colours are categories and the panel is wide enough.
+    pub(super) fn is_legend_open(&self, width: f32, schema: &SimSchema) -> bool {
+        let is_field = matches!(self.coloring(schema), Coloring::Field(_));
+        self.legend_choice.unwrap_or(width >= LEGEND_FROM && !is_field)
     }
 
     /// Camera presets and point size.
