@@ -58,7 +58,7 @@ fn shortcuts_choose_colours_of_the_focused_panel() {
     press(&mut w, Key::R);
     assert!(w.state().messages().iter().any(|m| m.contains("no colour range")), "{:?}", w.state().messages());
     press(&mut w, Key::C);
-    assert!(w.query_all_by_label("Colour by category (current)").next().is_some(), "C lists what there is");
+    assert!(w.query_all_by_label("Colour by Category (current)").next().is_some(), "C lists what there is");
     w.event(Event::Text("rate".into()));
     w.run_steps(4);
     press(&mut w, Key::Enter);

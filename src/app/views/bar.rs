@@ -13,8 +13,6 @@ pub const CAP: f32 = 7.0;
 
 /// Width of the bar itself, of the gap beside it, and of the margins.
 const WIDTH: [f32; 3] = [8.0, 5.0, 8.0];
-/// Minimum width of the strip: the count of values beyond the range fits below the bar.
-const MIN_STRIP: f32 = 62.0;
 /// A lower canvas has no bar.
 const MIN_HEIGHT: f32 = 80.0;
 /// Height of the bar at most.
@@ -43,7 +41,8 @@ impl<'a> ColorBar<'a> {
         let labels: Vec<_> = marks(probe, scale.range).into_iter().map(label).collect();
         let widest = labels.iter().map(|(_, g)| g.size().x).fold(0.0, f32::max);
         let [bar, gap, margin] = WIDTH;
-        let width = (bar + widest + font.size + 2.0 * gap + 2.0 * margin).max(MIN_STRIP);
+        let beyond = beyond_text(scale).map_or(0.0, |t| painter.layout_no_wrap(t, font.clone(), tokens.text).size().x);
+        let width = (bar + widest + font.size + 2.0 * gap + 2.0 * margin).max(beyond + 2.0 * margin);
         if canvas.width() < 2.5 * width || canvas.height() < MIN_HEIGHT {
             return (canvas, None);
         }
@@ -67,10 +66,8 @@ impl<'a> ColorBar<'a> {
             right = right.max(corner.x + galley.size().x);
             painter.galley(corner, galley, tokens.text);
         }
-        if let Some(beyond) = scale.beyond {
+        if let Some(text) = beyond_text(scale) {
             paint_caps(painter, bar, &scale.table);
-            let text = format!("{} beyond", kit::thousands(beyond as u64));
-            let text = kit::elide(painter, &text, &font, strip.width() - margin);
             painter.text(pos2(bar.left(), bar.bottom() + CAP + 3.0), Align2::LEFT_TOP, text, font.clone(), tokens.text_sub);
         }
         let title = kit::elide(painter, &title, &font, bar.height() + 16.0);
@@ -79,6 +76,11 @@ impl<'a> ColorBar<'a> {
         let at = pos2(right + gap, bar.center().y + title.size().x / 2.0);
         painter.add(TextShape::new(at, title, tokens.text_strong).with_angle(-PI / 2.0));
     }
+}
+
+/// The number of values beyond a fixed range.
+fn beyond_text(scale: &color_scale::FieldScale) -> Option<String> {
+    scale.beyond.map(|n| format!("{} beyond", kit::thousands(n as u64)))
 }
 
 /// The colours within the range.
