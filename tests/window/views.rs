@@ -202,6 +202,24 @@ fn a_rectangle_selects_through_depth_and_a_click_selects_one() {
     assert_eq!(stage.selection().len(), 2);
 }
 
+/// What the colours mean is beside the picture: categories with what the glow is, or a colour bar with its title.
+#[test]
+fn the_3d_view_names_its_colours() {
+    let mut stage = Stage::new("brain", schema(), (900.0, 600.0)).headless();
+    stage.feed(500);
+    stage.run(3);
+    let texts = stage.painted_below(60.0);
+    for said in ["Super class", "optic", "Glow: Last spike", "decay τ 60 ms"] {
+        assert!(texts.iter().any(|t| t == said), "{said}: {texts:?}");
+    }
+    stage.choose("Colour", "Rate field");
+    stage.feed(500);
+    stage.settle();
+    let texts = stage.painted_below(60.0);
+    assert!(texts.iter().any(|t| t == "Rate field (Hz)"), "the title of the colour bar: {texts:?}");
+    assert!(!texts.iter().any(|t| t == "Super class"), "categories have no colour now: {texts:?}");
+}
+
 /// The last class is the most active in the synthetic data.
 #[test]
 fn the_top_lane_selects_its_class() {

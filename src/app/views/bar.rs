@@ -121,6 +121,26 @@ mod tests {
     use super::*;
     use crate::sim::Shape;
 
+    /// A long count of values beyond the range widens the strip; a small canvas has no bar.
+    #[test]
+    fn the_bar_is_beside_the_picture() {
+        let shape = Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Number };
+        let probe = ProbeSpec { name: "x", title: "", docs: "", unit: "Hz", shape };
+        let tokens = Tokens::dark();
+        egui::__run_test_ui(|ui| {
+            let canvas = Rect::from_min_size(pos2(10.0, 10.0), Vec2::new(400.0, 300.0));
+            let mut scale = color_scale::FieldScale::following(colormap::Colormap::Cividis, (0.0, 1.0), &tokens);
+            let (rest, bar) = ColorBar::split(ui, canvas, &tokens, &probe, &scale);
+            let strip = bar.expect("room for it").strip;
+            assert!(rest.right() <= strip.left() && strip.right() == canvas.right() && rest.left() == canvas.left());
+            scale.beyond = Some(123_456_789);
+            let wide = ColorBar::split(ui, canvas, &tokens, &probe, &scale).1.expect("room for it").strip;
+            assert!(wide.width() > strip.width());
+            let small = Rect::from_min_size(canvas.min, Vec2::new(90.0, 60.0));
+            assert!(ColorBar::split(ui, small, &tokens, &probe, &scale).1.is_none());
+        });
+    }
+
     #[test]
     fn ticks_are_round_and_angles_are_fractions_of_pi() {
         let probe = |meaning| ProbeSpec {
