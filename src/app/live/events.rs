@@ -246,7 +246,11 @@ impl Live {
             Some(params) if id.field == ParamId::WHOLE => {
                 format!("Could not apply {}: {error}", params.groups()[usize::from(id.group)].label())
             }
-            Some(params) => format!("Could not apply {}: {error}", params.path(id)),
+            // The kind may have named the parameter already.
+            Some(params) => match params.path(id) {
+                path if error.to_string().starts_with(&path) => format!("Could not apply {error}"),
+                path => format!("Could not apply {path}: {error}"),
+            },
             None => format!("Could not apply: {error}"),
         }
     }

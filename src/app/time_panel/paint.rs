@@ -62,7 +62,11 @@ fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
         if streams.len() > 1 || train_is_empty(app, *id) {
             let name = painter.layout_no_wrap(spec.label().into_owned(), kit::small(ui), t.text_sub);
             let at = lane.left_top() + vec2(4.0, 0.0);
-            painter.rect_filled(Rect::from_min_size(at, name.size()).expand2(vec2(3.0, 0.0)), 2.0, Tokens::fade(t.canvas, 0.85));
+            painter.rect_filled(
+                Rect::from_min_size(at, name.size()).expand2(vec2(3.0, 0.0)),
+                2.0,
+                Tokens::fade(t.canvas, 0.85),
+            );
             painter.galley(at, name, t.text_sub);
         }
     }

@@ -68,7 +68,13 @@ impl<'a> ColorBar<'a> {
         }
         if let Some(text) = beyond_text(scale) {
             paint_caps(painter, bar, &scale.table);
-            painter.text(pos2(bar.left(), bar.bottom() + CAP + 3.0), Align2::LEFT_TOP, text, font.clone(), tokens.text_sub);
+            painter.text(
+                pos2(bar.left(), bar.bottom() + CAP + 3.0),
+                Align2::LEFT_TOP,
+                text,
+                font.clone(),
+                tokens.text_sub,
+            );
         }
         let title = kit::elide(painter, &title, &font, bar.height() + 16.0);
         let title = painter.layout_no_wrap(title, font, tokens.text_strong);

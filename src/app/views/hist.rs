@@ -155,7 +155,8 @@ impl Histogram {
         ctx: &ViewCtx<'_>,
     ) -> (egui::Response, Option<(usize, usize)>) {
         let c = &self.counts;
-        let plot = Rect::from_min_max(canvas.min + Vec2::new(54.0, 22.0), canvas.max - Vec2::new(14.0, kit::TITLED_AXIS));
+        let plot =
+            Rect::from_min_max(canvas.min + Vec2::new(54.0, 22.0), canvas.max - Vec2::new(14.0, kit::TITLED_AXIS));
         let painter = ui.painter_at(canvas);
         let height = |n: u32| if self.is_linear { f64::from(n) } else { f64::from(n).ln_1p() };
         let top = c.all.iter().map(|n| height(*n)).fold(1e-9, f64::max) * 1.05;
@@ -194,13 +195,7 @@ impl Histogram {
         }
         kit::x_axis(&painter, plot, &font, ctx.tokens, low, high, "");
         kit::x_title(&painter, plot, &kit::small(ui), ctx.tokens, title);
-        painter.text(
-            canvas.min + Vec2::new(58.0, 5.0),
-            Align2::LEFT_TOP,
-            noun,
-            kit::small(ui),
-            ctx.tokens.text_sub,
-        );
+        painter.text(canvas.min + Vec2::new(58.0, 5.0), Align2::LEFT_TOP, noun, kit::small(ui), ctx.tokens.text_sub);
         let response = ui.interact(plot, ui.scope_id().with("histogram"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Histogram"));
         let bin_at = |x: f32| (((x - plot.left()) / step).max(0.0) as usize).min(BINS - 1);

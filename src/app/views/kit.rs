@@ -161,7 +161,8 @@ fn notice_ui(
 ) -> bool {
     ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
     let wrap = |text: &str, style: TextStyle| {
-        let galley = ui.painter().layout(text.to_owned(), style.resolve(ui.style()), tokens.text, canvas.width() - 24.0);
+        let galley =
+            ui.painter().layout(text.to_owned(), style.resolve(ui.style()), tokens.text, canvas.width() - 24.0);
         galley.size().y
     };
     let rest = 14.0 + if button.is_some() { 34.0 } else { 0.0 };

@@ -103,7 +103,8 @@ impl Grid {
     pub fn order(&self, by_mean: bool) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.rows).collect();
         if by_mean {
-            let low = |lane: &usize| Some(self.lane_means[*lane]).filter(|m| m.is_finite()).unwrap_or(f32::NEG_INFINITY);
+            let low =
+                |lane: &usize| Some(self.lane_means[*lane]).filter(|m| m.is_finite()).unwrap_or(f32::NEG_INFINITY);
             order.sort_by(|a, b| low(b).total_cmp(&low(a)));
         }
         order

@@ -66,7 +66,8 @@ impl Sums {
         if self.totals.len() != samples.lanes() || self.done > all || self.done < samples.dropped() {
             let n = samples.lanes();
             let (first, done) = (samples.dropped() / BLOCK as u64, samples.dropped());
-            *self = Self { lanes: vec![vec![]; n], totals: vec![Sum::default(); n], first, done, is_angle: self.is_angle };
+            *self =
+                Self { lanes: vec![vec![]; n], totals: vec![Sum::default(); n], first, done, is_angle: self.is_angle };
         }
         for i in (self.done - samples.dropped()) as usize..samples.len() {
             let starts = (samples.dropped() + i as u64).is_multiple_of(BLOCK as u64);
@@ -123,7 +124,11 @@ mod tests {
         }
         for range in [0..1060, 0..16, 15..17, 3..900, 700..1060, 1059..1060, 5..5, 1040..1056] {
             let plain: f64 = range.clone().map(|i| i as f64).sum();
-            assert_eq!(sums.over(&samples, 0, range.clone()), Sum { sum: plain, sin: 0.0, n: range.len() as u64 }, "{range:?}");
+            assert_eq!(
+                sums.over(&samples, 0, range.clone()),
+                Sum { sum: plain, sin: 0.0, n: range.len() as u64 },
+                "{range:?}"
+            );
             let finite = range.clone().filter(|i| i % 10 != 0).count() as u64;
             assert_eq!(sums.over(&samples, 1, range).n, finite, "NaN is not counted");
         }

@@ -99,7 +99,8 @@ impl Traces {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &'static str) {
-        let options: Vec<_> = probes_where(ctx.schema, is_traced).map(|(_, p)| (Some(p.name), fields::label(p))).collect();
+        let options: Vec<_> =
+            probes_where(ctx.schema, is_traced).map(|(_, p)| (Some(p.name), fields::label(p))).collect();
         let mut chosen = self.probe.or_else(|| options.first().and_then(|(name, _)| *name));
         if kit::choice_ui(ui, ctx.tokens, "Trace", &mut chosen, &options) {
             self.probe = chosen;

@@ -305,7 +305,8 @@ impl View for Scatter {
             bar.paint(ui.painter(), ctx.tokens);
         }
         let left = axis::gutter(ui, &self.cloud.placed().found.scales[1], canvas.height() - 24.0 - kit::TITLED_AXIS);
-        let plot = Rect::from_min_max(canvas.min + Vec2::new(left, 24.0), canvas.max - Vec2::new(12.0, kit::TITLED_AXIS));
+        let plot =
+            Rect::from_min_max(canvas.min + Vec2::new(left, 24.0), canvas.max - Vec2::new(12.0, kit::TITLED_AXIS));
         let response = ui.interact(plot, ui.scope_id().with("scatter"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Scatter"));
         self.cloud.gestures_ui(ui, &response, plot, &set, ctx);

@@ -58,7 +58,8 @@ impl View3d {
                     let is_shown = !self.is_hidden(code as u16);
                     let (label, count) = (label(code), count(code));
                     let row = kit::legend_row_ui(ui, ctx.tokens, colors[code], label, &count, is_shown, width - 6.0);
-                    let hint = format!("{}: {count}\nClick: hide or show · Alt+click: only this one", kit::spaced(label));
+                    let hint =
+                        format!("{}: {count}\nClick: hide or show · Alt+click: only this one", kit::spaced(label));
                     if row.on_hover_text(hint).clicked() {
                         clicked = Some(code as u16);
                     }

@@ -13,9 +13,12 @@ mod toolbar;
 pub use saved_views::SavedView;
 
 use super::{
-    Selection, View, ViewCtx, area_select::AreaSelect, color_scale, color_scales::ColorScales,
-    fields::{self, Fields}, kit,
-    probes_where, tap,
+    Selection, View, ViewCtx,
+    area_select::AreaSelect,
+    color_scale,
+    color_scales::ColorScales,
+    fields::{self, Fields},
+    kit, probes_where, tap,
 };
 use crate::{
     engine::SimSchema,
