@@ -1,5 +1,6 @@
 //! The program from outside: what it prints, what it writes, how it exits.
 
+use neuropil_test_support::{Need, skip};
 use neuropil::{
     engine::{Command as Do, Engine, Event},
     project::{self, RunFolder, RunStart, RunWriter, Status},
@@ -115,7 +116,7 @@ fn exit_codes_say_what_kind_of_trouble() {
 #[test]
 fn without_a_gpu_cuda_is_code_4() {
     if neuropil::gpu::Gpu::open(0).is_ok() {
-        eprintln!("SKIPPED: there is a GPU here");
+        skip(Need::Tool, "there is a GPU here");
         return;
     }
     let temp = Temp::new("cuda");
@@ -294,7 +295,7 @@ fn an_interrupt_closes_the_run() {
         if !sent.is_ok_and(|s| s.success()) {
             child.kill().unwrap();
             child.wait().unwrap();
-            eprintln!("SKIPPED: no `kill` to interrupt with");
+            skip(Need::Tool, "no `kill` to interrupt with");
             return;
         }
         assert_eq!(child.wait().unwrap().code(), Some(3), "{signal}");
@@ -324,7 +325,7 @@ fn interrupted_trials_close_the_series() {
     if !sent.is_ok_and(|s| s.success()) {
         child.kill().unwrap();
         child.wait().unwrap();
-        eprintln!("SKIPPED: no `kill` to interrupt with");
+        skip(Need::Tool, "no `kill` to interrupt with");
         return;
     }
     assert_eq!(child.wait().unwrap().code(), Some(3));

@@ -1,5 +1,6 @@
 //! Reading files: content is exact, errors name file and line, and no damage makes a reader panic.
 
+use neuropil_test_support::{Need, skip};
 use neuropil::data::{self, Connectome, DataError};
 use std::{
     path::{Path, PathBuf},
@@ -16,7 +17,7 @@ fn shared(path: &str) -> Option<PathBuf> {
     let root = std::env::var_os("NEUROPIL_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
     let path = root.join(path);
     if !path.exists() {
-        eprintln!("SKIPPED: {} is not there", path.display());
+        skip(Need::Golden, format!("{} is not there", path.display()));
         return None;
     }
     Some(path)

@@ -1,5 +1,6 @@
 //! Run folders: the files hold what was simulated, after a crash or a full disk too.
 
+use neuropil_test_support::{Need, skip};
 use crate::fake;
 use fake::{Fake, PROBES, expected};
 use neuropil::{
@@ -164,7 +165,7 @@ fn a_full_disk_ends_the_recording_with_an_error() {
     let mount = |args: &[&str]| Process::new(args[0]).args(&args[1..]).stderr(Stdio::null()).status();
     let place = disk.to_str().unwrap();
     if !mount(&["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", place]).is_ok_and(|s| s.success()) {
-        eprintln!("SKIPPED: a full disk needs the right to mount a small tmpfs");
+        skip(Need::Tool, "a full disk needs the right to mount a small tmpfs");
         return;
     }
     let outcome = std::panic::catch_unwind(|| {

@@ -2,6 +2,7 @@
 //! PTX are fresh, and with the compiler's wheels at hand (`python3 kernels/build.py --tools-only`) every
 //! kernel is compiled and assembled for every architecture without spilling a register. Needs no GPU.
 
+use neuropil_test_support::{Need, skip};
 use neuropil::{
     gpu::{
         ModuleSpec, Target, ceilings,
@@ -15,7 +16,6 @@ use neuropil::{
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    io::Write as _,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -114,11 +114,6 @@ fn every_kernel_has_a_tooltip_and_a_sane_block() {
     }
 }
 
-/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
-fn skipped(why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
-}
-
 /// The compiler and the assembler from the pinned wheels.
 struct Tools {
     nvrtc: Nvrtc,
@@ -130,7 +125,7 @@ fn tools() -> Option<Tools> {
     let folder = std::env::var_os("CUDA_TOOLS").map_or_else(default, PathBuf::from).join("nvidia");
     let ptxas = folder.join("cu13/bin/ptxas");
     if !ptxas.exists() {
-        skipped("no kernel was compiled; run `python3 kernels/build.py --tools-only` to fetch the compiler");
+        skip(Need::Tool, "no kernel was compiled; run `python3 kernels/build.py --tools-only` to fetch the compiler");
         return None;
     }
     let nvrtc = Nvrtc::open(&folder.join("cuda_nvrtc/lib/libnvrtc.so.12")).unwrap();

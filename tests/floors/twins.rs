@@ -2,6 +2,7 @@
 //! few intrinsics, so a host compiler stands in for the GPU here: `--fmad=false` there and
 //! `-ffp-contract=off` here leave neither anything to round differently. `tests/kinds/gpu.rs` repeats it on one.
 
+use neuropil_test_support::{Need, skip};
 use neuropil::{
     gpu::selftest::twins_of,
     num::{
@@ -59,15 +60,10 @@ int main() {
 }
 ";
 
-/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
-fn skipped(why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
-}
-
 /// Compiles the harness; `None` without a host compiler.
 fn harness() -> Option<PathBuf> {
     if Command::new("g++").arg("--version").stdout(Stdio::null()).status().is_err() {
-        skipped("the CUDA twins were not compared, there is no g++");
+        skip(Need::Tool, "the CUDA twins were not compared, there is no g++");
         return None;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));

@@ -4,30 +4,15 @@
 
 use neuropil::{
     gpu::{
-        Batch, Buf, Gpu, GpuError, Grid, Lane, OpenError, Pass, Pinned,
+        Batch, Buf, Gpu, GpuError, Grid, Lane, Pass, Pinned,
         ceilings::{self, Limit},
         selftest,
     },
     num::elements::{Bf16, E4m3, E5m2, Element, F16},
     sim::{Device, Progress},
 };
-use std::{io::Write as _, sync::Arc};
-
-/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
-fn skipped(why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
-}
-
-fn gpu() -> Option<Arc<Gpu>> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(why @ (OpenError::NoDriver(_) | OpenError::NoDevice { .. })) => {
-            skipped(&format!("nothing ran on a GPU: {why}"));
-            None
-        }
-        Err(why) => panic!("{why}"),
-    }
-}
+use crate::device::gpu;
+use std::sync::Arc;
 
 #[test]
 fn both_backends_return_the_same_bits() {

@@ -2,6 +2,7 @@
 //! Tests with `cuda` or `gpu` in their path need an NVIDIA GPU: `cargo test --test kinds -- cuda gpu`.
 
 mod damaged;
+mod device;
 mod gpu;
 mod nn;
 mod nuclei;

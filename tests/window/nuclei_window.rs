@@ -1,6 +1,7 @@
 //! Nuclei projects in the window: their views follow from the shapes of their probes. Pictures are written when
 //! `NEUROPIL_SCREENSHOTS` names a folder.
 
+use neuropil_test_support::{Need, skip};
 use crate::support::harness;
 use egui_kittest::{Harness, kittest::Queryable};
 use harness::Window;
@@ -21,7 +22,7 @@ fn shoot(w: &mut Window, name: &str) {
     w.run_steps(3);
     let picture = match w.render() {
         Ok(picture) => picture,
-        Err(e) => return eprintln!("SKIPPED: the picture, because there is no graphics device: {e}"),
+        Err(e) => return skip(Need::Graphics, format!("the picture, because there is no graphics device: {e}")),
     };
     if let Some(folder) = std::env::var_os("NEUROPIL_SCREENSHOTS") {
         let folder = PathBuf::from(folder);
@@ -133,7 +134,7 @@ fn coupling_algorithms_are_compared_in_the_timing_view() {
 #[test]
 fn projects_of_nuclei_make_pictures() {
     if std::env::var_os("NEUROPIL_SCREENSHOTS").is_none() {
-        return eprintln!("SKIPPED: NEUROPIL_SCREENSHOTS names no folder");
+        return println!("no pictures: NEUROPIL_SCREENSHOTS names no folder");
     }
     let only = std::env::var("NEUROPIL_ONLY").unwrap_or_default();
     let projects = [("nuclei", 400), ("fields", 250), ("soda", 300), ("kuramoto", 400), ("population", 400)];

@@ -2,6 +2,7 @@
 //! theme, and every control has a name. No test depends on single pixels, so any Vulkan driver works. Pictures are
 //! written when `NEUROPIL_SHOTS` names a folder.
 
+use crate::support::harness::can_draw;
 use crate::support::{fake, fake_population, names, population, window};
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
@@ -75,14 +76,6 @@ impl Subject {
 
 /// Views that only the population fills.
 const POPULATION: [&str; 6] = ["circle", "scatter", "phases", "lineage", "matrix", "bands"];
-
-fn has_graphics() -> bool {
-    let has_driver = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| PathBuf::from(p).exists());
-    if !has_driver {
-        eprintln!("SKIPPED: no Vulkan driver; install mesa-vulkan-drivers to draw pictures");
-    }
-    has_driver
-}
 
 fn start_in(subject: Subject, state: State) -> Start {
     let build = move |seed| match state {
@@ -184,14 +177,14 @@ fn bring_up(w: &mut Window, view: &'static str) {
 
 #[test]
 fn every_panel_of_a_brain_in_every_state_theme_and_scale() {
-    if has_graphics() {
+    if can_draw() {
         look_at(Subject::Brain);
     }
 }
 
 #[test]
 fn every_panel_of_a_population_in_every_state_theme_and_scale() {
-    if has_graphics() {
+    if can_draw() {
         look_at(Subject::Population);
     }
 }

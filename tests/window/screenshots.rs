@@ -1,6 +1,7 @@
 //! Screenshots of the window with bundled projects and the real engine. Pictures are written when
 //! `NEUROPIL_SCREENSHOTS` names a folder.
 
+use neuropil_test_support::{Need, skip};
 use crate::support::harness;
 use egui_kittest::{Harness, kittest::Queryable};
 use harness::Window;
@@ -29,7 +30,7 @@ fn shoot(w: &mut Window, name: &str) -> Option<Picture> {
     let picture = match w.render() {
         Ok(picture) => picture,
         Err(e) => {
-            eprintln!("SKIPPED: pictures, because there is no graphics device: {e}");
+            skip(Need::Graphics, format!("pictures, because there is no graphics device: {e}"));
             return None;
         }
     };

@@ -1,5 +1,6 @@
 //! Every shader parses, validates and makes a pipeline; and the scene draws what it is told, as seldom as it may.
 
+use crate::support::harness::can_draw;
 use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use egui_wgpu::{RenderState, RendererOptions, wgpu};
 use neuropil::app::software::WINDOW_WGSL;
@@ -8,11 +9,7 @@ use neuropil::view3d::{
 };
 
 fn device() -> Option<RenderState> {
-    if !["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| std::path::Path::new(p).exists()) {
-        eprintln!("SKIPPED: no Vulkan driver; install mesa-vulkan-drivers to check shaders");
-        return None;
-    }
-    Some(create_render_state(default_wgpu_setup(), RendererOptions::PREDICTABLE))
+    can_draw().then(|| create_render_state(default_wgpu_setup(), RendererOptions::PREDICTABLE))
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Shortcuts, settings and window sizes: shortcuts of the focused panel, undo and autosave settings, low windows.
 
+use crate::support::harness::can_draw;
 use crate::support::window;
 use egui::{Event, Key, Modifiers};
 use egui_kittest::{Harness, kittest::Queryable};
@@ -67,14 +68,6 @@ fn shortcuts_choose_colours_of_the_focused_panel() {
     assert!(w.state().messages().contains(&"Colour range locked"));
     press(&mut w, Key::R);
     assert!(w.state().messages().contains(&"Colour range follows the data"));
-}
-
-fn can_draw() -> bool {
-    let can = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| Path::new(p).exists());
-    if !can {
-        eprintln!("SKIPPED: no Vulkan driver; install mesa-vulkan-drivers to draw pictures");
-    }
-    can
 }
 
 /// On a screen of 2880 × 1800 pixels: nothing is cut off, and everywhere something is drawn. The picture is written when

@@ -1,5 +1,6 @@
 //! egui's painter and the software painter draw the same pixels.
 
+use crate::support::harness::can_draw;
 use egui::{Align2, Color32, FontId, Pos2, Rect, Stroke, Ui, pos2, vec2};
 use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use egui_wgpu::{CallbackResources, CallbackTrait, RenderState, RendererOptions, ScreenDescriptor, wgpu};
@@ -9,12 +10,8 @@ use neuropil::app::software::SoftwarePainter;
 const SIZE: [u32; 2] = [320, 192];
 
 fn device() -> Option<RenderState> {
-    if !["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| std::path::Path::new(p).exists()) {
-        eprintln!("SKIPPED: no Vulkan driver; install mesa-vulkan-drivers to compare the painters");
-        return None;
-    }
     let options = RendererOptions { dithering: false, ..RendererOptions::default() };
-    Some(create_render_state(default_wgpu_setup(), options))
+    can_draw().then(|| create_render_state(default_wgpu_setup(), options))
 }
 
 /// A custom paint callback between egui's meshes.

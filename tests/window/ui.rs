@@ -1,5 +1,6 @@
 //! The window, driven through its accessibility tree as a screen reader would.
 
+use neuropil_test_support::{Need, skip};
 use crate::support::window;
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
@@ -250,7 +251,7 @@ fn pictures() {
     let folder =
         std::env::var_os("NEUROPIL_SCREENSHOTS").map_or_else(|| "target/screenshots".into(), std::path::PathBuf::from);
     if std::env::var_os("NEUROPIL_NO_PICTURES").is_some() {
-        eprintln!("SKIPPED: pictures, because NEUROPIL_NO_PICTURES is set");
+        skip(Need::Graphics, "pictures, because NEUROPIL_NO_PICTURES is set");
         return;
     }
     std::fs::create_dir_all(&folder).expect("folder");
@@ -326,6 +327,6 @@ fn example() -> Project {
 fn save(w: &mut Window, file: &std::path::Path) {
     match w.render() {
         Ok(image) => image.save(file).expect("picture"),
-        Err(e) => eprintln!("SKIPPED: {}: {e}", file.display()),
+        Err(e) => skip(Need::Graphics, format!("{}: {e}", file.display())),
     }
 }

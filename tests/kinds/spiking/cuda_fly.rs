@@ -2,7 +2,8 @@
 //! `../shared` (or `NEUROPIL_SHARED`); without them, or without a GPU, the tests are skipped with a message.
 
 use crate::spiking::device;
-use device::{advance, cpu, cuda, drive, fly, gpu, kicked, scene, shared};
+use crate::device::gpu;
+use device::{advance, cpu, cuda, drive, fly, kicked, scene, shared};
 use neuropil::{
     engine::{Command, Engine, EngineCounters},
     gpu::{Gpu, Pass},

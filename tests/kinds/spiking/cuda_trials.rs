@@ -2,7 +2,8 @@
 //! not grow. Needs an NVIDIA GPU, and says so when there is none.
 
 use crate::spiking::{device, small_network as network};
-use device::{advance, gpu, scene};
+use crate::device::gpu;
+use device::{advance, scene};
 use network::{busy, intervention, setup};
 use neuropil::{
     gpu::Pass,

@@ -1,7 +1,7 @@
 //! What tests on a GPU share.
 
 use neuropil::{
-    gpu::{Gpu, OpenError, Pass},
+    gpu::{Gpu, Pass},
     kinds::spiking::{
         Effect, Intervention, NeuronModel, Params, Source, SpikingKind,
         constants::Real,
@@ -11,27 +11,11 @@ use neuropil::{
     },
     sim::{BuildContext, Kind, Progress, Simulation},
 };
+use neuropil_test_support::{Need, skip};
 use std::{
-    io::Write as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
-
-/// Says so on the terminal even when the test runner keeps the output of passing tests to itself.
-pub fn skipped(why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
-}
-
-pub fn gpu() -> Option<Arc<Gpu>> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(why @ (OpenError::NoDriver(_) | OpenError::NoDevice { .. })) => {
-            skipped(&format!("nothing ran on a GPU: {why}"));
-            None
-        }
-        Err(why) => panic!("{why}"),
-    }
-}
 
 pub fn scene() -> BuildContext {
     BuildContext { seed: 3, ..BuildContext::default() }
@@ -67,7 +51,7 @@ pub fn shared() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
     let found = std::env::var_os("NEUROPIL_SHARED").map_or(beside, PathBuf::from);
     if !found.join("data").exists() {
-        skipped("no ../shared: the big networks were not run");
+        skip(Need::Golden, "no ../shared: the big networks were not run");
         return None;
     }
     Some(found)

@@ -1,6 +1,6 @@
 //! The spiking kind against Brian2: deterministic input spike for spike, random input by rates.
 //!
-//! Looks for networks and references in `../shared` (or `NEUROPIL_SHARED`) and skips loudly without them. Every
+//! A small network is in `tests/golden/spiking`. Larger ones are looked for in `../shared` (or `NEUROPIL_SHARED`): every
 //! `reference/<network>_det_<input>.npz` is one case, with the input `kicks_<input>.csv` beside the network.
 
 use neuropil::{
@@ -8,6 +8,7 @@ use neuropil::{
     kinds::spiking::{Params, Precision, Source, SpikingKind, probes, setup::Setup},
     sim::{BuildContext, Device, Frame, Kind, Progress, Reading, Simulation, Spike, Tap},
 };
+use neuropil_test_support::{Need, golden, skip};
 use npyz::npz::NpzArchive;
 use std::{
     collections::HashSet,
@@ -21,7 +22,7 @@ fn shared() -> Option<PathBuf> {
     let path = std::env::var_os("NEUROPIL_SHARED").map_or(beside, PathBuf::from);
     let found = path.join("reference").is_dir();
     if !found {
-        eprintln!("SKIPPED: no reference data at {}", path.display());
+        skip(Need::Golden, format!("no reference data at {}", path.display()));
     }
     found.then_some(path)
 }
@@ -68,17 +69,29 @@ fn numbers<N: npyz::Deserialize + Copy>(path: &Path, name: &str) -> Vec<N> {
     file.by_name(name).expect("it reads").expect("the array is there").into_vec().expect("of this type")
 }
 
-fn cases(shared: &Path) -> Vec<(String, PathBuf, PathBuf)> {
+/// Network, reference and name of the input file of each case.
+fn cases(shared: &Path) -> Vec<(String, PathBuf, String)> {
     let mut cases: Vec<_> = fs::read_dir(shared.join("reference")).expect("reference folder").flatten().collect();
     cases.sort_by_key(std::fs::DirEntry::file_name);
     let name = |e: &fs::DirEntry| Some(e.file_name().to_str()?.strip_suffix(".npz")?.to_owned());
     let case = |e: fs::DirEntry| {
         let name = name(&e)?;
         let (net, input) = name.split_once("_det_")?;
-        let kicks = network(shared, net)?.join(format!("kicks_{input}.csv"));
-        kicks.exists().then(|| (net.to_owned(), e.path(), kicks))
+        let kicks = format!("kicks_{input}.csv");
+        network(shared, net)?.join(&kicks).exists().then(|| (net.to_owned(), e.path(), kicks))
     };
     cases.into_iter().filter_map(case).collect()
+}
+
+/// A network of 200 neurons that is part of the repository (`tests/golden/spiking/make.py`).
+#[test]
+fn golden_spiking_small_network_as_brian2() {
+    let folder = golden::folder("spiking");
+    if !folder.join("net200").is_dir() {
+        return skip(Need::Golden, format!("there is no small network in {}", folder.display()));
+    }
+    let network = folder.join("net200");
+    as_brian2(&prepare(&params(&network)), &network, &folder.join("net200_det_A.npz"), "kicks_A.csv");
 }
 
 #[test]
@@ -88,33 +101,33 @@ fn golden_spiking_deterministic_input_as_brian2() {
     let cases = cases(&shared);
     assert!(!cases.is_empty(), "reference data, but no case in it");
     for (net, reference, kicks) in cases {
-        let info = fs::read_to_string(reference.display().to_string().replace(".npz", "_info.json")).expect("info");
-        let info: serde_json::Value = serde_json::from_str(&info).expect("info is JSON");
-        let steps = (info["ms"].as_f64().expect("ms") / 0.1).round() as u32;
-        let mut params = params(&network(&shared, &net).expect("known"));
-        params.stimulus.kicks = kicks.display().to_string().into();
+        let folder = network(&shared, &net).expect("known");
         if !setups.iter().any(|(n, _)| *n == net) {
-            setups.push((net.clone(), prepare(&params)));
+            setups.push((net.clone(), prepare(&params(&folder))));
         }
-        let setup = &setups.iter().find(|(n, _)| *n == net).expect("just read").1;
-        let (lanes, at) = (numbers::<i32>(&reference, "idx"), numbers::<i32>(&reference, "step"));
-        let want: HashSet<(u32, u32)> = at.iter().zip(lanes).map(|(s, l)| (*s as u32, l as u32)).collect();
-        for (precision, threads) in [(Precision::F64, 1), (Precision::F64, 2), (Precision::F32, 1)] {
-            params.lif.precision = precision;
-            let mut sim = start(&params, setup, 0, threads);
-            let got: HashSet<(u32, u32)> = spikes(&mut *sim, steps).iter().map(|s| (s.step, s.lane)).collect();
-            let common = got.intersection(&want).count();
-            let share = common as f64 / want.len().max(got.len()) as f64;
-            println!(
-                "{}: {precision:?}, {threads} threads: {common} of {} ({})",
-                reference.display(),
-                want.len(),
-                got.len()
-            );
-            assert!(share >= if precision == Precision::F64 { 1.0 } else { 0.998 }, "{}", reference.display());
-            if precision == Precision::F64 {
-                final_state(&mut *sim, &reference);
-            }
+        as_brian2(&setups.iter().find(|(n, _)| *n == net).expect("just read").1, &folder, &reference, &kicks);
+    }
+}
+
+/// Every spike and the state at the end are those of a reference; in single precision nearly all spikes.
+fn as_brian2(setup: &Arc<Setup>, network: &Path, reference: &Path, kicks: &str) {
+    let info = fs::read_to_string(reference.display().to_string().replace(".npz", "_info.json")).expect("info");
+    let info: serde_json::Value = serde_json::from_str(&info).expect("info is JSON");
+    let steps = (info["ms"].as_f64().expect("ms") / 0.1).round() as u32;
+    let mut params = params(network);
+    params.stimulus.kicks = network.join(kicks).display().to_string().into();
+    let (lanes, at) = (numbers::<i32>(reference, "idx"), numbers::<i32>(reference, "step"));
+    let want: HashSet<(u32, u32)> = at.iter().zip(lanes).map(|(s, l)| (*s as u32, l as u32)).collect();
+    for (precision, threads) in [(Precision::F64, 1), (Precision::F64, 2), (Precision::F32, 1)] {
+        params.lif.precision = precision;
+        let mut sim = start(&params, setup, 0, threads);
+        let got: HashSet<(u32, u32)> = spikes(&mut *sim, steps).iter().map(|s| (s.step, s.lane)).collect();
+        let common = got.intersection(&want).count();
+        let share = common as f64 / want.len().max(got.len()) as f64;
+        println!("{}: {precision:?}, {threads} threads: {common} of {} ({})", reference.display(), want.len(), got.len());
+        assert!(share >= if precision == Precision::F64 { 1.0 } else { 0.998 }, "{}", reference.display());
+        if precision == Precision::F64 {
+            final_state(&mut *sim, reference);
         }
     }
 }
@@ -135,7 +148,7 @@ fn final_state(sim: &mut dyn Simulation, reference: &Path) {
 #[test]
 fn golden_spiking_poisson_rates_as_brian2() {
     let Some(shared) = shared() else { return };
-    let Some(folder) = network(&shared, "p9") else { return eprintln!("SKIPPED: no P9 network") };
+    let Some(folder) = network(&shared, "p9") else { return skip(Need::Golden, "no P9 network") };
     let mut params = params(&folder);
     params
         .interventions

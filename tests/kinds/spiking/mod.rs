@@ -9,3 +9,5 @@ mod leaky;
 mod non_finite;
 mod small_network;
 mod steps;
+#[cfg(target_os = "linux")]
+mod thread_count;

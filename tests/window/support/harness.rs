@@ -2,7 +2,11 @@
 
 use egui_kittest::Harness;
 use neuropil::app::{App, Start};
-use std::time::{Duration, Instant};
+use neuropil_test_support::{Need, skip};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 pub type Window = Harness<'static, App>;
 
@@ -25,4 +29,14 @@ pub fn until_within(patience: Duration, w: &mut Window, what: &str, mut holds: i
         assert!(since.elapsed() < patience, "timeout waiting until {what}: {:?}", w.state().messages());
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Whether there is a Vulkan driver; without one, tests that draw are skipped.
+#[track_caller]
+pub fn can_draw() -> bool {
+    let can = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| Path::new(p).exists());
+    if !can {
+        skip(Need::Graphics, "no Vulkan driver; install mesa-vulkan-drivers to draw pictures");
+    }
+    can
 }

@@ -2,7 +2,7 @@
 
 mod pointer;
 
-use super::fake_fly::Activity;
+use super::{fake_fly::Activity, harness::can_draw};
 use egui::{Event, Modifiers, PointerButton, Pos2, Vec2};
 use egui_kittest::{
     Harness,
@@ -22,13 +22,9 @@ use neuropil::{
 };
 use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Instant};
 
-/// Whether there is a Vulkan driver; prints a note when a test is skipped.
+/// As [`can_draw`].
 pub fn graphics() -> Option<()> {
-    let has_driver = ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"].iter().any(|p| PathBuf::from(p).exists());
-    if !has_driver {
-        eprintln!("SKIPPED: no Vulkan driver; install mesa-vulkan-drivers to draw pictures");
-    }
-    has_driver.then_some(())
+    can_draw().then_some(())
 }
 
 /// CPU time of this thread, ms: frame time without other programs. 0 on systems other than Linux.

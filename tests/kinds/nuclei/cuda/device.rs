@@ -1,26 +1,11 @@
 //! Helpers of the nuclei tests on the GPU.
 
 use neuropil::{
-    gpu::{Buf, Gpu, GpuError, Graph, OpenError, Pass},
+    gpu::{Buf, Gpu, GpuError, Graph, Pass},
     kinds::nuclei::cuda::layout::{DeviceStats, KernelParams, PopulationCounts},
 };
-use std::{io::Write as _, sync::Arc, time::Instant};
-
-/// Writes to the terminal even when the test runner captures output.
-pub fn skipped(why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
-}
-
-pub fn gpu() -> Option<Arc<Gpu>> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(why @ (OpenError::NoDriver(_) | OpenError::NoDevice { .. })) => {
-            skipped(&format!("nothing ran on a GPU: {why}"));
-            None
-        }
-        Err(why) => panic!("{why}"),
-    }
-}
+pub use crate::device::gpu;
+use std::{sync::Arc, time::Instant};
 
 /// Prints an error with its tolerance, and checks it.
 pub fn within(what: &str, error: f64, tolerance: f64) {
