@@ -1,11 +1,11 @@
 //! The program from outside: what it prints, what it writes, how it exits.
 
-use neuropil_test_support::{Need, skip};
 use neuropil::{
     engine::{Command as Do, Engine, Event},
     project::{self, RunFolder, RunStart, RunWriter, Status},
     sim::{Device, Progress},
 };
+use neuropil_test_support::{Need, skip};
 use serde_json::Value as Json;
 use std::{
     collections::BTreeMap,

@@ -1,7 +1,7 @@
 //! Reading files: content is exact, errors name file and line, and no damage makes a reader panic.
 
-use neuropil_test_support::{Need, skip};
 use neuropil::data::{self, Connectome, DataError};
+use neuropil_test_support::{Need, skip};
 use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},

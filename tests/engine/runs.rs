@@ -1,6 +1,5 @@
 //! Run folders: the files hold what was simulated, after a crash or a full disk too.
 
-use neuropil_test_support::{Need, skip};
 use crate::fake;
 use fake::{Fake, PROBES, expected};
 use neuropil::{
@@ -12,6 +11,7 @@ use neuropil::{
     },
     sim::{Device, Progress, Simulation, Tap},
 };
+use neuropil_test_support::{Need, skip};
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -2,7 +2,6 @@
 //! PTX are fresh, and with the compiler's wheels at hand (`python3 kernels/build.py --tools-only`) every
 //! kernel is compiled and assembled for every architecture without spilling a register. Needs no GPU.
 
-use neuropil_test_support::{Need, skip};
 use neuropil::{
     gpu::{
         ModuleSpec, Target, ceilings,
@@ -13,6 +12,7 @@ use neuropil::{
     },
     kinds::Model,
 };
+use neuropil_test_support::{Need, skip};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

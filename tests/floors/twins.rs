@@ -2,7 +2,6 @@
 //! few intrinsics, so a host compiler stands in for the GPU here: `--fmad=false` there and
 //! `-ffp-contract=off` here leave neither anything to round differently. `tests/kinds/gpu.rs` repeats it on one.
 
-use neuropil_test_support::{Need, skip};
 use neuropil::{
     gpu::selftest::twins_of,
     num::{
@@ -11,6 +10,7 @@ use neuropil::{
         trains::{Chances, Train},
     },
 };
+use neuropil_test_support::{Need, skip};
 use std::{
     fs,
     io::Write as _,

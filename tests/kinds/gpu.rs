@@ -2,6 +2,7 @@
 //! it can be copied to a machine with a driver and run there:
 //! `cargo test --test kinds --no-run`, then `kinds-… gpu --nocapture`.
 
+use crate::device::gpu;
 use neuropil::{
     gpu::{
         Batch, Buf, Gpu, GpuError, Grid, Lane, Pass, Pinned,
@@ -11,7 +12,6 @@ use neuropil::{
     num::elements::{Bf16, E4m3, E5m2, Element, F16},
     sim::{Device, Progress},
 };
-use crate::device::gpu;
 use std::sync::Arc;
 
 #[test]

@@ -1,7 +1,6 @@
 //! Nuclei projects in the window: their views follow from the shapes of their probes. Pictures are written when
 //! `NEUROPIL_SCREENSHOTS` names a folder.
 
-use neuropil_test_support::{Need, skip};
 use crate::support::harness;
 use egui_kittest::{Harness, kittest::Queryable};
 use harness::Window;
@@ -9,6 +8,7 @@ use neuropil::{
     app::{App, Start, commands::UiCommand, settings::Theme},
     params::path,
 };
+use neuropil_test_support::{Need, skip};
 use std::{
     path::{Path, PathBuf},
     time::Duration,

@@ -1,12 +1,12 @@
 //! Screenshots of the window with bundled projects and the real engine. Pictures are written when
 //! `NEUROPIL_SCREENSHOTS` names a folder.
 
-use neuropil_test_support::{Need, skip};
 use crate::support::harness;
 use egui_kittest::{Harness, kittest::Queryable};
 use harness::Window;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use neuropil::app::{App, Start, commands::UiCommand, settings::Theme};
+use neuropil_test_support::{Need, skip};
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},

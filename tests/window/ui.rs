@@ -1,6 +1,5 @@
 //! The window, driven through its accessibility tree as a screen reader would.
 
-use neuropil_test_support::{Need, skip};
 use crate::support::window;
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
@@ -9,6 +8,7 @@ use neuropil::{
     params::path,
     project::Project,
 };
+use neuropil_test_support::{Need, skip};
 use std::time::Duration;
 use window::{Window, assign, open, set, start, until, value};
 

@@ -1,7 +1,7 @@
 //! Spiking networks on the GPU: the same bits as on the CPU. Needs an NVIDIA GPU, and says so when there is none.
 
-use crate::spiking::{device, non_finite, small_network as network};
 use crate::device::gpu;
+use crate::spiking::{device, non_finite, small_network as network};
 use device::{advance, cpu, cuda, drive, fly, scene, shared};
 use network::{busy, intervention, setup};
 use neuropil::{

@@ -1,8 +1,8 @@
 //! The networks of the references and the benchmarks on the GPU, against the CPU; and how fast. They are read from
 //! `../shared` (or `NEUROPIL_SHARED`); without them, or without a GPU, the tests are skipped with a message.
 
-use crate::spiking::device;
 use crate::device::gpu;
+use crate::spiking::device;
 use device::{advance, cpu, cuda, drive, fly, kicked, scene, shared};
 use neuropil::{
     engine::{Command, Engine, EngineCounters},

@@ -1,8 +1,8 @@
 //! Trials and long runs on the GPU: a restart with another seed gives the bits of a fresh start, and device memory does
 //! not grow. Needs an NVIDIA GPU, and says so when there is none.
 
-use crate::spiking::{device, small_network as network};
 use crate::device::gpu;
+use crate::spiking::{device, small_network as network};
 use device::{advance, scene};
 use network::{busy, intervention, setup};
 use neuropil::{

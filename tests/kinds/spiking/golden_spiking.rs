@@ -124,7 +124,12 @@ fn as_brian2(setup: &Arc<Setup>, network: &Path, reference: &Path, kicks: &str) 
         let got: HashSet<(u32, u32)> = spikes(&mut *sim, steps).iter().map(|s| (s.step, s.lane)).collect();
         let common = got.intersection(&want).count();
         let share = common as f64 / want.len().max(got.len()) as f64;
-        println!("{}: {precision:?}, {threads} threads: {common} of {} ({})", reference.display(), want.len(), got.len());
+        println!(
+            "{}: {precision:?}, {threads} threads: {common} of {} ({})",
+            reference.display(),
+            want.len(),
+            got.len()
+        );
         assert!(share >= if precision == Precision::F64 { 1.0 } else { 0.998 }, "{}", reference.display());
         if precision == Precision::F64 {
             final_state(&mut *sim, reference);

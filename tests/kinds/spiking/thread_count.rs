@@ -12,7 +12,9 @@ pub fn most_during<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let is_over = AtomicBool::new(false);
     let count = || {
         let tasks = fs::read_dir("/proc/self/task").expect("the threads of this process").flatten();
-        tasks.filter(|task| fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "spiking")).count()
+        tasks
+            .filter(|task| fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "spiking"))
+            .count()
     };
     std::thread::scope(|scope| {
         let watch = || {

@@ -1,10 +1,10 @@
 //! Helpers of the nuclei tests on the GPU.
 
+pub use crate::device::gpu;
 use neuropil::{
     gpu::{Buf, Gpu, GpuError, Graph, Pass},
     kinds::nuclei::cuda::layout::{DeviceStats, KernelParams, PopulationCounts},
 };
-pub use crate::device::gpu;
 use std::{sync::Arc, time::Instant};
 
 /// Prints an error with its tolerance, and checks it.
