@@ -9,13 +9,21 @@ pub const SEMIBOLD: &str = "semibold";
 /// Family of metrics.
 pub const MONO_MEDIUM: &str = "mono-medium";
 
+/// The font of changing numbers.
+pub const MONO: &str = "mono";
+
 /// Installs the fonts; egui's fonts remain as fallback for symbols.
 pub fn install(ctx: &egui::Context) {
+    install_with(ctx, "inter");
+}
+
+/// The same with another font for text.
+pub fn install_with(ctx: &egui::Context, text: &str) {
     let mut fonts = FontDefinitions::default();
     let files = [
         ("inter", FontData::from_static(include_bytes!("../../assets/fonts/Inter-Medium.otf"))),
         ("inter-semibold", FontData::from_static(include_bytes!("../../assets/fonts/Inter-SemiBold.otf"))),
-        ("mono", FontData::from_static(include_bytes!("../../assets/fonts/JetBrainsMono-Regular.ttf"))),
+        (MONO, FontData::from_static(include_bytes!("../../assets/fonts/JetBrainsMono-Regular.ttf"))),
         ("mono-medium", FontData::from_static(include_bytes!("../../assets/fonts/JetBrainsMono-Medium.ttf"))),
         (icons::FAMILY, FontData::from_static(include_bytes!("../../assets/fonts/Phosphor.ttf"))),
     ];
@@ -27,8 +35,8 @@ pub fn install(ctx: &egui::Context) {
         let names = first.iter().map(|n| (*n).to_owned()).chain(fallback.iter().cloned()).collect();
         fonts.families.insert(family, names);
     };
-    family(FontFamily::Proportional, &["inter"]);
-    family(FontFamily::Monospace, &["mono", "inter"]);
+    family(FontFamily::Proportional, &[text, "inter"]);
+    family(FontFamily::Monospace, &[MONO, "inter"]);
     family(FontFamily::Name(SEMIBOLD.into()), &["inter-semibold"]);
     family(FontFamily::Name(MONO_MEDIUM.into()), &["mono-medium", "inter-semibold"]);
     family(FontFamily::Name(icons::FAMILY.into()), &[icons::FAMILY]);

@@ -150,11 +150,11 @@ pub fn named(params: &dyn Params) -> Vec<Named> {
 }
 
 /// Adds a named selection. Returns its name.
-pub fn add_set(params: &mut dyn Params, query: &str, wish: &str) -> Option<String> {
+pub fn add_set(params: &mut dyn Params, query: &str, preferred: &str) -> Option<String> {
     let group = list(params, "selections")?;
     let (name, query_field) = (field(params, group, "name")?, field(params, group, "query")?);
     let item = params.len(group as u8);
-    let text = free_name(params, group, name, wish);
+    let text = free_name(params, group, name, preferred);
     params.push(group as u8);
     params.set(&Change { id: at(group, item, name), value: Value::Text(text.clone()) });
     params.set(&Change { id: at(group, item, query_field), value: Value::Text(query.to_owned()) });
@@ -173,11 +173,11 @@ pub fn label(schema: &SimSchema, selection: &Selection) -> String {
     }
 }
 
-fn free_name(params: &dyn Params, group: usize, field: usize, wish: &str) -> String {
+fn free_name(params: &dyn Params, group: usize, field: usize, preferred: &str) -> String {
     let taken = |name: &str| {
         (0..params.len(group as u8)).any(|i| params.get(at(group, i, field)) == Value::Text(name.to_owned()))
     };
-    let mut names = std::iter::once(wish.to_owned()).chain((2..).map(|n| format!("{wish} ({n})")));
+    let mut names = std::iter::once(preferred.to_owned()).chain((2..).map(|n| format!("{preferred} ({n})")));
     names.find(|n| !taken(n)).unwrap_or_default()
 }
 

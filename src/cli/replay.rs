@@ -76,7 +76,7 @@ fn compare_on_thread(
         match receiver.recv_timeout(Duration::from_millis(50)) {
             Ok(verdict) => return Ok(verdict?),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(_) => return Err(CliError::Failed("a fault inside the program stopped the replay".into())),
+            Err(_) => return Err(CliError::Failed("an internal error stopped the replay".into())),
         }
         if signal::interrupted() {
             progress.cancel();

@@ -50,7 +50,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     }
 }
 
-/// Without a window: the project's plan as it stands.
+/// Without a window: runs the project as saved.
 pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
     signal::listen();
     let args = |project| RunArgs {
@@ -86,7 +86,7 @@ fn here() -> PathBuf {
     std::env::current_dir().unwrap_or_default()
 }
 
-/// Opens the project and takes up everything the command line says about it.
+/// Opens the project and applies the arguments of the command line.
 fn resolve(args: &RunArgs) -> Result<Job, CliError> {
     let path = args.project.as_deref().unwrap_or(Path::new(""));
     let (project, warnings) = project::open(path)?;
@@ -298,7 +298,7 @@ fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, o
     print_line!("{}", folder.display());
 }
 
-/// What every result says about its run.
+/// Fields of every result.
 pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static str, u32)]) -> Json {
     let mut out = json!({
         "name": job.project.name,

@@ -80,7 +80,7 @@ pub(super) fn load(
                 return Ok(outcome?);
             }
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
-            Err(_) => return Err(CliError::Failed("a fault inside the program stopped the loading".into())),
+            Err(_) => return Err(CliError::Failed("an internal error stopped the loading".into())),
         }
         if signal::interrupted() {
             progress.cancel();
@@ -165,7 +165,7 @@ pub(super) fn record_from(
     })
 }
 
-/// The engine closes a recording before it tells of the failure that ended it.
+/// The error of a failed run: the engine closes the recording before it reports the failure.
 fn closed(error: CliError, folder: &Path, engine: &Engine) -> CliError {
     let step = EngineCounters::read(&engine.counters.step);
     match error {
@@ -189,7 +189,7 @@ fn loaded(engine: &Engine) -> Result<SimSchema, CliError> {
 }
 
 fn gone() -> CliError {
-    CliError::Failed("the engine stopped without a word; this is a fault inside the program".into())
+    CliError::Failed("the engine stopped without a report: an internal error".into())
 }
 
 struct EngineEvents<'a> {

@@ -103,9 +103,19 @@ pub struct DataTable {
 impl DataTable {
     /// Reads the columns whose index and name `wanted` accepts.
     pub fn read(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &ProgressFn) -> Result<Self, DataError> {
+        Self::read_at_most(path, wanted, MAX_ROWS, watch)
+    }
+
+    /// The same, of a table with at most so many rows.
+    pub fn read_at_most(
+        path: &Path,
+        wanted: impl Fn(usize, &str) -> bool,
+        max_rows: u64,
+        watch: &ProgressFn,
+    ) -> Result<Self, DataError> {
         match ending(path).as_str() {
-            "parquet" => read_parquet(path, wanted, watch),
-            "csv" | "tsv" | "txt" | "gz" => read_text(path, wanted, watch),
+            "parquet" => read_parquet(path, wanted, max_rows, watch),
+            "csv" | "tsv" | "txt" | "gz" => read_text(path, wanted, max_rows, watch),
             _ => Err(DataError::format(path, "not a table: .parquet, .csv, .tsv or .csv.gz expected")),
         }
     }
@@ -206,7 +216,16 @@ fn not_unsigned(text: &str) -> String {
     format!("\"{}\" is not a whole number", messages::truncated(text))
 }
 
-fn read_text(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &ProgressFn) -> Result<DataTable, DataError> {
+fn too_many_rows(path: &Path, max_rows: u64) -> DataError {
+    DataError::format(path, format!("more than {} rows, the limit of this table", messages::group_digits(max_rows)))
+}
+
+fn read_text(
+    path: &Path,
+    wanted: impl Fn(usize, &str) -> bool,
+    max_rows: u64,
+    watch: &ProgressFn,
+) -> Result<DataTable, DataError> {
     let file = File::open(path).map_err(|e| DataError::io(path, e))?;
     let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
     let is_compressed = ending(path) == "gz";
@@ -239,6 +258,9 @@ fn read_text(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Progress
         for (column, i) in columns.iter_mut().zip(&kept) {
             column.push(record.get(*i).unwrap_or_default());
         }
+        if lines.len() as u64 > max_rows {
+            return Err(too_many_rows(path, max_rows));
+        }
         if lines.len() as u64 * kept.len().max(1) as u64 > MAX_CELLS {
             let limit = messages::group_digits(MAX_CELLS);
             return Err(DataError::format(path, format!("more than {limit} cells, the limit of a text table")));
@@ -263,13 +285,18 @@ fn text_error(path: &Path, error: &csv::Error) -> DataError {
     }
 }
 
-fn read_parquet(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &ProgressFn) -> Result<DataTable, DataError> {
+fn read_parquet(
+    path: &Path,
+    wanted: impl Fn(usize, &str) -> bool,
+    max_rows: u64,
+    watch: &ProgressFn,
+) -> Result<DataTable, DataError> {
     const BATCH: usize = 65_536;
     let file = ParquetFile::open(path)?;
     let n_bytes = std::fs::metadata(path).map_err(|e| DataError::io(path, e))?.len();
     let claimed = file.group_rows.iter().fold(0_u64, |a, b| a.saturating_add(*b));
-    if claimed > MAX_ROWS {
-        return Err(DataError::format(path, format!("claims {} rows", messages::group_digits(claimed))));
+    if claimed > max_rows {
+        return Err(too_many_rows(path, max_rows));
     }
     let kept: Vec<usize> = (0..file.columns.len()).filter(|i| wanted(*i, &file.columns[*i].name)).collect();
     let label = label(path);
@@ -315,4 +342,20 @@ fn read_parquet(path: &Path, wanted: impl Fn(usize, &str) -> bool, watch: &Progr
 
 fn label(path: &Path) -> String {
     format!("Reading {}", path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_limited() {
+        let path = std::env::temp_dir().join(format!("neuropil-rows-{}.csv", std::process::id()));
+        std::fs::write(&path, "a,b\n1,2\n3,4\n5,6\n").unwrap();
+        let read = |max_rows| DataTable::read_at_most(&path, |_, _| true, max_rows, &|_, _| true);
+        assert_eq!(read(3).map(|table| table.n_rows).unwrap(), 3);
+        let error = read(2).map(|table| table.n_rows).unwrap_err().to_string();
+        assert!(error.ends_with("more than 2 rows, the limit of this table"), "{error}");
+        std::fs::remove_file(path).unwrap();
+    }
 }

@@ -24,14 +24,14 @@ const MAX_LABELS: usize = 1024;
 
 /// Reads a neuron table. Its rows are put in the order of `idx` when there is one.
 pub fn read(path: &Path, watch: &ProgressFn) -> Result<(NeuronTable, String), DataError> {
-    let source = DataTable::read(path, |_, _| true, watch)?;
+    let source = DataTable::read_at_most(path, |_, _| true, u64::from(MAX_NEURONS), watch)?;
     let table = table(&source, source.find(IDS))?;
     Ok((table, provenance(&source)))
 }
 
 /// Reads the table of Shiu et al.: the first column holds the root ids in model order.
 pub fn read_completeness(path: &Path, watch: &ProgressFn) -> Result<(NeuronTable, String), DataError> {
-    let source = DataTable::read(path, |i, _| i == 0, watch)?;
+    let source = DataTable::read_at_most(path, |i, _| i == 0, u64::from(MAX_NEURONS), watch)?;
     let table = table(&source, if source.columns.is_empty() { None } else { Some(0) })?;
     Ok((table, provenance(&source)))
 }

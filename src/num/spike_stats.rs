@@ -44,6 +44,28 @@ pub fn fano(counts: &[u32]) -> Option<f64> {
     (counts.len() >= 2 && mean > 0.0).then(|| variance / mean)
 }
 
+/// The Fano factor of a sorted train's counts in windows from `from`, as [`fano`] of [`counts`], in time that grows with
+/// the spikes and not with the windows.
+pub fn fano_of_train(train: &[u32], from: u32, to: u32, window: u32) -> Option<f64> {
+    let window = window.max(1);
+    let n_windows = u64::from(to.saturating_sub(from) / window);
+    let first = train.partition_point(|step| *step < from);
+    let window_of = |step: &u32| u64::from((step - from) / window);
+    let (mut n, mut squares) = (0_u64, 0_u64);
+    for group in train[first..].chunk_by(|a, b| window_of(a) == window_of(b)) {
+        if window_of(&group[0]) < n_windows {
+            n += group.len() as u64;
+            squares += (group.len() as u64).pow(2);
+        }
+    }
+    if n_windows < 2 || n == 0 {
+        return None;
+    }
+    // Σ(c - m)² = Σc² - n²/k, exact in integers up to the division.
+    let (n, k) = (n as f64, n_windows as f64);
+    Some((squares as f64 - n * n / k) / n)
+}
+
 /// Pearson's correlation of two rows of counts; `None` when one of them is constant.
 pub fn correlation(a: &[u32], b: &[u32]) -> Option<f64> {
     let (mean_a, var_a) = mean_and_variance(a.iter().map(|x| f64::from(*x)))?;

@@ -187,7 +187,7 @@ pub(super) fn recover(folder: &Path, stream: &Stream, n_lanes: u32, first: u64) 
     let path = run_file::inside(folder, &stream.file)?;
     let Some(n_bytes) = run_file::size_of(&path) else { return Ok((0, None)) };
     let Some(record) = record_bytes(stream) else { return Ok((n_bytes, None)) };
-    let n_records = n_bytes / record;
+    let n_records = before_zeros(&path, n_bytes / record, record)?;
     // At least two rows, however long.
     let n_tail = n_records.min((TAIL / record).max(2));
     let start = (n_records - n_tail) * record;
@@ -215,4 +215,56 @@ pub(super) fn recover(folder: &Path, stream: &Stream, n_lanes: u32, first: u64) 
         valid = k + 1;
     }
     Ok((start + valid * record, last))
+}
+
+/// The records of a file before the zeros at its end: a file system that loses power can leave a file longer than what was
+/// written. Steps do not decrease and only the first record can be of step 0, so a search by halves finds the boundary.
+fn before_zeros(path: &Path, n_records: u64, record: u64) -> io::Result<u64> {
+    let mut file = run_file::open_regular(path)?;
+    let mut is_zero = |k: u64| -> io::Result<bool> {
+        let mut head = [0; 8];
+        file.seek(SeekFrom::Start(k * record)).and_then(|_| file.read_exact(&mut head)).map_err(|e| at(path, &e))?;
+        Ok(head == [0; 8])
+    };
+    if n_records < 2 || !is_zero(n_records - 1)? {
+        return Ok(n_records);
+    }
+    let (mut written, mut zeros) = (1, n_records - 1);
+    while written < zeros {
+        let middle = written + (zeros - written) / 2;
+        if is_zero(middle)? { zeros = middle } else { written = middle + 1 }
+    }
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_at_the_end_of_an_unclosed_stream_are_not_records() {
+        let folder = std::env::temp_dir().join(format!("neuropil-zeros-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let stream =
+            |shape: &str, width| Stream { file: "x.bin".into(), shape: shape.into(), width, ..Stream::default() };
+        let recovered = |bytes: &[u8], size: u64, stream: &Stream| {
+            let path = folder.join("x.bin");
+            std::fs::write(&path, bytes).unwrap();
+            std::fs::File::options().write(true).open(&path).unwrap().set_len(size).unwrap();
+            recover(&folder, stream, 10, 0).unwrap()
+        };
+        let spikes: Vec<u8> =
+            (0..100_u32).flat_map(|step| [step.to_le_bytes(), 0_u32.to_le_bytes()].concat()).collect();
+        // Larger than memory, but sparse: its ends and a few records between are read.
+        for size in [800, 801, 808, 1 << 20, 1 << 36] {
+            assert_eq!(recovered(&spikes, size, &stream("spikes", 2)), (800, Some(99)), "{size}");
+        }
+        let row = |step: u64| [step.to_le_bytes().to_vec(), vec![7; 4]].concat();
+        let rows: Vec<u8> = (0..50).flat_map(|k| row(k * 10)).collect();
+        for size in [600, 612, 1 << 20] {
+            assert_eq!(recovered(&rows, size, &stream("series", 1)), (600, Some(490)), "{size}");
+        }
+        assert_eq!(recovered(&row(0), 12, &stream("series", 1)), (12, Some(0)), "one row at step 0");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -114,6 +114,11 @@ fn the_focused_panel_is_exported() {
         w.key_press_modifiers(Modifiers::COMMAND, Key::E);
         w.run_steps(3);
         assert!(w.query_all_by_label("Width").next().is_some(), "the dialog asks for the size on paper");
+        w.get_by_label("Font").click();
+        w.run_steps(3);
+        w.get_by_label("Times (SVG)").click();
+        w.run_steps(3);
+        assert!(w.query_by_label("A PNG is drawn with Inter instead").is_some());
         w.get_by_label("Export…").click();
         until(&mut w, "it asks where to", |w| w.query_by_label("Path").is_some());
         w.get_by_label("Path").focus();
@@ -132,6 +137,7 @@ fn the_focused_panel_is_exported() {
             for said in ["Class rates (Hz)", "optic"] {
                 assert!(text.contains(said), "`{said}` is text");
             }
+            assert!(text.contains("font-family=\"Times New Roman, Times, serif\""), "in the chosen font");
             assert!(!text.contains("lowest to highest per pixel"), "without the caption");
             let canvas = neuropil::app::theme::Tokens::light().canvas;
             let light = format!("#{:02x}{:02x}{:02x}", canvas.r(), canvas.g(), canvas.b());

@@ -1,9 +1,9 @@
 //! The dialog of a figure: size on paper, resolution, theme and text size; then the panel is drawn alone in that size
 //! for a few frames, without toolbar and caption, and captured.
 
-use super::{FigureRequest, POINTS_PER_INCH};
-use crate::app::{App, commands::UiCommand, theme::Tokens, views::pool, widgets};
-use egui::{Align, DragValue, Frame, Grid, Id, Layout, Margin, Modal, Rect, RichText, Ui, Vec2, vec2};
+use super::{FigureRequest, POINTS_PER_INCH, font::FigureFont};
+use crate::app::{App, commands::UiCommand, fonts, theme::Tokens, views::pool, widgets};
+use egui::{Align, ComboBox, DragValue, Frame, Grid, Id, Layout, Margin, Modal, Rect, RichText, Ui, Vec2, vec2};
 
 /// Millimetres per inch.
 const INCH_MM: f32 = 25.4;
@@ -24,6 +24,7 @@ pub struct FigureSpec {
     dpi: f32,
     text_pt: f32,
     is_light: bool,
+    font: FigureFont,
 }
 
 impl FigureSpec {
@@ -36,6 +37,7 @@ impl FigureSpec {
             dpi: (POINTS_PER_INCH * pixels_per_point).round(),
             text_pt: TEXT_POINTS * PRINTER_POINTS / POINTS_PER_INCH,
             is_light: true,
+            font: FigureFont::default(),
         }
     }
 
@@ -124,12 +126,21 @@ impl FigureDialog {
             row("Height", &mut spec.height_mm, 15.0..=400.0, " mm");
             row("Text size", &mut spec.text_pt, 4.0..=16.0, " pt");
             row("Resolution of PNG", &mut spec.dpi, 20.0..=1200.0, " dpi");
+            ui.label("Font");
+            let combo = ComboBox::from_id_salt("figure font").selected_text(spec.font.name()).show_ui(ui, |ui| {
+                FigureFont::ALL.iter().for_each(|font| drop(ui.selectable_value(&mut spec.font, *font, font.name())));
+            });
+            combo.response.accessible_name("Font");
+            ui.end_row();
             ui.label("Light theme");
             widgets::switch(ui, &mut spec.is_light, "Light theme");
             ui.end_row();
         });
         if spec.dpi > max_dpi {
             spec.dpi = max_dpi;
+        }
+        if !spec.font.is_bundled() {
+            ui.label(widgets::sub(ui, "A PNG is drawn with Inter instead").small());
         }
         let note = format!("PNG in this window: at most {max_dpi:.0} dpi. SVG is independent of the resolution");
         ui.label(widgets::sub(ui, note).small());
@@ -161,6 +172,7 @@ impl App {
         if stage.frames == 0 {
             ctx.set_theme(if stage.spec.is_light { egui::Theme::Light } else { ctx.theme() });
             ctx.set_pixels_per_point(stage.spec.pixels_per_point());
+            stage.spec.font.install(&ctx);
             ctx.data_mut(|d| d.insert_temp(stage_id(), true));
         }
         stage.frames += 1;
@@ -172,7 +184,7 @@ impl App {
         let is_settled = stage.frames > MIN_FRAMES && !pool::is_busy(&ctx);
         if is_settled || stage.frames > MAX_FRAMES {
             let mm_per_point = stage.spec.mm_per_point();
-            self.figures.request = Some(FigureRequest { name: stage.name, area, mm_per_point });
+            self.figures.request = Some(FigureRequest { name: stage.name, area, mm_per_point, font: stage.spec.font });
             self.capture_figure(&ctx);
             ctx.data_mut(|d| d.insert_temp(stage_id(), false));
             self.figures.was_staged = true;
@@ -187,6 +199,7 @@ impl App {
     pub(in crate::app) fn restore_after_figure(&mut self, ctx: &egui::Context) {
         if std::mem::take(&mut self.figures.was_staged) {
             self.settings.apply(ctx);
+            fonts::install(ctx);
         }
     }
 }
@@ -197,7 +210,14 @@ mod tests {
 
     #[test]
     fn sizes_and_resolution_follow_from_the_paper() {
-        let spec = FigureSpec { width_mm: 90.0, height_mm: 60.0, dpi: 300.0, text_pt: 8.25, is_light: true };
+        let spec = FigureSpec {
+            width_mm: 90.0,
+            height_mm: 60.0,
+            dpi: 300.0,
+            text_pt: 8.25,
+            is_light: true,
+            font: FigureFont::Inter,
+        };
         let pixels = spec.size() * spec.pixels_per_point();
         assert!((pixels.x - 90.0 / 25.4 * 300.0).abs() < 0.1 && (pixels.y - 60.0 / 25.4 * 300.0).abs() < 0.1);
         let small = FigureSpec { text_pt: 4.125, ..spec.clone() };

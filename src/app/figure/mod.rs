@@ -1,6 +1,7 @@
 //! Exports a panel as a figure: PNG with the pixels of the screen, or SVG, by the file extension.
 
 pub mod dialog;
+mod font;
 mod svg;
 
 use super::{
@@ -9,6 +10,7 @@ use super::{
     log::Level,
 };
 use egui::{ColorImage, Context, LayerId, Rect, epaint::ClippedShape};
+use font::FigureFont;
 use std::{path::Path, sync::Arc};
 
 /// Points per inch on paper at 100 % zoom, independent of the screen.
@@ -22,6 +24,8 @@ pub struct FigureRequest {
     pub area: Rect,
     /// Millimetres on paper per point.
     pub mm_per_point: f32,
+    /// Font of an SVG.
+    pub font: FigureFont,
 }
 
 /// Figures in progress.
@@ -39,6 +43,7 @@ pub struct Figure {
     name: String,
     area: Rect,
     mm_per_point: f32,
+    font: FigureFont,
     scale: f32,
     shapes: Vec<ClippedShape>,
     screen: Arc<ColorImage>,
@@ -87,14 +92,14 @@ impl App {
 
     /// After drawing: captures the panel's shapes now and its pixels when the screenshot arrives.
     pub(super) fn capture_figure(&mut self, ctx: &Context) {
-        let Some(FigureRequest { name, area, mm_per_point }) = self.figures.request.take() else { return };
+        let Some(FigureRequest { name, area, mm_per_point, font }) = self.figures.request.take() else { return };
         let inside = |list: &egui::layers::PaintList| -> Vec<ClippedShape> {
             list.all_entries().filter(|shape| shape.clip_rect.intersects(area)).cloned().collect()
         };
         let shapes = ctx.graphics(|layers| layers.get(LayerId::background()).map(inside)).unwrap_or_default();
         let (scale, outbox, wake) = (ctx.pixels_per_point(), self.jobs.outbox(), ctx.clone());
         ctx.request_screenshot(move |screen| {
-            let figure = Figure { name, area, mm_per_point, scale, shapes, screen };
+            let figure = Figure { name, area, mm_per_point, font, scale, shapes, screen };
             outbox.try_send(JobResult::Figure(FigureHandle(Arc::new(figure)))).ok();
             wake.request_repaint();
         });
@@ -110,7 +115,7 @@ impl App {
 pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
     let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     let bytes = match is_svg {
-        true => svg::write(&figure.shapes, figure.area, figure.mm_per_point, &|part| {
+        true => svg::write(&figure.shapes, figure.area, figure.mm_per_point, figure.font, &|part| {
             figure.png(part).ok().map(|png| base64(&png))
         })
         .into(),

@@ -1,5 +1,6 @@
 //! SVG export: shapes stay shapes and text stays text; textured shapes and GPU callbacks are embedded as pixels.
 
+use super::font::FigureFont;
 use egui::{
     Color32, Pos2, Rect, Shape, Stroke,
     epaint::{
@@ -15,9 +16,15 @@ const FONT_HEIGHT: f32 = 1.21;
 const MAX_TRIANGLES: usize = 2_000;
 
 /// Writes the shapes inside an area. `pixels` returns a part of the figure as base-64 PNG.
-pub fn write(shapes: &[ClippedShape], area: Rect, mm: f32, pixels: &dyn Fn(Rect) -> Option<String>) -> String {
+pub fn write(
+    shapes: &[ClippedShape],
+    area: Rect,
+    mm: f32,
+    font: FigureFont,
+    pixels: &dyn Fn(Rect) -> Option<String>,
+) -> String {
     let (w, h) = (area.width(), area.height());
-    let mut svg = Svg { out: String::new(), pixels };
+    let mut svg = Svg { out: String::new(), font, pixels };
     let _ = writeln!(
         svg.out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" \
@@ -39,6 +46,7 @@ pub fn write(shapes: &[ClippedShape], area: Rect, mm: f32, pixels: &dyn Fn(Rect)
 
 struct Svg<'a> {
     out: String,
+    font: FigureFont,
     pixels: &'a dyn Fn(Rect) -> Option<String>,
 }
 
@@ -174,9 +182,11 @@ impl Svg<'_> {
         let (fill, words) = (painted("fill", color), escaped(&words));
         let _ = writeln!(
             self.out,
-            "<text x=\"{:.2}\" y=\"{:.2}\" font-family=\"Inter, sans-serif\" font-size=\"{size:.2}\" \
+            "<text x=\"{:.2}\" y=\"{:.2}\" font-family=\"{}\" font-size=\"{size:.2}\" \
              textLength=\"{width:.2}\" lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\" {fill}{turn}>{words}</text>",
-            at.x, at.y
+            at.x,
+            at.y,
+            self.font.svg_family()
         );
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 /// The empty state of a view that fills while the model runs.
 pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>, title: &str, how: &str) {
     if ctx.time.axis.is_recorded {
-        let how = "Not recorded in this run. Switch probes on under Probes before recording";
-        kit::empty_ui(ui, canvas, ctx, title, how, None);
+        let how = "Nothing happened, or it was not recorded: probes are switched on under Probes before a recording";
+        kit::empty_ui(ui, canvas, ctx, title.trim_end_matches(" yet"), how, None);
         return;
     }
     if ctx.running {

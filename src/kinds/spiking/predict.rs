@@ -69,10 +69,10 @@ pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryByOwne
     vec![
         ("connectivity", 4 * (n + 1) + 4 * sizes.connections + 8 * sizes.overflow + 4 * n * (parts - 1)),
         ("neurons", n * neuron as u64),
-        ("arrivals and calendar", 4 * n),
+        ("input sums and event queue", 4 * n),
         ("spikes in flight", parts * RingBuffer::new(cpu::ring_buffer_len(&params.lif.derive::<f64>())).n_bytes()),
         ("measurements", n * size_of::<RunningRate>() as u64),
-        ("names and places", sizes.labels),
+        ("names and positions", sizes.labels),
     ]
 }
 

@@ -112,7 +112,7 @@ pub fn compute(task: &Task, progress: &Progress) -> Option<Stats> {
     let fano_steps = (task.fano_ms / ms).round().max(1.0) as u32;
     let line = |(element, train): (&u32, &&[u32])| {
         let (isi, cv) = spike_stats::interval_stats(train);
-        let fano = spike_stats::fano(&spike_stats::counts(train, from, to, fano_steps));
+        let fano = spike_stats::fano_of_train(train, from, to, fano_steps);
         let real = |v: Option<f64>| v.map_or(f32::NAN, |v| v as f32);
         Line {
             element: *element,

@@ -191,7 +191,7 @@ impl<T: Real> Partition<T> {
         self.kick_generator.forget();
     }
 
-    /// Bytes held: neurons; arrivals and calendar.
+    /// Bytes held: neurons; input sums and event queue.
     pub fn n_bytes(&self) -> (u64, u64) {
         let (neurons, calendar) = self.store.n_bytes();
         (neurons, calendar + self.arrivals.n_bytes())

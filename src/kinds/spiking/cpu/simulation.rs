@@ -128,10 +128,10 @@ impl<T: Real> Simulation for CpuSim<T> {
         vec![
             ("connectivity", self.host.setup.connectivity.n_bytes() + self.partitioning.n_bytes()),
             ("neurons", neurons),
-            ("arrivals and calendar", lists),
+            ("input sums and event queue", lists),
             ("spikes in flight", self.rings.iter().map(super::ring_buffer::RingBuffer::n_bytes).sum()),
             ("measurements", self.host.measurements.n_bytes()),
-            ("names and places", self.host.setup.neurons.n_bytes()),
+            ("names and positions", self.host.setup.neurons.n_bytes()),
         ]
     }
 }

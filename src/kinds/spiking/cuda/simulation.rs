@@ -165,7 +165,7 @@ impl<T: Real> Simulation for CudaSim<T> {
             owners.push(("variants to deliver", variants.n_bytes()));
         }
         owners.push(("measurements", self.host.measurements.n_bytes()));
-        owners.push(("names and places", self.host.setup.neurons.n_bytes()));
+        owners.push(("names and positions", self.host.setup.neurons.n_bytes()));
         owners
     }
 }

@@ -148,7 +148,7 @@ impl Simulation for LeakySim {
             ("arrivals and noise", rest),
             ("spikes in flight", self.rings.iter().map(RingBuffer::n_bytes).sum()),
             ("measurements", self.measurements.n_bytes()),
-            ("names and places", self.setup.neurons.n_bytes()),
+            ("names and positions", self.setup.neurons.n_bytes()),
         ]
     }
 }
