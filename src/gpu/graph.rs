@@ -5,14 +5,21 @@ use super::{
     error::Doing as _,
     trace::{self, Lane, Span},
 };
-use cudarc::driver::{CudaGraph, CudaStream, sys};
-use std::sync::Arc;
+use cudarc::driver::{CudaGraph, CudaStream, LaunchConfig, sys};
+use std::{
+    ffi::c_void,
+    ptr::{null, null_mut},
+    sync::Arc,
+};
 
-/// Captured kernel launches. Scalars are fixed at capture; values that change between steps are in buffers.
+/// Captured kernel launches. Scalars are fixed at capture; values that change between steps are
+/// in buffers, or the launch is updated: see [`Graph::capture_updatable`].
 pub struct Graph {
     graph: CudaGraph,
     stream: Arc<CudaStream>,
     kernels: u32,
+    /// Names and nodes of its launches, if they may be updated.
+    nodes: Vec<(&'static str, usize)>,
 }
 
 // SAFETY: a graph belongs to the context, not to a thread, and `&mut self` keeps its use in one place.
@@ -25,9 +32,32 @@ impl Graph {
     /// # Safety
     /// The graph keeps the addresses of the buffers, not the buffers: they outlive it and are not replaced.
     pub unsafe fn capture(gpu: &Gpu, record: impl FnOnce(&mut Pass) -> Result<(), GpuError>) -> Result<Self, GpuError> {
+        // SAFETY: by the caller.
+        unsafe { Self::capture_into(gpu, Pass::default(), record) }
+    }
+
+    /// The same for a graph whose launches can be given other arguments: `Integrate { .. }.update(&kernels, &mut graph,
+    /// launch, grid)`, where `launch` counts the launches from 0 in the order of `record`.
+    ///
+    /// # Safety
+    /// As for [`Graph::capture`].
+    pub unsafe fn capture_updatable(
+        gpu: &Gpu,
+        record: impl FnOnce(&mut Pass) -> Result<(), GpuError>,
+    ) -> Result<Self, GpuError> {
+        let mut pass = Pass::default();
+        pass.nodes = Some(vec![]);
+        // SAFETY: by the caller.
+        unsafe { Self::capture_into(gpu, pass, record) }
+    }
+
+    unsafe fn capture_into(
+        gpu: &Gpu,
+        mut pass: Pass,
+        record: impl FnOnce(&mut Pass) -> Result<(), GpuError>,
+    ) -> Result<Self, GpuError> {
         let doing = || "capturing a step as a CUDA graph".to_owned();
         gpu.compute.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).doing(doing)?;
-        let mut pass = Pass::default();
         let recorded = record(&mut pass);
         // Ends the capture even if recording failed, so that the stream stays usable.
         let captured = gpu.compute.end_capture(sys::CUgraphInstantiate_flags(0));
@@ -35,7 +65,46 @@ impl Graph {
         let empty = || GpuError::Driver { doing: doing(), why: "no kernel was launched".into() };
         let graph = captured.doing(doing)?.ok_or_else(empty)?;
         graph.upload().doing(doing)?;
-        Ok(Self { graph, stream: gpu.compute.clone(), kernels: pass.captured })
+        Ok(Self { graph, stream: gpu.compute.clone(), kernels: pass.captured, nodes: pass.nodes.unwrap_or_default() })
+    }
+
+    /// Replaces grid and arguments of one launch; the kernel stays.
+    pub(super) fn update(
+        &mut self,
+        launch: usize,
+        kernel: &'static str,
+        function: sys::CUfunction,
+        config: &LaunchConfig,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), GpuError> {
+        let doing = || format!("updating launch {launch} of a graph, kernel {kernel}");
+        let refused = |why: String| GpuError::Driver { doing: doing(), why };
+        let node = match self.nodes.get(launch) {
+            Some((name, node)) if *name == kernel && *node != 0 => *node,
+            Some((name, _)) => return Err(refused(format!("it is a launch of {name}"))),
+            None => return Err(refused(format!("{} launches can be updated", self.nodes.len()))),
+        };
+        let ([x, y, z], [bx, by, bz]): ([u32; 3], [u32; 3]) = (config.grid_dim.into(), config.block_dim.into());
+        let parameters = sys::CUDA_KERNEL_NODE_PARAMS_v2_st {
+            func: function,
+            gridDimX: x,
+            gridDimY: y,
+            gridDimZ: z,
+            blockDimX: bx,
+            blockDimY: by,
+            blockDimZ: bz,
+            sharedMemBytes: config.shared_mem_bytes,
+            kernelParams: arguments.as_mut_ptr(),
+            extra: null_mut(),
+            kern: null_mut(),
+            ctx: null_mut(),
+        };
+        self.stream.context().bind_to_thread().doing(doing)?;
+        // SAFETY: the node belongs to the graph this executable graph was made from, which lives as long; the driver
+        // copies the arguments before the call returns.
+        unsafe { sys::cuGraphExecKernelNodeSetParams_v2(self.graph.cu_graph_exec(), node as _, &parameters) }
+            .result()
+            .doing(doing)
     }
 
     /// Launches everything captured, in order, after the kernels so far.
@@ -44,4 +113,22 @@ impl Graph {
         let Self { graph, stream, .. } = self;
         trace::device(stream, span, || graph.launch().doing(|| "launching a captured step".to_owned()))
     }
+}
+
+/// Counts a launch, and remembers its node where the graph that is being captured can be updated.
+pub(super) fn note_launch(pass: &mut Pass, name: &'static str, stream: &CudaStream) -> Result<(), GpuError> {
+    pass.captured += 1;
+    let Some(nodes) = &mut pass.nodes else { return Ok(()) };
+    let mut status = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut dependencies, mut n) = (null(), 0);
+    let (id, graph) = (null_mut(), null_mut());
+    // SAFETY: this thread captures the stream; what the next launch would follow is the node of the last one.
+    let node = unsafe {
+        sys::cuStreamGetCaptureInfo_v2(stream.cu_stream(), &mut status, id, graph, &mut dependencies, &mut n)
+            .result()
+            .doing(|| format!("capturing {name}"))?;
+        if n == 1 { *dependencies as usize } else { 0 }
+    };
+    nodes.push((name, node));
+    Ok(())
 }

@@ -1,18 +1,20 @@
 //! One declaration per kernel.
 //!
-//! [`kernels!`](crate::kernels) turns a Rust-looking signature into a typed launch method, a C prototype
+//! [`kernels!`](crate::kernels) turns a Rust-looking signature into a struct of named arguments that is launched, a C prototype
 //! the `.cu` file must match to compile, a row in the timing table and an entry in the compile test.
 
 use super::{
-    Compile, Gpu, GpuError, Pass, Slice,
+    Compile, Gpu, GpuError, Graph, Pass, Slice,
     error::Doing as _,
+    graph,
     grid::{self, Grid},
-    layout::{CudaType, comment},
+    layout::{Constant, CudaType, comment},
     module::Module,
     trace,
 };
-use cudarc::driver::{CudaFunction, LaunchArgs, LaunchConfig, PushKernelArg as _, sys};
+use cudarc::driver::{CudaFunction, LaunchConfig, result, sys};
 use std::{
+    ffi::c_void,
     marker::PhantomData,
     sync::{
         Arc,
@@ -43,6 +45,8 @@ pub struct ModuleSpec {
     pub kernels: &'static [KernelSpec],
     /// Definitions of the device structs its kernels take.
     pub structs: fn() -> Vec<String>,
+    /// Numbers that its kernels share with the host.
+    pub constants: &'static [&'static [Constant]],
     /// Flags and targets.
     pub compile: Compile,
 }
@@ -61,6 +65,12 @@ impl ModuleSpec {
             "// Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.\n#pragma once\n\
              #include \"common/elements.cuh\"\n",
         );
+        if !self.constants.is_empty() {
+            out += "\n";
+        }
+        for constant in self.constants.iter().copied().flatten() {
+            out += &(constant.definition)();
+        }
         for text in (self.structs)() {
             out += "\n";
             out += &text;
@@ -103,7 +113,25 @@ pub trait Arg {
     /// Type in the CUDA prototype.
     fn c() -> String;
     #[doc(hidden)]
-    fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>);
+    fn push<'a>(host: &'a Self::Host<'_>, args: &mut Args<'a>);
+}
+
+/// Pointers to the arguments of a launch, in the order of the declaration.
+pub struct Args<'a> {
+    pointers: Vec<*mut c_void>,
+    values: PhantomData<&'a ()>,
+}
+
+impl Default for Args<'_> {
+    fn default() -> Self {
+        Self { pointers: Vec::with_capacity(32), values: PhantomData }
+    }
+}
+
+impl<'a> Args<'a> {
+    fn push<T>(&mut self, value: &'a T) {
+        self.pointers.push(std::ptr::from_ref(value).cast_mut().cast());
+    }
 }
 
 /// Memory the kernel only reads: `&buf`, or a part of one.
@@ -119,8 +147,8 @@ impl<T: CudaType> Arg for In<T> {
     fn c() -> String {
         format!("const {}* __restrict__", T::C)
     }
-    fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>) {
-        args.arg(&host.ptr);
+    fn push<'a>(host: &'a Self::Host<'_>, args: &mut Args<'a>) {
+        args.push(&host.ptr);
     }
 }
 
@@ -129,8 +157,8 @@ impl<T: CudaType> Arg for InOut<T> {
     fn c() -> String {
         format!("{}* __restrict__", T::C)
     }
-    fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>) {
-        args.arg(&host.ptr);
+    fn push<'a>(host: &'a Self::Host<'_>, args: &mut Args<'a>) {
+        args.push(&host.ptr);
     }
 }
 
@@ -139,8 +167,8 @@ impl<T: CudaType> Arg for Size<T> {
     fn c() -> String {
         T::C.to_owned()
     }
-    fn push<'a>(host: &'a Self::Host<'_>, args: &mut LaunchArgs<'a>) {
-        args.arg(host);
+    fn push<'a>(host: &'a Self::Host<'_>, args: &mut Args<'a>) {
+        args.push(host);
     }
 }
 
@@ -218,38 +246,46 @@ impl Kernel {
 
     /// Launches a grid. Private to the macro: its arguments are already checked.
     #[doc(hidden)]
-    pub fn go<'a>(
-        &'a self,
-        pass: &mut Pass,
-        grid: Grid,
-        fill: impl FnOnce(&mut LaunchArgs<'a>),
-    ) -> Result<(), GpuError> {
+    pub fn go(&self, pass: &mut Pass, grid: Grid, mut args: Args<'_>) -> Result<(), GpuError> {
         let config = grid.config(self.spec.block);
         self.check(&config)?;
-        let mut args = self.gpu.compute.launch_builder(&self.function);
-        fill(&mut args);
         let _range = pass.profiled.then(|| super::nvtx::range(self.spec.name));
-        pass.captured += 1;
-        let base = if pass.profiled { trace::base(&self.gpu.compute)? } else { None };
-        let called = pass.profiled.then(Instant::now);
-        if pass.profiled {
-            args.record_kernel_launch(sys::CUevent_flags::CU_EVENT_DEFAULT);
-        }
-        // SAFETY: order, count and types of the arguments come from the same declaration as the prototype
-        // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel. Bounds are what the
-        // kernel's own `Size` arguments say.
-        let events = unsafe {
-            match grid {
-                Grid::Cooperative { .. } => args.launch_cooperative(config),
-                _ => args.launch(config),
-            }
-        };
         let (threads, block) = (grid::threads_of(&config), grid::block_of(&config));
-        let events = events.map_err(|e| GpuError::launch(self.spec.name, threads, block, &e))?;
-        if let (Some(events), Some(called)) = (events, called) {
+        let failed = |e| GpuError::launch(self.spec.name, threads, block, &e);
+        let stream = pass.stream(&self.gpu);
+        self.gpu.context.bind_to_thread().map_err(failed)?;
+        let base = if pass.profiled { trace::base(stream)? } else { None };
+        let called = pass.profiled.then(Instant::now);
+        let event = || stream.record_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT)).map_err(failed);
+        let start = if pass.profiled { Some(event()?) } else { None };
+        let launch = match grid {
+            Grid::Cooperative { .. } => result::launch_cooperative_kernel,
+            _ => result::launch_kernel,
+        };
+        // SAFETY: order, count and types of the arguments come from the same declaration as the prototype
+        // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel; they live until the call returns,
+        // by when the driver has copied them. Bounds are what the kernel's own `Size` arguments say.
+        unsafe {
+            let (function, pointers) = (self.function.cu_function(), &mut args.pointers);
+            let shared = config.shared_mem_bytes;
+            launch(function, config.grid_dim, config.block_dim, shared, stream.cu_stream(), pointers)
+        }
+        .map_err(failed)?;
+        let end = if pass.profiled { Some(event()?) } else { None };
+        let stream = stream.clone();
+        graph::note_launch(pass, self.spec.name, &stream)?;
+        if let (Some(events), Some(called)) = (start.zip(end), called) {
             pass.launched(self.spec.name, events, base, called);
         }
         Ok(())
+    }
+
+    /// Replaces the arguments of a captured launch. Private to the macro, like [`Kernel::go`].
+    #[doc(hidden)]
+    pub fn update(&self, graph: &mut Graph, launch: usize, grid: Grid, mut args: Args<'_>) -> Result<(), GpuError> {
+        let config = grid.config(self.spec.block);
+        self.check(&config)?;
+        graph.update(launch, self.spec.name, self.function.cu_function(), &config, &mut args.pointers)
     }
 }
 
@@ -261,14 +297,15 @@ impl Kernel {
 ///     pub struct Kernels in "spiking/step.cu" using [Constants] {
 ///         /// One thread per neuron: decay, input, threshold.
 ///         #[block(256)]
-///         fn integrate(k: In<Constants>, n: Size<u32>, v: InOut<f32>);
+///         fn integrate as Integrate(constants: In<Constants>, n: Size<u32>, v: InOut<f32>);
 ///     }
 /// }
 /// ```
 ///
-/// writes the struct with one loaded kernel per line, `Kernels::SPEC`, `Kernels::load(&gpu)` and the launch
-/// method `kernels.integrate(pass, threads, &k, n, &mut v)`, whose size may also be a [`Grid`]. `in "a.cu", also "b.cu" as OTHER` declares a second
-/// file with the same kernels: `Kernels::OTHER`, to be loaded by `Kernels::load_as`. `compiled (Compile::FUSED)` in
+/// writes the struct with one loaded kernel per line, `Kernels::SPEC`, `Kernels::load(&gpu)`, and for each kernel a
+/// struct of its arguments: `Integrate { constants: &c, n, v: &mut v }.launch(&kernels, pass, n)`, where the last one is
+/// a number of threads or a [`Grid`]. `in "a.cu", also "b.cu" as OTHER` declares a second file with the same kernels:
+/// `Kernels::OTHER`, to be loaded by `Kernels::load_as`. `compiled (Compile::FUSED)` in
 /// front of `using` sets flags and targets; without it they are [`Compile::EXACT`]. `#[block(256, 2)]` asks the compiler
 /// for few enough registers that 2 blocks are resident on a multiprocessor.
 #[macro_export]
@@ -276,11 +313,11 @@ macro_rules! kernels {
     (
         $(#[doc = $module_docs:literal])*
         $vis:vis struct $Kernels:ident in $file:literal $(, also $other:literal as $OTHER:ident)*
-        $(compiled ($compile:expr))? $(using [$($Struct:ty),* $(,)?])? {
+        $(compiled ($compile:expr))? $(using [$($Struct:ty),* $(,)?])? $(with [$($constants:expr),* $(,)?])? {
             $(
                 $(#[doc = $docs:literal])*
                 #[block($block:literal $(, $resident:literal)?)]
-                fn $name:ident ( $($arg:ident : $ty:ty),* $(,)? );
+                fn $name:ident as $Args:ident ( $($arg:ident : $ty:ty),* $(,)? );
             )*
         }
     ) => {
@@ -305,6 +342,7 @@ macro_rules! kernels {
                     },
                 } ),* ],
                 structs: || vec![ $( $( <$Struct as $crate::gpu::layout::CudaStruct>::header() ),* )? ],
+                constants: &[ $( $($constants),* )? ],
                 compile: {
                     let declared = [$crate::gpu::Compile::EXACT $(, $compile)?];
                     declared[declared.len() - 1]
@@ -335,19 +373,47 @@ macro_rules! kernels {
                 };
                 Ok(Self { $( $name: next()?, )* })
             }
+        }
 
-            $(
-                $(#[doc = $docs])*
-                #[allow(clippy::too_many_arguments)]
-                pub fn $name(
-                    &self,
+        $(
+            #[doc = concat!("Arguments of the kernel `", stringify!($name), "`.")]
+            #[doc = ""]
+            $(#[doc = $docs])*
+            #[allow(missing_docs)]
+            #[must_use]
+            $vis struct $Args<'a> { $( pub $arg: <$ty as $crate::gpu::kernel::Arg>::Host<'a>, )* }
+
+            impl $Args<'_> {
+                /// Launches the kernel after everything issued so far.
+                pub fn launch(
+                    self,
+                    kernels: &$Kernels,
                     pass: &mut $crate::gpu::Pass,
                     grid: impl Into<$crate::gpu::Grid>,
-                    $($arg: <$ty as $crate::gpu::kernel::Arg>::Host<'_>),*
                 ) -> Result<(), $crate::gpu::GpuError> {
-                    self.$name.go(pass, grid.into(), |args| { $( <$ty as $crate::gpu::kernel::Arg>::push(&$arg, args); )* })
+                    let mut args = $crate::gpu::kernel::Args::default();
+                    $( <$ty as $crate::gpu::kernel::Arg>::push(&self.$arg, &mut args); )*
+                    kernels.$name.go(pass, grid.into(), args)
                 }
-            )*
-        }
+
+                /// Gives a captured launch of this kernel these arguments and this grid; the graph was captured by
+                /// [`Graph::capture`]($crate::gpu::Graph::capture), whose rules about buffers hold for the new ones too.
+                ///
+                /// # Safety
+                /// The buffers outlive the graph and are not replaced.
+                #[allow(dead_code)]
+                pub unsafe fn update(
+                    self,
+                    kernels: &$Kernels,
+                    graph: &mut $crate::gpu::Graph,
+                    launch: usize,
+                    grid: impl Into<$crate::gpu::Grid>,
+                ) -> Result<(), $crate::gpu::GpuError> {
+                    let mut args = $crate::gpu::kernel::Args::default();
+                    $( <$ty as $crate::gpu::kernel::Arg>::push(&self.$arg, &mut args); )*
+                    kernels.$name.update(graph, launch, grid.into(), args)
+                }
+            }
+        )*
     };
 }

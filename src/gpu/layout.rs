@@ -74,6 +74,56 @@ pub trait CudaStruct: CudaType {
     }
 }
 
+/// A number that host and kernels share, listed by [`device_constants!`](crate::device_constants).
+#[derive(Clone, Copy, Debug)]
+pub struct Constant {
+    /// `constexpr unsigned int COPIES = 8;`, with the name that it has in Rust.
+    pub definition: fn() -> String,
+}
+
+/// A type of number that can be a [`Constant`].
+pub trait ConstantType: Copy {
+    /// Its CUDA spelling.
+    const C: &'static str;
+    /// The number as CUDA source.
+    fn text(self) -> String;
+}
+
+macro_rules! constant {
+    ($($ty:ty = $c:literal, $text:literal;)*) => { $(
+        impl ConstantType for $ty {
+            const C: &'static str = $c;
+            fn text(self) -> String {
+                format!($text, self)
+            }
+        }
+    )* };
+}
+constant! {
+    u32 = "unsigned int", "{}u";
+    // Sizes on the host; kernels index with 32 bits.
+    usize = "unsigned int", "{}u";
+    i32 = "int", "{}";
+    u64 = "unsigned long long", "{}ull";
+    f32 = "float", "{:?}f";
+    f64 = "double", "{:?}";
+}
+
+/// The definition of a constant in a generated header; `path` is its name in Rust.
+pub fn constant<T: ConstantType>(path: &str, value: T) -> String {
+    let name = path.rsplit("::").next().unwrap_or(path).trim();
+    format!("constexpr {} {name} = {};\n", T::C, value.text())
+}
+
+/// Lists constants that kernels see under the name they have in Rust: `device_constants![COPIES, marks::CLOSED]`, for
+/// `kernels! { … with [THAT_LIST] … }`.
+#[macro_export]
+macro_rules! device_constants {
+    ($($path:path),* $(,)?) => {
+        &[ $( $crate::gpu::layout::Constant { definition: || $crate::gpu::layout::constant(stringify!($path), $path) } ),* ]
+    };
+}
+
 /// A doc comment as C++ comment lines.
 pub(super) fn comment(docs: &str) -> String {
     docs.trim_end().lines().map(|line| format!("//{}\n", line.trim_end())).collect()
@@ -141,6 +191,19 @@ mod tests {
             /// Padding to eight bytes
             pad: u32,
         }
+    }
+
+    const N_COPIES: usize = 8;
+    const SHARED: &[Constant] = device_constants![N_COPIES, self::pair::SIZE];
+
+    mod pair {
+        pub const SIZE: f32 = 0.5;
+    }
+
+    #[test]
+    fn constants_keep_their_names() {
+        let text: String = SHARED.iter().map(|c| (c.definition)()).collect();
+        assert_eq!(text, "constexpr unsigned int N_COPIES = 8u;\nconstexpr float SIZE = 0.5f;\n");
     }
 
     #[test]

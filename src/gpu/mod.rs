@@ -26,6 +26,7 @@ pub mod selftest;
 mod shape;
 mod slice;
 pub mod source;
+mod stream;
 pub mod timing;
 pub mod trace;
 
@@ -41,6 +42,7 @@ pub use pinned::{Mark, Pinned};
 pub use probe::OpenError;
 pub use shape::Shape;
 pub use slice::{Slice, View, ViewMut};
+pub use stream::Stream;
 pub use timing::Timing;
 pub use trace::{Batch, Lane, Measured, Span};
 

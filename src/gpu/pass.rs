@@ -4,9 +4,10 @@ use super::{
     Gpu, GpuError, Timing,
     error::Doing as _,
     nvtx,
+    stream::Stream,
     trace::{self, Batch, Flight, Lane, Log, Measured, Span, ThreadLog},
 };
-use cudarc::driver::{CudaEvent, sys::CUevent_flags};
+use cudarc::driver::{CudaEvent, CudaStream, sys::CUevent_flags};
 use std::{sync::Arc, time::Instant};
 
 /// Measures, or does not: ordinary batches are not measured, so that measuring costs nothing.
@@ -29,6 +30,10 @@ pub struct Pass {
     number: u64,
     /// Kernels seen while a step is captured, instead of launched.
     pub(super) captured: u32,
+    /// Names and nodes of captured launches, for a graph whose launches are updated.
+    pub(super) nodes: Option<Vec<(&'static str, usize)>>,
+    /// Where launches go instead of the compute stream.
+    stream: Option<Arc<CudaStream>>,
 }
 
 /// How a worker thread measures: see [`Pass::follow`].
@@ -236,6 +241,19 @@ impl Pass {
         let out = work()?;
         self.launched(name, (start, event()?), base, called);
         Ok(out)
+    }
+
+    /// Runs `work`, whose launches go to another stream, beside the kernels of the compute stream; see [`Stream`].
+    pub fn on<T>(&mut self, stream: &Stream, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.stream.replace(stream.0.clone());
+        let out = work(self);
+        self.stream = before;
+        out
+    }
+
+    /// Where launches go.
+    pub(super) fn stream<'a>(&'a self, gpu: &'a Gpu) -> &'a Arc<CudaStream> {
+        self.stream.as_ref().unwrap_or(&gpu.compute)
     }
 
     /// A kernel was launched between two events.

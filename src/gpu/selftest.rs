@@ -35,30 +35,30 @@ kernels! {
     pub struct Kernels in "common/selftest.cu" using [Clock] {
         /// One thread per lane: its four random words at this step.
         #[block(256)]
-        fn draw_words(clock: In<Clock>, n: Size<u32>, words: InOut<u32>);
+        fn draw_words as DrawWords(clock: In<Clock>, n: Size<u32>, words: InOut<u32>);
 
         /// One thread per word: normal, ln, exp and Q16 of it, as bits.
         #[block(256)]
-        fn apply_twins(n: Size<u32>, words: In<u32>, bits: InOut<u32>);
+        fn apply_twins as ApplyTwins(n: Size<u32>, words: In<u32>, bits: InOut<u32>);
 
         /// One thread per word: adds a Q16.16 term to one of a few sums, by integer atomics.
         #[block(256)]
-        fn sum_fixed(n: Size<u32>, n_sums: Size<u32>, words: In<u32>, sums: InOut<i32>);
+        fn sum_fixed as SumFixed(n: Size<u32>, n_sums: Size<u32>, words: In<u32>, sums: InOut<i32>);
 
         /// One thread per word: a number of wide range rounded to f16, bf16, e4m3 and e5m2, and back.
         #[block(256)]
-        fn round_elements(
+        fn round_elements as RoundElements(
             n: Size<u32>, words: In<u32>, halves: InOut<F16>, brains: InOut<Bf16>, fours: InOut<E4m3>,
             fives: InOut<E5m2>, back: InOut<f32>
         );
 
         /// A grid of tiles transposes every matrix of a stack by way of dynamic shared memory, from word `spare` on.
         #[block(1024)]
-        fn transpose_stack(rows: Size<u32>, columns: Size<u32>, spare: Size<u32>, from: In<u32>, to: InOut<u32>);
+        fn transpose_stack as TransposeStack(rows: Size<u32>, columns: Size<u32>, spare: Size<u32>, from: In<u32>, to: InOut<u32>);
 
         /// One thread: advances the clock.
         #[block(1)]
-        fn tick(clock: InOut<Clock>);
+        fn tick as Tick(clock: InOut<Clock>);
     }
 }
 
@@ -135,7 +135,7 @@ pub fn run(gpu: &Arc<Gpu>) -> Result<Report, GpuError> {
     let mut words = Buf::<u32>::zeros(gpu, "words", WORDS)?;
     let mut pinned = Pinned::zeros(gpu, WORDS)?;
 
-    kernels.draw_words(&mut pass, LANES, clock.buf(), LANES, &mut words)?;
+    DrawWords { clock: clock.buf(), n: LANES, words: &mut words }.launch(&kernels, &mut pass, LANES)?;
     words.download(0..WORDS, &mut pinned)?;
     let drawn = pinned.get()?.to_vec();
     let mut checks = vec![compare("draws", &drawn, &expected_words(START))];
@@ -158,7 +158,7 @@ fn check_twins(
     drawn: &[u32],
 ) -> Result<Check, GpuError> {
     let mut bits = Buf::zeros(gpu, "bits", 4 * WORDS)?;
-    kernels.apply_twins(pass, WORDS as u32, WORDS as u32, words, &mut bits)?;
+    ApplyTwins { n: WORDS as u32, words, bits: &mut bits }.launch(kernels, pass, WORDS as u32)?;
     let expected: Vec<u32> = drawn.iter().flat_map(|w| twins_of(*w)).collect();
     Ok(compare("normal, ln, exp, Q16", &bits.read()?, &expected))
 }
@@ -171,7 +171,7 @@ fn check_sums(
     drawn: &[u32],
 ) -> Result<Check, GpuError> {
     let mut sums = Buf::zeros(gpu, "sums", SUMS)?;
-    kernels.sum_fixed(pass, WORDS as u32, WORDS as u32, SUMS as u32, words, &mut sums)?;
+    SumFixed { n: WORDS as u32, n_sums: SUMS as u32, words, sums: &mut sums }.launch(kernels, pass, WORDS as u32)?;
     let mut expected = vec![0_i32; SUMS];
     for word in drawn {
         let sum = &mut expected[*word as usize % SUMS];
@@ -193,7 +193,16 @@ fn check_elements(
     let mut fours = Buf::zeros(gpu, "e4m3", WORDS)?;
     let mut fives = Buf::zeros(gpu, "e5m2", WORDS)?;
     let mut back = Buf::<f32>::zeros(gpu, "back", 4 * WORDS)?;
-    kernels.round_elements(pass, n, n, words, &mut halves, &mut brains, &mut fours, &mut fives, &mut back)?;
+    RoundElements {
+        n,
+        words,
+        halves: &mut halves,
+        brains: &mut brains,
+        fours: &mut fours,
+        fives: &mut fives,
+        back: &mut back,
+    }
+    .launch(kernels, pass, n)?;
     let numbers: Vec<f32> = drawn.iter().map(|w| signed_unit(*w) * 2_f32.powi((*w % 60) as i32 - 30)).collect();
     fn bits<T: Element>(numbers: &[f32], of: impl Fn(T) -> u32) -> Vec<u32> {
         numbers.iter().map(|x| of(T::from_f32(*x))).collect()
@@ -231,7 +240,7 @@ fn check_grid(
     let spare = 12_500; // words: beyond 48 KiB
     let blocks = [columns.div_ceil(x), rows.div_ceil(y), layers];
     let grid = Grid::Blocks { blocks, threads: [x, y, 1], shared_bytes: 4 * (spare + y * (x + 1)) };
-    kernels.transpose_stack(pass, grid, rows, columns, spare, &*words.part(0..len)?, &mut to)?;
+    TransposeStack { rows, columns, spare, from: &*words.part(0..len)?, to: &mut to }.launch(kernels, pass, grid)?;
     let cell = |l: usize, c: usize, r: usize| drawn[(l * shape[1] + r) * shape[2] + c];
     let matrix = |l| (0..shape[2]).flat_map(move |c| (0..shape[1]).map(move |r| cell(l, c, r)));
     let expected: Vec<u32> = (0..shape[0]).flat_map(matrix).collect();
@@ -253,8 +262,8 @@ fn check_graph(
     // SAFETY: clock and words outlive the graph, which is dropped at the end of this function.
     let mut graph = unsafe {
         Graph::capture(gpu, |pass| {
-            kernels.draw_words(pass, LANES, clock.buf(), LANES, words)?;
-            kernels.tick(pass, 1, clock.buf_mut())
+            DrawWords { clock: clock.buf(), n: LANES, words }.launch(kernels, pass, LANES)?;
+            Tick { clock: clock.buf_mut() }.launch(kernels, pass, 1)
         })
     }?;
     for _ in 0..GRAPH_STEPS {

@@ -5,9 +5,9 @@
 use crate::device::gpu;
 use neuropil::{
     gpu::{
-        Batch, Buf, Gpu, GpuError, Grid, Lane, Pass, Pinned,
+        Batch, Buf, Gpu, GpuError, Graph, Grid, Lane, Mark, Pass, Pinned, Stream,
         ceilings::{self, Limit},
-        selftest,
+        selftest::{self, DrawWords, Tick, TransposeStack},
     },
     num::elements::{Bf16, E4m3, E5m2, Element, F16},
     sim::{Device, Progress},
@@ -113,7 +113,11 @@ fn a_grid_that_cannot_run_is_refused() {
     let [mut from, mut to] = [0, 1].map(|_| Buf::<u32>::zeros(&gpu, "words", 1024).unwrap());
     let mut launch = |threads, shared_bytes| {
         let grid = Grid::Blocks { blocks: [1; 3], threads, shared_bytes };
-        kernels.transpose_stack(&mut Pass::default(), grid, 32, 32, 0, &from, &mut to)
+        TransposeStack { rows: 32, columns: 32, spare: 0, from: &from, to: &mut to }.launch(
+            &kernels,
+            &mut Pass::default(),
+            grid,
+        )
     };
     let too_large = launch([64, 32, 1], 1 << 14).unwrap_err().to_string();
     assert!(too_large.contains("blocks of at most 1024"), "{too_large}");
@@ -122,6 +126,54 @@ fn a_grid_that_cannot_run_is_refused() {
     launch([32, 32, 1], 32 * 33 * 4).unwrap();
     from.clear().unwrap();
     gpu.synchronize().unwrap();
+}
+
+#[test]
+fn a_launch_of_a_graph_is_given_other_arguments() {
+    let Some(gpu) = gpu() else { return };
+    let kernels = selftest::Kernels::load(&gpu).unwrap();
+    let matrix: Vec<u32> = (0..6).collect();
+    let from = Buf::from_slice(&gpu, "matrix", &matrix).unwrap();
+    let [mut first, mut second] = [0, 1].map(|_| Buf::<u32>::zeros(&gpu, "transposed", 6).unwrap());
+    let grid = Grid::Blocks { blocks: [1; 3], threads: [4, 4, 1], shared_bytes: 4 * 4 * 5 };
+    let mut clock = Buf::zeros(&gpu, "clock", 1).unwrap();
+    // SAFETY: the buffers outlive the graph.
+    let mut graph = unsafe {
+        Graph::capture_updatable(&gpu, |pass| {
+            Tick { clock: &mut clock }.launch(&kernels, pass, 1)?;
+            TransposeStack { rows: 2, columns: 3, spare: 0, from: &from, to: &mut first }.launch(&kernels, pass, grid)
+        })
+    }
+    .unwrap();
+    graph.launch().unwrap();
+    let update = TransposeStack { rows: 3, columns: 2, spare: 0, from: &from, to: &mut second };
+    // SAFETY: as before.
+    unsafe { update.update(&kernels, &mut graph, 1, grid) }.unwrap();
+    graph.launch().unwrap();
+    assert_eq!((first.read().unwrap(), second.read().unwrap()), (vec![0, 3, 1, 4, 2, 5], vec![0, 2, 4, 1, 3, 5]));
+    assert_eq!(clock.read().unwrap()[0].step, 2);
+    // SAFETY: as before; both are refused.
+    let wrong = |launch| unsafe { Tick { clock: &mut clock }.update(&kernels, &mut graph, launch, 1) };
+    for (error, why) in [1, 2].map(wrong).into_iter().zip(["it is a launch of transpose_stack", "2 launches"]) {
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_second_stream_is_ordered_by_marks() {
+    let Some(gpu) = gpu() else { return };
+    let kernels = selftest::Kernels::load(&gpu).unwrap();
+    let clock = Buf::from_slice(&gpu, "clock", &[selftest::Clock { seed: 1, step: 2, purpose: 3, pad: 0 }]).unwrap();
+    let [mut here, mut there] = [0, 1].map(|_| Buf::<u32>::zeros(&gpu, "words", 4 << 20).unwrap());
+    let stream = Stream::new(&gpu).unwrap();
+    let mut pass = Pass::default();
+    stream.wait(&Mark::now(&gpu).unwrap()).unwrap(); // the clock is written
+    pass.on(&stream, |pass| DrawWords { clock: &clock, n: 1 << 20, words: &mut there }.launch(&kernels, pass, 1 << 20))
+        .unwrap();
+    DrawWords { clock: &clock, n: 1 << 20, words: &mut here }.launch(&kernels, &mut pass, 1 << 20).unwrap();
+    gpu.wait(&stream.mark().unwrap()).unwrap();
+    assert_eq!(here.read().unwrap(), there.read().unwrap());
 }
 
 #[test]

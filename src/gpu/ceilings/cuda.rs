@@ -15,27 +15,27 @@ kernels! {
     pub struct Kernels in "common/ceilings.cu" compiled (Compile::EXACT.on(Compile::PER_GENERATION)) {
         /// A grid of threads sums a buffer, 16 bytes at a time. Items: words.
         #[block(256)]
-        fn read_all(n: Size<u32>, words: In<u32>, sums: InOut<u32>);
+        fn read_all as ReadAll(n: Size<u32>, words: In<u32>, sums: InOut<u32>);
 
         /// A grid of threads copies a buffer, 16 bytes at a time. Items: words.
         #[block(256)]
-        fn copy_all(n: Size<u32>, words: In<u32>, copy: InOut<u32>);
+        fn copy_all as CopyAll(n: Size<u32>, words: In<u32>, copy: InOut<u32>);
 
         /// Each thread adds one to random targets, by atomics whose result is unused.
         #[block(256)]
-        fn add_scattered(n_targets: Size<u32>, rounds: Size<u32>, targets: InOut<i32>);
+        fn add_scattered as AddScattered(n_targets: Size<u32>, rounds: Size<u32>, targets: InOut<i32>);
 
         /// Each thread multiplies and adds in registers: eight independent f32 sums.
         #[block(256)]
-        fn multiply_add(rounds: Size<u32>, sums: InOut<f32>);
+        fn multiply_add as MultiplyAdd(rounds: Size<u32>, sums: InOut<f32>);
 
         /// Each warp multiplies 16 × 16 by 16 × 8 tiles of f16 into four independent f32 tiles.
         #[block(256)]
-        fn multiply_tiles(rounds: Size<u32>, sums: InOut<f32>);
+        fn multiply_tiles as MultiplyTiles(rounds: Size<u32>, sums: InOut<f32>);
 
         /// An empty kernel: launch overhead.
         #[block(32)]
-        fn do_nothing(sums: InOut<u32>);
+        fn do_nothing as DoNothing(sums: InOut<u32>);
     }
 }
 
@@ -80,8 +80,8 @@ fn streams(gpu: &Arc<Gpu>, kernels: &Kernels) -> Result<Vec<Ceiling>, GpuError> 
     let mut to = Buf::<u32>::zeros(gpu, "ceiling: copy", n as usize)?;
     let threads = gpu.multiprocessors * THREADS;
     let mut sums = Buf::<u32>::zeros(gpu, "ceiling: sums", threads as usize)?;
-    let read = timed(gpu, |pass| kernels.read_all(pass, threads, n, &from, &mut sums))?;
-    let copy = timed(gpu, |pass| kernels.copy_all(pass, threads, n, &from, &mut to))?;
+    let read = timed(gpu, |pass| ReadAll { n, words: &from, sums: &mut sums }.launch(kernels, pass, threads))?;
+    let copy = timed(gpu, |pass| CopyAll { n, words: &from, copy: &mut to }.launch(kernels, pass, threads))?;
     let bytes = 4.0 * f64::from(n);
     Ok(vec![
         Ceiling::new("read", "A kernel reads 1 GiB, 16 bytes per load", Limit::Bytes, bytes / read),
@@ -93,9 +93,12 @@ fn arithmetic(gpu: &Arc<Gpu>, kernels: &Kernels) -> Result<Vec<Ceiling>, GpuErro
     let threads = gpu.multiprocessors * THREADS;
     let mut targets = Buf::<i32>::zeros(gpu, "ceiling: targets", TARGETS as usize)?;
     let mut sums = Buf::<f32>::zeros(gpu, "ceiling: sums", threads as usize)?;
-    let adds = timed(gpu, |pass| kernels.add_scattered(pass, threads, TARGETS, ROUNDS, &mut targets))?;
-    let fma = timed(gpu, |pass| kernels.multiply_add(pass, threads, 16 * ROUNDS, &mut sums))?;
-    let tiles = timed(gpu, |pass| kernels.multiply_tiles(pass, threads, 4 * ROUNDS, &mut sums))?;
+    let adds = timed(gpu, |pass| {
+        AddScattered { n_targets: TARGETS, rounds: ROUNDS, targets: &mut targets }.launch(kernels, pass, threads)
+    })?;
+    let fma = timed(gpu, |pass| MultiplyAdd { rounds: 16 * ROUNDS, sums: &mut sums }.launch(kernels, pass, threads))?;
+    let tiles =
+        timed(gpu, |pass| MultiplyTiles { rounds: 4 * ROUNDS, sums: &mut sums }.launch(kernels, pass, threads))?;
     let (threads, rounds) = (f64::from(threads), f64::from(ROUNDS));
     // Eight sums, two operations each; four tiles of 16 × 16 × 8 multiply-adds per warp of 32.
     let (fma_ops, tile_ops) = (threads * 16.0 * rounds * 16.0, threads / 32.0 * 4.0 * rounds * 4.0 * 4096.0);
@@ -123,14 +126,17 @@ fn launches(gpu: &Arc<Gpu>, kernels: &Kernels) -> Result<Vec<Ceiling>, GpuError>
         gpu.synchronize()?;
         let start = Instant::now();
         for _ in 0..LAUNCHES {
-            kernels.do_nothing(&mut Pass::default(), 32, &mut word)?;
+            DoNothing { sums: &mut word }.launch(kernels, &mut Pass::default(), 32)?;
         }
         gpu.synchronize()?;
         in_stream.push(start.elapsed().as_secs_f64() / f64::from(LAUNCHES));
     }
     // SAFETY: the word outlives the graph, which is dropped at the end of this function.
-    let mut graph =
-        unsafe { Graph::capture(gpu, |pass| (0..LAUNCHES).try_for_each(|_| kernels.do_nothing(pass, 32, &mut word))) }?;
+    let mut graph = unsafe {
+        Graph::capture(gpu, |pass| {
+            (0..LAUNCHES).try_for_each(|_| DoNothing { sums: &mut word }.launch(kernels, pass, 32))
+        })
+    }?;
     graph.launch()?;
     let mut in_graph = vec![];
     for _ in 0..REPEATS {

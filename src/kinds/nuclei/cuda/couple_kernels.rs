@@ -11,52 +11,52 @@ kernels! {
     pub struct CoupleKernels in "nuclei/couple.cu" using [PopulationCounts, DeviceStats, KernelParams] {
         /// Builds the site of every nucleus, one thread each. Items: nuclei.
         #[block(256)]
-        fn build_sites(population: In<PopulationCounts>, stats: In<DeviceStats>, n_slots: Size<u32>, idx: In<u32>, fields: In<f32>, sites: InOut<f32>);
+        fn build_sites as BuildSites(population: In<PopulationCounts>, stats: In<DeviceStats>, n_slots: Size<u32>, idx: In<u32>, fields: In<f32>, sites: InOut<f32>);
 
         /// One thread per nucleus, all others from global memory: the reference. Items: pairs.
         #[block(256)]
-        fn couple_naive(population: In<PopulationCounts>, sites: In<f32>, sums: InOut<f32>);
+        fn couple_naive as CoupleNaive(population: In<PopulationCounts>, sites: In<f32>, sums: InOut<f32>);
 
         /// One block per 1024 nuclei and chunk of the others, four nuclei per thread; bounded by one exponential per pair.
         /// Items: pairs.
         #[block(256)]
-        fn couple_tiled(population: In<PopulationCounts>, sites: In<f32>, partials: InOut<f32>);
+        fn couple_tiled as CoupleTiled(population: In<PopulationCounts>, sites: In<f32>, partials: InOut<f32>);
 
         /// Adds the partial sums of the chunks in order. Items: nuclei.
         #[block(256)]
-        fn reduce_tiles(population: In<PopulationCounts>, sites: In<f32>, partials: In<f32>, sums: InOut<f32>);
+        fn reduce_tiles as ReduceTiles(population: In<PopulationCounts>, sites: In<f32>, partials: In<f32>, sums: InOut<f32>);
 
         /// Sums of e^{iφ}, 1024 nuclei per block. Items: nuclei.
         #[block(256)]
-        fn sum_phasors(population: In<PopulationCounts>, sites: In<f32>, parts: InOut<f64>);
+        fn sum_phasors as SumPhasors(population: In<PopulationCounts>, sites: In<f32>, parts: InOut<f64>);
 
         /// Mean-field coupling, J = 1. Items: nuclei.
         #[block(256)]
-        fn couple_mean_field(population: In<PopulationCounts>, sites: In<f32>, parts: In<f64>, sums: InOut<f32>);
+        fn couple_mean_field as CoupleMeanField(population: In<PopulationCounts>, sites: In<f32>, parts: In<f64>, sums: InOut<f32>);
 
         /// Coupling by a stored matrix J, one warp per nucleus; bounded by reading the matrix. Items: pairs.
         #[block(256)]
-        fn couple_matrix(population: In<PopulationCounts>, n_slots: Size<u32>, idx: In<u32>, matrix: In<f32>, sites: In<f32>, sums: InOut<f32>);
+        fn couple_matrix as CoupleMatrix(population: In<PopulationCounts>, n_slots: Size<u32>, idx: In<u32>, matrix: In<f32>, sites: In<f32>, sums: InOut<f32>);
 
         /// Writes the transmitted phasors of one phase field into the sites. Items: nuclei.
         #[block(256)]
-        fn send_field(population: In<PopulationCounts>, params: In<KernelParams>, field: Size<u32>, idx: In<u32>, fields: In<f32>, sites: InOut<f32>);
+        fn send_field as SendField(population: In<PopulationCounts>, params: In<KernelParams>, field: Size<u32>, idx: In<u32>, fields: In<f32>, sites: InOut<f32>);
 
         /// Adds the sums of one phase field, weighted by G, to the sums of all fields. Items: nuclei.
         #[block(256)]
-        fn mix_field(population: In<PopulationCounts>, params: In<KernelParams>, field: Size<u32>, mixing: In<f32>, sites: In<f32>, sums: In<f32>, mixed: InOut<f32>);
+        fn mix_field as MixField(population: In<PopulationCounts>, params: In<KernelParams>, field: Size<u32>, mixing: In<f32>, sites: In<f32>, sums: In<f32>, mixed: InOut<f32>);
 
         /// Gathers the sums of one phase field. Items: nuclei.
         #[block(256)]
-        fn gather_field(population: In<PopulationCounts>, params: In<KernelParams>, field: Size<u32>, idx: In<u32>, fields: In<f32>, mixed: In<f32>, sites: InOut<f32>, sums: InOut<f32>);
+        fn gather_field as GatherField(population: In<PopulationCounts>, params: In<KernelParams>, field: Size<u32>, idx: In<u32>, fields: In<f32>, mixed: In<f32>, sites: InOut<f32>, sums: InOut<f32>);
 
         /// Writes S, d and R to the table; partial sums of the order parameters, 1024 nuclei per block. Items: nuclei.
         #[block(256)]
-        fn sum_order(population: In<PopulationCounts>, params: In<KernelParams>, idx: In<u32>, sites: In<f32>, sums: In<f32>, fields: InOut<f32>, parts: InOut<f64>);
+        fn sum_order as SumOrder(population: In<PopulationCounts>, params: In<KernelParams>, idx: In<u32>, sites: In<f32>, sums: In<f32>, fields: InOut<f32>, parts: InOut<f64>);
 
         /// One block: order parameters and tunnelling probabilities.
         #[block(256)]
-        fn reduce_order(population: In<PopulationCounts>, params: In<KernelParams>, parts: In<f64>, stats: InOut<DeviceStats>);
+        fn reduce_order as ReduceOrder(population: In<PopulationCounts>, params: In<KernelParams>, parts: In<f64>, stats: InOut<DeviceStats>);
     }
 }
 
@@ -65,41 +65,41 @@ kernels! {
     pub struct FastKernels in "nuclei/fast.cu" using [PopulationCounts] {
         /// Sorts 1024 sites by x. Items: nuclei.
         #[block(1024)]
-        fn sort_blocks(population: In<PopulationCounts>, sites: In<f32>, keys: InOut<u32>, by_x: InOut<u32>);
+        fn sort_blocks as SortBlocks(population: In<PopulationCounts>, sites: In<f32>, keys: InOut<u32>, by_x: InOut<u32>);
 
         /// Merges neighbouring sorted runs of 2^bits sites by x, one thread per site. Items: nuclei.
         #[block(256)]
-        fn merge_by_x(population: In<PopulationCounts>, room: Size<u32>, bits: Size<u32>, from: Size<u32>, keys: InOut<u32>, by_x: InOut<u32>);
+        fn merge_by_x as MergeByX(population: In<PopulationCounts>, room: Size<u32>, bits: Size<u32>, from: Size<u32>, keys: InOut<u32>, by_x: InOut<u32>);
 
         /// Copies sites in order of x. Items: nuclei.
         #[block(256)]
-        fn permute_sites(population: In<PopulationCounts>, room: Size<u32>, from: Size<u32>, by_x: In<u32>, sites: In<f32>, sorted: InOut<f32>);
+        fn permute_sites as PermuteSites(population: In<PopulationCounts>, room: Size<u32>, from: Size<u32>, by_x: In<u32>, sites: In<f32>, sorted: InOut<f32>);
 
         /// Sorts by H within 256, 512 and 1024 sites, and stores ranks in the neighbouring half. Items: nuclei.
         #[block(1024)]
-        fn sort_blocks_by_h(population: In<PopulationCounts>, room: Size<u32>, sorted: In<f32>, keys: InOut<u32>, orders: InOut<u32>, ranks: InOut<u32>);
+        fn sort_blocks_by_h as SortBlocksByH(population: In<PopulationCounts>, room: Size<u32>, sorted: In<f32>, keys: InOut<u32>, orders: InOut<u32>, ranks: InOut<u32>);
 
         /// Merges one level of larger halves by H. Items: nuclei.
         #[block(256)]
-        fn merge_by_h(population: In<PopulationCounts>, room: Size<u32>, level: Size<u32>, keys: InOut<u32>, orders: InOut<u32>, ranks: InOut<u32>);
+        fn merge_by_h as MergeByH(population: In<PopulationCounts>, room: Size<u32>, level: Size<u32>, keys: InOut<u32>, orders: InOut<u32>, ranks: InOut<u32>);
 
         /// Sums over all pairs within 256 neighbours in x. Items: pairs.
         #[block(64)]
-        fn sum_near(population: In<PopulationCounts>, sorted: In<f32>, near_sums: InOut<f32>);
+        fn sum_near as SumNear(population: In<PopulationCounts>, sorted: In<f32>, near_sums: InOut<f32>);
 
         /// Prefix and suffix sums over 1024 sites of one level per block; bounded by writing 32 bytes per site and
         /// level. Items: sites and levels.
         #[block(512)]
-        fn scan_far(population: In<PopulationCounts>, room: Size<u32>, sorted: In<f32>, orders: In<u32>, records: InOut<f32>, offsets: InOut<f32>);
+        fn scan_far as ScanFar(population: In<PopulationCounts>, room: Size<u32>, sorted: In<f32>, orders: In<u32>, records: InOut<f32>, offsets: InOut<f32>);
 
         /// Sums of whole units before and after each unit, one warp per half and component.
         #[block(128)]
-        fn scan_far_offsets(population: In<PopulationCounts>, room: Size<u32>, levels: Size<u32>, offsets: InOut<f32>);
+        fn scan_far_offsets as ScanFarOffsets(population: In<PopulationCounts>, room: Size<u32>, levels: Size<u32>, offsets: InOut<f32>);
 
         /// Every site reads the sums before and after it in the neighbouring half of every level; bounded by a random read
         /// of 32 bytes per site and level. Items: sites and levels.
         #[block(256)]
-        fn gather_far(
+        fn gather_far as GatherFar(
             population: In<PopulationCounts>, room: Size<u32>, levels: Size<u32>, from: Size<u32>, by_x: In<u32>, sorted: In<f32>,
             ranks: In<u32>, records: In<f32>, offsets: In<f32>, near_sums: In<f32>, sums: InOut<f32>
         );

@@ -1,7 +1,11 @@
 //! Coupling sums on the device.
 
 use super::{
-    couple_kernels::{CoupleKernels, FastKernels, FastSizes, tiled_items, tiled_partials},
+    couple_kernels::{
+        BuildSites, CoupleKernels, CoupleMatrix, CoupleMeanField, CoupleNaive, CoupleTiled, FastKernels, FastSizes,
+        GatherFar, MergeByH, MergeByX, PermuteSites, ReduceOrder, ReduceTiles, ScanFar, ScanFarOffsets, SortBlocks,
+        SortBlocksByH, SumNear, SumOrder, SumPhasors, tiled_items, tiled_partials,
+    },
     layout::{DeviceStats, KernelParams, PopulationCounts},
 };
 use crate::gpu::{Buf, Gpu, GpuError, Pass};
@@ -74,16 +78,17 @@ impl FastSums {
         sites: &Buf<f32>,
     ) -> Result<(), GpuError> {
         let (k, FastSizes { room, levels }) = (&self.kernels, self.sizes);
-        k.sort_blocks(pass, capacity, population, sites, &mut self.keys, &mut self.by_x)?;
+        SortBlocks { population, sites, keys: &mut self.keys, by_x: &mut self.by_x }.launch(k, pass, capacity)?;
         for bits in 10..room.ilog2() {
-            k.merge_by_x(pass, capacity, population, room, bits, bits % 2, &mut self.keys, &mut self.by_x)?;
+            MergeByX { population, room, bits, from: bits % 2, keys: &mut self.keys, by_x: &mut self.by_x }
+                .launch(k, pass, capacity)?;
         }
         self.sort(pass, capacity, population, sites)?;
         let (k, sorted) = (&self.kernels, &self.sites);
         let (keys, orders, ranks) = (&mut self.keys, &mut self.orders, &mut self.ranks);
-        k.sort_blocks_by_h(pass, capacity, population, room, sorted, keys, orders, ranks)?;
+        SortBlocksByH { population, room, sorted, keys, orders, ranks }.launch(k, pass, capacity)?;
         for level in 2..levels {
-            k.merge_by_h(pass, capacity, population, room, level, keys, orders, ranks)?;
+            MergeByH { population, room, level, keys, orders, ranks }.launch(k, pass, capacity)?;
         }
         Ok(())
     }
@@ -97,7 +102,11 @@ impl FastSums {
     ) -> Result<(), GpuError> {
         let FastSizes { room, .. } = self.sizes;
         let side = self.sizes.sorted_side();
-        self.kernels.permute_sites(pass, capacity, population, room, side, &self.by_x, sites, &mut self.sites)
+        PermuteSites { population, room, from: side, by_x: &self.by_x, sites, sorted: &mut self.sites }.launch(
+            &self.kernels,
+            pass,
+            capacity,
+        )
     }
 
     fn couple(
@@ -108,12 +117,17 @@ impl FastSums {
         sums: &mut Buf<f32>,
     ) -> Result<(), GpuError> {
         let (k, FastSizes { room, levels }, side) = (&self.kernels, self.sizes, self.sizes.sorted_side());
-        k.sum_near(pass, capacity.div_ceil(4), population, &self.sites, &mut self.near)?;
+        SumNear { population, sorted: &self.sites, near_sums: &mut self.near }.launch(k, pass, capacity.div_ceil(4))?;
         let (sorted, records, offsets) = (&self.sites, &mut self.records, &mut self.offsets);
-        k.scan_far(pass, levels * room / 2, population, room, sorted, &self.orders, records, offsets)?;
-        k.scan_far_offsets(pass, 256 * self.sizes.halves() as u32, population, room, levels, offsets)?;
+        ScanFar { population, room, sorted, orders: &self.orders, records, offsets }.launch(
+            k,
+            pass,
+            levels * room / 2,
+        )?;
+        ScanFarOffsets { population, room, levels, offsets }.launch(k, pass, 256 * self.sizes.halves() as u32)?;
         let (by_x, ranks, near) = (&self.by_x, &self.ranks, &self.near);
-        k.gather_far(pass, capacity, population, room, levels, side, by_x, sorted, ranks, records, offsets, near, sums)
+        GatherFar { population, room, levels, from: side, by_x, sorted, ranks, records, offsets, near_sums: near, sums }
+            .launch(k, pass, capacity)
     }
 
     fn n_bytes(&self) -> u64 {
@@ -179,7 +193,11 @@ impl Coupling {
         idx: &Buf<u32>,
         fields: &Buf<f32>,
     ) -> Result<(), GpuError> {
-        self.kernels.build_sites(pass, self.capacity, population, stats, self.capacity, idx, fields, &mut self.sites)
+        BuildSites { population, stats, n_slots: self.capacity, idx, fields, sites: &mut self.sites }.launch(
+            &self.kernels,
+            pass,
+            self.capacity,
+        )
     }
 
     /// Sorts the sites; call it after fitness or entropy changed, before [`Coupling::couple`].
@@ -209,18 +227,18 @@ impl Coupling {
         let (sites, sums) = (&self.sites, &mut self.sums);
         match (&mut self.sorted, self.algorithm) {
             (Some(sorted), _) => sorted.couple(pass, n, population, sums),
-            (None, Algorithm::Naive) => k.couple_naive(pass, n, population, sites, sums),
+            (None, Algorithm::Naive) => CoupleNaive { population, sites, sums }.launch(k, pass, n),
             (None, Algorithm::Matrix) => {
                 let threads = n.saturating_mul(32);
-                k.couple_matrix(pass, threads, population, n, idx, &self.matrix, sites, sums)
+                CoupleMatrix { population, n_slots: n, idx, matrix: &self.matrix, sites, sums }.launch(k, pass, threads)
             }
             (None, Algorithm::MeanField) => {
-                k.sum_phasors(pass, n.div_ceil(4), population, sites, &mut self.parts)?;
-                k.couple_mean_field(pass, n, population, sites, &self.parts, sums)
+                SumPhasors { population, sites, parts: &mut self.parts }.launch(k, pass, n.div_ceil(4))?;
+                CoupleMeanField { population, sites, parts: &self.parts, sums }.launch(k, pass, n)
             }
             (None, _) => {
-                k.couple_tiled(pass, 256 * self.items, population, sites, &mut self.partials)?;
-                k.reduce_tiles(pass, n, population, sites, &self.partials, sums)
+                CoupleTiled { population, sites, partials: &mut self.partials }.launch(k, pass, 256 * self.items)?;
+                ReduceTiles { population, sites, partials: &self.partials, sums }.launch(k, pass, n)
             }
         }
     }
@@ -236,18 +254,17 @@ impl Coupling {
         stats: &mut Buf<DeviceStats>,
     ) -> Result<(), GpuError> {
         let threads = self.capacity.div_ceil(4);
-        self.kernels.sum_order(
-            pass,
-            threads,
+        SumOrder {
             population,
-            kernel_params,
+            params: kernel_params,
             idx,
-            &self.sites,
-            &self.sums,
+            sites: &self.sites,
+            sums: &self.sums,
             fields,
-            &mut self.parts,
-        )?;
-        self.kernels.reduce_order(pass, 1, population, kernel_params, &self.parts, stats)
+            parts: &mut self.parts,
+        }
+        .launch(&self.kernels, pass, threads)?;
+        ReduceOrder { population, params: kernel_params, parts: &self.parts, stats }.launch(&self.kernels, pass, 1)
     }
 
     /// Levels of the O(N log N) algorithm.

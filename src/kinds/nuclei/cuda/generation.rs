@@ -2,11 +2,18 @@
 
 use super::{
     coupling::Coupling,
-    fitness_kernels::{FitnessKernels, FitnessMmaKernels},
+    fitness_kernels::{
+        EvaluateEntropy, EvaluateFitness32, EvaluateFitness64, EvaluateFitness128, EvaluateFitnessMma32,
+        EvaluateFitnessMma64, EvaluateFitnessMma128, FitnessKernels, FitnessMmaKernels, ReduceStats, StepGradient,
+        SumStats, ZeroFitness,
+    },
     memory::{Scratch, Table},
     mixer::Mixer,
     task::Task,
-    turnover_kernels::{PhaseKernels, SelectKernels, TurnoverKernels},
+    turnover_kernels::{
+        ApplyMap, DrawSpikes, NormaliseAmplitudes, OrderPhaseFields, PhaseKernels, SelectKernels, SumAmplitudes,
+        TurnoverKernels, UpdatePhases,
+    },
 };
 use crate::{
     gpu::{Gpu, GpuError, Pass},
@@ -18,9 +25,6 @@ use std::sync::Arc;
 const EULER: &[u32] = &[0];
 const RK4: &[u32] = &[1, 2, 3, 4];
 const HEUN: &[u32] = &[5, 6];
-
-/// Blocks of the fusion and decay kernels.
-const EVENT_BLOCKS: u32 = 528;
 
 /// Nuclei per block of the fitness kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +52,9 @@ impl Tile {
 pub struct Kernels {
     fitness: FitnessKernels,
     fitness_mma: FitnessMmaKernels,
-    select: SelectKernels,
-    turnover: TurnoverKernels,
-    phases: PhaseKernels,
+    pub(super) select: SelectKernels,
+    pub(super) turnover: TurnoverKernels,
+    pub(super) phases: PhaseKernels,
 }
 
 impl Kernels {
@@ -85,7 +89,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    fn n_slots(&self) -> u32 {
+    pub(super) fn n_slots(&self) -> u32 {
         self.table.kernel_params.value().n_slots
     }
 
@@ -124,36 +128,61 @@ impl Pipeline {
         let (t, s) = (&mut self.table, &mut self.scratch);
         if let Some(Task { of, x, y, split }) = &self.task {
             if learns {
-                k.step_gradient(pass, n.saturating_mul(32), &t.population, of, &t.idx, x, y, &mut t.w)?;
+                StepGradient { population: &t.population, of, idx: &t.idx, x, y, w: &mut t.w }.launch(
+                    k,
+                    pass,
+                    n.saturating_mul(32),
+                )?;
             }
             let (population, idx, w, fields) = (&t.population, &t.idx, &t.w, &mut t.fields);
             let mma = &self.kernels.fitness_mma;
             if let Some(split) = split {
                 let (x, threads) = (&split.x, n.saturating_mul(2));
                 match split.columns {
-                    0..=32 => mma.evaluate_fitness_mma_32(pass, threads, population, of, idx, x, y, w, fields)?,
-                    33..=64 => mma.evaluate_fitness_mma_64(pass, threads, population, of, idx, x, y, w, fields)?,
-                    _ => mma.evaluate_fitness_mma_128(pass, threads, population, of, idx, x, y, w, fields)?,
+                    0..=32 => {
+                        EvaluateFitnessMma32 { population, of, idx, x, y, w, fields }.launch(mma, pass, threads)?
+                    }
+                    33..=64 => {
+                        EvaluateFitnessMma64 { population, of, idx, x, y, w, fields }.launch(mma, pass, threads)?
+                    }
+                    _ => EvaluateFitnessMma128 { population, of, idx, x, y, w, fields }.launch(mma, pass, threads)?,
                 }
             }
             match tile {
                 _ if split.is_some() => {}
                 Tile::Small => {
-                    k.evaluate_fitness_32(pass, n.saturating_mul(8), population, of, idx, x, y, w, fields)?
+                    EvaluateFitness32 { population, of, idx, x, y, w, fields }.launch(k, pass, n.saturating_mul(8))?
                 }
                 Tile::Middle => {
-                    k.evaluate_fitness_64(pass, n.saturating_mul(4), population, of, idx, x, y, w, fields)?
+                    EvaluateFitness64 { population, of, idx, x, y, w, fields }.launch(k, pass, n.saturating_mul(4))?
                 }
                 Tile::Large => {
-                    k.evaluate_fitness_128(pass, n.saturating_mul(2), population, of, idx, x, y, w, fields)?
+                    EvaluateFitness128 { population, of, idx, x, y, w, fields }.launch(k, pass, n.saturating_mul(2))?
                 }
             }
-            k.evaluate_entropy(pass, n.saturating_mul(8), population, of, idx, w, fields)?;
+            EvaluateEntropy { population, of, idx, w, fields }.launch(k, pass, n.saturating_mul(8))?;
         } else {
-            k.zero_fitness(pass, n, &t.population, n, &t.idx, &mut t.fields)?;
+            ZeroFitness { population: &t.population, n_slots: n, idx: &t.idx, fields: &mut t.fields }
+                .launch(k, pass, n)?;
         }
-        k.sum_stats(pass, n.div_ceil(4), &t.population, n, &t.idx, &t.fields, &mut s.parts, &mut s.least)?;
-        k.reduce_stats(pass, 1, &t.population, n, &t.fields, &s.parts, &s.least, &mut t.stats)
+        SumStats {
+            population: &t.population,
+            n_slots: n,
+            idx: &t.idx,
+            fields: &t.fields,
+            parts: &mut s.parts,
+            least: &mut s.least,
+        }
+        .launch(k, pass, n.div_ceil(4))?;
+        ReduceStats {
+            population: &t.population,
+            n_slots: n,
+            fields: &t.fields,
+            parts: &s.parts,
+            least: &s.least,
+            stats: &mut t.stats,
+        }
+        .launch(k, pass, 1)
     }
 
     /// Step 2, but for the last evaluation.
@@ -188,22 +217,21 @@ impl Pipeline {
         let (population, kernel_params, idx, tags, fields) =
             (&t.population, t.kernel_params.buf(), &t.idx, &t.tags, &mut t.fields);
         let (starts, totals, sites) = (&mut s.starts, &mut s.totals, &mut c.sites);
-        self.kernels.phases.update_phases(
-            pass,
-            n,
+        UpdatePhases {
             population,
-            kernel_params,
+            params: kernel_params,
             stage,
             substep,
             field,
             idx,
-            &c.sums,
+            sums: &c.sums,
             tags,
             fields,
             starts,
             totals,
             sites,
-        )
+        }
+        .launch(&self.kernels.phases, pass, n)
     }
 
     /// Coupling sums of all phase fields.
@@ -228,200 +256,52 @@ impl Pipeline {
         let Some(mixer) = &self.mixer else { return Ok(()) };
         let (t, s, threads) = (&self.table, &mut self.scratch, 256 * (mixer.fields() - 1));
         let (population, kernel_params, log) = (&t.population, t.kernel_params.buf(), s.log.buf());
-        self.kernels.turnover.order_phase_fields(
-            pass,
-            threads,
+        OrderPhaseFields {
             population,
-            kernel_params,
+            params: kernel_params,
             log,
-            &t.idx,
-            &t.fields,
-            &mut s.orders,
-        )
+            idx: &t.idx,
+            fields: &t.fields,
+            orders: &mut s.orders,
+        }
+        .launch(&self.kernels.turnover, pass, threads)
     }
 
     fn apply_maps(&mut self, substeps: u32, pass: &mut Pass) -> Result<(), GpuError> {
         let (n, k) = (self.n_slots(), &self.kernels.phases);
         let (t, s, c) = (&mut self.table, &mut self.scratch, &mut self.coupling);
-        k.draw_spikes(pass, n, &t.population, t.kernel_params.buf(), &t.idx, &mut t.fields)?;
+        DrawSpikes { population: &t.population, params: t.kernel_params.buf(), idx: &t.idx, fields: &mut t.fields }
+            .launch(k, pass, n)?;
         for _ in 0..substeps {
             c.couple(pass, &t.population, &t.idx)?;
             let (population, kernel_params, idx, quarter) =
                 (&t.population, t.kernel_params.buf(), &t.idx, n.div_ceil(4));
-            k.sum_amplitudes(pass, quarter, population, kernel_params, idx, &t.fields, &mut s.parts)?;
+            SumAmplitudes { population, params: kernel_params, idx, fields: &t.fields, parts: &mut s.parts }
+                .launch(k, pass, quarter)?;
             let (sites, sums, tags) = (&c.sites, &c.sums, &t.tags);
-            k.apply_map(
-                pass,
-                quarter,
+            ApplyMap {
                 population,
-                kernel_params,
+                params: kernel_params,
                 idx,
                 sites,
                 sums,
                 tags,
-                &s.parts,
-                &mut t.fields,
-                &mut s.norms,
-            )?;
-            k.normalise_amplitudes(pass, n, population, kernel_params, idx, &s.norms, &mut t.fields, &mut c.sites)?;
+                parts: &s.parts,
+                fields: &mut t.fields,
+                norms: &mut s.norms,
+            }
+            .launch(k, pass, quarter)?;
+            NormaliseAmplitudes {
+                population,
+                params: kernel_params,
+                idx,
+                norms: &s.norms,
+                fields: &mut t.fields,
+                sites: &mut c.sites,
+            }
+            .launch(k, pass, n)?;
             c.keep_order(pass, &t.population)?;
         }
         Ok(())
-    }
-
-    /// Ensemble error of the `most` fittest nuclei; before the selection, whose buffers it uses.
-    fn evaluate_ensemble(&mut self, most: u32, pass: &mut Pass) -> Result<(), GpuError> {
-        let (n, k) = (self.n_slots(), &self.kernels.select);
-        let Some(Task { of, x, y, .. }) = &self.task else { return Ok(()) };
-        let (t, s) = (&mut self.table, &mut self.scratch);
-        let (population, idx, keys, top_k) = (&t.population, &t.idx, &mut s.keys, &mut s.top_k);
-        k.make_fittest_keys(pass, n, population, n, most, idx, &t.fields, keys, top_k)?;
-        let eighth = n.div_ceil(8);
-        for digit in 0..3 {
-            k.count_digits(pass, eighth, population, 0, digit, keys, &mut s.histogram, top_k)?;
-        }
-        let (tags, chosen, ties) = (&mut t.tags, &mut s.chosen, &mut s.ties);
-        k.collect_above(pass, eighth, population, n, 0, idx, keys, tags, chosen, ties, top_k)?;
-        k.collect_ties(pass, eighth, population, n, 0, idx, keys, tags, chosen, ties, top_k)?;
-        k.evaluate_ensemble(pass, 1, of, top_k, chosen, x, y, &t.w, &mut s.order, &mut t.stats)
-    }
-
-    /// Step 4.
-    pub fn select(&mut self, with_details: bool, pass: &mut Pass) -> Result<(), GpuError> {
-        let (n, k) = (self.n_slots(), &self.kernels.select);
-        let (t, s) = (&mut self.table, &mut self.scratch);
-        let (population, kernel_params, idx) = (&t.population, t.kernel_params.buf(), &t.idx);
-        for which in 0..2 {
-            let (keys, top_k) = (&mut s.keys, &mut s.top_k);
-            if which == 0 {
-                k.make_fusion_keys(
-                    pass,
-                    n,
-                    population,
-                    &t.stats,
-                    kernel_params,
-                    idx,
-                    &t.fields,
-                    keys,
-                    &mut t.tags,
-                    top_k,
-                )?;
-            } else {
-                k.make_decay_keys(pass, n, population, kernel_params, idx, &t.fields, &t.tags, keys, top_k)?;
-            }
-            let eighth = n.div_ceil(8);
-            for digit in 0..3 {
-                k.count_digits(pass, eighth, population, which, digit, keys, &mut s.histogram, top_k)?;
-            }
-            let (tags, chosen, ties) = (&mut t.tags, &mut s.chosen, &mut s.ties);
-            k.collect_above(pass, eighth, population, n, which, idx, keys, tags, chosen, ties, top_k)?;
-            k.collect_ties(pass, eighth, population, n, which, idx, keys, tags, chosen, ties, top_k)?;
-        }
-        if with_details {
-            k.make_fitness_keys(pass, n, population, n, idx, &t.fields, &mut s.keys)?;
-            for digit in 0..3 {
-                k.count_digits(pass, n.div_ceil(8), population, 2, digit, &s.keys, &mut s.histogram, &mut s.top_k)?;
-            }
-            k.store_median(pass, 1, population, &s.top_k, &mut t.stats)?;
-        }
-        Ok(())
-    }
-
-    /// Steps 5 to 9.
-    pub fn apply_events(&mut self, with_deaths: bool, pass: &mut Pass) -> Result<(), GpuError> {
-        let (n, dim) = (self.n_slots(), self.table.kernel_params.value().dim);
-        let quarter = n.div_ceil(4);
-        let k = &self.kernels.turnover;
-        let (t, s) = (&mut self.table, &mut self.scratch);
-        let kernel_params = t.kernel_params.buf();
-        let (decision, order, log, words) = (&mut s.decision, &mut s.order, &mut s.log, &mut s.words);
-        let (population, stats, fields) = (&t.population, &t.stats, &mut t.fields);
-        let (top_k, chosen, shares) = (&s.top_k, &s.chosen, &mut s.shares);
-        k.decide_events(
-            pass,
-            1,
-            population,
-            stats,
-            kernel_params,
-            top_k,
-            fields,
-            chosen,
-            order,
-            shares,
-            decision,
-            log.buf(),
-            words,
-        )?;
-        k.blend_weights(pass, dim, kernel_params, decision, order, shares, &t.w, &mut s.fused)?;
-        if self.mixer.is_some() {
-            k.blend_phase_fields(pass, 1, kernel_params, decision, order, shares, fields, &mut s.fused_phases)?;
-        }
-        k.fuse_nuclei(
-            pass,
-            128 * EVENT_BLOCKS,
-            population,
-            kernel_params,
-            decision,
-            order,
-            &s.fused,
-            &mut t.w,
-            fields,
-            &mut t.tags,
-        )?;
-        if self.mixer.is_some() {
-            k.store_host_phases(pass, 1, kernel_params, decision, &s.fused_phases, fields)?;
-        }
-        k.copy_base_weights(pass, dim, stats, kernel_params, &s.fused, &t.w, &mut s.base)?;
-        k.count_alive(pass, quarter, kernel_params, &t.tags, &mut s.block_counts)?;
-        k.list_alive(
-            pass,
-            quarter,
-            kernel_params,
-            &t.tags,
-            &s.block_counts,
-            &mut t.idx,
-            &mut t.free,
-            &mut t.population,
-        )?;
-        let (population, idx, free, tags, w) = (&t.population, &t.idx, &t.free, &mut t.tags, &mut t.w);
-        let threads = 128 * EVENT_BLOCKS;
-        k.decay_nuclei(
-            pass,
-            threads,
-            population,
-            kernel_params,
-            decision,
-            order,
-            free,
-            &s.base,
-            w,
-            fields,
-            tags,
-            log.buf(),
-            words,
-        )?;
-        if with_deaths {
-            let (dying, block_counts) = (&mut s.dying, &mut s.block_counts);
-            k.count_deaths(pass, quarter, population, kernel_params, idx, tags, dying, block_counts)?;
-            k.remove_dead(
-                pass,
-                quarter,
-                population,
-                kernel_params,
-                idx,
-                dying,
-                block_counts,
-                w,
-                fields,
-                tags,
-                decision,
-                log.buf(),
-                words,
-            )?;
-        }
-        let entries = &mut s.entries;
-        k.finish_ledger(pass, 1, kernel_params, stats, decision, &mut t.population, log.buf_mut(), entries)?;
-        k.count_alive(pass, quarter, kernel_params, &t.tags, &mut s.block_counts)?;
-        k.list_alive(pass, quarter, kernel_params, &t.tags, &s.block_counts, &mut t.idx, &mut t.free, &mut t.population)
     }
 }

@@ -1,6 +1,10 @@
 //! Coupling sums of several phase fields: J is applied to every field by the kernels of one field, then G combines them.
 
-use super::{couple_kernels::CoupleKernels, coupling::Coupling, memory::Table};
+use super::{
+    couple_kernels::{CoupleKernels, GatherField, MixField, SendField},
+    coupling::Coupling,
+    memory::Table,
+};
 use crate::gpu::{Buf, Gpu, GpuError, Pass};
 use std::sync::Arc;
 
@@ -45,11 +49,21 @@ impl Mixer {
         let Table { population, idx, fields, kernel_params, .. } = table;
         let (k, n, kernel_params) = (&self.kernels, self.n_slots, kernel_params.buf());
         for field in 0..self.fields {
-            k.send_field(pass, n, population, kernel_params, field, idx, fields, &mut coupling.sites)?;
+            SendField { population, params: kernel_params, field, idx, fields, sites: &mut coupling.sites }
+                .launch(k, pass, n)?;
             coupling.keep_order(pass, population)?;
             coupling.couple(pass, population, idx)?;
             let (sites, sums) = (&coupling.sites, &coupling.sums);
-            k.mix_field(pass, n, population, kernel_params, field, &self.mixing, sites, sums, &mut self.mixed)?;
+            MixField {
+                population,
+                params: kernel_params,
+                field,
+                mixing: &self.mixing,
+                sites,
+                sums,
+                mixed: &mut self.mixed,
+            }
+            .launch(k, pass, n)?;
         }
         Ok(())
     }
@@ -65,7 +79,11 @@ impl Mixer {
         let Table { population, idx, fields, kernel_params, .. } = table;
         let (n, kernel_params, sites, sums) =
             (self.n_slots, kernel_params.buf(), &mut coupling.sites, &mut coupling.sums);
-        self.kernels.gather_field(pass, n, population, kernel_params, field, idx, fields, &self.mixed, sites, sums)
+        GatherField { population, params: kernel_params, field, idx, fields, mixed: &self.mixed, sites, sums }.launch(
+            &self.kernels,
+            pass,
+            n,
+        )
     }
 
     /// Bytes on the device.

@@ -40,6 +40,7 @@ pub mod mixer;
 pub mod predict;
 mod simulation;
 pub mod task;
+mod turnover;
 pub mod turnover_kernels;
 pub mod variants;
 

@@ -1,7 +1,10 @@
 //! Device memory, and kernels launched between windows.
 
 use super::{
-    kernels::{Chunk, DeviceRate, Kernels, Kick, KickSource, Model, Overflow, RingLayout, Segment, WeightGain, Window},
+    kernels::{
+        AdvanceAnchors, ApplyStimuli, Chunk, DeviceRate, Kernels, Kick, KickSource, Model, Overflow, ReadPotentials,
+        ReanchorNeurons, RingLayout, Segment, WeightGain, Window,
+    },
     leaky::LeakyDevice,
     sizes::{BufferSizes, COUNTERS, MAX_GRAPH_WINDOWS, MAX_WINDOW_STEPS, Tuning},
     stimuli::DeviceStimuli,
@@ -176,21 +179,20 @@ impl DeviceBuffers {
             self.marks.copy_from(&self.new_marks)?;
             return self.currents.copy_from(&self.new_currents);
         }
-        kernels.apply_stimuli(
-            &mut Pass::default(),
-            self.n,
-            self.model.buf(),
-            &self.propagators,
+        ApplyStimuli {
+            model: self.model.buf(),
+            propagators: &self.propagators,
             completed,
-            &self.new_marks,
-            &self.new_currents,
-            &mut self.marks,
-            &mut self.currents,
-            &mut self.states,
-            &mut self.anchors,
-            &mut self.checks,
-            &mut self.wakes,
-        )
+            new_marks: &self.new_marks,
+            new_currents: &self.new_currents,
+            marks: &mut self.marks,
+            currents: &mut self.currents,
+            states: &mut self.states,
+            anchors: &mut self.anchors,
+            checks: &mut self.checks,
+            wakes: &mut self.wakes,
+        }
+        .launch(kernels, &mut Pass::default(), self.n)
     }
 
     /// Re-anchors all neurons with the constants on the device, then shifts u.
@@ -198,35 +200,24 @@ impl DeviceBuffers {
         let (model, states, anchors) = (self.model.buf(), &mut self.states, &mut self.anchors);
         let (marks, currents) = (&self.marks, &self.currents);
         let pass = &mut Pass::default();
-        kernels.reanchor_neurons(
-            pass,
-            self.n,
-            model,
-            &self.propagators,
-            completed,
-            shift,
-            marks,
-            currents,
-            states,
-            anchors,
-        )
+        ReanchorNeurons { model, propagators: &self.propagators, completed, shift, marks, currents, states, anchors }
+            .launch(kernels, pass, self.n)
     }
 
     /// Advances old anchors.
     pub fn advance_anchors(&mut self, kernels: &Kernels, completed: u32, pass: &mut Pass) -> Result<(), GpuError> {
-        kernels.advance_anchors(
-            pass,
-            self.n,
-            self.model.buf(),
-            &self.propagators,
+        AdvanceAnchors {
+            model: self.model.buf(),
+            propagators: &self.propagators,
             completed,
-            &self.marks,
-            &self.currents,
-            &mut self.states,
-            &mut self.anchors,
-            &mut self.checks,
-            &mut self.wakes,
-        )
+            marks: &self.marks,
+            currents: &self.currents,
+            states: &mut self.states,
+            anchors: &mut self.anchors,
+            checks: &mut self.checks,
+            wakes: &mut self.wakes,
+        }
+        .launch(kernels, pass, self.n)
     }
 
     /// v of every neuron, mV.
@@ -237,18 +228,8 @@ impl DeviceBuffers {
         let Some(v) = &mut self.potentials else { return Ok(vec![]) };
         let (states, anchors) = (&self.states, &self.anchors);
         let (model, marks, currents) = (self.model.buf(), &self.marks, &self.currents);
-        kernels.read_potentials(
-            pass,
-            self.n,
-            model,
-            &self.propagators,
-            completed,
-            marks,
-            currents,
-            states,
-            anchors,
-            v,
-        )?;
+        ReadPotentials { model, propagators: &self.propagators, completed, marks, currents, states, anchors, v }
+            .launch(kernels, pass, self.n)?;
         v.read_range(0..self.n as usize)
     }
 

@@ -206,14 +206,14 @@ kernels! {
         /// Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
         /// synapses. Items: synaptic events.
         #[block(256)]
-        fn deliver_spikes(
+        fn deliver_spikes as DeliverSpikes(
             layout: Size<RingLayout>, windows: In<Window>, index: Size<u32>, segments: InOut<Segment>, live: InOut<Segment>,
             chunks: In<Chunk>, words: In<u32>, arrivals: InOut<i32>, touched: InOut<u8>
         );
 
         /// The same with Poisson stimuli or changed weights: extra blocks draw the kicks. Items: synaptic events.
         #[block(256)]
-        fn deliver_spikes_driven(
+        fn deliver_spikes_driven as DeliverSpikesDriven(
             layout: Size<RingLayout>, n: Size<u32>, is_exact: Size<u32>, model: In<Model>, windows: In<Window>,
             index: Size<u32>, segments: InOut<Segment>, live: InOut<Segment>, chunks: In<Chunk>, rows: In<u32>,
             words: In<u32>, overflow: In<Overflow>, gain_of: In<u16>, gains: In<WeightGain>, sources: In<KickSource>,
@@ -223,14 +223,14 @@ kernels! {
 
         /// Marks the listed kicks of the window per neuron and step.
         #[block(256)]
-        fn mark_kicks(
+        fn mark_kicks as MarkKicks(
             model: In<Model>, windows: In<Window>, index: Size<u32>, live: In<Segment>, kicks: In<Kick>,
             kick_bits: InOut<u32>, touched: InOut<u8>
         );
 
         /// Samples v and g of traced neurons over the window, one thread per neuron, ahead of `step_lif`.
         #[block(64)]
-        fn sample_traces(
+        fn sample_traces as SampleTraces(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, live: In<Segment>,
             sources: In<KickSource>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
             states: In<u32>, anchors: In<u32>, arrivals: In<i32>, kick_bits: In<u32>, n_traced: Size<u32>,
@@ -240,7 +240,7 @@ kernels! {
         /// Steps all neurons through the window: input, spikes, resets. Blocks of 512 neurons without input and
         /// without possible crossings return at once; eight more blocks count synaptic events. Items: spikes.
         #[block(256)]
-        fn step_lif(
+        fn step_lif as StepLif(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, live: InOut<Segment>,
             segments: In<Segment>, rows: In<u32>, sources: In<KickSource>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
             currents: In<u32>, gain_of: In<u16>, gains: In<WeightGain>, states: InOut<u32>, anchors: InOut<u32>,
@@ -251,7 +251,7 @@ kernels! {
         /// Many windows per launch: neurons in shared memory, blocks exchange their spikes once per window and add
         /// arrivals in shared memory. Items: synaptic events.
         #[block(544)]
-        fn step_lif_persistent(
+        fn step_lif_persistent as StepLifPersistent(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
             rows: In<u32>, words: In<u32>, heads: In<u32>, tails: In<u32>, tail_starts: In<u32>, sources: In<KickSource>,
             chances: In<u64>, masks: In<u32>, trains: In<u32>, marks: In<u32>, currents: In<u32>, states: InOut<u32>,
@@ -263,14 +263,14 @@ kernels! {
         /// Sorts the spikes of each window by step and neuron. Once per graph; for windows launched one by one, it
         /// also hashes the spikes and copies their segments into the ring buffer.
         #[block(1024)]
-        fn sort_spikes(
+        fn sort_spikes as SortSpikes(
             model: In<Model>, windows: In<Window>, live: In<Segment>, is_live: Size<u32>, segments: InOut<Segment>,
             spikes: InOut<u32>, counters: InOut<u32>
         );
 
         /// Applies stimuli between two steps.
         #[block(256)]
-        fn apply_stimuli(
+        fn apply_stimuli as ApplyStimuli(
             model: In<Model>, propagators: In<u32>, completed: Size<u32>, new_marks: In<u32>, new_currents: In<u32>,
             marks: InOut<u32>, currents: InOut<u32>, states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>,
             wakes: InOut<u32>
@@ -278,21 +278,21 @@ kernels! {
 
         /// Re-anchors all neurons at the current step, when the neuron model changes.
         #[block(256)]
-        fn reanchor_neurons(
+        fn reanchor_neurons as ReanchorNeurons(
             model: In<Model>, propagators: In<u32>, completed: Size<u32>, shift: Size<f64>, marks: In<u32>,
             currents: In<u32>, states: InOut<u32>, anchors: InOut<u32>
         );
 
         /// Advances old anchors, once in 2^28 steps.
         #[block(256)]
-        fn advance_anchors(
+        fn advance_anchors as AdvanceAnchors(
             model: In<Model>, propagators: In<u32>, completed: Size<u32>, marks: In<u32>, currents: In<u32>,
             states: InOut<u32>, anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>
         );
 
         /// Computes v of every neuron, for views.
         #[block(256)]
-        fn read_potentials(
+        fn read_potentials as ReadPotentials(
             model: In<Model>, propagators: In<u32>, completed: Size<u32>, marks: In<u32>, currents: In<u32>,
             states: In<u32>, anchors: In<u32>, v: InOut<f32>
         );
@@ -318,7 +318,7 @@ kernels! {
     pub struct LeakyKernels in "spiking/leaky.cu" using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain, LeakyConstants] {
         /// One step of every unit: decay, arrivals, kicks, current, noise, threshold. Items: spikes.
         #[block(256)]
-        fn step_leaky(
+        fn step_leaky as StepLeaky(
             layout: Size<RingLayout>, n: Size<u32>, seed: Size<u64>, model: In<Model>, units: In<LeakyConstants>,
             windows: In<Window>, index: Size<u32>, live: InOut<Segment>, segments: In<Segment>, rows: In<u32>,
             sources: In<KickSource>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>,
@@ -329,7 +329,7 @@ kernels! {
 
         /// Many steps per launch, like `step_lif_persistent`. Items: synaptic events.
         #[block(544)]
-        fn step_leaky_persistent(
+        fn step_leaky_persistent as StepLeakyPersistent(
             model: In<Model>, units: In<LeakyConstants>, windows: In<Window>, n_windows: Size<u32>, segments: InOut<Segment>,
             rows: In<u32>, words: In<u32>, heads: In<u32>, tails: In<u32>, tail_starts: In<u32>, marks: In<u32>,
             currents: In<u32>, states: InOut<u32>, arrivals: InOut<i32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
@@ -339,7 +339,7 @@ kernels! {
 
         /// Samples v of traced units.
         #[block(64)]
-        fn sample_traces_leaky(
+        fn sample_traces_leaky as SampleTracesLeaky(
             windows: In<Window>, index: Size<u32>, live: In<Segment>, states: In<u32>, n_traced: Size<u32>,
             traced: In<u32>, samples: InOut<f32>
         );
@@ -352,21 +352,21 @@ kernels! {
         /// One warp per spike takes a whole row; 8-bit weights with a scale per neuron, single-precision sums. Items:
         /// synaptic events.
         #[block(256)]
-        fn deliver_push_rows(
+        fn deliver_push_rows as DeliverPushRows(
             model: In<Model>, segments: In<Segment>, spikes: In<u32>, rows: In<u32>, words: In<u32>, levels: In<u8>,
             scales: In<f32>, sums: InOut<f32>
         );
 
         /// Marks the neurons that fired in the window, and the steps. Items: spikes.
         #[block(256)]
-        fn mark_spiked(
+        fn mark_spiked as MarkSpiked(
             model: In<Model>, segments: In<Segment>, spikes: In<u32>, fired: InOut<u32>, when: InOut<u32>
         );
 
         /// Every target looks up which of its sources fired: one warp per piece of at most 128 connections. Items:
         /// synaptic events.
         #[block(1024)]
-        fn deliver_pull(
+        fn deliver_pull as DeliverPull(
             model: In<Model>, n_pieces: Size<u32>, pieces: In<Chunk>, sources: In<u32>, fired: In<u32>, when: In<u32>,
             arrivals: InOut<i32>
         );

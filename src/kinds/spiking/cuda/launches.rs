@@ -3,7 +3,10 @@
 use super::{
     GraphVariant,
     buffers::DeviceBuffers,
-    kernels::{Kernels, Model},
+    kernels::{
+        DeliverSpikes, DeliverSpikesDriven, Kernels, MarkKicks, Model, SampleTraces, SampleTracesLeaky, SortSpikes,
+        StepLeaky, StepLeakyPersistent, StepLif, StepLifPersistent,
+    },
     leaky::LeakyDevice,
     sizes::{COPIES, NEURONS_PER_BLOCK, TAGS},
 };
@@ -28,148 +31,152 @@ impl DeviceBuffers {
         let Model { layout, seed, .. } = self.model.value(); // constant, as graphs require
         let delivering = self.deliver_threads;
         if variant.driven {
-            kernels.deliver_spikes_driven(
-                pass,
-                delivering + self.n.next_multiple_of(256),
+            DeliverSpikesDriven {
                 layout,
-                self.n,
-                variant.is_exact.into(),
+                n: self.n,
+                is_exact: variant.is_exact.into(),
                 model,
-                &self.windows,
+                windows: &self.windows,
                 index,
-                &mut self.segments,
-                &mut self.live,
-                &self.chunks,
-                &self.rows,
-                &self.words,
-                &self.overflow,
-                &self.gain_of,
-                &self.gains,
-                &self.sources,
-                &self.chances,
-                &self.masks,
-                &self.trains,
-                &mut self.kick_bits,
-                &mut self.arrivals,
-                &mut self.touched,
-            )?;
+                segments: &mut self.segments,
+                live: &mut self.live,
+                chunks: &self.chunks,
+                rows: &self.rows,
+                words: &self.words,
+                overflow: &self.overflow,
+                gain_of: &self.gain_of,
+                gains: &self.gains,
+                sources: &self.sources,
+                chances: &self.chances,
+                masks: &self.masks,
+                trains: &self.trains,
+                kick_bits: &mut self.kick_bits,
+                arrivals: &mut self.arrivals,
+                touched: &mut self.touched,
+            }
+            .launch(kernels, pass, delivering + self.n.next_multiple_of(256))?;
         } else {
             let (segments, live) = (&mut self.segments, &mut self.live);
             let (chunks, words, touched) = (&self.chunks, &self.words, &mut self.touched);
             let (windows, arrivals) = (&self.windows, &mut self.arrivals);
-            kernels.deliver_spikes(
-                pass, delivering, layout, windows, index, segments, live, chunks, words, arrivals, touched,
-            )?;
+            DeliverSpikes { layout, windows, index, segments, live, chunks, words, arrivals, touched }
+                .launch(kernels, pass, delivering)?;
         }
         if variant.kicks {
             let (kicks, bits) = (&self.kicks, &mut self.kick_bits);
-            kernels.mark_kicks(pass, 4096, model, &self.windows, index, &self.live, kicks, bits, &mut self.touched)?;
+            MarkKicks {
+                model,
+                windows: &self.windows,
+                index,
+                live: &self.live,
+                kicks,
+                kick_bits: bits,
+                touched: &mut self.touched,
+            }
+            .launch(kernels, pass, 4096)?;
         }
         if variant.traced && self.leaky.is_none() {
-            kernels.sample_traces(
-                pass,
-                self.n_traced,
+            SampleTraces {
                 model,
-                &self.propagators,
-                &self.windows,
+                propagators: &self.propagators,
+                windows: &self.windows,
                 index,
-                &self.live,
-                &self.sources,
-                &self.chances,
-                &self.masks,
-                &self.trains,
-                &self.kicks,
-                &self.marks,
-                &self.currents,
-                &self.states,
-                &self.anchors,
-                &self.arrivals,
-                &self.kick_bits,
-                self.n_traced,
-                &self.traced,
-                &mut self.samples,
-            )?;
+                live: &self.live,
+                sources: &self.sources,
+                chances: &self.chances,
+                masks: &self.masks,
+                trains: &self.trains,
+                kicks: &self.kicks,
+                marks: &self.marks,
+                currents: &self.currents,
+                states: &self.states,
+                anchors: &self.anchors,
+                arrivals: &self.arrivals,
+                kick_bits: &self.kick_bits,
+                n_traced: self.n_traced,
+                traced: &self.traced,
+                samples: &mut self.samples,
+            }
+            .launch(kernels, pass, self.n_traced)?;
         }
         if let Some(LeakyDevice { kernels, constants, .. }) = &self.leaky {
-            kernels.step_leaky(
-                pass,
-                self.n.next_multiple_of(256) + COUNTING,
+            StepLeaky {
                 layout,
-                self.n,
+                n: self.n,
                 seed,
                 model,
-                constants.buf(),
-                &self.windows,
+                units: constants.buf(),
+                windows: &self.windows,
                 index,
-                &mut self.live,
-                &self.segments,
-                &self.rows,
-                &self.sources,
-                &self.chances,
-                &self.masks,
-                &self.trains,
-                &self.kicks,
-                &self.marks,
-                &self.currents,
-                &self.gain_of,
-                &self.gains,
-                &mut self.states,
-                &mut self.arrivals,
-                &mut self.kick_bits,
-                &mut self.spikes,
-                &mut self.chunks,
-                &mut self.counters,
-                &mut self.rates,
-                &self.fade,
-            )?;
+                live: &mut self.live,
+                segments: &self.segments,
+                rows: &self.rows,
+                sources: &self.sources,
+                chances: &self.chances,
+                masks: &self.masks,
+                trains: &self.trains,
+                kicks: &self.kicks,
+                marks: &self.marks,
+                currents: &self.currents,
+                gain_of: &self.gain_of,
+                gains: &self.gains,
+                states: &mut self.states,
+                arrivals: &mut self.arrivals,
+                kick_bits: &mut self.kick_bits,
+                spikes: &mut self.spikes,
+                chunks: &mut self.chunks,
+                counters: &mut self.counters,
+                rates: &mut self.rates,
+                fade: &self.fade,
+            }
+            .launch(kernels, pass, self.n.next_multiple_of(256) + COUNTING)?;
             if variant.traced {
                 let (n, traced, samples) = (self.n_traced, &self.traced, &mut self.samples);
-                kernels.sample_traces_leaky(
-                    pass,
-                    n,
-                    &self.windows,
+                SampleTracesLeaky {
+                    windows: &self.windows,
                     index,
-                    &self.live,
-                    &self.states,
-                    n,
+                    live: &self.live,
+                    states: &self.states,
+                    n_traced: n,
                     traced,
                     samples,
-                )?;
+                }
+                .launch(kernels, pass, n)?;
             }
             return Ok(());
         }
-        kernels.step_lif(
-            pass,
-            self.n.next_multiple_of(NEURONS_PER_BLOCK) / 2 + COUNTING, // two neurons per thread
+        // two neurons per thread
+        StepLif {
             model,
-            &self.propagators,
-            &self.windows,
+            propagators: &self.propagators,
+            windows: &self.windows,
             index,
-            &mut self.live,
-            &self.segments,
-            &self.rows,
-            &self.sources,
-            &self.chances,
-            &self.masks,
-            &self.trains,
-            &self.kicks,
-            &self.marks,
-            &self.currents,
-            &self.gain_of,
-            &self.gains,
-            &mut self.states,
-            &mut self.anchors,
-            &mut self.checks,
-            &mut self.wakes,
-            &mut self.touched,
-            &mut self.arrivals,
-            &mut self.kick_bits,
-            &mut self.spikes,
-            &mut self.chunks,
-            &mut self.counters,
-            &mut self.rates,
-            &self.fade,
-        )
+            live: &mut self.live,
+            segments: &self.segments,
+            rows: &self.rows,
+            sources: &self.sources,
+            chances: &self.chances,
+            masks: &self.masks,
+            trains: &self.trains,
+            kicks: &self.kicks,
+            marks: &self.marks,
+            currents: &self.currents,
+            gain_of: &self.gain_of,
+            gains: &self.gains,
+            states: &mut self.states,
+            anchors: &mut self.anchors,
+            checks: &mut self.checks,
+            wakes: &mut self.wakes,
+            touched: &mut self.touched,
+            arrivals: &mut self.arrivals,
+            kick_bits: &mut self.kick_bits,
+            spikes: &mut self.spikes,
+            chunks: &mut self.chunks,
+            counters: &mut self.counters,
+            rates: &mut self.rates,
+            fade: &self.fade,
+        }
+        .launch(kernels, pass, self.n.next_multiple_of(NEURONS_PER_BLOCK) / 2 + COUNTING)
     }
 
     /// Whether there are Poisson stimuli or changed weights: `deliver_spikes_driven` is needed.
@@ -218,66 +225,64 @@ impl DeviceBuffers {
         let first_tag = self.next_tag;
         self.next_tag += windows;
         if let Some(LeakyDevice { kernels, constants, .. }) = &self.leaky {
-            return kernels.step_leaky_persistent(
-                pass,
-                grid,
-                self.model.buf(),
-                constants.buf(),
-                &self.windows,
-                windows,
-                &mut self.segments,
-                &self.rows,
-                &self.words,
-                &self.heads,
-                &self.tails,
-                &self.tail_starts,
-                &self.marks,
-                &self.currents,
-                &mut self.states,
-                &mut self.arrivals,
-                &mut self.spikes,
-                &mut self.chunks,
-                &mut self.counters,
-                &mut self.barrier,
-                &mut self.mailboxes,
+            return StepLeakyPersistent {
+                model: self.model.buf(),
+                units: constants.buf(),
+                windows: &self.windows,
+                n_windows: windows,
+                segments: &mut self.segments,
+                rows: &self.rows,
+                words: &self.words,
+                heads: &self.heads,
+                tails: &self.tails,
+                tail_starts: &self.tail_starts,
+                marks: &self.marks,
+                currents: &self.currents,
+                states: &mut self.states,
+                arrivals: &mut self.arrivals,
+                spikes: &mut self.spikes,
+                chunks: &mut self.chunks,
+                counters: &mut self.counters,
+                barrier: &mut self.barrier,
+                mailboxes: &mut self.mailboxes,
                 first_tag,
-                &mut self.rates,
-                &self.fade,
-            );
+                rates: &mut self.rates,
+                fade: &self.fade,
+            }
+            .launch(kernels, pass, grid);
         }
-        kernels.step_lif_persistent(
-            pass,
-            grid,
-            self.model.buf(),
-            &self.propagators,
-            &self.windows,
-            windows,
-            &mut self.segments,
-            &self.rows,
-            &self.words,
-            &self.heads,
-            &self.tails,
-            &self.tail_starts,
-            &self.sources,
-            &self.chances,
-            &self.masks,
-            &self.trains,
-            &self.marks,
-            &self.currents,
-            &mut self.states,
-            &mut self.anchors,
-            &mut self.checks,
-            &mut self.wakes,
-            &mut self.arrivals,
-            &mut self.spikes,
-            &mut self.chunks,
-            &mut self.counters,
-            &mut self.barrier,
-            &mut self.mailboxes,
+        StepLifPersistent {
+            model: self.model.buf(),
+            propagators: &self.propagators,
+            windows: &self.windows,
+            n_windows: windows,
+            segments: &mut self.segments,
+            rows: &self.rows,
+            words: &self.words,
+            heads: &self.heads,
+            tails: &self.tails,
+            tail_starts: &self.tail_starts,
+            sources: &self.sources,
+            chances: &self.chances,
+            masks: &self.masks,
+            trains: &self.trains,
+            marks: &self.marks,
+            currents: &self.currents,
+            states: &mut self.states,
+            anchors: &mut self.anchors,
+            checks: &mut self.checks,
+            wakes: &mut self.wakes,
+            arrivals: &mut self.arrivals,
+            spikes: &mut self.spikes,
+            chunks: &mut self.chunks,
+            counters: &mut self.counters,
+            barrier: &mut self.barrier,
+            mailboxes: &mut self.mailboxes,
             first_tag,
-            &mut self.rates,
-            &self.fade,
-        )
+            rates: &mut self.rates,
+            fade: &self.fade,
+        }
+        .launch(kernels, pass, grid)
     }
 
     /// Sorts the spikes of the first `windows` of the plan, launched one by one or not.
@@ -290,6 +295,10 @@ impl DeviceBuffers {
     ) -> Result<(), GpuError> {
         let (model, segments, spikes) = (self.model.buf(), &mut self.segments, &mut self.spikes);
         let (plan, live, counters) = (&self.windows, &self.live, &mut self.counters);
-        kernels.sort_spikes(pass, windows * 1024, model, plan, live, one_by_one.into(), segments, spikes, counters)
+        SortSpikes { model, windows: plan, live, is_live: one_by_one.into(), segments, spikes, counters }.launch(
+            kernels,
+            pass,
+            windows * 1024,
+        )
     }
 }

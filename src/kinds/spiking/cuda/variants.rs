@@ -3,7 +3,9 @@
 use super::{
     CudaSim,
     buffers::DeviceBuffers,
-    kernels::{Chunk, Kernels, Segment, VariantKernels, Window},
+    kernels::{
+        Chunk, DeliverPull, DeliverPushRows, DeliverSpikes, Kernels, MarkSpiked, Segment, VariantKernels, Window,
+    },
     sizes::{CHUNK, bytes},
 };
 use crate::{
@@ -89,32 +91,39 @@ impl DeliveryVariants {
     ) -> Result<(), GpuError> {
         let (model, spikes, words) = (memory.model.buf(), &memory.spikes, &memory.words);
         match variant {
-            0 => kernels.deliver_spikes(
-                pass,
-                memory.deliver_threads,
-                memory.model.value().layout,
-                &self.windows,
-                1, // as within a graph
-                &mut self.segments,
-                &mut self.live,
-                &memory.chunks,
+            // as within a graph
+            0 => DeliverSpikes {
+                layout: memory.model.value().layout,
+                windows: &self.windows,
+                index: 1,
+                segments: &mut self.segments,
+                live: &mut self.live,
+                chunks: &memory.chunks,
                 words,
-                &mut self.arrivals,
-                &mut self.touched,
-            ),
+                arrivals: &mut self.arrivals,
+                touched: &mut self.touched,
+            }
+            .launch(kernels, pass, memory.deliver_threads),
             1 => {
                 let (segments, rows) = (&self.segments, &memory.rows);
                 let (levels, scales, sums) = (&self.levels, &self.scales, &mut self.sums);
                 let threads = memory.deliver_threads;
-                self.kernels
-                    .deliver_push_rows(pass, threads, model, segments, spikes, rows, words, levels, scales, sums)
+                DeliverPushRows { model, segments, spikes, rows, words, levels, scales, sums }.launch(
+                    &self.kernels,
+                    pass,
+                    threads,
+                )
             }
             _ => {
                 let (segments, fired, when) = (&self.segments, &mut self.fired, &mut self.when);
-                self.kernels.mark_spiked(pass, 1 << 14, model, segments, spikes, fired, when)?;
+                MarkSpiked { model, segments, spikes, fired, when }.launch(&self.kernels, pass, 1 << 14)?;
                 let (n, pieces, sources) = (self.pieces.len() as u32, &self.pieces, &self.sources);
                 let arrivals = &mut self.arrivals;
-                self.kernels.deliver_pull(pass, self.pull_threads, model, n, pieces, sources, fired, when, arrivals)
+                DeliverPull { model, n_pieces: n, pieces, sources, fired, when, arrivals }.launch(
+                    &self.kernels,
+                    pass,
+                    self.pull_threads,
+                )
             }
         }
     }
