@@ -16,7 +16,7 @@ impl App {
                         self.time.axis = time::TimeAxis::default();
                     }
                     let project = &self.session.project;
-                    self.time.expect(project.planned_steps(), project.model.secs_per_step());
+                    self.time.expect(project.planned_steps(), project.model.time_base());
                     self.workspace.open(layout.as_deref(), &self.session.live.schema);
                     self.toasts.resolve(&[live::BUILD_FAILED, live::STOPPED]);
                     let device = self.devices.chosen();
@@ -45,7 +45,7 @@ impl App {
         }
     }
 
-    /// The title bar: `● name — running 7.8×`, or `232 steps/s` for kinds without a time unit.
+    /// The title bar: `● name — running 7.8×`, or `232 generations/s` for kinds that count.
     pub(super) fn update_title(&mut self, ctx: &egui::Context) {
         let session = &self.session;
         let dirty = if session.is_dirty() { "● " } else { "" };

@@ -4,7 +4,7 @@ use super::{settings, text};
 use crate::{
     params::path,
     project::{Project, RunFolder, Status, run},
-    sim::Progress,
+    sim::{Progress, TimeBase},
 };
 use std::{
     path::{Path, PathBuf},
@@ -24,10 +24,10 @@ pub struct Run {
     pub status: Status,
     /// Start time, UTC.
     pub started: String,
-    /// Simulated seconds; steps for kinds without a time unit.
-    pub secs: f64,
-    /// Whether `secs` counts steps: the kind has no time unit.
-    pub is_in_steps: bool,
+    /// Steps recorded.
+    pub steps: u64,
+    /// What a step is.
+    pub base: TimeBase,
     /// Wall time, seconds.
     pub wall_secs: f64,
     /// Random seed.
@@ -99,11 +99,11 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
             let m = run.manifest;
             Run {
                 name,
+                base: m.time_base(),
                 kind: m.kind,
                 status: m.status,
                 started: m.started,
-                secs: (m.last_step.saturating_sub(m.first_step)) as f64 * m.secs_per_step,
-                is_in_steps: m.secs_per_step >= 1.0,
+                steps: m.last_step.saturating_sub(m.first_step),
                 wall_secs: m.wall_s,
                 seed: m.seed,
                 digest: m.digest.hash.chars().take(8).collect(),
@@ -147,12 +147,17 @@ impl Run {
         }
     }
 
+    /// Simulated seconds, or steps where they are counted.
+    pub fn secs(&self) -> f64 {
+        self.steps as f64 * self.base.per_step()
+    }
+
     /// Simulated time.
     pub fn duration_text(&self) -> String {
         match self.problem {
             Some(_) => String::new(),
-            None if self.is_in_steps => text::plural(self.secs as usize, "step", "steps"),
-            None => text::sim_time(self.secs),
+            None if self.base.is_count() => text::plural(self.steps as usize, self.base.singular(), self.base.plural()),
+            None => text::sim_time(self.secs()),
         }
     }
 

@@ -241,11 +241,13 @@ impl Live {
         self.sent.is_some() || self.playback.is_some()
     }
 
-    /// Measured speed: `7.8×` real time, or `232 steps/s` for kinds without a time unit.
+    /// Measured speed: `7.8×` real time, or `232 generations/s` for kinds that count.
     pub fn speed_text(&self) -> Option<String> {
-        match self.clock.secs_per_step < 1.0 {
+        match !self.clock.base.is_count() {
             true => self.pace.real_time_factor().map(|x| format!("{}×", super::text::short(x))),
-            false => self.pace.steps_per_sec().map(|n| format!("{} steps/s", super::text::short(n))),
+            false => {
+                self.pace.steps_per_sec().map(|n| format!("{} {}/s", super::text::short(n), self.clock.base.plural()))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Size of a step, pausing the display, and the progress of a run to a step.
 
 use super::{App, icons, runbar, text, theme::Tokens, widgets};
-use crate::engine::EngineCounters;
+use crate::{engine::EngineCounters, sim::TimeBase};
 use egui::{ComboBox, DragValue, ProgressBar, RichText, Ui};
 use std::time::Instant;
 
@@ -22,9 +22,9 @@ pub enum Level {
 impl Level {
     const ALL: [Self; 4] = [Self::Step, Self::Millisecond, Self::Second, Self::Batch];
 
-    const fn label(self) -> &'static str {
+    const fn label(self, base: TimeBase) -> &'static str {
         match self {
-            Self::Step => "step",
+            Self::Step => base.singular(),
             Self::Millisecond => "ms",
             Self::Second => "s",
             Self::Batch => "batch",
@@ -32,8 +32,8 @@ impl Level {
     }
 
     /// Whether the unit makes sense for steps of this length.
-    fn fits(self, secs_per_step: f64) -> bool {
-        secs_per_step < 1.0 || matches!(self, Self::Step | Self::Batch)
+    fn fits(self, base: TimeBase) -> bool {
+        !base.is_count() || matches!(self, Self::Step | Self::Batch)
     }
 }
 
@@ -67,10 +67,10 @@ pub struct Target {
 impl App {
     /// Steps of the simulation that the step button takes.
     pub(crate) fn step_steps(&self) -> u64 {
-        let secs = self.session.project.model.secs_per_step();
-        let of = |time: f64| (time / secs).round().max(1.0) as u64;
+        let base = self.session.project.model.time_base();
+        let of = |time: f64| (time / base.per_step()).round().max(1.0) as u64;
         let one = match self.pacing.level {
-            level if !level.fits(secs) => 1,
+            level if !level.fits(base) => 1,
             Level::Step => 1,
             Level::Millisecond => of(1e-3),
             Level::Second => of(1.0),
@@ -82,30 +82,30 @@ impl App {
     /// Text of the step button: `100`, `5 ms`.
     pub(crate) fn step_text(&self, times: u32) -> String {
         let n = u64::from(self.pacing.count) * u64::from(times);
-        if self.pacing.level == Level::Step { n.to_string() } else { format!("{n} {}", self.pacing.level.label()) }
+        if self.pacing.level == Level::Step {
+            n.to_string()
+        } else {
+            format!("{n} {}", self.pacing.level.label(TimeBase::STEPS))
+        }
     }
 
     /// The step at which the planned run ends.
     pub(crate) fn planned_end(&self) -> Option<u64> {
-        let project = &self.session.project;
-        let secs = project.model.secs_per_step();
-        // For kinds without a time unit, a millisecond of the plan is a step.
-        let steps = if secs >= 1.0 { project.run.duration_ms } else { project.run.duration_ms * 1e-3 / secs };
-        (steps >= 1.0).then_some(steps as u64)
+        self.session.project.planned_steps()
     }
 }
 
 /// Step unit and count.
 pub fn step_ui(ui: &mut Ui, app: &mut App) {
-    let secs = app.session.project.model.secs_per_step();
-    let levels: Vec<Level> = Level::ALL.into_iter().filter(|level| level.fits(secs)).collect();
+    let base = app.session.project.model.time_base();
+    let levels: Vec<Level> = Level::ALL.into_iter().filter(|level| level.fits(base)).collect();
     if !levels.contains(&app.pacing.level) {
         app.pacing.level = Level::Step;
     }
-    let combo = ComboBox::from_id_salt("step level").width(48.0).selected_text(app.pacing.level.label());
+    let combo = ComboBox::from_id_salt("step level").width(48.0).selected_text(app.pacing.level.label(base));
     let response = combo.show_ui(ui, |ui| {
         for level in levels {
-            ui.selectable_value(&mut app.pacing.level, level, level.label());
+            ui.selectable_value(&mut app.pacing.level, level, level.label(base));
         }
     });
     response.response.accessible_name("Step unit").on_hover_text("Unit of one step");
@@ -138,10 +138,10 @@ pub fn quiet_ui(ui: &mut Ui, app: &mut App) {
     let t = Tokens::of(ui.ctx());
     let live = &app.session.live;
     let speed = match (live.pace.real_time_factor(), live.pace.steps_per_sec()) {
-        (Some(x), Some(steps)) if live.clock.secs_per_step < 1.0 => {
+        (Some(x), Some(steps)) if !live.clock.base.is_count() => {
             format!("× {} real time, {} steps/s", text::short(x), text::short(steps))
         }
-        (_, Some(steps)) => format!("{} steps/s", text::short(steps)),
+        (_, Some(steps)) => format!("{} {}/s", text::short(steps), live.clock.base.plural()),
         _ => "paused".to_owned(),
     };
     let area = egui::Rect::from_center_size(ui.max_rect().center(), egui::vec2(380.0, 150.0));

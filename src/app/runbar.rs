@@ -8,7 +8,10 @@ use super::{
     theme::{METRIC, Tokens},
     widgets,
 };
-use crate::{params::ParamId, sim::Clock};
+use crate::{
+    params::ParamId,
+    sim::{Clock, TimeBase},
+};
 use egui::{
     Align, Button, ComboBox, Frame, Layout, Margin, Panel, ProgressBar, RichText, ScrollArea, Stroke, TextStyle, Ui,
     containers::menu::MenuButton, vec2,
@@ -112,40 +115,45 @@ fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 
 /// The speed limit is part of the document.
 fn speed_ui(ui: &mut Ui, app: &mut App) {
+    let base = app.session.project.model.time_base();
     let speed = &mut app.session.project.run.speed;
     ui.label(widgets::sub(ui, "Speed"));
-    let combo = ComboBox::from_id_salt("speed").width(64.0).selected_text(speed_text(*speed));
+    let combo = ComboBox::from_id_salt("speed").width(64.0).selected_text(speed_text(*speed, base));
     let response = combo.show_ui(ui, |ui| {
         for choice in SPEEDS {
-            ui.selectable_value(speed, choice, speed_text(choice));
+            ui.selectable_value(speed, choice, speed_text(choice, base));
         }
     });
-    response.response.accessible_name("Speed").on_hover_text("Speed limit: simulated seconds per second");
+    let of = if base.is_count() { base.plural() } else { "simulated seconds" };
+    response.response.accessible_name("Speed").on_hover_text(format!("Speed limit: {of} per second"));
 }
 
-fn speed_text(speed: f64) -> String {
-    if speed > 0.0 { format!("× {}", text::number(speed)) } else { "max".to_owned() }
+fn speed_text(speed: f64, base: TimeBase) -> String {
+    match base {
+        _ if speed <= 0.0 => "max".to_owned(),
+        TimeBase::Seconds { .. } => format!("× {}", text::number(speed)),
+        TimeBase::Count { .. } => format!("{}/s", text::number(speed)),
+    }
 }
 
 fn metrics_ui(ui: &mut Ui, app: &App, room: Room) {
     let t = Tokens::of(ui.ctx());
     let live = &app.session.live;
-    let counts_in_steps = app.session.project.model.secs_per_step() == 1.0;
-    let (value, unit, hint) = match counts_in_steps {
-        true => (live.pace.steps_per_sec().map(text::short), "steps/s", "Steps per second, over the last second"),
-        false => (
-            live.pace.real_time_factor().map(text::short),
-            "× real time",
-            "Simulated seconds per second, over the last second",
-        ),
+    let base = app.session.project.model.time_base();
+    let (value, unit, hint) = if base.is_count() {
+        let hint = format!("{} per second, over the last second", text::title(base.plural()));
+        (live.pace.steps_per_sec().map(text::short), format!("{}/s", base.plural()), hint)
+    } else {
+        let hint = "Simulated seconds per second, over the last second".to_owned();
+        (live.pace.real_time_factor().map(text::short), "× real time".to_owned(), hint)
     };
     if room > Room::Least {
-        metric(ui, value.as_deref().unwrap_or("—"), unit, 44.0).on_hover_text(hint);
+        metric(ui, value.as_deref().unwrap_or("—"), &unit, 44.0).on_hover_text(hint);
         ui.add_space(8.0);
     }
     let clock = Clock { step: app.time.shown(live.clock.step), ..live.clock };
-    let time = if counts_in_steps { text::count(clock.step) } else { text::sim_time(clock.secs()) };
-    let (number, unit) = time.split_once(' ').unwrap_or((&time, "steps"));
+    let time = if base.is_count() { text::count(clock.step) } else { text::sim_time(clock.secs()) };
+    let (number, unit) = time.split_once(' ').unwrap_or((&time, base.name(clock.step)));
     metric(ui, number, unit, 72.0).on_hover_text(format!("Step {}", text::count(clock.step)));
     ui.add_space(8.0);
     let failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);

@@ -1,7 +1,13 @@
 //! The arguments of the command line.
 
 use super::suggest::DeviceParser;
-use crate::{export::Format, params::Unit, project::DeviceChoice};
+use crate::{
+    export::Format,
+    kinds::Model,
+    params::Unit,
+    project::{DeviceChoice, RunPlan},
+    sim::TimeBase,
+};
 use clap::{Args as Group, Parser, Subcommand, ValueEnum, builder::PossibleValue};
 use std::path::PathBuf;
 
@@ -106,9 +112,9 @@ pub(super) struct RunArgs {
     /// Change a parameter, e.g. `lif.tau_m=15ms`. Relative paths start from the working directory.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Simulated time with a unit, e.g. `200ms`, `1s`, `2min`; a number without a unit is in ms. 0 runs until it is
-    /// interrupted.
-    #[arg(long, value_parser = duration_ms, allow_hyphen_values = true, value_name = "TIME")]
+    /// Simulated time with a unit, e.g. `200ms`, `1s`, `2min`, or a number of steps, e.g. `400generations`; a number
+    /// without a unit is in ms, or in steps where the kind counts them. 0 runs until it is interrupted.
+    #[arg(long, value_parser = duration, allow_hyphen_values = true, value_name = "TIME")]
     pub duration: Option<Duration>,
     /// Seed of every random draw. Trial k takes seed + k.
     #[arg(long)]
@@ -210,7 +216,7 @@ pub(super) struct BenchArgs {
     pub threads: Option<u32>,
     /// Simulated time per measurement, with a unit.
     #[arg(long, value_parser = duration_ms, allow_hyphen_values = true, value_name = "TIME")]
-    pub duration: Option<Duration>,
+    pub duration: Option<f64>,
     /// Measurements per case; the median is reported.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
@@ -249,12 +255,15 @@ impl From<DeviceArg> for DeviceChoice {
     }
 }
 
-/// A simulated time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Duration {
-    pub ms: f64,
-    /// Whether it was typed without a unit.
-    pub is_bare: bool,
+/// The length of a run, as typed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Duration {
+    /// A number without a unit.
+    Bare(f64),
+    /// Simulated time, ms.
+    Time(f64),
+    /// A number of steps, and what they are called.
+    Count(u64, String),
 }
 
 /// An interval of checkpoints.
@@ -279,11 +288,95 @@ fn checkpoint_interval(text: &str) -> Result<CheckpointInterval, String> {
     }
 }
 
-/// `200ms`, `1 s`, `2min`; a number without a unit is in milliseconds.
-fn duration_ms(text: &str) -> Result<Duration, String> {
-    let is_bare = text.trim().parse::<f64>().is_ok();
+/// `200ms`, `1 s`, `2min`, `400generations`, `1 update`; whether the kind counts is known later.
+fn duration(text: &str) -> Result<Duration, String> {
+    if let Ok(n) = text.trim().parse::<f64>() {
+        return duration_ms(text).map(|_| Duration::Bare(n));
+    }
+    let (number, word) = text.trim().split_at(text.trim().find(char::is_alphabetic).unwrap_or(0));
+    let mut counted: Vec<TimeBase> = Model::all().iter().map(Model::time_base).filter(|base| base.is_count()).collect();
+    counted.push(TimeBase::STEPS);
+    if counted.iter().any(|base| [base.singular(), base.plural()].contains(&word)) {
+        let digits: String = number.chars().filter(|c| !" _,".contains(*c)).collect();
+        let n = digits.parse().map_err(|_| format!("`{}` is not a whole number of {word}", number.trim()))?;
+        return Ok(Duration::Count(n, word.to_owned()));
+    }
+    duration_ms(text).map(Duration::Time)
+}
+
+/// A simulated time, in ms without a unit.
+fn duration_ms(text: &str) -> Result<f64, String> {
     match Unit::Ms.parse(text)? {
-        ms if (0.0..=1e12).contains(&ms) => Ok(Duration { ms, is_bare }),
+        ms if (0.0..=1e12).contains(&ms) => Ok(ms),
         ms => Err(format!("{ms} ms is not a simulated time; expected 0 to 1e12 ms, e.g. `200ms` or `1s`")),
+    }
+}
+
+impl Duration {
+    /// Sets the length of a run.
+    pub fn apply(&self, plan: &mut RunPlan, base: TimeBase) -> Result<(), String> {
+        match (self, base) {
+            (Self::Bare(ms) | Self::Time(ms), TimeBase::Seconds { .. }) => plan.duration_ms = *ms,
+            (Self::Bare(n), TimeBase::Count { .. }) if n.fract() == 0.0 => plan.steps = *n as u64,
+            (Self::Count(n, word), TimeBase::Count { .. }) if is_name(word, base) => plan.steps = *n,
+            (Self::Count(n, word), TimeBase::Seconds { per_step }) if is_name(word, base) => {
+                plan.duration_ms = *n as f64 * per_step * 1e3;
+            }
+            (Self::Bare(n), _) => return Err(format!("--duration {n}: not a whole number of {}", base.plural())),
+            (Self::Time(ms), _) => {
+                let (many, one) = (base.plural(), base.singular());
+                return Err(format!(
+                    "--duration: this project counts {many}, and a {one} has no duration; write e.g. `400{many}`, not {ms} ms"
+                ));
+            }
+            (Self::Count(_, word), TimeBase::Count { plural, .. }) => {
+                return Err(format!("--duration: this project counts {plural}, not {word}; write e.g. `400{plural}`"));
+            }
+            (Self::Count(_, word), TimeBase::Seconds { .. }) => {
+                return Err(format!(
+                    "--duration: this project has no {word}; write a simulated time, e.g. `200ms` or `1s`"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Any kind can be given `steps`; one that counts also its own word.
+fn is_name(word: &str, base: TimeBase) -> bool {
+    [base.singular(), base.plural(), "step", "steps"].contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_times_or_counts() {
+        let (time, count) = (TimeBase::seconds(1e-4), TimeBase::count("generation", "generations"));
+        let apply = |text: &str, base| {
+            let mut plan = RunPlan::default();
+            duration(text).and_then(|d| d.apply(&mut plan, base)).map(|()| plan.planned_steps(base))
+        };
+        for (text, steps) in
+            [("400generations", 400), ("1 generation", 1), ("12,000 generations", 12_000), ("7 steps", 7), ("30", 30)]
+        {
+            assert_eq!(apply(text, count), Ok(Some(steps)), "{text}");
+        }
+        assert_eq!(apply("0", count), Ok(None));
+        for (text, steps) in [("200ms", 2_000), ("1 s", 10_000), ("5", 50), ("7steps", 7)] {
+            assert_eq!(apply(text, time), Ok(Some(steps)), "{text}");
+        }
+        for (text, base, why) in [
+            ("2s", count, "a generation has no duration; write e.g. `400generations`"),
+            ("400generations", time, "no generations; write a simulated time"),
+            ("0.5", count, "not a whole number of generations"),
+            ("1.5 generations", count, "`1.5` is not a whole number of generations"),
+            ("long", count, "is not a number"),
+            ("-1", time, "-1 ms is not a simulated time"),
+        ] {
+            let said = apply(text, base).unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
     }
 }

@@ -49,7 +49,7 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
         "spiking" => {
             let options = spiking::BenchOptions {
                 network: args.network.clone(),
-                bio_s: args.duration.map_or(1000.0, |d| d.ms) * 1e-3,
+                bio_s: args.duration.unwrap_or(1000.0) * 1e-3,
                 device: chosen.device,
                 device_name: chosen.name,
                 repeats,

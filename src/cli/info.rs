@@ -5,7 +5,7 @@ use crate::{
     kinds::Model,
     params::{Apply, ParamSpec, Params, Scale, Value, ValueType, path},
     project::{self, OutsidePath, Project, RunFolder, Status, check::check, outside_paths_of_run, run::MANIFEST},
-    sim::{DeviceKind, MemoryByOwner, Progress},
+    sim::{DeviceKind, MemoryByOwner, Progress, TimeBase},
 };
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -33,10 +33,9 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
     let model = &project.model;
     let changed = changed_from_default(model);
     if as_json {
-        let out = json!({
+        let mut out = json!({
             "name": project.name, "notes": project.notes, "version": project.version, "seed": project.seed,
-            "kind": model.name(), "title": model.title(), "dt_ms": model.secs_per_step() * 1e3,
-            "duration_ms": project.run.duration_ms, "record": project.record,
+            "kind": model.name(), "title": model.title(), "record": project.record,
             "parameters": values(model.params()),
             "predicted_bytes": predicted(model).into_iter().map(|(place, bytes)| {
                 let owners = bytes.into_iter().map(|(owner, n)| (owner.to_owned(), json!(n)));
@@ -45,6 +44,16 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
             "changed": changed,
             "outside": outside.iter().map(|file| json!({ "parameter": file.parameter, "path": file.path })).collect::<Vec<_>>(),
         });
+        match model.time_base() {
+            TimeBase::Seconds { per_step } => {
+                out["dt_ms"] = json!(per_step * 1e3);
+                out["duration_ms"] = json!(project.run.duration_ms);
+            }
+            TimeBase::Count { plural, .. } => {
+                out["counted_in"] = json!(plural);
+                out["steps"] = json!(project.run.steps);
+            }
+        }
         print_line!("{out:#}");
         return;
     }
@@ -52,7 +61,12 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
     if !project.notes.is_empty() {
         print_line!("{}", project.notes);
     }
-    print_line!("seed {}, {} ms in steps of {} ms", project.seed, project.run.duration_ms, model.secs_per_step() * 1e3);
+    match model.time_base() {
+        TimeBase::Seconds { per_step } => {
+            print_line!("seed {}, {} ms in steps of {} ms", project.seed, project.run.duration_ms, per_step * 1e3);
+        }
+        base => print_line!("seed {}, {} {}", project.seed, project.run.steps, base.name(project.run.steps)),
+    }
     print_line!("records {}", project.record.join(", "));
     memory_lines(model).iter().for_each(|line| print_line!("{line}"));
     print_outside(outside, "run", "project");
@@ -125,8 +139,13 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     }
     print_line!("{}: {} on {}, {}", m.name, m.kind, m.device, m.app);
     print_line!("{} to {} ({:.3} s), seed {}", m.started, m.stopped, m.wall_s, m.seed);
-    let secs = |step: u64| step as f64 * m.secs_per_step;
-    print_line!("steps {} to {}: {} to {} s", m.first_step, m.last_step, secs(m.first_step), secs(m.last_step));
+    match m.time_base() {
+        TimeBase::Seconds { per_step } => {
+            let [from, to] = [m.first_step, m.last_step].map(|step| step as f64 * per_step);
+            print_line!("steps {} to {}: {from} to {to} s", m.first_step, m.last_step);
+        }
+        base => print_line!("{} {} to {}", base.plural(), m.first_step, m.last_step),
+    }
     for stream in &m.streams {
         let n = match run.n_records(stream) {
             0 => format!("{} bytes", run.n_bytes(stream)),

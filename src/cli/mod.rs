@@ -64,7 +64,7 @@ pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) ->
             open_window(Window { project, reset_layout, reset_settings, safe_mode, bench_secs: None, json: false })
         }
         Some(Task::Bench(bench)) if bench.kind == "window" => {
-            let bench_secs = Some(bench.duration.map_or(10.0, |d| d.ms * 1e-3));
+            let bench_secs = Some(bench.duration.map_or(10.0, |ms| ms * 1e-3));
             let (reset_layout, reset_settings, safe_mode) = (false, false, false);
             open_window(Window { project: None, reset_layout, reset_settings, safe_mode, bench_secs, json: bench.json })
         }

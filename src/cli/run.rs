@@ -14,7 +14,7 @@ use super::{
 use crate::{
     engine::Command,
     project::{self, OutsidePath, Project, RunStart, RunWriter, run::next_folder},
-    sim::{Clock, Device},
+    sim::{Clock, Device, TimeBase},
 };
 use serde_json::{Value as Json, json};
 use std::{
@@ -106,8 +106,8 @@ pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Re
     }
     check_paths(&project, &args.set)?;
     project.seed = args.seed.unwrap_or(project.seed);
-    if let Some(duration) = args.duration {
-        project.run.duration_ms = duration.ms;
+    if let Some(duration) = &args.duration {
+        duration.apply(&mut project.run, project.model.time_base()).map_err(CliError::Usage)?;
         say_duration(&project, duration);
     }
     project.run.threads = args.threads.unwrap_or(project.run.threads);
@@ -154,10 +154,11 @@ pub(super) fn refuse_outside(outside: &[OutsidePath], of: &str) -> Result<(), Cl
 }
 
 /// A number without a unit is easily meant in seconds.
-fn say_duration(project: &Project, duration: Duration) {
-    if duration.is_bare && duration.ms > 0.0 {
-        let steps = project.planned_steps().unwrap_or(0);
-        eprintln!("neuropil: --duration {0} is read as {0} ms, {steps} steps; write e.g. {0}ms or {0}s", duration.ms);
+fn say_duration(project: &Project, duration: &Duration) {
+    if let (Duration::Bare(ms), TimeBase::Seconds { .. }, Some(steps)) =
+        (duration, project.model.time_base(), project.planned_steps())
+    {
+        eprintln!("neuropil: --duration {ms} is read as {ms} ms, {steps} steps; write e.g. {ms}ms or {ms}s");
     }
 }
 
@@ -240,12 +241,10 @@ pub(super) fn record(
     let plan = pacing(job, args.batch);
     let device = start.device.clone();
     let meter = ProgressLine::new();
-    let secs_per_step = begin.clock().secs_per_step;
-    let (end_s, first_s) = (plan.until.unwrap_or(0) as f64 * secs_per_step, begin.clock().secs());
+    let (first, end) = (begin.clock(), Clock { step: plan.until.unwrap_or(0), ..begin.clock() }.secs());
     let since = Instant::now();
     let tick = |clock: Clock| {
-        let speed = (clock.secs() - first_s) / since.elapsed().as_secs_f64();
-        meter.update(clock.secs(), end_s, || format!("{:.2} s simulated  {speed:.2}x real time", clock.secs()));
+        meter.update(clock.secs(), end, || progress_text(first, clock, since.elapsed().as_secs_f64()));
     };
     let outcome = session::record_from(begin, folder, start, &plan, &tick)?;
     meter.clear();
@@ -264,24 +263,69 @@ fn ended(outcome: &Outcome, folder: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Simulated seconds per wall second.
-pub(super) fn realtime(model_s: f64, wall_s: f64) -> f64 {
-    if wall_s > 0.0 { model_s / wall_s } else { 0.0 }
+/// While a run is in progress.
+fn progress_text(first: Clock, clock: Clock, wall_s: f64) -> String {
+    let rate = per_second(clock.secs() - first.secs(), wall_s);
+    match clock.base {
+        TimeBase::Seconds { .. } => format!("{:.2} s simulated  {rate:.2}x real time", clock.secs()),
+        TimeBase::Count { plural, .. } => {
+            format!("{} {}  {rate:.0} {plural}/s", clock.step, clock.base.name(clock.step))
+        }
+    }
+}
+
+/// After a run, or all trials of a series: `400 generations in 2.100 s: 190.5 generations/s`.
+pub(super) fn speed_text(n_steps: u64, base: TimeBase, wall_s: f64) -> String {
+    let amount = Clock { step: n_steps, base }.secs();
+    let rate = per_second(amount, wall_s);
+    match base {
+        TimeBase::Seconds { .. } => format!("{amount:.4} s simulated in {wall_s:.3} s: {rate:.3}x real time"),
+        TimeBase::Count { plural, .. } => {
+            format!("{n_steps} {} in {wall_s:.3} s: {rate:.1} {plural}/s", base.name(n_steps))
+        }
+    }
+}
+
+/// Length of a run and speed of all trials in its JSON result.
+pub(super) fn put_speed(out: &mut Json, n_steps: u64, n_trials: u32, base: TimeBase, wall_s: f64) {
+    let length = Clock { step: n_steps, base }.secs();
+    let rate = per_second(f64::from(n_trials) * length, wall_s);
+    match base {
+        TimeBase::Seconds { .. } => {
+            out["duration_s"] = json!(length);
+            out["realtime_factor"] = json!(rate);
+        }
+        TimeBase::Count { plural, .. } => {
+            out["counted_in"] = json!(plural);
+            out["steps_per_s"] = json!(rate);
+        }
+    }
+}
+
+/// Simulated seconds or steps per wall second.
+fn per_second(amount: f64, wall_s: f64) -> f64 {
+    if wall_s > 0.0 { amount / wall_s } else { 0.0 }
+}
+
+/// `steps of 0.1 ms`, `generations`.
+pub(super) fn steps_text(base: TimeBase) -> String {
+    match base {
+        TimeBase::Seconds { per_step } => format!("steps of {} ms", per_step * 1e3),
+        TimeBase::Count { plural, .. } => plural.to_owned(),
+    }
 }
 
 fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, outcome: &Outcome) {
     let (clock, digest) = (outcome.clock, &outcome.digest);
-    let simulated_s = (clock.step - outcome.first_step) as f64 * clock.secs_per_step;
-    let factor = realtime(simulated_s, outcome.wall_s);
+    let n_steps = clock.step - outcome.first_step;
     if as_json {
         let mut out = common(job, folder, device, &outcome.n_elements);
-        out["steps"] = json!(clock.step);
         out["first_step"] = json!(outcome.first_step);
-        out["duration_s"] = json!(simulated_s);
+        out["steps"] = json!(clock.step);
+        put_speed(&mut out, n_steps, 1, clock.base, outcome.wall_s);
         out["setup_s"] = json!(setup_s);
         out["wall_s"] = json!(outcome.wall_s);
         out["disk_wait_s"] = json!(outcome.stalled_s);
-        out["realtime_factor"] = json!(factor);
         out["hash"] = json!(digest.hash);
         out["totals"] =
             digest.totals.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
@@ -293,7 +337,7 @@ fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, o
         return;
     }
     let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
-    print_line!("{:.4} s simulated in {:.3} s: {factor:.3}x real time on {device}", simulated_s, outcome.wall_s);
+    print_line!("{} on {device}", speed_text(n_steps, clock.base, outcome.wall_s));
     print_line!("{}; hash {}", totals.join(", "), digest.hash);
     print_line!("{}", folder.display());
 }
@@ -304,11 +348,13 @@ pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static 
         "name": job.project.name,
         "kind": job.project.model.name(),
         "seed": job.project.seed,
-        "dt_ms": job.project.model.secs_per_step() * 1e3,
         "device": device,
         "out": folder,
         "app": project::run::app_version(),
     });
+    if let TimeBase::Seconds { per_step } = job.project.model.time_base() {
+        out["dt_ms"] = json!(per_step * 1e3);
+    }
     for (set, len) in sizes {
         out[format!("n_{set}")] = json!(len);
     }
@@ -335,7 +381,7 @@ fn dry_run(job: &Job) -> Result<(), CliError> {
         print_line!("// {:9.1} MB was predicted", predicted as f64 * 1e-6);
     }
     match job.project.planned_steps() {
-        Some(steps) => print_line!("// {steps} steps of {} ms", job.project.model.secs_per_step() * 1e3),
+        Some(steps) => print_line!("// {steps} {}", steps_text(job.project.model.time_base())),
         None => print_line!("// until it is interrupted"),
     }
     if let Device::Cuda(_) = chosen.device {

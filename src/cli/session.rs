@@ -9,7 +9,7 @@ use crate::{
     },
     kinds::Prepared,
     project::{Project, RunStart, RunWriter},
-    sim::{BuildContext, Clock, Device, Digest, Progress, SimError, Simulation, Tap},
+    sim::{BuildContext, Clock, Device, Digest, Progress, SimError, Simulation, Tap, TimeBase},
 };
 use std::{
     path::Path,
@@ -131,7 +131,7 @@ pub(super) fn record_from(
     tick: &dyn Fn(Clock),
 ) -> Result<Outcome, CliError> {
     let first = begin.clock();
-    let secs_per_step = first.secs_per_step;
+    let base = first.base;
     let engine = Engine::spawn(|| {})?;
     let Begin { command, taps, writer } = begin;
     engine.send(command);
@@ -143,8 +143,7 @@ pub(super) fn record_from(
     engine.send(Command::Record(taps, Box::new(writer)));
     let began = Instant::now();
     engine.send(pacing.until.map_or(Command::Play, Command::RunTo));
-    let mut events =
-        EngineEvents { engine: &engine, secs_per_step, tick, failed: None, interrupted: false, timings: vec![] };
+    let mut events = EngineEvents { engine: &engine, base, tick, failed: None, interrupted: false, timings: vec![] };
     events.until_paused().map_err(|error| closed(error, folder, &engine))?;
     let wall_s = began.elapsed().as_secs_f64();
     let stalled_s = EngineCounters::read(&engine.counters.stalled_nanos) as f64 * 1e-9;
@@ -194,7 +193,7 @@ fn gone() -> CliError {
 
 struct EngineEvents<'a> {
     engine: &'a Engine,
-    secs_per_step: f64,
+    base: TimeBase,
     tick: &'a dyn Fn(Clock),
     failed: Option<String>,
     interrupted: bool,
@@ -216,7 +215,7 @@ impl EngineEvents<'_> {
             }
             self.take_timings();
             let step = EngineCounters::read(&self.engine.counters.step);
-            (self.tick)(Clock { step, secs_per_step: self.secs_per_step });
+            (self.tick)(Clock { step, base: self.base });
             if signal::interrupted() && !self.interrupted {
                 self.interrupted = true;
                 self.engine.send(Command::Pause);
@@ -307,7 +306,7 @@ mod tests {
             &self.sets
         }
         fn clock(&self) -> Clock {
-            Clock { step: self.step, secs_per_step: 1e-4 }
+            Clock::seconds(self.step, 1e-4)
         }
         fn set(&mut self, _: &Change) -> Result<Effect, SimError> {
             Ok(Effect::Applied)

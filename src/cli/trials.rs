@@ -10,7 +10,7 @@ use super::{
     error::CliError,
     progress::ProgressLine,
     reused_simulation::ReusedSimulation,
-    run::{Job, common, folder_for, pacing, realtime, run_start, taps_of},
+    run::{Job, common, folder_for, pacing, put_speed, run_start, speed_text, taps_of},
     session::{self, Outcome},
     signal,
     stdout::print_line,
@@ -69,29 +69,26 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
         }
     };
     let wall_s = stepping.elapsed().as_secs_f64();
-    let secs_per_step = job.project.model.secs_per_step();
+    let end = Clock { step: until, base: job.project.model.time_base() };
     let digest = combined(&trials);
-    close(writer, &digest, Clock { step: until, secs_per_step })?;
-    let rates = rates(&folder, n, until as f64 * secs_per_step)?;
+    close(writer, &digest, end)?;
+    let rates = rates(&folder, n, end.secs())?;
     let active = rates.lines().count() - 1;
     write_atomic(&folder.join("rates.csv"), rates.as_bytes(), false)?;
     let sizes = trials.first().map_or(&[][..], |t| &t.outcome.n_elements);
     let mut out = common(job, &folder, &chosen.name, sizes);
-    let model_s = n as f64 * until as f64 * secs_per_step;
     out["trials"] = trials.iter().map(trial_json).collect();
     out["totals"] = digest.totals.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
     out["hash"] = json!(digest.hash);
     out["steps"] = json!(until);
-    out["duration_s"] = json!(until as f64 * secs_per_step);
+    put_speed(&mut out, until, n, end.base, wall_s);
     out["setup_s"] = json!(setup_s);
     out["wall_s"] = json!(wall_s);
-    out["realtime_factor"] = json!(realtime(model_s, wall_s));
     out["n_active"] = json!(active);
     if args.json {
         print_line!("{out:#}");
     } else {
-        let factor = realtime(model_s, wall_s);
-        print_line!("{n} trials, {model_s:.3} s simulated in {wall_s:.3} s: {factor:.3}x real time on {}", chosen.name);
+        print_line!("{n} trials, {} on {}", speed_text(u64::from(n) * until, end.base, wall_s), chosen.name);
         print_line!("{active} neurons spiked; rates in {}", folder.join("rates.csv").display());
     }
     Ok(())

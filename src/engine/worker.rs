@@ -246,7 +246,7 @@ impl<W: Fn()> Worker<W> {
             return Ok(false);
         };
         let clock = sim.clock();
-        let (mut steps, wait) = self.pace.next(clock.secs(), clock.secs_per_step);
+        let (mut steps, wait) = self.pace.next(clock.secs(), clock.base.per_step());
         if let Running::Until(end) = self.running {
             steps = u64::from(steps).min(end.saturating_sub(clock.step)) as u32;
         }

@@ -1,6 +1,6 @@
 //! Comma-separated values: `spikes.csv`, and `spikes.PROBE.csv` for every stream of rows and every lineage.
 
-use super::{Format, Outputs, Trial, at, beside, lane_names, secs};
+use super::{Format, Outputs, Trial, at, beside, lane_names, secs, time_column};
 use crate::{
     project::{RunFolder, Stream},
     sim::Birth,
@@ -61,7 +61,7 @@ fn write_spikes(run: &RunFolder, trials: &[Trial], file: File) -> io::Result<()>
 
 fn write_events(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = BufWriter::new(file);
-    writeln!(file, "t_s,step,idx")?;
+    writeln!(file, "{},step,idx", time_column(trial.manifest()))?;
     for event in trial.run.read_spikes(stream)? {
         let event = event?;
         writeln!(file, "{},{},{}", trial.secs(event), event.step, event.lane)?;
@@ -72,7 +72,7 @@ fn write_events(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
 fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let (mut rows, mut values) = (trial.run.read_rows(stream)?, vec![]);
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
-    let head = ["t_s".to_owned(), "step".to_owned()].into_iter().chain(lane_names(stream));
+    let head = [time_column(trial.manifest()), "step".to_owned()].into_iter().chain(lane_names(stream));
     file.write_record(head)?;
     while let Some(step) = rows.next_row(&mut values)? {
         let time = secs(step, trial.manifest().secs_per_step).to_string();

@@ -9,7 +9,7 @@ mod raster;
 
 use crate::{
     project::{self, Manifest, RunFolder, Stream, stream_reader::SpikeReader},
-    sim::{Birth, Death, LifeEvent, Spike},
+    sim::{Birth, Death, LifeEvent, Spike, TimeBase},
 };
 use output::Outputs;
 use std::{
@@ -195,6 +195,14 @@ fn secs(step: u64, secs_per_step: f64) -> f64 {
     let per_second = (1.0 / secs_per_step).round();
     let is_whole = (per_second * secs_per_step - 1.0).abs() < 1e-9;
     if is_whole { step as f64 / per_second } else { step as f64 * secs_per_step }
+}
+
+/// Name of the column of times: `t_s`, or `t_generations` where the kind counts.
+fn time_column(manifest: &Manifest) -> String {
+    match manifest.time_base() {
+        TimeBase::Seconds { .. } => "t_s".to_owned(),
+        TimeBase::Count { plural, .. } => format!("t_{plural}"),
+    }
 }
 
 /// Names of the lanes of a stream: given ones, else elements, else numbers.

@@ -4,8 +4,8 @@
 //! Every other probe is a file of its own beside it: rows as `t, trial, step, lane, name, value` (one row per value),
 //! lineages as one row per individual.
 
-use super::{Format, Outputs, Trial, at, beside, lane_names, secs};
-use crate::project::{RunFolder, Stream};
+use super::{Format, Outputs, Trial, at, beside, lane_names, secs, time_column};
+use crate::project::{Manifest, RunFolder, Stream};
 use parquet::{
     basic::Compression,
     data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type},
@@ -76,8 +76,14 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut
     Ok(())
 }
 
-fn open(file: File, schema: &str) -> Result<Writer> {
-    let schema = Arc::new(parse_message_type(schema)?);
+/// `t` is in seconds and the schema keeps that name; of a kind that counts it is `t_generations`.
+fn open(file: File, schema: &str, manifest: &Manifest) -> Result<Writer> {
+    let schema = if manifest.time_base().is_count() {
+        schema.replace("double t;", &format!("double {};", time_column(manifest)))
+    } else {
+        schema.to_owned()
+    };
+    let schema = Arc::new(parse_message_type(&schema)?);
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     SerializedFileWriter::new(file, schema, Arc::new(properties))
 }
@@ -100,7 +106,7 @@ fn in_groups<T>(items: impl Iterator<Item = io::Result<T>>, mut write: impl FnMu
 }
 
 fn spikes(file: File, run: &RunFolder, trials: &[Trial]) -> Result<()> {
-    let mut writer = open(file, SPIKES)?;
+    let mut writer = open(file, SPIKES, &run.manifest)?;
     let name = ByteArray::from(run.manifest.name.as_str());
     for trial in trials {
         let k = trial.number();
@@ -119,7 +125,7 @@ fn spikes(file: File, run: &RunFolder, trials: &[Trial]) -> Result<()> {
 }
 
 fn events(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
-    let mut writer = open(file, EVENTS)?;
+    let mut writer = open(file, EVENTS, trial.manifest())?;
     in_groups(trial.run.read_spikes(stream).map_err(from_io)?, |events| {
         let mut group = writer.next_row_group()?;
         column::<DoubleType>(&mut group, events.iter().map(|e| trial.secs(*e)).collect())?;
@@ -133,7 +139,7 @@ fn events(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
 
 /// One row per value.
 fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
-    let mut writer = open(file, ROWS)?;
+    let mut writer = open(file, ROWS, trial.manifest())?;
     let names: Vec<ByteArray> = lane_names(stream).iter().map(|n| ByteArray::from(n.as_str())).collect();
     let mut reader = trial.run.read_rows(stream).map_err(from_io)?;
     let secs_per_step = trial.manifest().secs_per_step;
@@ -165,7 +171,7 @@ fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
 
 /// One row per individual; -1 and NaN where something is not known.
 fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
-    let mut writer = open(file, LINEAGE)?;
+    let mut writer = open(file, LINEAGE, trial.manifest())?;
     let mut individuals = vec![];
     trial
         .individuals(stream, |birth, death| {

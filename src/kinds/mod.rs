@@ -5,7 +5,7 @@ use crate::{
     params::{ParamWarning, Params},
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
-        RooflineWork, SimError, Simulation, Tap,
+        RooflineWork, SimError, Simulation, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -136,8 +136,8 @@ macro_rules! kinds {
             /// Whether a recording ends with a checkpoint by default.
             pub fn keeps_final_state(&self) -> bool { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::KEEPS_FINAL_STATE, )* } }
 
-            /// Simulated seconds per step.
-            pub fn secs_per_step(&self) -> f64 { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::secs_per_step(p), )* } }
+            /// What a step is.
+            pub fn time_base(&self) -> TimeBase { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::time_base(p), )* } }
 
             /// Predicted memory of a simulation, by owner, from the parameters alone; empty if unknown.
             pub fn predict(&self, on: DeviceKind) -> MemoryByOwner {

@@ -133,7 +133,7 @@ fn fill(file: &File, checkpoint: &Checkpoint, files: Vec<(String, u64)>) -> io::
         app: run::app_version(),
         model: snapshot.model.clone(),
         step: clock.step,
-        secs_per_step: clock.secs_per_step,
+        secs_per_step: clock.base.per_step(),
         digest: digest.clone(),
         n_logged: *n_logged,
         files,
@@ -216,7 +216,7 @@ impl CheckpointFile {
 
     /// When it was made.
     pub const fn clock(&self) -> Clock {
-        Clock { step: self.directory.step, secs_per_step: self.directory.secs_per_step }
+        Clock::seconds(self.directory.step, self.directory.secs_per_step)
     }
 
     /// Reads all sections and verifies their hashes: one copy in memory. `report` receives the bytes read since its last
@@ -286,7 +286,7 @@ mod tests {
         snapshot.number("step", 12_u64);
         Checkpoint {
             snapshot: Arc::new(snapshot),
-            clock: Clock { step: 12, secs_per_step: 1.0 },
+            clock: Clock { step: 12, base: TimeBase::STEPS },
             n_logged: 3,
             ..Checkpoint::default()
         }

@@ -1,6 +1,6 @@
 //! Differences between two projects, one line each.
 
-use super::{PlanTree, Project};
+use super::{PlanTree, Project, RunPlan};
 use crate::params::{ParamId, Params, Value, path};
 use std::fmt;
 
@@ -49,6 +49,8 @@ pub fn diff(old: &Project, new: &Project) -> Vec<Difference> {
     links(old, new, &mut out);
     let plan = |p: &Project| PlanTree { run: p.run.clone() };
     params(&plan(old), &plan(new), &mut out);
+    let unused = [old, new].map(|p| format!("run.{}", RunPlan::unused(p.model.time_base())));
+    out.retain(|d| unused[0] != d.what || unused[1] != d.what);
     out
 }
 

@@ -132,6 +132,9 @@ pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
     let mut warnings = vec![];
     unknown_fields(&tree, &mut vec![], &mut warnings);
     into_range(&mut project, &tree, &mut warnings);
+    if tree.at(&["run", "steps"]).is_none() {
+        project.run.count_steps(project.model.time_base());
+    }
     let line = tree.at(&["links"]).map_or(1, |node| node.line);
     warnings.extend(project.follow_links().into_iter().map(|what| Warning { line, what: format!("link {what}") }));
     warnings.sort_by_key(|w| w.line);

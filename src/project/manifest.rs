@@ -1,7 +1,10 @@
 //! The manifest of a run, `run.ron`.
 
 use super::{checkpoint_file::CheckpointInfo, provenance::DataFile};
-use crate::sim::{Digest, ElementSet, ProbeSpec, Shape, Tap};
+use crate::{
+    kinds::Model,
+    sim::{Digest, ElementSet, ProbeSpec, Shape, Tap, TimeBase},
+};
 use std::path::PathBuf;
 
 /// How a run ended.
@@ -102,6 +105,32 @@ pub struct SetInfo {
     pub ids: String,
 }
 
+/// What a step of a run is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum RecordedTimeBase {
+    /// A run of an older version: a count where `secs_per_step` is 1.
+    #[default]
+    Unknown,
+    /// A span of simulated time, `secs_per_step` long.
+    Seconds,
+    /// A count.
+    Count {
+        /// The name of one: `generation`.
+        singular: String,
+        /// The name of several.
+        plural: String,
+    },
+}
+
+impl From<TimeBase> for RecordedTimeBase {
+    fn from(base: TimeBase) -> Self {
+        match base {
+            TimeBase::Seconds { .. } => Self::Seconds,
+            TimeBase::Count { singular, plural } => Self::Count { singular: singular.into(), plural: plural.into() },
+        }
+    }
+}
+
 /// The manifest of a run: everything but its data.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
@@ -130,8 +159,10 @@ pub struct Manifest {
     pub threads: u32,
     /// Operating system, architecture and cores.
     pub host: String,
-    /// Simulated seconds per step.
+    /// Simulated seconds per step; 1 where steps are counted.
     pub secs_per_step: f64,
+    /// What a step is.
+    pub time_base: RecordedTimeBase,
     /// Step at which the recording began.
     pub first_step: u64,
     /// Step at which it ended.
@@ -172,6 +203,20 @@ impl Manifest {
     /// The recorded spikes, if any.
     pub fn spikes(&self) -> Option<&Stream> {
         self.streams.iter().find(|s| s.shape == "spikes")
+    }
+
+    /// What a step is. A count has the names that the kind declares now.
+    pub fn time_base(&self) -> TimeBase {
+        let is_count = match self.time_base {
+            RecordedTimeBase::Unknown => self.secs_per_step >= 1.0,
+            RecordedTimeBase::Seconds => false,
+            RecordedTimeBase::Count { .. } => true,
+        };
+        if !is_count {
+            return TimeBase::seconds(self.secs_per_step);
+        }
+        let declared = Model::by_name(&self.kind).map(|model| model.time_base());
+        declared.filter(|base| base.is_count()).unwrap_or(TimeBase::STEPS)
     }
 
     /// The last step of a segment of a probe's data: where its next segment begins.

@@ -22,6 +22,7 @@ mod migrate;
 mod new;
 pub mod outside;
 pub mod peak_performance;
+mod plan;
 pub mod playback;
 pub mod provenance;
 mod replace;
@@ -43,91 +44,21 @@ pub use folder::RunFolder;
 pub use manifest::{FileInfo, Manifest, Parent, SetInfo, Status, Stream};
 pub use new::new_project;
 pub use outside::{OutsidePath, outside_paths, outside_paths_of_run};
+pub use plan::{DeviceChoice, FinalCheckpoint, PlanTree, RunPlan};
 pub use replace::{exports, list_exports};
 pub use writer::{RunStart, RunWriter};
 
 use crate::{
-    choices,
     engine::CheckpointPlan,
     kinds::Model,
-    param_tree, params,
+    params,
     params::{Change, ParamId, PathText, Value, ValueType, link, link::Link, path::PathError},
-    sim::{BuildContext, ProbeSpec, Shape, Tap},
+    sim::{BuildContext, ProbeSpec, Shape, Tap, TimeBase},
 };
 use std::{path::Path, time::Duration};
 
 /// Version of the project file this program writes.
 pub const VERSION: u32 = 1;
-
-choices! {
-    /// Whether a run keeps its last state.
-    pub enum FinalCheckpoint {
-        /// As the kind recommends: yes where the state is the result, e.g. trained weights.
-        Auto,
-        /// Always.
-        Yes,
-        /// Never.
-        No,
-    }
-}
-
-choices! {
-    /// The device of a project.
-    pub enum DeviceChoice {
-        /// A GPU when one is usable, else the CPU.
-        Auto,
-        /// The CPU: the reference.
-        Cpu,
-        /// An NVIDIA GPU only.
-        Cuda,
-    }
-}
-
-params! {
-    /// Run settings.
-    pub struct RunPlan {
-        /// Simulated time of a run; 0 runs until stopped.
-        #[param(title = "Duration", unit = Ms, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
-        duration_ms: f64 = 1000.0,
-
-        /// Limit of simulated seconds per second of wall time; 0 for no limit.
-        #[param(title = "Speed limit", range = 0.0..=10.0, hard = 0.0..=1e6)]
-        speed: f64 = 0.0,
-
-        /// CPU threads; 0 for all cores.
-        #[param(title = "CPU threads", range = 0.0..=64.0, hard = 0.0..=1024.0)]
-        threads: u32 = 0,
-
-        /// Device of the simulation.
-        #[param(title = "Device")]
-        device: DeviceChoice = DeviceChoice::Auto,
-
-        /// Wall time between two checkpoints of a recording, from which it can continue; 0: none.
-        #[param(title = "Checkpoint interval", unit = S, range = 0.0..=3600.0, hard = 0.0..=1e9)]
-        checkpoint_every_s: f64 = 0.0,
-
-        /// Steps between two checkpoints of a recording; 0: none.
-        #[param(title = "Checkpoint interval in steps", unit = Steps, range = 0.0..=100_000.0, hard = 0.0..=1e15)]
-        checkpoint_steps: u64 = 0,
-
-        /// Checkpoints that a recording keeps, the newest; 0: all.
-        #[param(title = "Checkpoints kept", range = 0.0..=100.0, hard = 0.0..=1e6)]
-        keep_checkpoints: u32 = 3,
-
-        /// Whether a recording ends with a checkpoint.
-        #[param(title = "Final checkpoint")]
-        final_checkpoint: FinalCheckpoint = FinalCheckpoint::Auto,
-    }
-}
-
-param_tree! {
-    /// Settings of a project that `--set` accepts besides the parameters of its kind.
-    pub struct PlanTree {
-        /// Run settings.
-        #[title("Run settings")]
-        run: RunPlan,
-    }
-}
 
 /// A project: kind, parameters, run settings, recorded probes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -196,8 +127,7 @@ impl Project {
 
     /// Steps of the planned duration; `None` for an open end.
     pub fn planned_steps(&self) -> Option<u64> {
-        let steps = (self.run.duration_ms * 1e-3 / self.model.secs_per_step()).round();
-        (self.run.duration_ms > 0.0 && steps.is_finite()).then_some((steps as u64).max(1))
+        self.run.planned_steps(self.model.time_base())
     }
 
     /// Applies one `path=value` of the command line: a parameter of the kind, `run.…`, `seed`
@@ -211,6 +141,15 @@ impl Project {
                     path: "seed".into(),
                     why: format!("`{}` is not a whole number from 0 to {}", value.trim(), u64::MAX),
                 })?;
+            }
+            path if path == format!("run.{}", RunPlan::unused(self.model.time_base())) => {
+                let base = self.model.time_base();
+                let (how, used) = match base {
+                    TimeBase::Count { plural, .. } => (format!("counted in {plural}"), "run.steps=400"),
+                    TimeBase::Seconds { .. } => ("simulated time".to_owned(), "run.duration_ms=1 s"),
+                };
+                let why = format!("the length of this run is {how}; set e.g. {used}");
+                return Err(PathError::Value { path: path.to_owned(), why });
             }
             path if path.starts_with("run.") => {
                 let mut tree = PlanTree { run: self.run.clone() };

@@ -5,7 +5,7 @@ use super::{
     RunFolder, Stream,
     stream_reader::{LineageReader, RowReader, SpikeReader},
 };
-use crate::sim::{Clock, Frame, LifeEvent, ProbeId, ProbeSpec, Reading, Series, Spike};
+use crate::sim::{Clock, Frame, LifeEvent, ProbeId, ProbeSpec, Reading, Series, Spike, TimeBase};
 use std::io;
 
 /// Bytes in a slice, about.
@@ -36,7 +36,7 @@ enum Records {
 /// Reads a run folder in slices.
 pub struct PlaybackReader {
     sources: Vec<Source>,
-    secs_per_step: f64,
+    base: TimeBase,
     first: u64,
     step: u64,
     end: u64,
@@ -69,7 +69,7 @@ impl PlaybackReader {
         Ok(Self {
             borders,
             sources,
-            secs_per_step: manifest.secs_per_step,
+            base: manifest.time_base(),
             first: manifest.first_step,
             step: manifest.first_step,
             end: manifest.last_step,
@@ -91,9 +91,8 @@ impl PlaybackReader {
         self.step = (self.step + self.steps_per_slice).min(next.unwrap_or(u64::MAX)).min(self.end);
         // The records of the last step are part of the last slice.
         let until = if self.step == self.end { u64::MAX } else { self.step };
-        let every = (FIELD_EVERY_SECS / self.secs_per_step.max(f64::MIN_POSITIVE)) as u64;
-        let mut frame =
-            Frame { clock: Clock { step: self.step, secs_per_step: self.secs_per_step }, ..Frame::default() };
+        let every = (FIELD_EVERY_SECS / self.base.per_step().max(f64::MIN_POSITIVE)) as u64;
+        let mut frame = Frame { clock: Clock { step: self.step, base: self.base }, ..Frame::default() };
         for source in &mut self.sources {
             match source.read(until, self.first, every)? {
                 // Another segment of the same probe has the data of this slice.

@@ -99,7 +99,8 @@ impl RunWriter {
             device: start.device,
             threads: start.threads,
             host: run::host(),
-            secs_per_step: project.model.secs_per_step(),
+            secs_per_step: project.model.time_base().per_step(),
+            time_base: project.model.time_base().into(),
             started: run::now_utc(),
             base: fs::canonicalize(start.base).unwrap_or_else(|_| start.base.to_owned()),
             command: start.command,
@@ -270,7 +271,8 @@ impl Sink for RunWriter {
         self.started = Instant::now();
         self.manifest.first_step = clock.step;
         self.manifest.last_step = clock.step;
-        self.manifest.secs_per_step = clock.secs_per_step;
+        self.manifest.secs_per_step = clock.base.per_step();
+        self.manifest.time_base = clock.base.into();
         for tap in self.taps.clone() {
             let names = lanes.iter().find(|(probe, _)| *probe == tap.probe).map_or(&[][..], |(_, names)| names);
             self.add_stream(&tap, names, 0)?;

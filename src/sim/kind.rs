@@ -1,6 +1,6 @@
 //! The contract of a simulation kind, and what it is built with.
 
-use super::{ActionSpec, ProbeId, ProbeSpec, SimError, Simulation, Tap};
+use super::{ActionSpec, ProbeId, ProbeSpec, SimError, Simulation, Tap, TimeBase};
 use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
@@ -160,8 +160,8 @@ pub trait Kind {
     type Params: crate::params::Params + Default + Clone + PartialEq + serde::Serialize + serde::de::DeserializeOwned;
     /// What is built from the parameters on the host: connectivity, weights, tokens. Large, immutable, shared.
     type Setup: Send + Sync;
-    /// Simulated seconds per step.
-    fn secs_per_step(params: &Self::Params) -> f64;
+    /// What a step is.
+    fn time_base(params: &Self::Params) -> TimeBase;
     /// Reads or generates the setup. Runs on the loader thread.
     fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
     /// Predicts the memory of a started simulation by owner, as in [`Simulation::memory`]. Without a setup, from the

@@ -8,6 +8,7 @@ pub mod lineage;
 pub mod non_finite;
 pub mod probe;
 pub mod snapshot;
+mod time_base;
 
 pub use action::{Action, ActionSpec};
 pub use connectivity::{Connection, ConnectionSource, Connectivity};
@@ -15,8 +16,9 @@ pub use element::{Column, ElementSet, MotionFields};
 pub use kind::{BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, Progress, RooflineWork};
 pub use lineage::{Birth, Death, EndCause, LifeEvent};
 pub use non_finite::NonFinite;
-pub use probe::{Clock, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};
+pub use probe::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};
 pub use snapshot::Snapshot;
+pub use time_base::{Clock, TimeBase};
 
 use crate::{
     gpu::{GpuError, KernelFacts, Pass},

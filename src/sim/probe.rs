@@ -1,23 +1,7 @@
 //! Probes: the shapes of what can be read from a simulation, and frames of readings.
 
-use super::LifeEvent;
+use super::{Clock, LifeEvent};
 use crate::gpu::{Batch, Timing};
-
-/// The current step of a simulation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Clock {
-    /// Steps taken.
-    pub step: u64,
-    /// Simulated seconds per step (or 1 for kinds that count in steps).
-    pub secs_per_step: f64,
-}
-
-impl Clock {
-    /// Simulated time, seconds.
-    pub fn secs(self) -> f64 {
-        self.step as f64 * self.secs_per_step
-    }
-}
 
 /// The shape of a probe's data. It decides the view, the recording file and the export format.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -374,7 +374,7 @@ fn populations_are_measured_and_replayed() {
 
     let temp = Temp::new("nuclei");
     let (project, out) = (example("nuclei.ron"), temp.join("out"));
-    let words = ["--device", "cpu", "--threads", "2", "--duration", "40s", "--json", "--out"];
+    let words = ["--device", "cpu", "--threads", "2", "--duration", "40generations", "--json", "--out"];
     let result = json(&neuropil().arg("run").arg(project).args(words).arg(&out).output().unwrap());
     assert_eq!((&result["steps"], &result["n_nuclei"]), (&Json::from(40), &Json::from(1024)));
     let lineage = std::fs::read_to_string(out.join("lineage.jsonl")).unwrap();

@@ -39,7 +39,7 @@ impl Drop for Temp {
     }
 }
 
-const CLOCK: Clock = Clock { step: 100, secs_per_step: 1e-3 };
+const CLOCK: Clock = Clock::seconds(100, 1e-3);
 
 /// A run of 100 steps: a spike per step, `v` of the elements 3 and 1, two fields.
 fn record(folder: &Path) -> RunFolder {

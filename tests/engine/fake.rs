@@ -104,7 +104,7 @@ impl Simulation for Fake {
         &self.sets
     }
     fn clock(&self) -> Clock {
-        Clock { step: self.step, secs_per_step: 1e-3 }
+        Clock::seconds(self.step, 1e-3)
     }
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
         match change.value {

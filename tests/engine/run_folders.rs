@@ -238,14 +238,14 @@ fn fake_taps() -> Vec<Tap> {
 fn fake_writer(folder: &Path) -> std::io::Result<Box<RunWriter>> {
     let (sim, project) = (Fake::new(), Project::default());
     let mut writer = RunWriter::create(folder, start(&project, &sim, fake_taps()))?.with_probes(PROBES);
-    writer.begin(&RecordingStart { clock: Clock { step: 0, secs_per_step: 1e-3 }, ..RecordingStart::default() })?;
+    writer.begin(&RecordingStart { clock: Clock::seconds(0, 1e-3), ..RecordingStart::default() })?;
     Ok(Box::new(writer))
 }
 
 /// A block with one spike per step.
 fn block(from: u32, to: u32) -> Frame {
     let spikes = (from..to).map(|step| Spike { step, lane: step % 50 }).collect();
-    let clock = Clock { step: to.into(), secs_per_step: 1e-3 };
+    let clock = Clock::seconds(to.into(), 1e-3);
     Frame { clock, readings: vec![(0, Reading::Spikes(spikes))], ..Frame::default() }
 }
 
@@ -263,9 +263,7 @@ fn a_folder_has_one_writer() {
     let refused = replay(&run, &mut Fake::new(), &Progress::default()).unwrap_err().to_string();
     assert!(refused.contains("still being written"), "{refused}");
     writer.write(&block(100, 200)).unwrap();
-    writer
-        .finish(&RecordingEnd { clock: Clock { step: 200, secs_per_step: 1e-3 }, ..RecordingEnd::default() })
-        .unwrap();
+    writer.finish(&RecordingEnd { clock: Clock::seconds(200, 1e-3), ..RecordingEnd::default() }).unwrap();
     let run = RunFolder::open(&folder).unwrap();
     assert_eq!((run.spikes().unwrap().len(), run.notes.len()), (200, 0));
     assert!(fake_writer(&folder).is_ok(), "a closed run may be replaced");
@@ -297,9 +295,7 @@ fn a_failed_block_is_in_no_stream() {
     let mut bad = block(100, 200);
     bad.readings.push((2, Reading::Field(vec![0.0; 3])));
     assert!(writer.write(&bad).is_err());
-    writer
-        .finish(&RecordingEnd { clock: Clock { step: 300, secs_per_step: 1e-3 }, ..RecordingEnd::default() })
-        .unwrap();
+    writer.finish(&RecordingEnd { clock: Clock::seconds(300, 1e-3), ..RecordingEnd::default() }).unwrap();
     let run = RunFolder::open(&temp.join("run")).unwrap();
     assert!(
         matches!(&run.manifest.status, Status::Failed(why) if why.contains("3 values instead of")),

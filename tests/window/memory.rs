@@ -24,7 +24,7 @@ fn fill(stage: &mut Stage) -> u64 {
         let of = |s: u64| (0..per_step).map(move |k| Spike { step: s as u32, lane: lane(s * per_step + k) });
         let spikes = (step..step + at_a_time).flat_map(of).collect();
         step += at_a_time;
-        let clock = Clock { step, secs_per_step: 1e-4 };
+        let clock = Clock::seconds(step, 1e-4);
         stage.absorb(Frame { clock, readings: vec![(0, Reading::Spikes(spikes))], epoch: 1, ..Frame::default() });
     }
     step

@@ -81,7 +81,7 @@ fn a_finished_run_shows_its_lineage() {
     let done = std::process::Command::new(env!("CARGO_BIN_EXE_neuropil"))
         .arg("run")
         .arg(project)
-        .args(["--device", "cpu", "--duration", "120s", "--out"])
+        .args(["--device", "cpu", "--duration", "120generations", "--out"])
         .arg(&out)
         .output()
         .expect("the program");

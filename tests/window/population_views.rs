@@ -9,7 +9,7 @@ use neuropil::{
     actions,
     app::views::{KindFeatures, ViewRequest, color_scales::ScaleChoice},
     engine::SimSchema,
-    sim::{Clock, Frame, Reading},
+    sim::{Clock, Frame, Reading, TimeBase},
 };
 use population::{CELLS as N, COUPLING, LINEAGE, PROBES, cells, coupling, fields, life};
 use stage::{Stage, graphics};
@@ -29,12 +29,12 @@ fn schema(n: u32) -> SimSchema {
 
 fn frame(n: u32, step: u64) -> Frame {
     let readings = fields(n, step).into_iter().enumerate().map(|(id, reading)| (id as u16, reading)).collect();
-    Frame { clock: Clock { step, secs_per_step: 1.0 }, readings, ..Frame::default() }
+    Frame { clock: Clock { step, base: TimeBase::STEPS }, readings, ..Frame::default() }
 }
 
 fn born(n: u64, steps: u64) -> Frame {
     let readings = vec![(LINEAGE, Reading::Lineage(life(n, steps)))];
-    Frame { clock: Clock { step: steps, secs_per_step: 1.0 }, readings, ..Frame::default() }
+    Frame { clock: Clock { step: steps, base: TimeBase::STEPS }, readings, ..Frame::default() }
 }
 
 fn staged(view: &str, n: u32) -> Stage {
@@ -282,7 +282,7 @@ fn views_of_populations_stay_within_the_budget() {
         stage.settle();
         let costs = (0..30).map(|i| {
             let started = std::time::Instant::now();
-            let clock = Clock { step: steps + i, secs_per_step: 1.0 };
+            let clock = Clock { step: steps + i, base: TimeBase::STEPS };
             stage.absorb(Frame { clock, readings: vec![(LINEAGE, Reading::Lineage(vec![]))], ..Frame::default() });
             (started.elapsed().as_secs_f64() * 1e3, stage.timed_frame())
         });
@@ -301,7 +301,7 @@ fn a_long_record_of_distributions_stays_within_the_budget() {
         let readings = frame(200, 100).readings;
         let costs = (101..2_100).map(|step| {
             let started = std::time::Instant::now();
-            let clock = Clock { step, secs_per_step: 1.0 };
+            let clock = Clock { step, base: TimeBase::STEPS };
             stage.absorb(Frame { clock, readings: readings.clone(), ..Frame::default() });
             let absorbed = started.elapsed().as_secs_f64() * 1e3;
             (absorbed, stage.timed_frame())

@@ -40,7 +40,7 @@ fn panel(name: &str, size: (f32, f32)) -> Stage {
 }
 
 fn fed(mut stage: Stage) -> Stage {
-    let clock = Clock { step: 4_000, secs_per_step: 1e-4 };
+    let clock = Clock::seconds(4_000, 1e-4);
     stage.absorb(Frame { clock, batches: batches(200), ..Frame::default() });
     stage.run(3);
     stage

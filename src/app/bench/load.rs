@@ -70,7 +70,7 @@ impl Simulation for Load {
         &self.sets
     }
     fn clock(&self) -> Clock {
-        Clock { step: self.step, secs_per_step: 1e-4 }
+        Clock::seconds(self.step, 1e-4)
     }
     fn set(&mut self, _: &Change) -> Result<Effect, SimError> {
         Ok(Effect::Applied)

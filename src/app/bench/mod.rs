@@ -112,7 +112,7 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
     let quantile = |all: &[f64], q: f64| all[((all.len() as f64 * q) as usize).min(all.len() - 1)];
     let total = sorted(|parts| parts.iter().sum());
     let past = &app.time.past;
-    let secs = |from: u64| past.newest().saturating_sub(from) as f64 * app.session.live.clock.secs_per_step;
+    let secs = |from: u64| past.newest().saturating_sub(from) as f64 * app.session.live.clock.base.per_step();
     let skipped: u64 = past.trains().map(|(_, train)| train.skipped).sum();
     Ok(WindowRow {
         spikes_per_s: rate,

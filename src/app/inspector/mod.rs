@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     params::{Apply, GroupSpec, ParamId, ParamWarning, Params, link, link::Link},
-    project::PlanTree,
+    project::{PlanTree, RunPlan},
 };
 use egui::{
     Align, Frame, Id, Layout, Margin, Panel, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder, WidgetInfo,
@@ -71,6 +71,8 @@ pub(super) struct Rows<'a> {
     messages: Vec<(Level, String)>,
     /// Warnings about the present values.
     warnings: &'a [ParamWarning],
+    /// Name of a parameter that has no meaning here; empty for none.
+    hidden: &'static str,
     /// The path parameter whose browse button was clicked.
     browse: Option<ParamId>,
     search: String,
@@ -96,7 +98,8 @@ impl Rows<'_> {
 
     /// Whether a row passes the filters.
     fn is_wanted(&self, id: ParamId) -> bool {
-        if !self.params.is_shown(id) || (self.only_changed && !self.is_changed(id)) {
+        let is_hidden = !self.hidden.is_empty() && self.params.spec(id).is_some_and(|s| s.name == self.hidden);
+        if is_hidden || !self.params.is_shown(id) || (self.only_changed && !self.is_changed(id)) {
             return false;
         }
         let needle = self.search.trim().to_lowercase();
@@ -184,6 +187,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
         cost: &cost,
         messages: vec![],
         warnings: &warnings,
+        hidden: "",
         browse: None,
         search: app.inspector.search.clone(),
         only_changed: app.inspector.only_changed,
@@ -265,6 +269,7 @@ pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, 
         cost: "",
         messages: vec![],
         warnings: &[],
+        hidden: "",
         browse: None,
         search,
         only_changed: false,
@@ -286,6 +291,7 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
         cost: "",
         messages: vec![],
         warnings: &[],
+        hidden: RunPlan::unused(app.session.project.model.time_base()),
         browse: None,
         search: app.inspector.search.clone(),
         only_changed: app.inspector.only_changed,

@@ -19,7 +19,7 @@ impl Live {
     pub fn show(&mut self, opened: OpenedRun) -> Result<(), String> {
         let wake = self.wake.clone();
         let playback = Playback::read(&opened, move || wake.request_repaint())?;
-        self.clock = Clock { step: playback.first, secs_per_step: opened.run.manifest.secs_per_step };
+        self.clock = Clock { step: playback.first, base: opened.run.manifest.time_base() };
         self.set_run_log(Some(RunLog { project: opened.project, log: opened.log }));
         self.schema = opened.schema;
         self.playback = Some(playback);

@@ -26,7 +26,7 @@ impl FieldHistory {
     /// Keeps a state if the last one is old enough.
     pub fn push(&mut self, probe: ProbeId, clock: Clock, values: &[f32]) {
         if self.every == 0 {
-            self.every = ((INTERVAL_SECS / clock.secs_per_step) as u64).max(1);
+            self.every = ((INTERVAL_SECS / clock.base.per_step()) as u64).max(1);
         }
         let states = self.states.entry(probe).or_default();
         if states.back().is_some_and(|(last, _)| clock.step < last + self.every) {
@@ -88,7 +88,7 @@ mod tests {
         for step in 0..2_000 {
             let mut state = state.clone();
             state[0] = step as f32;
-            fields.push(3, Clock { step: step * 500, secs_per_step: 1e-4 }, &state);
+            fields.push(3, Clock::seconds(step * 500, 1e-4), &state);
         }
         assert!(fields.n_bytes() <= CAPACITY && fields.every() > 500);
         assert_eq!(fields.at(3, 0).map(|(step, v)| (step, v[0])), Some((0, 0.0)));

@@ -31,7 +31,10 @@ pub use timeline::Timeline;
 pub use train::Train;
 pub use wall_clock::WallClock;
 
-use crate::{engine::SimSchema, sim::Frame};
+use crate::{
+    engine::SimSchema,
+    sim::{Frame, TimeBase},
+};
 
 /// A stimulus or a silencing over a span of time.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,14 +139,14 @@ impl Time {
         self.past.absorb(schema, frame);
         self.epoch = frame.epoch;
         if is_first {
-            self.axis.line.fit(frame.clock.secs_per_step);
+            self.axis.line.fit(frame.clock.base);
         }
     }
 
     /// Prepares for a run of this many steps: all of it is visible when it is shorter than the default span.
-    pub fn expect(&mut self, steps: Option<u64>, secs_per_step: f64) {
+    pub fn expect(&mut self, steps: Option<u64>, base: TimeBase) {
         if self.axis.line == Timeline::default() {
-            self.axis.line.fit(secs_per_step);
+            self.axis.line.fit(base);
             let span = self.axis.line.span;
             self.axis.line = Timeline::across(steps.map_or(span, |n| (n as f64).clamp(20.0, span)));
         }

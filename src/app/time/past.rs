@@ -201,7 +201,7 @@ mod tests {
     fn frame(steps: std::ops::Range<u64>, is_tapped: bool) -> Frame {
         let spikes = steps.clone().map(|s| Spike { step: s as u32, lane: (s % 10) as u32 }).collect();
         let readings = if is_tapped { vec![(0, Reading::Spikes(spikes))] } else { vec![] };
-        Frame { clock: Clock { step: steps.end, secs_per_step: 1e-3 }, readings, epoch: 1, ..Frame::default() }
+        Frame { clock: Clock::seconds(steps.end, 1e-3), readings, epoch: 1, ..Frame::default() }
     }
 
     #[test]

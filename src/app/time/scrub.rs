@@ -43,9 +43,9 @@ fn since(past: &Past, schema: &SimSchema, over: &str, at: Clock) -> Option<Vec<f
     };
     let train = past.trains().find(|(id, _)| is_of(id).is_some())?.1;
     let relative = at.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
-    let back = (LOOK_BACK_SECS / at.secs_per_step).min(f64::from(u32::MAX)) as u32;
+    let back = (LOOK_BACK_SECS / at.base.per_step()).min(f64::from(u32::MAX)) as u32;
     let n = schema.set(over)?.len as usize;
-    let ms = (at.secs_per_step * 1e3) as f32;
+    let ms = (at.base.per_step() * 1e3) as f32;
     let mut since = train.history.since_last(relative, back, MAX_SPIKES, n);
     since.iter_mut().filter(|v| **v > 0.0).for_each(|v| *v *= ms);
     Some(since)
@@ -112,7 +112,7 @@ mod tests {
         let mut time = Time::default();
         for step in (0..1_000).step_by(100) {
             let spikes = (step..step + 100).map(|s| Spike { step: s as u32, lane: (s % 3) as u32 }).collect();
-            let clock = Clock { step: step + 100, secs_per_step: 1e-3 };
+            let clock = Clock::seconds(step + 100, 1e-3);
             let readings = vec![
                 (0, Reading::Spikes(spikes)),
                 (1, Reading::Field(vec![0.0; 4])),
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn the_states_at_the_cursor_and_back() {
         let (mut time, schema) = a_second();
-        let clock = Clock { step: 1_000, secs_per_step: 1e-3 };
+        let clock = Clock::seconds(1_000, 1e-3);
         assert!(time.states_to_show(&schema, clock).is_none());
         time.axis.scrub(452.0, 0.0, 1_000.0);
         let then = time.states_to_show(&schema, clock).unwrap();

@@ -3,7 +3,7 @@
 use super::WallClock;
 use crate::{
     app::{theme::Tokens, views::kit},
-    sim::Clock,
+    sim::{Clock, TimeBase},
 };
 use egui::{Key, Painter, PointerButton, Rect, Response, Ui};
 use std::sync::Arc;
@@ -110,9 +110,9 @@ impl Timeline {
     }
 
     /// The newest second, or the newest thousand steps where steps have no duration.
-    pub fn fit(&mut self, secs_per_step: f64) {
+    pub fn fit(&mut self, base: TimeBase) {
         self.ease = None;
-        self.span = if secs_per_step >= 1.0 { SPAN_STEPS } else { SPAN };
+        self.span = if base.is_count() { SPAN_STEPS } else { SPAN };
         self.follow = true;
     }
 
@@ -198,19 +198,19 @@ impl Timeline {
     pub fn paint_axis(&self, painter: &Painter, plot: Rect, font: &egui::FontId, tokens: &Tokens, clock: Clock) {
         if let Some(wall_clock) = &self.wall_clock {
             let [from, to] = [self.t0, self.t1].map(|s| wall_clock.secs_at(s));
-            let unit = kit::TimeUnit::of(0.0, to, to - from);
+            let unit = kit::TimeUnit::of(TimeBase::seconds(0.0), to, to - from);
             let title = format!("wall time ({})", unit.name);
             return kit::x_axis(painter, plot, font, tokens, from * unit.scale, to * unit.scale, &title);
         }
-        let secs = |step: f64| step * clock.secs_per_step;
+        let secs = |step: f64| step * clock.base.per_step();
         let unit = self.unit(clock);
-        let title = if unit.name == "steps" { "steps".to_owned() } else { format!("time ({})", unit.name) };
+        let title = unit.title(clock.base);
         kit::x_axis(painter, plot, font, tokens, secs(self.t0) * unit.scale, secs(self.t1) * unit.scale, &title);
     }
 
     /// The unit of the visible times.
     pub fn unit(&self, clock: Clock) -> kit::TimeUnit {
-        kit::TimeUnit::of(clock.secs_per_step, self.t1 * clock.secs_per_step, self.span * clock.secs_per_step)
+        kit::TimeUnit::of(clock.base, self.t1 * clock.base.per_step(), self.span * clock.base.per_step())
     }
 }
 

@@ -7,6 +7,7 @@ mod replayed;
 mod stats;
 
 use super::{App, commands::UiCommand, icons, side::Narrow, theme::Tokens, views::kit, widgets};
+use crate::sim::TimeBase;
 use egui::{Align, Frame, Layout, Margin, Panel, Rect, RichText, Sense, Ui, UiBuilder, pos2};
 use replayed::Replayed;
 pub use stats::Stats;
@@ -181,18 +182,17 @@ fn recording_ui(ui: &mut Ui, run: &super::playback::Playback, at: &str, of: &str
 impl App {
     /// Formats a step as a time.
     pub(crate) fn time_text(&self, step: f64) -> String {
-        let secs_per_step = self.session.live.clock.secs_per_step;
+        let base = self.session.live.clock.base;
+        let per_step = base.per_step();
         let last = self.session.live.playback.as_ref().map_or(0, |run| run.last);
-        let newest = self.time.past.newest().max(last) as f64 * secs_per_step;
-        kit::TimeUnit::of(secs_per_step, newest, 1.0).text(step * secs_per_step, secs_per_step)
+        let newest = self.time.past.newest().max(last) as f64 * per_step;
+        kit::TimeUnit::of(base, newest, 1.0).text(step * per_step, per_step)
     }
 
     /// Formats a number of steps as a duration.
     fn span_text(&self, steps: f64) -> String {
-        match self.session.live.clock.secs_per_step {
-            secs if secs >= 1.0 => format!("{} steps", kit::thousands(steps.round() as u64)),
-            secs => kit::duration(steps * secs),
-        }
+        let base = self.session.live.clock.base;
+        kit::steps(if base.is_count() { steps.round() } else { steps }, base)
     }
 
     /// The extent of the history.
@@ -241,7 +241,7 @@ impl App {
     fn update_marks(&mut self) {
         let live = &self.session.live;
         let model = &self.session.project.model;
-        let secs = live.clock.secs_per_step.max(f64::MIN_POSITIVE);
+        let secs = live.clock.base.per_step().max(f64::MIN_POSITIVE);
         let run = live.run_log().filter(|run| run.project.model.name() == model.name());
         let Some(run) = run else {
             self.time.spans = super::interventions::spans(model.params(), secs);
@@ -269,9 +269,9 @@ impl App {
         }
         let speed = if self.session.project.run.speed > 0.0 { self.session.project.run.speed } else { 1.0 };
         let secs = f64::from(ui.input(|i| i.unstable_dt.min(0.25))) * speed;
-        let steps = match self.session.live.clock.secs_per_step {
-            s if s >= 1.0 => secs * STEPS_PER_SEC,
-            s => secs / s.max(1e-9),
+        let steps = match self.session.live.clock.base {
+            TimeBase::Count { .. } => secs * STEPS_PER_SEC,
+            TimeBase::Seconds { per_step } => secs / per_step.max(1e-9),
         };
         if self.time.play(steps) {
             ui.ctx().request_repaint();

@@ -127,8 +127,8 @@ fn window(painter: &Painter, app: &App, map: &Map, t: &Tokens) {
 
 fn ruler(ui: &Ui, painter: &Painter, app: &App, map: &Map, t: &Tokens) {
     let (ruler, font) = (map.ruler(), kit::mono(ui));
-    let secs = app.session.live.clock.secs_per_step.max(f64::MIN_POSITIVE);
-    let unit = kit::TimeUnit::of(secs, map.to * secs, (map.to - map.from) * secs);
+    let secs = app.session.live.clock.base.per_step().max(f64::MIN_POSITIVE);
+    let unit = kit::TimeUnit::of(app.session.live.clock.base, map.to * secs, (map.to - map.from) * secs);
     let scale = secs * unit.scale;
     let marks = kit::ticks(map.from * scale, map.to * scale, (ruler.width() / 110.0) as usize);
     let digits = kit::tick_digits(&marks);

@@ -82,7 +82,7 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
     stats.update(ui.ctx(), app, (from as u64, to.ceil() as u64, sequence));
     ui.set_width(240.0);
     ui.label(RichText::new(format!("{} to {}", app.time_text(from), app.time_text(to))).color(t.text_strong));
-    let secs = (to - from) * app.session.live.clock.secs_per_step;
+    let secs = (to - from) * app.session.live.clock.base.per_step();
     let shown = stats.shown.as_ref().map_or(&[][..], |(_, counted)| counted);
     let schema = &app.session.live.schema;
     for (id, spec) in probes_where(schema, |s| matches!(s, Shape::Spikes { .. })) {
@@ -98,7 +98,7 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
             row(&kit::spaced(spec.name), kit::thousands(figures.events));
             let active = f64::from(figures.active) / f64::from(set.len.max(1)) * 100.0;
             row("ActiveElements", format!("{} ({active:.1} %)", kit::thousands(u64::from(figures.active))));
-            if app.session.live.clock.secs_per_step < 1.0 {
+            if !app.session.live.clock.base.is_count() {
                 let rate = |n: f64| kit::with_unit(n / secs, "Hz");
                 row("Mean rate, all", rate(figures.events as f64 / f64::from(set.len.max(1))));
                 row("Mean rate, active", rate(figures.events as f64 / f64::from(figures.active.max(1))));

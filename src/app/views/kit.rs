@@ -303,7 +303,7 @@ pub use crate::app::text::{column, spaced, unwrap};
 
 pub use super::{
     axes::{TITLED_AXIS, tick_digits, ticks, x_axis, x_title, y_axis},
-    numbers::{TimeUnit, angle, column_decimals, duration, duration_unit, fixed, reading, value, with_unit},
+    numbers::{TimeUnit, angle, column_decimals, duration, duration_unit, fixed, reading, steps, value, with_unit},
 };
 
 /// A colour swatch in a legend; returns its response.

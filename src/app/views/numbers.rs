@@ -1,5 +1,7 @@
 //! Formatting of numbers, times and durations.
 
+use crate::sim::TimeBase;
+
 /// A value with three to four significant digits and no needless zeros.
 pub fn value(v: f64) -> String {
     let a = v.abs();
@@ -54,20 +56,20 @@ pub fn angle(radians: f64) -> String {
     format!("{radians:.2} rad")
 }
 
-/// Unit of simulated time: seconds, or steps when a step has no duration.
+/// Unit of a time axis: simulated time, or what the kind counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeUnit {
     /// Factor from seconds (or steps).
     pub scale: f64,
-    /// `ms`, `s` or `steps`.
+    /// `ms`, `s` or the plural of what is counted: `generations`.
     pub name: &'static str,
 }
 
 impl TimeUnit {
     /// The unit for a window that ends at `end_secs` and is `span_secs` long: milliseconds below 10 s.
-    pub fn of(secs_per_step: f64, end_secs: f64, span_secs: f64) -> Self {
-        if secs_per_step >= 1.0 {
-            Self { scale: 1.0, name: "steps" }
+    pub fn of(base: TimeBase, end_secs: f64, span_secs: f64) -> Self {
+        if base.is_count() {
+            Self { scale: 1.0, name: base.plural() }
         } else if end_secs < 10.0 || span_secs < 0.05 {
             Self { scale: 1e3, name: "ms" }
         } else {
@@ -75,10 +77,25 @@ impl TimeUnit {
         }
     }
 
+    /// The title of an axis: `time (ms)`, `generations`.
+    pub fn title(self, base: TimeBase) -> String {
+        if base.is_count() { self.name.to_owned() } else { format!("time ({})", self.name) }
+    }
+
     /// A time in this unit, with enough digits to distinguish steps of `resolution_secs`.
     pub fn text(self, secs: f64, resolution_secs: f64) -> String {
         let digits = (-(resolution_secs * self.scale).max(1e-9).log10()).ceil().clamp(0.0, 6.0) as usize;
         format!("{:.digits$} {}", secs * self.scale, self.name)
+    }
+}
+
+/// A number of steps as a duration, or as a count: `1.6 ms`, `400 generations`.
+pub fn steps(steps: f64, base: TimeBase) -> String {
+    match base {
+        TimeBase::Seconds { per_step } => duration(steps * per_step),
+        TimeBase::Count { .. } if steps == 1.0 => format!("1 {}", base.singular()),
+        TimeBase::Count { .. } if steps.fract() == 0.0 => format!("{} {}", fixed(steps, 0), base.plural()),
+        TimeBase::Count { .. } => format!("{} {}", value(steps), base.plural()),
     }
 }
 
@@ -122,7 +139,15 @@ mod tests {
             [1, 1, 2, 0]
         );
         assert_eq!(duration(0.0016), "1.6 ms");
-        assert_eq!(TimeUnit::of(1e-4, 2.0, 1.0).text(1.2341, 1e-4), "1234.1 ms");
-        assert_eq!(TimeUnit::of(1.0, 2.0, 1.0).name, "steps");
+        let (time, count) = (TimeBase::seconds(1e-4), TimeBase::count("generation", "generations"));
+        assert_eq!(TimeUnit::of(time, 2.0, 1.0).text(1.2341, 1e-4), "1234.1 ms");
+        let unit = TimeUnit::of(count, 2.0, 1.0);
+        assert_eq!((unit.text(7.0, 1.0), unit.title(count)), ("7 generations".to_owned(), "generations".to_owned()));
+        assert_eq!(TimeUnit::of(time, 2.0, 1.0).title(time), "time (ms)");
+        assert_eq!(
+            [1.0, 0.5, 12_000.0].map(|n| steps(n, count)),
+            ["1 generation", "0.5 generations", "12,000 generations"]
+        );
+        assert_eq!(steps(16.0, time), "1.6 ms");
     }
 }

@@ -68,7 +68,7 @@ const FIELDS: [Field; 9] = [
         width: 84.0,
         is_number: true,
         text: Run::duration_text,
-        order: |a, b| a.secs.total_cmp(&b.secs),
+        order: |a, b| a.secs().total_cmp(&b.secs()),
     },
     Field {
         head: "Wall time",

@@ -34,12 +34,15 @@ use crate::{
     gpu::ModuleSpec,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, SimError,
-        Simulation, Tap,
+        Simulation, Tap, TimeBase,
     },
 };
 use simulation::DemoSim;
 use source::Source;
 use std::sync::Arc;
+
+/// A step reads one token.
+pub const TOKENS: TimeBase = TimeBase::count("token", "tokens");
 
 /// The kind.
 pub struct DemoKind;
@@ -58,9 +61,8 @@ impl Kind for DemoKind {
     type Params = Params;
     type Setup = Source;
 
-    /// Tokens have no duration: time is the step count.
-    fn secs_per_step(_: &Params) -> f64 {
-        1.0
+    fn time_base(_: &Params) -> TimeBase {
+        TOKENS
     }
 
     fn prepare(_: &Params, context: &BuildContext, progress: &Progress) -> Result<Source, SimError> {

@@ -83,7 +83,7 @@ impl Simulation for DemoSim {
     }
 
     fn clock(&self) -> Clock {
-        Clock { step: self.state.step, secs_per_step: 1.0 }
+        Clock { step: self.state.step, base: super::TOKENS }
     }
 
     fn params(&self) -> Option<&dyn crate::params::Params> {

@@ -1,7 +1,7 @@
 //! State shared by both backends: parameters, totals, samples, and how parameter changes and actions are checked.
 
 use super::{
-    Params,
+    GENERATIONS, Params,
     events::{Events, PopulationStats},
     layout,
     ledger::Ledger,
@@ -59,7 +59,7 @@ impl HostState {
 
     /// Current step.
     pub const fn clock(&self) -> Clock {
-        Clock { step: self.step, secs_per_step: 1.0 }
+        Clock { step: self.step, base: GENERATIONS }
     }
 
     /// Checks a parameter change and classifies it.

@@ -60,13 +60,16 @@ use crate::{
     gpu::ModuleSpec,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
-        RooflineWork, SimError, Simulation, Tap,
+        RooflineWork, SimError, Simulation, Tap, TimeBase,
     },
 };
 use cpu::CpuSim;
 use host_state::HostState;
 use std::sync::Arc;
 use task::Setup;
+
+/// A step is one generation.
+pub const GENERATIONS: TimeBase = TimeBase::count("generation", "generations");
 
 /// The nuclei kind.
 pub struct NucleiKind;
@@ -86,9 +89,8 @@ impl Kind for NucleiKind {
     type Params = Params;
     type Setup = Setup;
 
-    /// Generations have no duration: time is the step count.
-    fn secs_per_step(_: &Params) -> f64 {
-        1.0
+    fn time_base(_: &Params) -> TimeBase {
+        GENERATIONS
     }
 
     fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {

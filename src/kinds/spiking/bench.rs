@@ -212,8 +212,8 @@ fn measure(
     sim.advance(UNTIMED_STEPS, &mut Pass::default())?;
     sim.sample(&mut Frame::default())?;
 
-    let steps = (options.bio_s / SpikingKind::secs_per_step(&params)).round().max(1.0) as u64;
-    let batch = batch_on(&options.device, SpikingKind::secs_per_step(&params));
+    let steps = (options.bio_s / SpikingKind::time_base(&params).per_step()).round().max(1.0) as u64;
+    let batch = batch_on(&options.device, SpikingKind::time_base(&params).per_step());
     let mut fired = vec![false; setup.n() as usize];
     let mut stretches = vec![];
     for repeat in 0..options.repeats.max(1) {
@@ -223,7 +223,7 @@ fn measure(
     }
     stretches.sort_by(|a, b| a.wall_s.total_cmp(&b.wall_s));
     let Stretch { wall_s, spikes, synaptic_events } = stretches[stretches.len() / 2];
-    let bio_s = steps as f64 * SpikingKind::secs_per_step(&params);
+    let bio_s = steps as f64 * SpikingKind::time_base(&params).per_step();
     let n_active = fired.iter().filter(|f| **f).count();
     Ok(BenchRow {
         name: case.name.to_owned(),

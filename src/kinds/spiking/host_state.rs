@@ -75,7 +75,7 @@ impl<T: Real> HostState<T> {
 
     /// Completed steps and their length.
     pub fn clock(&self) -> Clock {
-        Clock { step: self.step, secs_per_step: self.params.dt_ms() * 1e-3 }
+        Clock::seconds(self.step, self.params.dt_ms() * 1e-3)
     }
 
     /// The connections, and their delay.

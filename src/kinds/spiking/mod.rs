@@ -59,7 +59,7 @@ use crate::{
     params::ParamWarning,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
-        RooflineWork, SimError, Simulation, Tap,
+        RooflineWork, SimError, Simulation, Tap, TimeBase,
     },
 };
 use cpu::{CpuSim, leaky::LeakySim};
@@ -91,8 +91,8 @@ impl Kind for SpikingKind {
     type Params = Params;
     type Setup = Setup;
 
-    fn secs_per_step(params: &Params) -> f64 {
-        params.dt_ms() * 1e-3
+    fn time_base(params: &Params) -> TimeBase {
+        TimeBase::seconds(params.dt_ms() * 1e-3)
     }
 
     fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {

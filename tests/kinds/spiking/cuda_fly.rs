@@ -198,7 +198,7 @@ fn tuning_table() {
             let since = Instant::now();
             advance_plainly(&mut sim, 20_000);
             let secs = since.elapsed().as_secs_f64();
-            let (factor, micros) = (20_000.0 * sim.clock().secs_per_step / secs, secs * 1e6 / 20_000.0);
+            let (factor, micros) = (20_000.0 * sim.clock().base.per_step() / secs, secs * 1e6 / 20_000.0);
             let mut pass = Pass::measuring();
             for _ in 0..4 {
                 sim.advance(1152, &mut pass).expect("it runs");

@@ -282,7 +282,10 @@ fn only_the_chosen_model_is_shown() {
             }
         }
     }
-    assert_eq!((SpikingKind::secs_per_step(&Params::default()), SpikingKind::secs_per_step(&quiet())), (1e-4, 1e-3));
+    assert_eq!(
+        [Params::default(), quiet()].map(|p| SpikingKind::time_base(&p)),
+        [1e-4, 1e-3].map(neuropil::sim::TimeBase::seconds)
+    );
 }
 
 /// Probes agree with the spikes and the states, for any batches.

@@ -184,7 +184,7 @@ impl Simulation for Fake {
         &self.sets
     }
     fn clock(&self) -> Clock {
-        Clock { step: self.step, secs_per_step: 1e-4 }
+        Clock::seconds(self.step, 1e-4)
     }
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
         self.changes += 1;

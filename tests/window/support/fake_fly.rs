@@ -167,7 +167,7 @@ impl Activity {
             timing("stimulate", 78, 310_000, 21 * 78),
             timing("copy_spikes", 1, 42_000, 0),
         ];
-        Frame { clock: Clock { step: now, secs_per_step: 1e-4 }, readings, timings, epoch: 1, ..Frame::default() }
+        Frame { clock: Clock::seconds(now, 1e-4), readings, timings, epoch: 1, ..Frame::default() }
     }
 }
 

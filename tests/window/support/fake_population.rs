@@ -6,7 +6,7 @@ use neuropil::{
     params::Change,
     sim::{
         Action, Clock, Digest, Effect, ElementSet, Frame, LifeEvent, ProbeId, ProbeSpec, Reading, SimError, Simulation,
-        Snapshot, Tap,
+        Snapshot, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Simulation for Fake {
         &self.sets
     }
     fn clock(&self) -> Clock {
-        Clock { step: self.step, secs_per_step: 1.0 }
+        Clock { step: self.step, base: TimeBase::STEPS }
     }
     fn set(&mut self, _: &Change) -> Result<Effect, SimError> {
         Ok(Effect::Applied)

@@ -108,7 +108,7 @@ impl Stage {
         view.reset(&schema);
         let inside = Inside {
             view,
-            clock: Clock { step: 0, secs_per_step: 1e-4 },
+            clock: Clock::seconds(0, 1e-4),
             running: false,
             selection: Selection::default(),
             time: Time::default(),

@@ -17,11 +17,7 @@ impl Bands {
         let n = self.course.front().map_or(0, |f| f.state.n);
         let mut text = format!("{} of {} {}", kit::thousands(n.into()), kit::thousands(set.len.into()), set.name);
         let steps = history.last().zip(history.entries().first()).map_or(0, |(last, (first, _))| last - first);
-        let across = if ctx.clock.secs_per_step >= 1.0 {
-            format!("{} steps", kit::thousands(steps))
-        } else {
-            kit::duration(steps as f64 * ctx.clock.secs_per_step)
-        };
+        let across = kit::steps(steps as f64, ctx.clock.base);
         text += &match history.entries().len() {
             1 => "  |  1 state".to_owned(),
             n => format!("  |  {} states of {across}", kit::thousands(n as u64)),
@@ -49,8 +45,8 @@ impl Bands {
         ctx: &ViewCtx<'_>,
     ) -> String {
         let (step, state) = &self.course.history().entries()[i];
-        let secs = *step as f64 * ctx.clock.secs_per_step;
-        let time = chart.line.unit(ctx.clock).text(secs, ctx.clock.secs_per_step);
+        let secs = *step as f64 * ctx.clock.base.per_step();
+        let time = chart.line.unit(ctx.clock).text(secs, ctx.clock.base.per_step());
         let mut text = format!("{time}\n{} {}", kit::thousands(state.n.into()), set.name);
         for (i, value) in state.quantiles.iter().enumerate().rev() {
             let name = match i {

@@ -13,10 +13,7 @@ impl Lanes {
     pub(super) fn caption(&self, ctx: &ViewCtx<'_>) -> String {
         let visible = &self.visible;
         let line = self.link.line(&ctx.time.axis);
-        let across = match ctx.clock.secs_per_step >= 1.0 {
-            true => format!("{} steps", kit::value(line.span)),
-            false => kit::duration(line.span * ctx.clock.secs_per_step),
-        };
+        let across = kit::steps(line.span, ctx.clock.base);
         let probe = self.probe(ctx.schema);
         let id = probe.map(|(id, _)| usize::from(id));
         let mean = if probe.is_some_and(|(_, p)| p.is_angle()) { "circular mean" } else { "mean" };
@@ -45,7 +42,7 @@ impl Lanes {
         ctx: &ViewCtx<'_>,
     ) -> String {
         let visible = &self.visible;
-        let time = line.unit(ctx.clock).text(step * ctx.clock.secs_per_step, ctx.clock.secs_per_step);
+        let time = line.unit(ctx.clock).text(step * ctx.clock.base.per_step(), ctx.clock.base.per_step());
         let mut text = format!("{}\n{time}", kit::spaced(lanes.get(lane).map_or("", String::as_str)));
         let columns = visible.grid.cut.columns;
         let column = visible.grid.cut.column(step);

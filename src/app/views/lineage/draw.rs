@@ -59,7 +59,7 @@ impl Lineage {
     pub(super) fn paint(&mut self, ui: &Ui, canvas: Rect, plot: Rect, ctx: &ViewCtx<'_>) {
         let (painter, map) = (ui.painter_at(canvas), self.map(plot));
         let (small, mono) = (kit::small(ui), kit::mono(ui));
-        kit::x_axis(&painter, plot, &mono, ctx.tokens, map.window.t0, map.window.t1, "steps");
+        kit::x_axis(&painter, plot, &mono, ctx.tokens, map.window.t0, map.window.t1, ctx.clock.base.plural());
         let inside = painter.with_clip_rect(plot.intersect(painter.clip_rect()));
         let is_crowded = self.worker.layout.n_drawn > MAX_SINGLE;
         if is_crowded {

@@ -66,10 +66,7 @@ impl MeasureCursors {
                 painter.text(pos2(x + 3.0, plot.top()), Align2::LEFT_TOP, name, font.clone(), tokens.text_strong);
             }
         }
-        let between = match clock.secs_per_step {
-            secs if secs >= 1.0 => format!("{} steps", kit::value((b - a).round())),
-            secs => kit::duration((b - a) * secs),
-        };
+        let between = kit::steps(if clock.base.is_count() { (b - a).round() } else { b - a }, clock.base);
         let x = f32::midpoint(line.x_of(plot, a), line.x_of(plot, b));
         paint::chip(painter, plot, x, format!("Δt {between}"), font, tokens);
     }

@@ -111,27 +111,24 @@ impl Psth {
         let mut options = vec![(RateOf::All, "all".to_owned()), (RateOf::Selection, "selection".to_owned())];
         options.extend(set.columns.iter().map(|c| (RateOf::Column(c.name.clone()), kit::column(&c.name))));
         kit::choice_ui(ui, ctx.tokens, "Of", &mut self.of, &options);
-        let suffix = if ctx.clock.secs_per_step >= 1.0 { " steps" } else { " ms" };
-        ui.add(DragValue::new(&mut self.bin_ms).range(0.1..=10_000.0).speed(0.1).prefix("bin ").suffix(suffix))
+        let suffix = if ctx.clock.base.is_count() { format!(" {}", ctx.clock.base.plural()) } else { " ms".to_owned() };
+        ui.add(DragValue::new(&mut self.bin_ms).range(0.1..=10_000.0).speed(0.1).prefix("bin ").suffix(&suffix))
             .on_hover_text("Width of a bin");
         let kernels = [(Kernel::None, "no kernel".to_owned()), (Kernel::Gauss, "Gaussian".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "Kernel", &mut self.kernel, &kernels);
-        self.align.ui(ui, ctx.time, ctx.tokens, &mut self.window, suffix);
+        self.align.ui(ui, ctx.time, ctx.tokens, &mut self.window, &suffix);
     }
 
     /// The title of the plot: bin width, kernel, alignment.
     pub fn title(&self, clock: Clock) -> String {
         let Some((key, curves)) = &self.shown else { return "rate from spikes".into() };
-        let bin = |steps: f64| match clock.secs_per_step {
-            secs if secs >= 1.0 => format!("{} steps", kit::value(steps)),
-            secs => kit::duration(steps * secs),
-        };
+        let bin = |steps: f64| kit::steps(steps, clock.base);
         let steps = f64::from(curves.steps);
         let kernel = match key.kernel {
             Kernel::None => "no kernel".to_owned(),
             Kernel::Gauss => format!("Gaussian σ {}", bin(steps * 2.0)),
         };
-        let unit = if clock.secs_per_step >= 1.0 { "per step" } else { "Hz" };
+        let unit = if clock.base.is_count() { format!("per {}", clock.base.singular()) } else { "Hz".to_owned() };
         let around = key.around.as_ref().map_or_else(String::new, |a| self.align.description(a.onsets.len()) + " · ");
         format!("rate from spikes ({unit}) · {around}bin {} · {kernel}", bin(steps))
     }
@@ -194,7 +191,7 @@ impl Psth {
     }
 
     fn key(&self, train: &Train, selection: &Selection, (time, line, clock): (&Time, &Timeline, Clock)) -> Key {
-        let ms = if clock.secs_per_step >= 1.0 { 1.0 } else { 1e-3 / clock.secs_per_step.max(f64::MIN_POSITIVE) };
+        let ms = if clock.base.is_count() { 1.0 } else { 1e-3 / clock.base.per_step().max(f64::MIN_POSITIVE) };
         let wide = (line.span / BINS).ceil().max(1.0);
         let steps = (self.bin_ms * ms).round().max(wide) as u32;
         // A margin for the kernel.
@@ -290,7 +287,7 @@ fn count(
     }
     let n_onsets = key.around.as_ref().map_or(1, |around| around.onsets.len().max(1)) as f64;
     let rates = |counts: &[u32], len: u32| {
-        let of_bin = f64::from(len.max(1)) * f64::from(steps) * clock.secs_per_step * n_onsets;
+        let of_bin = f64::from(len.max(1)) * f64::from(steps) * clock.base.per_step() * n_onsets;
         let rates: Vec<f32> = counts.iter().map(|n| (f64::from(*n) / of_bin) as f32).collect();
         if key.kernel == Kernel::Gauss { smooth(&rates) } else { rates }
     };
@@ -329,7 +326,7 @@ mod tests {
         // Element 2 spikes every tenth step, the others never, in steps 1000..2000.
         let spikes = (1_000..2_000).step_by(10).map(|step| Spike { step, lane: 2 }).collect();
         let chunks = [Arc::new(spikes)];
-        let clock = Clock { step: 0, secs_per_step: 1e-3 };
+        let clock = Clock::seconds(0, 1e-3);
         let groups = Groups::new(&RateOf::Column("class".into()), &set, &[]);
         let curves = count(&key(RateOf::All, Kernel::None), &groups, &chunks, (1_000, 2_000, 0), clock);
         let of = |name: &str| curves.list.iter().find(|c| c.name == name).unwrap().rates.clone();
@@ -347,7 +344,7 @@ mod tests {
         let spikes = onsets.iter().flat_map(|at| [0, 1].map(|lane| Spike { step: *at as u32 + 15, lane })).collect();
         let around = OnsetWindows { onsets: onsets.into(), from: -20, len: 60 };
         let key = Key { bins: (10, 0, 6), around: Some(around), ..key(RateOf::All, Kernel::None) };
-        let clock = Clock { step: 0, secs_per_step: 1e-3 };
+        let clock = Clock::seconds(0, 1e-3);
         let curves = count(&key, &Groups::new(&RateOf::All, &set, &[]), &[Arc::new(spikes)], (980, 2_540, 0), clock);
         assert_eq!(curves.list[0].rates, [0.0, 0.0, 0.0, 100.0, 0.0, 0.0], "one spike per element, bin and onset");
     }

@@ -89,9 +89,9 @@ fn paint_around(
     x: impl Fn(f64) -> f32,
     ctx: &ViewCtx<'_>,
 ) {
-    let (font, t, secs) = (kit::mono(ui), ctx.tokens, ctx.clock.secs_per_step);
+    let (font, t, secs) = (kit::mono(ui), ctx.tokens, ctx.clock.base.per_step());
     let (from, to) = (around.from as f64, around.from as f64 + around.len as f64);
-    let unit = kit::TimeUnit::of(secs, 0.0, 0.0);
+    let unit = kit::TimeUnit::of(ctx.clock.base, 0.0, 0.0);
     let marks = kit::ticks(from * secs * unit.scale, to * secs * unit.scale, (plot.width() / 70.0) as usize);
     let digits = kit::tick_digits(&marks);
     for mark in marks {

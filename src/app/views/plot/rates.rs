@@ -127,11 +127,7 @@ impl Rates {
     fn caption(&self, shown: &[ProbeId]) -> String {
         let samples: u64 = shown.iter().filter_map(|p| self.series.get(p)).map(|s| s.len() as u64).sum();
         let dropped: u64 = shown.iter().filter_map(|p| self.series.get(p)).map(Samples::dropped).sum();
-        let across = if self.clock.secs_per_step >= 1.0 {
-            format!("{} steps", kit::value(self.line.span))
-        } else {
-            kit::duration(self.line.span * self.clock.secs_per_step)
-        };
+        let across = kit::steps(self.line.span, self.clock.base);
         let mut text =
             format!("{} samples  |  window {across}  |  minimum to maximum per pixel", kit::thousands(samples));
         if self.smooth_over > 0 {

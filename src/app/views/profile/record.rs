@@ -5,7 +5,7 @@ use crate::{
     app::{theme::Tokens, views::colors},
     engine::PROFILE_EVERY,
     gpu::{Batch, Measured, Timing},
-    sim::{Clock, Frame},
+    sim::{Clock, Frame, TimeBase},
 };
 use egui::Color32;
 use std::{collections::VecDeque, rc::Rc};
@@ -219,9 +219,9 @@ impl Profile {
     /// Simulated time of a step, formatted.
     pub fn time_of(&self, step: u64) -> String {
         let clock = Clock { step, ..self.clock };
-        match clock.secs_per_step {
-            s if s > 0.0 && s < 1.0 => crate::app::text::sim_time(clock.secs()),
-            _ => format!("step {}", crate::app::text::count(step)),
+        match clock.base {
+            TimeBase::Seconds { per_step } if per_step > 0.0 => crate::app::text::sim_time(clock.secs()),
+            base => format!("{} {}", base.singular(), crate::app::text::count(step)),
         }
     }
 }

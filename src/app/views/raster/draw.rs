@@ -150,9 +150,9 @@ impl Raster {
 
     fn paint_time(&self, painter: &Painter, layout: &Layout, font: &egui::FontId, tokens: &Tokens) {
         let (from, to) = (self.secs(self.window.t0), self.secs(self.window.t1));
-        let unit = kit::TimeUnit::of(self.clock.secs_per_step, to, to - from);
+        let unit = kit::TimeUnit::of(self.clock.base, to, to - from);
         let plot = Rect::from_min_max(layout.plot.min, pos2(layout.plot.right(), layout.canvas.bottom() - 21.0));
-        let title = if unit.name == "steps" { "steps".to_owned() } else { format!("time ({})", unit.name) };
+        let title = unit.title(self.clock.base);
         kit::x_axis(painter, plot, font, tokens, from * unit.scale, to * unit.scale, &title);
     }
 

@@ -175,7 +175,7 @@ impl Raster {
 
     /// Absolute seconds (or steps) of a relative step.
     fn secs(&self, step: f64) -> f64 {
-        (self.origin as f64 + step) * self.clock.secs_per_step
+        (self.origin as f64 + step) * self.clock.base.per_step()
     }
 
     /// Takes the visible times of the axis or of the view.
@@ -193,10 +193,7 @@ impl Raster {
         let steps_per_px = self.window.span() / f64::from(self.plot_px.x);
         let rows_per_px = kit::value((self.window.rows() / f64::from(self.plot_px.y.max(1.0)) * 10.0).round() / 10.0);
         let mode = if self.ticks.are_shown() { "ticks".into() } else { format!("density, {}", self.scale.label()) };
-        let per_px = match self.clock.secs_per_step {
-            secs if secs >= 1.0 => format!("{} steps", kit::value(steps_per_px)),
-            secs => kit::duration(steps_per_px * secs),
-        };
+        let per_px = kit::steps(steps_per_px, self.clock.base);
         let noun = &self.noun;
         let is_recorded = |gaps: &[(f64, f64)]| gaps.iter().map(|(a, b)| b - a).sum::<f64>() < self.window.span() - 1.0;
         let spikes = match (self.spikes_in_view(), is_recorded(&self.gaps(time))) {
@@ -228,10 +225,7 @@ impl Raster {
 
     /// A number of steps as a duration.
     fn duration(&self, steps: u64) -> String {
-        match self.clock.secs_per_step {
-            secs if secs >= 1.0 => format!("{} steps", kit::thousands(steps)),
-            secs => kit::duration(steps as f64 * secs),
-        }
+        kit::steps(steps as f64, self.clock.base)
     }
 
     /// The visible times that were not recorded.

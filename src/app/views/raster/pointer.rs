@@ -176,7 +176,7 @@ impl Raster {
         let (Some(element), false) = (element, response.dragged()) else { return };
         let time = found.map(|s| {
             let secs = self.secs(f64::from(s.step));
-            kit::TimeUnit::of(self.clock.secs_per_step, secs, 0.0).text(secs, self.clock.secs_per_step)
+            kit::TimeUnit::of(self.clock.base, secs, 0.0).text(secs, self.clock.base.per_step())
         });
         let values: Vec<_> =
             time.into_iter().map(|t| (format!("Last {}", self.noun.trim_end_matches('s')), t)).collect();

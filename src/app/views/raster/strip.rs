@@ -11,7 +11,7 @@ const BIN: f64 = 3.0;
 impl Raster {
     /// The unit of rates.
     pub(super) fn rate_unit(&self) -> &'static str {
-        if self.clock.secs_per_step >= 1.0 { "" } else { "Hz" }
+        if self.clock.base.is_count() { "" } else { "Hz" }
     }
 
     /// Columns per rate bin.
@@ -25,9 +25,9 @@ impl Raster {
     pub(super) fn bins(&self, plot: Rect, count: impl Fn(i64) -> u64, n_elements: u32) -> Vec<(f64, f64)> {
         let Some(grid) = self.density.grid() else { return vec![] };
         let (cells, per_bin) = (grid.cells, self.bin_columns(plot));
-        let secs = f64::from(cells.steps) * per_bin as f64 * self.clock.secs_per_step;
+        let secs = f64::from(cells.steps) * per_bin as f64 * self.clock.base.per_step();
         // Where steps have no duration: events per step over all rows.
-        let per = if self.clock.secs_per_step >= 1.0 { 1 } else { n_elements.max(1) };
+        let per = if self.clock.base.is_count() { 1 } else { n_elements.max(1) };
         let scale = 1.0 / (f64::from(per) * secs);
         let (first, last) = (cells.first.div_euclid(per_bin), (cells.first + cells.columns as i64).div_euclid(per_bin));
         let bin = |bin: i64| {
@@ -92,8 +92,7 @@ impl Raster {
             painter.text(pos2(x, y(top) + 3.0), align, kit::with_unit(top, unit), font.clone(), tokens.text_sub);
             let steps = f64::from(grid.cells.steps) * self.bin_columns(strip) as f64;
             let bin = match unit {
-                "Hz" => format!("bin {}", kit::duration(steps * self.clock.secs_per_step)),
-                _ => format!("bin {} steps", kit::value(steps)),
+                _ => format!("bin {}", kit::steps(steps, self.clock.base)),
             };
             let galley = painter.layout_no_wrap(bin, font.clone(), tokens.text_sub);
             let at = strip.right_top() - egui::vec2(galley.size().x + 3.0, 0.0);

@@ -61,6 +61,6 @@ impl Raster {
     /// Resets to all rows and the newest data.
     pub(super) fn fit(&mut self, ctx: &mut ViewCtx<'_>) {
         (self.window.r0, self.window.r1) = (0.0, f64::from(self.rows.len().max(1)));
-        self.link.line_mut(&mut ctx.time.axis).fit(ctx.clock.secs_per_step);
+        self.link.line_mut(&mut ctx.time.axis).fit(ctx.clock.base);
     }
 }

@@ -128,7 +128,7 @@ impl Statistics {
         }
         let to = ctx.clock.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
         let oldest = train.history.first_step().filter(|_| train.history.dropped() > 0).unwrap_or(0);
-        let span = (self.last_secs / ctx.clock.secs_per_step) as u32;
+        let span = (self.last_secs / ctx.clock.base.per_step()) as u32;
         let from = if self.last_secs > 0.0 { oldest.max(to.saturating_sub(span)) } else { oldest };
         let live = train.history.first_step_of_newest(MAX_LIVE_SPIKES).filter(|live| ctx.running && *live > from);
         self.is_sample = live.is_some();
@@ -139,7 +139,7 @@ impl Statistics {
             spikes: train.history.share(from, to),
             steps: (from, to),
             origin: train.history.origin(),
-            secs_per_step: ctx.clock.secs_per_step,
+            secs_per_step: ctx.clock.base.per_step(),
             of,
             n: set.len,
             fano_ms: self.fano_ms,

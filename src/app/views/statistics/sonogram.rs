@@ -49,7 +49,7 @@ pub fn ui(ui: &mut Ui, area: Rect, ctx: &ViewCtx<'_>, stats: &Stats, prepared: &
     heat.paint(&inside, &places, picture, key, None, ctx.tokens);
     let from = stats.from_secs;
     let to = from + spectrogram.column_secs * heat.columns.len() as f64;
-    let unit = kit::TimeUnit::of(0.0, to, to - from);
+    let unit = kit::TimeUnit::of(crate::sim::TimeBase::seconds(0.0), to, to - from);
     let (painter, font) = (ui.painter_at(area), kit::mono(ui));
     let title = format!("time ({})", unit.name);
     kit::x_axis(&painter, places.cells, &font, ctx.tokens, from * unit.scale, to * unit.scale, &title);

@@ -223,8 +223,8 @@ impl View3d {
         };
         let n_selected = ctx.selection.of(set.name).len() as u64;
         let at = ctx.shown_clock();
-        let clock = if at.secs_per_step >= 1.0 {
-            format!("step {}", kit::thousands(at.step))
+        let clock = if at.base.is_count() {
+            format!("{} {}", at.base.singular(), kit::thousands(at.step))
         } else {
             format!("t = {:.3} s", at.secs())
         };

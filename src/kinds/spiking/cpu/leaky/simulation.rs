@@ -42,7 +42,7 @@ impl Simulation for LeakySim {
     }
 
     fn clock(&self) -> Clock {
-        Clock { step: self.step, secs_per_step: self.params.dt_ms() * 1e-3 }
+        Clock::seconds(self.step, self.params.dt_ms() * 1e-3)
     }
 
     fn params(&self) -> Option<&dyn Params> {

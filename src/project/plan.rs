@@ -1,0 +1,122 @@
+//! Run settings of a project.
+
+use crate::{choices, param_tree, params, sim::TimeBase};
+
+choices! {
+    /// Whether a run keeps its last state.
+    pub enum FinalCheckpoint {
+        /// As the kind recommends: yes where the state is the result, e.g. trained weights.
+        Auto,
+        /// Always.
+        Yes,
+        /// Never.
+        No,
+    }
+}
+
+choices! {
+    /// The device of a project.
+    pub enum DeviceChoice {
+        /// A GPU when one is usable, else the CPU.
+        Auto,
+        /// The CPU: the reference.
+        Cpu,
+        /// An NVIDIA GPU only.
+        Cuda,
+    }
+}
+
+params! {
+    /// Run settings.
+    pub struct RunPlan {
+        /// Simulated time of a run; 0 runs until stopped.
+        #[param(title = "Duration", unit = Ms, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
+        duration_ms: f64 = 1000.0,
+
+        /// Length of a run of a kind that counts its steps (generations, tokens, updates); 0 runs until stopped.
+        #[param(title = "Duration", unit = Steps, range = 0.0..=10_000.0, hard = 0.0..=1e15)]
+        steps: u64 = 0,
+
+        /// Limit of simulated seconds, or of counted steps, per second of wall time; 0 for no limit.
+        #[param(title = "Speed limit", range = 0.0..=10.0, hard = 0.0..=1e6)]
+        speed: f64 = 0.0,
+
+        /// CPU threads; 0 for all cores.
+        #[param(title = "CPU threads", range = 0.0..=64.0, hard = 0.0..=1024.0)]
+        threads: u32 = 0,
+
+        /// Device of the simulation.
+        #[param(title = "Device")]
+        device: DeviceChoice = DeviceChoice::Auto,
+
+        /// Wall time between two checkpoints of a recording, from which it can continue; 0: none.
+        #[param(title = "Checkpoint interval", unit = S, range = 0.0..=3600.0, hard = 0.0..=1e9)]
+        checkpoint_every_s: f64 = 0.0,
+
+        /// Steps between two checkpoints of a recording; 0: none.
+        #[param(title = "Checkpoint interval in steps", unit = Steps, range = 0.0..=100_000.0, hard = 0.0..=1e15)]
+        checkpoint_steps: u64 = 0,
+
+        /// Checkpoints that a recording keeps, the newest; 0: all.
+        #[param(title = "Checkpoints kept", range = 0.0..=100.0, hard = 0.0..=1e6)]
+        keep_checkpoints: u32 = 3,
+
+        /// Whether a recording ends with a checkpoint.
+        #[param(title = "Final checkpoint")]
+        final_checkpoint: FinalCheckpoint = FinalCheckpoint::Auto,
+    }
+}
+
+param_tree! {
+    /// Settings of a project that `--set` accepts besides the parameters of its kind.
+    pub struct PlanTree {
+        /// Run settings.
+        #[title("Run settings")]
+        run: RunPlan,
+    }
+}
+
+impl RunPlan {
+    /// Steps of the planned duration; `None` for an open end.
+    pub fn planned_steps(&self, base: TimeBase) -> Option<u64> {
+        match base {
+            TimeBase::Count { .. } => (self.steps > 0).then_some(self.steps),
+            TimeBase::Seconds { per_step } => {
+                let steps = (self.duration_ms * 1e-3 / per_step).round();
+                (self.duration_ms > 0.0 && steps.is_finite()).then_some((steps as u64).max(1))
+            }
+        }
+    }
+
+    /// Name of the setting that has no meaning with this time base.
+    pub const fn unused(base: TimeBase) -> &'static str {
+        if base.is_count() { "duration_ms" } else { "steps" }
+    }
+
+    /// A file of an older version held the length of every run as a time: a counted step was a second.
+    pub(super) fn count_steps(&mut self, base: TimeBase) {
+        if base.is_count() && self.duration_ms > 0.0 {
+            self.steps = ((self.duration_ms * 1e-3).round() as u64).max(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_a_time_or_a_count() {
+        let generations = TimeBase::count("generation", "generations");
+        let mut plan = RunPlan { duration_ms: 400_000.0, ..RunPlan::default() };
+        assert_eq!(plan.planned_steps(generations), None);
+        assert_eq!(plan.planned_steps(TimeBase::seconds(0.5)), Some(800));
+        plan.count_steps(generations);
+        assert_eq!((plan.steps, plan.planned_steps(generations)), (400, Some(400)));
+        let mut short = RunPlan { duration_ms: 1.0, ..RunPlan::default() };
+        short.count_steps(TimeBase::seconds(1e-4));
+        assert_eq!(short.steps, 0);
+        short.count_steps(generations);
+        assert_eq!(short.steps, 1);
+    }
+}

@@ -1,0 +1,109 @@
+//! What a step of a kind is: a span of simulated time, or one of something that is counted.
+
+/// The unit of a kind's steps. Time axes, captions, the speed of a run and its planned length follow it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TimeBase {
+    /// A step is a span of simulated time.
+    Seconds {
+        /// Simulated seconds per step, above 0.
+        per_step: f64,
+    },
+    /// A step has no duration and is counted.
+    Count {
+        /// One of them: `generation`, `token`, `update`.
+        singular: &'static str,
+        /// Several: `generations`, `tokens`, `updates`.
+        plural: &'static str,
+    },
+}
+
+impl Default for TimeBase {
+    fn default() -> Self {
+        Self::STEPS
+    }
+}
+
+impl TimeBase {
+    /// Steps without another name.
+    pub const STEPS: Self = Self::count("step", "steps");
+
+    /// Simulated time.
+    pub const fn seconds(per_step: f64) -> Self {
+        Self::Seconds { per_step }
+    }
+
+    /// A count.
+    pub const fn count(singular: &'static str, plural: &'static str) -> Self {
+        Self::Count { singular, plural }
+    }
+
+    /// Whether steps are counted and have no duration.
+    pub const fn is_count(self) -> bool {
+        matches!(self, Self::Count { .. })
+    }
+
+    /// Units of the time axis per step: simulated seconds, or 1 for a count.
+    pub const fn per_step(self) -> f64 {
+        match self {
+            Self::Seconds { per_step } => per_step,
+            Self::Count { .. } => 1.0,
+        }
+    }
+
+    /// The name of one step: `generation`; `step` where it has a duration.
+    pub const fn singular(self) -> &'static str {
+        match self {
+            Self::Seconds { .. } => "step",
+            Self::Count { singular, .. } => singular,
+        }
+    }
+
+    /// The name of several steps.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Seconds { .. } => "steps",
+            Self::Count { plural, .. } => plural,
+        }
+    }
+
+    /// The name of this many steps.
+    pub const fn name(self, n: u64) -> &'static str {
+        if n == 1 { self.singular() } else { self.plural() }
+    }
+}
+
+/// The current step of a simulation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Clock {
+    /// Steps taken.
+    pub step: u64,
+    /// What a step is.
+    pub base: TimeBase,
+}
+
+impl Clock {
+    /// A step of simulated time.
+    pub const fn seconds(step: u64, per_step: f64) -> Self {
+        Self { step, base: TimeBase::seconds(per_step) }
+    }
+
+    /// Position on the time axis: simulated seconds, or the number of steps where they are counted.
+    pub fn secs(self) -> f64 {
+        self.step as f64 * self.base.per_step()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_has_its_own_names_and_no_duration() {
+        let base = TimeBase::count("generation", "generations");
+        assert_eq!((base.name(1), base.name(2), base.per_step()), ("generation", "generations", 1.0));
+        assert_eq!(Clock { step: 7, base }.secs(), 7.0);
+        let time = TimeBase::seconds(1e-4);
+        assert_eq!((time.name(1), time.name(0), time.is_count()), ("step", "steps", false));
+        assert_eq!(Clock::seconds(5, 0.5).secs(), 2.5);
+    }
+}
