@@ -208,14 +208,14 @@ fn the_3d_view_names_its_colours() {
     let mut stage = Stage::new("brain", schema(), (900.0, 600.0)).headless();
     stage.feed(500);
     stage.run(3);
-    let texts = stage.painted_below(60.0);
+    let texts = stage.painted_below(30.0);
     for said in ["Super class", "optic", "Glow: Last spike", "decay τ 60 ms"] {
         assert!(texts.iter().any(|t| t == said), "{said}: {texts:?}");
     }
     stage.choose("Colour", "Rate field");
     stage.feed(500);
     stage.settle();
-    let texts = stage.painted_below(60.0);
+    let texts = stage.painted_below(30.0);
     assert!(texts.iter().any(|t| t == "Rate field (Hz)"), "the title of the colour bar: {texts:?}");
     assert!(!texts.iter().any(|t| t == "Super class"), "categories have no colour now: {texts:?}");
 }
