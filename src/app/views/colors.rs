@@ -56,11 +56,12 @@ pub fn is_unlabelled(label: &str) -> bool {
     matches!(label.to_ascii_lowercase().as_str(), "" | "unknown" | "none" | "na" | "n/a" | "unassigned" | "other")
 }
 
+/// The colour of a sign: of a column of signs, or of labels that say so in any column.
 fn sign(column: &str, label: &str, tokens: &Tokens) -> Option<Color32> {
-    if column != "ei" {
+    let label = label.to_ascii_lowercase();
+    if column != "ei" && !matches!(label.as_str(), "excitatory" | "inhibitory") {
         return None;
     }
-    let label = label.to_ascii_lowercase();
     if label.starts_with('e') || label == "+" {
         Some(tokens.excitatory)
     } else if label.starts_with('i') || label == "-" {
@@ -78,4 +79,24 @@ pub fn opaque([r, g, b, _]: [u8; 4]) -> Color32 {
 /// For the 3D view: straight RGBA, 0 to 1.
 pub fn rgba(color: Color32) -> [f32; 4] {
     color.to_array().map(|c| f32::from(c) / 255.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_have_the_same_colour_in_every_column() {
+        let column = |name: &str, labels: [&str; 2]| Column {
+            name: name.into(),
+            labels: labels.map(str::to_owned).to_vec(),
+            ..Column::default()
+        };
+        for tokens in [Tokens::dark(), Tokens::light()] {
+            let signs = vec![tokens.excitatory, tokens.inhibitory];
+            assert_eq!(of_column(&column("ei", ["e", "i"]), &tokens), signs);
+            assert_eq!(of_column(&column("super_class", ["excitatory", "inhibitory"]), &tokens), signs);
+            assert_eq!(of_column(&column("class", ["e", "i"]), &tokens)[0], categorical(0, &tokens), "a name only");
+        }
+    }
 }

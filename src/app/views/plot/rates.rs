@@ -42,6 +42,8 @@ const PSTH: f32 = 560.0;
 /// Toolbar width of the smoothing controls, points.
 const REST: f32 = 400.0;
 
+/// Width of a name above a chart without its text: dot and margins, points.
+const NAME_EXTRA: f32 = 32.0;
 /// Width of the label that counts names without room, points.
 const MORE_WIDTH: f32 = 56.0;
 
@@ -270,7 +272,7 @@ impl Rates {
         let mut left = row.left();
         for (lane, (name, color)) in rows.iter().enumerate() {
             let text = ui.painter().layout_no_wrap(kit::spaced(name), font.clone(), tokens.text);
-            let width = text.size().x + 22.0;
+            let width = text.size().x + NAME_EXTRA;
             let rest = if lane + 1 < rows.len() { MORE_WIDTH } else { 0.0 };
             if left + width + rest > row.right() {
                 let hidden: Vec<&str> = rows[lane..].iter().map(|(name, _)| *name).collect();

@@ -128,7 +128,11 @@ impl View for Memory {
         }
         ui.painter().rect_filled(canvas, 0.0, tokens.canvas);
         let most = owners.iter().map(|o| o.held.max(o.predicted.unwrap_or(0))).max().unwrap_or(1);
-        ui.scope_builder(UiBuilder::new().max_rect(canvas.shrink2(Vec2::new(10.0, 4.0))), |ui| {
+        // Whole rows only.
+        let area = canvas.shrink2(Vec2::new(10.0, 4.0));
+        let area = area.with_max_y(area.top() + (area.height() / (ROW + 1.0)).floor().max(1.0) * (ROW + 1.0));
+        ui.scope_builder(UiBuilder::new().max_rect(area), |ui| {
+            ui.set_clip_rect(area.intersect(ui.clip_rect()));
             ui.spacing_mut().item_spacing.y = 1.0;
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                 owners.iter().enumerate().for_each(|(at, owner)| row_ui(ui, at, owner, most, ctx));

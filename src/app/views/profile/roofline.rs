@@ -97,8 +97,7 @@ impl Axes {
         for e in (self.x.0 as i32..=self.x.1 as i32).step_by(every(self.x.1 - self.x.0, self.plot.width())) {
             let x = self.at(10f64.powi(e), 1.0).x;
             painter.vline(x, self.plot.y_range(), (1.0, t.line.gamma_multiply(0.3)));
-            let text = kit::value(10f64.powi(e));
-            let galley = painter.layout_no_wrap(text, font.clone(), t.text_sub);
+            let galley = painter.layout_no_wrap(kit::value(10f64.powi(e)), font.clone(), t.text_sub);
             let left = (x - galley.size().x / 2.0).clamp(self.plot.left() - 8.0, self.plot.right() - galley.size().x);
             painter.galley(pos2(left, self.plot.bottom() + 3.0), galley, t.text_sub);
         }
@@ -111,7 +110,8 @@ impl Axes {
         let below = pos2(self.plot.right(), self.plot.bottom() + 15.0);
         painter.text(below, Align2::RIGHT_TOP, "operations per byte", font.clone(), t.text_sub);
         let corner = self.plot.left_top() + Vec2::new(6.0, 0.0);
-        labels.taken.push(painter.text(corner, Align2::LEFT_TOP, "operations / s", font, t.text_sub));
+        let title = if self.plot.height() < 60.0 { "" } else { "operations / s" };
+        labels.taken.push(painter.text(corner, Align2::LEFT_TOP, title, font, t.text_sub));
     }
 
     /// A ceiling, from edge to edge; ceilings below the best of their kind are faint.
