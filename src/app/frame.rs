@@ -30,8 +30,10 @@ impl App {
                     self.session.filter.absorb(&self.session.live.schema, &frame);
                     self.session.live.give_back(frame);
                 }
-                live::LiveEvent::SchemaChanged(changed) => {
-                    self.workspace.schema_changed(&self.session.live.schema, &changed);
+                live::LiveEvent::SchemaChanged(changes) => {
+                    changes.sets.iter().for_each(|set| self.session.selection.follow(set));
+                    self.time.past.schema_changed(&self.session.live.schema, &changes);
+                    self.workspace.schema_changed(&self.session.live.schema, &changes);
                 }
                 live::LiveEvent::Message(Level::Info, text) => self.log.add(Level::Info, text),
                 live::LiveEvent::Message(level, text) => self.notify(level, text),

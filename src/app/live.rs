@@ -18,10 +18,10 @@ use super::{
     views::StopReason,
 };
 use crate::{
-    engine::{Command, Engine, Loader, LoggedCommand, Outcome, SimSchema, Sink},
+    engine::{Command, Engine, Loader, LoggedCommand, Outcome, SchemaChanges, SimSchema, Sink},
     params::ParamId,
     project::Project,
-    sim::{Action, BuildContext, Clock, Frame, ProbeId, Progress, Tap},
+    sim::{Action, BuildContext, Clock, Frame, Progress, Tap},
 };
 use std::{
     collections::{HashSet, VecDeque},
@@ -50,8 +50,8 @@ pub enum LiveEvent {
     Frame(Frame),
     /// A message for the log; warnings and errors are also toasts.
     Message(Level, String),
-    /// The lanes of these probes changed while the simulation runs. Frames before this event have the old lanes.
-    SchemaChanged(Vec<ProbeId>),
+    /// The schema changed while the simulation runs. Frames before this event follow the old one.
+    SchemaChanged(SchemaChanges),
     /// A recording is complete.
     Recorded(PathBuf, Duration),
 }

@@ -3,11 +3,12 @@
 use super::live::Builder;
 use crate::{
     engine::{LoggedCommand, SimSchema},
-    project::{OutsidePath, Project, RunFolder, outside_paths_of_run, playback::PlaybackReader},
-    sim::{ElementSet, Frame, ProbeSpec, Shape},
+    project::{OutsidePath, Project, RunFolder, SetInfo, outside_paths_of_run, playback::PlaybackReader},
+    sim::{ArgSpec, ElementSet, Frame, ProbeSpec, Shape, TapArgs},
 };
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use std::{
+    borrow::Cow,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -26,8 +27,10 @@ pub struct OpenedRun {
     pub project: Project,
     /// Command log: all edits and actions.
     pub log: Vec<(u64, LoggedCommand)>,
-    /// Sets and probes.
+    /// Sets and probes at the start.
     pub schema: SimSchema,
+    /// What they became while it ran.
+    pub later: Vec<SimSchema>,
     /// Warnings: missing data.
     pub notes: Vec<String>,
 }
@@ -65,12 +68,47 @@ pub fn open(folder: &Path, builder: &Builder, allows: &dyn Fn(&[OutsidePath]) ->
             stored_sets(&run, probes)
         }
     };
-    let stream_of = |p: &ProbeSpec| run.manifest.streams.iter().rfind(|s| s.probe == p.name);
+    let unused = project.model.unused_probes();
+    let at = |generation| SimSchema { unused: unused.clone(), ..schema_at(&run, probes, &sets, generation) };
+    let (schema, later) = (at(0), (1..=run.manifest.borders().len()).map(at).collect());
+    Ok(Opening::Opened(Box::new(OpenedRun { run, project, log, schema, later, notes })))
+}
+
+/// The schema of a generation of a run. The sets of the first are given.
+fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementSet>], generation: usize) -> SimSchema {
+    let manifest = &run.manifest;
+    let since_step = generation.checked_sub(1).and_then(|i| manifest.borders().get(i).copied()).unwrap_or(0);
+    let streams = |p: &ProbeSpec| {
+        let name = p.name;
+        manifest.streams.iter().filter(move |s| s.probe == name)
+    };
+    let stream_of = |p: &ProbeSpec| streams(p).filter(|s| s.from_step <= since_step).next_back();
     let lanes = probes.iter().map(|p| stream_of(p).map(|s| s.lanes.clone()).unwrap_or_default()).collect();
     let recorded = probes.iter().map(|p| stream_of(p).map(|s| s.elements.clone()).unwrap_or_default()).collect();
-    let unused = project.model.unused_probes();
-    let schema = SimSchema { lanes, recorded, probes, sets, unused, ..SimSchema::default() };
-    Ok(Opening::Opened(Box::new(OpenedRun { run, project, log, schema, notes })))
+    let args_of = |p: &ProbeSpec| {
+        let mut args: Vec<TapArgs> = streams(p).filter_map(|s| TapArgs::parse(&s.args, p.args).ok()).collect();
+        args.sort_unstable();
+        args.dedup();
+        args
+    };
+    let recorded_args: Vec<Vec<TapArgs>> = probes.iter().map(args_of).collect();
+    let values = |(p, recorded): (&ProbeSpec, &Vec<TapArgs>)| {
+        let of = |arg: &ArgSpec| recorded.iter().filter_map(|a| a.get(arg.name)).map(Cow::into_owned).collect();
+        p.args.iter().map(of).collect()
+    };
+    let choices = probes.iter().zip(&recorded_args).map(values).collect();
+    let set_at = |set: &Arc<ElementSet>| match manifest.set_at(set.name, since_step + 1) {
+        Some(info) if info.from_step > 0 => Arc::new(stored_set(run, set.name, info)),
+        _ => set.clone(),
+    };
+    let (sets, generation) = (sets.iter().map(set_at).collect(), generation as u64);
+    SimSchema { generation, since_step, lanes, recorded, recorded_args, choices, probes, sets, ..SimSchema::default() }
+}
+
+/// A set stored in the run folder: its size, ids and names.
+fn stored_set(run: &RunFolder, name: &'static str, info: &SetInfo) -> ElementSet {
+    let ids = run.ids_of(info).unwrap_or_default();
+    ElementSet { name, len: info.len, ids, names: info.names.clone(), ..ElementSet::default() }
 }
 
 /// The sets stored in the run folder: sizes and ids.
@@ -84,8 +122,7 @@ fn stored_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<Element
     let mut sets: Vec<Arc<ElementSet>> = vec![];
     for name in probes.iter().map(name_of).filter(|name| !name.is_empty()) {
         if let (Some(info), true) = (run.manifest.set(name), sets.iter().all(|s| s.name != name)) {
-            let ids = run.ids(name).unwrap_or_default();
-            sets.push(Arc::new(ElementSet { name, len: info.len, ids, ..ElementSet::default() }));
+            sets.push(Arc::new(stored_set(run, name, info)));
         }
     }
     sets

@@ -327,7 +327,7 @@ mod tests {
         fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
             let new = (self.read..self.step).map(|step| Spike { step: step as u32, lane: 3 }).collect();
             self.read = self.step;
-            frame.readings.push((0, Reading::Spikes(new)));
+            frame.push(0, Reading::Spikes(new));
             Ok(())
         }
         fn save(&mut self) -> Result<Snapshot, SimError> {
@@ -362,7 +362,7 @@ mod tests {
             trial: None,
             trials: 0,
         };
-        let taps = vec![Tap { probe: 0, elements: vec![] }];
+        let taps = vec![Tap::of(0)];
         record(sim, folder, start, taps, &Pacing { until: Some(until), batch: Some(50), speed: None }, &|_| {})
     }
 

@@ -3,7 +3,6 @@
 use super::{
     Checkpoint, Command, CommandHistory, EndStatus, Event, LoggedCommand, RecordingEnd, RecordingStart, SimSchema,
     Sink, checkpoint,
-    messages::lanes_of,
     recorder::Recorder,
     worker::{Running, Worker},
 };
@@ -65,6 +64,7 @@ impl<W: Fn()> Worker<W> {
         self.end_recording(EndStatus::Complete);
         self.set_running(Running::Paused);
         self.schema = SimSchema::of(&*sim);
+        self.sim_generation = sim.generation();
         self.history = resumed.unwrap_or_else(|| history_from(&*sim));
         self.sim = Some(sim);
         self.subscribed.clear();
@@ -102,6 +102,7 @@ impl<W: Fn()> Worker<W> {
         self.history = self.sim.as_deref().map(history_from).unwrap_or_default();
         self.pace.forget();
         self.start_epoch();
+        self.update_schema(self.clock().step);
         self.sample_now();
     }
 
@@ -114,12 +115,12 @@ impl<W: Fn()> Worker<W> {
                 self.close_recording(RecordingEnd { digest, clock, ..RecordingEnd::default() });
                 self.history.commands.truncate(from.n_logged as usize);
                 self.share_params();
-                self.update_schema();
             }
             None => {}
         }
         self.pace.forget();
         self.start_epoch();
+        self.update_schema(self.clock().step);
         self.sample_now();
     }
 
@@ -130,7 +131,7 @@ impl<W: Fn()> Worker<W> {
             Some(Ok(Effect::Applied)) => {
                 self.share_params();
                 self.applied(LoggedCommand::Set(change));
-                self.update_schema();
+                self.update_schema(self.clock().step);
             }
             None => self.reject(Some(change), SimError::Input("there is no simulation".to_owned())),
         }
@@ -138,7 +139,10 @@ impl<W: Fn()> Worker<W> {
 
     fn act(&mut self, action: Action) {
         match self.sim.as_mut().map(|s| s.act(&action)) {
-            Some(Ok(())) => self.applied(LoggedCommand::Act(action)),
+            Some(Ok(())) => {
+                self.applied(LoggedCommand::Act(action));
+                self.update_schema(self.clock().step);
+            }
             Some(Err(error)) => self.reject(None, error),
             None => {}
         }
@@ -163,36 +167,28 @@ impl<W: Fn()> Worker<W> {
         *self.shared.params.lock().unwrap_or_else(PoisonError::into_inner) = params;
     }
 
-    /// After a change: sends the schema again when the names of lanes are others. Samples are read after every batch,
-    /// so that those with the old lanes are published and recorded by now.
-    fn update_schema(&mut self) {
-        let Some(lanes) = self.sim.as_deref().map(lanes_of).filter(|lanes| *lanes != self.schema.lanes) else { return };
+    /// After a change: sends the schema again when it is another one, which holds after step `since`. Samples are read after
+    /// every batch, so that those of the old schema are published and recorded by now.
+    pub(super) fn update_schema(&mut self, since: u64) {
+        let Some(sim) = self.sim.as_deref() else { return };
+        let (now, generation) = (SimSchema::of(sim), sim.generation());
+        let changes = now.changes_since(&self.schema);
+        if std::mem::replace(&mut self.sim_generation, generation) == generation && changes.is_empty() {
+            return;
+        }
+        let new = SimSchema { generation: self.schema.generation + 1, since_step: since, ..now };
         self.publish();
-        let step = self.clock().step;
-        let new = SimSchema { generation: self.schema.generation + 1, since_step: step, lanes, ..self.schema.clone() };
-        let changed = new.changed_lanes(&self.schema);
         if let Some(recorder) = &self.recorder {
-            for probe in changed.iter().filter(|id| recorder.taps.iter().any(|t| t.probe == **id)) {
-                recorder.lanes_changed(step, *probe, new.lanes[usize::from(*probe)].clone());
-            }
+            recorder.schema_changed(since, &self.schema, &new, &changes);
         }
         self.schema = new;
         self.send_event(Event::SchemaChanged(self.schema.clone()));
     }
 
-    /// Taps what screen and recording need: the union of both, with the elements of one probe merged.
+    /// Taps what screen and recording need: the union of both, with the elements of one key merged.
     pub(super) fn update_taps(&mut self) {
         let mut union = self.subscribed.clone();
-        for tap in self.recorder.iter().flat_map(|r| &r.taps) {
-            match union.iter_mut().find(|t| t.probe == tap.probe) {
-                Some(known) => {
-                    known.elements.extend(&tap.elements);
-                    known.elements.sort_unstable();
-                    known.elements.dedup();
-                }
-                None => union.push(tap.clone()),
-            }
-        }
+        Tap::merge(&mut union, self.recorder.iter().flat_map(|r| &r.taps).cloned());
         if let Some(Err(error)) = self.sim.as_mut().map(|s| s.tap(&union)) {
             self.reject(None, error);
         }
@@ -204,6 +200,9 @@ impl<W: Fn()> Worker<W> {
             let nothing = io::Error::other("there is no simulation to record yet");
             return self.send_event(Event::RecordingFailed(nothing, RecordingEnd::default()));
         };
+        if let Some(wrong) = taps.iter().find_map(|tap| self.schema.check_args(tap).err()) {
+            return self.send_event(Event::RecordingFailed(io::Error::other(wrong), RecordingEnd::default()));
+        }
         let lanes: Vec<(ProbeId, Vec<String>)> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
         let start = RecordingStart { clock: sim.clock(), lanes, history: self.history.clone() };
         let continues = sink.continues();

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn frame(step: u32) -> Frame {
-        Frame { readings: vec![(0, Reading::Spikes(vec![Spike { step, lane: 1 }]))], ..Frame::default() }
+        Frame { readings: vec![(0.into(), Reading::Spikes(vec![Spike { step, lane: 1 }]))], ..Frame::default() }
     }
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
             assert!(frames.len() <= LOOSE, "{n}: {}", frames.len());
             let Some(Frame { readings, .. }) = merge(frames) else { panic!("no frame") };
             let want: Vec<Spike> = (0..n).map(|step| Spike { step, lane: 1 }).collect();
-            assert_eq!(readings, [(0, Reading::Spikes(want))]);
+            assert_eq!(readings, [(0.into(), Reading::Spikes(want))]);
         }
     }
 
@@ -131,7 +131,7 @@ mod tests {
         let mailbox = Mailbox::default();
         assert_eq!(mailbox.spare().capacity(), 0);
         let full = |n: u32| Reading::Spikes((0..n).map(|step| Spike { step, lane: 0 }).collect());
-        (0..9).for_each(|_| mailbox.give_back(Frame { readings: vec![(0, full(1000))], ..Frame::default() }));
+        (0..9).for_each(|_| mailbox.give_back(Frame { readings: vec![(0.into(), full(1000))], ..Frame::default() }));
         let spares: Vec<_> = (0..9).map(|_| mailbox.spare()).filter(|s| s.capacity() >= 1000 && s.is_empty()).collect();
         assert_eq!(spares.len(), SPARES);
     }

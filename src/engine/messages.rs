@@ -4,9 +4,13 @@ use super::{Checkpoint, CommandHistory, RecordingEnd, Sink};
 use crate::{
     gpu::KernelFacts,
     params::Change,
-    sim::{Action, Clock, Connectivity, Digest, ElementSet, ProbeId, ProbeSpec, SimError, Simulation, Tap},
+    sim::{
+        Action, ArgValues, Clock, Connectivity, Digest, ElementSet, Level, ProbeId, ProbeSpec, SimError, Simulation,
+        Tap, TapArgs,
+    },
 };
 use std::{
+    collections::HashMap,
     io,
     sync::{
         Arc,
@@ -71,6 +75,12 @@ pub struct SimSchema {
     pub unused: Vec<ProbeId>,
     /// Lane names per probe, for `Series` with fixed lanes.
     pub lanes: Vec<Vec<String>>,
+    /// The values of each argument of each probe: those that can be tapped, or of a finished run those that it recorded.
+    pub choices: Vec<Vec<Vec<String>>>,
+    /// Reference values per probe.
+    pub levels: Vec<Vec<Level>>,
+    /// Arguments per probe that a finished run recorded; empty for a simulation.
+    pub recorded_args: Vec<Vec<TapArgs>>,
     /// Elements per probe that a finished run recorded; empty for a simulation, where any can be tapped.
     pub recorded: Vec<Vec<u32>>,
     /// The element sets.
@@ -86,12 +96,16 @@ pub struct SimSchema {
 impl SimSchema {
     /// The schema of a simulation as it is now.
     pub(super) fn of(sim: &dyn Simulation) -> Self {
+        let ids = || 0..sim.probes().len() as ProbeId;
         Self {
             generation: 0,
             since_step: sim.clock().step,
             probes: sim.probes(),
             unused: vec![],
-            lanes: lanes_of(sim),
+            lanes: ids().map(|id| sim.lanes(id)).collect(),
+            choices: ids().map(|id| sim.choices(id)).collect(),
+            levels: ids().map(|id| sim.levels(id)).collect(),
+            recorded_args: vec![],
             recorded: vec![],
             sets: sim.sets().to_vec(),
             connectivity: sim.connectivity(),
@@ -115,18 +129,106 @@ impl SimSchema {
         self.sets.iter().find(|s| s.name == name)
     }
 
-    /// The probes whose lanes differ from those of another generation.
-    pub fn changed_lanes(&self, other: &Self) -> Vec<ProbeId> {
-        (0..self.probes.len().max(other.probes.len()))
-            .filter(|i| self.lanes.get(*i) != other.lanes.get(*i))
+    /// The values of an argument of a probe.
+    pub fn choices(&self, probe: ProbeId, arg: usize) -> &[String] {
+        self.choices.get(usize::from(probe)).and_then(|args| args.get(arg)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The reference values of a probe.
+    pub fn levels(&self, probe: ProbeId) -> &[Level] {
+        self.levels.get(usize::from(probe)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The tap of a probe with these arguments; of a finished run that did not record them, with the first it did record.
+    pub fn tap(&self, probe: ProbeId, args: &TapArgs) -> Tap {
+        let recorded = self.recorded_args.get(usize::from(probe)).map_or(&[][..], Vec::as_slice);
+        let shown = if recorded.contains(args) { args } else { recorded.first().unwrap_or(args) };
+        Tap::with(probe, shown.clone())
+    }
+
+    /// Checks that the arguments of a tap have values that are listed.
+    ///
+    /// # Errors
+    /// A sentence with the values that are.
+    pub fn check_args(&self, tap: &Tap) -> Result<(), String> {
+        let Some(spec) = self.probes.get(usize::from(tap.probe)) else { return Ok(()) };
+        for (i, arg) in spec.args.iter().enumerate().filter(|(_, arg)| arg.values == ArgValues::Listed) {
+            let (value, known) = (tap.args.get(arg.name), self.choices(tap.probe, i));
+            if let Some(value) = value.filter(|value| !known.iter().any(|k| k == value)) {
+                let name = arg.name;
+                return Err(format!("{}: there is no {name} `{value}`; there are: {}", spec.name, known.join(", ")));
+            }
+        }
+        Ok(())
+    }
+
+    /// What differs between two generations: lanes, choices, levels, sets or connectivity.
+    pub fn changes_since(&self, old: &Self) -> SchemaChanges {
+        let is_same = |set: &Arc<ElementSet>| old.set(set.name).is_some_and(|o| Arc::ptr_eq(o, set) || **o == **set);
+        let changed = self.sets.iter().filter(|set| !is_same(set));
+        let sets: Vec<SetChange> = changed.map(|set| SetChange::new(old.set(set.name), set)).collect();
+        let is_changed = |name: &str| sets.iter().any(|s| s.name == name);
+        let over_changed = |i: usize| self.probes.get(i).is_some_and(|p| p.shape.sets().into_iter().any(is_changed));
+        let probes = (0..self.probes.len().max(old.probes.len()))
+            .filter(|i| self.lanes.get(*i) != old.lanes.get(*i) || over_changed(*i))
             .map(|i| i as ProbeId)
-            .collect()
+            .collect();
+        SchemaChanges { probes, sets, has_others: self.choices != old.choices || self.levels != old.levels }
     }
 }
 
-/// Lane names of every probe.
-pub(super) fn lanes_of(sim: &dyn Simulation) -> Vec<Vec<String>> {
-    (0..sim.probes().len()).map(|i| sim.lanes(i as ProbeId)).collect()
+/// What differs between two generations of a schema.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SchemaChanges {
+    /// Probes with other lanes, or over a changed set: their samples so far belong to the old schema.
+    pub probes: Vec<ProbeId>,
+    /// The changed sets.
+    pub sets: Vec<SetChange>,
+    /// Whether choices or levels are others.
+    pub has_others: bool,
+}
+
+/// A set that changed: where its elements were before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetChange {
+    /// Name of the set.
+    pub name: &'static str,
+    /// The former index of each element; `None` for new ones.
+    pub former: Arc<Vec<Option<u32>>>,
+}
+
+impl SetChange {
+    /// Finds elements by their ids; by index where they have none.
+    fn new(old: Option<&Arc<ElementSet>>, new: &ElementSet) -> Self {
+        let n_old = old.map_or(0, |old| old.len);
+        let former = match old.filter(|old| !old.ids.is_empty() && !new.ids.is_empty()) {
+            Some(old) => {
+                let places: HashMap<u64, u32> = old.ids.iter().copied().zip(0..).collect();
+                new.ids.iter().map(|id| places.get(id).copied()).collect()
+            }
+            None => (0..new.len).map(|i| (i < n_old).then_some(i)).collect(),
+        };
+        Self { name: new.name, former: Arc::new(former) }
+    }
+
+    /// The present indices of elements given by former indices; those that are gone are left out.
+    pub fn follow(&self, former: &[u32]) -> Vec<u32> {
+        let now: HashMap<u32, u32> = self.former.iter().zip(0..).filter_map(|(f, i)| Some(((*f)?, i))).collect();
+        former.iter().filter_map(|f| now.get(f).copied()).collect()
+    }
+
+    /// Values of the former elements in the order of the present ones; NaN for new ones.
+    pub fn arrange(&self, values: &[f32]) -> Vec<f32> {
+        let value = |f: &Option<u32>| f.and_then(|f| values.get(f as usize)).copied().unwrap_or(f32::NAN);
+        self.former.iter().map(value).collect()
+    }
+}
+
+impl SchemaChanges {
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.probes.is_empty() && self.sets.is_empty() && !self.has_others
+    }
 }
 
 /// An event of the engine. Events are not dropped; there are a few per command at most.

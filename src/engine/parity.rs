@@ -63,7 +63,7 @@ pub fn compare(
     let is_field = |p: &&(usize, &'static ProbeSpec)| matches!(p.1.shape, Shape::Field { .. });
     let probes: Vec<(usize, &'static ProbeSpec)> = reference.probes().iter().enumerate().collect();
     let fields: Vec<(usize, &'static ProbeSpec)> = probes.iter().filter(is_field).copied().collect();
-    let taps: Vec<Tap> = fields.iter().map(|(id, _)| Tap { probe: *id as u16, elements: vec![] }).collect();
+    let taps: Vec<Tap> = fields.iter().map(|(id, _)| Tap::of(*id as u16)).collect();
     reference.tap(&taps)?;
     subject.tap(&taps)?;
     let found = fields.iter().map(|(_, p)| FieldParity { name: p.name, unit: p.unit, ..FieldParity::default() });

@@ -2,12 +2,12 @@
 //! waits; no spike is lost and memory is bounded.
 
 use super::{
-    Checkpoint, EngineCounters, LoggedCommand,
+    Checkpoint, EngineCounters, LoggedCommand, SchemaChanges, SimSchema,
     checkpoint::{CheckpointPlan, Schedule},
 };
 use crate::{
     params::Change,
-    sim::{Clock, Digest, Frame, ProbeId, Tap},
+    sim::{Clock, Digest, ElementSet, Frame, ProbeId, Tap},
 };
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::{
@@ -71,7 +71,7 @@ pub trait Sink: Send {
     fn write(&mut self, block: &Frame) -> io::Result<()>;
     /// Appends a logged command.
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()>;
-    /// From this step on the samples of a probe have these lanes.
+    /// After this step the samples of a probe have these lanes.
     fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()>;
     /// The checkpoints that it wants; asked once, before `begin`.
     fn checkpoints(&self) -> CheckpointPlan {
@@ -87,6 +87,11 @@ pub trait Sink: Send {
     fn continues(&self) -> bool {
         false
     }
+    /// After this step these sets are others.
+    fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
+        let _ = (step, sets);
+        Ok(())
+    }
     /// Flushes and closes.
     fn finish(self: Box<Self>, end: &RecordingEnd) -> io::Result<()>;
 }
@@ -100,6 +105,7 @@ enum Block {
     Command(u64, LoggedCommand),
     Lanes(u64, ProbeId, Vec<String>),
     Checkpoint(Checkpoint),
+    Sets(u64, Vec<Arc<ElementSet>>),
     End(RecordingEnd),
 }
 
@@ -144,8 +150,19 @@ impl Recorder {
         self.send(Block::Command(step, what))
     }
 
-    pub fn lanes_changed(&self, step: u64, probe: ProbeId, lanes: Vec<String>) -> bool {
-        self.send(Block::Lanes(step, probe, lanes))
+    /// Queues what changed in the schema after a step.
+    pub fn schema_changed(&self, step: u64, old: &SimSchema, new: &SimSchema, changes: &SchemaChanges) {
+        let sets = new.sets.iter().filter(|set| changes.sets.iter().any(|s| s.name == set.name));
+        let sets: Vec<_> = sets.cloned().collect();
+        if !sets.is_empty() {
+            self.send(Block::Sets(step, sets));
+        }
+        for probe in changes.probes.iter().filter(|id| self.taps.iter().any(|t| t.probe == **id)) {
+            let lanes = |schema: &SimSchema| schema.lanes.get(usize::from(*probe)).cloned().unwrap_or_default();
+            if lanes(new) != lanes(old) {
+                self.send(Block::Lanes(step, *probe, lanes(new)));
+            }
+        }
     }
 
     pub fn checkpoint(&mut self, checkpoint: Checkpoint) -> bool {
@@ -215,6 +232,7 @@ impl Writer {
             Block::Command(step, what) => self.sink.log(step, &what),
             Block::Lanes(step, probe, lanes) => self.sink.lanes_changed(step, probe, &lanes),
             Block::Checkpoint(checkpoint) => self.sink.checkpoint(checkpoint),
+            Block::Sets(step, sets) => self.sink.sets_changed(step, &sets),
             Block::End(_) => Ok(()),
         }
     }

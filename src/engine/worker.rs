@@ -44,6 +44,8 @@ pub(super) struct Worker<W> {
     pub pass: Pass,
     pub sim: Option<Box<dyn Simulation>>,
     pub schema: SimSchema,
+    /// [`Simulation::generation`] of the schema.
+    pub sim_generation: u64,
     /// What a recording needs to be replayed from step 0.
     pub history: CommandHistory,
     /// Probes sampled for the screen.
@@ -78,6 +80,7 @@ impl<W: Fn()> Worker<W> {
             pass: Pass::default(),
             sim: None,
             schema: SimSchema::default(),
+            sim_generation: 0,
             history: CommandHistory::default(),
             subscribed: vec![],
             profile: None,
@@ -231,6 +234,13 @@ impl<W: Fn()> Worker<W> {
             || self.sim.as_deref().zip(self.recorder.as_ref()).is_some_and(|(sim, r)| recorded(sim, r))
     }
 
+    /// Reads the schema again when the simulation changed it in the batch that began at this step.
+    fn follow_growth(&mut self, since: u64) {
+        if self.sim.as_ref().is_some_and(|sim| sim.generation() != self.sim_generation) {
+            self.update_schema(since);
+        }
+    }
+
     pub fn publish(&mut self) {
         if let Some(frame) = self.unpublished.take() {
             self.shared.frames.put(frame);
@@ -274,6 +284,7 @@ impl<W: Fn()> Worker<W> {
             let _range = nvtx::range("batch");
             sim.advance(steps, &mut self.pass)?;
         }
+        self.follow_growth(clock.step);
         let (due, sampling) = (self.states_are_due(), Instant::now());
         self.sample(due)?;
         self.pass.aside_since(sampling, "sample");

@@ -1,9 +1,9 @@
-//! Comma-separated values: `spikes.csv`, and `spikes.PROBE.csv` for every stream of rows and every lineage.
+//! Comma-separated values: `spikes.csv`, and `spikes.PROBE.csv` for every other stream.
 
 use super::{Format, Outputs, Trial, at, beside, lane_names, secs, time_column};
 use crate::{
-    project::{RunFolder, Stream},
-    sim::Birth,
+    project::{LinksAt, RunFolder, Stream},
+    sim::{Birth, TextSample, Tokens},
 };
 use std::{
     fs::File,
@@ -27,6 +27,11 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut
             let path = beside(out, run, k, stream, Format::Csv);
             let file = outputs.create(&path)?;
             write_rows(trial, stream, file).map_err(at(&path))?;
+        }
+        for stream in trial.line_streams() {
+            let path = beside(out, run, k, stream, Format::Csv);
+            let file = outputs.create(&path)?;
+            write_lines(trial, stream, file).map_err(at(&path))?;
         }
         for stream in trial.lineages() {
             let path = beside(out, run, k, stream, Format::Csv);
@@ -78,6 +83,50 @@ fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
         let time = secs(step, trial.manifest().secs_per_step).to_string();
         let values = values.iter().map(ToString::to_string);
         file.write_record([time, step.to_string()].into_iter().chain(values))?;
+    }
+    file.flush()
+}
+
+/// One row per text, token or link.
+fn write_lines(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
+    let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
+    match stream.shape.as_str() {
+        "samples" => {
+            file.write_record(["step", "title", "text"])?;
+            for sample in trial.run.read_lines::<TextSample>(stream)? {
+                let TextSample { step, title, text } = sample?;
+                file.write_record([step.to_string(), title, text])?;
+            }
+        }
+        "tokens" => {
+            file.write_record(["step", "position", "text", "value", "category", "best_candidate", "its_probability"])?;
+            for tokens in trial.run.read_lines::<Tokens>(stream)? {
+                let tokens = tokens?;
+                for (i, text) in tokens.texts.iter().enumerate() {
+                    let category = tokens.categories.get(i).and_then(|c| tokens.names.get(*c as usize));
+                    let best = tokens.candidates.get(i).and_then(|c| c.first());
+                    file.write_record([
+                        tokens.step.to_string(),
+                        i.to_string(),
+                        text.clone(),
+                        tokens.values.get(i).map_or_else(String::new, ToString::to_string),
+                        category.cloned().unwrap_or_default(),
+                        best.map_or_else(String::new, |(text, _)| text.clone()),
+                        best.map_or_else(String::new, |(_, p)| p.to_string()),
+                    ])?;
+                }
+            }
+        }
+        _ => {
+            file.write_record(["step", "from", "to", "weight"])?;
+            for at in trial.run.read_lines::<LinksAt>(stream)? {
+                let LinksAt { step, links } = at?;
+                for link in links {
+                    let row = [step.to_string(), link.from.to_string(), link.to.to_string(), link.weight.to_string()];
+                    file.write_record(row)?;
+                }
+            }
+        }
     }
     file.flush()
 }

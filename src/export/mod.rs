@@ -143,9 +143,10 @@ impl Trial {
         }
     }
 
-    /// Streams of rows: series, fields, matrices.
+    /// Streams of rows: series, fields, matrices, histograms.
     fn row_streams(&self) -> impl Iterator<Item = &Stream> {
-        let has_rows = |s: &&Stream| matches!(s.shape.as_str(), "series" | "field" | "matrix") && s.width > 0;
+        let has_rows =
+            |s: &&Stream| matches!(s.shape.as_str(), "series" | "field" | "matrix" | "histogram") && s.width > 0;
         self.manifest().streams.iter().filter(has_rows)
     }
 
@@ -172,6 +173,11 @@ impl Trial {
             }
         }
         Ok(())
+    }
+
+    /// Streams of texts, tokens and links.
+    fn line_streams(&self) -> impl Iterator<Item = &Stream> {
+        self.manifest().streams.iter().filter(|s| matches!(s.shape.as_str(), "samples" | "tokens" | "links"))
     }
 
     fn lineages(&self) -> impl Iterator<Item = &Stream> {
@@ -208,7 +214,17 @@ fn time_column(manifest: &Manifest) -> String {
 /// Names of the lanes of a stream: given ones, else elements, else numbers.
 fn lane_names(stream: &Stream) -> Vec<String> {
     let n = stream.width as usize;
-    if stream.lanes.len() == n {
+    if stream.edges.len() == n + 1 {
+        stream.edges.windows(2).map(|bin| format!("{} to {}", bin[0], bin[1])).collect()
+    } else if stream.n_columns > 0 {
+        let (columns, name) = (stream.n_columns as usize, |names: &[String], i: usize| names.get(i).cloned());
+        let cell = |i: usize| {
+            let row = name(&stream.rows, i / columns).unwrap_or_else(|| (i / columns).to_string());
+            let column = name(&stream.columns, i % columns).unwrap_or_else(|| (i % columns).to_string());
+            format!("{row}:{column}")
+        };
+        (0..n).map(cell).collect()
+    } else if stream.lanes.len() == n {
         stream.lanes.clone()
     } else if stream.elements.len() == n {
         stream.elements.iter().map(ToString::to_string).collect()

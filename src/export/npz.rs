@@ -1,6 +1,6 @@
 //! NumPy archive: `spike_times` [s], `spike_ids`, `t_start`, `t_stop` as most analysis scripts expect, and every other
 //! probe as `NAME_t`, `NAME`, and for its columns `NAME_lanes` (names), `NAME_elements` (indices) and `NAME_ids`
-//! (public ids). Trials have their number behind each name.
+//! (public ids), of a matrix `NAME_rows` and `NAME_columns`, of a histogram `NAME_edges`. Trials have their number behind each name.
 
 use super::{Outputs, Trial, array_name, at, secs};
 use crate::project::{RunFolder, Stream};
@@ -74,7 +74,9 @@ fn rows(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io
     array(archive, &format!("{name}_t"), &[n], times)?;
     let mut reader = trial.run.read_rows(stream)?;
     let builder = archive.array::<f32>(name, FileOptions::default().large_file(true))?;
-    let mut writer = builder.default_dtype().shape(&[n, width as u64]).begin_nd()?;
+    let (n_columns, width) = (u64::from(stream.n_columns), width as u64);
+    let shape = if n_columns > 0 { vec![n, width / n_columns, n_columns] } else { vec![n, width] };
+    let mut writer = builder.default_dtype().shape(&shape).begin_nd()?;
     while reader.next_row(&mut values)?.is_some() {
         writer.extend(values.iter().copied())?;
     }
@@ -85,6 +87,15 @@ fn rows(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io
 /// What the columns of a stream are.
 fn columns(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io::Result<()> {
     let width = stream.width as usize;
+    for (names, what) in [(&stream.rows, "rows"), (&stream.columns, "columns")] {
+        if !names.is_empty() {
+            strings(archive, &format!("{name}_{what}"), names)?;
+        }
+    }
+    if !stream.edges.is_empty() {
+        let n = [stream.edges.len() as u64];
+        array(archive, &format!("{name}_edges"), &n, stream.edges.iter().map(|edge| Ok(*edge)))?;
+    }
     if stream.lanes.len() == width {
         strings(archive, &format!("{name}_lanes"), &stream.lanes)?;
     }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     engine::{Checkpoint, CheckpointPlan, CommandHistory, LoggedCommand},
-    sim::{Clock, ProbeSpec, Progress, SimError, Snapshot, Tap},
+    sim::{Clock, ProbeSpec, Progress, SimError, Snapshot, Tap, TapArgs},
 };
 use std::{
     io::{self, ErrorKind, Read as _, Seek as _, SeekFrom},
@@ -97,13 +97,13 @@ impl RunWriter {
         }
         let (mut files, mut segments) = (vec![], vec![]);
         for (i, stream) in manifest.streams.iter_mut().enumerate() {
-            let probe = probes.iter().position(|p| p.name == stream.probe).unwrap_or(usize::from(u16::MAX)) as u16;
+            let tap = tap_of(stream, probes).unwrap_or_else(|| Tap::of(u16::MAX));
             let file = AppendFile::reopen(folder, &stream.file, known(&stream.file)?)?;
             let last_step = last_step(stream, &file)?;
             (stream.n_bytes, stream.hash) = (0, String::new());
-            let next = StreamFile { probe, stream: i, file, last_step };
-            // The last segment of a probe grows.
-            match files.iter_mut().find(|f: &&mut StreamFile| f.probe == probe) {
+            let next = StreamFile { tap: tap.clone(), stream: i, file, last_step };
+            // The last segment of a tap grows.
+            match files.iter_mut().find(|f: &&mut StreamFile| f.tap.key() == tap.key()) {
                 Some(last) => segments.push(std::mem::replace(last, next)),
                 None => files.push(next),
             }
@@ -194,15 +194,20 @@ pub struct Continuation {
     pub snapshot: Arc<Snapshot>,
 }
 
+/// The tap of a stream, if the kind has its probe.
+fn tap_of(stream: &Stream, probes: &[ProbeSpec]) -> Option<Tap> {
+    let probe = probes.iter().position(|p| p.name == stream.probe)?;
+    let args = TapArgs::parse(&stream.args, probes[probe].args).ok()?;
+    Some(Tap { probe: probe as u16, elements: stream.elements.clone(), args })
+}
+
 impl RunFolder {
-    /// The recorded probes and elements.
+    /// The recorded probes, elements and arguments.
     pub fn taps(&self, probes: &[ProbeSpec]) -> Vec<Tap> {
         let mut taps: Vec<Tap> = vec![];
         for stream in &self.manifest.streams {
-            let probe = probes.iter().position(|p| p.name == stream.probe).map(|i| i as u16);
-            if let Some(probe) = probe.filter(|probe| taps.iter().all(|t| t.probe != *probe)) {
-                taps.push(Tap { probe, elements: stream.elements.clone() });
-            }
+            let tap = tap_of(stream, probes).filter(|tap| taps.iter().all(|t| t.key() != tap.key()));
+            taps.extend(tap);
         }
         taps
     }

@@ -5,15 +5,15 @@ use super::{
     encode::encode,
     manifest::record_bytes,
     replay::Compared,
-    stream_reader::{LineageReader, StreamFile, spike},
+    stream_reader::{LineReader, StreamFile, spike},
 };
-use crate::sim::{Clock, LifeEvent, ProbeId, Reading, Series, Spike};
+use crate::sim::{Clock, Histogram, Matrix, Reading, Series, Spike, TapKey};
 use std::io;
 
 /// One stream of a replayed run.
 pub(super) struct Comparison {
-    /// Its probe in the replay.
-    pub probe: ProbeId,
+    /// Its tap in the replay.
+    pub key: TapKey,
     stream: Stream,
     source: Source,
     first: u64,
@@ -32,18 +32,19 @@ pub(super) struct Comparison {
 enum Source {
     /// Records of numbers; with the step of the next one for fields and matrices.
     Records(Option<StreamFile>, Option<u64>),
-    Lines(LineageReader),
+    /// With the next line of tokens or links.
+    Lines(LineReader<serde_json::Value>, Option<(u64, String)>),
 }
 
 impl Comparison {
-    pub fn new(run: &RunFolder, stream: &Stream, probe: ProbeId) -> io::Result<Self> {
+    pub fn new(run: &RunFolder, stream: &Stream, key: TapKey) -> io::Result<Self> {
         let source = match stream.shape.as_str() {
-            "lineage" => Source::Lines(run.read_lineage(stream)?),
+            "lineage" | "samples" | "tokens" | "links" => Source::Lines(run.read_lines(stream)?, None),
             _ => Source::Records(run.stream_file(stream)?, None),
         };
         let is_whole = run.is_complete() || !stream.hash.is_empty();
         Ok(Self {
-            probe,
+            key,
             source,
             first: run.manifest.first_step,
             range: ((stream.from_step > 0).then_some(stream.from_step), run.manifest.last_step_of(stream)),
@@ -65,6 +66,7 @@ impl Comparison {
         let unit = match self.stream.shape.as_str() {
             "spikes" => "spikes",
             "lineage" => "events",
+            "samples" => "texts",
             "text" => "bytes",
             _ => "samples",
         };
@@ -72,25 +74,73 @@ impl Comparison {
     }
 
     fn is_state(&self) -> bool {
-        matches!(self.stream.shape.as_str(), "field" | "matrix")
+        matches!(self.stream.shape.as_str(), "field" | "matrix" | "tokens" | "links")
     }
 
     /// The step of the next recorded state: states are compared where they were recorded.
     pub fn next_state(&mut self, step: u64) -> io::Result<Option<u64>> {
-        let (true, Some(n)) = (self.is_state(), record_bytes(&self.stream)) else { return Ok(None) };
-        let Source::Records(Some(file), next) = &mut self.source else { return Ok(None) };
-        if next.is_none() && file.left() >= n {
-            let mut head = [0; 8];
-            *next = file.fill(&mut head)?.then(|| u64::from_le_bytes(head));
+        if !self.is_state() {
+            return Ok(None);
         }
+        let next = match &mut self.source {
+            Source::Records(Some(file), next) => {
+                let n = record_bytes(&self.stream).unwrap_or(u64::MAX);
+                if next.is_none() && file.left() >= n {
+                    let mut head = [0; 8];
+                    *next = file.fill(&mut head)?.then(|| u64::from_le_bytes(head));
+                }
+                *next
+            }
+            Source::Records(None, _) => None,
+            Source::Lines(reader, next) => {
+                if next.is_none()
+                    && let Some(line) = reader.next_line()?.map(str::to_owned)
+                {
+                    let value: serde_json::Value = serde_json::from_str(&line)?;
+                    *next = value.get("step").and_then(serde_json::Value::as_u64).map(|at| (at, line));
+                }
+                next.as_ref().map(|(at, _)| *at)
+            }
+        };
         Ok(next.filter(|next| *next >= step))
     }
 
     /// Compares one reading; the first difference as text.
     pub fn compare(&mut self, reading: &Reading, clock: Clock) -> io::Result<Option<String>> {
         match (reading, &mut self.source) {
-            (Reading::Lineage(events), Source::Lines(_)) => self.compare_events(events),
-            (Reading::Field(values) | Reading::Matrix(_, values), Source::Records(_, next)) => {
+            (Reading::Lineage(events), Source::Lines(..)) => {
+                let first = self.first;
+                self.compare_lines(events.iter().filter(|e| e.step() >= first))
+            }
+            (Reading::Samples(samples), Source::Lines(..)) => {
+                let first = self.first;
+                self.compare_lines(samples.iter().filter(|s| s.step >= first))
+            }
+            (Reading::Tokens(_) | Reading::Links(_), Source::Lines(_, next)) => {
+                let Some((_, recorded)) = next.take_if(|(at, _)| *at == clock.step) else { return Ok(None) };
+                self.encode(reading, clock)?;
+                let replayed = String::from_utf8_lossy(&self.bytes).trim_end().to_owned();
+                if recorded != replayed {
+                    return Ok(Some(self.differs(format!("recorded was {recorded}, replayed {replayed}"))));
+                }
+                self.n += 1;
+                Ok(None)
+            }
+            (Reading::Histogram(histogram), Source::Records(..)) => {
+                if *histogram.edges != self.stream.edges {
+                    let other = !histogram.steps.is_empty();
+                    return Ok(other.then(|| self.differs("the replay has other bins".into())));
+                }
+                let (from, n_bins) = (histogram.steps.partition_point(|s| *s < self.first), histogram.n_bins());
+                let rest = Histogram {
+                    steps: histogram.steps[from..].to_vec(),
+                    counts: histogram.counts[from * n_bins..].to_vec(),
+                    ..histogram.clone()
+                };
+                self.encode(&Reading::Histogram(rest), clock)?;
+                self.compare_bytes(8 + 4 * n_bins, None)
+            }
+            (Reading::Field(values) | Reading::Matrix(Matrix { values, .. }), Source::Records(_, next)) => {
                 if *next != Some(clock.step) {
                     return Ok(None);
                 }
@@ -161,15 +211,18 @@ impl Comparison {
         Ok(None)
     }
 
-    fn compare_events(&mut self, events: &[LifeEvent]) -> io::Result<Option<String>> {
-        let Source::Lines(reader) = &mut self.source else { return Ok(None) };
-        for event in events.iter().filter(|e| e.step() >= self.first) {
-            let Some(recorded) = reader.next_event()? else {
+    fn compare_lines<'a, T: serde::Serialize + serde::de::DeserializeOwned + 'a>(
+        &mut self,
+        lines: impl Iterator<Item = &'a T>,
+    ) -> io::Result<Option<String>> {
+        for line in lines {
+            let Source::Lines(reader, _) = &mut self.source else { return Ok(None) };
+            let Some(recorded) = reader.next_line()?.map(serde_json::from_str::<T>).transpose()? else {
                 let end = format!("{} ends, the replay has more", self.stream.file);
                 return Ok(self.is_whole.then(|| self.differs(end)));
             };
             // As text, so that NaN equals NaN.
-            let [recorded, replayed] = [&recorded, event].map(|e| serde_json::to_string(e).unwrap_or_default());
+            let [recorded, replayed] = [&recorded, line].map(|e| serde_json::to_string(e).unwrap_or_default());
             if recorded != replayed {
                 return Ok(Some(self.differs(format!("recorded was {recorded}, replayed {replayed}"))));
             }
@@ -182,7 +235,8 @@ impl Comparison {
     pub fn rest(&mut self) -> io::Result<Option<String>> {
         let size = record_bytes(&self.stream).unwrap_or(1);
         let more = match &mut self.source {
-            Source::Lines(reader) => reader.next_event()?.is_some(),
+            Source::Lines(_, Some(_)) => true,
+            Source::Lines(reader, None) => reader.next_line()?.is_some(),
             Source::Records(Some(_), Some(_)) => true,
             Source::Records(Some(file), None) => file.left() >= size,
             Source::Records(None, _) => {

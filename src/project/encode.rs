@@ -1,7 +1,7 @@
 //! Readings as bytes of their stream's file, little-endian.
 
 use super::Stream;
-use crate::sim::{Clock, Reading, Spike};
+use crate::sim::{Clock, Link, Matrix, Reading, Spike};
 use std::io;
 
 /// Appends a reading to `out`.
@@ -20,21 +20,40 @@ pub(super) fn encode(reading: &Reading, clock: Clock, stream: &Stream, out: &mut
                 encode_row(*step, row, out);
             }
         }
-        Reading::Field(values) | Reading::Matrix(_, values) => {
+        Reading::Histogram(histogram) if histogram.n_bins() > 0 => {
+            for (step, row) in histogram.steps.iter().zip(histogram.counts.chunks_exact(histogram.n_bins())) {
+                encode_row(*step, row, out);
+            }
+        }
+        Reading::Histogram(_) => {}
+        Reading::Field(values) | Reading::Matrix(Matrix { values, .. }) => {
             if values.len() as u32 != stream.width {
                 let (came, announced) = (values.len(), stream.width);
                 return Err(io::Error::other(format!("{came} values instead of the {announced} of its stream")));
             }
             encode_row(clock.step, values, out);
         }
-        Reading::Lineage(events) => {
-            for event in events {
-                serde_json::to_writer(&mut *out, event)?;
-                out.push(b'\n');
-            }
-        }
+        Reading::Lineage(events) => events.iter().try_for_each(|event| encode_line(event, out))?,
+        Reading::Samples(samples) => samples.iter().try_for_each(|sample| encode_line(sample, out))?,
+        Reading::Tokens(tokens) => encode_line(&**tokens, out)?,
+        Reading::Links(links) => encode_line(&LinksAt { step: clock.step, links: links.to_vec() }, out)?,
         Reading::Text(text) => out.extend_from_slice(text.as_bytes()),
     }
+    Ok(())
+}
+
+/// The links of a step, as a line of their file.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub struct LinksAt {
+    /// The step.
+    pub step: u64,
+    /// The links.
+    pub links: Vec<Link>,
+}
+
+fn encode_line(line: &impl serde::Serialize, out: &mut Vec<u8>) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.push(b'\n');
     Ok(())
 }
 

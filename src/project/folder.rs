@@ -2,10 +2,10 @@
 
 use super::{
     Manifest, Project, ReadError, Status, Stream, command_log, file, lock,
-    manifest::record_bytes,
+    manifest::{SetInfo, record_bytes},
     run::{COMMANDS, EXPORTS, FORMAT, LOCK, MANIFEST, NOTE, PROJECT, RATES, TIMINGS, TRIALS, at},
     run_file,
-    stream_reader::{LineageReader, RowReader, SpikeReader, StreamFile, recover},
+    stream_reader::{LineReader, LineageReader, RowReader, SpikeReader, StreamFile, recover},
 };
 use crate::{
     engine::LoggedCommand,
@@ -240,6 +240,19 @@ impl RunFolder {
         Ok(RowReader::new(self.stream_file(stream)?, stream.width as usize))
     }
 
+    /// Reads the lines of a stream one by one: texts, tokens.
+    pub fn read_lines<T: serde::de::DeserializeOwned>(&self, stream: &Stream) -> io::Result<LineReader<T>> {
+        Ok(LineReader::new(self.stream_file(stream)?))
+    }
+
+    /// The log of a text stream. For logs that fit into memory.
+    pub fn read_text(&self, stream: &Stream) -> io::Result<String> {
+        let Some(mut file) = self.stream_file(stream)? else { return Ok(String::new()) };
+        let mut bytes = vec![0; file.left().min(MAX_TEXT) as usize];
+        let is_read = file.fill(&mut bytes)?;
+        Ok(if is_read { String::from_utf8_lossy(&bytes).into_owned() } else { String::new() })
+    }
+
     /// Reads a lineage event by event.
     pub fn read_lineage(&self, stream: &Stream) -> io::Result<LineageReader> {
         Ok(LineageReader::new(self.stream_file(stream)?))
@@ -253,9 +266,16 @@ impl RunFolder {
         }
     }
 
-    /// Public ids of a set; empty when its elements have none.
+    /// Public ids of a set, as it was at first; empty when its elements have none.
     pub fn ids(&self, set: &str) -> io::Result<Vec<u64>> {
-        let Some(info) = self.manifest.set(set).filter(|s| !s.ids.is_empty()) else { return Ok(vec![]) };
+        self.manifest.set(set).map_or(Ok(vec![]), |info| self.ids_of(info))
+    }
+
+    /// Public ids of a set; empty when its elements have none.
+    pub fn ids_of(&self, info: &SetInfo) -> io::Result<Vec<u64>> {
+        if info.ids.is_empty() {
+            return Ok(vec![]);
+        }
         // The ids of a trial are those of its series.
         let path = match info.ids.strip_prefix("../../") {
             Some(name) => run_file::inside(&self.path.join("../.."), name)?,

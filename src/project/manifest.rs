@@ -3,7 +3,7 @@
 use super::{checkpoint_file::CheckpointInfo, provenance::DataFile};
 use crate::{
     kinds::Model,
-    sim::{Digest, ElementSet, ProbeSpec, Shape, Tap, TimeBase},
+    sim::{Digest, ElementSet, Matrix, ProbeSpec, Shape, Tap, TimeBase},
 };
 use std::path::PathBuf;
 
@@ -45,9 +45,11 @@ impl Status {
 pub struct Stream {
     /// The probe's name.
     pub probe: String,
+    /// The arguments of its tap, as on the command line: `layer=2,head=1`.
+    pub args: String,
     /// File in the run folder.
     pub file: String,
-    /// `spikes`, `series`, `field`, `matrix`, `lineage` or `text`.
+    /// `spikes`, `series`, `field`, `matrix`, `histogram`, `lineage`, `text`, `samples`, `tokens` or `links`.
     pub shape: String,
     /// Unit of the values.
     pub unit: String,
@@ -57,18 +59,56 @@ pub struct Stream {
     pub width: u32,
     /// Names of the lanes, when they are fixed.
     pub lanes: Vec<String>,
+    /// Of a matrix: its number of columns.
+    pub n_columns: u32,
+    /// Of a matrix: names of its rows; empty when they only have numbers.
+    pub rows: Vec<String>,
+    /// Of a matrix: names of its columns.
+    pub columns: Vec<String>,
+    /// Of a histogram: limits of its bins.
+    pub edges: Vec<f32>,
     /// Elements of the lanes, for a probe of chosen elements.
     pub elements: Vec<u32>,
     /// The set the lanes are elements of.
     pub over: String,
     /// Least number of steps between two recorded states; 0 records every sample.
     pub every_steps: u64,
-    /// First step of a further segment of the probe's data, with other lanes; 0 for the first segment.
+    /// Of a further segment of the probe's data, with other lanes: the step after which it begins; 0 for the first segment.
     pub from_step: u64,
     /// Size of the file when the run was closed.
     pub n_bytes: u64,
     /// XXH64 of the file when the run was closed (`xxhsum -H64`); empty before, and in runs of older versions.
     pub hash: String,
+}
+
+impl Stream {
+    /// Whether it is a segment of the same tap's data.
+    pub fn is_of_tap(&self, other: &Self) -> bool {
+        self.probe == other.probe && self.args == other.args
+    }
+
+    /// Describes the shape and labels of a matrix.
+    pub(super) fn describe_matrix(&mut self, matrix: &Matrix) {
+        let (rows, columns) = (matrix.rows.len, matrix.columns.len);
+        (self.width, self.n_columns) = (rows * columns, columns);
+        (self.rows, self.columns) = (matrix.rows.labels.to_vec(), matrix.columns.labels.to_vec());
+        self.dtype = format!("[('step', '<u8'), ('value', '<f4', ({rows}, {columns}))]");
+    }
+
+    /// Whether a matrix has the shape and labels of this stream.
+    pub(super) fn is_of_matrix(&self, matrix: &Matrix) -> bool {
+        self.width == matrix.rows.len * matrix.columns.len
+            && self.n_columns == matrix.columns.len
+            && self.rows == *matrix.rows.labels
+            && self.columns == *matrix.columns.labels
+    }
+
+    /// Describes the bins of a histogram.
+    pub(super) fn describe_bins(&mut self, edges: &[f32]) {
+        self.width = edges.len().saturating_sub(1) as u32;
+        self.edges = edges.to_vec();
+        self.dtype = record_dtype(self.width);
+    }
 }
 
 /// A file of a run that is not a stream.
@@ -103,6 +143,11 @@ pub struct SetInfo {
     pub len: u32,
     /// File of little-endian u64 public ids, relative to the run folder; empty when there are none.
     pub ids: String,
+    /// Names of the elements of a small set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// Of a set that changed while it ran: the step after which it holds; 0 for the first.
+    pub from_step: u64,
 }
 
 /// What a step of a run is.
@@ -222,12 +267,27 @@ impl Manifest {
     /// The last step of a segment of a probe's data: where its next segment begins.
     pub fn last_step_of(&self, stream: &Stream) -> u64 {
         let later = self.streams.iter().skip_while(|s| s.file != stream.file).skip(1);
-        later.filter(|s| s.probe == stream.probe).map(|s| s.from_step).next().unwrap_or(u64::MAX)
+        later.filter(|s| s.is_of_tap(stream)).map(|s| s.from_step).next().unwrap_or(u64::MAX)
     }
 
-    /// A set by name.
+    /// A set by name, as it was at first.
     pub fn set(&self, name: &str) -> Option<&SetInfo> {
         self.sets.iter().find(|s| s.name == name)
+    }
+
+    /// A set by name, as it was in the samples of this step.
+    pub fn set_at(&self, name: &str, step: u64) -> Option<&SetInfo> {
+        let holds = |s: &&SetInfo| s.name == name && (s.from_step == 0 || s.from_step < step);
+        self.sets.iter().filter(holds).next_back()
+    }
+
+    /// The steps after which sets, lanes or labels are others, ascending.
+    pub fn borders(&self) -> Vec<u64> {
+        let of_sets = self.sets.iter().map(|s| s.from_step);
+        let mut all: Vec<u64> = self.streams.iter().map(|s| s.from_step).chain(of_sets).filter(|s| *s > 0).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 }
 
@@ -235,21 +295,21 @@ impl Manifest {
 pub(super) fn record_bytes(stream: &Stream) -> Option<u64> {
     match stream.shape.as_str() {
         "spikes" => Some(8),
-        "series" | "field" | "matrix" if stream.width > 0 => Some(8 + 4 * u64::from(stream.width)),
+        "series" | "field" | "matrix" | "histogram" if stream.width > 0 => Some(8 + 4 * u64::from(stream.width)),
         _ => None,
     }
 }
 
-/// The name the writer gives a stream's file; `None` for an unknown shape.
-pub(super) fn file_name(probe: &str, shape: &str) -> Option<String> {
-    let extension = match shape {
+/// The name the writer gives the file of a stream's first segment; `None` for an unknown shape.
+pub(super) fn file_name(stream: &Stream) -> Option<String> {
+    let extension = match stream.shape.as_str() {
         "spikes" => "u32",
-        "series" | "field" | "matrix" => "f32",
-        "lineage" => "jsonl",
+        "series" | "field" | "matrix" | "histogram" => "f32",
+        "lineage" | "samples" | "tokens" | "links" => "jsonl",
         "text" => "txt",
         _ => return None,
     };
-    Some(format!("{probe}.{extension}"))
+    Some(format!("{}.{extension}", stem(&stream.probe, &stream.args)))
 }
 
 /// Simulated seconds between two recorded states of a field or matrix.
@@ -265,8 +325,14 @@ pub(super) fn stream_of(
 ) -> Stream {
     let len_of = |over: &str| sets.iter().find(|s| s.name == over).map_or(0, |s| s.len);
     let every = if secs_per_step < STATE_EVERY_S { (STATE_EVERY_S / secs_per_step).round() as u64 } else { 0 };
-    let base = Stream { probe: probe.name.into(), unit: probe.unit.into(), ..Stream::default() };
-    let name = probe.name;
+    let base = Stream {
+        probe: probe.name.into(),
+        args: tap.args.as_str().into(),
+        unit: probe.unit.into(),
+        ..Stream::default()
+    };
+    let name = &stem(probe.name, &base.args);
+    let lines = |shape: &str| Stream { file: format!("{name}.jsonl"), shape: shape.into(), ..base.clone() };
     match probe.shape {
         Shape::Spikes { over } => Stream {
             file: format!("{name}.u32"),
@@ -294,10 +360,28 @@ pub(super) fn stream_of(
             every_steps: every,
             ..base
         },
-        Shape::Lineage { over } => {
-            Stream { file: format!("{name}.jsonl"), shape: "lineage".into(), over: over.into(), ..base }
-        }
+        Shape::Histogram { .. } => Stream { file: format!("{name}.f32"), shape: "histogram".into(), ..base }, // as above
+        Shape::Samples => lines("samples"),
+        Shape::Tokens { .. } => Stream { every_steps: every, ..lines("tokens") },
+        Shape::Links { from, .. } => Stream { every_steps: every, over: from.into(), ..lines("links") },
+        Shape::Lineage { over } => Stream { over: over.into(), ..lines("lineage") },
         Shape::Text => Stream { file: format!("{name}.txt"), shape: "text".into(), ..base },
+    }
+}
+
+/// Longest arguments in a file name; longer ones are a hash.
+const MAX_ARGS: usize = 100;
+
+/// The name of a stream's file without its extension: the probe, and its arguments behind `@`.
+fn stem(probe: &str, args: &str) -> String {
+    match args.len() {
+        0 => probe.to_owned(),
+        n if n <= MAX_ARGS => format!("{probe}@{args}"),
+        _ => {
+            let mut hash = super::run_file::Hash::default();
+            hash.add(args.as_bytes());
+            format!("{probe}@{}", hash.hex())
+        }
     }
 }
 
@@ -307,6 +391,15 @@ pub(super) fn record_dtype(width: u32) -> String {
 
 /// The sets as the manifest lists them; `ids_in` is the folder of their id files.
 pub(super) fn describe_sets(sets: &[std::sync::Arc<ElementSet>], ids_in: &str) -> Vec<SetInfo> {
-    let file = |s: &ElementSet| if s.ids.is_empty() { String::new() } else { format!("{ids_in}{}.u64", s.name) };
-    sets.iter().map(|s| SetInfo { name: s.name.into(), len: s.len, ids: file(s) }).collect()
+    sets.iter().map(|set| describe_set(set, &format!("{ids_in}{}.u64", set.name))).collect()
+}
+
+/// Sets up to this size have their names in the manifest.
+const MAX_NAMES: usize = 1024;
+
+/// A set as the manifest lists it, with this file of ids if it has ids.
+pub(super) fn describe_set(set: &ElementSet, ids: &str) -> SetInfo {
+    let ids = if set.ids.is_empty() { String::new() } else { ids.to_owned() };
+    let names = if set.names.len() <= MAX_NAMES { set.names.clone() } else { vec![] };
+    SetInfo { name: set.name.into(), len: set.len, ids, names, from_step: 0 }
 }

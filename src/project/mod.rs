@@ -39,6 +39,7 @@ pub use checkpoint_file::{CheckpointFile, CheckpointInfo};
 pub use checkpoints::Continuation;
 pub use diff::{Difference, diff};
 pub use durability::DeferredSync;
+pub use encode::LinksAt;
 pub use file::{ReadError, Warning, from_ron, open, read, read_bytes, save, to_line, to_ron, write};
 pub use folder::RunFolder;
 pub use manifest::{FileInfo, Manifest, Parent, SetInfo, Status, Stream};
@@ -53,7 +54,7 @@ use crate::{
     kinds::Model,
     params,
     params::{Change, ParamId, PathText, Value, ValueType, link, link::Link, path::PathError},
-    sim::{BuildContext, ProbeSpec, Shape, Tap, TimeBase},
+    sim::{BuildContext, ProbeSpec, Shape, Tap, TapArgs, TimeBase},
 };
 use std::{path::Path, time::Duration};
 
@@ -208,7 +209,7 @@ impl Project {
         let (mut taps, mut problems) = (Vec::<Tap>::new(), vec![]);
         for entry in &self.record {
             match tap_of(probes, entry) {
-                Ok(tap) if taps.iter().any(|t| t.probe == tap.probe) => {
+                Ok(tap) if taps.iter().any(|t| t.has_key(&tap.key())) => {
                     problems.push(format!("`record` contains `{entry}` twice"));
                 }
                 Ok(tap) => taps.push(tap),
@@ -225,15 +226,16 @@ impl Project {
 /// A tap on every probe of spikes.
 pub fn spike_taps(probes: &[ProbeSpec]) -> impl Iterator<Item = Tap> + '_ {
     let is_spikes = |p: &ProbeSpec| matches!(p.shape, Shape::Spikes { .. });
-    probes.iter().enumerate().filter(move |(_, p)| is_spikes(p)).map(|(i, _)| Tap { probe: i as u16, elements: vec![] })
+    probes.iter().enumerate().filter(move |(_, p)| is_spikes(p)).map(|(i, _)| Tap::of(i as u16))
 }
 
-/// `spikes`, or `v[12, 55]` for elements.
+/// `spikes`, `v[12, 55]` for elements, or `attention:layer=2,head=1` with arguments.
 fn tap_of(probes: &[ProbeSpec], entry: &str) -> Result<Tap, String> {
     let (name, list) = match entry.trim().strip_suffix(']').and_then(|w| w.split_once('[')) {
         Some((name, list)) => (name.trim(), list),
         None => (entry.trim(), ""),
     };
+    let (name, args) = name.split_once(':').map_or((name, ""), |(name, args)| (name.trim_end(), args));
     let Some(probe) = probes.iter().position(|p| p.name == name) else {
         let hint = schema::nearest(name, probes.iter().map(|p| p.name));
         return Err(format!("`record`: this kind has no probe `{name}`{hint}"));
@@ -242,5 +244,6 @@ fn tap_of(probes: &[ProbeSpec], entry: &str) -> Result<Tap, String> {
     for item in list.split(',').map(str::trim).filter(|s| !s.is_empty()) {
         elements.push(item.parse().map_err(|_| format!("`record`: `{item}` in `{entry}` is not an index"))?);
     }
-    Ok(Tap { probe: probe as u16, elements })
+    let args = TapArgs::parse(args, probes[probe].args).map_err(|why| format!("`record`: {name}: {why}"))?;
+    Ok(Tap { probe: probe as u16, elements, args })
 }

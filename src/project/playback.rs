@@ -3,10 +3,14 @@
 
 use super::{
     RunFolder, Stream,
-    stream_reader::{LineageReader, RowReader, SpikeReader},
+    encode::LinksAt,
+    stream_reader::{LineReader, RowReader, SpikeReader, StepLine},
 };
-use crate::sim::{Clock, Frame, LifeEvent, ProbeId, ProbeSpec, Reading, Series, Spike, TimeBase};
-use std::io;
+use crate::sim::{
+    Axis, Clock, Frame, Histogram, LifeEvent, Matrix, ProbeId, ProbeSpec, Reading, Series, Spike, TapArgs, TapKey,
+    TextSample, TimeBase, Tokens,
+};
+use std::{io, sync::Arc};
 
 /// Bytes in a slice, about.
 const SLICE: u64 = 512 << 10;
@@ -17,8 +21,8 @@ const FIELD_EVERY_SECS: f64 = 0.05;
 
 /// One stream being read.
 struct Source {
-    probe: ProbeId,
-    /// Whether there are further segments of the probe's data.
+    key: TapKey,
+    /// Whether there are further segments of the tap's data.
     is_segment: bool,
     records: Records,
 }
@@ -29,8 +33,33 @@ enum Records {
     Series(RowReader, Stream),
     /// With the step of the last field that was read.
     Field(RowReader, Option<u64>),
-    /// With the event after the last slice.
-    Lineage(LineageReader, Option<LifeEvent>),
+    /// With the step of the last matrix that was read.
+    Matrix(RowReader, Option<u64>, [Axis; 2]),
+    Histogram(RowReader, Arc<Vec<f32>>),
+    Lineage(Lines<LifeEvent>),
+    Samples(Lines<TextSample>),
+    Tokens(Lines<Tokens>),
+    Links(Lines<LinksAt>),
+    /// A log has no steps: all of it is in the first slice.
+    Text(Option<String>),
+}
+
+/// The lines of a stream, with the one after the last slice.
+struct Lines<T>(LineReader<T>, Option<T>);
+
+impl<T: StepLine> Lines<T> {
+    /// The lines before a step.
+    fn until(&mut self, until: u64) -> io::Result<Vec<T>> {
+        let mut lines = vec![];
+        while let Some(line) = self.1.take().map_or_else(|| self.0.next_event(), |line| Ok(Some(line)))? {
+            if line.step() >= until {
+                self.1 = Some(line);
+                break;
+            }
+            lines.push(line);
+        }
+        Ok(lines)
+    }
 }
 
 /// Reads a run folder in slices.
@@ -41,7 +70,7 @@ pub struct PlaybackReader {
     step: u64,
     end: u64,
     steps_per_slice: u64,
-    /// Last steps of segments, where lanes change: a slice never spans one.
+    /// Last steps of segments, where the schema changes: a slice never spans one.
     borders: Vec<u64>,
 }
 
@@ -52,20 +81,28 @@ impl PlaybackReader {
         let (mut sources, mut n_bytes) = (vec![], 0);
         for stream in &manifest.streams {
             let Some(probe) = probes.iter().position(|p| p.name == stream.probe) else { continue };
+            let args = TapArgs::parse(&stream.args, probes[probe].args).unwrap_or_default();
             let records = match stream.shape.as_str() {
                 "spikes" => Records::Spikes(run.read_spikes(stream)?, None),
                 "series" => Records::Series(run.read_rows(stream)?, stream.clone()),
                 "field" => Records::Field(run.read_rows(stream)?, None),
-                "lineage" => Records::Lineage(run.read_lineage(stream)?, None),
+                "matrix" => Records::Matrix(run.read_rows(stream)?, None, axes(stream)),
+                "histogram" => Records::Histogram(run.read_rows(stream)?, Arc::new(stream.edges.clone())),
+                "lineage" => Records::Lineage(Lines(run.read_lines(stream)?, None)),
+                "samples" => Records::Samples(Lines(run.read_lines(stream)?, None)),
+                "tokens" => Records::Tokens(Lines(run.read_lines(stream)?, None)),
+                "links" => Records::Links(Lines(run.read_lines(stream)?, None)),
+                "text" => Records::Text(Some(run.read_text(stream)?)),
                 _ => continue,
             };
             n_bytes += run.n_bytes(stream);
-            let is_segment = manifest.streams.iter().filter(|s| s.probe == stream.probe).count() > 1;
-            sources.push(Source { probe: probe as ProbeId, is_segment, records });
+            let is_segment = manifest.streams.iter().filter(|s| s.is_of_tap(stream)).count() > 1;
+            let key = TapKey { probe: probe as ProbeId, args };
+            sources.push(Source { key, is_segment, records });
         }
         let steps = manifest.last_step.saturating_sub(manifest.first_step).max(1);
         let slices = (n_bytes / SLICE).max(MIN_SLICES);
-        let borders = manifest.streams.iter().map(|s| s.from_step).filter(|step| *step > 0).collect();
+        let borders = manifest.borders();
         Ok(Self {
             borders,
             sources,
@@ -87,17 +124,20 @@ impl PlaybackReader {
         if self.step >= self.end {
             return Ok(None);
         }
+        let generation = self.borders.iter().filter(|step| **step < self.step).count() as u64;
         let next = self.borders.iter().map(|step| step + 1).filter(|step| *step > self.step).min();
         self.step = (self.step + self.steps_per_slice).min(next.unwrap_or(u64::MAX)).min(self.end);
         // The records of the last step are part of the last slice.
         let until = if self.step == self.end { u64::MAX } else { self.step };
         let every = (FIELD_EVERY_SECS / self.base.per_step().max(f64::MIN_POSITIVE)) as u64;
-        let mut frame = Frame { clock: Clock { step: self.step, base: self.base }, ..Frame::default() };
+        let clock = Clock { step: self.step, base: self.base };
+        let mut frame = Frame { clock, generation, ..Frame::default() };
         for source in &mut self.sources {
             match source.read(until, self.first, every)? {
                 // Another segment of the same probe has the data of this slice.
                 Some(Reading::Series(series)) if series.steps.is_empty() && source.is_segment => {}
-                Some(reading) => frame.readings.push((source.probe, reading)),
+                Some(Reading::Histogram(new)) if new.steps.is_empty() && source.is_segment => {}
+                Some(reading) => frame.push(&source.key, reading),
                 None => {}
             }
         }
@@ -110,8 +150,20 @@ impl Source {
         match &mut self.records {
             Records::Spikes(reader, next) => spikes(reader, next, until, first).map(Some),
             Records::Series(reader, stream) => series(reader, stream, until).map(Some),
-            Records::Field(reader, last) => newest_field(reader, last, until, every),
-            Records::Lineage(reader, next) => lineage(reader, next, until).map(Some),
+            Records::Field(reader, last) => Ok(newest_row(reader, last, until, every)?.map(Reading::field)),
+            Records::Matrix(reader, last, [rows, columns]) => {
+                let matrix = |values| {
+                    let (rows, columns) = (rows.clone(), columns.clone());
+                    Reading::Matrix(Matrix { rows, columns, values: Arc::new(values) })
+                };
+                Ok(newest_row(reader, last, until, every)?.map(matrix))
+            }
+            Records::Histogram(reader, edges) => histogram(reader, edges, until).map(Some),
+            Records::Lineage(lines) => lines.until(until).map(Reading::Lineage).map(Some),
+            Records::Samples(lines) => lines.until(until).map(Reading::Samples).map(Some),
+            Records::Tokens(lines) => Ok(lines.until(until)?.pop().map(|tokens| Reading::Tokens(Arc::new(tokens)))),
+            Records::Links(lines) => Ok(lines.until(until)?.pop().map(|at| Reading::Links(Arc::new(at.links)))),
+            Records::Text(text) => Ok(text.take().map(Reading::Text)),
         }
     }
 }
@@ -146,20 +198,25 @@ fn series(reader: &mut RowReader, stream: &Stream, until: u64) -> io::Result<Rea
     Ok(Reading::Series(series))
 }
 
-fn lineage(reader: &mut LineageReader, next: &mut Option<LifeEvent>, until: u64) -> io::Result<Reading> {
-    let mut events = vec![];
-    while let Some(event) = next.take().map_or_else(|| reader.next_event(), |event| Ok(Some(event)))? {
-        if event.step() >= until {
-            *next = Some(event);
-            break;
-        }
-        events.push(event);
+fn histogram(reader: &mut RowReader, edges: &Arc<Vec<f32>>, until: u64) -> io::Result<Reading> {
+    let (mut all, mut counts) = (Histogram { edges: edges.clone(), ..Histogram::default() }, vec![]);
+    while reader.peek()?.is_some_and(|step| step < until) {
+        let Some(step) = reader.next_row(&mut counts)? else { break };
+        all.steps.push(step);
+        all.counts.extend_from_slice(&counts);
     }
-    Ok(Reading::Lineage(events))
+    Ok(Reading::Histogram(all))
 }
 
-/// The newest field of the slice that is far enough from the one before it.
-fn newest_field(reader: &mut RowReader, last: &mut Option<u64>, until: u64, every: u64) -> io::Result<Option<Reading>> {
+/// The rows and columns of a recorded matrix.
+fn axes(stream: &Stream) -> [Axis; 2] {
+    let columns = stream.n_columns.max(1);
+    let axis = |len, labels: &Vec<String>| Axis { len, labels: Arc::new(labels.clone()) };
+    [axis(stream.width / columns, &stream.rows), axis(columns, &stream.columns)]
+}
+
+/// The newest row of the slice that is far enough from the one before it.
+fn newest_row(reader: &mut RowReader, last: &mut Option<u64>, until: u64, every: u64) -> io::Result<Option<Vec<f32>>> {
     let (mut values, mut is_new) = (vec![], false);
     while let Some(step) = reader.peek()?.filter(|step| *step < until) {
         if last.is_some_and(|last| step < last.saturating_add(every)) {
@@ -172,7 +229,7 @@ fn newest_field(reader: &mut RowReader, last: &mut Option<u64>, until: u64, ever
         *last = Some(step);
         is_new = true;
     }
-    Ok(is_new.then_some(Reading::Field(values)))
+    Ok(is_new.then_some(values))
 }
 
 #[cfg(test)]
@@ -181,9 +238,16 @@ mod tests {
     use crate::{project::Manifest, sim::Shape};
 
     const PROBES: &[ProbeSpec] = &[
-        ProbeSpec { name: "rate", title: "", docs: "", unit: "Hz", shape: Shape::Series { of: "" } },
-        ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
-        ProbeSpec { name: "lineage", title: "", docs: "", unit: "", shape: Shape::Lineage { over: "cells" } },
+        ProbeSpec { name: "rate", title: "", docs: "", unit: "Hz", shape: Shape::Series { of: "" }, args: &[] },
+        ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" }, args: &[] },
+        ProbeSpec {
+            name: "lineage",
+            title: "",
+            docs: "",
+            unit: "",
+            shape: Shape::Lineage { over: "cells" },
+            args: &[],
+        },
     ];
 
     /// Spikes of steps 100..1100, three each; a rate every ten steps; the last rate torn.

@@ -2,7 +2,7 @@
 //! name is one the writer gives and the run is signed by its lock file, or the kind of the run has such a probe.
 
 use super::{
-    Manifest, RunFolder, checkpoint_file,
+    Manifest, RunFolder, Stream, checkpoint_file,
     folder::trial_folder,
     lock::{self, RunLock},
     manifest::{FileInfo, file_name},
@@ -45,11 +45,12 @@ fn clear(run: &RunFolder) -> io::Result<()> {
     let probes = Model::by_name(&run.manifest.kind).map_or(&[][..], |model| model.probes());
     for stream in &run.manifest.streams {
         let is_ours = is_signed || probes.iter().any(|p| p.name == stream.probe);
-        if is_ours && is_stream_file(&stream.probe, &stream.shape, &stream.file) {
+        if is_ours && is_stream_file(stream) {
             remove(folder, &stream.file)?;
         }
     }
-    for set in run.manifest.sets.iter().filter(|set| set.ids == format!("{}.u64", set.name)) {
+    let is_ids = |name: &str, ids: &str| is_segment_of(&format!("{name}.u64"), '-', ids);
+    for set in run.manifest.sets.iter().filter(|set| is_ids(&set.name, &set.ids)) {
         remove(folder, &set.ids)?;
     }
     for info in &run.manifest.checkpoints {
@@ -62,12 +63,17 @@ fn clear(run: &RunFolder) -> io::Result<()> {
     [COMMANDS, TIMINGS, PROJECT, RATES, MANIFEST].iter().try_for_each(|name| remove(folder, name))
 }
 
-/// `rate.f32`, and `rate-2.f32` for a later segment of the same probe.
-fn is_stream_file(probe: &str, shape: &str, name: &str) -> bool {
-    let Some(expected) = file_name(probe, shape) else { return false };
+/// `rate.f32`, and `rate-2.f32` for a later segment of the same tap.
+fn is_stream_file(stream: &Stream) -> bool {
+    let mark = if stream.args.is_empty() { '-' } else { '@' };
+    file_name(stream).is_some_and(|expected| is_segment_of(&expected, mark, &stream.file))
+}
+
+/// Whether a name is the expected one, or that with a mark and a number before its extension.
+fn is_segment_of(expected: &str, mark: char, name: &str) -> bool {
     let segment = || {
         let (stem, extension) = expected.rsplit_once('.')?;
-        let number = name.strip_prefix(stem)?.strip_prefix('-')?.strip_suffix(extension)?.strip_suffix('.')?;
+        let number = name.strip_prefix(stem)?.strip_prefix(mark)?.strip_suffix(extension)?.strip_suffix('.')?;
         number.parse::<u32>().ok()
     };
     name == expected || segment().is_some()
@@ -150,10 +156,21 @@ mod tests {
 
     #[test]
     fn only_names_of_the_writer_are_stream_files() {
-        assert!(is_stream_file("rate", "series", "rate.f32") && is_stream_file("rate", "series", "rate-12.f32"));
+        let stream = |probe: &str, args: &str, shape: &str, file: &str| Stream {
+            probe: probe.into(),
+            args: args.into(),
+            shape: shape.into(),
+            file: file.into(),
+            ..Stream::default()
+        };
+        let is_rate = |file: &str| is_stream_file(&stream("rate", "", "series", file));
+        assert!(is_rate("rate.f32") && is_rate("rate-12.f32"));
         for name in ["thesis.tex", "rate.u32", "rate-x.f32", "rate-.f32", "rate.f32-2", "rate-2f32", "../rate.f32"] {
-            assert!(!is_stream_file("rate", "series", name), "{name}");
+            assert!(!is_rate(name), "{name}");
         }
-        assert!(!is_stream_file("../x", "", "../x"));
+        let is_map = |file: &str| is_stream_file(&stream("map", "head=3", "matrix", file));
+        assert!(is_map("map@head=3.f32") && is_map("map@head=3@2.f32"));
+        assert!(!is_map("map.f32") && !is_map("map@head=3-2.f32") && !is_map("map@head=4.f32"));
+        assert!(!is_stream_file(&stream("../x", "", "", "../x")));
     }
 }

@@ -3,7 +3,7 @@
 use super::{RunFolder, Status, compare::Comparison};
 use crate::{
     engine::replay::{Observer, Plan, drive},
-    sim::{Digest, Frame, Progress, SimError, Simulation, Tap},
+    sim::{Digest, Frame, Progress, SimError, Simulation, Tap, TapArgs},
 };
 use std::ops::ControlFlow;
 
@@ -102,11 +102,13 @@ pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) ->
             streams.not_compared.push(format!("{} (its ids depend on when it was first tapped)", stream.probe));
             continue;
         }
-        let probe = probe as u16;
-        if taps.iter().all(|t| t.probe != probe) {
-            taps.push(Tap { probe, elements: stream.elements.clone() });
+        let args = TapArgs::parse(&stream.args, sim.probes()[probe].args).map_err(SimError::Input)?;
+        let tap = Tap { probe: probe as u16, elements: stream.elements.clone(), args };
+        let key = tap.key();
+        if taps.iter().all(|t| !t.has_key(&key)) {
+            taps.push(tap);
         }
-        streams.list.push(Comparison::new(run, stream, probe).map_err(input)?);
+        streams.list.push(Comparison::new(run, stream, key).map_err(input)?);
     }
     let ids = |set: &str| sim.sets().iter().find(|s| s.name == set).map_or(vec![], |s| s.ids.clone());
     let log = run.commands_with(&ids).map_err(input)?;
@@ -142,7 +144,7 @@ impl Observer for Streams {
 
     fn sampled(&mut self, frame: &Frame) -> ControlFlow<()> {
         for stream in self.list.iter_mut().filter(|s| s.is_at(frame.clock.step)) {
-            let Some(reading) = frame.reading(stream.probe) else { continue };
+            let Some(reading) = frame.reading(&stream.key) else { continue };
             match stream.compare(reading, frame.clock) {
                 Ok(None) => {}
                 Ok(difference) => self.difference = self.difference.take().or(difference),

@@ -1,10 +1,11 @@
 //! Reads the streams of a run record by record. Memory does not depend on the length of a file.
 
-use super::{Stream, manifest::record_bytes, run::at, run_file};
-use crate::sim::{LifeEvent, Spike};
+use super::{Stream, encode::LinksAt, manifest::record_bytes, run::at, run_file};
+use crate::sim::{LifeEvent, Spike, TextSample, Tokens};
 use std::{
     fs::File,
     io::{self, BufRead as _, BufReader, ErrorKind, Read, Seek as _, SeekFrom},
+    marker::PhantomData,
     path::{Path, PathBuf},
 };
 
@@ -142,28 +143,70 @@ impl RowReader {
     }
 }
 
-/// The events of a lineage, in order.
-pub struct LineageReader {
-    file: Option<StreamFile>,
-    line: String,
+/// A line of a file, with the step that it belongs to.
+pub(super) trait StepLine: serde::de::DeserializeOwned {
+    /// Its step.
+    fn step(&self) -> u64;
 }
 
-impl LineageReader {
+impl StepLine for LifeEvent {
+    fn step(&self) -> u64 {
+        Self::step(self)
+    }
+}
+
+impl StepLine for TextSample {
+    fn step(&self) -> u64 {
+        self.step
+    }
+}
+
+impl StepLine for Tokens {
+    fn step(&self) -> u64 {
+        self.step
+    }
+}
+
+impl StepLine for LinksAt {
+    fn step(&self) -> u64 {
+        self.step
+    }
+}
+
+/// The lines of a stream, in order.
+pub struct LineReader<T> {
+    file: Option<StreamFile>,
+    line: String,
+    lines: PhantomData<T>,
+}
+
+/// The events of a lineage, in order.
+pub type LineageReader = LineReader<LifeEvent>;
+
+impl<T: serde::de::DeserializeOwned> LineReader<T> {
     pub(super) fn new(file: Option<StreamFile>) -> Self {
-        Self { file, line: String::new() }
+        Self { file, line: String::new(), lines: PhantomData }
     }
 
-    /// The next event; `None` after the last complete line.
-    pub fn next_event(&mut self) -> io::Result<Option<LifeEvent>> {
+    /// The next line; `None` after the last complete one.
+    pub fn next_event(&mut self) -> io::Result<Option<T>> {
         let Some(file) = &mut self.file else { return Ok(None) };
         let Some(line) = file.line(&mut self.line)? else { return Ok(None) };
         let wrong = |e| io::Error::new(ErrorKind::InvalidData, format!("{}: {e}", file.path.display()));
         serde_json::from_str(line).map(Some).map_err(wrong)
     }
+
+    /// The next line as text.
+    pub(super) fn next_line(&mut self) -> io::Result<Option<&str>> {
+        match &mut self.file {
+            Some(file) => file.line(&mut self.line),
+            None => Ok(None),
+        }
+    }
 }
 
-impl Iterator for LineageReader {
-    type Item = io::Result<LifeEvent>;
+impl<T: serde::de::DeserializeOwned> Iterator for LineReader<T> {
+    type Item = io::Result<T>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_event().transpose()

@@ -9,7 +9,7 @@ use super::{
     encode::encode,
     file,
     lock::RunLock,
-    manifest::{self, FileInfo, SetInfo},
+    manifest::{self, FileInfo, SetInfo, describe_set},
     provenance, replace, run,
     run::{COMMANDS, FORMAT, MANIFEST, PROJECT, TIMINGS, at},
     run_file::Hash,
@@ -18,7 +18,7 @@ use crate::{
     engine::{
         Checkpoint, CheckpointPlan, CommandHistory, EndStatus, LoggedCommand, RecordingEnd, RecordingStart, Sink,
     },
-    sim::{Clock, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Tap},
+    sim::{Clock, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use std::{
     fs,
@@ -74,7 +74,7 @@ pub struct RunWriter {
 }
 
 pub(super) struct StreamFile {
-    pub probe: ProbeId,
+    pub tap: Tap,
     pub stream: usize,
     pub file: AppendFile,
     pub last_step: Option<u64>,
@@ -182,16 +182,66 @@ impl RunWriter {
     /// Adds a stream, or a further segment of a probe's data from a step on.
     fn add_stream(&mut self, tap: &Tap, lanes: &[String], from_step: u64) -> io::Result<()> {
         let Some(probe) = self.probes.get(usize::from(tap.probe)) else { return Ok(()) };
-        let mut stream = manifest::stream_of(probe, tap, lanes, &self.manifest.sets, self.manifest.secs_per_step);
-        let segment = 1 + self.manifest.streams.iter().filter(|s| s.probe == stream.probe).count();
+        let mut sets = self.manifest.sets.clone();
+        sets.reverse(); // the newest of each name is found first
+        let mut stream = manifest::stream_of(probe, tap, lanes, &sets, self.manifest.secs_per_step);
+        let segment = 1 + self.manifest.streams.iter().filter(|s| s.is_of_tap(&stream)).count();
         if segment > 1 {
             stream.from_step = from_step;
-            stream.file = stream.file.replacen(probe.name, &format!("{}-{segment}", probe.name), 1);
+            if let Some((stem, extension)) = stream.file.rsplit_once('.') {
+                let mark = if stream.args.is_empty() { '-' } else { '@' }; // a value may end in -2
+                stream.file = format!("{stem}{mark}{segment}.{extension}");
+            }
         }
         let file = AppendFile::create(&self.folder, &stream.file, "")?;
-        self.files.push(StreamFile { probe: tap.probe, stream: self.manifest.streams.len(), file, last_step: None });
+        let stream_index = self.manifest.streams.len();
+        self.files.push(StreamFile { tap: tap.clone(), stream: stream_index, file, last_step: None });
         self.manifest.streams.push(stream);
         Ok(())
+    }
+
+    /// Ends the streams of taps that `is_changed` names; each continues in a further file.
+    fn begin_segments(
+        &mut self,
+        step: u64,
+        lanes: &[String],
+        is_changed: impl Fn(&Self, &StreamFile) -> bool,
+    ) -> io::Result<()> {
+        let (ended, kept) = std::mem::take(&mut self.files).into_iter().partition(|f| is_changed(self, f));
+        self.files = kept;
+        let ended: Vec<StreamFile> = ended;
+        let taps: Vec<Tap> = ended.iter().map(|f| f.tap.clone()).collect();
+        self.segments.extend(ended);
+        taps.iter().try_for_each(|tap| self.add_stream(tap, lanes, step))?;
+        save_manifest(&self.folder, &self.manifest)?;
+        self.write_progress(step)
+    }
+
+    /// Describes the shape of a matrix or histogram at its first reading; begins a further segment when it is another one.
+    fn follow_shape(&mut self, which: usize, reading: &Reading, clock: Clock) -> io::Result<usize> {
+        let stream = &self.manifest.streams[self.files[which].stream];
+        let (is_empty, is_same) = match reading {
+            Reading::Matrix(matrix) => (matrix.values.is_empty(), stream.is_of_matrix(matrix)),
+            Reading::Histogram(new) => (new.steps.is_empty(), stream.edges == *new.edges),
+            _ => return Ok(which),
+        };
+        if is_same || is_empty {
+            return Ok(which);
+        }
+        let (tap, mut which) = (self.files[which].tap.clone(), which);
+        if stream.width > 0 {
+            let first = if let Reading::Histogram(new) = reading { new.steps[0] } else { clock.step };
+            self.begin_segments(first.saturating_sub(1), &[], |_, f| f.tap == tap)?;
+            which = self.files.len() - 1;
+        }
+        let stream = &mut self.manifest.streams[self.files[which].stream];
+        match reading {
+            Reading::Matrix(matrix) => stream.describe_matrix(matrix),
+            Reading::Histogram(new) => stream.describe_bins(&new.edges),
+            _ => {}
+        }
+        save_manifest(&self.folder, &self.manifest)?;
+        Ok(which)
     }
 
     /// Writes the project with its parameters as they were at step 0, and what was applied since.
@@ -213,10 +263,11 @@ impl RunWriter {
     }
 
     fn append(&mut self, which: usize, reading: &Reading, clock: Clock) -> io::Result<()> {
-        let Self { files, manifest, buffer, folder, .. } = self;
+        let which = self.follow_shape(which, reading, clock)?;
+        let Self { files, manifest, buffer, .. } = self;
         let target = &mut files[which];
-        let stream = &mut manifest.streams[target.stream];
-        if matches!(reading, Reading::Field(_) | Reading::Matrix(..)) {
+        let stream = &manifest.streams[target.stream];
+        if matches!(reading, Reading::Field(_) | Reading::Matrix(_) | Reading::Tokens(_) | Reading::Links(_)) {
             let is_due =
                 target.last_step.is_none_or(|last| clock.step > last && clock.step - last >= stream.every_steps);
             if !is_due {
@@ -224,20 +275,14 @@ impl RunWriter {
             }
             target.last_step = Some(clock.step);
         }
-        if let (Reading::Matrix(columns, values), 0) = (reading, stream.width) {
-            stream.width = values.len() as u32;
-            let rows = values.len() as u32 / (*columns).max(1);
-            stream.dtype = format!("[('step', '<u8'), ('value', '<f4', ({rows}, {columns}))]");
-            save_manifest(folder, manifest)?;
-        }
         buffer.clear();
-        encode(reading, clock, &self.manifest.streams[target.stream], buffer).map_err(|e| at(&target.file.path, &e))?;
+        encode(reading, clock, stream, buffer).map_err(|e| at(&target.file.path, &e))?;
         target.file.append(buffer)
     }
 
     fn append_block(&mut self, block: &Frame) -> io::Result<()> {
-        for which in 0..self.files.len() {
-            if let Some(reading) = block.reading(self.files[which].probe) {
+        for (key, reading) in &block.readings {
+            if let Some(which) = self.files.iter().position(|f| f.tap.has_key(key)) {
                 self.append(which, reading, block.clock)?;
             }
         }
@@ -295,14 +340,16 @@ impl Sink for RunWriter {
 
     fn write(&mut self, block: &Frame) -> io::Result<()> {
         self.collect_checkpoint(false)?;
-        let before: Vec<_> = self.files.iter().map(|f| (f.file.n_bytes, f.file.hash.clone())).collect();
+        let before: Vec<_> = self.files.iter().map(|f| (f.stream, f.file.n_bytes, f.file.hash.clone())).collect();
         let result = self.append_block(block);
         match &result {
             Ok(()) => self.manifest.last_step = block.clock.step,
             Err(error) => {
                 self.manifest.status = Status::Failed(error.to_string());
                 // A block is in all streams or in none.
-                for (target, (n_bytes, hash)) in self.files.iter_mut().zip(before) {
+                for (stream, n_bytes, hash) in before {
+                    let mut files = self.files.iter_mut().chain(&mut self.segments);
+                    let Some(target) = files.find(|f| f.stream == stream) else { continue };
                     target.file.cut(n_bytes);
                     (target.file.n_bytes, target.file.hash) = (n_bytes, hash);
                 }
@@ -312,13 +359,22 @@ impl Sink for RunWriter {
     }
 
     fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()> {
-        let Some(tap) = self.taps.iter().find(|t| t.probe == probe).cloned() else { return Ok(()) };
-        if let Some(current) = self.files.iter().position(|f| f.probe == probe) {
-            self.segments.push(self.files.remove(current));
+        self.begin_segments(step, lanes, |_, f| f.tap.probe == probe)
+    }
+
+    fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
+        for set in sets {
+            let number = 1 + self.manifest.sets.iter().filter(|s| s.name == set.name).count();
+            let info = SetInfo { from_step: step, ..describe_set(set, &format!("{}-{number}.u64", set.name)) };
+            self.written.extend(save_ids(&self.folder, std::slice::from_ref(set), std::slice::from_ref(&info))?);
+            self.manifest.sets.push(info);
         }
-        self.add_stream(&tap, lanes, step)?;
-        save_manifest(&self.folder, &self.manifest)?;
-        self.write_progress(step)
+        let of_changed = |this: &Self, f: &StreamFile| {
+            let shape = this.probes.get(usize::from(f.tap.probe)).map(|p| p.shape);
+            let is_over = |over: &str| sets.iter().any(|set| set.name == over);
+            matches!(shape, Some(Shape::Field { over, .. } | Shape::Series { of: over }) if is_over(over))
+        };
+        self.begin_segments(step, &[], of_changed)
     }
 
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()> {

@@ -7,7 +7,9 @@ pub mod kind;
 pub mod lineage;
 pub mod non_finite;
 pub mod probe;
+pub mod reading;
 pub mod snapshot;
+pub mod tap;
 mod time_base;
 
 pub use action::{Action, ActionSpec};
@@ -16,8 +18,10 @@ pub use element::{Column, ElementSet, MotionFields};
 pub use kind::{BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, Progress, RooflineWork};
 pub use lineage::{Birth, Death, EndCause, LifeEvent};
 pub use non_finite::NonFinite;
-pub use probe::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape, Spike, Tap};
+pub use probe::{Frame, Level, Meaning, ProbeId, ProbeSpec, Shape, Spike};
+pub use reading::{Axis, Histogram, Link, Matrix, Reading, Series, TextSample, Tokens};
 pub use snapshot::Snapshot;
+pub use tap::{ArgSpec, ArgValues, Tap, TapArgs, TapKey};
 pub use time_base::{Clock, TimeBase};
 
 use crate::{
@@ -83,7 +87,24 @@ pub trait Simulation: Send {
     fn probes(&self) -> &'static [ProbeSpec];
     /// Names of the lanes of a `Series` probe whose lanes are not elements of a set; one lane if empty.
     fn lanes(&self, probe: ProbeId) -> Vec<String>;
-    /// The element sets that fields, spikes and tables are over.
+    /// The values of each declared argument of a probe, in the order of their declarations; empty for a free text. They
+    /// may change while it runs.
+    fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
+        let _ = probe;
+        vec![]
+    }
+    /// Reference values of a series; they may change while it runs.
+    fn levels(&self, probe: ProbeId) -> Vec<Level> {
+        let _ = probe;
+        vec![]
+    }
+    /// Counts the changes of sets, lanes, choices, levels and connectivity that are not the effect of a parameter change or
+    /// an action. The engine reads them again when it is another one.
+    fn generation(&self) -> u64 {
+        0
+    }
+    /// The element sets that fields, spikes and tables are over. A set that changes while it runs is replaced as a whole:
+    /// ids are never used again.
     fn sets(&self) -> &[Arc<ElementSet>];
     /// The current step. Works without the device, also after it has failed.
     fn clock(&self) -> Clock;

@@ -1,6 +1,6 @@
 //! Probes: the shapes of what can be read from a simulation, and frames of readings.
 
-use super::{Clock, LifeEvent};
+use super::{ArgSpec, Clock, Reading, Tap, TapKey};
 use crate::gpu::{Batch, Timing};
 
 /// The shape of a probe's data. It decides the view, the recording file and the export format.
@@ -38,8 +38,29 @@ pub enum Shape {
         /// The set whose elements are the slots of individuals; empty when there are none.
         over: &'static str,
     },
-    /// A growing text: generated samples, notes.
+    /// A growing text without headers: a log.
     Text,
+    /// Growing texts with a header each: generated samples.
+    Samples,
+    /// Counts of values in bins, over time.
+    Histogram {
+        /// What is counted; the unit is the probe's.
+        of: &'static str,
+    },
+    /// A sequence of tokens with one value and one category each.
+    Tokens {
+        /// The values; their unit is the probe's. Empty when there are none.
+        values: &'static str,
+        /// The categories; empty when there are none.
+        categories: &'static str,
+    },
+    /// Links from elements of one set to those of another, or of the same.
+    Links {
+        /// The first set.
+        from: &'static str,
+        /// The second set.
+        to: &'static str,
+    },
 }
 
 /// The meaning of a field's values, where the display depends on it.
@@ -62,9 +83,21 @@ impl Shape {
         if let Self::Field { meaning, .. } = self { Some(meaning) } else { None }
     }
 
+    /// The sets it is over, without empty names.
+    pub fn sets(self) -> Vec<&'static str> {
+        let names = match self {
+            Self::Spikes { over } | Self::Field { over, .. } | Self::Lineage { over } | Self::Series { of: over } => {
+                [over, ""]
+            }
+            Self::Links { from, to } => [from, to],
+            _ => ["", ""],
+        };
+        names.into_iter().filter(|name| !name.is_empty()).collect()
+    }
+
     /// Whether a newer reading replaces an older one, instead of extending it.
     pub const fn is_state(self) -> bool {
-        matches!(self, Self::Field { .. } | Self::Matrix { .. })
+        matches!(self, Self::Field { .. } | Self::Matrix { .. } | Self::Tokens { .. } | Self::Links { .. })
     }
 }
 
@@ -81,6 +114,8 @@ pub struct ProbeSpec {
     pub unit: &'static str,
     /// Shape of its data.
     pub shape: Shape,
+    /// Its arguments.
+    pub args: &'static [ArgSpec],
 }
 
 impl ProbeSpec {
@@ -95,17 +130,17 @@ impl ProbeSpec {
     }
 }
 
+/// A reference value of a series: a yardstick, an entropy floor, a limit. A horizontal line in its plot.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Level {
+    /// Label.
+    pub name: String,
+    /// Value, in the unit of the probe.
+    pub value: f64,
+}
+
 /// Index into [`Simulation::probes`](super::Simulation::probes).
 pub type ProbeId = u16;
-
-/// A request to sample a probe.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tap {
-    /// The probe.
-    pub probe: ProbeId,
-    /// For a `Series` over elements: their indices. Ignored otherwise.
-    pub elements: Vec<u32>,
-}
 
 /// A spike, or any other event with a step and an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
@@ -117,87 +152,16 @@ pub struct Spike {
     pub lane: u32,
 }
 
-/// Samples of a `Series` probe: `values.len() == steps.len() * lanes`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Series {
-    /// Elements of the set when the probe is over one; empty otherwise.
-    pub elements: Vec<u32>,
-    /// Number of lanes, at least 1.
-    pub lanes: u32,
-    /// Step of each row.
-    pub steps: Vec<u64>,
-    /// Row-major: one row of `lanes` values per step.
-    pub values: Vec<f32>,
-}
-
-/// The data read from a probe.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Reading {
-    /// New samples.
-    Series(Series),
-    /// New spikes, ordered by step, then lane.
-    Spikes(Vec<Spike>),
-    /// The current value of every element.
-    Field(Vec<f32>),
-    /// The current matrix: number of columns, row-major values.
-    Matrix(u32, Vec<f32>),
-    /// New births and deaths.
-    Lineage(Vec<LifeEvent>),
-    /// New text.
-    Text(String),
-}
-
-/// Spikes kept in a frame that is not read for long: the newest.
-pub const MAX_WAITING_SPIKES: usize = 1 << 22;
-
 /// Profiled batches kept in a frame that is not read for long: the newest.
 pub const MAX_WAITING_BATCHES: usize = 2048;
-
-impl Reading {
-    /// A series restricted to these elements, in this order; other readings unchanged.
-    fn of_elements(&self, elements: &[u32]) -> Self {
-        match self {
-            Self::Series(all) if !all.elements.is_empty() && all.elements != elements => {
-                let place = |e: &u32| all.elements.iter().position(|known| known == e);
-                let (kept, columns): (Vec<u32>, Vec<usize>) =
-                    elements.iter().filter_map(|e| Some((*e, place(e)?))).unzip();
-                let rows = all.values.chunks_exact(all.lanes.max(1) as usize);
-                let values = rows.flat_map(|row| columns.iter().map(|c| row[*c])).collect();
-                Self::Series(Series { lanes: kept.len() as u32, elements: kept, steps: all.steps.clone(), values })
-            }
-            other => other.clone(),
-        }
-    }
-
-    /// Appends histories and replaces states, so that nothing is lost when a frame is skipped. Returns the number of
-    /// spikes dropped over the limit.
-    fn absorb(&mut self, newer: Self) -> u64 {
-        match (self, newer) {
-            (Self::Series(a), Self::Series(b)) if a.elements == b.elements && a.lanes == b.lanes => {
-                a.steps.extend(b.steps);
-                a.values.extend(b.values);
-            }
-            (Self::Lineage(a), Self::Lineage(b)) => a.extend(b),
-            (Self::Text(a), Self::Text(b)) => a.push_str(&b),
-            (Self::Spikes(a), Self::Spikes(b)) => {
-                a.extend(b);
-                let excess = a.len().saturating_sub(MAX_WAITING_SPIKES);
-                a.drain(..excess);
-                return excess as u64;
-            }
-            (old, new) => *old = new,
-        }
-        0
-    }
-}
 
 /// The readings, timings and step of one stretch of a simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
     /// The step reached.
     pub clock: Clock,
-    /// One reading per tapped probe.
-    pub readings: Vec<(ProbeId, Reading)>,
+    /// One reading per tap.
+    pub readings: Vec<(TapKey, Reading)>,
     /// Kernel times.
     pub timings: Vec<Timing>,
     /// Batches, when profiling is on; measured ones may follow later ones.
@@ -225,17 +189,23 @@ impl Frame {
 
     /// The readings of these taps only: their probes, and for series over elements their elements.
     pub fn only(&self, taps: &[Tap]) -> Self {
-        let wanted = |(id, reading): &(ProbeId, Reading)| {
-            let tap = taps.iter().find(|t| t.probe == *id)?;
-            Some((*id, reading.of_elements(&tap.elements)))
+        let wanted = |(key, reading): &(TapKey, Reading)| {
+            let tap = taps.iter().find(|t| t.has_key(key))?;
+            Some((key.clone(), reading.of_elements(&tap.elements)))
         };
         let readings = self.readings.iter().filter_map(wanted).collect();
         Self { readings, timings: self.timings.clone(), batches: vec![], spare: vec![], ..*self }
     }
 
-    /// A probe's reading.
-    pub fn reading(&self, probe: ProbeId) -> Option<&Reading> {
-        self.readings.iter().find(|(id, _)| *id == probe).map(|(_, r)| r)
+    /// The reading of a probe without arguments, or of a key.
+    pub fn reading(&self, key: impl Into<TapKey>) -> Option<&Reading> {
+        let key = key.into();
+        self.readings.iter().find(|(k, _)| *k == key).map(|(_, r)| r)
+    }
+
+    /// Adds a reading.
+    pub fn push(&mut self, key: impl Into<TapKey>, reading: Reading) {
+        self.readings.push((key.into(), reading));
     }
 
     /// Merges a newer frame into this one, which is not read yet. A frame of another epoch replaces it.
@@ -267,10 +237,11 @@ impl Frame {
 }
 
 /// Declares probes: `probes! { /// Docs. RATE = "rate", "Hz", Shape::Series { of: "" }; }` makes one [`ProbeId`] each and
-/// the list `PROBES` in the order of the ids.
+/// the list `PROBES` in the order of the ids. Arguments follow the shape: `, args { /// Docs. layer: Listed }`.
 #[macro_export]
 macro_rules! probes {
-    ($( $(#[doc = $docs:literal])* $(#[title($title:literal)])? $ID:ident = $name:literal, $unit:literal, $shape:expr; )*) => {
+    ($( $(#[doc = $docs:literal])* $(#[title($title:literal)])? $ID:ident = $name:literal, $unit:literal, $shape:expr
+        $(, args { $( $(#[doc = $arg_docs:literal])* $arg:ident : $values:ident ),* $(,)? })?; )*) => {
         $crate::probes!(@ids 0; $($ID)*);
         /// All probes, in the order of their ids.
         pub const PROBES: &[$crate::sim::ProbeSpec] = &[
@@ -280,6 +251,11 @@ macro_rules! probes {
                 docs: concat!($($docs, "\n"),*),
                 unit: $unit,
                 shape: $shape,
+                args: &[ $($( $crate::sim::ArgSpec {
+                    name: stringify!($arg),
+                    docs: concat!($($arg_docs, "\n"),*),
+                    values: $crate::sim::ArgValues::$values,
+                } ),*)? ],
             } ),*
         ];
     };

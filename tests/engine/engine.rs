@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-const SPIKES: Tap = Tap { probe: 0, elements: vec![] };
+const SPIKES: Tap = Tap::of(0);
 
 fn engine(sim: Box<dyn Simulation>) -> Engine {
     let engine = Engine::spawn(|| {}).unwrap();
@@ -184,11 +184,7 @@ fn a_failing_disk_ends_the_recording_and_not_the_run() {
 #[test]
 fn frames_nobody_takes_fold() {
     let engine = engine(Fake::boxed());
-    engine.send(Command::Subscribe(vec![
-        SPIKES,
-        Tap { probe: 1, elements: vec![2, 4] },
-        Tap { probe: 2, elements: vec![] },
-    ]));
+    engine.send(Command::Subscribe(vec![SPIKES, Tap::elements(1, vec![2, 4]), Tap::of(2)]));
     engine.send(Command::Batch(Some(13)));
     engine.send(Command::RunTo(2600));
     wait_paused(&engine);
@@ -197,7 +193,7 @@ fn frames_nobody_takes_fold() {
     assert_eq!(frame.reading(0), Some(&Reading::Spikes(expected(0, 2600, 3))));
     let Some(Reading::Series(series)) = frame.reading(1) else { panic!("no series") };
     assert_eq!((series.steps.len(), series.values.len(), series.lanes), (2600, 5200, 2));
-    assert_eq!(frame.reading(2), Some(&Reading::Field(vec![2600.0; LEN as usize])), "states are replaced");
+    assert_eq!(frame.reading(2), Some(&Reading::field(vec![2600.0; LEN as usize])), "states are replaced");
     assert!(engine.take_frame().is_none());
 }
 
@@ -257,8 +253,8 @@ fn disk_and_screen_get_their_own_elements() {
     let engine = engine(Fake::boxed());
     let (sink, kept) = keeper(0, usize::MAX);
     engine.send(Command::Batch(Some(5)));
-    engine.send(Command::Record(vec![Tap { probe: 1, elements: vec![9, 3] }], sink));
-    engine.send(Command::Subscribe(vec![Tap { probe: 1, elements: vec![1, 3] }]));
+    engine.send(Command::Record(vec![Tap::elements(1, vec![9, 3])], sink));
+    engine.send(Command::Subscribe(vec![Tap::elements(1, vec![1, 3])]));
     engine.send(Command::RunTo(10));
     wait_paused(&engine);
     engine.send(Command::StopRecording);

@@ -43,11 +43,7 @@ const CLOCK: Clock = Clock::seconds(100, 1e-3);
 
 /// A run of 100 steps: a spike per step, `v` of the elements 3 and 1, two fields.
 fn record(folder: &Path) -> RunFolder {
-    let taps = vec![
-        Tap { probe: 0, elements: vec![] },
-        Tap { probe: 1, elements: vec![3, 1] },
-        Tap { probe: 2, elements: vec![] },
-    ];
+    let taps = vec![Tap::of(0), Tap::elements(1, vec![3, 1]), Tap::of(2)];
     let (sim, project) = (Fake::new(), Project { name: "test".into(), ..Project::default() });
     let start = RunStart {
         project: &project,
@@ -69,7 +65,11 @@ fn record(folder: &Path) -> RunFolder {
         let values = steps.iter().flat_map(|s| [*s as f32, -(*s as f32)]).collect();
         let series = Series { elements: vec![3, 1], lanes: 2, steps, values };
         let field = (0..50).map(|i| i as f32).collect();
-        let readings = vec![(0, Reading::Spikes(spikes)), (1, Reading::Series(series)), (2, Reading::Field(field))];
+        let readings = vec![
+            (0.into(), Reading::Spikes(spikes)),
+            (1.into(), Reading::Series(series)),
+            (2.into(), Reading::field(field)),
+        ];
         let clock = Clock { step: u64::from(from) + 50, ..CLOCK };
         writer.write(&Frame { clock, readings, ..Frame::default() }).unwrap();
     }

@@ -13,14 +13,15 @@ use std::{sync::Arc, time::Duration};
 
 /// Spikes, a series over elements, a field.
 pub const PROBES: &[ProbeSpec] = &[
-    ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
-    ProbeSpec { name: "v", title: "", docs: "", unit: "mV", shape: Shape::Series { of: "cells" } },
+    ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" }, args: &[] },
+    ProbeSpec { name: "v", title: "", docs: "", unit: "mV", shape: Shape::Series { of: "cells" }, args: &[] },
     ProbeSpec {
         name: "field",
         title: "",
         docs: "",
         unit: "",
         shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Number },
+        args: &[],
     },
 ];
 /// Lanes.
@@ -163,9 +164,9 @@ impl Simulation for Fake {
                     let lanes = tap.elements.len() as u32;
                     Reading::Series(Series { elements: tap.elements, lanes, steps: steps.clone(), values })
                 }
-                _ => Reading::Field(vec![self.step as f32; LEN as usize]),
+                _ => Reading::field(vec![self.step as f32; LEN as usize]),
             };
-            frame.readings.push((tap.probe, reading));
+            frame.push(tap.key(), reading);
         }
         Ok(())
     }

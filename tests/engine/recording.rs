@@ -84,7 +84,7 @@ fn build(project: &Project) -> Box<dyn Simulation> {
 
 fn taps(sim: &dyn Simulation) -> Vec<Tap> {
     let id = |name: &str| sim.probes().iter().position(|p| p.name == name).expect(name) as ProbeId;
-    ["spikes", "class_rates"].map(|name| Tap { probe: id(name), elements: vec![] }).to_vec()
+    ["spikes", "class_rates"].map(|name| Tap::of(id(name))).to_vec()
 }
 
 struct Session {

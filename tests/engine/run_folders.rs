@@ -232,7 +232,7 @@ fn a_run_without_streams_is_not_identical_by_no_spikes() {
 }
 
 fn fake_taps() -> Vec<Tap> {
-    vec![Tap { probe: 0, elements: vec![] }, Tap { probe: 1, elements: vec![3, 1] }, Tap { probe: 2, elements: vec![] }]
+    vec![Tap::of(0), Tap::elements(1, vec![3, 1]), Tap::of(2)]
 }
 
 fn fake_writer(folder: &Path) -> std::io::Result<Box<RunWriter>> {
@@ -246,7 +246,7 @@ fn fake_writer(folder: &Path) -> std::io::Result<Box<RunWriter>> {
 fn block(from: u32, to: u32) -> Frame {
     let spikes = (from..to).map(|step| Spike { step, lane: step % 50 }).collect();
     let clock = Clock::seconds(to.into(), 1e-3);
-    Frame { clock, readings: vec![(0, Reading::Spikes(spikes))], ..Frame::default() }
+    Frame { clock, readings: vec![(0.into(), Reading::Spikes(spikes))], ..Frame::default() }
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_failed_block_is_in_no_stream() {
     let mut writer = fake_writer(&temp.join("run")).unwrap();
     writer.write(&block(0, 100)).unwrap();
     let mut bad = block(100, 200);
-    bad.readings.push((2, Reading::Field(vec![0.0; 3])));
+    bad.readings.push((2.into(), Reading::field(vec![0.0; 3])));
     assert!(writer.write(&bad).is_err());
     writer.finish(&RecordingEnd { clock: Clock::seconds(300, 1e-3), ..RecordingEnd::default() }).unwrap();
     let run = RunFolder::open(&temp.join("run")).unwrap();

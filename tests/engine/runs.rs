@@ -41,7 +41,7 @@ impl Drop for Temp {
 }
 
 fn taps() -> Vec<Tap> {
-    vec![Tap { probe: 0, elements: vec![] }, Tap { probe: 1, elements: vec![3, 1] }, Tap { probe: 2, elements: vec![] }]
+    vec![Tap::of(0), Tap::elements(1, vec![3, 1]), Tap::of(2)]
 }
 
 fn start<'a>(

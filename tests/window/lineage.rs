@@ -25,7 +25,7 @@ fn advance(sim: &mut dyn Simulation, steps: u32) {
     sim.advance(steps, &mut Pass::default()).expect("it runs");
 }
 
-const LINEAGE: Tap = Tap { probe: probes::LINEAGE, elements: vec![] };
+const LINEAGE: Tap = Tap::of(probes::LINEAGE);
 
 fn alive(sim: &dyn Simulation) -> u64 {
     let digest = sim.digest();

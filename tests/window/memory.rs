@@ -25,7 +25,12 @@ fn fill(stage: &mut Stage) -> u64 {
         let spikes = (step..step + at_a_time).flat_map(of).collect();
         step += at_a_time;
         let clock = Clock::seconds(step, 1e-4);
-        stage.absorb(Frame { clock, readings: vec![(0, Reading::Spikes(spikes))], epoch: 1, ..Frame::default() });
+        stage.absorb(Frame {
+            clock,
+            readings: vec![(0.into(), Reading::Spikes(spikes))],
+            epoch: 1,
+            ..Frame::default()
+        });
     }
     step
 }

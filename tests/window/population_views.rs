@@ -9,7 +9,7 @@ use neuropil::{
     actions,
     app::views::{KindFeatures, ViewRequest, color_scales::ScaleChoice},
     engine::SimSchema,
-    sim::{Clock, Frame, Reading, TimeBase},
+    sim::{Clock, Frame, Matrix, Reading, TimeBase},
 };
 use population::{CELLS as N, COUPLING, LINEAGE, PROBES, cells, coupling, fields, life};
 use stage::{Stage, graphics};
@@ -28,12 +28,12 @@ fn schema(n: u32) -> SimSchema {
 }
 
 fn frame(n: u32, step: u64) -> Frame {
-    let readings = fields(n, step).into_iter().enumerate().map(|(id, reading)| (id as u16, reading)).collect();
+    let readings = fields(n, step).into_iter().enumerate().map(|(id, reading)| ((id as u16).into(), reading)).collect();
     Frame { clock: Clock { step, base: TimeBase::STEPS }, readings, ..Frame::default() }
 }
 
 fn born(n: u64, steps: u64) -> Frame {
-    let readings = vec![(LINEAGE, Reading::Lineage(life(n, steps)))];
+    let readings = vec![(LINEAGE.into(), Reading::Lineage(life(n, steps)))];
     Frame { clock: Clock { step: steps, base: TimeBase::STEPS }, readings, ..Frame::default() }
 }
 
@@ -113,13 +113,13 @@ fn the_range_of_a_variable_is_the_same_in_all_views() {
         assert!(!texts.iter().any(|t| t.ends_with(" beyond")), "{view} follows the data again");
     }
     let mut matrix = staged("matrix", 2000);
-    matrix.absorb(Frame { readings: vec![(COUPLING, coupling())], ..frame(2000, 120) });
+    matrix.absorb(Frame { readings: vec![(COUPLING.into(), coupling())], ..frame(2000, 120) });
     matrix.color_scales(|color_scales| {
         color_scales.set("coupling", ScaleChoice { range: Some((0.0, 0.5)), colormap: None })
     });
     matrix.settle();
     let texts = matrix.painted_below(0.0);
-    let Reading::Matrix(_, values) = coupling() else { panic!("a matrix") };
+    let Reading::Matrix(Matrix { values, .. }) = coupling() else { panic!("a matrix") };
     let said = format!("{} beyond", values.iter().filter(|v| v.abs() > 0.5).count());
     assert!(texts.contains(&said), "{said}, on both sides of zero: {texts:?}");
 }
@@ -252,7 +252,7 @@ fn low_panels_keep_to_their_canvas() {
     for view in ["circle", "scatter", "phases", "lineage", "matrix", "brain", "table", "bands"] {
         Stage::lower(view, &schema(500), |stage| {
             let mut frame = frame(500, 100);
-            frame.readings.extend([(LINEAGE, Reading::Lineage(life(40, 100))), (COUPLING, coupling())]);
+            frame.readings.extend([(LINEAGE.into(), Reading::Lineage(life(40, 100))), (COUPLING.into(), coupling())]);
             stage.absorb(frame);
         });
     }
@@ -283,7 +283,11 @@ fn views_of_populations_stay_within_the_budget() {
         let costs = (0..30).map(|i| {
             let started = std::time::Instant::now();
             let clock = Clock { step: steps + i, base: TimeBase::STEPS };
-            stage.absorb(Frame { clock, readings: vec![(LINEAGE, Reading::Lineage(vec![]))], ..Frame::default() });
+            stage.absorb(Frame {
+                clock,
+                readings: vec![(LINEAGE.into(), Reading::Lineage(vec![]))],
+                ..Frame::default()
+            });
             (started.elapsed().as_secs_f64() * 1e3, stage.timed_frame())
         });
         check(&format!("lineage of {}", 1000 + 2 * steps), costs.collect());
@@ -375,7 +379,7 @@ fn bands_pictures(graphics: &(), dark: bool, theme: &str) {
             let mut frame = frame(n, step);
             // A distribution that rises and widens.
             if let Some((_, Reading::Field(fitness))) = frame.readings.get_mut(1) {
-                fitness
+                std::sync::Arc::make_mut(fitness)
                     .iter_mut()
                     .for_each(|f| *f = 1.0 + *f * (step as f32 / 300.0).sin().abs() + step as f32 / 2000.0);
             }

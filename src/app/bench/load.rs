@@ -19,8 +19,15 @@ const PER_STEP: usize = 15;
 const SPIKES: ProbeId = 0;
 
 const PROBES: &[ProbeSpec] = &[
-    ProbeSpec { name: "spikes", title: "", docs: "Spikes.", unit: "", shape: Shape::Spikes { over: "neurons" } },
-    ProbeSpec { name: "rate", title: "", docs: "Mean rate.", unit: "Hz", shape: Shape::Series { of: "" } },
+    ProbeSpec {
+        name: "spikes",
+        title: "",
+        docs: "Spikes.",
+        unit: "",
+        shape: Shape::Spikes { over: "neurons" },
+        args: &[],
+    },
+    ProbeSpec { name: "rate", title: "", docs: "Mean rate.", unit: "Hz", shape: Shape::Series { of: "" }, args: &[] },
 ];
 
 /// The simulation.
@@ -104,7 +111,7 @@ impl Simulation for Load {
                 }
                 _ => Reading::Series(Series { lanes: 1, steps: vec![self.step], values: vec![1.0], elements: vec![] }),
             };
-            frame.readings.push((tap.probe, reading));
+            frame.push(tap.key(), reading);
         }
         Ok(())
     }

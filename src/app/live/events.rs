@@ -40,7 +40,7 @@ impl Live {
             }
             events.push(LiveEvent::Frame(frame));
         }
-        while !self.next_schemas.is_empty() {
+        while is_live && !self.next_schemas.is_empty() {
             self.change_schema(&mut events);
         }
         self.keep_checkpoint();
@@ -53,9 +53,9 @@ impl Live {
         }
     }
 
-    fn change_schema(&mut self, events: &mut Vec<LiveEvent>) {
+    pub(super) fn change_schema(&mut self, events: &mut Vec<LiveEvent>) {
         let Some(next) = self.next_schemas.pop_front() else { return };
-        let changed = next.changed_lanes(&self.schema);
+        let changed = next.changes_since(&self.schema);
         self.schema = next;
         events.push(LiveEvent::SchemaChanged(changed));
     }

@@ -22,6 +22,7 @@ impl Live {
         self.clock = Clock { step: playback.first, base: opened.run.manifest.time_base() };
         self.set_run_log(Some(RunLog { project: opened.project, log: opened.log }));
         self.schema = opened.schema;
+        self.next_schemas = opened.later.into();
         self.playback = Some(playback);
         Ok(())
     }
@@ -41,11 +42,16 @@ impl Live {
     /// Takes the frames read since the last call.
     pub(super) fn poll_playback(&mut self, events: &mut Vec<LiveEvent>) {
         let Some(playback) = &mut self.playback else { return };
-        for frame in playback.take() {
+        let frames = playback.take();
+        let error = playback.error.take();
+        for frame in frames {
+            while self.next_schemas.front().is_some_and(|next| next.generation <= frame.generation) {
+                self.change_schema(events);
+            }
             self.clock = frame.clock;
             events.push(LiveEvent::Frame(frame));
         }
-        if let Some(error) = playback.error.take() {
+        if let Some(error) = error {
             events.push(LiveEvent::Message(Level::Error, format!("Could not read the whole run: {error}")));
         }
     }

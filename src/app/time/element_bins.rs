@@ -38,6 +38,12 @@ impl ElementBins {
         Self { n, ..Self::default() }
     }
 
+    /// Counts the spikes of more elements.
+    pub fn grow(&mut self, n: usize) {
+        self.n = n;
+        self.bins.iter_mut().for_each(|bin| Arc::make_mut(bin).resize(n, 0));
+    }
+
     /// Maximum number of bins.
     fn capacity(&self) -> usize {
         let fit = (MAX_BYTES / (2 * self.n.max(1))).clamp(64, 8192);

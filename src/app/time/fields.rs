@@ -1,6 +1,9 @@
 //! Past states of fields, evenly spread over the run, in bounded memory.
 
-use crate::sim::{Clock, ProbeId};
+use crate::{
+    engine::SetChange,
+    sim::{Clock, ProbeId},
+};
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
@@ -24,7 +27,7 @@ pub struct FieldHistory {
 
 impl FieldHistory {
     /// Keeps a state if the last one is old enough.
-    pub fn push(&mut self, probe: ProbeId, clock: Clock, values: &[f32]) {
+    pub fn push(&mut self, probe: ProbeId, clock: Clock, values: &Arc<Vec<f32>>) {
         if self.every == 0 {
             self.every = ((INTERVAL_SECS / clock.base.per_step()) as u64).max(1);
         }
@@ -32,11 +35,23 @@ impl FieldHistory {
         if states.back().is_some_and(|(last, _)| clock.step < last + self.every) {
             return;
         }
-        states.push_back((clock.step, Arc::new(values.to_vec())));
-        self.n_bytes += size_of_val(values);
+        states.push_back((clock.step, values.clone()));
+        self.n_bytes += size_of_val(&values[..]);
         while self.n_bytes > CAPACITY && self.states.values().any(|s| s.len() > 2) {
             self.thin();
         }
+    }
+
+    /// Arranges the states of a field over a set that changed.
+    pub fn arrange(&mut self, probe: ProbeId, change: &SetChange) {
+        for (_, values) in self.states.get_mut(&probe).into_iter().flatten() {
+            *values = Arc::new(change.arrange(values));
+        }
+        self.count();
+    }
+
+    fn count(&mut self) {
+        self.n_bytes = self.states.values().flatten().map(|(_, v)| size_of_val(&v[..])).sum();
     }
 
     /// Removes every second state.
@@ -49,7 +64,7 @@ impl FieldHistory {
                 is_odd
             });
         }
-        self.n_bytes = self.states.values().flatten().map(|(_, v)| size_of_val(&v[..])).sum();
+        self.count();
     }
 
     /// The last kept state of a field at or before a step, with its step.
@@ -88,7 +103,7 @@ mod tests {
         for step in 0..2_000 {
             let mut state = state.clone();
             state[0] = step as f32;
-            fields.push(3, Clock::seconds(step * 500, 1e-4), &state);
+            fields.push(3, Clock::seconds(step * 500, 1e-4), &Arc::new(state));
         }
         assert!(fields.n_bytes() <= CAPACITY && fields.every() > 500);
         assert_eq!(fields.at(3, 0).map(|(step, v)| (step, v[0])), Some((0, 0.0)));

@@ -38,6 +38,7 @@ pub type Trains = BTreeMap<ProbeId, Train>;
 /// Adds a batch.
 pub fn index(trains: &mut Trains, batch: &Batch) {
     let train = trains.entry(batch.probe).or_insert_with(|| Train::new(batch.n_elements));
+    train.grow(batch.n_elements);
     train.push(&batch.spikes, batch.now);
     train.skipped += batch.skipped;
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     app::views::pool,
-    engine::SimSchema,
+    engine::{SchemaChanges, SimSchema},
     sim::{Frame, ProbeId, Reading, Shape},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -28,7 +28,7 @@ pub struct Past {
     /// The wall time of each step.
     wall_clock: Arc<WallClock>,
     /// The newest state of each field.
-    latest: BTreeMap<ProbeId, Vec<f32>>,
+    latest: BTreeMap<ProbeId, Arc<Vec<f32>>>,
     /// The step of the first frame.
     first: Option<u64>,
     /// The step of the last frame.
@@ -52,7 +52,9 @@ impl Past {
         for (_, coverage) in self.coverage.iter_mut().filter(|(id, _)| frame.reading(**id).is_none()) {
             coverage.close();
         }
-        for (id, reading) in &mut frame.readings {
+        // Readings with arguments are states of views only; they have no history.
+        for (key, reading) in frame.readings.iter_mut().filter(|(key, _)| key.args.is_empty()) {
+            let id = &key.probe;
             match reading {
                 Reading::Spikes(spikes) => {
                     let coverage = self.coverage.entry(*id).or_default();
@@ -92,9 +94,22 @@ impl Past {
                 }
                 Reading::Field(values) => {
                     self.fields.push(*id, frame.clock, values);
-                    self.latest.entry(*id).or_default().clone_from(values);
+                    self.latest.insert(*id, values.clone());
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// Arranges the states of fields over changed sets by the ids of their elements. Spikes keep the index that their
+    /// element had.
+    pub fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
+        for (id, probe) in schema.probes.iter().enumerate() {
+            let Shape::Field { over, .. } = probe.shape else { continue };
+            let Some(change) = changes.sets.iter().find(|c| c.name == over) else { continue };
+            self.fields.arrange(id as ProbeId, change);
+            if let Some(latest) = self.latest.get_mut(&(id as ProbeId)) {
+                *latest = Arc::new(change.arrange(latest));
             }
         }
     }
@@ -148,7 +163,7 @@ impl Past {
     }
 
     /// The newest state of a field.
-    pub fn latest(&self, probe: ProbeId) -> Option<&Vec<f32>> {
+    pub fn latest(&self, probe: ProbeId) -> Option<&Arc<Vec<f32>>> {
         self.latest.get(&probe)
     }
 
@@ -190,8 +205,14 @@ mod tests {
     use super::*;
     use crate::sim::{Clock, ElementSet, ProbeSpec, Spike};
 
-    const PROBES: &[ProbeSpec] =
-        &[ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } }];
+    const PROBES: &[ProbeSpec] = &[ProbeSpec {
+        name: "spikes",
+        title: "",
+        docs: "",
+        unit: "",
+        shape: Shape::Spikes { over: "cells" },
+        args: &[],
+    }];
 
     fn schema() -> SimSchema {
         let set = ElementSet { name: "cells", len: 10, ..ElementSet::default() };
@@ -200,7 +221,7 @@ mod tests {
 
     fn frame(steps: std::ops::Range<u64>, is_tapped: bool) -> Frame {
         let spikes = steps.clone().map(|s| Spike { step: s as u32, lane: (s % 10) as u32 }).collect();
-        let readings = if is_tapped { vec![(0, Reading::Spikes(spikes))] } else { vec![] };
+        let readings = if is_tapped { vec![(0.into(), Reading::Spikes(spikes))] } else { vec![] };
         Frame { clock: Clock::seconds(steps.end, 1e-3), readings, epoch: 1, ..Frame::default() }
     }
 

@@ -5,6 +5,7 @@ use crate::{
     engine::SimSchema,
     sim::{Clock, Frame, Meaning, ProbeId, Reading, Shape},
 };
+use std::sync::Arc;
 
 /// How far back the last spike of an element is searched, seconds of simulated time.
 const LOOK_BACK_SECS: f64 = 1.5;
@@ -26,10 +27,10 @@ impl Time {
             let Shape::Field { over, meaning, .. } = shape else { return None };
             let values = match (wanted, meaning) {
                 (None, _) => self.past.latest(id)?.clone(),
-                (Some(_), Meaning::TimeSince) => since(&self.past, schema, over, Clock { step, ..clock })?,
-                (Some(_), _) => self.past.fields.at(id, step).map(|(_, values)| values.to_vec())?,
+                (Some(_), Meaning::TimeSince) => Arc::new(since(&self.past, schema, over, Clock { step, ..clock })?),
+                (Some(_), _) => self.past.fields.at(id, step).map(|(_, values)| values.clone())?,
             };
-            Some((id, Reading::Field(values)))
+            Some((id.into(), Reading::Field(values)))
         };
         let readings = fields.filter_map(reading).collect();
         Some(Frame { clock: Clock { step, ..clock }, readings, epoch: self.epoch, ..Frame::default() })
@@ -89,13 +90,14 @@ mod tests {
     use std::sync::Arc;
 
     const PROBES: &[ProbeSpec] = &[
-        ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" } },
+        ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" }, args: &[] },
         ProbeSpec {
             name: "last",
             title: "",
             docs: "",
             unit: "ms",
             shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::TimeSince },
+            args: &[],
         },
         ProbeSpec {
             name: "v",
@@ -103,6 +105,7 @@ mod tests {
             docs: "",
             unit: "",
             shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Number },
+            args: &[],
         },
     ];
 
@@ -114,9 +117,9 @@ mod tests {
             let spikes = (step..step + 100).map(|s| Spike { step: s as u32, lane: (s % 3) as u32 }).collect();
             let clock = Clock::seconds(step + 100, 1e-3);
             let readings = vec![
-                (0, Reading::Spikes(spikes)),
-                (1, Reading::Field(vec![0.0; 4])),
-                (2, Reading::Field(vec![step as f32; 4])),
+                (0.into(), Reading::Spikes(spikes)),
+                (1.into(), Reading::field(vec![0.0; 4])),
+                (2.into(), Reading::field(vec![step as f32; 4])),
             ];
             time.absorb(&schema, &mut Frame { clock, readings, epoch: 1, ..Frame::default() });
         }
@@ -132,11 +135,11 @@ mod tests {
         let then = time.states_to_show(&schema, clock).unwrap();
         assert_eq!(then.clock.step, 452);
         // 451 was the first element's step, then 450 the last's; the fourth never spikes.
-        assert_eq!(then.reading(1), Some(&Reading::Field(vec![2.0, 1.0, 3.0, -1.0])));
-        assert_eq!(then.reading(2), Some(&Reading::Field(vec![300.0; 4])));
+        assert_eq!(then.reading(1), Some(&Reading::field(vec![2.0, 1.0, 3.0, -1.0])));
+        assert_eq!(then.reading(2), Some(&Reading::field(vec![300.0; 4])));
         assert!(time.states_to_show(&schema, clock).is_none());
         time.axis.go_live();
-        assert_eq!(time.states_to_show(&schema, clock).unwrap().reading(2), Some(&Reading::Field(vec![900.0; 4])));
+        assert_eq!(time.states_to_show(&schema, clock).unwrap().reading(2), Some(&Reading::field(vec![900.0; 4])));
     }
 
     #[test]

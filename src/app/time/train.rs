@@ -29,6 +29,14 @@ impl Train {
         Self { counts: Arc::new(vec![0; n_elements]), bins: ElementBins::new(n_elements), ..Self::default() }
     }
 
+    /// Counts the spikes of more elements: their set grew.
+    pub fn grow(&mut self, n_elements: usize) {
+        if n_elements > self.counts.len() {
+            Arc::make_mut(&mut self.counts).resize(n_elements, 0);
+            self.bins.grow(n_elements);
+        }
+    }
+
     /// Adds spikes whose steps are modulo 2³², the newest not after `now`.
     pub fn push(&mut self, spikes: &[Spike], now: u64) {
         self.end = self.end.max(now);

@@ -175,7 +175,10 @@ const fn glyph_of(shape: Shape) -> &'static str {
         Shape::Field { .. } => icons::BRAIN,
         Shape::Matrix { .. } => icons::GRID,
         Shape::Lineage { .. } => icons::TREE,
-        Shape::Series { .. } | Shape::Text => icons::WAVE,
+        Shape::Histogram { .. } => icons::GAUGE,
+        Shape::Tokens { .. } | Shape::Text | Shape::Samples => icons::LIST,
+        Shape::Links { .. } => icons::TREE,
+        Shape::Series { .. } => icons::WAVE,
     }
 }
 

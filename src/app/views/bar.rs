@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn the_bar_is_beside_the_picture() {
         let shape = Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Number };
-        let probe = ProbeSpec { name: "x", title: "", docs: "", unit: "Hz", shape };
+        let probe = ProbeSpec { name: "x", title: "", docs: "", unit: "Hz", shape, args: &[] };
         let tokens = Tokens::dark();
         egui::__run_test_ui(|ui| {
             let canvas = Rect::from_min_size(pos2(10.0, 10.0), Vec2::new(400.0, 300.0));
@@ -155,6 +155,7 @@ mod tests {
             docs: "",
             unit: "",
             shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning },
+            args: &[],
         };
         let texts = |meaning, range| marks(&probe(meaning), range).into_iter().map(|(_, t)| t).collect::<Vec<_>>();
         assert_eq!(texts(Meaning::Number, (-3.137, 3.134)), ["-2", "0", "2"]);

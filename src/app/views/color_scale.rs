@@ -261,6 +261,7 @@ mod tests {
             docs: "",
             unit: "",
             shape: Shape::Field { over: "cells", range, meaning },
+            args: &[],
         };
         let mut values: Vec<f32> = (0..1000).map(|i| i as f32).collect();
         values.extend([1e9, f32::NAN]);

@@ -112,7 +112,7 @@ mod tests {
 
     fn probe(name: &'static str) -> ProbeSpec {
         let shape = Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Number };
-        ProbeSpec { name, title: "", docs: "", unit: "", shape }
+        ProbeSpec { name, title: "", docs: "", unit: "", shape, args: &[] }
     }
 
     #[test]

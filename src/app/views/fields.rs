@@ -22,7 +22,7 @@ impl Fields {
         let before = self.generation;
         for id in wanted {
             if let Some(Reading::Field(values)) = frame.reading(*id) {
-                self.values.insert(*id, Arc::new(values.clone()));
+                self.values.insert(*id, values.clone());
                 self.generation += 1;
             }
         }

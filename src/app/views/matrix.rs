@@ -89,8 +89,8 @@ impl View for Matrix {
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         let reading = self.probe(schema).and_then(|(id, _)| frame.reading(id));
-        if let Some(Reading::Matrix(columns, values)) = reading {
-            self.take(*columns, values);
+        if let Some(Reading::Matrix(matrix)) = reading {
+            self.take(matrix.columns.len, &matrix.values);
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) use stop_reason::run_ui;
 
 use super::{commands::UiCommand, workspace::Page};
 use crate::{
-    engine::SimSchema,
+    engine::{SchemaChanges, SimSchema},
     params::ChoiceSpec,
     query::Named,
     sim::{Action, ActionSpec, ElementSet, Frame, Meaning, ProbeId, Shape, Tap},
@@ -170,9 +170,12 @@ pub trait View {
     }
     /// Resets the view for a new simulation or epoch.
     fn reset(&mut self, schema: &SimSchema);
-    /// The lanes of these probes changed: samples so far belong to the old lanes.
-    fn schema_changed(&mut self, schema: &SimSchema, changed: &[ProbeId]) {
-        let _ = (schema, changed);
+    /// The schema changed while the simulation runs: samples so far of the changed probes belong to the old one. A view that
+    /// keeps something about elements follows them, or starts again.
+    fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
+        if !changes.sets.is_empty() {
+            self.reset(schema);
+        }
     }
     /// Receives new data, also while hidden (then without its own taps).
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame);
@@ -366,7 +369,7 @@ pub(crate) fn probes_where(
 
 /// A tap of all elements of a probe.
 pub(crate) fn tap(probe: ProbeId) -> Tap {
-    Tap { probe, elements: vec![] }
+    Tap::of(probe)
 }
 
 fn pin_id() -> egui::Id {

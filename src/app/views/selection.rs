@@ -1,5 +1,6 @@
 //! The selection, shared by all views.
 
+use crate::engine::SetChange;
 use std::sync::Arc;
 
 /// The selected elements.
@@ -43,6 +44,14 @@ impl Selection {
             }
         } else {
             self.replace(set, elements.to_vec());
+        }
+    }
+
+    /// Follows elements of a set that changed, by their ids.
+    pub fn follow(&mut self, change: &SetChange) {
+        if self.set == change.name {
+            self.hovered = None;
+            self.replace(change.name, change.follow(&self.elements));
         }
     }
 

@@ -17,8 +17,8 @@ use super::{
     views::{self, Selection, View, ViewCtx, color_scales::ColorScales, view_3d::SavedView},
 };
 use crate::{
-    engine::SimSchema,
-    sim::{Frame, ProbeId, Tap},
+    engine::{SchemaChanges, SimSchema},
+    sim::{Frame, Tap},
 };
 use arrangement::{Arrangement, Workspace};
 use egui::{Id, Ui};
@@ -254,14 +254,15 @@ impl Workspaces {
         time.absorb(schema, frame);
         if time.axis.cursor().is_some() {
             let is_state = |id: u16| schema.probes.get(usize::from(id)).is_some_and(|p| p.shape.is_state());
-            frame.readings.retain(|(id, _)| !is_state(*id));
+            frame.readings.retain(|(key, _)| !is_state(key.probe));
         }
         self.publish(schema, frame);
     }
 
-    /// The lanes of these probes changed.
-    pub fn schema_changed(&mut self, schema: &SimSchema, changed: &[ProbeId]) {
-        self.views.values_mut().for_each(|view| view.schema_changed(schema, changed));
+    /// The schema changed while the simulation runs.
+    pub fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
+        self.pins.values_mut().for_each(|pinned| changes.sets.iter().for_each(|set| pinned.follow(set)));
+        self.views.values_mut().for_each(|view| view.schema_changed(schema, changes));
     }
 
     /// Shows the states at the cursor; returns them when they are new.
@@ -276,33 +277,23 @@ impl Workspaces {
     }
 
     /// The subscriptions of all views of all workspaces: what is switched on is recorded whether it is visible or not.
-    /// Hidden views do without matrices, which have no history.
+    /// Hidden views do without what has no history: matrices, tokens, links.
     pub fn taps(&self, schema: &SimSchema, selection: &views::Selection) -> Vec<Tap> {
         let mut union: Vec<Tap> = Vec::new();
         let shown = self.now().visible();
         let shown: Vec<&Pane> = shown.iter().filter(|_| !self.is_home).filter_map(|id| self.now().pane(*id)).collect();
-        let is_matrix = |tap: &Tap| {
-            schema
-                .probes
-                .get(usize::from(tap.probe))
-                .is_some_and(|p| matches!(p.shape, crate::sim::Shape::Matrix { .. }))
+        let has_no_history = |tap: &Tap| {
+            use crate::sim::Shape;
+            let shape = schema.probes.get(usize::from(tap.probe)).map(|p| p.shape);
+            matches!(shape, Some(Shape::Matrix { .. } | Shape::Tokens { .. } | Shape::Links { .. }))
         };
         let wanted = self.views.iter().map(|(pane, view)| {
             let mut taps = view.taps(schema, self.pins.get(pane).unwrap_or(selection));
-            taps.retain(|tap| shown.contains(&pane) || !is_matrix(tap));
+            taps.retain(|tap| shown.contains(&pane) || !has_no_history(tap));
             taps
         });
-        for tap in wanted.flatten() {
-            match union.iter_mut().find(|t| t.probe == tap.probe) {
-                Some(known) => {
-                    known.elements.extend(&tap.elements);
-                    known.elements.sort_unstable();
-                    known.elements.dedup();
-                }
-                None => union.push(tap),
-            }
-        }
-        union.sort_by_key(|t| t.probe);
+        Tap::merge(&mut union, wanted.flatten());
+        union.sort_by_cached_key(Tap::key);
         union
     }
 

@@ -11,6 +11,7 @@ use crate::{
     },
     sim::{Birth, Death, EndCause, LifeEvent},
 };
+use std::collections::VecDeque;
 
 /// Weights of a row of a table: a logit per symbol, padded.
 pub const ROW: usize = 32;
@@ -35,15 +36,18 @@ pub struct Expert {
 /// A prediction and its outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Prediction {
-    /// Index of the expert.
-    pub expert: usize,
+    /// Id of the expert.
+    pub expert: u64,
     /// The symbol that came.
     pub symbol: u8,
     /// Negative logarithm of its predicted probability, nats.
     pub loss: f32,
-    /// Predicted probabilities.
-    pub p: [f32; N_SYMBOLS],
+    /// The three likeliest symbols with their probabilities.
+    pub best: [(u8, f32); 3],
 }
+
+/// Predictions kept for the stream of tokens.
+pub const N_RECENT: usize = 128;
 
 /// The state of a simulation.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,8 +66,23 @@ pub struct State {
     pub weights: Vec<u16>,
     /// Running mean of the loss, nats.
     pub loss: f32,
+    /// The newest predictions, oldest first.
+    pub recent: VecDeque<Prediction>,
     /// Hash of all predictions.
     pub hash: StreamHash,
+}
+
+/// The three likeliest symbols.
+fn best(p: &[f32; N_SYMBOLS]) -> [(u8, f32); 3] {
+    let mut best = [(0, -1.0); 3];
+    for (symbol, p) in (0..).zip(p) {
+        let place = best.iter().position(|(_, known)| known < p).unwrap_or(best.len());
+        if place < best.len() {
+            best[place..].rotate_right(1);
+            best[place] = (symbol, *p);
+        }
+    }
+    best
 }
 
 fn widen(bits: u16) -> f32 {
@@ -88,6 +107,7 @@ impl State {
             next_id: n.into(),
             weights: vec![0; params.n_weights()],
             loss: (N_SYMBOLS as f32).ln(),
+            recent: VecDeque::new(),
             hash: StreamHash::default(),
         }
     }
@@ -112,8 +132,8 @@ impl State {
         p.map(|p| p / sum)
     }
 
-    /// Reads one token: predict, learn, count.
-    pub fn step(&mut self, source: &Source, seed: u64, learning_rate: f32) -> Prediction {
+    /// Reads one token: predict, learn, count. Returns the index of the expert.
+    pub fn step(&mut self, source: &Source, seed: u64, learning_rate: f32) -> usize {
         let draw = Draw { seed, purpose: Purpose::Stimulus, step: self.step, lane: 0 };
         let (from, symbol) = (self.symbol, source.next(self.symbol, draw.words()[0]));
         let expert = usize::from(self.owner[usize::from(from)]);
@@ -126,9 +146,13 @@ impl State {
         self.loss += (loss - self.loss) / LOAD_TOKENS;
         self.hash.push_spike(self.step as u32, self.experts[expert].id as u32);
         self.hash.push(loss.to_bits());
+        if self.recent.len() == N_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Prediction { expert: self.experts[expert].id, symbol, loss, best: best(&p) });
         self.symbol = symbol;
         self.step += 1;
-        Prediction { expert, symbol, loss, p }
+        expert
     }
 
     fn learn(&mut self, expert: usize, from: u8, symbol: u8, p: &[f32; N_SYMBOLS], rate: f32, seed: u64) {

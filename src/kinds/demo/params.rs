@@ -25,7 +25,7 @@ params! {
     pub struct Growth {
         /// Tokens between two splits; 0: never. The expert with the highest load splits, if it owns two symbols at least.
         #[param(title = "Split interval", range = 0.0..=100_000.0, hard = 0.0..=1e9)]
-        split_every: u32 = 0,
+        split_every: u32 = 4000,
 
         /// The number of experts does not exceed this.
         #[param(title = "Maximum experts", range = 1.0..=27.0, hard = 1.0..=27.0)]

@@ -7,6 +7,10 @@ use crate::{
 
 /// The set of all fields and events.
 pub const EXPERTS: &str = "experts";
+/// The set of symbols, which never changes.
+pub const SYMBOLS: &str = "symbols";
+/// The value of an argument `expert` that takes all of them.
+pub const ALL: &str = "all";
 
 probes! {
     /// Negative log probability of the symbol that came, running mean. The source's entropy is its lower bound.
@@ -25,12 +29,32 @@ probes! {
     ROUTE = "route", "", Shape::Spikes { over: EXPERTS };
     /// Probability of each symbol (column) after each symbol (row).
     #[title("Predicted probabilities")]
-    PREDICTED = "predicted", "", Shape::Matrix { rows: "after", columns: "symbol" };
+    PREDICTED = "predicted", "", Shape::Matrix { rows: "after", columns: "symbol" }, args {
+        /// The expert that predicts: `all` takes the one that owns the row's symbol.
+        expert: Listed,
+    };
+    /// Number of recent tokens by expert (row) and symbol (column).
+    #[title("Routed tokens")]
+    ROUTED = "routed", "tokens", Shape::Matrix { rows: "expert", columns: "symbol" };
+    /// Weights, over all experts or of one.
+    #[title("Distribution of weights")]
+    WEIGHTS = "weights", "", Shape::Histogram { of: "weight" }, args {
+        /// The expert.
+        expert: Listed,
+    };
+    /// The newest tokens with their loss and the expert that predicted them.
+    #[title("Token stream")]
+    STREAM = "stream", "nat", Shape::Tokens { values: "loss", categories: "expert" };
+    /// The expert that owns each symbol, weighted with its load.
+    OWNERS = "owners", "", Shape::Links { from: SYMBOLS, to: EXPERTS };
     /// Splits and merges of experts.
     LINEAGE = "lineage", "", Shape::Lineage { over: EXPERTS };
     /// Texts drawn from the model.
     #[title("Generated text")]
-    TEXT = "text", "", Shape::Text;
+    TEXT = "text", "", Shape::Samples;
+    /// Splits and merges as lines of text.
+    #[title("Event log")]
+    LOG = "log", "", Shape::Text;
 }
 
 /// Stages of a step.

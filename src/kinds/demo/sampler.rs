@@ -2,20 +2,31 @@
 
 use super::{
     Params,
-    cpu::{Prediction, State},
+    cpu::{State, name},
     probes::{self, PROBES},
-    source::N_SYMBOLS,
+    source::{self, N_SYMBOLS},
 };
-use crate::sim::{LifeEvent, ProbeId, Reading, Series, Shape, SimError, Spike, Tap};
+use crate::sim::{
+    Axis, Histogram, LifeEvent, Link, Matrix, ProbeId, Reading, Series, Shape, SimError, Spike, Tap, TapArgs, TapKey,
+    TextSample, Tokens,
+};
+use std::{fmt::Write as _, mem, sync::Arc};
+
+/// Limits of the bins of weights: from -8 to 8.
+const N_BINS: usize = 32;
+const BIN: f32 = 0.5;
 
 /// Samples of tapped probes.
 #[derive(Default)]
 pub struct Sampler {
     taps: Vec<Tap>,
-    series: Vec<(ProbeId, Series)>,
+    series: Vec<(TapKey, Series)>,
+    histograms: Vec<(TapKey, Histogram)>,
+    edges: Arc<Vec<f32>>,
     routes: Vec<Spike>,
     lives: Vec<LifeEvent>,
-    texts: String,
+    texts: Vec<TextSample>,
+    log: String,
 }
 
 impl Sampler {
@@ -24,17 +35,23 @@ impl Sampler {
         probes::check(taps)?;
         let had_lineage = self.is_tapped(probes::LINEAGE);
         self.taps = taps.to_vec();
+        self.edges = Arc::new((0..=N_BINS).map(|i| (i as f32 - N_BINS as f32 / 2.0) * BIN).collect());
+        let (mut series, mut histograms) = (mem::take(&mut self.series), mem::take(&mut self.histograms));
         for tap in taps {
-            if !matches!(PROBES[usize::from(tap.probe)].shape, Shape::Series { .. }) {
-                continue;
-            }
-            match self.series.iter_mut().find(|(id, _)| *id == tap.probe) {
-                Some((_, series)) if series.elements == tap.elements => {}
-                Some((_, series)) => *series = Series { elements: tap.elements.clone(), ..Series::default() },
-                None => self.series.push((tap.probe, Series { elements: tap.elements.clone(), ..Series::default() })),
+            match PROBES[usize::from(tap.probe)].shape {
+                Shape::Series { .. } => {
+                    let known = series.iter_mut().find(|(key, s)| tap.has_key(key) && s.elements == tap.elements);
+                    let new = || Series { elements: tap.elements.clone(), ..Series::default() };
+                    self.series.push((tap.key(), known.map_or_else(new, |(_, s)| mem::take(s))));
+                }
+                Shape::Histogram { .. } => {
+                    let known = histograms.iter_mut().find(|(key, _)| tap.has_key(key));
+                    let new = || Histogram { edges: self.edges.clone(), ..Histogram::default() };
+                    self.histograms.push((tap.key(), known.map_or_else(new, |(_, h)| mem::take(h))));
+                }
+                _ => {}
             }
         }
-        self.series.retain(|(id, _)| taps.iter().any(|t| t.probe == *id));
         if !self.is_tapped(probes::LINEAGE) {
             self.lives.clear();
         } else if !had_lineage {
@@ -58,30 +75,45 @@ impl Sampler {
         self.lives.extend(living.into_iter().map(birth));
     }
 
-    /// After a step.
-    pub fn record(&mut self, params: &Params, state: &State, now: &Prediction, seed: u64) {
+    /// After a step that this expert predicted.
+    pub fn record(&mut self, params: &Params, state: &State, expert: usize, seed: u64) {
         if self.is_tapped(probes::ROUTE) {
-            self.routes.push(Spike { step: (state.step - 1) as u32, lane: now.expert as u32 });
+            self.routes.push(Spike { step: (state.step - 1) as u32, lane: expert as u32 });
         }
         let measure = &params.measure;
         let is_due = |every: u32| every > 0 && state.step.is_multiple_of(every.into());
         if is_due(measure.every) {
-            for (probe, series) in &mut self.series {
-                let before = series.values.len();
-                match *probe {
-                    probes::LOSS => series.values.push(state.loss),
-                    probes::COUNT => series.values.push(state.experts.len() as f32),
-                    _ => series.values.extend(
-                        series.elements.iter().map(|e| state.experts.get(*e as usize).map_or(f32::NAN, |e| e.load)),
-                    ),
-                }
-                series.lanes = (series.values.len() - before) as u32;
-                series.steps.push(state.step);
-            }
+            self.record_numbers(state);
         }
         if is_due(measure.text_every) && self.is_tapped(probes::TEXT) {
+            let title = format!("temperature 1, loss {:.3}", state.loss);
             let text = state.generate(measure.text_length, seed);
-            self.texts.push_str(&format!("{} {text}\n", state.step));
+            self.texts.push(TextSample { step: state.step, title, text });
+        }
+    }
+
+    fn record_numbers(&mut self, state: &State) {
+        for (key, series) in &mut self.series {
+            let before = series.values.len();
+            let load = |e: &u32| state.experts.get(*e as usize).map_or(f32::NAN, |e| e.load);
+            match key.probe {
+                probes::LOSS => series.values.push(state.loss),
+                probes::COUNT => series.values.push(state.experts.len() as f32),
+                _ => series.values.extend(series.elements.iter().map(load)),
+            }
+            series.lanes = (series.values.len() - before) as u32;
+            series.steps.push(state.step);
+        }
+        for (key, histogram) in &mut self.histograms {
+            let mut counts = [0.0; N_BINS];
+            for i in experts_of(&key.args, state) {
+                for w in state.table(i) {
+                    let bin = (w / BIN + N_BINS as f32 / 2.0).clamp(0.0, N_BINS as f32 - 1.0);
+                    counts[bin as usize] += 1.0;
+                }
+            }
+            histogram.steps.push(state.step);
+            histogram.counts.extend(counts);
         }
     }
 
@@ -90,6 +122,13 @@ impl Sampler {
         if self.is_tapped(probes::LINEAGE) {
             self.lives.extend_from_slice(events);
         }
+        for event in events.iter().filter(|_| self.taps.iter().any(|t| t.probe == probes::LOG)) {
+            // Writing to a text cannot fail.
+            let _ = match event {
+                LifeEvent::Birth(b) => writeln!(self.log, "{} birth of {} from {:?}", b.step, b.child, b.parents),
+                LifeEvent::Death(d) => writeln!(self.log, "{} end of {}: {}", d.step, d.gone, d.end.word()),
+            };
+        }
     }
 
     /// Restarts; taps stay.
@@ -97,9 +136,13 @@ impl Sampler {
         for (_, series) in &mut self.series {
             (series.steps, series.values) = (vec![], vec![]);
         }
+        for (_, histogram) in &mut self.histograms {
+            (histogram.steps, histogram.counts) = (vec![], vec![]);
+        }
         self.routes.clear();
         self.lives.clear();
         self.texts.clear();
+        self.log.clear();
         if self.is_tapped(probes::LINEAGE) {
             self.announce(state);
         }
@@ -110,24 +153,96 @@ impl Sampler {
         self.taps.clone()
     }
 
-    /// Takes the reading of a tap.
+    /// Takes the reading of a tap; none when its expert does not live.
     pub fn take(&mut self, tap: &Tap, state: &State) -> Option<Reading> {
         Some(match tap.probe {
-            probes::LOAD => Reading::Field(state.experts.iter().map(|e| e.load).collect()),
-            probes::AGE => Reading::Field(state.experts.iter().map(|e| (state.step - e.born) as f32).collect()),
-            probes::ROUTE => Reading::Spikes(std::mem::take(&mut self.routes)),
-            probes::PREDICTED => {
-                let row = |symbol: u8| state.predict(state.owner[usize::from(symbol)].into(), symbol);
-                Reading::Matrix(N_SYMBOLS as u32, (0..N_SYMBOLS as u8).flat_map(row).collect())
+            probes::LOAD => Reading::field(state.experts.iter().map(|e| e.load).collect()),
+            probes::AGE => Reading::field(state.experts.iter().map(|e| (state.step - e.born) as f32).collect()),
+            probes::ROUTE => Reading::Spikes(mem::take(&mut self.routes)),
+            probes::PREDICTED => Reading::Matrix(predicted(&tap.args, state)?),
+            probes::ROUTED => Reading::Matrix(routed(state)),
+            probes::STREAM => Reading::Tokens(Arc::new(stream(state))),
+            probes::OWNERS => Reading::Links(Arc::new(owners(state))),
+            probes::LINEAGE => Reading::Lineage(mem::take(&mut self.lives)),
+            probes::TEXT => Reading::Samples(mem::take(&mut self.texts)),
+            probes::LOG => Reading::Text(mem::take(&mut self.log)),
+            probes::WEIGHTS => {
+                let (_, histogram) = self.histograms.iter_mut().find(|(key, _)| tap.has_key(key))?;
+                let next = Histogram { edges: self.edges.clone(), ..Histogram::default() };
+                Reading::Histogram(mem::replace(histogram, next))
             }
-            probes::LINEAGE => Reading::Lineage(std::mem::take(&mut self.lives)),
-            probes::TEXT => Reading::Text(std::mem::take(&mut self.texts)),
             _ => {
-                let (_, series) = self.series.iter_mut().find(|(id, _)| *id == tap.probe)?;
+                let (_, series) = self.series.iter_mut().find(|(key, _)| tap.has_key(key))?;
                 let lanes = if tap.probe == probes::LOAD_OF { series.elements.len() as u32 } else { 1 };
                 let next = Series { elements: series.elements.clone(), lanes, ..Series::default() };
-                Reading::Series(Series { lanes, ..std::mem::replace(series, next) })
+                Reading::Series(Series { lanes, ..mem::replace(series, next) })
             }
         })
     }
+}
+
+/// The values of the argument `expert`.
+pub fn experts(state: &State) -> Vec<String> {
+    let ids = state.experts.iter().map(|e| e.id.to_string());
+    [probes::ALL.to_owned()].into_iter().chain(ids).collect()
+}
+
+/// The experts that the argument `expert` names, by index.
+fn experts_of(args: &TapArgs, state: &State) -> Vec<usize> {
+    let wanted = args.get("expert").filter(|value| value != probes::ALL);
+    let is_wanted = |id: u64| wanted.as_ref().is_none_or(|w| **w == *id.to_string());
+    (0..state.experts.len()).filter(|i| is_wanted(state.experts[*i].id)).collect()
+}
+
+fn symbols() -> Axis {
+    Axis::named(
+        (0..N_SYMBOLS as u8).map(|s| if s == 0 { "space".to_owned() } else { source::text(s).into() }).collect(),
+    )
+}
+
+fn predicted(args: &TapArgs, state: &State) -> Option<Matrix> {
+    let chosen = match experts_of(args, state)[..] {
+        [] => return None,
+        [only] if args.get("expert").is_some() => Some(only),
+        _ => None,
+    };
+    let row = |symbol: u8| state.predict(chosen.unwrap_or(state.owner[usize::from(symbol)].into()), symbol);
+    let values = (0..N_SYMBOLS as u8).flat_map(row).collect();
+    Some(Matrix { rows: symbols(), columns: symbols(), values: Arc::new(values) })
+}
+
+fn routed(state: &State) -> Matrix {
+    let mut values = vec![0.0; state.experts.len() * N_SYMBOLS];
+    for seen in &state.recent {
+        if let Some(expert) = state.experts.iter().position(|e| e.id == seen.expert) {
+            values[expert * N_SYMBOLS + usize::from(seen.symbol)] += 1.0;
+        }
+    }
+    let rows = Axis::named(state.experts.iter().map(|e| name(e.id)).collect());
+    Matrix { rows, columns: symbols(), values: Arc::new(values) }
+}
+
+fn stream(state: &State) -> Tokens {
+    let mut ids: Vec<u64> = state.recent.iter().map(|seen| seen.expert).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let category = |id: u64| ids.binary_search(&id).unwrap_or_default() as u32;
+    let text = |symbol: u8| source::text(symbol).to_string();
+    let candidates = |best: &[(u8, f32); 3]| best.iter().map(|(symbol, p)| (text(*symbol), *p)).collect();
+    Tokens {
+        step: state.step,
+        texts: state.recent.iter().map(|seen| text(seen.symbol)).collect(),
+        values: state.recent.iter().map(|seen| seen.loss).collect(),
+        names: ids.iter().map(|id| name(*id)).collect(),
+        categories: state.recent.iter().map(|seen| category(seen.expert)).collect(),
+        candidates: state.recent.iter().map(|seen| candidates(&seen.best)).collect(),
+    }
+}
+
+fn owners(state: &State) -> Vec<Link> {
+    let link = |(from, to): (u32, &u16)| {
+        let weight = state.experts.get(usize::from(*to)).map_or(0.0, |e| e.load);
+        Link { from, to: (*to).into(), weight }
+    };
+    (0..).zip(&state.owner).map(link).collect()
 }

@@ -2,10 +2,10 @@
 
 use super::{
     Params,
-    cpu::{Expert, State, name},
-    probes::{EXPERTS, PROBES},
-    sampler::Sampler,
-    source::{N_SYMBOLS, Source},
+    cpu::{Expert, N_RECENT, Prediction, State, name},
+    probes::{self, EXPERTS, PROBES, SYMBOLS},
+    sampler::{self, Sampler},
+    source::{self, ENTROPY, N_SYMBOLS, Source},
 };
 use crate::{
     gpu::Pass,
@@ -13,12 +13,12 @@ use crate::{
     num::hash::StreamHash,
     params::Change,
     sim::{
-        Action, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, SimError, Simulation,
-        Snapshot, Tap,
+        Action, Clock, Digest, Effect, ElementSet, Frame, Level, LifeEvent, MemoryByOwner, ProbeId, ProbeSpec,
+        SimError, Simulation, Snapshot, Tap,
         snapshot::{ElementType, misfit},
     },
 };
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 const MODEL: &str = "demo";
 
@@ -28,7 +28,9 @@ pub struct DemoSim {
     seed: u64,
     source: Arc<Source>,
     state: State,
-    sets: [Arc<ElementSet>; 1],
+    sets: [Arc<ElementSet>; 2],
+    /// Counts the changes of the set of experts.
+    generation: u64,
     sampler: Sampler,
 }
 
@@ -36,25 +38,34 @@ impl DemoSim {
     /// At step 0.
     pub fn new(params: &Params, seed: u64, source: Arc<Source>) -> Self {
         let state = State::new(params);
-        let sets = [experts(&state)];
-        Self { params: params.clone(), seed, source, state, sets, sampler: Sampler::default() }
+        let sets = [experts(&state), Arc::new(symbols())];
+        Self { params: params.clone(), seed, source, state, sets, generation: 0, sampler: Sampler::default() }
     }
 
     fn put(&mut self, state: State) {
         self.state = state;
-        self.sets = [experts(&self.state)];
+        self.sets[0] = experts(&self.state);
+        self.generation += 1;
         self.sampler.restart(&self.state);
     }
 
+    /// Takes over births and deaths.
+    fn change(&mut self, events: &[LifeEvent]) {
+        if !events.is_empty() {
+            self.sampler.lives(events);
+            self.sets[0] = experts(&self.state);
+            self.generation += 1;
+        }
+    }
+
     fn token(&mut self) {
-        let now = self.state.step(&self.source, self.seed, self.params.experts.learning_rate as f32);
-        self.sampler.record(&self.params, &self.state, &now, self.seed);
+        let expert = self.state.step(&self.source, self.seed, self.params.experts.learning_rate as f32);
+        self.sampler.record(&self.params, &self.state, expert, self.seed);
         let growth = &self.params.growth;
         let is_due = growth.split_every > 0 && self.state.step.is_multiple_of(growth.split_every.into());
         if is_due && self.state.experts.len() < growth.most as usize {
             let events = self.state.split();
-            self.sampler.lives(&events);
-            self.sets = [experts(&self.state)];
+            self.change(&events);
         }
     }
 }
@@ -69,6 +80,11 @@ fn experts(state: &State) -> Arc<ElementSet> {
     })
 }
 
+fn symbols() -> ElementSet {
+    let names = (0..N_SYMBOLS as u8).map(|s| source::text(s).to_string()).collect();
+    ElementSet { name: SYMBOLS, len: N_SYMBOLS as u32, names, ..ElementSet::default() }
+}
+
 impl Simulation for DemoSim {
     fn probes(&self) -> &'static [ProbeSpec] {
         PROBES
@@ -76,6 +92,22 @@ impl Simulation for DemoSim {
 
     fn lanes(&self, _: ProbeId) -> Vec<String> {
         vec![]
+    }
+
+    fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
+        PROBES[usize::from(probe)].args.iter().map(|_| sampler::experts(&self.state)).collect()
+    }
+
+    fn levels(&self, probe: ProbeId) -> Vec<Level> {
+        let level = |name: &str, value| Level { name: name.to_owned(), value };
+        match probe {
+            probes::LOSS => vec![level("uniform", (N_SYMBOLS as f64).ln()), level("entropy of the source", ENTROPY)],
+            _ => vec![],
+        }
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
     }
 
     fn sets(&self) -> &[Arc<ElementSet>] {
@@ -110,8 +142,7 @@ impl Simulation for DemoSim {
             return Err(SimError::Input("merge: select at least two experts".to_owned()));
         }
         let events = self.state.merge(&chosen);
-        self.sampler.lives(&events);
-        self.sets = [experts(&self.state)];
+        self.change(&events);
         Ok(())
     }
 
@@ -128,7 +159,7 @@ impl Simulation for DemoSim {
         for tap in self.sampler.taps() {
             if frame.wants(PROBES[usize::from(tap.probe)].shape) {
                 let reading = self.sampler.take(&tap, &self.state);
-                frame.readings.extend(reading.map(|reading| (tap.probe, reading)));
+                frame.readings.extend(reading.map(|reading| (tap.key(), reading)));
             }
         }
         Ok(())
@@ -176,8 +207,28 @@ fn write(state: &State) -> Snapshot {
     out.list("experts.born", state.experts.iter().map(|e| e.born).collect());
     out.list("experts.slot", state.experts.iter().map(|e| e.slot).collect());
     out.list("experts.load", state.experts.iter().map(|e| e.load).collect());
+    let recent = || state.recent.iter();
+    out.list("recent.expert", recent().map(|seen| seen.expert).collect());
+    out.list("recent.symbol", recent().map(|seen| u32::from(seen.symbol)).collect());
+    out.list("recent.loss", recent().map(|seen| seen.loss).collect());
+    out.list("recent.best", recent().flat_map(|seen| seen.best.map(|(symbol, _)| u32::from(symbol))).collect());
+    out.list("recent.best_p", recent().flat_map(|seen| seen.best.map(|(_, p)| p)).collect());
     out.halves("weights", ElementType::Bf16, &[state.weights.len()], state.weights.clone());
     out
+}
+
+fn recent(from: &Snapshot) -> Result<VecDeque<Prediction>, SimError> {
+    let experts: Vec<u64> = from.read_list("recent.expert")?;
+    let n = experts.len();
+    let (symbols, losses) = (from.read::<u32>("recent.symbol", &[n])?, from.read::<f32>("recent.loss", &[n])?);
+    let (best, p) = (from.read::<u32>("recent.best", &[3 * n])?, from.read::<f32>("recent.best_p", &[3 * n])?);
+    let seen = |i: usize| Prediction {
+        expert: experts[i],
+        symbol: symbols[i] as u8,
+        loss: losses[i],
+        best: std::array::from_fn(|k| (best[3 * i + k] as u8, p[3 * i + k])),
+    };
+    Ok((0..n).map(seen).collect())
 }
 
 fn parse(from: &Snapshot, n_weights: usize) -> Result<State, SimError> {
@@ -199,12 +250,15 @@ fn parse(from: &Snapshot, n_weights: usize) -> Result<State, SimError> {
         loss: from.read_number("loss")?,
         owner,
         experts: (0..ids.len()).map(expert).collect(),
+        recent: recent(from)?,
         weights: from.read_halves("weights", ElementType::Bf16, &[n_weights])?,
     };
     let n_slots = n_weights / super::cpu::TABLE;
     let is_of_state = |e: &Expert| (e.slot as usize) < n_slots && e.id < state.next_id && e.born <= state.step;
     let fits = state.experts.iter().all(is_of_state)
         && state.owner.iter().all(|o| usize::from(*o) < state.experts.len())
+        && state.recent.len() <= N_RECENT
+        && state.recent.iter().all(|seen| usize::from(seen.symbol) < N_SYMBOLS)
         && usize::from(state.symbol) < N_SYMBOLS;
     if fits { Ok(state) } else { Err(misfit("it is inconsistent")) }
 }
@@ -212,7 +266,6 @@ fn parse(from: &Snapshot, n_weights: usize) -> Result<State, SimError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{kinds::demo::source::ENTROPY, sim::LifeEvent};
 
     fn small() -> Params {
         let mut params = Params::default();
@@ -250,16 +303,14 @@ mod tests {
         let before: Vec<u64> = sim.sets()[0].ids.clone();
         let action = |elements| Action { name: "merge".to_owned(), elements, values: vec![] };
         assert!(sim.act(&action(vec![1])).is_err());
-        sim.tap(&[Tap { probe: super::super::probes::LINEAGE, elements: vec![] }]).unwrap();
+        sim.tap(&[Tap::of(probes::LINEAGE)]).unwrap();
         sim.act(&action(vec![3, 1])).unwrap();
         let after = &sim.sets()[0].ids;
         assert_eq!(after.len(), before.len() - 1);
         assert!(!before.contains(&after[1]) && after[3..] == before[4..], "{before:?} {after:?}");
         let mut frame = Frame::default();
         sim.sample(&mut frame).unwrap();
-        let Some(crate::sim::Reading::Lineage(events)) = frame.reading(super::super::probes::LINEAGE) else {
-            panic!("a lineage")
-        };
+        let Some(crate::sim::Reading::Lineage(events)) = frame.reading(probes::LINEAGE) else { panic!("a lineage") };
         let n_deaths = events.iter().filter(|e| matches!(e, LifeEvent::Death(_))).count();
         assert_eq!((events.len(), n_deaths), (before.len() + 3, 2));
     }

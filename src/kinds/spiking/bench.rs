@@ -208,7 +208,7 @@ fn measure(
     let since = Instant::now();
     let mut sim = SpikingKind::start(&params, context, setup.clone(), &options.device)?;
     let build_s = prepared_s + since.elapsed().as_secs_f64();
-    sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }])?;
+    sim.tap(&[Tap::of(probes::SPIKES)])?;
     sim.advance(UNTIMED_STEPS, &mut Pass::default())?;
     sim.sample(&mut Frame::default())?;
 

@@ -192,7 +192,7 @@ fn gradient_steps_reach_the_noise_floor() {
         params.population.precision = precision;
         let setup = Arc::new(NucleiKind::prepare(&params, &scene(1), &Progress::default()).expect("a task"));
         let mut sim = NucleiKind::start(&params, &scene(1), setup, &Device::Cpu { threads: 1 }).expect("it starts");
-        sim.tap(&[Tap { probe: probes::FITNESS, elements: vec![] }]).expect("tapped");
+        sim.tap(&[Tap::of(probes::FITNESS)]).expect("tapped");
         advance(&mut *sim, 200);
         let mut frame = Frame::default();
         sim.sample(&mut frame).expect("it reads");

@@ -21,7 +21,7 @@ use population::{advance, cpu};
 fn default_preset_synchronises_grows_and_learns() {
     for seed in 1..=3 {
         let mut sim = cpu::<f32>(&Params::default(), seed, 1);
-        sim.tap(&[Tap { probe: probes::BARRIER, elements: vec![] }]).expect("it can be tapped");
+        sim.tap(&[Tap::of(probes::BARRIER)]).expect("it can be tapped");
         advance(&mut sim, 1);
         let first = sim.host().stats;
         let mut recent = vec![];
@@ -263,7 +263,7 @@ fn an_extinct_population_keeps_running() {
     for method in [CouplingMethod::Auto, CouplingMethod::Dense, CouplingMethod::Scan1d, CouplingMethod::MeanField] {
         params.coupling.method = method;
         let mut sim = cpu::<f32>(&params, 1, 2);
-        sim.tap(&[Tap { probe: probes::FITNESS, elements: vec![] }]).expect("tapped");
+        sim.tap(&[Tap::of(probes::FITNESS)]).expect("tapped");
         advance(&mut sim, 20);
         assert_eq!((sim.state().n(), sim.host().ledger.n_died), (0, 128));
     }

@@ -180,7 +180,7 @@ fn probes_read_the_same() {
     let mut params = busy();
     params.measure.group_by = "ei".to_owned();
     let taps: Vec<Tap> = (0..probes::PROBES.len() as u16)
-        .map(|probe| Tap { probe, elements: if matches!(probe, probes::V | probes::G) { vec![4, 90] } else { vec![] } })
+        .map(|probe| Tap::elements(probe, if matches!(probe, probes::V | probes::G) { vec![4, 90] } else { vec![] }))
         .collect();
     let run = |sim: &mut dyn Simulation, batch: u32| {
         sim.tap(&taps).expect("all tapped");
@@ -250,7 +250,7 @@ fn leaky_units_are_the_same_on_both() {
             sim.act(&Action { name: "kick".into(), elements: vec![3, 9, 3], values: vec![Value::Real(0.4)] })
                 .expect("kicks");
         }
-        let taps = [probes::V, probes::G].map(|probe| Tap { probe, elements: vec![4, 90] });
+        let taps = [probes::V, probes::G].map(|probe| Tap::elements(probe, vec![4, 90]));
         sim.tap(&taps).expect("tapped");
         let digest = advance(sim, 500, batch);
         let mut frame = Frame::default();
@@ -403,8 +403,8 @@ fn a_short_run_of_the_fly() {
         let params = drive(&shared, case);
         let want = advance(&mut cpu::<f64>(&params, &setup), 200, 200);
         let mut sim = cuda::<f64>(&params, &setup, &gpu);
-        let traces = Tap { probe: probes::V, elements: vec![5, 77, 100_000] };
-        sim.tap(&[traces, Tap { probe: probes::V_FIELD, elements: vec![] }]).expect("tapped");
+        let traces = Tap::elements(probes::V, vec![5, 77, 100_000]);
+        sim.tap(&[traces, Tap::of(probes::V_FIELD)]).expect("tapped");
         assert_eq!(advance(&mut sim, 200, 67), want, "{case}");
         sim.sample(&mut Frame::default()).expect("reads");
     }

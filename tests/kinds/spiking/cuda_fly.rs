@@ -134,7 +134,7 @@ fn a_client_at_60_hz_costs_little() {
             let engine = Engine::spawn(|| {}).expect("a thread");
             engine.send(Command::Load(Box::new(cuda::<f64>(&params, &setup, &gpu))));
             if watches {
-                let tap = |probe| Tap { probe, elements: vec![] };
+                let tap = |probe| Tap::of(probe);
                 let taps = [probes::SPIKES, probes::RATE, probes::CLASS_RATES, probes::LAST_SPIKE].map(tap);
                 engine.send(Command::Subscribe(taps.to_vec()));
             }
@@ -193,7 +193,7 @@ fn tuning_table() {
         for (name, tuning) in shapes.iter().copied().filter(|(s, _)| wanted("NEUROPIL_SHAPE", s)) {
             let params = drive(&shared, case);
             let mut sim = CudaSim::<f64>::tuned(&params, &scene(), setup.clone(), &gpu, tuning).expect("it starts");
-            sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
+            sim.tap(&[Tap::of(probes::SPIKES)]).expect("tapped");
             advance_plainly(&mut sim, 2000);
             let since = Instant::now();
             advance_plainly(&mut sim, 20_000);
@@ -285,7 +285,7 @@ fn parts_of_a_step() {
             micros.sort_by(f64::total_cmp);
             micros[4]
         };
-        let spikes = [Tap { probe: probes::SPIKES, elements: vec![] }];
+        let spikes = [Tap::of(probes::SPIKES)];
         let (untapped, read, kept) = (timed(&[], false), timed(&spikes, false), timed(&spikes, true));
         for _ in 0..2 {
             let mut pass = Pass::default();

@@ -66,7 +66,7 @@ fn memory_does_not_grow() {
         &Device::Cuda(gpu.clone()),
     )
     .expect("it starts");
-    let spikes = [Tap { probe: probes::SPIKES, elements: vec![] }, Tap { probe: probes::V_FIELD, elements: vec![] }];
+    let spikes = [Tap::of(probes::SPIKES), Tap::of(probes::V_FIELD)];
     sim.tap(&spikes).expect("tapped");
     let mut batch = || {
         sim.advance(5000, &mut Pass::default()).expect("runs");

@@ -50,7 +50,7 @@ fn prepare(params: &Params) -> Arc<Setup> {
 fn start(params: &Params, setup: &Arc<Setup>, seed: u64, threads: usize) -> Box<dyn Simulation> {
     let scene = BuildContext { seed, ..BuildContext::default() };
     let mut sim = SpikingKind::start(params, &scene, setup.clone(), &Device::Cpu { threads }).expect("it starts");
-    sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("spikes can be tapped");
+    sim.tap(&[Tap::of(probes::SPIKES)]).expect("spikes can be tapped");
     sim
 }
 
@@ -140,7 +140,7 @@ fn as_brian2(setup: &Arc<Setup>, network: &Path, reference: &Path, kicks: &str) 
 /// v and g of every neuron at the end, to a millionth of a millivolt.
 fn final_state(sim: &mut dyn Simulation, reference: &Path) {
     let v = numbers::<f64>(reference, "v_final_mV");
-    sim.tap(&[Tap { probe: probes::V_FIELD, elements: vec![] }]).expect("can be tapped");
+    sim.tap(&[Tap::of(probes::V_FIELD)]).expect("can be tapped");
     let mut frame = Frame::default();
     sim.sample(&mut frame).expect("can be read");
     let Some(Reading::Field(got)) = frame.reading(probes::V_FIELD) else { panic!("a field") };

@@ -68,7 +68,7 @@ fn equals_reference(params: &Params, seed: u64, threads: usize, batch: u32) {
     let plan = StimulusPlan::new(params, &setup, &scene()).expect("a plan");
     let constants = params.leaky.derive(mean_count(&setup.connectivity));
     let mut reference = Reference::new(&setup.connectivity, &plan, constants, SEED);
-    sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
+    sim.tap(&[Tap::of(probes::SPIKES)]).expect("tapped");
     assert_eq!(bits(&sim.states()), bits(reference.states()), "before step 0");
     let (mut step, mut total) = (0, 0);
     while step < 2000 {
@@ -115,7 +115,7 @@ fn first_steps_of_a_unit_match_the_published_form() {
     (params.leaky.decay, params.leaky.noise_amplitude, params.leaky.mean_weight) = (0.0, 0.0, 0.0);
     params.interventions = vec![Intervention { current_mv: 1.0, ..intervention(Effect::Current, "idx = 7", 3.0, 0.0) }];
     let mut sim = leaky(&params, &setup(1), 1);
-    sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
+    sim.tap(&[Tap::of(probes::SPIKES)]).expect("tapped");
     let start = sim.states();
     assert!(start.iter().all(|v| (0.0..0.9).contains(v)), "{start:?}");
     let mean = start.iter().sum::<f32>() / start.len() as f32;
@@ -295,7 +295,7 @@ fn probes_agree_with_the_run() {
     let mut params = busy();
     params.measure.group_by = "ei".to_owned();
     let taps: Vec<Tap> = (0..probes::PROBES.len() as u16)
-        .map(|probe| Tap { probe, elements: if matches!(probe, probes::V | probes::G) { vec![90, 4] } else { vec![] } })
+        .map(|probe| Tap::elements(probe, if matches!(probe, probes::V | probes::G) { vec![90, 4] } else { vec![] }))
         .collect();
     let run = |threads, batch: u32| {
         let mut sim = leaky(&params, &setup, threads);

@@ -30,7 +30,7 @@ fn equals_reference<T: Real>(params: &Params, seed: u64, threads: usize, batch: 
     let mut sim = cpu::<T>(params, &setup, threads);
     let plan = StimulusPlan::new(params, &setup, &BuildContext { seed: 3, ..BuildContext::default() }).expect("a plan");
     let mut reference = Reference::<T>::new(&setup.connectivity, &plan, params.lif.derive(), 1024);
-    sim.tap(&[Tap { probe: probes::SPIKES, elements: vec![] }]).expect("tapped");
+    sim.tap(&[Tap::of(probes::SPIKES)]).expect("tapped");
     let (mut step, mut total) = (0, 0);
     while step < 4000 {
         sim.advance(batch, &mut Pass::default()).expect("it runs");
@@ -281,7 +281,7 @@ fn probes_agree_with_the_run() {
     let mut params = busy();
     params.measure.group_by = "ei".to_owned();
     let taps: Vec<Tap> = (0..probes::PROBES.len() as u16)
-        .map(|probe| Tap { probe, elements: if matches!(probe, probes::V | probes::G) { vec![90, 4] } else { vec![] } })
+        .map(|probe| Tap::elements(probe, if matches!(probe, probes::V | probes::G) { vec![90, 4] } else { vec![] }))
         .collect();
     let run = |threads, batch: u32| {
         let mut sim = cpu::<f64>(&params, &setup, threads);
@@ -326,10 +326,10 @@ fn probes_agree_with_the_run() {
     // Who begins to look late sees what was there before.
     let mut late = cpu::<f64>(&params, &setup, 1);
     late.advance(2000, &mut Pass::default()).expect("runs");
-    late.tap(&[Tap { probe: probes::RATE_FIELD, elements: vec![] }]).expect("tapped");
+    late.tap(&[Tap::of(probes::RATE_FIELD)]).expect("tapped");
     let mut frame = Frame::default();
     late.sample(&mut frame).expect("reads");
-    assert_eq!(frame.reading(probes::RATE_FIELD), Some(&Reading::Field(running)));
+    assert_eq!(frame.reading(probes::RATE_FIELD), Some(&Reading::field(running)));
     let events: f64 = series(probes::SYNAPTIC_EVENTS).values.iter().map(|e| f64::from(*e) * 5e-3).sum();
     assert!((events - sim.digest().totals[1].1 as f64).abs() < 0.5, "{events}");
     assert!(series(probes::ACTIVE).values.iter().all(|a| *a <= 3.0 * N as f32));

@@ -19,6 +19,7 @@ const PROBES: &[ProbeSpec] = &[
         docs: "Spikes of all neurons.",
         unit: "",
         shape: Shape::Spikes { over: "neurons" },
+        args: &[],
     },
     ProbeSpec {
         name: "rate",
@@ -26,6 +27,7 @@ const PROBES: &[ProbeSpec] = &[
         docs: "Running rate of every neuron.",
         unit: "Hz",
         shape: Shape::Field { over: "neurons", range: (0.0, 80.0), meaning: Meaning::Number },
+        args: &[],
     },
     ProbeSpec {
         name: "v",
@@ -33,6 +35,7 @@ const PROBES: &[ProbeSpec] = &[
         docs: "Membrane potential of chosen neurons.",
         unit: "mV",
         shape: Shape::Series { of: "neurons" },
+        args: &[],
     },
     ProbeSpec {
         name: "class_rates",
@@ -40,6 +43,7 @@ const PROBES: &[ProbeSpec] = &[
         docs: "Mean rate of every class.",
         unit: "Hz",
         shape: Shape::Series { of: "" },
+        args: &[],
     },
 ];
 
@@ -227,7 +231,7 @@ impl Simulation for Fake {
         for tap in &self.taps {
             let reading = match tap.probe {
                 0 => Reading::Spikes(spikes.clone()),
-                1 => Reading::Field((0..N).map(|i| self.rate(i, self.step)).collect()),
+                1 => Reading::field((0..N).map(|i| self.rate(i, self.step)).collect()),
                 2 => {
                     let v = |i: u32, s: u64| -52.0 + 7.0 * ((s as f32 * 0.002 * (1.0 + unit(i.into()))).fract());
                     let values = rows.iter().flat_map(|s| tap.elements.iter().map(move |i| v(*i, *s))).collect();
@@ -242,7 +246,7 @@ impl Simulation for Fake {
                 }
             };
             if !matches!(&reading, Reading::Series(s) if s.values.len() != s.steps.len() * s.lanes as usize) {
-                frame.readings.push((tap.probe, reading));
+                frame.push(tap.key(), reading);
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 const N: &str = "neurons";
 
 const fn probe(name: &'static str, unit: &'static str, shape: Shape) -> ProbeSpec {
-    ProbeSpec { name, title: "", docs: "Made up for this test.", unit, shape }
+    ProbeSpec { name, title: "", docs: "Made up for this test.", unit, shape, args: &[] }
 }
 
 const PROBES: &[ProbeSpec] = &[
@@ -146,14 +146,14 @@ impl Activity {
         let last = self.last.iter().map(ago).collect();
         let n_classes = self.schema.lanes.get(2).map_or(1, Vec::len);
         let readings = vec![
-            (0, Reading::Spikes(spikes)),
-            (1, Reading::Series(series(1, 1.0))),
-            (2, Reading::Series(series(n_classes, 1.0))),
-            (3, Reading::Series(v)),
-            (5, Reading::Field(last)),
-            (6, Reading::Field(self.rate.clone())),
-            (7, Reading::Series(series(1, 1e5))),
-            (8, Reading::Series(series(1, 300.0))),
+            (0.into(), Reading::Spikes(spikes)),
+            (1.into(), Reading::Series(series(1, 1.0))),
+            (2.into(), Reading::Series(series(n_classes, 1.0))),
+            (3.into(), Reading::Series(v)),
+            (5.into(), Reading::field(last)),
+            (6.into(), Reading::field(self.rate.clone())),
+            (7.into(), Reading::Series(series(1, 1e5))),
+            (8.into(), Reading::Series(series(1, 300.0))),
         ];
         let timing = |name, launches, nanos: u64, items| {
             let nanos = nanos + hash_of(now, name) % (nanos / 10);

@@ -77,7 +77,7 @@ impl Simulation for Fake {
                 }
                 None => coupling(),
             };
-            frame.readings.push((tap.probe, reading));
+            frame.push(tap.key(), reading);
         }
         Ok(())
     }

@@ -19,14 +19,22 @@ pub const SPIKES: usize = 0;
 pub const SINCE: usize = 2;
 
 const PROBES: &[ProbeSpec] = &[
-    ProbeSpec { name: "spikes", title: "", docs: "Spikes.", unit: "", shape: Shape::Spikes { over: "neurons" } },
-    ProbeSpec { name: "rate", title: "", docs: "Mean rate.", unit: "Hz", shape: Shape::Series { of: "" } },
+    ProbeSpec {
+        name: "spikes",
+        title: "",
+        docs: "Spikes.",
+        unit: "",
+        shape: Shape::Spikes { over: "neurons" },
+        args: &[],
+    },
+    ProbeSpec { name: "rate", title: "", docs: "Mean rate.", unit: "Hz", shape: Shape::Series { of: "" }, args: &[] },
     ProbeSpec {
         name: "last_spike",
         title: "",
         docs: "Time since the last spike.",
         unit: "ms",
         shape: Shape::Field { over: "neurons", range: (0.0, 100.0), meaning: Meaning::TimeSince },
+        args: &[],
     },
 ];
 
@@ -119,11 +127,11 @@ impl Simulation for Many {
                 SPIKES => Reading::Spikes(std::mem::take(&mut self.spikes)),
                 SINCE => {
                     let since = |last: &f32| if *last < 0.0 { -1.0 } else { (self.step as f32 - last) * 0.1 };
-                    Reading::Field(self.last.iter().map(since).collect())
+                    Reading::field(self.last.iter().map(since).collect())
                 }
                 _ => Reading::Series(Series { lanes: 1, steps: vec![self.step], values: vec![2.9], elements: vec![] }),
             };
-            frame.readings.push((tap.probe, reading));
+            frame.push(tap.key(), reading);
         }
         Ok(())
     }

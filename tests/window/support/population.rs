@@ -1,7 +1,8 @@
 //! A synthetic population: synchronising phases, correlated fields, a coupling matrix, and a lineage.
 
 use neuropil::sim::{
-    Birth, Column, Death, ElementSet, EndCause, LifeEvent, Meaning, MotionFields, ProbeId, ProbeSpec, Reading, Shape,
+    Axis, Birth, Column, Death, ElementSet, EndCause, LifeEvent, Matrix, Meaning, MotionFields, ProbeId, ProbeSpec,
+    Reading, Shape,
 };
 use std::f32::consts::PI;
 
@@ -9,7 +10,7 @@ use std::f32::consts::PI;
 pub const CELLS: &str = "cells";
 
 const fn probe(name: &'static str, shape: Shape) -> ProbeSpec {
-    ProbeSpec { name, title: "", docs: "", unit: "", shape }
+    ProbeSpec { name, title: "", docs: "", unit: "", shape, args: &[] }
 }
 
 const fn field(name: &'static str, range: (f32, f32), meaning: Meaning) -> ProbeSpec {
@@ -57,7 +58,7 @@ fn unit(i: u32, salt: u32) -> f32 {
 pub fn fields(n: u32, step: u64) -> [Reading; 5] {
     let spread = 2.0 * PI / (1.0 + step as f32 / 50.0);
     let wrap = |phi: f32| (phi + PI).rem_euclid(2.0 * PI) - PI;
-    let all = |f: &dyn Fn(u32) -> f32| Reading::Field((0..n).map(f).collect());
+    let all = |f: &dyn Fn(u32) -> f32| Reading::field((0..n).map(f).collect());
     [
         all(&|i| wrap(PI / 2.0 + (unit(i, 1) + unit(i, 2) - 1.0) * spread)),
         all(&|i| (unit(i, 3) * 6.0 - 4.0).exp()),
@@ -70,7 +71,9 @@ pub fn fields(n: u32, step: u64) -> [Reading; 5] {
 /// Near cells are coupled strongly, distant ones weakly and with negative sign.
 pub fn coupling() -> Reading {
     let near = |i: u32, j: u32| (-(f64::from(i.abs_diff(j)) / 5.0).powi(2)).exp() as f32 - 0.2 * unit(i * TILE + j, 6);
-    Reading::Matrix(TILE, (0..TILE * TILE).map(|at| near(at / TILE, at % TILE)).collect())
+    let values = (0..TILE * TILE).map(|at| near(at / TILE, at % TILE)).collect();
+    let axis = || Axis::numbered(TILE);
+    Reading::Matrix(Matrix { rows: axis(), columns: axis(), values: std::sync::Arc::new(values) })
 }
 
 /// A population of fixed size: in every step one cell dies and one splits into both slots, and at every fifth step two

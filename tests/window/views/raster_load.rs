@@ -34,7 +34,12 @@ fn fill(stage: &mut Stage) -> f64 {
         step += 3_000;
         let clock = Clock::seconds(step, 1e-4);
         let start = Instant::now();
-        stage.absorb(Frame { clock, readings: vec![(0, Reading::Spikes(spikes))], epoch: 1, ..Frame::default() });
+        stage.absorb(Frame {
+            clock,
+            readings: vec![(0.into(), Reading::Spikes(spikes))],
+            epoch: 1,
+            ..Frame::default()
+        });
         slowest = slowest.max(start.elapsed().as_secs_f64() * 1e3);
     }
     slowest

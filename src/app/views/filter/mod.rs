@@ -150,7 +150,7 @@ impl Filter {
     pub fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         for id in self.probes(schema) {
             if let Some(Reading::Field(values)) = frame.reading(id) {
-                self.values.insert(id, Arc::new(values.clone()));
+                self.values.insert(id, values.clone());
                 self.are_values_new = true;
             }
         }

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     app::time::{TimeLink, Timeline, paint},
-    engine::SimSchema,
+    engine::{SchemaChanges, SimSchema},
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use draw::{LanesImage, Layout};
@@ -283,8 +283,8 @@ impl View for Lanes {
         self.visible = Visible { generation: self.visible.generation + 1, ..Visible::default() };
     }
 
-    fn schema_changed(&mut self, _: &SimSchema, changed: &[ProbeId]) {
-        changed.iter().for_each(|id| drop(self.series.remove(id)));
+    fn schema_changed(&mut self, _: &SimSchema, changes: &SchemaChanges) {
+        changes.probes.iter().for_each(|id| drop(self.series.remove(id)));
         self.visible = Visible { generation: self.visible.generation + 1, ..Visible::default() };
     }
 

@@ -15,7 +15,7 @@ use super::{
     kit, probes_where, run_ui, tap,
 };
 use crate::{
-    engine::SimSchema,
+    engine::{SchemaChanges, SimSchema},
     sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Rect, TextureHandle, Ui, Vec2};
@@ -256,6 +256,9 @@ impl View for Lineage {
         let generation = self.generation + 1;
         *self = Self { show, relatives, color_by, generation, ..Self::default() };
     }
+
+    /// Individuals are known by their ids: nothing is lost.
+    fn schema_changed(&mut self, _: &SimSchema, _: &SchemaChanges) {}
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         let Some((id, _)) = Self::probe(schema) else { return };

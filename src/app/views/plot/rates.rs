@@ -14,7 +14,7 @@ use crate::{
         time::{TimeLink, Timeline, paint},
         views::{Selection, View, ViewCtx, fields, kit, probes_where, run_ui, tap},
     },
-    engine::SimSchema,
+    engine::{SchemaChanges, SimSchema},
     sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
 use egui::{Align2, Color32, Painter, Rect, Sense, Stroke, Ui, Vec2, pos2};
@@ -351,8 +351,8 @@ impl View for Rates {
         self.smoothed.clear();
     }
 
-    fn schema_changed(&mut self, _: &SimSchema, changed: &[ProbeId]) {
-        changed.iter().for_each(|id| drop(self.series.remove(id)));
+    fn schema_changed(&mut self, _: &SimSchema, changes: &SchemaChanges) {
+        changes.probes.iter().for_each(|id| drop(self.series.remove(id)));
         self.smoothed.clear();
     }
 

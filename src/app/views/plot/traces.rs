@@ -10,7 +10,7 @@ use super::{
 use crate::{
     app::time::{TimeLink, Timeline, paint},
     app::views::{MenuTarget, Selection, View, ViewCtx, colors, fields, kit, menu, probes_where, take_pin, tap},
-    engine::SimSchema,
+    engine::{SchemaChanges, SimSchema},
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
 use egui::{Align2, Key, Rect, RichText, Sense, Stroke, Ui, Vec2, pos2};
@@ -319,7 +319,7 @@ impl View for Traces {
             return vec![];
         }
         let spikes = Self::spikes_probe(schema, set).map(tap);
-        [Tap { probe, elements }].into_iter().chain(spikes).collect()
+        [Tap::elements(probe, elements)].into_iter().chain(spikes).collect()
     }
 
     fn take_behind(&mut self) -> bool {
@@ -331,6 +331,16 @@ impl View for Traces {
         let len = self.probe(schema).and_then(|(_, set)| schema.set(set)).map_or(0, |s| s.len);
         self.pinned.retain(|e| *e < len);
         self.is_pinned &= !self.pinned.is_empty();
+    }
+
+    fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
+        let Some((_, set)) = self.probe(schema) else { return };
+        let Some(change) = changes.sets.iter().find(|c| c.name == set) else { return };
+        self.pinned = change.follow(&self.pinned);
+        self.is_pinned &= !self.pinned.is_empty();
+        let old = std::mem::take(&mut self.lanes);
+        let follow = |(element, lane)| Some((*change.follow(&[element]).first()?, lane));
+        self.lanes = old.into_iter().filter_map(follow).collect();
     }
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {

@@ -360,11 +360,7 @@ impl View for Table {
                 if i == 0 && !shown.is_empty() {
                     self.trail.push(frame.clock.secs(), values);
                 }
-                let known = self.values.entry(id).or_default();
-                match Arc::get_mut(known) {
-                    Some(known) => known.clone_from(values),
-                    None => *known = Arc::new(values.clone()), // shared with a job
-                }
+                self.values.insert(id, values.clone());
             }
         }
     }

@@ -141,6 +141,7 @@ impl View3d {
         if same {
             return;
         }
+        let is_alike = matches!((&self.set, set), (Some(a), Some(b)) if a.name == b.name);
         self.set = set.cloned();
         self.set_generation += 1;
         self.places.clear();
@@ -151,7 +152,7 @@ impl View3d {
             self.column = set.columns.first().map(|c| c.name.clone()).unwrap_or_default();
         }
         self.enclose(set);
-        self.needs_fit = true;
+        self.needs_fit |= !is_alike; // a set that grew keeps its camera
     }
 
     fn enclose(&mut self, set: &ElementSet) {

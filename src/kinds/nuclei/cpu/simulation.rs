@@ -116,11 +116,11 @@ impl<T: Real> Simulation for CpuSim<T> {
             }
             let reading = match shape {
                 Shape::Field { .. } => {
-                    Some(Reading::Field(fields::field(probe, &self.state, &self.host.params, self.host.step)))
+                    Some(Reading::field(fields::field(probe, &self.state, &self.host.params, self.host.step)))
                 }
                 _ => self.host.sampler.take(probe),
             };
-            frame.readings.extend(reading.map(|reading| (probe, reading)));
+            frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
         }
         Ok(())
     }

@@ -110,11 +110,11 @@ impl Simulation for CudaSim {
                         Some(state) => state,
                         none => none.insert(self.pipeline.table.download_without_weights(self.host.setup.dim)?),
                     };
-                    Some(Reading::Field(fields::field(probe, state, &self.host.params, self.host.step)))
+                    Some(Reading::field(fields::field(probe, state, &self.host.params, self.host.step)))
                 }
                 _ => self.host.sampler.take(probe),
             };
-            frame.readings.extend(reading.map(|reading| (probe, reading)));
+            frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
         }
         Ok(())
     }

@@ -80,15 +80,15 @@ impl<T: Real> Simulation for CpuSim<T> {
             }
             let reading = match probe {
                 probes::SPIKES => Reading::Spikes(self.host.measurements.take_spikes(std::mem::take(&mut frame.spare))),
-                probes::LAST_SPIKE => Reading::Field(self.last_spikes()),
-                probes::RATE_FIELD => Reading::Field(self.host.measurements.running_rates(self.host.step)),
-                probes::V_FIELD => Reading::Field(self.potentials()),
+                probes::LAST_SPIKE => Reading::field(self.last_spikes()),
+                probes::RATE_FIELD => Reading::field(self.host.measurements.running_rates(self.host.step)),
+                probes::V_FIELD => Reading::field(self.potentials()),
                 _ => match self.host.measurements.take_series(probe) {
                     Some(series) => Reading::Series(series),
                     None => continue,
                 },
             };
-            frame.readings.push((probe, reading));
+            frame.push(probe, reading);
         }
         Ok(())
     }

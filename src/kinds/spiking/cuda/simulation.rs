@@ -95,19 +95,19 @@ impl<T: Real> Simulation for CudaSim<T> {
         for probe in wanted {
             let reading = match probe {
                 probes::SPIKES => Reading::Spikes(self.host.measurements.take_spikes(std::mem::take(&mut frame.spare))),
-                probes::LAST_SPIKE => Reading::Field(self.last_spikes()),
-                probes::RATE_FIELD => Reading::Field(self.host.measurements.running_rates(self.host.step)),
-                probes::V_FIELD if self.memory.leaky.is_some() => Reading::Field(self.leaky_potentials()?),
+                probes::LAST_SPIKE => Reading::field(self.last_spikes()),
+                probes::RATE_FIELD => Reading::field(self.host.measurements.running_rates(self.host.step)),
+                probes::V_FIELD if self.memory.leaky.is_some() => Reading::field(self.leaky_potentials()?),
                 probes::V_FIELD => {
                     let now = self.host.step as u32;
-                    Reading::Field(self.memory.potentials(&self.kernels, now, &mut Pass::default())?)
+                    Reading::field(self.memory.potentials(&self.kernels, now, &mut Pass::default())?)
                 }
                 _ => match self.host.measurements.take_series(probe) {
                     Some(series) => Reading::Series(series),
                     None => continue,
                 },
             };
-            frame.readings.push((probe, reading));
+            frame.push(probe, reading);
         }
         Ok(())
     }

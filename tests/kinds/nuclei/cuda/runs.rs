@@ -271,9 +271,9 @@ fn probes_actions_and_parameters_match_the_cpu() {
     let mut sim = start(&params, &gpu, Tuning::default());
     let mut cpu = CpuSim::<f32>::new(&params, &scene(), setup(&params), 2).expect("it starts");
     let taps: Vec<Tap> = (0..probes::PROBES.len() as u16)
-        .map(|probe| Tap {
-            probe,
-            elements: if matches!(probe, probes::PHASE_OF | probes::FITNESS_OF) { vec![0, 5] } else { vec![] },
+        .map(|probe| {
+            let is_of = matches!(probe, probes::PHASE_OF | probes::FITNESS_OF);
+            Tap::elements(probe, if is_of { vec![0, 5] } else { vec![] })
         })
         .collect();
     let both: [&mut dyn Simulation; 2] = [&mut sim, &mut cpu];
@@ -336,7 +336,7 @@ fn populations_find_their_balance() {
     let mut params = Params::population(0.05);
     (params.population.n_start, params.population.capacity) = (130, 1024);
     let mut sim = start(&params, &gpu, Tuning::default());
-    sim.tap(&[Tap { probe: probes::ALIVE, elements: vec![] }]).expect("tapped");
+    sim.tap(&[Tap::of(probes::ALIVE)]).expect("tapped");
     advance(&mut sim, 20_000);
     let mut frame = Frame::default();
     sim.sample(&mut frame).expect("reads");
@@ -404,7 +404,7 @@ fn generations_allocate_no_device_memory() {
         let mut params = lively();
         params.coupling.method = method;
         let mut sim = start(&params, &gpu, Tuning::default());
-        let taps: Vec<Tap> = (0..probes::PROBES.len() as u16).map(|probe| Tap { probe, elements: vec![] }).collect();
+        let taps: Vec<Tap> = (0..probes::PROBES.len() as u16).map(|probe| Tap::of(probe)).collect();
         sim.tap(&taps).expect("all tapped");
         let before = gpu.allocations();
         for _ in 0..20 {

@@ -97,15 +97,15 @@ impl Simulation for LeakySim {
             }
             let reading = match probe {
                 probes::SPIKES => Reading::Spikes(self.measurements.take_spikes(std::mem::take(&mut frame.spare))),
-                probes::LAST_SPIKE => Reading::Field(self.last_spikes()),
-                probes::RATE_FIELD => Reading::Field(self.measurements.running_rates(self.step)),
-                probes::V_FIELD => Reading::Field(self.states()),
+                probes::LAST_SPIKE => Reading::field(self.last_spikes()),
+                probes::RATE_FIELD => Reading::field(self.measurements.running_rates(self.step)),
+                probes::V_FIELD => Reading::field(self.states()),
                 _ => match self.measurements.take_series(probe) {
                     Some(series) => Reading::Series(series),
                     None => continue,
                 },
             };
-            frame.readings.push((probe, reading));
+            frame.push(probe, reading);
         }
         Ok(())
     }

@@ -1,0 +1,245 @@
+//! Readings: the data of probes, by shape.
+
+use super::{LifeEvent, Spike};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Samples of a `Series` probe: `values.len() == steps.len() * lanes`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// Elements of the set when the probe is over one; empty otherwise.
+    pub elements: Vec<u32>,
+    /// Number of lanes, at least 1.
+    pub lanes: u32,
+    /// Step of each row.
+    pub steps: Vec<u64>,
+    /// Row-major: one row of `lanes` values per step.
+    pub values: Vec<f32>,
+}
+
+/// The rows or columns of a matrix.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Axis {
+    /// How many.
+    pub len: u32,
+    /// Their names; empty when they only have numbers.
+    pub labels: Arc<Vec<String>>,
+}
+
+impl Axis {
+    /// Without names.
+    pub fn numbered(len: u32) -> Self {
+        Self { len, labels: Arc::default() }
+    }
+
+    /// With names.
+    pub fn named(labels: Vec<String>) -> Self {
+        Self { len: labels.len() as u32, labels: Arc::new(labels) }
+    }
+
+    /// The name at an index, else its number.
+    pub fn label(&self, index: usize) -> String {
+        self.labels.get(index).cloned().unwrap_or_else(|| index.to_string())
+    }
+}
+
+/// The current state of a `Matrix` probe; the number of rows and columns and their names may change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matrix {
+    /// Rows.
+    pub rows: Axis,
+    /// Columns.
+    pub columns: Axis,
+    /// Row-major: `rows.len * columns.len` values.
+    pub values: Arc<Vec<f32>>,
+}
+
+/// Samples of a `Histogram` probe.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Histogram {
+    /// Limits of the bins, ascending: one more than there are bins.
+    pub edges: Arc<Vec<f32>>,
+    /// Step of each row.
+    pub steps: Vec<u64>,
+    /// Row-major: one row of counts per step.
+    pub counts: Vec<f32>,
+}
+
+impl Histogram {
+    /// Number of bins.
+    pub fn n_bins(&self) -> usize {
+        self.edges.len().saturating_sub(1)
+    }
+}
+
+/// A text with a header: a sample of generated text, a report. A later part with the same step and title continues it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextSample {
+    /// The step of the state that it is of.
+    pub step: u64,
+    /// Header: prompt, temperature, score.
+    pub title: String,
+    /// The text, or its next part.
+    pub text: String,
+}
+
+/// A sequence of tokens with a value and a category each: the current state of a `Tokens` probe. Lists other than `texts`
+/// may be empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tokens {
+    /// The step of the state.
+    pub step: u64,
+    /// The text of each token.
+    pub texts: Vec<String>,
+    /// A value per token; NaN where there is none.
+    #[serde(with = "with_nan", skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<f32>,
+    /// Names of the categories.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// A category per token: index into `names`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<u32>,
+    /// The likeliest candidates for each token, best first, with their probabilities.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Vec<(String, f32)>>,
+}
+
+/// JSON has no NaN: it is written as null.
+mod with_nan {
+    use serde::{Deserialize as _, Deserializer, Serializer, ser::SerializeSeq as _};
+
+    pub fn serialize<S: Serializer>(values: &[f32], serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(values.len()))?;
+        values.iter().try_for_each(|v| list.serialize_element(&v.is_finite().then_some(*v)))?;
+        list.end()
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f32>, D::Error> {
+        let values = Vec::<Option<f32>>::deserialize(deserializer)?;
+        Ok(values.into_iter().map(|v| v.unwrap_or(f32::NAN)).collect())
+    }
+}
+
+/// A link from an element of one set to an element of another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// Index in the first set.
+    pub from: u32,
+    /// Index in the second set.
+    pub to: u32,
+    /// Weight.
+    pub weight: f32,
+}
+
+/// The data read from a probe.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reading {
+    /// New samples.
+    Series(Series),
+    /// New spikes, ordered by step, then lane.
+    Spikes(Vec<Spike>),
+    /// The current value of every element. Shared, so that history and views do not copy it; not a slice, so that the
+    /// simulation's vector is not copied either.
+    Field(Arc<Vec<f32>>),
+    /// The current matrix.
+    Matrix(Matrix),
+    /// New births and deaths.
+    Lineage(Vec<LifeEvent>),
+    /// New text.
+    Text(String),
+    /// New histograms.
+    Histogram(Histogram),
+    /// New texts with a header, or their next parts.
+    Samples(Vec<TextSample>),
+    /// The current sequence of tokens.
+    Tokens(Arc<Tokens>),
+    /// The current links, by their first element.
+    Links(Arc<Vec<Link>>),
+}
+
+/// Spikes kept in a frame that is not read for long: the newest.
+pub const MAX_WAITING_SPIKES: usize = 1 << 22;
+
+impl Reading {
+    /// A field from its values.
+    pub fn field(values: Vec<f32>) -> Self {
+        Self::Field(Arc::new(values))
+    }
+
+    /// A series restricted to these elements, in this order; other readings unchanged.
+    pub(super) fn of_elements(&self, elements: &[u32]) -> Self {
+        match self {
+            Self::Series(all) if !all.elements.is_empty() && all.elements != elements => {
+                let place = |e: &u32| all.elements.iter().position(|known| known == e);
+                let (kept, columns): (Vec<u32>, Vec<usize>) =
+                    elements.iter().filter_map(|e| Some((*e, place(e)?))).unzip();
+                let rows = all.values.chunks_exact(all.lanes.max(1) as usize);
+                let values = rows.flat_map(|row| columns.iter().map(|c| row[*c])).collect();
+                Self::Series(Series { lanes: kept.len() as u32, elements: kept, steps: all.steps.clone(), values })
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Appends histories and replaces states, so that nothing is lost when a frame is skipped. Returns the number of
+    /// spikes dropped over the limit.
+    pub(super) fn absorb(&mut self, newer: Self) -> u64 {
+        match (self, newer) {
+            (Self::Series(a), Self::Series(b)) if a.elements == b.elements && a.lanes == b.lanes => {
+                a.steps.extend(b.steps);
+                a.values.extend(b.values);
+            }
+            (Self::Histogram(a), Self::Histogram(b)) if a.edges == b.edges => {
+                a.steps.extend(b.steps);
+                a.counts.extend(b.counts);
+            }
+            (Self::Lineage(a), Self::Lineage(b)) => a.extend(b),
+            (Self::Text(a), Self::Text(b)) => a.push_str(&b),
+            (Self::Samples(a), Self::Samples(b)) => a.extend(b),
+            (Self::Spikes(a), Self::Spikes(b)) => {
+                a.extend(b);
+                let excess = a.len().saturating_sub(MAX_WAITING_SPIKES);
+                a.drain(..excess);
+                return excess as u64;
+            }
+            (old, new) => *old = new,
+        }
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_read_back_with_missing_values() {
+        let tokens = Tokens {
+            step: 3,
+            texts: vec!["a".into(), "b".into()],
+            values: vec![1.5, f32::NAN],
+            candidates: vec![vec![("c".into(), 0.25)], vec![]],
+            ..Tokens::default()
+        };
+        let line = serde_json::to_string(&tokens).unwrap();
+        let back: Tokens = serde_json::from_str(&line).unwrap();
+        assert!(back.values[0] == 1.5 && back.values[1].is_nan(), "{line}");
+        assert_eq!(serde_json::to_string(&back).unwrap(), line);
+    }
+
+    #[test]
+    fn histograms_with_other_bins_replace_older_ones() {
+        let row = |edges: &[f32], step| {
+            let counts = vec![1.0; edges.len() - 1];
+            Reading::Histogram(Histogram { edges: Arc::new(edges.to_vec()), steps: vec![step], counts })
+        };
+        let mut all = row(&[0.0, 1.0], 1);
+        all.absorb(row(&[0.0, 1.0], 2));
+        let Reading::Histogram(both) = &all else { panic!() };
+        assert_eq!((both.steps.as_slice(), both.counts.len()), (&[1, 2][..], 2));
+        all.absorb(row(&[0.0, 2.0], 3));
+        assert_eq!(all, row(&[0.0, 2.0], 3));
+    }
+}
