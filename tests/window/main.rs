@@ -1,5 +1,7 @@
 //! The window, driven without a screen through its accessibility tree.
 
+#[cfg(feature = "demo")]
+mod demo;
 mod inspector;
 mod latency;
 mod lineage;

@@ -75,7 +75,8 @@ impl Subject {
 }
 
 /// Views that only the population fills.
-const POPULATION: [&str; 6] = ["circle", "scatter", "phases", "lineage", "matrix", "bands"];
+const POPULATION: [&str; 9] =
+    ["circle", "scatter", "phases", "lineage", "matrix", "bands", "distribution", "texts", "tokens"];
 
 fn start_in(subject: Subject, state: State) -> Start {
     let build = move |seed| match state {

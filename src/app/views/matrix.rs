@@ -1,29 +1,35 @@
-//! Small matrices as heat maps: couplings, attention, router use.
+//! Matrices: couplings, attention, router use. As a heat map, or with a line per row.
 
 use super::{
-    Selection, View, ViewCtx,
+    Selection, View, ViewCtx, axes,
+    chosen::ChosenProbe,
     color_scale::ScaleColors,
     color_scales::ColorScales,
     colormap::Colormap,
+    colors,
     heatmap::{AxisLabel, Heatmap, HeatmapTexture},
-    kit, probes_where, run_ui, tap,
+    kit, run_ui,
 };
 use crate::{
-    engine::SimSchema,
-    sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
+    engine::{SchemaChanges, SimSchema},
+    sim::{Axis, Frame, Matrix as Values, ProbeSpec, Reading, Shape, Tap},
 };
-use egui::{Sense, Ui};
+use egui::{Pos2, Rect, Sense, Stroke, Ui, pos2};
 
 /// Rows and columns drawn at most; larger matrices are averaged in square blocks.
 const MAX_CELLS: usize = 512;
+/// Rows drawn as lines at most.
+const MAX_LINES: usize = 28;
 
 /// The matrix view.
 #[derive(Default)]
 pub struct Matrix {
-    chosen: Option<&'static str>,
+    chosen: ChosenProbe,
     is_log: bool,
+    /// A line per row, over the columns.
+    has_lines: bool,
     heat: Option<Heatmap>,
-    size: (usize, usize),
+    shown: Values,
     generation: u64,
     picture: HeatmapTexture,
 }
@@ -33,24 +39,92 @@ fn is_matrix(shape: &Shape) -> bool {
 }
 
 impl Matrix {
-    fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
-        let chosen = probes_where(schema, is_matrix).find(|(_, p)| Some(p.name) == self.chosen);
-        chosen.or_else(|| probes_where(schema, is_matrix).next())
-    }
-
-    fn take(&mut self, columns: u32, values: &[f32]) {
-        let columns = columns as usize;
-        if columns == 0 || values.is_empty() {
+    fn take(&mut self, matrix: &Values) {
+        if matrix.values.is_empty() || matrix.columns.len == 0 {
             return self.heat = None;
         }
-        self.size = (values.len() / columns, columns);
-        let (per_block, rows, columns, values) = blocks(values, columns);
-        let named = |n: usize| (0..n).map(|i| AxisLabel { text: (i * per_block).to_string(), color: None }).collect();
+        let columns = matrix.columns.len as usize;
+        let (per_block, n_rows, n_columns, values) = blocks(&matrix.values, columns);
+        let named = |axis: &Axis, n: usize| {
+            (0..n).map(|i| AxisLabel { text: axis.label(i * per_block), color: None }).collect::<Vec<_>>()
+        };
         let is_signed = values.iter().any(|v| *v < 0.0);
         let scale_colors = if is_signed { ScaleColors::Diverging } else { ScaleColors::Map(Colormap::Magma) };
-        let (rows, columns) = (named(rows), named(columns));
+        let (rows, columns) = (named(&matrix.rows, n_rows), named(&matrix.columns, n_columns));
         self.heat = Some(Heatmap { rows, columns, values, scale_colors, span: None, is_log: self.is_log });
+        self.shown = matrix.clone();
         self.generation += 1;
+    }
+
+    fn heat_ui(&mut self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
+        let (Shape::Matrix { rows, columns }, Some(heat)) = (probe.shape, &self.heat) else { return };
+        self.picture.fixed = ctx.color_scales.of(probe.name).range;
+        let places = heat.places(ui, canvas);
+        let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heatmap map"));
+        let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));
+        heat.paint(ui, &places, &mut self.picture, self.generation, hovered, ctx.tokens);
+        if let Some((row, column)) = hovered {
+            let value = heat.values.get(row * heat.columns.len() + column).copied().unwrap_or(f32::NAN);
+            let (row, column) = (&heat.rows[row].text, &heat.columns[column].text);
+            let text = format!("{rows} {row}, {columns} {column}\n{}", kit::with_unit(f64::from(value), probe.unit));
+            response.on_hover_text_at_pointer(text);
+        }
+    }
+
+    /// A line per row over the columns: by number when all labels are numbers, else evenly spaced.
+    fn lines_ui(&self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
+        let Shape::Matrix { rows, columns } = probe.shape else { return };
+        let (tokens, font, Values { rows: row_axis, columns: column_axis, values }) =
+            (ctx.tokens, kit::small(ui), &self.shown);
+        let n = column_axis.len as usize;
+        let numbers: Option<Vec<f64>> = column_axis.labels.iter().map(|label| label.parse().ok()).collect();
+        let xs =
+            numbers.filter(|xs| xs.len() == n && xs.is_sorted()).unwrap_or_else(|| (0..n).map(|i| i as f64).collect());
+        let (Some(x0), Some(x1)) = (xs.first().copied(), xs.last().copied()) else { return };
+        let finite = values.iter().copied().filter(|v| v.is_finite());
+        let (low, high) = finite.fold((0.0_f32, f32::MIN_POSITIVE), |(a, b), v| (a.min(v), b.max(v)));
+        let plot = Rect::from_min_max(canvas.min + egui::vec2(54.0, 14.0), canvas.max - egui::vec2(14.0, 30.0));
+        let x = |i: usize| egui::lerp(plot.x_range(), ((xs[i] - x0) / (x1 - x0).max(f64::MIN_POSITIVE)) as f32);
+        let y = |v: f32| egui::lerp(plot.bottom()..=plot.top(), (v - low) / (high - low));
+        axes::y_axis(ui.painter(), plot, &font, tokens, low.into(), high.into(), probe.unit);
+        ui.painter().hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
+        let widest = (0..n).map(|i| column_axis.label(i).chars().count()).max().unwrap_or(1) as f32 * 6.0 + 8.0;
+        let every = ((widest * n as f32) / plot.width().max(1.0)).ceil().max(1.0) as usize;
+        for i in (0..n).step_by(every) {
+            let text = column_axis.label(i);
+            ui.painter().text(
+                pos2(x(i), plot.bottom() + 3.0),
+                egui::Align2::CENTER_TOP,
+                text,
+                font.clone(),
+                tokens.text_sub,
+            );
+        }
+        let below = pos2(plot.right(), plot.bottom() + 16.0);
+        ui.painter().text(below, egui::Align2::RIGHT_TOP, columns, font.clone(), tokens.text_sub);
+        let response = ui.interact(plot, ui.scope_id().with("lines"), Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Lines of a matrix"));
+        let lines = || values.chunks_exact(n).take(MAX_LINES).enumerate();
+        let nearest = response.hover_pos().and_then(|at| {
+            let column = (0..n).min_by(|a, b| (x(*a) - at.x).abs().total_cmp(&(x(*b) - at.x).abs()))?;
+            let distance = |row: &[f32]| (y(row[column]) - at.y).abs();
+            let (row, _) = lines().min_by(|(_, a), (_, b)| distance(a).total_cmp(&distance(b)))?;
+            Some((row, column))
+        });
+        for (i, row) in lines() {
+            let points: Vec<Pos2> = row.iter().enumerate().map(|(c, v)| pos2(x(c), y(*v))).collect();
+            let is_near = nearest.is_some_and(|(near, _)| near == i);
+            let width = if is_near { 2.5 } else { 1.2 };
+            ui.painter()
+                .with_clip_rect(plot.expand(2.0))
+                .line(points, Stroke::new(width, colors::categorical(i, tokens)));
+        }
+        if let Some((row, column)) = nearest {
+            let value = kit::with_unit(values[row * n + column].into(), probe.unit);
+            let text = format!("{rows} {}, {columns} {}\n{value}", row_axis.label(row), column_axis.label(column));
+            response.on_hover_text_at_pointer(text);
+        }
     }
 }
 
@@ -76,39 +150,57 @@ impl View for Matrix {
     }
 
     fn title(&self, schema: &SimSchema) -> String {
-        self.probe(schema).map_or_else(|| "Matrix".into(), |(_, p)| p.label().into_owned())
+        self.chosen.probe(schema, is_matrix).map_or_else(|| "Matrix".into(), |(_, p)| p.label().into_owned())
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
-        self.probe(schema).map(|(id, _)| tap(id)).into_iter().collect()
+        self.chosen.tap(schema, is_matrix).into_iter().collect()
+    }
+
+    fn choice(&self) -> Option<String> {
+        self.chosen.to_text()
+    }
+
+    fn choose(&mut self, schema: &SimSchema, text: &str) {
+        self.chosen.choose(schema, text);
     }
 
     fn reset(&mut self, _: &SimSchema) {
         self.heat = None;
     }
 
+    /// The next matrix comes with its own labels.
+    fn schema_changed(&mut self, _: &SimSchema, _: &SchemaChanges) {}
+
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
-        let reading = self.probe(schema).and_then(|(id, _)| frame.reading(id));
+        let reading = self.chosen.tap(schema, is_matrix).and_then(|tap| frame.reading(tap.key()));
         if let Some(Reading::Matrix(matrix)) = reading {
-            self.take(matrix.columns.len, &matrix.values);
+            self.take(matrix);
         }
     }
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let Some((_, probe)) = self.probe(ctx.schema) else {
+        let Some((_, probe)) = self.chosen.probe(ctx.schema, is_matrix) else {
             let canvas = ui.available_rect_before_wrap();
             kit::empty_ui(ui, canvas, ctx, "No matrix", "This simulation publishes no matrices", None);
             return;
         };
         let Shape::Matrix { rows, columns } = probe.shape else { return };
         let unit = if probe.unit.is_empty() { String::new() } else { format!("  |  {}", probe.unit) };
-        let caption = format!("{rows} {} × {columns} {}{unit}", self.size.0, self.size.1);
+        let size = (self.shown.rows.len, self.shown.columns.len);
+        let drawn = if self.has_lines && size.0 as usize > MAX_LINES {
+            format!("  |  first {MAX_LINES} rows")
+        } else {
+            String::new()
+        };
+        let caption = format!("{rows} {} × {columns} {}{unit}{drawn}", size.0, size.1);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
-            let all: Vec<_> =
-                probes_where(ctx.schema, is_matrix).map(|(_, p)| (Some(p.name), p.label().into_owned())).collect();
-            let mut chosen = Some(probe.name);
-            if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Matrix", &mut chosen, &all) {
-                (self.chosen, self.heat) = (chosen, None);
+            if self.chosen.ui(ui, ctx, "Matrix", is_matrix) {
+                self.heat = None;
+            }
+            ui.toggle_value(&mut self.has_lines, "Lines").on_hover_text("A line per row over the columns");
+            if self.has_lines {
+                return;
             }
             if ui.toggle_value(&mut self.is_log, "Log").on_hover_text("Logarithmic colour scale").changed() {
                 if let Some(heat) = &mut self.heat {
@@ -120,35 +212,25 @@ impl View for Matrix {
                 ctx.color_scales.range_ui(ui, probe.name, range);
             }
         });
-        let Some(heat) = &self.heat else {
+        if self.heat.is_none() {
             return run_ui(ui, canvas, ctx, "No values yet", "Run to see the matrix");
-        };
+        }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
-        self.picture.fixed = ctx.color_scales.of(probe.name).range;
-        let places = heat.places(ui, canvas);
-        let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
-        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heatmap map"));
-        let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));
-        heat.paint(ui, &places, &mut self.picture, self.generation, hovered, ctx.tokens);
-        if let Some((row, column)) = hovered {
-            let value = heat.values.get(row * heat.columns.len() + column).copied().unwrap_or(f32::NAN);
-            let (row, column) = (&heat.rows[row].text, &heat.columns[column].text);
-            let text = format!("{rows} {row}, {columns} {column}\n{}", kit::with_unit(f64::from(value), probe.unit));
-            response.on_hover_text_at_pointer(text);
-        }
+        if self.has_lines { self.lines_ui(ui, canvas, probe, ctx) } else { self.heat_ui(ui, canvas, probe, ctx) }
     }
 
     fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
-        let (_, probe) = self.probe(schema)?;
+        let (_, probe) = self.chosen.probe(schema, is_matrix)?;
         Some(color_scales.toggle(probe.name, self.heat.as_ref()?.range()?))
     }
 
     fn help(&self) -> &'static str {
-        "# Matrix\n\nThe latest values of a small matrix: couplings, attention, router use. Large matrices are averaged in \
-         square blocks; the caption shows the full size. Values of both signs use a diverging colormap."
+        "# Matrix\n\nThe latest values of a matrix: couplings, attention, router use. Which one is chosen in the toolbar, with \
+         its arguments. Large matrices are averaged in square blocks; the caption shows the full size. Values of both signs \
+         use a diverging colormap. **Lines** draws a line per row over the columns."
     }
 }
 

@@ -8,6 +8,7 @@ pub mod area_select;
 pub mod axes;
 pub mod bands;
 mod bar;
+pub mod chosen;
 pub mod circle;
 pub mod cloud;
 pub mod color_scale;
@@ -15,6 +16,7 @@ pub mod color_scales;
 pub mod colormap;
 pub mod colors;
 pub mod connectivity;
+pub mod distribution;
 pub mod fields;
 pub mod filter;
 pub mod heatmap;
@@ -37,6 +39,8 @@ mod selection;
 pub mod statistics;
 mod stop_reason;
 pub mod table;
+pub mod texts;
+pub mod token_text;
 pub mod view_3d;
 pub mod weights;
 
@@ -177,6 +181,14 @@ pub trait View {
             self.reset(schema);
         }
     }
+    /// The chosen probe and its arguments, as kept with the project: `attention:layer=2,head=1`. `None` by default.
+    fn choice(&self) -> Option<String> {
+        None
+    }
+    /// Takes over a kept choice.
+    fn choose(&mut self, schema: &SimSchema, text: &str) {
+        let _ = (schema, text);
+    }
     /// Receives new data, also while hidden (then without its own taps).
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame);
     /// Whether it needs data again that it was given before and did not keep; asked during playback. Resets the answer.
@@ -236,6 +248,9 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<weights::Weights>::default(),
         Box::<statistics::Statistics>::default(),
         Box::<matrix::Matrix>::default(),
+        Box::<distribution::Distribution>::default(),
+        Box::<texts::Texts>::default(),
+        Box::<token_text::TokenText>::default(),
         Box::<runs::Runs>::default(),
         Box::<circle::Circle>::default(),
         Box::<scatter::Scatter>::default(),
@@ -318,6 +333,17 @@ const FITS: &[Fit] = {
             fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })),
         },
         Fit { view: "matrix", pages: &[Simulate, Explore], fits: |e| has(e, |s| matches!(s, Shape::Matrix { .. })) },
+        Fit {
+            view: "distribution",
+            pages: &[Simulate, Explore],
+            fits: |e| has(e, |s| matches!(s, Shape::Histogram { .. })),
+        },
+        Fit { view: "tokens", pages: &[Simulate, Explore], fits: |e| has(e, |s| matches!(s, Shape::Tokens { .. })) },
+        Fit {
+            view: "texts",
+            pages: &[Simulate, Explore],
+            fits: |e| has(e, |s| matches!(s, Shape::Samples)) || has(e, |s| matches!(s, Shape::Text)),
+        },
         Fit { view: "phases", pages: &[Simulate, Explore], fits: has_phases },
         Fit { view: "runs", pages: &[Runs], fits: |_| true },
         Fit { view: "scatter", pages: &[Explore], fits: |e| !has_phases(e) && has_pairs(e) },

@@ -61,6 +61,8 @@ pub struct Workspaces {
     pub color_scales: ColorScales,
     /// Places that spatial views were looked at from.
     pub saved_views: Vec<SavedView>,
+    /// The probes and arguments of panels, from the project; views that exist hold their own.
+    choices: BTreeMap<Pane, String>,
 }
 
 /// The title of a view, by name.
@@ -96,6 +98,7 @@ impl Default for Workspaces {
             rename: tabs::Rename::default(),
             color_scales: ColorScales::default(),
             saved_views: vec![],
+            choices: BTreeMap::new(),
         };
         fresh.sync_views(&schema);
         fresh
@@ -121,6 +124,7 @@ impl Workspaces {
             self.layouts.project.clone_from(&saved.layouts);
             self.color_scales.clone_from(&saved.color_scales);
             self.saved_views.clone_from(&saved.views);
+            self.choices.clone_from(&saved.choices);
             self.arrange(saved.clone());
             self.opened = Some(saved.clone());
             self.stored = Some(saved);
@@ -220,6 +224,9 @@ impl Workspaces {
                 && let Some(mut view) = views::by_name(view_of(&pane))
             {
                 view.reset(schema);
+                if let Some(choice) = self.choices.get(&pane) {
+                    view.choose(schema, choice);
+                }
                 self.unfed.push(pane.clone());
                 self.views.insert(pane, view);
             }

@@ -7,7 +7,10 @@ use crate::{
     project,
 };
 use egui_tiles::{Tile, Tree};
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 /// The layout to reset to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +69,9 @@ pub struct Saved {
     /// Places that spatial views were looked at from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<SavedView>,
+    /// The probes and arguments that panels show.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub choices: BTreeMap<Pane, String>,
 }
 
 /// Reads the stored window state; layouts without a known view are dropped.
@@ -112,6 +118,7 @@ impl Workspaces {
             layouts: self.layouts.project.clone(),
             color_scales: self.color_scales.clone(),
             views: self.saved_views.clone(),
+            choices: self.views.iter().filter_map(|(pane, view)| Some((pane.clone(), view.choice()?))).collect(),
         }
     }
 

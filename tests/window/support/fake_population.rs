@@ -1,6 +1,6 @@
 //! A population that costs nothing: what its views show is made up beforehand.
 
-use super::population::{LINEAGE, PROBES, cells, coupling, fields, life};
+use super::population::{LINEAGE, PROBES, cells, fields, life, other};
 use neuropil::{
     gpu::Pass,
     params::Change,
@@ -75,7 +75,7 @@ impl Simulation for Fake {
                     let from = std::mem::replace(&mut self.told, end);
                     Reading::Lineage(self.life[from..end].to_vec())
                 }
-                None => coupling(),
+                None => other(tap.probe, self.step),
             };
             frame.push(tap.key(), reading);
         }

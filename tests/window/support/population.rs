@@ -1,8 +1,8 @@
 //! A synthetic population: synchronising phases, correlated fields, a coupling matrix, and a lineage.
 
 use neuropil::sim::{
-    Axis, Birth, Column, Death, ElementSet, EndCause, LifeEvent, Matrix, Meaning, MotionFields, ProbeId, ProbeSpec,
-    Reading, Shape,
+    Axis, Birth, Column, Death, ElementSet, EndCause, Histogram, LifeEvent, Matrix, Meaning, MotionFields, ProbeId,
+    ProbeSpec, Reading, Shape, TextSample, Tokens,
 };
 use std::f32::consts::PI;
 
@@ -26,6 +26,9 @@ pub const PROBES: &[ProbeSpec] = &[
     field("order", (0.0, 1.0), Meaning::Number),
     probe("lineage", Shape::Lineage { over: CELLS }),
     probe("coupling", Shape::Matrix { rows: CELLS, columns: CELLS }),
+    probe("weights", Shape::Histogram { of: "weight" }),
+    probe("notes", Shape::Samples),
+    probe("words", Shape::Tokens { values: "surprise", categories: "speaker" }),
 ];
 /// Lineage.
 pub const LINEAGE: ProbeId = 5;
@@ -74,6 +77,32 @@ pub fn coupling() -> Reading {
     let values = (0..TILE * TILE).map(|at| near(at / TILE, at % TILE)).collect();
     let axis = || Axis::numbered(TILE);
     Reading::Matrix(Matrix { rows: axis(), columns: axis(), values: std::sync::Arc::new(values) })
+}
+
+/// What a probe without a history of its own gives at a step.
+pub fn other(probe: ProbeId, step: u64) -> Reading {
+    let words = ["The", " phases", " agree", " more", " with", " time", "."];
+    match probe - COUPLING {
+        1 => {
+            let count = |bin: i32| (1000.0 * (-f64::from(bin - 8).powi(2) / (4.0 + step as f64 / 50.0)).exp()) as f32;
+            let edges = std::sync::Arc::new((0..=16).map(|i| i as f32 * 0.25 - 2.0).collect());
+            Reading::Histogram(Histogram { edges, steps: vec![step], counts: (0..16).map(count).collect() })
+        }
+        2 => Reading::Samples(vec![TextSample {
+            step,
+            title: format!("temperature {:.1}", step % 10),
+            text: words.concat(),
+        }]),
+        3 => Reading::Tokens(std::sync::Arc::new(Tokens {
+            step,
+            texts: words.iter().cycle().take(60).map(|word| (*word).to_owned()).collect(),
+            values: (0..60).map(|i| unit(i, 9) * 4.0).collect(),
+            names: vec!["left".into(), "right".into()],
+            categories: (0..60).map(|i| i % 2).collect(),
+            candidates: vec![vec![("the".into(), 0.5), ("a".into(), 0.25)]; 60],
+        })),
+        _ => coupling(),
+    }
 }
 
 /// A population of fixed size: in every step one cell dies and one splits into both slots, and at every fifth step two

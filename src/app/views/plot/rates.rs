@@ -15,7 +15,7 @@ use crate::{
         views::{Selection, View, ViewCtx, fields, kit, probes_where, run_ui, tap},
     },
     engine::{SchemaChanges, SimSchema},
-    sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
+    sim::{Clock, ElementSet, Frame, Level, ProbeId, Reading, Shape, Tap},
 };
 use egui::{Align2, Color32, Painter, Rect, Sense, Stroke, Ui, Vec2, pos2};
 use std::{
@@ -169,11 +169,21 @@ impl Rates {
         let lines: Vec<_> = visible.iter().map(|l| (*l, samples.extents(*l, &cuts))).collect();
         let all = lines.iter().flat_map(|(_, e)| e);
         let (low, high) = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));
+        let levels = ctx.schema.levels(probe);
+        let with_level = |(a, b): (f32, f32), level: &Level| (a.min(level.value as f32), b.max(level.value as f32));
+        let (low, high) = levels.iter().fold((low, high), with_level);
         let (low, high) = range(low, high);
         kit::y_axis(&painter, plot, &kit::mono(ui), ctx.tokens, low, high, "");
         painter.hline(plot.x_range(), plot.bottom(), (1.0, ctx.tokens.line));
         let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
+        for level in levels {
+            let (y, font) = (y(level.value as f32), kit::small(ui));
+            let ends = [pos2(plot.left(), y), pos2(plot.right(), y)];
+            inside.extend(egui::Shape::dashed_line(&ends, Stroke::new(1.0, ctx.tokens.text_sub), 5.0, 4.0));
+            let at = pos2(plot.left() + 6.0, y - 1.0);
+            painter.text(at, egui::Align2::LEFT_BOTTOM, &level.name, font, ctx.tokens.text_sub);
+        }
         let x = |column: f32| plot.left() + column / px;
         let smooth = self.smoothed.get(&probe).filter(|_| self.smooth_over > 0).map(Smooth::samples);
         let faint = if smooth.is_some() { 0.3 } else { 1.0 };

@@ -1,0 +1,86 @@
+//! The probe that a view shows, with the arguments of its tap: chosen in the toolbar, kept by name.
+
+use super::{ViewCtx, kit, probes_where};
+use crate::{
+    engine::SimSchema,
+    sim::{ArgValues, ProbeId, ProbeSpec, Shape, Tap, TapArgs},
+};
+use egui::Ui;
+
+/// A probe among those of some shapes, and arguments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChosenProbe {
+    /// Empty: the first one.
+    name: String,
+    args: TapArgs,
+}
+
+impl ChosenProbe {
+    /// The probe: the chosen one if it exists, else the first.
+    pub fn probe(&self, schema: &SimSchema, wanted: fn(&Shape) -> bool) -> Option<(ProbeId, &'static ProbeSpec)> {
+        let chosen = probes_where(schema, wanted).find(|(_, p)| p.name == self.name);
+        chosen.or_else(|| probes_where(schema, wanted).next())
+    }
+
+    /// Its tap.
+    pub fn tap(&self, schema: &SimSchema, wanted: fn(&Shape) -> bool) -> Option<Tap> {
+        let (id, probe) = self.probe(schema, wanted)?;
+        let args = if probe.name == self.name { &self.args } else { &TapArgs::NONE };
+        Some(schema.tap(id, args))
+    }
+
+    /// As text: `attention:layer=2,head=1`; `None` without a choice.
+    pub fn to_text(&self) -> Option<String> {
+        match (self.name.is_empty(), self.args.is_empty()) {
+            (true, _) => None,
+            (_, true) => Some(self.name.clone()),
+            _ => Some(format!("{}:{}", self.name, self.args.as_str())),
+        }
+    }
+
+    /// From text; what the simulation does not declare is left out.
+    pub fn choose(&mut self, schema: &SimSchema, text: &str) {
+        let (name, args) = text.split_once(':').unwrap_or((text, ""));
+        let specs = schema.probes.iter().find(|p| p.name == name).map_or(&[][..], |p| p.args);
+        let args = TapArgs::parse(args, specs).unwrap_or_default();
+        *self = Self { name: name.to_owned(), args };
+    }
+
+    /// Toolbar controls: the probe when there are several, and its arguments. Whether the choice changed.
+    pub fn ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, label: &str, wanted: fn(&Shape) -> bool) -> bool {
+        let Some((id, probe)) = self.probe(ctx.schema, wanted) else { return false };
+        let all: Vec<_> = probes_where(ctx.schema, wanted).map(|(_, p)| (p.name, p.label().into_owned())).collect();
+        let mut name = probe.name;
+        if all.len() > 1 && kit::choice_ui(ui, ctx.tokens, label, &mut name, &all) {
+            *self = Self { name: name.to_owned(), args: TapArgs::NONE };
+            return true;
+        }
+        let shown = ctx.schema.tap(id, if probe.name == self.name { &self.args } else { &TapArgs::NONE }).args;
+        for (i, arg) in probe.args.iter().enumerate() {
+            let choices = ctx.schema.choices(id, i);
+            let first = choices.first().cloned().unwrap_or_default();
+            let before = shown.get(arg.name).map_or(first, |value| value.into_owned());
+            let mut value = before.clone();
+            let is_changed = match arg.values {
+                ArgValues::Listed => {
+                    let mut options: Vec<_> = choices.iter().map(|c| (c.clone(), c.clone())).collect();
+                    if !choices.contains(&value) {
+                        options.push((value.clone(), format!("{value} (gone)")));
+                    }
+                    kit::choice_ui(ui, ctx.tokens, arg.name, &mut value, &options)
+                }
+                ArgValues::Text => {
+                    let edit = egui::TextEdit::singleline(&mut value).hint_text(arg.name).desired_width(140.0);
+                    let response = ui.add(edit).on_hover_text(arg.docs.trim());
+                    response.changed() && value != before
+                }
+            };
+            if is_changed {
+                let args = shown.with(probe.args, arg.name, &value);
+                *self = Self { name: probe.name.to_owned(), args };
+                return true;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,286 @@
+//! Histograms over time: a heat map of counts, or ridges, one line per time.
+
+use super::{
+    Selection, View, ViewCtx, axes,
+    chosen::ChosenProbe,
+    color_scale::ScaleColors,
+    color_scales::ColorScales,
+    colormap::Colormap,
+    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+    kit, run_ui,
+};
+use crate::{
+    app::icons,
+    engine::{SchemaChanges, SimSchema},
+    sim::{Frame, Histogram, ProbeSpec, Reading, Shape, Tap},
+};
+use egui::{Align2, Pos2, Rect, Sense, Shape as Paint, Stroke, Ui, pos2, vec2};
+use std::{collections::VecDeque, sync::Arc};
+
+/// Histograms kept; when there are more, every second one is dropped.
+const MAX_KEPT: usize = 512;
+/// Ridges drawn at most.
+const MAX_RIDGES: usize = 24;
+
+/// The view.
+#[derive(Default)]
+pub struct Distribution {
+    chosen: ChosenProbe,
+    has_ridges: bool,
+    is_log: bool,
+    edges: Arc<Vec<f32>>,
+    rows: VecDeque<(u64, Vec<f32>)>,
+    /// Steps between two kept histograms.
+    every: u64,
+    heat: Option<Heatmap>,
+    is_stale: bool,
+    generation: u64,
+    picture: HeatmapTexture,
+}
+
+fn is_histogram(shape: &Shape) -> bool {
+    matches!(shape, Shape::Histogram { .. })
+}
+
+impl Distribution {
+    fn clear(&mut self) {
+        self.rows.clear();
+        (self.every, self.heat, self.is_stale) = (0, None, false);
+    }
+
+    fn take(&mut self, new: &Histogram) {
+        if new.n_bins() == 0 || new.steps.is_empty() {
+            return;
+        }
+        if self.edges != new.edges {
+            self.clear();
+            self.edges = new.edges.clone();
+        }
+        for (step, counts) in new.steps.iter().zip(new.counts.chunks_exact(new.n_bins())) {
+            if self.rows.back().is_none_or(|(last, _)| *step >= last + self.every) {
+                self.rows.push_back((*step, counts.to_vec()));
+            }
+            if self.rows.len() > MAX_KEPT {
+                self.thin();
+            }
+        }
+        self.is_stale = true;
+    }
+
+    /// Drops every second histogram, and takes half as many from now on.
+    fn thin(&mut self) {
+        let (first, second) = (self.rows[0].0, self.rows[1].0);
+        self.every = (self.every.max(second.saturating_sub(first))).saturating_mul(2);
+        let mut is_odd = false;
+        self.rows.retain(|_| {
+            is_odd = !is_odd;
+            is_odd
+        });
+    }
+
+    /// Time from left to right, values upwards.
+    fn update_heat(&mut self) {
+        if !std::mem::take(&mut self.is_stale) {
+            return;
+        }
+        let n_bins = self.edges.len() - 1;
+        let bins = (0..n_bins).rev();
+        let rows = bins.clone().map(|b| AxisLabel { text: kit::value(self.edges[b].into()), color: None }).collect();
+        let columns =
+            self.rows.iter().map(|(step, _)| AxisLabel { text: kit::thousands(*step), color: None }).collect();
+        let values = bins.flat_map(|b| self.rows.iter().map(move |(_, counts)| counts[b])).collect();
+        let scale_colors = ScaleColors::Map(Colormap::Magma);
+        self.heat = Some(Heatmap { rows, columns, values, scale_colors, span: None, is_log: self.is_log });
+        self.generation += 1;
+    }
+
+    fn heat_ui(&mut self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
+        let Some(heat) = &self.heat else { return };
+        self.picture.fixed = ctx.color_scales.of(probe.name).range;
+        let places = heat.places(ui, canvas);
+        let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Histograms over time"));
+        let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));
+        heat.paint(ui, &places, &mut self.picture, self.generation, hovered, ctx.tokens);
+        if let Some((row, column)) = hovered {
+            let bin = self.edges.len() - 2 - row;
+            response.on_hover_text_at_pointer(self.text(probe, bin, column));
+        }
+    }
+
+    fn text(&self, probe: &ProbeSpec, bin: usize, row: usize) -> String {
+        let Some((step, counts)) = self.rows.get(row) else { return String::new() };
+        let [from, to] = [self.edges[bin], self.edges[bin + 1]].map(|edge| kit::value(edge.into()));
+        let unit = if probe.unit.is_empty() { String::new() } else { format!(" {}", probe.unit) };
+        format!("step {}\n{from} to {to}{unit}\n{} values", kit::thousands(*step), kit::value(counts[bin].into()))
+    }
+
+    /// The newest line in front, older ones behind and above it.
+    fn ridges_ui(&self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
+        let (tokens, font) = (ctx.tokens, kit::small(ui));
+        let (Shape::Histogram { of }, Some((low, high))) = (probe.shape, self.edges.first().zip(self.edges.last()))
+        else {
+            return;
+        };
+        let plot = Rect::from_min_max(canvas.min + vec2(70.0, 14.0), canvas.max - vec2(14.0, 32.0));
+        let title = if probe.unit.is_empty() { of.to_owned() } else { format!("{of} ({})", probe.unit) };
+        axes::x_axis(ui.painter(), plot, &font, tokens, (*low).into(), (*high).into(), &title);
+        let every = self.rows.len().div_ceil(MAX_RIDGES).max(1);
+        let shown: Vec<&(u64, Vec<f32>)> = self.rows.iter().rev().step_by(every).collect();
+        let highest = shown.iter().flat_map(|(_, c)| c.iter().copied()).fold(f32::MIN_POSITIVE, f32::max);
+        let height = |count: f32| if self.is_log { (1.0 + count).ln() / (1.0 + highest).ln() } else { count / highest };
+        let gap = plot.height() / (shown.len() as f32 + 2.0);
+        let tall = (gap * 3.0).min(plot.height() * 0.5);
+        let painter = ui.painter_at(canvas);
+        let x = |edge: f32| egui::remap(edge, *low..=*high, plot.x_range());
+        let mut label_above = f32::INFINITY;
+        let labels: Vec<bool> = (0..shown.len())
+            .map(|i| {
+                let y = plot.bottom() - i as f32 * gap;
+                let is_free = label_above - y >= kit::LINE;
+                label_above = if is_free { y } else { label_above };
+                is_free
+            })
+            .collect();
+        for (i, (step, counts)) in shown.iter().enumerate().rev() {
+            let base = plot.bottom() - i as f32 * gap;
+            let middle = |b: usize| x((self.edges[b] + self.edges[b + 1]) / 2.0);
+            let top: Vec<Pos2> =
+                counts.iter().enumerate().map(|(b, c)| pos2(middle(b), base - tall * height(*c))).collect();
+            // A band per bin: the outline as a whole is not convex.
+            for pair in top.windows(2) {
+                let quad = vec![pair[0], pair[1], pos2(pair[1].x, base), pos2(pair[0].x, base)];
+                painter.add(Paint::convex_polygon(quad, tokens.canvas, Stroke::NONE));
+            }
+            let color = if i == 0 {
+                tokens.accent
+            } else {
+                tokens.accent.lerp_to_gamma(tokens.text_sub, i as f32 / shown.len() as f32)
+            };
+            painter.line(top, Stroke::new(if i == 0 { 2.0 } else { 1.2 }, color));
+            if labels[i] {
+                painter.text(
+                    pos2(plot.left() - 8.0, base),
+                    Align2::RIGHT_CENTER,
+                    kit::thousands(*step),
+                    font.clone(),
+                    tokens.text_sub,
+                );
+            }
+        }
+        let response = ui.interact(plot, ui.scope_id().with("ridges"), Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Ridges of histograms"));
+        if let Some(at) = response.hover_pos() {
+            let ridge = (((plot.bottom() - at.y) / gap).round().max(0.0) as usize).min(shown.len() - 1);
+            let value = egui::remap(at.x, plot.x_range(), *low..=*high);
+            let bin = self.edges.partition_point(|edge| *edge <= value).saturating_sub(1).min(self.edges.len() - 2);
+            response.on_hover_text_at_pointer(self.text(probe, bin, self.rows.len() - 1 - ridge * every));
+        }
+    }
+}
+
+impl View for Distribution {
+    fn name(&self) -> &'static str {
+        "distribution"
+    }
+
+    fn title(&self, schema: &SimSchema) -> String {
+        let found = self.chosen.probe(schema, is_histogram);
+        found.map_or_else(|| "Histogram over time".into(), |(_, p)| p.label().into_owned())
+    }
+
+    fn icon(&self) -> &'static str {
+        icons::GAUGE
+    }
+
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        self.chosen.tap(schema, is_histogram).into_iter().collect()
+    }
+
+    fn choice(&self) -> Option<String> {
+        self.chosen.to_text()
+    }
+
+    fn choose(&mut self, schema: &SimSchema, text: &str) {
+        self.chosen.choose(schema, text);
+    }
+
+    fn reset(&mut self, _: &SimSchema) {
+        self.clear();
+    }
+
+    fn schema_changed(&mut self, _: &SimSchema, _: &SchemaChanges) {}
+
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let reading = self.chosen.tap(schema, is_histogram).and_then(|tap| frame.reading(tap.key()));
+        if let Some(Reading::Histogram(new)) = reading {
+            self.take(new);
+        }
+    }
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        let Some((_, probe)) = self.chosen.probe(ctx.schema, is_histogram) else {
+            let canvas = ui.available_rect_before_wrap();
+            kit::empty_ui(ui, canvas, ctx, "No histogram", "This simulation publishes no histograms", None);
+            return;
+        };
+        self.update_heat();
+        let Shape::Histogram { of } = probe.shape else { return };
+        let total: f32 = self.rows.back().map_or(0.0, |(_, counts)| counts.iter().sum());
+        let caption =
+            format!("{of}  |  n = {} now  |  {} histograms kept", kit::thousands(total as u64), self.rows.len());
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
+            if self.chosen.ui(ui, ctx, "Histogram", is_histogram) {
+                self.clear();
+            }
+            ui.toggle_value(&mut self.has_ridges, "Ridges").on_hover_text("A line per time instead of a heat map");
+            if ui.toggle_value(&mut self.is_log, "Log").on_hover_text("Logarithmic counts").changed() {
+                self.is_stale = !self.rows.is_empty();
+            }
+            if let Some(range) = self.heat.as_ref().filter(|_| !self.has_ridges).and_then(Heatmap::range) {
+                ctx.color_scales.range_ui(ui, probe.name, range);
+            }
+        });
+        if self.rows.is_empty() {
+            return run_ui(ui, canvas, ctx, "No values yet", "Run to see the histograms");
+        }
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+            return;
+        }
+        if self.has_ridges { self.ridges_ui(ui, canvas, probe, ctx) } else { self.heat_ui(ui, canvas, probe, ctx) }
+    }
+
+    fn toggle_range(&mut self, schema: &SimSchema, color_scales: &mut ColorScales) -> Option<bool> {
+        let (_, probe) = self.chosen.probe(schema, is_histogram)?;
+        Some(color_scales.toggle(probe.name, self.heat.as_ref()?.range()?))
+    }
+
+    fn help(&self) -> &'static str {
+        "# Histogram over time\n\nCounts of values in bins, sampled while the simulation runs: weights, activations, fitness. As a \
+         heat map with time from left to right, or as **Ridges**, the newest in front. Of a long run, every second histogram is \
+         dropped whenever there are too many."
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_run_is_thinned_evenly() {
+        let mut view = Distribution::default();
+        for step in 1..=5_000 {
+            view.take(&Histogram {
+                edges: Arc::new(vec![0.0, 1.0, 2.0]),
+                steps: vec![step * 10],
+                counts: vec![1.0, 2.0],
+            });
+        }
+        assert!(view.rows.len() <= MAX_KEPT && view.rows.len() > MAX_KEPT / 4);
+        let gaps: Vec<u64> = view.rows.iter().zip(view.rows.iter().skip(1)).map(|(a, b)| b.0 - a.0).collect();
+        assert!(gaps.iter().all(|gap| *gap <= 2 * gaps[0] && gaps[0] <= 2 * *gap), "{gaps:?}");
+        view.take(&Histogram { edges: Arc::new(vec![0.0, 3.0]), steps: vec![60_000], counts: vec![1.0] });
+        assert_eq!(view.rows.len(), 1, "other bins begin again");
+    }
+}

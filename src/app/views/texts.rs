@@ -1,0 +1,227 @@
+//! Texts: generated samples with their headers, and logs. Search, copy, follow the newest.
+
+use super::{Selection, View, ViewCtx, chosen::ChosenProbe, kit, run_ui};
+use crate::{
+    app::{icons, theme::Tokens},
+    engine::{SchemaChanges, SimSchema},
+    sim::{Frame, Reading, Shape, Tap, TextSample},
+};
+use egui::{
+    FontId, RichText, ScrollArea, TextStyle, Ui, UiBuilder,
+    text::{LayoutJob, TextFormat},
+};
+use std::collections::VecDeque;
+
+/// Texts kept; older ones are dropped.
+const MAX_SAMPLES: usize = 400;
+/// Characters kept of all texts.
+const MAX_CHARS: usize = 1 << 20;
+
+/// The text view.
+pub struct Texts {
+    chosen: ChosenProbe,
+    samples: VecDeque<TextSample>,
+    n_chars: usize,
+    n_dropped: usize,
+    query: String,
+    is_following: bool,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self {
+            chosen: ChosenProbe::default(),
+            samples: VecDeque::new(),
+            n_chars: 0,
+            n_dropped: 0,
+            query: String::new(),
+            is_following: true,
+        }
+    }
+}
+
+fn is_text(shape: &Shape) -> bool {
+    matches!(shape, Shape::Samples | Shape::Text)
+}
+
+impl Texts {
+    fn clear(&mut self) {
+        self.samples.clear();
+        (self.n_chars, self.n_dropped) = (0, 0);
+    }
+
+    /// Adds a text, or the next part of the last one.
+    fn add(&mut self, part: TextSample) {
+        self.n_chars += part.text.len();
+        match self.samples.back_mut().filter(|last| (last.step, &last.title) == (part.step, &part.title)) {
+            Some(last) => last.text += &part.text,
+            None => self.samples.push_back(part),
+        }
+        while self.samples.len() > MAX_SAMPLES || (self.n_chars > MAX_CHARS && self.samples.len() > 1) {
+            self.n_chars -= self.samples.pop_front().map_or(0, |s| s.text.len());
+            self.n_dropped += 1;
+        }
+    }
+
+    fn found(&self) -> Vec<&TextSample> {
+        let query = self.query.trim().to_lowercase();
+        let has = |text: &str| text.to_lowercase().contains(&query);
+        self.samples.iter().filter(|s| query.is_empty() || has(&s.text) || has(&s.title)).collect()
+    }
+}
+
+/// A sample as text: header, then the text.
+fn as_text(sample: &TextSample) -> String {
+    if sample.title.is_empty() { sample.text.clone() } else { format!("{}\n{}\n", sample.title, sample.text) }
+}
+
+/// A text with the matches of a query marked.
+fn marked(text: &str, query: &str, font: &FontId, tokens: &Tokens, width: f32) -> LayoutJob {
+    let plain = TextFormat::simple(font.clone(), tokens.text);
+    let mark = TextFormat { background: Tokens::fade(tokens.warn, 0.45), color: tokens.text_strong, ..plain.clone() };
+    let mut job = LayoutJob { wrap: egui::text::TextWrapping::wrap_at_width(width), ..LayoutJob::default() };
+    let (lower, query) = (text.to_lowercase(), query.trim().to_lowercase());
+    // Where lower case has another length, matches are not marked.
+    if query.is_empty() || lower.len() != text.len() {
+        job.append(text, 0.0, plain);
+        return job;
+    }
+    let mut rest = 0;
+    for (at, found) in lower.match_indices(&query) {
+        let end = at + found.len();
+        if at >= rest && text.is_char_boundary(at) && text.is_char_boundary(end) {
+            job.append(&text[rest..at], 0.0, plain.clone());
+            job.append(&text[at..end], 0.0, mark.clone());
+            rest = end;
+        }
+    }
+    job.append(&text[rest..], 0.0, plain);
+    job
+}
+
+impl View for Texts {
+    fn name(&self) -> &'static str {
+        "texts"
+    }
+
+    fn title(&self, schema: &SimSchema) -> String {
+        self.chosen.probe(schema, is_text).map_or_else(|| "Text".into(), |(_, p)| p.label().into_owned())
+    }
+
+    fn icon(&self) -> &'static str {
+        icons::LIST
+    }
+
+    fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
+        self.chosen.tap(schema, is_text).into_iter().collect()
+    }
+
+    fn choice(&self) -> Option<String> {
+        self.chosen.to_text()
+    }
+
+    fn choose(&mut self, schema: &SimSchema, text: &str) {
+        self.chosen.choose(schema, text);
+    }
+
+    fn reset(&mut self, _: &SimSchema) {
+        self.clear();
+    }
+
+    fn schema_changed(&mut self, _: &SimSchema, _: &SchemaChanges) {}
+
+    fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        match self.chosen.tap(schema, is_text).and_then(|tap| frame.reading(tap.key())) {
+            Some(Reading::Samples(new)) => new.iter().for_each(|sample| self.add(sample.clone())),
+            Some(Reading::Text(new)) if !new.is_empty() => {
+                // A log is one text without a header.
+                self.add(TextSample { step: 0, title: String::new(), text: new.clone() });
+            }
+            _ => {}
+        }
+    }
+
+    fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
+        if self.chosen.probe(ctx.schema, is_text).is_none() {
+            let canvas = ui.available_rect_before_wrap();
+            kit::empty_ui(ui, canvas, ctx, "No text", "This simulation publishes no texts", None);
+            return;
+        }
+        let n = self.found().len();
+        let dropped =
+            if self.n_dropped > 0 { format!("  |  {} older not kept", self.n_dropped) } else { String::new() };
+        let what = if self.query.trim().is_empty() { String::new() } else { format!(" of {}", self.samples.len()) };
+        let caption = format!("{n}{what} {}{dropped}", if n == 1 { "text" } else { "texts" });
+        let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
+            if self.chosen.ui(ui, ctx, "Text", is_text) {
+                self.clear();
+            }
+            ui.add(egui::TextEdit::singleline(&mut self.query).hint_text("Search").desired_width(120.0))
+                .accessible_name("Search texts");
+            kit::live_ui(ui, ctx.tokens, &mut self.is_following, ctx.running);
+            if ui.button("Copy all").on_hover_text("Copies the texts that are shown").clicked() {
+                ui.copy_text(self.found().into_iter().map(as_text).collect::<Vec<_>>().join("\n"));
+            }
+        });
+        if self.samples.is_empty() {
+            return run_ui(ui, canvas, ctx, "No text yet", "Run to see the texts of the simulation");
+        }
+        ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+            return;
+        }
+        let (font, tokens) = (TextStyle::Monospace.resolve(ui.style()), ctx.tokens);
+        let area = UiBuilder::new().max_rect(canvas.shrink2(egui::vec2(10.0, 4.0)));
+        ui.scope_builder(area, |ui| {
+            let scroll = ScrollArea::vertical().auto_shrink(false).stick_to_bottom(self.is_following);
+            scroll.show(ui, |ui| {
+                for sample in self.found() {
+                    sample_ui(ui, sample, &self.query, &font, tokens);
+                }
+            });
+        });
+    }
+
+    fn help(&self) -> &'static str {
+        "# Text\n\nTexts of the simulation: samples drawn from a model with their headers, or a log. **Search** shows the texts \
+         that contain a word; **LIVE** follows the newest; the button beside a header copies that text."
+    }
+}
+
+fn sample_ui(ui: &mut Ui, sample: &TextSample, query: &str, font: &FontId, tokens: &Tokens) {
+    if !sample.title.is_empty() || sample.step > 0 {
+        ui.add_space(6.0);
+        ui.horizontal(|ui| {
+            let step = RichText::new(kit::thousands(sample.step)).small().color(tokens.accent);
+            ui.label(step).on_hover_text("Step");
+            ui.label(RichText::new(&sample.title).small().color(tokens.text_sub));
+            let copy = egui::Button::new(icons::rich(icons::COPY).size(12.0).color(tokens.text_sub)).frame(false);
+            if ui.add(copy).accessible_name("Copy text").on_hover_text("Copy this text").clicked() {
+                ui.copy_text(as_text(sample));
+            }
+        });
+    }
+    let job = marked(&sample.text, query, font, tokens, ui.available_width());
+    ui.add(egui::Label::new(job).selectable(true));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(step: u64, text: &str) -> TextSample {
+        TextSample { step, title: "t".into(), text: text.into() }
+    }
+
+    #[test]
+    fn parts_continue_a_text_and_old_ones_are_dropped() {
+        let mut texts = Texts::default();
+        [sample(1, "The "), sample(1, "end"), sample(2, "Begin")].into_iter().for_each(|s| texts.add(s));
+        assert_eq!(texts.samples.iter().map(|s| s.text.as_str()).collect::<Vec<_>>(), ["The end", "Begin"]);
+        texts.query = "END".into();
+        assert_eq!(texts.found().len(), 1);
+        (3..3 + MAX_SAMPLES as u64).for_each(|step| texts.add(sample(step, "x")));
+        assert_eq!((texts.samples.len(), texts.n_dropped), (MAX_SAMPLES, 2));
+        assert_eq!(texts.n_chars, MAX_SAMPLES);
+    }
+}

@@ -1,0 +1,106 @@
+//! The demonstration kind in the window: growing sets, tokens, texts, histograms and matrices, without a word about it in
+//! the program. Pictures are written when `NEUROPIL_SHOTS` names a folder.
+
+use crate::support::{
+    harness::{Window, can_draw},
+    window::until,
+};
+use egui_kittest::Harness;
+use neuropil::{
+    app::{App, Start, commands::UiCommand, views},
+    engine::Command,
+    kinds::Model,
+    params::path,
+    project::Project,
+    sim::{Device, Reading},
+};
+use std::{path::PathBuf, sync::Arc};
+
+fn project() -> Project {
+    let mut model = Model::by_name("demo").expect("compiled with the feature");
+    let params = model.params_mut();
+    for text in ["experts.weights_mib=1", "growth.split_every=2000", "measure.text_every=1000"] {
+        let change = path::parse(params, text).expect("an assignment");
+        assert!(params.set(&change));
+    }
+    Project { name: "Experts".into(), model, ..Project::default() }
+}
+
+fn open(theme: egui::Theme) -> Window {
+    let start = Start {
+        engine: true,
+        project: Some(project()),
+        native_dialogs: false,
+        state_dir: None,
+        builder: Some(Arc::new(|project: &Project, context, progress| {
+            project.model.build(context, &Device::Cpu { threads: 1 }, progress)
+        })),
+        ..Start::default()
+    };
+    let builder = Harness::builder().with_size([1440.0, 900.0]).with_max_steps(30).with_theme(theme);
+    builder.with_render_cursor(false).wgpu().build_eframe(move |cc| App::new(cc, start).expect("threads"))
+}
+
+fn shot(w: &mut Window, name: &str) {
+    let picture = w.render().expect("a picture");
+    if let Some(folder) = std::env::var_os("NEUROPIL_SHOTS") {
+        picture.save(PathBuf::from(folder).join(name)).expect("a writable folder");
+    }
+}
+
+#[test]
+fn the_window_follows_a_kind_that_grows() {
+    if !can_draw() {
+        return;
+    }
+    for (theme, name) in [(egui::Theme::Dark, "dark"), (egui::Theme::Light, "light")] {
+        let mut w = open(theme);
+        until(&mut w, "the simulation is ready", |w| !w.state().session().live.schema.probes.is_empty());
+        let offered = views::suggest(&w.state().session().live.schema);
+        for view in ["matrix", "distribution", "tokens", "texts", "lineage", "raster", "rates", "table"] {
+            assert!(offered.contains(&view), "{view} is not offered: {offered:?}");
+        }
+        let ids = |w: &Window| w.state().session().live.schema.set("experts").expect("a set").ids.clone();
+        let chosen = ids(&w)[1];
+        w.state_mut().session_mut().selection.replace("experts", vec![1]);
+        assert!(w.state_mut().session_mut().live.send(Command::RunTo(9_000)));
+        until(&mut w, "the set has grown", |w| w.state().session().live.clock.step >= 9_000 && ids(w).len() >= 6);
+        let now = ids(&w);
+        let selected = w.state().session().selection.of("experts").iter().map(|e| now[*e as usize]);
+        assert!(
+            selected.clone().all(|id| id == chosen),
+            "the selection follows ids: {:?}",
+            selected.collect::<Vec<_>>()
+        );
+        let ctx = w.ctx.clone();
+        for view in
+            ["matrix", "distribution", "tokens", "texts", "lineage", "raster", "rates", "table", "bands", "lanes"]
+        {
+            if views::by_name(view).is_some() {
+                w.state_mut().command(&ctx, UiCommand::ShowView(view));
+                w.run_steps(8);
+                shot(&mut w, &format!("demo-{view}-{name}.png"));
+            }
+        }
+    }
+}
+
+#[test]
+fn readings_of_two_arguments_stand_side_by_side() {
+    let Project { model, .. } = project();
+    let (context, progress) = (Default::default(), Default::default());
+    let mut sim = model.build(&context, &Device::Cpu { threads: 1 }, &progress).expect("it is built");
+    let probe = sim.probes().iter().position(|p| p.name == "predicted").expect("a matrix");
+    let args = |text: &str| neuropil::sim::TapArgs::parse(text, sim.probes()[probe].args).expect("declared");
+    let taps = ["expert=0", "expert=1", ""].map(|text| neuropil::sim::Tap::with(probe as u16, args(text)));
+    sim.tap(&taps).expect("tapped");
+    sim.advance(1_500, &mut Default::default()).expect("it runs");
+    let mut frame = neuropil::sim::Frame::default();
+    sim.sample(&mut frame).expect("sampled");
+    let values = |tap: &neuropil::sim::Tap| match frame.reading(tap.key()) {
+        Some(Reading::Matrix(matrix)) => matrix.values.clone(),
+        other => panic!("{other:?}"),
+    };
+    let [a, b, all] = taps.each_ref().map(values);
+    assert!(a != b && a != all && a.len() == 27 * 27, "each expert has learnt other rows");
+}
