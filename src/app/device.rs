@@ -9,7 +9,7 @@ use crate::{
     kinds::Model,
     project::{
         DeviceChoice, RunFolder, RunPlan,
-        replay::{ReplayResult, replay},
+        replay::{ReplayResult, replay_on},
     },
     sim::{BuildContext, Device, DeviceKind, MemoryByOwner, Progress, SimError, Simulation},
 };
@@ -143,8 +143,9 @@ impl Devices {
         let mut project = run.project().map_err(|e| SimError::Input(e.to_string()))?;
         project.seed = run.manifest.setup_seed;
         let prepared = project.model.prepare(&project.build_context(&run.base()), progress)?;
-        let mut sim = prepared.start(run.manifest.seed, &self.in_use().0)?;
-        replay(run, &mut *sim, progress)
+        let (device, name) = self.in_use();
+        let mut sim = prepared.start(run.manifest.seed, &device)?;
+        replay_on(run, &mut *sim, &name, progress)
     }
 
     /// Measures the peak performance of the device in use. Takes seconds.

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     project::{
         RunFolder, outside_paths_of_run, provenance,
-        replay::{ReplayResult, replay as compare},
+        replay::{ReplayResult, replay_on},
     },
     sim::{Progress, SimError, Simulation},
 };
@@ -58,19 +58,20 @@ fn one(run: &RunFolder, args: &ReplayArgs) -> Result<ReplayResult, CliError> {
     let meter = ProgressLine::new();
     let prepared = session::prepare(&project, &run.base(), args.force, &meter)?;
     let sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;
-    compare_on_thread(run.clone(), sim, &meter)
+    compare_on_thread(run.clone(), sim, chosen.name, &meter)
 }
 
 /// Compares on a separate thread, so that interrupts are handled.
 fn compare_on_thread(
     run: RunFolder,
     mut sim: Box<dyn Simulation>,
+    device: String,
     meter: &ProgressLine,
 ) -> Result<ReplayResult, CliError> {
     let progress = Arc::new(Progress::default());
     let shared = progress.clone();
     let (sender, receiver) = channel::<Result<ReplayResult, SimError>>();
-    let job = move || drop(sender.send(compare(&run, &mut *sim, &shared)));
+    let job = move || drop(sender.send(replay_on(&run, &mut *sim, &device, &shared)));
     std::thread::Builder::new().name("replay".into()).spawn(job)?;
     loop {
         match receiver.recv_timeout(Duration::from_millis(50)) {

@@ -4,7 +4,7 @@ use crate::{
     gpu::{Memory, ModuleSpec},
     params::{ParamWarning, Params},
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
         RooflineWork, SimError, Simulation, Tap, TimeBase,
     },
 };
@@ -107,6 +107,13 @@ macro_rules! kinds {
 
             /// Its probes.
             pub fn probes(&self) -> &'static [ProbeSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::PROBES, )* } }
+
+            /// How exactly the data of a probe are repeated; of no probe: the digest.
+            pub fn exactness(&self, probe: Option<&str>) -> Exactness {
+                let (kind, probes) = match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => (<$module::$Kind as Kind>::EXACTNESS, <$module::$Kind as Kind>::EXACT_PROBES), )* };
+                let own = probes.iter().find(|(name, _)| probe == Some(*name));
+                own.map_or(kind, |(_, exactness)| *exactness)
+            }
 
             /// Its actions.
             pub fn actions(&self) -> &'static [ActionSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::ACTIONS, )* } }

@@ -286,7 +286,7 @@ mod tests {
         snapshot.number("step", 12_u64);
         Checkpoint {
             snapshot: Arc::new(snapshot),
-            clock: Clock { step: 12, base: TimeBase::STEPS },
+            clock: Clock { step: 12, base: crate::sim::TimeBase::STEPS },
             n_logged: 3,
             ..Checkpoint::default()
         }

@@ -23,6 +23,8 @@ pub(super) struct Comparison {
     n: u64,
     /// Whether the file must hold everything that the replay gives.
     is_whole: bool,
+    /// Largest difference of values, relative to the larger of 1 and the recorded one; 0 for the same bits.
+    tolerance: f32,
     /// Whether data behind the last step of the manifest are an error.
     is_exact: bool,
     bytes: Vec<u8>,
@@ -37,7 +39,7 @@ enum Source {
 }
 
 impl Comparison {
-    pub fn new(run: &RunFolder, stream: &Stream, key: TapKey) -> io::Result<Self> {
+    pub fn new(run: &RunFolder, stream: &Stream, key: TapKey, tolerance: f32) -> io::Result<Self> {
         let source = match stream.shape.as_str() {
             "lineage" | "samples" | "tokens" | "links" => Source::Lines(run.read_lines(stream)?, None),
             _ => Source::Records(run.stream_file(stream)?, None),
@@ -50,6 +52,7 @@ impl Comparison {
             range: ((stream.from_step > 0).then_some(stream.from_step), run.manifest.last_step_of(stream)),
             n: 0,
             is_whole,
+            tolerance,
             is_exact: is_whole || run.manifest.status == super::Status::Unclosed,
             stream: stream.clone(),
             bytes: vec![],
@@ -197,8 +200,7 @@ impl Comparison {
         {
             return Ok(Some(self.differs("the file became shorter while it was read".into())));
         }
-        if self.recorded[..] != self.bytes[..n] {
-            let at = (self.recorded.iter().zip(&self.bytes).position(|(a, b)| a != b).unwrap_or(0)) / size;
+        if let Some(at) = first_difference(&self.recorded, &self.bytes[..n], size, self.values_at(state), self.tolerance) {
             let range = at * size..(at + 1) * size;
             let what = describe(&self.stream, &self.recorded[range.clone()], &self.bytes[range], state);
             self.n += at as u64;
@@ -209,6 +211,12 @@ impl Comparison {
             return Ok(Some(self.differs(format!("{} ends, the replay has more", self.stream.file))));
         }
         Ok(None)
+    }
+
+    /// Where the values of a record begin; none for a record that is no row of values.
+    fn values_at(&self, state: Option<u64>) -> Option<usize> {
+        let is_row = matches!(self.stream.shape.as_str(), "series" | "field" | "matrix");
+        is_row.then_some(if state.is_some() { 0 } else { 8 })
     }
 
     fn compare_lines<'a, T: serde::Serialize + serde::de::DeserializeOwned + 'a>(
@@ -257,6 +265,25 @@ impl Comparison {
     }
 }
 
+/// Index of the first record of `size` bytes that differs: in any bit, or in a value by more than the tolerance.
+fn first_difference(a: &[u8], b: &[u8], size: usize, values_at: Option<usize>, tolerance: f32) -> Option<usize> {
+    if a == b {
+        return None;
+    }
+    let Some(head) = values_at.filter(|_| tolerance > 0.0) else {
+        return Some(a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(0) / size);
+    };
+    let value = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    let is_close = |(a, b): (&[u8], &[u8])| {
+        let (x, y) = (value(a), value(b));
+        a == b || (x - y).abs() <= tolerance * x.abs().max(1.0) || x.is_nan() && y.is_nan()
+    };
+    let is_equal = |(a, b): (&[u8], &[u8])| {
+        a[..head] == b[..head] && a[head..].chunks_exact(4).zip(b[head..].chunks_exact(4)).all(is_close)
+    };
+    a.chunks_exact(size).zip(b.chunks_exact(size)).position(|rows| !is_equal(rows))
+}
+
 /// Two records that differ.
 fn describe(stream: &Stream, recorded: &[u8], replayed: &[u8], state: Option<u64>) -> String {
     let values = |bytes: &[u8]| -> Vec<f32> {
@@ -281,5 +308,24 @@ fn describe(stream: &Stream, recorded: &[u8], replayed: &[u8], state: Option<u64
             let at = a.iter().zip(&b).position(|(a, b)| a.to_bits() != b.to_bits()).unwrap_or(0);
             format!("value {at} at step {a_step}: recorded was {}, replayed {}", a[at], b[at])
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_agree_within_a_tolerance_and_steps_exactly() {
+        let row = |step: u64, values: [f32; 2]| -> Vec<u8> {
+            step.to_le_bytes().into_iter().chain(values.into_iter().flat_map(f32::to_le_bytes)).collect()
+        };
+        let file = [row(1, [1.0, f32::NAN]), row(2, [100.0, 0.0])].concat();
+        let near = [row(1, [1.05, f32::NAN]), row(2, [105.0, 0.05])].concat();
+        let find = |other: &[u8], tolerance| first_difference(&file, other, 16, Some(8), tolerance);
+        assert_eq!([find(&file, 0.0), find(&near, 0.0), find(&near, 0.1), find(&near, 0.01)], [None, Some(0), None, Some(0)]);
+        let late = [row(1, [1.0, f32::NAN]), row(3, [100.0, 0.0])].concat();
+        assert_eq!(find(&late, 0.1), Some(1));
+        assert_eq!(first_difference(b"abcd", b"abce", 1, None, 0.5), Some(3), "a text has no tolerance");
     }
 }

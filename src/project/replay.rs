@@ -3,7 +3,8 @@
 use super::{RunFolder, Status, compare::Comparison};
 use crate::{
     engine::replay::{Observer, Plan, drive},
-    sim::{Digest, Frame, Progress, SimError, Simulation, Tap, TapArgs},
+    kinds::Model,
+    sim::{Digest, Exactness, Frame, Progress, SimError, Simulation, Tap, TapArgs},
 };
 use std::ops::ControlFlow;
 
@@ -79,8 +80,20 @@ impl Compared {
     }
 }
 
-/// Replays a run on a simulation that was just built from the run's project.
+/// Replays a run on a simulation that was just built from the run's project, on the device of the recording.
 pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) -> Result<ReplayResult, SimError> {
+    replay_on(run, sim, &run.manifest.device, progress)
+}
+
+/// Replays a run on a simulation that was just built from the run's project. `device` is the name of the device it was
+/// started on. On another device than that of the recording, a stream is compared as far as its declared [`Exactness`]
+/// allows.
+pub fn replay_on(
+    run: &RunFolder,
+    sim: &mut dyn Simulation,
+    device: &str,
+    progress: &Progress,
+) -> Result<ReplayResult, SimError> {
     let input = |e: std::io::Error| SimError::Input(e.to_string());
     if run.manifest.status == Status::Running {
         return Err(SimError::Input(format!(
@@ -91,7 +104,15 @@ pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) ->
     if let Some(damage) = run.manifest.streams.iter().find_map(|stream| run.damage(stream)) {
         return Ok(ReplayResult::Differs(damage));
     }
-    let mut streams = Streams::default();
+    let is_same = is_same_device(&run.manifest.device, device);
+    let exactness = |probe: Option<&str>| {
+        Model::by_name(&run.manifest.kind).map_or(Exactness::AnyBackend, |model| model.exactness(probe))
+    };
+    let mut streams =
+        Streams { compares_digest: exactness(None).tolerance(is_same) == Some(0.0), ..Streams::default() };
+    if !streams.compares_digest {
+        streams.not_compared.push(format!("hash ({})", exactness(None).why_not()));
+    }
     let mut taps: Vec<Tap> = vec![];
     for stream in &run.manifest.streams {
         let Some(probe) = sim.probes().iter().position(|p| p.name == stream.probe) else {
@@ -102,13 +123,25 @@ pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) ->
             streams.not_compared.push(format!("{} (its ids depend on when it was first tapped)", stream.probe));
             continue;
         }
+        let declared = exactness(Some(&stream.probe));
+        let Some(tolerance) = declared.tolerance(is_same) else {
+            streams.not_compared.push(format!("{} ({})", stream.probe, declared.why_not()));
+            continue;
+        };
         let args = TapArgs::parse(&stream.args, sim.probes()[probe].args).map_err(SimError::Input)?;
         let tap = Tap { probe: probe as u16, elements: stream.elements.clone(), args };
         let key = tap.key();
         if taps.iter().all(|t| !t.has_key(&key)) {
             taps.push(tap);
         }
-        streams.list.push(Comparison::new(run, stream, key).map_err(input)?);
+        streams.list.push(Comparison::new(run, stream, key, tolerance).map_err(input)?);
+    }
+    if streams.list.is_empty() && !streams.compares_digest {
+        return Err(SimError::Input(format!(
+            "nothing of this run can be compared on {device}: its data have the same bits only on the device of the \
+             recording, {}. Replay it there",
+            run.manifest.device
+        )));
     }
     let ids = |set: &str| sim.sets().iter().find(|s| s.name == set).map_or(vec![], |s| s.ids.clone());
     let log = run.commands_with(&ids).map_err(input)?;
@@ -127,6 +160,15 @@ struct Streams {
     not_compared: Vec<String>,
     difference: Option<String>,
     error: Option<std::io::Error>,
+    /// Whether the digest must be the same.
+    compares_digest: bool,
+}
+
+/// Whether a simulation has the same bits on both devices, whatever the backends promise each other: the same GPU model,
+/// or CPUs, whose results depend on neither the model nor the number of threads.
+fn is_same_device(recorded: &str, now: &str) -> bool {
+    let model = |name: &str| name.split([',', '(']).next().unwrap_or_default().trim().to_owned();
+    recorded.is_empty() || model(recorded) == model(now)
 }
 
 impl Observer for Streams {
@@ -171,7 +213,7 @@ impl Streams {
             return Ok(ReplayResult::Differs(difference));
         }
         let (digest, recorded) = (sim.digest(), &run.manifest.digest);
-        if run.is_complete() && digest != *recorded {
+        if self.compares_digest && run.is_complete() && digest != *recorded {
             let what = if digest.hash == recorded.hash { "totals" } else { "hashes" };
             return Ok(ReplayResult::Differs(format!(
                 "the {what} of the simulation differ, though the recorded data agree: recorded {}, replayed {}",
@@ -180,7 +222,7 @@ impl Streams {
             )));
         }
         let compared: Vec<Compared> = self.list.iter().map(Comparison::compared).collect();
-        let is_checked = run.is_complete() && !recorded.hash.is_empty();
+        let is_checked = self.compares_digest && run.is_complete() && !recorded.hash.is_empty();
         if compared.is_empty() && !is_checked {
             return Ok(ReplayResult::Differs(
                 "nothing was compared: the run has no recorded stream and no hash".into(),
@@ -193,4 +235,24 @@ impl Streams {
 fn digest_text(digest: &Digest) -> String {
     let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
     format!("hash {} ({})", digest.hash, totals.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_the_same_by_their_model() {
+        let h100 = "NVIDIA H100 80GB HBM3 (compute capability 9.0, 132 multiprocessors, CUDA 13.0 driver)";
+        for (recorded, now, same) in [
+            ("CPU, 2 threads", "CPU", true),
+            ("CPU, 1 thread", "CPU, 16 threads", true),
+            ("", "CPU", true),
+            (h100, "NVIDIA H100 80GB HBM3", true),
+            (h100, "NVIDIA H200", false),
+            (h100, "CPU, 2 threads", false),
+        ] {
+            assert_eq!(is_same_device(recorded, now), same, "{recorded}, {now}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The contract of a simulation kind, and what it is built with.
 
-use super::{ActionSpec, ProbeId, ProbeSpec, SimError, Simulation, Tap, TimeBase};
+use super::{ActionSpec, Exactness, ProbeId, ProbeSpec, SimError, Simulation, Tap, TimeBase};
 use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
@@ -145,6 +145,10 @@ pub trait Kind {
     const PROBES: &'static [ProbeSpec];
     /// Actions on its simulations.
     const ACTIONS: &'static [ActionSpec];
+    /// How exactly its data and its digest are repeated.
+    const EXACTNESS: Exactness = Exactness::AnyBackend;
+    /// Probes whose data are repeated in another way: `EXACT_PROBES` of [`probes!`](crate::probes!).
+    const EXACT_PROBES: &'static [(&'static str, Exactness)] = &[];
     /// Rows of its CPU timings: name, tooltip. Rows of kernels come from [`Kind::MODULES`].
     const SPANS: &'static [(&'static str, &'static str)];
     /// Bytes and operations per work item of its timing rows, for the roofline. Rows whose work depends on parameters

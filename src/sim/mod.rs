@@ -3,6 +3,7 @@
 pub mod action;
 pub mod connectivity;
 pub mod element;
+mod exactness;
 pub mod kind;
 pub mod lineage;
 pub mod non_finite;
@@ -15,6 +16,7 @@ mod time_base;
 pub use action::{Action, ActionSpec};
 pub use connectivity::{Connection, ConnectionSource, Connectivity};
 pub use element::{Column, ElementSet, MotionFields};
+pub use exactness::Exactness;
 pub use kind::{BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, Progress, RooflineWork};
 pub use lineage::{Birth, Death, EndCause, LifeEvent};
 pub use non_finite::NonFinite;

@@ -238,11 +238,15 @@ impl Frame {
 
 /// Declares probes: `probes! { /// Docs. RATE = "rate", "Hz", Shape::Series { of: "" }; }` makes one [`ProbeId`] each and
 /// the list `PROBES` in the order of the ids. Arguments follow the shape: `, args { /// Docs. layer: Listed }`.
+/// `#[exact(Exactness::WallClock)]` before it says how a probe's data are repeated where it differs from the kind's.
 #[macro_export]
 macro_rules! probes {
-    ($( $(#[doc = $docs:literal])* $(#[title($title:literal)])? $ID:ident = $name:literal, $unit:literal, $shape:expr
+    ($( $(#[doc = $docs:literal])* $(#[title($title:literal)])? $(#[exact($exact:expr)])? $ID:ident = $name:literal, $unit:literal, $shape:expr
         $(, args { $( $(#[doc = $arg_docs:literal])* $arg:ident : $values:ident ),* $(,)? })?; )*) => {
         $crate::probes!(@ids 0; $($ID)*);
+        /// The probes whose data are repeated in another way than those of the kind ([`Kind`]($crate::sim::Kind)).
+        #[allow(dead_code)]
+        pub const EXACT_PROBES: &[(&str, $crate::sim::Exactness)] = &[ $( $( ($name, $exact), )? )* ];
         /// All probes, in the order of their ids.
         pub const PROBES: &[$crate::sim::ProbeSpec] = &[
             $( $crate::sim::ProbeSpec {

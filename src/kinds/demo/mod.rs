@@ -33,7 +33,7 @@ pub use params::*;
 use crate::{
     gpu::ModuleSpec,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, SimError,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, SimError,
         Simulation, Tap, TimeBase,
     },
 };
@@ -53,6 +53,9 @@ impl Kind for DemoKind {
         every shape of data that a kind can publish.";
     const NAME: &'static str = "demo";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
+    /// Floating-point sums follow the order of a device.
+    const EXACTNESS: Exactness = Exactness::SameDevice;
+    const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const MODULES: &'static [ModuleSpec] = &[];

@@ -59,7 +59,7 @@ pub use params::*;
 use crate::{
     gpu::ModuleSpec,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
         RooflineWork, SimError, Simulation, Tap, TimeBase,
     },
 };
@@ -81,6 +81,9 @@ impl Kind for NucleiKind {
         fuse. Kuramoto oscillators without births, and births and deaths without phases, are special cases.";
     const NAME: &'static str = "nuclei";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
+    /// Floating-point sums follow the order of the threads of a device, and events depend on every bit of them.
+    const EXACTNESS: Exactness = Exactness::SameDevice;
+    const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const WORK: &'static [RooflineWork] = probes::WORK;

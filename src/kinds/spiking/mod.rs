@@ -58,7 +58,7 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
         RooflineWork, SimError, Simulation, Tap, TimeBase,
     },
 };
@@ -78,6 +78,7 @@ impl Kind for SpikingKind {
         of neurons while it runs.";
     const NAME: &'static str = "spiking";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
+    const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const WORK: &'static [RooflineWork] = probes::WORK;
