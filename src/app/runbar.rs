@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     params::ParamId,
-    sim::{Clock, TimeBase},
+    sim::{Clock, StepCount, TimeBase},
 };
 use egui::{
     Align, Button, ComboBox, Frame, Layout, Margin, Panel, ProgressBar, RichText, ScrollArea, Stroke, TextStyle, Ui,
@@ -147,6 +147,10 @@ fn metrics_ui(ui: &mut Ui, app: &App, room: Room) {
         let hint = "Simulated seconds per second, over the last second".to_owned();
         (live.pace.real_time_factor().map(text::short), "× real time".to_owned(), hint)
     };
+    let steps_per_s = live.pace.steps_per_sec();
+    let rate = |count: StepCount| steps_per_s.map(|n| count.rate_text(n, None));
+    let rates: Vec<String> = app.session.project.model.counts().into_iter().filter_map(rate).collect();
+    let hint = [vec![hint], rates].concat().join("\n");
     if room > Room::Least {
         metric(ui, value.as_deref().unwrap_or("—"), &unit, 44.0).on_hover_text(hint);
         ui.add_space(8.0);

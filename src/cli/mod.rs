@@ -19,6 +19,7 @@ mod reused_simulation;
 mod run;
 mod session;
 mod signal;
+mod speed;
 mod stdout;
 mod suggest;
 mod trials;

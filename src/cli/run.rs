@@ -8,6 +8,7 @@ use super::{
     resumed,
     session::{self, Begin, Outcome, Pacing},
     signal,
+    speed::{measured_peaks, per_second, progress_text, put_speed, rates_text, speed_text},
     stdout::print_line,
     trials,
 };
@@ -239,7 +240,7 @@ pub(super) fn record(
     setup_s: f64,
 ) -> Result<(), CliError> {
     let plan = pacing(job, args.batch);
-    let device = start.device.clone();
+    let (device, threads) = (start.device.clone(), start.threads);
     let meter = ProgressLine::new();
     let (first, end) = (begin.clock(), Clock { step: plan.until.unwrap_or(0), ..begin.clock() }.secs());
     let since = Instant::now();
@@ -248,7 +249,7 @@ pub(super) fn record(
     };
     let outcome = session::record_from(begin, folder, start, &plan, &tick)?;
     meter.clear();
-    report(job, args.json, folder, &device, setup_s, &outcome);
+    report(job, args.json, folder, (&device, threads), setup_s, &outcome);
     ended(&outcome, folder)
 }
 
@@ -263,50 +264,6 @@ fn ended(outcome: &Outcome, folder: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// While a run is in progress.
-fn progress_text(first: Clock, clock: Clock, wall_s: f64) -> String {
-    let rate = per_second(clock.secs() - first.secs(), wall_s);
-    match clock.base {
-        TimeBase::Seconds { .. } => format!("{:.2} s simulated  {rate:.2}x real time", clock.secs()),
-        TimeBase::Count { plural, .. } => {
-            format!("{} {}  {rate:.0} {plural}/s", clock.step, clock.base.name(clock.step))
-        }
-    }
-}
-
-/// After a run, or all trials of a series: `400 generations in 2.100 s: 190.5 generations/s`.
-pub(super) fn speed_text(n_steps: u64, base: TimeBase, wall_s: f64) -> String {
-    let amount = Clock { step: n_steps, base }.secs();
-    let rate = per_second(amount, wall_s);
-    match base {
-        TimeBase::Seconds { .. } => format!("{amount:.4} s simulated in {wall_s:.3} s: {rate:.3}x real time"),
-        TimeBase::Count { plural, .. } => {
-            format!("{n_steps} {} in {wall_s:.3} s: {rate:.1} {plural}/s", base.name(n_steps))
-        }
-    }
-}
-
-/// Length of a run and speed of all trials in its JSON result.
-pub(super) fn put_speed(out: &mut Json, n_steps: u64, n_trials: u32, base: TimeBase, wall_s: f64) {
-    let length = Clock { step: n_steps, base }.secs();
-    let rate = per_second(f64::from(n_trials) * length, wall_s);
-    match base {
-        TimeBase::Seconds { .. } => {
-            out["duration_s"] = json!(length);
-            out["realtime_factor"] = json!(rate);
-        }
-        TimeBase::Count { plural, .. } => {
-            out["counted_in"] = json!(plural);
-            out["steps_per_s"] = json!(rate);
-        }
-    }
-}
-
-/// Simulated seconds or steps per wall second.
-fn per_second(amount: f64, wall_s: f64) -> f64 {
-    if wall_s > 0.0 { amount / wall_s } else { 0.0 }
-}
-
 /// `steps of 0.1 ms`, `generations`.
 pub(super) fn steps_text(base: TimeBase) -> String {
     match base {
@@ -315,14 +272,18 @@ pub(super) fn steps_text(base: TimeBase) -> String {
     }
 }
 
-fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, outcome: &Outcome) {
+fn report(job: &Job, as_json: bool, folder: &Path, (device, threads): (&str, u32), setup_s: f64, outcome: &Outcome) {
     let (clock, digest) = (outcome.clock, &outcome.digest);
     let n_steps = clock.step - outcome.first_step;
+    let (counts, steps_per_s) = (job.project.model.counts(), per_second(n_steps as f64, outcome.wall_s));
     if as_json {
         let mut out = common(job, folder, device, &outcome.n_elements);
         out["first_step"] = json!(outcome.first_step);
         out["steps"] = json!(clock.step);
         put_speed(&mut out, n_steps, 1, clock.base, outcome.wall_s);
+        let rates =
+            counts.iter().map(|c| json!({ "name": c.name, "of": c.counted.word(), "per_s": c.rate(steps_per_s) }));
+        out["rates"] = rates.collect();
         out["setup_s"] = json!(setup_s);
         out["wall_s"] = json!(outcome.wall_s);
         out["disk_wait_s"] = json!(outcome.stalled_s);
@@ -338,6 +299,9 @@ fn report(job: &Job, as_json: bool, folder: &Path, device: &str, setup_s: f64, o
     }
     let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
     print_line!("{} on {device}", speed_text(n_steps, clock.base, outcome.wall_s));
+    if !counts.is_empty() {
+        print_line!("{}", rates_text(&counts, steps_per_s, measured_peaks(device, threads).as_ref()));
+    }
     print_line!("{}; hash {}", totals.join(", "), digest.hash);
     print_line!("{}", folder.display());
 }

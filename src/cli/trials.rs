@@ -10,9 +10,10 @@ use super::{
     error::CliError,
     progress::ProgressLine,
     reused_simulation::ReusedSimulation,
-    run::{Job, common, folder_for, pacing, put_speed, run_start, speed_text, taps_of},
+    run::{Job, common, folder_for, pacing, run_start, taps_of},
     session::{self, Outcome},
     signal,
+    speed::{put_speed, speed_text},
     stdout::print_line,
 };
 use crate::{

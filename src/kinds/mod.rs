@@ -4,8 +4,8 @@ use crate::{
     gpu::{Memory, ModuleSpec},
     params::{ParamWarning, Params},
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
-        RooflineWork, SimError, Simulation, Tap, TimeBase,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec,
+        Progress, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -142,6 +142,9 @@ macro_rules! kinds {
 
             /// Whether a recording ends with a checkpoint by default.
             pub fn keeps_final_state(&self) -> bool { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::KEEPS_FINAL_STATE, )* } }
+
+            /// What a step does, in numbers.
+            pub fn counts(&self) -> Vec<StepCount> { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::counts(p), )* } }
 
             /// What a step is.
             pub fn time_base(&self) -> TimeBase { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::time_base(p), )* } }

@@ -200,7 +200,9 @@ impl Comparison {
         {
             return Ok(Some(self.differs("the file became shorter while it was read".into())));
         }
-        if let Some(at) = first_difference(&self.recorded, &self.bytes[..n], size, self.values_at(state), self.tolerance) {
+        if let Some(at) =
+            first_difference(&self.recorded, &self.bytes[..n], size, self.values_at(state), self.tolerance)
+        {
             let range = at * size..(at + 1) * size;
             let what = describe(&self.stream, &self.recorded[range.clone()], &self.bytes[range], state);
             self.n += at as u64;
@@ -323,7 +325,10 @@ mod tests {
         let file = [row(1, [1.0, f32::NAN]), row(2, [100.0, 0.0])].concat();
         let near = [row(1, [1.05, f32::NAN]), row(2, [105.0, 0.05])].concat();
         let find = |other: &[u8], tolerance| first_difference(&file, other, 16, Some(8), tolerance);
-        assert_eq!([find(&file, 0.0), find(&near, 0.0), find(&near, 0.1), find(&near, 0.01)], [None, Some(0), None, Some(0)]);
+        assert_eq!(
+            [find(&file, 0.0), find(&near, 0.0), find(&near, 0.1), find(&near, 0.01)],
+            [None, Some(0), None, Some(0)]
+        );
         let late = [row(1, [1.0, f32::NAN]), row(3, [100.0, 0.0])].concat();
         assert_eq!(find(&late, 0.1), Some(1));
         assert_eq!(first_difference(b"abcd", b"abce", 1, None, 0.5), Some(3), "a text has no tolerance");

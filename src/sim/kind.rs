@@ -1,6 +1,6 @@
 //! The contract of a simulation kind, and what it is built with.
 
-use super::{ActionSpec, Exactness, ProbeId, ProbeSpec, SimError, Simulation, Tap, TimeBase};
+use super::{ActionSpec, Exactness, ProbeId, ProbeSpec, SimError, Simulation, StepCount, Tap, TimeBase};
 use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
@@ -166,6 +166,11 @@ pub trait Kind {
     type Setup: Send + Sync;
     /// What a step is.
     fn time_base(params: &Self::Params) -> TimeBase;
+    /// What a step does, in numbers that follow from the parameters: tokens, operations, bytes.
+    fn counts(params: &Self::Params) -> Vec<StepCount> {
+        let _ = params;
+        vec![]
+    }
     /// Reads or generates the setup. Runs on the loader thread.
     fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
     /// Predicts the memory of a started simulation by owner, as in [`Simulation::memory`]. Without a setup, from the

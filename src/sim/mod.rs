@@ -10,6 +10,7 @@ pub mod non_finite;
 pub mod probe;
 pub mod reading;
 pub mod snapshot;
+mod step_count;
 pub mod tap;
 mod time_base;
 
@@ -23,6 +24,7 @@ pub use non_finite::NonFinite;
 pub use probe::{Frame, Level, Meaning, ProbeId, ProbeSpec, Shape, Spike};
 pub use reading::{Axis, Histogram, Link, Matrix, Reading, Series, TextSample, Tokens};
 pub use snapshot::Snapshot;
+pub use step_count::{Counted, StepCount};
 pub use tap::{ArgSpec, ArgValues, Tap, TapArgs, TapKey};
 pub use time_base::{Clock, TimeBase};
 

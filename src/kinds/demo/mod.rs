@@ -33,8 +33,8 @@ pub use params::*;
 use crate::{
     gpu::ModuleSpec,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeSpec, Progress, SimError,
-        Simulation, Tap, TimeBase,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeSpec, Progress,
+        SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use simulation::DemoSim;
@@ -66,6 +66,16 @@ impl Kind for DemoKind {
 
     fn time_base(_: &Params) -> TimeBase {
         TOKENS
+    }
+
+    /// A token reads and writes one row of a table, about six operations per weight.
+    fn counts(_: &Params) -> Vec<StepCount> {
+        let n_weights = source::N_SYMBOLS as f64;
+        vec![
+            StepCount::items("tokens", 1.0),
+            StepCount::ops("of the model", 6.0 * n_weights),
+            StepCount::bytes("of weights", 4.0 * n_weights),
+        ]
     }
 
     fn prepare(_: &Params, context: &BuildContext, progress: &Progress) -> Result<Source, SimError> {

@@ -59,8 +59,8 @@ pub use params::*;
 use crate::{
     gpu::ModuleSpec,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
-        RooflineWork, SimError, Simulation, Tap, TimeBase,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec,
+        Progress, RooflineWork, SimError, Simulation, Tap, TimeBase,
     },
 };
 use cpu::CpuSim;

@@ -58,8 +58,8 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec, Progress,
-        RooflineWork, SimError, Simulation, Tap, TimeBase,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec,
+        Progress, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use cpu::{CpuSim, leaky::LeakySim};
@@ -94,6 +94,11 @@ impl Kind for SpikingKind {
 
     fn time_base(params: &Params) -> TimeBase {
         TimeBase::seconds(params.dt_ms() * 1e-3)
+    }
+
+    fn counts(params: &Params) -> Vec<StepCount> {
+        let sizes = NetworkSize::from_params(params);
+        sizes.map(|s| StepCount::items("neuron updates", s.neurons as f64)).into_iter().collect()
     }
 
     fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {

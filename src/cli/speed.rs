@@ -1,0 +1,86 @@
+//! Speed of a run in words and in JSON: simulated time or steps per second, and the rates that follow from what the kind
+//! counts in a step.
+
+use crate::{
+    gpu::ceilings::{Ceilings, Limit, cpu_name},
+    project::peak_performance,
+    sim::{Clock, Counted, StepCount, TimeBase},
+};
+use serde_json::{Value as Json, json};
+
+/// While a run is in progress.
+pub(super) fn progress_text(first: Clock, clock: Clock, wall_s: f64) -> String {
+    let rate = per_second(clock.secs() - first.secs(), wall_s);
+    match clock.base {
+        TimeBase::Seconds { .. } => format!("{:.2} s simulated  {rate:.2}x real time", clock.secs()),
+        TimeBase::Count { plural, .. } => {
+            format!("{} {}  {rate:.0} {plural}/s", clock.step, clock.base.name(clock.step))
+        }
+    }
+}
+
+/// After a run, or all trials of a series: `400 generations in 2.100 s: 190.5 generations/s`.
+pub(super) fn speed_text(n_steps: u64, base: TimeBase, wall_s: f64) -> String {
+    let amount = Clock { step: n_steps, base }.secs();
+    let rate = per_second(amount, wall_s);
+    match base {
+        TimeBase::Seconds { .. } => format!("{amount:.4} s simulated in {wall_s:.3} s: {rate:.3}x real time"),
+        TimeBase::Count { plural, .. } => {
+            format!("{n_steps} {} in {wall_s:.3} s: {rate:.1} {plural}/s", base.name(n_steps))
+        }
+    }
+}
+
+/// Length of a run and speed of all trials in its JSON result.
+pub(super) fn put_speed(out: &mut Json, n_steps: u64, n_trials: u32, base: TimeBase, wall_s: f64) {
+    let length = Clock { step: n_steps, base }.secs();
+    let rate = per_second(f64::from(n_trials) * length, wall_s);
+    match base {
+        TimeBase::Seconds { .. } => {
+            out["duration_s"] = json!(length);
+            out["realtime_factor"] = json!(rate);
+        }
+        TimeBase::Count { plural, .. } => {
+            out["counted_in"] = json!(plural);
+            out["steps_per_s"] = json!(rate);
+        }
+    }
+}
+
+/// Simulated seconds or steps per wall second.
+pub(super) fn per_second(amount: f64, wall_s: f64) -> f64 {
+    if wall_s > 0.0 { amount / wall_s } else { 0.0 }
+}
+
+/// The peak rates of a device that were measured before, if any.
+pub(super) fn measured_peaks(device: &str, threads: u32) -> Option<Ceilings> {
+    let model = device.split(" (").next().unwrap_or_default();
+    let name = if device.starts_with("CPU") { cpu_name(threads as usize) } else { model.to_owned() };
+    peak_performance::load(&peak_performance::cache_folder()?, &name)
+}
+
+/// Rates of what the kind counts in a step: `1.20 M tokens/s, 4.50 GFLOP/s of the model (50.0 % of the measured peak)`.
+pub(super) fn rates_text(counts: &[StepCount], steps_per_s: f64, peaks: Option<&Ceilings>) -> String {
+    let peak = |counted| {
+        let limit = if counted == Counted::Bytes { Limit::Bytes } else { Limit::Ops };
+        peaks.and_then(|p| p.best(limit)).map(|best| best.value)
+    };
+    let texts: Vec<String> = counts.iter().map(|c| c.rate_text(steps_per_s, peak(c.counted))).collect();
+    texts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counted_steps_have_no_real_time() {
+        let generations = TimeBase::count("generation", "generations");
+        assert_eq!(speed_text(400, generations, 2.1), "400 generations in 2.100 s: 190.5 generations/s");
+        assert_eq!(speed_text(1, generations, 0.5), "1 generation in 0.500 s: 2.0 generations/s");
+        assert_eq!(speed_text(20_000, TimeBase::seconds(1e-4), 4.0), "2.0000 s simulated in 4.000 s: 0.500x real time");
+        let mut out = json!({});
+        put_speed(&mut out, 400, 1, generations, 2.0);
+        assert_eq!(out, json!({ "counted_in": "generations", "steps_per_s": 200.0 }));
+    }
+}

@@ -1,0 +1,104 @@
+//! What a kind does in a step, in numbers. Kinds read no clock: rates follow from the measured steps per second.
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Items with a name: tokens, neuron updates.
+    Items,
+    /// Arithmetic operations; a fused multiply-add is two.
+    Ops,
+    /// Bytes read and written.
+    Bytes,
+}
+
+impl Counted {
+    /// In machine-readable results.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Items => "items",
+            Self::Ops => "operations",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+/// A declared amount per step, which follows from the parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepCount {
+    /// Plural name: `tokens`; for operations and bytes, which ones: `of the model`.
+    pub name: &'static str,
+    /// What is counted.
+    pub counted: Counted,
+    /// Amount per step.
+    pub per_step: f64,
+}
+
+impl StepCount {
+    /// Items per step.
+    pub const fn items(name: &'static str, per_step: f64) -> Self {
+        Self { name, counted: Counted::Items, per_step }
+    }
+
+    /// Arithmetic operations per step.
+    pub const fn ops(name: &'static str, per_step: f64) -> Self {
+        Self { name, counted: Counted::Ops, per_step }
+    }
+
+    /// Bytes per step.
+    pub const fn bytes(name: &'static str, per_step: f64) -> Self {
+        Self { name, counted: Counted::Bytes, per_step }
+    }
+
+    /// Amount per second.
+    pub fn rate(&self, steps_per_s: f64) -> f64 {
+        self.per_step * steps_per_s
+    }
+
+    /// `1.2 M tokens/s`, `4.5 GFLOP/s of the model (12 % of the measured peak)`. `peak` is the highest measured rate of
+    /// the device.
+    pub fn rate_text(&self, steps_per_s: f64, peak: Option<f64>) -> String {
+        let rate = self.rate(steps_per_s);
+        let (number, prefix) = scaled(rate);
+        let name = self.name;
+        let text = match self.counted {
+            Counted::Items if prefix.is_empty() => format!("{number} {name}/s"),
+            Counted::Items => format!("{number} {prefix} {name}/s"),
+            Counted::Ops => format!("{number} {prefix}FLOP/s {name}"),
+            Counted::Bytes => format!("{number} {prefix}B/s {name}"),
+        };
+        match peak.filter(|peak| *peak > 0.0 && self.counted != Counted::Items) {
+            Some(peak) => format!("{text} ({:.1} % of the measured peak)", 100.0 * rate / peak),
+            None => text,
+        }
+    }
+}
+
+/// Three significant digits and an SI prefix.
+fn scaled(x: f64) -> (String, &'static str) {
+    let (x, prefix) = match x.abs() {
+        a if a >= 1e12 => (x * 1e-12, "T"),
+        a if a >= 1e9 => (x * 1e-9, "G"),
+        a if a >= 1e6 => (x * 1e-6, "M"),
+        a if a >= 1e3 => (x * 1e-3, "k"),
+        _ => (x, ""),
+    };
+    let digits = if x.abs() >= 100.0 { 0 } else { usize::from(x.abs() < 10.0) + 1 };
+    (format!("{x:.digits$}"), prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_derived_from_steps_per_second() {
+        let text = |count: StepCount, peak| count.rate_text(2000.0, peak);
+        assert_eq!(text(StepCount::items("tokens", 600.0), None), "1.20 M tokens/s");
+        assert_eq!(text(StepCount::items("tokens", 0.05), Some(1.0)), "100 tokens/s");
+        assert_eq!(
+            text(StepCount::ops("of the model", 2.25e6), Some(9e9)),
+            "4.50 GFLOP/s of the model (50.0 % of the measured peak)"
+        );
+        assert_eq!(text(StepCount::bytes("of weights", 1e3), None), "2.00 MB/s of weights");
+    }
+}
