@@ -14,7 +14,7 @@ fn open_window(window: Window) -> ExitCode {
         return bench_window(secs, json);
     }
     if neuropil::cli::has_display() {
-        let start = Start { reset_layout, reset_settings, safe_mode, ..Start::default() };
+        let start = Start { reset_layout, reset_settings, safe_mode, ..Start::of_user() };
         match neuropil::app::open(project.clone(), start) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(why) => eprintln!("neuropil: {why}; running the project without one"),

@@ -68,6 +68,9 @@ impl App {
 
     /// Subscribes to the probes of the visible views: the engine samples no others for the window.
     pub(super) fn subscribe(&mut self) {
+        if !self.workspace.unfed.is_empty() | self.session.filter.take_needs_sample() {
+            self.session.live.sample_again();
+        }
         let session = &self.session;
         let is_quiet = self.pacing.updates_are_off;
         let mut taps = if is_quiet { vec![] } else { self.workspace.taps(&session.live.schema, &session.selection) };

@@ -41,6 +41,8 @@ pub struct Import {
     counts: PooledResult<ImportSpec, Outcome<Imported>>,
     written: PooledResult<ImportSpec, Outcome<PathBuf>>,
     is_building: bool,
+    /// Whether the field for the files has had the focus.
+    was_shown: bool,
 }
 
 impl Default for Import {
@@ -54,6 +56,7 @@ impl Default for Import {
             counts: PooledResult::default(),
             written: PooledResult::default(),
             is_building: false,
+            was_shown: false,
         }
     }
 }
@@ -139,7 +142,11 @@ impl Import {
                     choice = Some(Choice::Browse);
                 }
                 let field = TextEdit::singleline(&mut self.typed).hint_text("connections.csv; more.csv");
-                if ui.add(field.desired_width(ui.available_width())).accessible_name("Import files").changed() {
+                let field = ui.add(field.desired_width(ui.available_width())).accessible_name("Import files");
+                if !std::mem::replace(&mut self.was_shown, true) {
+                    field.request_focus();
+                }
+                if field.changed() {
                     self.mapping = None;
                 }
             });

@@ -35,20 +35,31 @@ pub struct Start {
 
 impl Default for Start {
     fn default() -> Self {
-        let dirs = etcetera::choose_base_strategy().ok();
         Self {
             path: None,
             project: None,
             engine: true,
             run: false,
             native_dialogs: true,
-            state_dir: dirs.as_ref().map(|d| d.state_dir().unwrap_or_else(|| d.data_dir()).join(APP_ID)),
-            config_dir: dirs.map(|d| d.config_dir().join(APP_ID)),
+            state_dir: None,
+            config_dir: None,
             reset_layout: false,
             reset_settings: false,
             safe_mode: false,
             second_window,
             builder: None,
+        }
+    }
+}
+
+impl Start {
+    /// The default, with the user's folders for settings and state.
+    pub fn of_user() -> Self {
+        let dirs = etcetera::choose_base_strategy().ok();
+        Self {
+            state_dir: dirs.as_ref().map(|d| d.state_dir().unwrap_or_else(|| d.data_dir()).join(APP_ID)),
+            config_dir: dirs.map(|d| d.config_dir().join(APP_ID)),
+            ..Self::default()
         }
     }
 }
@@ -132,6 +143,8 @@ mod tests {
         for file in [settings::FILE, keymap::FILE] {
             std::fs::write(folder.join(file), "()").unwrap();
         }
+        // Tests of the window start from here: they neither read nor write what the user saved.
+        assert_eq!((Start::default().config_dir, Start::default().state_dir), (None, None));
         let fresh = || Start { config_dir: Some(folder.clone()), ..Start::default() };
         let plain = fresh().prepare();
         assert!(!plain.reset_layout && files(&folder) == ["keymap.ron", "settings.ron"]);

@@ -461,6 +461,27 @@ fn files_outside_the_folder_of_a_run_are_asked_for_once() {
     std::fs::remove_dir_all(folder).ok();
 }
 
+/// Values that other views tap already are sampled for a filter that is typed while the simulation is paused.
+#[test]
+fn a_filter_over_a_field_works_while_paused() {
+    let mut w = open(start(true));
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 0);
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it is paused", |w| !w.state().session().live.running);
+    for view in ["table", "filter"] {
+        command(&mut w, UiCommand::ShowView(view));
+        w.run_steps(6);
+    }
+    w.get_by_label("Filter query").focus();
+    w.run_steps(2);
+    w.event(egui::Event::Text("rate >= 0 Hz".into()));
+    until(&mut w, "the filter is evaluated", |w| {
+        w.query_by_label_contains("Sampling").is_none() && w.query_by_label_contains(" shown of ").is_some()
+    });
+    assert!(!w.state().session().live.running);
+}
+
 /// The first of the README's first steps.
 #[test]
 fn space_on_the_home_page_runs_and_shows_the_project() {

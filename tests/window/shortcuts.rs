@@ -114,7 +114,7 @@ fn the_focused_panel_is_exported() {
         w.key_press_modifiers(Modifiers::COMMAND, Key::E);
         w.run_steps(3);
         assert!(w.query_all_by_label("Width").next().is_some(), "the dialog asks for the size on paper");
-        w.get_by_label("Font").click();
+        w.query_all_by_label("Font").last().expect("the choice").click();
         w.run_steps(3);
         w.get_by_label("Times (SVG)").click();
         w.run_steps(3);

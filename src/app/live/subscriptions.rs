@@ -20,6 +20,11 @@ impl Live {
         }
     }
 
+    /// Subscribes again with the next call of [`Live::subscribe`], which samples a paused simulation.
+    pub fn sample_again(&mut self) {
+        self.subscribed.clear();
+    }
+
     /// Turns profiling on (one measured batch out of `every`) or off, when it has changed.
     pub fn profile(&mut self, every: Option<u32>) {
         if self.sent.is_some() && self.profiled != every && self.send(Command::Profile(every)) {

@@ -73,7 +73,7 @@ fn sources(n: u32, in_degree: u32, seed: u64, watch: &ProgressFn) -> Result<Vec<
         return Ok(sources);
     }
     sources.par_chunks_mut(in_degree as usize * STRETCH).enumerate().try_for_each(|(stretch, rows)| {
-        report(watch, "Wiring", 0.6 * (stretch * STRETCH) as f32 / n as f32)?;
+        report(watch, "Connections", 0.6 * (stretch * STRETCH) as f32 / n as f32)?;
         for (row, k) in rows.chunks_mut(in_degree as usize).zip(0..) {
             draw_row(row, n, (stretch * STRETCH) as u32 + k, seed);
         }
@@ -129,7 +129,7 @@ fn transposed(
     let mut words = vec![0; at as usize];
     for (post, row) in sources.chunks(in_degree.max(1) as usize).enumerate() {
         if post.is_multiple_of(16_384) {
-            report(watch, "Wiring", 0.6 + 0.4 * post as f32 / n as f32)?;
+            report(watch, "Connections", 0.6 + 0.4 * post as f32 / n as f32)?;
         }
         for pre in row.iter().filter(|pre| kept(**pre)) {
             words[cursors[*pre as usize] as usize] = Csr::pack(target_bits, post as u32, count_of(*pre));

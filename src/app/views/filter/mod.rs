@@ -83,6 +83,8 @@ pub struct Filter {
     named: Arc<[Named]>,
     /// Names of the fields in the query that have no values yet.
     sampling: Vec<&'static str>,
+    /// Whether values are missing that were not missing before.
+    needs_sample: bool,
 }
 
 impl Filter {
@@ -161,6 +163,12 @@ impl Filter {
         &self.sampling
     }
 
+    /// Whether fields became needed since the last call. A paused simulation whose views tap them already sends them only
+    /// when it is subscribed to again.
+    pub fn take_needs_sample(&mut self) -> bool {
+        std::mem::take(&mut self.needs_sample)
+    }
+
     /// Called once a frame: takes finished results and starts missing jobs.
     pub fn update(&mut self, ctx: &egui::Context, schema: &SimSchema, features: &KindFeatures) {
         self.settle(schema);
@@ -187,7 +195,9 @@ impl Filter {
             hidden: self.hidden.clone(),
         };
         let missing = self.probes(schema).into_iter().filter(|id| !self.values.contains_key(id));
-        self.sampling = missing.map(|id| schema.probes[usize::from(id)].name).collect();
+        let missing: Vec<_> = missing.map(|id| schema.probes[usize::from(id)].name).collect();
+        self.needs_sample |= missing.iter().any(|name| !self.sampling.contains(name));
+        self.sampling = missing;
         if !self.sampling.is_empty() {
             self.mistake = None;
             return ctx.request_repaint_after(REEVALUATE_EVERY);

@@ -55,7 +55,13 @@ fn example(ctx: &ViewCtx<'_>, set: &ElementSet) -> String {
         let tests = numbers.iter().zip(["<", ">"]).map(|((_, p), sign)| format!("{} {sign} 1", fields::query_name(p)));
         return tests.collect::<Vec<_>>().join(" and ");
     }
-    "super_class = sensory and rate > 20 Hz".to_owned()
+    // A category that exists, so that the example can be typed.
+    let category = set.columns.iter().find_map(|c| Some((&c.name, c.labels.iter().find(|label| !label.is_empty())?)));
+    match category {
+        Some((column, label)) if label.contains(' ') => format!("{column} = \"{label}\" and rate > 20 Hz"),
+        Some((column, label)) => format!("{column} = {label} and rate > 20 Hz"),
+        None => "rate > 20 Hz".to_owned(),
+    }
 }
 
 impl Panel {

@@ -48,7 +48,7 @@ pub fn connect(table: &CellTypeTable, out_degrees: &[u32], watch: &ProgressFn) -
         |scratch, (first, end, mut mine)| {
             let part =
                 done.fetch_add(end - first, std::sync::atomic::Ordering::Relaxed) as f32 / out_degrees.len() as f32;
-            report(watch, "Wiring", 0.1 + 0.85 * part)?;
+            report(watch, "Connections", 0.1 + 0.85 * part)?;
             for (neuron, degree) in (first..end).zip(&out_degrees[first..end]) {
                 let (row, more) = mine.split_at_mut(*degree as usize);
                 mine = more;

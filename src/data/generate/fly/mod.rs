@@ -31,7 +31,7 @@ pub fn fly_stand_in(seed: u64, watch: &ProgressFn) -> Result<Connectome, DataErr
     report(watch, "Placing neurons", 0.0)?;
     let table = CellTypeTable::new(seed);
     let out_degrees = degrees::out_degrees(&table);
-    report(watch, "Wiring", 0.1)?;
+    report(watch, "Connections", 0.1)?;
     let synapses = connections::connect(&table, &out_degrees, watch)?;
     report(watch, "Describing neurons", 0.95)?;
     let neurons = table.neuron_table();
