@@ -160,7 +160,7 @@ impl<W: Fn()> Worker<W> {
         self.run_time.turn(running != Running::Paused);
         self.pace.forget();
         if running == Running::Paused {
-            if self.states_are_stale && self.sample(true).is_err() {
+            if self.states_are_stale && self.sample(true, false).is_err() {
                 self.states_are_stale = false; // the next command that reads reports the error
             }
             self.publish();
@@ -189,13 +189,14 @@ impl<W: Fn()> Worker<W> {
 
     /// Publishes a frame of the present state: after a load, a rewind, a new subscription.
     pub fn sample_now(&mut self) {
-        if let Err(error) = self.sample(true) {
+        if let Err(error) = self.sample(true, false) {
             self.fail(error);
         }
         self.publish();
     }
 
-    fn sample(&mut self, states: bool) -> Result<(), SimError> {
+    /// Samples histories, and with `states` also states, which `may_lag`.
+    fn sample(&mut self, states: bool, may_lag: bool) -> Result<(), SimError> {
         let Some(sim) = &mut self.sim else { return Ok(()) };
         let mut frame = Frame {
             clock: sim.clock(),
@@ -204,6 +205,7 @@ impl<W: Fn()> Worker<W> {
             timings: std::mem::take(&mut self.pass.timings),
             ran_secs: self.run_time.secs(),
             histories_only: !states,
+            may_lag,
             spare: self.shared.frames.spare(),
             ..Frame::default()
         };
@@ -211,7 +213,7 @@ impl<W: Fn()> Worker<W> {
         if states {
             self.last_states = Some(Instant::now());
         }
-        self.states_are_stale = !states;
+        self.states_are_stale = !states || may_lag;
         if let Some(recorder) = &self.recorder
             && !recorder.offer(frame.only(&recorder.taps), self.digest())
         {
@@ -225,13 +227,12 @@ impl<W: Fn()> Worker<W> {
         Ok(())
     }
 
-    /// States are read at intervals for the screen, and every time for a recording.
-    fn states_are_due(&self) -> bool {
+    /// Whether a recording holds states: it gets those of every batch, exactly.
+    fn records_states(&self) -> bool {
         let recorded = |sim: &dyn Simulation, r: &Recorder| {
             r.taps.iter().any(|t| sim.probes().get(usize::from(t.probe)).is_some_and(|p| p.shape.is_state()))
         };
-        self.last_states.is_none_or(|last| last.elapsed() >= STATES_EVERY)
-            || self.sim.as_deref().zip(self.recorder.as_ref()).is_some_and(|(sim, r)| recorded(sim, r))
+        self.sim.as_deref().zip(self.recorder.as_ref()).is_some_and(|(sim, r)| recorded(sim, r))
     }
 
     /// Reads the schema again when the simulation changed it in the batch that began at this step.
@@ -285,8 +286,10 @@ impl<W: Fn()> Worker<W> {
             sim.advance(steps, &mut self.pass)?;
         }
         self.follow_growth(clock.step);
-        let (due, sampling) = (self.states_are_due(), Instant::now());
-        self.sample(due)?;
+        let (exact, sampling) = (self.records_states(), Instant::now());
+        // For the screen, states are read at intervals.
+        let due = exact || self.last_states.is_none_or(|last| last.elapsed() >= STATES_EVERY);
+        self.sample(due, !exact)?;
         self.pass.aside_since(sampling, "sample");
         self.batch_start = None;
         // Time spent waiting for the disk does not count: shorter batches would not help.

@@ -70,6 +70,11 @@ impl<T: CudaType> Pinned<T> {
         self.slice.as_slice().doing(doing)
     }
 
+    /// Kernels issued from now on run after the last copy into it, and so may overwrite what is copied.
+    pub fn hold_kernels(&self, gpu: &Gpu) -> Result<(), GpuError> {
+        gpu.compute.wait(&self.copied).doing(|| "ordering kernels behind a copy".to_owned())
+    }
+
     /// Whether the last copy into it has ended, so that [`Pinned::get`] does not wait.
     pub fn is_ready(&self) -> Result<bool, GpuError> {
         self.copied.try_is_complete().doing(|| "asking whether a copy has ended".to_owned())

@@ -13,6 +13,7 @@ use std::sync::Arc;
 #[cfg(feature = "demo")]
 pub mod demo;
 pub mod edit;
+mod field_readback;
 mod host_memory;
 pub mod nuclei;
 pub mod query_files;

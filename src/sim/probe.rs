@@ -177,6 +177,9 @@ pub struct Frame {
     /// Set by the caller of `sample`: states (fields, matrices) are skipped, since newer ones arrive before the screen is
     /// drawn again. Histories are always read.
     pub histories_only: bool,
+    /// Set by the caller of `sample`: fields may be those of the previous reading instead of the current step, so that a
+    /// device does not wait while they are copied. Not for recordings.
+    pub may_lag: bool,
     /// Memory for spikes from a frame already read, which `sample` may reuse.
     pub spare: Vec<Spike>,
 }

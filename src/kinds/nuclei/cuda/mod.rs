@@ -29,6 +29,7 @@
 //! | [`predict`] | predicted memory |
 //! | `simulation` | implementation of `Simulation` |
 
+mod columns;
 pub mod couple_kernels;
 pub mod coupling;
 pub mod fitness_kernels;
@@ -50,14 +51,16 @@ use super::{
     host_state::{HostState, non_finite},
     initial,
     ledger::Ledger,
-    mixing,
+    mixing, probes,
     state::State,
     task::Setup,
 };
 use crate::{
     gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass},
+    kinds::field_readback::{FieldReadback, ReadsFields as _},
     sim::{BuildContext, SimError},
 };
+use columns::{Columns, CopiedColumns};
 use coupling::{Algorithm, Coupling};
 use generation::{Kernels, Pipeline, Tile};
 use layout::{EventLog, LogEntry};
@@ -105,6 +108,9 @@ pub struct CudaSim {
     tuning: Tuning,
     /// Whether values of chosen nuclei are sampled in every generation.
     samples_chosen: bool,
+    /// Columns that fields are computed from.
+    columns: Columns,
+    readback: FieldReadback,
 }
 
 impl CudaSim {
@@ -135,8 +141,17 @@ impl CudaSim {
         };
         let state = initial::state(params, context.seed, dim);
         let host = HostState::new(params, context, setup, state.n() as u64);
-        let mut sim =
-            Self { graph: None, is_wanted: false, host, gpu: gpu.clone(), pipeline, tuning, samples_chosen: false };
+        let mut sim = Self {
+            graph: None,
+            is_wanted: false,
+            host,
+            gpu: gpu.clone(),
+            pipeline,
+            tuning,
+            samples_chosen: false,
+            columns: Columns::default(),
+            readback: FieldReadback::default(),
+        };
         sim.pipeline.table.upload(&state, 0, &sim.host.ledger)?;
         Ok(sim)
     }
@@ -197,6 +212,7 @@ impl CudaSim {
                     self.pipeline.generation(&self.host.params, with_details, &mut Pass::default())?;
                 }
             }
+            self.convert_fields()?;
             self.read_log(batch, with_details)?;
             left -= batch;
         }
@@ -264,14 +280,16 @@ impl CudaSim {
             }
             self.host.events = events_of(entry, &words[entry.words as usize..]);
             add(&mut self.host.ledger, entry);
-            let dim = self.host.setup.dim;
-            let chosen =
-                if self.samples_chosen { Some(self.pipeline.table.download_without_weights(dim)?) } else { None };
             let step = self.host.step + 1;
-            self.host.end_generation(stats, &|params, probe, slot| match &chosen {
-                Some(state) => super::fields::value(probe, slot, state, params, step),
-                None => f32::NAN,
-            });
+            let chosen = if self.samples_chosen {
+                let of = [probes::PHASE_OF, probes::FITNESS_OF].into_iter();
+                self.columns.start(&self.gpu, &self.pipeline.table, of, &self.host.params)?;
+                self.columns.get()?
+            } else {
+                CopiedColumns::default()
+            };
+            self.host
+                .end_generation(stats, &|params, probe, slot| super::fields::value(probe, slot, &chosen, params, step));
         }
         Ok(())
     }

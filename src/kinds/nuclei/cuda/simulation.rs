@@ -5,6 +5,7 @@ use crate::{
     gpu::{KernelFacts, Pass},
     kinds::{
         edit::Edit,
+        field_readback::{Field, FieldReadback, ReadsFields},
         nuclei::{
             Params,
             cpu::turnover::{Births, Turnover, TurnoverTarget},
@@ -98,23 +99,21 @@ impl Simulation for CudaSim {
     }
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        let mut state = None;
+        let (mut wanted, mut histories) = (vec![], vec![]);
         for probe in self.host.sampler.taps() {
-            let shape = PROBES[usize::from(probe)].shape;
-            if !frame.wants(shape) {
-                continue;
+            match PROBES[usize::from(probe)].shape {
+                shape if !frame.wants(shape) => {}
+                Shape::Field { .. } => wanted.push(probe),
+                _ => histories.push(probe),
             }
-            let reading = match shape {
-                Shape::Field { .. } => {
-                    let state = match &mut state {
-                        Some(state) => state,
-                        none => none.insert(self.pipeline.table.download_without_weights(self.host.setup.dim)?),
-                    };
-                    Some(Reading::field(fields::field(probe, state, &self.host.params, self.host.step)))
-                }
-                _ => self.host.sampler.take(probe),
-            };
-            frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
+        }
+        if !frame.histories_only {
+            let fields = self.read_fields(wanted, frame.may_lag)?;
+            fields.into_iter().for_each(|(probe, field)| frame.push(probe, field));
+        }
+        let sampler = &mut self.host.sampler;
+        for (probe, reading) in histories.into_iter().filter_map(|probe| Some((probe, sampler.take(probe)?))) {
+            frame.push(probe, reading);
         }
         Ok(())
     }
@@ -159,6 +158,26 @@ impl Simulation for CudaSim {
     fn kernels(&self) -> Vec<KernelFacts> {
         let mine = |k: &KernelFacts| MODULES.iter().any(|m| m.file == k.file);
         self.gpu.kernel_facts().into_iter().filter(mine).collect()
+    }
+}
+
+impl ReadsFields for CudaSim {
+    fn readback(&mut self) -> &mut FieldReadback {
+        &mut self.readback
+    }
+
+    fn completed(&self) -> u64 {
+        self.host.step
+    }
+
+    fn start_fields(&mut self, probes: &[ProbeId]) -> Result<(), SimError> {
+        Ok(self.columns.start(&self.gpu, &self.pipeline.table, probes.iter().copied(), &self.host.params)?)
+    }
+
+    fn finish_fields(&mut self, probes: &[ProbeId], step: u64) -> Result<Vec<Field>, SimError> {
+        let (columns, params) = (self.columns.get()?, &self.host.params);
+        let field = |probe: &ProbeId| Reading::field(fields::field(*probe, &columns, params, step));
+        Ok(probes.iter().map(|probe| (*probe, field(probe))).collect())
     }
 }
 

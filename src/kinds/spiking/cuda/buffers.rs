@@ -73,6 +73,8 @@ pub struct DeviceBuffers {
     /// `[window][step][neuron][v, g]`.
     pub samples: Buf<f32>,
     pub(super) potentials: Option<Buf<f32>>,
+    potentials_landing: Option<Pinned<f32>>,
+    states_landing: Option<Pinned<u32>>,
     /// Set for networks of noisy leaky units.
     pub leaky: Option<LeakyDevice>,
 }
@@ -152,6 +154,8 @@ impl DeviceBuffers {
             n_traced: 0,
             samples: Buf::zeros(gpu, "samples", 1)?,
             potentials: None,
+            potentials_landing: None,
+            states_landing: None,
             leaky: None,
             gpu: gpu.clone(),
         })
@@ -220,17 +224,39 @@ impl DeviceBuffers {
         .launch(kernels, pass, self.n)
     }
 
-    /// v of every neuron, mV.
-    pub fn potentials(&mut self, kernels: &Kernels, completed: u32, pass: &mut Pass) -> Result<Vec<f32>, GpuError> {
+    /// Computes v of every neuron and starts copying it to page-locked memory.
+    pub fn start_potentials(&mut self, kernels: &Kernels, completed: u32) -> Result<(), GpuError> {
         if self.potentials.is_none() {
             self.potentials = Some(Buf::zeros(&self.gpu, "potentials", self.n as usize)?);
         }
-        let Some(v) = &mut self.potentials else { return Ok(vec![]) };
+        let Some(v) = &mut self.potentials else { return Ok(()) };
         let (states, anchors) = (&self.states, &self.anchors);
         let (model, marks, currents) = (self.model.buf(), &self.marks, &self.currents);
         ReadPotentials { model, propagators: &self.propagators, completed, marks, currents, states, anchors, v }
-            .launch(kernels, pass, self.n)?;
-        v.read_range(0..self.n as usize)
+            .launch(kernels, &mut Pass::default(), self.n)?;
+        let landing = match &mut self.potentials_landing {
+            Some(landing) => landing,
+            none => none.insert(Pinned::zeros(&self.gpu, self.n as usize)?),
+        };
+        v.download(0..self.n as usize, landing)
+    }
+
+    /// The same for leaky units, whose states are v.
+    pub fn start_states(&mut self) -> Result<(), GpuError> {
+        let landing = match &mut self.states_landing {
+            Some(landing) => landing,
+            none => none.insert(Pinned::zeros(&self.gpu, self.n as usize)?),
+        };
+        self.states.download(0..self.n as usize, landing)
+    }
+
+    /// Waits for the copy of v.
+    pub fn finish_potentials(&self) -> Result<Vec<f32>, GpuError> {
+        match (&self.potentials_landing, &self.states_landing) {
+            (Some(v), _) => Ok(v.get()?.to_vec()),
+            (None, Some(words)) => Ok(words.get()?.iter().map(|word| f32::from_bits(*word)).collect()),
+            (None, None) => Ok(vec![]),
+        }
     }
 
     /// Neurons whose v and g are sampled. Buffers are replaced when there are more than before.
@@ -274,13 +300,18 @@ impl DeviceBuffers {
         Ok(replaced)
     }
 
-    /// Downloads the running rates to page-locked memory: views ask sixty times a second.
-    pub fn download_rates(&mut self, into: &mut Vec<RunningRate>) -> Result<(), GpuError> {
+    /// Starts copying the running rates to page-locked memory: views ask sixty times a second.
+    pub fn start_rates(&mut self) -> Result<(), GpuError> {
         let landing = match &mut self.landing {
             Some(landing) => landing,
             none => none.insert(Pinned::zeros(&self.gpu, self.n as usize)?),
         };
-        self.rates.download(0..self.n as usize, landing)?;
+        self.rates.download(0..self.n as usize, landing)
+    }
+
+    /// Waits for the copy of the running rates.
+    pub fn finish_rates(&mut self, into: &mut Vec<RunningRate>) -> Result<(), GpuError> {
+        let Some(landing) = &self.landing else { return Ok(()) };
         into.clear();
         into.extend(landing.get()?.iter().map(|r| RunningRate { hz: r.hz, step: r.step }));
         Ok(())

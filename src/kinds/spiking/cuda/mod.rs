@@ -79,6 +79,7 @@ use super::{
 use crate::{
     data::Csr,
     gpu::{Gpu, GpuError, Graph, Grid, ModuleSpec, Pass},
+    kinds::field_readback::{FieldReadback, ReadsFields as _},
     sim::{BuildContext, NonFinite, SimError},
 };
 use block_csr::BlockCsr;
@@ -116,6 +117,7 @@ pub struct CudaSim<T> {
     persistent: Option<Grid>,
     /// Other delivery methods, if they are compared and fit into memory.
     variants: Option<Option<DeliveryVariants>>,
+    readback: FieldReadback,
 }
 
 /// What a captured graph contains besides the two launches per window.
@@ -185,6 +187,7 @@ impl<T: Real> CudaSim<T> {
             window: sizes.window,
             persistent,
             variants: None,
+            readback: FieldReadback::default(),
             gpu: gpu.clone(),
             host,
             kernels,
@@ -230,6 +233,7 @@ impl<T: Real> CudaSim<T> {
             let next = self.queue.next_step(self.host.step);
             if next < end && self.queue.has_room() {
                 self.launch(next, end, pass)?;
+                self.convert_fields()?;
             } else {
                 self.collect(pass)?;
             }

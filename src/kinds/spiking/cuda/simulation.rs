@@ -7,10 +7,13 @@ use super::{
 };
 use crate::{
     gpu::{KernelFacts, Pass},
-    kinds::spiking::{
-        constants::Real,
-        host_state::Edit,
-        probes::{self, LEAKY_PROBES, PROBES},
+    kinds::{
+        field_readback::{Field, FieldReadback, ReadsFields},
+        spiking::{
+            constants::Real,
+            host_state::Edit,
+            probes::{self, LEAKY_PROBES, PROBES},
+        },
     },
     params::{Change, Params},
     sim::{
@@ -89,19 +92,15 @@ impl<T: Real> Simulation for CudaSim<T> {
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
         let wanted = |probe: &ProbeId| frame.wants(PROBES[usize::from(*probe)].shape);
         let wanted: Vec<ProbeId> = self.host.measurements.taps().filter(wanted).collect();
-        if wanted.iter().any(|p| matches!(*p, probes::LAST_SPIKE | probes::RATE_FIELD)) {
-            self.download_rates()?;
+        let is_field = |probe: &ProbeId| matches!(*probe, probes::LAST_SPIKE | probes::RATE_FIELD | probes::V_FIELD);
+        let (fields, histories): (Vec<ProbeId>, Vec<ProbeId>) = wanted.into_iter().partition(is_field);
+        if !frame.histories_only {
+            let fields = self.read_fields(fields, frame.may_lag)?;
+            fields.into_iter().for_each(|(probe, field)| frame.push(probe, field));
         }
-        for probe in wanted {
+        for probe in histories {
             let reading = match probe {
                 probes::SPIKES => Reading::Spikes(self.host.measurements.take_spikes(std::mem::take(&mut frame.spare))),
-                probes::LAST_SPIKE => Reading::field(self.last_spikes()),
-                probes::RATE_FIELD => Reading::field(self.host.measurements.running_rates(self.host.step)),
-                probes::V_FIELD if self.memory.leaky.is_some() => Reading::field(self.leaky_potentials()?),
-                probes::V_FIELD => {
-                    let now = self.host.step as u32;
-                    Reading::field(self.memory.potentials(&self.kernels, now, &mut Pass::default())?)
-                }
                 _ => match self.host.measurements.take_series(probe) {
                     Some(series) => Reading::Series(series),
                     None => continue,
@@ -170,15 +169,53 @@ impl<T: Real> Simulation for CudaSim<T> {
     }
 }
 
+impl<T: Real> ReadsFields for CudaSim<T> {
+    fn readback(&mut self) -> &mut FieldReadback {
+        &mut self.readback
+    }
+
+    fn completed(&self) -> u64 {
+        self.host.step
+    }
+
+    fn start_fields(&mut self, probes: &[ProbeId]) -> Result<(), SimError> {
+        if probes.iter().any(|p| matches!(*p, probes::LAST_SPIKE | probes::RATE_FIELD)) {
+            self.memory.start_rates()?;
+        }
+        if probes.contains(&probes::V_FIELD) && self.memory.leaky.is_none() {
+            self.memory.start_potentials(&self.kernels, self.host.step as u32)?;
+        } else if probes.contains(&probes::V_FIELD) {
+            self.memory.start_states()?;
+        }
+        Ok(())
+    }
+
+    fn finish_fields(&mut self, probes: &[ProbeId], step: u64) -> Result<Vec<Field>, SimError> {
+        if probes.iter().any(|p| matches!(*p, probes::LAST_SPIKE | probes::RATE_FIELD)) {
+            self.memory.finish_rates(&mut self.host.measurements.running)?;
+        }
+        let values = |probe: &ProbeId| -> Result<Field, SimError> {
+            let values = match *probe {
+                probes::LAST_SPIKE => self.last_spikes(step),
+                probes::RATE_FIELD => self.host.measurements.running_rates(step),
+                _ => self.memory.finish_potentials()?,
+            };
+            Ok((*probe, Reading::field(values)))
+        };
+        probes.iter().map(values).collect()
+    }
+}
+
 impl<T: Real> CudaSim<T> {
     /// Downloads the running rates from the device.
     fn download_rates(&mut self) -> Result<(), SimError> {
-        Ok(self.memory.download_rates(&mut self.host.measurements.running)?)
+        self.memory.start_rates()?;
+        Ok(self.memory.finish_rates(&mut self.host.measurements.running)?)
     }
 
-    /// Milliseconds since each neuron's last spike, -1 for never.
-    fn last_spikes(&self) -> Vec<f32> {
-        let now = (self.host.step as u32).wrapping_sub(1);
+    /// Milliseconds from each neuron's last spike to the end of `completed` steps, -1 for never.
+    fn last_spikes(&self, completed: u64) -> Vec<f32> {
+        let now = (completed as u32).wrapping_sub(1);
         let dt = self.host.params.dt_ms();
         let running = self.host.measurements.running.iter();
         running.map(|r| if r.hz > 0.0 { (f64::from(now.wrapping_sub(r.step)) * dt) as f32 } else { -1.0 }).collect()

@@ -1,0 +1,117 @@
+//! Fields read from a GPU without stopping it: copied while the next steps run, converted while the host waits for
+//! them, and delivered with the next reading.
+
+use crate::sim::{ProbeId, Reading, SimError};
+
+/// A field and its reading.
+pub type Field = (ProbeId, Reading);
+
+/// What is on its way.
+#[derive(Default)]
+pub struct FieldReadback {
+    /// Step and probes of the copies that were started.
+    pending: Option<(u64, Vec<ProbeId>)>,
+    /// Converted, not delivered.
+    ready: Vec<Field>,
+}
+
+/// A simulation on a device whose fields are read asynchronously.
+pub trait ReadsFields {
+    /// What is on its way.
+    fn readback(&mut self) -> &mut FieldReadback;
+
+    /// Completed steps.
+    fn completed(&self) -> u64;
+
+    /// Starts copying what these fields are computed from, after the steps so far and before those to come.
+    fn start_fields(&mut self, probes: &[ProbeId]) -> Result<(), SimError>;
+
+    /// Waits for the copies, and computes the fields of that step.
+    fn finish_fields(&mut self, probes: &[ProbeId], step: u64) -> Result<Vec<Field>, SimError>;
+
+    /// Converts what was copied. To be called when the next steps are launched and before they are waited for.
+    fn convert_fields(&mut self) -> Result<(), SimError> {
+        if let Some((step, probes)) = self.readback().pending.take() {
+            let ready = self.finish_fields(&probes, step)?;
+            self.readback().ready = ready;
+        }
+        Ok(())
+    }
+
+    /// The current fields. With `may_lag`, those that the last call started, which are one reading older: the device
+    /// does not wait for the host then.
+    fn read_fields(&mut self, probes: Vec<ProbeId>, may_lag: bool) -> Result<Vec<Field>, SimError> {
+        self.convert_fields()?;
+        let older = std::mem::take(&mut self.readback().ready);
+        if probes.is_empty() {
+            return Ok(vec![]);
+        }
+        let step = self.completed();
+        let is_same = older.iter().map(|(probe, _)| probe).eq(&probes);
+        let fields = if may_lag && is_same {
+            older
+        } else {
+            self.start_fields(&probes)?;
+            self.finish_fields(&probes, step)?
+        };
+        if may_lag {
+            self.start_fields(&probes)?;
+            self.readback().pending = Some((step, probes));
+        }
+        Ok(fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Counter {
+        step: u64,
+        copied: u64,
+        readback: FieldReadback,
+        started: u32,
+    }
+
+    impl ReadsFields for Counter {
+        fn readback(&mut self) -> &mut FieldReadback {
+            &mut self.readback
+        }
+        fn completed(&self) -> u64 {
+            self.step
+        }
+        fn start_fields(&mut self, _: &[ProbeId]) -> Result<(), SimError> {
+            (self.copied, self.started) = (self.step, self.started + 1);
+            Ok(())
+        }
+        fn finish_fields(&mut self, probes: &[ProbeId], step: u64) -> Result<Vec<Field>, SimError> {
+            assert_eq!(self.copied, step);
+            Ok(probes.iter().map(|probe| (*probe, Reading::field(vec![step as f32]))).collect())
+        }
+    }
+
+    #[test]
+    fn a_field_is_exact_or_one_reading_old() {
+        let mut sim = Counter::default();
+        let mut read = |step, probes: &[ProbeId], may_lag| {
+            sim.step = step;
+            let fields = sim.read_fields(probes.to_vec(), may_lag).unwrap();
+            let value = |(_, field): &Field| match field {
+                Reading::Field(values) => values[0],
+                other => panic!("{other:?}"),
+            };
+            (fields.iter().map(value).collect::<Vec<_>>(), sim.started)
+        };
+        assert_eq!(read(1, &[4], false), (vec![1.0], 1));
+        // The first of a row is exact, and starts the next one.
+        assert_eq!(read(2, &[4], true), (vec![2.0], 3));
+        assert_eq!(read(3, &[4], true), (vec![2.0], 4));
+        assert_eq!(read(4, &[4], true), (vec![3.0], 5));
+        // Other fields are wanted: what is on its way is dropped.
+        assert_eq!(read(5, &[4, 7], true), (vec![5.0, 5.0], 7));
+        assert_eq!(read(6, &[4, 7], false), (vec![6.0, 6.0], 8));
+        assert_eq!(read(7, &[4, 7], true), (vec![7.0, 7.0], 10));
+        assert_eq!(read(8, &[], true), (vec![], 10));
+    }
+}
