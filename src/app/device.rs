@@ -3,7 +3,7 @@
 use crate::{
     engine::parity::{self, Parity},
     gpu::{
-        Gpu,
+        self, Gpu, Present,
         ceilings::{self, Ceilings},
     },
     kinds::Model,
@@ -13,7 +13,10 @@ use crate::{
     },
     sim::{BuildContext, Device, DeviceKind, MemoryByOwner, Progress, SimError, Simulation},
 };
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 
 /// Number of comparisons of all fields in a CPU/device comparison.
 const N_COMPARISONS: u64 = 200;
@@ -27,6 +30,8 @@ pub struct DeviceInfo {
     pub details: String,
     /// Whether it is a GPU.
     pub is_gpu: bool,
+    /// Its number among the GPUs.
+    pub ordinal: u32,
     /// CPU threads.
     pub threads: u32,
     /// Predicted memory of the simulation by owner; empty when unknown.
@@ -44,13 +49,16 @@ impl DeviceInfo {
 
 /// The devices of this machine, opened on first use, and the one in use.
 pub struct Devices {
-    gpu: OnceLock<Result<Arc<Gpu>, String>>,
+    /// Those that were opened, or could not be, by number.
+    gpus: Mutex<BTreeMap<u32, Result<Arc<Gpu>, String>>>,
+    /// Those that the driver lists, once it was asked.
+    present: OnceLock<Vec<Present>>,
     chosen: Mutex<DeviceInfo>,
 }
 
 impl Default for Devices {
     fn default() -> Self {
-        Self { gpu: OnceLock::new(), chosen: Mutex::new(cpu(0, "").1) }
+        Self { gpus: Mutex::default(), present: OnceLock::new(), chosen: Mutex::new(cpu(0, "").1) }
     }
 }
 
@@ -62,11 +70,36 @@ impl Devices {
 
     /// Status of CUDA on this machine.
     pub fn cuda(&self) -> String {
-        match self.gpu.get() {
-            None => "not checked yet".to_owned(),
-            Some(Ok(gpu)) => format!("{}, {}", gpu.name, gpu.describe()),
-            Some(Err(why)) => why.clone(),
+        let opened = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = |(ordinal, gpu): (&u32, &Result<Arc<Gpu>, String>)| match gpu {
+            Ok(gpu) => format!("cuda:{ordinal} {}", gpu.describe()),
+            Err(why) => why.clone(),
+        };
+        let opened: Vec<String> = opened.iter().map(status).collect();
+        let others = self.present().len().saturating_sub(opened.len());
+        match (opened.is_empty(), others) {
+            (true, _) => "not checked yet".to_owned(),
+            (false, 0) => opened.join("; "),
+            (false, n) => format!("{}; {n} more", opened.join("; ")),
         }
+    }
+
+    /// The GPUs that the driver lists; none until one was asked for.
+    pub fn present(&self) -> &[Present] {
+        self.present.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// A GPU that was opened.
+    fn opened(&self, ordinal: u32) -> Option<Arc<Gpu>> {
+        let opened = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.get(&ordinal).and_then(|gpu| gpu.clone().ok())
+    }
+
+    /// Opens a GPU, or says again why it could not be opened.
+    fn open(&self, ordinal: u32) -> Result<Arc<Gpu>, String> {
+        self.present.get_or_init(|| gpu::present().unwrap_or_default());
+        let mut opened = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.entry(ordinal).or_insert_with(|| Gpu::open(ordinal as usize).map_err(|e| e.to_string())).clone()
     }
 
     fn set_chosen(&self, described: DeviceInfo) {
@@ -78,8 +111,7 @@ impl Devices {
         if plan.device == DeviceChoice::Cpu {
             return Ok(cpu(plan.threads, "Chosen by the project"));
         }
-        let opened = self.gpu.get_or_init(|| Gpu::open(0).map_err(|e| e.to_string())).clone();
-        let usable = opened.and_then(|gpu| match gpu.lost() {
+        let usable = self.open(plan.gpu).and_then(|gpu| match gpu.lost() {
             Some(lost) => Err(lost.to_string()),
             None => Ok(gpu),
         });
@@ -88,7 +120,8 @@ impl Devices {
                 let threads = cpu(plan.threads, "").1.threads;
                 let memory = gpu.memory().map_or(0, |m| m.total);
                 let (name, details, predicted) = (gpu.name.clone(), gpu.describe(), vec![]);
-                let described = DeviceInfo { name, details, is_gpu: true, threads, predicted, memory };
+                let described =
+                    DeviceInfo { name, details, is_gpu: true, ordinal: plan.gpu, threads, predicted, memory };
                 Ok((Device::Cuda(gpu), described))
             }
             Err(why) if plan.device == DeviceChoice::Cuda => Err(SimError::NoDevice(why)),
@@ -117,8 +150,8 @@ impl Devices {
     /// The device in use, and its name.
     fn in_use(&self) -> (Device, String) {
         let chosen = self.chosen();
-        match self.gpu.get() {
-            Some(Ok(gpu)) if chosen.is_gpu => (Device::Cuda(gpu.clone()), chosen.name),
+        match self.opened(chosen.ordinal) {
+            Some(gpu) if chosen.is_gpu => (Device::Cuda(gpu), chosen.name),
             _ => {
                 let (device, described) = cpu(chosen.threads.max(2), "");
                 (device, described.name)
@@ -151,8 +184,8 @@ impl Devices {
     /// Measures the peak performance of the device in use. Takes seconds.
     pub fn measure(&self) -> Result<Ceilings, String> {
         let chosen = self.chosen();
-        match self.gpu.get() {
-            Some(Ok(gpu)) if chosen.is_gpu => ceilings::measure_gpu(gpu).map_err(|e| e.to_string()),
+        match self.opened(chosen.ordinal) {
+            Some(gpu) if chosen.is_gpu => ceilings::measure_gpu(&gpu).map_err(|e| e.to_string()),
             _ => Ok(ceilings::measure_cpu(chosen.threads as usize)),
         }
     }
@@ -193,6 +226,6 @@ fn cpu(threads: u32, why: &str) -> (Device, DeviceInfo) {
     let threads = if threads > 0 { threads } else { all().saturating_sub(1).max(1) };
     let name = if threads == 1 { "CPU, 1 thread".to_owned() } else { format!("CPU, {threads} threads") };
     let details = why.to_owned();
-    let described = DeviceInfo { name, details, is_gpu: false, threads, predicted: vec![], memory: 0 };
+    let described = DeviceInfo { name, details, is_gpu: false, ordinal: 0, threads, predicted: vec![], memory: 0 };
     (Device::Cpu { threads: threads as usize }, described)
 }

@@ -1,6 +1,7 @@
 //! The status bar: hints, messages, problems, saved state, frame time, memory, device.
 
 use super::{App, commands::UiCommand, icons, interventions, text, theme::Tokens, widgets};
+use crate::project::DeviceChoice;
 use egui::{Align, Frame, Layout, Margin, Panel, Popup, PopupCloseBehavior, RichText, ScrollArea, Sense, Ui};
 
 /// Draws the bar.
@@ -122,7 +123,8 @@ fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     fact(ui, icons::SAVE, &saved, t.text_sub, "Ctrl+S saves");
     let device = app.devices.chosen();
     let glyph = if device.is_gpu { icons::GPU } else { icons::CPU };
-    fact(ui, glyph, &device.name, t.text_sub, &device.details);
+    let response = fact(ui, glyph, &device.name, t.text_sub, &device.details);
+    Popup::menu(&response).show(|ui| device_ui(ui, app));
     let (label, details) = memory_text(app);
     if !label.is_empty() {
         fact(ui, icons::MEMORY, &label, t.text_sub, &details);
@@ -131,6 +133,34 @@ fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         let hint = "Median frame time; F12 shows details";
         fact(ui, icons::GAUGE, &format!("UI {:.1} ms", ms[0]), t.text_sub, hint);
     }
+}
+
+/// The devices of this machine; the choice is a setting of the project, for the next build.
+fn device_ui(ui: &mut Ui, app: &mut App) {
+    ui.heading("Device");
+    if app.session.live.playback.is_some() {
+        ui.label(widgets::sub(ui, "A finished run is shown"));
+        return;
+    }
+    let run = &mut app.session.project.run;
+    let mut choices = vec![("Automatic".to_owned(), DeviceChoice::Auto, run.gpu)];
+    choices.push(("CPU".to_owned(), DeviceChoice::Cpu, run.gpu));
+    let present = app.devices.present();
+    for gpu in present {
+        let label = format!("cuda:{} {}, {}", gpu.ordinal, gpu.name, text::bytes(gpu.memory));
+        choices.push((label, DeviceChoice::Cuda, gpu.ordinal as u32));
+    }
+    if present.is_empty() {
+        choices.push(("NVIDIA GPU".to_owned(), DeviceChoice::Cuda, run.gpu));
+    }
+    for (label, device, gpu) in choices {
+        let is_chosen = run.device == device && (device != DeviceChoice::Cuda || run.gpu == gpu);
+        if ui.selectable_label(is_chosen, label).clicked() {
+            (run.device, run.gpu) = (device, gpu);
+            ui.close();
+        }
+    }
+    ui.label(widgets::sub(ui, "Takes effect at the next build"));
 }
 
 /// Memory of the model and of the whole process; and its parts.

@@ -235,24 +235,12 @@ impl ValueEnum for Format {
     }
 }
 
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DeviceArg {
-    /// A GPU when there is a usable one, else the CPU.
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// An NVIDIA GPU, and nothing else.
-    Cuda,
-}
-
-impl From<DeviceArg> for DeviceChoice {
-    fn from(arg: DeviceArg) -> Self {
-        match arg {
-            DeviceArg::Auto => Self::Auto,
-            DeviceArg::Cpu => Self::Cpu,
-            DeviceArg::Cuda => Self::Cuda,
-        }
-    }
+/// `auto`, `cpu`, `cuda`, or `cuda:1` on a machine with several GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DeviceArg {
+    pub choice: DeviceChoice,
+    /// Number of the GPU, if one was given.
+    pub gpu: Option<u32>,
 }
 
 /// The length of a run, as typed.

@@ -43,7 +43,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
 
 /// The measurements of a kind.
 fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
-    let chosen = device::choose(args.device.into(), args.threads.unwrap_or(0))?;
+    let chosen = device::choose(args.device.choice, args.device.gpu.unwrap_or(0), args.threads.unwrap_or(0))?;
     let (repeats, only) = (args.repeats, args.only.clone());
     Ok(match args.kind.as_str() {
         "spiking" => {

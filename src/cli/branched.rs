@@ -29,7 +29,7 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     };
     let job = changed(project, base, args)?;
     let taps = taps_of(&job.project)?;
-    let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
+    let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     let mut sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
     drop(prepared);

@@ -12,12 +12,13 @@ pub(super) struct Chosen {
     pub may_fall_back: bool,
 }
 
-/// Opens the requested device. With `Auto` and no GPU, the CPU; the reason is logged.
-pub(super) fn choose(choice: DeviceChoice, threads: u32) -> Result<Chosen, CliError> {
+/// Opens the requested device: of several GPUs the one of that number. With `Auto` and no GPU, the CPU; the reason is
+/// logged.
+pub(super) fn choose(choice: DeviceChoice, gpu: u32, threads: u32) -> Result<Chosen, CliError> {
     if choice == DeviceChoice::Cpu {
         return Ok(cpu(threads));
     }
-    match (Gpu::open(0), choice) {
+    match (Gpu::open(gpu as usize), choice) {
         (Ok(gpu), _) => Ok(Chosen {
             name: gpu.describe(),
             device: Device::Cuda(gpu),

@@ -54,7 +54,8 @@ pub(super) fn replay(args: &ReplayArgs) -> Result<(), CliError> {
 fn one(run: &RunFolder, args: &ReplayArgs) -> Result<ReplayResult, CliError> {
     let mut project = run.project()?;
     project.seed = run.manifest.setup_seed;
-    let mut chosen = device::choose(args.device.into(), args.threads.unwrap_or(project.run.threads))?;
+    let (gpu, threads) = (args.device.gpu.unwrap_or(project.run.gpu), args.threads.unwrap_or(project.run.threads));
+    let mut chosen = device::choose(args.device.choice, gpu, threads)?;
     let meter = ProgressLine::new();
     let prepared = session::prepare(&project, &run.base(), args.force, &meter)?;
     let sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;

@@ -34,7 +34,7 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
         let what = "its last checkpoint is at the planned end; a longer --duration extends it";
         return Err(CliError::Usage(format!("{}: {what}", path.display())));
     }
-    let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
+    let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let mut now = from.now.clone();
     now.run = job.project.run.clone();
     let prepared = session::prepare(&now, &job.base, job.force, &ProgressLine::new())?;

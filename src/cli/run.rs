@@ -112,7 +112,10 @@ pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Re
         say_duration(&project, duration);
     }
     project.run.threads = args.threads.unwrap_or(project.run.threads);
-    project.run.device = args.device.map_or(project.run.device, Into::into);
+    if let Some(device) = args.device {
+        project.run.device = device.choice;
+        project.run.gpu = device.gpu.unwrap_or(project.run.gpu);
+    }
     match args.checkpoint_every {
         Some(CheckpointInterval::Secs(secs)) => project.run.checkpoint_every_s = secs,
         Some(CheckpointInterval::Steps(steps)) => project.run.checkpoint_steps = steps,
@@ -218,7 +221,7 @@ pub(super) fn run_start<'a>(job: &'a Job, device: &str, threads: u32) -> RunStar
 
 fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
     let taps = taps_of(&job.project)?;
-    let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
+    let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let began = Instant::now();
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
@@ -328,7 +331,7 @@ pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static 
 /// Prints what would run and what it would need.
 fn dry_run(job: &Job) -> Result<(), CliError> {
     taps_of(&job.project)?;
-    let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
+    let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     let predicted = prepared.predict(chosen.device.kind());
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;

@@ -1,10 +1,10 @@
 //! Suggestions for mistyped commands and devices.
 
 use super::args::{Args, DeviceArg};
-use crate::params::path::distance;
+use crate::{params::path::distance, project::DeviceChoice};
 use clap::{
-    Arg, Command, CommandFactory, ValueEnum,
-    builder::{EnumValueParser, PossibleValue, TypedValueParser},
+    Arg, Command, CommandFactory,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
     error::ErrorKind,
 };
 use std::{ffi::OsStr, path::Path};
@@ -30,6 +30,13 @@ pub(super) fn unknown_command(words: &[String]) -> Option<String> {
     }
 }
 
+/// Names of devices, and what they are.
+const DEVICES: [(&str, DeviceChoice, &str); 3] = [
+    ("auto", DeviceChoice::Auto, "A GPU when there is a usable one, else the CPU"),
+    ("cpu", DeviceChoice::Cpu, "The CPU"),
+    ("cuda", DeviceChoice::Cuda, "An NVIDIA GPU, and nothing else; with several, cuda:1 is the second"),
+];
+
 /// Parses a device; `gpu` and similar names get a hint.
 #[derive(Clone)]
 pub(super) struct DeviceParser;
@@ -39,15 +46,22 @@ impl TypedValueParser for DeviceParser {
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<DeviceArg, clap::Error> {
         let typed = value.to_string_lossy().to_lowercase();
-        if ["gpu", "nvidia", "gpu0", "cuda:0"].contains(&typed.as_str()) {
+        let wrong = |what: String| command.clone().error(ErrorKind::InvalidValue, what);
+        if ["gpu", "nvidia", "gpu0"].contains(&typed.as_str()) {
             let hint = "use `cuda` for an NVIDIA GPU, or `auto` for a GPU if one is usable and the CPU otherwise";
-            let what = format!("`{typed}` is not a device: {hint}");
-            return Err(command.clone().error(ErrorKind::InvalidValue, what));
+            return Err(wrong(format!("`{typed}` is not a device: {hint}")));
         }
-        EnumValueParser::<DeviceArg>::new().parse_ref(command, arg, value)
+        if let Some(number) = typed.strip_prefix("cuda:") {
+            let hint = "use `cuda:0` for the first GPU, `cuda:1` for the second; a simulation runs on one";
+            let gpu = number.parse().map_err(|_| wrong(format!("`{typed}` is not a device: {hint}")))?;
+            return Ok(DeviceArg { choice: DeviceChoice::Cuda, gpu: Some(gpu) });
+        }
+        let name = PossibleValuesParser::new(DEVICES.map(|d| d.0)).parse_ref(command, arg, value)?;
+        let choice = DEVICES.iter().find(|d| d.0 == name).map_or(DeviceChoice::Auto, |d| d.1);
+        Ok(DeviceArg { choice, gpu: None })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(DeviceArg::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+        Some(Box::new(DEVICES.iter().map(|(name, _, docs)| PossibleValue::new(*name).help(*docs))))
     }
 }

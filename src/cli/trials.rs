@@ -49,7 +49,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     };
     let mut taps = taps_of(&job.project)?;
     add_spikes(job, &mut taps);
-    let mut chosen = device::choose(job.project.run.device, job.project.run.threads)?;
+    let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let began = Instant::now();
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     // The first simulation shows whether the device will do, and what the elements are.

@@ -21,6 +21,7 @@ pub mod nvrtc;
 pub mod nvtx;
 mod pass;
 mod pinned;
+mod present;
 pub mod probe;
 pub mod selftest;
 mod shape;
@@ -39,6 +40,7 @@ pub use grid::Grid;
 pub use kernel::{Kernel, KernelFacts, KernelSpec, ModuleSpec};
 pub use pass::{Follow, Pass};
 pub use pinned::{Mark, Pinned};
+pub use present::{Present, present};
 pub use probe::OpenError;
 pub use shape::Shape;
 pub use slice::{Slice, View, ViewMut};
@@ -91,13 +93,9 @@ impl Gpu {
     pub fn open(ordinal: usize) -> Result<Arc<Self>, OpenError> {
         let driver = probe::probe()?;
         let refused = |e| OpenError::driver(&e);
-        let seen = match cudarc::driver::result::init().and_then(|()| CudaContext::device_count()) {
-            Ok(n) => usize::try_from(n).unwrap_or(0),
-            Err(e) if e.0 == cudarc::driver::sys::CUresult::CUDA_ERROR_NO_DEVICE => 0,
-            Err(e) => return Err(refused(e)),
-        };
-        if ordinal >= seen {
-            return Err(OpenError::NoDevice { wanted: ordinal, seen });
+        let present = present()?;
+        if ordinal >= present.len() {
+            return Err(OpenError::NoDevice { wanted: ordinal, present });
         }
         let gpu = Self::on(CudaContext::new(ordinal).map_err(refused)?, driver).map_err(refused)?;
         match gpu.capability {

@@ -1,6 +1,9 @@
 //! Probes for a usable driver before the first call of `cudarc`, which panics where a library or a symbol is missing.
 
-use super::error::{explain, open_help};
+use super::{
+    Present,
+    error::{explain, open_help},
+};
 use libloading::Library;
 use std::ffi::c_int;
 
@@ -37,13 +40,14 @@ pub enum OpenError {
     },
     /// The driver lists no such device.
     #[error(
-        "no GPU number {wanted}: the NVIDIA driver lists {seen}; choose another, check CUDA_VISIBLE_DEVICES, or run on the CPU"
+        "no GPU number {wanted}: the NVIDIA driver lists {}; choose another, check CUDA_VISIBLE_DEVICES, or run on the CPU",
+        listed(present)
     )]
     NoDevice {
         /// Requested ordinal.
         wanted: usize,
         /// Devices that the driver lists.
-        seen: usize,
+        present: Vec<Present>,
     },
 }
 
@@ -52,6 +56,12 @@ pub const OLDEST_DRIVER: i32 = 12_000;
 
 /// Lowest compute capability the embedded kernels are made for: 75 is 7.5.
 pub const OLDEST_DEVICE: u32 = 75;
+
+/// `cuda:0 NVIDIA H100, cuda:1 NVIDIA L4`.
+fn listed(present: &[Present]) -> String {
+    let names: Vec<String> = present.iter().map(|p| format!("cuda:{} {}", p.ordinal, p.name)).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
 
 impl OpenError {
     pub(super) fn driver(error: &cudarc::driver::DriverError) -> Self {
@@ -130,19 +140,23 @@ mod tests {
 
     #[test]
     fn every_refusal_is_another_sentence_with_the_way_out() {
+        let h100 = Present { ordinal: 0, name: "NVIDIA H100".into(), capability: 90, memory: 80 << 30 };
         let refusals = [
             OpenError::NoDriver("libcuda.so.1: not found".into()),
             OpenError::OldDriver(11_040),
             OpenError::Driver { why: "busy".into(), help: open_help(46) },
             OpenError::Driver { why: "busy".into(), help: open_help(802) },
             OpenError::Driver { why: "busy".into(), help: open_help(803) },
-            OpenError::NoDevice { wanted: 1, seen: 1 },
+            OpenError::NoDevice { wanted: 1, present: vec![h100.clone()] },
+            OpenError::NoDevice { wanted: 0, present: vec![] },
             OpenError::old_device("GTX 1080", 61),
         ];
         let mut said: Vec<String> = refusals.iter().map(ToString::to_string).collect();
         assert!(said.iter().all(|s| s.contains("CPU")), "{said:#?}");
         assert!(said[1].contains("CUDA 11.4,"));
-        assert!(said[6].contains("GTX 1080 has compute capability 6.1, and 7.5"));
+        assert!(said[5].contains("no GPU number 1") && said[5].contains("lists cuda:0 NVIDIA H100;"), "{}", said[5]);
+        assert!(said[6].contains("lists none;"), "{}", said[6]);
+        assert!(said[7].contains("GTX 1080 has compute capability 6.1, and 7.5"));
         said.sort();
         said.dedup();
         assert_eq!(said.len(), refusals.len());

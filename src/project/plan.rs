@@ -49,6 +49,10 @@ params! {
         #[param(title = "Device")]
         device: DeviceChoice = DeviceChoice::Auto,
 
+        /// Number of the GPU, from 0, on a machine with several.
+        #[param(title = "GPU number", range = 0.0..=7.0, hard = 0.0..=1023.0)]
+        gpu: u32 = 0,
+
         /// Wall time between two checkpoints of a recording, from which it can continue; 0: none.
         #[param(title = "Checkpoint interval", unit = S, range = 0.0..=3600.0, hard = 0.0..=1e9)]
         checkpoint_every_s: f64 = 0.0,

@@ -3,6 +3,7 @@
 
 mod damaged;
 mod device;
+mod fields_on_screen;
 mod gpu;
 mod nn;
 mod nuclei;

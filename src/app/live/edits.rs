@@ -105,6 +105,7 @@ impl Live {
             (sent.seed != project.seed, "seed"),
             (differs(|a, b| a.threads != b.threads), "run.threads"),
             (differs(|a, b| a.device != b.device), "run.device"),
+            (differs(|a, b| a.gpu != b.gpu), "run.gpu"),
         ];
         all.into_iter().filter_map(|(waits, name)| waits.then_some(name)).collect()
     }
