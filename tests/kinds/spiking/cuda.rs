@@ -197,8 +197,8 @@ fn probes_read_the_same() {
     let want = run(&mut cpu::<f64>(&params, &setup), 2000);
     for batch in [2000, 13, 1] {
         let got = run(&mut cuda::<f64>(&params, &setup, &gpu), batch);
-        for ((probe, want), (_, got)) in want.readings.iter().zip(&got.readings) {
-            assert_eq!(want, got, "{}, batches of {batch}", probes::PROBES[usize::from(*probe)].name);
+        for ((key, want), (_, got)) in want.readings.iter().zip(&got.readings) {
+            assert_eq!(want, got, "{}, batches of {batch}", probes::PROBES[usize::from(key.probe)].name);
         }
         assert_eq!(want.readings.len(), got.readings.len());
     }

@@ -37,7 +37,7 @@ fn quiet() -> Params {
 }
 
 /// Everything at once: trains, noise, currents, silencing, with odd start and stop times.
-fn busy() -> Params {
+pub fn busy() -> Params {
     let mut params = quiet();
     params.interventions = vec![
         Intervention { rate_hz: 120.0, ..intervention(Effect::Poisson, "random 9 of all", 0.0, 613.0) },
@@ -330,7 +330,7 @@ fn probes_agree_with_the_run() {
     let v = series(probes::V);
     assert_eq!((v.elements.as_slice(), v.lanes, v.steps.len(), v.steps[0]), (&[90, 4][..], 2, 1000, 1));
     assert_eq!(*v.values.last().expect("values"), field(probes::V_FIELD)[4]);
-    assert_eq!(field(probes::V_FIELD), sim.states());
+    assert_eq!(*field(probes::V_FIELD), sim.states());
     assert!(v.values.iter().all(|v| *v < 1.0) && series(probes::G).values.iter().all(|g| *g == 0.0));
     let last = spikes.iter().rev().find(|s| s.lane == spikes[0].lane).expect("it fired");
     assert_eq!(field(probes::LAST_SPIKE)[last.lane as usize], (999 - last.step) as f32);

@@ -329,7 +329,7 @@ fn probes_agree_with_the_run() {
     late.tap(&[Tap::of(probes::RATE_FIELD)]).expect("tapped");
     let mut frame = Frame::default();
     late.sample(&mut frame).expect("reads");
-    assert_eq!(frame.reading(probes::RATE_FIELD), Some(&Reading::field(running)));
+    assert_eq!(frame.reading(probes::RATE_FIELD), Some(&Reading::Field(running)));
     let events: f64 = series(probes::SYNAPTIC_EVENTS).values.iter().map(|e| f64::from(*e) * 5e-3).sum();
     assert!((events - sim.digest().totals[1].1 as f64).abs() < 0.5, "{events}");
     assert!(series(probes::ACTIVE).values.iter().all(|a| *a <= 3.0 * N as f32));

@@ -304,8 +304,8 @@ fn probes_actions_and_parameters_match_the_cpu() {
         frame
     });
     assert_eq!(frames[0].readings.len(), frames[1].readings.len());
-    for ((probe, got), (_, want)) in frames[0].readings.iter().zip(&frames[1].readings) {
-        let name = probes::PROBES[usize::from(*probe)].name;
+    for ((key, got), (_, want)) in frames[0].readings.iter().zip(&frames[1].readings) {
+        let name = probes::PROBES[usize::from(key.probe)].name;
         let (a, b): (&[f32], &[f32]) = match (got, want) {
             (Reading::Series(a), Reading::Series(b)) => {
                 assert_eq!((&a.steps, a.lanes, &a.elements), (&b.steps, b.lanes, &b.elements), "{name}");
