@@ -99,21 +99,20 @@ impl Simulation for CudaSim {
     }
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        let (mut wanted, mut histories) = (vec![], vec![]);
-        for probe in self.host.sampler.taps() {
-            match PROBES[usize::from(probe)].shape {
-                shape if !frame.wants(shape) => {}
-                Shape::Field { .. } => wanted.push(probe),
-                _ => histories.push(probe),
-            }
-        }
+        let is_field = |probe: &ProbeId| matches!(PROBES[usize::from(*probe)].shape, Shape::Field { .. });
+        let mut fields = vec![];
         if !frame.histories_only {
-            let fields = self.read_fields(wanted, frame.may_lag)?;
-            fields.into_iter().for_each(|(probe, field)| frame.push(probe, field));
+            let tapped = self.host.sampler.taps().filter(is_field).collect();
+            fields = self.read_fields(tapped, frame.may_lag)?;
         }
-        let sampler = &mut self.host.sampler;
-        for (probe, reading) in histories.into_iter().filter_map(|probe| Some((probe, sampler.take(probe)?))) {
-            frame.push(probe, reading);
+        let mut fields = fields.into_iter();
+        let wanted = |probe: &ProbeId| frame.wants(PROBES[usize::from(*probe)].shape);
+        for probe in self.host.sampler.taps().filter(wanted).collect::<Vec<_>>() {
+            let reading = match is_field(&probe) {
+                true => fields.next().map(|(_, field)| field),
+                false => self.host.sampler.take(probe),
+            };
+            frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
         }
         Ok(())
     }

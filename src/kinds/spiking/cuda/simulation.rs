@@ -93,13 +93,17 @@ impl<T: Real> Simulation for CudaSim<T> {
         let wanted = |probe: &ProbeId| frame.wants(PROBES[usize::from(*probe)].shape);
         let wanted: Vec<ProbeId> = self.host.measurements.taps().filter(wanted).collect();
         let is_field = |probe: &ProbeId| matches!(*probe, probes::LAST_SPIKE | probes::RATE_FIELD | probes::V_FIELD);
-        let (fields, histories): (Vec<ProbeId>, Vec<ProbeId>) = wanted.into_iter().partition(is_field);
+        let mut fields = vec![].into_iter();
         if !frame.histories_only {
-            let fields = self.read_fields(fields, frame.may_lag)?;
-            fields.into_iter().for_each(|(probe, field)| frame.push(probe, field));
+            let tapped = wanted.iter().copied().filter(is_field).collect();
+            fields = self.read_fields(tapped, frame.may_lag)?.into_iter();
         }
-        for probe in histories {
+        for probe in wanted {
             let reading = match probe {
+                probes::LAST_SPIKE | probes::RATE_FIELD | probes::V_FIELD => match fields.next() {
+                    Some((_, field)) => field,
+                    None => continue,
+                },
                 probes::SPIKES => Reading::Spikes(self.host.measurements.take_spikes(std::mem::take(&mut frame.spare))),
                 _ => match self.host.measurements.take_series(probe) {
                     Some(series) => Reading::Series(series),
