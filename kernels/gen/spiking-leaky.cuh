@@ -2,6 +2,25 @@
 #pragma once
 #include "common/elements.cuh"
 
+constexpr unsigned int CLOSED = 1u;
+constexpr unsigned int DRIVEN = 2u;
+constexpr unsigned int CURRENT = 4u;
+constexpr unsigned int TABLE = 1024u;
+constexpr unsigned int MAX_WINDOW_STEPS = 32u;
+constexpr unsigned int COPIES = 8u;
+constexpr unsigned int COUNTERS = 288u;
+constexpr unsigned int HASH = 258u;
+constexpr unsigned int NON_FINITE = 260u;
+constexpr unsigned int LANE_BITS = 26u;
+constexpr unsigned int CHUNK = 128u;
+constexpr unsigned int NEURONS_PER_BLOCK = 512u;
+constexpr unsigned int MAX_NEURONS_PER_BLOCK = 1088u;
+constexpr unsigned int MAX_BLOCKS = 256u;
+constexpr unsigned int MAX_PENDING_QUADS = 2560u;
+constexpr unsigned int MAX_LOCAL_SPIKES = 1024u;
+constexpr unsigned int MEMBER_BITS = 11u;
+constexpr unsigned int SORTED_BY_DEVICE = 8192u;
+
 // Layout of ring buffers, tables and connection words; constant for the life of a network.
 struct alignas(4) RingLayout {
     unsigned int target_bits; // Bits of the target in a packed connection

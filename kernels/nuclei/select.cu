@@ -9,7 +9,7 @@
 #include "nuclei/block_scan.cuh"
 #include "nuclei/table.cuh"
 
-constexpr unsigned int KEYS = 2048, BINS = 2048, MAX_SELECTED = 4096;
+constexpr unsigned int KEYS = 2048, BINS = 2048;
 
 __device__ inline void want(TopK* choice, unsigned int count) { *choice = {count, 0, 0, 0, 0, 0}; }
 

@@ -16,8 +16,6 @@
 #include "nuclei/table.cuh"
 #include "nuclei/tunnelling.cuh"
 
-constexpr unsigned int MAX_SELECTED = 4096;
-
 // Sorts a power of two of keys in shared memory, ascending.
 __device__ inline void sort(unsigned long long* keys, unsigned int size) {
     for (unsigned int run = 2; run <= size; run *= 2)

@@ -24,8 +24,8 @@ extern "C" __global__ void deliver_push_rows(const Model* __restrict__ model, co
     const Segment fired = *segments;
     for (unsigned int i = spiking::warp_index(); i < fired.n_spikes; i += spiking::warps()) {
         const unsigned int key = spikes[(fired.spike_start + i) & m.layout.spike_mask];
-        const unsigned int lane = key & ((1u << spiking::LANE_BITS) - 1), end = rows[lane + 1];
-        float* row = sums + (key >> spiking::LANE_BITS) * spiking::ROW;
+        const unsigned int lane = key & ((1u << LANE_BITS) - 1), end = rows[lane + 1];
+        float* row = sums + (key >> LANE_BITS) * spiking::ROW;
         const float scale = scales[lane];
         for (unsigned int at = rows[lane] + (threadIdx.x & 31); at < end; at += 32)
             atomicAdd(&row[packing.column(packing.target(words[at]))], (float)(signed char)levels[at] * scale);
@@ -38,16 +38,16 @@ extern "C" __global__ void mark_spiked(const Model* __restrict__ model, const Se
     const Segment all = *segments;
     for (unsigned int i = spiking::thread_index(); i < all.n_spikes; i += gridDim.x * blockDim.x) {
         const unsigned int key = spikes[(all.spike_start + i) & model->layout.spike_mask];
-        const unsigned int lane = key & ((1u << spiking::LANE_BITS) - 1);
+        const unsigned int lane = key & ((1u << LANE_BITS) - 1);
         atomicOr(&fired[lane >> 5], 1u << (lane & 31));
-        atomicOr(&when[lane], 1u << (key >> spiking::LANE_BITS));
+        atomicOr(&when[lane], 1u << (key >> LANE_BITS));
     }
 }
 
 extern "C" __global__ void deliver_pull(const Model* __restrict__ model, unsigned int n_pieces, const Chunk* __restrict__ pieces,
                                 const unsigned int* __restrict__ sources, const unsigned int* __restrict__ fired,
                                 const unsigned int* __restrict__ when, int* __restrict__ arrivals) {
-    __shared__ int sums[spiking::WARPS][spiking::MAX_WINDOW_STEPS];
+    __shared__ int sums[spiking::WARPS][MAX_WINDOW_STEPS];
     __shared__ unsigned int bits[spiking::MAX_CACHED_BITS / 32];
     const spiking::Packing packing(model->layout);
     const bool is_cached = model->n <= spiking::MAX_CACHED_BITS;

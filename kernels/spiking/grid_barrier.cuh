@@ -4,16 +4,8 @@
 
 namespace spiking {
 
-// Neurons per block, maximum.
-constexpr unsigned int MAX_NEURONS_PER_BLOCK = 1088;
-// Blocks per grid, maximum.
-constexpr unsigned int MAX_BLOCKS = 256;
-// Capacity of the list of pending quads (four connections each).
-constexpr unsigned int MAX_PENDING_QUADS = 2560;
-// Spikes of a window that a block keeps in shared memory.
-constexpr unsigned int MAX_LOCAL_SPIKES = 1024;
-// Bits of a neuron's index within its block.
-constexpr unsigned int MEMBER_BITS = 11, MEMBERS = (1u << MEMBER_BITS) - 1;
+// A neuron's index within its block.
+constexpr unsigned int MEMBERS = (1u << MEMBER_BITS) - 1;
 
 // State that every persistent block keeps from window to window, for any neuron model.
 struct ExchangeState {

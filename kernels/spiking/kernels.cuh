@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(256, 3)
             unsigned char* __restrict__ touched, int* __restrict__ arrivals, unsigned int* __restrict__ kick_bits,
             unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
             DeviceRate* __restrict__ rates, const float* __restrict__ fade) {
-    const unsigned int stepping = gridDim.x - spiking::COPIES; // the last blocks count synaptic events
+    const unsigned int stepping = gridDim.x - COPIES; // the last blocks count synaptic events
     if (blockIdx.x >= stepping) {
         if (!live[index + 1].halted)
             spiking::count_synaptic_events(*model, windows[index], blockIdx.x - stepping, segments, chunks, rows, gain_of, gains, counters);
@@ -131,7 +131,7 @@ extern "C" __global__ void sort_spikes(const Model* __restrict__ model, const Wi
     if (is_live && threadIdx.x == 0) place = segment;
     if (segment.halted) return;
     if (is_live) spiking::hash_spikes(*model, w, segment, spikes, counters); // persistent blocks hash their own spikes
-    spiking::sort_spikes<8192>(*model, segment, spikes);
+    spiking::sort_spikes<SORTED_BY_DEVICE>(*model, segment, spikes);
 }
 
 extern "C" __global__ void apply_stimuli(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,

@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(256, 5)
          unsigned int* __restrict__ kick_bits, unsigned int* __restrict__ spikes,
          Chunk* __restrict__ chunks, unsigned int* __restrict__ counters,
          DeviceRate* __restrict__ rates, const float* __restrict__ fade) {
-    const unsigned int stepping = gridDim.x - spiking::COPIES; // the last blocks count synaptic events
+    const unsigned int stepping = gridDim.x - COPIES; // the last blocks count synaptic events
     if (blockIdx.x >= stepping) {
         if (!live[index + 1].halted)
             spiking::count_synaptic_events(*model, windows[index], blockIdx.x - stepping, segments, chunks, rows, gain_of, gains, counters);
@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(256, 5)
     }
     // Per-neuron arrays are as long as the grid, so these loads need no bounds check.
     const unsigned int lane = spiking::thread_index();
-    const bool closed = spiking::load_volatile(&marks[lane]) & spiking::CLOSED;
+    const bool closed = spiking::load_volatile(&marks[lane]) & CLOSED;
     const bool trained = spiking::load_volatile(&trains[lane >> 5]);
     const float before = __int_as_float((int)spiking::load_volatile(&states[lane]));
     const float current = __int_as_float((int)spiking::load_volatile(&currents[lane]));
@@ -237,7 +237,7 @@ extern "C" __global__ void sample_traces_leaky(const Window* __restrict__ window
                                        float* __restrict__ samples) {
     const unsigned int at = spiking::thread_index();
     if (at >= n_traced || live[index + 1].halted) return;
-    float* out = samples + 2 * ((unsigned long long)windows[index].slot * spiking::MAX_WINDOW_STEPS * n_traced + at);
+    float* out = samples + 2 * ((unsigned long long)windows[index].slot * MAX_WINDOW_STEPS * n_traced + at);
     out[0] = __int_as_float((int)states[traced[at]]);
     out[1] = 0.0f;
 }

@@ -245,8 +245,8 @@ __device__ inline void queue_chunks(const Model& m, const unsigned int* list, un
         const unsigned int word = rows[lane], len = rows[lane + 1] - word;
         if (i < from || !len) continue;
         unsigned int chunk = chunk_start + atomicAdd(n_chunks, (len + 127) >> 7);
-        for (unsigned int at = 0; at < len; at += 128)
-            chunks[chunk++ & m.layout.chunk_mask] = {word + at, (start + i) << 7 | (min(len - at, 128u) - 1)};
+        for (unsigned int at = 0; at < len; at += CHUNK)
+            chunks[chunk++ & m.layout.chunk_mask] = {word + at, (start + i) << 7 | (min(len - at, CHUNK) - 1)};
     }
 }
 

@@ -5,31 +5,22 @@
 
 namespace spiking {
 
-// Neuron flags, as in cpu/neuron.rs.
-constexpr unsigned int CLOSED = 1, DRIVEN = 2, CURRENT = 4;
 constexpr unsigned int FULL_MASK = 0xffffffffu;
 // Propagators of this many steps are cached in shared memory; older anchors read global memory.
 constexpr unsigned int CACHED_STEPS = 128;
 // Threads per block of `step_lif`, and neurons per block: two per thread, so that all blocks of a brain of 140,000
 // neurons are resident. A second wave would double the time, most of which is latency.
-constexpr unsigned int BLOCK = 256, NEURONS_PER_BLOCK = 2 * BLOCK;
-// Steps covered by one closed form, maximum.
-constexpr unsigned int TABLE = 1024;
-// Steps per window, maximum.
-constexpr unsigned int MAX_WINDOW_STEPS = 32;
+constexpr unsigned int BLOCK = NEURONS_PER_BLOCK / 2;
 // Steps of a window whose arrivals are staged in shared memory as 16 bits; larger sums are read from global memory.
 constexpr unsigned int STAGED_STEPS = 24;
 constexpr int TOO_LARGE = -32768;
-// Counters of a window: synaptic events per step, in several copies on separate cache lines to reduce contention of
+// COUNTERS of a window: synaptic events per step, in several copies on separate cache lines to reduce contention of
 // atomics; then the number of evaluated neurons; two words further the hash of its spikes; then the first non-finite
 // neuron.
-constexpr unsigned int COPIES = 8, COUNTERS = COPIES * MAX_WINDOW_STEPS + MAX_WINDOW_STEPS;
-constexpr unsigned int HASH = COPIES * MAX_WINDOW_STEPS + 2, NON_FINITE = COPIES * MAX_WINDOW_STEPS + 4;
 // Arrivals are stored by group of 32 neurons, step and neuron, so that a warp reads a window contiguously. (By step
 // and neuron, the rows of a window would be in many memory pages.) Distance of two steps:
 constexpr unsigned int ROW = 32;
-// The key of a spike: step in the window in the upper bits, neuron in the lower.
-constexpr unsigned int LANE_BITS = 26;
+// The key of a spike: step in the window in the upper bits, neuron in the lower LANE_BITS.
 
 // u(k) = a u + b g + c I, g(k) = d g.
 template <typename T> struct alignas(4 * sizeof(T)) Propagator { T a, b, d, c; };

@@ -51,8 +51,8 @@ struct SpikeBatch {
             const unsigned int i = __ffs(left) - 1;
             spikes[spike++ & l.spike_mask] = i << LANE_BITS | lane;
             const unsigned int step = ((unsigned int)w.step + i) << 7;
-            for (unsigned int at = 0; at < len; at += 128) {
-                const unsigned int size = len - at < 128 ? len - at : 128;
+            for (unsigned int at = 0; at < len; at += CHUNK) {
+                const unsigned int size = len - at < CHUNK ? len - at : CHUNK;
                 chunks[chunk++ & l.chunk_mask] = {from + at, step | (size - 1)};
             }
         }

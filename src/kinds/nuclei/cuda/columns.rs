@@ -1,25 +1,12 @@
 //! Tapped columns of the table in page-locked memory, instead of the whole table.
 
-use super::memory::{FIELDS, Table, phase_fields_of};
+use super::memory::{FIELDS, Table, column, phase_fields_of, tag};
 use crate::{
     gpu::{Gpu, GpuError, Mark, Pinned, Slice, layout::CudaType},
     kinds::nuclei::{Params, fields::Slots, probes},
     sim::ProbeId,
 };
 use std::ops::Range;
-
-/// Float arrays of the table, in the order of `table.cuh`.
-mod column {
-    pub const PHI: usize = 0;
-    pub const OMEGA: usize = 2;
-    pub const F: usize = 4;
-    pub const H: usize = 5;
-    pub const R_LOCAL: usize = 9;
-}
-
-/// Integer arrays of the table.
-const ALIVE: usize = 0;
-const BIRTH: usize = 2;
 
 /// The float array that a field is computed from.
 fn column_of(probe: ProbeId, params: &Params, phase_fields: usize) -> Option<usize> {
@@ -64,7 +51,7 @@ impl Columns {
         self.columns.dedup();
         self.with_births = probes.clone().any(|probe| probe == probes::AGE);
         self.phase = column_of(probes::PHASE, params, phase_fields);
-        let tags: &[usize] = if self.with_births { &[ALIVE, BIRTH] } else { &[ALIVE] };
+        let tags: &[usize] = if self.with_births { &[tag::ALIVE, tag::BIRTH] } else { &[tag::ALIVE] };
         let mark = Mark::now(gpu)?;
         copy(gpu, &table.fields, &self.columns, n, &mut self.fields, &mark)?;
         copy(gpu, &table.tags, tags, n, &mut self.tags, &mark)

@@ -1,6 +1,7 @@
 //! Kernel declarations of the coupling sums, and their buffer sizes.
 
 use super::layout::{DeviceStats, KernelParams, PopulationCounts};
+use super::memory::TABLE;
 use crate::{
     gpu::kernel::{In, InOut, Size},
     kernels,
@@ -8,7 +9,7 @@ use crate::{
 
 kernels! {
     /// Sites, coupling sums over all pairs, and the order parameters.
-    pub struct CoupleKernels in "nuclei/couple.cu" using [PopulationCounts, DeviceStats, KernelParams] {
+    pub struct CoupleKernels in "nuclei/couple.cu" using [PopulationCounts, DeviceStats, KernelParams] with [TABLE] {
         /// Builds the site of every nucleus, one thread each. Items: nuclei.
         #[block(256)]
         fn build_sites as BuildSites(population: In<PopulationCounts>, stats: In<DeviceStats>, n_slots: Size<u32>, idx: In<u32>, fields: In<f32>, sites: InOut<f32>);

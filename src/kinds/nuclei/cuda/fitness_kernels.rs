@@ -1,6 +1,7 @@
 //! Kernel declarations of fitness, entropy, and their statistics.
 
 use super::layout::{DeviceStats, PopulationCounts, TaskEquations};
+use super::memory::TABLE;
 use crate::{
     gpu::{
         Compile,
@@ -11,7 +12,7 @@ use crate::{
 
 kernels! {
     /// Fitness, entropy and temperature.
-    pub struct FitnessKernels in "nuclei/fitness.cu" using [PopulationCounts, DeviceStats, TaskEquations] {
+    pub struct FitnessKernels in "nuclei/fitness.cu" using [PopulationCounts, DeviceStats, TaskEquations] with [TABLE] {
         /// Mean squared errors, 32 nuclei per block: for small populations. Items: nuclei.
         #[block(256)]
         fn evaluate_fitness_32 as EvaluateFitness32(population: In<PopulationCounts>, of: In<TaskEquations>, idx: In<u32>, x: In<f32>, y: In<f32>, w: In<f32>, fields: InOut<f32>);
@@ -50,7 +51,7 @@ kernels! {
 
 kernels! {
     /// Fitness on tensor cores, for weights stored in 16 bits.
-    pub struct FitnessMmaKernels in "nuclei/fitness_mma.cu" compiled (Compile::EXACT.on(Compile::PER_GENERATION)) using [PopulationCounts, TaskEquations] {
+    pub struct FitnessMmaKernels in "nuclei/fitness_mma.cu" compiled (Compile::EXACT.on(Compile::PER_GENERATION)) using [PopulationCounts, TaskEquations] with [TABLE] {
         /// Mean squared errors of nuclei of up to 32 weights, 16 nuclei per warp. Items: nuclei.
         #[block(256)]
         fn evaluate_fitness_mma_32 as EvaluateFitnessMma32(population: In<PopulationCounts>, of: In<TaskEquations>, idx: In<u32>, x: In<u16>, y: In<f32>, w: In<f32>, fields: InOut<f32>);

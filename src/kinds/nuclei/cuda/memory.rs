@@ -5,15 +5,75 @@ use super::{
     layout::{DeviceStats, EventDecision, EventLog, KernelParams, LogEntry, PopulationCounts, TopK},
 };
 use crate::{
-    gpu::{Buf, Cell, Gpu, GpuError},
+    device_constants,
+    gpu::{Buf, Cell, Gpu, GpuError, layout::Constant},
     kinds::nuclei::{ledger::Ledger, state::State},
 };
 use std::sync::Arc;
 
-/// Float arrays over the slots, in the order of `table.cuh`.
+/// Number of float arrays of phase field 1 and all else; the phases of fields 2 to F follow.
 pub const FIELDS: usize = 10;
 /// Integer arrays over the slots: alive, frozen, birth, parent, mark.
 const TAGS: usize = 5;
+
+/// Float arrays over the slots: `fields + FIELD * n_slots + slot`.
+pub mod column {
+    /// Phase, field 1.
+    pub const PHI: usize = 0;
+    /// Amplitude.
+    pub const AMP: usize = 1;
+    /// Natural frequency.
+    pub const OMEGA: usize = 2;
+    /// Spikes of the maps.
+    pub const SPIKE: usize = 3;
+    /// Mean squared error.
+    pub const F: usize = 4;
+    /// Entropy.
+    pub const H: usize = 5;
+    /// Real part of the coupling sum.
+    pub const S_RE: usize = 6;
+    /// Imaginary part.
+    pub const S_IM: usize = 7;
+    /// Row sum of J.
+    pub const D: usize = 8;
+    /// Local order.
+    pub const R_LOCAL: usize = 9;
+}
+
+/// Integer arrays over the slots: `tags + TAG * n_slots + slot`.
+pub mod tag {
+    /// 1: occupied.
+    pub const ALIVE: usize = 0;
+    /// 1: the phase is held.
+    pub const FROZEN: usize = 1;
+    /// Generation of birth.
+    pub const BIRTH: usize = 2;
+    /// Slot of the parent.
+    pub const PARENT: usize = 3;
+    /// 1: selected in this generation.
+    pub const MARK: usize = 4;
+}
+
+/// Numbers that the kernels share with the host.
+pub const TABLE: &[Constant] = device_constants![
+    FIELDS,
+    column::PHI,
+    column::AMP,
+    column::OMEGA,
+    column::SPIKE,
+    column::F,
+    column::H,
+    column::S_RE,
+    column::S_IM,
+    column::D,
+    column::R_LOCAL,
+    tag::ALIVE,
+    tag::FROZEN,
+    tag::BIRTH,
+    tag::PARENT,
+    tag::MARK,
+    MAX_SELECTED
+];
 
 /// The population.
 pub struct Table {
@@ -41,7 +101,7 @@ pub fn phase_fields_of(kernel_params: &KernelParams) -> usize {
     (kernel_params.phase_fields as usize).max(1)
 }
 
-/// The arrays of a state in the order of `table.cuh`.
+/// The arrays of a state in the order of [`column`].
 fn arrays(state: &mut State<f32>) -> [&mut Vec<f32>; FIELDS] {
     let State { phi, amp, omega, spike, f, h, s_re, s_im, d, r_local, .. } = state;
     [phi, amp, omega, spike, f, h, s_re, s_im, d, r_local]

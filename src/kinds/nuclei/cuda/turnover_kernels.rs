@@ -3,6 +3,7 @@
 use super::layout::{
     DeviceStats, EventDecision, EventLog, KernelParams, LogEntry, PopulationCounts, TaskEquations, TopK,
 };
+use super::memory::TABLE;
 use crate::{
     gpu::kernel::{In, InOut, Size},
     kernels,
@@ -10,7 +11,7 @@ use crate::{
 
 kernels! {
     /// Selection of the largest keys, ties to the lower slot.
-    pub struct SelectKernels in "nuclei/select.cu" using [PopulationCounts, DeviceStats, KernelParams, TopK, TaskEquations] {
+    pub struct SelectKernels in "nuclei/select.cu" using [PopulationCounts, DeviceStats, KernelParams, TopK, TaskEquations] with [TABLE] {
         /// Fusion keys of all nuclei. Items: nuclei.
         #[block(256)]
         fn make_fusion_keys as MakeFusionKeys(population: In<PopulationCounts>, stats: In<DeviceStats>, params: In<KernelParams>, idx: In<u32>, fields: In<f32>, keys: InOut<u32>, tags: InOut<u32>, top_k: InOut<TopK>);
@@ -52,7 +53,7 @@ kernels! {
 
 kernels! {
     /// Fusion, decay and death, in launch order.
-    pub struct TurnoverKernels in "nuclei/turnover.cu" using [PopulationCounts, DeviceStats, KernelParams, TopK, EventDecision, EventLog, LogEntry] {
+    pub struct TurnoverKernels in "nuclei/turnover.cu" using [PopulationCounts, DeviceStats, KernelParams, TopK, EventDecision, EventLog, LogEntry] with [TABLE] {
         /// One block: sorts the selected nuclei and draws the events.
         #[block(1024)]
         fn decide_events as DecideEvents(
@@ -118,7 +119,7 @@ kernels! {
 
 kernels! {
     /// Phase dynamics.
-    pub struct PhaseKernels in "nuclei/phases.cu" using [PopulationCounts, KernelParams] {
+    pub struct PhaseKernels in "nuclei/phases.cu" using [PopulationCounts, KernelParams] with [TABLE] {
         /// One stage of an integrator, one thread per nucleus. Items: nuclei.
         #[block(256)]
         fn update_phases as UpdatePhases(

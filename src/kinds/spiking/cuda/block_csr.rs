@@ -9,7 +9,7 @@
 use crate::data::Csr;
 
 /// Bits of the target within its block.
-const MEMBER_BITS: u32 = 11;
+pub const MEMBER_BITS: u32 = 11;
 /// Bits below the count in a connection: the target, and a set bit.
 const COUNT_SHIFT: u32 = MEMBER_BITS + 1;
 /// Connections of a quad.

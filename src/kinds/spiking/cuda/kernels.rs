@@ -2,13 +2,22 @@
 //!
 //! State values are passed as 32-bit words, so that one declaration serves both precisions.
 
+use super::{
+    block_csr::MEMBER_BITS,
+    sizes::{
+        CHUNK, COPIES, COUNTERS, HASH, LANE_BITS, MAX_BLOCKS, MAX_LOCAL_SPIKES, MAX_NEURONS_PER_BLOCK,
+        MAX_PENDING_QUADS, MAX_WINDOW_STEPS, NEURONS_PER_BLOCK, NON_FINITE, SORTED_BY_DEVICE,
+    },
+};
 use crate::{
-    device_struct,
+    device_constants, device_struct,
     gpu::{
         GpuError, Grid,
         kernel::{In, InOut, Size},
+        layout::Constant,
     },
     kernels,
+    kinds::spiking::{constants::TABLE, saved_state::mark},
 };
 
 device_struct! {
@@ -199,10 +208,32 @@ device_struct! {
     }
 }
 
+/// Numbers that the kernels of this kind share with the host.
+const SHARED: &[Constant] = device_constants![
+    mark::CLOSED,
+    mark::DRIVEN,
+    mark::CURRENT,
+    TABLE,
+    MAX_WINDOW_STEPS,
+    COPIES,
+    COUNTERS,
+    HASH,
+    NON_FINITE,
+    LANE_BITS,
+    CHUNK,
+    NEURONS_PER_BLOCK,
+    MAX_NEURONS_PER_BLOCK,
+    MAX_BLOCKS,
+    MAX_PENDING_QUADS,
+    MAX_LOCAL_SPIKES,
+    MEMBER_BITS,
+    SORTED_BY_DEVICE
+];
+
 kernels! {
     /// The kernels of a window, in launch order, and those between windows.
     pub struct Kernels in "spiking/step_f64.cu", also "spiking/step_f32.cu" as SINGLE
-    using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain] {
+    using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain] with [SHARED] {
         /// Adds the spikes that arrive in the window to their targets, as integers: one warp per chunk of at most 128
         /// synapses. Items: synaptic events.
         #[block(256)]
@@ -315,7 +346,7 @@ device_struct! {
 
 kernels! {
     /// Kernels of noisy leaky units, between `deliver_spikes` and `sort_spikes`.
-    pub struct LeakyKernels in "spiking/leaky.cu" using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain, LeakyConstants] {
+    pub struct LeakyKernels in "spiking/leaky.cu" using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain, LeakyConstants] with [SHARED] {
         /// One step of every unit: decay, arrivals, kicks, current, noise, threshold. Items: spikes.
         #[block(256)]
         fn step_leaky as StepLeaky(
@@ -348,7 +379,7 @@ kernels! {
 
 kernels! {
     /// Other delivery methods, compared with `deliver_spikes`.
-    pub struct VariantKernels in "spiking/deliver_variants.cu" using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain] {
+    pub struct VariantKernels in "spiking/deliver_variants.cu" using [RingLayout, Model, Window, Segment, Chunk, DeviceRate, KickSource, Kick, Overflow, WeightGain] with [SHARED] {
         /// One warp per spike takes a whole row; 8-bit weights with a scale per neuron, single-precision sums. Items:
         /// synaptic events.
         #[block(256)]

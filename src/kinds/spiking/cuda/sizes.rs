@@ -12,7 +12,7 @@ use crate::{
 pub const MAX_GRAPH_WINDOWS: u32 = 64;
 /// Steps per window, maximum: one bit each in a word.
 pub const MAX_WINDOW_STEPS: u32 = 32;
-/// Copies of the counters of synaptic events, as in `neuron.cuh`.
+/// Copies of the counters of synaptic events.
 pub const COPIES: usize = 8;
 /// Counters of a window: [`COPIES`] times one per step, then the number of evaluated neurons.
 pub const COUNTERS: usize = (COPIES + 1) * MAX_WINDOW_STEPS as usize;
@@ -20,9 +20,9 @@ pub const COUNTERS: usize = (COPIES + 1) * MAX_WINDOW_STEPS as usize;
 pub const HASH: usize = COPIES * MAX_WINDOW_STEPS as usize + 2;
 /// Offset of the first non-finite neuron among them: the complement of its key, 0 for none.
 pub const NON_FINITE: usize = COPIES * MAX_WINDOW_STEPS as usize + 4;
-/// Tags by which persistent blocks distinguish windows, as in `mailboxes.cuh`; 0 is none.
+/// Tags by which persistent blocks distinguish windows; 0 is none.
 pub const TAGS: u32 = 1 << 16;
-/// Neurons per block of `step_lif`, as in `neuron.cuh`.
+/// Neurons per block of `step_lif`.
 pub const NEURONS_PER_BLOCK: u32 = 512;
 /// Connections of a chunk.
 pub const CHUNK: u32 = 128;
@@ -30,14 +30,14 @@ pub const CHUNK: u32 = 128;
 pub const LANE_BITS: u32 = 26;
 /// Windows with more spikes are sorted by the host.
 pub const SORTED_BY_DEVICE: usize = 8192;
-/// Neurons per block of `step_lif_persistent`, maximum, as in `grid_barrier.cuh`.
-const MAX_NEURONS_PER_BLOCK: u32 = 1088;
-/// Capacity of the list of pending quads, as in `grid_barrier.cuh`.
-const MAX_PENDING_QUADS: u32 = 2560;
-/// Spikes of a window that a block keeps in shared memory, as in `grid_barrier.cuh`.
-const MAX_LOCAL_SPIKES: u32 = 1024;
+/// Neurons per block of `step_lif_persistent`, maximum.
+pub const MAX_NEURONS_PER_BLOCK: u32 = 1088;
+/// Capacity of the list of pending quads.
+pub const MAX_PENDING_QUADS: u32 = 2560;
+/// Spikes of a window that a block keeps in shared memory.
+pub const MAX_LOCAL_SPIKES: u32 = 1024;
 /// Blocks of `step_lif_persistent`, maximum.
-const MAX_BLOCKS: u32 = 256;
+pub const MAX_BLOCKS: u32 = 256;
 /// Neurons per block of `step_lif_persistent`, minimum for several blocks: fewer are not worth the exchange.
 const MIN_NEURONS_PER_BLOCK: u32 = 256;
 /// Steps of full activity that the spike ring holds: two launches of 64 windows in which a quarter of all neurons
