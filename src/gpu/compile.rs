@@ -89,7 +89,7 @@ impl Compile {
 pub fn list(modules: &[ModuleSpec]) -> String {
     let spaced = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
     let mut out = String::from(
-        "# Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`, read by kernels/build.py.\n\
+        "# Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`, read by kernels/build.py.\n\
          # Architectures every module is assembled for, then a module per line: stem | file | targets | flags.\n",
     );
     let _ = writeln!(out, "{}", spaced(DEVICES));

@@ -62,7 +62,7 @@ impl ModuleSpec {
     /// disagrees with its declaration does not compile.
     pub fn header(&self) -> String {
         let mut out = String::from(
-            "// Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.\n#pragma once\n\
+            "// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.\n#pragma once\n\
              #include \"common/elements.cuh\"\n",
         );
         if !self.constants.is_empty() {
