@@ -263,7 +263,7 @@ impl Live {
 
     fn send(&self, command: Command) -> bool {
         // The queue is full while the engine computes a long step: the window never waits for it.
-        self.engine.as_ref().is_some_and(|e| e.commands.try_send(command).is_ok())
+        self.engine.as_ref().is_some_and(|e| e.try_send(command))
     }
 
     /// Runs until paused.

@@ -73,6 +73,8 @@ pub(super) enum Task {
         /// Project file.
         b: PathBuf,
     },
+    /// Ask the simulation of a run: sample a text, score one, list connections. It changes nothing.
+    Ask(AskArgs),
     /// List the parameters of a kind.
     Params {
         /// Name of the kind.
@@ -182,6 +184,32 @@ pub(super) struct ReplayArgs {
     /// Accept a run from another folder that reads files outside its folder.
     #[arg(long)]
     pub allow_outside: bool,
+}
+
+#[derive(Group, Debug)]
+pub(super) struct AskArgs {
+    /// Step: the last checkpoint at or before it. By default the last checkpoint; in a run without checkpoints its end.
+    #[arg(long, value_name = "STEP")]
+    pub at: Option<u64>,
+    /// Device of the simulation.
+    #[arg(long, value_parser = DeviceParser, default_value = "auto")]
+    pub device: DeviceArg,
+    /// CPU threads.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Answer as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Accept a run from another folder that names files outside its folder.
+    #[arg(long)]
+    pub allow_outside: bool,
+    /// Run folder.
+    pub run: PathBuf,
+    /// Name of the request; without one, the requests of the kind are listed.
+    pub request: Option<String>,
+    /// Arguments of the request, `--name value`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub arguments: Vec<String>,
 }
 
 #[derive(Group, Debug)]

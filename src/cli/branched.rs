@@ -5,12 +5,12 @@ use super::{
     device,
     error::CliError,
     progress::ProgressLine,
-    run::{base_of, changed, check_outside, folder_for, record, run_start, taps_of},
+    run::{base_of, changed, check_outside, folder_for, is_own, record, refuse_outside, run_start, taps_of},
     session::{self, Begin},
 };
 use crate::{
     engine::Command,
-    project::{self, RunFolder, RunWriter},
+    project::{self, RunFolder, RunWriter, outside_paths_of_run},
     sim::Progress,
 };
 use std::{path::Path, time::Instant};
@@ -18,6 +18,9 @@ use std::{path::Path, time::Instant};
 pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     let began = Instant::now();
     let run = RunFolder::open(path)?;
+    if args.project.is_none() && !args.allow_outside && !is_own(path) {
+        refuse_outside(&outside_paths_of_run(&run, &run.project()?), "run")?;
+    }
     let from = run.continuation(args.at, &Progress::default())?;
     let (project, base) = match &args.project {
         Some(file) => {
@@ -25,7 +28,7 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
             check_outside(&project, &base_of(file), args.allow_outside)?;
             (project, base_of(file))
         }
-        None => (from.now.clone(), run.manifest.base.clone()),
+        None => (from.now.clone(), run.base()),
     };
     let job = changed(project, base, args)?;
     let taps = taps_of(&job.project)?;

@@ -4,6 +4,7 @@
 //! query or file that is not right), 3 cancelled, 4 no usable GPU.
 
 mod args;
+mod ask;
 mod bench;
 mod branched;
 mod check;
@@ -93,6 +94,7 @@ fn perform(task: Task) -> Result<(), CliError> {
         Task::Info { path, json } => info::info(&path, json),
         Task::Validate(args) => validate::validate(&args),
         Task::Diff { a, b } => diff::diff(&a, &b),
+        Task::Ask(args) => ask::ask(&args),
         Task::Params { kind, json } => info::params(&kind, json),
         Task::Bench(args) => bench::bench(&args),
         Task::Completions { shell } => {

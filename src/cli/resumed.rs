@@ -5,12 +5,12 @@ use super::{
     device,
     error::CliError,
     progress::ProgressLine,
-    run::{changed, record, run_start},
+    run::{changed, is_own, record, refuse_outside, run_start},
     session::{self, Begin},
 };
 use crate::{
     engine::Command,
-    project::{RunFolder, RunWriter, Status, provenance},
+    project::{RunFolder, RunWriter, Status, outside_paths_of_run, provenance},
     sim::Progress,
 };
 use std::{path::Path, time::Instant};
@@ -24,12 +24,15 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     if run.manifest.trials > 0 {
         return Err(CliError::Usage(format!("{} is a series of trials; resume is for single runs", path.display())));
     }
+    if !args.allow_outside && !is_own(path) {
+        refuse_outside(&outside_paths_of_run(&run, &run.project()?), "run")?;
+    }
     for note in provenance::changed(&run.manifest.data) {
         eprintln!("neuropil: {note}");
     }
     let from = run.continuation(None, &Progress::default())?;
     let step = from.file.directory.step;
-    let job = changed(from.project.clone(), run.manifest.base.clone(), args)?;
+    let job = changed(from.project.clone(), run.base(), args)?;
     if job.project.planned_steps().is_some_and(|end| end <= step) {
         let what = "its last checkpoint is at the planned end; a longer --duration extends it";
         return Err(CliError::Usage(format!("{}: {what}", path.display())));

@@ -4,8 +4,8 @@ use crate::{
     gpu::{KernelFacts, Pass},
     params::Change,
     sim::{
-        Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, SimError, Simulation,
-        Snapshot, Tap,
+        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Progress, Request,
+        SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::{
@@ -85,6 +85,9 @@ impl Simulation for ReusedSimulation {
     }
     fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
         self.deref_mut().load(state)
+    }
+    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        self.deref().ask(request, progress)
     }
     fn snapshot_bytes(&self) -> u64 {
         self.deref().snapshot_bytes()

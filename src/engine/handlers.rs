@@ -8,15 +8,18 @@ use super::{
 };
 use crate::{
     params::{Change, Params},
-    sim::{Action, Effect, Frame, ProbeId, Shape, SimError, Simulation, Tap},
+    sim::{Action, Effect, Frame, ProbeId, Progress, Request, Shape, SimError, Simulation, Tap},
 };
 use std::{
     io,
-    sync::{PoisonError, atomic::Ordering},
+    sync::{Arc, PoisonError, atomic::Ordering},
 };
 
 impl<W: Fn()> Worker<W> {
     pub(super) fn handle_command(&mut self, command: Command) {
+        if command.stops() {
+            self.shared.stop.lower();
+        }
         match command {
             Command::Load(sim) => self.load(sim, None),
             Command::Resume(sim, history) => self.load(sim, Some(history)),
@@ -47,6 +50,7 @@ impl<W: Fn()> Worker<W> {
                 None => {}
             },
             Command::Restore(checkpoint) => self.restore(&checkpoint),
+            Command::Ask(request, progress) => self.ask(&request, progress),
             Command::Digest => self.send_event(Event::Digest(self.digest(), self.clock())),
             Command::Quit => {} // handled by the loop
         }
@@ -145,6 +149,17 @@ impl<W: Fn()> Worker<W> {
             }
             Some(Err(error)) => self.reject(None, error),
             None => {}
+        }
+    }
+
+    fn ask(&mut self, request: &Request, progress: Arc<Progress>) {
+        let none = || Err(SimError::Input("there is no simulation".to_owned()));
+        let answer = self.sim.as_ref().map_or_else(none, |sim| sim.ask(request, &progress));
+        self.pace.forget(); // the time of the answer is not made up
+        let failure = answer.as_ref().err().filter(|e| e.is_device()).map(|e| SimError::Device(e.to_string()));
+        self.send_event(Event::Answered { progress, clock: self.clock(), answer });
+        if let Some(error) = failure {
+            self.fail(error);
         }
     }
 

@@ -5,8 +5,8 @@ use crate::{
     gpu::KernelFacts,
     params::Change,
     sim::{
-        Action, ArgValues, Clock, Connectivity, Digest, ElementSet, Level, ProbeId, ProbeSpec, SimError, Simulation,
-        Tap, TapArgs,
+        Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, Level, ProbeId, ProbeSpec, Progress,
+        Request, SimError, Simulation, Tap, TapArgs,
     },
 };
 use std::{
@@ -56,10 +56,19 @@ pub enum Command {
     Save,
     /// Continues from a checkpoint: its state, its parameters, and the command log until then. A recording ends.
     Restore(Checkpoint),
+    /// Answers a request between two steps, with [`Event::Answered`]. It changes nothing.
+    Ask(Request, Arc<Progress>),
     /// Answers with [`Event::Digest`].
     Digest,
     /// Ends the thread; a recording in progress is closed.
     Quit,
+}
+
+impl Command {
+    /// Whether it ends a run: a long step in progress is given up.
+    pub(super) const fn stops(&self) -> bool {
+        matches!(self, Self::Load(_) | Self::Resume(..) | Self::Pause | Self::Rewind | Self::Restore(_) | Self::Quit)
+    }
 }
 
 /// What a running simulation can show. Sent with [`Event::Loaded`], and again when it changes while it runs.
@@ -261,6 +270,15 @@ pub enum Event {
     Saved(Checkpoint),
     /// Hash and totals of the simulation at this step.
     Digest(Digest, Clock),
+    /// The answer to a request at this step.
+    Answered {
+        /// That of the request.
+        progress: Arc<Progress>,
+        /// When.
+        clock: Clock,
+        /// The answer.
+        answer: Result<Answer, SimError>,
+    },
 }
 
 /// An entry of a run's command log. With the project, the log makes a run replayable bit for bit.

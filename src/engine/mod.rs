@@ -23,13 +23,15 @@ pub use recorder::{CommandHistory, EndStatus, RecordingEnd, RecordingStart, Sink
 pub use worker::PROFILE_EVERY;
 
 use crate::{
+    gpu::StopFlag,
     params::Change,
-    sim::{Frame, SimError},
+    sim::{Frame, Progress, Request, SimError},
 };
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
 };
 
 /// All parameters of the running simulation, shared by the worker.
@@ -46,6 +48,8 @@ pub struct Engine {
     /// Counters.
     pub counters: Arc<EngineCounters>,
     params: AcceptedParams,
+    stop: StopFlag,
+    asked: Mutex<Vec<Weak<Progress>>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -75,7 +79,13 @@ impl Engine {
         let frames = Arc::new(Mailbox::default());
         let counters = Arc::new(EngineCounters::default());
         let params = AcceptedParams::default();
-        let shared = worker::Shared { frames: frames.clone(), counters: counters.clone(), params: params.clone() };
+        let stop = StopFlag::default();
+        let shared = worker::Shared {
+            frames: frames.clone(),
+            counters: counters.clone(),
+            params: params.clone(),
+            stop: stop.clone(),
+        };
         let thread = std::thread::Builder::new().name("engine".into()).spawn(move || {
             prepare();
             let last_event = outbox.clone();
@@ -87,13 +97,42 @@ impl Engine {
                 wake();
             }
         })?;
-        Ok(Self { commands, events, frames, counters, params, thread: Some(thread) })
+        Ok(Self { commands, events, frames, counters, params, stop, asked: Mutex::default(), thread: Some(thread) })
     }
 
     /// Sends a command; `false` when the engine has ended, or is blocked because its events are not read: two full
     /// channels must not wait for each other.
     pub fn send(&self, command: Command) -> bool {
-        self.commands.send_timeout(command, std::time::Duration::from_secs(2)).is_ok()
+        self.send_with(command, |command| self.commands.send_timeout(command, Duration::from_secs(2)).is_ok())
+    }
+
+    /// Sends a command if there is room; `false` when the queue is full, because a step takes long.
+    pub fn try_send(&self, command: Command) -> bool {
+        self.send_with(command, |command| self.commands.try_send(command).is_ok())
+    }
+
+    /// A command that ends a run does not wait for the end of a long step.
+    fn send_with(&self, command: Command, send: impl FnOnce(Command) -> bool) -> bool {
+        let stops = command.stops();
+        if stops {
+            self.stop.raise();
+        }
+        let is_sent = send(command);
+        if stops && !is_sent {
+            self.stop.lower();
+        }
+        is_sent
+    }
+
+    /// Sends a request; the answer is [`Event::Answered`] with this progress, which also cancels it.
+    pub fn ask(&self, request: Request) -> Option<Arc<Progress>> {
+        let progress = Arc::new(Progress::default());
+        {
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.retain(|known| known.strong_count() > 0);
+            asked.push(Arc::downgrade(&progress));
+        }
+        self.try_send(Command::Ask(request, progress.clone())).then_some(progress)
     }
 
     /// Whether the thread has ended by a fault.
@@ -125,6 +164,10 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        self.stop.raise();
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.iter().filter_map(Weak::upgrade).for_each(|progress| progress.cancel());
+        drop(asked);
         // Events are read meanwhile, so that a worker blocked on a full channel receives the last command.
         while matches!(self.commands.try_send(Command::Quit), Err(e) if e.is_full()) {
             while self.events.try_recv().is_ok() {}

@@ -5,7 +5,7 @@ use super::{
     recorder::Recorder,
 };
 use crate::{
-    gpu::{Pass, nvtx},
+    gpu::{Pass, StopFlag, nvtx},
     sim::{Clock, Digest, Frame, SimError, Simulation, Tap},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
@@ -34,6 +34,7 @@ pub(super) struct Shared {
     pub frames: Arc<Mailbox>,
     pub counters: Arc<EngineCounters>,
     pub params: AcceptedParams,
+    pub stop: StopFlag,
 }
 
 pub(super) struct Worker<W> {
@@ -72,12 +73,14 @@ pub(super) struct Worker<W> {
 
 impl<W: Fn()> Worker<W> {
     pub fn new(inbox: Receiver<Command>, outbox: Sender<Event>, shared: Shared, wake: W) -> Self {
+        let mut pass = Pass::default();
+        pass.stop = shared.stop.clone();
         Self {
             inbox,
             outbox,
             shared,
             wake,
-            pass: Pass::default(),
+            pass,
             sim: None,
             schema: SimSchema::default(),
             sim_generation: 0,
@@ -285,6 +288,14 @@ impl<W: Fn()> Worker<W> {
             let _range = nvtx::range("batch");
             sim.advance(steps, &mut self.pass)?;
         }
+        let taken = (self.clock().step - clock.step) as u32;
+        if taken == 0 {
+            // A command is on its way, for which the step in progress was given up.
+            self.pass.abandon();
+            self.batch_start = None;
+            std::thread::yield_now();
+            return Ok(false);
+        }
         self.follow_growth(clock.step);
         let (exact, sampling) = (self.records_states(), Instant::now());
         // For the screen, states are read at intervals.
@@ -295,16 +306,18 @@ impl<W: Fn()> Worker<W> {
         // Time spent waiting for the disk does not count: shorter batches would not help.
         let stalled = Duration::from_nanos(EngineCounters::read(&counters.stalled_nanos) - stalled);
         let took = start.elapsed().saturating_sub(stalled);
-        self.pass.end(steps, took.as_nanos() as u64)?;
+        self.pass.end(taken, took.as_nanos() as u64)?;
         if let Some(frame) = &mut self.unpublished {
             frame.batches.append(&mut self.pass.batches);
         }
-        self.pace.took(steps, took);
+        if taken == steps {
+            self.pace.took(steps, took);
+        }
         self.checkpoint_if_due();
         let clock = self.clock();
         counters.step.store(clock.step, Ordering::Relaxed);
         counters.batch_nanos.store(took.as_nanos() as u64, Ordering::Relaxed);
-        counters.batch_steps.store(steps.into(), Ordering::Relaxed);
+        counters.batch_steps.store(taken.into(), Ordering::Relaxed);
         if self.last_frame.elapsed() >= FRAME_EVERY {
             self.publish();
         }

@@ -4,6 +4,7 @@ use super::{
     Gpu, GpuError, Timing,
     error::Doing as _,
     nvtx,
+    stop_flag::StopFlag,
     stream::Stream,
     trace::{self, Batch, Flight, Lane, Log, Measured, Span, ThreadLog},
 };
@@ -15,6 +16,8 @@ use std::{sync::Arc, time::Instant};
 pub struct Pass {
     /// Whether this batch is measured.
     pub profiled: bool,
+    /// Requests an early return.
+    pub stop: StopFlag,
     /// Measurements since they were last taken.
     pub timings: Vec<Timing>,
     /// Batches since they were last taken, while profiling is on.
@@ -65,6 +68,11 @@ impl Pass {
     /// One that measures.
     pub fn measuring() -> Self {
         Self { profiled: true, ..Self::default() }
+    }
+
+    /// Whether `advance` is asked to return soon, with whole steps only.
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_raised()
     }
 
     /// Begins a batch. With `looked_at` it is kept for the profile; with `profiled` too, span by span.

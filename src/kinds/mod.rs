@@ -5,7 +5,7 @@ use crate::{
     params::{ParamWarning, Params},
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec,
-        Progress, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
+        Progress, RequestSpec, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -118,6 +118,9 @@ macro_rules! kinds {
 
             /// Its actions.
             pub fn actions(&self) -> &'static [ActionSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::ACTIONS, )* } }
+
+            /// Requests to its simulations.
+            pub fn requests(&self) -> &'static [RequestSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::REQUESTS, )* } }
 
             /// Named parameter values with a citation.
             pub fn presets(&self) -> &'static [Preset] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::PRESETS, )* } }

@@ -1,6 +1,6 @@
 //! The contract of a simulation kind, and what it is built with.
 
-use super::{ActionSpec, Exactness, ProbeId, ProbeSpec, SimError, Simulation, StepCount, Tap, TimeBase};
+use super::{ActionSpec, Exactness, ProbeId, ProbeSpec, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase};
 use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
@@ -145,6 +145,8 @@ pub trait Kind {
     const PROBES: &'static [ProbeSpec];
     /// Actions on its simulations.
     const ACTIONS: &'static [ActionSpec];
+    /// Requests to its simulations.
+    const REQUESTS: &'static [RequestSpec] = &[];
     /// How exactly its data and its digest are repeated.
     const EXACTNESS: Exactness = Exactness::AnyBackend;
     /// Probes whose data are repeated in another way: `EXACT_PROBES` of [`probes!`](crate::probes!).

@@ -9,6 +9,7 @@ pub mod lineage;
 pub mod non_finite;
 pub mod probe;
 pub mod reading;
+pub mod request;
 pub mod snapshot;
 mod step_count;
 pub mod tap;
@@ -23,6 +24,7 @@ pub use lineage::{Birth, Death, EndCause, LifeEvent};
 pub use non_finite::NonFinite;
 pub use probe::{Frame, Level, Meaning, ProbeId, ProbeSpec, Shape, Spike};
 pub use reading::{Axis, Histogram, Link, Matrix, Reading, Series, TextSample, Tokens};
+pub use request::{Answer, Request, RequestSpec};
 pub use snapshot::Snapshot;
 pub use step_count::{Counted, StepCount};
 pub use tap::{ArgSpec, ArgValues, Tap, TapArgs, TapKey};
@@ -120,7 +122,9 @@ pub trait Simulation: Send {
     /// tapped continue without a gap. A `Lineage` whose tap begins starts with the individuals that live then, with the
     /// ids and birth steps they have without a tap (see [`Birth`]).
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError>;
-    /// Takes `steps` steps.
+    /// Takes `steps` steps. A simulation whose steps are long looks at [`Pass::is_stopping`] within every 100 ms, and then
+    /// returns with the step in progress undone: the clock counts whole steps, and the next call repeats it with the
+    /// same results.
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;
     /// Adds one reading per tap: histories since the last call, current states.
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError>;
@@ -133,6 +137,11 @@ pub trait Simulation: Send {
     /// Predicted host memory of a snapshot, bytes; 0 when unknown or small.
     fn snapshot_bytes(&self) -> u64 {
         0
+    }
+    /// Answers a request of its kind. Looks at `progress` within every 100 ms, and ends when it is cancelled.
+    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        let _ = progress;
+        Err(SimError::Input(format!("there is no request `{}`", request.name)))
     }
     /// Its parameters in effect, when it has any.
     fn params(&self) -> Option<&dyn Params> {

@@ -16,7 +16,7 @@ fn nuclei(temp: &Temp) -> std::path::PathBuf {
     let text = r#"(
         name: "Nuclei", seed: 5,
         model: Nuclei((population: (capacity: 128, n_start: 64))),
-        run: (duration_ms: 600000.0),
+        run: (steps: 600),
         record: ["order", "births", "deaths", "lineage", "log", "phase"],
     )"#;
     fs::write(&path, text).unwrap();
@@ -154,4 +154,37 @@ fn a_branch_begins_at_a_checkpoint_with_other_parameters() {
     fs::remove_dir_all(&parent).unwrap();
     let orphan = run(&["replay", "--device", "cpu", faster.path.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&orphan.stderr).contains("the run begins at the checkpoint of step 400"));
+}
+
+#[test]
+fn a_run_answers_requests_at_its_checkpoint_or_end() {
+    let temp = Temp::new("ask");
+    let (with, without, balanced) = (temp.join("with"), temp.join("without"), example("balanced.ron"));
+    let start = [&["run", balanced.to_str().unwrap(), "--duration", "20ms", "--device", "cpu"], NETWORK].concat();
+    ok(&neuropil().args(&start).args(["--checkpoint-every", "100steps", "--out"]).arg(&with).output().unwrap());
+    ok(&neuropil().args(&start).arg("--out").arg(&without).output().unwrap());
+    let listed = ok(&neuropil().arg("ask").arg(&with).output().unwrap());
+    assert!(listed.contains("connections:") && listed.contains("--most = 20"), "{listed}");
+    let ask = |run: &Path| {
+        let words = ["connections", "--elements", "7,9", "--most=3"];
+        ok(&neuropil().args(["ask", "--device", "cpu"]).arg(run).args(words).output().unwrap())
+    };
+    let answer = ask(&with);
+    assert_eq!(answer.lines().count(), 7, "{answer}");
+    assert!(answer.starts_with("presynaptic\tpostsynaptic\tsynapses\n7\t"), "{answer}");
+    assert_eq!(ask(&without), answer);
+    let json =
+        ok(&neuropil().args(["ask", "--json"]).arg(&with).args(["connections", "--elements", "7"]).output().unwrap());
+    assert!(json.contains("\"step\": 200") && json.contains("\"synapses\""), "{json}");
+    for (words, said) in [
+        (&["conections"][..], "there are connections, path"),
+        (&["connections", "--mots", "3"], "there are --inputs, --most"),
+        (&["connections", "--most", "0"], "out of range"),
+        (&["path", "--elements", "1"], "choose two neurons"),
+        (&["path", "--elements", "1,400"], "there is no neuron 400"),
+    ] {
+        let output = neuropil().args(["ask", "--device", "cpu"]).arg(&with).args(words).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && stderr.contains(said), "{words:?}: {stderr}");
+    }
 }

@@ -4,7 +4,13 @@ use crate::fake;
 use fake::Fake;
 use neuropil::{
     engine::{Checkpoint, Command, Engine, Event, LoggedCommand, RecordingEnd, RecordingStart, Sink},
-    sim::{Frame, ProbeId, Simulation},
+    gpu::Pass,
+    kinds::Model,
+    params::Change,
+    sim::{
+        Action, Answer, BuildContext, Clock, Device, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId,
+        ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap, request::AnswerShape,
+    },
 };
 use std::{
     io,
@@ -82,4 +88,188 @@ fn a_restored_checkpoint_has_the_log_of_then() {
     wait(&engine, |e| matches!(e, Event::Recorded(_)).then_some(()));
     let start = start.lock().unwrap().take().expect("it began");
     assert_eq!((start.clock.step, start.history.commands.len()), (50, 1));
+}
+
+/// A simulation whose step never ends, unless it is asked to stop: the step is then undone.
+struct Endless(Fake);
+
+impl Simulation for Endless {
+    fn advance(&mut self, _: u32, pass: &mut Pass) -> Result<(), SimError> {
+        while !pass.is_stopping() {
+            std::thread::sleep(Duration::from_millis(1)); // a part of the step
+        }
+        Ok(())
+    }
+    fn probes(&self) -> &'static [ProbeSpec] {
+        self.0.probes()
+    }
+    fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        self.0.lanes(probe)
+    }
+    fn sets(&self) -> &[Arc<ElementSet>] {
+        self.0.sets()
+    }
+    fn clock(&self) -> Clock {
+        self.0.clock()
+    }
+    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+        self.0.set(change)
+    }
+    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+        self.0.act(action)
+    }
+    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        self.0.tap(taps)
+    }
+    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+        self.0.sample(frame)
+    }
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        self.0.save()
+    }
+    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
+        self.0.load(state)
+    }
+    fn rewind(&mut self) -> Result<(), SimError> {
+        self.0.rewind()
+    }
+    fn digest(&self) -> Digest {
+        self.0.digest()
+    }
+    fn memory(&self) -> MemoryByOwner {
+        self.0.memory()
+    }
+}
+
+/// Every command that ends a run is handled within a step, and leaves whole steps.
+#[test]
+fn a_long_step_is_given_up_when_the_run_ends() {
+    for round in 0..20 {
+        let engine = engine(Box::new(Endless(Fake::new())));
+        engine.send(Command::Play);
+        wait(&engine, |e| matches!(e, Event::Running(true, _)).then_some(()));
+        match round % 4 {
+            0 => engine.send(Command::Pause),
+            1 => engine.send(Command::Restore(Checkpoint::default())), // refused: it runs on
+            2 => engine.send(Command::Load(Fake::boxed())),
+            _ => true, // only the end of the engine
+        };
+        match round % 4 {
+            0 => wait(&engine, |e| matches!(e, Event::Running(false, clock) if clock.step == 0).then_some(())),
+            1 => wait(&engine, |e| matches!(e, Event::Rejected { .. }).then_some(())),
+            2 => wait(&engine, |e| matches!(e, Event::Loaded(_)).then_some(())),
+            _ => {}
+        }
+    }
+}
+
+/// A model of every kind, small.
+fn models() -> Vec<Model> {
+    let small = [
+        "network.source=Balanced",
+        "network.n_neurons=200",
+        "network.in_degree=20",
+        "population.capacity=64",
+        "population.n_start=32",
+        "experts.weights_mib=1",
+    ];
+    let mut models = Model::all();
+    for model in &mut models {
+        for text in small {
+            if let Ok(change) = neuropil::params::path::parse(model.params(), text) {
+                model.params_mut().set(&change);
+            }
+        }
+    }
+    models
+}
+
+fn started(model: &Model) -> Box<dyn Simulation> {
+    let context = BuildContext { seed: 3, ..BuildContext::default() };
+    model.build(&context, &Device::Cpu { threads: 1 }, &Progress::default()).expect("it is built")
+}
+
+fn advance(sim: &mut dyn Simulation, steps: u32) {
+    sim.advance(steps, &mut Pass::default()).expect("it runs");
+}
+
+/// Saved at any step, written, read and loaded, every kind continues with the same digest.
+#[test]
+fn every_kind_continues_from_a_checkpoint() {
+    for model in models() {
+        let mut whole = started(&model);
+        let mut states = vec![];
+        for cut in [0, 1, 7, 33, 59] {
+            let now = whole.clock().step as u32;
+            advance(&mut *whole, cut - now.min(cut));
+            states.push(whole.save().expect("it saves"));
+        }
+        advance(&mut *whole, 80 - 59);
+        for state in states {
+            let mut again = started(&model);
+            advance(&mut *again, 5);
+            again.load(&state).expect("it loads");
+            assert_eq!(again.save().expect("it saves"), state, "{}", model.name());
+            let now = again.clock().step as u32;
+            advance(&mut *again, 80 - now);
+            assert_eq!(again.digest(), whole.digest(), "{} from step {now}", model.name());
+        }
+    }
+}
+
+/// Requests are declared, answered in the declared form, and change nothing.
+#[test]
+fn requests_change_nothing() {
+    for model in models() {
+        let (mut asked, mut not_asked) = (started(&model), started(&model));
+        assert!(!model.requests().is_empty(), "{}", model.name());
+        for _ in 0..4 {
+            advance(&mut *asked, 10);
+            advance(&mut *not_asked, 10);
+            for spec in model.requests() {
+                assert_eq!((spec.defaults)().len(), spec.params.len(), "{}", spec.name);
+                for (param, value) in spec.params.iter().zip((spec.defaults)()) {
+                    assert!(param.admits(&value), "{}.{}", spec.name, param.name);
+                }
+                let elements = if spec.over.is_empty() { vec![] } else { vec![3, 5] };
+                let progress = Progress::default();
+                let answer = match asked.ask(&spec.request(elements.clone()), &progress) {
+                    Err(SimError::Input(_)) => continue, // e.g. there is no path
+                    answer => answer.expect("an answer"),
+                };
+                match (spec.answer, &answer) {
+                    (AnswerShape::Text, Answer::Text(text)) => assert!(!text.is_empty()),
+                    (AnswerShape::Table(columns), Answer::Table(names, rows)) => {
+                        assert!(columns == *names && rows.iter().all(|row| row.len() == columns.len()));
+                    }
+                    _ => panic!("{}: another form than declared", spec.name),
+                }
+            }
+            assert_eq!(asked.save().expect("it saves"), not_asked.save().expect("it saves"));
+        }
+        assert_eq!(asked.digest(), not_asked.digest(), "{}", model.name());
+        let unknown = Request { name: "nothing".into(), ..Request::default() };
+        assert!(asked.ask(&unknown, &Progress::default()).is_err());
+    }
+}
+
+/// The engine answers between two steps; a request of no kind is an answer too, not a failure.
+#[test]
+fn the_engine_answers_while_it_runs() {
+    let model = models().remove(1);
+    let engine = engine(started(&model));
+    engine.send(Command::Play);
+    let spec = &model.requests()[0];
+    let progress = engine.ask(spec.request(vec![])).expect("it is sent");
+    let answer = wait(&engine, |e| match e {
+        Event::Answered { progress: of, answer, .. } if Arc::ptr_eq(&of, &progress) => Some(answer),
+        _ => None,
+    });
+    assert!(answer.is_ok());
+    let progress = engine.ask(Request { name: "nothing".into(), ..Request::default() }).expect("it is sent");
+    let answer = wait(&engine, |e| match e {
+        Event::Answered { progress: of, answer, .. } if Arc::ptr_eq(&of, &progress) => Some(answer),
+        _ => None,
+    });
+    assert!(answer.is_err_and(|e| e.to_string().contains("no request `nothing`")));
 }

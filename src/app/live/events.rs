@@ -223,7 +223,7 @@ impl Live {
                 }
             }
             Event::SchemaChanged(schema) => self.next_schemas.push_back(schema),
-            Event::Digest(..) => {}
+            Event::Digest(..) | Event::Answered { .. } => {}
             Event::RecordingFailed(error, end) => {
                 self.recording = None;
                 message(

@@ -238,19 +238,44 @@ impl State {
 
     /// A text of the model's own: every symbol is drawn from the prediction after the one before.
     pub fn generate(&self, length: u32, seed: u64) -> String {
-        let mut symbol = self.symbol;
-        let draw = |lane| Draw { seed, purpose: Purpose::Choice, step: self.step, lane }.words()[0];
+        let mut at = self.position();
         let next = |lane: u32| {
-            let p = self.predict(usize::from(self.owner[usize::from(symbol)]), symbol);
-            let mut rest = draw(lane) as f32 / u32::MAX as f32;
-            let drawn = p.iter().position(|p| {
-                rest -= p;
-                rest < 0.0
-            });
-            symbol = drawn.unwrap_or(N_SYMBOLS - 1) as u8;
-            super::source::text(symbol)
+            let (symbol, letter) = at.draw(lane, seed);
+            at.symbol = symbol;
+            letter
         };
         (0..length).map(next).collect()
+    }
+
+    /// The place after the last symbol, from which texts continue.
+    pub fn position(&self) -> Position<'_> {
+        Position { state: self, symbol: self.symbol }
+    }
+}
+
+/// A place in a text that is not the stream's.
+pub struct Position<'a> {
+    state: &'a State,
+    /// The last symbol.
+    pub symbol: u8,
+}
+
+impl Position<'_> {
+    /// Probabilities of the next symbol.
+    pub fn probabilities(&self) -> [f32; N_SYMBOLS] {
+        self.state.predict(usize::from(self.state.owner[usize::from(self.symbol)]), self.symbol)
+    }
+
+    /// Draws the next symbol, and its text.
+    pub fn draw(&self, lane: u32, seed: u64) -> (u8, char) {
+        let word = Draw { seed, purpose: Purpose::Choice, step: self.state.step, lane }.words()[0];
+        let mut rest = word as f32 / u32::MAX as f32;
+        let drawn = self.probabilities().iter().position(|p| {
+            rest -= p;
+            rest < 0.0
+        });
+        let symbol = drawn.unwrap_or(N_SYMBOLS - 1) as u8;
+        (symbol, super::source::text(symbol))
     }
 }
 

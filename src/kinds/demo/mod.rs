@@ -25,6 +25,7 @@
 pub mod cpu;
 mod params;
 pub mod probes;
+mod requests;
 pub mod sampler;
 pub mod simulation;
 pub mod source;
@@ -34,7 +35,7 @@ use crate::{
     gpu::ModuleSpec,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeSpec, Progress,
-        SimError, Simulation, StepCount, Tap, TimeBase,
+        RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use simulation::DemoSim;
@@ -57,6 +58,7 @@ impl Kind for DemoKind {
     const EXACTNESS: Exactness = Exactness::SameDevice;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
+    const REQUESTS: &'static [RequestSpec] = requests::REQUESTS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const MODULES: &'static [ModuleSpec] = &[];
     const PRESETS: &'static [Preset] = &[];

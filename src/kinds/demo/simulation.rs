@@ -4,6 +4,7 @@ use super::{
     Params,
     cpu::{Expert, N_RECENT, Prediction, State, name},
     probes::{self, EXPERTS, PROBES, SYMBOLS},
+    requests,
     sampler::{self, Sampler},
     source::{self, ENTROPY, N_SYMBOLS, Source},
 };
@@ -13,8 +14,8 @@ use crate::{
     num::hash::StreamHash,
     params::Change,
     sim::{
-        Action, Clock, Digest, Effect, ElementSet, Frame, Level, LifeEvent, MemoryByOwner, ProbeId, ProbeSpec,
-        SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, Level, LifeEvent, MemoryByOwner, ProbeId, ProbeSpec,
+        Progress, Request, SimError, Simulation, Snapshot, Tap,
         snapshot::{ElementType, misfit},
     },
 };
@@ -151,8 +152,13 @@ impl Simulation for DemoSim {
     }
 
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
-        pass.span("tokens", steps.into(), || (0..steps).for_each(|_| self.token()));
+        let stop = pass.stop.clone();
+        pass.span("tokens", steps.into(), || (0..steps).take_while(|_| !stop.is_raised()).for_each(|_| self.token()));
         Ok(())
+    }
+
+    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.state, request, progress)
     }
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {

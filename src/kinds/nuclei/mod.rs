@@ -48,6 +48,7 @@ mod presets;
 pub mod probes;
 pub mod random;
 pub mod real;
+mod requests;
 pub mod sampler;
 pub mod saved;
 pub mod state;
@@ -60,7 +61,7 @@ use crate::{
     gpu::ModuleSpec,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec,
-        Progress, RooflineWork, SimError, Simulation, Tap, TimeBase,
+        Progress, RequestSpec, RooflineWork, SimError, Simulation, Tap, TimeBase,
     },
 };
 use cpu::CpuSim;
@@ -85,6 +86,7 @@ impl Kind for NucleiKind {
     const EXACTNESS: Exactness = Exactness::SameDevice;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
+    const REQUESTS: &'static [RequestSpec] = requests::REQUESTS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const WORK: &'static [RooflineWork] = probes::WORK;
     const MODULES: &'static [ModuleSpec] = cuda::MODULES;

@@ -48,6 +48,7 @@ mod params;
 pub mod predict;
 mod presets;
 pub mod probes;
+mod requests;
 pub mod saved_state;
 pub mod select;
 pub mod setup;
@@ -59,7 +60,7 @@ use crate::{
     params::ParamWarning,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec,
-        Progress, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
+        Progress, RequestSpec, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use cpu::{CpuSim, leaky::LeakySim};
@@ -80,6 +81,7 @@ impl Kind for SpikingKind {
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
+    const REQUESTS: &'static [RequestSpec] = requests::REQUESTS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const WORK: &'static [RooflineWork] = probes::WORK;
     const MODULES: &'static [ModuleSpec] = &[

@@ -13,13 +13,13 @@ use crate::{
             probes::PROBES,
             random::{RandomAddress, RandomStream},
             real::{Real, wrapped},
-            sampler, saved,
+            requests, sampler, saved,
         },
     },
     params::{Change, Params},
     sim::{
-        Action, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Reading, Shape, SimError,
-        Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Progress, Reading,
+        Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -101,7 +101,12 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
-        (0..steps).try_for_each(|_| self.generation(pass))?;
+        for _ in 0..steps {
+            if pass.is_stopping() {
+                return Ok(());
+            }
+            self.generation(pass)?;
+        }
         if steps > 0 && pass.profiled && self.host.params.measure.variants {
             self.time_variants(pass);
         }
@@ -123,6 +128,10 @@ impl<T: Real> Simulation for CpuSim<T> {
             frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
         }
         Ok(())
+    }
+
+    fn ask(&self, request: &Request, _: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.state, request)
     }
 
     fn save(&mut self) -> Result<Snapshot, SimError> {

@@ -16,14 +16,14 @@ use crate::{
             probes::{self, PROBES},
             random::{RandomAddress, RandomStream},
             real::wrapped,
-            sampler, saved,
+            requests, sampler, saved,
             state::State,
         },
     },
     params::{Change, Params as AnyParams},
     sim::{
-        Action, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Reading, Shape, SimError,
-        Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Progress, Reading,
+        Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -115,6 +115,10 @@ impl Simulation for CudaSim {
             frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
         }
         Ok(())
+    }
+
+    fn ask(&self, request: &Request, _: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.pipeline.table.download_without_weights(self.host.setup.dim)?, request)
     }
 
     fn save(&mut self) -> Result<Snapshot, SimError> {

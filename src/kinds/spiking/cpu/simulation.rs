@@ -7,11 +7,12 @@ use crate::{
         constants::Real,
         host_state::Edit,
         probes::{self, PROBES},
+        requests,
     },
     params::{Change, Params},
     sim::{
-        Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError,
-        Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Progress, Reading,
+        Request, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -91,6 +92,10 @@ impl<T: Real> Simulation for CpuSim<T> {
             frame.push(probe, reading);
         }
         Ok(())
+    }
+
+    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.host.setup, request, progress)
     }
 
     fn save(&mut self) -> Result<Snapshot, SimError> {

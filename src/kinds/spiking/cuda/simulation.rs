@@ -13,12 +13,13 @@ use crate::{
             constants::Real,
             host_state::Edit,
             probes::{self, LEAKY_PROBES, PROBES},
+            requests,
         },
     },
     params::{Change, Params},
     sim::{
-        Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, SimError,
-        Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Progress, Reading,
+        Request, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -113,6 +114,10 @@ impl<T: Real> Simulation for CudaSim<T> {
             frame.push(probe, reading);
         }
         Ok(())
+    }
+
+    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.host.setup, request, progress)
     }
 
     fn save(&mut self) -> Result<Snapshot, SimError> {

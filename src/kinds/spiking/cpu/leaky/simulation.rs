@@ -13,13 +13,14 @@ use crate::{
             actions::kick_weight,
             cpu::ring_buffer::RingBuffer,
             probes::{self, LEAKY_PROBES},
+            requests,
             stimuli::StimulusPlan,
         },
     },
     params::{Change, Params},
     sim::{
-        Action, BuildContext, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading,
-        SimError, Simulation, Snapshot, Tap,
+        Action, Answer, BuildContext, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec,
+        Progress, Reading, Request, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -108,6 +109,10 @@ impl Simulation for LeakySim {
             frame.push(probe, reading);
         }
         Ok(())
+    }
+
+    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        requests::answer(&self.setup, request, progress)
     }
 
     fn save(&mut self) -> Result<Snapshot, SimError> {

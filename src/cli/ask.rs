@@ -1,0 +1,174 @@
+//! `neuropil ask RUN REQUEST`: asks the simulation of a run, at its last checkpoint or at its end.
+
+use super::{
+    args::AskArgs,
+    device,
+    error::CliError,
+    progress::ProgressLine,
+    run::{is_own, refuse_outside},
+    session, signal,
+    stdout::print_line,
+};
+use crate::{
+    engine::replay::{Observer, Plan, drive},
+    params::{ParamSpec, ValueType, path},
+    project::{RunFolder, outside_paths_of_run},
+    sim::{Answer, Progress, Request, RequestSpec, SimError, Simulation, request::Cell},
+};
+use serde_json::{Value as Json, json};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
+
+pub(super) fn ask(args: &AskArgs) -> Result<(), CliError> {
+    signal::listen();
+    let run = RunFolder::open(&args.run)?;
+    let project = run.project()?;
+    if !args.allow_outside && !is_own(&args.run) {
+        refuse_outside(&outside_paths_of_run(&run, &project), "run")?;
+    }
+    let requests = project.model.requests();
+    let Some(name) = &args.request else {
+        requests.iter().for_each(describe);
+        return Ok(());
+    };
+    let Some(spec) = requests.iter().find(|spec| spec.name == name) else {
+        let known: Vec<&str> = requests.iter().map(|spec| spec.name).collect();
+        let what = format!("`{}` has no request `{name}`; there are {}", project.model.name(), known.join(", "));
+        return Err(CliError::Usage(what));
+    };
+    let request = parse(spec, &args.arguments)?;
+    let sim = simulation(&run, args)?;
+    let step = sim.clock().step;
+    let answer = in_thread("ask", move |progress| sim.ask(&request, progress))?;
+    match (args.json, &answer) {
+        (true, answer) => print_line!("{:#}", json!({ "step": step, "answer": answer_json(answer) })),
+        (false, answer) => print_line!("{}", answer.text()),
+    }
+    Ok(())
+}
+
+/// The simulation at the last checkpoint; without one, simulated again up to the end of the run.
+fn simulation(run: &RunFolder, args: &AskArgs) -> Result<Box<dyn Simulation>, CliError> {
+    let at_checkpoint = run.manifest.checkpoints.first().is_some_and(|c| args.at.is_none_or(|step| c.step <= step));
+    let from = if at_checkpoint { Some(run.continuation(args.at, &Progress::default())?) } else { None };
+    let mut project = match &from {
+        Some(from) => from.now.clone(),
+        None => run.project()?,
+    };
+    project.seed = run.manifest.setup_seed;
+    let (gpu, threads) = (args.device.gpu.unwrap_or(project.run.gpu), args.threads.unwrap_or(project.run.threads));
+    let mut chosen = device::choose(args.device.choice, gpu, threads)?;
+    let prepared = session::prepare(&project, &run.base(), false, &ProgressLine::new())?;
+    let mut sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;
+    if let Some(from) = from {
+        sim.load(&from.snapshot)?;
+        return Ok(sim);
+    }
+    let (run, end) = (run.clone(), args.at.unwrap_or(run.manifest.last_step));
+    eprintln!("neuropil: without a checkpoint, the run is simulated again up to step {end}");
+    in_thread("replay", move |progress| {
+        let input = |e: std::io::Error| SimError::Input(e.to_string());
+        if let Some(state) = run.parent_state(progress)? {
+            sim.load(&state)?;
+        }
+        let ids = |set: &str| sim.sets().iter().find(|s| s.name == set).map_or(vec![], |s| s.ids.clone());
+        let log = run.commands_with(&ids).map_err(input)?;
+        let n_history = run.manifest.n_history as usize;
+        drive(&mut *sim, &Plan { log: &log, n_history, first: end, end, taps: &[] }, progress, &mut Unobserved)?;
+        Ok(sim)
+    })
+}
+
+struct Unobserved;
+
+impl Observer for Unobserved {
+    fn next_sample(&mut self, _: u64) -> Option<u64> {
+        None
+    }
+    fn sampled(&mut self, _: &crate::sim::Frame) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// Runs a job on a thread of its own, so that an interrupt cancels it.
+fn in_thread<T: Send + 'static>(
+    name: &str,
+    job: impl FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,
+) -> Result<T, CliError> {
+    let progress = Arc::new(Progress::default());
+    let shared = progress.clone();
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || job(&shared))?;
+    let meter = ProgressLine::new();
+    while !thread.is_finished() {
+        std::thread::sleep(Duration::from_millis(10));
+        if signal::interrupted() {
+            progress.cancel();
+        }
+        let (stage, fraction) = progress.now();
+        meter.update(f64::from(fraction), 1.0, || stage);
+    }
+    meter.clear();
+    let panicked = |_| CliError::Failed("a fault inside the program stopped the request".into());
+    Ok(thread.join().map_err(panicked)??)
+}
+
+/// `--name value` and `--name=value`, and `--elements 3,5`.
+fn parse(spec: &RequestSpec, words: &[String]) -> Result<Request, CliError> {
+    let mut request = spec.request(vec![]);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let usage = |what: String| CliError::Usage(format!("{}: {what}", spec.name));
+        let name = word.strip_prefix("--").ok_or_else(|| usage(format!("`{word}` is not of the form --name value")))?;
+        let (name, value) = match name.split_once('=') {
+            Some((name, value)) => (name, value.to_owned()),
+            None => (name, words.next().cloned().ok_or_else(|| usage(format!("--{name} has no value")))?),
+        };
+        if name == "elements" && !spec.over.is_empty() {
+            let index = |item: &str| item.trim().parse().map_err(|_| usage(format!("`{item}` is not an index")));
+            request.elements = value.split(',').map(index).collect::<Result<_, _>>()?;
+            continue;
+        }
+        let is_called = |p: &&ParamSpec| p.name == name.replace('-', "_");
+        let Some(at) = spec.params.iter().position(|p| is_called(&p)) else {
+            let known: Vec<String> = spec.params.iter().map(|p| format!("--{}", p.name)).collect();
+            return Err(usage(format!("there is no argument --{name}; there are {}", known.join(", "))));
+        };
+        let parsed = path::parse_value(&spec.params[at], &value).map_err(|why| usage(format!("--{name}: {why}")))?;
+        if !spec.params[at].admits(&parsed) {
+            let (low, high) = spec.params[at].hard;
+            return Err(usage(format!("--{name}: {value} is out of range; accepted is {low} to {high}")));
+        }
+        request.values[at] = parsed;
+    }
+    Ok(request)
+}
+
+fn describe(spec: &RequestSpec) {
+    print_line!("{}: {}", spec.name, spec.docs.trim());
+    if !spec.over.is_empty() {
+        print_line!("    --elements LIST: indices of {}", spec.over);
+    }
+    for (param, default) in spec.params.iter().zip((spec.defaults)()) {
+        let default = match param.kind {
+            ValueType::Text => format!("\"{}\"", path::show(param, &default)),
+            _ => path::show(param, &default),
+        };
+        print_line!("    --{} = {default}: {}", param.name, param.docs.trim());
+    }
+}
+
+fn answer_json(answer: &Answer) -> Json {
+    match answer {
+        Answer::Text(text) => json!(text),
+        Answer::Table(columns, rows) => {
+            let cell = |cell: &Cell| match cell {
+                Cell::Text(text) => json!(text),
+                Cell::Number(x) => json!(x),
+            };
+            let row = |row: &Vec<Cell>| {
+                let entries = columns.iter().zip(row).map(|(name, value)| ((*name).to_owned(), cell(value)));
+                Json::Object(entries.collect())
+            };
+            rows.iter().map(row).collect()
+        }
+    }
+}

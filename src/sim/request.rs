@@ -1,0 +1,137 @@
+//! Requests: questions to a running simulation, which change nothing.
+
+use crate::params::{ParamSpec, Value};
+
+/// A declared request: a form in the window, a command of `neuropil ask`.
+#[derive(Clone, Copy)]
+pub struct RequestSpec {
+    /// Stable name, e.g. `sample`.
+    pub name: &'static str,
+    /// Label on screen; empty where the name in sentence case reads well ([`RequestSpec::label`]).
+    pub title: &'static str,
+    /// Tooltip.
+    pub docs: &'static str,
+    /// The element set whose chosen elements it is about; empty when it is about the whole simulation.
+    pub over: &'static str,
+    /// Its arguments.
+    pub params: &'static [ParamSpec],
+    /// Values of the arguments that are not given.
+    pub defaults: fn() -> Vec<Value>,
+    /// The form of its answer.
+    pub answer: AnswerShape,
+}
+
+impl RequestSpec {
+    /// The label on screen: the declared title, else the name in sentence case.
+    pub fn label(&self) -> std::borrow::Cow<'static, str> {
+        crate::params::title::or_from_name(self.title, self.name)
+    }
+
+    /// This request about elements, with the default arguments.
+    pub fn request(&self, elements: Vec<u32>) -> Request {
+        Request { name: self.name.to_owned(), elements, values: (self.defaults)() }
+    }
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerShape {
+    /// Text.
+    Text,
+    /// A table with these columns.
+    Table(&'static [&'static str]),
+}
+
+/// One use of a request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// Name of the request.
+    pub name: String,
+    /// Indices of the elements it is about.
+    pub elements: Vec<u32>,
+    /// One value per declared argument.
+    pub values: Vec<Value>,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Text.
+    Text(String),
+    /// A table: names of its columns, rows.
+    Table(&'static [&'static str], Vec<Vec<Cell>>),
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// A name.
+    Text(String),
+    /// A number.
+    Number(f64),
+}
+
+impl Cell {
+    /// As text.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => format!("{x:.0}"),
+            Self::Number(x) => format!("{x:.6}"),
+        }
+    }
+}
+
+impl Answer {
+    /// The answer as text; a table with tabs between columns.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Table(columns, rows) => {
+                let mut out = columns.join("\t");
+                for row in rows {
+                    out.push('\n');
+                    out += &row.iter().map(Cell::text).collect::<Vec<_>>().join("\t");
+                }
+                out
+            }
+        }
+    }
+}
+
+/// Declares requests: `requests! { pub const REQUESTS; /// Docs. fn sample(over "") -> Text { /// Docs. #[param(…)]
+/// length: u32 = 200, } }`. An answer is `Text` or `Table(&["column", …])`.
+#[macro_export]
+macro_rules! requests {
+    (
+        $(#[doc = $list_docs:literal])*
+        $vis:vis const $NAME:ident;
+        $(
+            $(#[doc = $docs:literal])*
+            $(#[title($title:literal)])?
+            fn $request:ident (over $over:literal) -> $answer:expr => {
+                $(
+                    $(#[doc = $arg_docs:literal])*
+                    #[param($($key:ident = $value:expr),* $(,)?)] $arg:ident : $ty:ty = $default:expr
+                ),* $(,)?
+            }
+        )*
+    ) => {
+        $(#[doc = $list_docs])*
+        $vis const $NAME: &[$crate::sim::RequestSpec] = {
+            #[allow(unused_imports)]
+            use $crate::{params::{Apply::*, Scale::*, Unit::*}, sim::request::AnswerShape::*};
+            &[ $( $crate::sim::RequestSpec {
+                name: stringify!($request),
+                title: concat!($($title)?),
+                docs: concat!($($docs, "\n"),*),
+                over: $over,
+                params: &[ $( $crate::params::ParamSpec::new(
+                    stringify!($arg), concat!($($arg_docs, "\n"),*), <$ty as $crate::params::ParamValue>::TYPE,
+                ) $(.$key($value))* ),* ],
+                defaults: || vec![ $( $crate::params::ParamValue::to_value(&<$ty>::from($default)) ),* ],
+                answer: $answer,
+            } ),* ]
+        };
+    };
+}
