@@ -1,10 +1,10 @@
 //! Creates selections and interventions in the document from the selected elements. Works for every kind that declares
-//! a list `selections` with `name` and `query`, and a list `interventions` with `name`, `target` and a choice `effect`.
+//! lists with the roles [`Role::Selections`] and [`Role::Interventions`].
 
 use super::{text, time::Span, views::Selection};
 use crate::{
     engine::SimSchema,
-    params::{Change, ChoiceSpec, ParamId, Params, Value, ValueType},
+    params::{Change, ChoiceSpec, ParamId, Params, Role, Value, ValueType},
     query::{self, Named},
 };
 
@@ -18,11 +18,11 @@ pub enum Intervention {
 }
 
 impl Intervention {
-    /// Choices of `effect` for this intervention, preferred first.
-    const fn effects(self) -> &'static [&'static str] {
+    /// Roles of the effects of this intervention, preferred first.
+    const fn effects(self) -> &'static [Role] {
         match self {
-            Self::Stimulate => &["Poisson", "Current"],
-            Self::Silence => &["SilenceBoth", "SilenceOutgoing"],
+            Self::Stimulate => &[Role::Excites],
+            Self::Silence => &[Role::Silences, Role::SilencesOutput],
         }
     }
 
@@ -34,25 +34,25 @@ impl Intervention {
     }
 }
 
-/// Index of a list group by name.
-pub fn list(params: &dyn Params, name: &str) -> Option<usize> {
-    params.groups().iter().position(|g| g.list && g.name == name)
+/// Index of the list group with this role.
+pub fn list(params: &dyn Params, role: Role) -> Option<usize> {
+    params.groups().iter().position(|g| g.list && g.role == role)
 }
 
-/// Index of a field of a group.
-pub fn field(params: &dyn Params, group: usize, name: &str) -> Option<usize> {
-    params.groups().get(group)?.params.iter().position(|p| p.name == name)
+/// Index of the field of a group with this role.
+pub fn field(params: &dyn Params, group: usize, role: Role) -> Option<usize> {
+    params.groups().get(group)?.params.iter().position(|p| p.role == role)
 }
 
 /// Whether the kind can name sets of elements.
 pub fn can_select(params: &dyn Params) -> bool {
-    list(params, "selections").is_some_and(|g| field(params, g, "query").is_some())
+    list(params, Role::Selections).is_some_and(|g| field(params, g, Role::Query).is_some())
 }
 
 /// Adds the selected elements as a named selection, unless one with the same query exists. Returns its name.
 pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &Selection) -> Option<String> {
-    let group = list(params, "selections")?;
-    let (name, query) = (field(params, group, "name")?, field(params, group, "query")?);
+    let group = list(params, Role::Selections)?;
+    let (name, query) = (field(params, group, Role::Name)?, field(params, group, Role::Query)?);
     let category = category(schema, selection);
     let (called, query_text) = match category {
         Some((column, label)) => (text::spaced(label), format!("{} = {}", query::quote(column), query::quote(label))),
@@ -98,13 +98,13 @@ pub fn add(
     intervention: Intervention,
 ) -> Option<String> {
     let choices = effects(params);
-    let choice = intervention.effects().iter().find_map(|e| choices.iter().position(|c| c.name == *e))?;
+    let choice = intervention.effects().iter().find_map(|e| choices.iter().position(|c| c.role == *e))?;
     add_effect(params, schema, selection, choice as u16, intervention.verb())
 }
 
 /// The effects an intervention can have; empty when the kind has no interventions.
 pub fn effects(params: &dyn Params) -> &'static [ChoiceSpec] {
-    let spec = list(params, "interventions").and_then(|g| Some((g, field(params, g, "effect")?)));
+    let spec = list(params, Role::Interventions).and_then(|g| Some((g, field(params, g, Role::Effect)?)));
     match spec.map(|(g, f)| params.groups()[g].params[f].kind) {
         Some(ValueType::Choice(choices)) => choices,
         _ => &[],
@@ -120,9 +120,9 @@ pub fn add_effect(
     verb: &str,
 ) -> Option<String> {
     let target_name = name_selection(params, schema, selection)?;
-    let group = list(params, "interventions")?;
-    let effect = field(params, group, "effect")?;
-    let (name, target) = (field(params, group, "name")?, field(params, group, "target")?);
+    let group = list(params, Role::Interventions)?;
+    let effect = field(params, group, Role::Effect)?;
+    let (name, target) = (field(params, group, Role::Name)?, field(params, group, Role::Target)?);
     let item = params.len(group as u8);
     let text = free_name(params, group, name, &format!("{verb} {target_name}"));
     params.push(group as u8);
@@ -130,7 +130,7 @@ pub fn add_effect(
     params.set(&Change { id: at(group, item, target), value: Value::Text(target_name) });
     params.set(&Change { id: at(group, item, effect), value: Value::Choice(choice) });
     // New items begin disabled where they have no target yet; this one has.
-    if let Some(enabled) = field(params, group, "enabled") {
+    if let Some(enabled) = field(params, group, Role::Enabled) {
         params.set(&Change { id: at(group, item, enabled), value: Value::Bool(true) });
     }
     Some(text)
@@ -138,8 +138,8 @@ pub fn add_effect(
 
 /// The named selections of the project.
 pub fn named(params: &dyn Params) -> Vec<Named> {
-    let Some(group) = list(params, "selections") else { return vec![] };
-    let (Some(name), Some(query)) = (field(params, group, "name"), field(params, group, "query")) else {
+    let Some(group) = list(params, Role::Selections) else { return vec![] };
+    let (Some(name), Some(query)) = (field(params, group, Role::Name), field(params, group, Role::Query)) else {
         return vec![];
     };
     let text = |item: usize, f: usize| match params.get(at(group, item, f)) {
@@ -151,8 +151,8 @@ pub fn named(params: &dyn Params) -> Vec<Named> {
 
 /// Adds a named selection. Returns its name.
 pub fn add_set(params: &mut dyn Params, query: &str, preferred: &str) -> Option<String> {
-    let group = list(params, "selections")?;
-    let (name, query_field) = (field(params, group, "name")?, field(params, group, "query")?);
+    let group = list(params, Role::Selections)?;
+    let (name, query_field) = (field(params, group, Role::Name)?, field(params, group, Role::Query)?);
     let item = params.len(group as u8);
     let text = free_name(params, group, name, preferred);
     params.push(group as u8);
@@ -181,40 +181,42 @@ fn free_name(params: &dyn Params, group: usize, field: usize, preferred: &str) -
     names.find(|n| !taken(n)).unwrap_or_default()
 }
 
-/// Time spans of the enabled items of `interventions`, for kinds with `from_ms` and `to_ms`.
+/// Time spans of the enabled interventions, for kinds whose interventions have a start and a stop.
 pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
-    let Some(group) = list(params, "interventions") else { return vec![] };
-    let field = |name| field(params, group, name);
-    let (Some(name), Some(from), Some(to)) = (field("name"), field("from_ms"), field("to_ms")) else { return vec![] };
+    let Some(group) = list(params, Role::Interventions) else { return vec![] };
+    let field = |role| field(params, group, role);
+    let (Some(name), Some(from), Some(to)) = (field(Role::Name), field(Role::Start), field(Role::Stop)) else {
+        return vec![];
+    };
     let real = |item, f| if let Value::Real(ms) = params.get(at(group, item, f)) { ms } else { 0.0 };
     let is_enabled =
-        |item: &usize| field("enabled").is_none_or(|f| params.get(at(group, *item, f)) == Value::Bool(true));
+        |item: &usize| field(Role::Enabled).is_none_or(|f| params.get(at(group, *item, f)) == Value::Bool(true));
     let step = |ms: f64| ms * 1e-3 / secs_per_step;
     let pulses = |item| {
-        let (every, on) = (real(item, field("every_ms")?), real(item, field("pulse_ms")?));
+        let (every, on) = (real(item, field(Role::Period)?), real(item, field(Role::PulseDuration)?));
         (every > 0.0).then(|| (step(every).max(1.0), step(on)))
     };
     let span = |item| {
         let end = real(item, to);
         let named = if let Value::Text(text) = params.get(at(group, item, name)) { text } else { String::new() };
-        let effect = field("effect").map(|f| choice(params, group, item, f)).unwrap_or_default();
+        let effect = field(Role::Effect).and_then(|f| choice(params, at(group, item, f)));
         Span {
-            label: if named.is_empty() { effect.to_owned() } else { named },
+            label: if named.is_empty() { effect.map_or("", |c| c.name).to_owned() } else { named },
             from: step(real(item, from)),
             to: if end > 0.0 { step(end) } else { f64::INFINITY },
             since: 0.0,
             pulses: pulses(item),
-            is_lesion: effect.starts_with("Silence") || effect.starts_with("Scale") || effect.starts_with("Sign"),
+            is_lesion: effect.is_some_and(|c| c.role.is_lesion()),
         }
     };
     (0..params.len(group as u8)).filter(is_enabled).map(span).collect()
 }
 
-/// The name of an item's choice.
-fn choice(params: &dyn Params, group: usize, item: usize, field: usize) -> &'static str {
-    match (params.groups()[group].params[field].kind, params.get(at(group, item, field))) {
-        (ValueType::Choice(choices), Value::Choice(c)) => choices.get(usize::from(c)).map_or("", |c| c.name),
-        _ => "",
+/// The choice that a parameter has.
+pub fn choice(params: &dyn Params, id: ParamId) -> Option<&'static ChoiceSpec> {
+    match (params.spec(id)?.kind, params.get(id)) {
+        (ValueType::Choice(choices), Value::Choice(c)) => choices.get(usize::from(c)),
+        _ => None,
     }
 }
 
@@ -231,14 +233,14 @@ mod tests {
     fn a_stimulus_names_its_target_once() {
         let mut project = crate::project::Project::default();
         let params = project.model.params_mut();
-        let (group, schema) = (list(params, "interventions").unwrap(), SimSchema::default());
+        let (group, schema) = (list(params, Role::Interventions).unwrap(), SimSchema::default());
         let two = selected(&[3, 4]);
         let added = add(params, &schema, &two, Intervention::Stimulate);
         assert_eq!(added.as_deref(), Some("Stimulate 2 neurons"));
         add(params, &schema, &two, Intervention::Silence);
         assert_eq!(params.len(group as u8), 2);
-        assert_eq!(params.len(list(params, "selections").unwrap() as u8), 1);
-        let to = field(params, group, "to_ms").unwrap();
+        assert_eq!(params.len(list(params, Role::Selections).unwrap() as u8), 1);
+        let to = field(params, group, Role::Stop).unwrap();
         params.set(&Change { id: at(group, 1, to), value: Value::Real(250.0) });
         let spans = spans(params, 1e-4);
         assert_eq!(

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     kinds,
+    params::Role,
     sim::{Connectivity, ElementSet},
 };
 use std::sync::Arc;
@@ -58,11 +59,12 @@ impl App {
         let params = session.project.model.params_mut();
         let verb = interventions::effects(params).get(usize::from(effect)).map_or("", |c| c.name);
         let verb = text::title(&text::words(verb));
+        let group = interventions::list(params, Role::Interventions).map(|g| params.groups()[g].name);
         match interventions::add_effect(params, &session.live.schema, &session.selection, effect, &verb) {
             Some(name) => {
                 self.notify(Level::Info, format!("Added “{name}”"));
                 self.panels.inspector = true;
-                self.inspector.show_group("interventions");
+                group.into_iter().for_each(|name| self.inspector.show_group(name));
             }
             None => self.notify(Level::Warning, "This kind has no stimuli"),
         }

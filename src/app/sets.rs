@@ -1,5 +1,5 @@
 //! Named selections in the project tree: element count, click to select, F2 to rename, Delete to remove. Works for every
-//! kind that declares a list `selections` with `name` and `query`.
+//! kind that declares a list with the role `Role::Selections`.
 
 use super::{
     App, icons, interventions,
@@ -12,7 +12,7 @@ use super::{
     widgets,
 };
 use crate::{
-    params::{Change, ParamId, Params, Value, ValueType},
+    params::{Change, ParamId, Params, Role, Value, ValueType},
     query::{self, Named, Query},
 };
 use egui::{Key, RichText, TextEdit, Ui};
@@ -132,10 +132,10 @@ fn act(app: &mut App, group: usize, item: usize, name: &str, action: SetAction) 
         }
         SetAction::Edit => {
             app.panels.inspector = true;
-            app.inspector.show_group("selections");
+            app.inspector.show_group(params.groups()[group].name);
         }
         SetAction::Recolor(color) => {
-            if let Some(f) = interventions::field(params, group, "color") {
+            if let Some(f) = interventions::field(params, group, Role::Colour) {
                 let id = ParamId { item: item as u16, ..ParamId::of(group, f) };
                 params.set(&Change { id, value: Value::Choice(color) });
             }
@@ -177,7 +177,7 @@ fn rename(params: &mut dyn Params, group: usize, item: usize, new: &str) -> Resu
             params.set(&Change { id, value: Value::Text(text) });
         }
     }
-    if let Some(f) = interventions::field(params, group, "name") {
+    if let Some(f) = interventions::field(params, group, Role::Name) {
         let id = ParamId { item: item as u16, ..ParamId::of(group, f) };
         params.set(&Change { id, value: Value::Text(new.to_owned()) });
     }
@@ -212,13 +212,13 @@ fn query_of(params: &dyn Params, item: usize) -> String {
 
 /// The colours of the kind's selections.
 fn colors(params: &dyn Params, group: usize) -> &'static [crate::params::ChoiceSpec] {
-    let field = interventions::field(params, group, "color").map(|f| params.groups()[group].params[f].kind);
+    let field = interventions::field(params, group, Role::Colour).map(|f| params.groups()[group].params[f].kind);
     if let Some(ValueType::Choice(choices)) = field { choices } else { &[] }
 }
 
 /// Index of a selection's colour in the palette; the first choice is none.
 fn color_of(params: &dyn Params, group: usize, item: usize) -> Option<usize> {
-    let f = interventions::field(params, group, "color")?;
+    let f = interventions::field(params, group, Role::Colour)?;
     match params.get(ParamId { item: item as u16, ..ParamId::of(group, f) }) {
         Value::Choice(c) => usize::from(c).checked_sub(1),
         _ => None,
@@ -280,7 +280,7 @@ mod tests {
         let params = model.params_mut();
         interventions::add_set(params, "class = gustatory", "sugar");
         interventions::add_set(params, "in sugar and side = left", "left sugar");
-        let group = interventions::list(params, "selections").unwrap();
+        let group = interventions::list(params, Role::Selections).unwrap();
         assert_eq!(rename(params, group, 0, "sweet"), Ok(()));
         let named = interventions::named(params);
         assert_eq!((named[0].name.as_str(), named[1].query.as_str()), ("sweet", "in sweet and side = left"));

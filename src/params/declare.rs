@@ -44,7 +44,7 @@ macro_rules! params {
         impl $crate::params::ParamGroup for $Group {
             const SPECS: &'static [$crate::params::ParamSpec] = {
                 #[allow(unused_imports)]
-                use $crate::params::{Apply::*, Scale::*, Unit::*};
+                use $crate::params::{Apply::*, Role, Scale::*, Unit::*};
                 &[ $( $crate::params::ParamSpec::new(
                     stringify!($field), concat!($($docs, "\n"),*), <$ty as $crate::params::ParamValue>::TYPE,
                 ) $(.$key($value))* .aliases(&[ $($alias),* ]) ),* ]
@@ -81,7 +81,8 @@ macro_rules! params {
 }
 
 /// Declares an enum a parameter can choose from. Names in files and on the command line are the variants';
-/// `#[title("…")]` is the name on screen where splitting the variant's name reads badly, `#[alias("…")]` a former name.
+/// `#[title("…")]` is the name on screen where splitting the variant's name reads badly, `#[role(…)]` says
+/// what a choice is for, `#[alias("…")]` is a former name.
 #[macro_export]
 macro_rules! choices {
     (
@@ -89,6 +90,7 @@ macro_rules! choices {
         $vis:vis enum $Name:ident { $(
             $(#[doc = $docs:literal])*
             $(#[title($title:literal)])?
+            $(#[role($role:ident)])?
             $(#[alias($alias:literal)])*
             $Variant:ident
         ),* $(,)? }
@@ -104,6 +106,7 @@ macro_rules! choices {
                     title: concat!($($title)?),
                     docs: concat!($($docs, "\n"),*),
                     aliases: &[ $($alias),* ],
+                    role: $crate::params::Role::or_plain(&[ $($crate::params::Role::$role)? ]),
                 } ),*
             ]);
             fn to_value(&self) -> $crate::params::Value { $crate::params::Value::Choice(*self as u16) }
@@ -116,7 +119,7 @@ macro_rules! choices {
 }
 
 /// Declares a kind's parameters as a struct of groups. `name: Group` is one group, `name: [Group]` a list;
-/// `#[title("…")]` is its heading, `#[show_if(|tree| …)]` hides a group that does not apply, `#[alias("…")]` is a former
+/// `#[title("…")]` is its heading, `#[role(…)]` says what it is for, `#[show_if(|tree| …)]` hides a group that does not apply, `#[alias("…")]` is a former
 /// name.
 #[macro_export]
 macro_rules! param_tree {
@@ -126,6 +129,7 @@ macro_rules! param_tree {
             $(
                 $(#[doc = $docs:literal])*
                 $(#[title($title:literal)])?
+                $(#[role($role:ident)])?
                 $(#[show_if($show:expr)])?
                 $(#[alias($alias:literal)])*
                 $group:ident : $Group:tt
@@ -144,6 +148,7 @@ macro_rules! param_tree {
                     title: concat!($($title)?),
                     docs: concat!($($docs, "\n"),*),
                     aliases: &[ $($alias),* ],
+                    role: $crate::params::Role::or_plain(&[ $($crate::params::Role::$role)? ]),
                     params: <$crate::param_tree!(@type $Group) as $crate::params::TreeNode>::SPECS,
                     list: <$crate::param_tree!(@type $Group) as $crate::params::TreeNode>::LIST,
                 } ),* ];

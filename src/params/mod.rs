@@ -12,10 +12,12 @@ pub mod link;
 pub mod named;
 pub mod path;
 pub mod reference;
+mod role;
 mod spec;
 pub mod title;
 pub mod unit;
 
+pub use role::Role;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 pub use spec::ParamSpec;
 use std::borrow::Cow;
@@ -78,6 +80,8 @@ pub struct ChoiceSpec {
     pub docs: &'static str,
     /// Former names: still read, never written.
     pub aliases: &'static [&'static str],
+    /// What it is for.
+    pub role: Role,
 }
 
 impl ChoiceSpec {
@@ -233,6 +237,8 @@ pub struct GroupSpec {
     pub params: &'static [ParamSpec],
     /// Whether the group is a list of items that each have these parameters.
     pub list: bool,
+    /// What it is for.
+    pub role: Role,
 }
 
 impl GroupSpec {

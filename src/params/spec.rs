@@ -1,6 +1,6 @@
 //! The declaration of one parameter.
 
-use super::{Apply, Scale, Unit, Value, ValueType, title};
+use super::{Apply, Role, Scale, Unit, Value, ValueType, title};
 use std::borrow::Cow;
 
 /// Everything the program knows about one parameter.
@@ -32,6 +32,8 @@ pub struct ParamSpec {
     pub formula: &'static str,
     /// Where its default comes from, when somewhere: a citation.
     pub source: &'static str,
+    /// What it is for, where the window asks.
+    pub role: Role,
 }
 
 impl ParamSpec {
@@ -52,6 +54,7 @@ impl ParamSpec {
             symbol: "",
             formula: "",
             source: "",
+            role: Role::Plain,
         }
     }
 
@@ -75,6 +78,12 @@ impl ParamSpec {
     /// Whether the parameter is or was called this.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
+    }
+
+    /// Sets what it is for.
+    pub const fn role(mut self, role: Role) -> Self {
+        self.role = role;
+        self
     }
 
     /// Sets the unit.

@@ -5,7 +5,7 @@ use crate::support::{fake_fly, stage};
 use fake_fly::schema;
 use neuropil::{
     app::views::{KindFeatures, ViewRequest},
-    params::ChoiceSpec,
+    params::{ChoiceSpec, Role},
     query::Named,
     sim::{Connection, ConnectionSource},
 };
@@ -13,8 +13,8 @@ use stage::{Stage, graphics};
 use std::sync::{Arc, RwLock};
 
 const EFFECTS: &[ChoiceSpec] = &[
-    ChoiceSpec { name: "Poisson", title: "", docs: "Kicks.", aliases: &[] },
-    ChoiceSpec { name: "SilenceOutgoing", title: "", docs: "Cuts.", aliases: &[] },
+    ChoiceSpec { name: "Poisson", title: "", docs: "Kicks.", aliases: &[], role: Role::Excites },
+    ChoiceSpec { name: "SilenceOutgoing", title: "", docs: "Cuts.", aliases: &[], role: Role::Silences },
 ];
 
 fn features() -> KindFeatures {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     app::{icons, theme::Tokens, widgets},
-    params::{Change, GroupSpec, ParamId, Params, Value},
+    params::{Change, GroupSpec, ParamId, Params, Role, Value},
 };
 use egui::{Align, Frame, Id, Label, Layout, Margin, RichText, Sense, Stroke, Ui, collapsing_header::CollapsingState};
 
@@ -24,8 +24,8 @@ pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
 
 /// The noun of a list's items.
 pub fn item_noun(group: GroupSpec) -> String {
-    match group.name {
-        "interventions" => "Stimulus".to_owned(),
+    match group.role {
+        Role::Interventions => "Stimulus".to_owned(),
         _ => group.label().trim_end_matches('s').to_owned(),
     }
 }
@@ -74,7 +74,7 @@ fn card_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize) -> bool 
             let id = Id::unique(("card", group, item));
             let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
             let removed = head(ui, rows, group, item, &mut state);
-            let enabled = rows.params.groups()[group].params.iter().position(|p| p.name == "enabled").unwrap_or(0);
+            let enabled = rows.params.groups()[group].params.iter().position(|p| p.role == Role::Enabled).unwrap_or(0);
             let id = ParamId { item: item as u16, ..ParamId::of(group, enabled) };
             if let Some(rejection) = rows.live.and_then(|live| live.rejection(id)) {
                 let text = RichText::new(format!("Not applied: {}", rejection.why)).small().color(t.error);
@@ -82,7 +82,7 @@ fn card_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize) -> bool 
             }
             state.show_body_unindented(ui, |ui| {
                 for id in rows.ids(group, item) {
-                    let hidden = rows.params.spec(id).is_some_and(|s| s.name == "enabled");
+                    let hidden = rows.params.spec(id).is_some_and(|s| s.role == Role::Enabled);
                     if !hidden && rows.is_wanted(id) {
                         row::ui(ui, rows, id);
                     }
@@ -103,7 +103,7 @@ fn head(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize, state: &mut
         // From the right, so that a long name is truncated and does not widen the panel.
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let removed = widgets::icon_button(ui, icons::TRASH, &format!("Remove {name}")).clicked();
-            let field = rows.params.groups()[group].params.iter().position(|p| p.name == "enabled");
+            let field = rows.params.groups()[group].params.iter().position(|p| p.role == Role::Enabled);
             if let Some(f) = field {
                 let id = ParamId { item: item as u16, ..ParamId::of(group, f) };
                 let mut on = rows.params.get(id) == Value::Bool(true);

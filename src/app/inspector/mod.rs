@@ -311,8 +311,15 @@ fn project_ui(ui: &mut Ui, app: &mut App) {
     if !app.inspector.search.trim().is_empty() || app.inspector.only_changed {
         return;
     }
-    let group =
-        GroupSpec { name: "project", title: "Project", aliases: &[], docs: "The project.", params: &[], list: false };
+    let group = GroupSpec {
+        name: "project",
+        title: "Project",
+        aliases: &[],
+        docs: "The project.",
+        params: &[],
+        list: false,
+        role: crate::params::Role::Plain,
+    };
     let project = &mut app.session.project;
     header_ui(ui, &group, "", |ui| {
         row::plain(ui, "Name", |ui| {

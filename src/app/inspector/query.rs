@@ -10,7 +10,7 @@ use crate::{
         widgets,
     },
     engine::SimSchema,
-    params::{Change, ParamId, Params, Value, ValueType},
+    params::{Change, ParamId, Params, Role, Value, ValueType},
     query::{self, Completion},
     sim::ElementSet,
 };
@@ -75,12 +75,12 @@ pub(super) fn problem(ctx: &egui::Context, name: &str) -> Option<String> {
 /// The query field of an item that must have a target before it can be enabled.
 fn target_field(params: &dyn Params, group: usize) -> Option<usize> {
     let spec = params.groups().get(group).filter(|g| g.list)?;
-    spec.params.iter().position(|p| p.name == "enabled")?;
+    spec.params.iter().position(|p| p.role == Role::Enabled)?;
     spec.params.iter().position(|p| p.kind == ValueType::Query)
 }
 
 fn enabled(params: &dyn Params, group: usize, item: usize) -> Option<ParamId> {
-    let field = params.groups().get(group)?.params.iter().position(|p| p.name == "enabled")?;
+    let field = params.groups().get(group)?.params.iter().position(|p| p.role == Role::Enabled)?;
     Some(ParamId { item: item as u16, ..ParamId::of(group, field) })
 }
 

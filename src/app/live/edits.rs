@@ -5,7 +5,7 @@ use crate::{
     app::interventions,
     engine::Command,
     kinds::Model,
-    params::{Change, ParamId, Params, Value},
+    params::{Change, ParamId, Params, Role, Value},
     project::{Project, RunPlan},
 };
 
@@ -116,7 +116,7 @@ impl Live {
 /// name, and removes the old one last.
 fn ordered_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     let changes = new.changes_since(old);
-    let renames = interventions::list(new, "selections").and_then(|group| renames(&changes, new, old, group));
+    let renames = interventions::list(new, Role::Selections).and_then(|group| renames(&changes, new, old, group));
     let selections = renames.as_ref().map(|(_, last)| last.id.group);
     let shrinks = |c: &Change| c.id.field == ParamId::WHOLE && new.len(c.id.group) < old.len(c.id.group);
     let rest = changes.into_iter().filter(|c| Some(c.id.group) != selections);
@@ -134,7 +134,7 @@ fn renames(changes: &[Change], new: &dyn Params, old: &dyn Params, group: usize)
     if !changes.iter().any(|c| is_own(&c)) || !changes.iter().any(is_other_list) {
         return None;
     }
-    let (name, id) = (interventions::field(new, group, "name")?, ParamId::list(group));
+    let (name, id) = (interventions::field(new, group, Role::Name)?, ParamId::list(group));
     let (Value::Rows(now), Value::Rows(before)) = (new.get(id), old.get(id)) else { return None };
     let is_lost = |row: &&Vec<Value>| now.iter().all(|r| r.get(name) != row.get(name));
     let lost: Vec<Vec<Value>> = before.iter().filter(is_lost).cloned().collect();
@@ -163,7 +163,7 @@ mod tests {
     fn renaming_a_selection_with_its_references_keeps_every_intermediate_state_valid() {
         let mut old = Model::default();
         let [selections, interventions] =
-            ["selections", "interventions"].map(|name| interventions::list(old.params(), name).unwrap() as u8);
+            [Role::Selections, Role::Interventions].map(|role| interventions::list(old.params(), role).unwrap() as u8);
         old.params_mut().push(selections);
         old.params_mut().push(interventions);
         set(&mut old, &["selections.0.name=a", "selections.0.query=index < 5", "interventions.0.target=a"]);
@@ -173,7 +173,7 @@ mod tests {
             interventions::named(model.params()).into_iter().map(|named| named.name).collect()
         };
         let target = |model: &Model| {
-            let field = interventions::field(model.params(), usize::from(interventions), "target").unwrap();
+            let field = interventions::field(model.params(), usize::from(interventions), Role::Target).unwrap();
             model.params().get(ParamId::of(usize::from(interventions), field))
         };
         let mut now = old.clone();

@@ -8,7 +8,7 @@ use crate::{
     },
     engine::LoggedCommand,
     kinds::Model,
-    params::{Change, Params},
+    params::{Change, Params, Role},
 };
 
 /// The state after some commands of the log.
@@ -45,7 +45,7 @@ impl Replayed {
             LoggedCommand::Set(change) => {
                 self.model.params_mut().set(change);
                 let group = usize::from(change.id.group);
-                if self.model.params().groups().get(group).is_some_and(|g| g.name == "interventions") {
+                if self.model.params().groups().get(group).is_some_and(|g| g.role == Role::Interventions) {
                     self.acted.declare(step, interventions::spans(self.model.params(), self.secs));
                 }
                 label(self.model.params(), change)
@@ -74,9 +74,10 @@ mod tests {
         let mut replayed = Replayed::new(project.model.clone(), 1e-4);
         let before = replayed.acted.spans().len();
         let mut with = project.model.clone();
-        let group = interventions::list(with.params(), "interventions").expect("the default kind has interventions");
+        let group =
+            interventions::list(with.params(), Role::Interventions).expect("the default kind has interventions");
         with.params_mut().push(group as u8);
-        let name = interventions::field(with.params(), group, "name").expect("a name");
+        let name = interventions::field(with.params(), group, Role::Name).expect("a name");
         let at = crate::params::ParamId {
             group: group as u8,
             item: with.params().len(group as u8) as u16 - 1,

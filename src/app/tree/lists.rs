@@ -2,8 +2,8 @@
 
 use super::{leaf, section};
 use crate::{
-    app::{App, commands::UiCommand, icons, inspector, log::Level, sets, widgets},
-    params::{Change, ParamId, Params, Value, ValueType},
+    app::{App, commands::UiCommand, icons, inspector, interventions, log::Level, sets, widgets},
+    params::{Change, ParamId, Params, Role, Value},
 };
 use egui::{Button, Id, Response, TextEdit, Ui};
 
@@ -24,8 +24,8 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         }
         section(ui, &title, &n.to_string(), |ui| {
             for item in wanted {
-                match group.name {
-                    "selections" => sets::row_ui(ui, app, g, item),
+                match group.role {
+                    Role::Selections => sets::row_ui(ui, app, g, item),
                     _ => item_ui(ui, app, (g, item), queue),
                 }
             }
@@ -43,8 +43,8 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     }
 }
 
-fn field(params: &dyn Params, (group, item): Item, name: &str) -> Option<ParamId> {
-    let field = params.groups().get(group)?.params.iter().position(|p| p.name == name)?;
+fn field(params: &dyn Params, (group, item): Item, role: Role) -> Option<ParamId> {
+    let field = params.groups().get(group)?.params.iter().position(|p| p.role == role)?;
     Some(ParamId { item: item as u16, ..ParamId::of(group, field) })
 }
 
@@ -54,7 +54,7 @@ fn item_ui(ui: &mut Ui, app: &mut App, at: Item, queue: &mut Vec<UiCommand>) {
     }
     let params = app.session.project.model.params_mut();
     let name = inspector::item_name(params, at.0, at.1);
-    let mut enabled = field(params, at, "enabled").map(|id| (id, params.get(id) == Value::Bool(true)));
+    let mut enabled = field(params, at, Role::Enabled).map(|id| (id, params.get(id) == Value::Bool(true)));
     let (glyph, before) = (glyph(params, at), enabled);
     let is_ready = !inspector::lacks_target(params, at.0, at.1);
     let strong = enabled.is_none_or(|(_, on)| on);
@@ -112,7 +112,7 @@ fn rename_ui(ui: &mut Ui, app: &mut App, at: Item) {
         let cancelled = ui.input(|i| i.key_pressed(egui::Key::Escape));
         let name = app.outline.renaming.take().map(|(_, typed)| typed.trim().to_owned()).unwrap_or_default();
         let params = app.session.project.model.params_mut();
-        if let (false, false, Some(id)) = (cancelled, name.is_empty(), field(params, at, "name")) {
+        if let (false, false, Some(id)) = (cancelled, name.is_empty(), field(params, at, Role::Name)) {
             params.set(&Change { id, value: Value::Text(name) });
         }
     } else if !response.has_focus() {
@@ -120,16 +120,11 @@ fn rename_ui(ui: &mut Ui, app: &mut App, at: Item) {
     }
 }
 
-/// Silencing effects and stimuli differ by the name of their effect.
+/// Silencing effects and stimuli differ by the role of their effect.
 fn glyph(params: &dyn Params, at: Item) -> &'static str {
-    let Some(id) = field(params, at, "effect") else { return icons::SELECTION };
-    match (params.spec(id).map(|s| s.kind), params.get(id)) {
-        (Some(ValueType::Choice(choices)), Value::Choice(c)) => {
-            let silences = choices.get(usize::from(c)).is_some_and(|c| c.name.starts_with("Silence"));
-            if silences { icons::SCISSORS } else { icons::LIGHTNING }
-        }
-        _ => icons::LIGHTNING,
-    }
+    let Some(id) = field(params, at, Role::Effect) else { return icons::SELECTION };
+    let silences = interventions::choice(params, id).is_some_and(|c| c.role.is_silencing());
+    if silences { icons::SCISSORS } else { icons::LIGHTNING }
 }
 
 impl App {

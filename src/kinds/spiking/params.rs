@@ -48,27 +48,35 @@ choices! {
     pub enum Effect {
         /// Independent Poisson trains of voltage pulses to the membrane; targets have no refractory period.
         #[title("Poisson input")]
+        #[role(Excites)]
         Poisson,
         /// Voltage pulses at listed steps, from a CSV file with columns idx, step; targets have no refractory period.
         #[title("Voltage pulses (file)")]
+        #[role(Excites)]
         Kicks,
         /// Constant input current, given as its steady-state depolarisation.
         #[title("Current injection")]
+        #[role(Excites)]
         Current,
         /// Poisson voltage pulses that keep the refractory period: background noise.
         #[title("Background noise")]
+        #[role(Excites)]
         Noise,
         /// Spikes of the targets are not delivered.
         #[title("Silence output")]
+        #[role(SilencesOutput)]
         SilenceOutgoing,
         /// Spikes of the targets are not delivered, and the targets receive no input.
         #[title("Silence input and output")]
+        #[role(Silences)]
         SilenceBoth,
         /// Multiplies the outgoing weights of the targets.
         #[title("Scale weights")]
+        #[role(Scales)]
         ScaleWeights,
         /// Makes all outgoing weights of the targets excitatory or inhibitory.
         #[title("Override sign")]
+        #[role(Scales)]
         SignOverride,
     }
 }
@@ -256,16 +264,16 @@ params! {
     /// A neuron group: a named query.
     pub struct Selection {
         /// Name, for use as a target.
-        #[param(title = "Name")]
+        #[param(title = "Name", role = Role::Name)]
         name: String = String::new(),
 
         /// Which neurons: `super_class = sensory and side = left`, `root_id = 720575940660219265`,
         /// `idx = 1, 2, 5..9`, `file = sugar.csv`, `random 21 of class = gustatory`, `all`.
-        #[param(title = "Query")]
+        #[param(title = "Query", role = Role::Query)]
         query: Query = Query::default(),
 
         /// Colour in lists and legends.
-        #[param(title = "Colour")]
+        #[param(title = "Colour", role = Role::Colour)]
         color: SetColor = SetColor::Plain,
     }
 }
@@ -274,19 +282,19 @@ params! {
     /// A stimulus, or silencing, of a set of neurons over a time interval.
     pub struct Intervention {
         /// Name, for lists and logs.
-        #[param(title = "Name")]
+        #[param(title = "Name", role = Role::Name)]
         name: String = String::new(),
 
         /// Whether it is applied. A disabled one may be incomplete.
-        #[param(title = "Enabled")]
+        #[param(title = "Enabled", role = Role::Enabled)]
         enabled: bool = true,
 
         /// Type of stimulus.
-        #[param(title = "Type")]
+        #[param(title = "Type", role = Role::Effect)]
         effect: Effect = Effect::Poisson,
 
         /// Targets: the name of a neuron group, or a query.
-        #[param(title = "Target")]
+        #[param(title = "Target", role = Role::Target)]
         #[show_if(|s| s.effect != Effect::Kicks)]
         target: Query = Query::default(),
 
@@ -321,20 +329,20 @@ params! {
         sign: Sign = Sign::Excitatory,
 
         /// Start time.
-        #[param(title = "Start", unit = Ms, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
+        #[param(title = "Start", unit = Ms, role = Role::Start, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
         from_ms: f64 = 0.0,
 
         /// Stop time; 0 means never.
-        #[param(title = "Stop", unit = Ms, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
+        #[param(title = "Stop", unit = Ms, role = Role::Stop, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
         to_ms: f64 = 0.0,
 
         /// Period of pulses between start and stop; 0 means continuous.
-        #[param(title = "Period", unit = Ms, range = 0.0..=2000.0, hard = 0.0..=1e12)]
+        #[param(title = "Period", unit = Ms, role = Role::Period, range = 0.0..=2000.0, hard = 0.0..=1e12)]
         #[show_if(|s| s.effect != Effect::Kicks)]
         every_ms: f64 = 0.0,
 
         /// Duration of each pulse.
-        #[param(title = "Pulse duration", unit = Ms, range = 1.0..=1000.0, hard = 0.0..=1e12, scale = Log)]
+        #[param(title = "Pulse duration", unit = Ms, role = Role::PulseDuration, range = 1.0..=1000.0, hard = 0.0..=1e12, scale = Log)]
         #[show_if(|s| s.effect != Effect::Kicks && s.every_ms > 0.0)]
         pulse_ms: f64 = 50.0,
     }
@@ -381,9 +389,11 @@ param_tree! {
         stimulus: Stimulus,
         /// Named sets of neurons, for use as targets and in views.
         #[title("Neuron groups")]
+        #[role(Selections)]
         selections: [Selection],
         /// Stimuli and silencing, each of a set of neurons over a time interval.
         #[title("Stimuli & silencing")]
+        #[role(Interventions)]
         interventions: [Intervention],
         /// Traces, rates and grouping. Does not affect the simulation.
         #[title("Recording")]
