@@ -3,6 +3,7 @@
 //! [`kernels!`](crate::kernels) turns a Rust-looking signature into a struct of named arguments that is launched, a C prototype
 //! the `.cu` file must match to compile, a row in the timing table and an entry in the compile test.
 
+pub use super::any::{InAny, InOutAny};
 use super::{
     Compile, Gpu, GpuError, Graph, Pass, Slice,
     error::Doing as _,
@@ -129,7 +130,7 @@ impl Default for Args<'_> {
 }
 
 impl<'a> Args<'a> {
-    fn push<T>(&mut self, value: &'a T) {
+    pub(super) fn push<T>(&mut self, value: &'a T) {
         self.pointers.push(std::ptr::from_ref(value).cast_mut().cast());
     }
 }

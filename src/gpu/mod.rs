@@ -8,6 +8,7 @@
 //! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph:
 //! kernels run on one compute stream, read-back on one copy stream, and [`Buf::download`] orders the two.
 
+mod any;
 mod buffer;
 pub mod ceilings;
 pub mod compile;
@@ -16,6 +17,7 @@ mod graph;
 pub mod grid;
 pub mod kernel;
 pub mod layout;
+pub mod library;
 pub mod module;
 pub mod nvrtc;
 pub mod nvtx;
@@ -32,6 +34,7 @@ mod stream;
 pub mod timing;
 pub mod trace;
 
+pub use any::{Any, AnyMut};
 pub use buffer::{Buf, Cell};
 pub use compile::{Compile, Target};
 pub use cudarc::driver::{DeviceRepr, ValidAsZeroBits};

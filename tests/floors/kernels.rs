@@ -11,6 +11,7 @@ use neuropil::{
         selftest,
     },
     kinds::Model,
+    nn::gemm::cuda as gemm,
 };
 use neuropil_test_support::{Need, skip};
 use std::{
@@ -26,7 +27,8 @@ fn kernels() -> PathBuf {
 
 fn modules() -> Vec<ModuleSpec> {
     let of_kinds = Model::all().into_iter().flat_map(|model| model.modules().iter().copied());
-    [selftest::Kernels::SPEC, ceilings::Kernels::SPEC].into_iter().chain(of_kinds).collect()
+    let of_nn = gemm::MODULES.iter().copied();
+    [selftest::Kernels::SPEC, ceilings::Kernels::SPEC].into_iter().chain(of_nn).chain(of_kinds).collect()
 }
 
 fn declared(spec: &ModuleSpec) -> BTreeSet<String> {

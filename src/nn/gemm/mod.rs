@@ -3,9 +3,11 @@
 //! A is M × K, B is K × N and C is M × N; a [`Layout`] says how each is stored, so that a transposed operand is a
 //! [`Layout`] of the other [`Order`]. Weights stored `[out, in]` are `Layout::rows(inputs).transposed()` as B.
 //!
-//! [`cpu::gemm`] is the definition; its page states the order of every sum.
+//! [`cpu::gemm`] is the definition; its page states the order of every sum. [`cuda::CudaGemm`] is the same on a GPU, with
+//! operands of f32, f16, bf16 and s8.
 
 pub mod cpu;
+pub mod cuda;
 
 /// How the elements of a matrix follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -256,6 +258,9 @@ pub enum GemmError {
         /// Elements of the buffer.
         given: usize,
     },
+    /// More blocks than a grid has.
+    #[error("the matrices are too large for one launch")]
+    TooLarge,
     /// Integers have no GELU.
     #[error("sums of integers have no GELU: use another epilogue")]
     IntegerGelu,

@@ -1,3 +1,4 @@
 //! Operations on tensors.
 
+mod cuda_gemm;
 mod golden_transformer;

@@ -1,0 +1,249 @@
+// Matrix multiplication on tensor cores by mma.sync, from compute capability 8.0 on.
+//
+// A block multiplies BM x BN elements of C. Operands come through a ring of STAGES tiles of 32 STEPS bytes of k each,
+// filled by cp.async and read by ldmatrix; a warp owns WM x WN elements of C in registers and loads the operands of its
+// next step while it multiplies those of this one. One step is two 16-byte chunks of k: 16 elements of f16 and bf16, 8 of
+// tf32, 32 of s8, so that the same addresses serve every type.
+//
+// In shared memory an operand whose k are adjacent is stored row by row, else k by k; 16-byte chunks are exchanged within
+// a row (exclusive or with the row's number) so that neither the copies nor ldmatrix meet a bank conflict.
+//
+// Elements outside the matrices are read as zeros. Where a row does not begin at a multiple of 16 bytes, ALIGNED = false
+// copies element by element.
+#pragma once
+#include "nn/gemm_epilogue.cuh"
+
+struct F16 { typedef float Sum; static constexpr int BYTES = 2; };
+struct BF16 { typedef float Sum; static constexpr int BYTES = 2; };
+struct TF32 { typedef float Sum; static constexpr int BYTES = 4; };
+struct S8 { typedef int Sum; static constexpr int BYTES = 1; };
+
+#if __CUDA_ARCH__ >= 800
+__device__ __forceinline__ void multiply(F16, float (&c)[4], const unsigned int (&a)[4], const unsigned int* b) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ __forceinline__ void multiply(BF16, float (&c)[4], const unsigned int (&a)[4], const unsigned int* b) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ __forceinline__ void multiply(TF32, float (&c)[4], const unsigned int (&a)[4], const unsigned int* b) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ __forceinline__ void multiply(S8, int (&c)[4], const unsigned int (&a)[4], const unsigned int* b) {
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+__device__ __forceinline__ void load_matrices(unsigned int (&r)[4], unsigned int at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
+}
+__device__ __forceinline__ void load_matrices_transposed(unsigned int (&r)[4], unsigned int at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
+}
+__device__ __forceinline__ unsigned int load_word(unsigned int at) {
+    unsigned int x;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at) : "memory");
+    return x;
+}
+// Copies `bytes` of 16 and fills up with zeros.
+__device__ __forceinline__ void copy_chunk(unsigned int to, const void* from, unsigned int bytes) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int LEFT>
+__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
+
+// The same element by element, for rows that begin anywhere.
+template <int BYTES>
+__device__ __forceinline__ void copy_elements(unsigned int to, const unsigned char* from, unsigned int bytes) {
+    unsigned int words[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < 16 / BYTES; ++i) {
+        if (i * BYTES >= (int)bytes) continue;
+        const unsigned int x = BYTES == 4 ? ((const unsigned int*)from)[i] : BYTES == 2 ? ((const unsigned short*)from)[i] : from[i];
+        words[i * BYTES / 4] |= x << i * BYTES % 4 * 8;
+    }
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+}
+
+// An operand's tile: LINES x CHUNKS of 16 bytes. Adjacent in memory are k (BY_K: a line is a row of A or a column of B) or
+// rows of A or columns of B (a line is a k).
+template <class T, bool BY_K, int LINES, int CHUNKS, int THREADS, bool ALIGNED>
+struct Operand {
+    static constexpr int PASS = THREADS / CHUNKS, PASSES = LINES / PASS, LINE = CHUNKS * 16, BYTES = LINES * LINE;
+    static_assert(THREADS % CHUNKS == 0 && LINES % PASS == 0, "every thread copies as many chunks");
+    static_assert(PASS % (T::BYTES == 4 && !BY_K ? 4 : 8) == 0 || CHUNKS == 4, "a thread's chunks have one place in their lines");
+
+    const unsigned char* from; // this thread's first chunk, of the next tile
+    unsigned long long pass_step, tile_step;
+    unsigned int to;           // its place in a tile
+    int lines_left, bytes_left; // lines and bytes from this thread's first chunk to the matrix's end, negative beyond
+
+    // Place of a chunk in a tile.
+    static __device__ __forceinline__ unsigned int place(unsigned int line, unsigned int chunk) {
+        if (!BY_K && T::BYTES == 4) return (line * CHUNKS + (chunk ^ (line & 3) << 1)) * 16;
+        if (CHUNKS == 4) return (line * CHUNKS + (chunk ^ (line >> 1 & 3))) * 16;
+        return (line * CHUNKS + (chunk ^ (line & 7))) * 16;
+    }
+
+    // `first`: first row of A or column of B, of `size`; `ld` in elements.
+    __device__ __forceinline__ Operand(const void* matrix, unsigned long long ld, unsigned int first, unsigned int size, unsigned int k) {
+        const unsigned int line = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS;
+        const unsigned long long step = ld * T::BYTES;
+        const unsigned int line0 = BY_K ? first : 0, chunk0 = BY_K ? 0 : first * T::BYTES;
+        from = (const unsigned char*)matrix + (line0 + line) * step + chunk0 + chunk * 16;
+        to = place(line, chunk);
+        pass_step = PASS * step;
+        tile_step = BY_K ? CHUNKS * 16 : LINES * step;
+        lines_left = (int)(BY_K ? size - first : k) - (int)line;
+        bytes_left = (int)((BY_K ? k : size - first) * T::BYTES) - (int)chunk * 16;
+    }
+
+    // Copies the next tile.
+    __device__ __forceinline__ void copy(unsigned int tile) {
+        const unsigned int bytes = min(max(bytes_left, 0), 16);
+#pragma unroll
+        for (int i = 0; i < PASSES; ++i) {
+            const unsigned int now = i * PASS < lines_left ? bytes : 0;
+            const unsigned char* chunk = from + i * pass_step;
+            if (ALIGNED) copy_chunk(tile + to + i * PASS * CHUNKS * 16, chunk, now);
+            else copy_elements<T::BYTES>(tile + to + i * PASS * CHUNKS * 16, chunk, now);
+        }
+        from += tile_step;
+        if (BY_K) bytes_left -= CHUNKS * 16;
+        else lines_left -= LINES;
+    }
+};
+
+__device__ __forceinline__ unsigned int to_tf32(unsigned int x) {
+    unsigned int rounded;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(x)));
+    return rounded;
+}
+
+// Operands of one step for 16 rows of A (IS_A) or 16 columns of B, which begin at `first` of the tile.
+template <class T, class Op, bool BY_K, bool IS_A>
+__device__ __forceinline__ void load_step(unsigned int (&r)[4], unsigned int tile, unsigned int first, unsigned int step) {
+    const unsigned int lane = threadIdx.x & 31, row = lane & 7, one = lane >> 3 & 1, two = lane >> 4;
+    if (BY_K) {
+        load_matrices(r, tile + Op::place(first + row + 8 * (IS_A ? one : two), 2 * step + (IS_A ? two : one)));
+    } else if (T::BYTES == 2) {
+        load_matrices_transposed(r, tile + Op::place(16 * step + row + 8 * (IS_A ? two : one), first / 8 + (IS_A ? one : two)));
+    } else {
+        // `first` is a multiple of 16 and k & 3 is t, so that the exchange of chunks acts on the lane's bits alone.
+        const unsigned int g = lane >> 2, t = lane & 3, mixed = (g >> 2 ^ t << 1) * 16, base = tile + t * Op::LINE + (g & 3) * 4 + first / 32 * 128;
+#pragma unroll
+        for (unsigned int i = 0; i < 4; ++i) {
+            const unsigned int half = IS_A ? i & 1 : i >> 1, later = IS_A ? i >> 1 : i & 1;
+            r[i] = load_word(base + (mixed ^ (first / 4 % 8 + 2 * half) * 16) + (8 * step + 4 * later) * Op::LINE);
+        }
+    }
+    if (T::BYTES == 4) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) r[i] = to_tf32(r[i]);
+    }
+}
+#endif
+
+// One tile of C. A_BY_K: the k of a row of A are adjacent; B_BY_K: those of a column of B.
+template <class T, int BM, int BN, int STEPS, int WM, int WN, int STAGES, bool A_BY_K, bool B_BY_K, bool ALIGNED, int GROUP = 8>
+__device__ __forceinline__ void gemm_tile(const GemmArgs& g, const void* a, const void* b, void* c, const void* extra) {
+#if __CUDA_ARCH__ >= 800
+    constexpr int THREADS = BM / WM * (BN / WN) * 32, BK = 32 * STEPS / T::BYTES;
+    typedef Operand<T, A_BY_K, A_BY_K ? BM : BK, A_BY_K ? 2 * STEPS : BM * T::BYTES / 16, THREADS, ALIGNED> A;
+    typedef Operand<T, B_BY_K, B_BY_K ? BN : BK, B_BY_K ? 2 * STEPS : BN * T::BYTES / 16, THREADS, ALIGNED> B;
+    constexpr unsigned int STAGE = A::BYTES + B::BYTES;
+    static_assert(STEPS % 2 == 0, "operands of two steps alternate");
+    extern __shared__ __align__(128) unsigned char memory[];
+    const unsigned int ring = (unsigned int)__cvta_generic_to_shared(memory);
+
+    // Blocks that run at the same time share rows and columns: GROUP rows of tiles, column by column.
+    const unsigned int rows = (g.m + BM - 1) / BM, columns = (g.n + BN - 1) / BN;
+    const unsigned int batch = blockIdx.x / (rows * columns), tile = blockIdx.x % (rows * columns);
+    const unsigned int group = tile / (GROUP * columns), height = min(rows - group * GROUP, (unsigned int)GROUP), inside = tile % (GROUP * columns);
+    const unsigned int row = (group * GROUP + inside % height) * BM, column = inside / height * BN;
+
+    A from_a((const unsigned char*)a + batch * g.stride_a * T::BYTES, g.lda, row, g.m, g.k);
+    B from_b((const unsigned char*)b + batch * g.stride_b * T::BYTES, g.ldb, column, g.n, g.k);
+    const int tiles = (g.k + BK - 1) / BK;
+#pragma unroll
+    for (int s = 0; s < STAGES - 1; ++s) {
+        if (s < tiles) {
+            from_a.copy(ring + s * STAGE);
+            from_b.copy(ring + s * STAGE + A::BYTES);
+        }
+        commit_copies();
+    }
+
+    const unsigned int warp = threadIdx.x / 32, warp_row = warp % (BM / WM) * WM, warp_column = warp / (BM / WM) * WN;
+    typename T::Sum sums[WM / 16][WN / 8][4] = {};
+    unsigned int left[2][WM / 16][4], right[2][WN / 16][4];
+    auto load = [&](int to, unsigned int stage, int step) {
+        const unsigned int at = ring + stage * STAGE;
+#pragma unroll
+        for (int i = 0; i < WM / 16; ++i) load_step<T, A, A_BY_K, true>(left[to][i], at, warp_row + 16 * i, step);
+#pragma unroll
+        for (int j = 0; j < WN / 16; ++j) load_step<T, B, B_BY_K, false>(right[to][j], at + A::BYTES, warp_column + 16 * j, step);
+    };
+
+    wait_for_copies<STAGES - 2>();
+    __syncthreads();
+    load(0, 0, 0);
+    unsigned int stage = 0, filled = STAGES - 1;
+    for (int t = 0; t < tiles; ++t) {
+#pragma unroll
+        for (int step = 0; step < STEPS; ++step) {
+            if (step == STEPS - 1) {
+                wait_for_copies<STAGES - 2>();
+                __syncthreads();
+                stage = stage + 1 == STAGES ? 0 : stage + 1;
+            }
+            load((step + 1) & 1, stage, (step + 1) % STEPS);
+            if (step == 0) {
+                if (t + STAGES - 1 < tiles) {
+                    from_a.copy(ring + filled * STAGE);
+                    from_b.copy(ring + filled * STAGE + A::BYTES);
+                }
+                commit_copies();
+                filled = filled + 1 == STAGES ? 0 : filled + 1;
+            }
+#pragma unroll
+            for (int i = 0; i < WM / 16; ++i)
+#pragma unroll
+                for (int j = 0; j < WN / 8; ++j) {
+                    const int column_of = i & 1 ? WN / 8 - 1 - j : j; // operands of the last product are used again
+                    multiply(T(), sums[i][column_of], left[step & 1][i], &right[step & 1][column_of / 2][column_of % 2 * 2]);
+                }
+        }
+    }
+
+    // Through shared memory, so that a warp writes whole rows; 8 more elements per row keep the banks apart.
+    constexpr int WIDE = BN + 8;
+    typename T::Sum* tile_of_c = (typename T::Sum*)memory;
+    wait_for_copies<0>();
+    __syncthreads();
+    const unsigned int lane = threadIdx.x & 31;
+#pragma unroll
+    for (int i = 0; i < WM / 16; ++i)
+#pragma unroll
+        for (int j = 0; j < WN / 8; ++j)
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                typename T::Sum* to = tile_of_c + (warp_row + 16 * i + 8 * half + lane / 4) * WIDE + warp_column + 8 * j + lane % 4 * 2;
+                to[0] = sums[i][j][2 * half];
+                to[1] = sums[i][j][2 * half + 1];
+            }
+    __syncthreads();
+#pragma unroll 2
+    for (unsigned int i = threadIdx.x; i < BM * BN / 4; i += THREADS) {
+        const unsigned int line = i / (BN / 4), at = i % (BN / 4) * 4;
+        typename T::Sum x[4];
+        for (int e = 0; e < 4; ++e) x[e] = tile_of_c[line * WIDE + at + e];
+        finish(g, c, extra, batch, row + line, column + at, x);
+    }
+#endif
+}

@@ -1,0 +1,439 @@
+//! cuBLASLt: matrix multiplication by NVIDIA, with an algorithm chosen by its heuristics. Signatures, numbers of
+//! attributes and of types are those of cublasLt.h, equal in the versions 12 and 13.
+
+use super::{Found, LibraryError, Wanted};
+use crate::gpu::{Any, AnyMut, Buf, Gpu, Pass};
+use libloading::Library;
+use std::{
+    collections::HashMap,
+    ffi::{c_int, c_void},
+    path::PathBuf,
+    ptr::null_mut,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// What to look for.
+pub const CUBLASLT: Wanted = Wanted {
+    name: "cuBLASLt",
+    sonames: if cfg!(windows) {
+        &["cublasLt64_13.dll", "cublasLt64_12.dll"]
+    } else {
+        &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"]
+    },
+    wheel: "cublas",
+};
+
+/// Memory the library may use; what its documentation recommends for Hopper.
+const WORKSPACE: usize = 32 << 20;
+/// Multiplications whose algorithms are kept.
+const KEPT: usize = 4096;
+
+/// An element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scalar {
+    /// Single precision.
+    F32 = 0,
+    /// IEEE binary16.
+    F16 = 2,
+    /// Signed bytes.
+    S8 = 3,
+    /// Signed 32-bit integers.
+    S32 = 10,
+    /// bfloat16.
+    Bf16 = 14,
+}
+
+/// A column-major matrix of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Matrix {
+    /// Whether it is multiplied as its transpose.
+    pub is_transposed: bool,
+    /// Elements from a column to the next.
+    pub ld: i64,
+    /// Elements from a matrix to the next.
+    pub stride: i64,
+}
+
+/// `C = alpha · A B + beta · C`, column-major, without its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Matmul {
+    /// Rows of C.
+    pub rows: u64,
+    /// Columns of C.
+    pub columns: u64,
+    /// Addends of a sum.
+    pub k: u64,
+    /// Multiplications.
+    pub batch: usize,
+    /// A.
+    pub a: Matrix,
+    /// B.
+    pub b: Matrix,
+    /// C, never transposed.
+    pub c: Matrix,
+    /// Type of A and B.
+    pub operands: Scalar,
+    /// Type of C and of the bias.
+    pub out: Scalar,
+    /// Whether f32 operands may be rounded to tf32.
+    pub is_tf32: bool,
+    /// Whether a bias is added to each row of C.
+    pub is_bias: bool,
+    /// Whether GELU follows the bias.
+    pub is_gelu: bool,
+}
+
+type Handle = *mut c_void;
+type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
+type Destroy = unsafe extern "C" fn(Handle) -> c_int;
+type Set = unsafe extern "C" fn(Handle, c_int, *const c_void, usize) -> c_int;
+type CreateMatmul = unsafe extern "C" fn(*mut Handle, c_int, c_int) -> c_int;
+type CreateLayout = unsafe extern "C" fn(*mut Handle, c_int, u64, u64, i64) -> c_int;
+type Heuristic = unsafe extern "C" fn(
+    Handle,
+    Handle,
+    Handle,
+    Handle,
+    Handle,
+    Handle,
+    Handle,
+    c_int,
+    *mut Choice,
+    *mut c_int,
+) -> c_int;
+type Multiply = unsafe extern "C" fn(
+    Handle,
+    Handle,
+    *const c_void,
+    u64,
+    Handle,
+    u64,
+    Handle,
+    *const c_void,
+    u64,
+    Handle,
+    u64,
+    Handle,
+    *const [u64; 8],
+    u64,
+    usize,
+    *mut c_void,
+) -> c_int;
+
+/// `cublasLtMatmulHeuristicResult_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Choice {
+    algorithm: [u64; 8],
+    workspace: usize,
+    state: c_int,
+    waves: f32,
+    reserved: [c_int; 4],
+}
+
+/// The functions in use; valid as long as the library, which is never unloaded.
+struct Api {
+    create: Create,
+    destroy: Destroy,
+    version: unsafe extern "C" fn() -> usize,
+    matmul: CreateMatmul,
+    set_matmul: Set,
+    free_matmul: Destroy,
+    layout: CreateLayout,
+    set_layout: Set,
+    free_layout: Destroy,
+    preference: Create,
+    set_preference: Set,
+    free_preference: Destroy,
+    heuristic: Heuristic,
+    multiply: Multiply,
+}
+
+impl Api {
+    fn load(library: &Library) -> Result<Self, String> {
+        /// # Safety
+        /// `F` is the function's signature.
+        unsafe fn get<F: Copy>(library: &Library, name: &str) -> Result<F, String> {
+            // SAFETY: by the caller.
+            unsafe { library.get::<F>(name) }.map(|symbol| *symbol).map_err(|_| format!("it lacks {name}"))
+        }
+        // SAFETY: the signatures are those of cublasLt.h.
+        unsafe {
+            Ok(Self {
+                create: get(library, "cublasLtCreate")?,
+                destroy: get(library, "cublasLtDestroy")?,
+                version: get(library, "cublasLtGetVersion")?,
+                matmul: get(library, "cublasLtMatmulDescCreate")?,
+                set_matmul: get(library, "cublasLtMatmulDescSetAttribute")?,
+                free_matmul: get(library, "cublasLtMatmulDescDestroy")?,
+                layout: get(library, "cublasLtMatrixLayoutCreate")?,
+                set_layout: get(library, "cublasLtMatrixLayoutSetAttribute")?,
+                free_layout: get(library, "cublasLtMatrixLayoutDestroy")?,
+                preference: get(library, "cublasLtMatmulPreferenceCreate")?,
+                set_preference: get(library, "cublasLtMatmulPreferenceSetAttribute")?,
+                free_preference: get(library, "cublasLtMatmulPreferenceDestroy")?,
+                heuristic: get(library, "cublasLtMatmulAlgoGetHeuristic")?,
+                multiply: get(library, "cublasLtMatmul")?,
+            })
+        }
+    }
+}
+
+/// The opened library with its workspace, for one device.
+pub struct CublasLt {
+    /// The file.
+    pub found: Found,
+    /// As the library reports it: 130100 is 13.1.0.
+    pub version: usize,
+    gpu: Arc<Gpu>,
+    api: Api,
+    handle: Handle,
+    workspace: Buf<u8>,
+    /// By multiplication and alignment of the three addresses; `None`: the library cannot.
+    plans: Mutex<HashMap<(Matmul, [u32; 3]), Option<Arc<Plan>>>>,
+}
+
+// SAFETY: a handle may be used by several threads; plans are behind a lock and not changed once they are made, but for
+// the address of the bias, which is set under the lock; everything is issued to one stream.
+unsafe impl Send for CublasLt {}
+// SAFETY: as above.
+unsafe impl Sync for CublasLt {}
+
+/// Descriptions of one multiplication, and its algorithm.
+struct Plan {
+    matmul: Handle,
+    layouts: [Handle; 3],
+    algorithm: [u64; 8],
+    free: (Destroy, Destroy),
+}
+
+impl Drop for Plan {
+    fn drop(&mut self) {
+        // SAFETY: made by the functions that belong to these, and nobody else's; null ones were not made.
+        unsafe {
+            if !self.matmul.is_null() {
+                (self.free.0)(self.matmul);
+            }
+            self.layouts.iter().filter(|l| !l.is_null()).for_each(|l| _ = (self.free.1)(*l));
+        }
+    }
+}
+
+fn check(call: &'static str, status: c_int) -> Result<(), LibraryError> {
+    match status {
+        0 => Ok(()),
+        15 | 7 => Err(LibraryError::Unsupported), // not supported, invalid value
+        status => Err(LibraryError::Call { call, status }),
+    }
+}
+
+impl CublasLt {
+    /// Finds and loads the library, which takes some milliseconds.
+    pub fn open(gpu: &Arc<Gpu>) -> Result<Self, LibraryError> {
+        let (found, library) = match CUBLASLT.find() {
+            Ok(found) => {
+                // SAFETY: loading the library runs its initialisers only.
+                let library = unsafe { Library::new(&found.path) };
+                let library = library.map_err(|e| unusable(&found, format!("{e:?}")))?;
+                (found, library)
+            }
+            Err(absent) => {
+                let open = |soname: &&str| {
+                    // SAFETY: as above.
+                    let library = unsafe { Library::new(*soname) }.ok()?;
+                    Some((Found { path: PathBuf::from(soname), version: None }, library))
+                };
+                CUBLASLT.sonames.iter().find_map(open).ok_or(absent)?
+            }
+        };
+        let api = Api::load(&library).map_err(|why| unusable(&found, why))?;
+        std::mem::forget(library); // its functions are in use until the program ends
+        gpu.bound(|| "opening cuBLASLt".to_owned())?;
+        let mut handle = null_mut();
+        // SAFETY: the device's context is current.
+        check("cublasLtCreate", unsafe { (api.create)(&mut handle) })?;
+        // SAFETY: it takes nothing.
+        let version = unsafe { (api.version)() };
+        let workspace = Buf::zeros(gpu, "cuBLASLt workspace", WORKSPACE)?;
+        Ok(Self { found, version, gpu: gpu.clone(), api, handle, workspace, plans: Mutex::default() })
+    }
+
+    /// `cuBLASLt 13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)`.
+    pub fn describe(&self) -> String {
+        let v = self.version;
+        // 12 and before count a version as 1000 major + 100 minor + patch, 13 as 10000 major.
+        let (major, minor, patch) =
+            if v >= 100_000 { (v / 10_000, v / 100 % 100, v % 100) } else { (v / 1000, v / 100 % 10, v % 100) };
+        format!("cuBLASLt {major}.{minor}.{patch} ({})", self.found.path.display())
+    }
+
+    /// Multiplies after everything issued so far. `added` takes the place of C as what beta multiplies; scales are for
+    /// f32 and for integer sums.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the library's one function")]
+    pub fn multiply(
+        &self,
+        pass: &mut Pass,
+        matmul: &Matmul,
+        (alpha, beta): ((f32, i32), (f32, i32)),
+        (a, b): (Any<'_>, Any<'_>),
+        c: &mut AnyMut<'_>,
+        added: Option<Any<'_>>,
+        bias: Option<Any<'_>>,
+    ) -> Result<(), LibraryError> {
+        let stream = self.gpu.bound(|| "multiplying with cuBLASLt".to_owned())?.cu_stream();
+        let alignment = |address: u64| 1_u32 << address.trailing_zeros().min(8);
+        let added = added.map_or(c.ptr, |added| added.ptr);
+        let key = (*matmul, [alignment(a.ptr), alignment(b.ptr), alignment(c.ptr | added)]);
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if plans.len() >= KEPT {
+            plans.clear();
+        }
+        let plan = match plans.get(&key) {
+            Some(plan) => plan.clone(),
+            None => {
+                let plan = match self.plan(&key.0, key.1, bias.map(|b| b.ptr)) {
+                    Ok(plan) => Some(Arc::new(plan)),
+                    Err(LibraryError::Unsupported) => None,
+                    Err(why) => return Err(why),
+                };
+                plans.insert(key, plan.clone());
+                plan
+            }
+        };
+        let plan = plan.ok_or(LibraryError::Unsupported)?;
+        if let Some(bias) = bias {
+            self.set_matmul(plan.matmul, BIAS, bias.ptr)?;
+        }
+        let is_integer = matmul.out == Scalar::S32;
+        let scale = |s: &(f32, i32)| if is_integer { (&raw const s.1).cast() } else { (&raw const s.0).cast() };
+        let [la, lb, lc] = plan.layouts;
+        let workspace = self.workspace.ptr;
+        let call = || {
+            // SAFETY: layouts and lengths were checked by the caller against the memory, which outlives the call as
+            // it is issued in the stream's order; handles are alive.
+            let status = unsafe {
+                (self.api.multiply)(
+                    self.handle,
+                    plan.matmul,
+                    scale(&alpha),
+                    a.ptr,
+                    la,
+                    b.ptr,
+                    lb,
+                    scale(&beta),
+                    added,
+                    lc,
+                    c.ptr,
+                    lc,
+                    &plan.algorithm,
+                    workspace,
+                    WORKSPACE,
+                    stream.cast(),
+                )
+            };
+            check("cublasLtMatmul", status)
+        };
+        let mut result = Ok(());
+        pass.device_span(&self.gpu, "cublasLtMatmul", || {
+            result = call();
+            Ok(())
+        })?;
+        result
+    }
+
+    fn set_matmul<T>(&self, matmul: Handle, attribute: c_int, value: T) -> Result<(), LibraryError> {
+        // SAFETY: the attribute has the size of `T`.
+        let status = unsafe { (self.api.set_matmul)(matmul, attribute, (&raw const value).cast(), size_of::<T>()) };
+        check("cublasLtMatmulDescSetAttribute", status)
+    }
+
+    fn layout(&self, of: Scalar, rows: u64, columns: u64, m: &Matrix, batch: usize) -> Result<Handle, LibraryError> {
+        let mut layout = null_mut();
+        // SAFETY: signatures of cublasLt.h; values outlive the calls.
+        unsafe {
+            check("cublasLtMatrixLayoutCreate", (self.api.layout)(&mut layout, of as c_int, rows, columns, m.ld))?;
+            if batch > 1 {
+                let count = i32::try_from(batch).map_err(|_| LibraryError::Unsupported)?;
+                let set = self.api.set_layout;
+                check("cublasLtMatrixLayoutSetAttribute", set(layout, BATCH, (&raw const count).cast(), 4))?;
+                check("cublasLtMatrixLayoutSetAttribute", set(layout, STRIDE, (&raw const m.stride).cast(), 8))?;
+            }
+        }
+        Ok(layout)
+    }
+
+    /// Descriptions and the algorithm the heuristics put first.
+    fn plan(&self, m: &Matmul, alignment: [u32; 3], bias: Option<u64>) -> Result<Plan, LibraryError> {
+        let (compute, scale) = match m.operands {
+            Scalar::S8 => (72, Scalar::S32),
+            Scalar::F32 if m.is_tf32 => (77, Scalar::F32),
+            _ => (68, Scalar::F32),
+        };
+        let free = (self.api.free_matmul, self.api.free_layout);
+        let mut plan = Plan { matmul: null_mut(), layouts: [null_mut(); 3], algorithm: [0; 8], free };
+        // SAFETY: signatures of cublasLt.h.
+        let status = unsafe { (self.api.matmul)(&mut plan.matmul, compute, scale as c_int) };
+        check("cublasLtMatmulDescCreate", status)?;
+        self.set_matmul(plan.matmul, TRANSPOSE_A, i32::from(m.a.is_transposed))?;
+        self.set_matmul(plan.matmul, TRANSPOSE_B, i32::from(m.b.is_transposed))?;
+        if m.is_bias {
+            self.set_matmul(plan.matmul, EPILOGUE, if m.is_gelu { 36_i32 } else { 4 })?;
+            self.set_matmul(plan.matmul, BIAS, bias.unwrap_or(0))?;
+        }
+        let stored = |rows, columns, is_transposed| if is_transposed { (columns, rows) } else { (rows, columns) };
+        let (rows, columns) = stored(m.rows, m.k, m.a.is_transposed);
+        plan.layouts[0] = self.layout(m.operands, rows, columns, &m.a, m.batch)?;
+        let (rows, columns) = stored(m.k, m.columns, m.b.is_transposed);
+        plan.layouts[1] = self.layout(m.operands, rows, columns, &m.b, m.batch)?;
+        plan.layouts[2] = self.layout(m.out, m.rows, m.columns, &m.c, m.batch)?;
+        plan.algorithm = self.algorithm(&plan, alignment)?;
+        Ok(plan)
+    }
+
+    fn algorithm(&self, plan: &Plan, [a, b, c]: [u32; 3]) -> Result<[u64; 8], LibraryError> {
+        let (mut preference, mut choice, mut count) = (null_mut(), Choice::default(), 0);
+        let [la, lb, lc] = plan.layouts;
+        // SAFETY: signatures of cublasLt.h; values outlive the calls, and the preference is freed once.
+        unsafe {
+            check("cublasLtMatmulPreferenceCreate", (self.api.preference)(&mut preference))?;
+            let set = |attribute: c_int, value: *const c_void, size: usize| {
+                (self.api.set_preference)(preference, attribute, value, size)
+            };
+            let mut status = set(PREFER_WORKSPACE, std::ptr::from_ref(&WORKSPACE).cast(), size_of::<usize>());
+            for (i, alignment) in [a, b, c, c].iter().enumerate() {
+                status |= set(PREFER_ALIGNMENT + i as c_int, std::ptr::from_ref(alignment).cast(), 4);
+            }
+            if status == 0 {
+                let (handle, matmul) = (self.handle, plan.matmul);
+                let ask = self.api.heuristic;
+                status = ask(handle, matmul, la, lb, lc, lc, preference, 1, &mut choice, &mut count);
+            }
+            (self.api.free_preference)(preference);
+            check("cublasLtMatmulAlgoGetHeuristic", status)?;
+        }
+        if count == 0 || choice.state != 0 { Err(LibraryError::Unsupported) } else { Ok(choice.algorithm) }
+    }
+}
+
+impl Drop for CublasLt {
+    fn drop(&mut self) {
+        // SAFETY: the handle is alive, and is used no more. Multiplications that are issued keep what they need.
+        unsafe { (self.api.destroy)(self.handle) };
+    }
+}
+
+fn unusable(found: &Found, why: String) -> LibraryError {
+    LibraryError::Unusable { library: found.path.display().to_string(), why }
+}
+
+/// `CUBLASLT_MATMUL_DESC_…`
+const TRANSPOSE_A: c_int = 3;
+const TRANSPOSE_B: c_int = 4;
+const EPILOGUE: c_int = 7;
+const BIAS: c_int = 8;
+/// `CUBLASLT_MATRIX_LAYOUT_…`
+const BATCH: c_int = 5;
+const STRIDE: c_int = 6;
+/// `CUBLASLT_MATMUL_PREF_…`: the last is that of A, those of B, C and D follow.
+const PREFER_WORKSPACE: c_int = 1;
+const PREFER_ALIGNMENT: c_int = 5;

@@ -1,0 +1,87 @@
+//! The kernels under `kernels/nn/gemm*`.
+
+use crate::{
+    device_struct,
+    gpu::{
+        Compile, Target,
+        kernel::{InAny, InOutAny, Size},
+    },
+    kernels,
+};
+
+device_struct! {
+    /// One multiplication: row-major C, sizes in elements.
+    pub struct GemmArgs {
+        /// From a matrix of A to the next of a batch
+        stride_a: u64,
+        /// The same of B
+        stride_b: u64,
+        /// The same of C
+        stride_c: u64,
+        /// Leading dimension of A
+        lda: u64,
+        /// Leading dimension of B
+        ldb: u64,
+        /// Leading dimension of C
+        ldc: u64,
+        /// Rows of A and C
+        m: u32,
+        /// Columns of B and C
+        n: u32,
+        /// Addends of a sum
+        k: u32,
+        /// Format of the operands, where the kernel has no own
+        operands: u32,
+        /// Format of C, bias and residual
+        out: u32,
+        /// What is added to the product
+        epilogue: u32,
+        /// Whether the bias belongs to rows of C instead of columns
+        bias_by_row: u32,
+        /// Whether C, bias and residual may be accessed four elements at a time
+        quads: u32,
+        /// Whether the k of a row of A are adjacent
+        a_by_k: u32,
+        /// Whether the k of a column of B are adjacent
+        b_by_k: u32,
+        /// Whether rows of the operands begin at multiples of 16 bytes
+        aligned: u32,
+        /// Factor of the product
+        alpha: f32,
+        /// Factor of the old C
+        beta: f32,
+        /// The same for integers
+        alpha_int: i32,
+        /// The same for integers
+        beta_int: i32,
+        /// Padding to eight bytes
+        pad: u32,
+    }
+}
+
+/// Ampere's mma.sync and cp.async; on Turing the kernels are empty and not launched.
+const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
+
+kernels! {
+    /// Tensor cores, by type of the operands.
+    pub struct MmaKernels in "nn/gemm_bf16.cu", also "nn/gemm_f16.cu" as F16, also "nn/gemm_tf32.cu" as TF32,
+        also "nn/gemm_s8.cu" as S8 compiled (Compile::FUSED.on(TARGETS)) using [GemmArgs]
+    {
+        /// Matrix multiplication by tensor cores, 128 × 256 elements of C per block: for large, aligned matrices.
+        #[block(256)]
+        fn gemm_large as GemmLarge(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, extra: InAny);
+
+        /// Matrix multiplication by tensor cores, 64 × 64 elements of C per block.
+        #[block(128)]
+        fn gemm_small as GemmSmall(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, extra: InAny);
+    }
+}
+
+kernels! {
+    /// Without tensor cores.
+    pub struct SimtKernels in "nn/gemm_simt.cu" compiled (Compile::FUSED) using [GemmArgs] {
+        /// Matrix multiplication, 128 × 128 elements of C per block, 8 × 8 per thread.
+        #[block(256)]
+        fn gemm_simt as GemmSimt(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, extra: InAny);
+    }
+}

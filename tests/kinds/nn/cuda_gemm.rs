@@ -1,0 +1,231 @@
+//! Matrix multiplication on a GPU against the CPU's definition in f64, on every backend that is present.
+
+use crate::device::gpu;
+use neuropil::{
+    gpu::{Buf, Pass},
+    nn::gemm::{
+        Epilogue, Gemm, Layout, Order,
+        cpu,
+        cuda::{Backend, CudaGemm, CudaGemmError, Operand, Options, Output},
+    },
+    num::elements::{Bf16, Element, F16},
+};
+use neuropil_test_support::{Need, golden, skip};
+
+const BACKENDS: [Backend; 3] = [Backend::CublasLt, Backend::TensorCores, Backend::Simt];
+
+/// In (-1, 1), from a linear congruential generator.
+fn numbers(len: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+fn relative_rms(got: &[f64], want: &[f64]) -> f64 {
+    let square: f64 = got.iter().zip(want).map(|(g, w)| (g - w) * (g - w)).sum();
+    (square / want.iter().map(|w| w * w).sum::<f64>().max(1e-300)).sqrt()
+}
+
+/// The sizes of the tests: ragged and round, m, n, k.
+const SIZES: [(usize, usize, usize); 8] = [
+    (1, 1, 1),
+    (3, 5, 7),
+    (17, 33, 65),
+    (64, 128, 64),
+    (129, 260, 72),
+    (256, 512, 1024),
+    (37, 70, 129),
+    (1000, 24, 88),
+];
+
+/// Every order of the matrices, with leading dimensions that are multiples of 16 elements (`is_aligned`) or odd.
+fn layouts((m, n, k): (usize, usize, usize), is_aligned: bool) -> impl Iterator<Item = Gemm<f32>> {
+    let layout = move |is_column_major: bool, rows: usize, columns: usize| {
+        let (order, length, lines) =
+            if is_column_major { (Order::ColMajor, rows, columns) } else { (Order::RowMajor, columns, rows) };
+        let ld = if is_aligned { length.next_multiple_of(16) } else { length | 1 };
+        Layout { order, ld, stride: ld * lines }
+    };
+    (0..8).map(move |bits| Gemm {
+        batch: 2,
+        a: layout(bits & 1 > 0, m, k),
+        b: layout(bits & 2 > 0, k, n),
+        c: layout(bits & 4 > 0, m, n),
+        ..Gemm::new(m, n, k)
+    })
+}
+
+/// One multiplication on one backend against f64; `None` where the backend is absent or unable.
+fn error<I, O>(gemm: &CudaGemm, gpu: &std::sync::Arc<neuropil::gpu::Gpu>, g: &Gemm<f32>, which: usize, options: Options) -> Option<f64>
+where
+    I: Operand<Sum = f32> + Element,
+    O: Output<Sum = f32> + Element,
+{
+    let rounded = |len: usize, seed: u64| -> Vec<I> { numbers(len, seed).into_iter().map(I::from_f32).collect() };
+    let outputs = |len: usize, seed: u64| -> Vec<O> { numbers(len, seed).into_iter().map(O::from_f32).collect() };
+    let (a, b) = (rounded(2 * g.a.stride, 1), rounded(2 * g.b.stride, 2));
+    let (c, bias, residual) = (outputs(2 * g.c.stride, 3), outputs(g.n.max(4), 4), outputs(2 * g.c.stride, 5));
+    let wide = |x: f32| f64::from(x);
+    let f64s = |x: &[O]| -> Vec<f64> { x.iter().map(|x| wide(x.to_f32())).collect() };
+    let tf32 = |x: f32| f32::from_bits((x.to_bits() + 0x1000) & !0x1fff);
+    let is_tf32 = options.backend == Some(Backend::TensorCores) || options.tf32;
+    let operand = |x: &[I]| -> Vec<f64> {
+        x.iter().map(|x| wide(if is_tf32 && size_of::<I>() == 4 { tf32(x.to_f32()) } else { x.to_f32() })).collect()
+    };
+    let (bias64, residual64, mut want) = (f64s(&bias), f64s(&residual), f64s(&c));
+    let mut g = *g;
+    (g.alpha, g.beta) = [(1.0, 0.0), (0.5, 1.0), (1.0, 0.0), (2.0, 0.0)][which];
+    let g64 = Gemm::<f64> {
+        m: g.m, n: g.n, k: g.k, batch: g.batch, a: g.a, b: g.b, c: g.c,
+        alpha: g.alpha.into(), beta: g.beta.into(),
+    };
+    let epilogue64 = [Epilogue::None, Epilogue::Bias(&bias64[..]), Epilogue::BiasGelu(&bias64), Epilogue::Residual(&residual64)][which];
+    cpu::gemm(&g64, &operand(&a), &operand(&b), &mut want, epilogue64).expect("it fits");
+
+    let buffer = |x: &[O]| Buf::from_slice(gpu, "test", x).expect("memory");
+    let (bias, residual, mut out) = (buffer(&bias), buffer(&residual), buffer(&c));
+    let (a, b) = (Buf::from_slice(gpu, "a", &a).expect("memory"), Buf::from_slice(gpu, "b", &b).expect("memory"));
+    let epilogue = [Epilogue::None, Epilogue::Bias(&*bias), Epilogue::BiasGelu(&*bias), Epilogue::Residual(&*residual)][which];
+    match gemm.run(&mut Pass::default(), &g, (&a, &b), &mut out, epilogue, options) {
+        Ok(_) => {}
+        Err(CudaGemmError::Library(_) | CudaGemmError::Unable { .. }) => return None,
+        Err(why) => panic!("{g:?}: {why}"),
+    }
+    // Between the rows nothing is written: the whole buffer is compared.
+    Some(relative_rms(&f64s(&out.read().expect("a copy")), &want))
+}
+
+/// Tolerances (relative RMS): f32 sums 2e-6; results rounded to f16 3e-4, to bf16 2.4e-3.
+fn agrees<I, O>(tolerance: f64)
+where
+    I: Operand<Sum = f32> + Element,
+    O: Output<Sum = f32> + Element,
+{
+    let Some(gpu) = gpu() else { return };
+    let gemm = CudaGemm::new(&gpu);
+    match gemm.library() {
+        Ok(library) => println!("{}", library.describe()),
+        Err(why) => skip(Need::Gpu, why),
+    }
+    for backend in BACKENDS {
+        let (mut worst, mut ran, mut unable) = (0.0_f64, 0, 0);
+        for (size, is_aligned) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
+            for (i, g) in layouts(size, is_aligned).enumerate() {
+                for which in [i % 4, (i + 1) % 4] {
+                    let options = Options { backend: Some(backend), tf32: false };
+                    let Some(e) = error::<I, O>(&gemm, &gpu, &g, which, options) else {
+                        unable += 1;
+                        continue;
+                    };
+                    assert!(e < tolerance, "{backend}, {size:?}, aligned {is_aligned}, epilogue {which}, {g:?}: {e:.1e}");
+                    worst = worst.max(e);
+                    ran += 1;
+                }
+            }
+        }
+        println!("{} x {} on {backend}: {ran} cases, worst {worst:.1e}, {unable} left to others", I::NAME, O::NAME);
+        assert!(ran > 0 || backend == Backend::CublasLt);
+        assert!(unable == 0 || backend == Backend::CublasLt);
+    }
+}
+
+#[test]
+fn f32_agrees() {
+    agrees::<f32, f32>(2e-6);
+}
+
+#[test]
+fn bf16_agrees() {
+    agrees::<Bf16, f32>(2e-6);
+    agrees::<Bf16, Bf16>(2.4e-3);
+}
+
+#[test]
+fn f16_agrees() {
+    agrees::<F16, f32>(2e-6);
+    agrees::<F16, F16>(3e-4);
+}
+
+#[test]
+fn bytes_are_exact_on_every_backend() {
+    let Some(gpu) = gpu() else { return };
+    let gemm = CudaGemm::new(&gpu);
+    for (m, n, k) in SIZES {
+        for g in [Gemm::<i32>::new(m, n, k), Gemm::new(m, n, k).transposed_b(), Gemm::new(m, n, k).transposed_a()] {
+            let g = g.batch(2).scaled(3, -1);
+            let bytes = |len: usize, seed: u64| -> Vec<i8> { numbers(len, seed).iter().map(|x| (x * 128.0) as i8).collect() };
+            let (a, b) = (bytes(2 * m * k, 1), bytes(2 * k * n, 2));
+            let c: Vec<i32> = (0..2 * (m * n) as i32).collect();
+            let mut want = c.clone();
+            cpu::gemm(&g, &a, &b, &mut want, Epilogue::None).expect("it fits");
+            let (da, db) = (Buf::from_slice(&gpu, "a", &a).expect("memory"), Buf::from_slice(&gpu, "b", &b).expect("memory"));
+            for backend in BACKENDS.map(Some).into_iter().chain([None]) {
+                let mut out = Buf::from_slice(&gpu, "c", &c).expect("memory");
+                let options = Options { backend, tf32: false };
+                match gemm.run(&mut Pass::default(), &g, (&da, &db), &mut out, Epilogue::None, options) {
+                    Ok(_) => assert_eq!(out.read().expect("a copy"), want, "{backend:?} {g:?}"),
+                    Err(CudaGemmError::Library(_) | CudaGemmError::Unable { .. }) => assert!(backend.is_some()),
+                    Err(why) => panic!("{why}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn golden_transformer_gemm_cuda() {
+    let Some(gpu) = gpu() else { return };
+    let gemm = CudaGemm::new(&gpu);
+    for golden in golden::all("transformer", "gemm") {
+        for i in (0..64).filter(|i| golden.has(&format!("A{i}"))) {
+            let (a, b) = (format!("A{i}"), format!("Bt{i}"));
+            let ([m, k], n) = ([golden.shape(&a)[0], golden.shape(&a)[1]], golden.shape(&b)[0]);
+            let g = Gemm::<f32>::new(m, n, k).transposed_b();
+            for backend in BACKENDS {
+                let run16 = |name: &str| -> Option<f64> {
+                    let want = golden.get(&format!("C{i}_{name}"));
+                    let f32s = |x: &[f64]| -> Vec<f32> { x.iter().map(|x| *x as f32).collect() };
+                    let (a, b) = (f32s(golden.get(&a)), f32s(golden.get(&b)));
+                    let got = if name == "fp16in" { product::<F16>(&gemm, &gpu, &g, &a, &b, backend) } else { product::<Bf16>(&gemm, &gpu, &g, &a, &b, backend) };
+                    got.map(|got| relative_rms(&got, want))
+                };
+                for name in ["fp16in", "bf16in"] {
+                    let e = run16(name);
+                    println!("{} C{i}_{name} on {backend}: {e:?}", golden.name);
+                    assert!(e.unwrap_or(0.0) < 1e-6, "C{i}_{name} on {backend}: {e:?}");
+                }
+                if backend != Backend::TensorCores {
+                    let f32s = |x: &[f64]| -> Vec<f32> { x.iter().map(|x| *x as f32).collect() };
+                    let got = product::<f32>(&gemm, &gpu, &g, &f32s(golden.get(&a)), &f32s(golden.get(&b)), backend);
+                    let e = got.map_or(0.0, |got| relative_rms(&got, golden.get(&format!("C{i}"))));
+                    assert!(e < 1e-6, "C{i} on {backend}: {e:.1e}");
+                }
+            }
+        }
+    }
+}
+
+/// `A Bᵀ` with f32 results.
+fn product<I: Operand<Sum = f32> + Element>(
+    gemm: &CudaGemm,
+    gpu: &std::sync::Arc<neuropil::gpu::Gpu>,
+    g: &Gemm<f32>,
+    a: &[f32],
+    b: &[f32],
+    backend: Backend,
+) -> Option<Vec<f64>> {
+    let buffer = |x: &[f32]| {
+        let x: Vec<I> = x.iter().map(|x| I::from_f32(*x)).collect();
+        Buf::from_slice(gpu, "operand", &x).expect("memory")
+    };
+    let (a, b, mut c) = (buffer(a), buffer(b), Buf::<f32>::zeros(gpu, "c", g.m * g.n).expect("memory"));
+    let options = Options { backend: Some(backend), tf32: false };
+    match gemm.run(&mut Pass::default(), g, (&a, &b), &mut c, Epilogue::None, options) {
+        Ok(_) => Some(c.read().expect("a copy").iter().map(|x| f64::from(*x)).collect()),
+        Err(CudaGemmError::Library(_)) => None,
+        Err(why) => panic!("{why}"),
+    }
+}
