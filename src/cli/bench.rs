@@ -4,6 +4,7 @@ use super::{args::BenchArgs, device, error::CliError, progress::ProgressLine, si
 use crate::{
     gpu::ceilings::{self, Ceiling, Limit},
     kinds::{Model, nuclei::bench as nuclei, spiking::bench as spiking},
+    nn::gemm::bench as gemm,
     project::peak_performance as kept,
     sim::{Device, Progress, SimError},
 };
@@ -27,7 +28,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
         let known: Vec<&str> = Model::all().iter().map(Model::name).collect();
         let kind = &args.kind;
         return Err(CliError::Usage(format!(
-            "`{kind}` has no benchmark; benchmarks exist for `device` and the kinds {}",
+            "`{kind}` has no benchmark; benchmarks exist for `device`, `gemm` and the kinds {}",
             known.join(", ")
         )));
     };
@@ -68,8 +69,43 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
             }))
         }
         "device" => Some(Box::new(move |_: &Progress| ceilings(&chosen.device, chosen.threads))),
+        "gemm" => Some(Box::new(move |progress: &Progress| {
+            matrix_products(&chosen.device, chosen.threads, repeats, only.as_deref(), progress)
+        })),
         _ => None,
     })
+}
+
+/// Matrix multiplication by every backend of the device.
+fn matrix_products(
+    device: &Device,
+    threads: u32,
+    repeats: u32,
+    only: Option<&str>,
+    progress: &Progress,
+) -> Result<Rows, SimError> {
+    let proceed = |case: &str, share: f32| progress.report(case, share).is_ok();
+    let options = gemm::BenchOptions { repeats, only, proceed: &proceed };
+    let rows = match device {
+        Device::Cuda(gpu) => {
+            let (rows, library) = gemm::run_cuda(gpu, &options).map_err(|e| SimError::Device(e.to_string()))?;
+            tracing::info!("{library}");
+            rows
+        }
+        Device::Cpu { .. } => gemm::run_cpu(threads as usize, &options).map_err(SimError::Input)?,
+    };
+    Ok(rows.iter().map(|row| (json!(row), gemm_line(row))).collect())
+}
+
+fn gemm_line(row: &gemm::BenchRow) -> String {
+    format!(
+        "{:36} {:10.4} ms  {:8.2} TFLOP/s  {:5.1} % of a roofline of {:7.2} TFLOP/s",
+        row.name,
+        row.ms,
+        row.tflops,
+        100.0 * row.tflops / row.roofline,
+        row.roofline
+    )
 }
 
 /// Peak performance of the device; saved for the roofline.

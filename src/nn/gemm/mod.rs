@@ -6,6 +6,7 @@
 //! [`cpu::gemm`] is the definition; its page states the order of every sum. [`cuda::CudaGemm`] is the same on a GPU, with
 //! operands of f32, f16, bf16 and s8.
 
+pub mod bench;
 pub mod cpu;
 pub mod cuda;
 

@@ -24,9 +24,11 @@ fn numbers(len: usize, seed: u64) -> Vec<f32> {
     (0..len).map(|_| next()).collect()
 }
 
+/// Root of the mean squared difference, relative to that of `want`, or to 1 where that is less: the results of a
+/// handful of elements may nearly cancel.
 fn relative_rms(got: &[f64], want: &[f64]) -> f64 {
     let square: f64 = got.iter().zip(want).map(|(g, w)| (g - w) * (g - w)).sum();
-    (square / want.iter().map(|w| w * w).sum::<f64>().max(1e-300)).sqrt()
+    (square / want.iter().map(|w| w * w).sum::<f64>().max(want.len() as f64)).sqrt()
 }
 
 /// The sizes of the tests: ragged and round, m, n, k.
@@ -98,7 +100,8 @@ where
     Some(relative_rms(&f64s(&out.read().expect("a copy")), &want))
 }
 
-/// Tolerances (relative RMS): f32 sums 2e-6; results rounded to f16 3e-4, to bf16 2.4e-3.
+/// Tolerances (relative RMS): f32 sums 2e-6; results rounded to f16 5e-4, to bf16 4e-3: half a unit in the last place,
+/// which a single element may reach.
 fn agrees<I, O>(tolerance: f64)
 where
     I: Operand<Sum = f32> + Element,
@@ -140,13 +143,13 @@ fn f32_agrees() {
 #[test]
 fn bf16_agrees() {
     agrees::<Bf16, f32>(2e-6);
-    agrees::<Bf16, Bf16>(2.4e-3);
+    agrees::<Bf16, Bf16>(4e-3);
 }
 
 #[test]
 fn f16_agrees() {
     agrees::<F16, f32>(2e-6);
-    agrees::<F16, F16>(3e-4);
+    agrees::<F16, F16>(5e-4);
 }
 
 #[test]

@@ -1,0 +1,236 @@
+//! Benchmark of every backend: `neuropil bench gemm`.
+//!
+//! A case is `SIZE-FORMAT-BACKEND-LAYOUT`. Its roofline is the lower of the measured arithmetic ceiling and the measured
+//! copy bandwidth times operations per byte. The ceiling of tensor cores is that of mma.sync with f16, which bf16 shares;
+//! that of s8 is taken as twice, that of tf32 as half of it. cuBLASLt uses Hopper's wgmma and exceeds it there.
+
+use super::{
+    Epilogue, Gemm, cpu,
+    cuda::{Backend, CudaGemm, CudaGemmError, Operand, Options, Output},
+};
+use crate::{
+    gpu::{
+        Buf, Gpu, Pass,
+        ceilings::{self, Ceilings, Limit},
+    },
+    num::elements::{Bf16, F16},
+};
+use std::{sync::Arc, time::Instant};
+
+/// One measurement.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct BenchRow {
+    /// Case.
+    pub name: String,
+    /// m, n, k
+    pub size: (usize, usize, usize),
+    /// Time of one multiplication, ms; the median of the repeats.
+    pub ms: f64,
+    /// 10¹² operations per second; a multiply-add is two.
+    pub tflops: f64,
+    /// What the device could do at best, 10¹² operations per second.
+    pub roofline: f64,
+}
+
+/// What is measured, and how often.
+pub struct BenchOptions<'a> {
+    /// Measurements per case.
+    pub repeats: u32,
+    /// Only cases whose names begin with this.
+    pub only: Option<&'a str>,
+    /// Told of each case and its share of all; false stops.
+    pub proceed: &'a dyn Fn(&str, f32) -> bool,
+}
+
+/// m, n, k: squares, and those of a GPT-2 of 124 million parameters with 8192 tokens.
+const SIZES: [(usize, usize, usize); 7] = [
+    (1024, 1024, 1024),
+    (2048, 2048, 2048),
+    (4096, 4096, 4096),
+    (8192, 8192, 8192),
+    (8192, 2304, 768),
+    (8192, 3072, 768),
+    (8192, 768, 3072),
+];
+
+/// Time a measurement takes at least, seconds.
+const MIN_S: f64 = 0.01;
+
+fn median(mut secs: Vec<f64>) -> f64 {
+    secs.sort_by(f64::total_cmp);
+    secs.get(secs.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn row(name: String, g: &Gemm, secs: f64, ops: f64, bytes_per_s: f64, bytes: f64) -> BenchRow {
+    let work = g.ops() as f64;
+    let roofline = ops.min(bytes_per_s * work / bytes) * 1e-12;
+    BenchRow { name, size: (g.m, g.n, g.k), ms: secs * 1e3, tflops: work / secs * 1e-12, roofline }
+}
+
+/// Values between -1 and 1 that are not all alike: power, and with it the clock, depends on the operands.
+fn operand(len: usize) -> impl Iterator<Item = f32> {
+    (0..len as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0)
+}
+
+/// On the CPU with this many threads: f32 and f64 of each instruction set.
+pub fn run_cpu(threads: usize, options: &BenchOptions<'_>) -> Result<Vec<BenchRow>, String> {
+    let ceilings = ceilings::measure_cpu(threads);
+    let best = |limit| ceilings.best(limit).map_or(f64::NAN, |c| c.value) * threads as f64;
+    let (ops, bandwidth) = (best(Limit::Ops), best(Limit::Bytes));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| e.to_string())?;
+    let mut rows = vec![];
+    for n in [256, 1024, 2048] {
+        for isa in cpu::Isa::available().into_iter().filter(|isa| *isa != cpu::Isa::Portable) {
+            for (layout, g) in [("nn", Gemm::new(n, n, n)), ("nt", Gemm::new(n, n, n).transposed_b())] {
+                let name = format!("{n}-f32-{isa:?}-{layout}").to_lowercase();
+                if options.only.is_some_and(|only| !name.starts_with(only)) {
+                    continue;
+                }
+                if !(options.proceed)(&name, 0.0) {
+                    return Ok(rows);
+                }
+                let (a, b): (Vec<f32>, Vec<f32>) = (operand(n * n).collect(), operand(n * n).collect());
+                let mut c = vec![0.0; n * n];
+                let mut once = || {
+                    let start = Instant::now();
+                    let done = cpu::gemm_with(isa, &g, &a, &b, &mut c, Epilogue::None);
+                    done.map(|()| start.elapsed().as_secs_f64()).map_err(|e| e.to_string())
+                };
+                let secs = pool.install(|| {
+                    once()?;
+                    (0..options.repeats.max(3)).map(|_| once()).collect::<Result<Vec<f64>, String>>()
+                })?;
+                rows.push(row(name, &g, median(secs), ops, bandwidth, 12.0 * (n * n) as f64));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// On a GPU: every backend that is present. The second result describes the library, or says why there is none.
+pub fn run_cuda(gpu: &Arc<Gpu>, options: &BenchOptions<'_>) -> Result<(Vec<BenchRow>, String), CudaGemmError> {
+    let ceilings = ceilings::measure_gpu(gpu)?;
+    let gemm = CudaGemm::new(gpu);
+    let library = gemm.library().map_or_else(|why| why.to_string(), |library| library.describe());
+    let mut bench = Bench { gpu, gemm, ceilings, options, rows: vec![] };
+    for (i, size) in SIZES.into_iter().enumerate() {
+        let share = i as f32 / SIZES.len() as f32;
+        let goes_on = bench.case::<Bf16, Bf16>("bf16", size, share)?
+            && bench.case::<F16, F16>("f16", size, share)?
+            && bench.case::<f32, f32>("f32", size, share)?
+            && bench.case::<i8, i32>("s8", size, share)?;
+        if !goes_on {
+            break;
+        }
+    }
+    Ok((bench.rows, library))
+}
+
+struct Bench<'a> {
+    gpu: &'a Arc<Gpu>,
+    gemm: CudaGemm,
+    ceilings: Ceilings,
+    options: &'a BenchOptions<'a>,
+    rows: Vec<BenchRow>,
+}
+
+impl Bench<'_> {
+    /// A size and format on every backend; false when it was stopped.
+    fn case<I: Operand, O: Output<Sum = I::Sum>>(
+        &mut self,
+        format: &str,
+        (m, n, k): (usize, usize, usize),
+        share: f32,
+    ) -> Result<bool, CudaGemmError>
+    where
+        I: FromUnit,
+    {
+        let square = m == n && n == k;
+        let nt = Gemm::<I::Sum>::new(m, n, k).transposed_b();
+        let all = [("nt", nt), ("nn", Gemm::new(m, n, k)), ("tn", Gemm::new(m, n, k).transposed_a())];
+        let values = |len: usize| -> Vec<I> { operand(len).map(I::from_unit).collect() };
+        let mut buffers = None;
+        for backend in [Backend::CublasLt, Backend::TensorCores, Backend::Simt] {
+            // One layout tells enough where the backend or the sizes are not the subject.
+            let layouts = if square && backend == Backend::TensorCores { &all[..] } else { &all[..1] };
+            for (layout, g) in layouts {
+                let name = format!("{m}x{n}x{k}-{format}-{backend}-{layout}");
+                let is_slow = backend == Backend::Simt && m * n * k > 1 << 36;
+                if is_slow || self.options.only.is_some_and(|only| !name.starts_with(only)) {
+                    continue;
+                }
+                if !(self.options.proceed)(&name, share) {
+                    return Ok(false);
+                }
+                if buffers.is_none() {
+                    let a = Buf::from_slice(self.gpu, "A of the benchmark", &values(m * k))?;
+                    let b = Buf::from_slice(self.gpu, "B of the benchmark", &values(k * n))?;
+                    buffers = Some((a, b, Buf::<O>::zeros(self.gpu, "C of the benchmark", m * n)?));
+                }
+                let Some((a, b, c)) = &mut buffers else { continue };
+                let options = Options { backend: Some(backend), tf32: format == "f32" && backend != Backend::Simt };
+                let mut launch = |pass: &mut Pass| self.gemm.run(pass, g, (&**a, &**b), c, Epilogue::None, options);
+                let secs = match timed(self.gpu, self.options.repeats, &mut launch) {
+                    Ok(secs) => secs,
+                    Err(CudaGemmError::Library(_) | CudaGemmError::Unable { .. }) => continue,
+                    Err(why) => return Err(why),
+                };
+                let bytes = (m * k + k * n) * size_of::<I>() + m * n * size_of::<O>();
+                let ops = self.ops(format, backend);
+                let bandwidth = self.ceilings.best(Limit::Bytes).map_or(f64::NAN, |c| c.value);
+                self.rows.push(row(name, &Gemm::new(m, n, k), secs, ops, bandwidth, bytes as f64));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Arithmetic ceiling.
+    fn ops(&self, format: &str, backend: Backend) -> f64 {
+        let named = |start: &str| {
+            let found = self.ceilings.all(Limit::Ops).find(|c| c.name.starts_with(start));
+            found.map_or(f64::NAN, |c| c.value)
+        };
+        match (backend, format) {
+            (Backend::Simt, _) => named("f32"),
+            (_, "s8") => 2.0 * named("f16 tensor"),
+            (_, "f32") => 0.5 * named("f16 tensor"),
+            _ => named("f16 tensor"),
+        }
+    }
+}
+
+/// Median device time of one multiplication, seconds: as many in a row as take [`MIN_S`], between two marks.
+fn timed(
+    gpu: &Arc<Gpu>,
+    repeats: u32,
+    launch: &mut dyn FnMut(&mut Pass) -> Result<Backend, CudaGemmError>,
+) -> Result<f64, CudaGemmError> {
+    let mut measure = |times: u32| -> Result<f64, CudaGemmError> {
+        gpu.synchronize()?;
+        let start = Instant::now();
+        for _ in 0..times {
+            launch(&mut Pass::default())?;
+        }
+        gpu.synchronize()?;
+        Ok(start.elapsed().as_secs_f64() / f64::from(times))
+    };
+    measure(1)?;
+    let times = (MIN_S / measure(2)?).ceil().clamp(1.0, 1000.0) as u32;
+    let secs = (0..repeats.max(3)).map(|_| measure(times)).collect::<Result<Vec<f64>, CudaGemmError>>()?;
+    Ok(median(secs))
+}
+
+/// An operand's element from a number between -1 and 1.
+trait FromUnit {
+    fn from_unit(x: f32) -> Self;
+}
+
+macro_rules! from_unit {
+    ($($T:ty: $from:expr;)*) => { $( impl FromUnit for $T { fn from_unit(x: f32) -> Self { $from(x) } } )* };
+}
+from_unit! {
+    f32: |x| x;
+    F16: <F16 as crate::num::elements::Element>::from_f32;
+    Bf16: <Bf16 as crate::num::elements::Element>::from_f32;
+    i8: |x: f32| (x * 127.0) as i8;
+}
