@@ -1,6 +1,9 @@
 // Matrix multiplication without tensor cores, for any layout, alignment and device: f32 sums of f32, f16 or bf16, and s32
 // sums of s8. A block of 256 threads multiplies 128 x 128 elements of C, each thread 8 x 8, from tiles of 8 k that are
 // loaded to registers while the tiles before them are multiplied. Sums run over ascending k, fused, without blocks of k.
+//
+// Measured on an H200 at 4096 x 4096 x 4096: f32 30.5 to 32.2 TFLOP/s by layout (cuBLAS 49), bf16 14 to 24, s8 23. It is
+// the reference and the fallback; loads of 16 bytes and tiles of 16 k were not tried.
 #pragma once
 #include "nn/gemm_epilogue.cuh"
 

@@ -1,10 +1,12 @@
 //! System information for reports.
 
 use super::App;
+use crate::gpu::library::{CUBLASLT, VARIABLE};
 
 /// Variables that change what the program does.
-const VARIABLES: [&str; 8] = [
+const VARIABLES: [&str; 9] = [
     "NEUROPIL_LOG",
+    VARIABLE,
     "RUST_LOG",
     "NO_COLOR",
     "WGPU_BACKEND",
@@ -24,6 +26,7 @@ pub fn describe(app: &App) -> String {
     let device = app.devices.chosen();
     lines.push(format!("{}. {}", device.name, super::text::unwrap(&device.details)));
     lines.push(format!("CUDA: {}", app.devices.cuda()));
+    lines.push(format!("cuBLASLt: {}", CUBLASLT.find().map_or_else(|why| why.to_string(), |found| found.to_string())));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     lines.push(format!("Processor: {}, {threads} threads", processor().unwrap_or_else(|| "unknown".into())));
     if let Some(memory) = memory() {

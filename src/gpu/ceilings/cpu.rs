@@ -14,6 +14,8 @@ const ADDITIONS: usize = 20_000_000;
 const ROUNDS: usize = 2_000_000;
 /// Independent sums, enough to fill two units of eight lanes for the latency of four to five cycles.
 const WIDE: usize = 96;
+/// The same for two units of sixteen lanes.
+const WIDEST: usize = 192;
 const REPEATS: usize = 5;
 
 /// Name of the processor with its thread count: the key of the stored record.
@@ -30,7 +32,7 @@ pub fn measure(threads: usize) -> Ceilings {
     let streamed = (STREAMED / threads).max(4 << 20);
     let triad = each(threads, || Triad::new(streamed), Triad::go);
     let adds = each(threads, || vec![0_i32; TARGETS], |sums| scatter(sums));
-    let math = each(threads, || [0.5_f32; WIDE], multiply_add);
+    let math = each(threads, || [0.5_f32; WIDEST], multiply_add);
     let per_sec = |work: usize, secs: f64| work as f64 / secs;
     let list = vec![
         Ceiling::new(
@@ -49,7 +51,7 @@ pub fn measure(threads: usize) -> Ceilings {
             fma_name(),
             "Independent sums in registers; per thread, all at work",
             Limit::Ops,
-            per_sec(2 * WIDE * ROUNDS, math),
+            per_sec(2 * independent_sums() * ROUNDS, math),
         ),
     ];
     Ceilings::of(name(threads), list)
@@ -103,13 +105,27 @@ fn scatter(sums: &mut [i32]) {
     std::hint::black_box(sums);
 }
 
-fn multiply_add(sums: &mut [f32; WIDE]) {
+fn multiply_add(sums: &mut [f32; WIDEST]) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512() {
+        // SAFETY: the processor has it: checked above.
+        return unsafe { fused_avx512(sums) };
+    }
+    let Some(sums) = sums.first_chunk_mut::<WIDE>() else { return };
     #[cfg(target_arch = "x86_64")]
     if has_fma() {
-        // SAFETY: the processor supports both features: checked above.
+        // SAFETY: the processor has both features: checked above.
         return unsafe { fused(sums) };
     }
     rounds(sums, |a, x, y| a * x + y);
+}
+
+fn independent_sums() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512() {
+        return WIDEST;
+    }
+    WIDE
 }
 
 fn rounds(sums: &mut [f32; WIDE], step: impl Fn(f32, f32, f32) -> f32) {
@@ -123,18 +139,32 @@ fn rounds(sums: &mut [f32; WIDE], step: impl Fn(f32, f32, f32) -> f32) {
     *sums = std::hint::black_box(local);
 }
 
+/// The loop is written out, because a closure would not be compiled for the instruction set.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-#[allow(clippy::disallowed_methods, reason = "only the speed is measured, not the result")]
-fn fused(sums: &mut [f32; WIDE]) {
-    let (x, y) = std::hint::black_box((0.999_f32, 0.001_f32));
-    let mut local = *sums;
-    for _ in 0..ROUNDS {
-        for sum in &mut local {
-            *sum = sum.mul_add(x, y);
+macro_rules! fused {
+    ($name:ident, $features:literal, $wide:ident) => {
+        #[target_feature(enable = $features)]
+        #[allow(clippy::disallowed_methods, reason = "only the speed is measured, not the result")]
+        fn $name(sums: &mut [f32; $wide]) {
+            let (x, y) = std::hint::black_box((0.999_f32, 0.001_f32));
+            let mut local = *sums;
+            for _ in 0..ROUNDS {
+                for sum in &mut local {
+                    *sum = sum.mul_add(x, y);
+                }
+            }
+            *sums = std::hint::black_box(local);
         }
-    }
-    *sums = std::hint::black_box(local);
+    };
+}
+#[cfg(target_arch = "x86_64")]
+fused!(fused, "avx2,fma", WIDE);
+#[cfg(target_arch = "x86_64")]
+fused!(fused_avx512, "avx512f", WIDEST);
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    std::arch::is_x86_feature_detected!("avx512f")
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -144,7 +174,9 @@ fn has_fma() -> bool {
 
 fn fma_name() -> &'static str {
     #[cfg(target_arch = "x86_64")]
-    if has_fma() {
+    if has_avx512() {
+        return "f32 multiply-add, AVX-512";
+    } else if has_fma() {
         return "f32 multiply-add, AVX2";
     }
     "f32 multiply and add"
