@@ -72,7 +72,9 @@ impl Wanted {
         environments.retain(|root| seen.insert(root.clone()));
         places.extend(environments.iter().flat_map(|root| self.wheels(root)));
         places.extend(list("LD_LIBRARY_PATH"));
-        places.extend(["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"].map(Into::into));
+        places.extend(
+            ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"].map(Into::into),
+        );
         places
     }
 
@@ -99,7 +101,8 @@ mod tests {
     use super::*;
     use std::fs;
 
-    const WANTED: Wanted = Wanted { name: "cuThing", sonames: &["libcuThing.so.13", "libcuThing.so.12"], wheel: "thing" };
+    const WANTED: Wanted =
+        Wanted { name: "cuThing", sonames: &["libcuThing.so.13", "libcuThing.so.12"], wheel: "thing" };
 
     fn folder(name: &str) -> PathBuf {
         let folder = env::temp_dir().join(format!("neuropil-find-{}-{name}", std::process::id()));

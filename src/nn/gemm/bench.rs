@@ -96,9 +96,10 @@ pub fn run_cpu(threads: usize, options: &BenchOptions<'_>) -> Result<Vec<BenchRo
                     let done = cpu::gemm_with(isa, &g, &a, &b, &mut c, Epilogue::None);
                     done.map(|()| start.elapsed().as_secs_f64()).map_err(|e| e.to_string())
                 };
+                let repeats = options.repeats.max(3);
                 let secs = pool.install(|| {
                     once()?;
-                    (0..options.repeats.max(3)).map(|_| once()).collect::<Result<Vec<f64>, String>>()
+                    (0..repeats).map(|_| once()).collect::<Result<Vec<f64>, String>>()
                 })?;
                 rows.push(row(name, &g, median(secs), ops, bandwidth, 12.0 * (n * n) as f64));
             }

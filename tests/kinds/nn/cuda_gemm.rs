@@ -4,8 +4,7 @@ use crate::device::gpu;
 use neuropil::{
     gpu::{Buf, Pass},
     nn::gemm::{
-        Epilogue, Gemm, Layout, Order,
-        cpu,
+        Epilogue, Gemm, Layout, Order, cpu,
         cuda::{Backend, CudaGemm, CudaGemmError, Operand, Options, Output},
     },
     num::elements::{Bf16, Element, F16},
@@ -61,7 +60,13 @@ fn layouts((m, n, k): (usize, usize, usize), is_aligned: bool) -> impl Iterator<
 }
 
 /// One multiplication on one backend against f64; `None` where the backend is absent or unable.
-fn error<I, O>(gemm: &CudaGemm, gpu: &std::sync::Arc<neuropil::gpu::Gpu>, g: &Gemm<f32>, which: usize, options: Options) -> Option<f64>
+fn error<I, O>(
+    gemm: &CudaGemm,
+    gpu: &std::sync::Arc<neuropil::gpu::Gpu>,
+    g: &Gemm<f32>,
+    which: usize,
+    options: Options,
+) -> Option<f64>
 where
     I: Operand<Sum = f32> + Element,
     O: Output<Sum = f32> + Element,
@@ -81,16 +86,26 @@ where
     let mut g = *g;
     (g.alpha, g.beta) = [(1.0, 0.0), (0.5, 1.0), (1.0, 0.0), (2.0, 0.0)][which];
     let g64 = Gemm::<f64> {
-        m: g.m, n: g.n, k: g.k, batch: g.batch, a: g.a, b: g.b, c: g.c,
-        alpha: g.alpha.into(), beta: g.beta.into(),
+        m: g.m,
+        n: g.n,
+        k: g.k,
+        batch: g.batch,
+        a: g.a,
+        b: g.b,
+        c: g.c,
+        alpha: g.alpha.into(),
+        beta: g.beta.into(),
     };
-    let epilogue64 = [Epilogue::None, Epilogue::Bias(&bias64[..]), Epilogue::BiasGelu(&bias64), Epilogue::Residual(&residual64)][which];
+    let epilogue64 =
+        [Epilogue::None, Epilogue::Bias(&bias64[..]), Epilogue::BiasGelu(&bias64), Epilogue::Residual(&residual64)]
+            [which];
     cpu::gemm(&g64, &operand(&a), &operand(&b), &mut want, epilogue64).expect("it fits");
 
     let buffer = |x: &[O]| Buf::from_slice(gpu, "test", x).expect("memory");
     let (bias, residual, mut out) = (buffer(&bias), buffer(&residual), buffer(&c));
     let (a, b) = (Buf::from_slice(gpu, "a", &a).expect("memory"), Buf::from_slice(gpu, "b", &b).expect("memory"));
-    let epilogue = [Epilogue::None, Epilogue::Bias(&*bias), Epilogue::BiasGelu(&*bias), Epilogue::Residual(&*residual)][which];
+    let epilogue =
+        [Epilogue::None, Epilogue::Bias(&*bias), Epilogue::BiasGelu(&*bias), Epilogue::Residual(&*residual)][which];
     match gemm.run(&mut Pass::default(), &g, (&a, &b), &mut out, epilogue, options) {
         Ok(_) => {}
         Err(CudaGemmError::Library(_) | CudaGemmError::Unable { .. }) => return None,
@@ -123,7 +138,10 @@ where
                         unable += 1;
                         continue;
                     };
-                    assert!(e < tolerance, "{backend}, {size:?}, aligned {is_aligned}, epilogue {which}, {g:?}: {e:.1e}");
+                    assert!(
+                        e < tolerance,
+                        "{backend}, {size:?}, aligned {is_aligned}, epilogue {which}, {g:?}: {e:.1e}"
+                    );
                     worst = worst.max(e);
                     ran += 1;
                 }
@@ -159,12 +177,14 @@ fn bytes_are_exact_on_every_backend() {
     for (m, n, k) in SIZES {
         for g in [Gemm::<i32>::new(m, n, k), Gemm::new(m, n, k).transposed_b(), Gemm::new(m, n, k).transposed_a()] {
             let g = g.batch(2).scaled(3, -1);
-            let bytes = |len: usize, seed: u64| -> Vec<i8> { numbers(len, seed).iter().map(|x| (x * 128.0) as i8).collect() };
+            let bytes =
+                |len: usize, seed: u64| -> Vec<i8> { numbers(len, seed).iter().map(|x| (x * 128.0) as i8).collect() };
             let (a, b) = (bytes(2 * m * k, 1), bytes(2 * k * n, 2));
             let c: Vec<i32> = (0..2 * (m * n) as i32).collect();
             let mut want = c.clone();
             cpu::gemm(&g, &a, &b, &mut want, Epilogue::None).expect("it fits");
-            let (da, db) = (Buf::from_slice(&gpu, "a", &a).expect("memory"), Buf::from_slice(&gpu, "b", &b).expect("memory"));
+            let (da, db) =
+                (Buf::from_slice(&gpu, "a", &a).expect("memory"), Buf::from_slice(&gpu, "b", &b).expect("memory"));
             for backend in BACKENDS.map(Some).into_iter().chain([None]) {
                 let mut out = Buf::from_slice(&gpu, "c", &c).expect("memory");
                 let options = Options { backend, tf32: false };
@@ -192,7 +212,11 @@ fn golden_transformer_gemm_cuda() {
                     let want = golden.get(&format!("C{i}_{name}"));
                     let f32s = |x: &[f64]| -> Vec<f32> { x.iter().map(|x| *x as f32).collect() };
                     let (a, b) = (f32s(golden.get(&a)), f32s(golden.get(&b)));
-                    let got = if name == "fp16in" { product::<F16>(&gemm, &gpu, &g, &a, &b, backend) } else { product::<Bf16>(&gemm, &gpu, &g, &a, &b, backend) };
+                    let got = if name == "fp16in" {
+                        product::<F16>(&gemm, &gpu, &g, &a, &b, backend)
+                    } else {
+                        product::<Bf16>(&gemm, &gpu, &g, &a, &b, backend)
+                    };
                     got.map(|got| relative_rms(&got, want))
                 };
                 for name in ["fp16in", "bf16in"] {

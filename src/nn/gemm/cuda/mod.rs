@@ -264,11 +264,8 @@ impl CudaGemm {
         } else {
             None
         };
-        let wanted = required.unwrap_or(if format == Format::F32 && !call.tf32 {
-            Backend::Simt
-        } else {
-            Backend::TensorCores
-        });
+        let wanted =
+            required.unwrap_or(if format == Format::F32 && !call.tf32 { Backend::Simt } else { Backend::TensorCores });
         let backend = match (wanted, unable) {
             (Backend::TensorCores, Some(why)) if required.is_some() => {
                 return Err(CudaGemmError::Unable { backend: wanted, why });

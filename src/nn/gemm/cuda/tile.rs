@@ -28,8 +28,7 @@ impl Tile {
     /// Tensor cores: four stages of (64 + 64) × 128 bytes.
     pub const SMALL: Self = Self { rows: 64, columns: 64, threads: 128, shared_bytes: 65_536, resident: 3, cost: 1.43 };
     /// Without tensor cores: two tiles of 2 × 8 × 132 sums.
-    pub const SIMT: Self =
-        Self { rows: 128, columns: 128, threads: 256, shared_bytes: 16_896, resident: 1, cost: 1.0 };
+    pub const SIMT: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 16_896, resident: 1, cost: 1.0 };
 
     /// The tile of tensor cores that is expected to be faster on a device with so many multiprocessors and so much
     /// shared memory per block.
