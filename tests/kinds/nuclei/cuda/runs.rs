@@ -320,7 +320,7 @@ fn probes_actions_and_parameters_match_the_cpu() {
         assert_eq!(a.len(), b.len(), "{name}");
         let odd = a.iter().zip(b).filter(|(a, b)| a.is_nan() != b.is_nan());
         assert_eq!(odd.count(), 0, "{name}: not a number on one of both");
-        if *probe == probes::PHASE || *probe == probes::PHASE_OF || *probe == probes::MEAN_PHASE {
+        if key.probe == probes::PHASE || key.probe == probes::PHASE_OF || key.probe == probes::MEAN_PHASE {
             continue; // angles, compared elsewhere
         }
         let off =
