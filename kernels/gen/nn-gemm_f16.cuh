@@ -1,4 +1,4 @@
-// Generated from the Rust declarations by `UPDATE=1 cargo test --test kernels`.
+// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
 #pragma once
 #include "common/elements.cuh"
 
