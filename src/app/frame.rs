@@ -10,6 +10,7 @@ impl App {
         for event in events {
             match event {
                 live::LiveEvent::Loaded => {
+                    self.requests.forget();
                     let layout = self.session.layout.take().filter(|_| !self.reset_layout);
                     self.time.reset();
                     if std::mem::take(&mut self.session.is_new) {
@@ -37,6 +38,7 @@ impl App {
                 }
                 live::LiveEvent::Message(Level::Info, text) => self.log.add(Level::Info, text),
                 live::LiveEvent::Message(level, text) => self.notify(level, text),
+                live::LiveEvent::Answered(progress, clock, answer) => self.requests.answered(&progress, clock, answer),
                 live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),
             }
         }

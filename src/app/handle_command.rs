@@ -109,6 +109,8 @@ impl App {
             UiCommand::RefreshRuns => self.list_runs(),
             UiCommand::RevealRun(folder) => self.reveal(folder),
             UiCommand::Replay(folder) => self.replay(&folder),
+            UiCommand::Branch(folder, step) => self.branch(&folder, step),
+            UiCommand::Requests => self.requests.is_open = !self.requests.is_open,
             UiCommand::CancelReplay => {
                 if let Some(replay) = &self.library.replaying {
                     replay.progress.cancel();

@@ -70,6 +70,7 @@ impl App {
                     palette.set_hits(query, found);
                 }
             }
+            JobResult::Branched(read) => self.branched(read),
             JobResult::Replayed(name, verdict) => self.replayed(&name, verdict),
             JobResult::Figure(figure) => self.figure_captured(figure),
             JobResult::Revealed(Ok(())) => {}

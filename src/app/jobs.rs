@@ -68,6 +68,8 @@ pub enum JobResult {
     Found(String, Vec<super::palette::SearchHit>),
     /// A recorded run was replayed: its name, and whether it is identical.
     Replayed(String, Result<crate::project::replay::ReplayResult, String>),
+    /// A checkpoint of a recorded run was read.
+    Branched(Result<Box<super::branch::Branch>, String>),
     /// A folder was shown to the user, or could not be.
     Revealed(Result<(), PathBuf>),
     /// The user's own layouts.

@@ -40,6 +40,12 @@ pub struct Run {
     pub changes: Vec<String>,
     /// Note of the user.
     pub note: String,
+    /// The run that this one is a branch of.
+    pub parent: Option<PathBuf>,
+    /// Number of ancestors in the list.
+    pub depth: usize,
+    /// Steps of its checkpoints.
+    pub checkpoints: Vec<u64>,
     /// Why it is unreadable.
     pub problem: Option<String>,
 }
@@ -87,7 +93,32 @@ pub fn read(folder: &Path, open: &Arc<Project>) -> Vec<Run> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.join(run::MANIFEST).exists()).collect();
     folders.sort();
-    folders.into_iter().map(|folder| read_one(folder, open)).collect()
+    let mut runs: Vec<Run> = folders.into_iter().map(|folder| read_one(folder, open)).collect();
+    for i in 0..runs.len() {
+        runs[i].depth = ancestors(&runs, i);
+    }
+    runs
+}
+
+/// Number of ancestors of a run in the list.
+fn ancestors(runs: &[Run], run: usize) -> usize {
+    let parent = |i: usize| runs[i].parent.as_ref().and_then(|p| runs.iter().position(|r| r.folder == *p));
+    // Manifests may claim a circle.
+    std::iter::successors(parent(run), |i| parent(*i)).take(runs.len()).count()
+}
+
+/// Orders the rows of a table as a tree: branches follow their run, in the order of the rows.
+pub fn as_tree(runs: &[Run], rows: Vec<usize>) -> Vec<usize> {
+    let parent = |i: usize| rows.iter().copied().find(|p| runs[i].parent.as_ref() == Some(&runs[*p].folder));
+    let mut tree = vec![];
+    let mut waiting: Vec<usize> = rows.iter().rev().copied().filter(|i| parent(*i).is_none()).collect();
+    while let Some(next) = waiting.pop() {
+        tree.push(next);
+        waiting.extend(rows.iter().rev().copied().filter(|i| parent(*i) == Some(next)));
+    }
+    // A circle of parents has no root.
+    tree.extend(rows.iter().copied().filter(|i| !tree.contains(i)).collect::<Vec<_>>());
+    tree
 }
 
 fn read_one(folder: PathBuf, open: &Project) -> Run {
@@ -110,11 +141,26 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 device: m.device,
                 changes,
                 note,
+                parent: m.parent.map(|parent| beside(&folder, &parent.run)),
+                depth: 0,
+                checkpoints: m.checkpoints.iter().map(|c| c.step).collect(),
                 problem: None,
                 folder,
             }
         }
         Err(e) => Run { name, note, problem: Some(e.to_string()), folder, ..Run::default() },
+    }
+}
+
+/// The folder of another run, in the form of the list when it is there.
+fn beside(folder: &Path, other: &Path) -> PathBuf {
+    let full = |path: &Path| std::fs::canonicalize(path).ok();
+    match (full(&folder.join(other)), folder.parent()) {
+        (Some(path), Some(runs)) if path.parent().map(Path::to_owned) == full(runs) => {
+            runs.join(path.file_name().unwrap_or_default())
+        }
+        (Some(path), _) => path,
+        _ => folder.join(other),
     }
 }
 
@@ -172,6 +218,19 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn branches_follow_their_run() {
+        let run = |name: &str, parent: Option<&str>| Run {
+            folder: name.into(),
+            parent: parent.map(PathBuf::from),
+            ..Run::default()
+        };
+        let runs = [run("a", None), run("b", Some("a")), run("c", None), run("d", Some("b")), run("e", Some("e"))];
+        assert_eq!(as_tree(&runs, vec![4, 3, 2, 1, 0]), [2, 0, 1, 3, 4]);
+        assert_eq!(as_tree(&runs, vec![3, 2]), [3, 2], "a branch whose run is not shown");
+        assert_eq!([0, 1, 3].map(|i| ancestors(&runs, i)), [0, 1, 2]);
+    }
 
     #[test]
     fn differences_show_the_values_of_the_run() {

@@ -10,6 +10,7 @@ mod subscriptions;
 pub use acks::{EditAcks, Rejection};
 
 use super::{
+    branch::Origin,
     checkpoints::Checkpoints,
     log::Level,
     pacing::Target,
@@ -21,7 +22,7 @@ use crate::{
     engine::{Command, Engine, Loader, LoggedCommand, Outcome, SchemaChanges, SimSchema, Sink},
     params::ParamId,
     project::Project,
-    sim::{Action, BuildContext, Clock, Frame, Progress, Tap},
+    sim::{Action, Answer, BuildContext, Clock, Frame, Progress, Request, Snapshot, Tap},
 };
 use std::{
     collections::{HashSet, VecDeque},
@@ -52,6 +53,8 @@ pub enum LiveEvent {
     Message(Level, String),
     /// The schema changed while the simulation runs. Frames before this event follow the old one.
     SchemaChanged(SchemaChanges),
+    /// The answer to a request.
+    Answered(Arc<Progress>, Clock, Result<Answer, String>),
     /// A recording is complete.
     Recorded(PathBuf, Duration),
 }
@@ -70,6 +73,8 @@ struct Loading {
     play: bool,
     /// Continue from this checkpoint after a device failure: its step, and the command log until then.
     resume: Option<(u64, RunLog)>,
+    /// The checkpoint of another run that it begins at.
+    origin: Option<Origin>,
 }
 
 /// The run since step 0: the document at step 0, and the applied edits and actions. A recording needs it for replay.
@@ -121,6 +126,8 @@ pub struct Live {
     quiet: Arc<AtomicBool>,
     /// The recording in progress.
     pub recording: Option<Recording>,
+    /// The checkpoint of another run that the simulation began at.
+    pub origin: Option<Origin>,
     /// The finished run being shown instead of a simulation.
     pub playback: Option<Playback>,
     /// Why there is no simulation.
@@ -172,6 +179,7 @@ impl Live {
             target: None,
             quiet,
             recording: None,
+            origin: None,
             playback: None,
             error: None,
             stop_reason: None,
@@ -191,6 +199,25 @@ impl Live {
         self.load(job, project.clone(), play, None);
     }
 
+    /// Builds a simulation that continues from a checkpoint of a run.
+    pub fn branch(&mut self, project: &Project, context: BuildContext, state: Arc<Snapshot>, origin: Origin) {
+        let (builder, wanted) = (self.builder.clone(), project.clone());
+        let job = move |progress: &Progress| {
+            let mut sim = builder(&wanted, &context, progress)?;
+            sim.load(&state)?;
+            Ok(sim)
+        };
+        self.load(job, project.clone(), false, None);
+        if let Some(loading) = &mut self.loading {
+            loading.origin = Some(origin);
+        }
+    }
+
+    /// Sends a request. Its answer is an event with this progress, which also cancels it.
+    pub fn ask(&self, request: Request) -> Option<Arc<Progress>> {
+        self.engine.as_ref()?.ask(request)
+    }
+
     fn load(
         &mut self,
         job: impl FnOnce(&Progress) -> Outcome + Send + 'static,
@@ -202,7 +229,7 @@ impl Live {
         self.error = None;
         let wake = self.wake.clone();
         match Loader::spawn(job, move || wake.request_repaint()) {
-            Ok(loader) => self.loading = Some(Loading { loader, project, play, resume }),
+            Ok(loader) => self.loading = Some(Loading { loader, project, play, resume, origin: None }),
             Err(e) => self.error = Some(format!("loader thread: {e}")),
         }
     }

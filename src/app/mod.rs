@@ -12,6 +12,8 @@ pub mod style;
 pub mod theme;
 pub mod views;
 
+mod ask;
+mod branch;
 pub mod checkpoints;
 mod consent;
 pub mod crash;
@@ -95,6 +97,7 @@ pub struct App {
     applied: settings::Settings,
     pub(crate) preferences: Option<preferences::Preferences>,
     pub(crate) shortcuts_sheet: bool,
+    requests: ask::Requests,
     pub(crate) config_dir: Option<PathBuf>,
     pub(crate) state_dir: Option<PathBuf>,
     pub(crate) panels: side::Panels,
@@ -172,6 +175,7 @@ impl App {
             settings,
             preferences: None,
             shortcuts_sheet: false,
+            requests: ask::Requests::default(),
             config_dir: start.config_dir.clone(),
             state_dir: start.state_dir.clone(),
             panels: side::Panels::default(),
@@ -385,6 +389,7 @@ impl eframe::App for App {
         dialogs::ui(&ctx, self);
         preferences::ui(&ctx, self);
         shortcuts_sheet::ui(&ctx, self);
+        ask::ui(&ctx, self);
         dev::ui(&ctx, self);
         home::hover_ui(&ctx);
         self.toasts.ui(&ctx, self.centre, self.settings.work.messages_ms * 1e-3);

@@ -75,7 +75,9 @@ impl App {
             self.log.add(Level::Warning, problem);
         }
         let session = &self.session;
-        let since = session.live.run_log().ok_or("there is no simulation")?.clone();
+        let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
+        since.project.run = session.project.run.clone(); // the plan of checkpoints is that of now
+        let origin = session.live.origin.clone();
         let (runs, name) = (session.runs_folder(), session.project.name.clone());
         let (base, device, schema) = (session.folder(), self.devices.chosen(), session.live.schema.clone());
         self.jobs.spawn("record", move || {
@@ -91,7 +93,13 @@ impl App {
                 trial: None,
                 trials: 0,
             };
-            let writer = RunWriter::create(&folder, start).map(|w| w.with_probes(schema.probes));
+            let writer = RunWriter::create(&folder, start).map(|w| {
+                let writer = w.with_probes(schema.probes);
+                match &origin {
+                    Some((run, checkpoint)) => writer.branch_of(run, checkpoint.clone()),
+                    None => writer,
+                }
+            });
             JobResult::RecordingReady(taps, folder, writer.map(Box::new).map_err(|e| e.to_string()))
         })
     }

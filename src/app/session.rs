@@ -1,6 +1,7 @@
 //! The open document and its simulation.
 
 use super::{
+    branch::Origin,
     history::History,
     live::Live,
     views::{Selection, filter::Filter},
@@ -8,6 +9,7 @@ use super::{
 use crate::{
     kinds::Model,
     project::{Project, RunPlan},
+    sim::Snapshot,
 };
 use std::{
     path::{Path, PathBuf},
@@ -101,6 +103,18 @@ impl Session {
         self.project = project;
         self.history.commit_as(&self.project, "reload the file");
         self.fetch_defaults();
+    }
+
+    /// Takes the project of a checkpoint up as one undoable step, and builds a simulation in its state. Name, notes and
+    /// layout stay.
+    pub fn branch(&mut self, origin: Origin, now: Project, state: Arc<Snapshot>) {
+        let Project { version, name, notes, workspace, .. } = self.project.clone();
+        self.project = Project { version, name, notes, workspace, ..now };
+        let label = format!("branch from step {}", origin.1.step);
+        self.history.commit_as(&self.project, &label);
+        self.fetch_defaults();
+        let context = self.project.build_context(&self.folder());
+        self.live.branch(&self.project, context, state, origin);
     }
 
     /// The document was saved.

@@ -121,6 +121,8 @@ impl UiCommand {
             Self::PanelHelp => "Panel help",
             Self::MeasurePeak => "Measure peak performance",
             Self::Compare(_) => "Compare with CPU reference",
+            Self::Requests => "Requests…",
+            Self::Branch(_, step) => return format!("Branch from step {}", super::super::text::count(*step)),
             Self::Rename => "Rename",
             Self::Duplicate => "Duplicate",
             Self::Delete => "Delete",
@@ -212,6 +214,8 @@ impl UiCommand {
             Self::Delete => "Deletes the selected item of the project tree; undo restores it",
             Self::RefreshRuns => "Reads the runs folder beside the project again",
             Self::RevealRun(_) => "In the desktop’s file manager",
+            Self::Requests => "Questions to the running simulation, which change nothing",
+            Self::Branch(..) => "Continues from this state with the parameters of then; change them, run and record",
             Self::Replay(_) | Self::CancelReplay => {
                 "Runs the run folder again with every logged edit and compares every event"
             }
@@ -279,6 +283,8 @@ impl UiCommand {
             Self::Duplicate => icons::COPY,
             Self::Delete => icons::TRASH,
             Self::RefreshRuns | Self::RevealRun(_) => icons::FLASK,
+            Self::Requests => icons::COMMAND,
+            Self::Branch(..) => icons::FLASK,
             Self::Replay(_) => icons::REWIND,
             Self::CancelReplay => icons::CLOSE,
             Self::Settings => icons::GEAR,

@@ -71,6 +71,10 @@ pub enum UiCommand {
     MeasurePeak,
     /// Runs the project on this device and on the CPU reference for this many steps, and compares.
     Compare(u64),
+    /// The window of requests.
+    Requests,
+    /// Continues from a checkpoint of a run: its folder, the step.
+    Branch(PathBuf, u64),
     /// Starts or stops a recording.
     Record,
     /// Adds a stimulus on the selected elements.
@@ -223,6 +227,7 @@ impl UiCommand {
             Self::PauseDisplay,
             Self::MeasurePeak,
             Self::Compare(200),
+            Self::Requests,
             Self::Rewind,
             Self::Rebuild,
             Self::ContinueOnCpu,
@@ -289,6 +294,7 @@ impl UiCommand {
                 ("Simulation", false)
             }
             Self::RunToEnd | Self::PauseDisplay | Self::MeasurePeak | Self::Compare(_) => ("Simulation", false),
+            Self::Requests | Self::Branch(..) => ("Simulation", false),
             Self::ExportRun(..) | Self::RefreshRuns | Self::RevealRun(_) | Self::Replay(_) | Self::CancelReplay => {
                 ("Simulation", false)
             }
@@ -395,6 +401,8 @@ impl UiCommand {
                 live.is_loaded() && !app.profile.machine.measuring,
                 "No device in use, or a measurement is running",
             ),
+            Self::Requests => needs(!session.project.model.requests().is_empty(), "This kind answers no requests"),
+            Self::Branch(..) => needs(live.playback.is_none(), "A finished run is shown; open a project first"),
             Self::Replay(_) => needs(app.library.replaying.is_none(), "Another replay is running"),
             Self::CancelReplay => needs(app.library.replaying.is_some(), "No replay is running"),
             Self::CloseWorkspace => needs(app.workspace.can_close(), "Only a copy of a workspace can be closed"),

@@ -66,7 +66,8 @@ fn first_values(action: &ActionSpec) -> Vec<Value> {
     action.params.iter().map(first).collect()
 }
 
-fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Value) {
+/// Draws the field of an argument of an action or a request.
+pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Value) {
     let name = format!("{action}.{}", spec.name);
     let response = match (value, spec.kind) {
         (Value::Bool(on), _) => widgets::switch(ui, on, &name),

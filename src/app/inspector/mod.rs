@@ -10,7 +10,7 @@ mod query;
 mod row;
 mod selection;
 
-pub use actions::with_values;
+pub use actions::{argument_ui, with_values};
 pub use list::{item_name, item_noun, remove_item};
 pub use query::{add_item, lacks_target};
 

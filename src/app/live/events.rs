@@ -95,6 +95,7 @@ impl Live {
                     None => Command::Load(sim),
                 };
                 if self.send(load) {
+                    self.origin = loading.origin;
                     self.build_time = Some(loading.loader.since.elapsed());
                     self.acks = EditAcks::default();
                     let new_log = || RunLog { project: loading.project.clone(), log: vec![] };
@@ -161,6 +162,7 @@ impl Live {
                 let run = self.accepted.clone().map(|project| RunLog { project, log: vec![] });
                 self.set_run_log(run);
                 self.checkpoints.forget_states();
+                self.origin = None;
                 self.stop_reason = None;
                 message(Level::Info, "Rewound to step 0".into());
             }
@@ -223,7 +225,10 @@ impl Live {
                 }
             }
             Event::SchemaChanged(schema) => self.next_schemas.push_back(schema),
-            Event::Digest(..) | Event::Answered { .. } => {}
+            Event::Answered { progress, clock, answer } => {
+                events.push(LiveEvent::Answered(progress, clock, answer.map_err(|e| e.to_string())));
+            }
+            Event::Digest(..) => {}
             Event::RecordingFailed(error, end) => {
                 self.recording = None;
                 message(

@@ -65,6 +65,10 @@ impl Live {
             }
             Ok(sim)
         };
+        let origin = self.origin.clone().filter(|_| resume.is_some());
         self.load(job, project, play, resume);
+        if let Some(loading) = &mut self.loading {
+            loading.origin = origin;
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     app::{
         commands::UiCommand,
         focus, icons,
-        library::{Library, Run},
+        library::{Library, Run, as_tree},
         theme::Tokens,
         widgets,
     },
@@ -47,7 +47,7 @@ struct Field {
 
 /// All columns except the editable note.
 const FIELDS: [Field; 9] = [
-    Field { head: "Name", width: 150.0, is_number: false, text: |r| r.name.clone(), order: |a, b| a.name.cmp(&b.name) },
+    Field { head: "Name", width: 150.0, is_number: false, text: indented, order: |a, b| a.name.cmp(&b.name) },
     Field { head: "Kind", width: 64.0, is_number: false, text: |r| r.kind.clone(), order: |a, b| a.kind.cmp(&b.kind) },
     Field {
         head: "Status",
@@ -100,6 +100,11 @@ const FIELDS: [Field; 9] = [
     },
 ];
 
+/// The name; a branch is indented below its run.
+fn indented(run: &Run) -> String {
+    if run.depth == 0 { run.name.clone() } else { format!("{}└ {}", "  ".repeat(run.depth - 1), run.name) }
+}
+
 impl Runs {
     /// Indices of the shown runs, sorted.
     fn rows(&self, library: &Library) -> Vec<usize> {
@@ -111,7 +116,7 @@ impl Runs {
         if self.is_descending {
             rows.reverse();
         }
-        rows
+        as_tree(&library.runs, rows)
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
@@ -256,6 +261,17 @@ fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
         ctx.requests.push(ViewRequest::Command(UiCommand::Replay(run.folder.clone())));
         ui.close();
     }
+    if !run.checkpoints.is_empty() {
+        ui.menu_button("Branch from here", |ui| {
+            for step in run.checkpoints.iter().rev() {
+                let label = format!("Step {}", crate::app::text::count(*step));
+                if ui.button(label).on_hover_text("Continues from this state; parameters can be changed").clicked() {
+                    ctx.requests.push(ViewRequest::Command(UiCommand::Branch(run.folder.clone(), *step)));
+                    ui.close();
+                }
+            }
+        });
+    }
     ui.menu_button("Export", |ui| export_ui(ui, ctx, &run.folder));
     if ui.button("Copy path").clicked() {
         ui.copy_text(run.folder.display().to_string());
@@ -309,7 +325,7 @@ impl View for Runs {
 
     fn help(&self) -> &'static str {
         "# Runs\n\nOne row per run folder beside the project. *Changes* lists the parameters that differ from \
-         the open project.\n\n- click a header: sort · click a row: select · double-click: open\n- *Replay and verify* runs the folder again with every logged edit and compares every event\n- right-click: actions\n\
+         the open project.\n\n- click a header: sort · click a row: select · double-click: open\n- *Replay and verify* runs the folder again with every logged edit and compares every event\n- right-click: actions; *Branch from here* continues from a checkpoint, and the new run is listed below its parent\n\
          - edit the last column to store a note with the run"
     }
 

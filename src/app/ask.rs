@@ -1,0 +1,130 @@
+//! The window of requests: questions to the running simulation, and their answers. One window for every kind.
+
+use super::{App, inspector, text, theme::Tokens, widgets};
+use crate::{
+    params::Value,
+    sim::{Answer, Clock, Progress, Request, RequestSpec},
+};
+use egui::{Button, Grid, RichText, ScrollArea, Ui, Window};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// An answer with its question.
+struct Answered {
+    label: String,
+    clock: Clock,
+    answer: Result<Answer, String>,
+}
+
+/// The state of the window.
+#[derive(Default)]
+pub struct Requests {
+    /// Whether it is open.
+    pub is_open: bool,
+    /// Arguments last entered, by request.
+    values: BTreeMap<&'static str, Vec<Value>>,
+    /// The request that is being answered.
+    pending: Option<(String, Arc<Progress>)>,
+    last: Option<Answered>,
+}
+
+impl Requests {
+    /// An answer arrived; that of another request is dropped.
+    pub fn answered(&mut self, progress: &Arc<Progress>, clock: Clock, answer: Result<Answer, String>) {
+        if let Some((label, _)) = self.pending.take_if(|(_, pending)| Arc::ptr_eq(pending, progress)) {
+            self.last = Some(Answered { label, clock, answer });
+        }
+    }
+
+    /// Nothing is answered any more: the simulation was replaced.
+    pub fn forget(&mut self) {
+        self.pending = None;
+    }
+}
+
+/// Draws the window when it is open.
+pub fn ui(ctx: &egui::Context, app: &mut App) {
+    if !app.requests.is_open {
+        return;
+    }
+    let mut is_open = true;
+    let window = Window::new("Requests").open(&mut is_open).default_width(440.0).default_height(360.0);
+    window.show(ctx, |ui| {
+        for spec in app.session.project.model.requests() {
+            ui.horizontal_wrapped(|ui| request_ui(ui, app, spec));
+        }
+        ui.separator();
+        answer_ui(ui, app);
+    });
+    app.requests.is_open = is_open;
+}
+
+/// A button and the fields of the arguments.
+fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec) {
+    let values = app.requests.values.entry(spec.name).or_insert_with(spec.defaults);
+    let label = spec.label().into_owned();
+    let elements = if spec.over.is_empty() { vec![] } else { app.session.selection.elements.to_vec() };
+    let why_not = match () {
+        () if app.requests.pending.is_some() => "Another request is being answered",
+        () if app.session.live.playback.is_some() => {
+            "A finished run is not simulated; branch from one of its checkpoints"
+        }
+        () if !app.session.live.is_loaded() => "There is no simulation",
+        () if !spec.over.is_empty() && elements.is_empty() => "Nothing is selected",
+        () => "",
+    };
+    let button = ui.add_enabled(why_not.is_empty(), Button::new(&label)).accessible_name(&label);
+    let button = button.on_hover_text(text::unwrap(spec.docs)).on_disabled_hover_text(why_not);
+    for (param, value) in spec.params.iter().zip(values.iter_mut()) {
+        ui.label(widgets::sub(ui, param.label()));
+        inspector::argument_ui(ui, spec.name, param, value);
+    }
+    if button.clicked() {
+        let request = Request { name: spec.name.to_owned(), elements, values: values.clone() };
+        app.requests.pending = app.session.live.ask(request).map(|progress| (label, progress));
+    }
+}
+
+fn answer_ui(ui: &mut Ui, app: &mut App) {
+    if let Some((label, progress)) = &app.requests.pending {
+        ui.horizontal(|ui| {
+            ui.spinner();
+            ui.label(label);
+            if ui.button("Cancel").clicked() {
+                progress.cancel();
+            }
+        });
+    }
+    let Some(Answered { label, clock, answer }) = &app.requests.last else { return };
+    let t = Tokens::of(ui.ctx());
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(format!("{label}, step {}", text::count(clock.step))).color(t.text_strong));
+        if let Ok(answer) = answer
+            && ui.button("Copy").on_hover_text("Copies the answer; columns are separated by tabs").clicked()
+        {
+            ui.copy_text(answer.text());
+        }
+    });
+    ScrollArea::both().auto_shrink(false).show(ui, |ui| match answer {
+        Err(why) => drop(ui.colored_label(t.error, why)),
+        Ok(Answer::Text(text)) => drop(ui.add(egui::Label::new(text).wrap().selectable(true))),
+        Ok(Answer::Table(columns, rows)) => {
+            Grid::new("answer").striped(true).show(ui, |ui| {
+                columns.iter().for_each(|name| drop(ui.label(widgets::sub(ui, text::words(name)))));
+                ui.end_row();
+                for row in rows.iter().take(MOST_ROWS) {
+                    row.iter().for_each(|cell| drop(ui.monospace(cell.text())));
+                    ui.end_row();
+                }
+            });
+            if rows.len() > MOST_ROWS {
+                ui.label(widgets::sub(
+                    ui,
+                    format!("{} more rows; Copy takes all", text::count((rows.len() - MOST_ROWS) as u64)),
+                ));
+            }
+        }
+    });
+}
+
+/// Rows of a table that are drawn.
+const MOST_ROWS: usize = 500;
