@@ -114,6 +114,9 @@ pub(super) struct RunArgs {
     /// Change a parameter, e.g. `lif.tau_m=15ms`. Relative paths start from the working directory.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
+    /// Record this probe too, with its arguments: attention:layer=2,head=1
+    #[arg(long, value_name = "PROBE[:ARGUMENT=VALUE,…]")]
+    pub probe: Vec<String>,
     /// Simulated time with a unit, e.g. `200ms`, `1s`, `2min`, or a number of steps, e.g. `400generations`; a number
     /// without a unit is in ms, or in steps where the kind counts them. 0 runs until it is interrupted.
     #[arg(long, value_parser = duration, allow_hyphen_values = true, value_name = "TIME")]

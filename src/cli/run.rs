@@ -61,6 +61,7 @@ pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
         at: None,
         checkpoint_every: None,
         set: vec![],
+        probe: vec![],
         duration: None,
         seed: None,
         device: None,
@@ -106,6 +107,7 @@ pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Re
         project.set(text, &here())?;
     }
     check_paths(&project, &args.set)?;
+    project.record.extend(args.probe.iter().cloned());
     project.seed = args.seed.unwrap_or(project.seed);
     if let Some(duration) = &args.duration {
         duration.apply(&mut project.run, project.model.time_base()).map_err(CliError::Usage)?;

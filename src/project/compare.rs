@@ -80,6 +80,11 @@ impl Comparison {
         matches!(self.stream.shape.as_str(), "field" | "matrix" | "tokens" | "links")
     }
 
+    /// The step after which this segment begins, if that is after a step: a frame never spans it.
+    pub fn next_border(&self, step: u64) -> Option<u64> {
+        self.range.0.filter(|from| *from > step)
+    }
+
     /// The step of the next recorded state: states are compared where they were recorded.
     pub fn next_state(&mut self, step: u64) -> io::Result<Option<u64>> {
         if !self.is_state() {

@@ -175,11 +175,14 @@ impl Observer for Streams {
     fn next_sample(&mut self, step: u64) -> Option<u64> {
         let mut next = None;
         for stream in &mut self.list {
-            match stream.next_state(step) {
-                Ok(Some(at)) => next = Some(next.map_or(at, |n: u64| n.min(at))),
-                Ok(None) => {}
-                Err(error) => self.error = Some(error),
-            }
+            let state = match stream.next_state(step) {
+                Ok(state) => state,
+                Err(error) => {
+                    self.error = Some(error);
+                    None
+                }
+            };
+            next = [next, state, stream.next_border(step)].into_iter().flatten().min();
         }
         next
     }

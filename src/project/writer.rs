@@ -187,7 +187,7 @@ impl RunWriter {
         let mut stream = manifest::stream_of(probe, tap, lanes, &sets, self.manifest.secs_per_step);
         let segment = 1 + self.manifest.streams.iter().filter(|s| s.is_of_tap(&stream)).count();
         if segment > 1 {
-            stream.from_step = from_step;
+            stream.from_step = from_step.max(1); // 0 is the mark of the first segment
             if let Some((stem, extension)) = stream.file.rsplit_once('.') {
                 let mark = if stream.args.is_empty() { '-' } else { '@' }; // a value may end in -2
                 stream.file = format!("{stem}{mark}{segment}.{extension}");
@@ -365,7 +365,7 @@ impl Sink for RunWriter {
     fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
         for set in sets {
             let number = 1 + self.manifest.sets.iter().filter(|s| s.name == set.name).count();
-            let info = SetInfo { from_step: step, ..describe_set(set, &format!("{}-{number}.u64", set.name)) };
+            let info = SetInfo { from_step: step.max(1), ..describe_set(set, &format!("{}-{number}.u64", set.name)) };
             self.written.extend(save_ids(&self.folder, std::slice::from_ref(set), std::slice::from_ref(&info))?);
             self.manifest.sets.push(info);
         }

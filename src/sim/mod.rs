@@ -105,7 +105,8 @@ pub trait Simulation: Send {
         vec![]
     }
     /// Counts the changes of sets, lanes, choices, levels and connectivity that are not the effect of a parameter change or
-    /// an action. The engine reads them again when it is another one.
+    /// an action. The engine reads them again when it is another one; several changes in one batch are seen as one, which
+    /// holds for the whole batch.
     fn generation(&self) -> u64 {
         0
     }

@@ -2,4 +2,6 @@
 
 mod checkpoints;
 mod checks;
+#[cfg(feature = "demo")]
+mod demo;
 mod program;

@@ -8,7 +8,6 @@ use crate::support::{
 use egui_kittest::Harness;
 use neuropil::{
     app::{App, Start, commands::UiCommand, views},
-    engine::Command,
     kinds::Model,
     params::path,
     project::Project,
@@ -55,16 +54,18 @@ fn the_window_follows_a_kind_that_grows() {
     }
     for (theme, name) in [(egui::Theme::Dark, "dark"), (egui::Theme::Light, "light")] {
         let mut w = open(theme);
+        let ctx = w.ctx.clone();
+        w.state_mut().command(&ctx, UiCommand::RunPause);
         until(&mut w, "the simulation is ready", |w| !w.state().session().live.schema.probes.is_empty());
         let offered = views::suggest(&w.state().session().live.schema);
         for view in ["matrix", "distribution", "tokens", "texts", "lineage", "raster", "rates", "table"] {
             assert!(offered.contains(&view), "{view} is not offered: {offered:?}");
         }
         let ids = |w: &Window| w.state().session().live.schema.set("experts").expect("a set").ids.clone();
-        let chosen = ids(&w)[1];
-        w.state_mut().session_mut().selection.replace("experts", vec![1]);
-        assert!(w.state_mut().session_mut().live.send(Command::RunTo(9_000)));
+        let chosen = ids(&w)[0];
+        w.state_mut().session_mut().selection.replace("experts", vec![0]);
         until(&mut w, "the set has grown", |w| w.state().session().live.clock.step >= 9_000 && ids(w).len() >= 6);
+        w.run_steps(2);
         let now = ids(&w);
         let selected = w.state().session().selection.of("experts").iter().map(|e| now[*e as usize]);
         assert!(
@@ -72,7 +73,8 @@ fn the_window_follows_a_kind_that_grows() {
             "the selection follows ids: {:?}",
             selected.collect::<Vec<_>>()
         );
-        let ctx = w.ctx.clone();
+        w.state_mut().command(&ctx, UiCommand::RunPause);
+        until(&mut w, "it pauses", |w| !w.state().session().live.running);
         for view in
             ["matrix", "distribution", "tokens", "texts", "lineage", "raster", "rates", "table", "bands", "lanes"]
         {

@@ -1,0 +1,102 @@
+//! The demonstration kind from outside: every shape of data is recorded, exported, replayed and played back while the set of
+//! experts grows.
+
+use crate::program::{Temp, neuropil, ok, run};
+use neuropil::{
+    kinds::Model,
+    project::{RunFolder, playback::PlaybackReader},
+    sim::Reading,
+};
+use std::{collections::BTreeSet, fs, path::Path};
+
+/// A project that records everything, and its file.
+fn experts(temp: &Temp) -> std::path::PathBuf {
+    let path = temp.join("experts.ron");
+    let text = r#"(
+        name: "Experts", seed: 5,
+        model: Demo((experts: (weights_mib: 1), growth: (split_every: 500), measure: (text_every: 400))),
+        record: ["loss", "count", "load", "age", "load_of[0, 1]", "route", "routed", "predicted:expert=all", "predicted",
+            "weights", "stream", "owners", "lineage", "text", "log"],
+    )"#;
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn record(temp: &Temp, out: &Path, words: &[&str]) {
+    let common = ["--device", "cpu", "--threads", "1", "--duration", "3000tokens", "--out"];
+    ok(&neuropil().arg("run").arg(experts(temp)).args(common).arg(out).args(words).output().unwrap());
+}
+
+#[test]
+fn every_shape_of_a_growing_kind_is_recorded_exported_and_replayed() {
+    let temp = Temp::new("demo");
+    let out = temp.join("out");
+    // A batch that spans two changes of a set counts as one.
+    record(&temp, &out, &["--probe", "weights:expert=0", "--batch", "100"]);
+    let recorded = RunFolder::open(&out).unwrap();
+    let manifest = &recorded.manifest;
+    let files: BTreeSet<&str> = manifest.streams.iter().map(|s| s.file.as_str()).collect();
+    for file in ["predicted.f32", "predicted@expert=all.f32", "weights.f32", "weights@expert=0.f32", "text.jsonl"] {
+        assert!(files.contains(file), "{file}: {files:?}");
+    }
+    assert!(files.contains("load-2.f32") && files.contains("routed-2.f32"), "segments follow the set: {files:?}");
+    let sets: Vec<_> = manifest.sets.iter().filter(|s| s.name == "experts").collect();
+    assert_eq!(sets.iter().map(|s| s.len).collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8]);
+    let mut ids = BTreeSet::new();
+    for set in sets {
+        ids.extend(recorded.ids_of(set).unwrap());
+    }
+    assert_eq!(ids, (0..14).collect(), "ids are never used again");
+
+    ok(&run(&["export", out.to_str().unwrap(), "--format", "csv"]));
+    ok(&run(&["export", out.to_str().unwrap(), "--format", "npz"]));
+    ok(&run(&["export", out.to_str().unwrap(), "--format", "parquet"]));
+    let texts = fs::read_to_string(out.join("spikes.text.csv")).unwrap();
+    assert_eq!(texts.lines().count(), 1 + 3000 / 400);
+    assert!(fs::read_to_string(out.join("spikes.weights.csv")).unwrap().contains(",-8 to -7.5,"), "bins are named");
+    assert!(fs::read_to_string(out.join("spikes.stream.csv")).unwrap().contains("best_candidate"));
+
+    let again = neuropil().arg("replay").arg(&out).args(["--device", "cpu", "--threads", "1"]).output().unwrap();
+    assert!(ok(&again).contains("identical"));
+    plays_back(&recorded);
+}
+
+/// The frames of a playback hold every shape, and say which schema they follow.
+fn plays_back(run: &RunFolder) {
+    let probes = Model::by_name("demo").expect("compiled with the feature").probes();
+    let mut slices = PlaybackReader::open(run, probes).unwrap();
+    let (mut shapes, mut generation, mut widths) = (BTreeSet::new(), 0, BTreeSet::new());
+    while let Some(frame) = slices.next_frame().unwrap() {
+        assert!(frame.generation >= generation);
+        generation = frame.generation;
+        for (_, reading) in &frame.readings {
+            shapes.insert(match reading {
+                Reading::Series(_) => "series",
+                Reading::Spikes(_) => "spikes",
+                Reading::Field(values) => {
+                    widths.insert(values.len());
+                    "field"
+                }
+                Reading::Matrix(_) => "matrix",
+                Reading::Lineage(_) => "lineage",
+                Reading::Text(_) => "text",
+                Reading::Histogram(_) => "histogram",
+                Reading::Samples(_) => "samples",
+                Reading::Tokens(_) => "tokens",
+                Reading::Links(_) => "links",
+            });
+        }
+    }
+    assert_eq!(shapes.len(), 10, "{shapes:?}");
+    assert!(generation >= 6 && widths.len() >= 6, "generation {generation}, {widths:?}");
+}
+
+#[test]
+fn arguments_are_checked() {
+    let temp = Temp::new("demo-args");
+    let words =
+        |probe: &str| neuropil().arg("run").arg(experts(&temp)).args(["--dry-run", "--probe", probe]).output().unwrap();
+    let wrong = words("predicted:head=1");
+    assert_eq!(wrong.status.code(), Some(2), "{}", String::from_utf8_lossy(&wrong.stderr));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("there is no argument `head`; arguments: expert"));
+}
