@@ -5,7 +5,7 @@ use crate::support::{
     harness::{Window, can_draw},
     window::until,
 };
-use egui_kittest::Harness;
+use egui_kittest::{Harness, kittest::Queryable as _};
 use neuropil::{
     app::{App, Start, commands::UiCommand, views},
     kinds::Model,
@@ -83,6 +83,15 @@ fn the_window_follows_a_kind_that_grows() {
                 w.run_steps(8);
                 shot(&mut w, &format!("demo-{view}-{name}.png"));
             }
+            // The other way to draw it.
+            let other = match view {
+                "matrix" => "Lines",
+                "distribution" => "Ridges",
+                _ => continue,
+            };
+            w.get_by_label(other).click_accesskit();
+            w.run_steps(8);
+            shot(&mut w, &format!("demo-{view}-{}-{name}.png", other.to_lowercase()));
         }
     }
 }

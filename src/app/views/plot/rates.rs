@@ -181,8 +181,11 @@ impl Rates {
             let (y, font) = (y(level.value as f32), kit::small(ui));
             let ends = [pos2(plot.left(), y), pos2(plot.right(), y)];
             inside.extend(egui::Shape::dashed_line(&ends, Stroke::new(1.0, ctx.tokens.text_sub), 5.0, 4.0));
-            let at = pos2(plot.left() + 6.0, y - 1.0);
-            painter.text(at, egui::Align2::LEFT_BOTTOM, &level.name, font, ctx.tokens.text_sub);
+            // At the right, free of the title; below a line at the top.
+            let is_high = y < plot.top() + 12.0;
+            let anchor = if is_high { egui::Align2::RIGHT_TOP } else { egui::Align2::RIGHT_BOTTOM };
+            let at = pos2(plot.right() - 4.0, if is_high { y + 1.0 } else { y - 1.0 });
+            painter.text(at, anchor, &level.name, font, ctx.tokens.text_sub);
         }
         let x = |column: f32| plot.left() + column / px;
         let smooth = self.smoothed.get(&probe).filter(|_| self.smooth_over > 0).map(Smooth::samples);
