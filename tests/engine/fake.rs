@@ -162,7 +162,7 @@ impl Simulation for Fake {
                     let value = |s: &u64, e: &u32| (*s + 1000 * u64::from(*e)) as f32;
                     let values = steps.iter().flat_map(|s| tap.elements.iter().map(move |e| value(s, e))).collect();
                     let lanes = tap.elements.len() as u32;
-                    Reading::Series(Series { elements: tap.elements, lanes, steps: steps.clone(), values })
+                    Reading::Series(Series { elements: tap.elements.clone(), lanes, steps: steps.clone(), values })
                 }
                 _ => Reading::field(vec![self.step as f32; LEN as usize]),
             };
