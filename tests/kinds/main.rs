@@ -1,6 +1,7 @@
 //! The kinds and what they compute on: every backend against the definition, the references and itself.
 //! Tests with `cuda` or `gpu` in their path need an NVIDIA GPU: `cargo test --test kinds -- cuda gpu`.
 
+mod conformance;
 mod damaged;
 mod device;
 mod fields_on_screen;

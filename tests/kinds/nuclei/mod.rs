@@ -10,4 +10,4 @@ mod golden_nuclei_fields;
 mod golden_nuclei_phases;
 mod phases;
 mod population;
-mod runs;
+pub mod runs;

@@ -180,7 +180,7 @@ fn stress<T: Real>(params: &Params, seed: u64, threads: usize, generations: u64)
 }
 
 /// A population with many events.
-fn busy(capacity: u32) -> Params {
+pub fn busy(capacity: u32) -> Params {
     let mut params = Params::default();
     params.task.n_inputs = 6;
     let population = &mut params.population;

@@ -5,9 +5,9 @@ mod cuda_fly;
 mod cuda_trials;
 mod device;
 mod golden_spiking;
-mod leaky;
+pub mod leaky;
 mod non_finite;
-mod small_network;
+pub mod small_network;
 mod steps;
 #[cfg(target_os = "linux")]
 mod thread_count;

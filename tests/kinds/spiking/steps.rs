@@ -174,7 +174,9 @@ fn threads_at_work() {
         super::thread_count::most_during(|| digest_of(&mut sim, 1500, 500))
     });
     assert!(runs.iter().all(|(digest, _)| *digest == runs[0].0), "{runs:?}");
-    assert_eq!(runs.map(|(_, helpers)| helpers), [0, 1, 2]);
+    // A thread that has ended may still be listed beside its successor.
+    let [none, one, two] = runs.map(|(_, helpers)| helpers);
+    assert!(none == 0 && one >= 1 && two >= 2, "{none} {one} {two}");
 }
 
 #[test]
