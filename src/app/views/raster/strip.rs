@@ -91,9 +91,7 @@ impl Raster {
             painter.hline(strip.left()..=strip.left() + 3.0, y(top), (1.0, tokens.text_sub));
             painter.text(pos2(x, y(top) + 3.0), align, kit::with_unit(top, unit), font.clone(), tokens.text_sub);
             let steps = f64::from(grid.cells.steps) * self.bin_columns(strip) as f64;
-            let bin = match unit {
-                _ => format!("bin {}", kit::steps(steps, self.clock.base)),
-            };
+            let bin = format!("bin {}", kit::steps(steps, self.clock.base));
             let galley = painter.layout_no_wrap(bin, font.clone(), tokens.text_sub);
             let at = strip.right_top() - egui::vec2(galley.size().x + 3.0, 0.0);
             let back = Rect::from_min_size(at, galley.size()).expand(1.5);
