@@ -82,7 +82,7 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
         let name = p.name;
         manifest.streams.iter().filter(move |s| s.probe == name)
     };
-    let stream_of = |p: &ProbeSpec| streams(p).filter(|s| s.from_step <= since_step).next_back();
+    let stream_of = |p: &ProbeSpec| streams(p).rfind(|s| s.from_step <= since_step);
     let lanes = probes.iter().map(|p| stream_of(p).map(|s| s.lanes.clone()).unwrap_or_default()).collect();
     let recorded = probes.iter().map(|p| stream_of(p).map(|s| s.elements.clone()).unwrap_or_default()).collect();
     let args_of = |p: &ProbeSpec| {

@@ -75,7 +75,10 @@ fn rows(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io
     let mut reader = trial.run.read_rows(stream)?;
     let builder = archive.array::<f32>(name, FileOptions::default().large_file(true))?;
     let (n_columns, width) = (u64::from(stream.n_columns), width as u64);
-    let shape = if n_columns > 0 { vec![n, width / n_columns, n_columns] } else { vec![n, width] };
+    let shape = match width.checked_div(n_columns) {
+        Some(n_rows) => vec![n, n_rows, n_columns],
+        None => vec![n, width],
+    };
     let mut writer = builder.default_dtype().shape(&shape).begin_nd()?;
     while reader.next_row(&mut values)?.is_some() {
         writer.extend(values.iter().copied())?;

@@ -277,8 +277,7 @@ impl Manifest {
 
     /// A set by name, as it was in the samples of this step.
     pub fn set_at(&self, name: &str, step: u64) -> Option<&SetInfo> {
-        let holds = |s: &&SetInfo| s.name == name && (s.from_step == 0 || s.from_step < step);
-        self.sets.iter().filter(holds).next_back()
+        self.sets.iter().rfind(|s| s.name == name && (s.from_step == 0 || s.from_step < step))
     }
 
     /// The steps after which sets, lanes or labels are others, ascending.

@@ -30,7 +30,7 @@ struct Source {
 enum Records {
     /// With the spike after the last slice, its step not modulo 2³².
     Spikes(SpikeReader, Option<(u64, u32)>),
-    Series(RowReader, Stream),
+    Series(RowReader, Box<Stream>),
     /// With the step of the last field that was read.
     Field(RowReader, Option<u64>),
     /// With the step of the last matrix that was read.
@@ -84,7 +84,7 @@ impl PlaybackReader {
             let args = TapArgs::parse(&stream.args, probes[probe].args).unwrap_or_default();
             let records = match stream.shape.as_str() {
                 "spikes" => Records::Spikes(run.read_spikes(stream)?, None),
-                "series" => Records::Series(run.read_rows(stream)?, stream.clone()),
+                "series" => Records::Series(run.read_rows(stream)?, Box::new(stream.clone())),
                 "field" => Records::Field(run.read_rows(stream)?, None),
                 "matrix" => Records::Matrix(run.read_rows(stream)?, None, axes(stream)),
                 "histogram" => Records::Histogram(run.read_rows(stream)?, Arc::new(stream.edges.clone())),
