@@ -277,7 +277,6 @@ fn invalid(path: &Path, what: &str) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::TimeBase;
     use std::sync::Arc;
 
     fn checkpoint() -> Checkpoint {

@@ -16,6 +16,7 @@ mod safety;
 mod screenshots;
 mod selection;
 mod session;
+mod session_files;
 mod shaders;
 mod shell;
 mod shortcuts;

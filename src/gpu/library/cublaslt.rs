@@ -179,6 +179,9 @@ impl Api {
     }
 }
 
+/// Multiplication, and alignment of the three addresses.
+type PlanKey = (Matmul, [u32; 3]);
+
 /// The opened library with its workspace, for one device.
 pub struct CublasLt {
     /// The file.
@@ -190,7 +193,7 @@ pub struct CublasLt {
     handle: Handle,
     workspace: Buf<u8>,
     /// By multiplication and alignment of the three addresses; `None`: the library cannot.
-    plans: Mutex<HashMap<(Matmul, [u32; 3]), Option<Arc<Plan>>>>,
+    plans: Mutex<HashMap<PlanKey, Option<Arc<Plan>>>>,
 }
 
 // SAFETY: a handle may be used by several threads; plans are behind a lock and not changed once they are made, but for
@@ -292,6 +295,8 @@ impl CublasLt {
             Some(plan) => plan.clone(),
             None => {
                 let plan = match self.plan(&key.0, key.1, bias.map(|b| b.ptr)) {
+                    // Shared within the lock's owner only; see the SAFETY note of `CublasLt`.
+                    #[allow(clippy::arc_with_non_send_sync)]
                     Ok(plan) => Some(Arc::new(plan)),
                     Err(LibraryError::Unsupported) => None,
                     Err(why) => return Err(why),

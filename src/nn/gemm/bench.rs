@@ -137,15 +137,12 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     /// A size and format on every backend; false when it was stopped.
-    fn case<I: Operand, O: Output<Sum = I::Sum>>(
+    fn case<I: Operand + FromUnit, O: Output<Sum = I::Sum>>(
         &mut self,
         format: &str,
         (m, n, k): (usize, usize, usize),
         share: f32,
-    ) -> Result<bool, CudaGemmError>
-    where
-        I: FromUnit,
-    {
+    ) -> Result<bool, CudaGemmError> {
         let square = m == n && n == k;
         let nt = Gemm::<I::Sum>::new(m, n, k).transposed_b();
         let all = [("nt", nt), ("nn", Gemm::new(m, n, k)), ("tn", Gemm::new(m, n, k).transposed_a())];

@@ -41,8 +41,7 @@ fn check(golden: &Golden, (a, b, c): (&str, &str, &str), batch: usize) {
     let in_f32 = error(product(&g, a, b, |x| x as f32), want);
     println!("{} {c}, {m} × {n} × {k}: f64 {in_f64:.1e}, f32 {in_f32:.1e}", golden.name);
     assert!(in_f64 < 1e-14 && in_f32 < 1e-6, "{} {c}: f64 {in_f64:.1e}, f32 {in_f32:.1e}", golden.name);
-    let rounded: [(&str, fn(f32) -> f32); 2] = [("fp16in", f16), ("bf16in", bf16)];
-    for (format, round) in rounded {
+    for (format, round) in [("fp16in", f16 as fn(f32) -> f32), ("bf16in", bf16)] {
         let name = format!("{c}_{format}");
         if golden.has(&name) {
             let e = error(product(&g, a, b, |x| round(x as f32)), golden.get(&name));

@@ -404,7 +404,7 @@ fn generations_allocate_no_device_memory() {
         let mut params = lively();
         params.coupling.method = method;
         let mut sim = start(&params, &gpu, Tuning::default());
-        let taps: Vec<Tap> = (0..probes::PROBES.len() as u16).map(|probe| Tap::of(probe)).collect();
+        let taps: Vec<Tap> = (0..probes::PROBES.len() as u16).map(Tap::of).collect();
         sim.tap(&taps).expect("all tapped");
         let before = gpu.allocations();
         for _ in 0..20 {

@@ -1,0 +1,307 @@
+//! Files and the session: opening, playback, consent, problems, visible times, what a model does not offer.
+
+use crate::support::{fake, window};
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use neuropil::{
+    app::{Start, commands::UiCommand},
+    project::Project,
+    sim::*,
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+use window::{Window, assign, open, set, start, until, value};
+
+/// A project file of the fake simulation in a folder of its own.
+fn saved(name: &str) -> (PathBuf, PathBuf) {
+    let folder = std::env::temp_dir().join(format!("neuropil-session-{name}-{}", std::process::id()));
+    std::fs::remove_dir_all(&folder).ok();
+    std::fs::create_dir_all(&folder).expect("folder");
+    let file = folder.join("kept.ron");
+    let project = Project { name: "Kept".into(), record: vec!["spikes".into()], ..Project::default() };
+    neuropil::project::save(&project, &file).expect("saved");
+    (folder, file)
+}
+
+fn command(w: &mut Window, command: UiCommand) {
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, command);
+    w.step();
+}
+
+/// Opens a project, runs and records 200 steps.
+fn record(file: &Path) -> Window {
+    let mut w = open(Start { path: Some(file.to_owned()), project: None, ..start(true) });
+    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    command(&mut w, UiCommand::Record);
+    until(&mut w, "it records", |w| w.state().session().live.recording.is_some());
+    command(&mut w, UiCommand::Step);
+    command(&mut w, UiCommand::Step);
+    until(&mut w, "it has run", |w| w.state().session().live.clock.step >= 100 && !w.state().session().live.running);
+    command(&mut w, UiCommand::Record);
+    until(&mut w, "it is recorded", |w| w.state().session().live.recording.is_none());
+    w
+}
+
+#[test]
+fn saving_before_a_run_is_opened_opens_the_run() {
+    let (folder, file) = saved("save-then-open");
+    let mut w = record(&file);
+    set(&mut w, "lif.tau_m=31");
+    until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
+    command(&mut w, UiCommand::OpenRun(0));
+    w.run_steps(3);
+    w.get_by_label("Save").click();
+    until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
+    let kept = neuropil::project::open(&file).expect("readable").0;
+    assert!(format!("{:?}", kept.model).contains("tau_m: 31"), "and the changes are saved");
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn a_playback_is_read_only_and_says_so() {
+    let (folder, file) = saved("playback");
+    let mut w = record(&file);
+    until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
+    command(&mut w, UiCommand::OpenRun(0));
+    until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
+    w.state_mut().session_mut().selection.replace("neurons", vec![1, 2]);
+    w.run_steps(3);
+    assert!(w.query_by_label("PLAYBACK").is_some() && w.query_by_label("RECORDING").is_none());
+    let slider = w.get_by_role_and_label(egui::accesskit::Role::Slider, "lif.tau_m");
+    assert!(slider.accesskit_node().is_disabled(), "sliders are disabled");
+    assign(&mut w, "lif.tau_m=31");
+    w.run_steps(3);
+    assert_eq!(value(&w, "lif.tau_m"), "20 ms", "an edit from elsewhere is reverted");
+    assert!(w.state().messages().iter().any(|m| m.contains("read-only")), "{:?}", w.state().messages());
+    assert!(!w.state().session().is_dirty());
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_at_start_opens_nothing_else() {
+    let (folder, file) = saved("broken");
+    for (text, name) in [(None, "missing.ron"), (Some("(version: 1, nothing"), "broken.ron")] {
+        let path = folder.join(name);
+        if let Some(text) = text {
+            std::fs::write(&path, text).expect("written");
+        }
+        let mut w = open(Start { path: Some(path.clone()), project: None, ..start(true) });
+        until(&mut w, "the error is on the page", |w| w.query_by_label(&format!("Could not open {name}")).is_some());
+        assert!(w.query_by_label_contains("Run this project").is_none(), "{name}: no other project is offered");
+        assert!(w.query_by_label("lif.tau_m value").is_none(), "{name}: no inspector of another project");
+        command(&mut w, UiCommand::RunPause);
+        w.run_steps(3);
+        assert!(w.state().session().live.progress().is_none() && !w.state().session().live.is_loaded());
+        assert_eq!(w.state().problems().len(), 1, "{name}: {:?}", w.state().problems());
+        assert!(w.query_by_label("Examples").is_some() && w.query_by_label("Open another…").is_some());
+        std::fs::copy(&file, &path).expect("mended");
+        w.get_by_label("Try again").click();
+        until(&mut w, "it is open", |w| w.state().session().path.as_deref() == Some(&*path));
+        assert_eq!(w.state().problems(), []);
+    }
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn problems_are_what_is_wrong_now() {
+    let failing = Arc::new(Mutex::new(true));
+    let fails = failing.clone();
+    let builder = move |_: &Project, scene: &BuildContext, _: &Progress| match *fails.lock().expect("lock") {
+        true => Err(SimError::Input("edges.csv is missing".into())),
+        false => Ok(Box::new(fake::Fake::new(scene.seed)) as Box<dyn Simulation>),
+    };
+    let mut w = open(Start { builder: Some(Arc::new(builder)), ..start(true) });
+    w.run();
+    command(&mut w, UiCommand::Stimulate);
+    assert!(w.state().messages().iter().any(|m| m.contains("Nothing is selected")));
+    assert_eq!(w.state().problems(), [], "a command that is not possible is no problem");
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "the build has failed", |w| w.state().session().live.error.is_some());
+    assert_eq!(w.state().problems().len(), 1, "{:?}", w.state().problems());
+    *failing.lock().expect("lock") = false;
+    command(&mut w, UiCommand::Rebuild);
+    until(&mut w, "it is loaded", |w| !w.state().session().live.schema.probes.is_empty());
+    w.run_steps(2);
+    assert_eq!(w.state().problems(), [], "mended");
+    assert!(!w.state().messages().iter().any(|m| m.contains("Could not build")), "{:?}", w.state().messages());
+}
+
+#[test]
+fn a_warning_about_a_parameter_is_a_problem_until_it_is_mended() {
+    let mut w = open(start(true));
+    w.run();
+    assert_eq!(w.state().problems(), []);
+    assign(&mut w, "lif.v_threshold=-52");
+    w.run_steps(2);
+    let [problem] = &w.state().problems()[..] else { panic!("{:?}", w.state().problems()) };
+    assert!(problem.text.contains("not above lif.v_reset"), "{}", problem.text);
+    assert_eq!(problem.parameter, Some("lif.v_threshold"));
+    assert!(w.query_by_label_contains("is not above lif.v_reset").is_some(), "beside the parameter");
+    w.get_by_label("1 problem").click();
+    w.run_steps(3);
+    w.get_by_label("Show parameter").click();
+    w.run_steps(3);
+    assert!(w.query_by_label("lif.v_threshold").is_some() && w.query_by_label("lif.tau_m").is_none(), "it is found");
+    assign(&mut w, "lif.v_threshold=-45");
+    w.run_steps(2);
+    assert_eq!(w.state().problems(), [], "mended");
+    assert!(w.query_by_label_contains("is not above lif.v_reset").is_none());
+}
+
+#[test]
+fn the_visible_times_belong_to_their_project() {
+    let mut w = open(start(true));
+    command(&mut w, UiCommand::Rebuild);
+    until(&mut w, "it is loaded", |w| !w.state().session().live.schema.probes.is_empty());
+    let span = |w: &Window| w.state().time().axis.line.span;
+    let usual = span(&w);
+    w.state_mut().zoom_time(20.0);
+    w.run_steps(3);
+    assert_eq!(span(&w), 20.0);
+    command(&mut w, UiCommand::Rebuild);
+    until(&mut w, "it is rebuilt", |w| w.state().session().live.progress().is_none());
+    w.run_steps(5);
+    assert_eq!(span(&w), 20.0, "a rebuild keeps the visible times");
+    let before = w.state().session().project.clone();
+    command(&mut w, UiCommand::New("spiking"));
+    assert_ne!(w.state().session().project, before, "the document is replaced at once");
+    until(&mut w, "the next project is loaded", |w| {
+        let live = &w.state().session().live;
+        live.progress().is_none() && !live.schema.probes.is_empty()
+    });
+    w.run_steps(5);
+    assert_eq!(span(&w), usual, "another project has its own");
+}
+
+#[test]
+fn toasts_leave_the_inspector_and_the_timeline_free() {
+    let mut w = open(start(true));
+    w.run();
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
+    command(&mut w, UiCommand::RunPause);
+    command(&mut w, UiCommand::Stimulate);
+    w.run_steps(3);
+    let toast = w.get_by_label("Close message").rect();
+    for panel in ["Inspector", "Timeline"] {
+        let area = w
+            .get_all_by_role(egui::accesskit::Role::Pane)
+            .find(|n| n.accesskit_node().label().as_deref() == Some(panel));
+        if let Some(area) = area {
+            assert!(!area.rect().intersects(toast), "{panel} is covered: {:?} by {toast:?}", area.rect());
+        }
+    }
+}
+
+#[test]
+fn files_outside_the_folder_of_a_project_are_asked_for_once() {
+    let (folder, file) = saved("outside");
+    let mut project = neuropil::project::open(&file).expect("readable").0;
+    project.set("network.path=/etc/hosts", &folder).expect("a path");
+    neuropil::project::save(&project, &file).expect("saved");
+    let state = folder.join("state");
+    let start = || Start { path: Some(file.clone()), project: None, state_dir: Some(state.clone()), ..start(false) };
+    let mut w = open(start());
+    until(&mut w, "it asks", |w| w.query_by_label("Do not open").is_some());
+    assert!(w.query_by_label_contains("/etc/hosts").is_some() && w.state().session().path.is_none());
+    w.get_by_label("Do not open").click();
+    until(&mut w, "it is not opened", |w| w.query_by_label("Could not open kept.ron").is_some());
+    w.get_by_label("Try again").click();
+    until(&mut w, "it asks again", |w| w.query_by_label("Allow and open").is_some());
+    w.get_by_label("Allow and open").click();
+    until(&mut w, "it is open", |w| w.state().session().path.is_some());
+    until(&mut w, "the answer is saved", |_| state.join("consent.ron").exists());
+    drop(w);
+    let mut w = open(start());
+    until(&mut w, "it is open without a question", |w| w.state().session().path.is_some());
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn files_outside_the_folder_of_a_run_are_asked_for_once() {
+    let folder = std::env::temp_dir().join(format!("neuropil-outside-run-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let mut project = Project::default();
+    project.set("network.path=/etc/hosts", &folder).expect("a path");
+    neuropil::project::save(&project, &folder.join("project.ron")).expect("saved");
+    let manifest = "(format: 1, kind: \"spiking\", status: Complete, base: \"/etc\")";
+    std::fs::write(folder.join("run.ron"), manifest).expect("written");
+    let mut w = open(start(true));
+    w.run();
+    command(&mut w, UiCommand::Replay(folder.clone()));
+    w.run_steps(3);
+    assert!(w.query_by_label_contains("/etc/hosts").is_some() && w.query_by_label("Do not replay").is_some());
+    w.get_by_label("Allow and replay").click();
+    w.run_steps(3);
+    command(&mut w, UiCommand::Replay(folder.clone()));
+    w.run_steps(3);
+    assert!(w.query_by_label("Do not replay").is_none(), "asked once");
+    drop(w);
+    let mut w = open(Start { path: Some(folder.clone()), project: None, ..start(true) });
+    until(&mut w, "it asks", |w| w.query_by_label("Do not open").is_some());
+    assert!(w.query_by_label_contains("The run reads files outside its folder").is_some());
+    w.get_by_label("Allow and open").click();
+    until(&mut w, "it is open", |w| w.state().session().live.playback.is_some());
+    std::fs::remove_dir_all(folder).ok();
+}
+
+/// Values that other views tap already are sampled for a filter that is typed while the simulation is paused.
+#[test]
+fn a_filter_over_a_field_works_while_paused() {
+    let mut w = open(start(true));
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 0);
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it is paused", |w| !w.state().session().live.running);
+    for view in ["table", "filter"] {
+        command(&mut w, UiCommand::ShowView(view));
+        w.run_steps(6);
+    }
+    w.get_by_label("Filter query").focus();
+    w.run_steps(2);
+    w.event(egui::Event::Text("rate >= 0 Hz".into()));
+    until(&mut w, "the filter is evaluated", |w| {
+        w.query_by_label_contains("Sampling").is_none() && w.query_by_label_contains(" shown of ").is_some()
+    });
+    assert!(!w.state().session().live.running);
+}
+
+/// The first of the README's first steps.
+#[test]
+fn space_on_the_home_page_runs_and_shows_the_project() {
+    let mut w = open(Start { project: None, ..start(true) });
+    w.run();
+    assert!(w.query_by_label_contains("Click an example").is_some(), "the home page");
+    w.key_press(egui::Key::Space);
+    until(&mut w, "it runs", |w| w.state().session().live.running);
+    w.run_steps(2);
+    assert!(w.query_by_label_contains("Click an example").is_none(), "the run is shown");
+    assert!(w.query_by_label("lif.tau_m").is_some());
+}
+
+/// The Lineage view of a model without turnover, and the synaptic drive of leaky units, are not offered.
+#[test]
+fn what_a_model_does_not_use_is_not_offered() {
+    let model = |changes: &[&str], kind: &str| {
+        let mut project =
+            Project { model: neuropil::kinds::Model::by_name(kind).expect("a kind"), ..Project::default() };
+        changes.iter().for_each(|change| drop(project.set(change, std::path::Path::new("."))));
+        project
+    };
+    let fixed = ["population.k_worst=0", "population.m_fuse=0", "population.death_rate=0", "population.n_start=16"];
+    for (project, absent, present) in [
+        (model(&fixed, "nuclei"), "Record Lineage", "Record Population"),
+        (model(&["population.n_start=16"], "nuclei"), "", "Record Lineage"),
+        (model(&["network.model=NoisyLeaky"], "spiking"), "Record Synaptic drive (traces)", "Record Spikes"),
+        (model(&[], "spiking"), "", "Record Synaptic drive (traces)"),
+    ] {
+        let mut project = project;
+        project.record.clear();
+        let mut w = open(Start { project: Some(project), ..start(true) });
+        w.run_steps(3);
+        assert!(w.query_by_label(present).is_some(), "{present}");
+        assert!(absent.is_empty() || w.query_by_label(absent).is_none(), "{absent}");
+    }
+}
