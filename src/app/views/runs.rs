@@ -102,7 +102,7 @@ const FIELDS: [Field; 9] = [
 
 /// The name; a branch is indented below its run.
 fn indented(run: &Run) -> String {
-    if run.depth == 0 { run.name.clone() } else { format!("{}└ {}", "  ".repeat(run.depth - 1), run.name) }
+    format!("{}{}", "    ".repeat(run.depth), run.name)
 }
 
 impl Runs {
