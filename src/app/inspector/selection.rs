@@ -76,7 +76,7 @@ fn facts_ui(ui: &mut Ui, set: &ElementSet, elements: &[u32]) {
         for column in &set.columns {
             let label = column.label(*one);
             if !label.is_empty() {
-                fact(&text::title(&column.name), label.to_owned());
+                fact(&text::column(&column.name), label.to_owned());
             }
         }
         if let Some([x, y, z]) = set.positions.get(*one as usize) {
@@ -84,7 +84,7 @@ fn facts_ui(ui: &mut Ui, set: &ElementSet, elements: &[u32]) {
         }
     } else if elements.len() <= MAX_COUNTED {
         for column in &set.columns {
-            fact(&text::title(&column.name), most_common(column, elements));
+            fact(&text::column(&column.name), most_common(column, elements));
         }
     }
 }

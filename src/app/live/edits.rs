@@ -112,15 +112,22 @@ impl Live {
 }
 
 /// The changes from `old` to `new` in an order whose every intermediate state is valid when both ends are: a list grows
-/// before it is referenced, and shrinks after. Renaming a selection together with its references first adds the new
-/// name, and removes the old one last.
+/// before it is referenced, and shrinks after; an item is enabled last and disabled first. Renaming a selection together
+/// with its references first adds the new name, and removes the old one last.
 fn ordered_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
     let changes = new.changes_since(old);
     let renames = interventions::list(new, Role::Selections).and_then(|group| renames(&changes, new, old, group));
     let selections = renames.as_ref().map(|(_, last)| last.id.group);
     let shrinks = |c: &Change| c.id.field == ParamId::WHOLE && new.len(c.id.group) < old.len(c.id.group);
     let rest = changes.into_iter().filter(|c| Some(c.id.group) != selections);
-    let (mut removals, others): (Vec<Change>, Vec<Change>) = rest.partition(shrinks);
+    let (mut removals, mut others): (Vec<Change>, Vec<Change>) = rest.partition(shrinks);
+    // An item is complete before it is enabled: one whose target is chosen would be rejected otherwise.
+    let is_switch = |c: &Change| new.spec(c.id).is_some_and(|spec| spec.role == Role::Enabled);
+    others.sort_by_key(|c| match (is_switch(c), c.value == Value::Bool(true)) {
+        (true, false) => 0,
+        (false, _) => 1,
+        (true, true) => 2,
+    });
     let (first, last) = renames.map_or((None, None), |(first, last)| (first, Some(last)));
     removals.reverse();
     first.into_iter().chain(others).chain(removals).chain(last).collect()
@@ -157,6 +164,22 @@ mod tests {
             let change = path::parse(model.params(), text).unwrap();
             assert!(model.params_mut().set(&change));
         }
+    }
+
+    #[test]
+    fn an_item_is_enabled_after_its_target_is_set_and_disabled_before_it_is_emptied() {
+        let mut old = Model::default();
+        let interventions = interventions::list(old.params(), Role::Interventions).unwrap();
+        old.params_mut().push(interventions as u8);
+        set(&mut old, &["interventions.0.enabled=false"]);
+        let mut new = old.clone();
+        set(&mut new, &["interventions.0.target=all", "interventions.0.enabled=true"]);
+        let paths = |new: &Model, old: &Model| -> Vec<String> {
+            let changes = ordered_changes(new.params(), old.params());
+            changes.iter().map(|c| new.params().path(c.id)).collect()
+        };
+        assert_eq!(paths(&new, &old), ["interventions.0.target", "interventions.0.enabled"]);
+        assert_eq!(paths(&old, &new), ["interventions.0.enabled", "interventions.0.target"]);
     }
 
     #[test]
