@@ -33,11 +33,16 @@ fn line_ui(ui: &mut Ui, line: &str) {
         ui.label(head.color(t.text_strong));
     } else if let Some(item) = line.strip_prefix("- ") {
         let top = ui.cursor().min;
-        let job = inline(ui, item, ui.available_width() - BULLET);
+        let width = ui.available_width() - BULLET;
+        let job = inline(ui, item, width);
         ui.horizontal_top(|ui| {
             ui.spacing_mut().item_spacing.x = 0.0;
             ui.add_space(BULLET);
-            ui.label(job);
+            // A row may grow beyond its place: the text would wrap there.
+            ui.allocate_ui_with_layout(vec2(width, 0.0), Layout::top_down(Align::LEFT), |ui| {
+                ui.set_max_width(width);
+                ui.label(job);
+            });
         });
         let galley = ui.painter().layout_no_wrap("•".to_owned(), egui::FontId::proportional(13.0), t.text_sub);
         ui.painter().galley(top + vec2(2.0, 0.0), galley, t.text_sub);
