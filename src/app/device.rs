@@ -84,7 +84,7 @@ impl Devices {
         }
     }
 
-    /// The GPUs that the driver lists; none until one was asked for.
+    /// The GPUs that the driver lists; empty until they are listed.
     pub fn present(&self) -> &[Present] {
         self.present.get().map_or(&[], Vec::as_slice)
     }

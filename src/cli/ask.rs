@@ -89,7 +89,7 @@ impl Observer for Unobserved {
     }
 }
 
-/// Runs a job on a thread of its own, so that an interrupt cancels it.
+/// Runs a job on its own thread, so that an interrupt cancels it.
 fn in_thread<T: Send + 'static>(
     name: &str,
     job: impl FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,

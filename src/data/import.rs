@@ -191,7 +191,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Adds one row; the error says what is wrong with it.
+    /// Adds one row; the error names the invalid value.
     fn add(&mut self, row: &StringRecord, mapping: &Mapping) -> Result<(), String> {
         let cell = |at: usize| row.get(at).ok_or_else(|| format!("column {} is missing", at + 1));
         let pre = self.neuron(cell(mapping.source)?)?;

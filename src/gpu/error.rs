@@ -78,7 +78,7 @@ pub enum GpuError {
         what: &'static str,
         /// Its shape.
         has: Shape,
-        /// What was asked for.
+        /// The requested item.
         asked: String,
     },
     /// Any other error of the driver.

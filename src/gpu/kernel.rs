@@ -179,7 +179,7 @@ pub struct Kernel {
     pub spec: &'static KernelSpec,
     gpu: Arc<Gpu>,
     function: CudaFunction,
-    /// Dynamic shared memory that its blocks may have, as far as it was asked for.
+    /// Dynamic shared memory per block, opted in so far.
     reserved: AtomicU32,
 }
 

@@ -70,7 +70,7 @@ impl<T: CudaType> Pinned<T> {
         self.slice.as_slice().doing(doing)
     }
 
-    /// Kernels issued from now on run after the last copy into it, and so may overwrite what is copied.
+    /// Later kernels wait for the last copy into it, and may then overwrite the source.
     pub fn hold_kernels(&self, gpu: &Gpu) -> Result<(), GpuError> {
         gpu.compute.wait(&self.copied).doing(|| "ordering kernels behind a copy".to_owned())
     }

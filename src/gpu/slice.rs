@@ -222,8 +222,8 @@ impl<T: CudaType> Slice<T> {
         compute.wait(&into.copied).doing(doing)
     }
 
-    /// Starts copying `range` to `into[to..]` on the copy stream after what was asked for before `after`, beside the
-    /// kernels asked for since. The caller guarantees that those do not write the range until [`Pinned::get`].
+    /// Starts copying `range` to `into[to..]` on the copy stream after the work issued before `after`, concurrently with
+    /// kernels issued since. The caller guarantees that those do not write the range until [`Pinned::get`].
     pub fn download_beside(
         &self,
         range: Range<usize>,

@@ -4,7 +4,7 @@ use super::{Gpu, GpuError, Mark, error::Doing as _};
 use cudarc::driver::CudaStream;
 use std::sync::Arc;
 
-/// A stream of its own: [`Pass::on`](super::Pass::on) launches into it. Nothing orders it with the others but
+/// A separate stream: [`Pass::on`](super::Pass::on) launches into it. Nothing orders it with the others but
 /// [`Stream::wait`] and [`Gpu::wait`].
 pub struct Stream(pub(super) Arc<CudaStream>);
 

@@ -6,7 +6,7 @@ use crate::sim::{ProbeId, Reading, SimError};
 /// A field and its reading.
 pub type Field = (ProbeId, Reading);
 
-/// What is on its way.
+/// Pending and converted copies.
 #[derive(Default)]
 pub struct FieldReadback {
     /// Step and probes of the copies that were started.
@@ -17,7 +17,7 @@ pub struct FieldReadback {
 
 /// A simulation on a device whose fields are read asynchronously.
 pub trait ReadsFields {
-    /// What is on its way.
+    /// Pending and converted copies.
     fn readback(&mut self) -> &mut FieldReadback;
 
     /// Completed steps.
@@ -29,7 +29,7 @@ pub trait ReadsFields {
     /// Waits for the copies, and computes the fields of that step.
     fn finish_fields(&mut self, probes: &[ProbeId], step: u64) -> Result<Vec<Field>, SimError>;
 
-    /// Converts what was copied. To be called when the next steps are launched and before they are waited for.
+    /// Converts the copied data. Call it when the next steps are launched and before they are waited for.
     fn convert_fields(&mut self) -> Result<(), SimError> {
         if let Some((step, probes)) = self.readback().pending.take() {
             let ready = self.finish_fields(&probes, step)?;
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(read(2, &[4], true), (vec![2.0], 3));
         assert_eq!(read(3, &[4], true), (vec![2.0], 4));
         assert_eq!(read(4, &[4], true), (vec![3.0], 5));
-        // Other fields are wanted: what is on its way is dropped.
+        // Other fields are requested: the pending copy is dropped.
         assert_eq!(read(5, &[4, 7], true), (vec![5.0, 5.0], 7));
         assert_eq!(read(6, &[4, 7], false), (vec![6.0, 6.0], 8));
         assert_eq!(read(7, &[4, 7], true), (vec![7.0, 7.0], 10));

@@ -96,7 +96,7 @@ impl ParameterMap {
         self.len == 0
     }
 
-    /// Elements of all views: what is called the size of a model.
+    /// Elements of all views: the number of parameters of a model.
     pub fn count(&self) -> usize {
         self.views.iter().map(View::len).sum()
     }

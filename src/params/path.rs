@@ -11,7 +11,7 @@ pub enum PathError {
     /// No parameter has this name.
     #[error("there is no parameter `{path}`{}", hint(.nearest))]
     Unknown {
-        /// What was asked for.
+        /// The requested item.
         path: String,
         /// The nearest existing path.
         nearest: Option<String>,
@@ -19,7 +19,7 @@ pub enum PathError {
     /// The list has no such item.
     #[error("{path}: `{list}` has no item `{item}`{}", items(.known))]
     NoItem {
-        /// What was asked for.
+        /// The requested item.
         path: String,
         /// The list.
         list: String,
@@ -41,7 +41,7 @@ pub enum PathError {
     Range {
         /// Which parameter.
         path: String,
-        /// What was asked for.
+        /// The requested item.
         value: String,
         /// Lowest accepted.
         min: f64,

@@ -10,7 +10,7 @@ pub enum Role {
 
     /// A list of named sets of elements: fields [`Role::Name`], [`Role::Query`], and [`Role::Colour`] where they have one.
     Selections,
-    /// A list of what is done to elements over a span of time: fields [`Role::Name`], [`Role::Target`], [`Role::Effect`], and
+    /// A list of interventions on elements over a span of time: fields [`Role::Name`], [`Role::Target`], [`Role::Effect`], and
     /// as many of the others as there are.
     Interventions,
 

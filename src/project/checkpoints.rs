@@ -45,7 +45,7 @@ impl Checkpoints {
 }
 
 impl RunWriter {
-    /// Starts to write a checkpoint on a thread of its own: the recording continues meanwhile. The data until then reach
+    /// Starts to write a checkpoint on its own thread while the recording continues. The data until then reach
     /// the disk first.
     pub(super) fn start_checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
         self.collect_checkpoint(true)?;

@@ -61,7 +61,7 @@ pub fn angle(radians: f64) -> String {
 pub struct TimeUnit {
     /// Factor from seconds (or steps).
     pub scale: f64,
-    /// `ms`, `s` or the plural of what is counted: `generations`.
+    /// `ms`, `s` or the plural of the counted unit: `generations`.
     pub name: &'static str,
 }
 

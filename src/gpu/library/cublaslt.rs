@@ -212,7 +212,7 @@ struct Plan {
 
 impl Drop for Plan {
     fn drop(&mut self) {
-        // SAFETY: made by the functions that belong to these, and nobody else's; null ones were not made.
+        // SAFETY: each handle was created by the matching function and is destroyed once; null ones were not created.
         unsafe {
             if !self.matmul.is_null() {
                 (self.free.0)(self.matmul);
@@ -295,8 +295,10 @@ impl CublasLt {
             Some(plan) => plan.clone(),
             None => {
                 let plan = match self.plan(&key.0, key.1, bias.map(|b| b.ptr)) {
-                    // Shared within the lock's owner only; see the SAFETY note of `CublasLt`.
-                    #[allow(clippy::arc_with_non_send_sync)]
+                    #[allow(
+                        clippy::arc_with_non_send_sync,
+                        reason = "used under the lock only: see SAFETY of CublasLt"
+                    )]
                     Ok(plan) => Some(Arc::new(plan)),
                     Err(LibraryError::Unsupported) => None,
                     Err(why) => return Err(why),

@@ -149,7 +149,7 @@ impl Bench<'_> {
         let values = |len: usize| -> Vec<I> { operand(len).map(I::from_unit).collect() };
         let mut buffers = None;
         for backend in [Backend::CublasLt, Backend::TensorCores, Backend::Simt] {
-            // One layout tells enough where the backend or the sizes are not the subject.
+            // One layout suffices where neither backend nor sizes are compared.
             let layouts = if square && backend == Backend::TensorCores { &all[..] } else { &all[..1] };
             for (layout, g) in layouts {
                 let name = format!("{m}x{n}x{k}-{format}-{backend}-{layout}");

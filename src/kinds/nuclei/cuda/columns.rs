@@ -101,7 +101,7 @@ fn copy<T: CudaType>(
     to.hold_kernels(gpu)
 }
 
-/// Columns in main memory; those that were not asked for are empty.
+/// Columns in host memory; those not requested are empty.
 #[derive(Default)]
 pub struct CopiedColumns<'a> {
     alive: &'a [u32],

@@ -41,7 +41,7 @@ const PACKED: usize = 8 << 20;
 /// Operations below which one thread is faster than two.
 const SERIAL: u64 = 1 << 19;
 
-/// An operand's element: what it is widened to is what is summed.
+/// An operand's element; products are summed in the type it is widened to.
 pub trait Element: Copy + Send + Sync {
     /// Type of the sums and of C.
     type Sum: Sum;
