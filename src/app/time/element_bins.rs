@@ -1,24 +1,40 @@
-//! Spikes per element and time bin over the whole run, in bounded memory: when the bins are used up, pairs are merged
-//! and the bins become twice as wide. Any row order and any group can be counted from them.
+//! Spikes per element and time bin where single spikes are no longer in memory, at several resolutions and in bounded
+//! memory. Any row order and any group can be counted from them.
 
+use super::{
+    bin_pyramid::{BinPyramid, Merge},
+    spikes,
+};
 use crate::sim::Spike;
 use std::sync::Arc;
 
-/// Memory limit, bytes.
-pub const MAX_BYTES: usize = 72 << 20;
-/// Initial steps per bin.
+/// Steps of the finest bins.
 const WIDTH: u64 = 64;
+/// Memory of the bins for each byte of single spikes, 9 / 20: 72 MB with the default setting.
+const SHARE: (usize, usize) = (9, 20);
 
-/// The bins; each is shared with the readers.
-#[derive(Clone, Debug, Default)]
+/// Spikes per element, saturating; shared with the readers.
+type Counts = Arc<Vec<u16>>;
+
+impl Merge for Counts {
+    fn merge(&mut self, later: &Self) {
+        let sums = Self::make_mut(self).iter_mut().zip(later.iter());
+        sums.for_each(|(sum, n)| *sum = sum.saturating_add(*n));
+    }
+}
+
+/// The bins.
+#[derive(Clone, Debug)]
 pub struct ElementBins {
     /// Number of elements.
     n: usize,
-    /// Steps per bin.
-    width: u64,
-    /// Index of the first bin: its first step is `first * width`.
-    first: u64,
-    bins: Vec<Arc<Vec<u16>>>,
+    bins: BinPyramid<Counts>,
+}
+
+impl Default for ElementBins {
+    fn default() -> Self {
+        Self::new(0)
+    }
 }
 
 /// One bin.
@@ -32,88 +48,57 @@ pub struct Bin {
     pub counts: Arc<Vec<u16>>,
 }
 
+/// Memory limit of the bins of a probe, bytes.
+fn memory() -> usize {
+    spikes::limit() * size_of::<Spike>() / SHARE.1 * SHARE.0
+}
+
+/// Maximum number of bins of so many elements.
+fn most(n: usize) -> usize {
+    (memory() / (2 * n.max(1))).clamp(16, 8192)
+}
+
 impl ElementBins {
     /// Bins of a set of this many elements.
     pub fn new(n: usize) -> Self {
-        Self { n, ..Self::default() }
+        Self { n, bins: BinPyramid::new(WIDTH, most(n)) }
     }
 
     /// Counts the spikes of more elements.
     pub fn grow(&mut self, n: usize) {
         self.n = n;
-        self.bins.iter_mut().for_each(|bin| Arc::make_mut(bin).resize(n, 0));
-    }
-
-    /// Maximum number of bins.
-    fn capacity(&self) -> usize {
-        let fit = (MAX_BYTES / (2 * self.n.max(1))).clamp(64, 8192);
-        1 << fit.ilog2()
+        self.bins.bins_mut().for_each(|bin| Arc::make_mut(bin).resize(n, 0));
     }
 
     /// Counts spikes; steps are relative to `origin` and ascending.
     pub fn push(&mut self, spikes: &[Spike], origin: u64) {
-        let (Some(first), Some(last)) = (spikes.first(), spikes.last()) else { return };
-        let [first, last] = [first, last].map(|s| origin + u64::from(s.step));
-        if self.bins.is_empty() {
-            self.width = WIDTH;
-            self.first = first / WIDTH;
-        }
-        while (last / self.width).saturating_sub(self.first) as usize >= self.capacity() {
-            self.fold();
-        }
-        let end = (last / self.width).saturating_sub(self.first) as usize + 1;
-        while self.bins.len() < end {
-            self.bins.push(Arc::new(vec![0; self.n]));
-        }
-        let (mut rest, width) = (spikes, self.width);
-        while let Some(spike) = rest.first() {
-            let bin = (origin + u64::from(spike.step)) / width;
-            let part = rest.partition_point(|s| (origin + u64::from(s.step)) / width <= bin).max(1);
-            let Some(counts) = self.bins.get_mut(bin.saturating_sub(self.first) as usize) else { return };
-            let counts = Arc::make_mut(counts);
-            for spike in &rest[..part] {
-                if let Some(count) = counts.get_mut(spike.lane as usize) {
-                    *count = count.saturating_add(1);
+        self.bins.set_most(most(self.n));
+        let (mut rest, n) = (spikes, self.n);
+        let bin_of = |spike: &Spike| (origin + u64::from(spike.step)) / WIDTH;
+        while let Some(first) = rest.first() {
+            let bin = bin_of(first);
+            let part = rest.partition_point(|s| bin_of(s) <= bin).max(1);
+            let count = |counts: &mut Counts| {
+                let counts = Arc::make_mut(counts);
+                for spike in &rest[..part] {
+                    if let Some(count) = counts.get_mut(spike.lane as usize) {
+                        *count = count.saturating_add(1);
+                    }
                 }
-            }
+            };
+            self.bins.change(origin + u64::from(first.step), || Arc::new(vec![0; n]), count);
             rest = &rest[part..];
         }
     }
 
-    /// Merges pairs of bins.
-    fn fold(&mut self) {
-        let mut old = std::mem::take(&mut self.bins).into_iter();
-        let is_odd = !self.first.is_multiple_of(2);
-        // An odd first bin is the second half of its pair.
-        if is_odd && let Some(alone) = old.next() {
-            self.bins.push(alone);
-        }
-        while let Some(mut first) = old.next() {
-            if let Some(second) = old.next() {
-                let sums = Arc::make_mut(&mut first).iter_mut().zip(second.iter());
-                sums.for_each(|(sum, n)| *sum = sum.saturating_add(*n));
-            }
-            self.bins.push(first);
-        }
-        self.first /= 2;
-        self.width *= 2;
+    /// The narrowest and the widest bins, steps, that overlap steps `from..to`.
+    pub fn widths(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        self.bins.widths(from, to)
     }
 
-    /// Steps per bin; 0 without spikes.
-    pub fn width(&self) -> u64 {
-        if self.bins.is_empty() { 0 } else { self.width }
-    }
-
-    /// The bins that overlap steps `from..to`.
+    /// The bins that overlap steps `from..to`: the finest that are kept of each part.
     pub fn between(&self, from: u64, to: u64) -> impl Iterator<Item = Bin> {
-        let width = self.width.max(1);
-        let first = (from / width).saturating_sub(self.first) as usize;
-        let end = (to.div_ceil(width).saturating_sub(self.first) as usize).min(self.bins.len());
-        let bins = self.bins.get(first.min(end)..end).unwrap_or_default();
-        bins.iter().enumerate().map(move |(i, counts)| {
-            let at = (self.first + (first + i) as u64) * width;
-            Bin { from: at, to: at + width, counts: counts.clone() }
-        })
+        self.bins.between(from, to).map(|span| Bin { from: span.from, to: span.to, counts: span.bin.clone() })
     }
 
     /// Memory used, bytes.
@@ -136,11 +121,13 @@ mod tests {
             spikes.iter().for_each(|s| expected[s.lane as usize] += 1);
             bins.push(&spikes, 5_000);
         }
-        assert!(bins.n_bytes() <= MAX_BYTES && bins.width() > WIDTH && bins.width().is_power_of_two());
+        assert!(bins.n_bytes() <= memory(), "{}", bins.n_bytes());
+        let (narrow, wide) = bins.widths(0, u64::MAX).expect("bins");
+        assert!(narrow == WIDTH && wide > 4 * WIDTH && wide.is_power_of_two());
         let all: Vec<Bin> = bins.between(0, u64::MAX).collect();
         let sum = |e: usize| all.iter().map(|b| u64::from(b.counts[e])).sum::<u64>();
         assert_eq!((0..10).map(sum).collect::<Vec<_>>(), expected);
-        assert!(all.windows(2).all(|w| w[0].to == w[1].from));
+        assert!(all.windows(2).all(|w| w[0].to <= w[1].from));
         let (first, last) = (all.first().expect("bins").from, all.last().expect("bins").to);
         assert!(first <= 5_000 && last > 204_900);
         let part: u64 =

@@ -4,6 +4,7 @@
 mod acted;
 mod active;
 mod axis;
+mod bin_pyramid;
 mod coverage;
 mod element_bins;
 mod event_density;
@@ -20,6 +21,7 @@ mod wall_clock;
 pub use acted::{Acted, rows};
 pub use active::ActiveElements;
 pub use axis::{TimeAxis, TimeLink};
+pub use bin_pyramid::{BinPyramid, Merge};
 pub use coverage::Coverage;
 pub use element_bins::{Bin, ElementBins};
 pub use event_density::EventDensity;

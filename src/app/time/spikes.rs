@@ -50,14 +50,20 @@ impl History {
     /// Appends spikes whose steps are modulo 2³², the newest not after `now`. Steps are stored relative to
     /// [`History::origin`], so they never wrap.
     pub fn push(&mut self, spikes: &[Spike], now: u64) {
+        self.push_dropping(spikes, now, |_, _| {});
+    }
+
+    /// The same; `drop` is called with the spikes that leave memory, oldest first, and the origin of their steps.
+    pub fn push_dropping(&mut self, spikes: &[Spike], now: u64, mut drop: impl FnMut(&[Spike], u64)) {
         let Some(first) = spikes.first() else { return };
         let first = full_step(first.step, now);
         let origin = *self.origin.get_or_insert(if first >> 31 == 0 { 0 } else { first });
         if now.saturating_sub(origin) > u64::from(u32::MAX) {
+            self.slices(0, u32::MAX).for_each(|slice| drop(slice, origin));
             let capacity = self.capacity;
             let dropped = self.dropped + self.len as u64;
             *self = Self { dropped, capacity, ..Self::default() };
-            return self.push(spikes, now);
+            return self.push_dropping(spikes, now, drop);
         }
         for spike in spikes {
             let step = full_step(spike.step, now).saturating_sub(origin) as u32;
@@ -69,6 +75,7 @@ impl History {
         self.len += spikes.len();
         while self.len > self.capacity.unwrap_or_else(limit) {
             let Some(oldest) = self.chunks.pop_front() else { break };
+            drop(&oldest, origin);
             self.len -= oldest.len();
             self.dropped += oldest.len() as u64;
         }

@@ -1,4 +1,5 @@
-//! The spikes of one probe: single spikes for the newest part, counts per element and time bin for the whole run.
+//! The spikes of one probe: single spikes for the newest part, counts per element and time bin
+//! for the rest of the run.
 
 use super::{ActiveElements, ElementBins, EventDensity, spikes::History};
 use crate::sim::Spike;
@@ -15,7 +16,7 @@ pub struct Train {
     pub counts: Arc<Vec<u32>>,
     /// Spike density over the whole run.
     pub density: Arc<EventDensity>,
-    /// Spikes per element and time bin over the whole run.
+    /// Spikes per element and time bin, of the spikes that are no longer in memory.
     pub bins: ElementBins,
     /// The step up to which spikes are counted.
     pub end: u64,
@@ -41,12 +42,11 @@ impl Train {
     pub fn push(&mut self, spikes: &[Spike], now: u64) {
         self.end = self.end.max(now);
         let known = self.history.sequence();
-        self.history.push(spikes, now);
+        self.history.push_dropping(spikes, now, |old, origin| self.bins.push(old, origin));
         let origin = self.history.origin();
         let density = Arc::make_mut(&mut self.density);
         for new in self.history.after(known) {
             density.push(new, origin);
-            self.bins.push(new, origin);
         }
         let (active, counts) = (Arc::make_mut(&mut self.active), Arc::make_mut(&mut self.counts));
         for spike in spikes {

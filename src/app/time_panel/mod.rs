@@ -215,7 +215,7 @@ impl App {
             n => format!("field states every {every}, {}", bytes(n as u64)),
         };
         format!(
-            "Density since the start, single events for the newest part. {}: {} events (maximum {} in {}), {fields} (maximum {}). The oldest events are dropped first; field states are thinned",
+            "Density since the start, single events for the newest part, counts in bins that widen with their age before. {}: {} events (maximum {} in {}), {fields} (maximum {}). The oldest events are dropped first; field states are thinned",
             bytes(past.n_bytes() as u64),
             kit::thousands(n_spikes as u64),
             kit::thousands(time::spikes::limit() as u64),

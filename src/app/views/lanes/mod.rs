@@ -197,7 +197,7 @@ impl Lanes {
         if let Some((id, _)) = self.probe(ctx.schema)
             && let Some(row) = self.series.get(&id)
         {
-            let gaps = row.samples.gaps(line.t0, line.t1);
+            let gaps = row.samples.gaps_of_single(line.t0, line.t1);
             paint::not_recorded(&inside, plot, &gaps, tokens, |step| line.x_of(plot, step));
         }
         paint::background(&inside, plot, ctx.time, tokens, (line.t0, line.t1), |step| line.x_of(plot, step));

@@ -119,7 +119,7 @@ impl Rates {
 
     fn caption(&self, shown: &[ProbeId]) -> String {
         let samples: u64 = shown.iter().filter_map(|p| self.series.get(p)).map(|s| s.len() as u64).sum();
-        let dropped: u64 = shown.iter().filter_map(|p| self.series.get(p)).map(Samples::dropped).sum();
+        let reduced = shown.iter().filter_map(|p| self.series.get(p)?.reduced()).max();
         let across = kit::steps(self.line.span, self.clock.base);
         let mut text =
             format!("{} samples  |  window {across}  |  minimum to maximum per pixel", kit::thousands(samples));
@@ -133,8 +133,9 @@ impl Rates {
                 "  |  wall time not recorded in this run"
             };
         }
-        if dropped > 0 {
-            text += &format!("  |  oldest {} dropped from memory", kit::thousands(dropped));
+        if let Some((n, (fewest, most))) = reduced {
+            let n = kit::thousands(n);
+            text += &format!("  |  oldest {n} as minimum and maximum of {fewest} to {most} samples");
         }
         text
     }

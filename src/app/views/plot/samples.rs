@@ -1,7 +1,9 @@
 //! Samples of one probe over time, with the extremes of each block, so that a line over half a million samples is drawn
-//! from a few thousand values.
+//! from a few thousand values. Of samples that no longer fit in memory the extremes stay, over blocks that become longer
+//! with their age: a line reaches back to the start of the run.
 
-use crate::app::time::Timeline;
+use crate::app::time::{BinPyramid, Merge, Timeline};
+use std::ops::Range;
 
 /// Maximum samples per lane.
 const CAPACITY: usize = 1 << 19;
@@ -12,6 +14,25 @@ const GAP: u64 = 20;
 /// Samples per block.
 const BLOCK: usize = 64;
 
+/// Most blocks of old samples.
+const OLD_BLOCKS: usize = 4096;
+
+/// Old samples.
+#[derive(Clone, Debug)]
+struct Block {
+    /// Steps of the first and of the last one.
+    steps: (u64, u64),
+    /// Minimum and maximum finite value of each lane.
+    lanes: Box<[(f32, f32)]>,
+}
+
+impl Merge for Block {
+    fn merge(&mut self, later: &Self) {
+        self.steps.1 = later.steps.1;
+        self.lanes.iter_mut().zip(&later.lanes).for_each(|(all, more)| *all = merge(*all, *more));
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 struct Lane {
     values: Vec<f32>,
@@ -20,14 +41,29 @@ struct Lane {
 }
 
 /// The history of lanes sampled together.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Samples {
+    /// Blocks by the number of their first sample.
+    old: BinPyramid<Block>,
     steps: Vec<u64>,
     lanes: Vec<Lane>,
     shortest: u64,
     /// Pairs of consecutive samples with a gap between.
     missing: Vec<(u64, u64)>,
     dropped: u64,
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self {
+            old: BinPyramid::new(BLOCK as u64, OLD_BLOCKS),
+            steps: vec![],
+            lanes: vec![],
+            shortest: 0,
+            missing: vec![],
+            dropped: 0,
+        }
+    }
 }
 
 /// The extent of one lane in one pixel column.
@@ -77,6 +113,11 @@ impl Samples {
 
     fn drop_oldest(&mut self, n: usize) {
         let n = n / BLOCK * BLOCK;
+        for (i, steps) in self.steps[..n].chunks_exact(BLOCK).enumerate() {
+            let lanes = self.lanes.iter().map(|lane| lane.blocks[i]).collect();
+            let block = Block { steps: (steps[0], steps[BLOCK - 1]), lanes };
+            self.old.push(self.dropped + (i * BLOCK) as u64, block);
+        }
         self.steps.drain(..n);
         for lane in &mut self.lanes {
             lane.values.drain(..n);
@@ -87,10 +128,19 @@ impl Samples {
 
     /// Times between `from` and `to` without samples: before the first one, and where samples are missing.
     pub fn gaps(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
-        let Some(first) = self.steps.first() else { return vec![] };
+        self.gaps_after(self.first(), from, to)
+    }
+
+    /// The same where blocks of old samples are not shown.
+    pub fn gaps_of_single(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
+        self.gaps_after(self.steps.first().copied(), from, to)
+    }
+
+    fn gaps_after(&self, first: Option<u64>, from: f64, to: f64) -> Vec<(f64, f64)> {
+        let Some(first) = first else { return vec![] };
         let mut gaps = vec![];
-        if from.max(0.0) + self.shortest.saturating_mul(GAP) as f64 <= *first as f64 {
-            gaps.push((from.max(0.0), (*first as f64).min(to)));
+        if from.max(0.0) + self.shortest.saturating_mul(GAP) as f64 <= first as f64 {
+            gaps.push((from.max(0.0), (first as f64).min(to)));
         }
         let missing = self.missing.iter().map(|(a, b)| (*a as f64, *b as f64));
         gaps.extend(missing.filter(|(a, b)| *b > from && *a < to));
@@ -132,6 +182,16 @@ impl Samples {
         self.dropped
     }
 
+    /// The step of the first sample, which may be one of those of which only extremes are left.
+    fn first(&self) -> Option<u64> {
+        self.old.between(0, 1).next().map(|span| span.bin.steps.0).or_else(|| self.steps.first().copied())
+    }
+
+    /// Number of samples of which only extremes are left, and the fewest and most samples that these are of.
+    pub fn reduced(&self) -> Option<(u64, (u64, u64))> {
+        Some((self.dropped, self.old.widths(0, self.dropped)?))
+    }
+
     /// The newest value of a lane.
     pub fn last(&self, lane: usize) -> Option<f32> {
         self.lanes.get(lane)?.values.last().copied()
@@ -153,30 +213,72 @@ impl Samples {
         let (t0, t1) = (line.t0, line.t1);
         let (from, to) = (self.index(t0).saturating_sub(1), (self.index(t1) + 1).min(self.steps.len()));
         let columns = columns.max(1);
+        let old = self.old_columns(line, columns);
         if to - from <= columns * 2 {
             let at = |i: usize| (line.share_at(self.steps[i] as f64) * columns as f64) as f32;
-            return Cuts { bounds: (from..=to).collect(), places: (from..to).map(at).collect() };
+            return Cuts { bounds: (from..=to).collect(), places: (from..to).map(at).collect(), old };
         }
         let mut bounds = vec![from];
         bounds.extend((1..=columns).map(|c| self.index(line.step_of(c as f64 / columns as f64))));
-        Cuts { bounds, places: (0..columns).map(|c| c as f32 + 0.5).collect() }
+        Cuts { bounds, places: (0..columns).map(|c| c as f32 + 0.5).collect(), old }
+    }
+
+    /// The columns of each block of old samples; none outside the visible times.
+    fn old_columns(&self, line: &Timeline, columns: usize) -> Vec<Range<usize>> {
+        // A sample before the visible times is drawn too, so that the line reaches the edge.
+        if self.steps.first().is_none_or(|first| line.t0 >= *first as f64) {
+            return vec![];
+        }
+        let column = |step: u64| (line.share_at(step as f64) * columns as f64).floor();
+        let of = |block: &Block| {
+            let (from, to) = (column(block.steps.0), column(block.steps.1));
+            if to < 0.0 || from >= columns as f64 {
+                0..0
+            } else {
+                from.max(0.0) as usize..(to as usize + 1).min(columns)
+            }
+        };
+        self.old.between(0, u64::MAX).map(|span| of(span.bin)).collect()
+    }
+
+    /// The extents of old samples, and the step of the last one.
+    fn old_extents(&self, lane: usize, cuts: &Cuts) -> (Vec<Extent>, Option<u64>) {
+        let (mut out, mut end): (Vec<Extent>, _) = (vec![], None);
+        for (span, columns) in self.old.between(0, u64::MAX).zip(&cuts.old).filter(|(_, columns)| !columns.is_empty()) {
+            let (min, max) = span.bin.lanes[lane];
+            if min > max {
+                end = None;
+                continue;
+            }
+            let gap = end.is_none_or(|end| self.is_gap(end, span.bin.steps.0));
+            end = Some(span.bin.steps.1);
+            for (i, column) in columns.clone().enumerate() {
+                let column = column as f32 + 0.5;
+                match out.last_mut().filter(|last| last.column == column) {
+                    Some(last) => (last.min, last.max) = merge((last.min, last.max), (min, max)),
+                    None => out.push(Extent { column, min, max, gap: gap && i == 0 }),
+                }
+            }
+        }
+        (out, end)
     }
 
     /// The extents of a lane.
     pub fn extents(&self, lane: usize, cuts: &Cuts) -> Vec<Extent> {
-        let Some(lane) = self.lanes.get(lane) else { return vec![] };
-        let mut out = Vec::with_capacity(cuts.places.len());
-        let mut last: Option<usize> = None;
+        let (number, Some(lane)) = (lane, self.lanes.get(lane)) else { return vec![] };
+        let (mut out, end) = self.old_extents(number, cuts);
+        out.reserve(cuts.places.len());
+        let mut last = end;
         for (bound, column) in cuts.bounds.windows(2).zip(&cuts.places) {
             let (a, b) = (bound[0], bound[1]);
             if a >= b {
                 continue;
             }
             let (min, max) = lane.between(a, b);
-            let gap = last.is_some_and(|l| self.is_gap(self.steps[l], self.steps[a]));
+            let gap = last.is_some_and(|last| self.is_gap(last, self.steps[a]));
             if min <= max {
                 out.push(Extent { column: *column, min, max, gap: gap || last.is_none() });
-                last = Some(b - 1);
+                last = Some(self.steps[b - 1]);
             } else {
                 last = None;
             }
@@ -187,6 +289,8 @@ impl Samples {
 
 /// The samples of each pixel column.
 pub struct Cuts {
+    /// The columns of each block of old samples; empty when none is visible.
+    old: Vec<Range<usize>>,
     bounds: Vec<usize>,
     places: Vec<f32>,
 }
@@ -250,6 +354,29 @@ mod tests {
     }
 
     #[test]
+    fn a_long_run_is_drawn_from_its_start() {
+        let mut samples = Samples::default();
+        let n = 2 * CAPACITY as u64;
+        for from in (0..n).step_by(1 << 16) {
+            let steps: Vec<u64> = (from..from + (1 << 16)).collect();
+            let values: Vec<f32> = steps.iter().map(|s| if *s == 70_001 { -5.0 } else { *s as f32 }).collect();
+            samples.push(1, &steps, &values);
+        }
+        let (reduced, (fewest, most)) = samples.reduced().expect("old samples");
+        assert!(reduced + samples.len() as u64 == n && fewest == BLOCK as u64 && most >= fewest);
+        assert!(samples.old.len() <= OLD_BLOCKS);
+        let extents = samples.extents(0, &samples.cuts(0.0, n as f64, 1000));
+        assert_eq!(extents.iter().filter(|e| e.gap).count(), 1, "only the first has none before");
+        assert!(extents.windows(2).all(|w| w[1].column - w[0].column <= 1.0), "no column is missing");
+        assert_eq!((extents[0].min, extents[999].max), (0.0, (n - 1) as f32));
+        let dip = extents.iter().find(|e| e.min == -5.0).expect("the lowest value of old samples is kept");
+        assert!((dip.column - 70_001.0 / n as f32 * 1000.0).abs() < 2.0, "{dip:?}");
+        assert_eq!(samples.gaps(0.0, n as f64), []);
+        let newest = samples.extents(0, &samples.cuts(n as f64 - 100.0, n as f64, 1000));
+        assert_eq!(newest.len(), 101, "the newest part is drawn as it is");
+    }
+
+    #[test]
     fn a_pause_is_a_gap_and_old_samples_go() {
         let mut samples = wave(50);
         samples.push(2, &[100_000, 100_010], &[0.0, 1.0, 0.0, 2.0]);
@@ -261,6 +388,6 @@ mod tests {
         assert_eq!(late.gaps(0.0, 9_000.0), [(0.0, 5_000.0)], "nothing is known before the first sample");
         let mut many = wave(CAPACITY as u64);
         many.push(2, &[1 << 40], &[0.0, 0.0]);
-        assert!(many.len() <= CAPACITY && many.dropped() > 0);
+        assert!(many.len() <= CAPACITY && many.dropped > 0);
     }
 }

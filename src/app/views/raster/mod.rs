@@ -215,12 +215,24 @@ impl Raster {
         if let Some(oldest) = train.and_then(Train::oldest_single) {
             let (since, last) = (self.duration(time.past.first()), self.clock.step.saturating_sub(oldest));
             text += &format!("  |  density since {since}, single {noun} for the last {}", self.duration(last));
+            text += &self.resolution(train, oldest);
         }
         if let Some(skipped) = train.map(|t| t.skipped).filter(|n| *n > 0) {
             text += &format!("  |  {} {noun} dropped", kit::thousands(skipped));
         }
         text += &format!("  |  1 px = {per_px} × {rows_per_px} rows");
         text
+    }
+
+    /// The widths of the visible bins, where single spikes are no longer in memory.
+    fn resolution(&self, train: Option<&Train>, oldest: u64) -> String {
+        let step = |relative: f64| (self.origin as f64 + relative).max(0.0) as u64;
+        let (from, to) = (step(self.window.t0), step(self.window.t1).min(oldest));
+        match train.filter(|_| from < to).and_then(|t| t.bins.widths(from, to)) {
+            Some((narrow, wide)) if narrow == wide => format!(", before in bins of {}", self.duration(wide)),
+            Some((narrow, wide)) => format!(", before in bins of {} to {}", self.duration(narrow), self.duration(wide)),
+            None => String::new(),
+        }
     }
 
     /// A number of steps as a duration.

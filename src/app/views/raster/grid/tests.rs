@@ -83,8 +83,7 @@ fn dropped_spikes_are_counted_from_bins() {
     let (mut short, mut bins) = (History::with_capacity(100_000), ElementBins::new(100));
     for block in 0..40_u32 {
         let spikes: Vec<Spike> = (0..10_000).map(|i| Spike { step: block * 1_000 + i / 10, lane: i % 100 }).collect();
-        short.push(&spikes, u64::from(block + 1) * 1_000);
-        bins.push(&spikes, 0);
+        short.push_dropping(&spikes, u64::from(block + 1) * 1_000, |old, origin| bins.push(old, origin));
     }
     assert!(short.dropped() > 200_000);
     let window = Window { t0: 0.0, t1: 40_000.0, r0: 0.0, r1: 100.0 };
