@@ -175,7 +175,7 @@ impl Devices {
     fn replay_one(&self, run: &RunFolder, progress: &Progress) -> Result<ReplayResult, SimError> {
         let mut project = run.project().map_err(|e| SimError::Input(e.to_string()))?;
         project.seed = run.manifest.setup_seed;
-        let prepared = project.model.prepare(&project.build_context(&run.base()), progress)?;
+        let prepared = project.model.prepare(&run.build_context(&project), progress)?;
         let (device, name) = self.in_use();
         let mut sim = prepared.start(run.manifest.seed, &device)?;
         replay_on(run, &mut *sim, &name, progress)

@@ -34,6 +34,8 @@ pub struct Run {
     pub seed: u64,
     /// The first characters of the hash.
     pub digest: String,
+    /// The first characters of the hash of the recorded histories.
+    pub data_hash: String,
     /// Device.
     pub device: String,
     /// Changes compared with the open project.
@@ -128,7 +130,9 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
         Ok(run) => {
             let changes = run.project().map(|then| differences(&then, open)).unwrap_or_default();
             let m = run.manifest;
+            let short = |hash: &str| hash.chars().take(8).collect();
             Run {
+                data_hash: short(&m.data_hash().unwrap_or_default()),
                 name,
                 base: m.time_base(),
                 kind: m.kind,
@@ -137,7 +141,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 steps: m.last_step.saturating_sub(m.first_step),
                 wall_secs: m.wall_s,
                 seed: m.seed,
-                digest: m.digest.hash.chars().take(8).collect(),
+                digest: short(&m.digest.hash),
                 device: m.device,
                 changes,
                 note,
@@ -209,7 +213,7 @@ impl Run {
 
     /// Text searched by the filter.
     pub fn search_text(&self) -> String {
-        let parts = [&self.name, &self.kind, &self.started, &self.digest, &self.device, &self.note];
+        let parts = [&self.name, &self.kind, &self.started, &self.digest, &self.data_hash, &self.device, &self.note];
         let fixed: Vec<&str> = parts.into_iter().map(String::as_str).chain([self.status_text()]).collect();
         format!("{} {}", fixed.join(" "), self.changes.join(" ")).to_lowercase()
     }

@@ -20,16 +20,30 @@ pub(super) fn check(path: &Path, as_json: bool) -> Result<(), CliError> {
         let (status, notes) = (run.manifest.status.word(), &run.notes);
         print_line!(
             "{:#}",
-            json!({ "run": path, "status": status, "notes": notes, "intact": damaged == 0, "files": list })
+            json!({
+                "run": path, "status": status, "notes": notes, "intact": damaged == 0, "files": list,
+                "hash": run.manifest.digest.hash, "data_hash": run.manifest.data_hash(),
+            })
         );
     } else {
         files.iter().for_each(|file| print_line!("{file}"));
         run.notes.iter().for_each(|note| print_line!("{note}"));
+        print_hashes(&run);
         print_line!("{}: {}, {}", path.display(), run.manifest.status.word(), summary(&files));
     }
     match damaged {
         0 => Ok(()),
         n => Err(CliError::Failed(format!("{n} of {} files are damaged", files.len()))),
+    }
+}
+
+/// The hash of the simulation and that of the recorded histories, as far as they are known.
+pub(super) fn print_hashes(run: &RunFolder) {
+    if !run.manifest.digest.hash.is_empty() {
+        print_line!("hash {}", run.manifest.digest.hash);
+    }
+    if let Some(hash) = run.manifest.data_hash() {
+        print_line!("data hash {hash}");
     }
 }
 

@@ -134,10 +134,14 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
         let mut out = serde_json::to_value(m).map_err(|e| CliError::Failed(e.to_string()))?;
         out["notes"] = json!(run.notes);
         out["path"] = json!(run.path);
+        out["data_hash"] = json!(m.data_hash());
         print_line!("{out:#}");
         return Ok(());
     }
     print_line!("{}: {} on {}, {}", m.name, m.kind, m.device, m.app);
+    if !m.execution.backend.is_empty() {
+        print_line!("computed by {}", m.execution.words());
+    }
     print_line!("{} to {} ({:.3} s), seed {}", m.started, m.stopped, m.wall_s, m.seed);
     match m.time_base() {
         TimeBase::Seconds { per_step } => {
@@ -172,9 +176,7 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     for c in &m.checkpoints {
         print_line!("  checkpoint at step {}: {:.1} MB, {}", c.step, c.n_bytes as f64 * 1e-6, c.file);
     }
-    if !m.digest.hash.is_empty() {
-        print_line!("hash {}", m.digest.hash);
-    }
+    super::check::print_hashes(run);
     print_line!("{} live edits", run.commands()?.len());
     print_line!("{}", m.status.word());
     run.notes.iter().for_each(|note| print_line!("{note}"));

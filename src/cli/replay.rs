@@ -57,7 +57,7 @@ fn one(run: &RunFolder, args: &ReplayArgs) -> Result<ReplayResult, CliError> {
     let (gpu, threads) = (args.device.gpu.unwrap_or(project.run.gpu), args.threads.unwrap_or(project.run.threads));
     let mut chosen = device::choose(args.device.choice, gpu, threads)?;
     let meter = ProgressLine::new();
-    let prepared = session::prepare(&project, &run.base(), args.force, &meter)?;
+    let prepared = session::prepare_with(&project, run.build_context(&project), args.force, &meter)?;
     let sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;
     compare_on_thread(run.clone(), sim, chosen.name, &meter)
 }

@@ -40,7 +40,7 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let mut now = from.now.clone();
     now.run = job.project.run.clone();
-    let prepared = session::prepare(&now, &job.base, job.force, &ProgressLine::new())?;
+    let prepared = session::prepare_with(&now, run.build_context(&now), job.force, &ProgressLine::new())?;
     let mut sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;
     drop(prepared);
     sim.load(&from.snapshot)?;

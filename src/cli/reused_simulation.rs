@@ -2,9 +2,9 @@
 
 use crate::{
     gpu::{KernelFacts, Pass},
-    params::Change,
+    params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Progress, Request,
+        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Level, ProbeId, ProbeSpec, Progress, Request,
         SimError, Simulation, Snapshot, Tap,
     },
 };
@@ -58,6 +58,21 @@ impl Simulation for ReusedSimulation {
     }
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
         self.deref().lanes(probe)
+    }
+    fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
+        self.deref().choices(probe)
+    }
+    fn levels(&self, probe: ProbeId) -> Vec<Level> {
+        self.deref().levels(probe)
+    }
+    fn generation(&self) -> u64 {
+        self.deref().generation()
+    }
+    fn params(&self) -> Option<&dyn Params> {
+        self.deref().params()
+    }
+    fn execution(&self) -> Execution {
+        self.deref().execution()
     }
     fn sets(&self) -> &[Arc<ElementSet>] {
         self.deref().sets()

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     engine::Command,
-    project::{self, OutsidePath, Project, RunStart, RunWriter, run::next_folder},
+    project::{self, OutsidePath, Project, RunFolder, RunStart, RunWriter, run::next_folder},
     sim::{Clock, Device, TimeBase},
 };
 use serde_json::{Value as Json, json};
@@ -293,6 +293,10 @@ fn report(job: &Job, as_json: bool, folder: &Path, (device, threads): (&str, u32
         out["wall_s"] = json!(outcome.wall_s);
         out["disk_wait_s"] = json!(outcome.stalled_s);
         out["hash"] = json!(digest.hash);
+        if let Ok(run) = RunFolder::open(folder) {
+            out["data_hash"] = json!(run.manifest.data_hash());
+            out["execution"] = json!(run.manifest.execution);
+        }
         out["totals"] =
             digest.totals.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
         out["memory_bytes"] =
@@ -307,7 +311,9 @@ fn report(job: &Job, as_json: bool, folder: &Path, (device, threads): (&str, u32
     if !counts.is_empty() {
         print_line!("{}", rates_text(&counts, steps_per_s, measured_peaks(device, threads).as_ref()));
     }
-    print_line!("{}; hash {}", totals.join(", "), digest.hash);
+    let data = RunFolder::open(folder).ok().and_then(|run| run.manifest.data_hash());
+    let data = data.map_or_else(String::new, |hash| format!(", data hash {hash}"));
+    print_line!("{}; hash {}{data}", totals.join(", "), digest.hash);
     print_line!("{}", folder.display());
 }
 

@@ -54,18 +54,28 @@ pub(super) fn prepare(
     force: bool,
     meter: &ProgressLine,
 ) -> Result<Box<dyn Prepared>, CliError> {
+    prepare_with(project, project.build_context(base), force, meter)
+}
+
+/// [`prepare`], with another context than the project's own.
+pub(super) fn prepare_with(
+    project: &Project,
+    context: BuildContext,
+    force: bool,
+    meter: &ProgressLine,
+) -> Result<Box<dyn Prepared>, CliError> {
     project.model.warnings().iter().for_each(|warning| eprintln!("neuropil: warning: {}", warning.text));
-    load(project, base, force, meter)
+    load(project, context, force, meter)
 }
 
 /// Reads and generates on the loader's thread, with progress and cancel. `force`: even if memory seems short.
 pub(super) fn load(
     project: &Project,
-    base: &Path,
+    context: BuildContext,
     force: bool,
     meter: &ProgressLine,
 ) -> Result<Box<dyn Prepared>, CliError> {
-    let context = BuildContext { ignores_memory: force, ..project.build_context(base) };
+    let context = BuildContext { ignores_memory: force, ..context };
     let model = project.model.clone();
     let (sender, receiver) = std::sync::mpsc::channel();
     let progress = std::sync::Arc::new(Progress::default());

@@ -60,7 +60,7 @@ fn check(project: &Project, path: &Path, allow_outside: bool, report: &mut Repor
         report.errors.push(why);
         return Ok(()); // its files are not read
     }
-    let prepared = match session::load(project, &base, false, &ProgressLine::new()) {
+    let prepared = match session::load(project, project.build_context(&base), false, &ProgressLine::new()) {
         Ok(prepared) => prepared,
         Err(cancelled @ CliError::Cancelled(_)) => return Err(cancelled),
         Err(why) => {

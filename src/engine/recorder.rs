@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     params::Change,
-    sim::{Clock, Digest, ElementSet, Frame, ProbeId, Tap},
+    sim::{Clock, Digest, ElementSet, Execution, Frame, ProbeId, Tap},
 };
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::{
@@ -33,6 +33,8 @@ pub struct CommandHistory {
 pub struct RecordingStart {
     /// The first step to be recorded.
     pub clock: Clock,
+    /// How the simulation is computed.
+    pub execution: Execution,
     /// Lane names of the recorded probes.
     pub lanes: Vec<(ProbeId, Vec<String>)>,
     /// What was applied before, since step 0. The engine keeps it, so that no command falls between a snapshot of the

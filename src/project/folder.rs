@@ -10,7 +10,7 @@ use super::{
 use crate::{
     engine::LoggedCommand,
     kinds::Model,
-    sim::{LifeEvent, Spike},
+    sim::{BuildContext, LifeEvent, Spike},
 };
 use std::{
     io::{self, ErrorKind, Read as _},
@@ -133,6 +133,11 @@ impl RunFolder {
         let is_damaged = !stream.hash.is_empty() && n_bytes != stream.n_bytes;
         is_damaged
             .then(|| format!("{} is damaged: {} bytes were written, it has {n_bytes}", stream.file, stream.n_bytes))
+    }
+
+    /// What its simulation is built with: its project's folder and seed, and the kernels that the recording chose.
+    pub fn build_context(&self, project: &Project) -> BuildContext {
+        BuildContext { kernels: self.manifest.execution.kernels.clone(), ..project.build_context(&self.base()) }
     }
 
     /// The folder that relative paths of its project start from.

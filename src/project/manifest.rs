@@ -1,9 +1,9 @@
 //! The manifest of a run, `run.ron`.
 
-use super::{checkpoint_file::CheckpointInfo, provenance::DataFile};
+use super::{checkpoint_file::CheckpointInfo, provenance::DataFile, run_file::Hash};
 use crate::{
     kinds::Model,
-    sim::{Digest, ElementSet, Matrix, ProbeSpec, Shape, Tap, TimeBase},
+    sim::{Digest, ElementSet, Exactness, Execution, Matrix, ProbeSpec, Shape, Tap, TimeBase},
 };
 use std::path::PathBuf;
 
@@ -202,6 +202,8 @@ pub struct Manifest {
     pub device: String,
     /// CPU threads.
     pub threads: u32,
+    /// Backend, driver and chosen implementations; empty in older versions.
+    pub execution: Execution,
     /// Operating system, architecture and cores.
     pub host: String,
     /// Simulated seconds per step; 1 where steps are counted.
@@ -262,6 +264,25 @@ impl Manifest {
         }
         let declared = Model::by_name(&self.kind).map(|model| model.time_base());
         declared.filter(|base| base.is_count()).unwrap_or(TimeBase::STEPS)
+    }
+
+    /// XXH64 over the recorded histories by name: names, arguments and hashes of their files. It is the same for every
+    /// repetition, where the kind declares so. States (fields, matrices, tokens, links) are not part of it, because they
+    /// are recorded when a batch ends; nor are wall-clock times. `None` before the run is closed, and without histories.
+    pub fn data_hash(&self) -> Option<String> {
+        let model = Model::by_name(&self.kind)?;
+        let is_history = |s: &&Stream| matches!(s.shape.as_str(), "spikes" | "series" | "histogram" | "lineage" | "samples" | "text");
+        let is_repeated = |s: &&Stream| model.exactness(Some(&s.probe)) != Exactness::WallClock;
+        let mut streams: Vec<&Stream> = self.streams.iter().filter(is_history).filter(is_repeated).collect();
+        if streams.is_empty() || streams.iter().any(|s| s.hash.is_empty()) {
+            return None;
+        }
+        streams.sort_by_key(|s| (&s.probe, &s.args, s.from_step));
+        let mut hash = Hash::default();
+        for stream in streams {
+            hash.add(format!("{}\n{}\n{}\n{}\n", stream.probe, stream.args, stream.from_step, stream.hash).as_bytes());
+        }
+        Some(hash.hex())
     }
 
     /// The last step of a segment of a probe's data: where its next segment begins.
@@ -377,7 +398,7 @@ fn stem(probe: &str, args: &str) -> String {
         0 => probe.to_owned(),
         n if n <= MAX_ARGS => format!("{probe}@{args}"),
         _ => {
-            let mut hash = super::run_file::Hash::default();
+            let mut hash = Hash::default();
             hash.add(args.as_bytes());
             format!("{probe}@{}", hash.hex())
         }

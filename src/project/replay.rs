@@ -17,7 +17,7 @@ pub enum ReplayResult {
         steps: u64,
         /// What was compared with its file.
         compared: Vec<Compared>,
-        /// Recorded streams that were not compared, with the reason.
+        /// A sentence per recorded stream that was not compared, with the reason.
         not_compared: Vec<String>,
         /// Hash and totals of the replay.
         digest: Digest,
@@ -65,7 +65,7 @@ impl ReplayResult {
                     out += &format!(", hash {}", digest.hash);
                 }
                 if !not_compared.is_empty() {
-                    out += &format!("; not compared: {}", not_compared.join("; "));
+                    out += &format!("; {}", not_compared.join("; "));
                 }
                 out
             }
@@ -104,28 +104,30 @@ pub fn replay_on(
     if let Some(damage) = run.manifest.streams.iter().find_map(|stream| run.damage(stream)) {
         return Ok(ReplayResult::Differs(damage));
     }
-    let is_same = is_same_device(&run.manifest.device, device);
+    let difference = difference(run, device, &*sim);
+    let is_same = difference.is_none();
+    let why_not = |declared: Exactness| declared.why_not(difference.as_deref().unwrap_or_default());
     let exactness = |probe: Option<&str>| {
         Model::by_name(&run.manifest.kind).map_or(Exactness::AnyBackend, |model| model.exactness(probe))
     };
     let mut streams =
         Streams { compares_digest: exactness(None).tolerance(is_same) == Some(0.0), ..Streams::default() };
     if !streams.compares_digest {
-        streams.not_compared.push(format!("hash ({})", exactness(None).why_not()));
+        streams.skip("hash", &why_not(exactness(None)));
     }
     let mut taps: Vec<Tap> = vec![];
     for stream in &run.manifest.streams {
         let Some(probe) = sim.probes().iter().position(|p| p.name == stream.probe) else {
-            streams.not_compared.push(format!("{} ({} has no such probe)", stream.probe, run.manifest.kind));
+            streams.skip(&stream.probe, &format!("{} has no such probe", run.manifest.kind));
             continue;
         };
         if stream.shape == "lineage" && run.manifest.first_step > 0 {
-            streams.not_compared.push(format!("{} (its ids depend on when it was first tapped)", stream.probe));
+            streams.skip(&stream.probe, "its ids depend on when it was first tapped");
             continue;
         }
         let declared = exactness(Some(&stream.probe));
         let Some(tolerance) = declared.tolerance(is_same) else {
-            streams.not_compared.push(format!("{} ({})", stream.probe, declared.why_not()));
+            streams.skip(&stream.probe, &why_not(declared));
             continue;
         };
         let args = TapArgs::parse(&stream.args, sim.probes()[probe].args).map_err(SimError::Input)?;
@@ -138,8 +140,8 @@ pub fn replay_on(
     }
     if streams.list.is_empty() && !streams.compares_digest {
         return Err(SimError::Input(format!(
-            "nothing of this run can be compared on {device}: its data have the same bits only on the device of the \
-             recording, {}. Replay it there",
+            "nothing of this run can be compared on {device}: {}. Replay it on {}",
+            why_not(exactness(None)),
             run.manifest.device
         )));
     }
@@ -162,6 +164,15 @@ struct Streams {
     error: Option<std::io::Error>,
     /// Whether the digest must be the same.
     compares_digest: bool,
+}
+
+/// What differs from the recording in a way that may change bits: the device, or the chosen kernels.
+fn difference(run: &RunFolder, device: &str, sim: &dyn Simulation) -> Option<String> {
+    let recorded = &run.manifest.device;
+    if !is_same_device(recorded, device) {
+        return Some(format!("the recording is of {recorded}"));
+    }
+    sim.execution().kernels.difference_from(&run.manifest.execution.kernels)
 }
 
 /// Whether a simulation has the same bits on both devices, whatever the backends promise each other: the same GPU model,
@@ -205,6 +216,11 @@ impl Observer for Streams {
 }
 
 impl Streams {
+    /// A stream that cannot be compared.
+    fn skip(&mut self, what: &str, why: &str) {
+        self.not_compared.push(format!("{what} is not compared: {why}"));
+    }
+
     fn result(mut self, run: &RunFolder, sim: &dyn Simulation) -> std::io::Result<ReplayResult> {
         if let Some(error) = self.error {
             return Err(error);

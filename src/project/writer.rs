@@ -308,7 +308,8 @@ impl RunWriter {
 
 impl Sink for RunWriter {
     fn begin(&mut self, start: &RecordingStart) -> io::Result<()> {
-        let RecordingStart { clock, lanes, history } = start;
+        let RecordingStart { clock, execution, lanes, history } = start;
+        self.manifest.execution = execution.clone();
         if self.checkpoints.resumed_at.is_some() {
             return self.begin_again(*clock);
         }

@@ -6,7 +6,8 @@ pub enum Exactness {
     /// The same bits on every backend and device, for any number of threads.
     #[default]
     AnyBackend,
-    /// The same bits on the same device. Other devices round or sum differently, and the differences grow.
+    /// The same bits on the same device with the same choices of kernels
+    /// ([`KernelChoices`](super::KernelChoices)). Others round or sum differently, and the differences grow.
     SameDevice,
     /// The same bits on the same device; on others equal within this tolerance, relative to the larger of 1 and the
     /// recorded value.
@@ -16,21 +17,22 @@ pub enum Exactness {
 }
 
 impl Exactness {
-    /// The tolerance within which a repetition must agree, 0 for every bit; `None` when it cannot be compared.
-    pub fn tolerance(self, is_same_device: bool) -> Option<f32> {
+    /// The tolerance within which a repetition on the same device and kernels, or on others, must agree, 0 for every bit;
+    /// `None` when it cannot be compared.
+    pub fn tolerance(self, is_same: bool) -> Option<f32> {
         match self {
             Self::AnyBackend => Some(0.0),
-            Self::SameDevice => is_same_device.then_some(0.0),
-            Self::Tolerance(within) => Some(if is_same_device { 0.0 } else { within }),
+            Self::SameDevice => is_same.then_some(0.0),
+            Self::Tolerance(within) => Some(if is_same { 0.0 } else { within }),
             Self::WallClock => None,
         }
     }
 
-    /// Why a repetition cannot be compared, after the name of the probe.
-    pub const fn why_not(self) -> &'static str {
+    /// Why a repetition cannot be compared, after the name of the probe. `difference`: that of the device or its kernels.
+    pub fn why_not(self, difference: &str) -> String {
         match self {
-            Self::WallClock => "it measures wall-clock time",
-            _ => "it has the same bits only on the device of the recording",
+            Self::WallClock => "it measures wall-clock time".to_owned(),
+            _ => format!("it has the same bits only on the same device with the same kernels, and {difference}"),
         }
     }
 }

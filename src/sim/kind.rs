@@ -1,6 +1,6 @@
 //! The contract of a simulation kind, and what it is built with.
 
-use super::{ActionSpec, Exactness, ProbeId, ProbeSpec, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase};
+use super::{ActionSpec, Exactness, KernelChoices, ProbeId, ProbeSpec, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase};
 use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
@@ -59,6 +59,8 @@ pub struct BuildContext {
     pub seed: u64,
     /// Whether a model is built even if its predicted memory exceeds what is available.
     pub ignores_memory: bool,
+    /// Implementations to choose where possible: those of a recording that is repeated.
+    pub kernels: KernelChoices,
 }
 
 impl BuildContext {

@@ -4,6 +4,7 @@ pub mod action;
 pub mod connectivity;
 pub mod element;
 mod exactness;
+mod execution;
 pub mod kind;
 pub mod lineage;
 pub mod non_finite;
@@ -19,6 +20,7 @@ pub use action::{Action, ActionSpec};
 pub use connectivity::{Connection, ConnectionSource, Connectivity};
 pub use element::{Column, ElementSet, MotionFields};
 pub use exactness::Exactness;
+pub use execution::{Execution, KernelChoices};
 pub use kind::{BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, Progress, RooflineWork};
 pub use lineage::{Birth, Death, EndCause, LifeEvent};
 pub use non_finite::NonFinite;
@@ -158,6 +160,10 @@ pub trait Simulation: Send {
     }
     /// Hash and totals so far. Works without the device, also after it has failed.
     fn digest(&self) -> Digest;
+    /// The device, and the implementations it chose where several exist.
+    fn execution(&self) -> Execution {
+        Execution::cpu()
+    }
     /// Memory held, by owner, in bytes.
     fn memory(&self) -> Vec<(&'static str, u64)>;
     /// The connections among its elements, if there are any.

@@ -4,4 +4,5 @@ mod checkpoints;
 mod checks;
 #[cfg(feature = "demo")]
 mod demo;
+mod exactness;
 mod program;

@@ -146,6 +146,21 @@ fn replay_compares_every_stream() {
     }
 }
 
+/// Spikes have the same bits with any kernels; what does not is named with the reason.
+#[test]
+fn a_replay_with_other_kernels_compares_what_does_not_depend_on_them() {
+    let temp = Temp::new("kernels");
+    let mut run = record(&spiking(), &temp.join("spiking"), 0, 200);
+    run.manifest.execution.kernels = [("step", "by_hand")].into_iter().collect();
+    let ReplayResult::Identical { not_compared, .. } = again(&run) else { panic!("it differs") };
+    assert!(not_compared.is_empty(), "{not_compared:?}");
+    let mut run = record(&every_probe("nuclei.ron", &[]), &temp.join("nuclei"), 0, 20);
+    run.manifest.execution.kernels = [("coupling", "by_hand")].into_iter().collect();
+    assert_eq!(run.build_context(&run.project().unwrap()).kernels, run.manifest.execution.kernels);
+    let refused = replay(&run, &mut *build(&run.project().unwrap()), &Progress::default()).unwrap_err().to_string();
+    assert!(refused.contains("coupling is fast here and was by_hand"), "{refused}");
+}
+
 /// The lanes of a probe change while it is recorded: its data continue in another file.
 #[test]
 fn segments_of_a_probe_are_played_back_one_after_the_other() {

@@ -46,7 +46,7 @@ struct Field {
 }
 
 /// All columns except the editable note.
-const FIELDS: [Field; 9] = [
+const FIELDS: [Field; 10] = [
     Field { head: "Name", width: 150.0, is_number: false, text: indented, order: |a, b| a.name.cmp(&b.name) },
     Field { head: "Kind", width: 64.0, is_number: false, text: |r| r.kind.clone(), order: |a, b| a.kind.cmp(&b.kind) },
     Field {
@@ -90,6 +90,13 @@ const FIELDS: [Field; 9] = [
         is_number: true,
         text: |r| r.digest.clone(),
         order: |a, b| a.digest.cmp(&b.digest),
+    },
+    Field {
+        head: "Data hash",
+        width: 76.0,
+        is_number: true,
+        text: |r| r.data_hash.clone(),
+        order: |a, b| a.data_hash.cmp(&b.data_hash),
     },
     Field {
         head: "Changes",

@@ -18,7 +18,7 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Progress, Reading,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, MemoryByOwner, ProbeId, ProbeSpec, Progress, Reading,
         Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
@@ -154,6 +154,10 @@ impl<T: Real> Simulation for CpuSim<T> {
 
     fn digest(&self) -> Digest {
         self.host.digest()
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::cpu().with([("coupling", self.coupling.name())])
     }
 
     fn memory(&self) -> MemoryByOwner {

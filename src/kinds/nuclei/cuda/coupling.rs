@@ -31,6 +31,26 @@ pub enum Algorithm {
 pub const FAST_FROM: u32 = 16_384;
 
 impl Algorithm {
+    /// All algorithms by the names in manifests.
+    const NAMED: [(&str, Self); 5] = [
+        ("naive", Self::Naive),
+        ("tiled", Self::Tiled),
+        ("fast", Self::Fast),
+        ("mean_field", Self::MeanField),
+        ("matrix", Self::Matrix),
+    ];
+
+    /// The name in a manifest.
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+    }
+
+    /// An exact algorithm for any J, by its name.
+    pub fn exact(name: &str) -> Option<Self> {
+        let of_name = Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm);
+        of_name.filter(|algorithm| matches!(algorithm, Self::Naive | Self::Tiled | Self::Fast))
+    }
+
     /// The faster exact algorithm for a table of this size. It depends on the size only, because rounding differs.
     pub const fn fastest(capacity: u32) -> Self {
         if capacity >= FAST_FROM { Self::Fast } else { Self::Tiled }

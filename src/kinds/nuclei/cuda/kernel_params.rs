@@ -41,8 +41,8 @@ pub fn check(params: &Params, setup: &Setup) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The coupling algorithm of the parameters.
-pub fn algorithm(params: &Params) -> Algorithm {
+/// The coupling algorithm of the parameters; `preferred` where they leave it open.
+pub fn algorithm(params: &Params, preferred: Option<Algorithm>) -> Algorithm {
     let has_matrix = !params.coupling.matrix.0.trim().is_empty();
     match (params.coupling.method, params.task.source) {
         (CouplingMethod::Auto, TaskSource::Nothing) | (CouplingMethod::MeanField, _) => Algorithm::MeanField,
@@ -50,7 +50,7 @@ pub fn algorithm(params: &Params) -> Algorithm {
         (CouplingMethod::Dense, _) if has_matrix => Algorithm::Matrix,
         (CouplingMethod::Tiled | CouplingMethod::Dense, _) => Algorithm::Tiled,
         (CouplingMethod::Fast, _) => Algorithm::Fast,
-        _ => Algorithm::fastest(params.population.capacity),
+        _ => preferred.unwrap_or(Algorithm::fastest(params.population.capacity)),
     }
 }
 

@@ -83,7 +83,10 @@ pub const MODULES: &[ModuleSpec] = &[
 /// Maximum substeps in a captured graph. Above, launch overhead is negligible.
 const MAX_GRAPH_SUBSTEPS: u32 = 128;
 
-/// Launch configuration. Results do not depend on it.
+/// The choice of fitness without tensor cores, in [`Execution`](crate::sim::Execution).
+const SINGLE: &str = "single_precision";
+
+/// Launch configuration. Results depend on those options only that say so.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tuning {
     /// Blocks of `couple_tiled`; `None`: one per work item.
@@ -94,6 +97,8 @@ pub struct Tuning {
     pub batch: Option<u32>,
     /// Fitness without tensor cores. This option changes the last bits.
     pub without_tensor_cores: bool,
+    /// Coupling algorithm where the parameters leave it open; `None`: the fastest. This option changes the last bits.
+    pub coupling: Option<Algorithm>,
 }
 
 /// A population on an NVIDIA GPU.
@@ -116,7 +121,12 @@ pub struct CudaSim {
 impl CudaSim {
     /// At step 0.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
-        Self::tuned(params, context, setup, gpu, Tuning::default())
+        let tuning = Tuning {
+            coupling: context.kernels.get("coupling").and_then(Algorithm::exact),
+            without_tensor_cores: context.kernels.get("fitness") == Some(SINGLE),
+            ..Tuning::default()
+        };
+        Self::tuned(params, context, setup, gpu, tuning)
     }
 
     /// At step 0, with a launch configuration.
@@ -298,7 +308,7 @@ impl CudaSim {
 /// The coupling algorithm of the parameters.
 fn coupling_of(gpu: &Arc<Gpu>, params: &Params, setup: &Setup, tuning: &Tuning) -> Result<Coupling, GpuError> {
     let mut coupling =
-        Coupling::new(gpu, params.population.capacity, kernel_params::algorithm(params), tuning.pair_blocks)?;
+        Coupling::new(gpu, params.population.capacity, kernel_params::algorithm(params, tuning.coupling), tuning.pair_blocks)?;
     if let (Algorithm::Matrix, Some(matrix)) = (coupling.algorithm, &setup.matrix) {
         coupling.set_matrix(matrix)?;
     }

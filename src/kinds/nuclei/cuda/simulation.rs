@@ -1,6 +1,6 @@
 //! [`Simulation`] for the CUDA backend.
 
-use super::{CudaSim, MODULES, Mixer, Task, host_stats, kernel_params};
+use super::{CudaSim, MODULES, SINGLE, Mixer, Task, host_stats, kernel_params};
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::{
@@ -22,7 +22,7 @@ use crate::{
     },
     params::{Change, Params as AnyParams},
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId, ProbeSpec, Progress, Reading,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, MemoryByOwner, ProbeId, ProbeSpec, Progress, Reading,
         Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
@@ -145,6 +145,11 @@ impl Simulation for CudaSim {
         self.host.digest()
     }
 
+    fn execution(&self) -> Execution {
+        let fitness = if self.on_tensor_cores() { "tensor_cores" } else { SINGLE };
+        Execution::cuda(&self.gpu).with([("coupling", self.pipeline.coupling.algorithm.name()), ("fitness", fitness)])
+    }
+
     fn memory(&self) -> MemoryByOwner {
         let (weights, rest) = self.pipeline.table.n_bytes();
         vec![
@@ -189,7 +194,7 @@ impl CudaSim {
     fn apply_params(&mut self, new: Params) -> Result<(), SimError> {
         kernel_params::check(&new, &self.host.setup)?;
         self.drop_graph();
-        if kernel_params::algorithm(&new) != self.pipeline.coupling.algorithm {
+        if kernel_params::algorithm(&new, self.tuning.coupling) != self.pipeline.coupling.algorithm {
             self.pipeline.coupling = super::coupling_of(&self.gpu, &new, &self.host.setup, &self.tuning)?;
         }
         if let (Some(mixer), true) = (&mut self.pipeline.mixer, new.coupling != self.host.params.coupling) {

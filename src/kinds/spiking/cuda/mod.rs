@@ -93,6 +93,9 @@ use std::sync::Arc;
 use stimuli::ManualKick;
 use variants::DeliveryVariants;
 
+/// The choice of launches per window instead of persistent kernels, in [`Execution`](crate::sim::Execution).
+const WINDOWS: &str = "windows";
+
 /// A spiking network on an NVIDIA GPU.
 pub struct CudaSim<T> {
     host: HostState<T>,
@@ -139,7 +142,11 @@ struct GraphCache {
 impl<T: Real> CudaSim<T> {
     /// At rest, step 0.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
-        Self::tuned(params, context, setup, gpu, Tuning::default())
+        let persistent = match context.kernels.get("step") {
+            Some(WINDOWS) => PersistentMode::Off,
+            _ => PersistentMode::Auto,
+        };
+        Self::tuned(params, context, setup, gpu, Tuning { persistent, ..Tuning::default() })
     }
 
     /// The same with other launch parameters, which must not change a bit.

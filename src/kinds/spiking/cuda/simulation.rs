@@ -1,7 +1,7 @@
 //! Implements [`Simulation`].
 
 use super::{
-    CudaSim,
+    CudaSim, WINDOWS,
     kernels::{LeakyKernels, VariantKernels},
     leaky, module, state,
 };
@@ -18,8 +18,8 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Progress, Reading,
-        Request, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, ProbeId, ProbeSpec, Progress,
+        Reading, Request, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -165,6 +165,11 @@ impl<T: Real> Simulation for CudaSim<T> {
 
     fn digest(&self) -> Digest {
         self.host.measurements.digest()
+    }
+
+    fn execution(&self) -> Execution {
+        let step = if self.persistent.is_some() { "persistent" } else { WINDOWS };
+        Execution::cuda(&self.gpu).with([("step", step)])
     }
 
     fn memory(&self) -> Vec<(&'static str, u64)> {

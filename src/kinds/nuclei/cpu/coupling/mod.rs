@@ -105,6 +105,19 @@ impl<T: Real> Coupling<T> {
         }
     }
 
+    /// The name of the algorithm in manifests. Which sums are over all pairs follows from the state in every generation.
+    pub const fn name(&self) -> &'static str {
+        match self.method {
+            CouplingMethod::Auto | CouplingMethod::Fast => "fast",
+            CouplingMethod::Naive => "naive",
+            CouplingMethod::Tiled => "tiled",
+            CouplingMethod::Dense => "matrix",
+            CouplingMethod::Scan1d => "scan_1d",
+            CouplingMethod::Sparse => "sparse",
+            CouplingMethod::MeanField => "mean_field",
+        }
+    }
+
     /// The algorithm for `n` nuclei.
     pub const fn method_for(&self, n: usize) -> CouplingMethod {
         match self.method {
