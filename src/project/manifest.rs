@@ -271,7 +271,9 @@ impl Manifest {
     /// are recorded when a batch ends; nor are wall-clock times. `None` before the run is closed, and without histories.
     pub fn data_hash(&self) -> Option<String> {
         let model = Model::by_name(&self.kind)?;
-        let is_history = |s: &&Stream| matches!(s.shape.as_str(), "spikes" | "series" | "histogram" | "lineage" | "samples" | "text");
+        let is_history = |s: &&Stream| {
+            matches!(s.shape.as_str(), "spikes" | "series" | "histogram" | "lineage" | "samples" | "text")
+        };
         let is_repeated = |s: &&Stream| model.exactness(Some(&s.probe)) != Exactness::WallClock;
         let mut streams: Vec<&Stream> = self.streams.iter().filter(is_history).filter(is_repeated).collect();
         if streams.is_empty() || streams.iter().any(|s| s.hash.is_empty()) {

@@ -95,13 +95,17 @@ mod tests {
     #[test]
     fn choices_are_compared_by_name() {
         let then: KernelChoices = [("coupling", "fast"), ("fitness", "tensor_cores")].into_iter().collect();
-        let now: KernelChoices = [("fitness", "tensor_cores"), ("coupling", "fast"), ("new", "x")].into_iter().collect();
+        let now: KernelChoices =
+            [("fitness", "tensor_cores"), ("coupling", "fast"), ("new", "x")].into_iter().collect();
         assert_eq!(now.difference_from(&then), None);
         assert_eq!(now.difference_from(&KernelChoices::default()), None, "an older run recorded none");
         let other: KernelChoices = [("coupling", "tiled")].into_iter().collect();
         assert_eq!(other.difference_from(&then).unwrap(), "coupling is tiled here and was fast");
         assert_eq!(now.get("coupling"), Some("fast"));
         assert!(KernelChoices::default().difference_from(&then).unwrap().contains("does not exist here"));
-        assert_eq!(Execution { backend: "cpu".into(), kernels: other, ..Execution::default() }.words(), "cpu; coupling tiled");
+        assert_eq!(
+            Execution { backend: "cpu".into(), kernels: other, ..Execution::default() }.words(),
+            "cpu; coupling tiled"
+        );
     }
 }

@@ -1,6 +1,9 @@
 //! The contract of a simulation kind, and what it is built with.
 
-use super::{ActionSpec, Exactness, KernelChoices, ProbeId, ProbeSpec, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase};
+use super::{
+    ActionSpec, Exactness, KernelChoices, ProbeId, ProbeSpec, RequestSpec, SimError, Simulation, StepCount, Tap,
+    TimeBase,
+};
 use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,

@@ -27,7 +27,6 @@ fn histories_have_the_same_hash_for_any_batch_and_number_of_threads() {
     let hash = |run: &serde_json::Value| run["data_hash"].as_str().expect("a hash").to_owned();
     assert_eq!(hash(&one), hash(&other));
     assert_ne!(hash(&one), hash(&seed));
-    assert_eq!(one["hash"], seed["hash"], "nothing was born: this hash alone says nothing");
     assert_eq!(one["execution"]["backend"], "cpu");
     assert_eq!(RunFolder::open(&folder).unwrap().manifest.execution.kernels.get("coupling"), Some("mean_field"));
     for words in [&["info"][..], &["check"], &["info", "--json"], &["check", "--json"]] {

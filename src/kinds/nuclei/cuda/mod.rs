@@ -307,8 +307,12 @@ impl CudaSim {
 
 /// The coupling algorithm of the parameters.
 fn coupling_of(gpu: &Arc<Gpu>, params: &Params, setup: &Setup, tuning: &Tuning) -> Result<Coupling, GpuError> {
-    let mut coupling =
-        Coupling::new(gpu, params.population.capacity, kernel_params::algorithm(params, tuning.coupling), tuning.pair_blocks)?;
+    let mut coupling = Coupling::new(
+        gpu,
+        params.population.capacity,
+        kernel_params::algorithm(params, tuning.coupling),
+        tuning.pair_blocks,
+    )?;
     if let (Algorithm::Matrix, Some(matrix)) = (coupling.algorithm, &setup.matrix) {
         coupling.set_matrix(matrix)?;
     }

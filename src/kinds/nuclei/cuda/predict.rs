@@ -29,7 +29,10 @@ pub fn predict(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
         ("weights", weights),
         ("population", nuclei),
         ("task", Task::bytes_of(params, samples, dim)),
-        ("coupling", coupling(kernel_params::algorithm(params, None), n_slots) + Mixer::bytes_of(phase_fields, n_slots)),
+        (
+            "coupling",
+            coupling(kernel_params::algorithm(params, None), n_slots) + Mixer::bytes_of(phase_fields, n_slots),
+        ),
         ("workspace", Scratch::bytes_of(n_slots, dim, phase_fields)),
         ("slots", 12 * n_slots as u64),
         ("recording", 0),

@@ -1,6 +1,6 @@
 //! [`Simulation`] for the CUDA backend.
 
-use super::{CudaSim, MODULES, SINGLE, Mixer, Task, host_stats, kernel_params};
+use super::{CudaSim, MODULES, Mixer, SINGLE, Task, host_stats, kernel_params};
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::{
@@ -22,8 +22,8 @@ use crate::{
     },
     params::{Change, Params as AnyParams},
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, MemoryByOwner, ProbeId, ProbeSpec, Progress, Reading,
-        Request, Shape, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, MemoryByOwner, ProbeId, ProbeSpec,
+        Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;

@@ -18,8 +18,8 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, ProbeId, ProbeSpec, Progress,
-        Reading, Request, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, ProbeId, ProbeSpec,
+        Progress, Reading, Request, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
