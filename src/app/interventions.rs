@@ -41,7 +41,7 @@ pub fn list(params: &dyn Params, role: Role) -> Option<usize> {
 
 /// Index of the field of a group with this role.
 pub fn field(params: &dyn Params, group: usize, role: Role) -> Option<usize> {
-    params.groups().get(group)?.params.iter().position(|p| p.role == role)
+    params.groups().get(group)?.fields().iter().position(|p| p.role == role)
 }
 
 /// Whether the kind can name sets of elements.

@@ -3,6 +3,7 @@
 use super::{
     branch::Origin,
     history::History,
+    inspector::LeftChoices,
     live::Live,
     views::{Selection, filter::Filter},
 };
@@ -43,6 +44,8 @@ pub struct Session {
     pub selection: Selection,
     /// The element filter of all views.
     pub filter: Filter,
+    /// Values of groups that were chosen before.
+    pub left_choices: LeftChoices,
 }
 
 impl Session {
@@ -61,6 +64,7 @@ impl Session {
             live,
             selection: Selection::default(),
             filter: Filter::default(),
+            left_choices: LeftChoices::default(),
         };
         session.fetch_defaults();
         session
@@ -78,6 +82,7 @@ impl Session {
         self.path = path;
         self.selection = Selection::default();
         self.filter = Filter::default();
+        self.left_choices = LeftChoices::default();
         self.fetch_defaults();
     }
 

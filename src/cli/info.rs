@@ -3,7 +3,7 @@
 use super::{error::CliError, run, stdout::print_line};
 use crate::{
     kinds::Model,
-    params::{Apply, ParamSpec, Params, Scale, Value, ValueType, path},
+    params::{Apply, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Scale, Value, ValueType, path, reference},
     project::{self, OutsidePath, Project, RunFolder, Status, check::check, outside_paths_of_run, run::MANIFEST},
     sim::{DeviceKind, MemoryByOwner, Progress, TimeBase},
 };
@@ -123,7 +123,7 @@ fn plain(spec: &ParamSpec, value: &Value) -> Json {
         Value::Bool(b) => json!(b),
         Value::Int(i) => json!(i),
         Value::Real(x) => json!(x),
-        Value::Choice(_) | Value::Rows(_) => json!(path::show(spec, value)),
+        Value::Choice(_) | Value::Rows(_) | Value::Variant(..) => json!(path::show(spec, value)),
         Value::Text(text) => json!(text),
     }
 }
@@ -198,61 +198,49 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
         let known: Vec<&str> = Model::all().iter().map(Model::name).collect();
         return Err(CliError::Usage(format!("there is no kind `{kind}`; the kinds are {}", known.join(", "))));
     };
+    let params = model.params();
     let mut all = vec![];
-    for group in model.params().groups() {
-        for spec in group.params {
-            let item = if group.list { ".N" } else { "" };
-            all.push((format!("{}{item}.{}", group.name, spec.name), group.name, spec));
-        }
+    for (g, group) in params.groups().iter().enumerate() {
+        let entry = |f: usize| (path_of(group, &group.params[f]), params.get(ParamId::of(g, f)), &group.params[f]);
+        // Reading an item a list does not have gives the default, so lists need no item.
+        all.extend(group.in_order().map(entry));
     }
     if as_json {
-        let list: Vec<Json> = all.iter().map(|(path, group, spec)| spec_json(&model, path, group, spec)).collect();
+        let list: Vec<Json> = all.iter().map(|(path, default, spec)| spec_json(path, default, spec)).collect();
         print_line!("{:#}", json!({ "kind": model.name(), "title": model.title(), "parameters": list }));
         return Ok(());
     }
     print_line!("{}: {}", model.title(), model.about());
-    for (path, group, spec) in all {
+    for (path, default, spec) in all {
         let rebuild = match spec.apply {
             Apply::Live => "",
             Apply::Rewind => ", at the next rewind",
             Apply::Rebuild => ", rebuilds",
         };
-        let default = path::show(spec, &default_of(&model, group, spec));
-        print_line!("\n{path} = {default}  [{}{rebuild}]", domain(spec));
+        print_line!("\n{path} = {}  [{}{rebuild}]", path::show(spec, &default), reference::range(spec));
         spec.docs.lines().for_each(|line| print_line!("    {}", line.trim()));
     }
     Ok(())
 }
 
-/// Reading an item a list does not have gives the default, so lists need no item.
-fn default_of(model: &Model, group: &str, spec: &ParamSpec) -> Value {
-    let params = model.params();
-    let g = params.groups().iter().position(|s| s.name == group).unwrap_or(0);
-    let f = params.groups()[g].params.iter().position(|s| s.name == spec.name).unwrap_or(0);
-    params.get(crate::params::ParamId::of(g, f))
+/// The path of a declaration: items of lists are `N`, parameters of a sum type stand behind their group.
+fn path_of(group: &GroupSpec, spec: &ParamSpec) -> String {
+    let item = if group.list { ".N" } else { "" };
+    let sum = spec.part.map(|part| {
+        let field = &group.params[usize::from(part.field)];
+        let variant = field.kind.variants().get(usize::from(part.variant)).map_or("", |v| v.choice.name);
+        format!("{}.{variant}.", field.name)
+    });
+    format!("{}{item}.{}{}", group.name, sum.unwrap_or_default(), spec.name)
 }
 
-fn domain(spec: &ParamSpec) -> String {
-    match spec.kind {
-        ValueType::Bool => "true or false".into(),
-        ValueType::Choice(choices) => choices.iter().map(|c| c.name).collect::<Vec<_>>().join(", "),
-        ValueType::Int | ValueType::Real => {
-            let unit = spec.unit.suffix();
-            format!("{} to {}{}{unit}", spec.hard.0, spec.hard.1, if unit.is_empty() { "" } else { " " })
-        }
-        ValueType::Text => "text".into(),
-        ValueType::Path => "file or folder".into(),
-        ValueType::Query => "query".into(),
-    }
-}
-
-fn spec_json(model: &Model, path: &str, group: &str, spec: &ParamSpec) -> Json {
+fn spec_json(path: &str, default: &Value, spec: &ParamSpec) -> Json {
     let mut out = json!({
         "path": path,
         "doc": spec.docs.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim(),
         "unit": spec.unit.suffix(),
         "symbol": spec.symbol,
-        "default": plain(spec, &default_of(model, group, spec)),
+        "default": plain(spec, default),
         "apply": match spec.apply {
             Apply::Live => "live",
             Apply::Rewind => "rewind",
@@ -267,15 +255,18 @@ fn spec_json(model: &Model, path: &str, group: &str, spec: &ParamSpec) -> Json {
         ValueType::Text => "text",
         ValueType::Path => "path",
         ValueType::Query => "query",
+        ValueType::OneOf(_) => "one_of",
     });
     if matches!(spec.kind, ValueType::Int | ValueType::Real) {
         out["range"] = json!([spec.soft.0, spec.soft.1]);
         out["accepted"] = json!([spec.hard.0, spec.hard.1]);
         out["scale"] = json!(if spec.scale == Scale::Log { "log" } else { "linear" });
     }
-    if let ValueType::Choice(choices) = spec.kind {
-        let list = choices.iter().map(|c| json!({ "name": c.name, "doc": c.docs.trim() }));
-        out["choices"] = list.collect();
-    }
+    let choices: Vec<ChoiceSpec> = match spec.kind {
+        ValueType::Choice(choices) => choices.to_vec(),
+        ValueType::OneOf(variants) => variants.iter().map(|v| v.choice).collect(),
+        _ => return out,
+    };
+    out["choices"] = choices.iter().map(|c| json!({ "name": c.name, "doc": c.docs.trim() })).collect();
     out
 }

@@ -23,26 +23,41 @@ pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) 
     }
     let values = values(&*new, change);
     for (id, spec, value) in &values {
-        if !spec.admits(value) {
+        if let Some(why) = spec.refusal(value) {
             let path = new.path(*id);
-            return Err(SimError::Input(format!("{path} takes {} to {}", spec.hard.0, spec.hard.1)));
+            return Err(SimError::Input(match value {
+                Value::Real(_) | Value::Int(_) => format!("{path} takes {} to {}", spec.hard.0, spec.hard.1),
+                _ => format!("{path}: {why}"),
+            }));
         }
     }
     let is_fixed = |spec: &ParamSpec| spec.apply == Apply::Rebuild;
-    if values.iter().any(|(id, spec, value)| is_fixed(spec) && params.get(*id) != *value) {
+    if values.iter().any(|(id, spec, value)| needs_rebuild(spec, &params.get(*id), value)) {
         return Ok(Edit::Rebuild);
     }
     let is_same = *new == *params && values.iter().any(|(_, spec, _)| is_fixed(spec));
     Ok(if is_same { Edit::Same } else { Edit::Live(new) })
 }
 
+/// Whether a simulation with the old value has to be rebuilt for the new one. The parameters of a sum type say it for
+/// themselves as long as the same group is chosen.
+fn needs_rebuild(spec: &ParamSpec, old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (Value::Variant(was, old), Value::Variant(is, new)) if was == is => {
+            let params = spec.kind.variants().get(usize::from(*is)).map_or(&[][..], |variant| variant.params);
+            params.iter().zip(old.iter().zip(new)).any(|(spec, (old, new))| needs_rebuild(spec, old, new))
+        }
+        _ => spec.apply == Apply::Rebuild && old != new,
+    }
+}
+
 /// The fields that a change sets, with their new values.
 fn values(new: &dyn Params, change: &Change) -> Vec<(ParamId, &'static ParamSpec, Value)> {
     let group = usize::from(change.id.group);
+    let Some(spec) = new.groups().get(group) else { return vec![] };
     let ids = match change.id.field {
         ParamId::WHOLE => {
-            let n_fields = new.groups().get(group).map_or(0, |g| g.params.len());
-            let item = |item| (0..n_fields).map(move |f| ParamId { item, ..ParamId::of(group, f) });
+            let item = |item| (0..spec.fields().len()).map(move |f| ParamId { item, ..ParamId::of(group, f) });
             (0..new.len(change.id.group) as u16).flat_map(item).collect()
         }
         _ => vec![change.id],

@@ -45,18 +45,25 @@ macro_rules! params {
             const SPECS: &'static [$crate::params::ParamSpec] = {
                 #[allow(unused_imports)]
                 use $crate::params::{Apply::*, Role, Scale::*, Unit::*};
-                &[ $( $crate::params::ParamSpec::new(
+                use $crate::params::{ParamSpec, one_of};
+                const FIELDS: &[ParamSpec] = &[ $( ParamSpec::new(
                     stringify!($field), concat!($($docs, "\n"),*), <$ty as $crate::params::ParamValue>::TYPE,
-                ) $(.$key($value))* .aliases(&[ $($alias),* ]) ),* ]
+                ) $(.$key($value))* .aliases(&[ $($alias),* ]) ),* ];
+                const ALL: [ParamSpec; one_of::n_with_parts(FIELDS)] = one_of::with_parts(FIELDS);
+                &ALL
             };
 
-            fn get(&self, i: usize) -> $crate::params::Value {
+            const NAMES: &'static [&'static str] = &[ $( stringify!($field), $($alias,)* )* ];
+
+            fn field(&self, i: usize) -> $crate::params::Value {
+                #[allow(unused_mut, unused_variables)]
                 let mut n = 0..;
                 $( if n.next() == Some(i) { return $crate::params::ParamValue::to_value(&self.$field); } )*
                 panic!("{} has no parameter {i}", stringify!($Group))
             }
 
-            fn set(&mut self, i: usize, value: &$crate::params::Value) -> bool {
+            #[allow(unused_mut, unused_variables)]
+            fn set_field(&mut self, i: usize, value: &$crate::params::Value) -> bool {
                 let mut n = 0..;
                 $( if n.next() == Some(i) {
                     return match $crate::params::ParamValue::from_value(value) {
@@ -67,14 +74,20 @@ macro_rules! params {
                 false
             }
 
-            #[allow(unreachable_code)]
-            fn is_shown(&self, i: usize) -> bool {
+            #[allow(unused_mut, unused_variables)]
+            fn shows_field(&self, i: usize, part: Option<$crate::params::one_of::Part>) -> bool {
                 let mut n = 0..;
                 $( if n.next() == Some(i) {
-                    $( let show: fn(&Self) -> bool = $show; return show(self); )?
-                    return true;
+                    $( let show: fn(&Self) -> bool = $show; if !show(self) { return false; } )?
+                    return part.is_none_or(|part| $crate::params::ParamValue::shows_part(&self.$field, part));
                 } )*
                 false
+            }
+
+            #[allow(unused_variables)]
+            fn serialize_fields<S: serde::ser::SerializeStructVariant>(&self, fields: &mut S) -> Result<(), S::Error> {
+                $( fields.serialize_field(stringify!($field), &self.$field)?; )*
+                Ok(())
             }
         }
     };

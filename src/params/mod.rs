@@ -10,17 +10,22 @@ pub mod dimension;
 pub mod expression;
 pub mod link;
 pub mod named;
+pub mod one_of;
+mod one_of_text;
 pub mod path;
 pub mod reference;
 mod role;
 mod spec;
 pub mod title;
+mod tree;
 pub mod unit;
 
+use one_of::{Part, VariantSpec};
 pub use role::Role;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned, ser::SerializeStructVariant};
 pub use spec::ParamSpec;
 use std::borrow::Cow;
+pub use tree::TreeNode;
 pub use unit::Unit;
 
 /// How a slider spreads its range.
@@ -67,6 +72,8 @@ pub enum Value {
     Text(String),
     /// A whole list group: one row per item, one value per field.
     Rows(Vec<Vec<Value>>),
+    /// One of several groups: its index and its values. Values missing at the end are the defaults.
+    Variant(u16, Vec<Value>),
 }
 
 /// One of several named possibilities.
@@ -115,6 +122,18 @@ pub enum ValueType {
     Path,
     /// A query over a set of elements (`class = sensory and side = left`).
     Query,
+    /// One of these groups of parameters.
+    OneOf(&'static [VariantSpec]),
+}
+
+impl ValueType {
+    /// The groups of a sum type; none for other types.
+    pub const fn variants(self) -> &'static [VariantSpec] {
+        match self {
+            Self::OneOf(variants) => variants,
+            _ => &[],
+        }
+    }
 }
 
 /// A type a parameter can have.
@@ -125,6 +144,10 @@ pub trait ParamValue: Clone {
     fn to_value(&self) -> Value;
     /// From the exchange form; `None` when the kind of value does not fit.
     fn from_value(value: &Value) -> Option<Self>;
+    /// Whether a parameter of a sum type is chosen and means anything given its neighbours.
+    fn shows_part(&self, _part: Part) -> bool {
+        false
+    }
 }
 
 macro_rules! number {
@@ -173,25 +196,58 @@ text_type! {
 
 /// A struct declared with [`params!`](crate::params!).
 pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned {
-    /// One spec per field, in declaration order.
+    /// One spec per field, in declaration order, then the parameters of the groups that its sum types choose from.
     const SPECS: &'static [ParamSpec];
+    /// Names and former names of the fields.
+    const NAMES: &'static [&'static str];
     /// Reads field `i`.
-    fn get(&self, i: usize) -> Value;
+    fn field(&self, i: usize) -> Value;
     /// Writes field `i`; `false` when the kind of value does not fit.
-    fn set(&mut self, i: usize, value: &Value) -> bool;
-    /// Whether field `i` means anything given the others (`#[show_if]`).
-    fn is_shown(&self, i: usize) -> bool;
+    fn set_field(&mut self, i: usize, value: &Value) -> bool;
+    /// Whether field `i`, or a part of it, means anything given the others (`#[show_if]`).
+    fn shows_field(&self, i: usize, part: Option<Part>) -> bool;
+    /// Serialises the fields of a variant that holds this group.
+    fn serialize_fields<S: SerializeStructVariant>(&self, fields: &mut S) -> Result<(), S::Error>;
+
+    /// Reads parameter `i` of [`ParamGroup::SPECS`].
+    fn get(&self, i: usize) -> Value {
+        match Self::SPECS[i].part {
+            None => self.field(i),
+            Some(part) => {
+                let field = usize::from(part.field);
+                part.read(Self::SPECS[field].kind, self.field(field))
+            }
+        }
+    }
+
+    /// Writes parameter `i`; `false` when the kind of value does not fit or the parameter is not in the chosen group.
+    fn set(&mut self, i: usize, value: &Value) -> bool {
+        match Self::SPECS.get(i).and_then(|spec| spec.part) {
+            None => self.set_field(i, value),
+            Some(part) => {
+                let field = usize::from(part.field);
+                part.write(self.field(field), value).is_some_and(|sum| self.set_field(field, &sum))
+            }
+        }
+    }
+
+    /// Whether parameter `i` means anything given the others.
+    fn is_shown(&self, i: usize) -> bool {
+        let part = Self::SPECS.get(i).and_then(|spec| spec.part);
+        self.shows_field(part.map_or(i, |part| part.field.into()), part)
+    }
 
     /// All fields, in declaration order.
     fn row(&self) -> Vec<Value> {
-        (0..Self::SPECS.len()).map(|i| self.get(i)).collect()
+        (0..one_of::n_fields(Self::SPECS)).map(|i| self.field(i)).collect()
     }
 
     /// The reverse of [`ParamGroup::row`]; `None` when a value does not fit. Rows of older logs may be shorter: what has
     /// been added since has its default.
     fn from_row(row: &[Value]) -> Option<Self> {
         let mut group = Self::default();
-        (row.len() <= Self::SPECS.len() && row.iter().enumerate().all(|(i, v)| group.set(i, v))).then_some(group)
+        let fits = row.len() <= one_of::n_fields(Self::SPECS);
+        (fits && row.iter().enumerate().all(|(i, v)| group.set_field(i, v))).then_some(group)
     }
 }
 
@@ -233,7 +289,7 @@ pub struct GroupSpec {
     pub aliases: &'static [&'static str],
     /// The doc comment: the section's introduction.
     pub docs: &'static str,
-    /// Its parameters.
+    /// Its parameters: the fields, then those of the groups that its sum types choose from.
     pub params: &'static [ParamSpec],
     /// Whether the group is a list of items that each have these parameters.
     pub list: bool,
@@ -250,6 +306,20 @@ impl GroupSpec {
     /// Whether the group is or was called this.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
+    }
+
+    /// Its fields, which rows of a list have a value each for.
+    pub fn fields(&self) -> &'static [ParamSpec] {
+        &self.params[..one_of::n_fields(self.params)]
+    }
+
+    /// Indices of its parameters as they are listed: the parameters of a sum type behind its field.
+    pub fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
+        let params = self.params;
+        let parts = move |f: usize| {
+            (0..params.len()).filter(move |i| params[*i].part.is_some_and(|part| usize::from(part.field) == f))
+        };
+        (0..one_of::n_fields(params)).flat_map(move |f| std::iter::once(f).chain(parts(f)))
     }
 }
 
@@ -282,14 +352,26 @@ pub trait Params {
         self.groups().get(usize::from(id.group))?.params.get(usize::from(id.field))
     }
 
-    /// `lif.tau_m`, `interventions.0.rate_hz`.
+    /// Whether the parameter exists now: those of a group that is not chosen do not.
+    fn has(&self, id: ParamId) -> bool {
+        let part = self.spec(id).and_then(|spec| spec.part);
+        part.is_none_or(|part| {
+            matches!(self.get(ParamId { field: part.field, ..id }), Value::Variant(v, _) if v == part.variant)
+        })
+    }
+
+    /// `lif.tau_m`, `interventions.0.rate_hz`, `plasticity.rule.tau_plus`.
     fn path(&self, id: ParamId) -> String {
         let group = &self.groups()[usize::from(id.group)];
-        match group.params.get(usize::from(id.field)) {
-            None => group.name.to_owned(),
-            Some(spec) if group.list => format!("{}.{}.{}", group.name, id.item, spec.name),
-            Some(spec) => format!("{}.{}", group.name, spec.name),
+        let Some(spec) = group.params.get(usize::from(id.field)) else { return group.name.to_owned() };
+        let mut path = group.name.to_owned();
+        if group.list {
+            path += &format!(".{}", id.item);
         }
+        if let Some(part) = spec.part {
+            path += &format!(".{}", group.params[usize::from(part.field)].name);
+        }
+        path + "." + spec.name
     }
 
     /// Every address, lists item by item.
@@ -297,7 +379,8 @@ pub trait Params {
         let mut out = Vec::new();
         for (g, group) in self.groups().iter().enumerate() {
             for item in 0..self.len(g as u8) {
-                out.extend((0..group.params.len()).map(|f| ParamId { item: item as u16, ..ParamId::of(g, f) }));
+                let ids = group.in_order().map(|f| ParamId { item: item as u16, ..ParamId::of(g, f) });
+                out.extend(ids.filter(|id| self.has(*id)));
             }
         }
         out
@@ -307,97 +390,39 @@ pub trait Params {
     fn snapshot(&self) -> Vec<Change> {
         let ids = self.groups().iter().enumerate().flat_map(|(g, group)| match group.list {
             true => vec![ParamId::list(g)],
-            false => (0..group.params.len()).map(|f| ParamId::of(g, f)).collect(),
+            false => (0..group.fields().len()).map(|f| ParamId::of(g, f)).collect(),
         });
         ids.map(|id| Change { id, value: self.get(id) }).collect()
     }
 
-    /// What must be sent to turn `old` into `self`. A list whose length differs is sent whole.
+    /// What must be sent to turn `old` into `self`. A list whose length differs is sent whole, and so is one of several
+    /// groups where another is chosen.
     fn changes_since(&self, old: &dyn Params) -> Vec<Change> {
         let mut out = Vec::new();
-        for (g, group) in self.groups().iter().enumerate() {
+        for g in 0..self.groups().len() {
             if self.len(g as u8) != old.len(g as u8) {
                 let id = ParamId::list(g);
                 out.push(Change { id, value: self.get(id) });
                 continue;
             }
             for item in 0..self.len(g as u8) {
-                for f in 0..group.params.len() {
-                    let id = ParamId { item: item as u16, ..ParamId::of(g, f) };
-                    let value = self.get(id);
-                    if value != old.get(id) {
-                        out.push(Change { id, value });
-                    }
-                }
+                let item = item as u16;
+                out.extend(self.changed_fields(ParamId { item, ..ParamId::of(g, 0) }, old, item));
             }
         }
         out
     }
-}
 
-/// What a field of a [`param_tree!`](crate::param_tree!) can be: a group or a list of one.
-pub trait TreeNode {
-    /// Parameters of the group.
-    const SPECS: &'static [ParamSpec];
-    /// Whether it is a list.
-    const LIST: bool;
-    /// Items.
-    fn count(&self) -> usize;
-    /// See [`Params::get`].
-    fn read(&self, id: ParamId) -> Value;
-    /// See [`Params::set`].
-    fn write(&mut self, change: &Change) -> bool;
-    /// See [`Params::is_shown`].
-    fn shown(&self, id: ParamId) -> bool;
-    /// See [`Params::push`].
-    fn append(&mut self) -> bool;
-}
-
-impl<G: ParamGroup> TreeNode for G {
-    const SPECS: &'static [ParamSpec] = G::SPECS;
-    const LIST: bool = false;
-    fn count(&self) -> usize {
-        1
-    }
-    fn read(&self, id: ParamId) -> Value {
-        self.get(id.field.into())
-    }
-    fn write(&mut self, change: &Change) -> bool {
-        self.set(change.id.field.into(), &change.value)
-    }
-    fn shown(&self, id: ParamId) -> bool {
-        self.is_shown(id.field.into())
-    }
-    fn append(&mut self) -> bool {
-        false
-    }
-}
-
-impl<G: ParamGroup> TreeNode for Vec<G> {
-    const SPECS: &'static [ParamSpec] = G::SPECS;
-    const LIST: bool = true;
-    fn count(&self) -> usize {
-        self.len()
-    }
-    fn read(&self, id: ParamId) -> Value {
-        if id.field == ParamId::WHOLE {
-            return Value::Rows(self.iter().map(G::row).collect());
-        }
-        self.get(usize::from(id.item)).map_or_else(|| G::default().get(id.field.into()), |g| g.get(id.field.into()))
-    }
-    fn write(&mut self, change: &Change) -> bool {
-        if let (ParamId::WHOLE, Value::Rows(rows)) = (change.id.field, &change.value) {
-            let Some(items) = rows.iter().map(|r| G::from_row(r)).collect::<Option<Self>>() else { return false };
-            *self = items;
-            return true;
-        }
-        self.get_mut(usize::from(change.id.item)).is_some_and(|g| g.set(change.id.field.into(), &change.value))
-    }
-    fn shown(&self, id: ParamId) -> bool {
-        self.get(usize::from(id.item)).is_some_and(|g| g.is_shown(id.field.into()))
-    }
-    fn append(&mut self) -> bool {
-        self.push(G::default());
-        true
+    /// The parameters of a group or an item that differ from those of an item of `old`.
+    fn changed_fields(&self, at: ParamId, old: &dyn Params, old_item: u16) -> Vec<Change> {
+        let group = self.groups()[usize::from(at.group)];
+        let differing = group.in_order().filter_map(|f| {
+            let id = ParamId { field: f as u8, ..at };
+            let (value, old_value) = (self.get(id), old.get(ParamId { item: old_item, ..id }));
+            let is_same_choice = matches!((&value, &old_value), (Value::Variant(a, _), Value::Variant(b, _)) if a == b);
+            let is_sent = group.params[f].part.is_none() || self.has(id) && old.has(ParamId { item: old_item, ..id });
+            (value != old_value && !is_same_choice && is_sent).then_some(Change { id, value })
+        });
+        differing.collect()
     }
 }

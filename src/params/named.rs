@@ -2,7 +2,7 @@
 //! items. In memory a [`Change`] addresses by index; indices of groups, fields and choices change whenever a declaration
 //! is inserted, so none reaches a file.
 
-use super::{Change, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType};
+use super::{Change, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType, VariantSpec};
 use serde::{Deserialize, Serialize};
 
 /// A [`Value`] whose choices and fields are named.
@@ -20,6 +20,8 @@ pub enum NamedValue {
     Text(String),
     /// A whole list group: its items, each a list of named fields. Missing fields have their defaults.
     Items(Vec<Vec<(String, NamedValue)>>),
+    /// One of several groups: its name and its named fields. Missing fields have their defaults.
+    Variant(String, Vec<(String, NamedValue)>),
 }
 
 impl NamedValue {
@@ -31,6 +33,10 @@ impl NamedValue {
             (Value::Real(x), _) => Self::Real(*x),
             (Value::Text(x), _) => Self::Text(x.clone()),
             (Value::Choice(i), ValueType::Choice(choices)) => Self::Choice(choices.get(usize::from(*i))?.name.into()),
+            (Value::Variant(i, row), ValueType::OneOf(variants)) => {
+                let variant = variants.get(usize::from(*i))?;
+                Self::Variant(variant.choice.name.into(), fields(variant.params, row)?)
+            }
             _ => return None,
         })
     }
@@ -42,7 +48,18 @@ impl NamedValue {
             (Self::Int(x), ValueType::Int) => Value::Int(*x),
             (Self::Real(x), ValueType::Real) => Value::Real(*x),
             (Self::Text(x), ValueType::Text | ValueType::Path | ValueType::Query) => Value::Text(x.clone()),
-            (Self::Choice(name), ValueType::Choice(choices)) => Value::Choice(choice(choices, name)?),
+            (Self::Choice(name), ValueType::Choice(choices)) => {
+                Value::Choice(choice(choices.iter().copied(), name)?)
+            }
+            (Self::Variant(name, fields), ValueType::OneOf(variants)) => {
+                let variant = choice(variants.iter().map(|v| v.choice), name)?;
+                let VariantSpec { params, defaults, .. } = variants[usize::from(variant)];
+                Value::Variant(variant, row(params, defaults(), name, fields)?)
+            }
+            // A choice may get parameters between versions.
+            (Self::Choice(name), ValueType::OneOf(variants)) => {
+                Value::Variant(choice(variants.iter().map(|v| v.choice), name)?, vec![])
+            }
             // A count may become a quantity between versions, and the reverse where nothing is lost.
             (Self::Int(x), ValueType::Real) => Value::Real(*x as f64),
             (Self::Real(x), ValueType::Int) if x.fract() == 0.0 => Value::Int(*x as i64),
@@ -52,61 +69,87 @@ impl NamedValue {
 }
 
 /// Index of a choice by its name or a former one.
-fn choice(choices: &[ChoiceSpec], name: &str) -> Result<u16, String> {
-    let at = choices.iter().position(|c| c.name == name).or_else(|| choices.iter().position(|c| c.is_called(name)));
+fn choice(mut choices: impl Iterator<Item = ChoiceSpec> + Clone, name: &str) -> Result<u16, String> {
+    let at = choices.clone().position(|c| c.name == name).or_else(|| choices.position(|c| c.is_called(name)));
     at.map(|i| i as u16).ok_or_else(|| format!("there is no choice `{name}`"))
 }
 
-/// A change as its path and its value; `None` when the address or the value does not fit the declarations.
+/// A change as its path and its value; `None` when the address or the value does not fit the declarations. Parameters of
+/// a sum type are named with their group, `plasticity.rule.Pair.tau_plus`: others may have parameters of the same name.
 pub fn name(params: &dyn Params, change: &Change) -> Option<(String, NamedValue)> {
     let group = params.groups().get(usize::from(change.id.group))?;
     let value = match (&change.value, params.spec(change.id)) {
         (value, Some(spec)) => NamedValue::of(spec, value)?,
-        (Value::Rows(rows), None) => NamedValue::Items(rows.iter().map(|row| item(group, row)).collect::<Option<_>>()?),
+        (Value::Rows(rows), None) => {
+            NamedValue::Items(rows.iter().map(|row| fields(group.fields(), row)).collect::<Option<_>>()?)
+        }
         _ => return None,
     };
-    Some((params.path(change.id), value))
+    let path = match params.spec(change.id).and_then(|spec| Some((spec, spec.part?))) {
+        Some((spec, part)) => {
+            let sum = group.params[usize::from(part.field)];
+            let variant = sum.kind.variants().get(usize::from(part.variant))?.choice.name;
+            format!("{}.{variant}.{}", params.path(ParamId { field: part.field, ..change.id }), spec.name)
+        }
+        None => params.path(change.id),
+    };
+    Some((path, value))
 }
 
-fn item(group: &GroupSpec, row: &[Value]) -> Option<Vec<(String, NamedValue)>> {
-    group
-        .params
-        .iter()
-        .zip(row)
-        .map(|(spec, value)| Some((spec.name.to_owned(), NamedValue::of(spec, value)?)))
-        .collect()
+fn fields(specs: &[ParamSpec], row: &[Value]) -> Option<Vec<(String, NamedValue)>> {
+    let named = |(spec, value): (&ParamSpec, _)| Some((spec.name.to_owned(), NamedValue::of(spec, value)?));
+    specs.iter().zip(row).map(named).collect()
 }
 
-/// The reverse of [`name`], with former names too. Items of lists are not checked: the list may have had others then.
+/// The reverse of [`name`], with former names too. Items of lists and what is chosen are not checked: they may have been
+/// others then.
 pub fn resolve(params: &dyn Params, path: &str, value: &NamedValue) -> Result<Change, String> {
     let parts: Vec<&str> = path.split('.').collect();
     let unknown = || format!("there is no parameter `{path}`");
     let (g, group) = params.groups().iter().enumerate().find(|(_, g)| g.is_called(parts[0])).ok_or_else(unknown)?;
-    let field = |name: &str| group.params.iter().position(|s| s.is_called(name)).ok_or_else(unknown);
-    let (id, spec) = match (parts.as_slice(), value) {
-        ([_], NamedValue::Items(items)) if group.list => {
-            let rows = items.iter().map(|fields| row(params, g, fields)).collect::<Result<_, _>>()?;
-            return Ok(Change { id: ParamId::list(g), value: Value::Rows(rows) });
-        }
-        ([_, name], _) if !group.list => (ParamId::of(g, field(name)?), &group.params[field(name)?]),
-        ([_, item, name], _) if group.list => {
-            let item = item.parse().map_err(|_| unknown())?;
-            (ParamId { item, ..ParamId::of(g, field(name)?) }, &group.params[field(name)?])
-        }
-        _ => return Err(unknown()),
+    if let ([_], NamedValue::Items(items), true) = (parts.as_slice(), value, group.list) {
+        // An item that does not exist has the defaults.
+        let default = |f: usize| params.get(ParamId { item: u16::MAX, ..ParamId::of(g, f) });
+        let defaults: Vec<Value> = (0..group.fields().len()).map(default).collect();
+        let rows = items.iter().map(|fields| row(group.fields(), defaults.clone(), group.name, fields));
+        return Ok(Change { id: ParamId::list(g), value: Value::Rows(rows.collect::<Result<_, _>>()?) });
+    }
+    let (item, rest) = match (group.list, &parts[1..]) {
+        (false, rest) => (0, rest),
+        (true, [item, rest @ ..]) => (item.parse().map_err(|_| unknown())?, rest),
+        (true, []) => return Err(unknown()),
     };
-    Ok(Change { id, value: value.value(spec).map_err(|why| format!("{path}: {why}"))? })
+    let f = match *rest {
+        [name] => group.fields().iter().position(|s| s.is_called(name)),
+        [sum, variant, name] => part(group, sum, variant, name),
+        _ => None,
+    };
+    let f = f.ok_or_else(unknown)?;
+    let value = value.value(&group.params[f]).map_err(|why| format!("{path}: {why}"))?;
+    Ok(Change { id: ParamId { item, ..ParamId::of(g, f) }, value })
 }
 
-/// The fields of an item in the order of their declarations.
-fn row(params: &dyn Params, group: usize, fields: &[(String, NamedValue)]) -> Result<Vec<Value>, String> {
-    let specs = params.groups()[group].params;
-    // An item that does not exist has the defaults.
-    let default = |f: usize| params.get(ParamId { item: u16::MAX, ..ParamId::of(group, f) });
-    let mut row: Vec<Value> = (0..specs.len()).map(default).collect();
+/// Index of a parameter of a sum type.
+fn part(group: &GroupSpec, sum: &str, variant: &str, name: &str) -> Option<usize> {
+    let field = group.fields().iter().position(|s| s.is_called(sum))?;
+    let variant = choice(group.params[field].kind.variants().iter().map(|v| v.choice), variant).ok()?;
+    let is_it = |s: &ParamSpec| {
+        s.part.is_some_and(|p| usize::from(p.field) == field && p.variant == variant) && s.is_called(name)
+    };
+    group.params.iter().position(is_it)
+}
+
+/// The fields of an item or of a variant in the order of their declarations.
+fn row(
+    specs: &[ParamSpec],
+    defaults: Vec<Value>,
+    of: &str,
+    fields: &[(String, NamedValue)],
+) -> Result<Vec<Value>, String> {
+    let mut row = defaults;
     for (name, value) in fields {
         let at = specs.iter().position(|s| s.is_called(name));
-        let at = at.ok_or_else(|| format!("items of `{}` have no `{name}`", params.groups()[group].name))?;
+        let at = at.ok_or_else(|| format!("items of `{of}` have no `{name}`"))?;
         row[at] = value.value(&specs[at])?;
     }
     Ok(row)

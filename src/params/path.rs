@@ -1,6 +1,6 @@
 //! `lif.tau_m=15ms` ↔ [`Change`], with "did you mean".
 
-use super::{Change, ParamId, ParamSpec, Params, Value, ValueType, expression::without_groups};
+use super::{Change, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType, expression::without_groups, one_of_text};
 
 /// Why a `path=value` was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -27,6 +27,20 @@ pub enum PathError {
         item: String,
         /// The items there are, by name or number.
         known: Vec<String>,
+    },
+    /// It belongs to a group that is not chosen.
+    #[error("{path}: `{name}` belongs to {of}, and {sum} is {now}; set {sum}={of} first")]
+    NotChosen {
+        /// The requested parameter.
+        path: String,
+        /// Its name.
+        name: String,
+        /// The group that has it.
+        of: &'static str,
+        /// Path of the choice.
+        sum: String,
+        /// The chosen group.
+        now: &'static str,
     },
     /// The value does not parse.
     #[error("{path}: {why}")]
@@ -66,32 +80,76 @@ pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
     let path = path.trim();
     let (id, spec) = find(params, path)?;
     let value = parse_value(spec, value.trim()).map_err(|why| PathError::Value { path: path.to_owned(), why })?;
-    if !spec.admits(&value) {
-        let unit = if spec.unit.suffix().is_empty() { String::new() } else { format!(" {}", spec.unit.suffix()) };
-        return Err(PathError::Range {
-            path: path.to_owned(),
-            value: show(spec, &value),
-            min: spec.hard.0,
-            max: spec.hard.1,
-            unit,
-        });
+    let value = match (params.get(id), value) {
+        // Choosing what is chosen keeps its values.
+        (now @ Value::Variant(chosen, _), Value::Variant(variant, row)) if chosen == variant && row.is_empty() => now,
+        (_, value) => value,
+    };
+    match spec.refusal(&value) {
+        None => Ok(Change { id, value }),
+        Some(_) if matches!(spec.kind, ValueType::Int | ValueType::Real) => {
+            let unit = if spec.unit.suffix().is_empty() { String::new() } else { format!(" {}", spec.unit.suffix()) };
+            let (min, max) = spec.hard;
+            Err(PathError::Range { path: path.to_owned(), value: show(spec, &value), min, max, unit })
+        }
+        Some(why) => Err(PathError::Value { path: path.to_owned(), why }),
     }
-    Ok(Change { id, value })
 }
 
 /// `lif.tau_m` → its address and declaration. Items of lists are addressed by number or by their name:
-/// `interventions.0.rate_hz`, `interventions.sugar.rate_hz`.
+/// `interventions.0.rate_hz`, `interventions.sugar.rate_hz`. Behind a field that holds one of several groups stands a
+/// parameter of the chosen one, `plasticity.rule.tau_plus`, or the name of a group and its parameter,
+/// `plasticity.rule.Pair.tau_plus`.
 pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamSpec), PathError> {
     let unknown = || PathError::Unknown { path: path.to_owned(), nearest: nearest(params, path) };
     let parts: Vec<&str> = path.split('.').collect();
     let (g, group) = params.groups().iter().enumerate().find(|(_, s)| s.is_called(parts[0])).ok_or_else(unknown)?;
-    let (item, field) = match (group.list, parts.len()) {
-        (false, 2) => (0, parts[1]),
-        (true, 3) => (item_of(params, g, parts[1]).ok_or_else(|| no_item(params, g, path, parts[1]))?, parts[2]),
-        _ => return Err(unknown()),
+    let (item, rest) = match (group.list, parts.get(1)) {
+        (true, Some(key)) if parts.len() > 2 => {
+            (item_of(params, g, key).ok_or_else(|| no_item(params, g, path, key))?, &parts[2..])
+        }
+        (true, _) => return Err(unknown()),
+        (false, _) => (0, &parts[1..]),
     };
-    let (f, spec) = group.params.iter().enumerate().find(|(_, s)| s.is_called(field)).ok_or_else(unknown)?;
-    Ok((ParamId { item: item as u16, ..ParamId::of(g, f) }, spec))
+    let (name, inner) = rest.split_first().ok_or_else(unknown)?;
+    let field = group.fields().iter().position(|s| s.is_called(name)).ok_or_else(unknown)?;
+    let at = |f: usize| ParamId { item: item as u16, ..ParamId::of(g, f) };
+    if inner.is_empty() {
+        return Ok((at(field), &group.params[field]));
+    }
+    let chosen = params.get(at(field));
+    let f = match part_of(group, field, inner, &chosen) {
+        Some(Ok(f)) => f,
+        Some(Err((of, now))) => {
+            let (name, sum) = (inner.join("."), params.path(at(field)));
+            return Err(PathError::NotChosen { path: path.to_owned(), name, of, sum, now });
+        }
+        None => return Err(unknown()),
+    };
+    Ok((at(f), &group.params[f]))
+}
+
+/// Index of a parameter of the chosen group; the names of the group that has it and of the chosen one when those differ.
+fn part_of(
+    group: &GroupSpec,
+    field: usize,
+    names: &[&str],
+    chosen: &Value,
+) -> Option<Result<usize, (&'static str, &'static str)>> {
+    let Value::Variant(chosen, _) = *chosen else { return None };
+    let variants = group.params[field].kind.variants();
+    let (variant, name) = match names {
+        [name] => (None, name),
+        [variant, name] => (Some(variants.iter().position(|v| v.choice.is_called(variant))?), name),
+        _ => return None,
+    };
+    let found = group.params.iter().enumerate().filter_map(|(f, spec)| {
+        let part = spec.part.filter(|part| usize::from(part.field) == field && spec.is_called(name))?;
+        variant.is_none_or(|v| v == usize::from(part.variant)).then_some((f, part.variant))
+    });
+    let (f, of) = found.min_by_key(|(_, v)| *v != chosen)?;
+    let called = |v: u16| variants.get(usize::from(v)).map_or("", |v| v.choice.name);
+    Some(if of == chosen { Ok(f) } else { Err((called(of), called(chosen))) })
 }
 
 fn item_of(params: &dyn Params, group: usize, key: &str) -> Option<usize> {
@@ -99,14 +157,14 @@ fn item_of(params: &dyn Params, group: usize, key: &str) -> Option<usize> {
     if let Ok(i) = key.parse::<usize>() {
         return (i < len).then_some(i);
     }
-    let name = params.groups()[group].params.iter().position(|s| s.name == "name")?;
+    let name = params.groups()[group].fields().iter().position(|s| s.name == "name")?;
     (0..len)
         .find(|i| params.get(ParamId { item: *i as u16, ..ParamId::of(group, name) }) == Value::Text(key.to_owned()))
 }
 
 fn no_item(params: &dyn Params, group: usize, path: &str, item: &str) -> PathError {
     let spec = &params.groups()[group];
-    let name = spec.params.iter().position(|s| s.name == "name");
+    let name = spec.fields().iter().position(|s| s.name == "name");
     let label = |i: usize| match name.map(|f| params.get(ParamId { item: i as u16, ..ParamId::of(group, f) })) {
         Some(Value::Text(name)) if !name.is_empty() => name,
         _ => i.to_string(),
@@ -148,6 +206,7 @@ pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
             }
         },
         ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(text.to_owned()),
+        ValueType::OneOf(variants) => one_of_text::parse(variants, text)?,
     })
 }
 
@@ -162,6 +221,7 @@ pub fn show(spec: &ParamSpec, value: &Value) -> String {
         (Value::Choice(i), ValueType::Choice(c)) => c.get(usize::from(*i)).map_or("?", |c| c.name).to_owned(),
         (Value::Text(s), _) => s.clone(),
         (Value::Rows(rows), _) => format!("{} items", rows.len()),
+        (Value::Variant(variant, row), kind) => one_of_text::show(kind.variants(), *variant, row),
         (Value::Choice(i), _) => i.to_string(),
     }
 }

@@ -1,7 +1,7 @@
 //! The parameter reference, written from the declarations: `assets/reference.md`, and what the command
 //! line prints.
 
-use super::{Apply, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType, path::show};
+use super::{Apply, ChoiceSpec, ParamId, ParamSpec, Params, Value, ValueType, path::show};
 use std::fmt::Write as _;
 
 /// All parameters of a kind as Markdown, one section per group with the defaults of `params`.
@@ -10,8 +10,8 @@ pub fn markdown(params: &dyn Params) -> String {
     for (g, group) in params.groups().iter().enumerate() {
         let _ =
             writeln!(out, "### `{}`{}\n\n{}\n", group.name, if group.list { " (list)" } else { "" }, flat(group.docs));
-        out += &table(group.params, |f| params.get(ParamId::of(g, f)));
-        out += &choices(group);
+        out += &table(group.fields(), |f| params.get(ParamId::of(g, f)));
+        out += &choices(group.fields());
     }
     out
 }
@@ -50,18 +50,30 @@ pub fn range(spec: &ParamSpec) -> String {
         ValueType::Text => "text".to_owned(),
         ValueType::Path => "file or folder".to_owned(),
         ValueType::Query => "query".to_owned(),
+        ValueType::OneOf(variants) => variants.iter().map(|v| v.choice.name).collect::<Vec<_>>().join(", "),
     }
 }
 
-fn choices(group: &GroupSpec) -> String {
+/// What the choices of these fields mean, and the parameters of the groups among them.
+fn choices(fields: &[ParamSpec]) -> String {
     let mut out = String::new();
-    for spec in group.params {
-        let ValueType::Choice(choices) = spec.kind else { continue };
+    for spec in fields {
+        let (named, variants) = match spec.kind {
+            ValueType::Choice(choices) => (choices.to_vec(), &[][..]),
+            ValueType::OneOf(variants) => (variants.iter().map(|v| v.choice).collect(), variants),
+            _ => continue,
+        };
         let _ = writeln!(out, "`{}` is one of\n", spec.name);
-        for ChoiceSpec { name, docs, .. } in choices {
+        for ChoiceSpec { name, docs, .. } in named {
             let _ = writeln!(out, "- `{name}`: {}", flat(docs));
         }
         out += "\n";
+        for variant in variants.iter().filter(|v| !v.params.is_empty()) {
+            let _ = writeln!(out, "`{}: {}` has\n", spec.name, variant.choice.name);
+            let defaults = (variant.defaults)();
+            out += &table(variant.params, |f| defaults[f].clone());
+            out += &choices(variant.params);
+        }
     }
     out
 }

@@ -1,6 +1,6 @@
 //! The declaration of one parameter.
 
-use super::{Apply, Role, Scale, Unit, Value, ValueType, title};
+use super::{Apply, Part, Role, Scale, Unit, Value, ValueType, title};
 use std::borrow::Cow;
 
 /// Everything the program knows about one parameter.
@@ -34,6 +34,8 @@ pub struct ParamSpec {
     pub source: &'static str,
     /// What it is for, where the window asks.
     pub role: Role,
+    /// Where it belongs in a sum type; none for a field.
+    pub part: Option<Part>,
 }
 
 impl ParamSpec {
@@ -55,6 +57,7 @@ impl ParamSpec {
             formula: "",
             source: "",
             role: Role::Plain,
+            part: None,
         }
     }
 
@@ -165,6 +168,11 @@ impl ParamSpec {
             Value::Real(x) if x > high => Some(beyond(x, "above", high)),
             Value::Int(x) if (x as f64) < low => Some(beyond(x as f64, "below", low)),
             Value::Int(x) => Some(beyond(x as f64, "above", high)),
+            Value::Variant(v, ref row) => {
+                let params = self.kind.variants().get(usize::from(v)).map_or(&[][..], |v| v.params);
+                let refused = params.iter().zip(row).find_map(|(p, x)| Some(format!("{}: {}", p.name, p.refusal(x)?)));
+                refused.or_else(|| Some("there is no such choice".to_owned()))
+            }
             _ => Some("that is not a value of this parameter".to_owned()),
         }
     }
@@ -175,6 +183,9 @@ impl ParamSpec {
             Value::Real(x) => x.is_finite() && *x >= self.hard.0 && *x <= self.hard.1,
             Value::Int(x) => *x as f64 >= self.hard.0 && *x as f64 <= self.hard.1,
             Value::Choice(i) => matches!(self.kind, ValueType::Choice(c) if usize::from(*i) < c.len()),
+            Value::Variant(v, row) => self.kind.variants().get(usize::from(*v)).is_some_and(|variant| {
+                row.len() <= variant.params.len() && variant.params.iter().zip(row).all(|(p, x)| p.admits(x))
+            }),
             _ => true,
         }
     }

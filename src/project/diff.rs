@@ -80,12 +80,14 @@ fn params(old: &dyn Params, new: &dyn Params, out: &mut Vec<Difference>) {
 /// One group, or one item of a list: old item, new item.
 fn fields(old: &dyn Params, new: &dyn Params, at: (usize, usize, usize), path: &str, out: &mut Vec<Difference>) {
     let (g, i, j) = at;
-    for (f, spec) in new.groups()[g].params.iter().enumerate() {
-        let [was, is] = [(old, i), (new, j)].map(|(p, item)| p.get(ParamId { item: item as u16, ..ParamId::of(g, f) }));
-        if was != is {
-            let show = |value: &Value| Some(quoted(&path::show(spec, value)));
-            out.push(Difference { what: format!("{path}.{}", spec.name), old: show(&was), new: show(&is) });
-        }
+    let params = new.groups()[g].params;
+    for change in new.changed_fields(ParamId { item: j as u16, ..ParamId::of(g, 0) }, old, i as u16) {
+        let spec = &params[usize::from(change.id.field)];
+        let sum = spec.part.map(|part| format!("{}.", params[usize::from(part.field)].name)).unwrap_or_default();
+        let was = old.get(ParamId { item: i as u16, ..change.id });
+        let show = |value: &Value| Some(quoted(&path::show(spec, value)));
+        let what = format!("{path}.{sum}{}", spec.name);
+        out.push(Difference { what, old: show(&was), new: show(&change.value) });
     }
 }
 
@@ -107,7 +109,7 @@ fn items(old: &dyn Params, new: &dyn Params, g: usize, out: &mut Vec<Difference>
 }
 
 fn key(params: &dyn Params, g: usize, item: usize) -> String {
-    let name = params.groups()[g].params.iter().position(|s| s.name == "name");
+    let name = params.groups()[g].fields().iter().position(|s| s.name == "name");
     let value = name.map(|f| params.get(ParamId { item: item as u16, ..ParamId::of(g, f) }));
     let same_name = |i: usize| name.map(|f| params.get(ParamId { item: i as u16, ..ParamId::of(g, f) })) == value;
     match &value {
@@ -118,7 +120,7 @@ fn key(params: &dyn Params, g: usize, item: usize) -> String {
 
 /// The shown values of an item, without its name.
 fn summary(params: &dyn Params, g: usize, item: usize) -> String {
-    let fields = params.groups()[g].params.iter().enumerate().map(|(f, spec)| {
+    let fields = params.groups()[g].fields().iter().enumerate().map(|(f, spec)| {
         let id = ParamId { item: item as u16, ..ParamId::of(g, f) };
         (id, spec, params.get(id))
     });

@@ -145,8 +145,11 @@ pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
 fn unknown_fields(node: &Node, path: &mut Vec<Step>, warnings: &mut Vec<Warning>) {
     let depth = path.len();
     // `Some(…)` and the name of a struct add no step, a variant does.
-    if !node.name.is_empty() && node.name != "Some" && matches!(node.body, Body::Items(_)) {
+    if !node.name.is_empty() && node.name != "Some" {
         path.push(Step::Variant(node.name.clone()));
+        if matches!(node.body, Body::Fields(_)) && schema::fields_at::<Project>(path).is_none() {
+            path.pop();
+        }
     }
     match &node.body {
         Body::Leaf => {}

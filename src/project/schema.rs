@@ -150,8 +150,8 @@ impl<'de> VariantAccess<'de> for Only<'_> {
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Answer> {
         Err(Answer(None))
     }
-    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], _: V) -> Result<V::Value, Answer> {
-        Err(Answer(self.1.is_empty().then_some(fields)))
+    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Answer> {
+        de::Deserializer::deserialize_struct(Walker(self.1), "", fields, visitor)
     }
 }
 
@@ -176,6 +176,7 @@ mod tests {
     #[allow(dead_code)]
     enum Choice {
         Boxed(Box<Inner>),
+        Named { inner: Inner },
         Unit,
     }
 
@@ -186,6 +187,9 @@ mod tests {
         assert_eq!(fields_at::<Outer>(&[field("wrapped"), Step::Item]).map(<[_]>::len), Some(2), "alias included");
         let variant = Step::Variant("Boxed".into());
         assert!(fields_at::<Outer>(&[field("one"), variant]).is_some_and(|f| f.contains(&"old")));
+        let named = [field("one"), Step::Variant("Named".into())];
+        assert_eq!(fields_at::<Outer>(&named), Some(&["inner"][..]));
+        assert!(fields_at::<Outer>(&[&named[..], &[field("inner")]].concat()).is_some_and(|f| f.contains(&"new")));
         assert_eq!(fields_at::<Outer>(&[field("plain")]), None);
         assert_eq!(fields_at::<Outer>(&[field("missing")]), None);
         assert_eq!(fields_at::<Outer>(&[field("one"), Step::Variant("Unit".into())]), None);

@@ -61,6 +61,7 @@ fn first_values(action: &ActionSpec) -> Vec<Value> {
             ValueType::Real => Value::Real(middle),
             ValueType::Choice(_) => Value::Choice(0),
             ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(String::new()),
+            ValueType::OneOf(_) => Value::Variant(0, vec![]),
         }
     };
     action.params.iter().map(first).collect()
@@ -88,7 +89,7 @@ pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Valu
             combo.response
         }
         (Value::Text(typed), _) => ui.add(TextEdit::singleline(typed).desired_width(120.0)),
-        (Value::Choice(_) | Value::Rows(_), _) => return,
+        (Value::Choice(_) | Value::Rows(_) | Value::Variant(..), _) => return,
     };
     response.accessible_name(&name).on_hover_ui(|ui| {
         ui.set_max_width(320.0);

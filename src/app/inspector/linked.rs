@@ -20,13 +20,14 @@ pub fn can_follow(spec: &ParamSpec) -> bool {
 /// A path that stays valid when list items are added or removed: by the item's name, when it has one.
 fn stable_path(params: &dyn Params, id: ParamId) -> String {
     let group = params.groups()[usize::from(id.group)];
-    let name = group.params.iter().position(|p| p.name == "name").filter(|_| group.list);
+    let name = group.fields().iter().position(|p| p.name == "name").filter(|_| group.list);
     let name = name.map(|f| params.get(ParamId { field: f as u8, ..id }));
-    match (name, params.spec(id)) {
-        (Some(Value::Text(name)), Some(spec)) if !name.is_empty() && !name.contains('.') => {
-            format!("{}.{name}.{}", group.name, spec.name)
+    let path = params.path(id);
+    match (name, path.strip_prefix(&format!("{}.{}", group.name, id.item))) {
+        (Some(Value::Text(name)), Some(rest)) if !name.is_empty() && !name.contains('.') => {
+            format!("{}.{name}{rest}", group.name)
         }
-        _ => params.path(id),
+        _ => path,
     }
 }
 

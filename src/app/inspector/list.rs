@@ -14,7 +14,7 @@ use egui::{Align, Frame, Id, Label, Layout, Margin, RichText, Sense, Stroke, Ui,
 /// The label of a list item: its name, else the list's noun and its number.
 pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
     let spec = params.groups()[group];
-    let name = spec.params.iter().position(|p| p.name == "name");
+    let name = spec.fields().iter().position(|p| p.name == "name");
     let value = name.map(|f| params.get(ParamId { item: item as u16, ..ParamId::of(group, f) }));
     match value {
         Some(Value::Text(text)) if !text.is_empty() => text,
@@ -74,7 +74,7 @@ fn card_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize) -> bool 
             let id = Id::unique(("card", group, item));
             let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
             let removed = head(ui, rows, group, item, &mut state);
-            let enabled = rows.params.groups()[group].params.iter().position(|p| p.role == Role::Enabled).unwrap_or(0);
+            let enabled = rows.params.groups()[group].fields().iter().position(|p| p.role == Role::Enabled).unwrap_or(0);
             let id = ParamId { item: item as u16, ..ParamId::of(group, enabled) };
             if let Some(rejection) = rows.live.and_then(|live| live.rejection(id)) {
                 let text = RichText::new(format!("Not applied: {}", rejection.why)).small().color(t.error);
@@ -103,7 +103,7 @@ fn head(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize, state: &mut
         // From the right, so that a long name is truncated and does not widen the panel.
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let removed = widgets::icon_button(ui, icons::TRASH, &format!("Remove {name}")).clicked();
-            let field = rows.params.groups()[group].params.iter().position(|p| p.role == Role::Enabled);
+            let field = rows.params.groups()[group].fields().iter().position(|p| p.role == Role::Enabled);
             if let Some(f) = field {
                 let id = ParamId { item: item as u16, ..ParamId::of(group, f) };
                 let mut on = rows.params.get(id) == Value::Bool(true);

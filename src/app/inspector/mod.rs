@@ -2,6 +2,7 @@
 //! selection. Widgets edit the document in place; undo, saving and engine updates follow from comparing documents.
 
 mod actions;
+mod choice;
 mod linked;
 mod list;
 pub mod number;
@@ -11,6 +12,7 @@ mod row;
 mod selection;
 
 pub use actions::{argument_ui, with_values};
+pub use choice::LeftChoices;
 pub use list::{item_name, item_noun, remove_item};
 pub use query::{add_item, lacks_target};
 
@@ -59,6 +61,8 @@ pub(super) struct Rows<'a> {
     defaults: &'a dyn Params,
     /// Links to formulas, where links are possible.
     links: Option<&'a mut Vec<Link>>,
+    /// Values of groups that were chosen before, where they are kept.
+    left_choices: Option<&'a mut LeftChoices>,
     /// Edits pending until a rebuild or a rewind.
     pending: &'a [ParamId],
     /// Completes and checks queries, where there is a simulation.
@@ -108,8 +112,9 @@ impl Rows<'_> {
     }
 
     fn ids(&self, group: usize, item: usize) -> Vec<ParamId> {
-        let n = self.params.groups()[group].params.len();
-        (0..n).map(|f| ParamId { item: item as u16, ..ParamId::of(group, f) }).collect()
+        let fields = self.params.groups()[group].in_order();
+        let ids = fields.map(|f| ParamId { item: item as u16, ..ParamId::of(group, f) });
+        ids.filter(|id| self.params.has(*id)).collect()
     }
 }
 
@@ -180,6 +185,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
     let mut rows = Rows {
         params: session.project.model.params_mut(),
         links: Some(&mut session.project.links),
+        left_choices: Some(&mut session.left_choices),
         defaults: session.defaults.params(),
         pending: &pending,
         queries: Some(&queries),
@@ -263,6 +269,7 @@ pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, 
         params,
         defaults,
         links: None,
+        left_choices: None,
         pending: &[],
         queries: None,
         live: None,
@@ -285,6 +292,7 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
         params: &mut plan,
         defaults: &defaults,
         links: None,
+        left_choices: None,
         pending: &[],
         queries: None,
         live: None,

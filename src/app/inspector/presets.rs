@@ -2,7 +2,8 @@
 
 use crate::{
     app::{Session, icons, log::Level, text, theme::Tokens, widgets},
-    params::{ParamId, path},
+    kinds::Model,
+    params::{Change, ParamId, path},
     project::clipboard,
     sim::Preset,
 };
@@ -33,31 +34,34 @@ fn preset_ui(ui: &mut Ui, session: &mut Session, preset: &Preset, messages: &mut
     let button = ui.add_enabled(!changes.is_empty(), Button::new(preset.name)).accessible_name(preset.name);
     let hover = |ui: &mut Ui| tooltip_ui(ui, preset, &changes);
     if button.on_hover_ui(hover).on_disabled_hover_ui(hover).clicked() {
-        apply(session, preset);
+        apply(&mut session.project.model, preset);
         messages.push((Level::Info, format!("{}: {} parameters changed", preset.name, changes.len())));
         ui.close();
     }
 }
 
 /// Sets the parameters of a preset.
-fn apply(session: &mut Session, preset: &Preset) {
-    let params = session.project.model.params_mut();
-    for change in preset.set.iter().filter_map(|text| path::parse(params, text).ok()).collect::<Vec<_>>() {
-        params.set(&change);
+fn apply(model: &mut Model, preset: &Preset) {
+    let params = model.params_mut();
+    // One after the other: a choice decides which parameters there are.
+    for text in preset.set {
+        if let Ok(change) = path::parse(params, text) {
+            params.set(&change);
+        }
     }
 }
 
 /// `lif.tau_m: 25 ms → 20 ms`, for every parameter the preset changes.
 fn changes(session: &Session, preset: &Preset) -> Vec<String> {
-    let params = session.project.model.params();
-    let differing = preset.set.iter().filter_map(|text| {
-        let change = path::parse(params, text).ok()?;
-        let (spec, now) = (params.spec(change.id)?, params.get(change.id));
-        let line =
-            || format!("{}: {} → {}", params.path(change.id), path::show(spec, &now), path::show(spec, &change.value));
-        (now != change.value).then(line)
-    });
-    differing.collect()
+    let now = &session.project.model;
+    let mut then = now.clone();
+    apply(&mut then, preset);
+    let line = |change: Change| {
+        let spec = now.params().spec(change.id)?;
+        let old = path::show(spec, &now.params().get(change.id));
+        Some(format!("{}: {old} → {}", now.params().path(change.id), path::show(spec, &change.value)))
+    };
+    then.params().changes_since(now.params()).into_iter().filter_map(line).collect()
 }
 
 fn tooltip_ui(ui: &mut Ui, preset: &Preset, changes: &[String]) {

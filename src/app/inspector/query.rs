@@ -75,12 +75,12 @@ pub(super) fn problem(ctx: &egui::Context, name: &str) -> Option<String> {
 /// The query field of an item that must have a target before it can be enabled.
 fn target_field(params: &dyn Params, group: usize) -> Option<usize> {
     let spec = params.groups().get(group).filter(|g| g.list)?;
-    spec.params.iter().position(|p| p.role == Role::Enabled)?;
-    spec.params.iter().position(|p| p.kind == ValueType::Query)
+    spec.fields().iter().position(|p| p.role == Role::Enabled)?;
+    spec.fields().iter().position(|p| p.kind == ValueType::Query)
 }
 
 fn enabled(params: &dyn Params, group: usize, item: usize) -> Option<ParamId> {
-    let field = params.groups().get(group)?.params.iter().position(|p| p.role == Role::Enabled)?;
+    let field = params.groups().get(group)?.fields().iter().position(|p| p.role == Role::Enabled)?;
     Some(ParamId { item: item as u16, ..ParamId::of(group, field) })
 }
 

@@ -1,7 +1,7 @@
 //! One parameter row, drawn from its declaration: label, slider, value, unit, state dot.
 
 use super::{
-    Rows, linked,
+    Rows, choice, linked,
     number::{self, NumberField, tidy},
     query,
 };
@@ -17,7 +17,7 @@ use crate::{
     project::clipboard,
 };
 use egui::{
-    Align, ComboBox, Event, FontFamily, FontId, Label, Layout, Rect, Response, RichText, Sense, Slider, SliderClamping,
+    Align, Event, FontFamily, FontId, Label, Layout, Rect, Response, RichText, Sense, Slider, SliderClamping,
     TextEdit, Ui, UiBuilder,
     text::{LayoutJob, TextFormat},
     vec2,
@@ -28,6 +28,8 @@ const VALUE: f32 = 58.0;
 const UNIT: f32 = 28.0;
 const DOT: f32 = 14.0;
 const GAP: f32 = 6.0;
+/// Of the parameters of a chosen group.
+const INDENT: f32 = 12.0;
 
 /// Rectangles of the parts of a row.
 struct Cells {
@@ -39,12 +41,13 @@ struct Cells {
 }
 
 impl Cells {
-    fn of(row: Rect) -> Self {
+    fn of(row: Rect, is_part: bool) -> Self {
         let cut = |left: f32, right: f32| Rect::from_x_y_ranges(left..=right, row.y_range());
         let dot = cut(row.right() - DOT, row.right());
         let unit = cut(dot.left() - 2.0 - UNIT, dot.left() - 2.0);
         let value = cut(unit.left() - 4.0 - VALUE, unit.left() - 4.0);
-        let label = cut(row.left(), row.left() + row.width() * LABEL);
+        let left = row.left() + if is_part { INDENT } else { 0.0 };
+        let label = cut(left, row.left() + row.width() * LABEL);
         let slider = cut(label.right() + GAP, value.left() - GAP);
         Self { label, slider, value, unit, dot }
     }
@@ -79,7 +82,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
         if is_read_only {
             ui.disable();
         }
-        cells_ui(ui, rows, id, spec, &name, &Cells::of(rect));
+        cells_ui(ui, rows, id, spec, &name, &Cells::of(rect, spec.part.is_some()));
     });
     if is_read_only {
         return;
@@ -148,7 +151,12 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
             widgets::switch(ui, &mut on, name).changed().then_some(Value::Bool(on))
         }),
         (Value::Choice(i), ValueType::Choice(choices)) => {
-            cell(ui, cells.wide(), left(), |ui| choice_ui(ui, name, *i, choices))
+            cell(ui, cells.wide(), left(), |ui| choice::ui(ui, name, *i, choices)).map(Value::Choice)
+        }
+        (Value::Variant(i, _), ValueType::OneOf(variants)) => {
+            let choices: Vec<ChoiceSpec> = variants.iter().map(|v| v.choice).collect();
+            let chosen = cell(ui, cells.wide(), left(), |ui| choice::ui(ui, name, *i, &choices));
+            chosen.map(|chosen| choice::switch(rows, id, &old, chosen))
         }
         (Value::Text(text), ValueType::Path) => cell(ui, cells.wide(), right(), |ui| {
             if widgets::icon_button(ui, icons::FOLDER, &format!("Choose {name}")).clicked() {
@@ -214,7 +222,7 @@ fn dot_ui(ui: &mut Ui, rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &st
 /// A row of a value that is not a declared parameter.
 pub fn plain(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui) -> Response) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
-    let cells = Cells::of(rect);
+    let cells = Cells::of(rect, false);
     cell(ui, cells.label, left(), |ui| ui.label(label));
     cell(ui, cells.wide(), left(), add);
 }
@@ -277,19 +285,6 @@ fn slider_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, value: &mut f64, whole: 
         .smart_aim(true);
     let response = ui.add(if whole { slider.integer() } else { slider });
     response.accessible_name(name);
-}
-
-fn choice_ui(ui: &mut Ui, name: &str, now: u16, choices: &'static [ChoiceSpec]) -> Option<Value> {
-    let mut chosen = now;
-    let shown = choices.get(usize::from(now)).map_or_else(|| "?".into(), ChoiceSpec::label);
-    let combo = ComboBox::from_id_salt(name).width(ui.available_width()).truncate().selected_text(shown);
-    let response = combo.show_ui(ui, |ui| {
-        for (i, choice) in choices.iter().enumerate() {
-            ui.selectable_value(&mut chosen, i as u16, choice.label()).on_hover_text(text::unwrap(choice.docs));
-        }
-    });
-    response.response.accessible_name(name);
-    (chosen != now).then_some(Value::Choice(chosen))
 }
 
 /// Text is applied on Enter or when the field loses the focus: an incomplete query is never sent to the engine.

@@ -44,7 +44,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 }
 
 fn field(params: &dyn Params, (group, item): Item, role: Role) -> Option<ParamId> {
-    let field = params.groups().get(group)?.params.iter().position(|p| p.role == role)?;
+    let field = params.groups().get(group)?.fields().iter().position(|p| p.role == role)?;
     Some(ParamId { item: item as u16, ..ParamId::of(group, field) })
 }
 

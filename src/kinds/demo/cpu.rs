@@ -2,6 +2,7 @@
 
 use super::{
     Params,
+    params::SplitRule,
     source::{N_SYMBOLS, Source},
 };
 use crate::{
@@ -167,13 +168,25 @@ impl State {
         }
     }
 
-    /// The expert with the highest load that owns at least two symbols splits: two new experts share its symbols.
-    pub fn split(&mut self) -> Vec<LifeEvent> {
+    /// The expert that splits: by the rule, among those that own at least two symbols.
+    fn parent(&self, rule: &SplitRule) -> Option<usize> {
         let owned = |i: usize| self.owner.iter().filter(|o| usize::from(**o) == i).count();
+        let expert = |i: &usize| &self.experts[*i];
         let can_split = (0..self.experts.len()).filter(|i| owned(*i) > 1);
-        let Some(parent) = can_split.max_by(|a, b| self.experts[*a].load.total_cmp(&self.experts[*b].load)) else {
-            return vec![];
-        };
+        match rule {
+            SplitRule::Load(rule) => can_split
+                .filter(|i| f64::from(expert(i).load) >= rule.minimum)
+                .max_by(|a, b| expert(a).load.total_cmp(&expert(b).load)),
+            SplitRule::Age(rule) => can_split
+                .filter(|i| self.step - expert(i).born >= rule.minimum.into())
+                .filter(|i| rule.idle || self.recent.iter().any(|seen| seen.expert == expert(i).id))
+                .min_by_key(|i| expert(i).born),
+        }
+    }
+
+    /// An expert splits: two new experts share its symbols.
+    pub fn split(&mut self, rule: &SplitRule) -> Vec<LifeEvent> {
+        let Some(parent) = self.parent(rule) else { return vec![] };
         let old = self.experts[parent];
         let slot = self.free_slot();
         let (from, to) = (old.slot as usize * TABLE, slot as usize * TABLE);

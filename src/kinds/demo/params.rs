@@ -1,7 +1,7 @@
 //! Parameters of a demo project.
 
 use super::{cpu::TABLE, source::N_SYMBOLS};
-use crate::{param_tree, params};
+use crate::{one_of, param_tree, params};
 
 params! {
     /// Experts and their weights.
@@ -21,15 +21,53 @@ params! {
 }
 
 params! {
+    /// Splits by load.
+    pub struct ByLoad {
+        /// Experts with a lower load do not split.
+        #[param(title = "Minimum load", range = 0.0..=1.0)]
+        minimum: f64 = 0.0,
+    }
+}
+
+params! {
+    /// Splits by age.
+    pub struct ByAge {
+        /// Younger experts do not split, tokens.
+        #[param(title = "Minimum age", range = 0.0..=100_000.0, hard = 0.0..=1e9)]
+        minimum: u32 = 1000,
+
+        /// Whether experts that have predicted none of the recent tokens split too.
+        #[param(title = "Idle experts too")]
+        idle: bool = false,
+    }
+}
+
+one_of! {
+    /// Which expert splits.
+    pub enum SplitRule {
+        /// The expert with the highest load.
+        #[title("Highest load")]
+        Load(ByLoad),
+        /// The oldest expert.
+        #[title("Oldest")]
+        Age(ByAge),
+    }
+}
+
+params! {
     /// Growth of the set of experts.
     pub struct Growth {
-        /// Tokens between two splits; 0: never. The expert with the highest load splits, if it owns two symbols at least.
+        /// Tokens between two splits; 0: never.
         #[param(title = "Split interval", range = 0.0..=100_000.0, hard = 0.0..=1e9)]
         split_every: u32 = 4000,
 
         /// The number of experts does not exceed this.
         #[param(title = "Maximum experts", range = 1.0..=27.0, hard = 1.0..=27.0)]
         most: u32 = 16,
+
+        /// Which expert splits, among those that own two symbols at least.
+        #[param(title = "Split rule")]
+        rule: SplitRule = SplitRule::Load(ByLoad::default()),
     }
 }
 
@@ -74,3 +112,144 @@ impl Params {
 
 // The smallest state holds a table for each symbol.
 const _: () = assert!(N_SYMBOLS * TABLE <= 1 << 19);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        kinds::Model,
+        params::{Change, Params as _, Value, named, path, reference},
+        project::{self, Project, clipboard},
+    };
+
+    fn params() -> super::Params {
+        super::Params::default()
+    }
+
+    fn set(params: &mut super::Params, text: &str) -> Result<Change, String> {
+        let change = path::parse(params, text).map_err(|e| e.to_string())?;
+        assert!(params.set(&change), "{text}");
+        Ok(change)
+    }
+
+    fn shown(params: &super::Params, name: &str) -> String {
+        let (id, spec) = path::find(params, name).unwrap();
+        path::show(spec, &params.get(id))
+    }
+
+    #[test]
+    fn a_group_is_chosen_and_its_parameters_have_paths() {
+        let mut params = params();
+        set(&mut params, "growth.rule.minimum=0.25").unwrap();
+        assert_eq!(params.growth.rule, SplitRule::Load(ByLoad { minimum: 0.25 }));
+        set(&mut params, "growth.rule=Load").unwrap();
+        assert_eq!(shown(&params, "growth.rule"), "Load(minimum: 0.25)", "choosing what is chosen keeps its values");
+        set(&mut params, "growth.rule=oldest").unwrap();
+        assert_eq!(shown(&params, "growth.rule"), "Age(minimum: 1000, idle: false)");
+        set(&mut params, "growth.rule.Age.minimum=7").unwrap();
+        assert_eq!(shown(&params, "growth.rule.minimum"), "7");
+        set(&mut params, "growth.rule=Age(idle: true)").unwrap();
+        assert_eq!(params.growth.rule, SplitRule::Age(ByAge { minimum: 1000, idle: true }));
+        let paths: Vec<String> = params.ids().into_iter().map(|id| params.path(id)).collect();
+        let at = paths.iter().position(|p| p == "growth.rule").unwrap();
+        assert_eq!(paths[at + 1..at + 3], ["growth.rule.minimum", "growth.rule.idle"]);
+        assert_eq!(paths.iter().filter(|p| *p == "growth.rule.minimum").count(), 1);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let mut params = params();
+        for (text, why) in [
+            ("growth.rule=Lode", "`Lode` is none of Load, Age; did you mean `Load`?"),
+            ("growth.rule.idle=true", "`idle` belongs to Age, and growth.rule is Load; set growth.rule=Age first"),
+            ("growth.rule.Age.minimum=3", "set growth.rule=Age first"),
+            ("growth.rule.minimun=3", "did you mean `growth.rule.minimum`?"),
+            ("growth.rule.minimum=3", "3 is out of range; accepted is 0 to 1"),
+            ("growth.rule=Load(minimum: 3)", "minimum: 3 is above 1"),
+            ("growth.rule=Age(minimum: x)", "minimum: `x` is not a number"),
+            ("growth.rule=Age(young: 1)", "Age has no `young`; it has minimum, idle"),
+            ("growth.rule=Age(idle", "parenthesis"),
+        ] {
+            let error = set(&mut params, text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+        let part = path::find(&params, "growth.rule.minimum").unwrap().0;
+        set(&mut params, "growth.rule=Age").unwrap();
+        assert!(!params.set(&Change { id: part, value: Value::Real(0.5) }), "of the group that was chosen before");
+    }
+
+    #[test]
+    fn another_group_is_one_change_and_a_parameter_of_the_same_is_its_own() {
+        let old = params();
+        let mut new = params();
+        let whole = set(&mut new, "growth.rule=Age(minimum: 5)").unwrap();
+        assert_eq!(new.changes_since(&old), [whole]);
+        let mut newer = new.clone();
+        let part = set(&mut newer, "growth.rule.minimum=6").unwrap();
+        assert_eq!(newer.changes_since(&new), [part]);
+        let projects = [old, new, newer].map(|p| Project { model: Model::Demo(Box::new(p)), ..Project::default() });
+        let lines = |i: usize| -> Vec<String> {
+            project::diff(&projects[i], &projects[i + 1]).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(lines(0), ["growth.rule: Load(minimum: 0) → Age(minimum: 5, idle: false)"]);
+        assert_eq!(lines(1), ["growth.rule.minimum: 5 → 6"]);
+    }
+
+    #[test]
+    fn logs_name_the_group() {
+        let mut params = params();
+        for (text, path) in [
+            ("growth.rule.minimum=0.5", "growth.rule.Load.minimum"),
+            ("growth.rule=Age(minimum: 5)", "growth.rule"),
+            ("growth.rule.minimum=9", "growth.rule.Age.minimum"),
+        ] {
+            let change = set(&mut params, text).unwrap();
+            let (name, value) = named::name(&params, &change).unwrap();
+            assert_eq!(name, path);
+            // A log is read with the parameters of the beginning.
+            assert_eq!(named::resolve(&super::Params::default(), &name, &value), Ok(change));
+        }
+        let lost = named::resolve(&params, "growth.rule.Lode.minimum", &named::NamedValue::Real(1.0)).unwrap_err();
+        assert_eq!(lost, "there is no parameter `growth.rule.Lode.minimum`");
+        let widened = named::resolve(&params, "growth.rule", &named::NamedValue::Choice("Age".into())).unwrap();
+        assert!(params.set(&widened));
+        assert_eq!(params.growth.rule, SplitRule::Age(ByAge::default()), "a choice that got parameters since");
+    }
+
+    #[test]
+    fn files_hold_the_chosen_group() {
+        let mut params = params();
+        set(&mut params, "growth.rule=Age(minimum: 5)").unwrap();
+        let before = Project { model: Model::Demo(Box::new(params)), ..Project::default() };
+        let text = project::write(&before).unwrap();
+        assert!(text.contains("rule: Age(\n"), "{text}");
+        assert_eq!(project::read(&text), Ok((before, vec![])));
+        let read = |rule: &str| project::read(&format!("(version: 1, model: Demo((growth: (\nrule: {rule}))))"));
+        let rule = |read: Project| {
+            let Model::Demo(params) = read.model else { panic!("a demo") };
+            params.growth.rule
+        };
+        let (partial, warnings) = read("Age(idle: true)").unwrap();
+        assert_eq!((rule(partial), warnings), (SplitRule::Age(ByAge { minimum: 1000, idle: true }), vec![]));
+        let error = read("Lode(minimum: 1)").unwrap_err();
+        assert!(error.line == 2 && error.what.contains("did you mean `Load`?"), "{error}");
+        let (_, warnings) = read("Load(minimun: 1)").unwrap();
+        assert_eq!(warnings[0].to_string(), "line 2: unknown field `minimun` is ignored; did you mean `minimum`?");
+        let (project, warnings) = read("Load(minimum: 3)").unwrap();
+        assert_eq!(rule(project), SplitRule::Load(ByLoad { minimum: 1.0 }));
+        assert!(warnings[0].what.contains("growth.rule.minimum: 3 is out of range"), "{warnings:?}");
+    }
+
+    #[test]
+    fn the_clipboard_and_the_reference_hold_the_groups() {
+        let mut params = params();
+        set(&mut params, "growth.rule=Age(idle: true)").unwrap();
+        let text = clipboard::copy(&params, "demo", |id| params.get(id) != super::Params::default().get(id));
+        let mut other = super::Params::default();
+        assert_eq!(clipboard::paste(&mut other, &text), Ok((1, vec![])), "{text}");
+        assert_eq!(other, params);
+        let reference = reference::markdown(&params);
+        assert!(reference.contains("`rule: Age` has\n\n| name"), "{reference}");
+        assert_eq!(reference.matches("| `idle` |").count(), 1);
+    }
+}

@@ -65,7 +65,7 @@ impl DemoSim {
         let growth = &self.params.growth;
         let is_due = growth.split_every > 0 && self.state.step.is_multiple_of(growth.split_every.into());
         if is_due && self.state.experts.len() < growth.most as usize {
-            let events = self.state.split();
+            let events = self.state.split(&growth.rule);
             self.change(&events);
         }
     }
