@@ -151,6 +151,24 @@ impl ParamSpec {
         if self.kind == ValueType::Int { step.round().max(1.0) } else { step }
     }
 
+    /// A valid value for every number from 0 to 1: at this share of the slider range, and of the choices.
+    pub fn value_at(&self, share: f64) -> Value {
+        let x = self.soft.0 + share * (self.soft.1 - self.soft.0);
+        let nth = |n: usize| ((share * n as f64) as usize).min(n.saturating_sub(1));
+        match self.kind {
+            ValueType::Bool => Value::Bool(share >= 0.5),
+            ValueType::Int => Value::Int(x.round() as i64),
+            ValueType::Real => Value::Real(x),
+            ValueType::Choice(choices) => Value::Choice(nth(choices.len()) as u16),
+            ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(String::new()),
+            ValueType::OneOf(variants) => {
+                let (at, rest) = (nth(variants.len()), (share * variants.len() as f64).fract());
+                let params = variants.get(at).map_or(&[][..], |variant| variant.params);
+                Value::Variant(at as u16, params.iter().map(|spec| spec.value_at(rest)).collect())
+            }
+        }
+    }
+
     /// Why the accepted range does not admit the value; `None` when it does.
     pub fn refusal(&self, value: &Value) -> Option<String> {
         let unit = self.unit.suffix();

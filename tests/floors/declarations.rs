@@ -3,7 +3,7 @@
 
 use neuropil::{
     kinds::Model,
-    params::{ParamSpec, Scale, Unit, Value, ValueType, path, reference},
+    params::{ChoiceSpec, ParamId, ParamSpec, Scale, Unit, Value, ValueType, path, reference},
 };
 use std::collections::HashSet;
 
@@ -21,7 +21,14 @@ fn models() -> Vec<Model> {
 /// Every declaration of a kind with a readable address: parameters, and arguments of actions.
 fn specs(model: &Model) -> Vec<(String, &'static ParamSpec)> {
     let groups = model.params().groups().iter();
-    let params = groups.flat_map(|g| g.params.iter().map(move |s| (format!("{}.{}", g.name, s.name), s)));
+    let params = groups.enumerate().flat_map(|(g, group)| {
+        let path = move |f| model.params().path(ParamId::of(g, f));
+        (0..group.params.len()).map(move |f| {
+            let spec = &group.params[f];
+            let variant = spec.part.map(|part| format!("choice {}: ", part.variant)).unwrap_or_default();
+            (variant + &path(f), spec)
+        })
+    });
     let arguments =
         model.actions().iter().flat_map(|a| a.params.iter().map(move |s| (format!("{}({})", a.name, s.name), s)));
     params.chain(arguments).map(|(name, spec)| (format!("{}: {name}", model.name()), spec)).collect()
@@ -78,7 +85,11 @@ fn everything_is_documented() {
             assert!(docs.ends_with('.') && docs.len() > 8, "{what}: `{docs}` is no sentence, and it is a tooltip");
         }
         for (what, spec) in specs(&model) {
-            let ValueType::Choice(choices) = spec.kind else { continue };
+            let choices: Vec<ChoiceSpec> = match spec.kind {
+                ValueType::Choice(choices) => choices.to_vec(),
+                ValueType::OneOf(variants) => variants.iter().map(|v| v.choice).collect(),
+                _ => continue,
+            };
             for choice in choices {
                 assert!(!choice.docs.trim().is_empty(), "{what}: {} has no tooltip", choice.name);
             }

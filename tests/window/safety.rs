@@ -58,14 +58,9 @@ fn set_one(project: &mut Project, dice: &mut Dice, live_only: bool) {
     if live_only && spec.apply != Apply::Live {
         return;
     }
-    let share = dice.roll(1001) as f64 / 1000.0;
-    let x = spec.soft.0 + share * (spec.soft.1 - spec.soft.0);
     let value = match spec.kind {
-        ValueType::Bool => Value::Bool(dice.roll(2) == 0),
-        ValueType::Int => Value::Int(x as i64),
-        ValueType::Real => Value::Real(x),
-        ValueType::Choice(choices) => Value::Choice(dice.roll(choices.len()) as u16),
-        _ => Value::Text(format!("text {}", dice.roll(100))),
+        ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(format!("text {}", dice.roll(100))),
+        _ => spec.value_at(dice.roll(1001) as f64 / 1000.0),
     };
     params.set(&Change { id, value });
 }

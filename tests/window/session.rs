@@ -106,13 +106,9 @@ fn edit(params: &mut dyn neuropil::params::Params, dice: &mut Dice) {
     }
     let id = ids[dice.roll(ids.len())];
     let Some(spec) = params.spec(id) else { return };
-    let x = spec.soft.0 + dice.roll(1001) as f64 / 1000.0 * (spec.soft.1 - spec.soft.0);
     let value = match spec.kind {
-        ValueType::Bool => Value::Bool(dice.roll(2) == 0),
-        ValueType::Int => Value::Int(x as i64),
-        ValueType::Real => Value::Real(x),
-        ValueType::Choice(choices) => Value::Choice(dice.roll(choices.len()) as u16),
-        _ => Value::Text(TEXTS[dice.roll(TEXTS.len())].to_owned()),
+        ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(TEXTS[dice.roll(TEXTS.len())].to_owned()),
+        _ => spec.value_at(dice.roll(1001) as f64 / 1000.0),
     };
     params.set(&Change { id, value });
 }

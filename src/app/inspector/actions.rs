@@ -53,17 +53,7 @@ pub fn with_values(app: &mut App, action: Action) -> Action {
 
 /// Declared arguments have no defaults: `true` and the middle of the slider range are initial values with an effect.
 fn first_values(action: &ActionSpec) -> Vec<Value> {
-    let first = |spec: &ParamSpec| {
-        let middle = f64::midpoint(spec.soft.0, spec.soft.1);
-        match spec.kind {
-            ValueType::Bool => Value::Bool(true),
-            ValueType::Int => Value::Int(middle.round() as i64),
-            ValueType::Real => Value::Real(middle),
-            ValueType::Choice(_) => Value::Choice(0),
-            ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(String::new()),
-            ValueType::OneOf(_) => Value::Variant(0, vec![]),
-        }
-    };
+    let first = |spec: &ParamSpec| spec.value_at(if matches!(spec.kind, ValueType::Choice(_)) { 0.0 } else { 0.5 });
     action.params.iter().map(first).collect()
 }
 
