@@ -355,9 +355,9 @@ pub trait Params {
     /// Whether the parameter exists now: those of a group that is not chosen do not.
     fn has(&self, id: ParamId) -> bool {
         let part = self.spec(id).and_then(|spec| spec.part);
-        part.is_none_or(|part| {
-            matches!(self.get(ParamId { field: part.field, ..id }), Value::Variant(v, _) if v == part.variant)
-        })
+        part.is_none_or(
+            |part| matches!(self.get(ParamId { field: part.field, ..id }), Value::Variant(v, _) if v == part.variant),
+        )
     }
 
     /// `lif.tau_m`, `interventions.0.rate_hz`, `plasticity.rule.tau_plus`.

@@ -48,9 +48,7 @@ impl NamedValue {
             (Self::Int(x), ValueType::Int) => Value::Int(*x),
             (Self::Real(x), ValueType::Real) => Value::Real(*x),
             (Self::Text(x), ValueType::Text | ValueType::Path | ValueType::Query) => Value::Text(x.clone()),
-            (Self::Choice(name), ValueType::Choice(choices)) => {
-                Value::Choice(choice(choices.iter().copied(), name)?)
-            }
+            (Self::Choice(name), ValueType::Choice(choices)) => Value::Choice(choice(choices.iter().copied(), name)?),
             (Self::Variant(name, fields), ValueType::OneOf(variants)) => {
                 let variant = choice(variants.iter().map(|v| v.choice), name)?;
                 let VariantSpec { params, defaults, .. } = variants[usize::from(variant)];

@@ -19,7 +19,9 @@ pub(super) fn show(variants: &[VariantSpec], variant: u16, row: &[Value]) -> Str
 /// The reverse of [`show`]. A name alone gives no values.
 pub(super) fn parse(variants: &[VariantSpec], text: &str) -> Result<Value, String> {
     let (name, inner) = match text.split_once('(') {
-        Some((name, rest)) => (name.trim(), Some(rest.trim_end().strip_suffix(')').ok_or("a closing parenthesis is missing")?)),
+        Some((name, rest)) => {
+            (name.trim(), Some(rest.trim_end().strip_suffix(')').ok_or("a closing parenthesis is missing")?))
+        }
         None => (text, None),
     };
     let Some(at) = variants.iter().position(|v| v.choice.is_called(name)) else {
@@ -38,7 +40,8 @@ pub(super) fn parse(variants: &[VariantSpec], text: &str) -> Result<Value, Strin
 fn fields(variant: &VariantSpec, text: &str) -> Result<Vec<Value>, String> {
     let mut row = (variant.defaults)();
     for field in split(text) {
-        let (name, value) = field.split_once([':', '=']).ok_or_else(|| format!("`{field}` has no colon: write name: value"))?;
+        let (name, value) =
+            field.split_once([':', '=']).ok_or_else(|| format!("`{field}` has no colon: write name: value"))?;
         let (name, value) = (name.trim(), value.trim());
         let at = variant.params.iter().position(|p| p.is_called(name));
         let at = at.ok_or_else(|| unknown(variant, name))?;

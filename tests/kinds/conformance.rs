@@ -135,7 +135,12 @@ fn experts() -> Case {
     let mut model = Model::by_name("demo").expect("the feature");
     let split = path::parse(model.params(), "growth.split_every=200").expect("a parameter");
     assert!(model.params_mut().set(&split));
-    Case { model, steps: 1500, edits: &["experts.learning_rate=0.3", "growth.rule=Age(minimum: 100)", "growth.rule.minimum=350"], checks_finite: false }
+    Case {
+        model,
+        steps: 1500,
+        edits: &["experts.learning_rate=0.3", "growth.rule=Age(minimum: 100)", "growth.rule.minimum=5000"],
+        checks_finite: false,
+    }
 }
 
 const SEED: u64 = 3;

@@ -74,7 +74,8 @@ fn card_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize) -> bool 
             let id = Id::unique(("card", group, item));
             let mut state = CollapsingState::load_with_default_open(ui.ctx(), id, true);
             let removed = head(ui, rows, group, item, &mut state);
-            let enabled = rows.params.groups()[group].fields().iter().position(|p| p.role == Role::Enabled).unwrap_or(0);
+            let enabled =
+                rows.params.groups()[group].fields().iter().position(|p| p.role == Role::Enabled).unwrap_or(0);
             let id = ParamId { item: item as u16, ..ParamId::of(group, enabled) };
             if let Some(rejection) = rows.live.and_then(|live| live.rejection(id)) {
                 let text = RichText::new(format!("Not applied: {}", rejection.why)).small().color(t.error);

@@ -17,8 +17,8 @@ use crate::{
     project::clipboard,
 };
 use egui::{
-    Align, Event, FontFamily, FontId, Label, Layout, Rect, Response, RichText, Sense, Slider, SliderClamping,
-    TextEdit, Ui, UiBuilder,
+    Align, Event, FontFamily, FontId, Label, Layout, Rect, Response, RichText, Sense, Slider, SliderClamping, TextEdit,
+    Ui, UiBuilder,
     text::{LayoutJob, TextFormat},
     vec2,
 };
