@@ -1,6 +1,6 @@
 //! `neuropil bench`: the only code outside `kinds` that depends on the kind.
 
-use super::{args::BenchArgs, device, error::CliError, progress::ProgressLine, signal, stdout::print_line};
+use super::{args::BenchArgs, bench_taps, device, error::CliError, progress::ProgressLine, signal, stdout::print_line};
 use crate::{
     gpu::ceilings::{self, Ceiling, Limit},
     kinds::{Model, nuclei::bench as nuclei, spiking::bench as spiking},
@@ -24,11 +24,15 @@ type Job = Box<dyn FnOnce(&Progress) -> Result<Rows, SimError> + Send>;
 
 pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     signal::listen();
+    if args.kind == "taps" {
+        let (gpu, threads) = (args.device.gpu.unwrap_or(0), args.threads.unwrap_or(0));
+        return bench_taps::bench(args, &device::choose(args.device.choice, gpu, threads)?);
+    }
     let Some(job) = job(args)? else {
         let known: Vec<&str> = Model::all().iter().map(Model::name).collect();
         let kind = &args.kind;
         return Err(CliError::Usage(format!(
-            "`{kind}` has no benchmark; benchmarks exist for `device`, `gemm` and the kinds {}",
+            "`{kind}` has no benchmark; benchmarks exist for `device`, `gemm`, `taps`, `window` and the kinds {}",
             known.join(", ")
         )));
     };

@@ -6,6 +6,7 @@
 mod args;
 mod ask;
 mod bench;
+mod bench_taps;
 mod branched;
 mod check;
 mod device;

@@ -1,0 +1,176 @@
+//! `neuropil bench taps`: what readings for the screen cost a running simulation of any kind.
+
+use super::{
+    args::BenchArgs, device::Chosen, error::CliError, progress::ProgressLine, run::base_of, session, stdout::print_line,
+};
+use crate::{
+    gpu::Pass,
+    project,
+    sim::{Digest, Frame, Shape, SimError, Simulation, Tap},
+};
+use serde::Serialize;
+use serde_json::json;
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+/// Time between two readings of states, and target duration of a batch: those of the engine.
+const READ_EVERY: Duration = Duration::from_millis(16);
+const BATCH_SECS: f64 = 0.008;
+/// Duration of a measurement without taps, seconds.
+const SECS: f64 = 1.0;
+/// Elements of a series over elements.
+const N_CHOSEN: u32 = 8;
+
+/// One case.
+#[derive(Serialize)]
+struct Row {
+    /// What is tapped.
+    case: &'static str,
+    device: String,
+    /// Steps of a measurement, from step 0.
+    steps: u64,
+    /// Steps per second without taps, and with them: medians.
+    without: f64,
+    with: f64,
+    /// Median of the changes of the pairs, percent.
+    change_percent: f64,
+    /// Whether hash and totals at the end are the same.
+    same_digest: bool,
+}
+
+/// Measures the project of `--project`.
+pub(super) fn bench(args: &BenchArgs, chosen: &Chosen) -> Result<(), CliError> {
+    let Some(path) = &args.project else {
+        return Err(CliError::Usage("bench taps needs --project FILE".to_owned()));
+    };
+    let (mut project, _) = project::open(path)?;
+    for text in &args.set {
+        project.set(text, Path::new("."))?;
+    }
+    let prepared = session::load(&project, &base_of(path), false, &ProgressLine::new())?;
+    let mut sim = prepared.start(project.seed, &chosen.device)?;
+    let mut rows = vec![];
+    for (case, taps) in cases(&*sim) {
+        rows.push(measure(&mut *sim, case, &taps, args.repeats, &chosen.name)?);
+    }
+    for row in &rows {
+        if args.json {
+            continue;
+        }
+        let Row { case, steps, without, with, change_percent, same_digest, .. } = row;
+        let digest = if *same_digest { "same hash" } else { "ANOTHER HASH" };
+        print_line!(
+            "{case:34} {without:12.1} steps/s without, {with:12.1} with: {change_percent:+6.2} %  {steps} steps, {digest}"
+        );
+    }
+    if args.json {
+        let project = path.display().to_string();
+        print_line!("{:#}", json!({ "project": project, "app": crate::project::run::app_version(), "cases": rows }));
+    }
+    Ok(())
+}
+
+/// Three fields and two series; and the same with series over chosen elements, if there are any.
+fn cases(sim: &dyn Simulation) -> Vec<(&'static str, Vec<Tap>)> {
+    let of = |is: fn(&Shape) -> bool, n: usize| -> Vec<Tap> {
+        let all = (0..).zip(sim.probes()).filter(|(_, p)| is(&p.shape));
+        all.take(n).map(|(probe, _)| Tap::of(probe)).collect()
+    };
+    let fields = of(|s| matches!(s, Shape::Field { .. }), 3);
+    let mut chosen = of(|s| matches!(s, Shape::Series { of } if !of.is_empty()), 2);
+    for tap in &mut chosen {
+        let Shape::Series { of } = sim.probes()[usize::from(tap.probe)].shape else { continue };
+        let len = sim.sets().iter().find(|set| set.name == of).map_or(0, |set| set.len);
+        tap.elements = (0..len.min(N_CHOSEN)).collect();
+    }
+    let series = of(|s| matches!(s, Shape::Series { of: "" }), 2);
+    let mut cases = vec![("3 fields, 2 series", [fields.clone(), series].concat())];
+    if !chosen.is_empty() {
+        cases.push(("3 fields, 2 series of 8 elements", [fields, chosen].concat()));
+    }
+    cases
+}
+
+fn measure(
+    sim: &mut dyn Simulation,
+    case: &'static str,
+    taps: &[Tap],
+    repeats: u32,
+    device: &str,
+) -> Result<Row, SimError> {
+    let steps = steps_in(sim, SECS)?;
+    let (mut pairs, mut same_digest) = (vec![], true);
+    for _ in 0..repeats.max(1) {
+        let (without, untapped) = timed(sim, &[], steps)?;
+        let (with, tapped) = timed(sim, taps, steps)?;
+        same_digest &= untapped == tapped;
+        pairs.push((steps as f64 / without, steps as f64 / with));
+    }
+    sim.tap(&[])?;
+    Ok(Row {
+        case,
+        device: device.to_owned(),
+        steps,
+        without: median(pairs.iter().map(|p| p.0)),
+        with: median(pairs.iter().map(|p| p.1)),
+        change_percent: median(pairs.iter().map(|p| 100.0 * (p.1 / p.0 - 1.0))),
+        same_digest,
+    })
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Steps from step 0 that take about this long without taps.
+fn steps_in(sim: &mut dyn Simulation, secs: f64) -> Result<u64, SimError> {
+    sim.tap(&[])?;
+    sim.rewind()?;
+    let (mut loops, start) = (Loop::default(), Instant::now());
+    while start.elapsed().as_secs_f64() < secs {
+        loops.batch(sim, u64::MAX)?;
+    }
+    Ok(sim.clock().step.max(1))
+}
+
+/// Seconds for these steps from step 0, and the digest at their end.
+fn timed(sim: &mut dyn Simulation, taps: &[Tap], steps: u64) -> Result<(f64, Digest), SimError> {
+    sim.tap(taps)?;
+    sim.rewind()?;
+    let (mut loops, start) = (Loop::default(), Instant::now());
+    while sim.clock().step < steps {
+        loops.batch(sim, steps)?;
+    }
+    Ok((start.elapsed().as_secs_f64(), sim.digest()))
+}
+
+/// Batches and readings as the engine takes them.
+#[derive(Default)]
+struct Loop {
+    steps: u32,
+    last_read: Option<Instant>,
+    pass: Pass,
+}
+
+impl Loop {
+    /// One batch, no further than `end`; fields are read if they are due.
+    fn batch(&mut self, sim: &mut dyn Simulation, end: u64) -> Result<(), SimError> {
+        let (start, left) = (Instant::now(), end - sim.clock().step);
+        let steps = u64::from(self.steps.max(1)).min(left) as u32;
+        sim.advance(steps, &mut self.pass)?;
+        let states = self.last_read.is_none_or(|last| last.elapsed() >= READ_EVERY);
+        sim.sample(&mut Frame { may_lag: true, histories_only: !states, ..Frame::default() })?;
+        if states {
+            self.last_read = Some(Instant::now());
+        }
+        let ratio = (BATCH_SECS / start.elapsed().as_secs_f64().max(1e-9)).clamp(0.5, 2.0);
+        if u64::from(steps) < left {
+            self.steps = ((f64::from(steps) * ratio).round() as u32).clamp(1, 1 << 16);
+        }
+        Ok(())
+    }
+}
