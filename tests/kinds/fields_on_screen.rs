@@ -1,14 +1,11 @@
-//! Fields that are read sixty times a second from a running GPU. Prints what they cost.
+//! Fields that are read sixty times a second from a running GPU. What they cost measures `neuropil bench taps`.
 
 use crate::device::gpu;
 use neuropil::{
     gpu::Pass,
     sim::{Device, Frame, Progress, Reading, Shape, Simulation, Tap, TapKey},
 };
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::path::Path;
 
 const PROJECTS: [(&str, &str, &[&str]); 2] = [
     ("fly", include_str!("../../projects/fly.ron"), &[]),
@@ -70,48 +67,5 @@ fn cuda_fields_are_exact_or_those_of_the_reading_before() {
         sim.rewind().expect("it rewinds");
         let start = fields(&mut *sim, false);
         assert!(start != second, "{name}: what was on its way before a rewind is not shown after it");
-    }
-}
-
-/// Steps per second in batches of about 8 ms; fields and series are read every 16 ms.
-fn speed(sim: &mut dyn Simulation, for_secs: f64) -> f64 {
-    let (mut pass, mut batch, mut steps) = (Pass::default(), 10_u32, 0_u64);
-    let (begun, mut read) = (Instant::now(), Instant::now());
-    while begun.elapsed().as_secs_f64() < for_secs {
-        let start = Instant::now();
-        sim.advance(batch, &mut pass).expect("it runs");
-        let states = read.elapsed() >= Duration::from_millis(16);
-        let mut frame = Frame { may_lag: true, histories_only: !states, ..Frame::default() };
-        sim.sample(&mut frame).expect("it is read");
-        if states {
-            read = Instant::now();
-        }
-        steps += u64::from(batch);
-        let ratio = (0.008 / start.elapsed().as_secs_f64()).clamp(0.5, 2.0);
-        batch = ((f64::from(batch) * ratio).round() as u32).clamp(1, 1 << 16);
-    }
-    steps as f64 / begun.elapsed().as_secs_f64()
-}
-
-#[test]
-fn cuda_cost_of_five_taps_is_printed() {
-    let Some(gpu) = gpu() else { return };
-    for (name, text, settings) in PROJECTS {
-        let mut sim = start(text, settings, &Device::Cuda(gpu.clone()));
-        let taps = taps(&*sim, 3, 2);
-        speed(&mut *sim, 0.5); // warms up
-        let mut rows = vec![];
-        for _ in 0..3 {
-            sim.tap(&[]).expect("nothing is tapped");
-            let without = speed(&mut *sim, 1.0);
-            sim.tap(&taps).expect("they are tapped");
-            rows.push((without, speed(&mut *sim, 1.0)));
-        }
-        rows.sort_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)));
-        let (without, with) = rows[1];
-        println!(
-            "{name}: {without:.0} steps/s untapped, {with:.0} with three fields and two series at 60 readings/s: {:+.1} %",
-            100.0 * (with / without - 1.0)
-        );
     }
 }

@@ -9,6 +9,7 @@ use super::{
     },
     memory::{Scratch, Table},
     mixer::Mixer,
+    readings::{ChosenSamples, ReadingKernels},
     task::Task,
     turnover_kernels::{
         ApplyMap, DrawSpikes, NormaliseAmplitudes, OrderPhaseFields, PhaseKernels, SelectKernels, SumAmplitudes,
@@ -55,6 +56,7 @@ pub struct Kernels {
     pub(super) select: SelectKernels,
     pub(super) turnover: TurnoverKernels,
     pub(super) phases: PhaseKernels,
+    pub(super) readings: ReadingKernels,
 }
 
 impl Kernels {
@@ -66,6 +68,7 @@ impl Kernels {
             select: SelectKernels::load(gpu)?,
             turnover: TurnoverKernels::load(gpu)?,
             phases: PhaseKernels::load(gpu)?,
+            readings: ReadingKernels::load(gpu)?,
         })
     }
 }
@@ -84,6 +87,8 @@ pub struct Pipeline {
     pub mixer: Option<Mixer>,
     /// Fitness task.
     pub task: Option<Task>,
+    /// Nuclei that are sampled in every generation.
+    pub chosen: Option<ChosenSamples>,
     /// Nuclei per block of the fitness kernels.
     pub tile: Tile,
 }
@@ -119,7 +124,9 @@ impl Pipeline {
             self.evaluate_ensemble(params.measure.ensemble, pass)?;
         }
         self.select(with_details, pass)?;
-        self.apply_events(params.population.death_rate > 0.0, pass)
+        self.apply_events(params.population.death_rate > 0.0, pass)?;
+        let Self { chosen: Some(chosen), kernels, table, scratch, .. } = self else { return Ok(()) };
+        chosen.launch(&kernels.readings, table, scratch.log.buf(), pass)
     }
 
     /// Step 1: f, H and T.

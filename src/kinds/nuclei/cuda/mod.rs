@@ -22,6 +22,7 @@
 //! | [`couple`], [`measure`], [`events`] | declarations of the kernels |
 //! | [`coupling`] | coupling sums and their buffers |
 //! | [`mixer`] | coupling sums of several phase fields |
+//! | [`readings`] | fields and samples for views and recordings |
 //! | [`variants`] | timing of all coupling algorithms |
 //! | [`kernel_params`], [`task`] | parameters and task as read by the kernels |
 //! | [`memory`] | device buffers |
@@ -29,7 +30,6 @@
 //! | [`predict`] | predicted memory |
 //! | `simulation` | implementation of `Simulation` |
 
-mod columns;
 pub mod couple_kernels;
 pub mod coupling;
 pub mod fitness_kernels;
@@ -39,6 +39,7 @@ pub mod layout;
 pub mod memory;
 pub mod mixer;
 pub mod predict;
+pub mod readings;
 mod simulation;
 pub mod task;
 mod turnover;
@@ -51,7 +52,7 @@ use super::{
     host_state::{HostState, non_finite},
     initial,
     ledger::Ledger,
-    mixing, probes,
+    mixing,
     state::State,
     task::Setup,
 };
@@ -60,12 +61,12 @@ use crate::{
     kinds::field_readback::{FieldReadback, ReadsFields as _},
     sim::{BuildContext, SimError},
 };
-use columns::{Columns, CopiedColumns};
 use coupling::{Algorithm, Coupling};
 use generation::{Kernels, Pipeline, Tile};
 use layout::{EventLog, LogEntry};
 use memory::{Scratch, Table};
 use mixer::Mixer;
+use readings::FieldCopies;
 use std::sync::Arc;
 use task::Task;
 
@@ -78,6 +79,7 @@ pub const MODULES: &[ModuleSpec] = &[
     turnover_kernels::PhaseKernels::SPEC,
     turnover_kernels::SelectKernels::SPEC,
     turnover_kernels::TurnoverKernels::SPEC,
+    readings::ReadingKernels::SPEC,
 ];
 
 /// Maximum substeps in a captured graph. Above, launch overhead is negligible.
@@ -111,10 +113,7 @@ pub struct CudaSim {
     gpu: Arc<Gpu>,
     pipeline: Pipeline,
     tuning: Tuning,
-    /// Whether values of chosen nuclei are sampled in every generation.
-    samples_chosen: bool,
-    /// Columns that fields are computed from.
-    columns: Columns,
+    fields: FieldCopies,
     readback: FieldReadback,
 }
 
@@ -147,6 +146,7 @@ impl CudaSim {
             coupling: coupling_of(gpu, params, &setup, &tuning)?,
             mixer: mixer_of(gpu, params, context.seed)?,
             task: Task::new(gpu, params, &setup, tuning.without_tensor_cores)?,
+            chosen: None,
             tile: tuning.tile.unwrap_or(Tile::of(capacity)),
         };
         let state = initial::state(params, context.seed, dim);
@@ -158,8 +158,7 @@ impl CudaSim {
             gpu: gpu.clone(),
             pipeline,
             tuning,
-            samples_chosen: false,
-            columns: Columns::default(),
+            fields: FieldCopies::default(),
             readback: FieldReadback::default(),
         };
         sim.pipeline.table.upload(&state, 0, &sim.host.ledger)?;
@@ -200,8 +199,7 @@ impl CudaSim {
     /// Generations until the next reading of the log.
     fn batch(&self, left: u32) -> u32 {
         let fit = self.pipeline.scratch.entries.len() as u32;
-        let most = if self.samples_chosen { 1 } else { self.tuning.batch.unwrap_or(fit).min(fit) };
-        left.min(most).max(1)
+        left.min(self.tuning.batch.unwrap_or(fit).min(fit)).max(1)
     }
 
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
@@ -279,6 +277,8 @@ impl CudaSim {
         let words = self.pipeline.scratch.words.read_range(0..end as usize)?;
         let more = self.pipeline.mixer.as_ref().map_or(0, |mixer| mixer.fields() as usize - 1);
         let orders = self.pipeline.scratch.orders.read_range(0..batch as usize * more)?;
+        let samples = self.pipeline.chosen.as_ref().map_or(Ok(vec![]), |chosen| chosen.read(batch as usize))?;
+        let n_samples = samples.len() / batch as usize;
         for (at, entry) in entries.iter().enumerate() {
             let mut stats = host_stats(entry, with_details);
             stats.r_more[..more].copy_from_slice(&orders[at * more..][..more]);
@@ -290,16 +290,9 @@ impl CudaSim {
             }
             self.host.events = events_of(entry, &words[entry.words as usize..]);
             add(&mut self.host.ledger, entry);
-            let step = self.host.step + 1;
-            let chosen = if self.samples_chosen {
-                let of = [probes::PHASE_OF, probes::FITNESS_OF].into_iter();
-                self.columns.start(&self.gpu, &self.pipeline.table, of, &self.host.params)?;
-                self.columns.get()?
-            } else {
-                CopiedColumns::default()
-            };
-            self.host
-                .end_generation(stats, &|params, probe, slot| super::fields::value(probe, slot, &chosen, params, step));
+            let (chosen, samples) = (&self.pipeline.chosen, &samples[at * n_samples..][..n_samples]);
+            let value = |probe, slot| chosen.as_ref().map_or(f32::NAN, |chosen| chosen.value(samples, probe, slot));
+            self.host.end_generation(stats, &|_, probe, slot| value(probe, slot));
         }
         Ok(())
     }

@@ -34,6 +34,7 @@ pub fn predict(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
             coupling(kernel_params::algorithm(params, None), n_slots) + Mixer::bytes_of(phase_fields, n_slots),
         ),
         ("workspace", Scratch::bytes_of(n_slots, dim, phase_fields)),
+        ("readings", 0),
         ("slots", 12 * n_slots as u64),
         ("recording", 0),
     ]

@@ -1,6 +1,8 @@
 //! [`Simulation`] for the CUDA backend.
 
-use super::{CudaSim, MODULES, Mixer, SINGLE, Task, host_stats, kernel_params};
+use super::{
+    CudaSim, MODULES, Mixer, SINGLE, Task, host_stats, kernel_params, memory::phase_fields_of, readings::ChosenSamples,
+};
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::{
@@ -10,7 +12,6 @@ use crate::{
             Params,
             cpu::turnover::{Births, Turnover, TurnoverTarget},
             events::PopulationStats,
-            fields,
             host_state::CheckedAction,
             initial, mixing,
             probes::{self, PROBES},
@@ -89,9 +90,12 @@ impl Simulation for CudaSim {
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
         let living = self.living()?;
         self.host.sampler.tap(taps, self.host.step, &living)?;
-        let is_chosen = |t: &Tap| matches!(t.probe, probes::PHASE_OF | probes::FITNESS_OF) && !t.elements.is_empty();
-        self.samples_chosen = taps.iter().any(is_chosen);
-        Ok(())
+        let is_chosen = |t: &&Tap| matches!(t.probe, probes::PHASE_OF | probes::FITNESS_OF);
+        let lanes = |tap: &'_ Tap| tap.elements.iter().map(|slot| (tap.probe, *slot)).collect::<Vec<_>>();
+        let mut chosen: Vec<_> = taps.iter().filter(is_chosen).flat_map(lanes).collect();
+        chosen.sort_unstable();
+        chosen.dedup();
+        self.choose(chosen)
     }
 
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
@@ -158,6 +162,7 @@ impl Simulation for CudaSim {
             ("task", self.pipeline.task.as_ref().map_or(0, Task::n_bytes)),
             ("coupling", self.pipeline.coupling.n_bytes() + self.pipeline.mixer.as_ref().map_or(0, Mixer::n_bytes)),
             ("workspace", self.pipeline.scratch.n_bytes()),
+            ("readings", self.fields.n_bytes() + self.pipeline.chosen.as_ref().map_or(0, ChosenSamples::n_bytes)),
             ("slots", self.host.sets.iter().map(|set| set.n_bytes()).sum()),
             ("recording", self.host.sampler.n_bytes()),
         ]
@@ -179,13 +184,13 @@ impl ReadsFields for CudaSim {
     }
 
     fn start_fields(&mut self, probes: &[ProbeId]) -> Result<(), SimError> {
-        Ok(self.columns.start(&self.gpu, &self.pipeline.table, probes.iter().copied(), &self.host.params)?)
+        let (kernels, table) = (&self.pipeline.kernels.readings, &self.pipeline.table);
+        Ok(self.fields.start(&self.gpu, kernels, table, probes, &self.host.params)?)
     }
 
-    fn finish_fields(&mut self, probes: &[ProbeId], step: u64) -> Result<Vec<Field>, SimError> {
-        let (columns, params) = (self.columns.get()?, &self.host.params);
-        let field = |probe: &ProbeId| Reading::field(fields::field(*probe, &columns, params, step));
-        Ok(probes.iter().map(|probe| (*probe, field(probe))).collect())
+    fn finish_fields(&mut self, probes: &[ProbeId], _: u64) -> Result<Vec<Field>, SimError> {
+        let fields = self.fields.finish(probes, &self.host.params)?;
+        Ok(probes.iter().copied().zip(fields.into_iter().map(Reading::field)).collect())
     }
 }
 
@@ -213,7 +218,24 @@ impl CudaSim {
             self.host.setup.dim,
         ))?;
         self.host.params = new;
-        Ok(())
+        self.update_chosen()
+    }
+
+    /// Samples these probes and slots in every generation.
+    fn choose(&mut self, lanes: Vec<(ProbeId, u32)>) -> Result<(), SimError> {
+        if self.pipeline.chosen.as_ref().map_or(&[][..], ChosenSamples::lanes) == lanes {
+            return Ok(());
+        }
+        self.drop_graph();
+        self.pipeline.chosen = None;
+        self.pipeline.chosen = ChosenSamples::new(&self.gpu, lanes, self.pipeline.scratch.entries.len())?;
+        self.update_chosen()
+    }
+
+    fn update_chosen(&mut self) -> Result<(), SimError> {
+        let phase_fields = phase_fields_of(&self.pipeline.table.kernel_params.value());
+        let Some(chosen) = &mut self.pipeline.chosen else { return Ok(()) };
+        Ok(chosen.set(&self.host.params, phase_fields)?)
     }
 
     /// Fusion or decay by an action, between two generations: computed by the CPU backend on a copy of the state, with

@@ -5,6 +5,7 @@ mod coupling;
 mod device;
 mod fields;
 mod measure;
+mod readings;
 mod runs;
 mod timing;
 

@@ -1,0 +1,205 @@
+//! Readings of a running population. Kernels gather them into buffers that no other kernel writes, and the copy stream
+//! reads those while the next generations run.
+
+use super::{
+    layout::{EventLog, KernelParams, PopulationCounts},
+    memory::{FIELDS, TABLE, Table, column, phase_fields_of},
+};
+use crate::{
+    device_constants,
+    gpu::{
+        Buf, Gpu, GpuError, Mark, Pass, Pinned,
+        kernel::{In, InOut, Size},
+        layout::Constant,
+    },
+    kernels,
+    kinds::nuclei::{Params, probes},
+    sim::ProbeId,
+};
+use std::sync::Arc;
+
+/// Read instead of a column: generations since birth.
+const READ_AGE: u32 = 0x100;
+/// Read instead of a column: 1 in occupied slots, 0 in free ones.
+const READ_ALIVE: u32 = 0x101;
+
+const READ: &[Constant] = device_constants![READ_AGE, READ_ALIVE];
+
+kernels! {
+    /// Gathers fields, and samples of chosen nuclei.
+    pub struct ReadingKernels in "nuclei/readings.cu" using [PopulationCounts, KernelParams, EventLog] with [TABLE, READ] {
+        /// Fields of all slots, one after the other. Items: slots.
+        #[block(256)]
+        fn gather_fields as GatherFields(
+            population: In<PopulationCounts>, params: In<KernelParams>, what: In<u32>, n_fields: Size<u32>, fields: In<f32>, tags: In<u32>,
+            values: InOut<f32>
+        );
+
+        /// Values of chosen nuclei in this generation; `chosen` holds pairs of column and slot.
+        #[block(128)]
+        fn sample_chosen as SampleChosen(
+            population: In<PopulationCounts>, params: In<KernelParams>, log: In<EventLog>, chosen: In<u32>, n_chosen: Size<u32>, fields: In<f32>,
+            tags: In<u32>, samples: InOut<f32>
+        );
+    }
+}
+
+/// The column that a probe reads, or what it reads instead.
+fn column_of(probe: ProbeId, params: &Params, phase_fields: usize) -> u32 {
+    let column = match probe {
+        probes::PHASE | probes::PHASE_OF => match (params.measure.field as usize).clamp(1, phase_fields) {
+            1 => column::PHI,
+            field => FIELDS + field - 2,
+        },
+        probes::OMEGA => column::OMEGA,
+        probes::FITNESS_FIELD | probes::FITNESS_OF => column::F,
+        probes::ENTROPY_FIELD => column::H,
+        probes::LOCAL_ORDER | probes::P_FIELD => column::R_LOCAL,
+        probes::AGE => return READ_AGE,
+        _ => return READ_ALIVE,
+    };
+    column as u32
+}
+
+/// Fields on their way to the host.
+#[derive(Default)]
+pub struct FieldCopies {
+    buffers: Option<FieldBuffers>,
+    /// What was gathered last, by field.
+    what: Vec<u32>,
+    n_slots: usize,
+}
+
+struct FieldBuffers {
+    what: Buf<u32>,
+    /// [fields × slots].
+    gathered: Buf<f32>,
+    copied: Pinned<f32>,
+}
+
+impl FieldCopies {
+    /// Starts copying these fields, after the kernels so far. Later kernels do not wait for the copy.
+    pub fn start(
+        &mut self,
+        gpu: &Arc<Gpu>,
+        kernels: &ReadingKernels,
+        table: &Table,
+        probes: &[ProbeId],
+        params: &Params,
+    ) -> Result<(), GpuError> {
+        let kernel_params = table.kernel_params.value();
+        let (n, phase_fields) = (kernel_params.n_slots as usize, phase_fields_of(&kernel_params));
+        let what: Vec<u32> = probes.iter().map(|probe| column_of(*probe, params, phase_fields)).collect();
+        if self.buffers.as_ref().is_none_or(|b| b.what.len() < what.len()) {
+            (self.buffers, self.what) = (None, vec![]);
+            self.buffers = Some(FieldBuffers {
+                what: Buf::zeros(gpu, "fields to read", what.len())?,
+                gathered: Buf::zeros(gpu, "fields read", what.len() * n)?,
+                copied: Pinned::zeros(gpu, what.len() * n)?,
+            });
+        }
+        let Some(FieldBuffers { what: list, gathered, copied }) = &mut self.buffers else { return Ok(()) };
+        copied.hold_kernels(gpu)?; // the copy before this one has ended long ago
+        if self.what != what {
+            list.write_at(0, &what)?;
+        }
+        (self.what, self.n_slots) = (what, n);
+        let n_fields = self.what.len() as u32;
+        let (population, params) = (&table.population, table.kernel_params.buf());
+        GatherFields {
+            population,
+            params,
+            what: list,
+            n_fields,
+            fields: &table.fields,
+            tags: &table.tags,
+            values: gathered,
+        }
+        .launch(kernels, &mut Pass::default(), n as u32)?;
+        gathered.download_beside(0..self.what.len() * n, copied, 0, &Mark::now(gpu)?)
+    }
+
+    /// Waits for the copies: the values of these fields, which are those that were started.
+    pub fn finish(&self, probes: &[ProbeId], params: &Params) -> Result<Vec<Vec<f32>>, GpuError> {
+        let Some(buffers) = &self.buffers else { return Ok(vec![]) };
+        let fields = buffers.copied.get()?.chunks_exact(self.n_slots);
+        let probability = |order: &f32| match order.is_nan() {
+            true => f32::NAN,
+            false => params.tunnelling.probability(f64::from(*order)) as f32,
+        };
+        let values = |(probe, field): (&ProbeId, &[f32])| match *probe {
+            probes::P_FIELD => field.iter().map(probability).collect(),
+            _ => field.to_vec(),
+        };
+        Ok(probes.iter().zip(fields).map(values).collect())
+    }
+
+    /// Bytes on the device.
+    pub fn n_bytes(&self) -> u64 {
+        self.buffers.as_ref().map_or(0, |b| b.what.bytes() + b.gathered.bytes())
+    }
+}
+
+/// Samples of chosen nuclei, taken by every generation.
+pub struct ChosenSamples {
+    /// Probe and slot of each sample, ascending.
+    lanes: Vec<(ProbeId, u32)>,
+    /// Column and slot of each sample.
+    chosen: Buf<u32>,
+    /// [log entries × samples].
+    samples: Buf<f32>,
+}
+
+impl ChosenSamples {
+    /// For these probes and slots, ascending; `None` without any. `entries`: generations between two readings.
+    pub fn new(gpu: &Arc<Gpu>, lanes: Vec<(ProbeId, u32)>, entries: usize) -> Result<Option<Self>, GpuError> {
+        if lanes.is_empty() {
+            return Ok(None);
+        }
+        let chosen = Buf::zeros(gpu, "chosen nuclei", 2 * lanes.len())?;
+        let samples = Buf::zeros(gpu, "samples of chosen nuclei", entries * lanes.len())?;
+        Ok(Some(Self { lanes, chosen, samples }))
+    }
+
+    /// Probe and slot of each sample.
+    pub fn lanes(&self) -> &[(ProbeId, u32)] {
+        &self.lanes
+    }
+
+    /// Follows the parameters: which phase field is shown.
+    pub fn set(&mut self, params: &Params, phase_fields: usize) -> Result<(), GpuError> {
+        let pair = |(probe, slot): &(ProbeId, u32)| [column_of(*probe, params, phase_fields), *slot];
+        let pairs: Vec<u32> = self.lanes.iter().flat_map(pair).collect();
+        self.chosen.write(&pairs)
+    }
+
+    /// Samples the generation that the log counted last.
+    pub fn launch(
+        &mut self,
+        kernels: &ReadingKernels,
+        table: &Table,
+        log: &Buf<EventLog>,
+        pass: &mut Pass,
+    ) -> Result<(), GpuError> {
+        let (population, params) = (&table.population, table.kernel_params.buf());
+        let n_chosen = self.lanes.len() as u32;
+        let (chosen, samples) = (&self.chosen, &mut self.samples);
+        SampleChosen { population, params, log, chosen, n_chosen, fields: &table.fields, tags: &table.tags, samples }
+            .launch(kernels, pass, n_chosen)
+    }
+
+    /// Reads the samples of this many generations, generation by generation.
+    pub fn read(&self, generations: usize) -> Result<Vec<f32>, GpuError> {
+        self.samples.read_range(0..generations * self.lanes.len())
+    }
+
+    /// The sample of a probe in a slot; NaN if it is not among them.
+    pub fn value(&self, of_generation: &[f32], probe: ProbeId, slot: u32) -> f32 {
+        self.lanes.binary_search(&(probe, slot)).map_or(f32::NAN, |at| of_generation[at])
+    }
+
+    /// Bytes on the device.
+    pub fn n_bytes(&self) -> u64 {
+        self.chosen.bytes() + self.samples.bytes()
+    }
+}
