@@ -26,7 +26,7 @@ pub(super) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     signal::listen();
     if args.kind == "taps" {
         let (gpu, threads) = (args.device.gpu.unwrap_or(0), args.threads.unwrap_or(0));
-        return bench_taps::bench(args, &device::choose(args.device.choice, gpu, threads)?);
+        return bench_taps::bench(args, device::choose(args.device.choice, gpu, threads)?);
     }
     let Some(job) = job(args)? else {
         let known: Vec<&str> = Model::all().iter().map(Model::name).collect();

@@ -36,12 +36,14 @@ struct Row {
     with: f64,
     /// Median of the changes of the pairs, percent.
     change_percent: f64,
+    /// Time in which the simulation waits for a reading of fields, ms: mean.
+    reading_ms: f64,
     /// Whether hash and totals at the end are the same.
     same_digest: bool,
 }
 
 /// Measures the project of `--project`.
-pub(super) fn bench(args: &BenchArgs, chosen: &Chosen) -> Result<(), CliError> {
+pub(super) fn bench(args: &BenchArgs, mut chosen: Chosen) -> Result<(), CliError> {
     let Some(path) = &args.project else {
         return Err(CliError::Usage("bench taps needs --project FILE".to_owned()));
     };
@@ -49,8 +51,8 @@ pub(super) fn bench(args: &BenchArgs, chosen: &Chosen) -> Result<(), CliError> {
     for text in &args.set {
         project.set(text, Path::new("."))?;
     }
-    let prepared = session::load(&project, &base_of(path), false, &ProgressLine::new())?;
-    let mut sim = prepared.start(project.seed, &chosen.device)?;
+    let prepared = session::prepare(&project, &base_of(path), false, &ProgressLine::new())?;
+    let mut sim = session::start(&*prepared, project.seed, &mut chosen)?;
     let mut rows = vec![];
     for (case, taps) in cases(&*sim) {
         rows.push(measure(&mut *sim, case, &taps, args.repeats, &chosen.name)?);
@@ -59,10 +61,10 @@ pub(super) fn bench(args: &BenchArgs, chosen: &Chosen) -> Result<(), CliError> {
         if args.json {
             continue;
         }
-        let Row { case, steps, without, with, change_percent, same_digest, .. } = row;
+        let Row { case, steps, without, with, change_percent, reading_ms, same_digest, .. } = row;
         let digest = if *same_digest { "same hash" } else { "ANOTHER HASH" };
         print_line!(
-            "{case:34} {without:12.1} steps/s without, {with:12.1} with: {change_percent:+6.2} %  {steps} steps, {digest}"
+            "{case:34} {without:12.1} steps/s without, {with:12.1} with: {change_percent:+6.2} %, {reading_ms:.3} ms per reading  ({steps} steps, {digest})"
         );
     }
     if args.json {
@@ -101,12 +103,14 @@ fn measure(
     device: &str,
 ) -> Result<Row, SimError> {
     let steps = steps_in(sim, SECS)?;
-    let (mut pairs, mut same_digest) = (vec![], true);
+    let (mut pairs, mut same_digest, mut readings) = (vec![], true, Loop::default());
     for _ in 0..repeats.max(1) {
-        let (without, untapped) = timed(sim, &[], steps)?;
-        let (with, tapped) = timed(sim, taps, steps)?;
+        let (without, untapped, _) = timed(sim, &[], steps)?;
+        let (with, tapped, read) = timed(sim, taps, steps)?;
         same_digest &= untapped == tapped;
         pairs.push((steps as f64 / without, steps as f64 / with));
+        (readings.n_readings, readings.reading_secs) =
+            (readings.n_readings + read.n_readings, readings.reading_secs + read.reading_secs);
     }
     sim.tap(&[])?;
     Ok(Row {
@@ -116,6 +120,7 @@ fn measure(
         without: median(pairs.iter().map(|p| p.0)),
         with: median(pairs.iter().map(|p| p.1)),
         change_percent: median(pairs.iter().map(|p| 100.0 * (p.1 / p.0 - 1.0))),
+        reading_ms: 1e3 * readings.reading_secs / f64::from(readings.n_readings.max(1)),
         same_digest,
     })
 }
@@ -137,15 +142,15 @@ fn steps_in(sim: &mut dyn Simulation, secs: f64) -> Result<u64, SimError> {
     Ok(sim.clock().step.max(1))
 }
 
-/// Seconds for these steps from step 0, and the digest at their end.
-fn timed(sim: &mut dyn Simulation, taps: &[Tap], steps: u64) -> Result<(f64, Digest), SimError> {
+/// Seconds for these steps from step 0, the digest at their end, and the loop that took them.
+fn timed(sim: &mut dyn Simulation, taps: &[Tap], steps: u64) -> Result<(f64, Digest, Loop), SimError> {
     sim.tap(taps)?;
     sim.rewind()?;
     let (mut loops, start) = (Loop::default(), Instant::now());
     while sim.clock().step < steps {
         loops.batch(sim, steps)?;
     }
-    Ok((start.elapsed().as_secs_f64(), sim.digest()))
+    Ok((start.elapsed().as_secs_f64(), sim.digest(), loops))
 }
 
 /// Batches and readings as the engine takes them.
@@ -153,6 +158,8 @@ fn timed(sim: &mut dyn Simulation, taps: &[Tap], steps: u64) -> Result<(f64, Dig
 struct Loop {
     steps: u32,
     last_read: Option<Instant>,
+    n_readings: u32,
+    reading_secs: f64,
     pass: Pass,
 }
 
@@ -163,9 +170,12 @@ impl Loop {
         let steps = u64::from(self.steps.max(1)).min(left) as u32;
         sim.advance(steps, &mut self.pass)?;
         let states = self.last_read.is_none_or(|last| last.elapsed() >= READ_EVERY);
+        let before = Instant::now();
         sim.sample(&mut Frame { may_lag: true, histories_only: !states, ..Frame::default() })?;
         if states {
             self.last_read = Some(Instant::now());
+            self.n_readings += 1;
+            self.reading_secs += before.elapsed().as_secs_f64();
         }
         let ratio = (BATCH_SECS / start.elapsed().as_secs_f64().max(1e-9)).clamp(0.5, 2.0);
         if u64::from(steps) < left {

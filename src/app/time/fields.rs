@@ -2,7 +2,7 @@
 
 use crate::{
     engine::SetChange,
-    sim::{Clock, ProbeId},
+    sim::{Clock, ProbeId, TapKey},
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -17,21 +17,21 @@ const INTERVAL_SECS: f64 = 0.05;
 /// The states of one field by step.
 type States = VecDeque<(u64, Arc<Vec<f32>>)>;
 
-/// The kept states of all subscribed fields.
+/// The kept states of all subscribed fields, of a field with arguments those of each combination that was shown.
 #[derive(Default)]
 pub struct FieldHistory {
-    states: BTreeMap<ProbeId, States>,
+    states: BTreeMap<TapKey, States>,
     every: u64,
     n_bytes: usize,
 }
 
 impl FieldHistory {
     /// Keeps a state if the last one is old enough.
-    pub fn push(&mut self, probe: ProbeId, clock: Clock, values: &Arc<Vec<f32>>) {
+    pub fn push(&mut self, key: &TapKey, clock: Clock, values: &Arc<Vec<f32>>) {
         if self.every == 0 {
             self.every = ((INTERVAL_SECS / clock.base.per_step()) as u64).max(1);
         }
-        let states = self.states.entry(probe).or_default();
+        let states = self.states.entry(key.clone()).or_default();
         if states.back().is_some_and(|(last, _)| clock.step < last + self.every) {
             return;
         }
@@ -44,7 +44,8 @@ impl FieldHistory {
 
     /// Arranges the states of a field over a set that changed.
     pub fn arrange(&mut self, probe: ProbeId, change: &SetChange) {
-        for (_, values) in self.states.get_mut(&probe).into_iter().flatten() {
+        let of_probe = self.states.iter_mut().filter(|(key, _)| key.probe == probe);
+        for (_, values) in of_probe.flat_map(|(_, states)| states) {
             *values = Arc::new(change.arrange(values));
         }
         self.count();
@@ -68,17 +69,22 @@ impl FieldHistory {
     }
 
     /// The last kept state of a field at or before a step, with its step.
-    pub fn at(&self, probe: ProbeId, step: u64) -> Option<(u64, &Arc<Vec<f32>>)> {
-        let states = self.states.get(&probe)?;
+    pub fn at(&self, key: impl Into<TapKey>, step: u64) -> Option<(u64, &Arc<Vec<f32>>)> {
+        let states = self.states.get(&key.into())?;
         let after = states.partition_point(|(at, _)| *at <= step);
         states.get(after.saturating_sub(1)).map(|(at, values)| (*at, values))
     }
 
     /// The kept states of a field after a step; all of them without a step.
-    pub fn after(&self, probe: ProbeId, step: Option<u64>) -> impl Iterator<Item = (u64, &Arc<Vec<f32>>)> {
-        let states = self.states.get(&probe).into_iter();
+    pub fn after(&self, key: impl Into<TapKey>, step: Option<u64>) -> impl Iterator<Item = (u64, &Arc<Vec<f32>>)> {
+        let states = self.states.get(&key.into()).into_iter();
         let from = move |s: &States| step.map_or(0, |step| s.partition_point(|(at, _)| *at <= step));
         states.flat_map(move |s| s.range(from(s)..)).map(|(at, values)| (*at, values))
+    }
+
+    /// The probes and arguments of which states are kept.
+    pub fn keys(&self) -> impl Iterator<Item = &TapKey> {
+        self.states.keys()
     }
 
     /// Memory used, bytes.
@@ -103,7 +109,7 @@ mod tests {
         for step in 0..2_000 {
             let mut state = state.clone();
             state[0] = step as f32;
-            fields.push(3, Clock::seconds(step * 500, 1e-4), &Arc::new(state));
+            fields.push(&3.into(), Clock::seconds(step * 500, 1e-4), &Arc::new(state));
         }
         assert!(fields.n_bytes() <= CAPACITY && fields.every() > 500);
         assert_eq!(fields.at(3, 0).map(|(step, v)| (step, v[0])), Some((0, 0.0)));

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     app::views::pool,
     engine::{SchemaChanges, SimSchema},
-    sim::{Frame, ProbeId, Reading, Shape},
+    sim::{Frame, ProbeId, Reading, Shape, TapKey},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,8 +27,8 @@ pub struct Past {
     pub fields: FieldHistory,
     /// The wall time of each step.
     wall_clock: Arc<WallClock>,
-    /// The newest state of each field.
-    latest: BTreeMap<ProbeId, Arc<Vec<f32>>>,
+    /// The newest state of each field, with each combination of its arguments.
+    latest: BTreeMap<TapKey, Arc<Vec<f32>>>,
     /// The step of the first frame.
     first: Option<u64>,
     /// The step of the last frame.
@@ -52,11 +52,10 @@ impl Past {
         for (_, coverage) in self.coverage.iter_mut().filter(|(id, _)| frame.reading(**id).is_none()) {
             coverage.close();
         }
-        // Readings with arguments are states of views only; they have no history.
-        for (key, reading) in frame.readings.iter_mut().filter(|(key, _)| key.args.is_empty()) {
+        for (key, reading) in &mut frame.readings {
             let id = &key.probe;
             match reading {
-                Reading::Spikes(spikes) => {
+                Reading::Spikes(spikes) if key.args.is_empty() => {
                     let coverage = self.coverage.entry(*id).or_default();
                     let now = frame.clock.step;
                     let oldest = spikes.first().map(|s| full_step(s.step, now));
@@ -93,8 +92,8 @@ impl Past {
                     }
                 }
                 Reading::Field(values) => {
-                    self.fields.push(*id, frame.clock, values);
-                    self.latest.insert(*id, values.clone());
+                    self.fields.push(key, frame.clock, values);
+                    self.latest.insert(key.clone(), values.clone());
                 }
                 _ => {}
             }
@@ -108,7 +107,7 @@ impl Past {
             let Shape::Field { over, .. } = probe.shape else { continue };
             let Some(change) = changes.sets.iter().find(|c| c.name == over) else { continue };
             self.fields.arrange(id as ProbeId, change);
-            if let Some(latest) = self.latest.get_mut(&(id as ProbeId)) {
+            for (_, latest) in self.latest.iter_mut().filter(|(key, _)| usize::from(key.probe) == id) {
                 *latest = Arc::new(change.arrange(latest));
             }
         }
@@ -163,8 +162,13 @@ impl Past {
     }
 
     /// The newest state of a field.
-    pub fn latest(&self, probe: ProbeId) -> Option<&Arc<Vec<f32>>> {
-        self.latest.get(&probe)
+    pub fn latest(&self, key: &TapKey) -> Option<&Arc<Vec<f32>>> {
+        self.latest.get(key)
+    }
+
+    /// The fields of which there are states, with their arguments.
+    pub fn field_keys(&self) -> impl Iterator<Item = &TapKey> {
+        self.latest.keys()
     }
 
     /// The oldest step the cursor can be moved to.

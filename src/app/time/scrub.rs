@@ -3,7 +3,7 @@
 use super::{Past, Time};
 use crate::{
     engine::SimSchema,
-    sim::{Clock, Frame, Meaning, ProbeId, Reading, Shape},
+    sim::{Clock, Frame, Meaning, ProbeId, Reading, Shape, TapKey},
 };
 use std::sync::Arc;
 
@@ -22,17 +22,18 @@ impl Time {
         }
         self.shown_states = wanted;
         let step = wanted.unwrap_or(clock.step);
-        let fields = schema.probes.iter().enumerate().map(|(i, p)| (i as ProbeId, p.shape));
-        let reading = |(id, shape): (ProbeId, Shape)| {
-            let Shape::Field { over, meaning, .. } = shape else { return None };
-            let values = match (wanted, meaning) {
-                (None, _) => self.past.latest(id)?.clone(),
-                (Some(_), Meaning::TimeSince) => Arc::new(since(&self.past, schema, over, Clock { step, ..clock })?),
-                (Some(_), _) => self.past.fields.at(id, step).map(|(_, values)| values.clone())?,
+        let reading = |key: &TapKey| {
+            let Shape::Field { over, meaning, .. } = schema.probes.get(usize::from(key.probe))?.shape else {
+                return None;
             };
-            Some((id.into(), Reading::Field(values)))
+            let values = match (wanted, meaning) {
+                (None, _) => self.past.latest(key)?.clone(),
+                (Some(_), Meaning::TimeSince) => Arc::new(since(&self.past, schema, over, Clock { step, ..clock })?),
+                (Some(_), _) => self.past.fields.at(key, step).map(|(_, values)| values.clone())?,
+            };
+            Some((key.clone(), Reading::Field(values)))
         };
-        let readings = fields.filter_map(reading).collect();
+        let readings = self.past.field_keys().filter_map(reading).collect();
         Some(Frame { clock: Clock { step, ..clock }, readings, epoch: self.epoch, ..Frame::default() })
     }
 }
@@ -86,7 +87,7 @@ impl Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::{ElementSet, ProbeSpec, Spike};
+    use crate::sim::{ElementSet, ProbeSpec, Spike, TapArgs};
     use std::sync::Arc;
 
     const PROBES: &[ProbeSpec] = &[
@@ -140,6 +141,22 @@ mod tests {
         assert!(time.states_to_show(&schema, clock).is_none());
         time.axis.go_live();
         assert_eq!(time.states_to_show(&schema, clock).unwrap().reading(2), Some(&Reading::field(vec![900.0; 4])));
+    }
+
+    #[test]
+    fn a_field_has_a_history_for_each_of_its_arguments() {
+        let (mut time, schema) = a_second();
+        let key = |n: &str| TapKey { probe: 2, args: TapArgs::new([("expert", n)]) };
+        for (step, value) in [(1_100, 1.0), (1_200, 2.0), (1_300, 3.0)] {
+            let readings = ["0", "1"].map(|n| (key(n), Reading::field(vec![value * n.len() as f32; 4]))).into();
+            let clock = Clock::seconds(step, 1e-3);
+            time.absorb(&schema, &mut Frame { clock, readings, epoch: 1, ..Frame::default() });
+        }
+        time.axis.scrub(1_250.0, 0.0, 1_300.0);
+        let then = time.states_to_show(&schema, Clock::seconds(1_300, 1e-3)).unwrap();
+        assert_eq!(then.reading(key("1")), Some(&Reading::field(vec![2.0; 4])));
+        assert_eq!(then.reading(2), Some(&Reading::field(vec![900.0; 4])), "without arguments it is another field");
+        assert_eq!(then.reading(key("2")), None, "it was never shown");
     }
 
     #[test]
