@@ -24,6 +24,7 @@ pub mod hist;
 pub mod kit;
 pub mod lanes;
 pub mod lineage;
+pub mod links;
 pub mod matrix;
 pub mod menu;
 mod numbers;
@@ -248,6 +249,7 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<weights::Weights>::default(),
         Box::<statistics::Statistics>::default(),
         Box::<matrix::Matrix>::default(),
+        Box::<links::Links>::default(),
         Box::<distribution::Distribution>::default(),
         Box::<texts::Texts>::default(),
         Box::<token_text::TokenText>::default(),
@@ -333,6 +335,7 @@ const FITS: &[Fit] = {
             fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })),
         },
         Fit { view: "matrix", pages: &[Simulate, Explore], fits: |e| has(e, |s| matches!(s, Shape::Matrix { .. })) },
+        Fit { view: "links", pages: &[Simulate, Explore], fits: |e| has(e, |s| matches!(s, Shape::Links { .. })) },
         Fit {
             view: "distribution",
             pages: &[Simulate, Explore],
