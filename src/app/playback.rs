@@ -98,7 +98,10 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
     };
     let choices = probes.iter().zip(&recorded_args).map(values).collect();
     let set_at = |set: &Arc<ElementSet>| match manifest.set_at(set.name, since_step + 1) {
-        Some(info) if info.from_step > 0 => Arc::new(stored_set(run, set.name, info)),
+        Some(info) if info.from_step > 0 => {
+            let ElementSet { motion, size, is_diagram, .. } = **set;
+            Arc::new(ElementSet { motion, size, is_diagram, ..stored_set(run, set.name, info) })
+        }
         _ => set.clone(),
     };
     let (sets, generation) = (sets.iter().map(set_at).collect(), generation as u64);

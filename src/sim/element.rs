@@ -13,22 +13,28 @@ pub struct ElementSet {
     pub names: Vec<String>,
     /// Positions in µm; empty when the elements have none.
     pub positions: Vec<[f32; 3]>,
-    /// Fields that move the elements while the simulation runs; `None` when positions are fixed.
+    /// Fields that place the elements while the simulation runs; `None` when positions are fixed.
     pub motion: Option<MotionFields>,
+    /// Field whose values are the sizes of the elements in a picture; `None` when all have one size.
+    pub size: Option<&'static str>,
     /// The positions are a diagram: distances have no meaning and no scale bar is shown.
     pub is_diagram: bool,
     /// Categories: class, side, neurotransmitter…
     pub columns: Vec<Column>,
 }
 
-/// A moving diagram: two fields over the set give each element's angle and height on a cylinder of radius 1. An element
-/// without a value is not drawn.
+/// A moving diagram: names of fields over the set that place its elements. An element without a value is not drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MotionFields {
-    /// Name of a field of angles, radians.
-    pub angle: &'static str,
-    /// Name of a field with values from 0 to 1.
-    pub height: &'static str,
+pub enum MotionFields {
+    /// On a cylinder of radius 1.
+    Cylinder {
+        /// A field of angles, radians.
+        angle: &'static str,
+        /// A field with values from 0 to 1.
+        height: &'static str,
+    },
+    /// Coordinates: to one scale if they have one unit, else each to its own range.
+    Axes([&'static str; 3]),
 }
 
 /// One category per element.
@@ -77,6 +83,11 @@ impl ElementSet {
     /// A column by name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.name == name)
+    }
+
+    /// Whether its elements can be drawn in space: at positions, or where fields place them.
+    pub fn has_places(&self) -> bool {
+        !self.positions.is_empty() || self.motion.is_some()
     }
 
     /// Bytes held.

@@ -10,6 +10,7 @@ pub(super) struct Light {
     pub position: [f32; 3],
     pub code: u32,
     pub value: f32,
+    pub size: f32,
 }
 
 /// Bytes of a light.
@@ -28,12 +29,13 @@ pub(super) struct Given {
     pub positions: Vec<[f32; 3]>,
     pub codes: Vec<u32>,
     pub values: Vec<f32>,
+    pub sizes: Vec<f32>,
 }
 
 impl Given {
     fn light(&self, index: usize, mark: u32) -> Option<Light> {
         let (position, code) = (*self.positions.get(index)?, self.codes.get(index)? | mark);
-        Some(Light { position, code, value: *self.values.get(index)? })
+        Some(Light { position, code, value: *self.values.get(index)?, size: *self.sizes.get(index)? })
     }
 
     /// Writes glowing points to the beginning of `out`, then ringed ones, each in order; returns the number of glowing
@@ -59,8 +61,9 @@ impl Given {
             out.resize(self.values.len(), Light::default());
         }
         let mut n = 0;
-        for ((position, code), value) in self.positions.iter().zip(&self.codes).zip(&self.values) {
-            out[n] = Light { position: *position, code: *code, value: *value };
+        let points = self.positions.iter().zip(&self.codes).zip(&self.values).zip(&self.sizes);
+        for (((position, code), value), size) in points {
+            out[n] = Light { position: *position, code: *code, value: *value, size: *size };
             n += usize::from((*value >= 0.0) & (*value <= until));
         }
         n
@@ -90,6 +93,7 @@ mod tests {
             positions: vec![[0.0; 3]; 4],
             codes: vec![selected(0, false), selected(1, true), selected(2, false), selected(3, false)],
             values: vec![-1.0, 0.0, 391.0, 393.0],
+            sizes: vec![1.0; 4],
         };
         let mut look = Look::new(&Camera::default(), Vec2::splat(8.0), 1.0, 1.0);
         let mut lights = vec![];

@@ -8,8 +8,8 @@ use super::{
 use std::borrow::Cow;
 
 /// Vertex attributes of a [`Light`](super::lights::Light).
-const LIGHT_ATTRIBUTES: [wgpu::VertexAttribute; 3] =
-    wgpu::vertex_attr_array![0 => Float32x3, 1 => Uint32, 2 => Float32];
+const LIGHT_ATTRIBUTES: [wgpu::VertexAttribute; 4] =
+    wgpu::vertex_attr_array![0 => Float32x3, 1 => Uint32, 2 => Float32, 3 => Float32];
 
 pub(super) fn texture_binding(filterable: bool) -> wgpu::BindingType {
     wgpu::BindingType::Texture {
@@ -64,6 +64,7 @@ pub(super) fn pipelines(device: &wgpu::Device, layout: &wgpu::BindGroupLayout) -
         attribute(12, &wgpu::vertex_attr_array![0 => Float32x3]),
         attribute(4, &wgpu::vertex_attr_array![1 => Uint32]),
         attribute(4, &wgpu::vertex_attr_array![2 => Float32]),
+        attribute(4, &wgpu::vertex_attr_array![3 => Float32]),
     ];
     let of_lights = [attribute(LIGHT, &LIGHT_ATTRIBUTES)];
     let strip = wgpu::PrimitiveTopology::TriangleStrip;

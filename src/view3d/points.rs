@@ -77,6 +77,10 @@ impl Look {
 /// A coordinate outside every view: no shader draws it. Must match `is_nowhere` in points.wgsl.
 const NOWHERE: f32 = 1e30;
 
+fn place(p: &[f32; 3]) -> [f32; 3] {
+    if p.iter().all(|x| x.is_finite()) { *p } else { [NOWHERE; 3] }
+}
+
 /// A class code with the bit of selected points.
 pub fn selected(code: u16, is_selected: bool) -> u32 {
     u32::from(code) | if is_selected { SELECTED } else { 0 }
@@ -111,6 +115,7 @@ struct Points {
     positions: wgpu::Buffer,
     codes: wgpu::Buffer,
     values: wgpu::Buffer,
+    sizes: wgpu::Buffer,
     lights: wgpu::Buffer,
     len: u32,
     given: Given,
@@ -155,8 +160,10 @@ impl Scene {
         }
     }
 
-    /// Replaces the points. Classes and values start at 0.
+    /// Replaces the points; those with non-finite coordinates are not drawn. Classes and values start at 0, sizes at 1.
     pub fn set_points(&mut self, device: &wgpu::Device, positions: &[[f32; 3]]) {
+        let positions: Vec<[f32; 3]> = positions.iter().map(place).collect();
+        let ones = vec![1.0_f32; positions.len()];
         let zeros = vec![0u32; positions.len()];
         let buffer = |label, contents: &[u8]| {
             device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
@@ -166,12 +173,13 @@ impl Scene {
             })
         };
         self.points = (!positions.is_empty()).then(|| Points {
-            positions: buffer("positions", bytemuck::cast_slice(positions)),
+            positions: buffer("positions", bytemuck::cast_slice(&positions)),
             codes: buffer("codes", bytemuck::cast_slice(&zeros)),
             values: buffer("values", bytemuck::cast_slice(&zeros)),
+            sizes: buffer("sizes", bytemuck::cast_slice(&ones)),
             lights: buffer("lights", bytemuck::cast_slice(&[0u8; LIGHT as usize])),
             len: positions.len() as u32,
-            given: Given { positions: positions.to_vec(), codes: zeros, values: vec![0.0; positions.len()] },
+            given: Given { values: vec![0.0; positions.len()], positions, codes: zeros, sizes: ones },
             shining: vec![],
         });
         self.start_over();
@@ -180,10 +188,18 @@ impl Scene {
     /// Sets positions; points with non-finite coordinates are not drawn. A different number of points is ignored.
     pub fn move_points(&mut self, positions: &[[f32; 3]]) {
         if let Some(points) = self.points.as_mut().filter(|p| p.len as usize == positions.len()) {
-            let place = |p: &[f32; 3]| if p.iter().all(|x| x.is_finite()) { *p } else { [NOWHERE; 3] };
             points.given.positions.clear();
             points.given.positions.extend(positions.iter().map(place));
             (self.moved, self.owes) = (true, true);
+        }
+    }
+
+    /// Radii of the points, relative to the others; other lengths are ignored.
+    pub fn set_sizes(&mut self, queue: &wgpu::Queue, sizes: &[f32]) {
+        if let Some(points) = self.points.as_mut().filter(|p| p.len as usize == sizes.len()) {
+            queue.write_buffer(&points.sizes, 0, bytemuck::cast_slice(sizes));
+            points.given.sizes.copy_from_slice(sizes);
+            self.start_over();
         }
     }
 
@@ -313,6 +329,7 @@ impl Scene {
         pass.set_vertex_buffer(0, points.positions.slice(..));
         pass.set_vertex_buffer(1, points.codes.slice(..));
         pass.set_vertex_buffer(2, points.values.slice(..));
+        pass.set_vertex_buffer(3, points.sizes.slice(..));
         pass.draw(0..4, 0..points.len);
         self.extras.record(&mut pass, &self.bind, look.shell[3] > 0.0);
     }

@@ -33,6 +33,8 @@ struct Point {
     // Class in the low 16 bits, 1 << 16 when selected; for the halo also 1 << 17 when hovered.
     @location(1) code: u32,
     @location(2) value: f32,
+    // Radius, relative to the others.
+    @location(3) size: f32,
     @builtin(vertex_index) vertex: u32,
     @builtin(instance_index) index: u32,
 }
@@ -130,7 +132,7 @@ fn body_vertex(point: Point) -> Sprite {
     if look.flags.z == point.index + 1u {
         grow = 1.8;
     }
-    return sprite(point, clip, radius_of(clip) * grow, vec4<f32>(color, 1.0));
+    return sprite(point, clip, radius_of(clip) * point.size * grow, vec4<f32>(color, 1.0));
 }
 
 @fragment
@@ -159,7 +161,7 @@ fn glow_vertex(point: Point) -> Sprite {
     // On a dark ground light adds up, on a light one colour deepens. Only what is active this very moment is whitish.
     let spark = mix(class_rgba.rgb, vec3<f32>(1.0, 0.97, 0.9), 0.35 * smoothstep(0.85, 1.0, strength));
     let hot = select(class_rgba.rgb * 0.85, spark, look.flags.w != 0u);
-    let radius = radius_of(clip) * (1.4 + 2.2 * strength);
+    let radius = radius_of(clip) * point.size * (1.4 + 2.2 * strength);
     let near = mix(1.0, 0.45, clamp((depth_of(clip) - look.fog.x) / max(look.fog.y - look.fog.x, 1e-6), 0.0, 1.0));
     return sprite(point, clip, radius, vec4<f32>(hot, strength * near * look.background.a));
 }
@@ -180,7 +182,7 @@ fn halo_vertex(point: Point) -> Sprite {
         return hidden();
     }
     let clip = look.clip_from_world * vec4<f32>(point.position, 1.0);
-    let radius = radius_of(clip) * select(1.35, 1.8, is_hovered) + 2.5;
+    let radius = radius_of(clip) * point.size * select(1.35, 1.8, is_hovered) + 2.5;
     // Through depth: nothing hides what is selected.
     let front = vec4<f32>(clip.xy, 0.0, clip.w);
     return sprite(point, front, radius, vec4<f32>(look.accent.rgb, select(0.75, 1.0, is_hovered)));

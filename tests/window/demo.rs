@@ -58,7 +58,9 @@ fn the_window_follows_a_kind_that_grows() {
         w.state_mut().command(&ctx, UiCommand::RunPause);
         until(&mut w, "the simulation is ready", |w| !w.state().session().live.schema.probes.is_empty());
         let offered = views::suggest(&w.state().session().live.schema);
-        for view in ["matrix", "distribution", "tokens", "texts", "lineage", "raster", "rates", "table"] {
+        for view in
+            ["matrix", "distribution", "tokens", "texts", "lineage", "raster", "rates", "table", "links", "brain"]
+        {
             assert!(offered.contains(&view), "{view} is not offered: {offered:?}");
         }
         let ids = |w: &Window| w.state().session().live.schema.set("experts").expect("a set").ids.clone();
@@ -75,9 +77,20 @@ fn the_window_follows_a_kind_that_grows() {
         );
         w.state_mut().command(&ctx, UiCommand::RunPause);
         until(&mut w, "it pauses", |w| !w.state().session().live.running);
-        for view in
-            ["matrix", "distribution", "tokens", "texts", "lineage", "raster", "rates", "table", "bands", "lanes"]
-        {
+        for view in [
+            "matrix",
+            "distribution",
+            "tokens",
+            "texts",
+            "lineage",
+            "raster",
+            "rates",
+            "table",
+            "bands",
+            "lanes",
+            "links",
+            "brain",
+        ] {
             if views::by_name(view).is_some() {
                 w.state_mut().command(&ctx, UiCommand::ShowView(view));
                 w.run_steps(8);
@@ -87,6 +100,7 @@ fn the_window_follows_a_kind_that_grows() {
             let other = match view {
                 "matrix" => "Lines",
                 "distribution" => "Ridges",
+                "links" => "List",
                 _ => continue,
             };
             w.get_by_label(other).click_accesskit();

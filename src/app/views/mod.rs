@@ -305,7 +305,7 @@ const FITS: &[Fit] = {
         Fit { view: "circle", pages: &[Simulate], fits: has_phases },
         Fit { view: "scatter", pages: &[Simulate, Explore], fits: |e| has_phases(e) && has_pairs(e) },
         Fit { view: "rates", pages: &[Simulate], fits: |e| has_phases(e) && has_curves(e) },
-        Fit { view: "brain", pages: &[Simulate, Explore], fits: |e| e.sets.iter().any(|s| !s.positions.is_empty()) },
+        Fit { view: "brain", pages: &[Simulate, Explore], fits: |e| e.sets.iter().any(|s| s.has_places()) },
         Fit { view: "raster", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })) },
         Fit { view: "lineage", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Lineage { .. })) },
         Fit { view: "rates", pages: &[Simulate], fits: |e| !has_phases(e) && has_curves(e) },

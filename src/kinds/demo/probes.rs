@@ -55,6 +55,17 @@ probes! {
     /// Splits and merges as lines of text.
     #[title("Event log")]
     LOG = "log", "", Shape::Text;
+    /// Projection of an expert's weights onto a fixed direction.
+    #[title("Projection 1")]
+    AXIS_1 = "axis_1", "", Shape::Field { over: EXPERTS, range: (-1.0, 1.0), meaning: Meaning::Number };
+    /// Projection of an expert's weights onto a second direction.
+    #[title("Projection 2")]
+    AXIS_2 = "axis_2", "", Shape::Field { over: EXPERTS, range: (-1.0, 1.0), meaning: Meaning::Number };
+    /// Projection of an expert's weights onto a third direction.
+    #[title("Projection 3")]
+    AXIS_3 = "axis_3", "", Shape::Field { over: EXPERTS, range: (-1.0, 1.0), meaning: Meaning::Number };
+    /// Cosine of the angle between the weights of two experts.
+    SIMILARITY = "similarity", "", Shape::Links { from: EXPERTS, to: EXPERTS };
 }
 
 /// Stages of a step.

@@ -163,6 +163,8 @@ impl Sampler {
             probes::ROUTED => Reading::Matrix(routed(state)),
             probes::STREAM => Reading::Tokens(Arc::new(stream(state))),
             probes::OWNERS => Reading::Links(Arc::new(owners(state))),
+            probes::SIMILARITY => Reading::Links(Arc::new(similarity(state))),
+            axis @ probes::AXIS_1..=probes::AXIS_3 => Reading::field(projection(state, axis - probes::AXIS_1)),
             probes::LINEAGE => Reading::Lineage(mem::take(&mut self.lives)),
             probes::TEXT => Reading::Samples(mem::take(&mut self.texts)),
             probes::LOG => Reading::Text(mem::take(&mut self.log)),
@@ -195,9 +197,7 @@ fn experts_of(args: &TapArgs, state: &State) -> Vec<usize> {
 }
 
 fn symbols() -> Axis {
-    Axis::named(
-        (0..N_SYMBOLS as u8).map(|s| if s == 0 { "space".to_owned() } else { source::text(s).into() }).collect(),
-    )
+    Axis::named((0..N_SYMBOLS as u8).map(source::name).collect())
 }
 
 fn predicted(args: &TapArgs, state: &State) -> Option<Matrix> {
@@ -245,4 +245,29 @@ fn owners(state: &State) -> Vec<Link> {
         Link { from, to: (*to).into(), weight }
     };
     (0..).zip(&state.owner).map(link).collect()
+}
+
+/// The mean of an expert's weights with signs that repeat with a different period per axis.
+fn projection(state: &State, axis: u16) -> Vec<f32> {
+    let sign = |i: usize| if (i >> (axis + 1)).is_multiple_of(2) { 1.0 } else { -1.0 };
+    let of = |expert: usize| {
+        let sum: f32 = state.table(expert).enumerate().map(|(i, w)| sign(i) * w).sum();
+        sum / (N_SYMBOLS as f32).powi(2)
+    };
+    (0..state.experts.len()).map(of).collect()
+}
+
+/// The cosine of every pair of experts.
+fn similarity(state: &State) -> Vec<Link> {
+    let tables: Vec<Vec<f32>> = (0..state.experts.len()).map(|i| state.table(i).collect()).collect();
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    let lengths: Vec<f32> = tables.iter().map(|t| dot(t, t).sqrt()).collect();
+    let mut links = vec![];
+    for (from, a) in tables.iter().enumerate() {
+        for (to, b) in tables.iter().enumerate().skip(from + 1) {
+            let weight = dot(a, b) / (lengths[from] * lengths[to]).max(f32::MIN_POSITIVE);
+            links.push(Link { from: from as u32, to: to as u32, weight });
+        }
+    }
+    links
 }

@@ -14,8 +14,8 @@ use crate::{
     num::hash::StreamHash,
     params::Change,
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, Level, LifeEvent, MemoryByOwner, ProbeId, ProbeSpec,
-        Progress, Request, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, Level, LifeEvent, MemoryByOwner, MotionFields,
+        ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
         snapshot::{ElementType, misfit},
     },
 };
@@ -77,12 +77,15 @@ fn experts(state: &State) -> Arc<ElementSet> {
         len: state.experts.len() as u32,
         ids: state.experts.iter().map(|e| e.id).collect(),
         names: state.experts.iter().map(|e| name(e.id)).collect(),
+        motion: Some(MotionFields::Axes(["axis_1", "axis_2", "axis_3"])),
+        size: Some("load"),
+        is_diagram: true,
         ..ElementSet::default()
     })
 }
 
 fn symbols() -> ElementSet {
-    let names = (0..N_SYMBOLS as u8).map(|s| source::text(s).to_string()).collect();
+    let names = (0..N_SYMBOLS as u8).map(source::name).collect();
     ElementSet { name: SYMBOLS, len: N_SYMBOLS as u32, names, ..ElementSet::default() }
 }
 

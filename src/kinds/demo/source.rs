@@ -8,6 +8,11 @@ pub const N_SYMBOLS: usize = 27;
 /// Entropy of the source, nats per token: the lowest loss of any predictor.
 pub const ENTROPY: f64 = 1.75 * std::f64::consts::LN_2;
 
+/// The name of a symbol: its text, but for the space.
+pub fn name(symbol: u8) -> String {
+    if symbol == 0 { "space".to_owned() } else { text(symbol).to_string() }
+}
+
 /// The text of a symbol.
 pub const fn text(symbol: u8) -> char {
     if symbol == 0 { ' ' } else { (b'a' + symbol - 1) as char }

@@ -18,7 +18,7 @@ pub fn slots(capacity: u32) -> ElementSet {
         name: NUCLEI,
         len: capacity,
         positions: (0..capacity).map(position).collect(),
-        motion: Some(MotionFields { angle: "phase", height: "local_order" }),
+        motion: Some(MotionFields::Cylinder { angle: "phase", height: "local_order" }),
         is_diagram: true,
         ..ElementSet::default()
     }

@@ -44,7 +44,7 @@ pub fn cells(n: u32) -> ElementSet {
         name: CELLS,
         len: n,
         positions: (0..n).map(|i| [i as f32, 0.0, 0.0]).collect(),
-        motion: Some(MotionFields { angle: "phase", height: "order" }),
+        motion: Some(MotionFields::Cylinder { angle: "phase", height: "order" }),
         is_diagram: true,
         columns: vec![Column::from_texts("kind", &kinds)],
         ..ElementSet::default()

@@ -76,7 +76,8 @@ impl Diagram {
     ) {
         let names = (canvas.width() * 0.22).min(130.0);
         let area = Rect::from_min_max(canvas.min + vec2(8.0, 24.0), canvas.max - vec2(8.0, 8.0));
-        let bar = Rect::from_min_size(pos2(canvas.right() - 60.0, area.top() + 14.0), vec2(8.0, area.height().min(150.0)));
+        let bar =
+            Rect::from_min_size(pos2(canvas.right() - 60.0, area.top() + 14.0), vec2(8.0, area.height().min(150.0)));
         let left = Side::of(all, |l| l.from, area.left() + names, area);
         let right = Side::of(all, |l| l.to, bar.left() - names - 20.0, area);
         let response = ui.interact(canvas, ui.scope_id().with("links"), Sense::click());
@@ -157,7 +158,8 @@ fn nodes(
     for (i, element) in side.elements.iter().enumerate() {
         let is_hovered = hovered == Some((number, *element));
         let is_selected = ctx.selection.contains(ends.names[number], *element);
-        let code = inks.as_ref().and_then(|(column, inks)| inks.get(usize::from(*column.codes.get(*element as usize)?)));
+        let code =
+            inks.as_ref().and_then(|(column, inks)| inks.get(usize::from(*column.codes.get(*element as usize)?)));
         let ink = if is_selected { t.accent } else { code.copied().unwrap_or(t.text_sub) };
         let radius = if is_hovered || is_selected { 4.0 } else { (side.step() * 0.4).clamp(1.0, 3.0) };
         painter.circle_filled(side.at(i), radius, ink);

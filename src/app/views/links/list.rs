@@ -87,8 +87,8 @@ impl List {
     fn head_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, by: By, word: &str) {
         let arrow = match (self.by == by, self.is_reversed) {
             (false, _) => "",
-            (true, false) => " ▾",
-            (true, true) => " ▴",
+            (true, false) => " ↓",
+            (true, true) => " ↑",
         };
         let text = RichText::new(format!("{word}{arrow}")).small().color(ctx.tokens.text_sub);
         if ui.add(Button::new(text).frame(false)).on_hover_text("Sort").clicked() {

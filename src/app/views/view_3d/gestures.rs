@@ -112,8 +112,11 @@ impl View3d {
             return;
         };
         let at = Vec2::new((at.x - canvas.left()) * scale, (at.y - canvas.top()) * scale);
-        let key =
-            Some((at, self.camera, self.hidden_generation + self.places_generation + ctx.filter.shown().generation));
+        let key = Some((
+            at,
+            self.camera,
+            self.hidden_generation + self.placement.places_generation + ctx.filter.shown().generation,
+        ));
         if self.hover_key == key {
             return;
         }

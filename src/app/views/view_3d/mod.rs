@@ -3,6 +3,7 @@
 
 mod gestures;
 mod legend;
+mod link_lines;
 mod motion;
 mod overlay;
 mod paint;
@@ -13,15 +14,11 @@ mod toolbar;
 pub use saved_views::SavedView;
 
 use super::{
-    Selection, View, ViewCtx,
-    area_select::AreaSelect,
-    color_scale,
-    color_scales::ColorScales,
-    fields::{self, Fields},
-    kit, probes_where, tap,
+    Selection, View, ViewCtx, area_select::AreaSelect, color_scale, color_scales::ColorScales, fields, kit,
+    probes_where, tap,
 };
 use crate::{
-    engine::SimSchema,
+    engine::{SchemaChanges, SimSchema},
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
     view3d::{Camera, Preset, Vec2, Vec3},
 };
@@ -74,16 +71,13 @@ pub struct View3d {
     values_generation: u64,
     has_glowed: bool,
     exposure: f32,
-    /// Positions from motion fields; empty while the set's own positions are used.
-    places: Vec<[f32; 3]>,
-    places_generation: u64,
-    course_fields: Fields,
-    motion_off: bool,
+    placement: motion::Placement,
     camera: Camera,
     bounds: (Vec3, Vec3),
     needs_fit: bool,
     /// Width over height of the picture.
     aspect: f32,
+    picture_px: Vec2,
     /// The camera as fitted, and the aspect ratio it was fitted to.
     fitted: Option<(Camera, f32)>,
     legend_choice: Option<bool>,
@@ -93,6 +87,7 @@ pub struct View3d {
     hover_key: Option<(Vec2, Camera, u64)>,
     uploaded: paint::Uploaded,
     shell_edges: shell_edges::ShellEdges,
+    link_lines: link_lines::LinkLines,
 }
 
 impl Default for View3d {
@@ -112,14 +107,12 @@ impl Default for View3d {
             values_generation: 0,
             has_glowed: false,
             exposure: 1.0,
-            places: vec![],
-            places_generation: 0,
-            course_fields: Fields::default(),
-            motion_off: false,
+            placement: motion::Placement::default(),
             camera: Camera::default(),
             bounds: (Vec3::splat(-1.0), Vec3::ONE),
             needs_fit: true,
             aspect: 1.0,
+            picture_px: Vec2::ONE,
             fitted: None,
             legend_choice: None,
             area_select: AreaSelect::default(),
@@ -128,6 +121,7 @@ impl Default for View3d {
             hover_key: None,
             uploaded: paint::Uploaded::default(),
             shell_edges: shell_edges::ShellEdges::default(),
+            link_lines: link_lines::LinkLines::default(),
         }
     }
 }
@@ -135,7 +129,7 @@ impl Default for View3d {
 impl View3d {
     /// Selects the set to show when it changes.
     fn choose_set(&mut self, schema: &SimSchema) {
-        let set = schema.sets.iter().find(|s| !s.positions.is_empty());
+        let set = schema.sets.iter().find(|s| s.has_places());
         let same = matches!((&self.set, set), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
             || (self.set.is_none() && set.is_none());
         if same {
@@ -144,7 +138,8 @@ impl View3d {
         let is_alike = matches!((&self.set, set), (Some(a), Some(b)) if a.name == b.name);
         self.set = set.cloned();
         self.set_generation += 1;
-        self.places.clear();
+        self.placement.clear();
+        self.clear_links();
         self.values.clear();
         self.values_of = None;
         let Some(set) = set else { return };
@@ -210,15 +205,15 @@ impl View3d {
 
     fn caption(&self, ctx: &ViewCtx<'_>) -> String {
         let Some(set) = &self.set else { return String::new() };
-        let total = set.positions.len() as u64;
-        let has_position = |i: usize| self.places.get(i).is_none_or(|p| !p[0].is_nan());
+        let total = u64::from(set.len);
+        let has_position = |i: usize| self.placement.places.get(i).is_none_or(|p| !p[0].is_nan());
         // Counting visits all codes, so it runs only when a category is hidden.
         let is_class_hidden = self.hidden.get(&self.column).is_some_and(|h| !h.is_empty());
         let mask = ctx.filter.shown().mask(set.name);
         let shown = if is_class_hidden || mask.is_some() || self.is_in_motion() {
             let passes_filter = |i: usize| mask.is_none_or(|m| m.get(i) == Some(&true));
             let passes = |i: &usize| has_position(*i) && passes_filter(*i) && self.is_shown(set, *i);
-            (0..set.positions.len()).filter(passes).count() as u64
+            (0..set.len as usize).filter(passes).count() as u64
         } else {
             total
         };
@@ -263,10 +258,10 @@ impl View3d {
         self.exposure = (0.03 / share.max(1e-6)).sqrt().clamp(0.3, 1.0);
     }
 
-    /// Taps for colour and motion.
+    /// Taps for colour, positions, sizes and links.
     fn wanted(&self, schema: &SimSchema) -> Vec<Tap> {
-        let moving = self.motion_fields(schema).into_iter().flat_map(|(a, h, mask)| [Some(a), Some(h), mask]).flatten();
-        let mut all: Vec<ProbeId> = self.coloring(schema).probe().into_iter().chain(moving).collect();
+        let color = self.coloring(schema).probe().into_iter().chain(self.link_probe());
+        let mut all: Vec<ProbeId> = color.chain(self.place_fields(schema)).collect();
         all.sort_unstable();
         all.dedup();
         all.into_iter().map(tap).collect()
@@ -284,7 +279,7 @@ impl View for View3d {
     }
 
     fn title(&self, schema: &SimSchema) -> String {
-        let name = schema.sets.iter().find(|s| !s.positions.is_empty()).map_or("", |s| s.name);
+        let name = schema.sets.iter().find(|s| s.has_places()).map_or("", |s| s.name);
         if name.is_empty() || schema.sets.len() == 1 { "3D".into() } else { format!("3D: {name}") }
     }
 
@@ -293,6 +288,7 @@ impl View for View3d {
             return self.wanted(schema);
         }
         let mut fresh = Self::default();
+        fresh.placement.choose(&self.placement.to_text().unwrap_or_default());
         fresh.choose_set(schema);
         fresh.wanted(schema)
     }
@@ -306,9 +302,25 @@ impl View for View3d {
         self.choose_set(schema);
     }
 
+    /// A set that grew keeps its camera.
+    fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
+        if changes.sets.iter().any(|c| self.set.as_ref().is_none_or(|set| set.name == c.name)) {
+            self.choose_set(schema);
+        }
+    }
+
+    fn choice(&self) -> Option<String> {
+        self.placement.to_text()
+    }
+
+    fn choose(&mut self, _: &SimSchema, text: &str) {
+        self.placement.choose(text);
+    }
+
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         self.choose_set(schema);
         self.follow_motion(schema, frame);
+        self.follow_links(schema, frame);
         let Some(probe) = self.coloring(schema).probe() else { return };
         let Some(Reading::Field(values)) = frame.reading(probe) else { return };
         self.values.clone_from(values);
@@ -336,6 +348,7 @@ impl View for View3d {
         let canvas = self.legends_ui(ui, canvas, &set, ctx);
         let aspect = canvas.width() / canvas.height().max(1.0);
         self.aspect = aspect;
+        self.picture_px = pixels(ui, canvas);
         self.refit(aspect);
         if super::is_focus_asked(ui.ctx()) {
             self.focus(ctx.selection.of(set.name), aspect);
@@ -384,7 +397,7 @@ impl View for View3d {
          - double-click: focus the element, or fit all · F: frame the selection\n\
          - 1 to 4: front, back, left, top · 5 to 8: saved views\n\n\
          *Edges* are the connections of the selected elements, faint at the source, coloured by sign; at most 20,000, \
-         the strongest. *Shell* is the surface around all elements, from their density.\n\nLegend: click hides or shows a category, Alt+click shows it alone."
+         the strongest; or links among the elements, coloured by value. *Shell* is the surface around all elements, from their density. *Position* places the elements by three fields, *Size* scales them by one.\n\nLegend: click hides or shows a category, Alt+click shows it alone."
     }
 }
 

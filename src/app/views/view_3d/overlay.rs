@@ -109,7 +109,7 @@ impl View3d {
         scale: f32,
         ctx: &ViewCtx<'_>,
     ) {
-        if self.set.as_ref().is_some_and(|s| s.is_diagram) {
+        if self.is_in_motion() || self.set.as_ref().is_some_and(|s| s.is_diagram) {
             return;
         }
         let um_per_point = f64::from(self.camera.world_per_pixel(height_px) * scale);

@@ -16,6 +16,9 @@ use std::{
 /// Above this number, selected points have no rings, only their colour.
 const MAX_RINGS: usize = 1_500;
 
+/// The points of a small set are as large as if there were this many.
+const MIN_DENSITY: u32 = 60;
+
 /// Opacity of the shell at its silhouette.
 const SHELL: f32 = 0.3;
 
@@ -30,6 +33,7 @@ pub(super) struct Uploaded {
     colormap: Option<((Colormap, bool), bool)>,
     values: u64,
     places: u64,
+    sizes: u64,
 }
 
 struct Draw {
@@ -60,7 +64,7 @@ impl View3d {
     /// Draw parameters at a size in pixels.
     pub(super) fn look(&self, size_px: Vec2, pixels_per_point: f32, ctx: &ViewCtx<'_>) -> Look {
         let Some(set) = &self.set else { return Look::new(&self.camera, size_px, 1.0, 1.0) };
-        let n = set.positions.len().max(1) as f32;
+        let n = set.len.max(MIN_DENSITY) as f32;
         let radius = self.camera.radius * 0.6 / n.sqrt() * self.point_size;
         let min_px = 0.75 * pixels_per_point * self.point_size.min(1.0);
         let coloring = self.coloring(ctx.schema);
@@ -110,25 +114,36 @@ impl View3d {
             .map(|p| (ctx.color_scales.colormap(p), ctx.color_scales.of(p.name).range.is_some()))
             .unwrap_or_default();
         let in_motion = self.is_in_motion();
-        let Uploaded { scene, points, codes, palette, colormap, values, places } = &mut self.uploaded;
+        let Uploaded { scene, points, codes, palette, colormap, values, places, sizes } = &mut self.uploaded;
         let (device, queue) = (&state.device, &state.queue);
         let shared = scene.get_or_insert_with(|| Arc::new(Mutex::new(new_scene(state)))).clone();
         let mut scene = shared.lock().unwrap_or_else(PoisonError::into_inner);
         if *points != self.set_generation {
             *points = self.set_generation;
-            (*codes, *palette, *values, *places) = (None, None, 0, 0);
-            scene.set_points(device, &set.positions);
+            (*codes, *palette, *values, *places, *sizes) = (None, None, 0, 0, 0);
+            match &set.positions {
+                none if none.is_empty() => scene.set_points(device, &vec![[f32::NAN; 3]; set.len as usize]),
+                positions => scene.set_points(device, positions),
+            }
         }
-        if in_motion && *places != self.places_generation {
-            *places = self.places_generation;
-            scene.move_points(&self.places);
+        let placed = &self.placement;
+        if in_motion && *places != placed.places_generation {
+            *places = placed.places_generation;
+            scene.move_points(&placed.places);
+        }
+        if *sizes != placed.sizes_generation {
+            *sizes = placed.sizes_generation;
+            match &placed.sizes {
+                none if none.is_empty() => scene.set_sizes(queue, &vec![1.0; set.len as usize]),
+                sizes => scene.set_sizes(queue, sizes),
+            }
         }
         let column = set.column(&self.column);
         let shown = ctx.filter.shown();
         let key = (self.set_generation, self.column.clone(), ctx.selection.generation, shown.generation);
         if codes.as_ref() != Some(&key) {
             *codes = Some(key);
-            let mut all = vec![0; set.positions.len()];
+            let mut all = vec![0; set.len as usize];
             for (code, class) in all.iter_mut().zip(column.map_or(&[][..], |c| &c.codes)) {
                 *code = selected(*class, false);
             }

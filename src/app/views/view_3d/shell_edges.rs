@@ -1,6 +1,6 @@
 //! The shell around the points, and the connections of the selected elements.
 
-use super::View3d;
+use super::{View3d, link_lines};
 use crate::{
     app::views::{
         ViewCtx, colors,
@@ -8,7 +8,7 @@ use crate::{
         kit,
         pool::PooledResult,
     },
-    sim::{Connectivity, ElementSet},
+    sim::{Connectivity, ElementSet, ProbeId},
     view3d::{End, Mesh, Scene, shell},
 };
 use egui::Ui;
@@ -22,7 +22,7 @@ const MAX_SELECTED: usize = 5_000;
 /// A set with fewer points has no shell by default.
 const MIN_SHELL_POINTS: usize = 1_000;
 
-/// Which connections of the selected elements are drawn.
+/// Which connections of the selected elements, or which links, are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Edges {
     #[default]
@@ -30,6 +30,8 @@ pub(super) enum Edges {
     Inputs,
     Outputs,
     Both,
+    /// Links that a probe reads.
+    Links(ProbeId),
 }
 
 impl Edges {
@@ -43,7 +45,7 @@ pub(super) struct ShellEdges {
     /// The user's choice; by default on for sets with enough points in 3D.
     has_shell: Option<bool>,
     shell: PooledResult<u64, Mesh>,
-    edges: Edges,
+    pub(super) edges: Edges,
     ego: PooledResult<(u64, Arc<Vec<u32>>), Ego>,
     /// Already on the device: the set of the shell, and the key of the connections.
     sent: (Option<u64>, Option<UploadKey>),
@@ -67,9 +69,13 @@ impl View3d {
         if ui.toggle_value(&mut has_shell, "Shell").on_hover_text("Surface around all elements").changed() {
             self.shell_edges.has_shell = Some(has_shell);
         }
-        if wiring(ctx, set).is_some() {
-            let options = Edges::ALL.map(|(edges, text)| (edges, text.to_owned()));
-            kit::choice_ui(ui, ctx.tokens, "Edges", &mut self.shell_edges.edges, &options);
+        let n_edges = if wiring(ctx, set).is_some() { Edges::ALL.len() } else { 1 };
+        let mut options: Vec<_> =
+            Edges::ALL[..n_edges].iter().map(|(edges, text)| (*edges, (*text).to_owned())).collect();
+        let links = link_lines::probes(ctx.schema, set);
+        options.extend(links.into_iter().map(|(id, probe)| (Edges::Links(id), probe.label().into_owned())));
+        if options.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Edges", &mut self.shell_edges.edges, &options) {
+            self.clear_links();
         }
     }
 
@@ -78,6 +84,7 @@ impl View3d {
         let selected = ctx.selection.of(self.set.as_ref()?.name).len();
         match (self.shell_edges.edges, self.shell_edges.shown) {
             (Edges::None, _) => None,
+            (Edges::Links(_), _) => Some(self.links_caption()),
             _ if selected == 0 => Some("select elements to see their connections".to_owned()),
             _ if selected > MAX_SELECTED => {
                 Some(format!("connections of up to {} selected", kit::thousands(MAX_SELECTED as u64)))
@@ -97,7 +104,8 @@ impl View3d {
             self.shell_edges.shell.want(ui.ctx(), self.set_generation, move |_| Some(shell(&of.positions)));
         }
         let n = ctx.selection.of(set.name).len();
-        let Some(wiring) = wiring(ctx, set).filter(|_| self.shell_edges.edges != Edges::None) else { return };
+        let has_connections = !matches!(self.shell_edges.edges, Edges::None | Edges::Links(_));
+        let Some(wiring) = wiring(ctx, set).filter(|_| has_connections) else { return };
         if (1..=MAX_SELECTED).contains(&n) {
             let (links, of) = (wiring.connections.clone(), ctx.selection.elements.clone());
             let key = (self.set_generation, of.clone());
@@ -118,6 +126,13 @@ impl View3d {
             let none = Mesh::default();
             scene.set_shell(device, self.shell_edges.shell.get().filter(|_| made.is_some()).map_or(&none, |mesh| mesh));
             self.shell_edges.sent.0 = made;
+        }
+        if let Edges::Links(probe) = self.shell_edges.edges {
+            self.shell_edges.sent.1 = None;
+            return self.upload_links(scene, device, probe, set, ctx);
+        }
+        if self.drop_link_lines() {
+            scene.set_lines(device, &[]);
         }
         let key = self.shell_edges.ego.key().filter(|(of, selected)| {
             *of == self.set_generation && **selected == *ctx.selection.elements && self.shell_edges.edges != Edges::None
@@ -142,14 +157,14 @@ fn wiring<'a>(ctx: &ViewCtx<'a>, set: &ElementSet) -> Option<&'a Connectivity> {
 fn lines(ego: &Ego, edges: Edges, set: &ElementSet, ctx: &ViewCtx<'_>) -> (Vec<End>, u64) {
     let is_mine = |e: u32| ctx.selection.contains(set.name, e);
     let is_wanted = |s: &&ego::Synapse| match edges {
-        Edges::None => false,
+        Edges::None | Edges::Links(_) => false,
         Edges::Inputs => is_mine(s.post),
         Edges::Outputs => is_mine(s.pre),
         Edges::Both => true,
     };
     let count = |partners: &[ego::Partner]| partners.iter().map(|p| u64::from(p.n)).sum::<u64>() + ego.inner;
     let total = match edges {
-        Edges::None => 0,
+        Edges::None | Edges::Links(_) => 0,
         Edges::Inputs => count(&ego.inputs),
         Edges::Outputs => count(&ego.outputs),
         Edges::Both => ego.n_synapses,

@@ -9,7 +9,7 @@ use crate::{
 use egui::{DragValue, Ui};
 
 /// Width of [`View3d::camera_ui`] in the toolbar, points.
-const REST: f32 = 620.0;
+const REST: f32 = 860.0;
 /// Minimum width at which the legend is open by default.
 const LEGEND_FROM: f32 = 380.0;
 
@@ -31,14 +31,6 @@ impl View3d {
             ctx.color_scales.choice_ui(ui, tokens, &ctx.schema.probes[usize::from(probe)], self.data_range);
         }
         ui.separator();
-        if set.motion.is_some() {
-            let mut moves = !self.motion_off;
-            let hint = "Positions from phase and height on a cylinder; off: static positions";
-            if ui.toggle_value(&mut moves, "Move").on_hover_text(hint).changed() {
-                self.motion_off = !moves;
-                self.stop_motion();
-            }
-        }
         let mut is_legend_open = self.is_legend_open(ui.max_rect().width(), ctx.schema);
         if !set.columns.is_empty()
             && ui
@@ -52,6 +44,7 @@ impl View3d {
             self.fit(aspect);
         }
         kit::overflow_ui(ui, REST, |ui| {
+            self.place_ui(ui, ctx, &set);
             self.shell_edges_ui(ui, ctx, &set);
             self.camera_ui(ui, matches!(chosen, Coloring::Glow(_)), aspect);
             self.saved_views_ui(ui, ctx);
