@@ -11,7 +11,7 @@ use crate::{
         DeviceChoice, RunFolder, RunPlan,
         replay::{ReplayResult, replay_on},
     },
-    sim::{BuildContext, Device, DeviceKind, MemoryByOwner, Progress, SimError, Simulation},
+    sim::{BuildContext, Device, DeviceKind, MemoryReport, Progress, SimError, Simulation},
 };
 use std::{
     collections::BTreeMap,
@@ -35,7 +35,7 @@ pub struct DeviceInfo {
     /// CPU threads.
     pub threads: u32,
     /// Predicted memory of the simulation by owner; empty when unknown.
-    pub predicted: MemoryByOwner,
+    pub predicted: MemoryReport,
     /// Memory of the device in bytes; 0 when unknown.
     pub memory: u64,
 }
@@ -119,7 +119,7 @@ impl Devices {
             Ok(gpu) => {
                 let threads = cpu(plan.threads, "").1.threads;
                 let memory = gpu.memory().map_or(0, |m| m.total);
-                let (name, details, predicted) = (gpu.name.clone(), gpu.describe(), vec![]);
+                let (name, details, predicted) = (gpu.name.clone(), gpu.describe(), MemoryReport::default());
                 let described =
                     DeviceInfo { name, details, is_gpu: true, ordinal: plan.gpu, threads, predicted, memory };
                 Ok((Device::Cuda(gpu), described))
@@ -201,7 +201,7 @@ impl Devices {
     ) -> Result<Box<dyn Simulation>, SimError> {
         let prepared = model.prepare(context, progress)?;
         let (device, described) = self.choose(plan)?;
-        let bytes: u64 = prepared.predict(device.kind()).iter().map(|(_, n)| n).sum();
+        let bytes: u64 = prepared.predict(device.kind()).total();
         let needs = if bytes > 0 { format!("; needs about {}", super::text::bytes(bytes)) } else { String::new() };
         progress.report(&format!("Starting on {}{needs}", described.name), 0.99)?;
         let started = match (prepared.start(context.seed, &device), &device, plan.device) {
@@ -226,6 +226,7 @@ fn cpu(threads: u32, why: &str) -> (Device, DeviceInfo) {
     let threads = if threads > 0 { threads } else { all().saturating_sub(1).max(1) };
     let name = if threads == 1 { "CPU, 1 thread".to_owned() } else { format!("CPU, {threads} threads") };
     let details = why.to_owned();
-    let described = DeviceInfo { name, details, is_gpu: false, ordinal: 0, threads, predicted: vec![], memory: 0 };
+    let described =
+        DeviceInfo { name, details, is_gpu: false, ordinal: 0, threads, predicted: MemoryReport::default(), memory: 0 };
     (Device::Cpu { threads: threads as usize }, described)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// `138,639 neurons, about 1.2 s, 410 MB`: estimated from the last build and the declarations.
 pub fn cost(live: &Live, model: &Model, on: DeviceKind) -> String {
-    let bytes = |model: &Model| model.predict(on).iter().map(|(_, n)| n).sum::<u64>();
+    let bytes = |model: &Model| model.predict(on).total();
     let (wanted, built) = (bytes(model), live.built_model().map_or(0, bytes));
     let mut parts = vec![];
     if wanted == built

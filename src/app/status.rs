@@ -165,8 +165,8 @@ fn device_ui(ui: &mut Ui, app: &mut App) {
 
 /// Memory of the model and of the whole process; and its parts.
 fn memory_text(app: &mut App) -> (String, String) {
-    let owners = &app.session.live.schema.memory;
-    let model: u64 = owners.iter().map(|(_, n)| n).sum();
+    let memory = &app.session.live.schema.memory;
+    let (model, owners) = (memory.total(), memory.by_owner());
     let mut lines: Vec<String> = owners.iter().map(|(owner, n)| format!("{owner} {}", text::bytes(*n))).collect();
     lines.push(format!("history {}", text::bytes(app.time.past.n_bytes() as u64)));
     let process = app.process_memory.bytes();

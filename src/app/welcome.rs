@@ -59,8 +59,8 @@ fn memory_ui(ui: &mut Ui, app: &App) {
     for (_, place, name) in places.into_iter().filter(|(elsewhere, ..)| project.run.device != *elsewhere) {
         let bytes = project.model.predict(place);
         if !bytes.is_empty() {
-            totals.push(format!("{} on {name}", text::bytes(bytes.iter().map(|(_, n)| n).sum())));
-            owners.extend(bytes.iter().map(|(owner, n)| format!("{owner} on {name}: {}", text::bytes(*n))));
+            totals.push(format!("{} on {name}", text::bytes(bytes.total())));
+            owners.extend(bytes.by_owner().iter().map(|(owner, n)| format!("{owner} on {name}: {}", text::bytes(*n))));
         }
     }
     if !totals.is_empty() {

@@ -5,7 +5,7 @@ use crate::{
     kinds::Model,
     params::{Apply, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Scale, Value, ValueType, path, reference},
     project::{self, OutsidePath, Project, RunFolder, Status, check::check, outside_paths_of_run, run::MANIFEST},
-    sim::{DeviceKind, MemoryByOwner, Progress, TimeBase},
+    sim::{DeviceKind, MemoryReport, Progress, TimeBase},
 };
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -38,7 +38,7 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
             "kind": model.name(), "title": model.title(), "record": project.record,
             "parameters": values(model.params()),
             "predicted_bytes": predicted(model).into_iter().map(|(place, bytes)| {
-                let owners = bytes.into_iter().map(|(owner, n)| (owner.to_owned(), json!(n)));
+                let owners = bytes.by_owner().into_iter().map(|(owner, n)| (owner.to_owned(), json!(n)));
                 (place.to_owned(), Json::Object(owners.collect()))
             }).collect::<serde_json::Map<_, _>>(),
             "changed": changed,
@@ -84,7 +84,7 @@ fn print_outside(outside: &[OutsidePath], command: &str, of: &str) {
 }
 
 /// Predicted memory by owner on each kind of device, from the parameters alone.
-fn predicted(model: &Model) -> Vec<(&'static str, MemoryByOwner)> {
+fn predicted(model: &Model) -> Vec<(&'static str, MemoryReport)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let places = [("cpu", DeviceKind::Cpu { threads }), ("cuda", DeviceKind::Cuda)];
     places.map(|(name, place)| (name, model.predict(place))).into_iter().filter(|(_, b)| !b.is_empty()).collect()
@@ -93,9 +93,9 @@ fn predicted(model: &Model) -> Vec<(&'static str, MemoryByOwner)> {
 /// `needs about 65.8 MB on the CPU (wiring 60.9 MB, …)`.
 pub(super) fn memory_lines(model: &Model) -> Vec<String> {
     let mb = |n: u64| format!("{:.1} MB", n as f64 * 1e-6);
-    let line = |(place, bytes): (&str, MemoryByOwner)| {
-        let all: u64 = bytes.iter().map(|(_, n)| n).sum();
-        let owners: Vec<String> = bytes.iter().map(|(owner, n)| format!("{owner} {}", mb(*n))).collect();
+    let line = |(place, bytes): (&str, MemoryReport)| {
+        let all: u64 = bytes.total();
+        let owners: Vec<String> = bytes.by_owner().iter().map(|(owner, n)| format!("{owner} {}", mb(*n))).collect();
         let place = if place == "cpu" { "CPU" } else { "GPU" };
         format!("needs about {} on the {place}: {}", mb(all), owners.join(", "))
     };

@@ -4,8 +4,8 @@ use crate::{
     gpu::{KernelFacts, Pass},
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Level, ProbeId, ProbeSpec,
-        Progress, Request, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Level, MemoryReport,
+        ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::{
@@ -116,7 +116,7 @@ impl Simulation for ReusedSimulation {
     fn digest(&self) -> Digest {
         self.deref().digest()
     }
-    fn memory(&self) -> Vec<(&'static str, u64)> {
+    fn memory(&self) -> MemoryReport {
         self.deref().memory()
     }
     fn connectivity(&self) -> Option<Connectivity> {

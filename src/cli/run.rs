@@ -299,8 +299,13 @@ fn report(job: &Job, as_json: bool, folder: &Path, (device, threads): (&str, u32
         }
         out["totals"] =
             digest.totals.iter().map(|(n, v)| (n.clone(), json!(v))).collect::<serde_json::Map<_, _>>().into();
-        out["memory_bytes"] =
-            outcome.memory.iter().map(|(n, v)| ((*n).to_owned(), json!(v))).collect::<serde_json::Map<_, _>>().into();
+        out["memory_bytes"] = outcome
+            .memory
+            .by_owner()
+            .iter()
+            .map(|(n, v)| ((*n).to_owned(), json!(v)))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
         out["timings"] = json!(outcome.timings);
         out["interrupted"] = json!(outcome.interrupted);
         print_line!("{out:#}");
@@ -348,10 +353,10 @@ fn dry_run(job: &Job) -> Result<(), CliError> {
     for set in sim.sets() {
         print_line!("// {} {}", set.len, set.name);
     }
-    for (owner, n_bytes) in sim.memory() {
+    for (owner, n_bytes) in sim.memory().by_owner() {
         print_line!("// {:9.1} MB {owner}", n_bytes as f64 * 1e-6);
     }
-    let predicted: u64 = predicted.iter().map(|(_, n)| n).sum();
+    let predicted = predicted.total();
     if predicted > 0 {
         print_line!("// {:9.1} MB was predicted", predicted as f64 * 1e-6);
     }

@@ -9,7 +9,7 @@ use crate::{
     },
     kinds::Prepared,
     project::{Project, RunStart, RunWriter},
-    sim::{BuildContext, Clock, Device, Digest, Progress, SimError, Simulation, Tap, TimeBase},
+    sim::{BuildContext, Clock, Device, Digest, MemoryReport, Progress, SimError, Simulation, Tap, TimeBase},
 };
 use std::{
     path::Path,
@@ -33,7 +33,7 @@ pub(super) struct Outcome {
     /// Why the disk stopped recording, if it did.
     pub recording_failed: Option<String>,
     pub n_elements: Vec<(&'static str, u32)>,
-    pub memory: Vec<(&'static str, u64)>,
+    pub memory: MemoryReport,
     /// Where the time went, kernel by kernel, in the measured batches.
     pub timings: Vec<Row>,
 }
@@ -352,8 +352,8 @@ mod tests {
         fn digest(&self) -> Digest {
             Digest { hash: "d1".into(), totals: vec![("spikes".into(), self.read)] }
         }
-        fn memory(&self) -> Vec<(&'static str, u64)> {
-            vec![]
+        fn memory(&self) -> MemoryReport {
+            MemoryReport::default()
         }
     }
 

@@ -5,8 +5,8 @@ use crate::{
     gpu::KernelFacts,
     params::Change,
     sim::{
-        Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, Level, ProbeId, ProbeSpec, Progress,
-        Request, SimError, Simulation, Tap, TapArgs,
+        Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, Level, MemoryReport, ProbeId, ProbeSpec,
+        Progress, Request, SimError, Simulation, Tap, TapArgs,
     },
 };
 use std::{
@@ -96,8 +96,8 @@ pub struct SimSchema {
     pub sets: Vec<Arc<ElementSet>>,
     /// The connections among elements, if there are any.
     pub connectivity: Option<Connectivity>,
-    /// Memory by owner, bytes.
-    pub memory: Vec<(&'static str, u64)>,
+    /// Memory held, by buffer.
+    pub memory: MemoryReport,
     /// Registers, shared memory and occupancy of its kernels; empty on the CPU.
     pub kernels: Vec<KernelFacts>,
 }

@@ -1,6 +1,10 @@
 //! Device memory that is owned.
 
-use super::{Gpu, GpuError, Shape, Slice, layout::CudaType};
+use super::{
+    Gpu, GpuError, Place, Shape, Slice,
+    allocation::{self, Counted},
+    layout::CudaType,
+};
 use cudarc::driver::{CudaSlice, DevicePtr as _, sys::CUresult};
 use std::{
     ops::{Deref, DerefMut},
@@ -12,6 +16,7 @@ pub struct Buf<T: CudaType> {
     slice: Slice<T>,
     /// Frees it.
     _memory: CudaSlice<T>,
+    _counted: Counted,
 }
 
 impl<T: CudaType> Buf<T> {
@@ -28,16 +33,16 @@ impl<T: CudaType> Buf<T> {
         let needed = (len as u64).saturating_mul(size as u64);
         let memory = gpu.memory()?;
         let full = || GpuError::OutOfMemory { what, needed, free: memory.free, total: memory.total };
-        if needed > memory.total {
+        if needed > memory.total || allocation::fails() {
             return Err(full()); // also keeps `len * size` from overflowing below
         }
-        gpu.count_allocation();
         let memory = gpu.compute.alloc_zeros(len.max(1)).map_err(|e| match e.0 {
             CUresult::CUDA_ERROR_OUT_OF_MEMORY => full(),
             _ => GpuError::of(format!("allocating {what} ({len} × {size} B)"), &e),
         })?;
         let ptr = memory.device_ptr(&gpu.compute).0;
-        Ok(Self { slice: Slice::at_address(gpu, what, ptr, shape), _memory: memory })
+        let counted = Counted::new(gpu, Place::Device, needed);
+        Ok(Self { slice: Slice::at_address(gpu, what, ptr, shape), _memory: memory, _counted: counted })
     }
 
     /// A copy of `values`.

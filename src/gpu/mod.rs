@@ -8,6 +8,7 @@
 //! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph:
 //! kernels run on one compute stream, read-back on one copy stream, and [`Buf::download`] orders the two.
 
+pub mod allocation;
 mod any;
 mod buffer;
 pub mod ceilings;
@@ -34,6 +35,7 @@ mod stream;
 pub mod timing;
 pub mod trace;
 
+pub use allocation::Place;
 pub use any::{Any, AnyMut};
 pub use buffer::{Buf, Cell};
 pub use compile::{Compile, Target};
@@ -53,6 +55,7 @@ pub use stream::Stream;
 pub use timing::Timing;
 pub use trace::{Batch, Lane, Measured, Span};
 
+use allocation::HeldBytes;
 use cudarc::driver::{CudaContext, CudaStream, sys::CUdevice_attribute_enum as Attribute};
 use error::Doing as _;
 use std::sync::{
@@ -81,6 +84,7 @@ pub struct Gpu {
     copy: Arc<CudaStream>,
     facts: Mutex<Vec<KernelFacts>>,
     allocations: AtomicU64,
+    held: Arc<HeldBytes>,
 }
 
 /// Device memory at one moment, in bytes.
@@ -126,6 +130,7 @@ impl Gpu {
             copy: context.new_stream()?,
             facts: Mutex::default(),
             allocations: AtomicU64::new(0),
+            held: Arc::default(),
             context,
         }))
     }
@@ -147,8 +152,10 @@ impl Gpu {
         Ok(&self.compute)
     }
 
-    fn count_allocation(&self) {
-        self.allocations.fetch_add(1, Ordering::Relaxed);
+    /// Bytes held in buffers of this device, on it or page-locked. The driver's own memory (modules, graphs) is not
+    /// included.
+    pub fn held(&self, place: Place) -> u64 {
+        self.held.get(place)
     }
 
     /// The error that made the device unusable, if there is one.

@@ -1,7 +1,8 @@
 //! Page-locked host memory, and points in the stream of the device.
 
 use super::{
-    Gpu, GpuError,
+    Gpu, GpuError, Place,
+    allocation::{self, Counted},
     error::Doing as _,
     layout::CudaType,
     trace::{self, Lane},
@@ -33,6 +34,7 @@ impl Mark {
 pub struct Pinned<T: CudaType> {
     pub(super) slice: PinnedHostSlice<T>,
     pub(super) copied: CudaEvent,
+    _counted: Counted,
 }
 
 impl<T: CudaType> Drop for Pinned<T> {
@@ -45,17 +47,25 @@ impl<T: CudaType> Pinned<T> {
     /// `len` zeros, cached for reading by the CPU.
     pub fn zeros(gpu: &Gpu, len: usize) -> Result<Self, GpuError> {
         let doing = || format!("page-locking {len} × {} B of main memory", size_of::<T>());
-        gpu.count_allocation();
+        if allocation::fails() {
+            return Err(GpuError::Full { doing: doing(), why: "no memory".to_owned() });
+        }
         // SAFETY: the memory is filled before anyone can read it.
         let mut slice = unsafe { gpu.context.alloc_pinned_with_flags(len.max(1), 0) }.doing(doing)?;
         slice.as_mut_slice().doing(doing)?.fill(T::zeroed());
         let copied = gpu.context.new_event(None).doing(doing)?;
-        Ok(Self { slice, copied })
+        let counted = Counted::new(gpu, Place::Pinned, (slice.len() * size_of::<T>()) as u64);
+        Ok(Self { slice, copied, _counted: counted })
     }
 
     /// Elements; at least 1.
     pub fn len(&self) -> usize {
         self.slice.len()
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        (self.len() * size_of::<T>()) as u64
     }
 
     /// Never: an empty one holds one element.

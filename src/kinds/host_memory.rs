@@ -1,6 +1,6 @@
 //! Memory available to this program on the host: of the machine and of its control groups.
 
-use crate::sim::SimError;
+use crate::sim::{MemoryReport, SimError};
 
 /// Bytes of host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +28,13 @@ impl HostMemory {
     }
 
     /// Checks a prediction by owner. The error gives sizes, the largest owner and what to do.
-    pub fn check(self, predicted: &[(&'static str, u64)]) -> Result<(), SimError> {
-        let needed: u64 = predicted.iter().map(|(_, bytes)| bytes).sum();
+    pub fn check(self, predicted: &MemoryReport) -> Result<(), SimError> {
+        let needed = predicted.total();
         if needed <= self.available {
             return Ok(());
         }
         let gb = |bytes: u64| format!("{:.1} GB", bytes as f64 * 1e-9);
-        let largest = predicted.iter().max_by_key(|(_, bytes)| *bytes).map_or("", |(owner, _)| owner);
+        let largest = predicted.largest();
         Err(SimError::Input(format!(
             "needs about {} of memory, most of it for {largest}; {} of {} are available: make the model smaller or \
              close other programs. On the command line, --force tries anyway",
@@ -120,9 +120,11 @@ mod tests {
     #[test]
     fn a_model_beyond_the_available_memory_is_refused() {
         let memory = HostMemory { available: 6_000_000_000, total: 8_000_000_000 };
-        assert!(memory.check(&[("connectivity", 5_000_000_000)]).is_ok() && memory.check(&[]).is_ok());
-        let why =
-            memory.check(&[("neurons", 1_000_000_000), ("connectivity", 16_000_000_000)]).unwrap_err().to_string();
+        assert!(memory.check(&[("connectivity", 5_000_000_000)].into()).is_ok() && memory.check(&[].into()).is_ok());
+        let why = memory
+            .check(&[("neurons", 1_000_000_000), ("connectivity", 16_000_000_000)].into())
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             why,
             "needs about 17.0 GB of memory, most of it for connectivity; 6.0 GB of 8.0 GB are available: make the model \

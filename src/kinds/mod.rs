@@ -1,10 +1,10 @@
 //! The simulation kinds, and the only list of them.
 
 use crate::{
-    gpu::{Memory, ModuleSpec},
+    gpu::{Memory, ModuleSpec, Place},
     params::{ParamWarning, Params},
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
         Progress, RequestSpec, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
@@ -29,7 +29,7 @@ pub trait Prepared: Send + Sync {
     /// Checks what starting a simulation and tapping these probes check, without allocating the simulation.
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
     /// Predicted memory on a device, by owner; empty if unknown.
-    fn predict(&self, on: DeviceKind) -> MemoryByOwner;
+    fn predict(&self, on: DeviceKind) -> MemoryReport;
 }
 
 /// [`Prepared`] of one kind.
@@ -43,7 +43,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> PreparedKind<K> {
     fn prepare(params: &K::Params, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
         if !context.ignores_memory {
             let mut predicted = K::predict(params, None, DeviceKind::Cpu { threads: 1 });
-            predicted.extend(K::scratch(params));
+            predicted += K::scratch(params);
             HostMemory::now().map_or(Ok(()), |memory| memory.check(&predicted))?;
         }
         let setup = Arc::new(K::prepare(params, context, progress)?);
@@ -63,22 +63,22 @@ impl<K: Kind<Params: Send + Sync>> Prepared for PreparedKind<K> {
         K::check(&self.params, &self.context, &self.setup, on, taps)
     }
 
-    fn predict(&self, on: DeviceKind) -> MemoryByOwner {
+    fn predict(&self, on: DeviceKind) -> MemoryReport {
         K::predict(&self.params, Some(&self.setup), on)
     }
 }
 
 /// Checks that the predicted memory fits on a GPU.
-fn fits(predicted: &[(&'static str, u64)], memory: Memory) -> Result<(), SimError> {
-    let needed: u64 = predicted.iter().map(|(_, bytes)| bytes).sum();
+fn fits(predicted: &MemoryReport, memory: Memory) -> Result<(), SimError> {
+    let needed = predicted.on(Place::Device);
     if needed <= memory.free {
         return Ok(());
     }
     let mb = |bytes: u64| format!("{:.0} MB", bytes as f64 * 1e-6);
-    let largest = predicted.iter().max_by_key(|(_, bytes)| *bytes).map_or("", |(owner, _)| owner);
     Err(SimError::NoDevice(format!(
-        "needs about {} on the GPU, most of it for {largest}; of its {} it has {} free: make the model smaller, close other programs that use the GPU, or run on the CPU",
+        "needs about {} on the GPU, most of it for {}; of its {} it has {} free: make the model smaller, close other programs that use the GPU, or run on the CPU",
         mb(needed),
+        predicted.of_device().largest(),
         mb(memory.total),
         mb(memory.free)
     )))
@@ -154,7 +154,7 @@ macro_rules! kinds {
             pub fn time_base(&self) -> TimeBase { match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::time_base(p), )* } }
 
             /// Predicted memory of a simulation, by owner, from the parameters alone; empty if unknown.
-            pub fn predict(&self, on: DeviceKind) -> MemoryByOwner {
+            pub fn predict(&self, on: DeviceKind) -> MemoryReport {
                 match self { $( $(#[cfg($cfg)])? Self::$Variant(p) => <$module::$Kind as Kind>::predict(p, None, on), )* }
             }
 
@@ -197,10 +197,13 @@ mod tests {
 
     #[test]
     fn predicted_memory_beyond_the_gpu_is_refused() {
-        let predicted = [("connectivity", 6_000_000_000), ("neurons", 40_000_000)];
+        let mut predicted = MemoryReport::default();
+        predicted.add("connectivity", "words", Place::Device, 6_000_000_000);
+        predicted.add("neurons", "states", Place::Device, 40_000_000);
+        predicted.host("names", 7_000_000_000);
         let memory = |free| Memory { free, total: 8_000_000_000 };
         assert!(fits(&predicted, memory(6_040_000_000)).is_ok());
-        assert!(fits(&[], memory(0)).is_ok(), "unknown memory is not refused");
+        assert!(fits(&MemoryReport::default(), memory(0)).is_ok(), "unknown memory is not refused");
         let Err(SimError::NoDevice(why)) = fits(&predicted, memory(1_500_000_000)) else { panic!("it fitted") };
         assert!(why.starts_with(
             "needs about 6040 MB on the GPU, most of it for connectivity; of its 8000 MB it has 1500 MB free"

@@ -36,7 +36,7 @@ mod tests {
                 model.name()
             );
             let prepared = project.model.prepare(&project.build_context(Path::new(".")), &Progress::default()).unwrap();
-            let bytes: u64 = prepared.predict(DeviceKind::Cpu { threads: 1 }).iter().map(|(_, n)| n).sum();
+            let bytes: u64 = prepared.predict(DeviceKind::Cpu { threads: 1 }).total();
             assert!(bytes < 64 << 20, "{}: {bytes} bytes", model.name());
         }
     }

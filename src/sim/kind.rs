@@ -1,8 +1,8 @@
 //! The contract of a simulation kind, and what it is built with.
 
 use super::{
-    ActionSpec, Exactness, KernelChoices, ProbeId, ProbeSpec, RequestSpec, SimError, Simulation, StepCount, Tap,
-    TimeBase,
+    ActionSpec, Exactness, KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, SimError, Simulation,
+    StepCount, Tap, TimeBase,
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
@@ -49,9 +49,6 @@ impl Device {
         }
     }
 }
-
-/// Memory by owner: name, bytes.
-pub type MemoryByOwner = Vec<(&'static str, u64)>;
 
 /// What a simulation is built with beside the kind's parameters: the project's folder and seed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -180,16 +177,16 @@ pub trait Kind {
     }
     /// Reads or generates the setup. Runs on the loader thread.
     fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
-    /// Predicts the memory of a started simulation by owner, as in [`Simulation::memory`]. Without a setup, from the
+    /// Predicts the memory of a started simulation by buffer, as in [`Simulation::memory`]. Without a setup, from the
     /// parameters alone. Empty when unknown.
-    fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: DeviceKind) -> MemoryByOwner {
+    fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: DeviceKind) -> MemoryReport {
         let _ = (params, setup, on);
-        vec![]
+        MemoryReport::default()
     }
     /// Memory needed on the host while preparing, besides the prediction.
-    fn scratch(params: &Self::Params) -> MemoryByOwner {
+    fn scratch(params: &Self::Params) -> MemoryReport {
         let _ = params;
-        vec![]
+        MemoryReport::default()
     }
     /// Warnings about values that are valid but unusual.
     fn warnings(params: &Self::Params) -> Vec<ParamWarning> {

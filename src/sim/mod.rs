@@ -1,12 +1,14 @@
 //! The contract of every simulation kind, and the shapes of its results.
 
 pub mod action;
+pub mod buffers;
 pub mod connectivity;
 pub mod element;
 mod exactness;
 mod execution;
 pub mod kind;
 pub mod lineage;
+mod memory;
 pub mod non_finite;
 pub mod probe;
 pub mod reading;
@@ -17,12 +19,14 @@ pub mod tap;
 mod time_base;
 
 pub use action::{Action, ActionSpec};
+pub use buffers::Buffers;
 pub use connectivity::{Connection, ConnectionSource, Connectivity};
 pub use element::{Column, ElementSet, MotionFields};
 pub use exactness::Exactness;
 pub use execution::{Execution, KernelChoices};
-pub use kind::{BuildContext, Device, DeviceKind, Kind, MemoryByOwner, Preset, Progress, RooflineWork};
+pub use kind::{BuildContext, Device, DeviceKind, Kind, Preset, Progress, RooflineWork};
 pub use lineage::{Birth, Death, EndCause, LifeEvent};
+pub use memory::{Held, MemoryReport};
 pub use non_finite::NonFinite;
 pub use probe::{Frame, Level, Meaning, ProbeId, ProbeSpec, Shape, Spike};
 pub use reading::{Axis, Histogram, Link, Matrix, Reading, Series, TextSample, Tokens};
@@ -164,8 +168,8 @@ pub trait Simulation: Send {
     fn execution(&self) -> Execution {
         Execution::cpu()
     }
-    /// Memory held, by owner, in bytes.
-    fn memory(&self) -> Vec<(&'static str, u64)>;
+    /// Memory held, by buffer.
+    fn memory(&self) -> MemoryReport;
     /// The connections among its elements, if there are any.
     fn connectivity(&self) -> Option<Connectivity> {
         None

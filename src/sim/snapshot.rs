@@ -5,7 +5,10 @@
 //! precision continues from it.
 
 use super::SimError;
-use crate::num::halves;
+use crate::num::{
+    elements::{Bf16, Element as _, F16},
+    halves,
+};
 use std::{fmt, sync::Arc};
 
 /// Type of the elements of a section.
@@ -77,6 +80,17 @@ macro_rules! elements {
 
 elements!(u8 = U8, i8 = I8, u32 = U32, i32 = I32, u64 = U64, f32 = F32, f64 = F64);
 
+macro_rules! narrow_elements {
+    ($($ty:ident = $type:ident),*) => {
+        $( impl Element for $ty {
+            const TYPE: ElementType = ElementType::$type;
+            fn from_wide(x: f64) -> Self { Self::from_f32(x as f32) }
+        } )*
+    };
+}
+
+narrow_elements!(F16 = F16, Bf16 = Bf16);
+
 /// Memory of a section: a vector of any element type, taken over without a copy.
 trait Memory: Send + Sync {
     fn bytes(&self) -> &[u8];
@@ -120,18 +134,30 @@ impl Section {
 
     /// Copies its elements; floating-point numbers of another precision are rounded.
     fn copy_to<T: Element>(&self, to: &mut [T]) -> Result<(), SimError> {
-        let from = self.bytes();
+        self.expect_elements::<T>()?;
+        self.copy_range(0, to);
+        Ok(())
+    }
+
+    /// An error unless its elements can be converted to this type.
+    fn expect_elements<T: Element>(&self) -> Result<(), SimError> {
+        if self.element == T::TYPE || self.element.is_float() && T::TYPE.is_float() {
+            return Ok(());
+        }
+        Err(misfit(&format!("`{}` holds {:?}, expected {:?}", self.name, self.element, T::TYPE)))
+    }
+
+    /// Copies the elements from `start` on, converted as in [`Snapshot::section`], which checks that they can be.
+    pub fn copy_range<T: Element>(&self, start: usize, to: &mut [T]) {
+        let size = self.element.n_bytes();
+        let from = &self.bytes()[start * size..][..to.len() * size];
         if self.element == T::TYPE {
             bytemuck::cast_slice_mut::<T, u8>(to).copy_from_slice(from);
-        } else if self.element.is_float() && T::TYPE.is_float() {
-            let size = self.element.n_bytes();
+        } else {
             for (to, from) in to.iter_mut().zip(from.chunks_exact(size)) {
                 *to = T::from_wide(self.element.wide(from));
             }
-        } else {
-            return Err(misfit(&format!("`{}` holds {:?}, expected {:?}", self.name, self.element, T::TYPE)));
         }
-        Ok(())
     }
 }
 
@@ -214,6 +240,13 @@ impl Snapshot {
 
     fn expect(&self, name: &str) -> Result<&Section, SimError> {
         self.get(name).ok_or_else(|| misfit(&format!("it has no section `{name}`")))
+    }
+
+    /// An array of this shape whose elements can be converted to this type.
+    pub fn section<T: Element>(&self, name: &str, shape: &[usize]) -> Result<&Section, SimError> {
+        let section = self.shaped(name, shape)?;
+        section.expect_elements::<T>()?;
+        Ok(section)
     }
 
     /// Copies an array of this shape to `to`, without further memory.

@@ -8,7 +8,7 @@ use neuropil::{
     kinds::Model,
     params::Change,
     sim::{
-        Action, Answer, BuildContext, Clock, Device, Digest, Effect, ElementSet, Frame, MemoryByOwner, ProbeId,
+        Action, Answer, BuildContext, Clock, Device, Digest, Effect, ElementSet, Frame, MemoryReport, ProbeId,
         ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap, request::AnswerShape,
     },
 };
@@ -136,7 +136,7 @@ impl Simulation for Endless {
     fn digest(&self) -> Digest {
         self.0.digest()
     }
-    fn memory(&self) -> MemoryByOwner {
+    fn memory(&self) -> MemoryReport {
         self.0.memory()
     }
 }

@@ -5,8 +5,8 @@ use neuropil::{
     num::hash::StreamHash,
     params::{Change, Value},
     sim::{
-        Action, Clock, Digest, Effect, ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape,
-        SimError, Simulation, Snapshot, Spike, Tap,
+        Action, Clock, Digest, Effect, ElementSet, Frame, Meaning, MemoryReport, ProbeId, ProbeSpec, Reading, Series,
+        Shape, SimError, Simulation, Snapshot, Spike, Tap,
     },
 };
 use std::{sync::Arc, time::Duration};
@@ -192,7 +192,7 @@ impl Simulation for Fake {
     fn digest(&self) -> Digest {
         Digest { hash: self.hash.hex(), totals: vec![("spikes".into(), self.n_spikes)] }
     }
-    fn memory(&self) -> Vec<(&'static str, u64)> {
-        vec![("everything", 1)]
+    fn memory(&self) -> MemoryReport {
+        [("everything", 1)].into()
     }
 }

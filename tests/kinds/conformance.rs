@@ -373,7 +373,7 @@ fn reported_memory_is_allocated_memory(case: &Case) {
     let before = held();
     let (_prepared, sim) = start();
     let allocated = held() - before;
-    let reported: u64 = sim.memory().iter().map(|(_, bytes)| bytes).sum();
+    let reported: u64 = sim.memory().total();
     println!("reported {reported} of {allocated} B: {:?}", sim.memory());
     let error = (allocated - reported as i64).abs();
     assert!(error < allocated / 20 + 131_072, "reported {reported} B, allocated {allocated} B: {:?}", sim.memory());

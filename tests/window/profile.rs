@@ -26,7 +26,7 @@ fn machine() -> Machine {
         is_gpu: true,
         threads: 16,
         project: Some("projects/fly.ron".into()),
-        predicted: PREDICTED.to_vec(),
+        predicted: PREDICTED.into(),
         total: 150_000_000_000,
         work: WORK,
         ceilings: Some(ceilings()),

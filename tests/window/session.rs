@@ -67,7 +67,7 @@ impl Simulation for Mirrored {
     fn digest(&self) -> Digest {
         self.sim.digest()
     }
-    fn memory(&self) -> Vec<(&'static str, u64)> {
+    fn memory(&self) -> MemoryReport {
         self.sim.memory()
     }
 }

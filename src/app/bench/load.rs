@@ -4,8 +4,8 @@ use crate::{
     gpu::Pass,
     params::Change,
     sim::{
-        Action, Clock, Column, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Series, Shape, SimError,
-        Simulation, Snapshot, Spike, Tap,
+        Action, Clock, Column, Digest, Effect, ElementSet, Frame, MemoryReport, ProbeId, ProbeSpec, Reading, Series,
+        Shape, SimError, Simulation, Snapshot, Spike, Tap,
     },
 };
 use std::{
@@ -128,7 +128,7 @@ impl Simulation for Load {
     fn digest(&self) -> Digest {
         Digest::default()
     }
-    fn memory(&self) -> Vec<(&'static str, u64)> {
-        vec![]
+    fn memory(&self) -> MemoryReport {
+        MemoryReport::default()
     }
 }

@@ -5,7 +5,7 @@ mod lists;
 use super::{App, commands::UiCommand, focus, icons, inspector, text, theme::Tokens, widgets};
 use crate::{
     params::{ParamId, Value, ValueType},
-    sim::Shape,
+    sim::{MemoryReport, Shape},
 };
 use egui::{
     Align, Frame, Id, Label, Layout, Margin, Response, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder,
@@ -116,7 +116,7 @@ fn model_ui(ui: &mut Ui, app: &mut App) {
         for set in &schema.sets {
             leaf(ui, icons::SELECTION, &text::title(set.name), true, |ui| number(ui, text::count(set.len.into())));
         }
-        let total: u64 = schema.memory.iter().map(|(_, bytes)| bytes).sum();
+        let total: u64 = schema.memory.total();
         if total > 0 {
             let row = leaf(ui, icons::MEMORY, "Memory", true, |ui| number(ui, text::bytes(total)));
             row.on_hover_ui(|ui| memory_ui(ui, &schema.memory));
@@ -125,11 +125,11 @@ fn model_ui(ui: &mut Ui, app: &mut App) {
 }
 
 /// Memory by owner.
-fn memory_ui(ui: &mut Ui, owners: &[(&'static str, u64)]) {
+fn memory_ui(ui: &mut Ui, report: &MemoryReport) {
     egui::Grid::new("memory by owner").num_columns(2).spacing([16.0, 2.0]).show(ui, |ui| {
-        for (owner, bytes) in owners.iter().filter(|(_, bytes)| *bytes > 0) {
+        for (owner, bytes) in report.by_owner().into_iter().filter(|(_, bytes)| *bytes > 0) {
             ui.label(text::title(owner));
-            ui.label(egui::RichText::new(text::bytes(*bytes)).monospace());
+            ui.label(egui::RichText::new(text::bytes(bytes)).monospace());
             ui.end_row();
         }
     });

@@ -34,7 +34,7 @@ pub use params::*;
 use crate::{
     gpu::ModuleSpec,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeSpec, Progress,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeSpec, Progress,
         RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
@@ -85,8 +85,8 @@ impl Kind for DemoKind {
         Ok(Source::new(context.seed))
     }
 
-    fn predict(params: &Params, _: Option<&Source>, _: DeviceKind) -> MemoryByOwner {
-        vec![("weights", params.n_weights() as u64 * 2)]
+    fn predict(params: &Params, _: Option<&Source>, _: DeviceKind) -> MemoryReport {
+        [("weights", params.n_weights() as u64 * 2)].into()
     }
 
     fn check(_: &Params, _: &BuildContext, _: &Arc<Source>, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError> {

@@ -14,7 +14,7 @@ use crate::{
     num::hash::StreamHash,
     params::Change,
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, Level, LifeEvent, MemoryByOwner, MotionFields,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, Level, LifeEvent, MemoryReport, MotionFields,
         ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
         snapshot::{ElementType, misfit},
     },
@@ -199,8 +199,8 @@ impl Simulation for DemoSim {
         Digest { hash: self.state.hash.hex(), totals }
     }
 
-    fn memory(&self) -> MemoryByOwner {
-        vec![("weights", self.state.weights.len() as u64 * 2), ("experts", self.sets[0].n_bytes())]
+    fn memory(&self) -> MemoryReport {
+        [("weights", self.state.weights.len() as u64 * 2), ("experts", self.sets[0].n_bytes())].into()
     }
 }
 

@@ -167,7 +167,7 @@ fn measure(case: &Case, options: &BenchOptions) -> Result<BenchRow, SimError> {
         plan_ms,
         substep_us,
         pairs_per_s: (n * n) as f64 / ((coupling_ms + plan_ms) * 1e-3).max(1e-12),
-        memory_bytes: sim.memory().iter().map(|(_, bytes)| bytes).sum(),
+        memory_bytes: sim.memory().total(),
         timings: timing::report(&pass.timings, &sim.kernels()),
     })
 }

@@ -60,7 +60,7 @@ pub use params::*;
 use crate::{
     gpu::ModuleSpec,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
         Progress, RequestSpec, RooflineWork, SimError, Simulation, Tap, TimeBase,
     },
 };
@@ -102,7 +102,7 @@ impl Kind for NucleiKind {
         task::prepare(params, context, progress)
     }
 
-    fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryByOwner {
+    fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {
         match on {
             DeviceKind::Cpu { .. } => predict::cpu(params, setup),
             DeviceKind::Cuda => cuda::predict::predict(params, setup),

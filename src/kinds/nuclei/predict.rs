@@ -9,34 +9,39 @@ use super::{
     state::State,
     task::Setup,
 };
-use crate::sim::MemoryByOwner;
+use crate::sim::MemoryReport;
 
 /// Memory of [`CpuSim`](super::cpu::CpuSim) by owner, as its `memory` reports it; empty when a task file has not been read.
-pub fn cpu(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
+pub fn cpu(params: &Params, setup: Option<&Setup>) -> MemoryReport {
     match params.population.precision {
         Precision::F64 => cpu_in::<f64>(params, setup),
         Precision::F32 => cpu_in::<f32>(params, setup),
     }
 }
 
-fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
+/// Samples and weights of the task; `None` when a task file has not been read.
+pub fn task_size(params: &Params, setup: Option<&Setup>) -> Option<(usize, usize)> {
     let task = &params.task;
-    let (samples, dim) = match (setup, task.source) {
-        (Some(setup), _) => (setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim),
-        (None, TaskSource::Toy) => (task.n_samples as usize, task.n_inputs as usize),
-        (None, TaskSource::Nothing) => (0, task.n_inputs as usize),
-        (None, TaskSource::File) => return vec![],
-    };
+    match (setup, task.source) {
+        (Some(setup), _) => Some((setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim)),
+        (None, TaskSource::Toy) => Some((task.n_samples as usize, task.n_inputs as usize)),
+        (None, TaskSource::Nothing) => Some((0, task.n_inputs as usize)),
+        (None, TaskSource::File) => None,
+    }
+}
+
+fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> MemoryReport {
+    let Some((samples, dim)) = task_size(params, setup) else { return MemoryReport::default() };
     let capacity = params.population.capacity as usize;
     let rows = samples + if samples > dim { dim } else { 0 };
-    let method = match (params.coupling.method, task.source) {
+    let method = match (params.coupling.method, params.task.source) {
         (CouplingMethod::Auto, TaskSource::Nothing) => CouplingMethod::MeanField,
         (method, _) => method,
     };
     let fields = mixing::fields(params);
     let (weights, rest) = State::<T>::bytes_of(capacity, dim, fields);
     let matrix = if params.coupling.matrix.0.trim().is_empty() { 0 } else { 8 * (capacity * capacity) as u64 };
-    vec![
+    [
         ("weights", weights),
         ("nuclei", rest),
         ("task", (rows * (dim + 1) * T::BYTES) as u64 + matrix),
@@ -45,6 +50,7 @@ fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
         ("slots", capacity as u64 * 12),
         ("recording", 0),
     ]
+    .into()
 }
 
 /// Workspace of a generation for tables of this size.
@@ -85,7 +91,7 @@ mod tests {
             let held = NucleiKind::start(&params, &BuildContext::default(), setup, &Device::Cpu { threads: 2 })
                 .unwrap()
                 .memory();
-            for ((owner, a), (real, b)) in predicted.iter().zip(&held) {
+            for ((owner, a), (real, b)) in predicted.by_owner().iter().zip(&held.by_owner()) {
                 assert_eq!(owner, real);
                 assert!((*a as f64 - *b as f64).abs() <= 0.2 * *b as f64 + 256.0, "{owner}: {a} for {b}");
             }

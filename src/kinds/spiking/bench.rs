@@ -237,7 +237,7 @@ fn measure(
         spikes,
         synaptic_events,
         events_per_wall_s: synaptic_events as f64 / wall_s,
-        memory_bytes: sim.memory().iter().map(|(_, bytes)| bytes).sum(),
+        memory_bytes: sim.memory().total(),
         build_s,
         mean_rate_hz: spikes as f64 / f64::from(setup.n()) / bio_s,
         note: note(case, setup, options, spikes as f64 / bio_s, n_active),

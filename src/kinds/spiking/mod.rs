@@ -59,7 +59,7 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryByOwner, Preset, ProbeId, ProbeSpec,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
         Progress, RequestSpec, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
@@ -107,17 +107,17 @@ impl Kind for SpikingKind {
         setup::prepare(params, context, progress)
     }
 
-    fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryByOwner {
+    fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {
         let sizes = setup.map(NetworkSize::of).or_else(|| NetworkSize::from_params(params));
         match (sizes, on) {
-            _ if params.network.model == NeuronModel::NoisyLeaky => vec![], // not predicted
+            _ if params.network.model == NeuronModel::NoisyLeaky => MemoryReport::default(), // not predicted
             (Some(sizes), DeviceKind::Cpu { threads }) => predict::cpu(params, &sizes, threads),
             (Some(sizes), DeviceKind::Cuda) => predict::cuda(params, &sizes),
-            (None, _) => vec![],
+            (None, _) => MemoryReport::default(),
         }
     }
 
-    fn scratch(params: &Params) -> MemoryByOwner {
+    fn scratch(params: &Params) -> MemoryReport {
         predict::scratch(params)
     }
 

@@ -6,7 +6,7 @@ use super::{
     measure::RunningRate,
     setup::Setup,
 };
-use crate::{data::generate::FLY_SIZE, sim::MemoryByOwner};
+use crate::{data::generate::FLY_SIZE, sim::MemoryReport};
 
 /// The sizes that determine memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,14 +59,14 @@ impl NetworkSize {
 
 /// Memory of [`cpu::CpuSim`] at start, by owner as in `memory`. Lists that grow with activity (spikes in flight,
 /// arrivals, the calendar) are empty then; they stay small compared with the connectivity.
-pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryByOwner {
+pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport {
     let n = sizes.neurons;
     let parts = (threads as u64).clamp(1, n.max(1));
     let neuron = match params.lif.precision {
         Precision::F64 => size_of::<Neuron<f64>>(),
         Precision::F32 => size_of::<Neuron<f32>>(),
     };
-    vec![
+    [
         ("connectivity", 4 * (n + 1) + 4 * sizes.connections + 8 * sizes.overflow + 4 * n * (parts - 1)),
         ("neurons", n * neuron as u64),
         ("input sums and event queue", 4 * n),
@@ -74,24 +74,30 @@ pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryByOwne
         ("measurements", n * size_of::<RunningRate>() as u64),
         ("names and positions", sizes.labels),
     ]
+    .into()
 }
 
 /// Memory of the generator of a balanced network, besides the network: the presynaptic neuron of every connection.
-pub fn scratch(params: &Params) -> MemoryByOwner {
+pub fn scratch(params: &Params) -> MemoryReport {
     let sizes = NetworkSize::from_params(params).filter(|_| params.network.source == Source::Balanced);
-    sizes.map_or_else(Vec::new, |sizes| vec![("generating the network", 4 * sizes.connections)])
+    sizes.map_or_else(MemoryReport::default, |sizes| [("generating the network", 4 * sizes.connections)].into())
 }
 
-/// Memory of [`CudaSim`](super::cuda::CudaSim) on the device; empty if the network exceeds the limits of the CUDA
+/// Memory of [`CudaSim`](super::cuda::CudaSim) at start, with stimuli of few sources and without the connectivity by
+/// block, which is built where half of the free memory suffices. Empty if the network exceeds the limits of the CUDA
 /// backend.
-pub fn cuda(params: &Params, sizes: &NetworkSize) -> MemoryByOwner {
+pub fn cuda(params: &Params, sizes: &NetworkSize) -> MemoryReport {
     let real = match params.lif.precision {
         Precision::F64 => 8,
         Precision::F32 => 4,
     };
     let delay = params.lif.derive::<f64>().delay;
-    let sizes = super::cuda::BufferSizes::estimate(sizes.neurons, sizes.connections, sizes.overflow, delay, real);
-    sizes.map_or_else(|_| vec![], |sizes| sizes.bytes())
+    let buffers = super::cuda::BufferSizes::estimate(sizes.neurons, sizes.connections, sizes.overflow, delay, real);
+    let Ok(buffers) = buffers else { return MemoryReport::default() };
+    let mut report = super::cuda::predict(&buffers);
+    report.host("measurements", sizes.neurons * size_of::<RunningRate>() as u64);
+    report.host("names and positions", sizes.labels);
+    report
 }
 
 #[cfg(test)]
@@ -110,16 +116,16 @@ mod tests {
         let setup = Arc::new(SpikingKind::prepare(params, &context, &Progress::default()).unwrap());
         let counted = SpikingKind::predict(params, Some(&setup), on);
         let held = SpikingKind::start(params, &context, setup, &Device::Cpu { threads }).unwrap().memory();
-        let sum = |bytes: &MemoryByOwner| bytes.iter().map(|(_, n)| n).sum::<u64>();
+        let sum = MemoryReport::total;
         let near = |a: u64, b: u64| (a as f64 - b as f64).abs() <= 0.2 * b as f64 + 4096.0;
         for predicted in [&predicted, &counted] {
             assert!(near(sum(predicted), sum(&held)), "{} for {}", sum(predicted), sum(&held));
-            for ((owner, a), (real, b)) in predicted.iter().zip(&held) {
+            for ((owner, a), (real, b)) in predicted.by_owner().iter().zip(&held.by_owner()) {
                 assert_eq!(owner, real);
                 assert!(near(*a, *b), "{owner}: {a} for {b}");
             }
         }
-        assert_eq!(held.len(), predicted.len());
+        assert_eq!(held.by_owner().len(), predicted.by_owner().len());
     }
 
     #[test]

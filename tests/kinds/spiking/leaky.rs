@@ -339,7 +339,7 @@ fn probes_agree_with_the_run() {
     let events: f64 = series(probes::SYNAPTIC_EVENTS).values.iter().map(|e| f64::from(*e) * 5e-3).sum();
     assert!((events / sim.digest().totals[1].1 as f64 - 1.0).abs() < 1e-5, "{events}");
     assert!(series(probes::ACTIVE).values.iter().all(|a| *a == N as f32));
-    assert!(sim.memory().iter().all(|(_, bytes)| *bytes > 0));
+    assert!(sim.memory().by_owner().iter().all(|(_, bytes)| *bytes > 0));
 }
 
 /// The example project is the published model; and unconnected units fire as often as an independent simulation in

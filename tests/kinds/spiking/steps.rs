@@ -335,7 +335,7 @@ fn probes_agree_with_the_run() {
     let events: f64 = series(probes::SYNAPTIC_EVENTS).values.iter().map(|e| f64::from(*e) * 5e-3).sum();
     assert!((events - sim.digest().totals[1].1 as f64).abs() < 0.5, "{events}");
     assert!(series(probes::ACTIVE).values.iter().all(|a| *a <= 3.0 * N as f32));
-    assert!(sim.memory().iter().all(|(_, bytes)| *bytes > 0));
+    assert!(sim.memory().by_owner().iter().all(|(_, bytes)| *bytes > 0));
 }
 
 /// A NaN current into two neurons: the error names the first of them and the step, for any batches and threads.

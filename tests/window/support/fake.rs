@@ -5,7 +5,7 @@ use neuropil::{
     params::Change,
     sim::{
         Action, Clock, Column, Connection, ConnectionSource, Connectivity, Digest, Effect, ElementSet, Frame, Meaning,
-        ProbeId, ProbeSpec, Reading, Series, Shape, SimError, Simulation, Snapshot, Spike, Tap,
+        MemoryReport, ProbeId, ProbeSpec, Reading, Series, Shape, SimError, Simulation, Snapshot, Spike, Tap,
     },
 };
 use std::sync::Arc;
@@ -279,7 +279,7 @@ impl Simulation for Fake {
             connections: links,
         })
     }
-    fn memory(&self) -> Vec<(&'static str, u64)> {
-        vec![("weights", 15_091_983), ("state", 2_218_224), ("delay ring", 2_500_000)]
+    fn memory(&self) -> MemoryReport {
+        [("weights", 15_091_983), ("state", 2_218_224), ("delay ring", 2_500_000)].into()
     }
 }

@@ -5,8 +5,8 @@ use neuropil::{
     gpu::Pass,
     params::Change,
     sim::{
-        Action, Clock, Digest, Effect, ElementSet, Frame, LifeEvent, ProbeId, ProbeSpec, Reading, SimError, Simulation,
-        Snapshot, Tap, TimeBase,
+        Action, Clock, Digest, Effect, ElementSet, Frame, LifeEvent, MemoryReport, ProbeId, ProbeSpec, Reading,
+        SimError, Simulation, Snapshot, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl Simulation for Fake {
     fn digest(&self) -> Digest {
         Digest { hash: format!("{:016x}", self.step), totals: vec![] }
     }
-    fn memory(&self) -> Vec<(&'static str, u64)> {
-        vec![("phases", u64::from(N) * 8)]
+    fn memory(&self) -> MemoryReport {
+        [("phases", u64::from(N) * 8)].into()
     }
 }

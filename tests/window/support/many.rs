@@ -4,8 +4,8 @@ use neuropil::{
     gpu::Pass,
     params::Change,
     sim::{
-        Action, Clock, Column, Digest, Effect, ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Series, Shape,
-        SimError, Simulation, Snapshot, Spike, Tap,
+        Action, Clock, Column, Digest, Effect, ElementSet, Frame, Meaning, MemoryReport, ProbeId, ProbeSpec, Reading,
+        Series, Shape, SimError, Simulation, Snapshot, Spike, Tap,
     },
 };
 use std::sync::{
@@ -148,7 +148,7 @@ impl Simulation for Many {
     fn digest(&self) -> Digest {
         Digest::default()
     }
-    fn memory(&self) -> Vec<(&'static str, u64)> {
-        vec![]
+    fn memory(&self) -> MemoryReport {
+        MemoryReport::default()
     }
 }

@@ -1,6 +1,10 @@
 //! Context of a profile: the device, the project, declared work per kernel.
 
-use crate::{engine::SimSchema, gpu::ceilings::Ceilings, sim::RooflineWork};
+use crate::{
+    engine::SimSchema,
+    gpu::ceilings::Ceilings,
+    sim::{MemoryReport, RooflineWork},
+};
 use std::path::PathBuf;
 
 /// What the profile panels need besides frames.
@@ -14,8 +18,8 @@ pub struct Machine {
     pub threads: u32,
     /// The project file, if saved.
     pub project: Option<PathBuf>,
-    /// Memory predicted before the build, by owner.
-    pub predicted: Vec<(&'static str, u64)>,
+    /// Memory predicted before the build.
+    pub predicted: MemoryReport,
     /// Memory of the device, bytes; 0 when unknown.
     pub total: u64,
     /// Bytes and operations per work item, by row.
@@ -33,11 +37,6 @@ impl Machine {
     pub fn work_of(&self, row: &str) -> Option<&'static RooflineWork> {
         self.work.iter().find(|w| w.row == row)
     }
-}
-
-/// Bytes of all owners.
-pub fn total(owners: &[(&'static str, u64)]) -> u64 {
-    owners.iter().map(|(_, bytes)| bytes).sum()
 }
 
 /// The `--device` value for command lines.

@@ -1,13 +1,13 @@
 //! Memory by owner: allocated, and predicted before the build.
 
-use super::machine::total;
 use crate::{
     app::{
         text,
         views::{Selection, View, ViewCtx, colors, kit},
     },
     engine::SimSchema,
-    sim::{Frame, Tap},
+    gpu::Place,
+    sim::{Frame, MemoryReport, Tap},
 };
 use egui::{Align2, Rect, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2};
 
@@ -28,16 +28,17 @@ struct Owner {
     predicted: Option<u64>,
 }
 
+/// Buffers named in a tooltip.
+const NAMED: usize = 12;
+
 /// Largest first; predicted owners without allocations are included.
-fn owners(held: &[(&'static str, u64)], predicted: &[(&'static str, u64)]) -> Vec<Owner> {
-    let of = |name: &str, list: &[(&'static str, u64)]| {
-        let all: Vec<u64> = list.iter().filter(|(n, _)| *n == name).map(|(_, b)| *b).collect();
-        (!all.is_empty()).then(|| all.iter().sum::<u64>())
-    };
+fn owners(held: &MemoryReport, predicted: &MemoryReport) -> Vec<Owner> {
+    let (held, predicted) = (held.by_owner(), predicted.by_owner());
+    let of = |name: &str, list: &[(&'static str, u64)]| list.iter().find(|(n, _)| *n == name).map(|(_, b)| *b);
     let mut owners: Vec<Owner> = vec![];
-    for (name, _) in held.iter().chain(predicted) {
+    for (name, _) in held.iter().chain(&predicted) {
         if owners.iter().all(|o| o.name != *name) {
-            owners.push(Owner { name, held: of(name, held).unwrap_or(0), predicted: of(name, predicted) });
+            owners.push(Owner { name, held: of(name, &held).unwrap_or(0), predicted: of(name, &predicted) });
         }
     }
     owners.sort_by_key(|o| std::cmp::Reverse(o.held.max(o.predicted.unwrap_or(0))));
@@ -51,7 +52,7 @@ fn caption(owners: &[Owner], ctx: &ViewCtx<'_>) -> String {
         0 => format!("allocated {}", text::bytes(held)),
         all => format!("allocated {} of {}", text::bytes(held), text::bytes(all)),
     }];
-    let predicted = total(&machine.predicted);
+    let predicted = machine.predicted.total();
     if predicted > 0 {
         let off = held as f64 / predicted as f64 - 1.0;
         parts.push(format!("predicted {} ({})", text::bytes(predicted), super::figures::percent_signed(off)));
@@ -91,7 +92,31 @@ fn row_ui(ui: &mut Ui, at: usize, owner: &Owner, most: u64, ctx: &ViewCtx<'_>) {
             Some(predicted) => ui.label(format!("predicted {} B (tick mark)", kit::thousands(predicted))),
             None => ui.label("not predicted"),
         };
+        buffers_ui(ui, &ctx.schema.memory, owner.name);
     });
+}
+
+/// The largest buffers of an owner that has several.
+fn buffers_ui(ui: &mut Ui, report: &MemoryReport, owner: &str) {
+    let buffers = report.of(owner);
+    if buffers.len() < 2 {
+        return;
+    }
+    egui::Grid::new("buffers of an owner").num_columns(3).spacing([12.0, 1.0]).show(ui, |ui| {
+        for held in buffers.iter().take(NAMED) {
+            ui.label(held.name);
+            ui.label(RichText::new(text::bytes(held.bytes)).monospace());
+            ui.label(match held.place {
+                Place::Device => "",
+                Place::Pinned => "page-locked",
+                Place::Host => "host",
+            });
+            ui.end_row();
+        }
+    });
+    if buffers.len() > NAMED {
+        ui.label(format!("and {} more", buffers.len() - NAMED));
+    }
 }
 
 impl View for Memory {
@@ -141,7 +166,7 @@ impl View for Memory {
     }
 
     fn help(&self) -> &'static str {
-        "# Memory\n\nMemory of the simulation by owner, largest first. The tick mark is the prediction made before the build; \
+        "# Memory\n\nMemory of the simulation by owner, largest first; a tooltip lists the buffers of an owner. The tick mark is the prediction made before the build; \
          a prediction that is far off is worth a bug report. On a GPU the total is compared with the memory of the \
          device."
     }
@@ -153,7 +178,7 @@ mod tests {
 
     #[test]
     fn owners_are_listed_once_and_largest_first() {
-        let list = owners(&[("a", 5), ("b", 9), ("a", 2)], &[("b", 8), ("c", 8)]);
+        let list = owners(&[("a", 5), ("b", 9), ("a", 2)].into(), &[("b", 8), ("c", 8)].into());
         let parts: Vec<_> = list.iter().map(|o| (o.name, o.held, o.predicted)).collect();
         assert_eq!(parts, [("b", 9, Some(8)), ("c", 0, Some(8)), ("a", 7, None)]);
     }

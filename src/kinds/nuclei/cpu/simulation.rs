@@ -18,7 +18,7 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, MemoryByOwner, ProbeId, ProbeSpec,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, MemoryReport, ProbeId, ProbeSpec,
         Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
@@ -160,10 +160,10 @@ impl<T: Real> Simulation for CpuSim<T> {
         Execution::cpu().with([("coupling", self.coupling.name())])
     }
 
-    fn memory(&self) -> MemoryByOwner {
+    fn memory(&self) -> MemoryReport {
         let (weights, rest) = self.state.n_bytes();
         let (capacity, dim) = (self.state.capacity, self.state.dim);
-        vec![
+        [
             ("weights", weights),
             ("nuclei", rest),
             ("task", self.equations.n_bytes() + self.host.setup.matrix.as_ref().map_or(0, |j| j.len() as u64 * 8)),
@@ -172,6 +172,7 @@ impl<T: Real> Simulation for CpuSim<T> {
             ("slots", self.host.sets.iter().map(|set| set.n_bytes()).sum()),
             ("recording", self.host.sampler.n_bytes()),
         ]
+        .into()
     }
 }
 

@@ -8,7 +8,12 @@ use super::{
     },
     layout::{DeviceStats, KernelParams, PopulationCounts},
 };
-use crate::gpu::{Buf, Gpu, GpuError, Pass};
+use crate::{
+    buffers,
+    gpu::{Buf, Gpu, GpuError, Pass},
+    kinds::nuclei::task::Setup,
+    sim::Buffers as _,
+};
 use std::sync::Arc;
 
 /// Algorithm of the coupling sums.
@@ -57,38 +62,37 @@ impl Algorithm {
     }
 }
 
-/// Buffers of the O(N log N) algorithm.
-struct FastSums {
-    kernels: FastKernels,
-    sizes: FastSizes,
-    keys: Buf<u32>,
-    by_x: Buf<u32>,
-    sites: Buf<f32>,
-    orders: Buf<u32>,
-    ranks: Buf<u32>,
-    near: Buf<f32>,
-    records: Buf<f32>,
-    offsets: Buf<f32>,
+buffers! {
+    /// Buffers of the O(N log N) algorithm.
+    pub struct FastSums(gpu: Arc<Gpu>, s: FastSizes) {
+        "coupling" {
+            /// Sort keys, in two halves.
+            keys: Buf<u32> = Workspace "sort keys" [2, s.room as usize];
+            /// Sites in order of fitness, in two halves.
+            by_x: Buf<u32> = Workspace "order by fitness" [2, s.room as usize];
+            /// Sites in this order.
+            sites: Buf<f32> = Workspace "sorted sites" [s.room as usize, 4];
+            /// Sites in order of entropy, by level.
+            orders: Buf<u32> = Workspace "orders by entropy" s.orders();
+            /// Their ranks, by level.
+            ranks: Buf<u32> = Workspace "ranks by entropy" s.ranks();
+            /// Sums over neighbours in order of fitness.
+            near: Buf<f32> = Workspace "sums of neighbours" [s.room as usize, 4];
+            /// Prefix sums in order of entropy.
+            records: Buf<f32> = Workspace "prefix sums" s.records();
+            /// Sums of units of 1024 sites.
+            offsets: Buf<f32> = Workspace "sums of units" s.offsets();
+        }
+        plain {
+            /// Kernels.
+            kernels: FastKernels = FastKernels::load(gpu)?;
+            /// Sizes.
+            sizes: FastSizes = *s;
+        }
+    }
 }
 
 impl FastSums {
-    fn new(gpu: &Arc<Gpu>, capacity: u32) -> Result<Self, GpuError> {
-        let sizes = FastSizes::new(capacity);
-        let room = sizes.room as usize;
-        Ok(Self {
-            kernels: FastKernels::load(gpu)?,
-            sizes,
-            keys: Buf::zeros(gpu, "sort keys", 2 * room)?,
-            by_x: Buf::zeros(gpu, "order by fitness", 2 * room)?,
-            sites: Buf::zeros(gpu, "sorted sites", 4 * room)?,
-            orders: Buf::zeros(gpu, "orders by entropy", sizes.orders())?,
-            ranks: Buf::zeros(gpu, "ranks by entropy", sizes.ranks())?,
-            near: Buf::zeros(gpu, "sums of neighbours", 4 * room)?,
-            records: Buf::zeros(gpu, "prefix sums", sizes.records())?,
-            offsets: Buf::zeros(gpu, "sums of units", sizes.offsets())?,
-        })
-    }
-
     /// Sorts by fitness and by entropy.
     fn order(
         &mut self,
@@ -149,53 +153,77 @@ impl FastSums {
         GatherFar { population, room, levels, from: side, by_x, sorted, ranks, records, offsets, near_sums: near, sums }
             .launch(k, pass, capacity)
     }
+}
 
-    fn n_bytes(&self) -> u64 {
-        let words = self.keys.bytes() + self.by_x.bytes() + self.orders.bytes() + self.ranks.bytes();
-        let numbers = self.sites.bytes() + self.near.bytes() + self.records.bytes() + self.offsets.bytes();
-        words + numbers
+/// Sizes of a [`Coupling`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CouplingSizes {
+    /// Slots.
+    pub n_slots: usize,
+    /// Algorithm.
+    pub algorithm: Algorithm,
+    /// Blocks of `couple_tiled`; `None`: one per work item. Results do not depend on it.
+    pub blocks: Option<u32>,
+}
+
+impl CouplingSizes {
+    fn fast(&self) -> Option<FastSizes> {
+        (self.algorithm == Algorithm::Fast).then(|| FastSizes::new(self.n_slots as u32))
+    }
+
+    fn partials(&self) -> usize {
+        if self.algorithm == Algorithm::Tiled { tiled_partials(self.n_slots) } else { 0 }
+    }
+
+    fn matrix(&self) -> [usize; 2] {
+        if self.algorithm == Algorithm::Matrix { [self.n_slots; 2] } else { [0; 2] }
     }
 }
 
-/// Coupling sums of up to `capacity` nuclei.
-pub struct Coupling {
-    /// Algorithm.
-    pub algorithm: Algorithm,
-    kernels: CoupleKernels,
-    capacity: u32,
-    /// Blocks of `couple_tiled`; they loop over the work items.
-    items: u32,
-    sorted: Option<FastSums>,
-    /// Site of each nucleus, in order of occupied slots.
-    pub sites: Buf<f32>,
-    /// S, d and local order of each nucleus, in the same order.
-    pub sums: Buf<f32>,
-    partials: Buf<f32>,
-    parts: Buf<f64>,
-    matrix: Buf<f32>,
+buffers! {
+    /// Coupling sums of up to so many nuclei.
+    pub struct Coupling(gpu: Arc<Gpu>, s: CouplingSizes) {
+        "coupling" {
+            /// Site of each nucleus, in order of occupied slots.
+            pub sites: Buf<f32> = Workspace "sites" [s.n_slots, 4];
+            /// S, d and local order of each nucleus, in the same order.
+            pub sums: Buf<f32> = Workspace "coupling sums" [s.n_slots, 4];
+            /// Partial sums of the tiles.
+            partials: Buf<f32> = Workspace "partial sums" s.partials();
+            /// Sums of blocks.
+            parts: Buf<f64> = Workspace "sums of blocks of sites" [s.n_slots.div_ceil(1024), 5];
+            /// J where it is given.
+            matrix: Buf<f32> = Derived "given coupling" s.matrix();
+        }
+        groups {
+            /// Of the O(N log N) algorithm.
+            sorted: Option<FastSums> = s.fast();
+        }
+        plain {
+            /// Algorithm.
+            pub algorithm: Algorithm = s.algorithm;
+            /// Kernels.
+            kernels: CoupleKernels = CoupleKernels::load(gpu)?;
+            /// Slots.
+            capacity: u32 = s.n_slots as u32;
+            /// Blocks of `couple_tiled`; they loop over the work items.
+            items: u32 = s.blocks.unwrap_or(tiled_items(s.n_slots) as u32);
+        }
+    }
 }
 
 impl Coupling {
     /// `blocks` is the number of blocks of `couple_tiled`, by default one per work item; results do not depend on it.
     pub fn new(gpu: &Arc<Gpu>, capacity: u32, algorithm: Algorithm, blocks: Option<u32>) -> Result<Self, GpuError> {
-        let n_slots = capacity as usize;
-        let partials = if algorithm == Algorithm::Tiled { tiled_partials(n_slots) } else { 0 };
-        Ok(Self {
-            algorithm,
-            kernels: CoupleKernels::load(gpu)?,
-            capacity,
-            items: blocks.unwrap_or(tiled_items(n_slots) as u32),
-            sorted: if algorithm == Algorithm::Fast { Some(FastSums::new(gpu, capacity)?) } else { None },
-            sites: Buf::zeros(gpu, "sites", 4 * n_slots)?,
-            sums: Buf::zeros(gpu, "coupling sums", 4 * n_slots)?,
-            partials: Buf::zeros(gpu, "partial sums", partials)?,
-            parts: Buf::zeros(gpu, "sums of blocks", 5 * n_slots.div_ceil(1024))?,
-            matrix: Buf::zeros(
-                gpu,
-                "given coupling",
-                if algorithm == Algorithm::Matrix { n_slots * n_slots } else { 0 },
-            )?,
-        })
+        Self::allocate(gpu, &CouplingSizes { n_slots: capacity as usize, algorithm, blocks })
+    }
+
+    /// Writes the coupling matrix of a setup, where the algorithm reads one.
+    pub fn fill(&mut self, setup: &Setup) -> Result<(), GpuError> {
+        match (&setup.matrix, self.algorithm) {
+            (Some(matrix), Algorithm::Matrix) => self.set_matrix(matrix),
+            _ => Ok(()),
+        }
     }
 
     /// Sets J of all pairs of slots, row by row.
@@ -290,12 +318,5 @@ impl Coupling {
     /// Levels of the O(N log N) algorithm.
     pub fn levels(&self) -> u32 {
         self.sorted.as_ref().map_or(0, |s| s.sizes.levels)
-    }
-
-    /// Bytes on the device.
-    pub fn n_bytes(&self) -> u64 {
-        let own =
-            self.sites.bytes() + self.sums.bytes() + self.partials.bytes() + self.parts.bytes() + self.matrix.bytes();
-        own + self.sorted.as_ref().map_or(0, FastSums::n_bytes)
     }
 }

@@ -1,22 +1,23 @@
 //! One generation as launches: the order of [`cpu`](super::super::cpu), step by step.
 
 use super::{
-    coupling::Coupling,
+    coupling::{Coupling, CouplingSizes},
     fitness_kernels::{
         EvaluateEntropy, EvaluateFitness32, EvaluateFitness64, EvaluateFitness128, EvaluateFitnessMma32,
         EvaluateFitnessMma64, EvaluateFitnessMma128, FitnessKernels, FitnessMmaKernels, ReduceStats, StepGradient,
         SumStats, ZeroFitness,
     },
-    memory::{Scratch, Table},
-    mixer::Mixer,
+    memory::{Scratch, Table, TableSizes},
+    mixer::{Mixer, MixerSizes},
     readings::{ChosenSamples, ReadingKernels},
-    task::Task,
+    task::{Task, TaskSizes},
     turnover_kernels::{
         ApplyMap, DrawSpikes, NormaliseAmplitudes, OrderPhaseFields, PhaseKernels, SelectKernels, SumAmplitudes,
         TurnoverKernels, UpdatePhases,
     },
 };
 use crate::{
+    buffers,
     gpu::{Gpu, GpuError, Pass},
     kinds::nuclei::{Dynamics, Integrator, Params, Phases},
 };
@@ -73,24 +74,49 @@ impl Kernels {
     }
 }
 
-/// Kernels and buffers of a generation.
-pub struct Pipeline {
-    /// Kernels.
-    pub kernels: Kernels,
-    /// The population.
-    pub table: Table,
-    /// Workspace.
-    pub scratch: Scratch,
-    /// Coupling sums.
-    pub coupling: Coupling,
-    /// Coupling between phase fields; `None` with one field.
-    pub mixer: Option<Mixer>,
-    /// Fitness task.
-    pub task: Option<Task>,
-    /// Nuclei that are sampled in every generation.
-    pub chosen: Option<ChosenSamples>,
-    /// Nuclei per block of the fitness kernels.
-    pub tile: Tile,
+/// The sizes of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PipelineSizes {
+    /// Of the population.
+    pub table: TableSizes,
+    /// Of its coupling sums.
+    pub coupling: CouplingSizes,
+    /// Of its fitness task.
+    pub task: Option<TaskSizes>,
+    /// Nuclei per block of the fitness kernels; `None`: chosen by capacity.
+    pub tile: Option<Tile>,
+}
+
+impl PipelineSizes {
+    fn mixer(&self) -> Option<MixerSizes> {
+        MixerSizes::of(self.table.phase_fields, self.table.n_slots)
+    }
+}
+
+buffers! {
+    /// Kernels and buffers of a generation.
+    pub struct Pipeline(gpu: Arc<Gpu>, s: PipelineSizes) {
+        groups {
+            /// The population.
+            pub table: Table = s.table;
+            /// Fitness task.
+            pub task: Option<Task> = s.task;
+            /// Coupling sums.
+            pub coupling: Coupling = s.coupling;
+            /// Coupling between phase fields; `None` with one field.
+            pub mixer: Option<Mixer> = s.mixer();
+            /// Nuclei that are sampled in every generation.
+            pub chosen: Option<ChosenSamples> = None;
+            /// Workspace.
+            pub scratch: Scratch = s.table;
+        }
+        plain {
+            /// Kernels.
+            pub kernels: Kernels = Kernels::load(gpu)?;
+            /// Nuclei per block of the fitness kernels.
+            pub tile: Tile = s.tile.unwrap_or(Tile::of(s.table.n_slots as u32));
+        }
+    }
 }
 
 impl Pipeline {
@@ -133,7 +159,7 @@ impl Pipeline {
     pub fn measure(&mut self, learns: bool, pass: &mut Pass) -> Result<(), GpuError> {
         let (n, k, tile) = (self.n_slots(), &self.kernels.fitness, self.tile);
         let (t, s) = (&mut self.table, &mut self.scratch);
-        if let Some(Task { of, x, y, split }) = &self.task {
+        if let Some(Task { of, x, y, split, .. }) = &self.task {
             if learns {
                 StepGradient { population: &t.population, of, idx: &t.idx, x, y, w: &mut t.w }.launch(
                     k,

@@ -5,9 +5,10 @@ use super::{
     layout::{DeviceStats, EventDecision, EventLog, KernelParams, LogEntry, PopulationCounts, TopK},
 };
 use crate::{
-    device_constants,
+    buffers, device_constants,
     gpu::{Buf, Cell, Gpu, GpuError, layout::Constant},
     kinds::nuclei::{ledger::Ledger, state::State},
+    sim::Buffers as _,
 };
 use std::sync::Arc;
 
@@ -75,25 +76,65 @@ pub const TABLE: &[Constant] = device_constants![
     MAX_SELECTED
 ];
 
-/// The population.
-pub struct Table {
-    /// [places × stride] weights.
-    pub w: Buf<f32>,
-    /// [`FIELDS` × places] phase, amplitude, frequency, spikes, f, H, Re S, Im S, d, R; then the phases of
-    /// phase fields 2 to F.
-    pub fields: Buf<f32>,
-    /// [`TAGS` × places].
-    pub tags: Buf<u32>,
-    /// Occupied slots, ascending.
-    pub idx: Buf<u32>,
-    /// Free slots, ascending.
-    pub free: Buf<u32>,
-    /// Population size and totals.
-    pub population: Buf<PopulationCounts>,
-    /// Statistics of the population.
-    pub stats: Buf<DeviceStats>,
-    /// Parameters.
-    pub kernel_params: Cell<KernelParams>,
+/// The sizes of a population.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableSizes {
+    /// Slots.
+    pub n_slots: usize,
+    /// Weights of a nucleus.
+    pub dim: usize,
+    /// Phase fields, F.
+    pub phase_fields: usize,
+}
+
+impl TableSizes {
+    /// Of these parameters.
+    pub fn of(kernel_params: &KernelParams) -> Self {
+        let (n_slots, dim) = (kernel_params.n_slots as usize, kernel_params.dim as usize);
+        Self { n_slots, dim, phase_fields: phase_fields_of(kernel_params) }
+    }
+
+    /// Blocks of 1024 slots.
+    const fn blocks(&self) -> usize {
+        self.n_slots.div_ceil(1024)
+    }
+
+    /// Maximum words of the log of one generation: selected nuclei, births as pairs, deaths.
+    const fn words_per_generation(&self) -> usize {
+        4 * MAX_SELECTED as usize + 3 * self.n_slots
+    }
+
+    /// Generations that fit into the log.
+    fn entries(&self) -> usize {
+        (LOG_WORDS / self.words_per_generation()).clamp(1, MAX_ENTRIES)
+    }
+}
+
+buffers! {
+    /// The population.
+    pub struct Table(gpu: Arc<Gpu>, s: TableSizes) {
+        "weights" {
+            /// [slots × stride] weights.
+            pub w: Buf<f32> = Saved "weights" [s.n_slots, s.dim.next_multiple_of(4)];
+        }
+        "population" {
+            /// [`FIELDS` × slots] phase, amplitude, frequency, spikes, f, H, Re S, Im S, d, R; then the phases of
+            /// phase fields 2 to F.
+            pub fields: Buf<f32> = Saved "nuclei" [FIELDS + s.phase_fields - 1, s.n_slots];
+            /// [`TAGS` × slots].
+            pub tags: Buf<u32> = Saved "tags" [TAGS, s.n_slots];
+            /// Occupied slots, ascending.
+            pub idx: Buf<u32> = Derived "living slots" s.n_slots;
+            /// Free slots, ascending.
+            pub free: Buf<u32> = Derived "free slots" s.n_slots;
+            /// Population size and totals.
+            pub population: Buf<PopulationCounts> = Saved "population counts" 1;
+            /// Statistics of the population.
+            pub stats: Buf<DeviceStats> = Derived "statistics" 1;
+            /// Parameters.
+            pub kernel_params: Cell<KernelParams> = Derived "parameters" 1;
+        }
+    }
 }
 
 /// Number of phase fields.
@@ -110,17 +151,9 @@ fn arrays(state: &mut State<f32>) -> [&mut Vec<f32>; FIELDS] {
 impl Table {
     /// An empty table.
     pub fn new(gpu: &Arc<Gpu>, kernel_params: KernelParams) -> Result<Self, GpuError> {
-        let n_slots = kernel_params.n_slots as usize;
-        Ok(Self {
-            w: Buf::zeros(gpu, "weights", n_slots * kernel_params.stride as usize)?,
-            fields: Buf::zeros(gpu, "nuclei", (FIELDS + phase_fields_of(&kernel_params) - 1) * n_slots)?,
-            tags: Buf::zeros(gpu, "tags", TAGS * n_slots)?,
-            idx: Buf::zeros(gpu, "living slots", n_slots)?,
-            free: Buf::zeros(gpu, "free slots", n_slots)?,
-            population: Buf::zeros(gpu, "population counts", 1)?,
-            stats: Buf::zeros(gpu, "statistics", 1)?,
-            kernel_params: Cell::new(gpu, "parameters", kernel_params)?,
-        })
+        let mut table = Self::allocate(gpu, &TableSizes::of(&kernel_params))?;
+        table.kernel_params.set(kernel_params)?;
+        Ok(table)
     }
 
     /// Replaces the population, as that of generation `step`.
@@ -183,20 +216,6 @@ impl Table {
         state.compact();
         Ok(state)
     }
-
-    /// Bytes of the weights and of all other arrays, for a table of this size.
-    pub const fn bytes_of(n_slots: usize, dim: usize, phase_fields: usize) -> (u64, u64) {
-        let words = FIELDS + phase_fields - 1 + TAGS + 2;
-        let rest =
-            4 * n_slots * words + size_of::<PopulationCounts>() + size_of::<DeviceStats>() + size_of::<KernelParams>();
-        ((4 * n_slots * dim.next_multiple_of(4)) as u64, rest as u64)
-    }
-
-    /// Bytes of the weights and of all other arrays.
-    pub fn n_bytes(&self) -> (u64, u64) {
-        let rest = self.fields.bytes() + self.tags.bytes() + self.idx.bytes() + self.free.bytes();
-        (self.w.bytes(), rest + self.population.bytes() + self.stats.bytes() + size_of::<KernelParams>() as u64)
-    }
 }
 
 /// Maximum generations in the log.
@@ -204,132 +223,54 @@ const MAX_ENTRIES: usize = 64;
 /// Approximate words of the log, unless one generation needs more.
 const LOG_WORDS: usize = 8 << 20;
 
-/// Workspace of a generation.
-pub struct Scratch {
-    /// Sums of blocks of 1024.
-    pub parts: Buf<f64>,
-    /// Norms of blocks of 1024.
-    pub norms: Buf<f64>,
-    /// The fittest of each block.
-    pub least: Buf<u64>,
-    /// Keys of a selection.
-    pub keys: Buf<u32>,
-    /// Counts of their digits; zero between launches.
-    pub histogram: Buf<u32>,
-    /// Selections: for fusion, for decay, and the median.
-    pub top_k: Buf<TopK>,
-    /// Keys and slots of the first two selections.
-    pub chosen: Buf<u64>,
-    /// Ties of each block.
-    pub ties: Buf<u32>,
-    /// Sorted slots: selected for fusion, selected for decay, decaying.
-    pub order: Buf<u32>,
-    /// Weights of the fusing nuclei in the mean.
-    pub shares: Buf<f64>,
-    /// Events drawn.
-    pub decision: Buf<EventDecision>,
-    /// Weights of the fusion product.
-    pub fused: Buf<f32>,
-    /// Its phases in phase fields 2 to F.
-    pub fused_phases: Buf<f32>,
-    /// Weights that offspring are mutated from.
-    pub base: Buf<f32>,
-    /// Occupied slots, or deaths, of each block.
-    pub block_counts: Buf<u32>,
-    /// Death flags, four per word.
-    pub dying: Buf<u32>,
-    /// Phases at the start of an integration step.
-    pub starts: Buf<f32>,
-    /// Weighted slopes of its stages.
-    pub totals: Buf<f32>,
-    /// Fill level of the following buffers.
-    pub log: Cell<EventLog>,
-    /// One entry per generation.
-    pub entries: Buf<LogEntry>,
-    /// Order parameters of phase fields 2 to F, per generation.
-    pub orders: Buf<f64>,
-    /// Slots of the logged events.
-    pub words: Buf<u32>,
-}
-
-impl Scratch {
-    /// For tables of this size.
-    pub fn new(gpu: &Arc<Gpu>, kernel_params: &KernelParams) -> Result<Self, GpuError> {
-        let (n_slots, most, dim) = (kernel_params.n_slots as usize, MAX_SELECTED as usize, kernel_params.dim as usize);
-        let blocks = n_slots.div_ceil(1024);
-        let (entries, more) = (Self::entries(n_slots), phase_fields_of(kernel_params) - 1);
-        Ok(Self {
-            parts: Buf::zeros(gpu, "sums of blocks", 3 * blocks)?,
-            norms: Buf::zeros(gpu, "norms of blocks", blocks)?,
-            least: Buf::zeros(gpu, "fittest of blocks", blocks)?,
-            keys: Buf::zeros(gpu, "selection keys", n_slots)?,
-            histogram: Buf::zeros(gpu, "digits of keys", 2048)?,
-            top_k: Buf::zeros(gpu, "selections", 3)?,
-            chosen: Buf::zeros(gpu, "selected", 2 * most)?,
-            ties: Buf::zeros(gpu, "ties of blocks", n_slots.div_ceil(2048))?,
-            order: Buf::zeros(gpu, "selected in order", 3 * most)?,
-            shares: Buf::zeros(gpu, "fusion weights", most)?,
-            decision: Buf::zeros(gpu, "events", 1)?,
-            fused: Buf::zeros(gpu, "fused weights", dim)?,
-            fused_phases: Buf::zeros(gpu, "fused phases", more)?,
-            base: Buf::zeros(gpu, "weights of children", dim)?,
-            block_counts: Buf::zeros(gpu, "counts of blocks", blocks)?,
-            dying: Buf::zeros(gpu, "death flags", 256 * blocks)?,
-            starts: Buf::zeros(gpu, "phases before", (more + 1) * n_slots)?,
-            totals: Buf::zeros(gpu, "slopes", (more + 1) * n_slots)?,
-            log: Cell::new(gpu, "log", EventLog::default())?,
-            entries: Buf::zeros(gpu, "log entries", entries)?,
-            orders: Buf::zeros(gpu, "orders of fields", entries * more)?,
-            words: Buf::zeros(gpu, "log words", entries * Self::words_per_generation(n_slots))?,
-        })
-    }
-
-    /// Maximum words of one generation: selected nuclei, births as pairs, deaths.
-    const fn words_per_generation(n_slots: usize) -> usize {
-        4 * MAX_SELECTED as usize + 3 * n_slots
-    }
-
-    /// Generations that fit into the log.
-    const fn entries(n_slots: usize) -> usize {
-        let fit = LOG_WORDS / Self::words_per_generation(n_slots);
-        if fit == 0 {
-            1
-        } else if fit < MAX_ENTRIES {
-            fit
-        } else {
-            MAX_ENTRIES
+buffers! {
+    /// Workspace of a generation.
+    pub struct Scratch(gpu: Arc<Gpu>, s: TableSizes) {
+        "workspace" {
+            /// Sums of blocks of 1024.
+            pub parts: Buf<f64> = Workspace "sums of blocks" 3 * s.blocks();
+            /// Norms of blocks of 1024.
+            pub norms: Buf<f64> = Workspace "norms of blocks" s.blocks();
+            /// The fittest of each block.
+            pub least: Buf<u64> = Workspace "fittest of blocks" s.blocks();
+            /// Keys of a selection.
+            pub keys: Buf<u32> = Workspace "selection keys" s.n_slots;
+            /// Counts of their digits; zero between launches.
+            pub histogram: Buf<u32> = Workspace "digits of keys" 2048;
+            /// Selections: for fusion, for decay, and the median.
+            pub top_k: Buf<TopK> = Workspace "selections" 3;
+            /// Keys and slots of the first two selections.
+            pub chosen: Buf<u64> = Workspace "selected" [2, MAX_SELECTED as usize];
+            /// Ties of each block.
+            pub ties: Buf<u32> = Workspace "ties of blocks" s.n_slots.div_ceil(2048);
+            /// Sorted slots: selected for fusion, selected for decay, decaying.
+            pub order: Buf<u32> = Workspace "selected in order" [3, MAX_SELECTED as usize];
+            /// Weights of the fusing nuclei in the mean.
+            pub shares: Buf<f64> = Workspace "fusion weights" MAX_SELECTED as usize;
+            /// Events drawn.
+            pub decision: Buf<EventDecision> = Workspace "events" 1;
+            /// Weights of the fusion product.
+            pub fused: Buf<f32> = Workspace "fused weights" s.dim;
+            /// Its phases in phase fields 2 to F.
+            pub fused_phases: Buf<f32> = Workspace "fused phases" s.phase_fields - 1;
+            /// Weights that offspring are mutated from.
+            pub base: Buf<f32> = Workspace "weights of children" s.dim;
+            /// Occupied slots, or deaths, of each block.
+            pub block_counts: Buf<u32> = Workspace "counts of blocks" s.blocks();
+            /// Death flags, four per word.
+            pub dying: Buf<u32> = Workspace "death flags" 256 * s.blocks();
+            /// Phases at the start of an integration step.
+            pub starts: Buf<f32> = Workspace "phases before" [s.phase_fields, s.n_slots];
+            /// Weighted slopes of its stages.
+            pub totals: Buf<f32> = Workspace "slopes" [s.phase_fields, s.n_slots];
+            /// Fill level of the following buffers.
+            pub log: Cell<EventLog> = Readback "log" 1;
+            /// One entry per generation.
+            pub entries: Buf<LogEntry> = Readback "log entries" s.entries();
+            /// Order parameters of phase fields 2 to F, per generation.
+            pub orders: Buf<f64> = Readback "orders of fields" [s.entries(), s.phase_fields - 1];
+            /// Slots of the logged events.
+            pub words: Buf<u32> = Readback "log words" [s.entries(), s.words_per_generation()];
         }
-    }
-
-    /// Bytes for tables of this size.
-    pub const fn bytes_of(n_slots: usize, dim: usize, phase_fields: usize) -> u64 {
-        let (blocks, most, entries) = (n_slots.div_ceil(1024), MAX_SELECTED as usize, Self::entries(n_slots));
-        let arrays = (4 + 8 * phase_fields) * n_slots
-            + 12 * (phase_fields - 1)
-            + 1068 * blocks
-            + 4 * n_slots.div_ceil(2048)
-            + 8 * dim
-            + 36 * most
-            + 8192;
-        let log = entries * (size_of::<LogEntry>() + 4 * Self::words_per_generation(n_slots)) + size_of::<EventLog>();
-        let log = log + 8 * entries * (phase_fields - 1);
-        (arrays + log + 3 * size_of::<TopK>() + size_of::<EventDecision>()) as u64
-    }
-
-    /// Bytes on the device.
-    pub fn n_bytes(&self) -> u64 {
-        let numbers = self.parts.bytes() + self.norms.bytes() + self.shares.bytes() + self.fused.bytes();
-        let phases = self.base.bytes() + self.starts.bytes() + self.totals.bytes();
-        let selection = self.least.bytes() + self.keys.bytes() + self.histogram.bytes() + self.top_k.bytes();
-        let chosen = self.chosen.bytes() + self.ties.bytes() + self.order.bytes() + self.decision.bytes();
-        let events = self.block_counts.bytes() + self.dying.bytes() + self.entries.bytes() + self.words.bytes();
-        numbers
-            + phases
-            + selection
-            + chosen
-            + events
-            + self.fused_phases.bytes()
-            + self.orders.bytes()
-            + size_of::<EventLog>() as u64
     }
 }

@@ -5,35 +5,49 @@ use super::{
     coupling::Coupling,
     memory::Table,
 };
-use crate::gpu::{Buf, Gpu, GpuError, Pass};
+use crate::{
+    buffers,
+    gpu::{Buf, Gpu, GpuError, Pass},
+};
 use std::sync::Arc;
 
-/// Coupling between phase fields.
-pub struct Mixer {
-    kernels: CoupleKernels,
-    fields: u32,
-    n_slots: u32,
-    /// `[F × F]` G.
-    mixing: Buf<f32>,
-    /// `[F × n_slots]` complex sums of every field, in order of occupied slots.
-    mixed: Buf<f32>,
+/// Sizes of a [`Mixer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MixerSizes {
+    /// Phase fields, at least 2.
+    pub fields: usize,
+    /// Slots.
+    pub n_slots: usize,
+}
+
+impl MixerSizes {
+    /// `None` with one field.
+    pub fn of(fields: usize, n_slots: usize) -> Option<Self> {
+        (fields > 1).then_some(Self { fields, n_slots })
+    }
+}
+
+buffers! {
+    /// Coupling between phase fields.
+    pub struct Mixer(gpu: Arc<Gpu>, s: MixerSizes) {
+        "coupling" {
+            /// `[F × F]` G.
+            mixing: Buf<f32> = Derived "coupling between fields" [s.fields, s.fields];
+            /// `[F × n_slots]` complex sums of every field, in order of occupied slots.
+            mixed: Buf<f32> = Workspace "sums of fields" [s.fields, s.n_slots, 2];
+        }
+        plain {
+            /// Kernels.
+            kernels: CoupleKernels = CoupleKernels::load(gpu)?;
+            /// Phase fields.
+            fields: u32 = s.fields as u32;
+            /// Slots.
+            n_slots: u32 = s.n_slots as u32;
+        }
+    }
 }
 
 impl Mixer {
-    /// For tables of this size; `None` with one field.
-    pub fn new(gpu: &Arc<Gpu>, fields: usize, n_slots: u32) -> Result<Option<Self>, GpuError> {
-        if fields < 2 {
-            return Ok(None);
-        }
-        Ok(Some(Self {
-            kernels: CoupleKernels::load(gpu)?,
-            fields: fields as u32,
-            n_slots,
-            mixing: Buf::zeros(gpu, "coupling between fields", fields * fields)?,
-            mixed: Buf::zeros(gpu, "sums of fields", 2 * fields * n_slots as usize)?,
-        }))
-    }
-
     /// Sets G.
     pub fn set(&mut self, g: &[f64]) -> Result<(), GpuError> {
         self.mixing.write(&g.iter().map(|g| *g as f32).collect::<Vec<_>>())
@@ -84,15 +98,5 @@ impl Mixer {
             pass,
             n,
         )
-    }
-
-    /// Bytes on the device.
-    pub fn n_bytes(&self) -> u64 {
-        self.mixing.bytes() + self.mixed.bytes()
-    }
-
-    /// Bytes for tables of this size.
-    pub const fn bytes_of(fields: usize, n_slots: usize) -> u64 {
-        if fields > 1 { (4 * fields * fields + 8 * fields * n_slots) as u64 } else { 0 }
     }
 }

@@ -59,16 +59,15 @@ use super::{
 use crate::{
     gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass},
     kinds::field_readback::{FieldReadback, ReadsFields as _},
-    sim::{BuildContext, SimError},
+    sim::{Buffers as _, BuildContext, SimError},
 };
-use coupling::{Algorithm, Coupling};
-use generation::{Kernels, Pipeline, Tile};
-use layout::{EventLog, LogEntry};
-use memory::{Scratch, Table};
-use mixer::Mixer;
+use coupling::{Algorithm, CouplingSizes};
+use generation::{Pipeline, PipelineSizes, Tile};
+use layout::{EventLog, KernelParams, LogEntry};
+use memory::TableSizes;
 use readings::FieldCopies;
 use std::sync::Arc;
-use task::Task;
+use task::TaskSizes;
 
 /// All modules of this backend.
 pub const MODULES: &[ModuleSpec] = &[
@@ -137,18 +136,18 @@ impl CudaSim {
         tuning: Tuning,
     ) -> Result<Self, SimError> {
         kernel_params::check(params, &setup)?;
-        let (dim, capacity) = (setup.dim, params.population.capacity);
+        let dim = setup.dim;
         let kernel_params = kernel_params::kernel_params(params, context.seed, dim);
-        let pipeline = Pipeline {
-            kernels: Kernels::load(gpu)?,
-            table: Table::new(gpu, kernel_params)?,
-            scratch: Scratch::new(gpu, &kernel_params)?,
-            coupling: coupling_of(gpu, params, &setup, &tuning)?,
-            mixer: mixer_of(gpu, params, context.seed)?,
-            task: Task::new(gpu, params, &setup, tuning.without_tensor_cores)?,
-            chosen: None,
-            tile: tuning.tile.unwrap_or(Tile::of(capacity)),
-        };
+        let mut pipeline = Pipeline::allocate(
+            gpu,
+            &PipelineSizes {
+                table: TableSizes::of(&kernel_params),
+                coupling: coupling_sizes(params, &tuning),
+                task: TaskSizes::on(gpu, params, &setup, tuning.without_tensor_cores),
+                tile: tuning.tile,
+            },
+        )?;
+        pipeline.fill(params, &setup, kernel_params)?;
         let state = initial::state(params, context.seed, dim);
         let host = HostState::new(params, context, setup, state.n() as u64);
         let mut sim = Self {
@@ -298,28 +297,22 @@ impl CudaSim {
     }
 }
 
-/// The coupling algorithm of the parameters.
-fn coupling_of(gpu: &Arc<Gpu>, params: &Params, setup: &Setup, tuning: &Tuning) -> Result<Coupling, GpuError> {
-    let mut coupling = Coupling::new(
-        gpu,
-        params.population.capacity,
-        kernel_params::algorithm(params, tuning.coupling),
-        tuning.pair_blocks,
-    )?;
-    if let (Algorithm::Matrix, Some(matrix)) = (coupling.algorithm, &setup.matrix) {
-        coupling.set_matrix(matrix)?;
+impl Pipeline {
+    /// Writes what follows from the parameters.
+    fn fill(&mut self, params: &Params, setup: &Setup, kernel_params: KernelParams) -> Result<(), GpuError> {
+        self.table.kernel_params.set(kernel_params)?;
+        self.coupling.fill(setup)?;
+        if let Some(mixer) = &mut self.mixer {
+            mixer.set(&mixing::matrix(&params.coupling, mixer.fields() as usize, kernel_params.seed))?;
+        }
+        self.task.iter_mut().try_for_each(|task| task.fill(params, setup))
     }
-    Ok(coupling)
 }
 
-/// The coupling between phase fields; `None` with one field.
-fn mixer_of(gpu: &Arc<Gpu>, params: &Params, seed: u64) -> Result<Option<Mixer>, GpuError> {
-    let fields = mixing::fields(params);
-    let mut mixer = Mixer::new(gpu, fields, params.population.capacity)?;
-    if let Some(mixer) = &mut mixer {
-        mixer.set(&mixing::matrix(&params.coupling, fields, seed))?;
-    }
-    Ok(mixer)
+/// Sizes of the coupling of the parameters.
+fn coupling_sizes(params: &Params, tuning: &Tuning) -> CouplingSizes {
+    let n_slots = params.population.capacity as usize;
+    CouplingSizes { n_slots, algorithm: kernel_params::algorithm(params, tuning.coupling), blocks: tuning.pair_blocks }
 }
 
 /// Words of a log entry.

@@ -1,56 +1,29 @@
-//! Predicted device memory of a population.
+//! Predicted memory of a population.
 
 use super::{
-    couple_kernels::{FastSizes, tiled_partials},
-    coupling::Algorithm,
+    coupling::CouplingSizes,
+    generation::{Pipeline, PipelineSizes},
     kernel_params,
-    memory::{Scratch, Table},
-    mixer::Mixer,
-    task::Task,
+    memory::TableSizes,
+    task::TaskSizes,
 };
 use crate::{
-    kinds::nuclei::{Params, TaskSource, mixing, task::Setup},
-    sim::MemoryByOwner,
+    kinds::nuclei::{Params, mixing, predict::task_size, task::Setup},
+    sim::{Buffers as _, MemoryReport},
 };
 
-/// Memory of [`CudaSim`](super::CudaSim) by owner, as its `memory` reports it; empty when a task file has not been read.
-pub fn predict(params: &Params, setup: Option<&Setup>) -> MemoryByOwner {
-    let task = &params.task;
-    let (samples, dim) = match (setup, task.source) {
-        (Some(setup), _) => (setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim),
-        (None, TaskSource::Toy) => (task.n_samples as usize, task.n_inputs as usize),
-        (None, TaskSource::Nothing) => (0, task.n_inputs as usize),
-        (None, TaskSource::File) => return vec![],
-    };
+/// Memory of [`CudaSim`](super::CudaSim), as its `memory` reports it; empty when a task file has not been read. Assumes a
+/// device with tensor cores.
+pub fn predict(params: &Params, setup: Option<&Setup>) -> MemoryReport {
+    let Some((samples, dim)) = task_size(params, setup) else { return MemoryReport::default() };
     let n_slots = params.population.capacity as usize;
-    let phase_fields = mixing::fields(params);
-    let (weights, nuclei) = Table::bytes_of(n_slots, dim, phase_fields);
-    vec![
-        ("weights", weights),
-        ("population", nuclei),
-        ("task", Task::bytes_of(params, samples, dim)),
-        (
-            "coupling",
-            coupling(kernel_params::algorithm(params, None), n_slots) + Mixer::bytes_of(phase_fields, n_slots),
-        ),
-        ("workspace", Scratch::bytes_of(n_slots, dim, phase_fields)),
-        ("readings", 0),
-        ("slots", 12 * n_slots as u64),
-        ("recording", 0),
-    ]
-}
-
-fn coupling(algorithm: Algorithm, n_slots: usize) -> u64 {
-    let own = 32 * n_slots + 40 * n_slots.div_ceil(1024);
-    let sizes = FastSizes::new(n_slots as u32);
-    let more = match algorithm {
-        Algorithm::Tiled => 4 * tiled_partials(n_slots),
-        Algorithm::Fast => {
-            let words = sizes.orders() + sizes.ranks() + sizes.records() + sizes.offsets();
-            4 * words + 48 * sizes.room as usize
-        }
-        Algorithm::Matrix => 4 * n_slots * n_slots,
-        Algorithm::Naive | Algorithm::MeanField => 0,
-    };
-    (own + more) as u64
+    let mut report = Pipeline::predict(&PipelineSizes {
+        table: TableSizes { n_slots, dim, phase_fields: mixing::fields(params) },
+        coupling: CouplingSizes { n_slots, algorithm: kernel_params::algorithm(params, None), blocks: None },
+        task: TaskSizes::of(params, samples, dim, true),
+        tile: None,
+    });
+    report.host("slots", 12 * n_slots as u64);
+    report.host("recording", 0);
+    report
 }

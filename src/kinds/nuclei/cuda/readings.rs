@@ -6,7 +6,7 @@ use super::{
     memory::{FIELDS, TABLE, Table, column, phase_fields_of},
 };
 use crate::{
-    device_constants,
+    buffers, device_constants,
     gpu::{
         Buf, Gpu, GpuError, Mark, Pass, Pinned,
         kernel::{In, InOut, Size},
@@ -14,7 +14,7 @@ use crate::{
     },
     kernels,
     kinds::nuclei::{Params, probes},
-    sim::ProbeId,
+    sim::{Buffers as _, MemoryReport, ProbeId},
 };
 use std::sync::Arc;
 
@@ -70,11 +70,21 @@ pub struct FieldCopies {
     n_slots: usize,
 }
 
-struct FieldBuffers {
-    what: Buf<u32>,
-    /// [fields × slots].
-    gathered: Buf<f32>,
-    copied: Pinned<f32>,
+buffers! {
+    /// The buffers of so many fields.
+    struct FieldBuffers(gpu: Arc<Gpu>, s: FieldSizes) {
+        "readings" {
+            what: Buf<u32> = Readback "fields to read" s.n_fields;
+            /// [fields × slots].
+            gathered: Buf<f32> = Readback "fields read" [s.n_fields, s.n_slots];
+            copied: Pinned<f32> = Readback "copy of fields" [s.n_fields, s.n_slots];
+        }
+    }
+}
+
+struct FieldSizes {
+    n_fields: usize,
+    n_slots: usize,
 }
 
 impl FieldCopies {
@@ -92,11 +102,7 @@ impl FieldCopies {
         let what: Vec<u32> = probes.iter().map(|probe| column_of(*probe, params, phase_fields)).collect();
         if self.buffers.as_ref().is_none_or(|b| b.what.len() < what.len()) {
             (self.buffers, self.what) = (None, vec![]);
-            self.buffers = Some(FieldBuffers {
-                what: Buf::zeros(gpu, "fields to read", what.len())?,
-                gathered: Buf::zeros(gpu, "fields read", what.len() * n)?,
-                copied: Pinned::zeros(gpu, what.len() * n)?,
-            });
+            self.buffers = Some(FieldBuffers::allocate(gpu, &FieldSizes { n_fields: what.len(), n_slots: n })?);
         }
         let Some(FieldBuffers { what: list, gathered, copied }) = &mut self.buffers else { return Ok(()) };
         copied.hold_kernels(gpu)?; // the copy before this one has ended long ago
@@ -134,31 +140,40 @@ impl FieldCopies {
         Ok(probes.iter().zip(fields).map(values).collect())
     }
 
-    /// Bytes on the device.
-    pub fn n_bytes(&self) -> u64 {
-        self.buffers.as_ref().map_or(0, |b| b.what.bytes() + b.gathered.bytes())
+    /// Adds its buffers.
+    pub fn report(&self, to: &mut MemoryReport) {
+        self.buffers.report(to);
     }
 }
 
-/// Samples of chosen nuclei, taken by every generation.
-pub struct ChosenSamples {
-    /// Probe and slot of each sample, ascending.
-    lanes: Vec<(ProbeId, u32)>,
-    /// Column and slot of each sample.
-    chosen: Buf<u32>,
-    /// [log entries × samples].
-    samples: Buf<f32>,
+/// Sizes of [`ChosenSamples`].
+pub struct SampleSizes {
+    n_samples: usize,
+    entries: usize,
+}
+
+buffers! {
+    /// Samples of chosen nuclei, taken by every generation.
+    pub struct ChosenSamples(gpu: Arc<Gpu>, s: SampleSizes) {
+        "readings" {
+            /// Column and slot of each sample.
+            chosen: Buf<u32> = Readback "chosen nuclei" [s.n_samples, 2];
+            /// [log entries × samples].
+            samples: Buf<f32> = Readback "samples of chosen nuclei" [s.entries, s.n_samples];
+        }
+        plain {
+            /// Probe and slot of each sample, ascending.
+            lanes: Vec<(ProbeId, u32)> = vec![];
+        }
+    }
 }
 
 impl ChosenSamples {
     /// For these probes and slots, ascending; `None` without any. `entries`: generations between two readings.
     pub fn new(gpu: &Arc<Gpu>, lanes: Vec<(ProbeId, u32)>, entries: usize) -> Result<Option<Self>, GpuError> {
-        if lanes.is_empty() {
-            return Ok(None);
-        }
-        let chosen = Buf::zeros(gpu, "chosen nuclei", 2 * lanes.len())?;
-        let samples = Buf::zeros(gpu, "samples of chosen nuclei", entries * lanes.len())?;
-        Ok(Some(Self { lanes, chosen, samples }))
+        let sizes = (!lanes.is_empty()).then_some(SampleSizes { n_samples: lanes.len(), entries });
+        let new = Option::<Self>::allocate(gpu, &sizes)?;
+        Ok(new.map(|new| Self { lanes, ..new }))
     }
 
     /// Probe and slot of each sample.
@@ -196,10 +211,5 @@ impl ChosenSamples {
     /// The sample of a probe in a slot; NaN if it is not among them.
     pub fn value(&self, of_generation: &[f32], probe: ProbeId, slot: u32) -> f32 {
         self.lanes.binary_search(&(probe, slot)).map_or(f32::NAN, |at| of_generation[at])
-    }
-
-    /// Bytes on the device.
-    pub fn n_bytes(&self) -> u64 {
-        self.chosen.bytes() + self.samples.bytes()
     }
 }

@@ -1,7 +1,8 @@
 //! [`Simulation`] for the CUDA backend.
 
 use super::{
-    CudaSim, MODULES, Mixer, SINGLE, Task, host_stats, kernel_params, memory::phase_fields_of, readings::ChosenSamples,
+    CudaSim, MODULES, SINGLE, coupling::Coupling, coupling_sizes, host_stats, kernel_params, memory::phase_fields_of,
+    readings::ChosenSamples, task::Task,
 };
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -23,8 +24,8 @@ use crate::{
     },
     params::{Change, Params as AnyParams},
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, MemoryByOwner, ProbeId, ProbeSpec,
-        Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, MemoryReport, ProbeId,
+        ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -130,7 +131,7 @@ impl Simulation for CudaSim {
     }
 
     fn snapshot_bytes(&self) -> u64 {
-        saved::n_bytes(self.pipeline.table.n_bytes())
+        self.pipeline.table.held().total()
     }
 
     fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
@@ -154,18 +155,12 @@ impl Simulation for CudaSim {
         Execution::cuda(&self.gpu).with([("coupling", self.pipeline.coupling.algorithm.name()), ("fitness", fitness)])
     }
 
-    fn memory(&self) -> MemoryByOwner {
-        let (weights, rest) = self.pipeline.table.n_bytes();
-        vec![
-            ("weights", weights),
-            ("population", rest),
-            ("task", self.pipeline.task.as_ref().map_or(0, Task::n_bytes)),
-            ("coupling", self.pipeline.coupling.n_bytes() + self.pipeline.mixer.as_ref().map_or(0, Mixer::n_bytes)),
-            ("workspace", self.pipeline.scratch.n_bytes()),
-            ("readings", self.fields.n_bytes() + self.pipeline.chosen.as_ref().map_or(0, ChosenSamples::n_bytes)),
-            ("slots", self.host.sets.iter().map(|set| set.n_bytes()).sum()),
-            ("recording", self.host.sampler.n_bytes()),
-        ]
+    fn memory(&self) -> MemoryReport {
+        let mut report = self.pipeline.held();
+        self.fields.report(&mut report);
+        report.host("slots", self.host.sets.iter().map(|set| set.n_bytes()).sum());
+        report.host("recording", self.host.sampler.n_bytes());
+        report
     }
 
     fn kernels(&self) -> Vec<KernelFacts> {
@@ -200,7 +195,9 @@ impl CudaSim {
         kernel_params::check(&new, &self.host.setup)?;
         self.drop_graph();
         if kernel_params::algorithm(&new, self.tuning.coupling) != self.pipeline.coupling.algorithm {
-            self.pipeline.coupling = super::coupling_of(&self.gpu, &new, &self.host.setup, &self.tuning)?;
+            let mut coupling = Coupling::allocate(&self.gpu, &coupling_sizes(&new, &self.tuning))?;
+            coupling.fill(&self.host.setup)?;
+            self.pipeline.coupling = coupling;
         }
         if let (Some(mixer), true) = (&mut self.pipeline.mixer, new.coupling != self.host.params.coupling) {
             mixer.set(&mixing::matrix(&new.coupling, mixer.fields() as usize, self.host.context.seed))?;

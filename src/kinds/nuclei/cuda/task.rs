@@ -2,30 +2,88 @@
 
 use super::layout::TaskEquations;
 use crate::{
+    buffers,
     gpu::{Buf, Gpu, GpuError},
     kinds::nuclei::{FitnessMethod, OutputFunction, Params, Storage, task::Setup},
     num::halves,
+    sim::Buffers as _,
 };
 use std::sync::Arc;
 
-/// A task on the device.
-pub struct Task {
-    /// Sizes and flags of the equations.
-    pub of: Buf<TaskEquations>,
-    /// [columns × rows] inputs.
-    pub x: Buf<f32>,
-    /// [rows] targets.
-    pub y: Buf<f32>,
-    /// Inputs for tensor cores, where they are faster.
-    pub split: Option<SplitInputs>,
+/// Sizes of a [`Task`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskSizes {
+    /// Equations, padded.
+    rows: usize,
+    /// Weights, padded.
+    columns: usize,
+    /// Whether samples are replaced by their QR compression.
+    is_compressed: bool,
+    /// Where tensor cores are faster.
+    split: Option<SplitSizes>,
 }
 
-/// Inputs as two 16-bit numbers each.
-pub struct SplitInputs {
-    /// [2 × rows × columns]: the rounded inputs, then their rounding errors.
-    pub x: Buf<u16>,
-    /// 32, 64 or 128.
-    pub columns: usize,
+/// Sizes of [`SplitInputs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SplitSizes {
+    rows: usize,
+    columns: usize,
+}
+
+impl TaskSizes {
+    /// For this number of samples and weights; `None` when all nuclei are equal.
+    pub fn of(params: &Params, samples: usize, dim: usize, has_tensor_cores: bool) -> Option<Self> {
+        let task = &params.task;
+        let is_linear = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct;
+        let is_compressed = is_linear && samples > dim;
+        let equations = if is_compressed { dim } else { samples };
+        let splits = has_tensor_cores && tensor_cores_pay(task.storage, equations, dim);
+        let rows = equations.next_multiple_of(if splits { 64 } else { 32 });
+        let split = splits.then(|| SplitSizes { rows, columns: dim.next_power_of_two() });
+        (samples > 0).then(|| Self { rows, columns: dim.next_multiple_of(16), is_compressed, split })
+    }
+
+    /// Of a prepared task on this device. `plain`: without tensor cores.
+    pub fn on(gpu: &Gpu, params: &Params, setup: &Setup, plain: bool) -> Option<Self> {
+        let has_tensor_cores = !plain && gpu.capability >= MIN_CAPABILITY;
+        Self::of(params, setup.problem.as_ref().map_or(0, |p| p.samples()), setup.dim, has_tensor_cores)
+    }
+}
+
+buffers! {
+    /// A task on the device.
+    pub struct Task(gpu: Arc<Gpu>, s: TaskSizes) {
+        "task" {
+            /// Sizes and flags of the equations.
+            pub of: Buf<TaskEquations> = Derived "task" 1;
+            /// [columns × rows] inputs.
+            pub x: Buf<f32> = Derived "inputs" [s.columns, s.rows];
+            /// [rows] targets.
+            pub y: Buf<f32> = Derived "targets" s.rows;
+        }
+        groups {
+            /// Inputs for tensor cores, where they are faster.
+            pub split: Option<SplitInputs> = s.split;
+        }
+        plain {
+            /// Sizes.
+            sizes: TaskSizes = *s;
+        }
+    }
+}
+
+buffers! {
+    /// Inputs as two 16-bit numbers each.
+    pub struct SplitInputs(gpu: Arc<Gpu>, s: SplitSizes) {
+        "task" {
+            /// [2 × rows × columns]: the rounded inputs, then their rounding errors.
+            pub x: Buf<u16> = Derived "split inputs" [2, s.rows, s.columns];
+        }
+        plain {
+            /// 32, 64 or 128.
+            pub columns: usize = s.columns;
+        }
+    }
 }
 
 /// Minimum compute capability of the tensor core instructions.
@@ -36,14 +94,17 @@ const TENSOR_CORE_SIZES: (std::ops::RangeInclusive<usize>, usize) = (32..=128, 6
 impl Task {
     /// The task of the parameters; `None` when all nuclei are equal. `plain`: without tensor cores.
     pub fn new(gpu: &Arc<Gpu>, params: &Params, setup: &Setup, plain: bool) -> Result<Option<Self>, GpuError> {
-        let Some(problem) = &setup.problem else { return Ok(None) };
-        let task = &params.task;
-        let can = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct;
-        let compressed = setup.compressed.as_ref().filter(|_| can);
+        let mut task = Option::<Self>::allocate(gpu, &TaskSizes::on(gpu, params, setup, plain))?;
+        task.iter_mut().try_for_each(|task| task.fill(params, setup))?;
+        Ok(task)
+    }
+
+    /// Writes the samples or their compression.
+    pub fn fill(&mut self, params: &Params, setup: &Setup) -> Result<(), GpuError> {
+        let Some(problem) = &setup.problem else { return Ok(()) };
+        let (task, TaskSizes { rows, columns, is_compressed, .. }) = (&params.task, self.sizes);
+        let compressed = setup.compressed.as_ref().filter(|_| is_compressed);
         let (x, y) = compressed.map_or((&problem.x, &problem.y), |c| (&c.r, &c.z));
-        let splits = tensor_cores_pay(task.storage, y.len(), setup.dim) && !plain && gpu.capability >= MIN_CAPABILITY;
-        let rows = y.len().next_multiple_of(if splits { 64 } else { 32 });
-        let columns = setup.dim.next_multiple_of(16);
         let mut turned = vec![0.0; rows * columns];
         for (b, row) in x.chunks_exact(setup.dim).enumerate() {
             row.iter().enumerate().for_each(|(c, x)| turned[c * rows + b] = *x as f32);
@@ -69,33 +130,10 @@ impl Task {
             step: (2.0 * task.learning_rate / problem.samples() as f64) as f32,
             unscale: (1.0 / scale) as f32,
         };
-        let split = if splits { Some(SplitInputs::new(gpu, x, setup.dim, rows, task.storage, scale)?) } else { None };
-        Ok(Some(Self {
-            of: Buf::from_slice(gpu, "task", &[of])?,
-            x: Buf::from_slice(gpu, "inputs", &turned)?,
-            y: Buf::from_slice(gpu, "targets", &targets)?,
-            split,
-        }))
-    }
-
-    /// Bytes on the device, for this number of samples and weights.
-    pub fn bytes_of(params: &Params, samples: usize, dim: usize) -> u64 {
-        if samples == 0 {
-            return 0;
-        }
-        let task = &params.task;
-        let compressed = task.answer == OutputFunction::Linear && task.method != FitnessMethod::Direct && samples > dim;
-        let equations = if compressed { dim } else { samples };
-        let splits = tensor_cores_pay(task.storage, equations, dim);
-        let rows = equations.next_multiple_of(if splits { 64 } else { 32 });
-        let split = if splits { 4 * rows * dim.next_power_of_two() } else { 0 };
-        (4 * rows * (dim.next_multiple_of(16) + 1) + split + size_of::<TaskEquations>()) as u64
-    }
-
-    /// Bytes on the device.
-    pub fn n_bytes(&self) -> u64 {
-        let split = self.split.as_ref().map_or(0, |split| split.x.bytes());
-        self.of.bytes() + self.x.bytes() + self.y.bytes() + split
+        self.of.write(&[of])?;
+        self.x.write(&turned)?;
+        self.y.write(&targets)?;
+        self.split.iter_mut().try_for_each(|split| split.fill(x, setup.dim, rows, task.storage, scale))
     }
 }
 
@@ -111,15 +149,8 @@ fn scale_of(x: &[f64]) -> f64 {
 }
 
 impl SplitInputs {
-    fn new(
-        gpu: &Arc<Gpu>,
-        x: &[f64],
-        inputs: usize,
-        rows: usize,
-        storage: Storage,
-        scale: f64,
-    ) -> Result<Self, GpuError> {
-        let columns = inputs.next_power_of_two();
+    fn fill(&mut self, x: &[f64], inputs: usize, rows: usize, storage: Storage, scale: f64) -> Result<(), GpuError> {
+        let columns = self.columns;
         let is_f16 = storage == Storage::F16;
         let round = if is_f16 { halves::f16 } else { halves::bf16 };
         let bits = if is_f16 { halves::f16_bits } else { halves::bf16_bits };
@@ -132,7 +163,7 @@ impl SplitInputs {
                 words[(rows + b) * columns + c] = bits((scaled - f64::from(first)) as f32);
             }
         }
-        Ok(Self { x: Buf::from_slice(gpu, "split inputs", &words)?, columns })
+        self.x.write(&words)
     }
 }
 

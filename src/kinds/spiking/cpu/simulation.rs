@@ -11,8 +11,8 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Progress, Reading,
-        Request, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Frame, MemoryReport, ProbeId, ProbeSpec,
+        Progress, Reading, Request, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -124,13 +124,13 @@ impl<T: Real> Simulation for CpuSim<T> {
         self.host.measurements.digest()
     }
 
-    fn memory(&self) -> Vec<(&'static str, u64)> {
+    fn memory(&self) -> MemoryReport {
         let (neurons, lists) = self
             .partitions
             .iter()
             .map(super::partition::Partition::n_bytes)
             .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        vec![
+        [
             ("connectivity", self.host.setup.connectivity.n_bytes() + self.partitioning.n_bytes()),
             ("neurons", neurons),
             ("input sums and event queue", lists),
@@ -138,6 +138,7 @@ impl<T: Real> Simulation for CpuSim<T> {
             ("measurements", self.host.measurements.n_bytes()),
             ("names and positions", self.host.setup.neurons.n_bytes()),
         ]
+        .into()
     }
 }
 

@@ -10,73 +10,135 @@ use super::{
     stimuli::DeviceStimuli,
 };
 use crate::{
+    buffers,
     data::Csr,
     gpu::{Buf, Cell, Gpu, GpuError, Pass, Pinned, layout::CudaType},
     kinds::spiking::{
         constants::TABLE,
         measure::{Measurements, RunningRate},
     },
+    sim::Buffers as _,
 };
 use std::sync::Arc;
 
-/// Device memory of one simulation.
-pub struct DeviceBuffers {
-    pub(super) gpu: Arc<Gpu>,
-    pub(super) n: u32,
-    pub(super) deliver_threads: u32,
-    pub model: Cell<Model>,
-    pub propagators: Buf<u32>,
-    pub windows: Buf<Window>,
-    pub segments: Buf<Segment>,
-    /// The segment of each window of the running graph, from index 1 on.
-    pub(super) live: Buf<Segment>,
-    pub chunks: Buf<Chunk>,
-    pub spikes: Buf<u32>,
-    /// Two halves of `MAX_GRAPH_WINDOWS` windows each, `COUNTERS` per window.
-    pub counters: Buf<u32>,
-    pub(super) rows: Buf<u32>,
-    pub(super) words: Buf<u32>,
-    pub(super) overflow: Buf<Overflow>,
-    pub(super) arrivals: Buf<i32>,
-    pub(super) touched: Buf<u8>,
-    /// Counter of the grid barrier.
-    pub(super) barrier: Buf<u32>,
-    /// The connectivity by block for persistent kernels, and their mailboxes; empty otherwise.
-    pub(super) heads: Buf<u32>,
-    pub(super) tails: Buf<u32>,
-    pub(super) tail_starts: Buf<u32>,
-    pub(super) mailboxes: Buf<u64>,
-    /// The tag of the next window: not used since the mailboxes were cleared.
-    pub(super) next_tag: u32,
-    /// Running rates, and their decay tables: by single steps, then by 1024.
-    pub rates: Buf<DeviceRate>,
-    landing: Option<Pinned<DeviceRate>>,
-    pub(super) fade: Buf<f32>,
-    pub(super) gain_of: Buf<u16>,
-    pub(super) gains: Buf<WeightGain>,
-    pub(super) sources: Buf<KickSource>,
-    pub(super) chances: Buf<u64>,
-    pub(super) masks: Buf<u32>,
-    pub(super) trains: Buf<u32>,
-    pub(super) kicks: Buf<Kick>,
-    pub(super) kick_bits: Buf<u32>,
-    pub(super) new_marks: Buf<u32>,
-    pub(super) new_currents: Buf<u32>,
-    pub marks: Buf<u32>,
-    pub currents: Buf<u32>,
-    pub states: Buf<u32>,
-    pub anchors: Buf<u32>,
-    pub(super) checks: Buf<u32>,
-    pub(super) wakes: Buf<u32>,
-    pub(super) traced: Buf<u32>,
-    pub(super) n_traced: u32,
-    /// `[window][step][neuron][v, g]`.
-    pub samples: Buf<f32>,
-    pub(super) potentials: Option<Buf<f32>>,
-    potentials_landing: Option<Pinned<f32>>,
-    states_landing: Option<Pinned<u32>>,
-    /// Set for networks of noisy leaky units.
-    pub leaky: Option<LeakyDevice>,
+buffers! {
+    /// Device memory of one simulation. Buffers of one element are replaced by longer ones when they are needed.
+    pub struct DeviceBuffers(gpu: Arc<Gpu>, s: BufferSizes) {
+        "connectivity" {
+            /// `[n + 1]` starts of the rows.
+            pub(super) rows: Buf<u32> = Derived "connectivity rows" s.n as usize + 1;
+            /// Packed connections.
+            pub(super) words: Buf<u32> = Derived "connectivity" s.connections as usize;
+            /// Counts that do not fit into a packed connection.
+            pub(super) overflow: Buf<Overflow> = Derived "overflow counts" s.overflow as usize;
+        }
+        "connectivity by block" {
+            /// Of persistent kernels: connections, or where they are, by neuron and block.
+            pub(super) heads: Buf<u32> = Derived "connectivity by block, heads" 1;
+            /// Several connections to a block.
+            pub(super) tails: Buf<u32> = Derived "connectivity by block, tails" 1;
+            /// Start of the tails of each block.
+            pub(super) tail_starts: Buf<u32> = Derived "connectivity by block, starts" 1;
+            /// Spikes exchanged by persistent blocks.
+            pub(super) mailboxes: Buf<u64> = Workspace "mailboxes" 1;
+        }
+        "neurons" {
+            /// Constants and counts.
+            pub model: Cell<Model> = Derived "model" 1;
+            /// Propagators of up to so many steps.
+            pub propagators: Buf<u32> = Derived "propagators" [TABLE as usize + 1, 4 * s.real_words()];
+            /// u and g at the anchor; of leaky units v.
+            pub states: Buf<u32> = Saved "u and g" [s.lanes(), 2 * s.real_words()];
+            /// Completed steps at which u and g hold.
+            pub anchors: Buf<u32> = Saved "anchors" s.lanes();
+            /// Flags.
+            pub marks: Buf<u32> = Saved "flags" s.lanes();
+            /// Constant currents.
+            pub currents: Buf<u32> = Saved "currents" [s.lanes(), s.real_words()];
+            /// Uploaded flags, not yet applied.
+            pub(super) new_marks: Buf<u32> = Derived "new flags" s.lanes();
+            /// Uploaded currents, not yet applied.
+            pub(super) new_currents: Buf<u32> = Derived "new currents" [s.lanes(), s.real_words()];
+            /// First step at which a neuron can cross the threshold without input.
+            pub(super) checks: Buf<u32> = Derived "threshold bounds" s.lanes();
+            /// The same per warp.
+            pub(super) wakes: Buf<u32> = Derived "threshold bounds of warps" s.lanes() / 32;
+            /// Running rates.
+            pub rates: Buf<DeviceRate> = Saved "running rates" s.lanes();
+            /// Decay tables of running rates: by single steps, then by 1024.
+            pub(super) fade: Buf<f32> = Derived "decay tables" 1;
+        }
+        "arrivals" {
+            /// Sums of synapse counts: `[step of the window][neuron]`.
+            pub(super) arrivals: Buf<i32> = Saved "arrivals" s.arrivals();
+            /// Warps that a spike reached, in two halves.
+            pub(super) touched: Buf<u8> = Workspace "reached warps" [2, s.lanes() / 32];
+        }
+        "spikes in launch" {
+            /// Windows of the running graph.
+            pub windows: Buf<Window> = Workspace "plan of windows" MAX_GRAPH_WINDOWS as usize;
+            /// Spikes and chunks of each window.
+            pub segments: Buf<Segment> = Saved "segments" s.segment_ring as usize;
+            /// The segment of each window of the running graph, from index 1 on.
+            pub(super) live: Buf<Segment> = Workspace "graph segments" MAX_GRAPH_WINDOWS as usize + 1;
+            /// Rows in transit, in pieces.
+            pub chunks: Buf<Chunk> = Saved "pending chunks" s.chunk_ring as usize;
+            /// Ring of spikes.
+            pub spikes: Buf<u32> = Readback "spikes" s.spike_ring as usize;
+            /// Two halves of `MAX_GRAPH_WINDOWS` windows each, `COUNTERS` per window.
+            pub counters: Buf<u32> = Readback "counters" [2, MAX_GRAPH_WINDOWS as usize, COUNTERS];
+            /// Counter of the grid barrier.
+            pub(super) barrier: Buf<u32> = Workspace "barrier" 1;
+        }
+        "drives" {
+            /// Index of the gain of each neuron.
+            pub(super) gain_of: Buf<u16> = Derived "gain of each neuron" 1;
+            /// Gains.
+            pub(super) gains: Buf<WeightGain> = Derived "gains" 1;
+            /// Kick sources.
+            pub(super) sources: Buf<KickSource> = Derived "sources of kicks" 1;
+            /// Probabilities of kicks.
+            pub(super) chances: Buf<u64> = Derived "kick probabilities" 1;
+            /// Targets of trains, a bit per neuron.
+            pub(super) masks: Buf<u32> = Derived "targets of trains" s.lanes() / 32;
+            /// Warps with trains.
+            pub(super) trains: Buf<u32> = Derived "warps with trains" s.lanes() / 32;
+            /// Listed kicks.
+            pub(super) kicks: Buf<Kick> = Derived "listed kicks" 1;
+            /// Kicks of a window, a bit per step.
+            pub(super) kick_bits: Buf<u32> = Workspace "kicks of a window" s.lanes();
+        }
+        "samples" {
+            /// Neurons whose v and g are sampled.
+            pub(super) traced: Buf<u32> = Derived "traced neurons" 1;
+            /// `[window][step][neuron][v, g]`.
+            pub samples: Buf<f32> = Readback "samples" 1;
+            /// v of every neuron.
+            pub(super) potentials: Option<Buf<f32>> = Readback "potentials" 0;
+            /// Copy of the running rates.
+            landing: Option<Pinned<DeviceRate>> = Readback "copy of running rates" 0;
+            /// Copy of v.
+            potentials_landing: Option<Pinned<f32>> = Readback "copy of potentials" 0;
+            /// Copy of v of leaky units.
+            states_landing: Option<Pinned<u32>> = Readback "copy of states" 0;
+        }
+        groups {
+            /// Of networks of noisy leaky units.
+            pub leaky: Option<LeakyDevice> = s.is_leaky.then_some(());
+        }
+        plain {
+            /// The device.
+            pub(super) gpu: Arc<Gpu> = gpu.clone();
+            /// Neurons.
+            pub(super) n: u32 = s.n;
+            /// Threads of `deliver_spikes`.
+            pub(super) deliver_threads: u32 = gpu.multiprocessors * s.deliver_warps * 32;
+            /// The tag of the next window: not used since the mailboxes were cleared.
+            pub(super) next_tag: u32 = 1;
+            /// Traced neurons.
+            pub(super) n_traced: u32 = 0;
+        }
+    }
 }
 
 impl DeviceBuffers {
@@ -88,12 +150,10 @@ impl DeviceBuffers {
         connectivity: &Csr,
         seed: u64,
     ) -> Result<Self, GpuError> {
-        let n = sizes.stride() as usize;
-        let real = (sizes.real_bytes / 4) as usize;
-        let padded = n / 32;
+        let mut new = Self::allocate(gpu, sizes)?;
         let overflow: Vec<Overflow> =
             connectivity.overflow.iter().map(|(word, count)| Overflow { word: *word, count: *count }).collect();
-        let model = Model {
+        new.model.set(Model {
             seed,
             n: sizes.n,
             n_warps: sizes.warps(),
@@ -108,57 +168,11 @@ impl DeviceBuffers {
                 dense_chunks: tuning.dense_chunks,
             },
             ..Model::default()
-        };
-        Ok(Self {
-            n: sizes.n,
-            deliver_threads: gpu.multiprocessors * tuning.deliver_warps * 32,
-            model: Cell::new(gpu, "model", model)?,
-            propagators: Buf::zeros(gpu, "propagators", (TABLE as usize + 1) * 4 * real)?,
-            windows: Buf::zeros(gpu, "plan of windows", MAX_GRAPH_WINDOWS as usize)?,
-            segments: Buf::zeros(gpu, "segments", sizes.segment_ring as usize)?,
-            live: Buf::zeros(gpu, "graph segments", MAX_GRAPH_WINDOWS as usize + 1)?,
-            chunks: Buf::zeros(gpu, "pending chunks", sizes.chunk_ring as usize)?,
-            spikes: Buf::zeros(gpu, "spikes", sizes.spike_ring as usize)?,
-            counters: Buf::zeros(gpu, "counters", 2 * MAX_GRAPH_WINDOWS as usize * COUNTERS)?,
-            rows: Buf::from_slice(gpu, "connectivity rows", &connectivity.rows)?,
-            words: Buf::from_slice(gpu, "connectivity", &connectivity.words)?,
-            overflow: Buf::from_slice(gpu, "overflow counts", &overflow)?,
-            arrivals: Buf::zeros(gpu, "arrivals", sizes.arrivals())?,
-            touched: Buf::zeros(gpu, "reached warps", 2 * padded)?,
-            barrier: Buf::zeros(gpu, "barrier", 1)?,
-            heads: Buf::zeros(gpu, "connectivity by block, heads", 1)?,
-            tails: Buf::zeros(gpu, "connectivity by block, tails", 1)?,
-            tail_starts: Buf::zeros(gpu, "connectivity by block, starts", 1)?,
-            mailboxes: Buf::zeros(gpu, "mailboxes", 1)?,
-            next_tag: 1,
-            rates: Buf::zeros(gpu, "running rates", n)?,
-            landing: None,
-            fade: Buf::zeros(gpu, "decay tables", 1)?,
-            gain_of: Buf::zeros(gpu, "gain of each neuron", 1)?,
-            gains: Buf::zeros(gpu, "gains", 1)?,
-            sources: Buf::zeros(gpu, "sources of kicks", 1)?,
-            chances: Buf::zeros(gpu, "kick probabilities", 1)?,
-            masks: Buf::zeros(gpu, "targets of trains", padded)?,
-            trains: Buf::zeros(gpu, "warps with trains", padded)?,
-            kicks: Buf::zeros(gpu, "listed kicks", 1)?,
-            kick_bits: Buf::zeros(gpu, "kicks of a window", n)?,
-            new_marks: Buf::zeros(gpu, "new flags", n)?,
-            new_currents: Buf::zeros(gpu, "new currents", n * real)?,
-            marks: Buf::zeros(gpu, "flags", n)?,
-            currents: Buf::zeros(gpu, "currents", n * real)?,
-            states: Buf::zeros(gpu, "u and g", 2 * n * real)?,
-            anchors: Buf::zeros(gpu, "anchors", n)?,
-            checks: Buf::zeros(gpu, "threshold bounds", n)?,
-            wakes: Buf::zeros(gpu, "threshold bounds of warps", padded)?,
-            traced: Buf::zeros(gpu, "traced neurons", 1)?,
-            n_traced: 0,
-            samples: Buf::zeros(gpu, "samples", 1)?,
-            potentials: None,
-            potentials_landing: None,
-            states_landing: None,
-            leaky: None,
-            gpu: gpu.clone(),
-        })
+        })?;
+        new.rows.write(&connectivity.rows)?;
+        new.words.write(&connectivity.words)?;
+        new.overflow.write(&overflow)?;
+        Ok(new)
     }
 
     /// Uploads active stimuli. `true` if a buffer had to be replaced.
@@ -321,31 +335,6 @@ impl DeviceBuffers {
     pub fn upload_rates(&mut self, running: &[RunningRate]) -> Result<(), GpuError> {
         let rates: Vec<DeviceRate> = running.iter().map(|r| DeviceRate { hz: r.hz, step: r.step }).collect();
         self.rates.write_at(0, &rates)
-    }
-
-    /// Bytes held, by owner.
-    pub fn bytes(&self) -> Vec<(&'static str, u64)> {
-        let neurons = self.states.bytes()
-            + self.anchors.bytes()
-            + 2 * self.currents.bytes()
-            + 2 * self.marks.bytes()
-            + self.checks.bytes()
-            + self.rates.bytes()
-            + self.kick_bits.bytes()
-            + 2 * self.wakes.bytes()
-            + self.propagators.bytes();
-        vec![
-            ("connectivity", self.rows.bytes() + self.words.bytes() + self.overflow.bytes()),
-            ("connectivity by block", self.heads.bytes() + self.tails.bytes() + self.tail_starts.bytes()),
-            ("neurons", neurons),
-            ("arrivals", self.arrivals.bytes() + self.touched.bytes()),
-            (
-                "spikes in launch",
-                self.spikes.bytes() + self.chunks.bytes() + self.segments.bytes() + self.mailboxes.bytes(),
-            ),
-            ("drives", self.masks.bytes() + self.kicks.bytes() + self.gain_of.bytes()),
-            ("samples", self.samples.bytes() + self.potentials.as_ref().map_or(0, |v| v.bytes())),
-        ]
     }
 }
 

@@ -9,9 +9,10 @@ use super::{
     },
 };
 use crate::{
+    buffers,
     gpu::{Gpu, GpuError, Mark, Pass, Pinned},
     kinds::spiking::measure::Measurements,
-    sim::NonFinite,
+    sim::{Buffers as _, MemoryReport, NonFinite},
 };
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
@@ -26,12 +27,18 @@ struct LaunchedWindow {
     steps: u32,
 }
 
-/// Results of a graph, in page-locked memory.
-struct HostBuffers {
-    segments: Pinned<Segment>,
-    counters: Pinned<u32>,
-    samples: Option<Pinned<f32>>,
-    spikes: Pinned<u32>,
+buffers! {
+    /// Results of a graph, in page-locked memory.
+    struct HostBuffers(gpu: Arc<Gpu>, _sizes: ()) {
+        "spikes in launch" {
+            segments: Pinned<Segment> = Readback "copy of segments" MAX_GRAPH_WINDOWS as usize;
+            counters: Pinned<u32> = Readback "copy of counters" MAX_GRAPH_WINDOWS as usize * COUNTERS;
+            spikes: Pinned<u32> = Readback "copy of spikes" 1 << 12;
+        }
+        "samples" {
+            samples: Option<Pinned<f32>> = Readback "copy of samples" 0;
+        }
+    }
 }
 
 struct Launch {
@@ -113,7 +120,7 @@ pub struct LaunchQueue {
     sent: VecDeque<LaunchedWindow>,
     next_segment: u32,
     launches: VecDeque<Launch>,
-    host_buffers: Vec<HostBuffers>,
+    host_buffers: [HostBuffers; DEPTH],
     next_buffers: usize,
     is_measured: bool,
     /// The last segment that was filled.
@@ -130,19 +137,11 @@ pub struct LaunchQueue {
 impl LaunchQueue {
     /// Nothing launched.
     pub fn new(gpu: &Arc<Gpu>, sizes: &BufferSizes, delay: u32) -> Result<Self, GpuError> {
-        let buffers = || -> Result<HostBuffers, GpuError> {
-            Ok(HostBuffers {
-                segments: Pinned::zeros(gpu, MAX_GRAPH_WINDOWS as usize)?,
-                counters: Pinned::zeros(gpu, MAX_GRAPH_WINDOWS as usize * COUNTERS)?,
-                samples: None,
-                spikes: Pinned::zeros(gpu, 1 << 12)?,
-            })
-        };
         Ok(Self {
             sent: VecDeque::new(),
             next_segment: 1,
             launches: VecDeque::new(),
-            host_buffers: vec![buffers()?, buffers()?],
+            host_buffers: [HostBuffers::allocate(gpu, &())?, HostBuffers::allocate(gpu, &())?],
             next_buffers: 0,
             is_measured: false,
             last_run: 0,
@@ -153,6 +152,18 @@ impl LaunchQueue {
             sizes: *sizes,
             lanes: vec![],
         })
+    }
+
+    /// Adds its page-locked memory.
+    pub fn report(&self, to: &mut MemoryReport) {
+        self.host_buffers.iter().for_each(|buffers| buffers.report(to));
+    }
+
+    /// Its page-locked memory at the start.
+    pub fn predict() -> MemoryReport {
+        let mut report = MemoryReport::default();
+        (0..DEPTH).for_each(|_| report += HostBuffers::predict(&()));
+        report
     }
 
     /// First step that is not launched yet, when `completed` steps are read.

@@ -7,6 +7,7 @@ use super::{
     state,
 };
 use crate::{
+    buffers,
     gpu::{Cell, Gpu, GpuError},
     kinds::spiking::{
         Params,
@@ -19,18 +20,27 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Kernels and constants of the units.
-pub struct LeakyDevice {
-    pub kernels: LeakyKernels,
-    pub constants: Cell<LeakyConstants>,
-    mean_count: f64,
+buffers! {
+    /// Kernels and constants of the units.
+    pub struct LeakyDevice(gpu: Arc<Gpu>, _sizes: ()) {
+        "neurons" {
+            /// Constants.
+            pub constants: Cell<LeakyConstants> = Derived "constants of the units" 1;
+        }
+        plain {
+            /// Kernels.
+            pub kernels: LeakyKernels = LeakyKernels::load(gpu)?;
+            /// Mean count of a connection.
+            mean_count: f64 = 0.0;
+        }
+    }
 }
 
 impl LeakyDevice {
-    pub fn new(gpu: &Arc<Gpu>, params: &Params, setup: &Setup) -> Result<Self, GpuError> {
-        let mean_count = mean_count(&setup.connectivity);
-        let constants = Cell::new(gpu, "constants of the units", constants(params, mean_count))?;
-        Ok(Self { kernels: LeakyKernels::load(gpu)?, constants, mean_count })
+    /// Applies a network and its parameters.
+    pub fn start(&mut self, params: &Params, setup: &Setup) -> Result<(), GpuError> {
+        self.mean_count = mean_count(&setup.connectivity);
+        self.derive(params)
     }
 
     /// Applies current parameters.

@@ -80,13 +80,12 @@ use crate::{
     data::Csr,
     gpu::{Gpu, GpuError, Graph, Grid, ModuleSpec, Pass},
     kinds::field_readback::{FieldReadback, ReadsFields as _},
-    sim::{BuildContext, NonFinite, SimError},
+    sim::{Buffers as _, BuildContext, MemoryReport, NonFinite, SimError},
 };
 use block_csr::BlockCsr;
 use buffers::DeviceBuffers;
 use kernels::{Kernels, Window};
 use launch_queue::{LaunchQueue, Reading, StepMode};
-use leaky::LeakyDevice;
 use sizes::MAX_GRAPH_WINDOWS;
 pub use sizes::{BufferSizes, PersistentMode, Tuning};
 use std::sync::Arc;
@@ -164,12 +163,14 @@ impl<T: Real> CudaSim<T> {
         let graph = if is_leaky { 4 * tuning.graph } else { tuning.graph };
         let dense_chunks = if is_leaky { 0 } else { tuning.dense_chunks };
         let tuning = Tuning { graph: graph.clamp(1, MAX_GRAPH_WINDOWS), dense_chunks, ..tuning };
-        let sizes = BufferSizes::new(&host.setup.connectivity, host.constants.delay, T::BYTES as u64, &tuning)?;
-        sizes.check(&gpu.memory()?)?;
+        let sizes = BufferSizes {
+            is_leaky,
+            ..BufferSizes::new(&host.setup.connectivity, host.constants.delay, T::BYTES as u64, &tuning)?
+        };
         let kernels = Kernels::load_as(gpu, &module::<T>())?;
         let mut memory = DeviceBuffers::new(gpu, &sizes, &tuning, &host.setup.connectivity, context.seed)?;
-        if is_leaky {
-            memory.leaky = Some(LeakyDevice::new(gpu, params, &host.setup)?);
+        if let Some(leaky) = &mut memory.leaky {
+            leaky.start(params, &host.setup)?;
             memory.states.write_at(0, &leaky::start(context.seed, host.setup.n()))?;
         }
         let fits_persistent = |grid| {
@@ -425,6 +426,13 @@ fn upload_block_csr(
         Some(block_csr) => memory.upload_block_csr(&block_csr, mailboxes).map(|()| true),
         None => Ok(false),
     }
+}
+
+/// Memory of a simulation at start.
+pub fn predict(sizes: &BufferSizes) -> MemoryReport {
+    let mut report = DeviceBuffers::predict(sizes);
+    report += LaunchQueue::predict();
+    report
 }
 
 /// The kernels of a precision.

@@ -18,8 +18,8 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, ProbeId, ProbeSpec,
-        Progress, Reading, Request, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Buffers as _, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, MemoryReport,
+        ProbeId, ProbeSpec, Progress, Reading, Request, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -172,14 +172,15 @@ impl<T: Real> Simulation for CudaSim<T> {
         Execution::cuda(&self.gpu).with([("step", step)])
     }
 
-    fn memory(&self) -> Vec<(&'static str, u64)> {
-        let mut owners = self.memory.bytes();
+    fn memory(&self) -> MemoryReport {
+        let mut report = self.memory.held();
+        self.queue.report(&mut report);
         if let Some(Some(variants)) = &self.variants {
-            owners.push(("variants to deliver", variants.n_bytes()));
+            variants.report(&mut report);
         }
-        owners.push(("measurements", self.host.measurements.n_bytes()));
-        owners.push(("names and positions", self.host.setup.neurons.n_bytes()));
-        owners
+        report.host("measurements", self.host.measurements.n_bytes());
+        report.host("names and positions", self.host.setup.neurons.n_bytes());
+        report
     }
 }
 

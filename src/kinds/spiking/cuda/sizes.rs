@@ -1,12 +1,7 @@
 //! Buffer sizes, computed before allocation.
 
 use super::kernels::{Model, Window};
-use crate::{
-    data::Csr,
-    gpu::{Grid, Memory as GpuMemory},
-    kinds::spiking::constants::TABLE,
-    sim::SimError,
-};
+use crate::{data::Csr, gpu::Grid, sim::SimError};
 
 /// Windows of the largest graph.
 pub const MAX_GRAPH_WINDOWS: u32 = 64;
@@ -102,6 +97,10 @@ pub struct BufferSizes {
     pub segment_ring: u32,
     /// Bytes of a number of the state.
     pub real_bytes: u64,
+    /// Warps of `deliver_spikes` per multiprocessor.
+    pub deliver_warps: u32,
+    /// Whether the network is of noisy leaky units.
+    pub is_leaky: bool,
 }
 
 impl BufferSizes {
@@ -153,6 +152,8 @@ impl BufferSizes {
             chunk_ring: ring(row_chunks * u64::from(delay + window)),
             segment_ring: (delay + 4 * MAX_GRAPH_WINDOWS).next_power_of_two(),
             real_bytes,
+            deliver_warps: tuning.deliver_warps,
+            is_leaky: false,
         })
     }
 
@@ -187,6 +188,16 @@ impl BufferSizes {
     /// Neurons, rounded up to whole blocks of `step_lif`: the length of every per-neuron array.
     pub const fn stride(&self) -> u32 {
         self.n.next_multiple_of(NEURONS_PER_BLOCK)
+    }
+
+    /// Elements of a per-neuron array.
+    pub const fn lanes(&self) -> usize {
+        self.stride() as usize
+    }
+
+    /// 32-bit words of a number of the state.
+    pub const fn real_words(&self) -> usize {
+        (self.real_bytes / 4) as usize
     }
 
     /// Entries of the tables of arrivals.
@@ -224,36 +235,6 @@ impl BufferSizes {
     /// Bytes of the rings.
     pub const fn ring_bytes(&self) -> u64 {
         self.spike_ring as u64 * 4 + self.chunk_ring as u64 * 8 + self.segment_ring as u64 * 24
-    }
-
-    /// Predicted bytes on the device, by owner. Stimuli add one eighth of a byte per neuron and source.
-    pub fn bytes(&self) -> Vec<(&'static str, u64)> {
-        let n = u64::from(self.stride());
-        let rows = (u64::from(self.n) + 1) * 4 + self.connections * 4 + self.overflow * 8;
-        let states = n * (3 * self.real_bytes + self.real_bytes + 7 * 4) + u64::from(self.warps()) * 10;
-        vec![
-            ("connectivity", rows),
-            ("neurons", states + (u64::from(TABLE) + 1) * 4 * self.real_bytes),
-            ("arrivals", self.arrivals() as u64 * 4),
-            ("spikes in launch", self.ring_bytes()),
-        ]
-    }
-
-    /// Checks that it fits.
-    pub fn check(&self, memory: &GpuMemory) -> Result<(), SimError> {
-        let needed: u64 = self.bytes().iter().map(|(_, b)| b).sum();
-        if needed <= memory.free {
-            return Ok(());
-        }
-        let owners: Vec<String> = self.bytes().iter().map(|(what, b)| format!("{what} {}", bytes(*b))).collect();
-        Err(SimError::NoDevice(format!(
-            "the network needs {} on the GPU ({}), of which {} of {} are free; close other programs that use the GPU, \
-             take a smaller network, or run on the CPU",
-            bytes(needed),
-            owners.join(", "),
-            bytes(memory.free),
-            bytes(memory.total)
-        )))
     }
 }
 
@@ -338,15 +319,8 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_said_before_it_is_allocated() {
-        let sizes = BufferSizes::new(&connectivity(vec![0, 1000]), 18, 8, &Tuning::default()).expect("it fits");
-        let memory = GpuMemory { free: 1000, total: 2000 };
-        let text = sizes.check(&memory).expect_err("1 kB").to_string();
-        assert!(text.contains("connectivity 4.0 kB") && text.contains("run on the CPU"), "{text}");
-        assert!(sizes.check(&GpuMemory { free: 1 << 30, total: 1 << 30 }).is_ok());
-        assert!(matches!(
-            BufferSizes::new(&connectivity(vec![0, 1]), 1 << 17, 8, &Tuning::default()),
-            Err(SimError::NoDevice(_))
-        ));
+    fn delays_beyond_the_longest_are_refused() {
+        let refused = BufferSizes::new(&connectivity(vec![0, 1]), 1 << 17, 8, &Tuning::default());
+        assert!(matches!(refused, Err(SimError::NoDevice(_))));
     }
 }

@@ -6,14 +6,15 @@ use super::{
     kernels::{
         Chunk, DeliverPull, DeliverPushRows, DeliverSpikes, Kernels, MarkSpiked, Segment, VariantKernels, Window,
     },
-    sizes::{CHUNK, bytes},
+    sizes::{BufferSizes, CHUNK, bytes},
 };
 use crate::{
+    buffers,
     data::Csr,
     gpu::{Buf, Gpu, GpuError, Graph, Pass},
     kinds::spiking::{constants::Real, probes::VARIANTS},
     num::quant,
-    sim::SimError,
+    sim::{Buffers as _, SimError},
 };
 use std::sync::Arc;
 
@@ -23,62 +24,74 @@ const REPEATS: u32 = 64;
 const LAST: u32 = 0;
 const SCRATCH: u32 = 1;
 
-/// Tables read by the variants, and their outputs.
-pub struct DeliveryVariants {
-    kernels: VariantKernels,
-    windows: Buf<Window>,
-    segments: Buf<Segment>,
-    live: Buf<Segment>,
-    touched: Buf<u8>,
-    arrivals: Buf<i32>,
-    /// Of deliver_push_rows: 8-bit levels, the scale of each neuron, sums.
-    levels: Buf<u8>,
-    scales: Buf<f32>,
-    sums: Buf<f32>,
-    /// Of deliver_pull: connections by target in pieces, spike bits and steps.
-    pieces: Buf<Chunk>,
-    sources: Buf<u32>,
-    fired: Buf<u32>,
-    when: Buf<u32>,
-    pull_threads: u32,
-    graphs: Vec<Graph>,
+/// Lengths of the buffers of the variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VariantSizes {
+    neurons: usize,
+    connections: usize,
+    pieces: usize,
+    network: BufferSizes,
+}
+
+impl VariantSizes {
+    fn new(network: &BufferSizes, connectivity: &Csr) -> Self {
+        let mut inputs = vec![0_u32; connectivity.n() as usize];
+        connectivity.words.iter().for_each(|word| inputs[connectivity.target(*word) as usize] += 1);
+        let pieces = inputs.iter().map(|n| n.div_ceil(CHUNK) as usize).sum();
+        Self { neurons: inputs.len(), connections: connectivity.len(), pieces, network: *network }
+    }
+}
+
+buffers! {
+    /// Tables read by the variants, and their outputs.
+    pub struct DeliveryVariants(gpu: Arc<Gpu>, s: VariantSizes) {
+        "variants to deliver" {
+            /// A window and its successor.
+            windows: Buf<Window> = Workspace "windows of the variants" 2;
+            /// Their segments.
+            segments: Buf<Segment> = Workspace "segments of the variants" s.network.segment_ring as usize;
+            /// The same by window.
+            live: Buf<Segment> = Workspace "graph segments of the variants" 3;
+            /// Reached warps.
+            touched: Buf<u8> = Workspace "warps reached by the variants" [2, s.network.lanes() / 32];
+            /// Sums.
+            arrivals: Buf<i32> = Workspace "arrivals of the variants" s.network.arrivals();
+            /// Of deliver_push_rows: 8-bit levels.
+            levels: Buf<u8> = Derived "connectivity in eight bits" s.connections;
+            /// Scale of each neuron.
+            scales: Buf<f32> = Derived "scales of eight bits" s.neurons;
+            /// Sums.
+            sums: Buf<f32> = Workspace "sums of eight bits" s.network.arrivals();
+            /// Of deliver_pull: connections by target in pieces.
+            pieces: Buf<Chunk> = Derived "pieces by target" s.pieces;
+            /// Their sources.
+            sources: Buf<u32> = Derived "connectivity by target" s.connections;
+            /// Spike bits.
+            fired: Buf<u32> = Workspace "neurons that fired" s.neurons.div_ceil(32);
+            /// Their steps.
+            when: Buf<u32> = Workspace "steps of their spikes" s.neurons;
+        }
+        plain {
+            /// Kernels.
+            kernels: VariantKernels = VariantKernels::load(gpu)?;
+            /// Threads of `deliver_pull`.
+            pull_threads: u32 = gpu.multiprocessors * 2048;
+            /// Captured launches, by variant.
+            graphs: Vec<Graph> = vec![];
+        }
+    }
 }
 
 impl DeliveryVariants {
-    fn new(gpu: &Arc<Gpu>, memory: &DeviceBuffers, connectivity: &Csr) -> Result<Self, GpuError> {
+    fn new(gpu: &Arc<Gpu>, sizes: &VariantSizes, connectivity: &Csr) -> Result<Self, GpuError> {
         let (levels, scales) = quantised(connectivity);
         let (pieces, sources) = by_target(connectivity);
-        let n = connectivity.n() as usize;
-        Ok(Self {
-            kernels: VariantKernels::load(gpu)?,
-            windows: Buf::zeros(gpu, "windows of the variants", 2)?,
-            segments: Buf::zeros(gpu, "segments of the variants", memory.segments.len())?,
-            live: Buf::zeros(gpu, "graph segments of the variants", 3)?,
-            touched: Buf::zeros(gpu, "warps reached by the variants", memory.touched.len())?,
-            arrivals: Buf::zeros(gpu, "arrivals of the variants", memory.arrivals.len())?,
-            levels: Buf::from_slice(gpu, "connectivity in eight bits", &levels)?,
-            scales: Buf::from_slice(gpu, "scales of eight bits", &scales)?,
-            sums: Buf::zeros(gpu, "sums of eight bits", memory.arrivals.len())?,
-            pieces: Buf::from_slice(gpu, "pieces by target", &pieces)?,
-            sources: Buf::from_slice(gpu, "connectivity by target", &sources)?,
-            fired: Buf::zeros(gpu, "who fired", n.div_ceil(32))?,
-            when: Buf::zeros(gpu, "when they fired", n)?,
-            pull_threads: gpu.multiprocessors * 2048,
-            graphs: vec![],
-        })
-    }
-
-    /// Device memory besides the network: per connection a word by target and a level, tables of sums, four words per
-    /// neuron.
-    fn bytes(memory: &DeviceBuffers, connectivity: &Csr) -> u64 {
-        let (n, connections) = (u64::from(connectivity.n()), connectivity.len() as u64);
-        5 * connections + 8 * memory.arrivals.len() as u64 + 16 * n + 8 * (n + connections / u64::from(CHUNK))
-    }
-
-    /// Bytes held on the device.
-    pub fn n_bytes(&self) -> u64 {
-        let tables = self.levels.bytes() + self.scales.bytes() + self.pieces.bytes() + self.sources.bytes();
-        tables + self.arrivals.bytes() + self.sums.bytes() + self.fired.bytes() + self.when.bytes()
+        let mut new = Self::allocate(gpu, sizes)?;
+        new.levels.write(&levels)?;
+        new.scales.write(&scales)?;
+        new.pieces.write(&pieces)?;
+        new.sources.write(&sources)?;
+        Ok(new)
     }
 
     /// One launch of a variant.
@@ -162,12 +175,13 @@ impl<T: Real> CudaSim<T> {
             Some(variants) => variants,
             none => none.insert({
                 // A comparison must not end the run.
-                let needed = DeliveryVariants::bytes(memory, &host.setup.connectivity);
+                let variant_sizes = VariantSizes::new(sizes, &host.setup.connectivity);
+                let needed = DeliveryVariants::predict(&variant_sizes).total();
                 if needed > gpu.memory()?.free / 2 {
                     tracing::warn!("measure.variants: no {} are free on the GPU; nothing is compared", bytes(needed));
                     None
                 } else {
-                    let mut new = DeliveryVariants::new(gpu, memory, &host.setup.connectivity)?;
+                    let mut new = DeliveryVariants::new(gpu, &variant_sizes, &host.setup.connectivity)?;
                     new.capture(gpu, kernels, memory)?;
                     Some(new)
                 }

@@ -18,12 +18,12 @@ use neuropil::{
             coupling::{Algorithm, Coupling},
             layout::KernelParams,
             memory::{FIELDS, Table},
-            mixer::Mixer,
+            mixer::{Mixer, MixerSizes},
         },
         mixing,
     },
     params::{Value, path},
-    sim::{Action, Simulation},
+    sim::{Action, Buffers as _, Simulation},
 };
 use std::{f64::consts::LOG2_E, sync::Arc};
 
@@ -90,7 +90,7 @@ impl Many {
         table.idx = buf(gpu, &(0..n).map(|i| (i * stride) as u32).collect::<Vec<_>>());
         let mut coupling = Coupling::new(gpu, n_slots as u32, algorithm, None).expect("it starts");
         let mut mixer =
-            Mixer::new(gpu, phase_fields as usize, n_slots as u32).expect("it starts").expect("several fields");
+            Mixer::allocate(gpu, &MixerSizes { fields: phase_fields as usize, n_slots }).expect("it starts");
         mixer.set(&self.g).expect("it is taken");
         let pass = &mut Pass::default();
         let Table { population, stats, idx, fields, .. } = &table;

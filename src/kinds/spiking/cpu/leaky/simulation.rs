@@ -19,8 +19,8 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, Answer, BuildContext, Clock, Connectivity, Digest, Effect, ElementSet, Frame, ProbeId, ProbeSpec,
-        Progress, Reading, Request, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, BuildContext, Clock, Connectivity, Digest, Effect, ElementSet, Frame, MemoryReport, ProbeId,
+        ProbeSpec, Progress, Reading, Request, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -145,9 +145,9 @@ impl Simulation for LeakySim {
         self.measurements.digest()
     }
 
-    fn memory(&self) -> Vec<(&'static str, u64)> {
+    fn memory(&self) -> MemoryReport {
         let (units, rest) = self.partitions.iter().map(Partition::n_bytes).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        vec![
+        [
             ("connectivity", self.setup.connectivity.n_bytes() + self.partitioning.n_bytes()),
             ("neurons", units),
             ("arrivals and noise", rest),
@@ -155,6 +155,7 @@ impl Simulation for LeakySim {
             ("measurements", self.measurements.n_bytes()),
             ("names and positions", self.setup.neurons.n_bytes()),
         ]
+        .into()
     }
 }
 

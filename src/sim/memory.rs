@@ -1,0 +1,112 @@
+//! The memory of a simulation: by buffer, with its owner and place.
+
+use crate::gpu::Place;
+use std::ops::AddAssign;
+
+/// Memory of one buffer, or of several that are reported together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The part of the model it belongs to: `neurons`.
+    pub owner: &'static str,
+    /// Its name within the owner: `anchors`.
+    pub name: &'static str,
+    /// Where it is.
+    pub place: Place,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Memory held or predicted, by buffer. Empty when unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryReport(Vec<Held>);
+
+impl MemoryReport {
+    /// Adds a buffer.
+    pub fn add(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
+        self.0.push(Held { owner, name, place, bytes });
+    }
+
+    /// Adds host memory that is reported as one.
+    pub fn host(&mut self, owner: &'static str, bytes: u64) {
+        self.add(owner, owner, Place::Host, bytes);
+    }
+
+    /// Its buffers, in the order of their declarations.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Held> {
+        self.0.iter()
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Bytes of all.
+    pub fn total(&self) -> u64 {
+        self.0.iter().fold(0, |sum, held| sum.saturating_add(held.bytes))
+    }
+
+    /// Bytes in one place.
+    pub fn on(&self, place: Place) -> u64 {
+        self.0.iter().filter(|held| held.place == place).fold(0, |sum, held| sum.saturating_add(held.bytes))
+    }
+
+    /// The buffers on a device.
+    pub fn of_device(&self) -> Self {
+        Self(self.0.iter().filter(|held| held.place == Place::Device).copied().collect())
+    }
+
+    /// Bytes by owner, in the order of the declarations.
+    pub fn by_owner(&self) -> Vec<(&'static str, u64)> {
+        let mut owners: Vec<(&'static str, u64)> = vec![];
+        for held in &self.0 {
+            match owners.iter_mut().find(|(owner, _)| *owner == held.owner) {
+                Some((_, bytes)) => *bytes = bytes.saturating_add(held.bytes),
+                None => owners.push((held.owner, held.bytes)),
+            }
+        }
+        owners
+    }
+
+    /// The owner of the most bytes; empty without any.
+    pub fn largest(&self) -> &'static str {
+        self.by_owner().into_iter().max_by_key(|(_, bytes)| *bytes).map_or("", |(owner, _)| owner)
+    }
+
+    /// The buffers of an owner, largest first.
+    pub fn of(&self, owner: &str) -> Vec<Held> {
+        let mut all: Vec<Held> = self.0.iter().filter(|held| held.owner == owner).copied().collect();
+        all.sort_by_key(|held| std::cmp::Reverse(held.bytes));
+        all
+    }
+}
+
+/// Host memory by owner.
+impl<const N: usize> From<[(&'static str, u64); N]> for MemoryReport {
+    fn from(owners: [(&'static str, u64); N]) -> Self {
+        let held = |(owner, bytes)| Held { owner, name: owner, place: Place::Host, bytes };
+        Self(owners.into_iter().map(held).collect())
+    }
+}
+
+impl AddAssign for MemoryReport {
+    fn add_assign(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_are_summed_and_places_kept_apart() {
+        let mut report = MemoryReport::from([("slots", 3), ("names", 0)]);
+        report.add("slots", "ids", Place::Device, 5);
+        report.add("ring", "spikes", Place::Pinned, u64::MAX);
+        assert_eq!(report.by_owner(), [("slots", 8), ("names", 0), ("ring", u64::MAX)]);
+        assert_eq!((report.total(), report.on(Place::Device), report.largest()), (u64::MAX, 5, "ring"));
+        assert_eq!(report.of("slots").iter().map(|held| held.name).collect::<Vec<_>>(), ["ids", "slots"]);
+        assert_eq!(report.of_device().largest(), "slots");
+    }
+}
