@@ -3,11 +3,13 @@
 mod acks;
 mod edits;
 mod events;
+mod input_data;
 mod playback;
 mod recovery;
 mod subscriptions;
 
 pub use acks::{EditAcks, Rejection};
+use input_data::DataLoading;
 
 use super::{
     branch::Origin,
@@ -94,6 +96,7 @@ pub struct Live {
     builder: Builder,
     wake: egui::Context,
     loading: Option<Loading>,
+    data_loading: Option<DataLoading>,
     /// Parameters sent to the simulation: the built document and all edits sent since.
     sent: Option<Project>,
     /// Parameters the engine has confirmed: the built document and all edits it applied.
@@ -161,6 +164,7 @@ impl Live {
             builder,
             wake,
             loading: None,
+            data_loading: None,
             sent: None,
             accepted: None,
             n_loads_pending: 0,
@@ -226,6 +230,7 @@ impl Live {
         resume: Option<(u64, RunLog)>,
     ) {
         self.cancel_loading();
+        self.data_loading = None;
         self.error = None;
         let wake = self.wake.clone();
         match Loader::spawn(job, move || wake.request_repaint()) {
@@ -236,6 +241,7 @@ impl Live {
 
     /// Cancels the loader at its next progress report.
     pub fn cancel_loading(&mut self) {
+        self.cancel_data();
         if let Some(loading) = self.loading.take() {
             loading.loader.progress.cancel();
         }
@@ -244,6 +250,7 @@ impl Live {
     /// Drops the simulation of a closed document.
     pub fn forget(&mut self) {
         self.cancel_loading();
+        self.data_loading = None;
         self.pause();
         (self.sent, self.accepted) = (None, None);
         self.acks = EditAcks::default();

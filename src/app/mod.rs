@@ -412,7 +412,8 @@ impl eframe::App for App {
         self.session.live.latency.drawn();
         self.update_title(&ctx);
         ctx.input(|i| self.placement.follow(i.viewport(), ctx_zoom));
-        if self.session.live.progress().is_some() {
+        let live = &self.session.live;
+        if live.progress().is_some() || live.data_progress().is_some() {
             ctx.request_repaint_after(std::time::Duration::from_millis(50));
         }
     }

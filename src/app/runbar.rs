@@ -261,13 +261,19 @@ fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     response.accessible_name("History").on_hover_text("History of changes");
 }
 
+/// Loading of data that takes less is not shown.
+const SHORT: Duration = Duration::from_millis(300);
+
 /// The bar below the run bar: changes that wait for a rebuild or rewind, a rebuild in progress, a device failure.
 pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let live = &app.session.live;
     if !live.is_loaded() {
         return;
     }
-    let progress = live.progress();
+    // A small file is read before a notice could be.
+    let data = || live.data_progress().filter(|(_, _, since)| *since > SHORT);
+    let rebuild = live.progress().map(|(stage, part, since)| (format!("Rebuilding: {stage}"), part, since));
+    let progress = rebuild.or_else(data);
     let waiting = live.waiting_for_rebuild(&app.session.project.model);
     let others = live.plan_waits(&app.session.project);
     let rewind = live.waiting_for_rewind(&app.session.project.model);
@@ -285,7 +291,7 @@ pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| match progress {
             Some((stage, fraction, since)) => {
-                ui.label(format!("Rebuilding: {stage}"));
+                ui.label(stage);
                 ui.add(ProgressBar::new(fraction).desired_width(220.0).desired_height(6.0).fill(t.accent));
                 ui.label(widgets::sub(ui, eta(fraction, since)));
                 if ui.button("Cancel").clicked() {

@@ -187,7 +187,8 @@ impl Session {
             return false;
         }
         self.project.follow_links();
-        self.live.reconcile(&self.project.model);
+        let folder = self.folder();
+        self.live.reconcile(&self.project, &folder, typing);
         let speed = self.project.run.speed;
         self.live.limit_speed((speed > 0.0).then_some(speed));
         self.history.feed(&self.project, pointer_down, typing, now_secs)

@@ -73,7 +73,9 @@ fn simulation(run: &RunFolder, args: &AskArgs) -> Result<Box<dyn Simulation>, Cl
         let ids = |set: &str| sim.sets().iter().find(|s| s.name == set).map_or(vec![], |s| s.ids.clone());
         let log = run.commands_with(&ids).map_err(input)?;
         let n_history = run.manifest.n_history as usize;
-        drive(&mut *sim, &Plan { log: &log, n_history, first: end, end, taps: &[] }, progress, &mut Unobserved)?;
+        let data = |now, change: &_, hash: &_| run.load_logged_data(&project, now, (change, hash), progress);
+        let plan = Plan { log: &log, n_history, first: end, end, taps: &[], data: &data };
+        drive(&mut *sim, &plan, progress, &mut Unobserved)?;
         Ok(sim)
     })
 }

@@ -214,6 +214,7 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     for (path, default, spec) in all {
         let rebuild = match spec.apply {
             Apply::Live => "",
+            Apply::Data => ", while running when the file is read",
             Apply::Rewind => ", at the next rewind",
             Apply::Rebuild => ", rebuilds",
         };
@@ -243,6 +244,7 @@ fn spec_json(path: &str, default: &Value, spec: &ParamSpec) -> Json {
         "default": plain(spec, default),
         "apply": match spec.apply {
             Apply::Live => "live",
+            Apply::Data => "data",
             Apply::Rewind => "rewind",
             Apply::Rebuild => "rebuild",
         },

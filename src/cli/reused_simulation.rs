@@ -4,7 +4,7 @@ use crate::{
     gpu::{KernelFacts, Pass},
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Level, MemoryReport,
+        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, InputData, Level, MemoryReport,
         ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
     },
 };
@@ -82,6 +82,9 @@ impl Simulation for ReusedSimulation {
     }
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
         self.deref_mut().set(change)
+    }
+    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
+        self.deref_mut().replace(data)
     }
     fn act(&mut self, action: &Action) -> Result<(), SimError> {
         self.deref_mut().act(action)

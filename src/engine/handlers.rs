@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     params::{Change, Params},
-    sim::{Action, Effect, Frame, ProbeId, Progress, Request, Shape, SimError, Simulation, Tap},
+    sim::{Action, Effect, Frame, InputData, ProbeId, Progress, Request, Shape, SimError, Simulation, Tap},
 };
 use std::{
     io,
@@ -31,6 +31,7 @@ impl<W: Fn()> Worker<W> {
             Command::Speed(limit) => self.pace.limit(limit),
             Command::Batch(steps) => self.pace.fix(steps),
             Command::Set(change) => self.set(change),
+            Command::Replace(data) => self.replace(data),
             Command::Act(action) => self.act(action),
             Command::Subscribe(taps) => {
                 self.subscribed = taps;
@@ -138,6 +139,19 @@ impl<W: Fn()> Worker<W> {
                 self.update_schema(self.clock().step);
             }
             None => self.reject(Some(change), SimError::Input("there is no simulation".to_owned())),
+        }
+    }
+
+    fn replace(&mut self, data: InputData) {
+        match self.sim.as_mut().map(|s| s.replace(&data)) {
+            Some(Ok(Effect::NeedsRebuild)) => self.send_event(Event::NeedsRebuild(data.change)),
+            Some(Err(error)) => self.reject(Some(data.change), error),
+            Some(Ok(Effect::Applied)) => {
+                self.share_params();
+                self.applied(LoggedCommand::Data(data.change, data.hash));
+                self.update_schema(self.clock().step);
+            }
+            None => self.reject(Some(data.change), SimError::Input("there is no simulation".to_owned())),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The loader thread: project → simulation, with progress and cancel.
+//! The loader thread: project → simulation, or file → input data, with progress and cancel.
 
 use crate::sim::{Progress, SimError, Simulation};
 use crossbeam_channel::{Receiver, bounded};
@@ -8,18 +8,18 @@ use std::{sync::Arc, time::Instant};
 pub type Outcome = Result<Box<dyn Simulation>, SimError>;
 
 /// A job in progress.
-pub struct Loader {
+pub struct Loader<T = Box<dyn Simulation>> {
     /// Its progress; `cancel()` stops it.
     pub progress: Arc<Progress>,
     /// When it started.
     pub since: Instant,
-    outcome: Receiver<Outcome>,
+    outcome: Receiver<Result<T, SimError>>,
 }
 
-impl Loader {
+impl<T: Send + 'static> Loader<T> {
     /// Starts the job. `wake` is called at its end.
     pub fn spawn(
-        job: impl FnOnce(&Progress) -> Outcome + Send + 'static,
+        job: impl FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,
         wake: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<Self> {
         let progress = Arc::new(Progress::default());
@@ -33,7 +33,7 @@ impl Loader {
     }
 
     /// The outcome, once.
-    pub fn poll(&self) -> Option<Outcome> {
+    pub fn poll(&self) -> Option<Result<T, SimError>> {
         match self.outcome.try_recv() {
             Ok(outcome) => Some(outcome),
             Err(crossbeam_channel::TryRecvError::Empty) => None,
@@ -44,7 +44,7 @@ impl Loader {
     }
 
     /// Waits for the outcome.
-    pub fn wait(&self) -> Outcome {
+    pub fn wait(&self) -> Result<T, SimError> {
         self.outcome.recv().unwrap_or_else(|_| Err(SimError::Diverged("the loader thread panicked".into())))
     }
 }

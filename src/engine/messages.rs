@@ -5,7 +5,7 @@ use crate::{
     gpu::KernelFacts,
     params::Change,
     sim::{
-        Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, Level, MemoryReport, ProbeId, ProbeSpec,
+        Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, InputData, Level, MemoryReport, ProbeId, ProbeSpec,
         Progress, Request, SimError, Simulation, Tap, TapArgs,
     },
 };
@@ -40,6 +40,8 @@ pub enum Command {
     Batch(Option<u32>),
     /// Applies a parameter change.
     Set(Change),
+    /// Replaces input data that a loader has prepared, between two steps.
+    Replace(InputData),
     /// Performs an action.
     Act(Action),
     /// Sets the probes sampled for the screen.
@@ -252,7 +254,7 @@ pub enum Event {
     Applied(u64, LoggedCommand),
     /// A change needs the simulation rebuilt from the project.
     NeedsRebuild(Change),
-    /// A command was rejected; the simulation is as it was before. Every `Set` is answered in order by exactly one of
+    /// A command was rejected; the simulation is as it was before. Every `Set` and `Replace` is answered in order by exactly one of
     /// `Applied`, `NeedsRebuild` and `Rejected`, or by `Failed`.
     Rejected {
         /// The rejected change; none for actions, states and taps.
@@ -286,10 +288,22 @@ pub enum Event {
 pub enum LoggedCommand {
     /// A parameter change.
     Set(Change),
+    /// Input data were replaced: the parameter with the path of the file, and XXH64 of its content.
+    Data(Change, String),
     /// An action.
     Act(Action),
     /// A rewind to step 0.
     Rewind,
+}
+
+impl LoggedCommand {
+    /// The parameter change, if it is one.
+    pub const fn change(&self) -> Option<&Change> {
+        match self {
+            Self::Set(change) | Self::Data(change, _) => Some(change),
+            Self::Act(_) | Self::Rewind => None,
+        }
+    }
 }
 
 /// Counters that can be read at any time.

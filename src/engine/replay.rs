@@ -3,7 +3,8 @@
 use super::LoggedCommand;
 use crate::{
     gpu::Pass,
-    sim::{Frame, Progress, SimError, Simulation, Tap},
+    params::{Change, Params},
+    sim::{Effect, Frame, InputData, Progress, SimError, Simulation, Tap},
 };
 use std::ops::ControlFlow;
 
@@ -22,6 +23,8 @@ pub struct Plan<'a> {
     pub end: u64,
     /// What is sampled.
     pub taps: &'a [Tap],
+    /// Reads the input data of a logged change again: the parameters in effect, the change, the hash of the file.
+    pub data: &'a dyn Fn(Vec<Change>, &Change, &str) -> Result<InputData, SimError>,
 }
 
 /// Receives the samples of a replay.
@@ -41,7 +44,7 @@ pub fn drive(
 ) -> Result<(), SimError> {
     let mut log = plan.log.iter().filter(|(step, _)| *step <= plan.end);
     let n_before = plan.log.iter().take_while(|(step, _)| *step < plan.first).count().max(plan.n_history);
-    let mut drive = Drive { sim, progress, end: plan.end, observer: None };
+    let mut drive = Drive { sim, progress, end: plan.end, data: plan.data, observer: None };
     for (step, command) in log.by_ref().take(n_before) {
         let _ = drive.run_to(*step)?;
         drive.apply(command)?;
@@ -65,6 +68,7 @@ struct Drive<'a> {
     sim: &'a mut dyn Simulation,
     progress: &'a Progress,
     end: u64,
+    data: &'a dyn Fn(Vec<Change>, &Change, &str) -> Result<InputData, SimError>,
     observer: Option<&'a mut dyn Observer>,
 }
 
@@ -72,6 +76,14 @@ impl Drive<'_> {
     fn apply(&mut self, command: &LoggedCommand) -> Result<(), SimError> {
         match command {
             LoggedCommand::Set(change) => self.sim.set(change).map(drop),
+            LoggedCommand::Data(change, hash) => {
+                let now = self.sim.params().map(Params::snapshot).unwrap_or_default();
+                let data = (self.data)(now, change, hash)?;
+                match self.sim.replace(&data)? {
+                    Effect::Applied => Ok(()),
+                    Effect::NeedsRebuild => Err(SimError::Input("the data need a rebuild now".to_owned())),
+                }
+            }
             LoggedCommand::Act(action) => self.sim.act(action),
             LoggedCommand::Rewind => self.sim.rewind(),
         }

@@ -31,12 +31,16 @@ pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) 
             }));
         }
     }
-    let is_fixed = |spec: &ParamSpec| spec.apply == Apply::Rebuild;
     if values.iter().any(|(id, spec, value)| needs_rebuild(spec, &params.get(*id), value)) {
         return Ok(Edit::Rebuild);
     }
     let is_same = *new == *params && values.iter().any(|(_, spec, _)| is_fixed(spec));
     Ok(if is_same { Edit::Same } else { Edit::Live(new) })
+}
+
+/// Whether a running simulation does not take a value by itself; a path is applied with the data that it names.
+const fn is_fixed(spec: &ParamSpec) -> bool {
+    matches!(spec.apply, Apply::Rebuild | Apply::Data)
 }
 
 /// Whether a simulation with the old value has to be rebuilt for the new one. The parameters of a sum type say it for
@@ -47,7 +51,7 @@ fn needs_rebuild(spec: &ParamSpec, old: &Value, new: &Value) -> bool {
             let params = spec.kind.variants().get(usize::from(*is)).map_or(&[][..], |variant| variant.params);
             params.iter().zip(old.iter().zip(new)).any(|(spec, (old, new))| needs_rebuild(spec, old, new))
         }
-        _ => spec.apply == Apply::Rebuild && old != new,
+        _ => is_fixed(spec) && old != new,
     }
 }
 

@@ -30,6 +30,8 @@ pub trait Prepared: Send + Sync {
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
     /// Predicted memory on a device, by owner; empty if unknown.
     fn predict(&self, on: DeviceKind) -> MemoryReport;
+    /// The setup of its kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
+    fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync>;
 }
 
 /// [`Prepared`] of one kind.
@@ -39,7 +41,7 @@ struct PreparedKind<K: Kind> {
     setup: Arc<K::Setup>,
 }
 
-impl<K: Kind<Params: Send + Sync> + 'static> PreparedKind<K> {
+impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
     fn prepare(params: &K::Params, context: &BuildContext, progress: &Progress) -> Result<Box<dyn Prepared>, SimError> {
         if !context.ignores_memory {
             let mut predicted = K::predict(params, None, DeviceKind::Cpu { threads: 1 });
@@ -51,7 +53,11 @@ impl<K: Kind<Params: Send + Sync> + 'static> PreparedKind<K> {
     }
 }
 
-impl<K: Kind<Params: Send + Sync>> Prepared for PreparedKind<K> {
+impl<K: Kind<Params: Send + Sync, Setup: 'static>> Prepared for PreparedKind<K> {
+    fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync> {
+        self.setup.clone()
+    }
+
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
         if let Device::Cuda(gpu) = on {
             fits(&self.predict(DeviceKind::Cuda), gpu.memory()?)?;

@@ -51,6 +51,8 @@ pub struct ParamWarning {
 pub enum Apply {
     /// Between two steps of a running simulation.
     Live,
+    /// Between two steps of a running simulation, after the loader has read the file that it names. For paths.
+    Data,
     /// At the next rewind to step 0: it says how the simulation begins.
     Rewind,
     /// Only by rebuilding the simulation.

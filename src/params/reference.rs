@@ -30,6 +30,7 @@ pub fn table(specs: &[ParamSpec], default: impl Fn(usize) -> Value) -> String {
             cell(&range(spec)),
             match spec.apply {
                 Apply::Live => "while it runs",
+                Apply::Data => "while it runs, when the file is read",
                 Apply::Rewind => "at the next rewind",
                 Apply::Rebuild => "after a rebuild",
             },

@@ -4,7 +4,7 @@ use super::{
     Project, RunFolder, RunStart, RunWriter, Status,
     append_file::AppendFile,
     checkpoint_file::{self, CheckpointFile, CheckpointInfo},
-    durability,
+    durability, input_data,
     lock::RunLock,
     manifest::{FileInfo, Stream, record_bytes},
     run::{self, COMMANDS, PROJECT, TIMINGS, at},
@@ -250,12 +250,30 @@ impl RunFolder {
         commands.truncate(file.directory.n_logged as usize);
         let mut now = project.clone();
         for (_, command) in &commands {
-            if let LoggedCommand::Set(change) = command {
+            if let Some(change) = command.change() {
                 now.model.params_mut().set(change);
             }
         }
+        self.verify_data(&commands, &now, progress)?;
         let history = CommandHistory { params: project.model.params().snapshot(), commands };
         Ok(Continuation { project, history, now, file, info: info.clone(), snapshot: Arc::new(snapshot) })
+    }
+
+    /// Checks that the input data in effect are those that the run read.
+    fn verify_data(
+        &self,
+        commands: &[(u64, LoggedCommand)],
+        now: &Project,
+        progress: &Progress,
+    ) -> Result<(), SimError> {
+        for (i, (_, command)) in commands.iter().enumerate() {
+            let LoggedCommand::Data(change, hash) = command else { continue };
+            let is_last = commands[i + 1..].iter().all(|(_, c)| c.change().is_none_or(|later| later.id != change.id));
+            if is_last {
+                input_data::verify(&now.model, &self.build_context(now), (change, hash), progress)?;
+            }
+        }
+        Ok(())
     }
 
     /// The state in which a branch begins; none for a run that begins at step 0.

@@ -23,6 +23,8 @@ const NAMED_SINCE: u32 = 2;
 enum Line {
     /// A parameter change: path, value.
     Set(String, NamedValue),
+    /// Other input data: path of the parameter, value, hash of the file.
+    Data(String, NamedValue, String),
     /// An action.
     Act {
         action: String,
@@ -76,6 +78,10 @@ impl Declarations<'_> {
                 let named = named::name(self.params, change).ok_or("a change of no declared parameter")?;
                 Line::Set(named.0, named.1)
             }
+            LoggedCommand::Data(change, hash) => {
+                let named = named::name(self.params, change).ok_or("a change of no declared parameter")?;
+                Line::Data(named.0, named.1, hash.clone())
+            }
             LoggedCommand::Act(action) => self.name_action(action).ok_or("an action with undeclared arguments")?,
         };
         ron::to_string(&(step, line)).map_err(|e| e.to_string())
@@ -111,6 +117,7 @@ impl Declarations<'_> {
         Ok(match line {
             Line::Rewind => LoggedCommand::Rewind,
             Line::Set(path, value) => LoggedCommand::Set(named::resolve(self.params, &path, &value)?),
+            Line::Data(path, value, hash) => LoggedCommand::Data(named::resolve(self.params, &path, &value)?, hash),
             Line::Act { action, ids, mut elements, arguments } => {
                 let spec = self.action(&action).ok_or_else(|| format!("there is no action `{action}`"))?;
                 if !ids.is_empty() {

@@ -1,7 +1,7 @@
 //! Reads a run folder, closed or not.
 
 use super::{
-    Manifest, Project, ReadError, Status, Stream, command_log, file, lock,
+    Manifest, Project, ReadError, Status, Stream, command_log, file, load_logged_data, lock,
     manifest::{SetInfo, record_bytes},
     run::{COMMANDS, EXPORTS, FORMAT, LOCK, MANIFEST, NOTE, PROJECT, RATES, TIMINGS, TRIALS, at},
     run_file,
@@ -10,7 +10,8 @@ use super::{
 use crate::{
     engine::LoggedCommand,
     kinds::Model,
-    sim::{BuildContext, LifeEvent, Spike},
+    params::Change,
+    sim::{BuildContext, InputData, LifeEvent, Progress, SimError, Spike},
 };
 use std::{
     io::{self, ErrorKind, Read as _},
@@ -133,6 +134,25 @@ impl RunFolder {
         let is_damaged = !stream.hash.is_empty() && n_bytes != stream.n_bytes;
         is_damaged
             .then(|| format!("{} is damaged: {} bytes were written, it has {n_bytes}", stream.file, stream.n_bytes))
+    }
+
+    /// Reads the input data of a logged change again, with the parameters `now` in effect.
+    ///
+    /// # Errors
+    /// When the file has another content than the run read.
+    pub fn load_logged_data(
+        &self,
+        project: &Project,
+        now: Vec<Change>,
+        logged: (&Change, &str),
+        progress: &Progress,
+    ) -> Result<InputData, SimError> {
+        let mut model = project.model.clone();
+        for change in now {
+            model.params_mut().set(&change);
+        }
+        let context = BuildContext { seed: self.manifest.setup_seed, ..self.build_context(project) };
+        load_logged_data(&model, &context, logged, progress)
     }
 
     /// What its simulation is built with: its project's folder and seed, and the kernels that the recording chose.

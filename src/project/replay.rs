@@ -151,7 +151,9 @@ pub fn replay_on(
         sim.load(&state)?;
     }
     let (first, end) = (run.manifest.first_step, run.manifest.last_step);
-    let plan = Plan { log: &log, n_history: run.manifest.n_history as usize, first, end, taps: &taps };
+    let project = run.project().map_err(|e| SimError::Input(e.to_string()))?;
+    let data = |now, change: &_, hash: &_| run.load_logged_data(&project, now, (change, hash), progress);
+    let plan = Plan { log: &log, n_history: run.manifest.n_history as usize, first, end, taps: &taps, data: &data };
     drive(sim, &plan, progress, &mut streams)?;
     streams.result(run, sim).map_err(input)
 }

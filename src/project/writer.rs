@@ -385,7 +385,9 @@ impl Sink for RunWriter {
             command_log::Declarations { params: model.params(), actions: model.actions(), ids: &ids, order: None };
         let line = declarations.write(step, what).map_err(io::Error::other)?;
         let words = match what {
-            LoggedCommand::Set(change) => run::describe_change(&self.project.model, change),
+            LoggedCommand::Set(change) | LoggedCommand::Data(change, _) => {
+                run::describe_change(&self.project.model, change)
+            }
             LoggedCommand::Act(action) => format!("{} on {} elements", action.name, action.elements.len()),
             LoggedCommand::Rewind => "back to step 0".into(),
         };

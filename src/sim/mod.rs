@@ -6,6 +6,7 @@ pub mod connectivity;
 pub mod element;
 mod exactness;
 mod execution;
+mod input_data;
 pub mod kind;
 pub mod lineage;
 mod memory;
@@ -24,6 +25,7 @@ pub use connectivity::{Connection, ConnectionSource, Connectivity};
 pub use element::{Column, ElementSet, MotionFields};
 pub use exactness::Exactness;
 pub use execution::{Execution, KernelChoices};
+pub use input_data::InputData;
 pub use kind::{BuildContext, Device, DeviceKind, Kind, Preset, Progress, RooflineWork};
 pub use lineage::{Birth, Death, EndCause, LifeEvent};
 pub use memory::{Held, MemoryReport};
@@ -123,6 +125,12 @@ pub trait Simulation: Send {
     fn clock(&self) -> Clock;
     /// Applies a parameter change between two steps. An `Err` leaves the simulation as it was.
     fn set(&mut self, change: &Change) -> Result<Effect, SimError>;
+    /// Replaces input data between two steps, and sets the parameter that names them. An `Err` leaves the simulation as it
+    /// was.
+    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
+        let _ = data;
+        Ok(Effect::NeedsRebuild)
+    }
     /// Performs an action between two steps. An `Err` leaves the simulation as it was.
     fn act(&mut self, action: &Action) -> Result<(), SimError>;
     /// Selects what `sample` reads from now on. Probes that are not tapped cost nothing. Histories of probes that stay

@@ -6,6 +6,7 @@ mod damage;
 mod engine;
 mod exports;
 mod fake;
+mod input_data;
 mod profile;
 mod projects;
 mod readers;

@@ -129,3 +129,41 @@ fn readings_of_two_arguments_stand_side_by_side() {
     let [a, b, all] = taps.each_ref().map(values);
     assert!(a != b && a != all && a.len() == 27 * 27, "each expert has learnt other rows");
 }
+
+/// The loader reads a file while the old one is in use; the engine replaces the data between two steps.
+#[test]
+fn a_text_is_replaced_while_it_is_read() {
+    if !can_draw() {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("neuropil-window-text-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = |name: &str, text: &str| {
+        std::fs::write(folder.join(name), text).expect("written");
+        folder.join(name).display().to_string()
+    };
+    let (good, bad) = (file("good.txt", "abc abd"), file("bad.txt", "a\nb1"));
+    let mut w = open(egui::Theme::Dark);
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::RunPause);
+    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 0);
+    let set = |w: &mut Window, text: &str| {
+        let params = w.state_mut().session_mut().project.model.params_mut();
+        let change = path::parse(params, &format!("source.text={text}")).expect("a path");
+        assert!(params.set(&change));
+        change.id
+    };
+    let id = set(&mut w, &bad);
+    until(&mut w, "the file is refused", |w| w.state().session().live.rejection(id).is_some());
+    let why = w.state().session().live.rejection(id).expect("refused").why.clone();
+    assert!(why.contains("line 2, column 2: `1` is neither a letter nor a space"), "{why}");
+    assert!(w.state().session().live.running, "the old data stay in use");
+    set(&mut w, &good);
+    until(&mut w, "the file is in use", |w| {
+        let live = &w.state().session().live;
+        live.accepted_model().is_some_and(|model| path::parse(model.params(), &format!("source.text={good}"))
+            .is_ok_and(|change| model.params().get(change.id) == change.value))
+    });
+    assert!(w.state().session().live.rejection(id).is_none() && w.state().session().live.data_progress().is_none());
+    std::fs::remove_dir_all(&folder).ok();
+}

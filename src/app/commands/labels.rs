@@ -173,7 +173,7 @@ impl UiCommand {
             Self::Rewind => "Same network, same parameters, time zero; a recording in progress is closed",
             Self::Rebuild => "Applies changes that need a new simulation; the old one continues meanwhile",
             Self::ContinueOnCpu => "Continues from the last checkpoint, else from step 0; the project is unchanged",
-            Self::CancelLoading => "Keeps the old simulation",
+            Self::CancelLoading => "Keeps the old simulation, or the old data",
             Self::Record => "Writes the chosen probes and every edit to a run folder",
             Self::Stimulate => "Adds a stimulus on the selected elements",
             Self::Silence => "Silences the selected elements",

@@ -316,7 +316,7 @@ impl Badge<'_> {
         match self.apply {
             Some(Apply::Rewind) => Some(icons::REWIND),
             Some(Apply::Rebuild) => Some(icons::HAMMER),
-            Some(Apply::Live) | None => None,
+            Some(Apply::Live | Apply::Data) | None => None,
         }
     }
 
@@ -327,6 +327,7 @@ impl Badge<'_> {
             (Some(Apply::Rebuild), false) => format!("Applied on rebuild{suffix}"),
             (Some(Apply::Rewind), true) => "Pending until a rewind to step 0".to_owned(),
             (Some(Apply::Rewind), false) => "Applied on rewind to step 0".to_owned(),
+            (Some(Apply::Data), _) => "Applied while running, when the file is read".to_owned(),
             _ => "Applied while running".to_owned(),
         }
     }

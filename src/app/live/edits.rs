@@ -8,11 +8,14 @@ use crate::{
     params::{Change, ParamId, Params, Role, Value},
     project::{Project, RunPlan},
 };
+use std::path::Path;
 
 impl Live {
     /// Sends the changes since the last call to the engine; the last value per frame counts. Undo, redo and reloading a
     /// file reach the simulation the same way. Rejected edits are not sent again until something else has changed.
-    pub fn reconcile(&mut self, model: &Model) {
+    /// While a path is being typed, its file is not read.
+    pub fn reconcile(&mut self, project: &Project, folder: &Path, is_typing: bool) {
+        let model = &project.model;
         let is_lost = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
         let Some(sent) = self.sent.as_ref().filter(|_| self.loading.is_none() && !is_lost) else { return };
         if sent.model.name() != model.name() {
@@ -25,6 +28,12 @@ impl Live {
         let waits = |c: &Change| self.acks.is_pending(ParamId::list(usize::from(c.id.group)));
         let live: Vec<Change> = live.filter(|c| !self.acks.is_rejected(c) && !waits(c)).collect();
         for change in live {
+            if Self::is_data(model.params(), change.id) {
+                if !is_typing {
+                    self.load_data(project, folder, change);
+                }
+                continue;
+            }
             if !self.send(Command::Set(change.clone())) {
                 break; // the rest is sent with the next frame
             }

@@ -20,6 +20,7 @@ impl Live {
     pub fn poll(&mut self) -> Vec<LiveEvent> {
         let mut events = Vec::new();
         self.poll_loader(&mut events);
+        self.poll_data(&mut events);
         self.poll_playback(&mut events);
         self.poll_engine(&mut events);
         let frames = self.engine.as_ref().map(Engine::take_frames);
@@ -168,7 +169,7 @@ impl Live {
             }
             Event::Applied(step, what) => {
                 match &what {
-                    LoggedCommand::Set(change) => {
+                    LoggedCommand::Set(change) | LoggedCommand::Data(change, _) => {
                         self.latency.applied(change.id, step);
                         self.acks.applied(change, step);
                         if let Some(accepted) = &mut self.accepted {

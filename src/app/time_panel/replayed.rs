@@ -42,7 +42,7 @@ impl Replayed {
     /// Applies a command; returns its label.
     fn apply(&mut self, step: u64, what: &LoggedCommand) -> String {
         match what {
-            LoggedCommand::Set(change) => {
+            LoggedCommand::Set(change) | LoggedCommand::Data(change, _) => {
                 self.model.params_mut().set(change);
                 let group = usize::from(change.id.group);
                 if self.model.params().groups().get(group).is_some_and(|g| g.role == Role::Interventions) {

@@ -136,7 +136,7 @@ impl State {
     /// Reads one token: predict, learn, count. Returns the index of the expert.
     pub fn step(&mut self, source: &Source, seed: u64, learning_rate: f32) -> usize {
         let draw = Draw { seed, purpose: Purpose::Stimulus, step: self.step, lane: 0 };
-        let (from, symbol) = (self.symbol, source.next(self.symbol, draw.words()[0]));
+        let (from, symbol) = (self.symbol, source.next(self.step, self.symbol, draw.words()[0]));
         let expert = usize::from(self.owner[usize::from(from)]);
         let p = self.predict(expert, from);
         let loss = -p[usize::from(symbol)].max(f32::MIN_POSITIVE).ln();

@@ -4,7 +4,7 @@
 //! in tokens, its element set grows while it runs, its state is a large table of bfloat16 weights, and it publishes one
 //! probe of every shape. It is compiled with the cargo feature `demo` only.
 //!
-//! A source emits symbols: after symbol a, one of four successors with probabilities 1/2, 1/4, 1/8, 1/8. Its entropy is
+//! A source emits symbols: those of a text file, or, after symbol a, one of four successors with probabilities 1/2, 1/4, 1/8, 1/8. Its entropy is
 //! 1.75 ln 2 nats per token, the lowest possible loss. The expert that owns a predicts the next symbol b and learns:
 //!
 //! ```text
@@ -80,9 +80,12 @@ impl Kind for DemoKind {
         ]
     }
 
-    fn prepare(_: &Params, context: &BuildContext, progress: &Progress) -> Result<Source, SimError> {
+    fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Source, SimError> {
         progress.report("source", 0.0)?;
-        Ok(Source::new(context.seed))
+        match params.source.text.0.trim() {
+            "" => Ok(Source::new(context.seed)),
+            typed => Source::read(&context.resolve(typed), progress),
+        }
     }
 
     fn predict(params: &Params, _: Option<&Source>, _: DeviceKind) -> MemoryReport {

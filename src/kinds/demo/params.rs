@@ -1,7 +1,7 @@
 //! Parameters of a demo project.
 
 use super::{cpu::TABLE, source::N_SYMBOLS};
-use crate::{one_of, param_tree, params};
+use crate::{one_of, param_tree, params, params::PathText};
 
 params! {
     /// Experts and their weights.
@@ -55,6 +55,16 @@ one_of! {
 }
 
 params! {
+    /// Source of the symbols.
+    pub struct SourceParams {
+        /// Text whose letters and spaces are read one by one, from its beginning again after its end. Without a file, a
+        /// random source emits the symbols.
+        #[param(title = "Text file", apply = Data)]
+        text: PathText = PathText::default(),
+    }
+}
+
+params! {
     /// Growth of the set of experts.
     pub struct Growth {
         /// Tokens between two splits; 0: never.
@@ -100,6 +110,9 @@ param_tree! {
         /// Sampling of curves and texts.
         #[title("Recording")]
         measure: Measure,
+        /// Source of the symbols.
+        #[title("Source")]
+        source: SourceParams,
     }
 }
 

@@ -68,10 +68,7 @@ pub(super) fn answer(state: &State, request: &Request, progress: &Progress) -> R
 }
 
 fn symbols(text: &str) -> Result<Vec<u8>, SimError> {
-    let symbol = |c: char| match c.to_ascii_lowercase() {
-        ' ' => Ok(0),
-        c @ 'a'..='z' => Ok(c as u8 - b'a' + 1),
-        _ => Err(SimError::Input(format!("`{c}` is neither a letter nor a space"))),
-    };
+    let wrong = |c| SimError::Input(format!("`{c}` is neither a letter nor a space"));
+    let symbol = |c: char| source::symbol(c).ok_or_else(|| wrong(c));
     text.chars().map(symbol).collect()
 }

@@ -6,15 +6,15 @@ use super::{
     probes::{self, EXPERTS, PROBES, SYMBOLS},
     requests,
     sampler::{self, Sampler},
-    source::{self, ENTROPY, N_SYMBOLS, Source},
+    source::{self, N_SYMBOLS, Source},
 };
 use crate::{
     gpu::Pass,
     kinds::edit::{Edit, check_change},
     num::hash::StreamHash,
-    params::Change,
+    params::{Change, Params as _},
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, Level, LifeEvent, MemoryReport, MotionFields,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, InputData, Level, LifeEvent, MemoryReport, MotionFields,
         ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
         snapshot::{ElementType, misfit},
     },
@@ -105,7 +105,10 @@ impl Simulation for DemoSim {
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
         let level = |name: &str, value| Level { name: name.to_owned(), value };
         match probe {
-            probes::LOSS => vec![level("uniform", (N_SYMBOLS as f64).ln()), level("entropy of the source", ENTROPY)],
+            probes::LOSS => {
+                let floor = self.source.entropy().map(|entropy| level("entropy of the source", entropy));
+                std::iter::once(level("uniform", (N_SYMBOLS as f64).ln())).chain(floor).collect()
+            }
             _ => vec![],
         }
     }
@@ -132,6 +135,16 @@ impl Simulation for DemoSim {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Live(new) => self.params = *new,
         }
+        Ok(Effect::Applied)
+    }
+
+    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
+        let (source, mut params) = (data.setup::<Source>()?, self.params.clone());
+        if !params.set(&data.change) {
+            return Err(SimError::Input("there is no such input file".to_owned()));
+        }
+        (self.source, self.params) = (source, params);
+        self.generation += 1; // the levels
         Ok(Effect::Applied)
     }
 
@@ -275,6 +288,7 @@ fn parse(from: &Snapshot, n_weights: usize) -> Result<State, SimError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::demo::source::ENTROPY;
 
     fn small() -> Params {
         let mut params = Params::default();

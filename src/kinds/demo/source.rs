@@ -1,6 +1,14 @@
 //! The symbols and their source.
 
-use crate::num::rng::{Draw, Purpose};
+use crate::{
+    num::rng::{Draw, Purpose},
+    sim::{Progress, SimError},
+};
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader, Read as _},
+    path::Path,
+};
 
 /// Number of symbols: space and a to z.
 pub const N_SYMBOLS: usize = 27;
@@ -18,10 +26,25 @@ pub const fn text(symbol: u8) -> char {
     if symbol == 0 { ' ' } else { (b'a' + symbol - 1) as char }
 }
 
-/// A Markov chain: every symbol has four successors with probabilities 1/2, 1/4, 1/8, 1/8.
-pub struct Source {
-    successors: [[u8; 4]; N_SYMBOLS],
+/// The symbol of a letter or of white space.
+pub const fn symbol(c: char) -> Option<u8> {
+    match c.to_ascii_lowercase() {
+        ' ' | '\t' | '\r' | '\n' => Some(0),
+        c @ 'a'..='z' => Some(c as u8 - b'a' + 1),
+        _ => None,
+    }
 }
+
+/// Where symbols come from.
+pub enum Source {
+    /// A Markov chain: every symbol has four successors with probabilities 1/2, 1/4, 1/8, 1/8.
+    Chain([[u8; 4]; N_SYMBOLS]),
+    /// A text, from its beginning again after its end.
+    Text(Vec<u8>),
+}
+
+/// Largest text, bytes.
+const MAX_BYTES: u64 = 1 << 30;
 
 impl Source {
     /// Draws the successors.
@@ -31,17 +54,53 @@ impl Source {
             // Distinct: one in each of four ranges of six symbols.
             std::array::from_fn(|i| ((symbol + 1 + 6 * i + words[i] as usize % 6) % N_SYMBOLS) as u8)
         });
-        Self { successors }
+        Self::Chain(successors)
     }
 
-    /// The successor of a symbol for a random word.
-    pub const fn next(&self, symbol: u8, word: u32) -> u8 {
+    /// Reads a text of letters and white space.
+    pub fn read(path: &Path, progress: &Progress) -> Result<Self, SimError> {
+        let failed = |why: String| SimError::Input(format!("{}: {why}", path.display()));
+        let file = File::open(path).map_err(|e| failed(e.to_string()))?;
+        let n_bytes = file.metadata().map_err(|e| failed(e.to_string()))?.len();
+        if n_bytes > MAX_BYTES {
+            return Err(failed(format!("{n_bytes} bytes; at most {MAX_BYTES}")));
+        }
+        let (mut symbols, mut n_read) = (Vec::with_capacity(n_bytes as usize), 0);
+        for (i, line) in BufReader::new(file.take(MAX_BYTES)).lines().enumerate() {
+            let line = line.map_err(|e| failed(format!("line {}: {e}", i + 1)))?;
+            if i.is_multiple_of(1024) {
+                progress.report("reading the text", n_read as f32 / n_bytes.max(1) as f32)?;
+            }
+            n_read += line.len() + 1;
+            for (at, c) in line.chars().enumerate() {
+                let wrong = || failed(format!("line {}, column {}: `{c}` is neither a letter nor a space", i + 1, at + 1));
+                symbols.push(symbol(c).ok_or_else(wrong)?);
+            }
+            symbols.push(0);
+        }
+        if symbols.is_empty() { Err(failed("the text is empty".to_owned())) } else { Ok(Self::Text(symbols)) }
+    }
+
+    /// The lowest loss of any predictor, nats per token, where it is known.
+    pub const fn entropy(&self) -> Option<f64> {
+        match self {
+            Self::Chain(_) => Some(ENTROPY),
+            Self::Text(_) => None,
+        }
+    }
+
+    /// The symbol of this step, after `symbol`, for a random word.
+    pub fn next(&self, step: u64, symbol: u8, word: u32) -> u8 {
+        let successors = match self {
+            Self::Chain(successors) => successors,
+            Self::Text(symbols) => return symbols[(step % symbols.len() as u64) as usize],
+        };
         let which = match word >> 29 {
             0..4 => 0,
             4..6 => 1,
             6 => 2,
             _ => 3,
         };
-        self.successors[symbol as usize][which]
+        successors[symbol as usize][which]
     }
 }

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     kinds::edit::{self, Edit},
     num::hash::StreamHash,
-    params::Change,
-    sim::{Action, BuildContext, Clock, Digest, ElementSet, ProbeId, SimError},
+    params::{Change, Params as _},
+    sim::{Action, BuildContext, Clock, Digest, ElementSet, InputData, ProbeId, SimError},
 };
 use std::sync::Arc;
 
@@ -69,6 +69,18 @@ impl HostState {
             self.sampler.configure(&new.measure);
         }
         Ok(edit)
+    }
+
+    /// Parameters and setup after input data were replaced; `None` when they need a rebuild: other inputs, or another
+    /// coupling matrix.
+    pub fn replaced(&self, data: &InputData) -> Result<Option<(Params, Arc<Setup>)>, SimError> {
+        let (setup, mut params) = (data.setup::<Setup>()?, self.params.clone());
+        if !params.set(&data.change) {
+            return Err(SimError::Input("there is no such input file".to_owned()));
+        }
+        let now = &self.setup;
+        let fits = setup.dim == now.dim && setup.problem.is_some() == now.problem.is_some();
+        Ok((fits && setup.matrix == now.matrix).then_some((params, setup)))
     }
 
     /// Restarts at `step` with these nuclei; taps stay.

@@ -15,7 +15,7 @@ params! {
         source: TaskSource = TaskSource::Toy,
 
         /// Table with one column per input and one for the target, or a NumPy archive with X (B × D) and y (B).
-        #[param(title = "Data file", apply = Rebuild)]
+        #[param(title = "Data file", apply = Data)]
         #[show_if(|s| s.source == TaskSource::File)]
         path: PathText = PathText::default(),
 

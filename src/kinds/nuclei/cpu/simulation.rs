@@ -18,7 +18,7 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, MemoryReport, ProbeId, ProbeSpec,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport, ProbeId, ProbeSpec,
         Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
@@ -64,6 +64,13 @@ impl<T: Real> Simulation for CpuSim<T> {
                 self.host.params = *new;
             }
         }
+        Ok(Effect::Applied)
+    }
+
+    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
+        let Some((params, setup)) = self.host.replaced(data)? else { return Ok(Effect::NeedsRebuild) };
+        self.equations = super::fitness::EquationForms::new(&setup);
+        (self.host.params, self.host.setup) = (params, setup);
         Ok(Effect::Applied)
     }
 

@@ -24,7 +24,7 @@ use crate::{
     },
     params::{Change, Params as AnyParams},
     sim::{
-        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, MemoryReport, ProbeId,
+        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport, ProbeId,
         ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
@@ -57,6 +57,16 @@ impl Simulation for CudaSim {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Live(new) => self.apply_params(*new)?,
         }
+        Ok(Effect::Applied)
+    }
+
+    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
+        let Some((params, setup)) = self.host.replaced(data)? else { return Ok(Effect::NeedsRebuild) };
+        kernel_params::check(&params, &setup)?;
+        let task = Task::new(&self.gpu, &params, &setup, self.tuning.without_tensor_cores)?;
+        self.drop_graph();
+        self.pipeline.task = task;
+        (self.host.params, self.host.setup) = (params, setup);
         Ok(Effect::Applied)
     }
 
