@@ -55,17 +55,17 @@ struct Case {
 fn cases() -> Vec<Case> {
     let nuclei = Case {
         project: r#"(name: "Task", seed: 5, model: Nuclei((
-            population: (capacity: 32, n_start: 24), task: (source: File, path: "a"),
-        )), run: (checkpoint_steps: 40), record: ["order", "f_mean", "births", "deaths"])"#,
+            population: (capacity: 32, n_start: 24), task: (source: File, path: "a.csv"),
+        )), run: (checkpoint_steps: 40, keep_checkpoints: 0), record: ["order", "fitness", "births", "deaths"])"#,
         parameter: "task.path",
         first: table(3, 1.0),
         second: table(3, -2.0),
-        broken: (table(3, 1.0).replacen("0.", "o.", 1), "line 2"),
+        broken: (table(3, 1.0).replacen("0.", "o.", 1), "b.csv:2: column"),
     };
     let demo = Case {
         project: r#"(name: "Text", seed: 5, model: Demo((
-            experts: (weights_mib: 1), measure: (every: 10), source: (text: "a"),
-        )), run: (checkpoint_steps: 40), record: ["loss", "route"])"#,
+            experts: (weights_mib: 1), measure: (every: 10), source: (text: "a.csv"),
+        )), run: (checkpoint_steps: 40, keep_checkpoints: 0), record: ["loss", "route"])"#,
         parameter: "source.text",
         first: "the quick brown fox\njumps\n".into(),
         second: "over the lazy dog".into(),
@@ -125,21 +125,21 @@ fn a_replay_reads_the_files_of_then_and_refuses_others() {
     for (i, case) in cases().iter().enumerate() {
         let temp = temp(&format!("replay-{i}"));
         let write = |name: &str, text: &str| fs::write(temp.0.join(name), text).unwrap();
-        write("a", &case.first);
-        write("b", &case.second);
+        write("a.csv", &case.first);
+        write("b.csv", &case.second);
         let (project, warnings) = neuropil::project::read(case.project).unwrap();
         assert!(warnings.is_empty(), "{warnings:?}");
-        let change = parse(project.model.params(), &format!("{}=b", case.parameter)).unwrap();
+        let change = parse(project.model.params(), &format!("{}=b.csv", case.parameter)).unwrap();
         let (plain, run) = (record(&project, &temp.0, "plain", None), record(&project, &temp.0, "run", Some(&change)));
         assert_ne!(plain.manifest.data_hash().unwrap(), run.manifest.data_hash().unwrap(), "the data matter");
         let text = fs::read_to_string(run.path.join("commands.ron")).unwrap();
-        assert!(text.contains(&format!("(100,Data(\"{}\",Text(\"b\"),\"", case.parameter)), "{text}");
+        assert!(text.contains(&format!("(100,Data(\"{}\",Text(\"b.csv\"),\"", case.parameter)), "{text}");
         let again = || replay(&run, &mut *build(&run.project().unwrap(), &temp.0), &Progress::default());
         assert!(matches!(again().unwrap(), ReplayResult::Identical { .. }));
         // It continues with the new data.
         let from = run.continuation(None, &Progress::default()).unwrap();
         assert_eq!(from.now.model.params().get(change.id), change.value);
-        write("b", &case.first);
+        write("b.csv", &case.first);
         let said = again().unwrap_err().to_string();
         let is_named = said.contains(case.parameter) && said.contains("has changed since the run read it");
         assert!(is_named, "{said}");
@@ -153,28 +153,28 @@ fn a_replay_reads_the_files_of_then_and_refuses_others() {
 fn a_file_that_does_not_fit_leaves_the_old_data_in_use() {
     for (i, case) in cases().iter().enumerate() {
         let temp = temp(&format!("errors-{i}"));
-        fs::write(temp.0.join("a"), &case.first).unwrap();
-        fs::write(temp.0.join("b"), &case.broken.0).unwrap();
+        fs::write(temp.0.join("a.csv"), &case.first).unwrap();
+        fs::write(temp.0.join("b.csv"), &case.broken.0).unwrap();
         let (project, _) = neuropil::project::read(case.project).unwrap();
         let (context, params) = (project.build_context(&temp.0), project.model.params());
         let load = |file: &str, progress: &Progress| {
             let change = parse(params, &format!("{}={file}", case.parameter)).unwrap();
             load_data(&project.model, &context, &change, progress)
         };
-        let said = load("b", &Progress::default()).unwrap_err().to_string();
-        assert!(said.contains("b: ") && said.contains(case.broken.1), "{said}");
-        assert!(load("c", &Progress::default()).unwrap_err().to_string().contains('c'));
+        let said = load("b.csv", &Progress::default()).unwrap_err().to_string();
+        assert!(said.contains("b.csv:") && said.contains(case.broken.1), "{said}");
+        assert!(load("c.csv", &Progress::default()).unwrap_err().to_string().contains("c.csv"));
         let cancelled = Progress::default();
         cancelled.cancel();
-        assert_eq!(load("a", &cancelled).unwrap_err().to_string(), "cancelled");
+        assert_eq!(load("a.csv", &cancelled).unwrap_err().to_string(), "cancelled");
     }
     // Other inputs need another population.
     let temp = temp("inputs");
     let case = &cases()[0];
-    fs::write(temp.0.join("a"), &case.first).unwrap();
-    fs::write(temp.0.join("b"), table(4, 1.0)).unwrap();
+    fs::write(temp.0.join("a.csv"), &case.first).unwrap();
+    fs::write(temp.0.join("b.csv"), table(4, 1.0)).unwrap();
     let (project, _) = neuropil::project::read(case.project).unwrap();
-    let change = parse(project.model.params(), "task.path=b").unwrap();
+    let change = parse(project.model.params(), "task.path=b.csv").unwrap();
     let data = load_data(&project.model, &project.build_context(&temp.0), &change, &Progress::default()).unwrap();
     let mut sim = build(&project, &temp.0);
     assert_eq!(sim.replace(&data).unwrap(), neuropil::sim::Effect::NeedsRebuild);

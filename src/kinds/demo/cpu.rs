@@ -10,7 +10,7 @@ use crate::{
         hash::StreamHash,
         rng::{Draw, Purpose},
     },
-    sim::{Birth, Death, EndCause, LifeEvent},
+    sim::{Birth, Death, EndCause, LifeEvent, SimError},
 };
 use std::collections::VecDeque;
 
@@ -133,12 +133,16 @@ impl State {
         p.map(|p| p / sum)
     }
 
-    /// Reads one token: predict, learn, count. Returns the index of the expert.
-    pub fn step(&mut self, source: &Source, seed: u64, learning_rate: f32) -> usize {
+    /// Reads one token: predict, learn, count. Returns the index of the expert. An `Err` leaves the state as it was.
+    pub fn step(&mut self, source: &Source, seed: u64, learning_rate: f32) -> Result<usize, SimError> {
         let draw = Draw { seed, purpose: Purpose::Stimulus, step: self.step, lane: 0 };
         let (from, symbol) = (self.symbol, source.next(self.step, self.symbol, draw.words()[0]));
         let expert = usize::from(self.owner[usize::from(from)]);
         let p = self.predict(expert, from);
+        if !(p.iter().sum::<f32>() + self.loss + self.experts[expert].load).is_finite() {
+            let what = format!("the weights of {}", name(self.experts[expert].id));
+            return Err(SimError::non_finite(&what, self.step, "lower experts.learning_rate"));
+        }
         let loss = -p[usize::from(symbol)].max(f32::MIN_POSITIVE).ln();
         self.learn(expert, from, symbol, &p, learning_rate, seed);
         for (i, other) in self.experts.iter_mut().enumerate() {
@@ -153,7 +157,7 @@ impl State {
         self.recent.push_back(Prediction { expert: self.experts[expert].id, symbol, loss, best: best(&p) });
         self.symbol = symbol;
         self.step += 1;
-        expert
+        Ok(expert)
     }
 
     fn learn(&mut self, expert: usize, from: u8, symbol: u8, p: &[f32; N_SYMBOLS], rate: f32, seed: u64) {

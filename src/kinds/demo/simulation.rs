@@ -59,8 +59,8 @@ impl DemoSim {
         }
     }
 
-    fn token(&mut self) {
-        let expert = self.state.step(&self.source, self.seed, self.params.experts.learning_rate as f32);
+    fn token(&mut self) -> Result<(), SimError> {
+        let expert = self.state.step(&self.source, self.seed, self.params.experts.learning_rate as f32)?;
         self.sampler.record(&self.params, &self.state, expert, self.seed);
         let growth = &self.params.growth;
         let is_due = growth.split_every > 0 && self.state.step.is_multiple_of(growth.split_every.into());
@@ -68,6 +68,7 @@ impl DemoSim {
             let events = self.state.split(&growth.rule);
             self.change(&events);
         }
+        Ok(())
     }
 }
 
@@ -169,8 +170,8 @@ impl Simulation for DemoSim {
 
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let stop = pass.stop.clone();
-        pass.span("tokens", steps.into(), || (0..steps).take_while(|_| !stop.is_raised()).for_each(|_| self.token()));
-        Ok(())
+        let mut tokens = (0..steps).take_while(|_| !stop.is_raised());
+        pass.span("tokens", steps.into(), || tokens.try_for_each(|_| self.token()))
     }
 
     fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
