@@ -228,9 +228,9 @@ impl RunFolder {
     pub fn continuation(&self, up_to: Option<u64>, progress: &Progress) -> Result<Continuation, SimError> {
         let mut why = vec![];
         for info in self.manifest.checkpoints.iter().rev().filter(|c| up_to.is_none_or(|step| c.step <= step)) {
-            match self.continue_from(info, progress) {
+            match self.read_continuation(info, progress) {
                 Err(SimError::Input(what)) => why.push(what),
-                other => return other,
+                other => return other.and_then(|from| self.verify_data(from, progress)),
             }
         }
         if why.is_empty() {
@@ -241,6 +241,10 @@ impl RunFolder {
 
     /// The run at this checkpoint.
     pub fn continue_from(&self, info: &CheckpointInfo, progress: &Progress) -> Result<Continuation, SimError> {
+        self.verify_data(self.read_continuation(info, progress)?, progress)
+    }
+
+    fn read_continuation(&self, info: &CheckpointInfo, progress: &Progress) -> Result<Continuation, SimError> {
         let input = |e: io::Error| SimError::Input(e.to_string());
         let file = self.checkpoint(info).map_err(input)?;
         let snapshot = read(&file, info.n_bytes, progress)?;
@@ -254,18 +258,13 @@ impl RunFolder {
                 now.model.params_mut().set(change);
             }
         }
-        self.verify_data(&commands, &now, progress)?;
         let history = CommandHistory { params: project.model.params().snapshot(), commands };
         Ok(Continuation { project, history, now, file, info: info.clone(), snapshot: Arc::new(snapshot) })
     }
 
     /// Checks that the input data in effect are those that the run read.
-    fn verify_data(
-        &self,
-        commands: &[(u64, LoggedCommand)],
-        now: &Project,
-        progress: &Progress,
-    ) -> Result<(), SimError> {
+    fn verify_data(&self, from: Continuation, progress: &Progress) -> Result<Continuation, SimError> {
+        let (commands, now) = (&from.history.commands, &from.now);
         for (i, (_, command)) in commands.iter().enumerate() {
             let LoggedCommand::Data(change, hash) = command else { continue };
             let is_last = commands[i + 1..].iter().all(|(_, c)| c.change().is_none_or(|later| later.id != change.id));
@@ -273,7 +272,7 @@ impl RunFolder {
                 input_data::verify(&now.model, &self.build_context(now), (change, hash), progress)?;
             }
         }
-        Ok(())
+        Ok(from)
     }
 
     /// The state in which a branch begins; none for a run that begins at step 0.
