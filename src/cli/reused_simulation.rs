@@ -4,8 +4,8 @@ use crate::{
     gpu::{KernelFacts, Pass},
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, InputData, Level, MemoryReport,
-        ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, InputData, Level,
+        MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::{

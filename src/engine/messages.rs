@@ -5,8 +5,8 @@ use crate::{
     gpu::KernelFacts,
     params::Change,
     sim::{
-        Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, InputData, Level, MemoryReport, ProbeId, ProbeSpec,
-        Progress, Request, SimError, Simulation, Tap, TapArgs,
+        Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, InputData, Level, MemoryReport, ProbeId,
+        ProbeSpec, Progress, Request, SimError, Simulation, Tap, TapArgs,
     },
 };
 use std::{

@@ -75,9 +75,7 @@ pub(super) fn verify(
         return Ok(());
     }
     let place = path.display();
-    Err(SimError::Input(format!(
-        "{name}: {place} has changed since the run read it: its hash was {hash} and is {now}"
-    )))
+    Err(SimError::Input(format!("{name}: {place} has changed since the run read it: its hash was {hash} and is {now}")))
 }
 
 /// The file of a change; none when the change removes it.

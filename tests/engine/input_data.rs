@@ -98,8 +98,17 @@ fn record(project: &Project, folder: &Path, out: &str, change: Option<&Change>) 
     let (taps, problems) = project.taps();
     assert!(problems.is_empty(), "{problems:?}");
     let (base, device, command) = (folder, "CPU".into(), String::new());
-    let start =
-        RunStart { project, base, taps: taps.clone(), sets: sim.sets(), device, threads: 1, command, trial: None, trials: 0 };
+    let start = RunStart {
+        project,
+        base,
+        taps: taps.clone(),
+        sets: sim.sets(),
+        device,
+        threads: 1,
+        command,
+        trial: None,
+        trials: 0,
+    };
     let writer = RunWriter::create(&folder.join(out), start).unwrap();
     engine.send(Command::Load(sim));
     engine.send(Command::Record(taps, Box::new(writer)));

@@ -161,8 +161,10 @@ fn a_text_is_replaced_while_it_is_read() {
     set(&mut w, &good);
     until(&mut w, "the file is in use", |w| {
         let live = &w.state().session().live;
-        live.accepted_model().is_some_and(|model| path::parse(model.params(), &format!("source.text={good}"))
-            .is_ok_and(|change| model.params().get(change.id) == change.value))
+        live.accepted_model().is_some_and(|model| {
+            path::parse(model.params(), &format!("source.text={good}"))
+                .is_ok_and(|change| model.params().get(change.id) == change.value)
+        })
     });
     assert!(w.state().session().live.rejection(id).is_none() && w.state().session().live.data_progress().is_none());
     std::fs::remove_dir_all(&folder).ok();

@@ -365,7 +365,9 @@ impl UiCommand {
             }
             Self::Step | Self::StepMore | Self::RunToEnd | Self::Rewind | Self::Record => alive.or(loaded),
             Self::ContinueOnCpu => needs(live.checkpoints.failure.is_some(), "No device has failed"),
-            Self::CancelLoading => needs(live.progress().is_some() || live.data_progress().is_some(), "Nothing is loading"),
+            Self::CancelLoading => {
+                needs(live.progress().is_some() || live.data_progress().is_some(), "Nothing is loading")
+            }
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
             Self::Rebuild => needs(live.has_engine(), "The engine is off"),
             Self::Export(_) => needs(!app.library.runs.is_empty(), "No run: record one first"),

@@ -73,7 +73,8 @@ impl Source {
             }
             n_read += line.len() + 1;
             for (at, c) in line.chars().enumerate() {
-                let wrong = || failed(format!("line {}, column {}: `{c}` is neither a letter nor a space", i + 1, at + 1));
+                let wrong =
+                    || failed(format!("line {}, column {}: `{c}` is neither a letter nor a space", i + 1, at + 1));
                 symbols.push(symbol(c).ok_or_else(wrong)?);
             }
             symbols.push(0);

@@ -18,8 +18,8 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport, ProbeId, ProbeSpec,
-        Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport, ProbeId,
+        ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;

@@ -24,8 +24,8 @@ use crate::{
     },
     params::{Change, Params as AnyParams},
     sim::{
-        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport, ProbeId,
-        ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport,
+        ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
