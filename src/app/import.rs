@@ -195,6 +195,7 @@ impl Import {
             ui.add_enabled_ui(is_text, |ui| {
                 let shown = if is_text { name(preview.delimiter) } else { "None" };
                 let shown = ComboBox::from_id_salt("delimiter").selected_text(shown).show_ui(ui, |ui| {
+                    widgets::raise_list(ui);
                     for (delimiter, name) in DELIMITERS {
                         if ui.selectable_label(preview.delimiter == delimiter, name).clicked() {
                             (self.delimiter, self.mapping) = (Some(delimiter), None);
@@ -280,6 +281,7 @@ fn column_ui(ui: &mut Ui, preview: &Preview, label: &str, chosen: &mut usize) {
     ui.label(label);
     let name = |at: usize| preview.columns.get(at).map_or("—", String::as_str);
     let combo = ComboBox::from_id_salt(label).selected_text(name(*chosen)).show_ui(ui, |ui| {
+        widgets::raise_list(ui);
         (0..preview.columns.len()).for_each(|at| drop(ui.selectable_value(chosen, at, name(at))));
     });
     combo.response.accessible_name(format!("{label} column"));
@@ -289,6 +291,7 @@ fn optional_ui(ui: &mut Ui, preview: &Preview, label: &str, hint: &str, chosen: 
     ui.label(label).on_hover_text(hint);
     let name = |at: Option<usize>| at.and_then(|at| preview.columns.get(at)).map_or("None", String::as_str);
     let combo = ComboBox::from_id_salt(label).selected_text(name(*chosen)).show_ui(ui, |ui| {
+        widgets::raise_list(ui);
         ui.selectable_value(chosen, None, "None");
         (0..preview.columns.len()).for_each(|at| drop(ui.selectable_value(chosen, Some(at), name(Some(at)))));
     });

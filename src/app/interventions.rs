@@ -1,7 +1,7 @@
 //! Creates selections and interventions in the document from the selected elements. Works for every kind that declares
 //! lists with the roles [`Role::Selections`] and [`Role::Interventions`].
 
-use super::{text, time::Span, views::Selection};
+use super::{inspector::item_name, text, time::Span, views::Selection};
 use crate::{
     engine::SimSchema,
     params::{Change, ChoiceSpec, ParamId, Params, Role, Value, ValueType},
@@ -185,9 +185,7 @@ fn free_name(params: &dyn Params, group: usize, field: usize, preferred: &str) -
 pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
     let Some(group) = list(params, Role::Interventions) else { return vec![] };
     let field = |role| field(params, group, role);
-    let (Some(name), Some(from), Some(to)) = (field(Role::Name), field(Role::Start), field(Role::Stop)) else {
-        return vec![];
-    };
+    let (Some(from), Some(to)) = (field(Role::Start), field(Role::Stop)) else { return vec![] };
     let real = |item, f| if let Value::Real(ms) = params.get(at(group, item, f)) { ms } else { 0.0 };
     let is_enabled =
         |item: &usize| field(Role::Enabled).is_none_or(|f| params.get(at(group, *item, f)) == Value::Bool(true));
@@ -198,10 +196,9 @@ pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
     };
     let span = |item| {
         let end = real(item, to);
-        let named = if let Value::Text(text) = params.get(at(group, item, name)) { text } else { String::new() };
         let effect = field(Role::Effect).and_then(|f| choice(params, at(group, item, f)));
         Span {
-            label: if named.is_empty() { effect.map_or("", |c| c.name).to_owned() } else { named },
+            label: item_name(params, group, item),
             from: step(real(item, from)),
             to: if end > 0.0 { step(end) } else { f64::INFINITY },
             since: 0.0,
@@ -248,6 +245,11 @@ mod tests {
             [(f64::INFINITY, false), (2_500.0, true)]
         );
         assert!(!spans[0].is_bounded() && spans[0].label == "Stimulate 2 neurons");
+        let name = field(params, group, Role::Name).unwrap();
+        params.set(&Change { id: at(group, 1, name), value: Value::Text(String::new()) });
+        let unnamed = super::spans(params, 1e-4)[1].label.clone();
+        assert_eq!(unnamed, item_name(params, group, 1), "without a name, as in the inspector and the tree");
+        assert_eq!(unnamed, "Stimulus 2");
     }
 
     #[test]

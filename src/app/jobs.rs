@@ -2,6 +2,7 @@
 
 use super::figure::FigureHandle;
 use crate::{
+    data::io_reason,
     project::{self, Project, RunWriter, Warning},
     sim::Tap,
 };
@@ -236,7 +237,7 @@ impl Jobs {
     /// Writes a text.
     pub fn write(&mut self, path: PathBuf, text: Arc<str>) -> Result<(), String> {
         self.spawn("write", move || {
-            let result = std::fs::write(&path, text.as_bytes()).map_err(|e| format!("{}: {e}", path.display()));
+            let result = std::fs::write(&path, text.as_bytes()).map_err(|e| format!("{}: {}", path.display(), io_reason(&e)));
             JobResult::Exported(result.map(|()| format!("Wrote {}", path.display())))
         })
     }

@@ -202,20 +202,66 @@ impl Run {
         self.steps as f64 * self.base.per_step()
     }
 
-    /// Simulated time.
-    pub fn duration_text(&self) -> String {
-        match self.problem {
-            Some(_) => String::new(),
-            None if self.base.is_count() => text::plural(self.steps as usize, self.base.singular(), self.base.plural()),
-            None => text::sim_time(self.secs()),
-        }
-    }
-
     /// Text searched by the filter.
     pub fn search_text(&self) -> String {
         let parts = [&self.name, &self.kind, &self.started, &self.digest, &self.data_hash, &self.device, &self.note];
         let fixed: Vec<&str> = parts.into_iter().map(String::as_str).chain([self.status_text()]).collect();
         format!("{} {}", fixed.join(" "), self.changes.join(" ")).to_lowercase()
+    }
+}
+
+/// The unit of all simulated times of a list, so that they can be compared.
+#[derive(Debug, PartialEq)]
+pub enum DurationUnit {
+    /// Milliseconds, when all runs are short.
+    Milliseconds,
+    /// Seconds.
+    Seconds,
+    /// Steps of this name.
+    Steps(TimeBase),
+    /// Both times and steps: each cell names its unit; times are in seconds.
+    Mixed,
+}
+
+/// Below this many simulated seconds a list of runs is in milliseconds.
+const SHORT_SECS: f64 = 10.0;
+
+impl DurationUnit {
+    /// The unit for these runs.
+    pub fn of(runs: &[Run]) -> Self {
+        let readable = || runs.iter().filter(|r| r.problem.is_none());
+        let counted = readable().find(|r| r.base.is_count()).map(|r| r.base);
+        let is_other = |base: TimeBase| readable().any(|r| !r.base.is_count() || r.base.plural() != base.plural());
+        match counted {
+            Some(base) if is_other(base) => Self::Mixed,
+            Some(base) => Self::Steps(base),
+            None if readable().all(|r| r.secs() < SHORT_SECS) => Self::Milliseconds,
+            None => Self::Seconds,
+        }
+    }
+
+    /// The header of the column.
+    pub fn head(&self, name: &str) -> String {
+        match self {
+            Self::Milliseconds => format!("{name} (ms)"),
+            Self::Seconds => format!("{name} (s)"),
+            Self::Steps(base) => format!("{name} ({})", base.plural()),
+            Self::Mixed => name.to_owned(),
+        }
+    }
+
+    /// The simulated time of a run; empty for an unreadable one.
+    pub fn text(&self, run: &Run) -> String {
+        match self {
+            _ if run.problem.is_some() => String::new(),
+            Self::Milliseconds => text::localised(format!("{:.1}", run.secs() * 1e3)),
+            Self::Seconds => text::localised(format!("{:.3}", run.secs())),
+            Self::Steps(_) => text::count(run.steps),
+            Self::Mixed if run.base.is_count() => {
+                text::plural(run.steps as usize, run.base.singular(), run.base.plural())
+            }
+            Self::Mixed => text::localised(format!("{:.3} s", run.secs())),
+        }
     }
 }
 
@@ -234,6 +280,22 @@ mod tests {
         assert_eq!(as_tree(&runs, vec![4, 3, 2, 1, 0]), [2, 0, 1, 3, 4]);
         assert_eq!(as_tree(&runs, vec![3, 2]), [3, 2], "a branch whose run is not shown");
         assert_eq!([0, 1, 3].map(|i| ancestors(&runs, i)), [0, 1, 2]);
+    }
+
+    #[test]
+    fn simulated_times_of_a_list_have_one_unit() {
+        let run = |steps, base| Run { steps, base, ..Run::default() };
+        let seconds = TimeBase::Seconds { per_step: 1e-4 };
+        let texts = |runs: &[Run]| {
+            let unit = DurationUnit::of(runs);
+            (unit.head("Simulated"), runs.iter().map(|r| unit.text(r)).collect::<Vec<_>>())
+        };
+        let (short, long) = (run(4_186, seconds), run(123_456, seconds));
+        assert_eq!(texts(&[short.clone()]), ("Simulated (ms)".into(), vec!["418.6".into()]));
+        assert_eq!(texts(&[short, long.clone()]), ("Simulated (s)".into(), vec!["0.419".into(), "12.346".into()]));
+        let counted = run(1_500, TimeBase::STEPS);
+        assert_eq!(texts(&[counted.clone()]), ("Simulated (steps)".into(), vec!["1,500".into()]));
+        assert_eq!(texts(&[counted, long]), ("Simulated".into(), vec!["1,500 steps".into(), "12.346 s".into()]));
     }
 
     #[test]

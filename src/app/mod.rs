@@ -335,6 +335,7 @@ impl App {
             running: session.live.running,
             stop_reason: session.live.stop_reason.as_ref(),
             icon: icons::GRID,
+            unrecorded: vec![],
             tokens: &t,
             selection: &mut session.selection,
             time: &mut self.time,

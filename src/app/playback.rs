@@ -91,6 +91,8 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
         args.dedup();
         args
     };
+    let ids = (0..).zip(probes).filter(|(_, p)| streams(p).next().is_none());
+    let unrecorded = ids.map(|(id, _)| id).collect();
     let recorded_args: Vec<Vec<TapArgs>> = probes.iter().map(args_of).collect();
     let values = |(p, recorded): (&ProbeSpec, &Vec<TapArgs>)| {
         let of = |arg: &ArgSpec| recorded.iter().filter_map(|a| a.get(arg.name)).map(Cow::into_owned).collect();
@@ -105,7 +107,18 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
         _ => set.clone(),
     };
     let (sets, generation) = (sets.iter().map(set_at).collect(), generation as u64);
-    SimSchema { generation, since_step, lanes, recorded, recorded_args, choices, probes, sets, ..SimSchema::default() }
+    SimSchema {
+        generation,
+        since_step,
+        lanes,
+        recorded,
+        recorded_args,
+        unrecorded,
+        choices,
+        probes,
+        sets,
+        ..SimSchema::default()
+    }
 }
 
 /// A set stored in the run folder: its size, ids and names.

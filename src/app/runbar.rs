@@ -33,16 +33,25 @@ enum Room {
     Plenty,
 }
 
+/// Widths of the items right of the numbers, points: Record with the dot and spacings; undo, redo and history; the word
+/// of the status and the progress of a run.
+const RECORD_WIDTH: f32 = 130.0;
+const HISTORY_WIDTH: f32 = 130.0;
+const WORDS_WIDTH: f32 = 120.0;
+
 impl Room {
-    fn of(width: f32) -> Self {
+    /// The items that fit beside numbers of these widths.
+    fn of(width: f32, speed: f32, time: f32) -> Self {
+        let least = time + RECORD_WIDTH;
         match width {
-            w if w < 330.0 => Self::Least,
-            w if w < 460.0 => Self::Little,
-            w if w < 580.0 => Self::Some,
+            w if w < least + speed => Self::Least,
+            w if w < least + speed + HISTORY_WIDTH => Self::Little,
+            w if w < least + speed + HISTORY_WIDTH + WORDS_WIDTH => Self::Some,
             _ => Self::Plenty,
         }
     }
 }
+
 /// Speeds offered, in simulated seconds per second; 0 is as fast as possible.
 const SPEEDS: [f64; 8] = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
 
@@ -58,8 +67,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             speed_ui(ui, app);
             pacing::updates_ui(ui, app);
             gap(ui);
-            let room = Room::of(ui.available_width());
-            metrics_ui(ui, app, room);
+            let room = metrics_ui(ui, app);
             if room == Room::Plenty {
                 pacing::progress_ui(ui, app);
             }
@@ -136,7 +144,8 @@ fn speed_text(speed: f64, base: TimeBase) -> String {
     }
 }
 
-fn metrics_ui(ui: &mut Ui, app: &App, room: Room) {
+/// Measured speed, time and status; returns which other items fit.
+fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
     let t = Tokens::of(ui.ctx());
     let live = &app.session.live;
     let base = app.session.project.model.time_base();
@@ -151,14 +160,20 @@ fn metrics_ui(ui: &mut Ui, app: &App, room: Room) {
     let rate = |count: StepCount| steps_per_s.map(|n| count.rate_text(n, None));
     let rates: Vec<String> = app.session.project.model.counts().into_iter().filter_map(rate).collect();
     let hint = [vec![hint], rates].concat().join("\n");
-    if room > Room::Least {
-        metric(ui, value.as_deref().unwrap_or("—"), &unit, 44.0).on_hover_text(hint);
-        ui.add_space(8.0);
-    }
     let clock = Clock { step: app.time.shown(live.clock.step), ..live.clock };
     let time = if base.is_count() { text::count(clock.step) } else { text::sim_time(clock.secs()) };
-    let (number, unit) = time.split_once(' ').unwrap_or((&time, base.name(clock.step)));
-    metric(ui, number, unit, 72.0).on_hover_text(format!("Step {}", text::count(clock.step)));
+    let (number, time_unit) = time.split_once(' ').unwrap_or((&time, base.name(clock.step)));
+    let speed = value.as_deref().unwrap_or("—");
+    let room = Room::of(
+        ui.available_width(),
+        metric_width(ui, speed, &unit, SPEED_WIDTH),
+        metric_width(ui, number, time_unit, TIME_WIDTH),
+    );
+    if room > Room::Least {
+        metric(ui, speed, &unit, SPEED_WIDTH).on_hover_text(hint);
+        ui.add_space(8.0);
+    }
+    metric(ui, number, time_unit, TIME_WIDTH).on_hover_text(format!("Step {}", text::count(clock.step)));
     ui.add_space(8.0);
     let failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
     let (color, word) = match (live.running, live.is_loaded()) {
@@ -171,9 +186,24 @@ fn metrics_ui(ui: &mut Ui, app: &App, room: Room) {
     let dot = widgets::dot(ui, color);
     if room < Room::Plenty {
         dot.on_hover_text(word);
-        return;
+        return room;
     }
     ui.label(RichText::new(word).small().color(if live.running { t.live } else { t.text_sub }));
+    room
+}
+
+/// Minimum widths of the numbers, points, so that what follows does not move with every digit.
+const SPEED_WIDTH: f32 = 44.0;
+const TIME_WIDTH: f32 = 72.0;
+
+/// The width that [`metric`] takes, with the space after it.
+fn metric_width(ui: &Ui, number: &str, unit: &str, least: f32) -> f32 {
+    let t = Tokens::of(ui.ctx());
+    let width = |text: &str, style: TextStyle| {
+        ui.painter().layout_no_wrap(text.to_owned(), style.resolve(ui.style()), t.text).size().x
+    };
+    let spaces = 2.0 * ui.spacing().item_spacing.x + 8.0;
+    width(number, TextStyle::Name(METRIC.into())).max(least) + width(unit, TextStyle::Small) + spaces
 }
 
 /// A right-aligned number of fixed width, followed by its unit.

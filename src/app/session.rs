@@ -92,9 +92,13 @@ impl Session {
         }
     }
 
-    /// Whether there are unsaved changes.
+    /// Whether there are unsaved changes. A value that the engine rejected is none.
     pub fn is_dirty(&self) -> bool {
-        self.live.playback.is_none() && self.project != *self.saved
+        if self.live.playback.is_some() || self.project == *self.saved {
+            return false;
+        }
+        let accepted = self.live.without_rejected(&self.project.model);
+        accepted.is_none_or(|model| Project { model, ..self.project.clone() } != *self.saved)
     }
 
     /// Whether this equals the document as last saved or opened.

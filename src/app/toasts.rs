@@ -8,6 +8,13 @@ use std::{collections::VecDeque, time::Instant};
 const MAX_KEPT: usize = 200;
 /// Messages shown at once.
 const MAX_SHOWN: usize = 4;
+/// Width of a text with its glyph and its button, points; less where the views are narrower.
+const WIDTH: f32 = 320.0;
+/// Distance from the edges of the views, and margins of a frame, points.
+const MARGIN: f32 = 12.0;
+const FRAME_MARGIN: Margin = Margin::symmetric(10, 6);
+/// Width of the glyph and the button beside a text, points.
+const BESIDE_TEXT: f32 = 54.0;
 
 struct Toast {
     id: u64,
@@ -87,16 +94,23 @@ impl Toasts {
             ctx.request_repaint_after(std::time::Duration::from_secs_f64((next - now).max(0.05)));
         }
         let mut closed = None;
-        let corner = views.intersect(ctx.content_rect()).right_bottom() - vec2(12.0, 12.0);
-        let place =
-            Area::new(Id::unique("toasts")).fixed_pos(corner).pivot(Align2::RIGHT_BOTTOM).order(Order::Foreground);
-        place.show(ctx, |ui| {
-            for toast in &self.list {
-                if toast_ui(ui, toast) {
+        let room = views.intersect(ctx.content_rect()).shrink(MARGIN);
+        let width = WIDTH.min(room.width() - FRAME_MARGIN.sum().x);
+        let id = Id::unique("toasts");
+        let before = ctx.memory(|m| m.area_rect(id)).map(|r| r.size());
+        let place = Area::new(id).fixed_pos(room.right_bottom()).pivot(Align2::RIGHT_BOTTOM).order(Order::Foreground);
+        let first = self.list.len() - n_fitting(ctx, &self.list, width, room.height());
+        let shown = place.constrain_to(room).show(ctx, |ui| {
+            for toast in &self.list[first..] {
+                if toast_ui(ui, toast, width) {
                     closed = Some(toast.id);
                 }
             }
         });
+        // The place follows from the size of the last pass: another size would cover what is below the views.
+        if before.is_some_and(|before| before != shown.response.rect.size()) {
+            ctx.request_discard("toasts have another size");
+        }
         self.list.retain(|t| Some(t.id) != closed);
     }
 }
@@ -110,13 +124,31 @@ pub fn level_icon(t: &Tokens, level: Level) -> (&'static str, egui::Color32) {
     }
 }
 
+/// How many of the newest messages fit into a height, at least one.
+fn n_fitting(ctx: &egui::Context, list: &[Toast], width: f32, height: f32) -> usize {
+    let style = ctx.global_style();
+    let font = egui::TextStyle::Body.resolve(&style);
+    let height_of = |toast: &Toast| {
+        let text = |f: &mut egui::epaint::FontsView<'_>| {
+            f.layout(toast.text.clone(), font.clone(), egui::Color32::WHITE, width - BESIDE_TEXT).size().y
+        };
+        ctx.fonts_mut(text).max(style.spacing.interact_size.y) + FRAME_MARGIN.sum().y + style.spacing.item_spacing.y
+    };
+    let mut left = height;
+    let fits = |toast: &&Toast| {
+        left -= height_of(toast);
+        left >= 0.0
+    };
+    list.iter().rev().take_while(fits).count().max(list.len().min(1))
+}
+
 /// One message; `true` when it was closed.
-fn toast_ui(ui: &mut Ui, toast: &Toast) -> bool {
+fn toast_ui(ui: &mut Ui, toast: &Toast, width: f32) -> bool {
     let t = Tokens::of(ui.ctx());
     let (glyph, color) = level_icon(&t, toast.level);
-    let frame = Frame::popup(ui.style()).inner_margin(Margin::symmetric(10, 6)).stroke(Stroke::new(1.0, t.line));
+    let frame = Frame::popup(ui.style()).inner_margin(FRAME_MARGIN).stroke(Stroke::new(1.0, t.line));
     let shown = frame.show(ui, |ui| {
-        ui.set_width(320.0);
+        ui.set_width(width);
         ui.horizontal_top(|ui| {
             ui.label(icons::rich(glyph).color(color));
             let text_width = ui.available_width() - 30.0;
@@ -129,4 +161,39 @@ fn toast_ui(ui: &mut Ui, toast: &Toast) -> bool {
         .inner
     });
     shown.inner
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use egui::{Context, RawInput, pos2};
+
+    /// One frame; returns where the toasts are drawn.
+    fn frame(ctx: &Context, toasts: &mut Toasts, views: Rect) -> Rect {
+        let screen_rect = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(900.0, 600.0)));
+        let input = RawInput { screen_rect, ..RawInput::default() };
+        let mut output = ctx.run_ui(input, |ui| toasts.ui(ui.ctx(), views, 5.0));
+        output.textures_delta.clear();
+        ctx.memory(|m| m.area_rect(Id::unique("toasts"))).expect("an area")
+    }
+
+    #[test]
+    fn toasts_stay_within_the_views_in_every_frame() {
+        let ctx = Context::default();
+        crate::app::style::apply(&ctx);
+        // Narrow views: a drawer is open; and low ones.
+        for views in [
+            Rect::from_min_max(pos2(0.0, 100.0), pos2(520.0, 500.0)),
+            Rect::from_min_max(pos2(0.0, 100.0), pos2(260.0, 500.0)),
+            Rect::from_min_max(pos2(230.0, 300.0), pos2(560.0, 420.0)),
+        ] {
+            let mut toasts = Toasts::default();
+            frame(&ctx, &mut toasts, views);
+            for n in 0..6 {
+                toasts.add(Level::Error, format!("{n}: could not apply /a/long/path: ") + &"some more words ".repeat(n * 4));
+                let shown = frame(&ctx, &mut toasts, views);
+                assert!(views.contains_rect(shown), "{n}: {shown:?} outside {views:?}");
+            }
+        }
+    }
 }

@@ -99,6 +99,12 @@ pub fn sub(ui: &Ui, text: impl Into<String>) -> RichText {
     RichText::new(text).color(Tokens::of(ui.ctx()).text_sub)
 }
 
+/// Called inside the list of a drop-down: draws it over the menu or dialog that it belongs to. A click on these raises
+/// them, in the same frame when it is short.
+pub fn raise_list(ui: &Ui) {
+    ui.ctx().move_to_top(ui.layer_id());
+}
+
 /// A hairline at the bottom of a rectangle.
 pub fn hairline_below(ui: &Ui, rect: Rect) {
     let t = Tokens::of(ui.ctx());

@@ -109,7 +109,7 @@ fn in_thread<T: Send + 'static>(
         meter.update(f64::from(fraction), 1.0, || stage);
     }
     meter.clear();
-    let panicked = |_| CliError::Failed("a fault inside the program stopped the request".into());
+    let panicked = |_| CliError::Failed("an internal error stopped the request, see the message above".into());
     Ok(thread.join().map_err(panicked)??)
 }
 

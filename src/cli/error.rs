@@ -1,6 +1,6 @@
 //! Errors and their exit codes.
 
-use crate::{params::path::PathError, project::ReadError, sim::SimError};
+use crate::{data::io_reason, params::path::PathError, project::ReadError, sim::SimError};
 use std::io;
 
 /// An error of a command.
@@ -58,8 +58,8 @@ impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             // A folder that must not be overwritten, a missing run.
-            io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Self::Usage(error.to_string()),
-            _ => Self::Failed(error.to_string()),
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Self::Usage(io_reason(&error)),
+            _ => Self::Failed(io_reason(&error)),
         }
     }
 }

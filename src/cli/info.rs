@@ -2,6 +2,7 @@
 
 use super::{error::CliError, run, stdout::print_line};
 use crate::{
+    data::io_reason,
     kinds::Model,
     params::{Apply, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Scale, Value, ValueType, path, reference},
     project::{self, OutsidePath, Project, RunFolder, Status, check::check, outside_paths_of_run, run::MANIFEST},
@@ -16,7 +17,7 @@ pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
         return run_info(&RunFolder::open(path)?, as_json);
     }
     if path.is_dir() {
-        std::fs::read_dir(path).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
+        std::fs::read_dir(path).map_err(|e| CliError::Usage(format!("{}: {}", path.display(), io_reason(&e))))?;
         return Err(CliError::Usage(format!("{} is neither a project file nor a run folder", path.display())));
     }
     let (project, warnings) = project::open(path)?;

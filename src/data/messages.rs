@@ -1,5 +1,7 @@
 //! Text of messages: digits in groups, lists of columns, "did you mean".
 
+use std::io::{self, ErrorKind};
+
 /// `15091983` as `15,091,983`.
 pub fn group_digits(n: u64) -> String {
     let digits = n.to_string();
@@ -11,6 +13,21 @@ pub fn group_digits(n: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// Why a file cannot be used, in words: without the number that the system gives to the error.
+pub fn io_reason(error: &io::Error) -> String {
+    let Some(number) = error.raw_os_error() else { return error.to_string() };
+    let words = match error.kind() {
+        ErrorKind::NotFound => "there is no such file or folder",
+        ErrorKind::PermissionDenied => "permission denied, check who may read and write it",
+        ErrorKind::IsADirectory => "it is a folder, a file is expected",
+        ErrorKind::NotADirectory => "a part of its path is a file, a folder is expected",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full",
+        ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
+        _ => return error.to_string().replace(&format!(" (os error {number})"), ""),
+    };
+    words.to_owned()
 }
 
 /// `no column "pre" (there are: Pre, post); did you mean "Pre"?`

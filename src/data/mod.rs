@@ -31,7 +31,7 @@ mod read;
 
 pub use connectome::{Category, Connectome, NeuronTable};
 pub use csr::Csr;
-pub use messages::list_columns;
+pub use messages::{io_reason, list_columns};
 pub use read::read;
 
 use std::path::Path;
@@ -47,7 +47,7 @@ pub const MAX_NEURONS: u32 = 1 << 24;
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// The file is missing or not readable.
-    #[error("{path}: {source}")]
+    #[error("{path}: {}", io_reason(source))]
     Io {
         /// The file.
         path: String,

@@ -94,6 +94,8 @@ pub struct SimSchema {
     pub recorded_args: Vec<Vec<TapArgs>>,
     /// Elements per probe that a finished run recorded; empty for a simulation, where any can be tapped.
     pub recorded: Vec<Vec<u32>>,
+    /// Probes that a finished run did not record; empty for a simulation.
+    pub unrecorded: Vec<ProbeId>,
     /// The element sets.
     pub sets: Vec<Arc<ElementSet>>,
     /// The connections among elements, if there are any.
@@ -118,6 +120,7 @@ impl SimSchema {
             levels: ids().map(|id| sim.levels(id)).collect(),
             recorded_args: vec![],
             recorded: vec![],
+            unrecorded: vec![],
             sets: sim.sets().to_vec(),
             connectivity: sim.connectivity(),
             memory: sim.memory(),

@@ -92,7 +92,7 @@ impl Engine {
             let worker = worker::Worker::new(inbox, outbox, shared, &wake);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| worker.run())) {
                 let why = panic_message(&*panic);
-                let what = format!("a fault inside the program ({why}); the project is unchanged, rebuild to continue");
+                let what = format!("internal error ({why}). The project is unchanged: rebuild to continue");
                 last_event.send(Event::Failed(SimError::Diverged(what))).ok();
                 wake();
             }

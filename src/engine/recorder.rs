@@ -219,7 +219,7 @@ impl Writer {
             self.failed.store(result.is_err(), Ordering::Relaxed);
         }
         // The engine's thread ended by a fault.
-        let status = EndStatus::Failed("a fault inside the program".to_owned());
+        let status = EndStatus::Failed("internal error, see the log".to_owned());
         let end = RecordingEnd { status, ..self.written.clone() };
         self.close(result, end)
     }

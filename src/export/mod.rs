@@ -8,6 +8,7 @@ mod parquet;
 mod raster;
 
 use crate::{
+    data::io_reason,
     project::{self, Manifest, RunFolder, Stream, stream_reader::SpikeReader},
     sim::{Birth, Death, LifeEvent, Spike, TimeBase},
 };
@@ -237,5 +238,5 @@ fn lane_names(stream: &Stream) -> Vec<String> {
 
 /// An I/O error with its file.
 fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
-    move |e| io::Error::new(e.kind(), format!("{}: {e}", path.display()))
+    move |e| io::Error::new(e.kind(), format!("{}: {}", path.display(), io_reason(&e)))
 }

@@ -1,5 +1,6 @@
 //! Atomic file replacement: a file is either old or new, never partial.
 
+use crate::data::io_reason;
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
@@ -72,7 +73,7 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
 /// Adds the path, and that the existing file is unchanged.
 fn explain(error: io::Error, path: &Path) -> io::Error {
     let intact = if path.exists() { "; the existing file is unchanged" } else { "" };
-    io::Error::new(error.kind(), format!("cannot write {}: {error}{intact}", path.display()))
+    io::Error::new(error.kind(), format!("cannot write {}: {}{intact}", path.display(), io_reason(&error)))
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Reads and writes project files (RON). Unknown fields and values out of range are warnings with their line; only
 //! a file that cannot be parsed is an error.
 
-use super::{PlanTree, Project, VERSION, atomic_file, migrate, ron_tree, schema};
-use crate::params::{Change, ParamSpec, Params, Value};
+use super::{PlanTree, Project, VERSION, atomic_file, migrate, ron_error, ron_tree, schema};
+use crate::{
+    data::io_reason,
+    params::{Change, ParamSpec, Params, Value},
+};
 use ron::{
     Options,
     error::{Error as RonError, SpannedError},
@@ -11,7 +14,7 @@ use ron::{
 };
 use ron_tree::{Body, Node};
 use schema::Step;
-use std::{fmt, path::Path};
+use std::{fmt, io::ErrorKind, path::Path};
 
 /// Something in a project file that was ignored or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +72,7 @@ impl From<SpannedError> for ReadError {
             _ => String::new(),
         };
         let at = error.span.end;
-        Self { file: String::new(), line: at.line, column: at.col, what: format!("{}{hint}", error.code) }
+        Self { file: String::new(), line: at.line, column: at.col, what: format!("{}{hint}", ron_error::words(&error.code)) }
     }
 }
 
@@ -100,8 +103,18 @@ pub fn from_ron<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadErr
 
 /// Opens a project file.
 pub fn open(path: &Path) -> Result<(Project, Vec<Warning>), ReadError> {
-    let bytes = std::fs::read(path).map_err(|e| ReadError::plain(e.to_string()).in_file(path))?;
+    let bytes = std::fs::read(path).map_err(|e| ReadError::plain(missing(path, &e)).in_file(path))?;
     read_bytes(&bytes).map_err(|e| e.in_file(path))
+}
+
+/// Why a project file cannot be opened, and where to look for it.
+fn missing(path: &Path, error: &std::io::Error) -> String {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match error.kind() {
+        ErrorKind::NotFound if !folder.is_dir() => format!("there is no folder {}", folder.display()),
+        ErrorKind::NotFound => "there is no such project file or run folder".to_owned(),
+        _ => io_reason(error),
+    }
 }
 
 /// Reads a project from bytes.
@@ -121,7 +134,12 @@ pub fn read_bytes(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
 /// defaults; unknown fields and values out of range are warned about.
 pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let version = migrate::version_of(text)?;
+    let version = migrate::version_of(text).map_err(|error| match error.code {
+        RonError::ExpectedNamedStructLike(_) | RonError::ExpectedDifferentStructName { .. } => {
+            ReadError { what: "this is not a project file: it does not begin with `(version: 1,`".into(), ..error.into() }
+        }
+        _ => error.into(),
+    })?;
     if version == 0 || version > VERSION {
         return Err(ReadError::plain(format!(
             "the file says version {version}, this program reads 1 to {VERSION}; open it with a newer Neuropil"

@@ -28,6 +28,7 @@ pub mod playback;
 pub mod provenance;
 mod replace;
 pub mod replay;
+mod ron_error;
 mod ron_tree;
 pub mod run;
 mod run_file;

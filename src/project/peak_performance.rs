@@ -1,7 +1,7 @@
 //! Measured peak performance of devices (the roofline's ceilings): one small file per device in the user's cache folder.
 
 use super::{atomic_file, from_ron, run::now_utc, to_ron};
-use crate::gpu::ceilings::Ceilings;
+use crate::{data::io_reason, gpu::ceilings::Ceilings};
 use std::path::{Path, PathBuf};
 
 /// File of a device's measurements under a cache folder.
@@ -22,7 +22,7 @@ pub fn load(cache: &Path, device: &str) -> Option<Ceilings> {
 pub fn save(cache: &Path, ceilings: &mut Ceilings) -> Result<PathBuf, String> {
     ceilings.measured = now_utc();
     let path = path(cache, &ceilings.device);
-    let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+    let failed = |e: std::io::Error| format!("{}: {}", path.display(), io_reason(&e));
     std::fs::create_dir_all(path.parent().unwrap_or(cache)).map_err(failed)?;
     let text = to_ron(ceilings).map_err(|e| e.to_string())?;
     atomic_file::write_atomic(&path, text.as_bytes(), false).map_err(failed)?;

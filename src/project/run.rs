@@ -17,7 +17,7 @@
 //! Every file but run.ron, run.lock and note.txt only ever grows, in whole blocks, so a run is readable while it is written and
 //! after a crash.
 
-use crate::params::Value;
+use crate::{data::io_reason, params::Value};
 use std::{
     fs,
     io::{self, ErrorKind},
@@ -48,14 +48,15 @@ pub const TRIALS: &str = "trials";
 
 /// Makes the next numbered run folder, e.g. `0007-sugar`, in `runs`.
 pub fn next_folder(runs: &Path, name: &str) -> io::Result<PathBuf> {
-    fs::create_dir_all(runs)?;
+    let wrong = |e: io::Error| at(runs, &e);
+    fs::create_dir_all(runs).map_err(wrong)?;
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.split('-').next()?.parse::<u32>().ok();
-    let mut next = fs::read_dir(runs)?.flatten().filter_map(number).max().unwrap_or(0) + 1;
+    let mut next = fs::read_dir(runs).map_err(wrong)?.flatten().filter_map(number).max().unwrap_or(0) + 1;
     loop {
         let folder = runs.join(format!("{next:04}-{}", slug(name)));
         match fs::create_dir(&folder) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => next += 1, // another process was quicker
-            other => return other.map(|()| folder),
+            other => return other.map_err(|e| at(&folder, &e)).map(|()| folder),
         }
     }
 }
@@ -76,7 +77,7 @@ pub fn slug(name: &str) -> String {
 
 /// An I/O error with its path.
 pub(super) fn at(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    io::Error::new(error.kind(), format!("{}: {}", path.display(), io_reason(error)))
 }
 
 /// Program, version and, if known to the build, the commit.

@@ -34,6 +34,13 @@ pub enum ElementType {
     F64,
 }
 
+impl fmt::Display for ElementType {
+    /// `f32`, `bf16`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&format!("{self:?}").to_lowercase())
+    }
+}
+
 impl ElementType {
     /// Bytes of one element.
     pub const fn n_bytes(self) -> usize {
@@ -262,7 +269,7 @@ impl Snapshot {
             return Ok(bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]])).collect());
         }
         if !section.element.is_float() {
-            return Err(misfit(&format!("`{name}` holds {:?}, expected {element:?}", section.element)));
+            return Err(misfit(&format!("`{name}` holds {}, expected {element}", section.element)));
         }
         let round = if element == ElementType::F16 { halves::f16_bits } else { halves::bf16_bits };
         let values = bytes.chunks_exact(section.element.n_bytes()).map(|b| section.element.wide(b) as f32);
@@ -320,7 +327,7 @@ mod tests {
         assert_eq!(snapshot.read_number::<u64>("step").unwrap(), 12);
         let text = |e: SimError| e.to_string();
         assert!(snapshot.read::<f32>("w", &[3, 2]).map_err(text).unwrap_err().contains("[2, 3], expected [3, 2]"));
-        assert!(snapshot.read::<f32>("ids", &[2]).map_err(text).unwrap_err().contains("holds U32, expected F32"));
+        assert!(snapshot.read::<f32>("ids", &[2]).map_err(text).unwrap_err().contains("holds u32, expected f32"));
         assert!(snapshot.read_number::<u64>("x").map_err(text).unwrap_err().contains("no section `x`"));
         assert!(snapshot.expect_model("other").is_err());
         assert!(Section::from_bytes("x".into(), ElementType::F32, vec![2], vec![0; 7]).is_none());

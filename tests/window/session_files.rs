@@ -80,6 +80,37 @@ fn a_playback_is_read_only_and_says_so() {
 }
 
 #[test]
+fn what_a_run_did_not_record_is_called_so() {
+    let (folder, file) = saved("unrecorded");
+    let mut w = record(&file);
+    until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
+    command(&mut w, UiCommand::OpenRun(0));
+    until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
+    let schema = &w.state().session().live.schema;
+    let unrecorded: Vec<&str> = schema.unrecorded.iter().map(|id| schema.probes[usize::from(*id)].name).collect();
+    assert!(unrecorded.contains(&"class_rates") && unrecorded.contains(&"v") && !unrecorded.contains(&"spikes"));
+    w.run_steps(3);
+    let n_notices = w.query_all_by_label("Not recorded").count();
+    assert!(n_notices >= 2, "the panels of rates and traces say so: {n_notices}");
+    assert!(w.query_by_label("No samples").is_none() && w.query_by_label("No probes").is_none());
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
+fn a_value_that_the_engine_rejected_is_no_unsaved_change() {
+    let (folder, file) = saved("rejected");
+    let mut w = open(Start { path: Some(file.clone()), project: None, ..start(true) });
+    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    assert!(!w.state().session().is_dirty());
+    set(&mut w, "measure.group_by=refused");
+    until(&mut w, "it is rejected", |w| !w.state().session().live.acks.rejections().is_empty());
+    assert!(!w.state().session().is_dirty(), "the engine's value is that of the file");
+    set(&mut w, "lif.tau_m=31");
+    assert!(w.state().session().is_dirty(), "another change counts");
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
 fn a_file_that_cannot_be_opened_at_start_opens_nothing_else() {
     let (folder, file) = saved("broken");
     for (text, name) in [(None, "missing.ron"), (Some("(version: 1, nothing"), "broken.ron")] {

@@ -152,3 +152,21 @@ fn items_are_renamed_and_deleted_with_undo() {
     w.run();
     assert_eq!(n(&w), before);
 }
+
+/// At the smallest size of the window the numbers of a kind that counts its steps end before the Record button.
+#[test]
+fn the_record_button_covers_no_number() {
+    let model = neuropil::kinds::Model::by_name("nuclei").expect("a kind");
+    let project = Some(neuropil::project::Project { model, ..Default::default() });
+    let mut w = open(neuropil::app::Start { project, ..start(true) });
+    for width in [900.0, 1000.0, 1100.0, 1280.0, 1440.0] {
+        w.set_size(egui::vec2(width, 600.0));
+        w.run();
+        let record = w.query_all_by_label("Record").map(|n| n.rect()).find(|r| r.top() < 120.0).expect("the button");
+        let units = w.query_all_by_label("generations").chain(w.query_all_by_label("generations/s"));
+        let ends: Vec<f32> = units.map(|n| n.rect()).filter(|r| r.top() < 120.0).map(|r| r.right()).collect();
+        assert!(!ends.is_empty(), "{width}: the time is there");
+        // The dot of the status follows.
+        assert!(ends.iter().all(|end| end + 20.0 <= record.left()), "{width}: {ends:?} and {record:?}");
+    }
+}

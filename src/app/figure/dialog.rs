@@ -128,6 +128,7 @@ impl FigureDialog {
             row("Resolution of PNG", &mut spec.dpi, 20.0..=1200.0, " dpi");
             ui.label("Font");
             let combo = ComboBox::from_id_salt("figure font").selected_text(spec.font.name()).show_ui(ui, |ui| {
+                widgets::raise_list(ui);
                 FigureFont::ALL.iter().for_each(|font| drop(ui.selectable_value(&mut spec.font, *font, font.name())));
             });
             combo.response.accessible_name("Font");

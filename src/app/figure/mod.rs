@@ -9,6 +9,7 @@ use super::{
     jobs::{JobResult, Purpose},
     log::Level,
 };
+use crate::data::io_reason;
 use egui::{ColorImage, Context, LayerId, Rect, epaint::ClippedShape};
 use font::FigureFont;
 use std::{path::Path, sync::Arc};
@@ -121,7 +122,7 @@ pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
         .into(),
         false => figure.png(figure.area).map_err(|e| format!("{}: {e}", path.display()))?,
     };
-    std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+    std::fs::write(path, bytes).map_err(|e| format!("{}: {}", path.display(), io_reason(&e)))?;
     let mm = figure.area.size() * figure.mm_per_point;
     let dpi = if is_svg { String::new() } else { format!(" at {:.0} dpi", 25.4 * figure.scale / figure.mm_per_point) };
     Ok(format!("Wrote {}, {:.0} × {:.0} mm{dpi}", path.display(), mm.x, mm.y))

@@ -11,10 +11,10 @@ use crate::{
 };
 use egui::{Align, Frame, Id, Label, Layout, Margin, RichText, Sense, Stroke, Ui, collapsing_header::CollapsingState};
 
-/// The label of a list item: its name, else the list's noun and its number.
+/// The label of a list item in all of the window: its name, else the list's noun and its number.
 pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
     let spec = params.groups()[group];
-    let name = spec.fields().iter().position(|p| p.name == "name");
+    let name = spec.fields().iter().position(|p| p.role == Role::Name || p.name == "name");
     let value = name.map(|f| params.get(ParamId { item: item as u16, ..ParamId::of(group, f) }));
     match value {
         Some(Value::Text(text)) if !text.is_empty() => text,

@@ -18,7 +18,8 @@ pub fn menu_ui(ui: &mut Ui, session: &mut Session, messages: &mut Vec<(Level, St
     let button = Button::new(icons::rich(icons::LIST).size(15.0).color(t.text_sub)).frame_when_inactive(false);
     let stays = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     let (response, _) = MenuButton::from_button(button).config(stays).ui(ui, |ui| {
-        ui.set_min_width(240.0);
+        // The paste field would make the menu as wide as the window.
+        ui.set_width(240.0);
         for preset in session.project.model.presets() {
             preset_ui(ui, session, preset, messages);
         }

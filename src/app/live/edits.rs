@@ -85,6 +85,21 @@ impl Live {
         Some(rejection)
     }
 
+    /// The document's parameters with the engine's values in place of single ones that it rejected; `None` without any.
+    pub fn without_rejected(&self, model: &Model) -> Option<Model> {
+        let accepted = self.accepted_model().filter(|accepted| accepted.name() == model.name())?;
+        let rejected = self.acks.rejections().iter().map(|r| &r.change);
+        let is_present = |c: &&Change| c.id.field != ParamId::WHOLE && model.params().get(c.id) == c.value;
+        let has = |params: &dyn Params, id: ParamId| usize::from(id.item) < params.len(id.group);
+        let is_known = |c: &&Change| has(accepted.params(), c.id) && has(model.params(), c.id);
+        let ids: Vec<ParamId> = rejected.filter(is_known).filter(is_present).map(|c| c.id).collect();
+        let mut model = model.clone();
+        for id in &ids {
+            model.params_mut().set(&Change { id: *id, value: accepted.params().get(*id) });
+        }
+        (!ids.is_empty()).then_some(model)
+    }
+
     /// Whether an edit of this parameter waits for a rebuild.
     pub fn needs_rebuild(&self, params: &dyn Params, id: ParamId) -> bool {
         use crate::params::Apply;

@@ -136,6 +136,11 @@ impl Past {
         }
     }
 
+    /// All of the run as one gap, for what was not recorded at all.
+    pub fn whole(&self) -> Vec<(f64, f64)> {
+        vec![(self.first() as f64, self.last as f64)]
+    }
+
     /// Sets the first step of the run before the first frame.
     pub fn begin(&mut self, step: u64) {
         self.first = Some(step);

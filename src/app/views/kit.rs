@@ -1,7 +1,7 @@
 //! Building blocks of views: toolbar, caption, empty state, legend rows; re-exports numbers and axes.
 
 use super::ViewCtx;
-use crate::app::{icons, theme::Tokens};
+use crate::app::{icons, theme::Tokens, widgets};
 use egui::{
     Align, Align2, Color32, FontId, Layout, Painter, Pos2, Rect, RichText, Sense, TextStyle, Ui, UiBuilder, Vec2,
 };
@@ -233,6 +233,7 @@ pub fn choice_ui<T: PartialEq + Clone>(
     }
     let shown = options.iter().find(|(v, _)| v == value).map_or("—", |(_, text)| text.as_str());
     let response = egui::ComboBox::from_id_salt(label).selected_text(shown).width(72.0).show_ui(ui, |ui| {
+        widgets::raise_list(ui);
         for (option, text) in options {
             ui.selectable_value(value, option.clone(), text);
         }

@@ -71,6 +71,8 @@ pub struct ViewCtx<'a> {
     pub stop_reason: Option<&'a StopReason>,
     /// [`View::icon`] of the view that is drawn.
     pub icon: &'static str,
+    /// Labels of the probes of this view that a finished run did not record.
+    pub unrecorded: Vec<String>,
     /// The recorded runs of the project.
     pub runs: &'a mut crate::app::library::Library,
     /// Colours and spacings of the theme.
@@ -98,6 +100,19 @@ pub struct ViewCtx<'a> {
 }
 
 impl ViewCtx<'_> {
+    /// Sets what depends on the view that is drawn next.
+    pub fn enter(&mut self, view: &dyn View) {
+        self.icon = view.icon();
+        self.unrecorded = match self.schema.unrecorded.is_empty() {
+            true => vec![],
+            false => {
+                let taps = view.taps(self.schema, self.selection).into_iter();
+                let missing = taps.filter(|tap| self.schema.unrecorded.contains(&tap.probe));
+                missing.filter_map(|tap| Some(self.schema.probes.get(usize::from(tap.probe))?.label().into_owned())).collect()
+            }
+        };
+    }
+
     /// The time shown: the cursor, else the present.
     pub fn shown_clock(&self) -> crate::sim::Clock {
         crate::sim::Clock { step: self.time.shown(self.clock.step), ..self.clock }

@@ -5,7 +5,7 @@ use crate::{
     app::{
         commands::UiCommand,
         focus, icons,
-        library::{Library, Run, as_tree},
+        library::{DurationUnit, Library, Run, as_tree},
         theme::Tokens,
         widgets,
     },
@@ -41,68 +41,71 @@ struct Field {
     head: &'static str,
     width: f32,
     is_number: bool,
-    text: fn(&Run) -> String,
+    text: fn(&Run, &DurationUnit) -> String,
     order: fn(&Run, &Run) -> Ordering,
 }
 
+/// The column of simulated times in [`FIELDS`].
+const SIMULATED: usize = 4;
+
 /// All columns except the editable note.
 const FIELDS: [Field; 10] = [
-    Field { head: "Name", width: 150.0, is_number: false, text: indented, order: |a, b| a.name.cmp(&b.name) },
-    Field { head: "Kind", width: 64.0, is_number: false, text: |r| r.kind.clone(), order: |a, b| a.kind.cmp(&b.kind) },
+    Field { head: "Name", width: 150.0, is_number: false, text: |r, _| indented(r), order: |a, b| a.name.cmp(&b.name) },
+    Field { head: "Kind", width: 64.0, is_number: false, text: |r, _| r.kind.clone(), order: |a, b| a.kind.cmp(&b.kind) },
     Field {
         head: "Status",
         width: 82.0,
         is_number: false,
-        text: |r| r.status_text().to_owned(),
+        text: |r, _| r.status_text().to_owned(),
         order: |a, b| a.status_text().cmp(b.status_text()),
     },
     Field {
         head: "Started (UTC)",
         width: 138.0,
         is_number: false,
-        text: |r| r.started.replace('T', " ").trim_end_matches('Z').to_owned(),
+        text: |r, _| r.started.replace('T', " ").trim_end_matches('Z').to_owned(),
         order: |a, b| a.started.cmp(&b.started),
     },
     Field {
         head: "Simulated",
-        width: 84.0,
+        width: 96.0,
         is_number: true,
-        text: Run::duration_text,
+        text: |r, unit| unit.text(r),
         order: |a, b| a.secs().total_cmp(&b.secs()),
     },
     Field {
         head: "Wall time",
         width: 58.0,
         is_number: true,
-        text: |r| crate::app::text::wall_time(std::time::Duration::from_secs_f64(r.wall_secs.max(0.0))),
+        text: |r, _| crate::app::text::wall_time(std::time::Duration::from_secs_f64(r.wall_secs.max(0.0))),
         order: |a, b| a.wall_secs.total_cmp(&b.wall_secs),
     },
     Field {
         head: "Seed",
         width: 48.0,
         is_number: true,
-        text: |r| r.seed.to_string(),
+        text: |r, _| r.seed.to_string(),
         order: |a, b| a.seed.cmp(&b.seed),
     },
     Field {
         head: "Hash",
         width: 76.0,
         is_number: true,
-        text: |r| r.digest.clone(),
+        text: |r, _| r.digest.clone(),
         order: |a, b| a.digest.cmp(&b.digest),
     },
     Field {
         head: "Data hash",
         width: 76.0,
         is_number: true,
-        text: |r| r.data_hash.clone(),
+        text: |r, _| r.data_hash.clone(),
         order: |a, b| a.data_hash.cmp(&b.data_hash),
     },
     Field {
         head: "Changes",
         width: 220.0,
         is_number: false,
-        text: |r| r.changes.join(", "),
+        text: |r, _| r.changes.join(", "),
         order: |a, b| a.changes.cmp(&b.changes),
     },
 ];
@@ -159,6 +162,7 @@ impl Runs {
     }
 
     fn table_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, rows: &[usize]) {
+        let unit = DurationUnit::of(&ctx.runs.runs);
         let mut table =
             TableBuilder::new(ui).sense(Sense::click()).striped(false).resizable(true).min_scrolled_height(0.0);
         for field in &FIELDS {
@@ -167,7 +171,8 @@ impl Runs {
         let table = table.column(Column::remainder().at_least(80.0).clip(true));
         let table = table.header(24.0, |mut header| {
             for (i, field) in FIELDS.iter().enumerate() {
-                header.col(|ui| self.head_ui(ui, ctx.tokens, i, field));
+                let head = if i == SIMULATED { unit.head(field.head) } else { field.head.to_owned() };
+                header.col(|ui| self.head_ui(ui, ctx.tokens, i, field, &head));
             }
             header.col(|ui| drop(ui.label(widgets::sub(ui, "Note").small())));
         });
@@ -178,7 +183,7 @@ impl Runs {
                 let run = ctx.runs.runs[at].clone();
                 row.set_selected(ctx.runs.selected.as_deref() == Some(&run.folder));
                 for field in &FIELDS {
-                    row.col(|ui| cell_ui(ui, ctx.tokens, field, &run));
+                    row.col(|ui| cell_ui(ui, ctx.tokens, field, &run, &unit));
                 }
                 row.col(|ui| self.note_ui(ui, ctx, at, &run));
                 let response = row.response();
@@ -196,16 +201,18 @@ impl Runs {
         }
     }
 
-    fn head_ui(&mut self, ui: &mut Ui, t: &Tokens, i: usize, field: &Field) {
+    fn head_ui(&mut self, ui: &mut Ui, t: &Tokens, i: usize, field: &Field, head: &str) {
         let arrow = match (self.sort == i, self.is_descending) {
             (true, true) => " ↓",
             (true, false) => " ↑",
             _ => "",
         };
         let ink = if self.sort == i { t.accent } else { t.text_sub };
-        let text = RichText::new(format!("{}{arrow}", field.head)).small().color(ink);
+        let text = RichText::new(format!("{head}{arrow}")).small().color(ink);
         let button = egui::Button::new(text).frame(false).truncate();
-        if ui.add(button).accessible_name(format!("Sort by {}", field.head)).clicked() {
+        // Above numbers at the right, as they are.
+        let response = ui.with_layout(layout_of(field), |ui| ui.add(button)).inner;
+        if response.accessible_name(format!("Sort by {}", field.head)).clicked() {
             self.is_descending = self.sort == i && !self.is_descending;
             self.sort = i;
         }
@@ -227,20 +234,24 @@ impl Runs {
     }
 }
 
-fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run) {
+/// Numbers are at the right of their column, texts at the left.
+fn layout_of(field: &Field) -> Layout {
+    match field.is_number {
+        true => Layout::right_to_left(Align::Center),
+        false => Layout::left_to_right(Align::Center),
+    }
+}
+
+fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run, unit: &DurationUnit) {
     let color = match (&run.problem, &run.status) {
         _ if field.head != "Status" => t.text,
         (Some(_), _) | (None, Status::Failed(_)) => t.error,
         (None, Status::Complete) => t.ok,
         (None, Status::Interrupted { .. } | Status::Running | Status::Unclosed) => t.warn,
     };
-    let text = RichText::new((field.text)(run)).color(color);
+    let text = RichText::new((field.text)(run, unit)).color(color);
     let text = if field.is_number { text.monospace() } else { text };
-    let layout = match field.is_number {
-        true => Layout::right_to_left(Align::Center),
-        false => Layout::left_to_right(Align::Center),
-    };
-    ui.with_layout(layout, |ui| ui.add(Label::new(text).truncate().selectable(false)));
+    ui.with_layout(layout_of(field), |ui| ui.add(Label::new(text).truncate().selectable(false)));
 }
 
 /// The formats a run is exported to.

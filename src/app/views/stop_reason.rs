@@ -7,8 +7,12 @@ use std::sync::Arc;
 /// The empty state of a view that fills while the model runs.
 pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>, title: &str, how: &str) {
     if ctx.time.axis.is_recorded {
-        let how = "Nothing happened, or it was not recorded: probes are switched on under Probes before a recording";
-        kit::empty_ui(ui, canvas, ctx, title.trim_end_matches(" yet"), how, None);
+        if ctx.unrecorded.is_empty() {
+            kit::empty_ui(ui, canvas, ctx, title.trim_end_matches(" yet"), "Nothing happened in this run", None);
+            return;
+        }
+        let how = format!("This run has no {}. Switch it on under Probes before a recording", ctx.unrecorded.join(", "));
+        kit::empty_ui(ui, canvas, ctx, "Not recorded", &how, None);
         return;
     }
     if ctx.running {

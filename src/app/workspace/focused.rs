@@ -33,7 +33,7 @@ impl Workspaces {
         if let Some(pinned) = self.pins.get_mut(&pane) {
             std::mem::swap(ctx.selection, pinned);
         }
-        ctx.icon = view.icon();
+        ctx.enter(&**view);
         ui.painter().rect_filled(area, 0, ctx.tokens.canvas);
         ui.scope_builder(egui::UiBuilder::new().max_rect(area), |ui| {
             ui.set_clip_rect(area);

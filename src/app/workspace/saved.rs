@@ -3,6 +3,7 @@
 use super::{Pane, Workspaces, arrangement, arrangement::Arrangement};
 use crate::{
     app::views::{self, color_scales::ColorScales, view_3d::SavedView},
+    data::io_reason,
     engine::SimSchema,
     project,
 };
@@ -102,7 +103,7 @@ pub fn read_folder(folder: &Path) -> Vec<Layout> {
 
 /// Writes one of the user's named layouts.
 pub fn write_to_folder(folder: &Path, layout: &Layout) -> Result<PathBuf, String> {
-    std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {}", folder.display(), io_reason(&e)))?;
     let plain = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let file = folder.join(layout.name.chars().map(plain).collect::<String>()).with_extension("ron");
     let text = project::to_ron(layout).map_err(|e| e.to_string())?;

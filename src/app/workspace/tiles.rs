@@ -117,12 +117,12 @@ impl TileBehavior<'_> {
         }
         match self.views.get_mut(pane) {
             Some(view) => {
-                self.ctx.icon = view.icon();
                 // A pinned panel gets its own selection in place of the shared one.
                 let mut pinned = self.pins.get_mut(pane);
                 if let Some(pinned) = &mut pinned {
                     std::mem::swap(self.ctx.selection, *pinned);
                 }
+                self.ctx.enter(&**view);
                 // Restores the clip rectangle for the focus ring.
                 let clip = ui.clip_rect();
                 view.ui(ui, &mut self.ctx);

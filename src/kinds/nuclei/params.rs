@@ -354,6 +354,11 @@ mod tests {
         let lineage = |params: &Params| NucleiKind::unused_probes(params).contains(&probes::LINEAGE);
         assert!(!lineage(&default) && !lineage(&births) && lineage(&kuramoto));
         assert!(NucleiKind::unused_probes(&default).is_empty());
+        let phase = |params: &Params| NucleiKind::unused_probes(params).contains(&probes::PHASE);
+        assert!(phase(&births) && !phase(&kuramoto), "constant phases without a barrier");
+        let mut behind_barrier = births;
+        assert!(behind_barrier.set(&path::parse(&behind_barrier, "tunnelling.r_threshold=0.5").unwrap()));
+        assert!(!phase(&behind_barrier));
         let mut with_decay = kuramoto;
         assert!(with_decay.set(&path::parse(&with_decay, "population.k_worst=2").unwrap()), "hidden ones are settable");
         assert!(shown(&with_decay, "population.c_new") && !shown(&with_decay, "population.fuse_key"));

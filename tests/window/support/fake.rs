@@ -2,7 +2,7 @@
 
 use neuropil::{
     gpu::Pass,
-    params::Change,
+    params::{Change, Value},
     sim::{
         Action, Clock, Column, Connection, ConnectionSource, Connectivity, Digest, Effect, ElementSet, Frame, Meaning,
         MemoryReport, ProbeId, ProbeSpec, Reading, Series, Shape, SimError, Simulation, Snapshot, Spike, Tap,
@@ -191,6 +191,9 @@ impl Simulation for Fake {
         Clock::seconds(self.step, 1e-4)
     }
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+        if change.value == Value::Text("refused".into()) {
+            return Err(SimError::Input("there is no column `refused`".into()));
+        }
         self.changes += 1;
         self.heard.lock().expect("no panic while it is held").push(change.clone());
         Ok(Effect::Applied)

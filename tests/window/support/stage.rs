@@ -72,6 +72,7 @@ impl Inside {
             clock: self.clock,
             running: self.running,
             stop_reason: None,
+            unrecorded: vec![],
             icon: self.view.icon(),
             tokens: &self.tokens,
             selection: &mut self.selection,

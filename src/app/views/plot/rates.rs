@@ -149,6 +149,10 @@ impl Rates {
         let lane_colors = lane_colors(ctx.schema, &names, ctx.tokens);
         let Some(samples) = self.series.get(&probe) else {
             title(ui, &painter, area, spec, None, ctx.tokens);
+            if ctx.schema.unrecorded.contains(&probe) && !self.on_wall {
+                let gaps = ctx.time.past.whole();
+                paint::not_recorded(&painter, plot, &gaps, ctx.tokens, |step| self.line.x_of(plot, step));
+            }
             return;
         };
         let px = ui.pixels_per_point();
@@ -275,6 +279,8 @@ impl View for Rates {
 
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         let shown = self.shown(ctx.schema);
+        self.clock = ctx.clock;
+        self.line = self.link.line(&ctx.time.axis).with_wall_clock(self.line.wall_clock.clone());
         let caption = self.caption(&shown);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if probes_where(ctx.schema, is_fixed).next().is_none() {
@@ -284,7 +290,6 @@ impl View for Rates {
         if self.series.values().all(|s| s.len() == 0) && !ctx.running {
             return run_ui(ui, canvas, ctx, "No samples yet", "Run to see rates");
         }
-        self.clock = ctx.clock;
         self.smooth(ui.ctx(), &shown, ctx.schema);
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {

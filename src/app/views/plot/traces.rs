@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     app::time::{TimeLink, Timeline, paint},
-    app::views::{MenuTarget, Selection, View, ViewCtx, colors, fields, kit, menu, probes_where, take_pin, tap},
+    app::views::{MenuTarget, Selection, View, ViewCtx, colors, fields, kit, menu, probes_where, run_ui, take_pin, tap},
     engine::{SchemaChanges, SimSchema},
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
@@ -129,6 +129,7 @@ impl Traces {
 
     fn lanes_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, unit: &str, ctx: &mut ViewCtx<'_>) {
         let elements = self.wanted.clone();
+        let is_unrecorded = self.probe(ctx.schema).is_some_and(|(id, _)| ctx.schema.unrecorded.contains(&id));
         let plot = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 8.0), canvas.max - Vec2::new(14.0, AXIS));
         let response = ui.interact(canvas, ui.scope_id().with("traces"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Traces over time"));
@@ -167,10 +168,12 @@ impl Traces {
             if i > 0 {
                 painter.hline(canvas.left()..=plot.right(), top, (1.0, ctx.tokens.line.gamma_multiply(0.5)));
             }
-            if let Some(samples) = self.lanes.get(element).map(|l| &l.samples) {
-                let gaps = samples.gaps(line.t0, line.t1);
-                paint::not_recorded(&painter, lane, &gaps, ctx.tokens, |step| line.x_of(lane, step));
-            }
+            let gaps = match self.lanes.get(element) {
+                Some(lane) => lane.samples.gaps(line.t0, line.t1),
+                None if is_unrecorded => ctx.time.past.whole(),
+                None => vec![],
+            };
+            paint::not_recorded(&painter, lane, &gaps, ctx.tokens, |step| line.x_of(lane, step));
             let inside = painter.with_clip_rect(lane.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
             paint_line(&inside, extents, |c| lane.left() + c / px, y, Stroke::new(1.25, color));
             self.paint_spikes(&inside, lane, *element, color, &line);
@@ -394,6 +397,10 @@ impl View for Traces {
             kit::thousands(samples)
         );
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, name));
+        if self.wanted.is_empty() && ctx.schema.unrecorded.contains(&probe) {
+            ctx.unrecorded = vec![ctx.schema.probes[usize::from(probe)].label().into_owned()];
+            return run_ui(ui, canvas, ctx, "No traces", "");
+        }
         if self.wanted.is_empty() {
             let how = format!("Select {name} and press P to record their traces");
             kit::empty_ui(ui, canvas, ctx, "No probes", &how, None);

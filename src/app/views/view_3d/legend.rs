@@ -41,19 +41,21 @@ impl View3d {
         painter.text(area.min + vec2(7.0, 13.0), Align2::LEFT_CENTER, title, kit::small(ui), ctx.tokens.text_strong);
         let note = if matches!(coloring, Coloring::Glow(_)) { NOTE } else { 0.0 };
         let n_fitting = ((area.height() - TITLE - note - 4.0) / ROW).max(1.0) as usize;
-        let n_shown = rows.len().min(n_fitting);
+        // The last row counts the classes that follow.
+        let n_shown = if rows.len() > n_fitting { (n_fitting - 1).max(1) } else { rows.len() };
         let colors = match coloring {
             // The colours are those of the field: categories are only hidden or shown here.
             Coloring::Field(_) => vec![ctx.tokens.text_sub; counts.len()],
             _ => colors::of_column(column, ctx.tokens),
         };
         let list = Rect::from_min_size(area.min + vec2(2.0, TITLE), vec2(width - 4.0, n_shown as f32 * ROW));
-        let mut clicked = None;
+        let (mut clicked, mut following) = (None, rows.len() - n_shown);
         ui.scope_builder(UiBuilder::new().max_rect(list), |ui| {
             ui.spacing_mut().item_spacing = Vec2::ZERO;
             // Whole rows only.
             ui.set_clip_rect(list.intersect(ui.clip_rect()));
             ScrollArea::vertical().id_salt("legend").show_rows(ui, ROW, rows.len(), |ui, shown| {
+                following = rows.len() - shown.end;
                 for code in rows[shown].iter().copied() {
                     let is_shown = !self.is_hidden(code as u16);
                     let (label, count) = (label(code), count(code));
@@ -66,8 +68,16 @@ impl View3d {
                 }
             });
         });
+        let mut bottom = list.bottom();
+        if n_shown < rows.len() {
+            let at = Rect::from_min_size(list.left_bottom() + vec2(18.0, 0.0), vec2(width - 22.0, ROW));
+            let text = if following > 0 { format!("+{following} more") } else { "end of list".to_owned() };
+            let more = egui::RichText::new(text).small().color(ctx.tokens.text_sub);
+            ui.place(at, egui::Label::new(more).truncate()).on_hover_text("Wheel: scroll the list");
+            bottom += ROW;
+        }
         if let Coloring::Glow(probe) = coloring {
-            self.paint_note(&painter, pos2(area.left() + 7.0, list.bottom() + 6.0), width - 16.0, probe, ui, ctx);
+            self.paint_note(&painter, pos2(area.left() + 7.0, bottom + 6.0), width - 16.0, probe, ui, ctx);
         }
         if let Some(code) = clicked {
             let alone = ui.input(|i| i.modifiers.alt);
