@@ -171,7 +171,7 @@ fn beside(folder: &Path, other: &Path) -> PathBuf {
 /// Differences of a run's project to the open one, with the values of the run.
 fn differences(then: &Project, open: &Project) -> Vec<String> {
     if then.model.name() != open.model.name() {
-        return vec![format!("a {}", then.model.title().to_lowercase())];
+        return vec![format!("kind {}", then.model.title())];
     }
     let params = then.model.params();
     let changes = params.changes_since(open.model.params());

@@ -76,7 +76,11 @@ impl App {
         }
         let session = &self.session;
         let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
-        since.project.run = session.project.run.clone(); // the plan of checkpoints is that of now
+        // The log changes parameters; what else belongs to a recording is that of now.
+        let now = &session.project;
+        since.project.run = now.run.clone();
+        since.project.record = now.record.clone();
+        (since.project.name, since.project.notes) = (now.name.clone(), now.notes.clone());
         let origin = session.live.origin.clone();
         let (runs, name) = (session.runs_folder(), session.project.name.clone());
         let (base, device, schema) = (session.folder(), self.devices.chosen(), session.live.schema.clone());
@@ -151,6 +155,7 @@ impl App {
         self.workspace.unfed.clear();
         if let Some(recorded) = &self.session.live.playback {
             let (first, last) = (recorded.first as f64, recorded.last as f64);
+            self.library.selected = Some(recorded.folder.clone());
             self.time.axis.is_recorded = true;
             self.time.past.begin(recorded.first);
             self.time.axis.set_cursor(first);

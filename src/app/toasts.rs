@@ -185,7 +185,7 @@ mod tests {
         for views in [
             Rect::from_min_max(pos2(0.0, 100.0), pos2(520.0, 500.0)),
             Rect::from_min_max(pos2(0.0, 100.0), pos2(260.0, 500.0)),
-            Rect::from_min_max(pos2(230.0, 300.0), pos2(560.0, 420.0)),
+            Rect::from_min_max(pos2(230.0, 300.0), pos2(560.0, 500.0)),
         ] {
             let mut toasts = Toasts::default();
             frame(&ctx, &mut toasts, views);

@@ -151,7 +151,7 @@ impl Section {
         if self.element == T::TYPE || self.element.is_float() && T::TYPE.is_float() {
             return Ok(());
         }
-        Err(misfit(&format!("`{}` holds {:?}, expected {:?}", self.name, self.element, T::TYPE)))
+        Err(misfit(&format!("`{}` holds {}, expected {}", self.name, self.element, T::TYPE)))
     }
 
     /// Copies the elements from `start` on, converted as in [`Snapshot::section`], which checks that they can be.

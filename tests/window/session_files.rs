@@ -32,8 +32,14 @@ fn command(w: &mut Window, command: UiCommand) {
 
 /// Opens a project, runs and records 200 steps.
 fn record(file: &Path) -> Window {
+    record_probes(file, &["spikes"])
+}
+
+/// The same with other probes than those of the file.
+fn record_probes(file: &Path, probes: &[&str]) -> Window {
     let mut w = open(Start { path: Some(file.to_owned()), project: None, ..start(true) });
     until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    w.state_mut().session_mut().project.record = probes.iter().map(|p| (*p).to_owned()).collect();
     command(&mut w, UiCommand::Record);
     until(&mut w, "it records", |w| w.state().session().live.recording.is_some());
     command(&mut w, UiCommand::Step);
@@ -82,12 +88,14 @@ fn a_playback_is_read_only_and_says_so() {
 #[test]
 fn what_a_run_did_not_record_is_called_so() {
     let (folder, file) = saved("unrecorded");
-    let mut w = record(&file);
+    let mut w = record_probes(&file, &["spikes", "rate"]);
     until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
     command(&mut w, UiCommand::OpenRun(0));
     until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
     let schema = &w.state().session().live.schema;
     let unrecorded: Vec<&str> = schema.unrecorded.iter().map(|id| schema.probes[usize::from(*id)].name).collect();
+    let recorded = &w.state().session().project.record;
+    assert_eq!(recorded, &["spikes", "rate"], "the run's project names what was switched on after it was loaded");
     assert!(unrecorded.contains(&"class_rates") && unrecorded.contains(&"v") && !unrecorded.contains(&"spikes"));
     w.run_steps(3);
     let n_notices = w.query_all_by_label("Not recorded").count();

@@ -44,7 +44,7 @@ impl UiCommand {
                 return format!("Example: {}", examples::Example::by_name(name).map_or(*name, |e| e.title));
             }
             Self::ImportData => "Import connectivity…",
-            Self::Export(format) => return format!("Export last run as {}", format.extension().to_uppercase()),
+            Self::Export(format) => return format!("Export last run as {}", format.label()),
             Self::ExportRun(_, format) => return format!("Export as {}", format.label()),
             Self::ShowView(name) => return format!("Show {}", workspace::view_title(app, name)),
             Self::OpenAnother(name) => return format!("Open another panel: {}", workspace::view_title(app, name)),

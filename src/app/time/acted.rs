@@ -17,16 +17,20 @@ impl Acted {
     pub fn declare(&mut self, step: u64, spans: Vec<Span>) {
         let step = step as f64;
         let mut old = std::mem::take(&mut self.present);
-        for mut span in spans {
-            let is_same = |known: &Span| Span { since: span.since, ..known.clone() } == span;
-            match old.iter().position(is_same) {
-                Some(i) => self.present.push(old.remove(i)),
-                None => {
-                    span.since = step;
-                    self.present.push(span);
-                }
+        // Those that are as they were, then renamed ones, which act as before.
+        let as_known = |known: &Span, span: &Span| Span { since: span.since, ..known.clone() };
+        let mut since = vec![None; spans.len()];
+        for may_rename in [false, true] {
+            for (span, since) in spans.iter().zip(&mut since).filter(|(_, since)| since.is_none()) {
+                let is_same = |known: &Span| {
+                    let known = as_known(known, span);
+                    known == *span || may_rename && Span { label: span.label.clone(), ..known } == *span
+                };
+                *since = old.iter().position(is_same).map(|i| old.remove(i).since);
             }
         }
+        let with_since = |(span, since): (Span, Option<f64>)| Span { since: since.unwrap_or(step), ..span };
+        self.present = spans.into_iter().zip(since).map(with_since).collect();
         // What never acted is not history.
         let ended = old.into_iter().map(|span| Span { to: span.to.min(step), ..span });
         self.past.extend(ended.filter(|span| span.from.max(span.since) < span.to));
@@ -81,6 +85,16 @@ mod tests {
         assert!(spans.iter().all(|s| s.label != "c"), "it never acted");
         let a: Vec<(f64, f64)> = spans.iter().filter(|s| s.label == "a").flat_map(|s| s.parts(0.0, 9e9)).collect();
         assert_eq!(a, [(0.0, 1000.0), (1000.0, 5000.0)]);
+    }
+
+    #[test]
+    fn a_renamed_stimulus_acts_as_before() {
+        let mut acted = Acted::default();
+        acted.declare(0, vec![span("a", 0.0, f64::INFINITY), span("b", 0.0, f64::INFINITY)]);
+        acted.declare(500, vec![span("c", 0.0, f64::INFINITY), span("b", 0.0, f64::INFINITY)]);
+        let spans = acted.spans();
+        let found: Vec<(&str, f64)> = spans.iter().map(|s| (s.label.as_str(), s.since)).collect();
+        assert_eq!(found, [("c", 0.0), ("b", 0.0)]);
     }
 
     #[test]

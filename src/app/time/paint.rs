@@ -35,10 +35,19 @@ pub fn background(
 
 /// Hatches times at which nothing was recorded, and labels the wide ones.
 pub fn not_recorded(painter: &Painter, plot: Rect, gaps: &[(f64, f64)], tokens: &Tokens, x: impl Fn(f64) -> f32) {
-    for (from, to) in gaps {
+    hatched(painter, plot, gaps, "not recorded", tokens, x);
+}
+
+/// Hatches times at which a series had other lanes than now, and labels the wide ones.
+pub fn other_lanes(painter: &Painter, plot: Rect, spans: &[(f64, f64)], tokens: &Tokens, x: impl Fn(f64) -> f32) {
+    hatched(painter, plot, spans, "other lanes", tokens, x);
+}
+
+fn hatched(painter: &Painter, plot: Rect, spans: &[(f64, f64)], why: &str, tokens: &Tokens, x: impl Fn(f64) -> f32) {
+    for (from, to) in spans {
         let (left, right) = (x(*from).max(plot.left()), x(*to).min(plot.right()));
         if right - left >= 0.5 {
-            hatch(painter, Rect::from_min_max(pos2(left, plot.top()), pos2(right, plot.bottom())), tokens);
+            hatch(painter, Rect::from_min_max(pos2(left, plot.top()), pos2(right, plot.bottom())), why, tokens);
         }
     }
 }
@@ -46,7 +55,7 @@ pub fn not_recorded(painter: &Painter, plot: Rect, gaps: &[(f64, f64)], tokens: 
 /// Distance of hatch lines, points.
 const HATCH: f32 = 7.0;
 
-fn hatch(painter: &Painter, area: Rect, tokens: &Tokens) {
+fn hatch(painter: &Painter, area: Rect, why: &str, tokens: &Tokens) {
     let inside = painter.with_clip_rect(area.intersect(painter.clip_rect()));
     inside.rect_filled(area, 0.0, tokens.panel.gamma_multiply(0.6));
     let stroke = (1.0, tokens.text_sub.gamma_multiply(0.25));
@@ -57,7 +66,7 @@ fn hatch(painter: &Painter, area: Rect, tokens: &Tokens) {
         inside.line_segment([pos2(left, area.bottom()), pos2(left + area.height(), area.top())], stroke);
     }
     let font = egui::TextStyle::Small.resolve(&painter.ctx().global_style());
-    let text = inside.layout_no_wrap("not recorded".to_owned(), font, tokens.text_sub);
+    let text = inside.layout_no_wrap(why.to_owned(), font, tokens.text_sub);
     if text.size().x + 12.0 < area.width() && text.size().y + 2.0 < area.height() {
         let at = Rect::from_center_size(area.center(), text.size());
         inside.rect_filled(at.expand(3.0), 2.0, tokens.panel);

@@ -68,7 +68,7 @@ const FIELDS: [Field; 10] = [
     },
     Field {
         head: "Simulated",
-        width: 96.0,
+        width: 124.0,
         is_number: true,
         text: |r, unit| unit.text(r),
         order: |a, b| a.secs().total_cmp(&b.secs()),

@@ -199,6 +199,8 @@ impl Lanes {
         {
             let gaps = row.samples.gaps_of_single(line.t0, line.t1);
             paint::not_recorded(&inside, plot, &gaps, tokens, |step| line.x_of(plot, step));
+            let former = row.samples.former(line.t0, line.t1);
+            paint::other_lanes(&inside, plot, &former, tokens, |step| line.x_of(plot, step));
         }
         paint::background(&inside, plot, ctx.time, tokens, (line.t0, line.t1), |step| line.x_of(plot, step));
         draw::names(ui, canvas, layout, &ordered, hovered, tokens);
@@ -284,7 +286,10 @@ impl View for Lanes {
     }
 
     fn schema_changed(&mut self, _: &SimSchema, changes: &SchemaChanges) {
-        changes.probes.iter().for_each(|id| drop(self.series.remove(id)));
+        for (_, row) in self.series.iter_mut().filter(|(id, _)| changes.probes.contains(id)) {
+            row.samples.change_lanes();
+            row.sums = Sums::of_angles(row.sums.is_angle());
+        }
         self.visible = Visible { generation: self.visible.generation + 1, ..Visible::default() };
     }
 

@@ -159,8 +159,9 @@ impl Rates {
         let cuts = samples.cuts_along(&self.line, (plot.width() * px) as usize);
         let visible: Vec<usize> = (0..n).filter(|l| !self.hidden_lanes.contains(&(probe, *l))).collect();
         if !self.on_wall {
-            let gaps = samples.gaps(self.line.t0, self.line.t1);
+            let (gaps, former) = (samples.gaps(self.line.t0, self.line.t1), samples.former(self.line.t0, self.line.t1));
             paint::not_recorded(&painter, plot, &gaps, ctx.tokens, |step| self.line.x_of(plot, step));
+            paint::other_lanes(&painter, plot, &former, ctx.tokens, |step| self.line.x_of(plot, step));
         }
         let lines: Vec<_> = visible.iter().map(|l| (*l, samples.extents(*l, &cuts))).collect();
         let all = lines.iter().flat_map(|(_, e)| e);
@@ -264,7 +265,8 @@ impl View for Rates {
     }
 
     fn schema_changed(&mut self, _: &SimSchema, changes: &SchemaChanges) {
-        changes.probes.iter().for_each(|id| drop(self.series.remove(id)));
+        let changed = self.series.iter_mut().filter(|(id, _)| changes.probes.contains(id));
+        changed.for_each(|(_, samples)| samples.change_lanes());
         self.smoothed.clear();
     }
 

@@ -51,6 +51,8 @@ pub struct Samples {
     /// Pairs of consecutive samples with a gap between.
     missing: Vec<(u64, u64)>,
     dropped: u64,
+    /// The times of former samples, whose lanes were others.
+    former: Vec<(u64, u64)>,
 }
 
 impl Default for Samples {
@@ -62,6 +64,7 @@ impl Default for Samples {
             shortest: 0,
             missing: vec![],
             dropped: 0,
+            former: vec![],
         }
     }
 }
@@ -83,7 +86,8 @@ impl Samples {
     /// Appends rows of `lanes` values each. A different number of lanes starts over.
     pub fn push(&mut self, lanes: usize, steps: &[u64], values: &[f32]) {
         if self.lanes.len() != lanes {
-            *self = Self { lanes: vec![Lane::default(); lanes], ..Self::default() };
+            self.change_lanes();
+            self.lanes = vec![Lane::default(); lanes];
         }
         for (step, row) in steps.iter().zip(values.chunks_exact(lanes.max(1))) {
             let last = self.steps.last().copied();
@@ -109,6 +113,22 @@ impl Samples {
         if self.steps.len() > CAPACITY {
             self.drop_oldest(CAPACITY / 4);
         }
+    }
+
+    /// The lanes become others: drops the samples and keeps the times of them.
+    pub fn change_lanes(&mut self) {
+        let mut former = std::mem::take(&mut self.former);
+        if let (Some(first), Some(last)) = (self.first(), self.steps.last()) {
+            former.push((first, last + self.shortest));
+            former.drain(..former.len().saturating_sub(MAX_GAPS));
+        }
+        *self = Self { former, ..Self::default() };
+    }
+
+    /// The times between `from` and `to` of samples whose lanes were others.
+    pub fn former(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
+        let spans = self.former.iter().map(|(a, b)| (*a as f64, *b as f64));
+        spans.filter(|(a, b)| *b > from && *a < to).collect()
     }
 
     fn drop_oldest(&mut self, n: usize) {
@@ -139,8 +159,12 @@ impl Samples {
     fn gaps_after(&self, first: Option<u64>, from: f64, to: f64) -> Vec<(f64, f64)> {
         let Some(first) = first else { return vec![] };
         let mut gaps = vec![];
-        if from.max(0.0) + self.shortest.saturating_mul(GAP) as f64 <= first as f64 {
-            gaps.push((from.max(0.0), (first as f64).min(to)));
+        let mut at = from.max(0.0);
+        for (start, end) in self.former(from, to).into_iter().chain([(first as f64, f64::INFINITY)]) {
+            if at + self.shortest.saturating_mul(GAP) as f64 <= start {
+                gaps.push((at, start.min(to)));
+            }
+            at = at.max(end);
         }
         let missing = self.missing.iter().map(|(a, b)| (*a as f64, *b as f64));
         gaps.extend(missing.filter(|(a, b)| *b > from && *a < to));
@@ -386,6 +410,10 @@ mod tests {
         let mut late = Samples::default();
         late.push(1, &[5_000, 5_010, 5_020], &[1.0; 3]);
         assert_eq!(late.gaps(0.0, 9_000.0), [(0.0, 5_000.0)], "nothing is known before the first sample");
+        late.change_lanes();
+        assert_eq!((late.gaps(0.0, 9_000.0), late.former(0.0, 9_000.0)), (vec![], vec![(5_000.0, 5_030.0)]));
+        late.push(2, &[5_030, 5_040], &[1.0; 4]);
+        assert_eq!(late.gaps(0.0, 9_000.0), [(0.0, 5_000.0)], "the time of other lanes is no gap");
         let mut many = wave(CAPACITY as u64);
         many.push(2, &[1 << 40], &[0.0, 0.0]);
         assert!(many.len() <= CAPACITY && many.dropped > 0);
