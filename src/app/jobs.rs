@@ -237,7 +237,8 @@ impl Jobs {
     /// Writes a text.
     pub fn write(&mut self, path: PathBuf, text: Arc<str>) -> Result<(), String> {
         self.spawn("write", move || {
-            let result = std::fs::write(&path, text.as_bytes()).map_err(|e| format!("{}: {}", path.display(), io_reason(&e)));
+            let result =
+                std::fs::write(&path, text.as_bytes()).map_err(|e| format!("{}: {}", path.display(), io_reason(&e)));
             JobResult::Exported(result.map(|()| format!("Wrote {}", path.display())))
         })
     }

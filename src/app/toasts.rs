@@ -190,7 +190,10 @@ mod tests {
             let mut toasts = Toasts::default();
             frame(&ctx, &mut toasts, views);
             for n in 0..6 {
-                toasts.add(Level::Error, format!("{n}: could not apply /a/long/path: ") + &"some more words ".repeat(n * 4));
+                toasts.add(
+                    Level::Error,
+                    format!("{n}: could not apply /a/long/path: ") + &"some more words ".repeat(n * 4),
+                );
                 let shown = frame(&ctx, &mut toasts, views);
                 assert!(views.contains_rect(shown), "{n}: {shown:?} outside {views:?}");
             }

@@ -176,7 +176,9 @@ fn watched(job: Job) -> Result<Rows, CliError> {
         match receiver.recv_timeout(Duration::from_millis(50)) {
             Ok(rows) => return Ok(rows?),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(_) => return Err(CliError::Failed("an internal error stopped the benchmark, see the message above".into())),
+            Err(_) => {
+                return Err(CliError::Failed("an internal error stopped the benchmark, see the message above".into()));
+            }
         }
         if signal::interrupted() {
             progress.cancel();

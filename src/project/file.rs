@@ -72,7 +72,12 @@ impl From<SpannedError> for ReadError {
             _ => String::new(),
         };
         let at = error.span.end;
-        Self { file: String::new(), line: at.line, column: at.col, what: format!("{}{hint}", ron_error::words(&error.code)) }
+        Self {
+            file: String::new(),
+            line: at.line,
+            column: at.col,
+            what: format!("{}{hint}", ron_error::words(&error.code)),
+        }
     }
 }
 
@@ -135,9 +140,10 @@ pub fn read_bytes(bytes: &[u8]) -> Result<(Project, Vec<Warning>), ReadError> {
 pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let version = migrate::version_of(text).map_err(|error| match error.code {
-        RonError::ExpectedNamedStructLike(_) | RonError::ExpectedDifferentStructName { .. } => {
-            ReadError { what: "this is not a project file: it does not begin with `(version: 1,`".into(), ..error.into() }
-        }
+        RonError::ExpectedNamedStructLike(_) | RonError::ExpectedDifferentStructName { .. } => ReadError {
+            what: "this is not a project file: it does not begin with `(version: 1,`".into(),
+            ..error.into()
+        },
         _ => error.into(),
     })?;
     if version == 0 || version > VERSION {

@@ -28,7 +28,9 @@ pub(super) fn words(error: &Error) -> String {
         Error::UnclosedBlockComment => "a comment that begins with `/*` has no end",
         Error::UnexpectedChar(found) => return format!("unexpected character `{}`", found.escape_default()),
         Error::InvalidValueForType { expected, found } => return format!("expected {expected}, found {found}"),
-        Error::NoSuchEnumVariant { expected, found, .. } => return format!("`{found}` is none of {}", expected.join(", ")),
+        Error::NoSuchEnumVariant { expected, found, .. } => {
+            return format!("`{found}` is none of {}", expected.join(", "));
+        }
         Error::NoSuchStructField { expected, found, .. } => {
             return format!("there is no field `{found}`; there are: {}", expected.join(", "));
         }

@@ -91,6 +91,8 @@ fn what_a_run_did_not_record_is_called_so() {
     let mut w = record_probes(&file, &["spikes", "rate"]);
     until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
     command(&mut w, UiCommand::OpenRun(0));
+    w.run_steps(3);
+    w.get_by_label("Discard changes").click();
     until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
     let schema = &w.state().session().live.schema;
     let unrecorded: Vec<&str> = schema.unrecorded.iter().map(|id| schema.probes[usize::from(*id)].name).collect();

@@ -108,7 +108,9 @@ impl ViewCtx<'_> {
             false => {
                 let taps = view.taps(self.schema, self.selection).into_iter();
                 let missing = taps.filter(|tap| self.schema.unrecorded.contains(&tap.probe));
-                missing.filter_map(|tap| Some(self.schema.probes.get(usize::from(tap.probe))?.label().into_owned())).collect()
+                missing
+                    .filter_map(|tap| Some(self.schema.probes.get(usize::from(tap.probe))?.label().into_owned()))
+                    .collect()
             }
         };
     }

@@ -51,7 +51,13 @@ const SIMULATED: usize = 4;
 /// All columns except the editable note.
 const FIELDS: [Field; 10] = [
     Field { head: "Name", width: 150.0, is_number: false, text: |r, _| indented(r), order: |a, b| a.name.cmp(&b.name) },
-    Field { head: "Kind", width: 64.0, is_number: false, text: |r, _| r.kind.clone(), order: |a, b| a.kind.cmp(&b.kind) },
+    Field {
+        head: "Kind",
+        width: 64.0,
+        is_number: false,
+        text: |r, _| r.kind.clone(),
+        order: |a, b| a.kind.cmp(&b.kind),
+    },
     Field {
         head: "Status",
         width: 82.0,

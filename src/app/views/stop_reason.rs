@@ -11,7 +11,8 @@ pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_
             kit::empty_ui(ui, canvas, ctx, title.trim_end_matches(" yet"), "Nothing happened in this run", None);
             return;
         }
-        let how = format!("This run has no {}. Switch it on under Probes before a recording", ctx.unrecorded.join(", "));
+        let how =
+            format!("This run has no {}. Switch it on under Probes before a recording", ctx.unrecorded.join(", "));
         kit::empty_ui(ui, canvas, ctx, "Not recorded", &how, None);
         return;
     }

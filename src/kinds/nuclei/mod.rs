@@ -116,7 +116,8 @@ impl Kind for NucleiKind {
         let has_no_task = params.task.source == TaskSource::Nothing;
         let of_task = has_no_task.then_some([probes::FITNESS, probes::FITNESS_OF, probes::FITNESS_FIELD]);
         // Constant phases matter only where a barrier depends on their order.
-        let has_no_phases = params.phases.dynamics == Dynamics::Still && (is_fixed || params.tunnelling.r_threshold <= 0.0);
+        let has_no_phases =
+            params.phases.dynamics == Dynamics::Still && (is_fixed || params.tunnelling.r_threshold <= 0.0);
         let of_phases = [probes::ORDER, probes::MEAN_PHASE, probes::PHASE, probes::PHASE_OF, probes::LOCAL_ORDER];
         let of_phases = has_no_phases.then_some(of_phases).into_iter().flatten();
         let of_motion = (params.phases.dynamics == Dynamics::Still).then_some(probes::OMEGA);

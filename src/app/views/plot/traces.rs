@@ -9,7 +9,9 @@ use super::{
 };
 use crate::{
     app::time::{TimeLink, Timeline, paint},
-    app::views::{MenuTarget, Selection, View, ViewCtx, colors, fields, kit, menu, probes_where, run_ui, take_pin, tap},
+    app::views::{
+        MenuTarget, Selection, View, ViewCtx, colors, fields, kit, menu, probes_where, run_ui, take_pin, tap,
+    },
     engine::{SchemaChanges, SimSchema},
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
