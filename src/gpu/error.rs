@@ -21,6 +21,23 @@ pub enum GpuError {
         /// Bytes the device has.
         total: u64,
     },
+    /// A temporary did not fit into its arena.
+    #[error(
+        "{what} needs {}, but only {} of the {} of {arena} are free; make the model smaller, or run on the CPU",
+        bytes(*needed), bytes(*free), bytes(*total)
+    )]
+    ArenaFull {
+        /// Name of the temporary.
+        what: &'static str,
+        /// Name of the arena.
+        arena: &'static str,
+        /// Bytes requested.
+        needed: u64,
+        /// Bytes free at the request.
+        free: u64,
+        /// Bytes of the arena.
+        total: u64,
+    },
     /// The driver itself found no memory: for a module, a graph, page-locked memory.
     #[error(
         "{doing}: {why}; the GPU or the memory it shares with the CPU is full: make the model smaller, close other programs that use the GPU, or run on the CPU"

@@ -2,7 +2,7 @@
 //!
 //! [`Gpu::open`] finds a device without ever panicking. [`device_struct!`](crate::device_struct) and
 //! [`kernels!`](crate::kernels) declare what Rust and CUDA share. [`Buf`], [`Pinned`] and [`Cell`] hold
-//! memory, [`Graph`] replays a captured step, [`Pass`] measures, [`nvtx`] names time ranges for NVIDIA's
+//! memory, [`Arena`] lends it to temporaries, [`Graph`] replays a captured step, [`Pass`] measures, [`nvtx`] names time ranges for NVIDIA's
 //! profilers, [`selftest`] checks that both backends return the same bits.
 //!
 //! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph:
@@ -10,6 +10,7 @@
 
 pub mod allocation;
 mod any;
+mod arena;
 mod buffer;
 pub mod ceilings;
 pub mod compile;
@@ -37,6 +38,7 @@ pub mod trace;
 
 pub use allocation::Place;
 pub use any::{Any, AnyMut};
+pub use arena::{Arena, Frame};
 pub use buffer::{Buf, Cell};
 pub use compile::{Compile, Target};
 pub use cudarc::driver::{DeviceRepr, ValidAsZeroBits};

@@ -156,6 +156,19 @@ impl<T: CudaType> Slice<T> {
         unsafe { result::memcpy_dtod_async(self.ptr, other.ptr, bytes, stream.cu_stream()) }.doing(doing)
     }
 
+    /// Sets every byte of a range of elements, of memory that nothing else names at the time.
+    pub(super) fn fill_bytes(&self, range: Range<usize>, byte: u8) -> Result<(), GpuError> {
+        self.check(&range)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let doing = || format!("filling {}", self.what);
+        let stream = self.gpu.bound(doing)?;
+        let bytes = range.len() * size_of::<T>();
+        // SAFETY: the range is inside; elements are plain data.
+        unsafe { result::memset_d8_async(self.element(range.start), byte, bytes, stream.cu_stream()) }.doing(doing)
+    }
+
     /// Sets every element to zero.
     pub fn clear(&mut self) -> Result<(), GpuError> {
         self.clear_range(0..self.len)
@@ -163,16 +176,7 @@ impl<T: CudaType> Slice<T> {
 
     /// Sets a range of elements to zero.
     pub fn clear_range(&mut self, range: Range<usize>) -> Result<(), GpuError> {
-        self.check(&range)?;
-        if range.is_empty() {
-            return Ok(());
-        }
-        let what = self.what;
-        let doing = || format!("clearing {what}");
-        let stream = self.gpu.bound(doing)?;
-        let bytes = range.len() * size_of::<T>();
-        // SAFETY: the range is inside; zero bytes are a value of every `CudaType`.
-        unsafe { result::memset_d8_async(self.element(range.start), 0, bytes, stream.cu_stream()) }.doing(doing)
+        self.fill_bytes(range, 0)
     }
 
     /// Waits for the kernels so far and reads everything. For saving and tests; a running simulation uses
@@ -283,6 +287,13 @@ impl<T: CudaType> Deref for View<'_, T> {
 pub struct ViewMut<'a, T: CudaType> {
     slice: Slice<T>,
     owner: PhantomData<&'a mut Slice<T>>,
+}
+
+impl<T: CudaType> ViewMut<'_, T> {
+    /// Of memory that only this view names while it is borrowed.
+    pub(super) fn of(slice: Slice<T>) -> Self {
+        Self { slice, owner: PhantomData }
+    }
 }
 
 impl<T: CudaType> Deref for ViewMut<'_, T> {

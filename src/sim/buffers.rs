@@ -8,7 +8,7 @@ use super::{
     MemoryReport, SimError, Snapshot,
     snapshot::{Element, Section},
 };
-use crate::gpu::{Buf, Cell, Gpu, GpuError, Pinned, Place, Shape, allocation, layout::CudaType};
+use crate::gpu::{Arena, Buf, Cell, Gpu, GpuError, Pinned, Place, Shape, allocation, layout::CudaType};
 use std::sync::Arc;
 
 /// What a buffer is for.
@@ -102,6 +102,18 @@ impl<T: CudaType> Storage<Arc<Gpu>> for Cell<T> {
     }
 }
 
+/// Declared with its bytes.
+impl Storage<Arc<Gpu>> for Arena {
+    const ELEMENT_BYTES: usize = 1;
+    const PLACE: Place = Place::Device;
+    fn zeros(memory: &Arc<Gpu>, name: &'static str, shape: Shape) -> Result<Self, GpuError> {
+        Self::new(memory, name, shape.elements().unwrap_or(usize::MAX))
+    }
+    fn n_bytes(&self) -> u64 {
+        self.bytes()
+    }
+}
+
 impl<T: CudaType> Storage<Arc<Gpu>> for Pinned<T> {
     const ELEMENT_BYTES: usize = size_of::<T>();
     const PLACE: Place = Place::Pinned;
@@ -125,7 +137,8 @@ impl<M: Memory, S: Storage<M>> Storage<M> for Option<S> {
     }
 }
 
-impl<T: bytemuck::Pod> Storage<Host> for Vec<T> {
+/// Zeros are the default values of their type.
+impl<T: Copy + Default> Storage<Host> for Vec<T> {
     const ELEMENT_BYTES: usize = size_of::<T>();
     const PLACE: Place = Place::Host;
     fn zeros(_: &Host, name: &'static str, shape: Shape) -> Result<Self, SimError> {
@@ -138,7 +151,7 @@ impl<T: bytemuck::Pod> Storage<Host> for Vec<T> {
                  programs"
             )));
         }
-        values.resize(len, T::zeroed());
+        values.resize(len, T::default());
         Ok(values)
     }
     fn n_bytes(&self) -> u64 {
@@ -301,7 +314,7 @@ macro_rules! buffers {
         }
     ) => {
         $(#[$meta])*
-        $vis struct $Name $(<$T : $Bound>)? {
+        $vis struct $Name $(<$T>)? {
             $( $( $(#[doc = $docs])* $fvis $field : $Ty, )* )*
             $( $( $(#[doc = $gdocs])* $gvis $group : $Group, )* )?
             $( $( $(#[doc = $pdocs])* $pvis $plain : $Plain, )* )?

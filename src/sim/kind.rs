@@ -78,6 +78,9 @@ impl BuildContext {
 pub struct Progress {
     fraction_bits: AtomicU32,
     cancelled: AtomicBool,
+    reports: AtomicU32,
+    /// The report that cancels the job, counted from 1; 0: none.
+    cancels_at: u32,
     stage: Mutex<String>,
 }
 
@@ -89,7 +92,20 @@ impl Progress {
         if *current != stage {
             stage.clone_into(&mut current);
         }
+        if self.reports.fetch_add(1, Ordering::Relaxed) + 1 == self.cancels_at {
+            self.cancel();
+        }
         if self.cancelled.load(Ordering::Relaxed) { Err(SimError::Cancelled) } else { Ok(()) }
+    }
+
+    /// Of a job that is cancelled at its n-th report, counted from 1: for tests.
+    pub fn cancelled_at(report: u32) -> Self {
+        Self { cancels_at: report, ..Self::default() }
+    }
+
+    /// Reports so far.
+    pub fn reports(&self) -> u32 {
+        self.reports.load(Ordering::Relaxed)
     }
 
     /// Cancels the job: its next report fails.

@@ -21,9 +21,12 @@ pub struct Held {
 pub struct MemoryReport(Vec<Held>);
 
 impl MemoryReport {
-    /// Adds a buffer.
+    /// Adds a buffer; buffers of one name are summed.
     pub fn add(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
-        self.0.push(Held { owner, name, place, bytes });
+        match self.0.iter_mut().find(|held| (held.owner, held.name, held.place) == (owner, name, place)) {
+            Some(held) => held.bytes = held.bytes.saturating_add(bytes),
+            None => self.0.push(Held { owner, name, place, bytes }),
+        }
     }
 
     /// Adds host memory that is reported as one.
@@ -84,14 +87,15 @@ impl MemoryReport {
 /// Host memory by owner.
 impl<const N: usize> From<[(&'static str, u64); N]> for MemoryReport {
     fn from(owners: [(&'static str, u64); N]) -> Self {
-        let held = |(owner, bytes)| Held { owner, name: owner, place: Place::Host, bytes };
-        Self(owners.into_iter().map(held).collect())
+        let mut report = Self::default();
+        owners.into_iter().for_each(|(owner, bytes)| report.host(owner, bytes));
+        report
     }
 }
 
 impl AddAssign for MemoryReport {
     fn add_assign(&mut self, other: Self) {
-        self.0.extend(other.0);
+        other.0.iter().for_each(|held| self.add(held.owner, held.name, held.place, held.bytes));
     }
 }
 

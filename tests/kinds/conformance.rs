@@ -3,7 +3,7 @@
 
 use crate::{device::gpu, nuclei, spiking};
 use neuropil::{
-    gpu::Pass,
+    gpu::{Pass, Place, allocation},
     kinds::{Model, Prepared, spiking::Source},
     params::path,
     sim::{
@@ -60,6 +60,13 @@ macro_rules! conformance {
             #[test]
             fn a_cancelled_build_stops() {
                 super::a_cancelled_build_stops(&super::$name());
+            }
+
+            #[test]
+            fn any_allocation_may_fail() {
+                if alone(concat!("conformance::", stringify!($name), "::any_allocation_may_fail")) {
+                    super::any_allocation_may_fail(&super::$name());
+                }
             }
 
             #[test]
@@ -345,16 +352,87 @@ fn non_finite_states_are_refused_or_reported(case: &Case) {
     }
 }
 
+/// A build stops where it is cancelled, at any of its reports; and is built afterwards.
 fn a_cancelled_build_stops(case: &Case) {
-    let progress = Progress::default();
-    progress.cancel();
-    let result = case.model.prepare(&context(SEED), &progress);
-    assert!(matches!(result, Err(SimError::Cancelled)), "it was built");
+    let mut n = 1;
+    loop {
+        let progress = Progress::cancelled_at(n);
+        match case.model.prepare(&context(SEED), &progress) {
+            Err(SimError::Cancelled) => assert_eq!(progress.reports(), n, "it went on after it was cancelled"),
+            Ok(_) => break assert!(n > 1 && progress.reports() < n, "it was built although it was cancelled"),
+            Err(why) => panic!("{why}"),
+        }
+        n += 1;
+    }
 }
 
-/// Memory by owner sums up to what the process allocated for setup and simulation, within 5 % and 128 KiB. (On a GPU the
-/// driver rounds up; there the report counts buffers.)
+/// Each allocation of a start, its first steps and a first reading fails in turn: an error that names the buffer and what
+/// to do, nothing is kept, and the next start succeeds.
+fn any_allocation_may_fail(case: &Case) {
+    let prepared = prepared(&case.model);
+    let taps = all_taps(case);
+    let runs = |device: &Device| {
+        let mut sim = prepared.start(SEED, device)?;
+        sim.tap(&taps)?;
+        sim.advance(3, &mut Pass::default())?;
+        sim.sample(&mut Frame { clock: sim.clock(), ..Frame::default() })?;
+        Ok::<_, SimError>(format!("{:?}", sim.digest()))
+    };
+    for device in backends(case) {
+        let want = runs(&device).expect("it runs");
+        let held_now = || match &device {
+            Device::Cpu { .. } => (held(), 0, 0),
+            Device::Cuda(gpu) => (0, gpu.held(Place::Device), gpu.held(Place::Pinned)),
+        };
+        let before = held_now();
+        let mut n = 0;
+        loop {
+            allocation::fail_after(Some(n));
+            let result = runs(&device);
+            if allocation::fail_after(None).is_some() {
+                break assert_eq!(result.expect("it runs"), want);
+            }
+            let Err(error) = result else { panic!("allocation {n} failed without an error") };
+            let text = error.to_string();
+            let says = |all: &[&str]| all.iter().all(|part| text.contains(part));
+            assert!(says(&["needs", "make the model smaller"]) || says(&["page-locking", "full"]), "{text}");
+            drop(error);
+            n += 1;
+        }
+        let after = held_now();
+        println!("{n} allocations failed; held before and after: {before:?}, {after:?}");
+        assert_eq!((before.1, before.2), (after.1, after.2), "device memory is kept");
+        assert!(after.0 - before.0 < 65_536, "{} B are kept", after.0 - before.0);
+        assert_eq!(runs(&device).expect("it runs"), want);
+    }
+}
+
+/// Memory by owner sums up to what the process allocated for setup and simulation, within 5 % and 128 KiB. On a GPU it
+/// is the bytes of all buffers, exactly; the driver rounds up, which is not counted.
 fn reported_memory_is_allocated_memory(case: &Case) {
+    for device in backends(case) {
+        match &device {
+            Device::Cpu { .. } => reported_host_memory_is_allocated_memory(case),
+            Device::Cuda(gpu) => {
+                let before = (gpu.held(Place::Device), gpu.held(Place::Pinned));
+                let mut sim = prepared(&case.model).start(SEED, &device).expect("it starts");
+                for taps in [vec![], all_taps(case)] {
+                    sim.tap(&taps).expect("it is tapped");
+                    sim.advance(case.steps / 4, &mut Pass::default()).expect("it runs");
+                    sim.sample(&mut Frame { clock: sim.clock(), ..Frame::default() }).expect("it is sampled");
+                    let report = sim.memory();
+                    let reported = (report.on(Place::Device), report.on(Place::Pinned));
+                    let held = (gpu.held(Place::Device) - before.0, gpu.held(Place::Pinned) - before.1);
+                    assert_eq!(reported, held, "{report:?}");
+                }
+                drop(sim);
+                assert_eq!((gpu.held(Place::Device), gpu.held(Place::Pinned)), before);
+            }
+        }
+    }
+}
+
+fn reported_host_memory_is_allocated_memory(case: &Case) {
     let start = || {
         let prepared = prepared(&case.model);
         let mut sim = prepared.start(SEED, &Device::Cpu { threads: 1 }).expect("it starts");

@@ -2,10 +2,10 @@
 //! it can be copied to a machine with a driver and run there:
 //! `cargo test --test kinds --no-run`, then `kinds-… gpu --nocapture`.
 
-use crate::device::gpu;
+use crate::device::{gpu, gpu_alone};
 use neuropil::{
     gpu::{
-        Batch, Buf, Gpu, GpuError, Graph, Grid, Lane, Mark, Pass, Pinned, Stream,
+        Arena, Batch, Buf, Gpu, GpuError, Graph, Grid, Lane, Mark, Pass, Pinned, Place, Stream, allocation,
         ceilings::{self, Limit},
         selftest::{self, DrawWords, Tick, TransposeStack},
     },
@@ -26,7 +26,7 @@ fn both_backends_return_the_same_bits() {
 
 #[test]
 fn a_buffer_that_does_not_fit_says_what_is_free() {
-    let Some(gpu) = gpu() else { return };
+    let Some(gpu) = gpu_alone() else { return };
     let Err(GpuError::OutOfMemory { needed, free, total, .. }) = Buf::<u8>::zeros(&gpu, "synapses", 1 << 42) else {
         panic!("4 TiB fitted");
     };
@@ -38,6 +38,56 @@ fn a_buffer_that_does_not_fit_says_what_is_free() {
     let first = Buf::<u8>::zeros(&gpu, "first", half);
     let second = Buf::<u8>::zeros(&gpu, "second", half);
     assert!(first.is_err() || matches!(second, Err(GpuError::OutOfMemory { .. })), "1.2 times the memory fitted");
+}
+
+#[test]
+fn temporaries_of_an_arena_share_its_memory() {
+    let Some(gpu) = gpu() else { return };
+    let (before, mut arena) = (gpu.held(Place::Device), Arena::new(&gpu, "workspace", 4000).unwrap());
+    assert_eq!((arena.bytes(), gpu.held(Place::Device) - before), (4096, 4096));
+    {
+        let frame = arena.frame();
+        let mut first = frame.take::<f32>("first", [3, 5]).unwrap();
+        first.write(&[1.0; 15]).unwrap();
+        {
+            let inner = frame.frame();
+            let mut second = inner.take::<u8>("second", 256).unwrap();
+            second.write(&[7; 256]).unwrap();
+            assert!(frame.take::<u8>("early", 1).map(drop).unwrap_err().to_string().contains("still open"));
+            let error = inner.take::<f64>("third", 1000).map(drop).unwrap_err().to_string();
+            let want = "third needs 7.81 KiB, but only 3.50 KiB of the 4.00 KiB of workspace are free; make the model";
+            assert!(error.starts_with(want), "{error}");
+        }
+        let again = frame.take::<f32>("again", 64).unwrap();
+        let given_back = again.read().unwrap();
+        assert!(!cfg!(debug_assertions) || given_back.iter().all(|x| x.is_nan()), "{given_back:?}");
+        assert_eq!(first.read().unwrap(), [1.0; 15]);
+        assert_eq!(first.shape().extents(), [3, 5]);
+    }
+    assert_eq!(arena.peak(), 512);
+    drop(arena);
+    assert_eq!(gpu.held(Place::Device), before);
+}
+
+/// An allocation that fails reports what was asked for, leaves nothing behind, and the next one succeeds.
+#[test]
+fn an_injected_failure_is_an_error_of_its_allocation() {
+    let Some(gpu) = gpu() else { return };
+    let held = || (gpu.held(Place::Device), gpu.held(Place::Pinned));
+    let before = held();
+    allocation::fail_after(Some(1));
+    let first = Buf::<u32>::zeros(&gpu, "first", 10).unwrap();
+    let Err(GpuError::OutOfMemory { what: "second", needed: 40, .. }) = Buf::<f32>::zeros(&gpu, "second", 10) else {
+        panic!("no error");
+    };
+    assert_eq!(allocation::fail_after(Some(0)), None);
+    let pinned = Pinned::<u32>::zeros(&gpu, 10);
+    assert!(matches!(&pinned, Err(GpuError::Full { doing, .. }) if doing.contains("10 × 4 B")));
+    assert_eq!(held(), (before.0 + 40, before.1));
+    let third = (Buf::<f32>::zeros(&gpu, "third", 10).unwrap(), Pinned::<u32>::zeros(&gpu, 10).unwrap());
+    assert_eq!(held(), (before.0 + 80, before.1 + 40));
+    drop((first, third));
+    assert_eq!(held(), before);
 }
 
 #[test]

@@ -6,15 +6,15 @@ use super::{
     real::Real,
     state::State,
 };
-use crate::num::quantile;
+use crate::{num::quantile, sim::SimError};
 use std::f64::consts::{PI, TAU};
 
 /// Founders with weights, phases and frequencies drawn from the seed.
-pub fn state<T: Real>(params: &Params, seed: u64, dim: usize) -> State<T> {
+pub fn state<T: Real>(params: &Params, seed: u64, dim: usize) -> Result<State<T>, SimError> {
     let population = &params.population;
     let capacity = population.capacity as usize;
     let founders = population.n_start.min(population.capacity);
-    let mut state = State::with_fields(capacity, dim, mixing::fields(params));
+    let mut state = State::with_fields(capacity, dim, mixing::fields(params))?;
     let draw = |stream| RandomAddress { seed, stream, generation: 0 };
     for slot in 0..founders {
         let i = slot as usize;
@@ -29,7 +29,7 @@ pub fn state<T: Real>(params: &Params, seed: u64, dim: usize) -> State<T> {
     }
     state.omega = frequencies(params.phases.frequencies, seed, capacity);
     state.compact();
-    state
+    Ok(state)
 }
 
 /// Natural frequencies of all slots.

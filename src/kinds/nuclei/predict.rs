@@ -6,10 +6,10 @@ use super::{
     events::Events,
     mixing,
     real::Real,
-    state::State,
+    state::{State, StateSizes},
     task::Setup,
 };
-use crate::sim::MemoryReport;
+use crate::sim::{Buffers as _, MemoryReport};
 
 /// Memory of [`CpuSim`](super::cpu::CpuSim) by owner, as its `memory` reports it; empty when a task file has not been read.
 pub fn cpu(params: &Params, setup: Option<&Setup>) -> MemoryReport {
@@ -39,18 +39,16 @@ fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> MemoryReport {
         (method, _) => method,
     };
     let fields = mixing::fields(params);
-    let (weights, rest) = State::<T>::bytes_of(capacity, dim, fields);
     let matrix = if params.coupling.matrix.0.trim().is_empty() { 0 } else { 8 * (capacity * capacity) as u64 };
-    [
-        ("weights", weights),
-        ("nuclei", rest),
+    let mut report = State::<T>::predict(&StateSizes { capacity, dim, fields });
+    report += MemoryReport::from([
         ("task", (rows * (dim + 1) * T::BYTES) as u64 + matrix),
         ("coupling", Coupling::<T>::bytes_of(method, capacity)),
         ("workspace", workspace_bytes::<T>(capacity, dim, fields)),
         ("slots", capacity as u64 * 12),
         ("recording", 0),
-    ]
-    .into()
+    ]);
+    report
 }
 
 /// Workspace of a generation for tables of this size.

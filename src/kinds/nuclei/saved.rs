@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     num::hash::StreamHash,
-    sim::{SimError, Snapshot, snapshot::misfit},
+    sim::{Buffers as _, SimError, Snapshot, snapshot::misfit},
 };
 
 const MODEL: &str = "nuclei";
@@ -27,25 +27,8 @@ pub struct Saved<T> {
     ids: Option<SavedIds>,
 }
 
-/// Floating-point arrays over the slots: name, values.
-fn arrays<T>(state: &mut State<T>) -> [(&'static str, &mut Vec<T>); 10] {
-    let State { phi, amp, omega, spike, f, h, s_re, s_im, d, r_local, .. } = state;
-    [
-        ("phi", phi),
-        ("amp", amp),
-        ("omega", omega),
-        ("spike", spike),
-        ("f", f),
-        ("h", h),
-        ("s_re", s_re),
-        ("s_im", s_im),
-        ("d", d),
-        ("r_local", r_local),
-    ]
-}
-
 /// Makes a snapshot of a copy of the state, whose memory it takes over. Weights of free slots are left out.
-pub fn write<T: Real>(host: &HostState, mut state: State<T>) -> Snapshot {
+pub fn write<T: Real>(host: &HostState, mut state: State<T>) -> Result<Snapshot, SimError> {
     let mut out = Snapshot::new(MODEL);
     out.number("step", host.step);
     out.number("hash", host.sampler.hash.0);
@@ -70,17 +53,8 @@ pub fn write<T: Real>(host: &HostState, mut state: State<T>) -> Snapshot {
         out.list("lineage.births", ids.births);
     }
     out.list("slots", std::mem::take(&mut state.idx));
-    let (fields, capacity) = (state.fields, state.capacity);
-    for (name, values) in arrays(&mut state) {
-        out.list(name, std::mem::take(values));
-    }
-    out.array("phi_more", &[fields - 1, capacity], state.more);
-    out
-}
-
-/// Bytes of a snapshot while it is made: a copy of the table.
-pub const fn n_bytes((weights, rest): (u64, u64)) -> u64 {
-    weights + rest
+    state.save(&state.sizes(), &mut out)?;
+    Ok(out)
 }
 
 /// Reads a state for a table of the size of `like`, which is not changed.
@@ -93,11 +67,8 @@ pub fn parse<T: Real>(like: &State<T>, from: &Snapshot) -> Result<Saved<T>, SimE
         Ok::<_, SimError>(Ledger::from_values(values))
     };
     let (ledger, sampled) = (ledger("totals")?, ledger("sampled_totals")?);
-    let mut state = State::with_fields(like.capacity, like.dim, like.fields);
-    for (name, values) in arrays(&mut state) {
-        from.copy(name, &[like.capacity], values)?;
-    }
-    from.copy("phi_more", &[like.fields - 1, like.capacity], &mut state.more)?;
+    let mut state = State::with_fields(like.capacity, like.dim, like.fields)?;
+    state.load(&like.sizes(), from)?;
     let living: Vec<u32> = from.read_list("slots")?;
     if !living.is_sorted_by(|a, b| a < b) || living.last().is_some_and(|slot| *slot as usize >= like.capacity) {
         return Err(inconsistent());

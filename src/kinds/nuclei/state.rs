@@ -1,95 +1,104 @@
 //! The population: a table of fixed size, one array per quantity.
 
 use super::real::Real;
+use crate::{
+    buffers,
+    sim::{Buffers as _, SimError, buffers::Host},
+};
 
 /// No parent: a founder, or a free slot.
 pub const FOUNDER: i32 = -1;
 
-/// Structure of arrays over the slots of the table. Never reallocated after the start.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct State<T> {
+/// Sizes of a [`State`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateSizes {
     /// Slots, N_max.
     pub capacity: usize,
     /// Weights of a nucleus, D.
     pub dim: usize,
-    /// Numbers from one row of `w` to the next: D rounded up to 16 bytes.
-    pub stride: usize,
-    /// `[N_max × stride]` weights; rows of free slots are 0.
-    pub w: Vec<T>,
-    /// `[N_max]` 1: alive.
-    pub alive: Vec<u8>,
-    /// `[N_max]` 1: the phase is held constant (action `freeze`).
-    pub frozen: Vec<u8>,
-    /// `[N_max]` phase in [-π, π]; in [0, 2π) before the first step.
-    pub phi: Vec<T>,
     /// Phase fields, F.
     pub fields: usize,
-    /// `[F - 1 × N_max]` phases of fields 2 to F.
-    pub more: Vec<T>,
-    /// `[N_max]` |ψ|; changed by the quantum-Kuramoto maps only.
-    pub amp: Vec<T>,
-    /// `[N_max]` natural frequency of the slot.
-    pub omega: Vec<T>,
-    /// `[N_max]` spikes of the quantum-Kuramoto maps.
-    pub spike: Vec<T>,
-    /// `[N_max]` mean squared error, lower is better. This and the next five arrays are of the last generation.
-    pub f: Vec<T>,
-    /// `[N_max]` entropy of softmax(w).
-    pub h: Vec<T>,
-    /// `[N_max]` real part of the coupling sum S.
-    pub s_re: Vec<T>,
-    /// `[N_max]` imaginary part of S.
-    pub s_im: Vec<T>,
-    /// `[N_max]` row sum of J.
-    pub d: Vec<T>,
-    /// `[N_max]` local order |S| / d.
-    pub r_local: Vec<T>,
-    /// `[N_max]` generation of birth; 0 for founders.
-    pub birth: Vec<u32>,
-    /// `[N_max]` slot of the parent; [`FOUNDER`] for founders; the own slot for the host of a fusion.
-    pub parent: Vec<i32>,
-    /// Occupied slots, ascending.
-    pub idx: Vec<u32>,
-    /// Free slots, ascending.
-    pub free: Vec<u32>,
+}
+
+/// D rounded up to 16 bytes.
+const fn stride_of<T: Real>(dim: usize) -> usize {
+    dim.next_multiple_of(16 / T::BYTES)
+}
+
+buffers! {
+    /// Structure of arrays over the slots of the table. Never reallocated after the start.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct State<T: Real>(memory: Host, s: StateSizes) {
+        "weights" {
+            /// `[N_max × stride]` weights; rows of free slots are 0.
+            pub w: Vec<T> = Saved "w" [s.capacity, stride_of::<T>(s.dim)];
+        }
+        "nuclei" {
+            /// `[N_max]` 1: alive.
+            pub alive: Vec<u8> = Derived "alive" s.capacity;
+            /// `[N_max]` 1: the phase is held constant (action `freeze`).
+            pub frozen: Vec<u8> = Saved "frozen" s.capacity;
+            /// `[N_max]` phase in [-π, π]; in [0, 2π) before the first step.
+            pub phi: Vec<T> = State "phi" s.capacity;
+            /// `[N_max]` |ψ|; changed by the quantum-Kuramoto maps only.
+            pub amp: Vec<T> = State "amp" s.capacity;
+            /// `[N_max]` natural frequency of the slot.
+            pub omega: Vec<T> = State "omega" s.capacity;
+            /// `[N_max]` spikes of the quantum-Kuramoto maps.
+            pub spike: Vec<T> = State "spike" s.capacity;
+            /// `[N_max]` mean squared error, lower is better. This and the next five arrays are of the last generation.
+            pub f: Vec<T> = State "f" s.capacity;
+            /// `[N_max]` entropy of softmax(w).
+            pub h: Vec<T> = State "h" s.capacity;
+            /// `[N_max]` real part of the coupling sum S.
+            pub s_re: Vec<T> = State "s_re" s.capacity;
+            /// `[N_max]` imaginary part of S.
+            pub s_im: Vec<T> = State "s_im" s.capacity;
+            /// `[N_max]` row sum of J.
+            pub d: Vec<T> = State "d" s.capacity;
+            /// `[N_max]` local order |S| / d.
+            pub r_local: Vec<T> = State "r_local" s.capacity;
+            /// `[F - 1 × N_max]` phases of fields 2 to F.
+            pub more: Vec<T> = State "phi_more" [s.fields - 1, s.capacity];
+            /// `[N_max]` generation of birth; 0 for founders.
+            pub birth: Vec<u32> = Saved "birth" s.capacity;
+            /// `[N_max]` slot of the parent; [`FOUNDER`] for founders; the own slot for the host of a fusion.
+            pub parent: Vec<i32> = Saved "parent" s.capacity;
+            /// Occupied slots, ascending.
+            pub idx: Vec<u32> = Saved "slots" s.capacity;
+            /// Free slots, ascending.
+            pub free: Vec<u32> = Derived "free" s.capacity;
+        }
+        plain {
+            /// Slots, N_max.
+            pub capacity: usize = s.capacity;
+            /// Weights of a nucleus, D.
+            pub dim: usize = s.dim;
+            /// Numbers from one row of `w` to the next: D rounded up to 16 bytes.
+            pub stride: usize = stride_of::<T>(s.dim);
+            /// Phase fields, F.
+            pub fields: usize = s.fields;
+        }
+    }
 }
 
 impl<T: Real> State<T> {
     /// An empty table with one phase field.
-    pub fn empty(capacity: usize, dim: usize) -> Self {
+    pub fn empty(capacity: usize, dim: usize) -> Result<Self, SimError> {
         Self::with_fields(capacity, dim, 1)
     }
 
     /// An empty table with `fields` phase fields.
-    pub fn with_fields(capacity: usize, dim: usize, fields: usize) -> Self {
-        let stride = dim.next_multiple_of(16 / T::BYTES);
-        let zeros = || vec![T::ZERO; capacity];
-        let mut state = Self {
-            capacity,
-            dim,
-            stride,
-            w: vec![T::ZERO; capacity * stride],
-            alive: vec![0; capacity],
-            frozen: vec![0; capacity],
-            phi: zeros(),
-            fields,
-            more: vec![T::ZERO; (fields - 1) * capacity],
-            amp: zeros(),
-            omega: zeros(),
-            spike: zeros(),
-            f: zeros(),
-            h: zeros(),
-            s_re: zeros(),
-            s_im: zeros(),
-            d: zeros(),
-            r_local: zeros(),
-            birth: vec![0; capacity],
-            parent: vec![FOUNDER; capacity],
-            idx: Vec::with_capacity(capacity),
-            free: Vec::with_capacity(capacity),
-        };
+    pub fn with_fields(capacity: usize, dim: usize, fields: usize) -> Result<Self, SimError> {
+        let mut state = Self::allocate(&Host, &StateSizes { capacity, dim, fields })?;
+        state.parent.fill(FOUNDER);
         state.compact();
-        state
+        Ok(state)
+    }
+
+    /// Its sizes.
+    pub const fn sizes(&self) -> StateSizes {
+        StateSizes { capacity: self.capacity, dim: self.dim, fields: self.fields }
     }
 
     /// Number of nuclei.
@@ -151,19 +160,5 @@ impl<T: Real> State<T> {
             array[i] = T::ZERO;
         }
         (self.birth[i], self.parent[i]) = (0, FOUNDER);
-    }
-
-    /// Bytes of the weights, and of all other arrays.
-    pub fn n_bytes(&self) -> (u64, u64) {
-        Self::bytes_of(self.capacity, self.dim, self.fields)
-    }
-
-    /// [`State::n_bytes`] of a table of this size.
-    pub fn bytes_of(capacity: usize, dim: usize, fields: usize) -> (u64, u64) {
-        let stride = dim.next_multiple_of(16 / T::BYTES);
-        (
-            (capacity * stride * T::BYTES) as u64,
-            (capacity * ((9 + fields) * T::BYTES + 2 + 4 * size_of::<u32>())) as u64,
-        )
     }
 }

@@ -2,11 +2,14 @@
 
 use super::{
     Params, Precision, Source,
-    cpu::{self, neuron::Neuron, ring_buffer::RingBuffer},
+    cpu::{self, neuron_store::NeuronStore, partitioning::Arrivals, ring_buffer::RingBuffer},
     measure::RunningRate,
     setup::Setup,
 };
-use crate::{data::generate::FLY_SIZE, sim::MemoryReport};
+use crate::{
+    data::generate::FLY_SIZE,
+    sim::{Buffers as _, MemoryReport},
+};
 
 /// The sizes that determine memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,19 +65,18 @@ impl NetworkSize {
 pub fn cpu(params: &Params, sizes: &NetworkSize, threads: usize) -> MemoryReport {
     let n = sizes.neurons;
     let parts = (threads as u64).clamp(1, n.max(1));
-    let neuron = match params.lif.precision {
-        Precision::F64 => size_of::<Neuron<f64>>(),
-        Precision::F32 => size_of::<Neuron<f32>>(),
+    let words = n + 1 + sizes.connections + 2 * sizes.overflow + n * (parts - 1);
+    let mut report = MemoryReport::from([("connectivity", 4 * words)]);
+    report += match params.lif.precision {
+        Precision::F64 => NeuronStore::<f64>::predict(&(n as usize)),
+        Precision::F32 => NeuronStore::<f32>::predict(&(n as usize)),
     };
-    [
-        ("connectivity", 4 * (n + 1) + 4 * sizes.connections + 8 * sizes.overflow + 4 * n * (parts - 1)),
-        ("neurons", n * neuron as u64),
-        ("input sums and event queue", 4 * n),
-        ("spikes in flight", parts * RingBuffer::new(cpu::ring_buffer_len(&params.lif.derive::<f64>())).n_bytes()),
-        ("measurements", n * size_of::<RunningRate>() as u64),
-        ("names and positions", sizes.labels),
-    ]
-    .into()
+    report += Arrivals::predict(&(n as usize));
+    let ring = RingBuffer::new(cpu::ring_buffer_len(&params.lif.derive::<f64>()));
+    report.host("spikes in flight", parts * ring.n_bytes());
+    report.host("measurements", n * size_of::<RunningRate>() as u64);
+    report.host("names and positions", sizes.labels);
+    report
 }
 
 /// Memory of the generator of a balanced network, besides the network: the presynaptic neuron of every connection.

@@ -68,7 +68,7 @@ fn off<T: Real>(n: usize, fields: usize, method: CouplingMethod, sent: SentPhase
     coupling.plan(kernel);
     let mut oscillators = Oscillators::<T>::with_fields(fields, n);
     oscillators.set_mixing(&g, sent);
-    let mut state = State::with_fields(n, 1, fields);
+    let mut state = State::with_fields(n, 1, fields).expect("memory");
     state.alive.fill(1);
     state.compact();
     (state.phi, state.more) = (single(&phi[..n]), single(&phi[n..]));

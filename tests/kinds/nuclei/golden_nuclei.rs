@@ -74,7 +74,7 @@ fn params(name: &str) -> Params {
 /// The population before the generation of a reference.
 fn before<T: Real>(golden: &Golden) -> State<T> {
     let [capacity, dim] = golden.shape("pre_W")[..] else { panic!("a matrix") };
-    let mut state = State::empty(capacity, dim);
+    let mut state = State::empty(capacity, dim).expect("memory");
     for slot in 0..capacity {
         let row = golden.row("pre_W", slot).iter().map(|w| T::of(*w));
         state.row_mut(slot as u32).iter_mut().zip(row).for_each(|(to, w)| *to = w);

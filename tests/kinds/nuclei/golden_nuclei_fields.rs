@@ -54,7 +54,7 @@ fn check_simulation(golden: &Golden, n: usize, fields: usize) {
     let all = |of: &[f64]| of.iter().flat_map(|x| vec![*x; fields]).collect::<Vec<f64>>();
     let formula = Fields { x: &all(&x), h: &all(&h), psi: &psi, g: golden.get("G"), fields };
     let (kernel, pool) = (Kernel { x: &x, h: &h }, ThreadPool::new(1));
-    let mut state = State::<f64>::with_fields(n, 1, fields);
+    let mut state = State::<f64>::with_fields(n, 1, fields).expect("memory");
     state.alive.fill(1);
     state.compact();
     for (i, [re, im]) in psi.iter().enumerate() {

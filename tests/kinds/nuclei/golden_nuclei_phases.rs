@@ -40,7 +40,7 @@ fn arithmetic<T>() -> &'static str {
 
 /// Nuclei in all slots, with these phases.
 fn population<T: Real>(phi: &[f64], dim: usize) -> State<T> {
-    let mut state = State::empty(phi.len(), dim);
+    let mut state = State::empty(phi.len(), dim).expect("memory");
     state.alive.fill(1);
     state.phi = numbers(phi);
     state.compact();

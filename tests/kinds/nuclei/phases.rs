@@ -236,7 +236,7 @@ struct Flow {
 impl Flow {
     fn new(phi: &[f64], phases: Phases) -> Self {
         let (x, h, _) = nuclei(phi.len(), 1.0, false);
-        let mut state = State::empty(phi.len(), 1);
+        let mut state = State::empty(phi.len(), 1).expect("memory");
         state.alive.fill(1);
         state.phi = phi.to_vec();
         state.omega = uniform(phi.len(), 9).iter().map(|u| u - 0.5).collect();

@@ -278,7 +278,7 @@ fn free_slots_between_nuclei_do_not_change_results() {
     let mut compact = cpu::<f32>(&params, 7, 1);
     let mut spread = cpu::<f32>(&params, 7, 2);
     let from = compact.state().clone();
-    let mut to = State::<f32>::empty(900, from.dim);
+    let mut to = State::<f32>::empty(900, from.dim).expect("memory");
     let place = |i: u32| (i * 9 / 2 + u32::from(i.is_multiple_of(3))) as usize;
     for i in 0..200 {
         let slot = place(i);

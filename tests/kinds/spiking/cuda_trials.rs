@@ -1,7 +1,7 @@
 //! Trials and long runs on the GPU: a restart with another seed gives the bits of a fresh start, and device memory does
 //! not grow. Needs an NVIDIA GPU, and says so when there is none.
 
-use crate::device::gpu;
+use crate::device::{gpu, gpu_alone};
 use crate::spiking::{device, small_network as network};
 use device::{advance, scene};
 use network::{busy, intervention, setup};
@@ -56,7 +56,7 @@ fn a_restart_equals_a_fresh_start_with_its_seed() {
 /// Runs for NEUROPIL_MINUTES (a second without it): device memory stays where it was.
 #[test]
 fn memory_does_not_grow() {
-    let Some(gpu) = gpu() else { return };
+    let Some(gpu) = gpu_alone() else { return };
     let minutes: f64 = std::env::var("NEUROPIL_MINUTES").ok().and_then(|m| m.parse().ok()).unwrap_or(1.0 / 60.0);
     let setup = setup(11);
     let mut sim = SpikingKind::start(

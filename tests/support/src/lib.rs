@@ -2,6 +2,7 @@
 
 pub mod allocator;
 pub mod golden;
+pub mod shared_resource;
 
 use std::{fmt::Display, io::Write as _, process::Command};
 

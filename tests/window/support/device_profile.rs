@@ -35,14 +35,15 @@ fn facts(name: &'static str, block: u32, registers: u32, occupancy: f32) -> Kern
 pub fn on_device(schema: SimSchema) -> SimSchema {
     SimSchema {
         kernels: vec![facts("deliver", 256, 40, 0.75), facts("advance", 256, 64, 0.5), facts("order", 1024, 32, 1.0)],
-        memory: vec![
+        memory: [
             ("wiring", 62_400_000),
             ("spike ring", 160_000_000),
             ("neurons", 6_600_000),
             ("chunks", 18_900_000),
             ("arrivals", 12_100_000),
             ("traces", 51_200),
-        ],
+        ]
+        .into(),
         ..schema
     }
 }

@@ -97,7 +97,7 @@ impl<T: Real> CpuSim<T> {
             slopes: vec![T::ZERO; capacity.div_ceil(TILE) * dim],
             sorted: room(),
         };
-        let state = initial::state(params, context.seed, dim);
+        let state = initial::state(params, context.seed, dim)?;
         let mut oscillators = Oscillators::with_fields(state.fields, capacity);
         oscillators.set_mixing(&mixing::matrix(&params.coupling, state.fields, context.seed), params.coupling.sent);
         Ok(Self {

@@ -18,8 +18,8 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport, ProbeId,
-        ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport,
+        ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
     },
 };
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn save(&mut self) -> Result<Snapshot, SimError> {
-        Ok(saved::write(&self.host, self.state.clone()))
+        saved::write(&self.host, self.state.clone())
     }
 
     fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
@@ -151,11 +151,11 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn snapshot_bytes(&self) -> u64 {
-        saved::n_bytes(self.state.n_bytes())
+        self.state.held().total()
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
-        self.put(initial::state(&self.host.params, self.host.context.seed, self.state.dim), 0);
+        self.put(initial::state(&self.host.params, self.host.context.seed, self.state.dim)?, 0);
         Ok(())
     }
 
@@ -168,18 +168,16 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn memory(&self) -> MemoryReport {
-        let (weights, rest) = self.state.n_bytes();
         let (capacity, dim) = (self.state.capacity, self.state.dim);
-        [
-            ("weights", weights),
-            ("nuclei", rest),
+        let mut report = self.state.held();
+        report += MemoryReport::from([
             ("task", self.equations.n_bytes() + self.host.setup.matrix.as_ref().map_or(0, |j| j.len() as u64 * 8)),
             ("coupling", self.coupling.n_bytes()),
             ("workspace", predict::workspace_bytes::<T>(capacity, dim, self.state.fields)),
             ("slots", self.host.sets.iter().map(|set| set.n_bytes()).sum()),
             ("recording", self.host.sampler.n_bytes()),
-        ]
-        .into()
+        ]);
+        report
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     buffers, device_constants,
     gpu::{Buf, Cell, Gpu, GpuError, layout::Constant},
     kinds::nuclei::{ledger::Ledger, state::State},
-    sim::Buffers as _,
+    sim::{Buffers as _, SimError},
 };
 use std::sync::Arc;
 
@@ -190,7 +190,7 @@ impl Table {
     }
 
     /// Reads the population after the preceding kernels.
-    pub fn download(&self, dim: usize) -> Result<State<f32>, GpuError> {
+    pub fn download(&self, dim: usize) -> Result<State<f32>, SimError> {
         let mut state = self.download_without_weights(dim)?;
         let w = self.w.read()?;
         let length = state.w.len();
@@ -199,9 +199,9 @@ impl Table {
     }
 
     /// Reads the population without weights, which are 0.
-    pub fn download_without_weights(&self, dim: usize) -> Result<State<f32>, GpuError> {
+    pub fn download_without_weights(&self, dim: usize) -> Result<State<f32>, SimError> {
         let n_slots = self.kernel_params.value().n_slots as usize;
-        let mut state = State::<f32>::with_fields(n_slots, dim, phase_fields_of(&self.kernel_params.value()));
+        let mut state = State::<f32>::with_fields(n_slots, dim, phase_fields_of(&self.kernel_params.value()))?;
         let fields = self.fields.read()?;
         for (array, from) in arrays(&mut state).into_iter().zip(fields.chunks_exact(n_slots)) {
             array.copy_from_slice(from);

@@ -148,7 +148,7 @@ impl CudaSim {
             },
         )?;
         pipeline.fill(params, &setup, kernel_params)?;
-        let state = initial::state(params, context.seed, dim);
+        let state = initial::state(params, context.seed, dim)?;
         let host = HostState::new(params, context, setup, state.n() as u64);
         let mut sim = Self {
             graph: None,
@@ -172,7 +172,7 @@ impl CudaSim {
 
     /// The population, read from the device.
     pub fn state(&self) -> Result<State<f32>, SimError> {
-        Ok(self.pipeline.table.download(self.host.setup.dim)?)
+        self.pipeline.table.download(self.host.setup.dim)
     }
 
     /// The occupied slots, as listed on the device.

@@ -137,7 +137,7 @@ impl Simulation for CudaSim {
     }
 
     fn save(&mut self) -> Result<Snapshot, SimError> {
-        Ok(saved::write(&self.host, self.state()?))
+        saved::write(&self.host, self.state()?)
     }
 
     fn snapshot_bytes(&self) -> u64 {
@@ -146,13 +146,13 @@ impl Simulation for CudaSim {
 
     fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
         let (params, dim) = (&self.host.params, self.host.setup.dim);
-        let like = State::with_fields(params.population.capacity as usize, dim, mixing::fields(params));
+        let like = State::with_fields(params.population.capacity as usize, dim, mixing::fields(params))?;
         let state = saved::parse(&like, from)?.restore(&mut self.host);
         Ok(self.pipeline.table.upload(&state, self.host.step, &self.host.ledger)?)
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
-        let state = initial::state(&self.host.params, self.host.context.seed, self.host.setup.dim);
+        let state = initial::state(&self.host.params, self.host.context.seed, self.host.setup.dim)?;
         self.put(&state, 0)
     }
 

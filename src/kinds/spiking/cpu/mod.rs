@@ -100,7 +100,9 @@ impl<T: Real> CpuSim<T> {
         let partitioning = Partitioning::new(&host.setup.connectivity, threads);
         let mut sim = Self {
             stimuli: host.plan.at(0, host.setup.n()),
-            partitions: (0..partitioning.partitions()).map(|i| Partition::new(i, partitioning.neurons(i))).collect(),
+            partitions: (0..partitioning.partitions())
+                .map(|i| Partition::new(i, partitioning.neurons(i)))
+                .collect::<Result<_, _>>()?,
             rings: (0..partitioning.partitions()).map(|_| RingBuffer::new(ring_buffer_len(&host.constants))).collect(),
             host,
             partitioning,

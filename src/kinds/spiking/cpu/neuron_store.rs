@@ -2,11 +2,13 @@
 
 use super::neuron::{CLOSED, CURRENT, DRIVEN, FIRED, Neuron, SCHEDULED, is_quiet_for, steps_to_threshold};
 use crate::{
+    buffers,
     kinds::spiking::{
         constants::{Constants, Real},
         stimuli::ActiveStimuli,
     },
     num::prefetch,
+    sim::{Buffers as _, SimError, buffers::Host},
 };
 
 /// Horizon of the calendar in steps; a power of two. A neuron that can cross later is checked once in between.
@@ -15,31 +17,31 @@ const AHEAD: u32 = 64;
 /// Steps that stand for "no check is due": beyond the calendar, exact in single precision.
 const FAR: u32 = 1 << 20;
 
-/// A contiguous range of neurons. Indices count from the start of the range.
-pub struct NeuronStore<T> {
-    /// The neurons.
-    pub neurons: Vec<Neuron<T>>,
-    /// Current into each, mV; empty when there is none.
-    pub currents: Vec<T>,
-    /// Bucket `step % AHEAD`: neurons to be checked in that step. An entry is valid if the neuron's `check` equals
-    /// the step.
-    calendar: Vec<Vec<u32>>,
-    /// Neurons that spiked in this step, ascending.
-    pub spiked: Vec<u32>,
-    /// The first neuron with a non-finite state, and the step after which it is, modulo 2³².
-    pub non_finite: Option<(u32, u32)>,
+buffers! {
+    /// A contiguous range of neurons. Indices count from the start of the range.
+    pub struct NeuronStore<T: Real>(memory: Host, n: usize) {
+        "neurons" {
+            /// The neurons.
+            pub neurons: Vec<Neuron<T>> = Saved "neurons" *n;
+        }
+        plain {
+            /// Current into each, mV; empty when there is none.
+            pub currents: Vec<T> = vec![];
+            /// Bucket `step % AHEAD`: neurons to be checked in that step. An entry is valid if the neuron's `check` equals
+            /// the step.
+            calendar: Vec<Vec<u32>> = vec![vec![]; AHEAD as usize];
+            /// Neurons that spiked in this step, ascending.
+            pub spiked: Vec<u32> = vec![];
+            /// The first neuron with a non-finite state, and the step after which it is, modulo 2³².
+            pub non_finite: Option<(u32, u32)> = None;
+        }
+    }
 }
 
 impl<T: Real> NeuronStore<T> {
     /// All at rest.
-    pub fn new(n: usize) -> Self {
-        Self {
-            neurons: vec![Neuron::default(); n],
-            currents: vec![],
-            calendar: vec![vec![]; AHEAD as usize],
-            spiked: vec![],
-            non_finite: None,
-        }
+    pub fn new(n: usize) -> Result<Self, SimError> {
+        Self::allocate(&Host, &n)
     }
 
     #[inline(always)]
@@ -226,9 +228,8 @@ impl<T: Real> NeuronStore<T> {
         self.non_finite = None;
     }
 
-    /// Bytes held: neurons, calendar.
-    pub fn n_bytes(&self) -> (u64, u64) {
-        let lists = self.calendar.iter().map(|c| c.capacity() as u64 * 4).sum::<u64>();
-        ((self.neurons.len() * size_of::<Neuron<T>>() + self.currents.len() * T::BYTES) as u64, lists)
+    /// Bytes of the calendar.
+    pub fn list_bytes(&self) -> u64 {
+        self.calendar.iter().map(|bucket| bucket.capacity() as u64 * 4).sum()
     }
 }

@@ -14,7 +14,7 @@ use crate::{
         stimuli::{ActiveStimuli, Gain},
     },
     num::prefetch,
-    sim::NonFinite,
+    sim::{Buffers as _, MemoryReport, NonFinite, SimError},
 };
 use std::ops::Range;
 
@@ -55,17 +55,17 @@ pub struct Partition<T> {
 
 impl<T: Real> Partition<T> {
     /// All neurons at rest.
-    pub fn new(index: usize, range: Range<u32>) -> Self {
-        Self {
+    pub fn new(index: usize, range: Range<u32>) -> Result<Self, SimError> {
+        Ok(Self {
             index,
-            store: NeuronStore::new(range.len()),
+            store: NeuronStore::new(range.len())?,
             traced: vec![],
-            arrivals: Arrivals::new(range.len()),
+            arrivals: Arrivals::new(range.len())?,
             kick_generator: KickGenerator::default(),
             kicks: vec![],
             pass: Pass::default(),
             range,
-        }
+        })
     }
 
     /// The neurons of the partition.
@@ -191,9 +191,11 @@ impl<T: Real> Partition<T> {
         self.kick_generator.forget();
     }
 
-    /// Bytes held: neurons; input sums and event queue.
-    pub fn n_bytes(&self) -> (u64, u64) {
-        let (neurons, calendar) = self.store.n_bytes();
-        (neurons, calendar + self.arrivals.n_bytes())
+    /// Adds what is held.
+    pub fn report(&self, to: &mut MemoryReport) {
+        self.store.report(to);
+        self.arrivals.report(to);
+        to.host("neurons", self.store.currents.capacity() as u64 * T::BYTES as u64);
+        to.host("input sums and event queue", self.store.list_bytes() + self.arrivals.list_bytes());
     }
 }

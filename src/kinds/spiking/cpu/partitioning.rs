@@ -1,6 +1,11 @@
 //! Divides the network into contiguous ranges of targets, one per thread.
 
-use crate::{data::Csr, kinds::spiking::stimuli::Gain};
+use crate::{
+    buffers,
+    data::Csr,
+    kinds::spiking::stimuli::Gain,
+    sim::{Buffers as _, SimError, buffers::Host},
+};
 use std::ops::Range;
 
 /// Work of a neuron besides its synapses, in synapses, for balancing.
@@ -81,18 +86,24 @@ fn balanced(connectivity: &Csr, partitions: usize) -> Vec<u32> {
     bounds
 }
 
-/// Sums of arriving synapses per target of one partition, and the list of targets with arrivals.
-#[derive(Default)]
-pub struct Arrivals {
-    sums: Vec<i32>,
-    touched: Vec<u32>,
-    len: usize,
+buffers! {
+    /// Sums of arriving synapses per target of one partition, and the list of targets with arrivals.
+    #[derive(Default)]
+    pub struct Arrivals(memory: Host, n: usize) {
+        "input sums and event queue" {
+            sums: Vec<i32> = Workspace "input sums" *n;
+        }
+        plain {
+            touched: Vec<u32> = vec![];
+            len: usize = 0;
+        }
+    }
 }
 
 impl Arrivals {
     /// For this many targets.
-    pub fn new(targets: usize) -> Self {
-        Self { sums: vec![0; targets], touched: vec![], len: 0 }
+    pub fn new(targets: usize) -> Result<Self, SimError> {
+        Self::allocate(&Host, &targets)
     }
 
     /// Takes the sum of a target, leaving 0.
@@ -175,8 +186,8 @@ impl Arrivals {
         self.len = 0;
     }
 
-    /// Bytes held.
-    pub fn n_bytes(&self) -> u64 {
-        ((self.sums.len() + self.touched.capacity()) * 4) as u64
+    /// Bytes of the list of targets.
+    pub fn list_bytes(&self) -> u64 {
+        self.touched.capacity() as u64 * 4
     }
 }

@@ -125,20 +125,15 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn memory(&self) -> MemoryReport {
-        let (neurons, lists) = self
-            .partitions
-            .iter()
-            .map(super::partition::Partition::n_bytes)
-            .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        [
-            ("connectivity", self.host.setup.connectivity.n_bytes() + self.partitioning.n_bytes()),
-            ("neurons", neurons),
-            ("input sums and event queue", lists),
+        let connectivity = self.host.setup.connectivity.n_bytes() + self.partitioning.n_bytes();
+        let mut report = MemoryReport::from([("connectivity", connectivity)]);
+        self.partitions.iter().for_each(|partition| partition.report(&mut report));
+        report += MemoryReport::from([
             ("spikes in flight", self.rings.iter().map(super::ring_buffer::RingBuffer::n_bytes).sum()),
             ("measurements", self.host.measurements.n_bytes()),
             ("names and positions", self.host.setup.neurons.n_bytes()),
-        ]
-        .into()
+        ]);
+        report
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// A population of these rows, alive in every `stride`-th place.
 fn population(rows: &[Vec<f32>], stride: usize) -> State<f32> {
-    let mut state = State::empty(rows.len() * stride, rows[0].len());
+    let mut state = State::empty(rows.len() * stride, rows[0].len()).expect("memory");
     for (i, row) in rows.iter().enumerate() {
         state.row_mut((i * stride) as u32).copy_from_slice(row);
         state.alive[i * stride] = 1;

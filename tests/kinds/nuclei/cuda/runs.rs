@@ -97,7 +97,7 @@ fn generations_match_the_reference() {
 
 fn one_generation(golden: &Golden, params: &Params, gpu: &Arc<Gpu>) {
     let [capacity, dim] = golden.shape("pre_W")[..] else { panic!("a matrix") };
-    let mut state = State::<f32>::empty(capacity, dim);
+    let mut state = State::<f32>::empty(capacity, dim).expect("memory");
     for slot in 0..capacity {
         let row = golden.row("pre_W", slot).iter().map(|w| *w as f32);
         state.row_mut(slot as u32).iter_mut().zip(row).for_each(|(to, w)| *to = w);
