@@ -3,7 +3,7 @@
 use super::live::Builder;
 use crate::{
     engine::{LoggedCommand, SimSchema},
-    project::{OutsidePath, Project, RunFolder, SetInfo, outside_paths_of_run, playback::PlaybackReader},
+    project::{OutsidePath, Project, RunFolder, outside_paths_of_run, playback::PlaybackReader},
     sim::{ArgSpec, ElementSet, Frame, ProbeSpec, Shape, TapArgs},
 };
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
@@ -102,7 +102,7 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
     let set_at = |set: &Arc<ElementSet>| match manifest.set_at(set.name, since_step + 1) {
         Some(info) if info.from_step > 0 => {
             let ElementSet { motion, size, is_diagram, .. } = **set;
-            Arc::new(ElementSet { motion, size, is_diagram, ..stored_set(run, set.name, info) })
+            Arc::new(ElementSet { motion, size, is_diagram, ..run.stored_set(set.name, info) })
         }
         _ => set.clone(),
     };
@@ -121,12 +121,6 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
     }
 }
 
-/// A set stored in the run folder: its size, ids and names.
-fn stored_set(run: &RunFolder, name: &'static str, info: &SetInfo) -> ElementSet {
-    let ids = run.ids_of(info).unwrap_or_default();
-    ElementSet { name, len: info.len, ids, names: info.names.clone(), ..ElementSet::default() }
-}
-
 /// The sets stored in the run folder: sizes and ids.
 fn stored_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<ElementSet>> {
     let name_of = |p: &'static ProbeSpec| match p.shape {
@@ -138,7 +132,7 @@ fn stored_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<Element
     let mut sets: Vec<Arc<ElementSet>> = vec![];
     for name in probes.iter().map(name_of).filter(|name| !name.is_empty()) {
         if let (Some(info), true) = (run.manifest.set(name), sets.iter().all(|s| s.name != name)) {
-            sets.push(Arc::new(stored_set(run, name, info)));
+            sets.push(Arc::new(run.stored_set(name, info)));
         }
     }
     sets

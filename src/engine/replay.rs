@@ -108,6 +108,7 @@ impl Drive<'_> {
 
     fn run_to(&mut self, step: u64) -> Result<ControlFlow<()>, SimError> {
         let mut pass = Pass::default();
+        pass.ends_at_changes = true;
         while self.sim.clock().step < step {
             let now = self.sim.clock().step;
             self.progress.report("replaying", now as f32 / self.end.max(1) as f32)?;

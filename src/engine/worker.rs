@@ -75,6 +75,7 @@ impl<W: Fn()> Worker<W> {
     pub fn new(inbox: Receiver<Command>, outbox: Sender<Event>, shared: Shared, wake: W) -> Self {
         let mut pass = Pass::default();
         pass.stop = shared.stop.clone();
+        pass.ends_at_changes = true;
         Self {
             inbox,
             outbox,
@@ -238,11 +239,18 @@ impl<W: Fn()> Worker<W> {
         self.sim.as_deref().zip(self.recorder.as_ref()).is_some_and(|(sim, r)| recorded(sim, r))
     }
 
-    /// Reads the schema again when the simulation changed it in the batch that began at this step.
-    fn follow_growth(&mut self, since: u64) {
+    /// Samples a batch, and reads the schema again when the simulation changed it in the last step: histories up to then
+    /// follow the old one, states from then on the new one.
+    fn sample_batch(&mut self) -> Result<(), SimError> {
         if self.sim.as_ref().is_some_and(|sim| sim.generation() != self.sim_generation) {
-            self.update_schema(since);
+            self.sample(false, false)?;
+            self.update_schema(self.clock().step);
+            return Ok(());
         }
+        let exact = self.records_states();
+        // For the screen, states are read at intervals.
+        let due = exact || self.last_states.is_none_or(|last| last.elapsed() >= STATES_EVERY);
+        self.sample(due, !exact)
     }
 
     pub fn publish(&mut self) {
@@ -296,11 +304,8 @@ impl<W: Fn()> Worker<W> {
             std::thread::yield_now();
             return Ok(false);
         }
-        self.follow_growth(clock.step);
-        let (exact, sampling) = (self.records_states(), Instant::now());
-        // For the screen, states are read at intervals.
-        let due = exact || self.last_states.is_none_or(|last| last.elapsed() >= STATES_EVERY);
-        self.sample(due, !exact)?;
+        let sampling = Instant::now();
+        self.sample_batch()?;
         self.pass.aside_since(sampling, "sample");
         self.batch_start = None;
         // Time spent waiting for the disk does not count: shorter batches would not help.

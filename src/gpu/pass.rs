@@ -18,6 +18,8 @@ pub struct Pass {
     pub profiled: bool,
     /// Requests an early return.
     pub stop: StopFlag,
+    /// Asks `advance` to return after a step that changed the schema, with fewer steps than asked for.
+    pub ends_at_changes: bool,
     /// Measurements since they were last taken.
     pub timings: Vec<Timing>,
     /// Batches since they were last taken, while profiling is on.

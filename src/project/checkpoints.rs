@@ -6,7 +6,7 @@ use super::{
     checkpoint_file::{self, CheckpointFile, CheckpointInfo},
     durability, input_data,
     lock::RunLock,
-    manifest::{FileInfo, Stream, record_bytes},
+    manifest::{FileInfo, SetInfo, Stream, record_bytes},
     run::{self, COMMANDS, PROJECT, TIMINGS, at},
     run_file,
     writer::{StreamFile, save_manifest},
@@ -54,7 +54,8 @@ impl RunWriter {
         for file in &files {
             durability::sync(&file.file).map_err(|e| at(&file.path, &e))?;
         }
-        let lengths = files.iter().map(|file| (file.name(), file.n_bytes)).collect();
+        let written = self.written.iter().map(|file| (file.name.clone(), file.n_bytes));
+        let lengths = files.iter().map(|file| (file.name(), file.n_bytes)).chain(written).collect();
         let folder = self.folder.clone();
         let write = move || checkpoint_file::write(&folder, &checkpoint, lengths);
         self.checkpoints.writing = Some(std::thread::Builder::new().name("checkpoint".into()).spawn(write)?);
@@ -95,6 +96,17 @@ impl RunWriter {
         for stream in manifest.streams.extract_if(.., |stream| length(&stream.file).is_none()) {
             std::fs::remove_file(run_file::inside(folder, &stream.file)?).ok(); // began after the checkpoint
         }
+        // Sets that changed after the checkpoint. Checkpoints of older versions do not list the files of sets.
+        let lists_sets = length(PROJECT).is_some();
+        let is_later = |set: &SetInfo| match lists_sets && !set.ids.is_empty() {
+            true => length(&set.ids).is_none(),
+            false => set.from_step > directory.step,
+        };
+        for set in manifest.sets.extract_if(.., |set| is_later(set)) {
+            for name in [set.ids, set.table].iter().filter(|name| !name.is_empty()) {
+                std::fs::remove_file(run_file::inside(folder, name)?).ok();
+            }
+        }
         let (mut files, mut segments) = (vec![], vec![]);
         for (i, stream) in manifest.streams.iter_mut().enumerate() {
             let tap = tap_of(stream, probes).unwrap_or_else(|| Tap::of(u16::MAX));
@@ -112,9 +124,10 @@ impl RunWriter {
         let timings = AppendFile::reopen(folder, TIMINGS, known(TIMINGS)?)?;
         let later = manifest.checkpoints.extract_if(.., |info| info.step > directory.step);
         later.into_iter().try_for_each(|info| remove(folder, &info))?;
-        let ids = manifest.sets.iter().map(|set| set.ids.clone()).filter(|ids| !ids.is_empty());
+        let of_sets = manifest.sets.iter().flat_map(|set| [&set.ids, &set.table]);
+        let of_sets: Vec<String> = of_sets.filter(|name| !name.is_empty()).cloned().collect();
         let mut written = vec![];
-        for name in std::iter::once(PROJECT.to_owned()).chain(ids) {
+        for name in std::iter::once(PROJECT.to_owned()).chain(of_sets) {
             let (n_bytes, hash) = run_file::hash_file(&run_file::inside(folder, &name)?, &mut |_| true)?;
             written.push(FileInfo { name, n_bytes, hash });
         }

@@ -31,6 +31,9 @@ enum Line {
         /// Public ids of the elements it acts on, when the set has ids.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ids: Vec<u64>,
+        /// Which of the run's versions of the set they are elements of, from 1; 0 for the first.
+        #[serde(default, skip_serializing_if = "is_first")]
+        version: u32,
         /// Their indices otherwise.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         elements: Vec<u32>,
@@ -41,14 +44,22 @@ enum Line {
     Rewind,
 }
 
+/// Whether a version needs no mention.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_first(version: &u32) -> bool {
+    *version == 0
+}
+
 /// The declarations that a log refers to.
 pub(super) struct Declarations<'a> {
     /// Parameters.
     pub params: &'a dyn Params,
     /// Actions.
     pub actions: &'a [ActionSpec],
-    /// Public ids of the elements of a set; empty when they have none.
-    pub ids: &'a dyn Fn(&str) -> Vec<u64>,
+    /// Public ids of the elements of a version of a set; empty when they have none.
+    pub ids: &'a dyn Fn(&str, u32) -> Vec<u64>,
+    /// The present version of a set, from 1, for lines to write.
+    pub version: &'a dyn Fn(&str) -> u32,
     /// The order that the log's indices follow; none for a log of names.
     pub order: Option<Order>,
 }
@@ -57,7 +68,8 @@ pub(super) struct Declarations<'a> {
 pub fn read_line(kind: &str, format: u32, line: &str) -> Result<(u64, LoggedCommand), String> {
     let model = Model::by_name(kind).ok_or_else(|| format!("no kind `{kind}`"))?;
     let order = order_of(format, kind)?;
-    Declarations { params: model.params(), actions: model.actions(), ids: &|_| vec![], order }.read(line)
+    Declarations { params: model.params(), actions: model.actions(), ids: &|_, _| vec![], version: &|_| 1, order }
+        .read(line)
 }
 
 /// The order of declarations that logs of this format and kind follow; none where they hold names.
@@ -90,11 +102,13 @@ impl Declarations<'_> {
     fn name_action(&self, action: &Action) -> Option<Line> {
         let spec = self.action(&action.name)?;
         let arguments = spec.params.iter().zip(&action.values);
-        let known = if action.elements.is_empty() { vec![] } else { (self.ids)(spec.over) };
+        let version = (self.version)(spec.over);
+        let known = if action.elements.is_empty() { vec![] } else { (self.ids)(spec.over, version) };
         let ids = action.elements.iter().map(|e| known.get(*e as usize).copied()).collect::<Option<Vec<u64>>>();
         Some(Line::Act {
             action: action.name.clone(),
             elements: if ids.is_some() { vec![] } else { action.elements.clone() },
+            version: if ids.as_ref().is_some_and(|ids| !ids.is_empty()) && version > 1 { version } else { 0 },
             ids: ids.unwrap_or_default(),
             arguments: arguments
                 .map(|(s, v)| Some((s.name.to_owned(), NamedValue::of(s, v)?)))
@@ -118,10 +132,10 @@ impl Declarations<'_> {
             Line::Rewind => LoggedCommand::Rewind,
             Line::Set(path, value) => LoggedCommand::Set(named::resolve(self.params, &path, &value)?),
             Line::Data(path, value, hash) => LoggedCommand::Data(named::resolve(self.params, &path, &value)?, hash),
-            Line::Act { action, ids, mut elements, arguments } => {
+            Line::Act { action, ids, version, mut elements, arguments } => {
                 let spec = self.action(&action).ok_or_else(|| format!("there is no action `{action}`"))?;
                 if !ids.is_empty() {
-                    let known = (self.ids)(spec.over);
+                    let known = (self.ids)(spec.over, version);
                     let at: BTreeMap<u64, u32> = known.iter().enumerate().map(|(i, id)| (*id, i as u32)).collect();
                     let find = |id: &u64| {
                         at.get(id).copied().ok_or_else(|| format!("{action}: none of the {} has id {id}", spec.over))
@@ -237,7 +251,7 @@ mod unnamed {
                 Self::Rewind => Line::Rewind,
                 Self::Act(Action { name, elements, values }) => {
                     let fields = order.actions.get(&name).ok_or_else(|| format!("there is no action `{name}`"))?;
-                    Line::Act { arguments: row(values, fields)?, action: name, ids: vec![], elements }
+                    Line::Act { arguments: row(values, fields)?, action: name, ids: vec![], version: 0, elements }
                 }
                 Self::Set(Change { id, value }) => {
                     let missing = || format!("there is no parameter {} in group {}", id.field, id.group);
@@ -326,13 +340,19 @@ mod tests {
     )}"#;
 
     fn read(params: &dyn Params, order: Option<Order>, line: &str) -> Result<LoggedCommand, String> {
-        let ids = |set: &str| if set == "cells" { vec![70, 71, 72] } else { vec![] };
-        Declarations { params, actions: ACTIONS, ids: &ids, order }.read(line).map(|(_, command)| command)
+        let ids = |set: &str, version: u32| match (set, version) {
+            ("cells", 0 | 1) => vec![70, 71, 72],
+            ("cells", _) => vec![72, 70],
+            _ => vec![],
+        };
+        Declarations { params, actions: ACTIONS, ids: &ids, version: &|_| 1, order }
+            .read(line)
+            .map(|(_, command)| command)
     }
 
     fn write(params: &dyn Params, command: &LoggedCommand) -> String {
-        let ids = |_: &str| vec![70, 71, 72];
-        Declarations { params, actions: ACTIONS, ids: &ids, order: None }.write(7, command).unwrap()
+        let ids = |_: &str, _| vec![70, 71, 72];
+        Declarations { params, actions: ACTIONS, ids: &ids, version: &|_| 1, order: None }.write(7, command).unwrap()
     }
 
     #[test]
@@ -364,6 +384,21 @@ mod tests {
             r#"(7,Act(action:"push",ids:[72],arguments:[("mode",Choice("Two")),("by",Real(6.0))]))"#
         );
         assert_eq!(write(&tree, &commands[3]), r#"(7,Set("items.1.mode",Choice("One")))"#);
+    }
+
+    /// Ids that a set lost or moved since are found in the version of the set that the line names.
+    #[test]
+    fn actions_on_a_set_that_changed_name_its_version() {
+        let tree = Tree::default();
+        let action = Action { name: "push".into(), elements: vec![1, 0], values: vec![] };
+        let ids = |_: &str, version| if version == 2 { vec![72, 70] } else { vec![70, 71, 72] };
+        let now = Declarations { params: &tree, actions: ACTIONS, ids: &ids, version: &|_| 2, order: None };
+        let line = now.write(7, &LoggedCommand::Act(action.clone())).unwrap();
+        assert_eq!(line, r#"(7,Act(action:"push",ids:[70,72],version:2))"#);
+        let values = r#",arguments:[("mode",Choice("Two")),("by",Real(6.0))]))"#;
+        let read = read(&tree, None, &line.replace("))", values)).unwrap();
+        let LoggedCommand::Act(again) = read else { panic!("an action") };
+        assert_eq!(again.elements, action.elements);
     }
 
     #[test]

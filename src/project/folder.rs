@@ -2,7 +2,7 @@
 
 use super::{
     Manifest, Project, ReadError, Status, Stream, command_log, file, load_logged_data, lock,
-    manifest::{SetInfo, record_bytes},
+    manifest::{ElementTable, SetInfo, record_bytes},
     run::{COMMANDS, EXPORTS, FORMAT, LOCK, MANIFEST, NOTE, PROJECT, RATES, TIMINGS, TRIALS, at},
     run_file,
     stream_reader::{LineReader, LineageReader, RowReader, SpikeReader, StreamFile, recover},
@@ -11,7 +11,7 @@ use crate::{
     engine::LoggedCommand,
     kinds::Model,
     params::Change,
-    sim::{BuildContext, InputData, LifeEvent, Progress, SimError, Spike},
+    sim::{BuildContext, ElementSet, InputData, LifeEvent, Progress, SimError, Spike},
 };
 use std::{
     io::{self, ErrorKind, Read as _},
@@ -227,7 +227,24 @@ impl RunFolder {
         let Manifest { kind, format, .. } = &self.manifest;
         let model = Model::by_name(kind).ok_or_else(|| invalid(format!("{}: no kind `{kind}`", path.display())))?;
         let order = command_log::order_of(*format, kind).map_err(|e| invalid(format!("{}: {e}", path.display())))?;
-        let declarations = command_log::Declarations { params: model.params(), actions: model.actions(), ids, order };
+        let ids = |set: &str, version: u32| match version {
+            0 | 1 => ids(set),
+            n => {
+                let versions = self.manifest.sets.iter().filter(|info| info.name == set);
+                versions
+                    .skip(n as usize - 1)
+                    .map(|info| self.ids_of(info).unwrap_or_default())
+                    .next()
+                    .unwrap_or_default()
+            }
+        };
+        let declarations = command_log::Declarations {
+            params: model.params(),
+            actions: model.actions(),
+            ids: &ids,
+            version: &|_| 1,
+            order,
+        };
         let read = |(i, line): (usize, &str)| {
             declarations.read(line).map_err(|what| invalid(format!("{}:{}: {what}", path.display(), i + 1)))
         };
@@ -294,6 +311,17 @@ impl RunFolder {
     /// Public ids of a set, as it was at first; empty when its elements have none.
     pub fn ids(&self, set: &str) -> io::Result<Vec<u64>> {
         self.manifest.set(set).map_or(Ok(vec![]), |info| self.ids_of(info))
+    }
+
+    /// A set as it is stored: ids and names, and of one that changed while it ran also positions and categories.
+    pub fn stored_set(&self, name: &'static str, info: &SetInfo) -> ElementSet {
+        let ids = self.ids_of(info).unwrap_or_default();
+        let mut set = ElementSet { name, len: info.len, ids, names: info.names.clone(), ..ElementSet::default() };
+        let read = || run_file::read_text(&run_file::inside(&self.path, &info.table).ok()?, MAX_TEXT).ok();
+        if let Some(table) = read().filter(|_| !info.table.is_empty()).and_then(|text| file::from_ron(&text).ok()) {
+            ElementTable::add_to(table, &mut set);
+        }
+        set
     }
 
     /// Public ids of a set; empty when its elements have none.

@@ -3,7 +3,7 @@
 use super::{checkpoint_file::CheckpointInfo, provenance::DataFile, run_file::Hash};
 use crate::{
     kinds::Model,
-    sim::{Digest, ElementSet, Exactness, Execution, Matrix, ProbeSpec, Shape, Tap, TimeBase},
+    sim::{Column, Digest, ElementSet, Exactness, Execution, Matrix, ProbeSpec, Shape, Tap, TimeBase},
 };
 use std::path::PathBuf;
 
@@ -146,8 +146,44 @@ pub struct SetInfo {
     /// Names of the elements of a small set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+    /// Of a set that changed while it ran: file of names, positions and categories ([`ElementTable`]), when it has some.
+    /// Those of the first follow from the project.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub table: String,
     /// Of a set that changed while it ran: the step after which it holds; 0 for the first.
     pub from_step: u64,
+}
+
+/// What elements have beside their ids.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub(super) struct ElementTable {
+    names: Vec<String>,
+    positions: Vec<[f32; 3]>,
+    columns: Vec<Column>,
+}
+
+impl ElementTable {
+    /// Of a set; none when its manifest entry says everything.
+    pub fn of(set: &ElementSet) -> Option<Self> {
+        let has_more = !set.positions.is_empty() || !set.columns.is_empty() || set.names.len() > MAX_NAMES;
+        let of = || Self { names: set.names.clone(), positions: set.positions.clone(), columns: set.columns.clone() };
+        has_more.then(of)
+    }
+
+    /// Adds it to a set, as far as it has one value per element.
+    pub fn add_to(self, set: &mut ElementSet) {
+        let n = set.len as usize;
+        if self.names.len() == n {
+            set.names = self.names;
+        }
+        if self.positions.len() == n {
+            set.positions = self.positions;
+        }
+        let is_whole =
+            |c: &Column| c.codes.len() == n && c.codes.iter().all(|code| usize::from(*code) < c.labels.len());
+        set.columns = self.columns.into_iter().filter(is_whole).collect();
+    }
 }
 
 /// What a step of a run is.
@@ -423,5 +459,5 @@ const MAX_NAMES: usize = 1024;
 pub(super) fn describe_set(set: &ElementSet, ids: &str) -> SetInfo {
     let ids = if set.ids.is_empty() { String::new() } else { ids.to_owned() };
     let names = if set.names.len() <= MAX_NAMES { set.names.clone() } else { vec![] };
-    SetInfo { name: set.name.into(), len: set.len, ids, names, from_step: 0 }
+    SetInfo { name: set.name.into(), len: set.len, ids, names, ..SetInfo::default() }
 }

@@ -9,7 +9,7 @@ use super::{
     encode::encode,
     file,
     lock::RunLock,
-    manifest::{self, FileInfo, SetInfo, describe_set},
+    manifest::{self, ElementTable, FileInfo, SetInfo, describe_set},
     provenance, replace, run,
     run::{COMMANDS, FORMAT, MANIFEST, PROJECT, TIMINGS, at},
     run_file::Hash,
@@ -270,6 +270,8 @@ impl RunWriter {
         if matches!(reading, Reading::Field(_) | Reading::Matrix(_) | Reading::Tokens(_) | Reading::Links(_)) {
             let is_due =
                 target.last_step.is_none_or(|last| clock.step > last && clock.step - last >= stream.every_steps);
+            // The state at a change belongs to neither segment.
+            let is_due = is_due && (stream.from_step == 0 || clock.step > stream.from_step);
             if !is_due {
                 return Ok(());
             }
@@ -366,9 +368,19 @@ impl Sink for RunWriter {
     fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
         for set in sets {
             let number = 1 + self.manifest.sets.iter().filter(|s| s.name == set.name).count();
-            let info = SetInfo { from_step: step.max(1), ..describe_set(set, &format!("{}-{number}.u64", set.name)) };
+            let mut info =
+                SetInfo { from_step: step.max(1), ..describe_set(set, &format!("{}-{number}.u64", set.name)) };
             self.written.extend(save_ids(&self.folder, std::slice::from_ref(set), std::slice::from_ref(&info))?);
+            if let Some(table) = ElementTable::of(set) {
+                let text = file::to_ron(&table).map_err(io::Error::other)?;
+                info.table = format!("{}-{number}.elements.ron", set.name);
+                self.written.push(AppendFile::create(&self.folder, &info.table, &text)?.info());
+            }
             self.manifest.sets.push(info);
+            match self.sets.iter_mut().find(|known| known.name == set.name) {
+                Some(known) => *known = set.clone(),
+                None => self.sets.push(set.clone()),
+            }
         }
         let of_changed = |this: &Self, f: &StreamFile| {
             let shape = this.probes.get(usize::from(f.tap.probe)).map(|p| p.shape);
@@ -379,10 +391,16 @@ impl Sink for RunWriter {
     }
 
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()> {
-        let ids = |set: &str| self.sets.iter().find(|s| s.name == set).map_or(vec![], |s| s.ids.clone());
+        let ids = |set: &str, _| self.sets.iter().find(|s| s.name == set).map_or(vec![], |s| s.ids.clone());
+        let version = |set: &str| self.manifest.sets.iter().filter(|info| info.name == set).count() as u32;
         let model = &self.project.model;
-        let declarations =
-            command_log::Declarations { params: model.params(), actions: model.actions(), ids: &ids, order: None };
+        let declarations = command_log::Declarations {
+            params: model.params(),
+            actions: model.actions(),
+            ids: &ids,
+            version: &version,
+            order: None,
+        };
         let line = declarations.write(step, what).map_err(io::Error::other)?;
         let words = match what {
             LoggedCommand::Set(change) | LoggedCommand::Data(change, _) => {

@@ -38,7 +38,8 @@ pub enum MotionFields {
 }
 
 /// One category per element.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Column {
     /// `super_class`, `side`, `nt`…
     pub name: String,

@@ -113,8 +113,8 @@ pub trait Simulation: Send {
         vec![]
     }
     /// Counts the changes of sets, lanes, choices, levels and connectivity that are not the effect of a parameter change or
-    /// an action. The engine reads them again when it is another one; several changes in one batch are seen as one, which
-    /// holds for the whole batch.
+    /// an action. The engine reads them again when it is another one: the new ones hold after the step at which `advance`
+    /// returned, so a simulation that changes them in a step returns after it where [`Pass::ends_at_changes`] asks for it.
     fn generation(&self) -> u64 {
         0
     }

@@ -24,7 +24,7 @@ fn nuclei(temp: &Temp) -> std::path::PathBuf {
 }
 
 /// Starts a run and kills it without warning when it has written a checkpoint.
-fn kill_after_a_checkpoint(words: &[&str], out: &Path) {
+pub fn kill_after_a_checkpoint(words: &[&str], out: &Path) {
     let mut child = neuropil().args(words).arg("--out").arg(out).spawn().expect("it starts");
     let end = Instant::now() + Duration::from_secs(60);
     let has_checkpoint = || RunFolder::open(out).is_ok_and(|run| run.manifest.checkpoints.len() > 1);
@@ -35,7 +35,7 @@ fn kill_after_a_checkpoint(words: &[&str], out: &Path) {
     child.wait().expect("it ends");
 }
 
-fn same_files(a: &Path, b: &Path) {
+pub fn same_files(a: &Path, b: &Path) {
     let (one, other) = (RunFolder::open(a).unwrap(), RunFolder::open(b).unwrap());
     assert_eq!(one.manifest.digest, other.manifest.digest);
     assert_eq!(one.manifest.last_step, other.manifest.last_step);

@@ -1,10 +1,13 @@
 //! The demonstration kind from outside: every shape of data is recorded, exported, replayed and played back while the set of
 //! experts grows.
 
-use crate::program::{Temp, neuropil, ok, run};
+use crate::{
+    checkpoints::{kill_after_a_checkpoint, same_files},
+    program::{Temp, neuropil, ok, run},
+};
 use neuropil::{
     kinds::Model,
-    project::{RunFolder, playback::PlaybackReader},
+    project::{RunFolder, Status, playback::PlaybackReader},
     sim::Reading,
 };
 use std::{collections::BTreeSet, fs, path::Path};
@@ -31,8 +34,7 @@ fn record(temp: &Temp, out: &Path, words: &[&str]) {
 fn every_shape_of_a_growing_kind_is_recorded_exported_and_replayed() {
     let temp = Temp::new("demo");
     let out = temp.join("out");
-    // A batch that spans two changes of a set counts as one.
-    record(&temp, &out, &["--probe", "weights:expert=0", "--batch", "100"]);
+    record(&temp, &out, &["--probe", "weights:expert=0", "--batch", "90"]);
     let recorded = RunFolder::open(&out).unwrap();
     let manifest = &recorded.manifest;
     let files: BTreeSet<&str> = manifest.streams.iter().map(|s| s.file.as_str()).collect();
@@ -42,6 +44,8 @@ fn every_shape_of_a_growing_kind_is_recorded_exported_and_replayed() {
     assert!(files.contains("load-2.f32") && files.contains("routed-2.f32"), "segments follow the set: {files:?}");
     let sets: Vec<_> = manifest.sets.iter().filter(|s| s.name == "experts").collect();
     assert_eq!(sets.iter().map(|s| s.len).collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8]);
+    let steps: Vec<u64> = manifest.sets.iter().filter(|s| s.name == "experts").map(|s| s.from_step).collect();
+    assert_eq!(steps, [0, 500, 1000, 1500, 2000, 2500, 3000], "changes have their own steps, in batches of any length");
     let mut ids = BTreeSet::new();
     for set in sets {
         ids.extend(recorded.ids_of(set).unwrap());
@@ -89,6 +93,75 @@ fn plays_back(run: &RunFolder) {
     }
     assert_eq!(shapes.len(), 10, "{shapes:?}");
     assert!(generation >= 6 && widths.len() >= 6, "generation {generation}, {widths:?}");
+}
+
+/// Segments of streams begin where a set changes, so histories are the same for any batch.
+#[test]
+fn histories_of_a_growing_kind_do_not_depend_on_batches() {
+    let temp = Temp::new("demo-batches");
+    let hash = |batch: &str| {
+        let out = temp.join(batch);
+        // Two changes in one batch of 1,500.
+        record(&temp, &out, &["--batch", batch]);
+        RunFolder::open(&out).unwrap().manifest.data_hash().expect("a hash")
+    };
+    assert_eq!(hash("7"), hash("1500"));
+}
+
+#[test]
+fn a_growing_run_that_was_killed_continues_and_branches() {
+    let temp = Temp::new("demo-killed");
+    let path = experts(&temp);
+    let words = [
+        "run",
+        path.to_str().unwrap(),
+        "--device",
+        "cpu",
+        "--threads",
+        "1",
+        "--batch",
+        "20",
+        "--duration",
+        "6000tokens",
+        "--checkpoint-every",
+        "300steps",
+    ];
+    let (killed, whole) = (temp.join("killed"), temp.join("whole"));
+    kill_after_a_checkpoint(&words, &killed);
+    let run = RunFolder::open(&killed).unwrap();
+    assert_eq!(run.manifest.status, Status::Unclosed, "it was killed before its end");
+    ok(&neuropil().args(["run", "--batch", "20", "--device", "cpu", "--resume"]).arg(&killed).output().unwrap());
+    ok(&neuropil().args(words).arg("--out").arg(&whole).output().unwrap());
+    same_files(&killed, &whole);
+    let [one, other] = [&killed, &whole].map(|run| RunFolder::open(run).unwrap().manifest);
+    assert_eq!(one.sets, other.sets);
+    assert_eq!(one.data_hash(), other.data_hash());
+    let replayed = ok(&neuropil().args(["replay", "--device", "cpu"]).arg(&killed).output().unwrap());
+    assert!(replayed.starts_with("identical"), "{replayed}");
+
+    let branch = |name: &str, words: &[&str]| {
+        let out = temp.join(name);
+        let start = [
+            "run",
+            "--duration",
+            "6000tokens",
+            "--device",
+            "cpu",
+            "--branch",
+            killed.to_str().unwrap(),
+            "--at",
+            "5400",
+        ];
+        ok(&neuropil().args(start).args(words).arg("--out").arg(&out).output().unwrap());
+        let replayed = ok(&neuropil().args(["replay", "--device", "cpu"]).arg(&out).output().unwrap());
+        assert!(replayed.starts_with("identical"), "{replayed}");
+        RunFolder::open(&out).unwrap().manifest
+    };
+    let same = branch("same", &[]);
+    assert_eq!((same.first_step, &same.digest), (5400, &other.digest), "nothing was changed");
+    let faster = branch("faster", &["--set", "experts.learning_rate=0.5"]);
+    assert_ne!(faster.digest.hash, other.digest.hash);
+    assert_eq!(faster.parent.expect("a parent").checkpoint.step, 5400);
 }
 
 #[test]

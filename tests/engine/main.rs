@@ -3,6 +3,8 @@
 mod capsule;
 mod checkpoints;
 mod damage;
+#[cfg(feature = "demo")]
+mod diverged;
 mod engine;
 mod exports;
 mod fake;

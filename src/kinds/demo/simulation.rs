@@ -170,8 +170,17 @@ impl Simulation for DemoSim {
 
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
         let stop = pass.stop.clone();
-        let mut tokens = (0..steps).take_while(|_| !stop.is_raised());
-        pass.span("tokens", steps.into(), || tokens.try_for_each(|_| self.token()))
+        let (ends_at_changes, generation) = (pass.ends_at_changes, self.generation);
+        pass.span("tokens", steps.into(), || {
+            for _ in 0..steps {
+                let has_changed = ends_at_changes && self.generation != generation;
+                if stop.is_raised() || has_changed {
+                    break;
+                }
+                self.token()?;
+            }
+            Ok(())
+        })
     }
 
     fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
