@@ -8,8 +8,8 @@
 // In shared memory an operand whose k are adjacent is stored row by row, else k by k; 16-byte chunks are exchanged within
 // a row (exclusive or with the row's number) so that neither the copies nor ldmatrix meet a bank conflict.
 //
-// Elements outside the matrices are read as zeros. Where a row does not begin at a multiple of 16 bytes, ALIGNED = false
-// copies element by element.
+// Elements outside the matrices are read as zeros. Where rows do not begin at multiples of 16 bytes, elements are copied one
+// by one.
 //
 // Measured on an H200, normally distributed operands, both with adjacent k, TFLOP/s (TOP/s) of 4096 x 4096 x 4096, median
 // of three; cuBLAS in the same minutes: bf16 787, f16 758, tf32 406, s8 850, f32 49. The ceiling of mma.sync is 620.
@@ -28,10 +28,10 @@
 // of its bandwidth, and the copies take another quarter; larger warp tiles do not fit in registers. What is left to cuBLAS is
 // wgmma, which reads operands from shared memory once per four warps.
 //
-// Sums written from registers to C directly made the code six times as long, as every epilogue was there 128 times: they
-// go through shared memory instead, and a warp writes whole rows. Operands of tf32 with adjacent rows or columns are
+// Sums go through shared memory, so that a warp writes whole rows and the code of the epilogue is there once for all layouts. Operands of tf32 with adjacent rows or columns are
 // read word by word; addresses that the compiler derived from the general exchange of chunks spilled 164 bytes.
 #pragma once
+#include "gen/nn-gemm_bf16.cuh" // the same kernels for every type of operands
 #include "nn/gemm_epilogue.cuh"
 
 struct F16 { typedef float Sum; static constexpr int BYTES = 2; };
@@ -78,7 +78,7 @@ __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_
 template <int LEFT>
 __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
 
-// The same element by element, for rows that begin anywhere.
+// The same element by element, for rows that begin at any address.
 template <int BYTES>
 __device__ __forceinline__ void copy_elements(unsigned int to, const unsigned char* from, unsigned int bytes) {
     unsigned int words[4] = {0, 0, 0, 0};
@@ -93,7 +93,7 @@ __device__ __forceinline__ void copy_elements(unsigned int to, const unsigned ch
 
 // An operand's tile: LINES x CHUNKS of 16 bytes. Adjacent in memory are k (BY_K: a line is a row of A or a column of B) or
 // rows of A or columns of B (a line is a k).
-template <class T, bool BY_K, int LINES, int CHUNKS, int THREADS, bool ALIGNED>
+template <class T, bool BY_K, int LINES, int CHUNKS, int THREADS>
 struct Operand {
     static constexpr int PASS = THREADS / CHUNKS, PASSES = LINES / PASS, LINE = CHUNKS * 16, BYTES = LINES * LINE;
     static_assert(THREADS % CHUNKS == 0 && LINES % PASS == 0, "every thread copies as many chunks");
@@ -125,14 +125,16 @@ struct Operand {
     }
 
     // Copies the next tile.
-    __device__ __forceinline__ void copy(unsigned int tile) {
+    __device__ __forceinline__ void copy(unsigned int tile, bool is_aligned) {
         const unsigned int bytes = min(max(bytes_left, 0), 16);
+        if (is_aligned) {
 #pragma unroll
-        for (int i = 0; i < PASSES; ++i) {
-            const unsigned int now = i * PASS < lines_left ? bytes : 0;
-            const unsigned char* chunk = from + i * pass_step;
-            if (ALIGNED) copy_chunk(tile + to + i * PASS * CHUNKS * 16, chunk, now);
-            else copy_elements<T::BYTES>(tile + to + i * PASS * CHUNKS * 16, chunk, now);
+            for (int i = 0; i < PASSES; ++i)
+                copy_chunk(tile + to + i * PASS * CHUNKS * 16, from + i * pass_step, i * PASS < lines_left ? bytes : 0);
+        } else {
+#pragma unroll 1
+            for (int i = 0; i < PASSES; ++i)
+                copy_elements<T::BYTES>(tile + to + i * PASS * CHUNKS * 16, from + i * pass_step, i * PASS < lines_left ? bytes : 0);
         }
         from += tile_step;
         if (BY_K) bytes_left -= CHUNKS * 16;
@@ -168,103 +170,111 @@ __device__ __forceinline__ void load_step(unsigned int (&r)[4], unsigned int til
         for (int i = 0; i < 4; ++i) r[i] = to_tf32(r[i]);
     }
 }
-#endif
 
-// One tile of C. A_BY_K: the k of a row of A are adjacent; B_BY_K: those of a column of B.
-template <class T, int BM, int BN, int STEPS, int WM, int WN, int STAGES, bool A_BY_K, bool B_BY_K, bool ALIGNED, int GROUP = 8>
-__device__ __forceinline__ void gemm_tile(const GemmArgs& g, const void* a, const void* b, void* c, const void* extra) {
-#if __CUDA_ARCH__ >= 800
-    constexpr int THREADS = BM / WM * (BN / WN) * 32, BK = 32 * STEPS / T::BYTES;
-    typedef Operand<T, A_BY_K, A_BY_K ? BM : BK, A_BY_K ? 2 * STEPS : BM * T::BYTES / 16, THREADS, ALIGNED> A;
-    typedef Operand<T, B_BY_K, B_BY_K ? BN : BK, B_BY_K ? 2 * STEPS : BN * T::BYTES / 16, THREADS, ALIGNED> B;
-    constexpr unsigned int STAGE = A::BYTES + B::BYTES;
+// Kernels for tiles of BM x BN elements of C.
+template <class T, int BM, int BN, int STEPS, int WM, int WN, int STAGES, int GROUP = 8>
+struct MmaTile {
+    typedef typename T::Sum Sum;
+    static constexpr int THREADS = BM / WM * (BN / WN) * 32, BK = 32 * STEPS / T::BYTES;
+    // 8 more elements per row of sums keep the banks apart.
+    static constexpr int WIDE = BN + 8;
     static_assert(STEPS % 2 == 0, "operands of two steps alternate");
-    extern __shared__ __align__(128) unsigned char memory[];
-    const unsigned int ring = (unsigned int)__cvta_generic_to_shared(memory);
+
+    unsigned int batch, row, column;
 
     // Blocks that run at the same time share rows and columns: GROUP rows of tiles, column by column.
-    const unsigned int rows = (g.m + BM - 1) / BM, columns = (g.n + BN - 1) / BN;
-    const unsigned int batch = blockIdx.x / (rows * columns), tile = blockIdx.x % (rows * columns);
-    const unsigned int group = tile / (GROUP * columns), height = min(rows - group * GROUP, (unsigned int)GROUP), inside = tile % (GROUP * columns);
-    const unsigned int row = (group * GROUP + inside % height) * BM, column = inside / height * BN;
-
-    A from_a((const unsigned char*)a + batch * g.stride_a * T::BYTES, g.lda, row, g.m, g.k);
-    B from_b((const unsigned char*)b + batch * g.stride_b * T::BYTES, g.ldb, column, g.n, g.k);
-    const int tiles = (g.k + BK - 1) / BK;
-#pragma unroll
-    for (int s = 0; s < STAGES - 1; ++s) {
-        if (s < tiles) {
-            from_a.copy(ring + s * STAGE);
-            from_b.copy(ring + s * STAGE + A::BYTES);
-        }
-        commit_copies();
+    __device__ __forceinline__ explicit MmaTile(const GemmArgs& g) {
+        const unsigned int rows = (g.m + BM - 1) / BM, columns = (g.n + BN - 1) / BN, tile = blockIdx.x % (rows * columns);
+        const unsigned int group = tile / (GROUP * columns), height = min(rows - group * GROUP, (unsigned int)GROUP), inside = tile % (GROUP * columns);
+        batch = blockIdx.x / (rows * columns);
+        row = (group * GROUP + inside % height) * BM;
+        column = inside / height * BN;
     }
 
-    const unsigned int warp = threadIdx.x / 32, warp_row = warp % (BM / WM) * WM, warp_column = warp / (BM / WM) * WN;
-    typename T::Sum sums[WM / 16][WN / 8][4] = {};
-    unsigned int left[2][WM / 16][4], right[2][WN / 16][4];
-    auto load = [&](int to, unsigned int stage, int step) {
-        const unsigned int at = ring + stage * STAGE;
-#pragma unroll
-        for (int i = 0; i < WM / 16; ++i) load_step<T, A, A_BY_K, true>(left[to][i], at, warp_row + 16 * i, step);
-#pragma unroll
-        for (int j = 0; j < WN / 16; ++j) load_step<T, B, B_BY_K, false>(right[to][j], at + A::BYTES, warp_column + 16 * j, step);
-    };
+    // Leaves the sums in shared memory, row by row. A_BY_K: the k of a row of A are adjacent; B_BY_K: those of a column of B.
+    template <bool A_BY_K, bool B_BY_K>
+    __device__ __forceinline__ void sum_products(const GemmArgs& g, const void* a, const void* b, bool is_aligned) const {
+        typedef Operand<T, A_BY_K, A_BY_K ? BM : BK, A_BY_K ? 2 * STEPS : BM * T::BYTES / 16, THREADS> A;
+        typedef Operand<T, B_BY_K, B_BY_K ? BN : BK, B_BY_K ? 2 * STEPS : BN * T::BYTES / 16, THREADS> B;
+        constexpr unsigned int STAGE = A::BYTES + B::BYTES;
+        extern __shared__ __align__(128) unsigned char memory[];
+        const unsigned int ring = (unsigned int)__cvta_generic_to_shared(memory);
 
-    wait_for_copies<STAGES - 2>();
-    __syncthreads();
-    load(0, 0, 0);
-    unsigned int stage = 0, filled = STAGES - 1;
-    for (int t = 0; t < tiles; ++t) {
-#pragma unroll
-        for (int step = 0; step < STEPS; ++step) {
-            if (step == STEPS - 1) {
-                wait_for_copies<STAGES - 2>();
-                __syncthreads();
-                stage = stage + 1 == STAGES ? 0 : stage + 1;
+        A from_a((const unsigned char*)a + batch * g.stride_a * T::BYTES, g.lda, row, g.m, g.k);
+        B from_b((const unsigned char*)b + batch * g.stride_b * T::BYTES, g.ldb, column, g.n, g.k);
+        const int tiles = (g.k + BK - 1) / BK;
+#pragma unroll 1
+        for (int s = 0; s < STAGES - 1; ++s) {
+            if (s < tiles) {
+                from_a.copy(ring + s * STAGE, is_aligned);
+                from_b.copy(ring + s * STAGE + A::BYTES, is_aligned);
             }
-            load((step + 1) & 1, stage, (step + 1) % STEPS);
-            if (step == 0) {
-                if (t + STAGES - 1 < tiles) {
-                    from_a.copy(ring + filled * STAGE);
-                    from_b.copy(ring + filled * STAGE + A::BYTES);
-                }
-                commit_copies();
-                filled = filled + 1 == STAGES ? 0 : filled + 1;
-            }
-#pragma unroll
-            for (int i = 0; i < WM / 16; ++i)
-#pragma unroll
-                for (int j = 0; j < WN / 8; ++j) {
-                    const int column_of = i & 1 ? WN / 8 - 1 - j : j; // operands of the last product are used again
-                    multiply(T(), sums[i][column_of], left[step & 1][i], &right[step & 1][column_of / 2][column_of % 2 * 2]);
-                }
+            commit_copies();
         }
-    }
 
-    // Through shared memory, so that a warp writes whole rows; 8 more elements per row keep the banks apart.
-    constexpr int WIDE = BN + 8;
-    typename T::Sum* tile_of_c = (typename T::Sum*)memory;
-    wait_for_copies<0>();
-    __syncthreads();
-    const unsigned int lane = threadIdx.x & 31;
+        const unsigned int warp = threadIdx.x / 32, warp_row = warp % (BM / WM) * WM, warp_column = warp / (BM / WM) * WN;
+        Sum sums[WM / 16][WN / 8][4] = {};
+        unsigned int left[2][WM / 16][4], right[2][WN / 16][4];
+        auto load = [&](int to, unsigned int stage, int step) {
+            const unsigned int at = ring + stage * STAGE;
 #pragma unroll
-    for (int i = 0; i < WM / 16; ++i)
+            for (int i = 0; i < WM / 16; ++i) load_step<T, A, A_BY_K, true>(left[to][i], at, warp_row + 16 * i, step);
 #pragma unroll
-        for (int j = 0; j < WN / 8; ++j)
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                typename T::Sum* to = tile_of_c + (warp_row + 16 * i + 8 * half + lane / 4) * WIDE + warp_column + 8 * j + lane % 4 * 2;
-                to[0] = sums[i][j][2 * half];
-                to[1] = sums[i][j][2 * half + 1];
-            }
-    __syncthreads();
+            for (int j = 0; j < WN / 16; ++j) load_step<T, B, B_BY_K, false>(right[to][j], at + A::BYTES, warp_column + 16 * j, step);
+        };
+
+        wait_for_copies<STAGES - 2>();
+        __syncthreads();
+        load(0, 0, 0);
+        unsigned int stage = 0, filled = STAGES - 1;
+        for (int t = 0; t < tiles; ++t) {
 #pragma unroll 2
-    for (unsigned int i = threadIdx.x; i < BM * BN / 4; i += THREADS) {
-        const unsigned int line = i / (BN / 4), at = i % (BN / 4) * 4;
-        typename T::Sum x[4];
-        for (int e = 0; e < 4; ++e) x[e] = tile_of_c[line * WIDE + at + e];
-        finish(g, c, extra, batch, row + line, column + at, x);
+            for (int step = 0; step < STEPS; ++step) {
+                if (step == STEPS - 1) {
+                    wait_for_copies<STAGES - 2>();
+                    __syncthreads();
+                    stage = stage + 1 == STAGES ? 0 : stage + 1;
+                }
+                load((step + 1) & 1, stage, (step + 1) % STEPS);
+                if (step == 0) {
+                    if (t + STAGES - 1 < tiles) {
+                        from_a.copy(ring + filled * STAGE, is_aligned);
+                        from_b.copy(ring + filled * STAGE + A::BYTES, is_aligned);
+                    }
+                    commit_copies();
+                    filled = filled + 1 == STAGES ? 0 : filled + 1;
+                }
+#pragma unroll
+                for (int i = 0; i < WM / 16; ++i)
+#pragma unroll
+                    for (int j = 0; j < WN / 8; ++j) {
+                        const int column_of = i & 1 ? WN / 8 - 1 - j : j; // operands of the last product are used again
+                        multiply(T(), sums[i][column_of], left[step & 1][i], &right[step & 1][column_of / 2][column_of % 2 * 2]);
+                    }
+            }
+        }
+
+        wait_for_copies<0>();
+        __syncthreads();
+        Sum* tile_of_c = (Sum*)memory;
+        const unsigned int lane = threadIdx.x & 31;
+#pragma unroll
+        for (int i = 0; i < WM / 16; ++i)
+#pragma unroll
+            for (int j = 0; j < WN / 8; ++j)
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    Sum* to = tile_of_c + (warp_row + 16 * i + 8 * half + lane / 4) * WIDE + warp_column + 8 * j + lane % 4 * 2;
+                    to[0] = sums[i][j][2 * half];
+                    to[1] = sums[i][j][2 * half + 1];
+                }
     }
+
+    // Writes C from the sums; a warp writes whole rows.
+    __device__ __forceinline__ void finish(const GemmArgs& g, void* c, const void* extra) const {
+        extern __shared__ __align__(128) unsigned char memory[];
+        __syncthreads();
+        finish_rows<BN, WIDE, THREADS>(g, c, extra, (const Sum*)memory, BM, batch, row, column);
+    }
+};
 #endif
-}

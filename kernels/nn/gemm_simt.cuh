@@ -7,54 +7,55 @@
 #pragma once
 #include "nn/gemm_epilogue.cuh"
 
-constexpr unsigned int OPERANDS_F32 = 0, OPERANDS_F16 = 1, OPERANDS_BF16 = 2; // as in src/nn/gemm/cuda/mod.rs; 3 is s8
+constexpr unsigned int OPERANDS_F32 = 0, OPERANDS_F16 = 1, OPERANDS_BF16 = 2, OPERANDS_S8 = 3; // as in src/nn/gemm/cuda/mod.rs
 
-struct FromF32 { typedef float In; typedef float Sum; static __device__ __forceinline__ float widen(float x) { return x; } };
-struct FromF16 { typedef f16 In; typedef float Sum; static __device__ __forceinline__ float widen(f16 x) { return to_float(x); } };
-struct FromBF16 { typedef bf16 In; typedef float Sum; static __device__ __forceinline__ float widen(bf16 x) { return to_float(x); } };
-struct FromS8 { typedef signed char In; typedef int Sum; static __device__ __forceinline__ int widen(signed char x) { return x; } };
+// Elements of one type, or of a type known at run time, widened to the type of the sums.
+__device__ __forceinline__ float widened(const void* from, unsigned long long at, unsigned int operands, float) {
+    if (operands == OPERANDS_F32) return ((const float*)from)[at];
+    const unsigned short bits = ((const unsigned short*)from)[at];
+    return operands == OPERANDS_F16 ? to_float(f16{bits}) : to_float(bf16{bits});
+}
+__device__ __forceinline__ int widened(const void* from, unsigned long long at, unsigned int, int) { return ((const signed char*)from)[at]; }
 
 // A tile of 8 k by 128 rows of A or columns of B: four elements per thread. Adjacent threads read adjacent elements.
-template <class T>
+template <class Sum>
 struct SimtOperand {
-    const typename T::In* from;
-    unsigned long long step;
-    unsigned int k, line, first, size, depth;
+    const void* matrix;
+    unsigned long long offset, step;
+    unsigned int k, line, first, size, depth, operands;
     bool by_k;
 
-    __device__ __forceinline__ SimtOperand(const void* matrix, unsigned long long offset, bool k_adjacent, unsigned long long ld, unsigned int first_, unsigned int size_, unsigned int depth_)
-        : step(ld), first(first_), size(size_), depth(depth_), by_k(k_adjacent) {
-        from = (const typename T::In*)matrix + offset;
+    __device__ __forceinline__ SimtOperand(const void* matrix_, unsigned long long offset_, bool k_adjacent, unsigned long long ld, unsigned int first_, unsigned int size_, const GemmArgs& g)
+        : matrix(matrix_), offset(offset_), step(ld), first(first_), size(size_), depth(g.k), operands(g.operands), by_k(k_adjacent) {
         k = by_k ? threadIdx.x % 8 : threadIdx.x / 128;
         line = by_k ? threadIdx.x / 8 : threadIdx.x % 128;
     }
 
-    __device__ __forceinline__ void load(unsigned int from_k, typename T::Sum (&x)[4]) const {
+    __device__ __forceinline__ void load(unsigned int from_k, Sum (&x)[4]) const {
 #pragma unroll
         for (unsigned int i = 0; i < 4; ++i) {
             const unsigned int at_k = from_k + k + (by_k ? 0 : 2 * i), at = first + line + (by_k ? 32 * i : 0);
-            const unsigned long long place = by_k ? at * step + at_k : at_k * step + at;
-            x[i] = at_k < depth && at < size ? T::widen(from[place]) : typename T::Sum(0);
+            const unsigned long long place = offset + (by_k ? at * step + at_k : at_k * step + at);
+            x[i] = at_k < depth && at < size ? widened(matrix, place, operands, Sum(0)) : Sum(0);
         }
     }
 
-    __device__ __forceinline__ void store(typename T::Sum (*tile)[132], const typename T::Sum (&x)[4]) const {
+    __device__ __forceinline__ void store(Sum (*tile)[132], const Sum (&x)[4]) const {
 #pragma unroll
         for (unsigned int i = 0; i < 4; ++i) tile[k + (by_k ? 0 : 2 * i)][line + (by_k ? 32 * i : 0)] = x[i];
     }
 };
 
-template <class T>
+template <class Sum>
 __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a, const void* b, void* c, const void* extra) {
-    typedef typename T::Sum Sum;
-    // One array for all operand types, as only one of them runs.
+    // One array for both types of sums, as only one of them runs.
     extern __shared__ __align__(16) unsigned char memory[];
     Sum(*left)[8][132] = (Sum(*)[8][132])memory, (*right)[8][132] = left + 2;
     const unsigned int rows = (g.m + 127) / 128, columns = (g.n + 127) / 128;
     const unsigned int batch = blockIdx.x / (rows * columns), tile = blockIdx.x % (rows * columns);
     const unsigned int row = tile / columns * 128, column = tile % columns * 128;
-    const SimtOperand<T> from_a(a, batch * g.stride_a, g.a_by_k, g.lda, row, g.m, g.k);
-    const SimtOperand<T> from_b(b, batch * g.stride_b, g.b_by_k, g.ldb, column, g.n, g.k);
+    const SimtOperand<Sum> from_a(a, batch * g.stride_a, g.a_by_k, g.lda, row, g.m, g);
+    const SimtOperand<Sum> from_b(b, batch * g.stride_b, g.b_by_k, g.ldb, column, g.n, g);
     const unsigned int x = threadIdx.x % 16 * 4, y = threadIdx.x / 16 * 4;
     Sum sums[8][8] = {}, next_a[4], next_b[4];
     from_a.load(0, next_a);
@@ -82,21 +83,17 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
         from_b.store(right[now ^ 1], next_b);
         __syncthreads();
     }
-    // Through shared memory, 8 rows of threads at a time, so that the code of the epilogue is there once.
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        Sum(*lines)[132] = left[0]; // 16 rows over both tiles
-        const unsigned int line = threadIdx.x / 16;
-        __syncthreads();
-#pragma unroll
-        for (int j = 0; j < 8; ++j) lines[line][x + j % 4 + j / 4 * 64] = sums[i][j];
-        __syncthreads();
-        Sum four[4];
+    // Through shared memory, 32 rows at a time, so that the code of the epilogue is there once.
+    Sum(*lines)[132] = left[0]; // over all four tiles
 #pragma unroll 1
-        for (unsigned int at = threadIdx.x; at < 16 * 32; at += 256) {
-            const unsigned int from = at / 32, over = at % 32 * 4;
-            for (int e = 0; e < 4; ++e) four[e] = lines[from][over + e];
-            finish(g, c, extra, batch, row + from * 4 + i % 4 + i / 4 * 64, column + over, four);
-        }
+    for (unsigned int pass = 0; pass < 4; ++pass) {
+        __syncthreads();
+        if (threadIdx.x / 128 == pass % 2)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+#pragma unroll
+                for (int j = 0; j < 8; ++j) lines[y % 32 + i][x + j % 4 + j / 4 * 64] = pass < 2 ? sums[i][j] : sums[4 + i][j];
+        __syncthreads();
+        finish_rows<128, 132, 256>(g, c, extra, lines[0], 32, batch, row + 32 * pass, column);
     }
 }

@@ -42,6 +42,8 @@ pub struct KernelSpec {
 pub struct ModuleSpec {
     /// File under `kernels/`.
     pub file: &'static str,
+    /// The file that names the generated header: the first of those with the same kernels.
+    pub first_file: &'static str,
     /// Its kernels, in launch order.
     pub kernels: &'static [KernelSpec],
     /// Definitions of the device structs its kernels take.
@@ -53,10 +55,14 @@ pub struct ModuleSpec {
 }
 
 impl ModuleSpec {
-    /// Names the generated header and the embedded PTX: `spiking/step.cu` is `spiking-step`,
-    /// `common/selftest.cu` is `selftest`.
+    /// Names the embedded PTX: `spiking/step.cu` is `spiking-step`, `common/selftest.cu` is `selftest`.
     pub fn stem(&self) -> String {
-        self.file.trim_start_matches("common/").trim_end_matches(".cu").replace('/', "-")
+        stem(self.file)
+    }
+
+    /// The generated header, under `kernels/gen/`.
+    pub fn header_file(&self) -> String {
+        stem(self.first_file) + ".cuh"
     }
 
     /// What `kernels/gen/<stem>.cuh` must say: the structs and the prototypes, so that a `.cu` file that
@@ -84,6 +90,10 @@ impl ModuleSpec {
         }
         out
     }
+}
+
+fn stem(file: &str) -> String {
+    file.trim_start_matches("common/").trim_end_matches(".cu").replace('/', "-")
 }
 
 /// Registers, memory and occupancy of a compiled kernel.
@@ -329,6 +339,7 @@ macro_rules! kernels {
             /// The declarations, for the compile test, the header and the timing table.
             pub const SPEC: $crate::gpu::ModuleSpec = $crate::gpu::ModuleSpec {
                 file: $file,
+                first_file: $file,
                 kernels: &[ $( $crate::gpu::KernelSpec {
                     name: stringify!($name),
                     docs: concat!($($docs, "\n"),*),

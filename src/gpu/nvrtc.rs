@@ -29,6 +29,12 @@ pub struct Nvrtc {
     _builtins: Option<Library>,
 }
 
+/// PTX without comments and empty lines: a fifth of a kernel of inline assembly. As in `kernels/build.py`.
+fn without_comments(ptx: &str) -> String {
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    ptx.lines().filter(is_code).flat_map(|line| [line, "\n"]).collect()
+}
+
 impl Nvrtc {
     /// `NEUROPIL_NVRTC`, then the loader's own search, then the usual toolkit folders, newest first.
     pub fn find() -> Result<Self, String> {
@@ -70,7 +76,7 @@ impl Nvrtc {
         known.into_iter().map(i32::unsigned_abs).filter(|k| *k <= capability).max().unwrap_or(75)
     }
 
-    /// Compiles `source` to PTX with the flags of its module; includes are found under `folder`. `Err` is the
+    /// Compiles `source` to PTX without comments, with the flags of its module; includes are found under `folder`. `Err` is the
     /// compiler's log.
     pub fn compile(
         &self,
@@ -99,7 +105,7 @@ impl Nvrtc {
             let compiled = compile(program, pointers.len() as c_int, pointers.as_ptr()) == 0;
             let text = self.text(program, if compiled { "PTX" } else { "ProgramLog" });
             destroy(&mut program);
-            if compiled { text } else { Err(text?) }
+            if compiled { text.map(|ptx| without_comments(&ptx)) } else { Err(text?) }
         }
     }
 

@@ -14,9 +14,11 @@ use neuropil::{
     nn::gemm::cuda as gemm,
 };
 use neuropil_test_support::{Need, skip};
+use rayon::prelude::*;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    hash::{Hash as _, Hasher as _},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -49,7 +51,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn generated_headers_are_fresh() {
     let folder = kernels().join("gen");
-    let headers = modules().into_iter().map(|spec| (spec.stem() + ".cuh", spec.header()));
+    let headers = modules().into_iter().map(|spec| (spec.header_file(), spec.header()));
     let wanted: BTreeMap<String, String> =
         headers.chain([("modules.txt".to_owned(), compile::list(&modules()))]).collect();
     let found: BTreeMap<String, String> = sources(&folder)
@@ -137,40 +139,83 @@ fn tools() -> Option<Tools> {
 #[test]
 fn every_kernel_compiles_and_no_register_spills() {
     let Some(tools) = tools() else { return };
-    let mut faults = Vec::new();
-    for spec in modules() {
+    let pairs = |spec: ModuleSpec| spec.compile.targets.iter().map(move |target| (spec, *target));
+    let mut pairs: Vec<(ModuleSpec, Target)> = modules().into_iter().flat_map(pairs).collect();
+    // The longest first, so that no thread is left with it at the end.
+    let embedded = |spec: &ModuleSpec, target| {
+        module::PREBUILT.iter().find(|p| p.stem == spec.stem() && p.target == target).map_or("", |p| p.ptx)
+    };
+    pairs.sort_by_key(|(spec, target)| std::cmp::Reverse(embedded(spec, *target).len()));
+    let compiled = |(spec, target): &(ModuleSpec, Target)| -> Result<Vec<(PathBuf, String)>, String> {
         let source = fs::read_to_string(kernels().join(spec.file)).unwrap();
-        for target in spec.compile.targets {
-            let ptx = match tools.nvrtc.compile(spec.file, &source, &kernels(), *target, spec.compile.flags()) {
-                Ok(ptx) => ptx,
-                Err(log) => {
-                    faults.push(format!("{target}: {log}"));
-                    continue;
-                }
-            };
-            assert_eq!(entries(&ptx), declared(&spec), "{}: kernels defined (left) and declared (right)", spec.file);
-            let embedded = module::PREBUILT.iter().find(|p| p.stem == spec.stem() && p.target == *target);
-            let is_fresh = embedded.is_some_and(|p| p.ptx == ptx);
-            assert!(is_fresh, "{}, {target}: the embedded PTX is not what the pinned compiler makes of it", spec.file);
-            let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.{target}.ptx", spec.stem()));
-            fs::write(&path, ptx).unwrap();
-            for sm in DEVICES.iter().filter(|sm| Target::best(spec.compile.targets, **sm) == Some(*target)) {
-                faults.extend(assemble(&tools, &path, &target.architecture(*sm)).err());
-            }
+        let flags = spec.compile.flags();
+        let ptx = cached(&["ptx", &headers(), &source, spec.file, &target.to_string(), &flags.join(" ")], || {
+            tools.nvrtc.compile(spec.file, &source, &kernels(), *target, flags)
+        });
+        let ptx = ptx.map_err(|log| format!("{target}: {log}"))?;
+        if entries(&ptx) != declared(spec) {
+            return Err(format!("{}: it defines {:?} and declares {:?}", spec.file, entries(&ptx), declared(spec)));
+        }
+        if embedded(spec, *target) != ptx {
+            return Err(format!("{}, {target}: the embedded PTX is not what the pinned compiler makes of it", spec.file));
+        }
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.{target}.ptx", spec.stem()));
+        fs::write(&path, ptx).unwrap();
+        let devices = DEVICES.iter().filter(|sm| Target::best(spec.compile.targets, **sm) == Some(*target));
+        Ok(devices.map(|sm| (path.clone(), target.architecture(*sm))).collect())
+    };
+    let assembled = |(path, arch): &(PathBuf, String)| {
+        cached(&["assembled", &fs::read_to_string(path).unwrap(), arch], || assemble(&tools, path, arch))
+    };
+    let jobs: Vec<Result<_, String>> = pairs.par_iter().map(compiled).collect();
+    let (jobs, mut faults): (Vec<_>, Vec<_>) = jobs.into_iter().partition(Result::is_ok);
+    let jobs: Vec<_> = jobs.into_iter().flatten().flatten().collect();
+    let reports: Vec<_> = jobs.par_iter().with_max_len(1).map(assembled).collect();
+    for report in reports {
+        match report {
+            Ok(text) => println!("{text}"),
+            Err(fault) => faults.push(Err(fault)),
         }
     }
+    let faults: Vec<String> = faults.into_iter().filter_map(Result::err).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Prints what each kernel costs; `Err` names those that spill.
-fn assemble(tools: &Tools, ptx: &Path, arch: &str) -> Result<(), String> {
+/// Everything that kernels include, and the pinned tools.
+fn headers() -> String {
+    let mut files = sources(&kernels());
+    files.retain(|path| path.extension().is_some_and(|x| x == "cuh" || x == "py"));
+    files.sort();
+    files.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
+/// The result of `work` if it succeeded before on the same inputs.
+fn cached(inputs: &[&str], work: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
+    let mut hash = twox_hash::XxHash64::default();
+    inputs.hash(&mut hash);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
+    let path = folder.join(format!("{:016x}", hash.finish()));
+    if let Ok(known) = fs::read_to_string(&path) {
+        return Ok(known);
+    }
+    let result = work()?;
+    fs::create_dir_all(&folder).unwrap();
+    // Two test runs may write the same file: each writes its own, then renames it.
+    let unfinished = folder.join(format!("{:016x}.{}", hash.finish(), std::process::id()));
+    fs::write(&unfinished, &result).unwrap();
+    fs::rename(unfinished, path).unwrap();
+    Ok(result)
+}
+
+/// What each kernel costs; `Err` names those that spill.
+fn assemble(tools: &Tools, ptx: &Path, arch: &str) -> Result<String, String> {
     let run = Command::new(&tools.ptxas).args([&format!("-arch={arch}"), "-v", "-o", "/dev/null"]).arg(ptx).output();
     let run = run.map_err(|e| format!("{}: {e}", tools.ptxas.display()))?;
     let log = String::from_utf8_lossy(&run.stderr);
     if !run.status.success() {
         return Err(format!("{arch}: {log}"));
     }
-    let mut spilled = Vec::new();
+    let (mut costs, mut spilled) = (vec![], vec![]);
     for part in log.split("entry function '").skip(1) {
         let name = part.split('\'').next().unwrap_or_default();
         let number_before = |what: &str| {
@@ -178,12 +223,12 @@ fn assemble(tools: &Tools, ptx: &Path, arch: &str) -> Result<(), String> {
             words.last()?.parse::<u32>().ok()
         };
         let spill = number_before(" bytes spill stores").unwrap_or(0);
-        println!("{arch:<7} {name:<16} {:>3} registers", number_before(" registers").unwrap_or(0));
+        costs.push(format!("{arch:<7} {name:<16} {:>3} registers", number_before(" registers").unwrap_or(0)));
         if spill > 0 {
             spilled.push(format!("{arch}: {name} spills {spill} bytes per thread"));
         }
     }
-    if spilled.is_empty() { Ok(()) } else { Err(spilled.join("\n")) }
+    if spilled.is_empty() { Ok(costs.join("\n")) } else { Err(spilled.join("\n")) }
 }
 
 #[test]

@@ -32,9 +32,12 @@ pub fn measure(threads: usize) -> Ceilings {
     let streamed = (STREAMED / threads).max(4 << 20);
     let triad = each(threads, || Triad::new(streamed), Triad::go);
     let adds = each(threads, || vec![0_i32; TARGETS], |sums| scatter(sums));
-    let math = each(threads, || [0.5_f32; WIDEST], multiply_add);
     let per_sec = |work: usize, secs: f64| work as f64 / secs;
-    let list = vec![
+    let multiply_adds = VECTORS.iter().filter(|vectors| (vectors.is_here)()).map(|vectors| {
+        let how = "Independent sums in registers; per thread, all at work";
+        Ceiling::new(vectors.name, how, Limit::Ops, measure_vectors(threads, vectors))
+    });
+    let mut list = vec![
         Ceiling::new(
             "triad",
             "a = b + s c over arrays larger than the caches, 12 bytes per element; per thread, all at work",
@@ -47,29 +50,38 @@ pub fn measure(threads: usize) -> Ceilings {
             Limit::Updates,
             per_sec(ADDITIONS, adds),
         ),
-        Ceiling::new(
-            fma_name(),
-            "Independent sums in registers; per thread, all at work",
-            Limit::Ops,
-            per_sec(2 * independent_sums() * ROUNDS, math),
-        ),
     ];
+    list.extend(multiply_adds);
     Ceilings::of(name(threads), list)
 }
 
-/// Median time of `work` on all threads at once, each with its own data, without the first run.
+/// Multiplications and additions of f32 per second and thread, with all threads at work and vectors of at most `lanes`.
+pub fn multiply_adds(threads: usize, lanes: usize) -> f64 {
+    let best = VECTORS.iter().find(|vectors| vectors.lanes <= lanes && (vectors.is_here)());
+    best.map_or(f64::NAN, |vectors| measure_vectors(threads.max(1), vectors))
+}
+
+fn measure_vectors(threads: usize, vectors: &Vectors) -> f64 {
+    (2 * vectors.sums * ROUNDS) as f64 / each(threads, || [0.5_f32; WIDEST], vectors.run)
+}
+
+/// Median time of `work` on all threads at once, each with its own data, without the first run and the start of threads.
 fn each<T: Send>(threads: usize, new: impl Fn() -> T, work: impl Fn(&mut T) + Sync) -> f64 {
     let mut materials: Vec<T> = (0..threads).map(|_| new()).collect();
     let once = |materials: &mut [T]| {
-        let start = Instant::now();
         std::thread::scope(|scope| {
-            for material in materials {
-                let job = || work(material);
-                // If a thread cannot be started, the result is too low, not too high.
-                drop(std::thread::Builder::new().name("ceiling".into()).spawn_scoped(scope, job));
-            }
-        });
-        start.elapsed().as_secs_f64()
+            let job = |material| {
+                let work = &work;
+                let timed = move || {
+                    let start = Instant::now();
+                    work(material);
+                    start.elapsed().as_secs_f64()
+                };
+                std::thread::Builder::new().name("ceiling".into()).spawn_scoped(scope, timed).ok()
+            };
+            let handles: Vec<_> = materials.iter_mut().map(job).collect();
+            handles.into_iter().flatten().filter_map(|handle| handle.join().ok()).fold(0.0, f64::max)
+        })
     };
     once(&mut materials);
     median((0..REPEATS).map(|_| once(&mut materials)).collect())
@@ -105,27 +117,50 @@ fn scatter(sums: &mut [i32]) {
     std::hint::black_box(sums);
 }
 
-fn multiply_add(sums: &mut [f32; WIDEST]) {
-    #[cfg(target_arch = "x86_64")]
-    if has_avx512() {
-        // SAFETY: the processor has it: checked above.
-        return unsafe { fused_avx512(sums) };
-    }
-    let Some(sums) = sums.first_chunk_mut::<WIDE>() else { return };
-    #[cfg(target_arch = "x86_64")]
-    if has_fma() {
-        // SAFETY: the processor has both features: checked above.
-        return unsafe { fused(sums) };
-    }
-    rounds(sums, |a, x, y| a * x + y);
+/// Multiply-adds of one vector length.
+struct Vectors {
+    name: &'static str,
+    /// f32 per vector.
+    lanes: usize,
+    /// Independent sums.
+    sums: usize,
+    is_here: fn() -> bool,
+    run: fn(&mut [f32; WIDEST]),
 }
 
-fn independent_sums() -> usize {
+/// Widest first.
+const VECTORS: &[Vectors] = &[
     #[cfg(target_arch = "x86_64")]
-    if has_avx512() {
-        return WIDEST;
+    Vectors {
+        name: "f32 multiply-add, AVX-512",
+        lanes: 16,
+        sums: WIDEST,
+        is_here: || std::arch::is_x86_feature_detected!("avx512f"),
+        // SAFETY: run only where it is here.
+        run: |sums| unsafe { fused_avx512(sums) },
+    },
+    #[cfg(target_arch = "x86_64")]
+    Vectors {
+        name: "f32 multiply-add, AVX2",
+        lanes: 8,
+        sums: WIDE,
+        is_here: || std::arch::is_x86_feature_detected!("fma") && std::arch::is_x86_feature_detected!("avx2"),
+        // SAFETY: run only where it is here.
+        run: |sums| narrow(sums, |sums| unsafe { fused(sums) }),
+    },
+    Vectors {
+        name: "f32 multiply and add",
+        lanes: 1,
+        sums: WIDE,
+        is_here: || true,
+        run: |sums| narrow(sums, |sums| rounds(sums, |a, x, y| a * x + y)),
+    },
+];
+
+fn narrow(sums: &mut [f32; WIDEST], run: impl Fn(&mut [f32; WIDE])) {
+    if let Some(sums) = sums.first_chunk_mut() {
+        run(sums);
     }
-    WIDE
 }
 
 fn rounds(sums: &mut [f32; WIDE], step: impl Fn(f32, f32, f32) -> f32) {
@@ -161,23 +196,3 @@ macro_rules! fused {
 fused!(fused, "avx2,fma", WIDE);
 #[cfg(target_arch = "x86_64")]
 fused!(fused_avx512, "avx512f", WIDEST);
-
-#[cfg(target_arch = "x86_64")]
-fn has_avx512() -> bool {
-    std::arch::is_x86_feature_detected!("avx512f")
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_fma() -> bool {
-    std::arch::is_x86_feature_detected!("fma") && std::arch::is_x86_feature_detected!("avx2")
-}
-
-fn fma_name() -> &'static str {
-    #[cfg(target_arch = "x86_64")]
-    if has_avx512() {
-        return "f32 multiply-add, AVX-512";
-    } else if has_fma() {
-        return "f32 multiply-add, AVX2";
-    }
-    "f32 multiply and add"
-}

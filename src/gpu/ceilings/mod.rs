@@ -3,7 +3,7 @@
 mod cpu;
 mod cuda;
 
-pub use cpu::{measure as measure_cpu, name as cpu_name};
+pub use cpu::{measure as measure_cpu, multiply_adds, name as cpu_name};
 pub use cuda::{Kernels, measure as measure_gpu};
 
 /// The limited quantity.

@@ -1,6 +1,7 @@
 //! Benchmark of every backend: `neuropil bench gemm`.
 //!
-//! A case is `SIZE-FORMAT-BACKEND-LAYOUT`. Its roofline is the lower of the measured arithmetic ceiling and the measured
+//! A case is `SIZE-FORMAT-BACKEND-LAYOUT`. On a CPU, its roofline is the measured peak of multiply-adds of the same
+//! instruction set. On a GPU, it is the lower of the measured arithmetic ceiling and the measured
 //! copy bandwidth times operations per byte. The ceiling of tensor cores is that of mma.sync with f16, which bf16 shares;
 //! that of s8 is taken as twice, that of tf32 as half of it. cuBLASLt uses Hopper's wgmma and exceeds it there.
 
@@ -72,40 +73,82 @@ fn operand(len: usize) -> impl Iterator<Item = f32> {
     (0..len as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0)
 }
 
-/// On the CPU with this many threads: f32 and f64 of each instruction set.
+/// m, n, k on the CPU: squares, a layer of a GPT-2 with 512 tokens, and the same layer for 1 and 8 new tokens.
+const CPU_SIZES: [(usize, usize, usize); 7] =
+    [(64, 64, 64), (256, 256, 256), (1024, 1024, 1024), (2048, 2048, 2048), (512, 3072, 768), (8, 3072, 768), (1, 3072, 768)];
+
+/// On the CPU with this many threads: every format and instruction set. Multiplications alternate with measurements of the
+/// peak, as both depend on the clock and on other programs.
 pub fn run_cpu(threads: usize, options: &BenchOptions<'_>) -> Result<Vec<BenchRow>, String> {
-    let ceilings = ceilings::measure_cpu(threads);
-    let best = |limit| ceilings.best(limit).map_or(f64::NAN, |c| c.value) * threads as f64;
-    let (ops, bandwidth) = (best(Limit::Ops), best(Limit::Bytes));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|e| e.to_string())?;
-    let mut rows = vec![];
-    for n in [256, 1024, 2048] {
+    let mut bench = CpuBench { threads, pool, options, rows: vec![] };
+    for (i, size) in CPU_SIZES.into_iter().enumerate() {
+        let share = i as f32 / CPU_SIZES.len() as f32;
         for isa in cpu::Isa::available().into_iter().filter(|isa| *isa != cpu::Isa::Portable) {
-            for (layout, g) in [("nn", Gemm::new(n, n, n)), ("nt", Gemm::new(n, n, n).transposed_b())] {
-                let name = format!("{n}-f32-{isa:?}-{layout}").to_lowercase();
-                if options.only.is_some_and(|only| !name.starts_with(only)) {
-                    continue;
-                }
-                if !(options.proceed)(&name, 0.0) {
-                    return Ok(rows);
-                }
-                let (a, b): (Vec<f32>, Vec<f32>) = (operand(n * n).collect(), operand(n * n).collect());
-                let mut c = vec![0.0; n * n];
-                let mut once = || {
-                    let start = Instant::now();
-                    let done = cpu::gemm_with(isa, &g, &a, &b, &mut c, Epilogue::None);
-                    done.map(|()| start.elapsed().as_secs_f64()).map_err(|e| e.to_string())
-                };
-                let repeats = options.repeats.max(3);
-                let secs = pool.install(|| {
-                    once()?;
-                    (0..repeats).map(|_| once()).collect::<Result<Vec<f64>, String>>()
-                })?;
-                rows.push(row(name, &g, median(secs), ops, bandwidth, 12.0 * (n * n) as f64));
+            // Per f32 multiply-add: f64 has half as many lanes, and AVX-512 multiplies pairs of 16-bit integers at once.
+            let pairs = if isa == cpu::Isa::Avx512 { 2.0 } else { 1.0 };
+            let goes_on = bench.case::<f32>("f32", isa, size, 1.0, share)?
+                && bench.case::<f64>("f64", isa, size, 0.5, share)?
+                && bench.case::<Bf16>("bf16", isa, size, 1.0, share)?
+                && bench.case::<i8>("s8", isa, size, pairs, share)?;
+            if !goes_on {
+                return Ok(bench.rows);
             }
         }
     }
-    Ok(rows)
+    Ok(bench.rows)
+}
+
+struct CpuBench<'a> {
+    threads: usize,
+    pool: rayon::ThreadPool,
+    options: &'a BenchOptions<'a>,
+    rows: Vec<BenchRow>,
+}
+
+impl CpuBench<'_> {
+    /// A size, format and instruction set in every layout; false when it was stopped.
+    fn case<E: cpu::Element + FromUnit>(
+        &mut self,
+        format: &str,
+        isa: cpu::Isa,
+        (m, n, k): (usize, usize, usize),
+        relative_peak: f64,
+        share: f32,
+    ) -> Result<bool, String> {
+        let new = Gemm::<E::Sum>::new(m, n, k);
+        let layouts = [("nn", new), ("nt", new.transposed_b()), ("tn", new.transposed_a())];
+        // Only f32 has a way of its own for each layout.
+        let layouts = if format == "f32" { &layouts[..] } else { &layouts[1..2] };
+        for (layout, g) in layouts {
+            let name = format!("{m}x{n}x{k}-{format}-{isa:?}-{layout}").to_lowercase();
+            if self.options.only.is_some_and(|only| !name.starts_with(only)) {
+                continue;
+            }
+            if !(self.options.proceed)(&name, share) {
+                return Ok(false);
+            }
+            let values = |len: usize| -> Vec<E> { operand(len).map(E::from_unit).collect() };
+            let (a, b, mut c) = (values(m * k), values(k * n), vec![E::Sum::default(); m * n]);
+            let mut measure = |times: u32| {
+                let start = Instant::now();
+                let all = || (0..times).try_for_each(|_| cpu::gemm_with(isa, g, &a, &b, &mut c, Epilogue::None));
+                self.pool.install(all).map_err(|e| e.to_string())?;
+                Ok::<f64, String>(start.elapsed().as_secs_f64() / f64::from(times))
+            };
+            measure(1)?;
+            let times = (MIN_S / measure(2)?).ceil().clamp(1.0, 10_000.0) as u32;
+            let lanes = if isa == cpu::Isa::Avx512 { 16 } else { 8 };
+            let (mut secs, mut peaks) = (vec![], vec![]);
+            for _ in 0..self.options.repeats.max(3) {
+                peaks.push(ceilings::multiply_adds(self.threads, lanes));
+                secs.push(measure(times)?);
+            }
+            let peak = median(peaks) * self.threads as f64 * relative_peak;
+            self.rows.push(row(name, &Gemm::new(m, n, k), median(secs), peak, f64::INFINITY, 1.0));
+        }
+        Ok(true)
+    }
 }
 
 /// On a GPU: every backend that is present. The second result describes the library, or says why there is none.
@@ -228,6 +271,7 @@ macro_rules! from_unit {
 }
 from_unit! {
     f32: |x| x;
+    f64: f64::from;
     F16: <F16 as crate::num::elements::Element>::from_f32;
     Bf16: <Bf16 as crate::num::elements::Element>::from_f32;
     i8: |x: f32| (x * 127.0) as i8;

@@ -1,18 +1,32 @@
-//! Microkernels: one block of k over a tile that stays in registers, one per type and instruction set, all with the
-//! sums of the definition.
+//! Microkernels: one block of k over a tile whose sums stay in registers, for each type, instruction set and number of
+//! rows, all with the sums of the definition.
+//!
+//! A tile of AVX-512 is 14 × 32: its 28 sums, two vectors of B and one broadcast element of A are 31 of the 32 registers,
+//! and per k it loads 16 times for 28 multiply-adds. That of AVX2, 6 × 16, is the same with 16 registers.
 
-/// `(depth, rows, strip, tile, adds)`: `tile[i][j] (+)= Σ rows[k][i] · strip[k][j]`, over `mr` × `nr` elements.
-type Run<S> = unsafe fn(usize, *const S, *const S, *mut S, bool);
+/// `(depth, rows, strip, ahead, total, out)`, each but `rows` with the elements between two of its rows:
+/// `out[i][j] = (total[i][j] +) Σ rows[k][i] · strip[k][j]`. A null `total` counts as nothing. `ahead` is loaded into the
+/// second-level cache: addresses are enough, it need not exist.
+type Run<S> = unsafe fn(usize, *const S, Rows<S>, Rows<S>, Rows<S>, (*mut S, usize));
+/// First element, and elements from a row to the next.
+pub type Rows<S> = (*const S, usize);
 
-/// A microkernel and the size of its tile.
+/// Microkernels of one type and instruction set.
 #[derive(Clone, Copy)]
-pub struct Micro<S> {
-    /// Rows.
-    pub mr: usize,
+pub struct Micro<S: 'static> {
+    /// For 1, 2, … rows.
+    pub runs: &'static [Run<S>],
     /// Columns.
     pub nr: usize,
-    /// The function.
-    pub run: Run<S>,
+    /// Of this instruction set.
+    pub isa: Isa,
+}
+
+impl<S> Micro<S> {
+    /// The most rows.
+    pub const fn mr(&self) -> usize {
+        self.runs.len()
+    }
 }
 
 /// Instruction sets there is a microkernel for.
@@ -22,7 +36,7 @@ pub enum Isa {
     Portable,
     /// AVX2 and FMA.
     Avx2,
-    /// AVX-512.
+    /// AVX-512 with its instructions for 16-bit integers.
     Avx512,
 }
 
@@ -43,7 +57,11 @@ impl Isa {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma"),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => std::arch::is_x86_feature_detected!("avx512f"),
+            Self::Avx512 => {
+                Self::Avx2.is_here()
+                    && std::arch::is_x86_feature_detected!("avx512f")
+                    && std::arch::is_x86_feature_detected!("avx512bw")
+            }
             #[cfg(not(target_arch = "x86_64"))]
             Self::Avx2 | Self::Avx512 => false,
         }
@@ -51,7 +69,7 @@ impl Isa {
 }
 
 /// A type that is summed.
-pub trait Sum: Copy + Default + PartialEq + Send + Sync + 'static {
+pub trait Sum: bytemuck::Pod + Default + PartialEq + Send + Sync {
     /// 0
     const ZERO: Self;
     /// 1
@@ -67,6 +85,8 @@ pub trait Sum: Copy + Default + PartialEq + Send + Sync + 'static {
     /// A function in f64, rounded once.
     fn by_f64(self, f: fn(f64) -> f64) -> Self;
     #[doc(hidden)]
+    fn packed_fma(a: Self, b: Self, c: Self) -> Self;
+    #[doc(hidden)]
     fn micro(isa: Isa) -> Micro<Self>;
 }
 
@@ -81,6 +101,7 @@ macro_rules! real {
             fn fma(a: Self, b: Self, c: Self) -> Self {
                 a.mul_add(b, c)
             }
+            #[inline(always)]
             fn times(self, b: Self) -> Self {
                 self * b
             }
@@ -90,6 +111,10 @@ macro_rules! real {
             }
             fn by_f64(self, f: fn(f64) -> f64) -> Self {
                 f(self.into()) as Self
+            }
+            #[inline(always)]
+            fn packed_fma(a: Self, b: Self, c: Self) -> Self {
+                Self::fma(a, b, c)
             }
             fn micro(isa: Isa) -> Micro<Self> {
                 match isa {
@@ -114,6 +139,7 @@ impl Sum for i32 {
     fn fma(a: Self, b: Self, c: Self) -> Self {
         c.wrapping_add(a.wrapping_mul(b))
     }
+    #[inline(always)]
     fn times(self, b: Self) -> Self {
         self.wrapping_mul(b)
     }
@@ -124,154 +150,147 @@ impl Sum for i32 {
     fn by_f64(self, f: fn(f64) -> f64) -> Self {
         f(self.into()) as Self
     }
+    /// Two products of 16-bit halves.
+    #[inline(always)]
+    fn packed_fma(a: Self, b: Self, c: Self) -> Self {
+        let halves = |x: Self| (Self::from(x as i16), x >> 16);
+        let ((a0, a1), (b0, b1)) = (halves(a), halves(b));
+        Self::fma(a1, b1, Self::fma(a0, b0, c))
+    }
     fn micro(isa: Isa) -> Micro<Self> {
         match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Avx2 => x86::i32_avx2(),
+            Isa::Avx512 if std::arch::is_x86_feature_detected!("avx512vnni") => x86::i32_vnni(),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => x86::i32_avx512(),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => x86::i32_avx2(),
             _ => portable(),
         }
     }
 }
 
-/// Loops that the compiler may turn into vectors over columns.
-///
+/// Loads `lines` of `len` elements into the first-level cache.
+pub fn prefetch<T>(from: *const T, step: usize, lines: usize, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for byte in (0..len * size_of::<T>()).step_by(64) {
+        for line in 0..lines {
+            let at = from.wrapping_add(line * step).cast::<i8>().wrapping_add(byte);
+            // SAFETY: no address is invalid for this instruction.
+            unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (from, step, lines, len);
+}
+
 /// # Safety
-/// `rows` holds `depth` × `MR` elements, `strip` `depth` × `NR`, and `tile` `MR` × `NR`.
-#[inline(always)]
-unsafe fn loops<S: Sum, const MR: usize, const NR: usize>(
+/// `rows` holds `depth` × `M` elements; `strip`, `total` and `out` hold rows of 8, `depth` of them in `strip`, `M` in the
+/// others.
+unsafe fn portable_run<S: Sum, const M: usize>(
     depth: usize,
     rows: *const S,
-    strip: *const S,
-    tile: *mut S,
-    adds: bool,
+    (strip, strip_step): Rows<S>,
+    _: Rows<S>,
+    (total, total_step): Rows<S>,
+    (out, out_step): (*mut S, usize),
 ) {
-    let mut sums = [[S::ZERO; NR]; MR];
+    let mut sums = [[S::ZERO; 8]; M];
     for k in 0..depth {
-        // SAFETY: inside the packed panels.
-        let (a, b) = unsafe { (&*rows.add(k * MR).cast::<[S; MR]>(), &*strip.add(k * NR).cast::<[S; NR]>()) };
-        for i in 0..MR {
-            for j in 0..NR {
-                sums[i][j] = S::fma(a[i], b[j], sums[i][j]);
+        // SAFETY: by the caller.
+        let (a, b) = unsafe { (&*rows.add(k * M).cast::<[S; M]>(), &*strip.add(k * strip_step).cast::<[S; 8]>()) };
+        for i in 0..M {
+            for j in 0..8 {
+                sums[i][j] = S::packed_fma(a[i], b[j], sums[i][j]);
             }
         }
     }
-    for (i, row) in sums.iter().enumerate() {
-        // SAFETY: row `i` of the tile.
-        let out = unsafe { &mut *tile.add(i * NR).cast::<[S; NR]>() };
-        for j in 0..NR {
-            out[j] = if adds { out[j].plus(row[j]) } else { row[j] };
+    for (i, row) in sums.iter_mut().enumerate() {
+        // SAFETY: by the caller.
+        unsafe {
+            if !total.is_null() {
+                let total = &*total.add(i * total_step).cast::<[S; 8]>();
+                row.iter_mut().zip(total).for_each(|(x, t)| *x = t.plus(*x));
+            }
+            *out.add(i * out_step).cast::<[S; 8]>() = *row;
         }
     }
 }
 
 fn portable<S: Sum>() -> Micro<S> {
-    Micro { mr: 4, nr: 8, run: loops::<S, 4, 8> }
+    let runs: &'static [Run<S>] =
+        const { &[portable_run::<S, 1>, portable_run::<S, 2>, portable_run::<S, 3>, portable_run::<S, 4>] };
+    Micro { runs, nr: 8, isa: Isa::Portable }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Micro, loops};
+    use super::{Isa, Micro, Rows, Run};
     use std::arch::x86_64::*;
 
-    /// A microkernel of `$mr` rows by two vectors.
+    /// Microkernels of two vectors of columns, for each of these numbers of rows.
     macro_rules! micro {
-        ($name:ident, $S:ty, $feature:literal, $lanes:literal, $mr:literal,
-         $zero:ident, $load:ident, $store:ident, $set:ident, $fma:ident, $add:ident) => {
+        ($name:ident, $S:ty, $isa:ident, $feature:literal, $lanes:literal, [$($rows:literal)*],
+         $zero:ident, $load:ident, $store:ident, $set:ident, $add:ident, $fma:expr) => {
             pub(super) fn $name() -> Micro<$S> {
                 /// # Safety
-                /// As [`loops`], and the processor has the instruction set.
+                /// As [`super::portable_run`] with two vectors per row, and the processor has the instruction set.
                 #[target_feature(enable = $feature)]
-                unsafe fn run(depth: usize, rows: *const $S, strip: *const $S, tile: *mut $S, adds: bool) {
-                    let mut sums = [[$zero(); 2]; $mr];
+                unsafe fn run<const M: usize>(
+                    depth: usize,
+                    rows: *const $S,
+                    (strip, strip_step): Rows<$S>,
+                    (ahead, ahead_step): Rows<$S>,
+                    (total, total_step): Rows<$S>,
+                    (out, out_step): (*mut $S, usize),
+                ) {
+                    let mut sums = [[$zero(); 2]; M];
                     for k in 0..depth {
-                        // SAFETY: inside the packed panels.
+                        // SAFETY: by the caller.
                         unsafe {
-                            let at = strip.add(k * 2 * $lanes);
-                            let b = [$load(at), $load(at.add($lanes))];
-                            let a = rows.add(k * $mr);
-                            for i in 0..$mr {
+                            _mm_prefetch::<_MM_HINT_T1>(ahead.wrapping_add(k * ahead_step).cast());
+                            let at = strip.add(k * strip_step);
+                            let b = [$load(at.cast()), $load(at.add($lanes).cast())];
+                            let a = rows.add(k * M);
+                            for i in 0..M {
                                 let x = $set(*a.add(i));
-                                sums[i] = [$fma(x, b[0], sums[i][0]), $fma(x, b[1], sums[i][1])];
+                                sums[i] = [($fma)(x, b[0], sums[i][0]), ($fma)(x, b[1], sums[i][1])];
                             }
                         }
                     }
                     for (i, row) in sums.iter().enumerate() {
                         for (j, sum) in row.iter().enumerate() {
-                            // SAFETY: inside the tile.
+                            // SAFETY: by the caller.
                             unsafe {
-                                let place = tile.add((2 * i + j) * $lanes);
-                                $store(place, if adds { $add($load(place), *sum) } else { *sum });
+                                let from = total.wrapping_add(i * total_step + j * $lanes);
+                                let sum = if total.is_null() { *sum } else { $add($load(from.cast()), *sum) };
+                                $store(out.add(i * out_step + j * $lanes).cast(), sum);
                             }
                         }
                     }
                 }
-                Micro { mr: $mr, nr: 2 * $lanes, run }
+                const RUNS: &[Run<$S>] = &[$(run::<$rows>),*];
+                Micro { runs: RUNS, nr: 2 * $lanes, isa: Isa::$isa }
             }
         };
     }
 
-    micro!(
-        f32_avx512,
-        f32,
-        "avx512f",
-        16,
-        14,
-        _mm512_setzero_ps,
-        _mm512_loadu_ps,
-        _mm512_storeu_ps,
-        _mm512_set1_ps,
-        _mm512_fmadd_ps,
-        _mm512_add_ps
-    );
-    micro!(
-        f64_avx512,
-        f64,
-        "avx512f",
-        8,
-        14,
-        _mm512_setzero_pd,
-        _mm512_loadu_pd,
-        _mm512_storeu_pd,
-        _mm512_set1_pd,
-        _mm512_fmadd_pd,
-        _mm512_add_pd
-    );
-    micro!(
-        f32_avx2,
-        f32,
-        "avx2,fma",
-        8,
-        6,
-        _mm256_setzero_ps,
-        _mm256_loadu_ps,
-        _mm256_storeu_ps,
-        _mm256_set1_ps,
-        _mm256_fmadd_ps,
-        _mm256_add_ps
-    );
-    micro!(
-        f64_avx2,
-        f64,
-        "avx2,fma",
-        4,
-        6,
-        _mm256_setzero_pd,
-        _mm256_loadu_pd,
-        _mm256_storeu_pd,
-        _mm256_set1_pd,
-        _mm256_fmadd_pd,
-        _mm256_add_pd
-    );
-
-    pub(super) fn i32_avx2() -> Micro<i32> {
-        Micro { mr: 4, nr: 16, run: i32_loops }
-    }
-
-    /// # Safety
-    /// As [`loops`], and the processor has AVX2.
-    #[target_feature(enable = "avx2")]
-    unsafe fn i32_loops(depth: usize, rows: *const i32, strip: *const i32, tile: *mut i32, adds: bool) {
-        // SAFETY: by the caller.
-        unsafe { loops::<i32, 4, 16>(depth, rows, strip, tile, adds) }
-    }
+    micro!(f32_avx512, f32, Avx512, "avx512f", 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14],
+        _mm512_setzero_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_set1_ps, _mm512_add_ps, _mm512_fmadd_ps);
+    micro!(f64_avx512, f64, Avx512, "avx512f", 8, [1 2 3 4 5 6 7 8 9 10 11 12 13 14],
+        _mm512_setzero_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_set1_pd, _mm512_add_pd, _mm512_fmadd_pd);
+    micro!(f32_avx2, f32, Avx2, "avx2,fma", 8, [1 2 3 4 5 6],
+        _mm256_setzero_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps, _mm256_add_ps, _mm256_fmadd_ps);
+    micro!(f64_avx2, f64, Avx2, "avx2,fma", 4, [1 2 3 4 5 6],
+        _mm256_setzero_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_set1_pd, _mm256_add_pd, _mm256_fmadd_pd);
+    // Integers are pairs of 16 bits, of two k.
+    micro!(i32_vnni, i32, Avx512, "avx512f,avx512bw,avx512vnni", 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14],
+        _mm512_setzero_si512, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi32, _mm512_add_epi32,
+        |a, b, sum| _mm512_dpwssd_epi32(sum, a, b));
+    micro!(i32_avx512, i32, Avx512, "avx512f,avx512bw", 16, [1 2 3 4 5 6 7 8 9 10 11 12],
+        _mm512_setzero_si512, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi32, _mm512_add_epi32,
+        |a, b, sum| _mm512_add_epi32(sum, _mm512_madd_epi16(a, b)));
+    micro!(i32_avx2, i32, Avx2, "avx2", 8, [1 2 3 4 5],
+        _mm256_setzero_si256, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_set1_epi32, _mm256_add_epi32,
+        |a, b, sum| _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)));
 }

@@ -18,55 +18,122 @@
 //!
 //! # How
 //!
-//! B is packed into strips as wide as a microkernel, one column panel at a time; tasks of some rows and some strips
-//! pack their rows of A, run the microkernel over a private tile and write it to C. Vectors run over columns, so that
-//! lanes never add to each other. Measured with two threads of a Xeon with AVX-512 at 1024³, see `bench gemm`.
+//! With many rows, B is packed once into strips as wide as a microkernel; tasks of some rows and some strips pack their rows
+//! of A and run the microkernel over their tiles, whose totals stay in the second-level cache between blocks of k. With few
+//! rows, each element of B is used once or twice: a task packs a block of one strip, which stays in the first-level cache,
+//! or reads B in place. Vectors run over columns, so that lanes never add to each other.
+//!
+//! See `bench gemm` for what it reaches of the processor's peak.
 
+mod memory;
 mod micro;
+mod pack;
 
 pub use micro::{Isa, Sum};
 
-use super::{Epilogue, Gemm, GemmError, Layout, gelu};
-use micro::Micro;
+use super::{Epilogue, Gemm, GemmError, gelu};
+use crate::num::elements::{Bf16, Element as _, F16};
+use memory::Piece;
+use micro::{Micro, Rows};
+use pack::{Lines, Range};
 use rayon::prelude::*;
 
 /// Addends of one block of a sum. Part of the definition: another value gives other bits.
 pub const K_BLOCK: usize = 256;
 /// Rows of a task, in microkernels.
-const TASK_ROWS: usize = 8;
-/// Columns of a task: its tile, its rows of A and its strips of B stay in a second-level cache.
+const TASK_PANELS: usize = 13;
+/// Columns of a task: its totals, its rows of A and a block of its strips of B stay in a second-level cache of 2 MB.
 const TASK_COLUMNS: usize = 1024;
 /// Elements of B packed at a time.
-const PACKED: usize = 8 << 20;
-/// Operations below which one thread is faster than two.
-const SERIAL: u64 = 1 << 19;
+const PACKED: usize = 4 << 20;
+/// Columns that are packed together: a row of B is read in pieces of this length.
+const PACK_COLUMNS: usize = 256;
+/// Tiles of rows up to which B is packed by the task that uses it.
+const FEW_PANELS: usize = 2;
+/// Cost, in elements read or 32 operations, below which one thread is faster than two.
+const SERIAL: usize = 1 << 16;
 
 /// An operand's element; products are summed in the type it is widened to.
-pub trait Element: Copy + Send + Sync {
+pub trait Element: Copy + Default + Send + Sync {
     /// Type of the sums and of C.
     type Sum: Sum;
+    /// Values of k in one packed element.
+    #[doc(hidden)]
+    const PER_PACKED: usize = 1;
     /// Without loss.
     fn widen(self) -> Self::Sum;
+    #[doc(hidden)]
+    fn packed(first: Self, _second: impl FnOnce() -> Self) -> Self::Sum {
+        first.widen()
+    }
+    /// Operands that need no widening.
+    #[doc(hidden)]
+    fn as_sums(_: &[Self]) -> Option<&[Self::Sum]> {
+        None
+    }
+    /// Packs eight lines with adjacent k where there is a fast way.
+    ///
+    /// # Safety
+    /// As `pack::transpose`.
+    #[doc(hidden)]
+    unsafe fn transpose(_: Isa, _: (*const Self, usize), _: (*mut Self::Sum, usize), _: usize) -> bool {
+        false
+    }
 }
 
 impl Element for f32 {
     type Sum = Self;
+    #[inline(always)]
     fn widen(self) -> Self {
         self
+    }
+    fn as_sums(all: &[Self]) -> Option<&[Self]> {
+        Some(all)
+    }
+    unsafe fn transpose(isa: Isa, from: (*const Self, usize), out: (*mut Self, usize), depth: usize) -> bool {
+        // SAFETY: by the caller.
+        unsafe { pack::transpose(isa, from, out, depth) }
     }
 }
 
 impl Element for f64 {
     type Sum = Self;
+    #[inline(always)]
     fn widen(self) -> Self {
         self
+    }
+    fn as_sums(all: &[Self]) -> Option<&[Self]> {
+        Some(all)
+    }
+}
+
+impl Element for F16 {
+    type Sum = f32;
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self.to_f32()
+    }
+}
+
+impl Element for Bf16 {
+    type Sum = f32;
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        f32::from_bits(u32::from(self.0) << 16)
     }
 }
 
 impl Element for i8 {
     type Sum = i32;
+    const PER_PACKED: usize = 2;
+    #[inline(always)]
     fn widen(self) -> i32 {
         self.into()
+    }
+    /// Two of 16 bits, for instructions that multiply and add pairs.
+    #[inline(always)]
+    fn packed(first: Self, second: impl FnOnce() -> Self) -> i32 {
+        i32::from(second()) << 16 | i32::from(first) & 0xffff
     }
 }
 
@@ -100,12 +167,19 @@ pub fn gemm_with<E: Element>(
     }
     let job = Job { gemm: *gemm, micro: E::Sum::micro(isa), out: Out(c.as_mut_ptr()), epilogue };
     let one = |i: usize| job.matrix(i, &a[i * gemm.a.stride..], &b[i * gemm.b.stride..]);
-    if gemm.ops() < SERIAL {
+    if cost(gemm, gemm.batch) < SERIAL {
         (0..gemm.batch).for_each(one);
     } else {
         (0..gemm.batch).into_par_iter().for_each(one);
     }
     Ok(())
+}
+
+/// In elements read or 32 operations.
+fn cost<S: Sum>(gemm: &Gemm<S>, batch: usize) -> usize {
+    let Gemm { m, n, k, .. } = *gemm;
+    let matrix = m.saturating_mul(n).saturating_mul(k) / 16;
+    matrix.saturating_add(m.saturating_mul(k)).saturating_add(n.saturating_mul(k)).saturating_mul(batch)
 }
 
 /// C, written by several threads in disjoint places.
@@ -122,122 +196,206 @@ struct Job<'a, S: Sum> {
     epilogue: Epilogue<&'a [S]>,
 }
 
-/// Strips of packed B: block by block of k, strip by strip, `nr` columns of each k adjacent.
-struct Strips<S> {
-    values: Vec<S>,
-    /// First column.
-    from: usize,
-    /// Columns.
+/// Part of C: rows and columns from a first one on.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Matrix of the batch.
+    index: usize,
+    row: usize,
+    rows: usize,
+    column: usize,
     columns: usize,
-    /// Columns with the zeros behind them.
-    padded: usize,
 }
 
-/// Private memory of a task.
-#[derive(Default)]
-struct Scratch<S> {
-    rows: Vec<S>,
-    tiles: Vec<S>,
-    row: Vec<S>,
+/// A block of k: the first, how many, and whether it is the last.
+#[derive(Clone, Copy)]
+struct Block {
+    first: usize,
+    depth: usize,
+    is_last: bool,
+}
+
+impl Block {
+    /// This block of these lines.
+    const fn of(self, lines: (usize, usize)) -> Range {
+        Range { lines, k: (self.first, self.depth) }
+    }
+}
+
+/// One at least, so that an empty sum is 0.
+fn blocks(k: usize) -> impl Iterator<Item = Block> + Clone {
+    (0..k.max(1)).step_by(K_BLOCK).map(move |first| Block {
+        first,
+        depth: K_BLOCK.min(k - first),
+        is_last: first + K_BLOCK >= k,
+    })
+}
+
+/// Part `i` of `count` equal parts of `0..len`.
+const fn share(len: usize, i: usize, count: usize) -> (usize, usize) {
+    (len * i / count, len * (i + 1) / count)
 }
 
 impl<S: Sum> Job<'_, S> {
     /// One matrix of the batch.
     fn matrix<E: Element<Sum = S>>(&self, index: usize, a: &[E], b: &[E]) {
-        let Gemm { m, n, k, .. } = self.gemm;
-        let Micro { mr, nr, .. } = self.micro;
-        let is_serial = self.gemm.ops() / (self.gemm.batch as u64) < SERIAL;
-        let panel = (PACKED / k.max(1)).max(TASK_COLUMNS).next_multiple_of(nr);
-        for from in (0..n).step_by(panel) {
-            let strips = self.pack_strips(b, from, panel.min(n - from), is_serial);
-            let wide = strips.padded.div_ceil(TASK_COLUMNS.next_multiple_of(nr));
-            let threads = if is_serial { 1 } else { rayon::current_num_threads() };
-            let tall = m.div_ceil(mr).div_ceil((4 * threads).div_ceil(wide)).clamp(1, TASK_ROWS) * mr;
-            let task = |scratch: &mut Scratch<S>, t: usize| {
-                let rows = t / wide * tall;
-                let columns = t % wide * TASK_COLUMNS.next_multiple_of(nr);
-                self.task(scratch, a, &strips, (rows, tall.min(m - rows)), columns, index);
-            };
-            let tasks = m.div_ceil(tall) * wide;
-            if is_serial {
-                let mut scratch = Scratch::default();
-                (0..tasks).for_each(|t| task(&mut scratch, t));
-            } else {
-                (0..tasks).into_par_iter().for_each_init(Scratch::default, task);
-            }
+        let (g, nr) = (&self.gemm, self.micro.nr);
+        let ((down, across), (b_down, b_across)) = (g.a.steps(), g.b.steps());
+        let rows = Lines { from: a, line: down, k: across };
+        let columns = Lines { from: b, line: b_across, k: b_down };
+        let threads = if cost(g, 1) < SERIAL { 1 } else { rayon::current_num_threads() };
+        if g.m <= FEW_PANELS * self.micro.mr() {
+            return self.few_rows(index, rows, columns, threads);
+        }
+        let panel = (PACKED / g.k.max(1)).max(TASK_COLUMNS).next_multiple_of(nr);
+        for column in (0..g.n).step_by(panel) {
+            let part = Part { index, row: 0, rows: g.m, column, columns: panel.min(g.n - column) };
+            self.many_rows(part, rows, columns, threads);
         }
     }
 
-    fn pack_strips<E: Element<Sum = S>>(&self, b: &[E], from: usize, columns: usize, is_serial: bool) -> Strips<S> {
-        let (nr, k) = (self.micro.nr, self.gemm.k);
-        let padded = columns.next_multiple_of(nr);
-        let mut values = vec![S::ZERO; k * padded];
-        let (row, column) = self.gemm.b.steps();
-        let fill = |block: usize, strip: usize, out: &mut [S]| {
-            let (first, at) = (block * K_BLOCK, from + strip * nr);
-            let width = nr.min(from + columns - at);
-            for (p, lanes) in out.chunks_exact_mut(nr).enumerate() {
-                let start = (first + p) * row + at * column;
-                if column == 1 {
-                    lanes.iter_mut().zip(&b[start..start + width]).for_each(|(l, x)| *l = x.widen());
-                } else {
-                    lanes[..width].iter_mut().enumerate().for_each(|(j, l)| *l = b[start + j * column].widen());
-                }
-            }
-        };
-        if padded > 0 && k > 0 {
-            let blocks = values.chunks_mut(K_BLOCK * padded).enumerate();
-            let all = blocks.flat_map(|(block, all)| {
-                let depth = all.len() / padded;
-                all.chunks_mut(depth * nr).enumerate().map(move |(strip, out)| (block, strip, out))
+    /// Runs tasks on the threads of the pool.
+    fn run(tasks: usize, threads: usize, task: impl Fn(usize) + Sync + Send) {
+        if threads == 1 {
+            (0..tasks).for_each(task);
+        } else {
+            (0..tasks).into_par_iter().with_max_len(1).for_each(task);
+        }
+    }
+
+    fn many_rows<E: Element<Sum = S>>(&self, part: Part, rows: Lines<'_, E>, columns: Lines<'_, E>, threads: usize) {
+        let (mr, nr, k) = (self.micro.mr(), self.micro.nr, self.gemm.k);
+        let padded = part.columns.next_multiple_of(nr);
+        let mut strips = Piece::<S>::take(padded * k.div_ceil(E::PER_PACKED));
+        {
+            let groups = part.columns.div_ceil(PACK_COLUMNS);
+            let all = Out(strips.all_mut().as_mut_ptr());
+            Self::run(groups * k.div_ceil(K_BLOCK), threads, |t| {
+                let (first, column) = (t / groups * K_BLOCK, t % groups * PACK_COLUMNS);
+                let (depth, count) = (K_BLOCK.min(k - first), PACK_COLUMNS.min(part.columns - column));
+                let packed = depth.div_ceil(E::PER_PACKED);
+                let start = first / E::PER_PACKED * padded + column * packed;
+                let all = &all;
+                // SAFETY: inside the strips, and no other task packs this block of these columns.
+                let out = unsafe { std::slice::from_raw_parts_mut(all.0.add(start), packed * count.next_multiple_of(nr)) };
+                columns.pack(self.micro.isa, out, nr, true, Range { lines: (part.column + column, count), k: (first, depth) });
             });
-            if is_serial {
-                all.for_each(|(block, strip, out)| fill(block, strip, out));
-            } else {
-                let all: Vec<_> = all.collect();
-                all.into_par_iter().for_each(|(block, strip, out)| fill(block, strip, out));
-            }
         }
-        Strips { values, from, columns, padded }
+        // Every thread has as many tasks, of tiles that differ by one row of tiles at most.
+        let (panels, wide) = (part.rows.div_ceil(mr), padded.div_ceil(TASK_COLUMNS));
+        let at_least = if threads == 1 { 1 } else { (4 * threads).div_ceil(wide) };
+        let tall = panels.div_ceil(TASK_PANELS).max(at_least).next_multiple_of(threads).min(panels);
+        let strips = strips.all();
+        Self::run(tall * wide, threads, |t| {
+            let (from, to) = share(panels, t / wide, tall);
+            let (left, right) = share(padded / nr, t % wide, wide);
+            let (row, column) = (from * mr, left * nr);
+            let (end, right) = ((to * mr).min(part.rows), (right * nr).min(part.columns));
+            let here = Part { row, rows: end - row, column: part.column + column, columns: right - column, ..part };
+            self.task(here, rows, |block| {
+                let packed = block.depth.div_ceil(E::PER_PACKED);
+                &strips[block.first / E::PER_PACKED * padded + column * packed..][..packed * (right - column).next_multiple_of(nr)]
+            });
+        });
     }
 
-    /// Some rows by some strips: all of k, then C.
-    fn task<E: Element<Sum = S>>(
-        &self,
-        scratch: &mut Scratch<S>,
-        a: &[E],
-        strips: &Strips<S>,
-        (row, height): (usize, usize),
-        column: usize,
-        index: usize,
-    ) {
-        let Micro { mr, nr, run } = self.micro;
-        let (k, panels) = (self.gemm.k, height.div_ceil(mr));
-        let wide = TASK_COLUMNS.next_multiple_of(nr).min(strips.padded - column);
-        scratch.tiles.resize(panels * mr * wide, S::ZERO);
-        if k == 0 {
-            scratch.tiles.fill(S::ZERO);
-        }
-        for block in (0..k).step_by(K_BLOCK) {
-            let depth = K_BLOCK.min(k - block);
-            pack_rows(&mut scratch.rows, a, &self.gemm.a, (row, height), (block, depth), mr);
-            let packed = &strips.values[block * strips.padded..][..depth * strips.padded];
-            let packed = packed[column * depth..][..wide * depth].chunks_exact(depth * nr);
-            for (strip, tiles) in packed.zip(scratch.tiles.chunks_exact_mut(panels * mr * nr)) {
-                for (rows, tile) in scratch.rows.chunks_exact(depth * mr).zip(tiles.chunks_exact_mut(mr * nr)) {
-                    // SAFETY: the three hold `depth` packed rows, `depth` packed columns and `mr` × `nr` sums, and the
-                    // processor has the instruction set.
-                    unsafe { run(depth, rows.as_ptr(), strip.as_ptr(), tile.as_mut_ptr(), block > 0) };
+    /// Some rows by some packed strips: all of k, then C.
+    fn task<'s, E: Element<Sum = S>>(&self, part: Part, rows: Lines<'_, E>, strips: impl Fn(Block) -> &'s [S]) {
+        let (mr, nr) = (self.micro.mr(), self.micro.nr);
+        let padded = part.rows.next_multiple_of(mr);
+        let mut left = Piece::<S>::take(padded * K_BLOCK);
+        let mut totals = Piece::<S>::take(padded * part.columns.next_multiple_of(nr));
+        for block in blocks(self.gemm.k) {
+            let packed = block.depth.div_ceil(E::PER_PACKED);
+            let left = left.all_mut();
+            rows.pack(self.micro.isa, left, mr, false, block.of((part.row, part.rows)));
+            let all = strips(block);
+            for (s, totals) in totals.all_mut().chunks_exact_mut(padded * nr).enumerate() {
+                let strip = all[s * packed * nr..].as_ptr();
+                // Each microkernel of this strip loads a part of the next one, which is not in the second-level cache.
+                let panels = part.rows.div_ceil(mr);
+                let ahead = |i: usize| (strip.wrapping_add(packed * nr + packed * nr * i / panels), nr.div_ceil(panels));
+                for (i, total) in totals.chunks_exact_mut(mr * nr).enumerate() {
+                    let row = i * mr;
+                    let tile = Part {
+                        row: part.row + row,
+                        rows: mr.min(part.rows - row),
+                        column: part.column + s * nr,
+                        columns: nr.min(part.columns - s * nr),
+                        ..part
+                    };
+                    // SAFETY: `packed` elements of these rows and of `nr` columns are packed.
+                    unsafe { self.tile(tile, block, packed, left[row * packed..].as_ptr(), (strip, nr), ahead(i), total) };
                 }
             }
         }
-        let columns = wide.min(strips.columns - column);
-        for i in 0..height {
-            scratch.row.clear();
-            for tiles in scratch.tiles.chunks_exact(panels * mr * nr) {
-                scratch.row.extend_from_slice(&tiles[i * nr..][..nr]);
+    }
+
+    fn few_rows<E: Element<Sum = S>>(&self, index: usize, rows: Lines<'_, E>, columns: Lines<'_, E>, threads: usize) {
+        let (Gemm { m, n, k, .. }, mr, nr) = (self.gemm, self.micro.mr(), self.micro.nr);
+        let mut left = Piece::<S>::take(m * k.div_ceil(E::PER_PACKED) + 1);
+        for block in blocks(k) {
+            rows.pack(self.micro.isa, &mut left.all_mut()[block.first / E::PER_PACKED * m..], mr, false, block.of((0, m)));
+        }
+        let (left, strips) = (left.all(), n.div_ceil(nr));
+        let tasks = if threads == 1 { 1 } else { (8 * threads).min(strips) };
+        let in_place = E::as_sums(columns.from).filter(|_| columns.line == 1);
+        Self::run(tasks, threads, |t| {
+            let mut packed_strip = Piece::<S>::take(K_BLOCK * nr);
+            let mut totals = Piece::<S>::take(FEW_PANELS * mr * nr);
+            let (from, to) = share(strips, t, tasks);
+            for column in (from..to).map(|s| s * nr) {
+                let count = nr.min(n - column);
+                for block in blocks(k) {
+                    let packed = block.depth.div_ceil(E::PER_PACKED);
+                    let strip = match in_place {
+                        Some(b) if count == nr => (b[block.first * columns.k + column..].as_ptr(), columns.k),
+                        _ => {
+                            let out = packed_strip.all_mut();
+                            columns.pack(self.micro.isa, out, nr, true, block.of((column, count)));
+                            (out.as_ptr(), nr)
+                        }
+                    };
+                    let ahead = (strip.0.wrapping_add(nr), strip.1);
+                    for (row, total) in (0..m).step_by(mr).zip(totals.all_mut().chunks_exact_mut(mr * nr)) {
+                        let tile = Part { index, row, rows: mr.min(m - row), column, columns: count };
+                        let left = left[block.first / E::PER_PACKED * m + row * packed..].as_ptr();
+                        // SAFETY: `packed` elements of these rows are packed; so are those of `nr` columns, or B has them.
+                        unsafe { self.tile(tile, block, packed, left, strip, ahead, total) };
+                    }
+                }
             }
-            self.write(row + i, strips.from + column, &mut scratch.row[..columns], index);
+        });
+    }
+
+    /// One tile of C: one block of k, and after the last one C.
+    ///
+    /// # Safety
+    /// `rows` holds `packed` × `tile.rows` elements, `strip` `packed` × `nr`, with its step from one k to the next.
+    unsafe fn tile(&self, tile: Part, block: Block, packed: usize, rows: *const S, strip: Rows<S>, ahead: Rows<S>, total: &mut [S]) {
+        let (g, nr) = (&self.gemm, self.micro.nr);
+        let (down, across) = g.c.steps();
+        let run = self.micro.runs[tile.rows - 1];
+        let before = if block.first == 0 { std::ptr::null() } else { total.as_ptr() };
+        let is_plain = g.alpha == S::ONE && g.beta == S::ZERO && matches!(self.epilogue, Epilogue::None);
+        let is_direct = block.is_last && is_plain && across == 1 && tile.columns == nr;
+        assert!(total.len() >= tile.rows * nr);
+        let c = self.out.0.wrapping_add(tile.index * g.c.stride + tile.row * down + tile.column * across);
+        if block.is_last && across == 1 {
+            micro::prefetch(c, down, tile.rows, nr);
+        }
+        // SAFETY: by the caller; the tile is inside C (`Gemm::check`), no other task has it, and the processor has the
+        // instruction set.
+        unsafe {
+            if is_direct {
+                return run(packed, rows, strip, ahead, (before, nr), (c, down));
+            }
+            run(packed, rows, strip, ahead, (before, nr), (total.as_mut_ptr(), nr));
+        }
+        if block.is_last {
+            for (i, sums) in total.chunks_exact_mut(nr).take(tile.rows).enumerate() {
+                self.write(tile.row + i, tile.column, &mut sums[..tile.columns], tile.index);
+            }
         }
     }
 
@@ -272,37 +430,6 @@ impl<S: Sum> Job<'_, S> {
                 place(0).copy_from_nonoverlapping(sums.as_ptr(), sums.len());
             } else {
                 sums.iter().enumerate().for_each(|(j, x)| *place(j) = *x);
-            }
-        }
-    }
-}
-
-/// Rows of A for the microkernel: panels of `mr` rows, the rows of each k adjacent, zeros below the last row.
-fn pack_rows<E: Element>(
-    out: &mut Vec<E::Sum>,
-    a: &[E],
-    layout: &Layout,
-    (row, height): (usize, usize),
-    (from, depth): (usize, usize),
-    mr: usize,
-) {
-    let (down, across) = layout.steps();
-    out.resize(height.next_multiple_of(mr) * depth, E::Sum::ZERO);
-    for (p, panel) in out.chunks_exact_mut(mr * depth).enumerate() {
-        let first = row + p * mr;
-        let rows = mr.min(row + height - first);
-        if rows < mr {
-            panel.fill(E::Sum::ZERO);
-        }
-        if across == 1 {
-            for i in 0..rows {
-                let source = &a[(first + i) * down + from..][..depth];
-                panel.chunks_exact_mut(mr).zip(source).for_each(|(lanes, x)| lanes[i] = x.widen());
-            }
-        } else {
-            for (q, lanes) in panel.chunks_exact_mut(mr).enumerate() {
-                let source = a[(from + q) * across + first * down..].iter().step_by(down);
-                lanes[..rows].iter_mut().zip(source).for_each(|(l, x)| *l = x.widen());
             }
         }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::nn::gemm::Order;
+use crate::nn::gemm::{Layout, Order};
 
 /// In (-1, 1), from a linear congruential generator.
 fn numbers(len: usize, seed: u64) -> Vec<f32> {
@@ -38,7 +38,7 @@ fn plain<E: Element>(g: &Gemm<E::Sum>, a: &[E], b: &[E], c: &mut [E::Sum], epilo
 }
 
 /// Ragged sizes around the microkernels' and the blocks' edges: m, n, k.
-const SIZES: [(usize, usize, usize); 11] = [
+const SIZES: [(usize, usize, usize); 13] = [
     (1, 1, 1),
     (1, 33, 7),
     (3, 5, 7),
@@ -49,6 +49,8 @@ const SIZES: [(usize, usize, usize); 11] = [
     (64, 128, 64),
     (113, 65, 300),
     (5, 1100, 40),
+    (30, 1100, 9),
+    (29, 40, 260),
     (2, 3, 600),
 ];
 
@@ -118,6 +120,21 @@ fn every_number_of_threads_returns_the_same_bits() {
 }
 
 #[test]
+fn elements_of_16_bits_are_widened() {
+    let g = Gemm::new(31, 35, 40).transposed_b();
+    let (a, b) = (numbers(31 * 40, 1), numbers(35 * 40, 2));
+    let [a, b] = [a, b].map(|x| x.into_iter().map(Bf16::from_f32).collect::<Vec<_>>());
+    let [wide_a, wide_b] = [&a, &b].map(|x| x.iter().map(|x| x.to_f32()).collect::<Vec<_>>());
+    let (mut got, mut want) = (vec![0.0; 31 * 35], vec![0.0; 31 * 35]);
+    gemm(&g, &a, &b, &mut got, Epilogue::None).expect("it fits");
+    gemm(&g, &wide_a, &wide_b, &mut want, Epilogue::None).expect("it fits");
+    assert_eq!(bits(&got), bits(&want));
+    let (x, y) = ([F16::from_f32(1.5)], [F16::from_f32(-2.25)]);
+    gemm(&Gemm::new(1, 1, 1), &x, &y, &mut got[..1], Epilogue::None).expect("it fits");
+    assert_eq!(got[0], -3.375);
+}
+
+#[test]
 fn transposes_agree() {
     let (m, n, k) = (19, 21, 23);
     let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
@@ -160,18 +177,23 @@ fn f64_is_exact_on_small_integers_and_f32_is_near_it() {
 
 #[test]
 fn bytes_are_summed_exactly() {
-    let g = Gemm::<i32>::new(15, 33, 300).transposed_b().scaled(3, -2);
     let bytes = |len: usize, by: usize| -> Vec<i8> { (0..len).map(|i| (i * by % 256) as u8 as i8).collect() };
-    let (a, b) = (bytes(15 * 300, 77), bytes(33 * 300, 131));
-    let c: Vec<i32> = (0..15 * 33).collect();
-    let mut want = c.clone();
-    plain(&g, &a, &b, &mut want, Epilogue::None);
-    for isa in Isa::available() {
-        let mut got = c.clone();
-        gemm_with(isa, &g, &a, &b, &mut got, Epilogue::None).expect("it fits");
-        assert_eq!(got, want);
+    for (m, n, k) in [(15, 33, 301), (40, 17, 7), (1, 2, 1)] {
+        let g = Gemm::<i32>::new(m, n, k).scaled(3, -2);
+        for g in [g, g.transposed_b(), g.transposed_a()] {
+            let (a, b) = (bytes(m * k, 77), bytes(k * n, 131));
+            let c: Vec<i32> = (0..m * n).map(|i| i as i32).collect();
+            let mut want = c.clone();
+            plain(&g, &a, &b, &mut want, Epilogue::None);
+            for isa in Isa::available() {
+                let mut got = c.clone();
+                gemm_with(isa, &g, &a, &b, &mut got, Epilogue::None).expect("it fits");
+                assert_eq!(got, want, "{isa:?}, {g:?}");
+            }
+        }
     }
-    let refused = gemm(&g, &a, &b, &mut want, Epilogue::BiasGelu(&c));
+    let mut c = [0];
+    let refused = gemm(&Gemm::new(1, 1, 1), &[1_i8], &[1], &mut c, Epilogue::BiasGelu(&[0]));
     assert_eq!(refused, Err(GemmError::IntegerGelu));
 }
 
