@@ -7,9 +7,12 @@ constexpr unsigned int OUT_F32 = 0, OUT_F16 = 1, OUT_BF16 = 2;
 // What is added, and whether GELU follows.
 constexpr unsigned int EPILOGUE_NONE = 0, EPILOGUE_BIAS = 1, EPILOGUE_BIAS_GELU = 2, EPILOGUE_RESIDUAL = 3;
 
+// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2 u)), which does not cancel for negative x. The division is within two units in the last
+// place: an exact one takes longer than all the rest, 137 instead of 199 TFLOP/s for 8192 x 3072 x 768 of bf16 on an H200.
 __device__ __forceinline__ float gelu(float x) {
-    return 0.5f * x * (1.0f + tanhf(0.7978845608028654f * (x + 0.044715f * x * x * x)));
+    return __fdividef(x, 1.0f + expf(-1.5957691216057308f * (x + 0.044715f * x * x * x)));
 }
+__device__ __forceinline__ int gelu(int x) { return x; } // not called: the host refuses it
 
 // N = 1 or 4 neighbours from `at` on. Four are one access: their address is a multiple of their size.
 template <int N>

@@ -1,30 +1,33 @@
 // The two kernels of one operand type. Large tiles of 128 x 256 by 8 warps need 147,456 bytes of shared memory and aligned
-// operands; small ones of 64 x 64 by 4 warps need 65,536 bytes and take any. The layouts are branches of one kernel: what
-// is adjacent, the k of a row of A or its rows, the k of a column of B or its columns.
+// operands; small ones of 64 x 64 by 4 warps need 65,536 bytes and take any. The layouts of aligned operands are branches of
+// one kernel: what is adjacent, the k of a row of A or its rows, the k of a column of B or its columns.
 #pragma once
 
 #if __CUDA_ARCH__ >= 800
 template <class Tile>
-__device__ __forceinline__ void multiply_tile(const GemmArgs& g, const void* a, const void* b, void* c, const void* extra, bool is_aligned) {
-    const Tile tile(g);
-    if (g.a_by_k && g.b_by_k) tile.template sum_products<true, true>(g, a, b, is_aligned);
+__device__ __forceinline__ void sum_by_layout(const Tile& tile, const GemmArgs& g, const void* a, const void* b) {
+    if (g.a_by_k && g.b_by_k) tile.template sum_aligned<true, true>(g, a, b);
 #ifndef K_MUST_BE_ADJACENT
-    else if (g.a_by_k) tile.template sum_products<true, false>(g, a, b, is_aligned);
-    else if (g.b_by_k) tile.template sum_products<false, true>(g, a, b, is_aligned);
-    else tile.template sum_products<false, false>(g, a, b, is_aligned);
+    else if (g.a_by_k) tile.template sum_aligned<true, false>(g, a, b);
+    else if (g.b_by_k) tile.template sum_aligned<false, true>(g, a, b);
+    else tile.template sum_aligned<false, false>(g, a, b);
 #endif
-    tile.finish(g, c, extra);
 }
 #endif
 
 extern "C" __global__ void gemm_large(GemmArgs g, const void* a, const void* b, void* c, const void* extra) {
 #if __CUDA_ARCH__ >= 800
-    multiply_tile<MmaTile<Operands, 128, 256, 4, 64, 64, 3>>(g, a, b, c, extra, true);
+    const MmaTile<Operands, 128, 256, 4, 64, 64, 3> tile(g);
+    sum_by_layout(tile, g, a, b);
+    tile.finish(g, c, extra);
 #endif
 }
 
 extern "C" __global__ void gemm_small(GemmArgs g, const void* a, const void* b, void* c, const void* extra) {
 #if __CUDA_ARCH__ >= 800
-    multiply_tile<MmaTile<Operands, 64, 64, 4, 32, 32, 4>>(g, a, b, c, extra, g.aligned);
+    const MmaTile<Operands, 64, 64, 4, 32, 32, 4> tile(g);
+    if (g.aligned) sum_by_layout(tile, g, a, b);
+    else tile.sum_any(g, a, b);
+    tile.finish(g, c, extra);
 #endif
 }

@@ -9,7 +9,7 @@
 // a row (exclusive or with the row's number) so that neither the copies nor ldmatrix meet a bank conflict.
 //
 // Elements outside the matrices are read as zeros. Where rows do not begin at multiples of 16 bytes, elements are copied one
-// by one.
+// by one, for all layouts by the same code.
 //
 // Measured on an H200, normally distributed operands, both with adjacent k, TFLOP/s (TOP/s) of 4096 x 4096 x 4096, median
 // of three; cuBLAS in the same minutes: bf16 787, f16 758, tf32 406, s8 850, f32 49. The ceiling of mma.sync is 620.
@@ -18,6 +18,7 @@
 //     the same, other layouts (kn, mk, mn)                       bf16 462, 458, 437; tf32 174, 170, 152
 //     the same, groups of 4 or 16 rows of tiles instead of 8     bf16 432, 426; at 8192: 383, 400 instead of 434
 //   tile 256 x 128, STEPS 4, STAGES 3 or 4                       bf16 456 or 448; at 8192: 430 instead of 466
+//     the same, a loop over pairs of steps                       bf16 376, f16 391, tf32 162, s8 759 (fifth less PTX)
 //   tile 128 x 256, STEPS 2, STAGES 4 or 6                       bf16 393 or 392: a barrier every second step costs
 //   tile 128 x 128, STEPS 4, STAGES 3, warps 64 x 64, 2 blocks   bf16 434; tf32 187; s8 787
 //   tile 128 x 128, STEPS 2, STAGES 4, warps 64 x 64, 2 blocks   bf16 439
@@ -28,8 +29,14 @@
 // of its bandwidth, and the copies take another quarter; larger warp tiles do not fit in registers. What is left to cuBLAS is
 // wgmma, which reads operands from shared memory once per four warps.
 //
-// Sums go through shared memory, so that a warp writes whole rows and the code of the epilogue is there once for all layouts. Operands of tf32 with adjacent rows or columns are
-// read word by word; addresses that the compiler derived from the general exchange of chunks spilled 164 bytes.
+// Sums go through shared memory, so that a warp writes whole rows and the code of the epilogue is there once for all
+// layouts: 0.37 instead of 1.44 MB of PTX per type, and as fast. Operands of tf32 with adjacent rows or columns are read word
+// by word; addresses that the compiler derived from the general exchange of chunks spilled 164 bytes.
+//
+// Rows that begin at any address, small tile, bf16: 48 to 52 by layout; one copy loop for each layout reached 65 to 73, and
+// four more instances of the kernel. Choosing between both ways of copying at run time within the loop made aligned operands
+// slower: tf32 97 instead of 118, s8 539 instead of 638. s8 with rows adjacent, copied one by one: 101 (without tensor
+// cores 27).
 #pragma once
 #include "gen/nn-gemm_bf16.cuh" // the same kernels for every type of operands
 #include "nn/gemm_epilogue.cuh"
@@ -78,15 +85,17 @@ __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_
 template <int LEFT>
 __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
 
-// The same element by element, for rows that begin at any address.
+
+// Copies `count` elements, `step` bytes from each other, as adjacent ones, and fills 16 bytes up with zeros.
 template <int BYTES>
-__device__ __forceinline__ void copy_elements(unsigned int to, const unsigned char* from, unsigned int bytes) {
+__device__ __forceinline__ void copy_elements(unsigned int to, const unsigned char* from, unsigned long long step, int count) {
     unsigned int words[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int i = 0; i < 16 / BYTES; ++i) {
-        if (i * BYTES >= (int)bytes) continue;
-        const unsigned int x = BYTES == 4 ? ((const unsigned int*)from)[i] : BYTES == 2 ? ((const unsigned short*)from)[i] : from[i];
+        unsigned int x = 0;
+        if (i < count) x = BYTES == 4 ? *(const unsigned int*)from : BYTES == 2 ? *(const unsigned short*)from : *from;
         words[i * BYTES / 4] |= x << i * BYTES % 4 * 8;
+        from += step;
     }
     asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
 }
@@ -112,7 +121,7 @@ struct Operand {
     }
 
     // `first`: first row of A or column of B, of `size`; `ld` in elements.
-    __device__ __forceinline__ Operand(const void* matrix, unsigned long long ld, unsigned int first, unsigned int size, unsigned int k) {
+    __device__ __forceinline__ Operand(const void* matrix, unsigned long long ld, bool, unsigned int first, unsigned int size, unsigned int k) {
         const unsigned int line = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS;
         const unsigned long long step = ld * T::BYTES;
         const unsigned int line0 = BY_K ? first : 0, chunk0 = BY_K ? 0 : first * T::BYTES;
@@ -125,20 +134,49 @@ struct Operand {
     }
 
     // Copies the next tile.
-    __device__ __forceinline__ void copy(unsigned int tile, bool is_aligned) {
+    __device__ __forceinline__ void copy(unsigned int tile) {
         const unsigned int bytes = min(max(bytes_left, 0), 16);
-        if (is_aligned) {
 #pragma unroll
-            for (int i = 0; i < PASSES; ++i)
-                copy_chunk(tile + to + i * PASS * CHUNKS * 16, from + i * pass_step, i * PASS < lines_left ? bytes : 0);
-        } else {
-#pragma unroll 1
-            for (int i = 0; i < PASSES; ++i)
-                copy_elements<T::BYTES>(tile + to + i * PASS * CHUNKS * 16, from + i * pass_step, i * PASS < lines_left ? bytes : 0);
-        }
+        for (int i = 0; i < PASSES; ++i)
+            copy_chunk(tile + to + i * PASS * CHUNKS * 16, from + i * pass_step, i * PASS < lines_left ? bytes : 0);
         from += tile_step;
         if (BY_K) bytes_left -= CHUNKS * 16;
         else lines_left -= LINES;
+    }
+};
+
+// The tile of an operand in any layout and at any address: elements are copied one by one, and k are adjacent in the tile.
+template <class T, int LINES, int CHUNKS, int THREADS>
+struct AnyOperand {
+    typedef Operand<T, true, LINES, CHUNKS, THREADS> Tile;
+    static constexpr int LINE = Tile::LINE, BYTES = Tile::BYTES, ADJACENT = 16 / T::BYTES;
+
+    const unsigned char* from; // this tile's first element
+    unsigned long long line_step, k_step;
+    int lines, k; // lines of this tile, and k from this tile on
+    bool by_k;
+
+    static __device__ __forceinline__ unsigned int place(unsigned int line, unsigned int chunk) { return Tile::place(line, chunk); }
+
+    __device__ __forceinline__ AnyOperand(const void* matrix, unsigned long long ld, bool k_adjacent, unsigned int first, unsigned int size, unsigned int depth) {
+        line_step = k_adjacent ? ld * T::BYTES : T::BYTES;
+        k_step = k_adjacent ? T::BYTES : ld * T::BYTES;
+        from = (const unsigned char*)matrix + first * line_step;
+        lines = size - first;
+        k = depth;
+        by_k = k_adjacent;
+    }
+
+    // Adjacent threads read what is adjacent: k or lines.
+    __device__ __forceinline__ void copy(unsigned int tile) {
+#pragma unroll 1
+        for (unsigned int i = threadIdx.x; i < LINES * CHUNKS; i += THREADS) {
+            const unsigned int line = by_k ? i / CHUNKS : i % LINES, chunk = by_k ? i % CHUNKS : i / LINES;
+            const int count = (int)line < lines ? k - (int)chunk * ADJACENT : 0;
+            copy_elements<T::BYTES>(tile + place(line, chunk), from + line * line_step + chunk * ADJACENT * k_step, k_step, count);
+        }
+        from += CHUNKS * ADJACENT * k_step;
+        k -= CHUNKS * ADJACENT;
     }
 };
 
@@ -191,23 +229,34 @@ struct MmaTile {
         column = inside / height * BN;
     }
 
-    // Leaves the sums in shared memory, row by row. A_BY_K: the k of a row of A are adjacent; B_BY_K: those of a column of B.
+    // Operands with aligned rows. A_BY_K: the k of a row of A are adjacent; B_BY_K: those of a column of B.
     template <bool A_BY_K, bool B_BY_K>
-    __device__ __forceinline__ void sum_products(const GemmArgs& g, const void* a, const void* b, bool is_aligned) const {
+    __device__ __forceinline__ void sum_aligned(const GemmArgs& g, const void* a, const void* b) const {
         typedef Operand<T, A_BY_K, A_BY_K ? BM : BK, A_BY_K ? 2 * STEPS : BM * T::BYTES / 16, THREADS> A;
         typedef Operand<T, B_BY_K, B_BY_K ? BN : BK, B_BY_K ? 2 * STEPS : BN * T::BYTES / 16, THREADS> B;
+        sum_products<A, B, A_BY_K, B_BY_K>(g, a, b);
+    }
+
+    // Operands in any layout, at any address.
+    __device__ __forceinline__ void sum_any(const GemmArgs& g, const void* a, const void* b) const {
+        sum_products<AnyOperand<T, BM, 2 * STEPS, THREADS>, AnyOperand<T, BN, 2 * STEPS, THREADS>, true, true>(g, a, b);
+    }
+
+    // Leaves the sums in shared memory, row by row. A_BY_K, B_BY_K: whether k are adjacent in the tiles of A and B.
+    template <class A, class B, bool A_BY_K, bool B_BY_K>
+    __device__ __forceinline__ void sum_products(const GemmArgs& g, const void* a, const void* b) const {
         constexpr unsigned int STAGE = A::BYTES + B::BYTES;
         extern __shared__ __align__(128) unsigned char memory[];
         const unsigned int ring = (unsigned int)__cvta_generic_to_shared(memory);
 
-        A from_a((const unsigned char*)a + batch * g.stride_a * T::BYTES, g.lda, row, g.m, g.k);
-        B from_b((const unsigned char*)b + batch * g.stride_b * T::BYTES, g.ldb, column, g.n, g.k);
+        A from_a((const unsigned char*)a + batch * g.stride_a * T::BYTES, g.lda, g.a_by_k, row, g.m, g.k);
+        B from_b((const unsigned char*)b + batch * g.stride_b * T::BYTES, g.ldb, g.b_by_k, column, g.n, g.k);
         const int tiles = (g.k + BK - 1) / BK;
 #pragma unroll 1
         for (int s = 0; s < STAGES - 1; ++s) {
             if (s < tiles) {
-                from_a.copy(ring + s * STAGE, is_aligned);
-                from_b.copy(ring + s * STAGE + A::BYTES, is_aligned);
+                from_a.copy(ring + s * STAGE);
+                from_b.copy(ring + s * STAGE + A::BYTES);
             }
             commit_copies();
         }
@@ -228,7 +277,7 @@ struct MmaTile {
         load(0, 0, 0);
         unsigned int stage = 0, filled = STAGES - 1;
         for (int t = 0; t < tiles; ++t) {
-#pragma unroll 2
+#pragma unroll
             for (int step = 0; step < STEPS; ++step) {
                 if (step == STEPS - 1) {
                     wait_for_copies<STAGES - 2>();
@@ -238,8 +287,8 @@ struct MmaTile {
                 load((step + 1) & 1, stage, (step + 1) % STEPS);
                 if (step == 0) {
                     if (t + STAGES - 1 < tiles) {
-                        from_a.copy(ring + filled * STAGE, is_aligned);
-                        from_b.copy(ring + filled * STAGE + A::BYTES, is_aligned);
+                        from_a.copy(ring + filled * STAGE);
+                        from_b.copy(ring + filled * STAGE + A::BYTES);
                     }
                     commit_copies();
                     filled = filled + 1 == STAGES ? 0 : filled + 1;

@@ -1,5 +1,5 @@
-// Matrix multiplication on tensor cores: operands s8, sums s32, exact. Only with adjacent k in both operands, as ldmatrix
-// can not exchange single bytes; other layouts run without tensor cores (nn/gemm_simt.cuh).
+// Matrix multiplication on tensor cores: operands s8, sums s32, exact. Where k are not adjacent in both operands, elements are
+// copied one by one, as ldmatrix can not exchange single bytes.
 #include "nn/gemm_mma.cuh"
 typedef S8 Operands;
 #define K_MUST_BE_ADJACENT

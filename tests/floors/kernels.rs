@@ -157,7 +157,10 @@ fn every_kernel_compiles_and_no_register_spills() {
             return Err(format!("{}: it defines {:?} and declares {:?}", spec.file, entries(&ptx), declared(spec)));
         }
         if embedded(spec, *target) != ptx {
-            return Err(format!("{}, {target}: the embedded PTX is not what the pinned compiler makes of it", spec.file));
+            return Err(format!(
+                "{}, {target}: the embedded PTX is not what the pinned compiler makes of it",
+                spec.file
+            ));
         }
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.{target}.ptx", spec.stem()));
         fs::write(&path, ptx).unwrap();

@@ -74,8 +74,15 @@ fn operand(len: usize) -> impl Iterator<Item = f32> {
 }
 
 /// m, n, k on the CPU: squares, a layer of a GPT-2 with 512 tokens, and the same layer for 1 and 8 new tokens.
-const CPU_SIZES: [(usize, usize, usize); 7] =
-    [(64, 64, 64), (256, 256, 256), (1024, 1024, 1024), (2048, 2048, 2048), (512, 3072, 768), (8, 3072, 768), (1, 3072, 768)];
+const CPU_SIZES: [(usize, usize, usize); 7] = [
+    (64, 64, 64),
+    (256, 256, 256),
+    (1024, 1024, 1024),
+    (2048, 2048, 2048),
+    (512, 3072, 768),
+    (8, 3072, 768),
+    (1, 3072, 768),
+];
 
 /// On the CPU with this many threads: every format and instruction set. Multiplications alternate with measurements of the
 /// peak, as both depend on the clock and on other programs.

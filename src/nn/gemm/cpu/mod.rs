@@ -277,8 +277,15 @@ impl<S: Sum> Job<'_, S> {
                 let start = first / E::PER_PACKED * padded + column * packed;
                 let all = &all;
                 // SAFETY: inside the strips, and no other task packs this block of these columns.
-                let out = unsafe { std::slice::from_raw_parts_mut(all.0.add(start), packed * count.next_multiple_of(nr)) };
-                columns.pack(self.micro.isa, out, nr, true, Range { lines: (part.column + column, count), k: (first, depth) });
+                let out =
+                    unsafe { std::slice::from_raw_parts_mut(all.0.add(start), packed * count.next_multiple_of(nr)) };
+                columns.pack(
+                    self.micro.isa,
+                    out,
+                    nr,
+                    true,
+                    Range { lines: (part.column + column, count), k: (first, depth) },
+                );
             });
         }
         // Every thread has as many tasks, of tiles that differ by one row of tiles at most.
@@ -294,7 +301,8 @@ impl<S: Sum> Job<'_, S> {
             let here = Part { row, rows: end - row, column: part.column + column, columns: right - column, ..part };
             self.task(here, rows, |block| {
                 let packed = block.depth.div_ceil(E::PER_PACKED);
-                &strips[block.first / E::PER_PACKED * padded + column * packed..][..packed * (right - column).next_multiple_of(nr)]
+                &strips[block.first / E::PER_PACKED * padded + column * packed..]
+                    [..packed * (right - column).next_multiple_of(nr)]
             });
         });
     }
@@ -314,7 +322,8 @@ impl<S: Sum> Job<'_, S> {
                 let strip = all[s * packed * nr..].as_ptr();
                 // Each microkernel of this strip loads a part of the next one, which is not in the second-level cache.
                 let panels = part.rows.div_ceil(mr);
-                let ahead = |i: usize| (strip.wrapping_add(packed * nr + packed * nr * i / panels), nr.div_ceil(panels));
+                let ahead =
+                    |i: usize| (strip.wrapping_add(packed * nr + packed * nr * i / panels), nr.div_ceil(panels));
                 for (i, total) in totals.chunks_exact_mut(mr * nr).enumerate() {
                     let row = i * mr;
                     let tile = Part {
@@ -325,7 +334,9 @@ impl<S: Sum> Job<'_, S> {
                         ..part
                     };
                     // SAFETY: `packed` elements of these rows and of `nr` columns are packed.
-                    unsafe { self.tile(tile, block, packed, left[row * packed..].as_ptr(), (strip, nr), ahead(i), total) };
+                    unsafe {
+                        self.tile(tile, block, packed, left[row * packed..].as_ptr(), (strip, nr), ahead(i), total)
+                    };
                 }
             }
         }
@@ -335,7 +346,13 @@ impl<S: Sum> Job<'_, S> {
         let (Gemm { m, n, k, .. }, mr, nr) = (self.gemm, self.micro.mr(), self.micro.nr);
         let mut left = Piece::<S>::take(m * k.div_ceil(E::PER_PACKED) + 1);
         for block in blocks(k) {
-            rows.pack(self.micro.isa, &mut left.all_mut()[block.first / E::PER_PACKED * m..], mr, false, block.of((0, m)));
+            rows.pack(
+                self.micro.isa,
+                &mut left.all_mut()[block.first / E::PER_PACKED * m..],
+                mr,
+                false,
+                block.of((0, m)),
+            );
         }
         let (left, strips) = (left.all(), n.div_ceil(nr));
         let tasks = if threads == 1 { 1 } else { (8 * threads).min(strips) };
@@ -372,7 +389,16 @@ impl<S: Sum> Job<'_, S> {
     ///
     /// # Safety
     /// `rows` holds `packed` × `tile.rows` elements, `strip` `packed` × `nr`, with its step from one k to the next.
-    unsafe fn tile(&self, tile: Part, block: Block, packed: usize, rows: *const S, strip: Rows<S>, ahead: Rows<S>, total: &mut [S]) {
+    unsafe fn tile(
+        &self,
+        tile: Part,
+        block: Block,
+        packed: usize,
+        rows: *const S,
+        strip: Rows<S>,
+        ahead: Rows<S>,
+        total: &mut [S],
+    ) {
         let (g, nr) = (&self.gemm, self.micro.nr);
         let (down, across) = g.c.steps();
         let run = self.micro.runs[tile.rows - 1];

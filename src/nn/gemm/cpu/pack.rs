@@ -55,7 +55,13 @@ impl<E: Element> Lines<'_, E> {
     }
 
     /// One strip of operands whose k are adjacent, or of pairs.
-    fn pack_strip(&self, isa: Isa, out: &mut [E::Sum], pitch: usize, Range { lines: (first, count), k: (k, depth) }: Range) {
+    fn pack_strip(
+        &self,
+        isa: Isa,
+        out: &mut [E::Sum],
+        pitch: usize,
+        Range { lines: (first, count), k: (k, depth) }: Range,
+    ) {
         let start = first * self.line + k * self.k;
         let mut line = 0;
         if E::PER_PACKED == 1 && count >= 8 && depth > 0 {
@@ -75,7 +81,8 @@ impl<E: Element> Lines<'_, E> {
         for p in (0..depth).step_by(16) {
             for i in line..count {
                 for q in (p..depth.min(p + 16)).step_by(E::PER_PACKED) {
-                    let at = |q: usize| if q < depth { self.from[start + i * self.line + q * self.k] } else { E::default() };
+                    let at =
+                        |q: usize| if q < depth { self.from[start + i * self.line + q * self.k] } else { E::default() };
                     out[q / E::PER_PACKED * pitch + i] = E::packed(at(q), || at(q + 1));
                 }
             }

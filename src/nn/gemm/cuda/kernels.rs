@@ -44,7 +44,7 @@ device_struct! {
         a_by_k: u32,
         /// Whether the k of a column of B are adjacent
         b_by_k: u32,
-        /// Whether rows of the operands begin at multiples of 16 bytes
+        /// Whether rows of the operands begin at multiples of 16 bytes, and can be copied in such pieces
         aligned: u32,
         /// Factor of the product
         alpha: f32,

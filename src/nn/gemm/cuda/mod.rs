@@ -257,20 +257,15 @@ impl CudaGemm {
         required: Option<Backend>,
     ) -> Result<Backend, CudaGemmError> {
         let format = call.formats.0;
-        let unable = if self.gpu.capability < 80 {
-            Some("tensor cores of compute capability 8.0 are needed")
-        } else if format == Format::S8 && !call.has_adjacent_k() {
-            Some("signed bytes need adjacent k in both operands")
-        } else {
-            None
-        };
+        let is_unable = self.gpu.capability < 80;
         let wanted =
             required.unwrap_or(if format == Format::F32 && !call.tf32 { Backend::Simt } else { Backend::TensorCores });
-        let backend = match (wanted, unable) {
-            (Backend::TensorCores, Some(why)) if required.is_some() => {
+        let backend = match wanted {
+            Backend::TensorCores if is_unable && required.is_some() => {
+                let why = "tensor cores of compute capability 8.0 are needed";
                 return Err(CudaGemmError::Unable { backend: wanted, why });
             }
-            (Backend::TensorCores, None) => Backend::TensorCores,
+            Backend::TensorCores if !is_unable => Backend::TensorCores,
             _ => Backend::Simt,
         };
         let args = call.args(&c);
@@ -330,6 +325,8 @@ impl<S: Scale> Call<'_, S> {
             let is_multiple = |n: usize| (n * operands.bytes()).is_multiple_of(16);
             matrix.is_aligned_to(16) && is_multiple(layout.ld) && (g.batch == 1 || is_multiple(layout.stride))
         };
+        // No instruction exchanges single bytes between lanes.
+        let can_exchange = operands != Format::S8 || self.has_adjacent_k();
         let four = 4 * out.bytes_of_sums() as u64;
         let sizes = [g.n, g.c.ld, if g.batch == 1 { 0 } else { g.c.stride }, if self.bias_by_row { g.m } else { 0 }];
         let has_quads = sizes.iter().all(|n| n.is_multiple_of(4));
@@ -356,7 +353,7 @@ impl<S: Scale> Call<'_, S> {
             quads: (has_quads && c.is_aligned_to(four) && self.extra.is_aligned_to(four)).into(),
             a_by_k: (g.a.order == Order::RowMajor).into(),
             b_by_k: (g.b.order == Order::ColMajor).into(),
-            aligned: (rows_are_aligned(self.a, &g.a) && rows_are_aligned(self.b, &g.b)).into(),
+            aligned: (can_exchange && rows_are_aligned(self.a, &g.a) && rows_are_aligned(self.b, &g.b)).into(),
             alpha,
             beta,
             alpha_int,
