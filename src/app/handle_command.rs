@@ -305,7 +305,10 @@ impl App {
             self.session.replace(project, None);
             self.list_runs();
             self.panels.inspector = true;
-            self.inspector.find("network.path");
+            let params = self.session.project.model.params();
+            if let Some(at) = super::import::folder_parameter(params) {
+                self.inspector.find(&params.path(at));
+            }
             return self.notify(Level::Info, "Choose the data folder in the inspector, then run");
         }
         self.set_document(project, None);

@@ -189,6 +189,7 @@ fn describe_rest(old: &Project, new: &Project) -> String {
         _ if old.name != new.name => "rename the project".into(),
         _ if old.notes != new.notes => "edit the notes".into(),
         _ if old.record != new.record => "change what is recorded".into(),
+        _ if old.view != new.view => "colour a selection".into(),
         [one] => format!("set {} to {}", one.what, one.new.as_deref().unwrap_or_default()),
         _ => "edit the project".into(),
     }

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{
     data::import::{self, INHIBITORY, ImportSpec, Imported, Mapping, PREVIEW_ROWS, Preview},
-    params::path,
+    kinds::Model,
+    params::{Change, ParamId, Params, Role, Value, ValueType},
     project::Project,
     sim::Progress,
 };
@@ -358,19 +359,33 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     }
 }
 
+/// The parameter for the folder of a network, if the kind has one.
+pub(super) fn folder_parameter(params: &dyn Params) -> Option<ParamId> {
+    params.ids().into_iter().find(|id| params.spec(*id).is_some_and(|spec| spec.role == Role::NetworkFolder))
+}
+
+/// The model with its network read from a folder, if it can read one.
+fn reading(mut model: Model, folder: &Path) -> Option<Model> {
+    let params = model.params_mut();
+    let at = folder_parameter(params)?;
+    let source = params.groups()[usize::from(at.group)].fields().iter().enumerate().find_map(|(f, spec)| {
+        let ValueType::Choice(choices) = spec.kind else { return None };
+        let choice = choices.iter().position(|choice| choice.role == Role::ReadsFolder)?;
+        Some(Change { id: ParamId::of(usize::from(at.group), f), value: Value::Choice(choice as u16) })
+    });
+    let folder = Change { id: at, value: Value::Text(folder.display().to_string()) };
+    (params.set(&source?) && params.set(&folder)).then_some(model)
+}
+
 impl App {
     /// Opens a project that reads a converted network, and builds it.
     pub(super) fn build_imported(&mut self, folder: &Path) {
         let mut project = Project::default();
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         project.name = name.trim_end_matches("-network").to_owned();
-        for (id, value) in [("network.source", "Files".to_owned()), ("network.path", folder.display().to_string())] {
-            let params = project.model.params_mut();
-            let change = path::find(params, id).and_then(|_| path::parse(params, &format!("{id}={value}")));
-            match change {
-                Ok(change) => drop(params.set(&change)),
-                Err(e) => return self.notify(Level::Error, format!("Could not import: {e}")),
-            }
+        match Model::all().into_iter().find_map(|model| reading(model, folder)) {
+            Some(model) => project.model = model,
+            None => return self.notify(Level::Error, "Could not import: no kind reads a network from a folder"),
         }
         self.set_document(project, None);
         self.notify(Level::Info, format!("Imported {}", folder.display()));

@@ -1,12 +1,14 @@
-//! Creates selections and interventions in the document from the selected elements. Works for every kind that declares
-//! lists with the roles [`Role::Selections`] and [`Role::Interventions`].
+//! Creates selections and interventions in the document from the selected elements: their lists are found by the roles
+//! [`Role::Selections`] and [`Role::Interventions`].
 
-use super::{inspector::item_name, text, time::Span, views::Selection};
+use super::{commands::UiCommand, inspector::item_name, text, time::Span, views::Selection};
 use crate::{
     engine::SimSchema,
-    params::{Change, ChoiceSpec, ParamId, Params, Role, Value, ValueType},
+    params::{Change, ChoiceSpec, ParamId, Params, Role, Value, ValueType, interventions},
     query::{self, Named},
 };
+
+pub use interventions::{field, list};
 
 /// Intervention on the selected elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,24 +36,23 @@ impl Intervention {
     }
 }
 
-/// Index of the list group with this role.
-pub fn list(params: &dyn Params, role: Role) -> Option<usize> {
-    params.groups().iter().position(|g| g.list && g.role == role)
+/// Whether selected elements can be named: selections are queries over the first set of elements.
+pub fn can_select(schema: &SimSchema, selection: &Selection) -> bool {
+    schema.sets.first().is_none_or(|set| set.name == selection.set)
 }
 
-/// Index of the field of a group with this role.
-pub fn field(params: &dyn Params, group: usize, role: Role) -> Option<usize> {
-    params.groups().get(group)?.fields().iter().position(|p| p.role == role)
-}
-
-/// Whether the kind can name sets of elements.
-pub fn can_select(params: &dyn Params) -> bool {
-    list(params, Role::Selections).is_some_and(|g| field(params, g, Role::Query).is_some())
+/// Whether a command makes sense for the kind: it has an effect to stimulate or to silence with.
+pub fn offers(params: &dyn Params, command: &UiCommand) -> bool {
+    match command {
+        UiCommand::Stimulate => can(params, Intervention::Stimulate),
+        UiCommand::Silence => can(params, Intervention::Silence),
+        _ => true,
+    }
 }
 
 /// Adds the selected elements as a named selection, unless one with the same query exists. Returns its name.
 pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &Selection) -> Option<String> {
-    let group = list(params, Role::Selections)?;
+    let group = list(params, Role::Selections).filter(|_| can_select(schema, selection))?;
     let (name, query) = (field(params, group, Role::Name)?, field(params, group, Role::Query)?);
     let category = category(schema, selection);
     let (called, query_text) = match category {
@@ -102,7 +103,12 @@ pub fn add(
     add_effect(params, schema, selection, choice as u16, intervention.verb())
 }
 
-/// The effects an intervention can have; empty when the kind has no interventions.
+/// Whether the kind has an effect for this intervention.
+pub fn can(params: &dyn Params, intervention: Intervention) -> bool {
+    effects(params).iter().any(|choice| intervention.effects().contains(&choice.role))
+}
+
+/// The effects an intervention can have.
 pub fn effects(params: &dyn Params) -> &'static [ChoiceSpec] {
     let spec = list(params, Role::Interventions).and_then(|g| Some((g, field(params, g, Role::Effect)?)));
     match spec.map(|(g, f)| params.groups()[g].params[f].kind) {
@@ -138,15 +144,7 @@ pub fn add_effect(
 
 /// The named selections of the project.
 pub fn named(params: &dyn Params) -> Vec<Named> {
-    let Some(group) = list(params, Role::Selections) else { return vec![] };
-    let (Some(name), Some(query)) = (field(params, group, Role::Name), field(params, group, Role::Query)) else {
-        return vec![];
-    };
-    let text = |item: usize, f: usize| match params.get(at(group, item, f)) {
-        Value::Text(text) => text,
-        _ => String::new(),
-    };
-    (0..params.len(group as u8)).map(|i| Named { name: text(i, name), query: text(i, query) }).collect()
+    interventions::selections(params).into_iter().map(|s| Named { name: s.name, query: s.query.into() }).collect()
 }
 
 /// Adds a named selection. Returns its name.
@@ -181,32 +179,20 @@ fn free_name(params: &dyn Params, group: usize, field: usize, preferred: &str) -
     names.find(|n| !taken(n)).unwrap_or_default()
 }
 
-/// Time spans of the enabled interventions, for kinds whose interventions have a start and a stop.
-pub fn spans(params: &dyn Params, secs_per_step: f64) -> Vec<Span> {
-    let Some(group) = list(params, Role::Interventions) else { return vec![] };
-    let field = |role| field(params, group, role);
-    let (Some(from), Some(to)) = (field(Role::Start), field(Role::Stop)) else { return vec![] };
-    let real = |item, f| if let Value::Real(ms) = params.get(at(group, item, f)) { ms } else { 0.0 };
-    let is_enabled =
-        |item: &usize| field(Role::Enabled).is_none_or(|f| params.get(at(group, *item, f)) == Value::Bool(true));
-    let step = |ms: f64| ms * 1e-3 / secs_per_step;
-    let pulses = |item| {
-        let (every, on) = (real(item, field(Role::Period)?), real(item, field(Role::PulseDuration)?));
-        (every > 0.0).then(|| (step(every).max(1.0), step(on)))
-    };
-    let span = |item| {
-        let end = real(item, to);
-        let effect = field(Role::Effect).and_then(|f| choice(params, at(group, item, f)));
-        Span {
-            label: item_name(params, group, item),
-            from: step(real(item, from)),
-            to: if end > 0.0 { step(end) } else { f64::INFINITY },
+/// Time spans of the enabled interventions; `per_step` as of the time base.
+pub fn spans(params: &dyn Params, per_step: f64) -> Vec<Span> {
+    let span = |v: interventions::Intervention<'_>| {
+        let when = v.schedule(per_step).ok()?;
+        Some(Span {
+            label: item_name(params, v.group, v.item),
+            from: when.from as f64,
+            to: if when.to == u64::MAX { f64::INFINITY } else { when.to as f64 },
             since: 0.0,
-            pulses: pulses(item),
-            is_lesion: effect.is_some_and(|c| c.role.is_lesion()),
-        }
+            pulses: when.pulses.map(|(every, on)| (every as f64, on as f64)),
+            is_lesion: v.role().is_lesion(),
+        })
     };
-    (0..params.len(group as u8)).filter(is_enabled).map(span).collect()
+    interventions::Intervention::all(params).filter(|v| v.is_enabled()).filter_map(span).collect()
 }
 
 /// The choice that a parameter has.

@@ -400,6 +400,7 @@ impl eframe::App for App {
             self.handle_command(&ctx, command);
         }
         let (pointer_down, typing) = (ctx.input(|i| i.pointer.any_down()), ctx.text_edit_focused());
+        self.follow_selection_names();
         if self.session.reconcile(pointer_down, typing, ctx.input(|i| i.time)) {
             ctx.request_repaint_after(std::time::Duration::from_millis(200));
         }

@@ -10,8 +10,8 @@ impl App {
     /// Shows the traces of the selected elements and adds their probes to the recording; of a large selection, those of
     /// the most active elements.
     pub(super) fn probe_selection(&mut self, ctx: &egui::Context) {
-        // Kinds without named selections are probed too.
-        if interventions::can_select(self.session.project.model.params()) && !self.save_selection() {
+        // Elements that cannot be named are probed too.
+        if interventions::can_select(&self.session.live.schema, &self.session.selection) && !self.save_selection() {
             return;
         }
         let session = &mut self.session;

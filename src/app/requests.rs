@@ -27,7 +27,7 @@ impl App {
         };
         KindFeatures {
             named: interventions::named(params).into(),
-            can_name: interventions::can_select(params),
+            over: session.live.schema.sets.first().map_or("", |set| set.name),
             effects: interventions::effects(params),
             actions: session.project.model.actions(),
             seed: session.project.seed,

@@ -114,11 +114,11 @@ impl Session {
         self.fetch_defaults();
     }
 
-    /// Takes the project of a checkpoint up as one undoable step, and builds a simulation in its state. Name, notes and
-    /// layout stay.
+    /// Takes the project of a checkpoint up as one undoable step, and builds a simulation in its state. Name, notes,
+    /// colours and layout stay.
     pub fn branch(&mut self, origin: Origin, now: Project, state: Arc<Snapshot>) {
-        let Project { version, name, notes, workspace, .. } = self.project.clone();
-        self.project = Project { version, name, notes, workspace, ..now };
+        let Project { version, name, notes, view, workspace, .. } = self.project.clone();
+        self.project = Project { version, name, notes, view, workspace, ..now };
         let label = format!("branch from step {}", origin.1.step);
         self.history.commit_as(&self.project, &label);
         self.fetch_defaults();

@@ -1,5 +1,4 @@
-//! Named selections in the project tree: element count, click to select, F2 to rename, Delete to remove. Works for every
-//! kind that declares a list with the role `Role::Selections`.
+//! Named selections in the project tree: element count, click to select, F2 to rename, Delete to remove, colour.
 
 use super::{
     App, icons, interventions,
@@ -8,7 +7,7 @@ use super::{
     text,
     theme::Tokens,
     tree::leaf,
-    views::{filter::QueryContext, pool::PooledResult},
+    views::{colors, filter::QueryContext, pool::PooledResult},
     widgets,
 };
 use crate::{
@@ -28,6 +27,8 @@ pub struct Sets {
     renaming: Option<(usize, String)>,
     /// The item clicked last: target of F2 and Delete.
     chosen: Option<usize>,
+    /// The names of the selections in the last frame.
+    names: Vec<String>,
 }
 
 impl Sets {
@@ -47,7 +48,7 @@ enum SetAction {
     Rename,
     Delete,
     Edit,
-    Recolor(u16),
+    Recolor(Option<u8>),
 }
 
 /// Draws one selection.
@@ -61,14 +62,15 @@ pub fn row_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
     let name = super::inspector::item_name(app.session.project.model.params(), group, item);
     let count = app.sets.counts.get().and_then(|c| c.get(item).cloned());
     let t = Tokens::of(ui.ctx());
-    let color = color_of(app.session.project.model.params(), group, item);
+    let color = app.session.project.view.colors.get(&name).copied();
     let response = leaf(ui, icons::SELECTION, &name, true, |ui| match &count {
         Some(Ok(n)) => drop(ui.label(widgets::sub(ui, text::count((*n).into())).monospace().size(11.0))),
         Some(Err(_)) => drop(ui.label(icons::rich(icons::WARNING).color(t.warn))),
         None => {}
     });
-    if let Some(color) = color.and_then(|c| t.categorical.get(c)) {
-        ui.painter().circle_filled(response.rect.left_center() + egui::vec2(12.0, 0.0), 3.5, *color);
+    if let Some(color) = color {
+        let at = response.rect.left_center() + egui::vec2(12.0, 0.0);
+        ui.painter().circle_filled(at, 3.5, colors::categorical(usize::from(color.max(1) - 1), &t));
     }
     let query = query_of(app.session.project.model.params(), item);
     let hint = match count {
@@ -84,9 +86,8 @@ pub fn row_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
         action = if pressed(Key::F2) { Some(SetAction::Rename) } else { action };
         action = if pressed(Key::Delete) { Some(SetAction::Delete) } else { action };
     }
-    let colors = colors(app.session.project.model.params(), group);
     response.context_menu(|ui| {
-        action = menu_ui(ui, &name, colors).or(action.take());
+        action = menu_ui(ui, &name, color, &t).or(action.take());
     });
     response.on_hover_text(hint);
     if let Some(action) = action {
@@ -95,7 +96,7 @@ pub fn row_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
     }
 }
 
-fn menu_ui(ui: &mut Ui, name: &str, colors: &[crate::params::ChoiceSpec]) -> Option<SetAction> {
+fn menu_ui(ui: &mut Ui, name: &str, color: Option<u8>, t: &Tokens) -> Option<SetAction> {
     let mut action = None;
     ui.label(RichText::new(name).strong());
     ui.separator();
@@ -109,15 +110,20 @@ fn menu_ui(ui: &mut Ui, name: &str, colors: &[crate::params::ChoiceSpec]) -> Opt
             action = Some(what);
         }
     }
-    if !colors.is_empty() {
-        ui.menu_button("Colour", |ui| {
-            for (i, color) in colors.iter().enumerate() {
-                if ui.button(color.name).clicked() {
-                    action = Some(SetAction::Recolor(i as u16));
-                }
+    ui.menu_button("Colour", |ui| {
+        if ui.radio(color.is_none(), "None").clicked() {
+            action = Some(SetAction::Recolor(None));
+        }
+        for number in 1..=t.categorical.len() as u8 {
+            let response = ui.radio(color == Some(number), format!("    Colour {number}"));
+            let at = response.rect.left_center() + egui::vec2(26.0, 0.0);
+            ui.painter().circle_filled(at, 5.0, colors::categorical(usize::from(number) - 1, t));
+            if response.clicked() {
+                action = Some(SetAction::Recolor(Some(number)));
+                ui.close();
             }
-        });
-    }
+        }
+    });
     action
 }
 
@@ -128,18 +134,14 @@ fn act(app: &mut App, group: usize, item: usize, name: &str, action: SetAction) 
         SetAction::Rename => app.sets.renaming = Some((item, name.to_owned())),
         SetAction::Delete => {
             super::inspector::remove_item(params, group, item);
+            app.session.project.view.set_color(name, None);
             app.sets.chosen = None;
         }
         SetAction::Edit => {
             app.panels.inspector = true;
             app.inspector.show_group(params.groups()[group].name);
         }
-        SetAction::Recolor(color) => {
-            if let Some(f) = interventions::field(params, group, Role::Colour) {
-                let id = ParamId { item: item as u16, ..ParamId::of(group, f) };
-                params.set(&Change { id, value: Value::Choice(color) });
-            }
-        }
+        SetAction::Recolor(color) => app.session.project.view.set_color(name, color),
     }
 }
 
@@ -210,21 +212,6 @@ fn query_of(params: &dyn Params, item: usize) -> String {
     interventions::named(params).get(item).map(|s| text::first_line(&s.query)).unwrap_or_default()
 }
 
-/// The colours of the kind's selections.
-fn colors(params: &dyn Params, group: usize) -> &'static [crate::params::ChoiceSpec] {
-    let field = interventions::field(params, group, Role::Colour).map(|f| params.groups()[group].params[f].kind);
-    if let Some(ValueType::Choice(choices)) = field { choices } else { &[] }
-}
-
-/// Index of a selection's colour in the palette; the first choice is none.
-fn color_of(params: &dyn Params, group: usize, item: usize) -> Option<usize> {
-    let f = interventions::field(params, group, Role::Colour)?;
-    match params.get(ParamId { item: item as u16, ..ParamId::of(group, f) }) {
-        Value::Choice(c) => usize::from(c).checked_sub(1),
-        _ => None,
-    }
-}
-
 /// Counts the elements of the selections on the thread pool when they have changed.
 fn count(ui: &Ui, app: &mut App) {
     let Some(set) = app.session.live.schema.sets.first().cloned() else { return };
@@ -247,6 +234,21 @@ fn count(ui: &Ui, app: &mut App) {
 }
 
 impl App {
+    /// Keeps the colour of a selection that was renamed in this frame, wherever that was.
+    pub(super) fn follow_selection_names(&mut self) {
+        let names: Vec<String> =
+            interventions::named(self.session.project.model.params()).into_iter().map(|s| s.name).collect();
+        if names == self.sets.names {
+            return;
+        }
+        let old = std::mem::replace(&mut self.sets.names, names);
+        let mut differing = old.iter().zip(&self.sets.names).filter(|(a, b)| a != b);
+        if let (true, Some((was, is)), None) = (old.len() == self.sets.names.len(), differing.next(), differing.next())
+        {
+            self.session.project.view.rename(was, is);
+        }
+    }
+
     /// Selects the elements of a named selection.
     pub(super) fn select_set(&mut self, name: &str) {
         let schema = &self.session.live.schema;

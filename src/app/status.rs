@@ -41,7 +41,7 @@ fn hints_ui(ui: &mut Ui, app: &App) {
     let hints: &[(&str, &str)] = match (selected, app.session.live.is_loaded()) {
         (0, true) => &[("Space", "run"), (".", "step"), ("Ctrl+K", "search"), ("?", "help")],
         (0, false) => &[("Space", "run"), ("Ctrl+O", "open"), ("Ctrl+K", "search")],
-        _ if interventions::effects(app.session.project.model.params()).is_empty() => {
+        _ if !interventions::can(app.session.project.model.params(), interventions::Intervention::Stimulate) => {
             &[("right-click", "actions"), ("P", "probe"), ("Esc", "clear")]
         }
         _ => &[("S", "stimulate"), ("X", "silence"), ("P", "probe"), ("Esc", "clear")],

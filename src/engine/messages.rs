@@ -3,7 +3,7 @@
 use super::{Checkpoint, CommandHistory, RecordingEnd, Sink};
 use crate::{
     gpu::KernelFacts,
-    params::Change,
+    params::{Change, named::NamedValue},
     sim::{
         Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, InputData, Level, MemoryReport, ProbeId,
         ProbeSpec, Progress, Request, SimError, Simulation, Tap, TapArgs,
@@ -297,6 +297,8 @@ pub enum LoggedCommand {
     Act(Action),
     /// A rewind to step 0.
     Rewind,
+    /// A change of what was a parameter when the run was recorded, and affected no result: path, value. It has no effect.
+    Former(String, NamedValue),
 }
 
 impl LoggedCommand {
@@ -304,7 +306,7 @@ impl LoggedCommand {
     pub const fn change(&self) -> Option<&Change> {
         match self {
             Self::Set(change) | Self::Data(change, _) => Some(change),
-            Self::Act(_) | Self::Rewind => None,
+            Self::Act(_) | Self::Rewind | Self::Former(..) => None,
         }
     }
 }

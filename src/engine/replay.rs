@@ -86,6 +86,7 @@ impl Drive<'_> {
             }
             LoggedCommand::Act(action) => self.sim.act(action),
             LoggedCommand::Rewind => self.sim.rewind(),
+            LoggedCommand::Former(..) => Ok(()),
         }
     }
 

@@ -17,9 +17,11 @@ mod field_readback;
 mod host_memory;
 pub mod nuclei;
 pub mod query_files;
+mod scheduled;
 pub mod spiking;
 
 use host_memory::HostMemory;
+use scheduled::ScheduledSim;
 pub use spiking::files::read_neurons as read_list;
 
 /// A model with its network read or generated, which can be started repeatedly: per trial, per device.
@@ -51,9 +53,24 @@ impl<K: Kind<Params: Send + Sync, Setup: 'static> + 'static> PreparedKind<K> {
         let setup = Arc::new(K::prepare(params, context, progress)?);
         Ok(Box::new(Self { params: params.clone(), context: context.clone(), setup }))
     }
+
+    /// Its interventions that set a parameter.
+    fn settings(&self) -> Result<Vec<scheduled::Setting>, SimError> {
+        scheduled::settings(&self.params, K::time_base(&self.params))
+    }
+
+    /// Whether the kind accepts other parameters with this setup.
+    fn accepts(
+        &self,
+        context: &BuildContext,
+        on: DeviceKind,
+    ) -> impl Fn(&K::Params) -> Result<(), SimError> + Send + use<K> {
+        let (context, setup) = (context.clone(), self.setup.clone());
+        move |params| K::check(params, &context, &setup, on, &[])
+    }
 }
 
-impl<K: Kind<Params: Send + Sync, Setup: 'static>> Prepared for PreparedKind<K> {
+impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
     fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync> {
         self.setup.clone()
     }
@@ -62,10 +79,15 @@ impl<K: Kind<Params: Send + Sync, Setup: 'static>> Prepared for PreparedKind<K> 
         if let Device::Cuda(gpu) = on {
             fits(&self.predict(DeviceKind::Cuda), gpu.memory()?)?;
         }
-        K::start(&self.params, &BuildContext { seed, ..self.context.clone() }, self.setup.clone(), on)
+        let context = BuildContext { seed, ..self.context.clone() };
+        let (settings, accepts) = (self.settings()?, self.accepts(&context, on.kind()));
+        scheduled::check(&self.params, &settings, &accepts)?;
+        let sim = K::start(&self.params, &context, self.setup.clone(), on)?;
+        Ok(Box::new(ScheduledSim::new(sim, self.params.clone(), settings, Box::new(accepts))?))
     }
 
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError> {
+        scheduled::check(&self.params, &self.settings()?, self.accepts(&self.context, on))?;
         K::check(&self.params, &self.context, &self.setup, on, taps)
     }
 

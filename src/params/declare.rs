@@ -112,6 +112,12 @@ macro_rules! choices {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         $vis enum $Name { $( $(#[doc = $docs])* $(#[serde(alias = $alias)])* $Variant, )* }
 
+        #[allow(dead_code, reason = "for the macros that build on this one")]
+        impl $Name {
+            /// All choices, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[ $( Self::$Variant ),* ];
+        }
+
         impl $crate::params::ParamValue for $Name {
             const TYPE: $crate::params::ValueType = $crate::params::ValueType::Choice(&[
                 $( $crate::params::ChoiceSpec {
@@ -125,7 +131,7 @@ macro_rules! choices {
             fn to_value(&self) -> $crate::params::Value { $crate::params::Value::Choice(*self as u16) }
             fn from_value(value: &$crate::params::Value) -> Option<Self> {
                 let $crate::params::Value::Choice(i) = value else { return None };
-                [ $( Self::$Variant ),* ].get(usize::from(*i)).copied()
+                Self::ALL.get(usize::from(*i)).copied()
             }
         }
     };

@@ -8,6 +8,7 @@
 mod declare;
 pub mod dimension;
 pub mod expression;
+pub mod interventions;
 pub mod link;
 pub mod named;
 pub mod one_of;
@@ -15,13 +16,16 @@ mod one_of_text;
 pub mod path;
 pub mod reference;
 mod role;
+pub mod schedule;
 mod spec;
 pub mod title;
 mod tree;
 pub mod unit;
 
+pub use interventions::Selection;
 use one_of::{Part, VariantSpec};
 pub use role::Role;
+pub use schedule::Schedule;
 use serde::{Deserialize, Serialize, de::DeserializeOwned, ser::SerializeStructVariant};
 pub use spec::ParamSpec;
 use std::borrow::Cow;
@@ -149,6 +153,14 @@ pub trait ParamValue: Clone {
     /// Whether a parameter of a sum type is chosen and means anything given its neighbours.
     fn shows_part(&self, _part: Part) -> bool {
         false
+    }
+
+    /// The role of a choice.
+    fn role(&self) -> Role {
+        match (Self::TYPE, self.to_value()) {
+            (ValueType::Choice(choices), Value::Choice(c)) => choices[usize::from(c)].role,
+            _ => Role::Plain,
+        }
     }
 }
 

@@ -2,7 +2,10 @@
 //! items. In memory a [`Change`] addresses by index; indices of groups, fields and choices change whenever a declaration
 //! is inserted, so none reaches a file.
 
-use super::{Change, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType, VariantSpec};
+use super::{
+    Change, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType, VariantSpec,
+    interventions::FORMER_FIELDS,
+};
 use serde::{Deserialize, Serialize};
 
 /// A [`Value`] whose choices and fields are named.
@@ -109,7 +112,11 @@ pub fn resolve(params: &dyn Params, path: &str, value: &NamedValue) -> Result<Ch
         // An item that does not exist has the defaults.
         let default = |f: usize| params.get(ParamId { item: u16::MAX, ..ParamId::of(g, f) });
         let defaults: Vec<Value> = (0..group.fields().len()).map(default).collect();
-        let rows = items.iter().map(|fields| row(group.fields(), defaults.clone(), group.name, fields));
+        let present = |(name, _): &&(String, NamedValue)| !is_former(group, name);
+        let rows = items.iter().map(|fields| {
+            let fields: Vec<_> = fields.iter().filter(present).cloned().collect();
+            row(group.fields(), defaults.clone(), group.name, &fields)
+        });
         return Ok(Change { id: ParamId::list(g), value: Value::Rows(rows.collect::<Result<_, _>>()?) });
     }
     let (item, rest) = match (group.list, &parts[1..]) {
@@ -151,4 +158,16 @@ fn row(
         row[at] = value.value(&specs[at])?;
     }
     Ok(row)
+}
+
+/// Whether a field of the items of a list was removed: files and logs that hold it are read without it.
+pub fn is_former(group: &GroupSpec, field: &str) -> bool {
+    group.list && FORMER_FIELDS.contains(&(group.role, field))
+}
+
+/// Whether a path, `selections.2.color`, addresses a field that was removed.
+pub fn is_former_path(params: &dyn Params, path: &str) -> bool {
+    let parts: Vec<&str> = path.split('.').collect();
+    let [list, _, field] = parts[..] else { return false };
+    params.groups().iter().any(|group| group.is_called(list) && is_former(group, field))
 }

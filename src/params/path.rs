@@ -1,6 +1,8 @@
 //! `lif.tau_m=15ms` ↔ [`Change`], with "did you mean".
 
-use super::{Change, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType, expression::without_groups, one_of_text};
+use super::{
+    Change, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType, expression::without_groups, one_of_text,
+};
 
 /// Why a `path=value` was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -157,14 +159,14 @@ fn item_of(params: &dyn Params, group: usize, key: &str) -> Option<usize> {
     if let Ok(i) = key.parse::<usize>() {
         return (i < len).then_some(i);
     }
-    let name = params.groups()[group].fields().iter().position(|s| s.name == "name")?;
+    let name = params.groups()[group].fields().iter().position(|s| s.role == Role::Name)?;
     (0..len)
         .find(|i| params.get(ParamId { item: *i as u16, ..ParamId::of(group, name) }) == Value::Text(key.to_owned()))
 }
 
 fn no_item(params: &dyn Params, group: usize, path: &str, item: &str) -> PathError {
     let spec = &params.groups()[group];
-    let name = spec.fields().iter().position(|s| s.name == "name");
+    let name = spec.fields().iter().position(|s| s.role == Role::Name);
     let label = |i: usize| match name.map(|f| params.get(ParamId { item: i as u16, ..ParamId::of(group, f) })) {
         Some(Value::Text(name)) if !name.is_empty() => name,
         _ => i.to_string(),

@@ -8,41 +8,51 @@ pub enum Role {
     #[default]
     Plain,
 
-    /// A list of named sets of elements: fields [`Role::Name`], [`Role::Query`], and [`Role::Colour`] where they have one.
+    /// The list of named sets of elements: [`Selection`](super::Selection).
     Selections,
-    /// A list of interventions on elements over a span of time: fields [`Role::Name`], [`Role::Target`], [`Role::Effect`], and
-    /// as many of the others as there are.
+    /// The list of interventions over a span of time: [`interventions!`](crate::interventions!).
     Interventions,
 
     /// Name of an item.
     Name,
     /// Which elements, as a query.
     Query,
-    /// Index of a colour of the theme's palette; the first choice is none.
-    Colour,
     /// The elements it acts on: the name of a set, or a query.
     Target,
     /// What is done to them: a choice with one of the roles below.
     Effect,
     /// Whether an item applies.
     Enabled,
-    /// Begin, ms.
+    /// Path of the parameter that it sets.
+    Parameter,
+    /// Value of that parameter, as text in its unit.
+    ParameterValue,
+    /// Start time, in the unit of the declaration.
     Start,
-    /// End, ms; 0 for none.
+    /// Stop time; 0 for none.
     Stop,
-    /// Time from pulse to pulse, ms; 0 without pulses.
+    /// Time from pulse to pulse; 0 without pulses.
     Period,
-    /// Length of a pulse, ms.
+    /// Length of a pulse.
     PulseDuration,
+
+    /// Path of a folder with a network: its choice of source is in the same group.
+    NetworkFolder,
+    /// Reads the network from a folder.
+    ReadsFolder,
 
     /// Drives its targets.
     Excites,
+    /// Drives the elements that a file lists, at the steps that it lists.
+    ExcitesFromFile,
     /// Cuts its targets off: no output, no input.
     Silences,
     /// Suppresses the output of its targets.
     SilencesOutput,
     /// Changes the outgoing connections of its targets.
     Scales,
+    /// Gives a parameter another value.
+    SetsParameter,
 }
 
 impl Role {
@@ -57,6 +67,16 @@ impl Role {
     /// Whether an effect takes something away instead of driving.
     pub const fn is_lesion(self) -> bool {
         matches!(self, Self::Silences | Self::SilencesOutput | Self::Scales)
+    }
+
+    /// Whether an effect acts on chosen elements.
+    pub const fn takes_target(self) -> bool {
+        !matches!(self, Self::SetsParameter | Self::ExcitesFromFile)
+    }
+
+    /// Whether an effect can be applied in pulses.
+    pub const fn takes_pulses(self) -> bool {
+        !matches!(self, Self::ExcitesFromFile)
     }
 
     /// Whether an effect silences.

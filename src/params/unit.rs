@@ -24,6 +24,8 @@ pub enum Unit {
     Um,
     /// Steps.
     Steps,
+    /// Steps of a kind that counts them under this name: `generations`.
+    Count(&'static str),
     /// Bytes.
     Bytes,
 }
@@ -40,6 +42,7 @@ impl Unit {
             Self::Pa => "pA",
             Self::Um => "µm",
             Self::Steps => "steps",
+            Self::Count(name) => name,
             Self::Bytes => "B",
         }
     }
@@ -54,7 +57,7 @@ impl Unit {
             Self::Hz => (Dimension::FREQUENCY, 0),
             Self::Pa => (Dimension::CURRENT, -12),
             Self::Um => (Dimension::LENGTH, -6),
-            Self::Steps => (Dimension::STEPS, 0),
+            Self::Steps | Self::Count(_) => (Dimension::STEPS, 0),
             Self::Bytes => (Dimension::BYTES, 0),
         }
     }
@@ -74,7 +77,10 @@ impl Unit {
     /// Reads `20`, `20 ms`, `0.02 s`, `1/3`, `2*pi`, `2,5`; a plain number is in this unit. `Err` says what is wrong
     /// and what was expected.
     pub fn parse(self, text: &str) -> Result<f64, String> {
-        let text = text.trim();
+        let text = match self {
+            Self::Count(name) => text.trim().trim_end_matches(name).trim(),
+            _ => text.trim(),
+        };
         let (dimension, exponent) = self.dimension();
         let fits = |q: &Quantity| q.dimension == dimension && (self == Self::One || !text.contains('%'));
         let read = evaluate(text);

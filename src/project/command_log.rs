@@ -86,6 +86,7 @@ impl Declarations<'_> {
     pub fn write(&self, step: u64, command: &LoggedCommand) -> Result<String, String> {
         let line = match command {
             LoggedCommand::Rewind => Line::Rewind,
+            LoggedCommand::Former(path, value) => Line::Set(path.clone(), value.clone()),
             LoggedCommand::Set(change) => {
                 let named = named::name(self.params, change).ok_or("a change of no declared parameter")?;
                 Line::Set(named.0, named.1)
@@ -130,6 +131,7 @@ impl Declarations<'_> {
     fn resolve(&self, line: Line) -> Result<LoggedCommand, String> {
         Ok(match line {
             Line::Rewind => LoggedCommand::Rewind,
+            Line::Set(path, value) if named::is_former_path(self.params, &path) => LoggedCommand::Former(path, value),
             Line::Set(path, value) => LoggedCommand::Set(named::resolve(self.params, &path, &value)?),
             Line::Data(path, value, hash) => LoggedCommand::Data(named::resolve(self.params, &path, &value)?, hash),
             Line::Act { action, ids, version, mut elements, arguments } => {
@@ -399,6 +401,40 @@ mod tests {
         let read = read(&tree, None, &line.replace("))", values)).unwrap();
         let LoggedCommand::Act(again) = read else { panic!("an action") };
         assert_eq!(again.elements, action.elements);
+    }
+
+    #[test]
+    fn colours_of_selections_are_read_and_have_no_effect() {
+        let model = Model::by_name("spiking").unwrap();
+        let read = |format, line: &str| {
+            let order = order_of(format, "spiking").unwrap();
+            let declarations =
+                Declarations { params: model.params(), actions: model.actions(), ids: &|_| vec![], order };
+            let (_, command) = declarations.read(line).unwrap();
+            let written = Declarations { order: None, ..declarations };
+            assert_eq!(written.read(&written.write(4, &command).unwrap()), Ok((4, command.clone())), "{line}");
+            command
+        };
+        let lines = [
+            (1, "(4,Set((id:(group:3,field:2,item:1),value:Choice(2))))"),
+            (2, r#"(4,Set("selections.1.color",Choice("Sky")))"#),
+        ];
+        for (format, line) in lines {
+            let former = LoggedCommand::Former("selections.1.color".into(), NamedValue::Choice("Sky".into()));
+            assert_eq!(read(format, line), former, "{line}");
+        }
+        let lists = [
+            (1, r#"(4,Set((id:(group:3,field:255,item:0),value:Rows([[Text("a"),Text("all"),Choice(2)]]))))"#),
+            (2, r#"(4,Set("selections",Items([[("name",Text("a")),("query",Text("all")),("color",Choice("Sky"))]])))"#),
+        ];
+        for (format, line) in lists {
+            let LoggedCommand::Set(change) = read(format, line) else { panic!("{line}") };
+            let texts = ["a", "all"].map(|text| crate::params::Value::Text(text.to_owned()));
+            assert_eq!(change.value, crate::params::Value::Rows(vec![texts.to_vec()]), "{line}");
+        }
+        // Times had the unit in their names.
+        let change = read(2, r#"(4,Set("interventions.0.from_ms",Real(5.0)))"#);
+        assert_eq!(change, read(2, r#"(4,Set("interventions.0.start",Real(5.0)))"#));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Differences between two projects, one line each.
 
 use super::{PlanTree, Project, RunPlan};
-use crate::params::{ParamId, Params, Value, path};
+use crate::params::{ParamId, Params, Role, Value, path};
 use std::fmt;
 
 /// One difference.
@@ -109,7 +109,7 @@ fn items(old: &dyn Params, new: &dyn Params, g: usize, out: &mut Vec<Difference>
 }
 
 fn key(params: &dyn Params, g: usize, item: usize) -> String {
-    let name = params.groups()[g].fields().iter().position(|s| s.name == "name");
+    let name = params.groups()[g].fields().iter().position(|s| s.role == Role::Name);
     let value = name.map(|f| params.get(ParamId { item: item as u16, ..ParamId::of(g, f) }));
     let same_name = |i: usize| name.map(|f| params.get(ParamId { item: i as u16, ..ParamId::of(g, f) })) == value;
     match &value {
@@ -125,7 +125,7 @@ fn summary(params: &dyn Params, g: usize, item: usize) -> String {
         (id, spec, params.get(id))
     });
     let described = fields.filter(|(id, spec, value)| {
-        params.is_shown(*id) && spec.name != "name" && *value != Value::Text(String::new())
+        params.is_shown(*id) && spec.role != Role::Name && *value != Value::Text(String::new())
     });
     let words: Vec<String> = described.take(4).map(|(_, spec, value)| quoted(&path::show(spec, &value))).collect();
     words.join(", ")
@@ -166,8 +166,8 @@ mod tests {
             [
                 "notes: (empty) → first line second",
                 "lif.tau_m: 20 ms → 17 ms",
-                "− selections “MN9”: Plain",
-                "+ selections “Sugar”: class = motor, Plain",
+                "− selections “MN9”",
+                "+ selections “Sugar”: class = motor",
                 "run.speed: 0 → 2",
             ]
         );

@@ -153,6 +153,7 @@ pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
     }
     let mut project = migrate::read(version, text)?;
     let tree = ron_tree::scan(text);
+    migrate::colors(&mut project, text, &tree);
     let mut warnings = vec![];
     unknown_fields(&tree, &mut vec![], &mut warnings);
     into_range(&mut project, &tree, &mut warnings);
@@ -188,6 +189,9 @@ fn unknown_fields(node: &Node, path: &mut Vec<Step>, warnings: &mut Vec<Warning>
             let known = schema::fields_at::<Project>(path);
             for (name, line, value) in fields {
                 if known.is_some_and(|k| !k.contains(&name.as_str())) {
+                    if migrate::is_former(path, name) {
+                        continue;
+                    }
                     let hint = schema::nearest(name, known.unwrap_or_default().iter().copied());
                     warnings.push(Warning { line: *line, what: format!("unknown field `{name}` is ignored{hint}") });
                     continue;

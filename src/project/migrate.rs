@@ -1,6 +1,10 @@
 //! Old project files. Every version keeps a typed reader here; each turns into the next.
 
-use super::{Project, VERSION, file::options};
+use super::{Project, VERSION, file::options, ron_tree::Node, schema::Step};
+use crate::{
+    kinds::Model,
+    params::{Role, interventions, named},
+};
 use ron::error::SpannedResult;
 use serde::Deserialize;
 
@@ -27,4 +31,52 @@ pub(super) fn version_of(text: &str) -> SpannedResult<u32> {
 pub(super) fn read(_version: u32, text: &str) -> SpannedResult<Project> {
     let project: Project = options().from_str(text)?;
     Ok(Project { version: VERSION, ..project })
+}
+
+/// Whether a field of a list item at a path was removed: it is no mistyped name.
+pub(super) fn is_former(path: &[Step], field: &str) -> bool {
+    let [.., Step::Field(list), Step::Item] = path else { return false };
+    let models = Model::all();
+    let mut groups = models.iter().flat_map(|model| model.params().groups());
+    groups.any(|group| group.is_called(list) && named::is_former(group, field))
+}
+
+/// Colours that selections had as a parameter; the first had none.
+const COLORS: [&str; 8] = ["Plain", "Amber", "Sky", "Green", "Straw", "Blue", "Rust", "Plum"];
+
+/// Moves colours that a file has among the parameters of selections to the view.
+pub(super) fn colors(project: &mut Project, text: &str, tree: &Node) {
+    let params = project.model.params();
+    let Some(group) = interventions::list(params, Role::Selections) else { return };
+    let list = params.groups()[group].name;
+    for (item, selection) in interventions::selections(params).into_iter().enumerate() {
+        let Some(node) = tree.at(&["model", list, &item.to_string(), "color"]) else { continue };
+        let value = text[..node.end].rsplit("color").next().unwrap_or_default();
+        let mut words = value.split(|c: char| !c.is_alphanumeric());
+        if let Some(color) = words.find_map(|word| COLORS.iter().position(|name| *name == word).filter(|c| *c > 0)) {
+            project.view.set_color(&selection.name, Some(color as u8));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+
+    #[test]
+    fn colours_of_selections_move_from_the_parameters_to_the_view() {
+        let text = r#"(model: Spiking((selections: [
+            (name: "sugar", query: "class = gustatory", color: Sky),
+            (name: "none", color: Plain),
+            (name: "MN9", color: Plum /* dark */,),
+            (name: "bare"),
+        ])))"#;
+        let (project, warnings) = read(text).unwrap();
+        assert_eq!(warnings, []);
+        let colors: Vec<(&str, u8)> = project.view.colors.iter().map(|(name, color)| (name.as_str(), *color)).collect();
+        assert_eq!(colors, [("MN9", 7), ("sugar", 2)]);
+        let written = super::super::write(&project).unwrap();
+        assert!(!written.contains("color:") && written.contains("\"sugar\": 2"), "{written}");
+        assert_eq!(read(&written).unwrap(), (project, vec![]));
+    }
 }

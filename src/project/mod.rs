@@ -34,6 +34,7 @@ pub mod run;
 mod run_file;
 mod schema;
 pub mod stream_reader;
+mod view;
 pub mod writer;
 
 pub use atomic_file::write_atomic;
@@ -50,6 +51,7 @@ pub use new::new_project;
 pub use outside::{OutsidePath, outside_paths, outside_paths_of_run};
 pub use plan::{DeviceChoice, FinalCheckpoint, PlanTree, RunPlan};
 pub use replace::{exports, list_exports};
+pub use view::ViewState;
 pub use writer::{RunStart, RunWriter};
 
 use crate::{
@@ -85,6 +87,9 @@ pub struct Project {
     /// Parameters computed from others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
+    /// What the window shows of it: colours of selections.
+    #[serde(skip_serializing_if = "ViewState::is_empty")]
+    pub view: ViewState,
     /// The window's layout, in the app's format.
     pub workspace: Option<String>,
 }
@@ -100,6 +105,7 @@ impl Default for Project {
             run: RunPlan::default(),
             record: vec![],
             links: vec![],
+            view: ViewState::default(),
             workspace: None,
         }
     }

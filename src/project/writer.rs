@@ -408,6 +408,7 @@ impl Sink for RunWriter {
             }
             LoggedCommand::Act(action) => format!("{} on {} elements", action.name, action.elements.len()),
             LoggedCommand::Rewind => "back to step 0".into(),
+            LoggedCommand::Former(path, _) => format!("{path}, a former parameter"),
         };
         self.commands.append(format!("{line} // {}\n", words.replace('\n', " ")).as_bytes())
     }

@@ -144,7 +144,7 @@ pub trait Simulation: Send {
     /// Adds one reading per tap: histories since the last call, current states.
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError>;
     /// Copies everything needed to continue bit for bit, parameters excepted, to host memory: one copy, of
-    /// [`Simulation::snapshot_bytes`]. Changes nothing.
+    /// [`Simulation::snapshot_bytes`]. The number `step` is that of the clock. Changes nothing.
     fn save(&mut self) -> Result<Snapshot, SimError>;
     /// The reverse of `save`. Sections are found by name and shape; floating-point numbers of another precision are
     /// rounded. An `Err` leaves the simulation as it was.

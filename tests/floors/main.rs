@@ -3,6 +3,7 @@
 mod declarations;
 mod floors;
 mod kernels;
+mod kind_names;
 mod licences;
 mod quantities;
 mod twins;

@@ -1,6 +1,8 @@
 //! What every kind promises, checked on every backend that is present. A new kind adds one line, and a [`Case`]: a small
 //! model with much going on.
 
+mod scheduled;
+
 use crate::{device::gpu, nuclei, spiking};
 use neuropil::{
     gpu::{Pass, Place, allocation},
@@ -50,6 +52,21 @@ macro_rules! conformance {
             #[test]
             fn live_edits_replay() {
                 super::live_edits_replay(&super::$name());
+            }
+
+            #[test]
+            fn interventions_set_parameters() {
+                super::scheduled::interventions_set_parameters(&super::$name());
+            }
+
+            #[test]
+            fn edits_meanwhile_act_on_the_value_afterwards() {
+                super::scheduled::edits_meanwhile_act_on_the_value_afterwards(&super::$name());
+            }
+
+            #[test]
+            fn what_cannot_be_set_is_refused() {
+                super::scheduled::what_cannot_be_set_is_refused(&super::$name());
             }
 
             #[test]
@@ -229,6 +246,7 @@ fn saved_states_continue_and_branch(case: &Case) {
         for cut in [1, case.steps / 3, case.steps - 1] {
             let mut first = fresh();
             let (_, state) = run(&mut *first, cut, 11);
+            assert_eq!(state.read_number::<u64>("step").expect("it names its step"), u64::from(cut));
             let want = run(&mut *first, case.steps - cut, 50);
             let mut second = fresh();
             run(&mut *second, case.steps / 4, 9);

@@ -19,7 +19,7 @@ const EFFECTS: &[ChoiceSpec] = &[
 
 fn features() -> KindFeatures {
     let named = [Named { name: "Sugar GRNs".into(), query: "class = gustatory".into() }];
-    KindFeatures { named: named.into(), can_name: true, effects: EFFECTS, ..KindFeatures::default() }
+    KindFeatures { named: named.into(), over: "neurons", effects: EFFECTS, ..KindFeatures::default() }
 }
 
 #[test]

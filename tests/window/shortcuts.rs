@@ -215,7 +215,7 @@ fn initial_conditions_are_pending_until_a_rewind() {
 }
 
 #[test]
-fn selections_are_probed_without_named_groups() {
+fn selections_of_every_kind_are_named_and_probed() {
     let model = neuropil::kinds::Model::by_name("nuclei").expect("a kind");
     let project = Project { model, ..Project::default() };
     let mut w = open(Start { project: Some(project), builder: None, ..start(true) });
@@ -228,6 +228,8 @@ fn selections_are_probed_without_named_groups() {
     press(&mut w, Key::P);
     let record = &w.state().session().project.record;
     assert!(record.iter().any(|wish| wish == "phase_of[3, 5]"), "{record:?}");
+    assert_eq!(value(&w, "selections.0.query"), "idx = 3, 5");
+    assert_eq!(UiCommand::Silence.why_not(w.state()), Some("This model has no such intervention"));
 }
 
 fn set(w: &mut Window, field: &str, text: &str) {

@@ -207,7 +207,7 @@ impl UiCommand {
             Self::Theme(_) => "Colours of the window",
             Self::ZoomIn | Self::ZoomOut | Self::ZoomReset => "Size of everything in the window",
             Self::FullScreen => "The window fills the screen",
-            Self::Palette => "Search commands and parameters; type lif.tau_m=15ms to set one",
+            Self::Palette => "Search commands and parameters; type parameter=value to set one",
             Self::Help => "Lists all shortcuts",
             Self::PanelHelp => "Describes the focused panel",
             Self::Rename | Self::Duplicate => "The selected item of the project tree",

@@ -371,10 +371,13 @@ impl UiCommand {
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
             Self::Rebuild => needs(live.has_engine(), "The engine is off"),
             Self::Export(_) => needs(!app.library.runs.is_empty(), "No run: record one first"),
+            _ if !super::interventions::offers(session.project.model.params(), self) => {
+                Some("This model has no such intervention")
+            }
             Self::Stimulate | Self::Silence | Self::SaveSelection => {
-                let named = super::interventions::can_select(session.project.model.params());
-                needs(named, "This model has no named groups")
-                    .or_else(|| needs(!session.selection.elements.is_empty(), "Nothing is selected"))
+                let can_name = super::interventions::can_select(&live.schema, &session.selection);
+                needs(!session.selection.elements.is_empty(), "Nothing is selected")
+                    .or_else(|| needs(can_name, "These elements cannot be named"))
             }
             Self::Probe => {
                 let chosen = &session.selection;

@@ -4,7 +4,7 @@ use super::{Rows, row};
 use crate::{
     app::{icons, log::Level, theme::Tokens, widgets},
     params::{
-        ParamId, ParamSpec, Params, Value, ValueType,
+        ParamId, ParamSpec, Params, Role, Value, ValueType,
         link::{self, Link},
         path,
     },
@@ -20,7 +20,7 @@ pub fn can_follow(spec: &ParamSpec) -> bool {
 /// A path that stays valid when list items are added or removed: by the item's name, when it has one.
 fn stable_path(params: &dyn Params, id: ParamId) -> String {
     let group = params.groups()[usize::from(id.group)];
-    let name = group.fields().iter().position(|p| p.name == "name").filter(|_| group.list);
+    let name = group.fields().iter().position(|p| p.role == Role::Name).filter(|_| group.list);
     let name = name.map(|f| params.get(ParamId { field: f as u8, ..id }));
     let path = params.path(id);
     match (name, path.strip_prefix(&format!("{}.{}", group.name, id.item))) {

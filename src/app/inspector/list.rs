@@ -2,30 +2,41 @@
 
 use super::{
     Rows, header_ui,
-    query::{add_item, lacks_target, set_value},
+    query::{add_item, missing, set_value},
     row,
 };
 use crate::{
     app::{icons, theme::Tokens, widgets},
-    params::{Change, GroupSpec, ParamId, Params, Role, Value},
+    params::{Change, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType, interventions::Intervention},
 };
 use egui::{Align, Frame, Id, Label, Layout, Margin, RichText, Sense, Stroke, Ui, collapsing_header::CollapsingState};
 
 /// The label of a list item in all of the window: its name, else the list's noun and its number.
 pub fn item_name(params: &dyn Params, group: usize, item: usize) -> String {
     let spec = params.groups()[group];
-    let name = spec.fields().iter().position(|p| p.role == Role::Name || p.name == "name");
+    let name = spec.fields().iter().position(|p| p.role == Role::Name);
     let value = name.map(|f| params.get(ParamId { item: item as u16, ..ParamId::of(group, f) }));
     match value {
         Some(Value::Text(text)) if !text.is_empty() => text,
-        _ => format!("{} {}", item_noun(spec), item + 1),
+        _ => setting(params, group, item).unwrap_or_else(|| format!("{} {}", item_noun(spec), item + 1)),
     }
+}
+
+/// What an intervention sets: `phases.coupling = 0`.
+fn setting(params: &dyn Params, group: usize, item: usize) -> Option<String> {
+    let intervention = Intervention::of(params, group, item).filter(|v| v.role() == Role::SetsParameter)?;
+    let parameter = intervention.text(Role::Parameter);
+    (!parameter.is_empty()).then(|| format!("{parameter} = {}", intervention.text(Role::ParameterValue)))
 }
 
 /// The noun of a list's items.
 pub fn item_noun(group: GroupSpec) -> String {
+    let acts_on_elements = |spec: &ParamSpec| match spec.kind {
+        ValueType::Choice(effects) => spec.role == Role::Effect && effects.iter().any(|e| e.role.takes_target()),
+        _ => false,
+    };
     match group.role {
-        Role::Interventions => "Stimulus".to_owned(),
+        Role::Interventions if group.params.iter().any(acts_on_elements) => "Stimulus".to_owned(),
         _ => group.label().trim_end_matches('s').to_owned(),
     }
 }
@@ -109,9 +120,9 @@ fn head(ui: &mut Ui, rows: &mut Rows<'_>, group: usize, item: usize, state: &mut
                 let id = ParamId { item: item as u16, ..ParamId::of(group, f) };
                 let mut on = rows.params.get(id) == Value::Bool(true);
                 let name = rows.params.path(id);
-                let is_ready = !lacks_target(rows.params, group, item);
-                let switch = ui.add_enabled_ui(is_ready, |ui| widgets::switch(ui, &mut on, &name)).inner;
-                if switch.on_disabled_hover_text("Choose a target first").changed() {
+                let missing = missing(rows.params, group, item);
+                let switch = ui.add_enabled_ui(missing.is_none(), |ui| widgets::switch(ui, &mut on, &name)).inner;
+                if switch.on_disabled_hover_text(missing.unwrap_or_default()).changed() {
                     set_value(rows.params, &Change { id, value: Value::Bool(on) });
                 }
             }

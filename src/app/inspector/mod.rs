@@ -6,6 +6,7 @@ mod choice;
 mod linked;
 mod list;
 pub mod number;
+mod parameter;
 mod presets;
 mod query;
 mod row;
@@ -14,7 +15,7 @@ mod selection;
 pub use actions::{argument_ui, with_values};
 pub use choice::LeftChoices;
 pub use list::{item_name, item_noun, remove_item};
-pub use query::{add_item, lacks_target};
+pub use query::{add_item, missing};
 
 use super::{
     App, commands::UiCommand, focus, icons, jobs::Purpose, live::Live, log::Level, rebuild, text, theme::Tokens,

@@ -10,7 +10,7 @@ use crate::{
         widgets,
     },
     engine::SimSchema,
-    params::{Change, ParamId, Params, Role, Value, ValueType},
+    params::{Change, ParamId, ParamSpec, Params, Role, Value, ValueType},
     query::{self, Completion},
     sim::ElementSet,
 };
@@ -72,48 +72,45 @@ pub(super) fn problem(ctx: &egui::Context, name: &str) -> Option<String> {
     ctx.data(|d| d.get_temp::<Draft>(draft_id(name)))?.problem
 }
 
-/// The query field of an item that must have a target before it can be enabled.
-fn target_field(params: &dyn Params, group: usize) -> Option<usize> {
-    let spec = params.groups().get(group).filter(|g| g.list)?;
-    spec.fields().iter().position(|p| p.role == Role::Enabled)?;
-    spec.fields().iter().position(|p| p.kind == ValueType::Query)
-}
-
 fn enabled(params: &dyn Params, group: usize, item: usize) -> Option<ParamId> {
     let field = params.groups().get(group)?.fields().iter().position(|p| p.role == Role::Enabled)?;
     Some(ParamId { item: item as u16, ..ParamId::of(group, field) })
 }
 
-/// Whether an item needs a target and has none: it cannot be enabled.
-pub fn lacks_target(params: &dyn Params, group: usize, item: usize) -> bool {
-    let target = target_field(params, group).map(|f| ParamId { item: item as u16, ..ParamId::of(group, f) });
-    target.is_some_and(|id| matches!(params.get(id), Value::Text(text) if text.trim().is_empty()))
+/// What an item must have before it can be enabled, in words: a target, a file, a parameter.
+pub fn missing(params: &dyn Params, group: usize, item: usize) -> Option<String> {
+    enabled(params, group, item).filter(|_| params.groups()[group].list)?;
+    let specs = params.groups()[group].params;
+    let is_needed =
+        |spec: &ParamSpec| matches!(spec.kind, ValueType::Query | ValueType::Path) || spec.role == Role::Parameter;
+    let is_missing = |(f, spec): &(usize, &ParamSpec)| {
+        let id = ParamId { item: item as u16, ..ParamId::of(group, *f) };
+        let is_empty = matches!(params.get(id), Value::Text(text) if text.trim().is_empty());
+        is_needed(spec) && is_empty && params.is_shown(id)
+    };
+    let (_, spec) = specs.iter().enumerate().find(is_missing)?;
+    Some(format!("Choose a {} first", spec.label().to_lowercase()))
 }
 
-/// Adds an item to a list group. Without a target it begins disabled.
+/// Adds an item to a list group. One that is not complete begins disabled.
 pub fn add_item(params: &mut dyn Params, group: usize) {
     let item = params.len(group as u8);
     params.push(group as u8);
-    if lacks_target(params, group, item)
+    if missing(params, group, item).is_some()
         && let Some(id) = enabled(params, group, item)
     {
         params.set(&Change { id, value: Value::Bool(false) });
     }
 }
 
-/// Sets a value; an item that gets its first target is enabled, one that loses its target is disabled.
+/// Sets a value; an item that becomes complete is enabled, one that is no longer complete is disabled.
 pub fn set_value(params: &mut dyn Params, change: &Change) {
     let (group, item) = (usize::from(change.id.group), usize::from(change.id.item));
-    let lacked = lacks_target(params, group, item);
-    let empties = target_field(params, group) == Some(usize::from(change.id.field))
-        && matches!(&change.value, Value::Text(text) if text.trim().is_empty());
-    let enabled = enabled(params, group, item);
-    if let (true, Some(id)) = (empties, enabled) {
-        params.set(&Change { id, value: Value::Bool(false) });
-    }
+    let was_complete = missing(params, group, item).is_none();
     params.set(change);
-    if let (true, false, Some(id)) = (lacked, lacks_target(params, group, item), enabled) {
-        params.set(&Change { id, value: Value::Bool(true) });
+    let is_complete = missing(params, group, item).is_none();
+    if let (true, Some(id)) = (was_complete != is_complete, enabled(params, group, item)) {
+        params.set(&Change { id, value: Value::Bool(is_complete) });
     }
 }
 
@@ -258,23 +255,33 @@ fn categories_ui(ui: &mut Ui, set: &ElementSet, picked: &mut Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::interventions;
 
     #[test]
-    fn an_item_without_a_target_is_disabled_and_enabled_with_its_first_target() {
+    fn an_item_that_is_not_complete_is_disabled_and_enabled_when_it_is() {
         let mut model = crate::kinds::Model::default();
         let params = model.params_mut();
-        let group = params.groups().iter().position(|g| g.name == "interventions").unwrap();
+        let group = interventions::list(params, Role::Interventions).unwrap();
         add_item(params, group);
-        let (on, target) = (enabled(params, group, 0).unwrap(), target_field(params, group).unwrap());
-        assert!(lacks_target(params, group, 0) && params.get(on) == Value::Bool(false));
-        let target = ParamId::of(group, target);
-        set_value(params, &Change { id: target, value: Value::Text("all".into()) });
-        assert!(!lacks_target(params, group, 0) && params.get(on) == Value::Bool(true));
-        set_value(params, &Change { id: on, value: Value::Bool(false) });
-        set_value(params, &Change { id: target, value: Value::Text("idx = 3".into()) });
-        assert_eq!(params.get(on), Value::Bool(false), "an item disabled by the user stays disabled");
-        set_value(params, &Change { id: on, value: Value::Bool(true) });
-        set_value(params, &Change { id: target, value: Value::Text(String::new()) });
-        assert_eq!(params.get(on), Value::Bool(false), "without its target it is disabled");
+        let [on, target, effect, parameter] = [Role::Enabled, Role::Target, Role::Effect, Role::Parameter]
+            .map(|role| ParamId::of(group, interventions::field(params, group, role).unwrap()));
+        let text = |text: &str| Value::Text(text.to_owned());
+        let sets = crate::app::interventions::effects(params).iter().position(|e| e.role == Role::SetsParameter);
+        let edits = [
+            (target, text("all"), true, "its first target enables it"),
+            (on, Value::Bool(false), false, "by hand"),
+            (target, text("idx = 3"), false, "an item disabled by the user stays disabled"),
+            (on, Value::Bool(true), true, "by hand"),
+            (target, text(""), false, "without its target it is disabled"),
+            (target, text("all"), true, "again"),
+            (effect, Value::Choice(sets.unwrap() as u16), false, "it has no parameter yet"),
+            (parameter, text("lif.tau_m"), true, "a target is not needed"),
+        ];
+        assert_eq!(missing(params, group, 0).as_deref(), Some("Choose a target first"));
+        assert_eq!(params.get(on), Value::Bool(false));
+        for (id, value, is_enabled, why) in edits {
+            set_value(params, &Change { id, value });
+            assert_eq!(params.get(on), Value::Bool(is_enabled), "{why}");
+        }
     }
 }

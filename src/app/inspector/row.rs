@@ -3,7 +3,7 @@
 use super::{
     Rows, choice, linked,
     number::{self, NumberField, tidy},
-    query,
+    parameter, query,
 };
 use crate::{
     app::{
@@ -13,7 +13,7 @@ use crate::{
         theme::{ROW, Tokens},
         widgets,
     },
-    params::{Apply, Change, ChoiceSpec, ParamId, ParamSpec, Scale, Value, ValueType, path},
+    params::{Apply, Change, ChoiceSpec, ParamId, ParamSpec, Role, Scale, Value, ValueType, path},
     project::clipboard,
 };
 use egui::{
@@ -145,18 +145,16 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
             linked_ui(ui, rows, id, cells, spec, name);
             None
         }
-        (Value::Real(_) | Value::Int(_), _) => number_ui(ui, cells, spec, name, &old, changed),
-        (Value::Bool(on), _) => cell(ui, cells.slider, left(), |ui| {
-            let mut on = *on;
-            widgets::switch(ui, &mut on, name).changed().then_some(Value::Bool(on))
-        }),
-        (Value::Choice(i), ValueType::Choice(choices)) => {
-            cell(ui, cells.wide(), left(), |ui| choice::ui(ui, name, *i, choices)).map(Value::Choice)
-        }
         (Value::Variant(i, _), ValueType::OneOf(variants)) => {
             let choices: Vec<ChoiceSpec> = variants.iter().map(|v| v.choice).collect();
             let chosen = cell(ui, cells.wide(), left(), |ui| choice::ui(ui, name, *i, &choices));
             chosen.map(|chosen| choice::switch(rows, id, &old, chosen))
+        }
+        (Value::Text(now), _) if spec.role == Role::Parameter => {
+            cell(ui, cells.wide(), left(), |ui| parameter::picker_ui(ui, rows, id, name, now))
+        }
+        (Value::Text(now), _) if spec.role == Role::ParameterValue => {
+            set_value_ui(ui, parameter::target(rows.params, id), cells, name, now)
         }
         (Value::Text(text), ValueType::Path) => cell(ui, cells.wide(), right(), |ui| {
             if widgets::icon_button(ui, icons::FOLDER, &format!("Choose {name}")).clicked() {
@@ -168,10 +166,10 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
             cell(ui, cells.wide(), right(), |ui| query::ui(ui, rows, name, text))
         }
         (Value::Text(text), _) => cell(ui, cells.wide(), left(), |ui| text_ui(ui, name, text, "")),
-        _ => None,
+        _ => scalar_ui(ui, cells, spec, name, &old, changed),
     };
-    if matches!(old, Value::Real(_) | Value::Int(_)) {
-        cell(ui, cells.unit, left(), |ui| ui.label(widgets::sub(ui, spec.unit.suffix()).small()));
+    if is_linked {
+        unit_ui(ui, cells, spec);
     }
     if let Some(formula) = number::take_formula(ui.ctx(), &format!("{name} value")) {
         rows.follow(id, &formula);
@@ -184,6 +182,44 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
     if let Some(value) = value.filter(|v| *v != old && spec.admits(v)) {
         query::set_value(rows.params, &Change { id, value });
     }
+}
+
+/// A number with its unit, a switch, or a choice.
+fn scalar_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Value, changed: bool) -> Option<Value> {
+    match (old, spec.kind) {
+        (Value::Real(_) | Value::Int(_), _) => {
+            unit_ui(ui, cells, spec);
+            number_ui(ui, cells, spec, name, old, changed)
+        }
+        (Value::Bool(on), _) => cell(ui, cells.slider, left(), |ui| {
+            let mut on = *on;
+            widgets::switch(ui, &mut on, name).changed().then_some(Value::Bool(on))
+        }),
+        (Value::Choice(i), ValueType::Choice(choices)) => {
+            cell(ui, cells.wide(), left(), |ui| choice::ui(ui, name, *i, choices)).map(Value::Choice)
+        }
+        _ => None,
+    }
+}
+
+fn unit_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec) {
+    cell(ui, cells.unit, left(), |ui| ui.label(widgets::sub(ui, spec.unit.suffix()).small()));
+}
+
+/// The value of the parameter that an intervention sets, drawn like that parameter; a plain text while it does not fit.
+fn set_value_ui(
+    ui: &mut Ui,
+    target: Option<&'static ParamSpec>,
+    cells: &Cells,
+    name: &str,
+    now: &str,
+) -> Option<Value> {
+    let value = target.and_then(|spec| Some((spec, path::parse_value(spec, now.trim()).ok()?)));
+    let Some((spec, value)) = value else {
+        return cell(ui, cells.wide(), left(), |ui| text_ui(ui, name, now, "value"));
+    };
+    let new = scalar_ui(ui, cells, spec, name, &value, true).filter(|new| *new != value && spec.admits(new))?;
+    Some(Value::Text(path::show(spec, &new)))
 }
 
 /// The state dot: whether the value differs from the default, and whether the simulation has applied it.
@@ -256,7 +292,7 @@ fn number_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Val
         response.on_hover_ui(|ui| {
             ui.label(RichText::new(path::show(spec, old)).monospace());
             ui.label(
-                widgets::sub(ui, "Drag, or click and type: 0.02 s, 1/3, 2*pi, = lif.tau_m / 4. Arrow keys step")
+                widgets::sub(ui, "Drag, or click and type: 0.02 s, 1/3, 2*pi, = parameter / 4. Arrow keys step")
                     .small(),
             );
         });

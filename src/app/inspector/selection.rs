@@ -41,16 +41,15 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 fn commands_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
-        let has_sets = interventions::can_select(app.session.project.model.params());
         let commands = [
-            (true, icons::LIGHTNING, "Stimulate", UiCommand::Stimulate),
-            (true, icons::SCISSORS, "Silence", UiCommand::Silence),
-            (false, icons::CROSSHAIR, "Probe", UiCommand::Probe),
-            (true, icons::SELECTION, "Save", UiCommand::SaveSelection),
+            (icons::LIGHTNING, "Stimulate", UiCommand::Stimulate),
+            (icons::SCISSORS, "Silence", UiCommand::Silence),
+            (icons::CROSSHAIR, "Probe", UiCommand::Probe),
+            (icons::SELECTION, "Save", UiCommand::SaveSelection),
         ];
-        // Commands that need named groups are hidden where the kind has none.
-        let offered = commands.into_iter().filter(|(needs_sets, ..)| has_sets || !needs_sets);
-        for (_, glyph, word, command) in offered {
+        let params = app.session.project.model.params();
+        let offered = commands.into_iter().filter(|(.., command)| interventions::offers(params, command));
+        for (glyph, word, command) in offered {
             let button = Button::new((icons::rich(glyph).size(13.0), word));
             let why_not = command.why_not(app);
             let response =

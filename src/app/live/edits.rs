@@ -135,11 +135,23 @@ impl Live {
     }
 }
 
+/// The changes from `old` to `new`; a list whole when an item sets another parameter: the value of one does not fit the other.
+fn whole_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
+    let mut changes = new.changes_since(old);
+    let is_parameter = |c: &Change| new.spec(c.id).is_some_and(|spec| spec.role == Role::Parameter);
+    if let Some(group) = changes.iter().find(|c| is_parameter(c)).map(|c| c.id.group) {
+        let id = ParamId::list(usize::from(group));
+        changes.retain(|c| c.id.group != group);
+        changes.push(Change { id, value: new.get(id) });
+    }
+    changes
+}
+
 /// The changes from `old` to `new` in an order whose every intermediate state is valid when both ends are: a list grows
 /// before it is referenced, and shrinks after; an item is enabled last and disabled first. Renaming a selection together
 /// with its references first adds the new name, and removes the old one last.
 fn ordered_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
-    let changes = new.changes_since(old);
+    let changes = whole_changes(new, old);
     let renames = interventions::list(new, Role::Selections).and_then(|group| renames(&changes, new, old, group));
     let selections = renames.as_ref().map(|(_, last)| last.id.group);
     let shrinks = |c: &Change| c.id.field == ParamId::WHOLE && new.len(c.id.group) < old.len(c.id.group);

@@ -177,7 +177,7 @@ impl Live {
                         }
                     }
                     LoggedCommand::Act(action) => message(Level::Info, format!("{} at step {step}", action.name)),
-                    LoggedCommand::Rewind => {}
+                    LoggedCommand::Rewind | LoggedCommand::Former(..) => {}
                 }
                 if let Some(since) = &mut self.run_log {
                     since.log.push((step, what));

@@ -52,6 +52,7 @@ impl Replayed {
             }
             LoggedCommand::Act(action) => action.name.clone(),
             LoggedCommand::Rewind => "Rewind".to_owned(),
+            LoggedCommand::Former(path, _) => path.clone(),
         }
     }
 }

@@ -56,12 +56,13 @@ fn item_ui(ui: &mut Ui, app: &mut App, at: Item, queue: &mut Vec<UiCommand>) {
     let name = inspector::item_name(params, at.0, at.1);
     let mut enabled = field(params, at, Role::Enabled).map(|id| (id, params.get(id) == Value::Bool(true)));
     let (glyph, before) = (glyph(params, at), enabled);
-    let is_ready = !inspector::lacks_target(params, at.0, at.1);
+    let missing = inspector::missing(params, at.0, at.1);
     let strong = enabled.is_none_or(|(_, on)| on);
     let response = leaf(ui, glyph, &name, strong, |ui| {
         if let Some((_, on)) = &mut enabled {
-            let switch = ui.add_enabled_ui(is_ready, |ui| widgets::switch(ui, on, &format!("Enable {name}"))).inner;
-            switch.on_disabled_hover_text("Choose a target first");
+            let switch = |ui: &mut Ui| widgets::switch(ui, on, &format!("Enable {name}"));
+            let switch = ui.add_enabled_ui(missing.is_none(), switch).inner;
+            switch.on_disabled_hover_text(missing.unwrap_or_default());
         }
     });
     if let (true, Some((id, on))) = (before != enabled, enabled) {
@@ -120,11 +121,14 @@ fn rename_ui(ui: &mut Ui, app: &mut App, at: Item) {
     }
 }
 
-/// Silencing effects and stimuli differ by the role of their effect.
+/// Effects differ by their role.
 fn glyph(params: &dyn Params, at: Item) -> &'static str {
     let Some(id) = field(params, at, Role::Effect) else { return icons::SELECTION };
-    let silences = interventions::choice(params, id).is_some_and(|c| c.role.is_silencing());
-    if silences { icons::SCISSORS } else { icons::LIGHTNING }
+    match interventions::choice(params, id).map(|effect| effect.role) {
+        Some(role) if role.is_silencing() => icons::SCISSORS,
+        Some(Role::SetsParameter) => icons::SLIDERS,
+        _ => icons::LIGHTNING,
+    }
 }
 
 impl App {

@@ -4,6 +4,7 @@
 use super::{ViewCtx, ViewRequest, kit};
 use crate::{
     app::{commands::UiCommand, text},
+    params::ChoiceSpec,
     sim::{Action, ElementSet},
 };
 use egui::{RichText, Ui};
@@ -53,8 +54,9 @@ pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTar
     ui.add_enabled_ui(!is_empty, |ui| {
         ui.menu_button("Show in", |ui| show_ui(ui, ctx, set, target));
         ui.menu_button("Plot", |ui| plot_ui(ui, ctx, set, target));
-        ui.add_enabled_ui(!ctx.features.effects.is_empty() || !ctx.features.actions.is_empty(), |ui| {
-            let word = if ctx.features.effects.is_empty() { "Actions" } else { "Stimulate or silence" };
+        let has_effects = effects(ctx).next().is_some();
+        ui.add_enabled_ui(has_effects || !ctx.features.actions.is_empty(), |ui| {
+            let word = if has_effects { "Stimulate or silence" } else { "Actions" };
             ui.menu_button(word, |ui| effects_ui(ui, ctx, set, target));
         });
         if ui.button("Parameters…").on_hover_text("Show in the inspector").clicked() {
@@ -120,7 +122,7 @@ fn select_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &Menu
         ctx.selection.of(set.name).iter().for_each(|e| is_in[*e as usize] = true);
         ctx.selection.replace(set.name, (0..set.len).filter(|e| !is_in[*e as usize]).collect());
     }
-    if n > 0 && ctx.features.can_name && ui.button("Save as group").clicked() {
+    if n > 0 && ctx.features.over == set.name && ui.button("Save as group").clicked() {
         select_target(ctx, set, target);
         ctx.requests.push(ViewRequest::Command(UiCommand::SaveSelection));
     }
@@ -181,8 +183,13 @@ fn plot_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTa
     }
 }
 
+/// The effects on chosen elements, with their index among all.
+fn effects(ctx: &ViewCtx<'_>) -> impl Iterator<Item = (usize, &'static ChoiceSpec)> + use<> {
+    ctx.features.effects.iter().enumerate().filter(|(_, effect)| effect.role.takes_target())
+}
+
 fn effects_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTarget) {
-    for (i, effect) in ctx.features.effects.iter().enumerate() {
+    for (i, effect) in effects(ctx) {
         let word = effect.label();
         if ui.button(word).on_hover_text(text::unwrap(effect.docs)).clicked() {
             select_target(ctx, set, target);
@@ -191,7 +198,7 @@ fn effects_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &Men
     }
     let actions = ctx.features.actions.iter().filter(|a| a.over == set.name);
     for (i, action) in actions.enumerate() {
-        if i == 0 && !ctx.features.effects.is_empty() {
+        if i == 0 && effects(ctx).next().is_some() {
             ui.separator();
         }
         let word = format!("{} once", action.label());

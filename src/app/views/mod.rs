@@ -159,8 +159,8 @@ pub type ElementListReader = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, S
 pub struct KindFeatures {
     /// Named groups of the project.
     pub named: Arc<[Named]>,
-    /// Whether groups can be added.
-    pub can_name: bool,
+    /// The set of elements that groups are over; empty while there is none.
+    pub over: &'static str,
     /// Effects of interventions.
     pub effects: &'static [ChoiceSpec],
     /// Actions on the running simulation.
@@ -174,7 +174,7 @@ pub struct KindFeatures {
 impl Default for KindFeatures {
     fn default() -> Self {
         let listed = Arc::new(|path: &str, _: &ElementSet| Err(format!("{path}: lists of elements are not available")));
-        Self { named: Arc::new([]), can_name: false, effects: &[], actions: &[], seed: 0, listed }
+        Self { named: Arc::new([]), over: "", effects: &[], actions: &[], seed: 0, listed }
     }
 }
 

@@ -1,7 +1,10 @@
 //! Parameters of a demo project.
 
 use super::{cpu::TABLE, source::N_SYMBOLS};
-use crate::{one_of, param_tree, params, params::PathText};
+use crate::{
+    interventions, one_of, param_tree, params,
+    params::{PathText, Selection},
+};
 
 params! {
     /// Experts and their weights.
@@ -98,6 +101,14 @@ params! {
     }
 }
 
+interventions! {
+    /// Effect of an intervention while it is active.
+    pub enum Effect {}
+
+    /// An intervention over a span of tokens.
+    pub struct Intervention(u64, Count("tokens")) {}
+}
+
 param_tree! {
     /// Parameters of a demo project.
     pub struct Params {
@@ -107,6 +118,14 @@ param_tree! {
         /// Growth of the set of experts.
         #[title("Growth")]
         growth: Growth,
+        /// Named sets of experts, for use in views.
+        #[title("Selections")]
+        #[role(Selections)]
+        selections: [Selection],
+        /// Values of parameters over spans of tokens.
+        #[title("Interventions")]
+        #[role(Interventions)]
+        interventions: [Intervention],
         /// Sampling of curves and texts.
         #[title("Recording")]
         measure: Measure,

@@ -5,7 +5,10 @@ use super::choices::{
     Barrier, ChildBase, CouplingMethod, CouplingNorm, Dynamics, FitnessMethod, Frequencies, FuseKey, Integrator,
     Mixing, OrderUsed, OutputFunction, Precision, SentPhase, Storage, TaskSource,
 };
-use crate::{param_tree, params, params::PathText};
+use crate::{
+    interventions, param_tree, params,
+    params::{PathText, Selection},
+};
 
 params! {
     /// Fitness task: mean squared error f_j = (1/B) Σ_b (x_b·w_j - y_b)² of a nucleus' weights; lower is better.
@@ -285,6 +288,14 @@ params! {
     }
 }
 
+interventions! {
+    /// Effect of an intervention while it is active.
+    pub enum Effect {}
+
+    /// An intervention over a span of generations.
+    pub struct Intervention(u64, Count("generations")) {}
+}
+
 param_tree! {
     /// Parameters of a nuclei project.
     pub struct Params {
@@ -304,6 +315,14 @@ param_tree! {
         /// Coupling between nuclei.
         #[title("Coupling")]
         coupling: Coupling,
+        /// Named sets of nuclei, for use in views.
+        #[title("Selections")]
+        #[role(Selections)]
+        selections: [Selection],
+        /// Values of parameters over spans of generations.
+        #[title("Interventions")]
+        #[role(Interventions)]
+        interventions: [Intervention],
         /// Sampling of curves and fields.
         #[title("Recording")]
         measure: Measure,

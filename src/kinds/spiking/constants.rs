@@ -129,9 +129,9 @@ pub struct Constants<T> {
     pub dt_ms: f64,
 }
 
-/// Brian2's `timestep()`: a time in steps, robust against `2.2 / 0.1 = 22.000000000000004`.
+/// A time in steps.
 pub fn steps_from_ms(ms: f64, dt_ms: f64) -> u64 {
-    ((ms + 1e-3 * dt_ms) / dt_ms).max(0.0) as u64
+    crate::params::schedule::steps(ms, dt_ms)
 }
 
 impl Lif {

@@ -1,9 +1,8 @@
 //! Parameters of a spiking project, in user units. `derive()` in `constants.rs` converts them to model constants.
 
-use crate::{
-    choices, param_tree, params,
-    params::{PathText, Query},
-};
+use crate::{choices, interventions, param_tree, params, params::PathText};
+
+pub use crate::params::Selection;
 
 choices! {
     /// Neuron model.
@@ -33,6 +32,7 @@ choices! {
     /// Source of the network.
     pub enum Source {
         /// A folder or files on disk: an edge list and optionally a neuron table.
+        #[role(ReadsFolder)]
         Files,
         /// Generated: the size, signs, degrees, classes and sides of the FlyWire v783 connectome, random partners.
         #[title("Synthetic fly network")]
@@ -40,44 +40,6 @@ choices! {
         /// Generated: sparse random network of excitatory and inhibitory neurons.
         #[title("Balanced random network")]
         Balanced,
-    }
-}
-
-choices! {
-    /// Effect of a stimulus on its targets while it is active.
-    pub enum Effect {
-        /// Independent Poisson trains of voltage pulses to the membrane; targets have no refractory period.
-        #[title("Poisson input")]
-        #[role(Excites)]
-        Poisson,
-        /// Voltage pulses at listed steps, from a CSV file with columns idx, step; targets have no refractory period.
-        #[title("Voltage pulses (file)")]
-        #[role(Excites)]
-        Kicks,
-        /// Constant input current, given as its steady-state depolarisation.
-        #[title("Current injection")]
-        #[role(Excites)]
-        Current,
-        /// Poisson voltage pulses that keep the refractory period: background noise.
-        #[title("Background noise")]
-        #[role(Excites)]
-        Noise,
-        /// Spikes of the targets are not delivered.
-        #[title("Silence output")]
-        #[role(SilencesOutput)]
-        SilenceOutgoing,
-        /// Spikes of the targets are not delivered, and the targets receive no input.
-        #[title("Silence input and output")]
-        #[role(Silences)]
-        SilenceBoth,
-        /// Multiplies the outgoing weights of the targets.
-        #[title("Scale weights")]
-        #[role(Scales)]
-        ScaleWeights,
-        /// Makes all outgoing weights of the targets excitatory or inhibitory.
-        #[title("Override sign")]
-        #[role(Scales)]
-        SignOverride,
     }
 }
 
@@ -172,7 +134,7 @@ params! {
 
         /// Folder with edges.parquet or edges.csv (pre, post, w) and optionally neurons.parquet, neurons.csv or
         /// nodes.csv; or with Completeness_783.csv and Connectivity_783.parquet; or an edge file.
-        #[param(title = "Network folder or file", apply = Rebuild)]
+        #[param(title = "Network folder or file", role = Role::NetworkFolder, apply = Rebuild)]
         #[show_if(|s| s.source == Source::Files)]
         path: PathText = PathText::default(),
 
@@ -238,66 +200,45 @@ params! {
     }
 }
 
-choices! {
-    /// Colour of a neuron group in lists and legends.
-    pub enum SetColor {
-        /// No colour of its own.
-        Plain,
-        /// The first categorical colour.
-        Amber,
-        /// The second.
-        Sky,
-        /// The third.
-        Green,
-        /// The fourth.
-        Straw,
-        /// The fifth.
-        Blue,
-        /// The sixth.
-        Rust,
-        /// The seventh.
-        Plum,
+interventions! {
+    /// Effect of an intervention while it is active.
+    pub enum Effect {
+        /// Independent Poisson trains of voltage pulses to the membrane; targets have no refractory period.
+        #[title("Poisson input")]
+        #[role(Excites)]
+        Poisson,
+        /// Voltage pulses at listed steps, from a CSV file with columns idx, step; targets have no refractory period.
+        #[title("Voltage pulses (file)")]
+        #[role(ExcitesFromFile)]
+        Kicks,
+        /// Constant input current, given as its steady-state depolarisation.
+        #[title("Current injection")]
+        #[role(Excites)]
+        Current,
+        /// Poisson voltage pulses that keep the refractory period: background noise.
+        #[title("Background noise")]
+        #[role(Excites)]
+        Noise,
+        /// Spikes of the targets are not delivered.
+        #[title("Silence output")]
+        #[role(SilencesOutput)]
+        SilenceOutgoing,
+        /// Spikes of the targets are not delivered, and the targets receive no input.
+        #[title("Silence input and output")]
+        #[role(Silences)]
+        SilenceBoth,
+        /// Multiplies the outgoing weights of the targets.
+        #[title("Scale weights")]
+        #[role(Scales)]
+        ScaleWeights,
+        /// Makes all outgoing weights of the targets excitatory or inhibitory.
+        #[title("Override sign")]
+        #[role(Scales)]
+        SignOverride,
     }
-}
 
-params! {
-    /// A neuron group: a named query.
-    pub struct Selection {
-        /// Name, for use as a target.
-        #[param(title = "Name", role = Role::Name)]
-        name: String = String::new(),
-
-        /// Which neurons: `super_class = sensory and side = left`, `root_id = 720575940660219265`,
-        /// `idx = 1, 2, 5..9`, `file = sugar.csv`, `random 21 of class = gustatory`, `all`.
-        #[param(title = "Query", role = Role::Query)]
-        query: Query = Query::default(),
-
-        /// Colour in lists and legends.
-        #[param(title = "Colour", role = Role::Colour)]
-        color: SetColor = SetColor::Plain,
-    }
-}
-
-params! {
-    /// A stimulus, or silencing, of a set of neurons over a time interval.
-    pub struct Intervention {
-        /// Name, for lists and logs.
-        #[param(title = "Name", role = Role::Name)]
-        name: String = String::new(),
-
-        /// Whether it is applied. A disabled one may be incomplete.
-        #[param(title = "Enabled", role = Role::Enabled)]
-        enabled: bool = true,
-
-        /// Type of stimulus.
-        #[param(title = "Type", role = Role::Effect)]
-        effect: Effect = Effect::Poisson,
-
-        /// Targets: the name of a neuron group, or a query.
-        #[param(title = "Target", role = Role::Target)]
-        #[show_if(|s| s.effect != Effect::Kicks)]
-        target: Query = Query::default(),
-
+    /// A stimulus, or silencing, of a set of neurons over a time interval; or another value of a parameter.
+    pub struct Intervention(f64, Ms) {
         /// CSV file with columns idx, step.
         #[param(title = "Pulse file")]
         #[show_if(|s| s.effect == Effect::Kicks)]
@@ -327,24 +268,6 @@ params! {
         #[param(title = "Sign")]
         #[show_if(|s| s.effect == Effect::SignOverride)]
         sign: Sign = Sign::Excitatory,
-
-        /// Start time.
-        #[param(title = "Start", unit = Ms, role = Role::Start, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
-        from_ms: f64 = 0.0,
-
-        /// Stop time; 0 means never.
-        #[param(title = "Stop", unit = Ms, role = Role::Stop, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
-        to_ms: f64 = 0.0,
-
-        /// Period of pulses between start and stop; 0 means continuous.
-        #[param(title = "Period", unit = Ms, role = Role::Period, range = 0.0..=2000.0, hard = 0.0..=1e12)]
-        #[show_if(|s| s.effect != Effect::Kicks)]
-        every_ms: f64 = 0.0,
-
-        /// Duration of each pulse.
-        #[param(title = "Pulse duration", unit = Ms, role = Role::PulseDuration, range = 1.0..=1000.0, hard = 0.0..=1e12, scale = Log)]
-        #[show_if(|s| s.effect != Effect::Kicks && s.every_ms > 0.0)]
-        pulse_ms: f64 = 50.0,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Resolves targets: queries ([`query`](crate::query)) over the neurons of a project. Live values are excluded,
 //! because a stimulus has the same targets at all times.
 
-use super::{Selection, files, setup::Setup};
+use super::{files, setup::Setup};
 use crate::{
+    params::Selection,
     query::{Known, Named},
     sim::{BuildContext, ConnectionSource, ElementSet, SimError},
 };
@@ -60,8 +61,7 @@ mod tests {
         let words = vec![Csr::pack(2, 2, 3), Csr::pack(2, 3, -1)];
         let synapses = Csr { rows: vec![0, 2, 2, 2, 2], words, target_bits: 2, overflow: vec![] };
         let setup = Setup::new(Connectome { neurons, synapses, provenance: vec![] }).expect("a network");
-        let named =
-            |name: &str, query: &str| Selection { name: name.to_owned(), query: query.into(), ..Selection::default() };
+        let named = |name: &str, query: &str| Selection { name: name.to_owned(), query: query.into() };
         let context = BuildContext { seed: 5, ..BuildContext::default() };
         let selector = Selector::new(&setup, &[named("sugar", "class = gustatory")], &context);
         selector.select(query).map_err(|e| e.to_string())

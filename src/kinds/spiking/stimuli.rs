@@ -1,18 +1,12 @@
 //! Stimuli and silencing: from parameters to a plan over steps, and the stimuli active in a step.
 
-use super::{
-    Effect, Intervention, Params, Sign,
-    constants::{Real, steps_from_ms},
-    files,
-    select::Selector,
-    setup::Setup,
-};
+use super::{Effect, Intervention, Params, Sign, constants::Real, files, select::Selector, setup::Setup};
 use crate::{
     num::{
         rng::Purpose,
         trains::{Chances, Train, address},
     },
-    params::{ParamValue, Value, ValueType},
+    params::{ParamValue, Role, Schedule, Value, ValueType},
     sim::{BuildContext, SimError},
 };
 use std::{collections::HashMap, sync::Arc};
@@ -77,33 +71,8 @@ enum PlanAction {
 
 #[derive(Clone, Debug)]
 struct PlanItem {
-    /// First step.
-    from: u64,
-    /// End (exclusive).
-    to: u64,
-    /// Period and length of pulses in steps; none if continuous.
-    pulses: Option<(u64, u64)>,
+    when: Schedule,
     what: PlanAction,
-}
-
-impl PlanItem {
-    const fn new(from: u64, to: u64, what: PlanAction) -> Self {
-        Self { from, to, pulses: None, what }
-    }
-
-    /// Whether it is active in a step, and the next step at which that changes.
-    fn at(&self, step: u64) -> (bool, u64) {
-        match self.pulses {
-            _ if step < self.from => (false, self.from),
-            _ if step >= self.to => (false, u64::MAX),
-            None => (true, self.to),
-            Some((every, on)) => {
-                let into = (step - self.from) % every;
-                let edge = if into < on { on } else { every };
-                (into < on, self.to.min((step - into).saturating_add(edge)))
-            }
-        }
-    }
 }
 
 /// All stimuli and silencing of a project, resolved to neurons and steps.
@@ -166,7 +135,8 @@ impl StimulusPlan {
         let selector = Selector::new(setup, &params.selections, context);
         let mut draft = PlanBuilder { selector, dt_ms: params.dt_ms(), items: vec![], known: HashMap::new() };
         draft.stimulus(params)?;
-        for (i, intervention) in params.interventions.iter().enumerate().filter(|(_, v)| v.enabled) {
+        let is_own = |v: &Intervention| v.enabled && v.effect.role() != Role::SetsParameter;
+        for (i, intervention) in params.interventions.iter().enumerate().filter(|(_, v)| is_own(v)) {
             draft.intervention(i as u32 + 1, intervention).map_err(|e| named(i, intervention, e))?;
         }
         Ok(Self { items: draft.items })
@@ -174,7 +144,7 @@ impl StimulusPlan {
 
     /// The active stimuli in a step, and until when they hold.
     pub fn at<T: Real>(&self, step: u64, n: u32) -> ActiveStimuli<T> {
-        let until = self.items.iter().map(|item| item.at(step).1).min().unwrap_or(u64::MAX);
+        let until = self.items.iter().map(|item| item.when.at(step).1).min().unwrap_or(u64::MAX);
         let mut now = ActiveStimuli {
             sources: vec![],
             gain_of: vec![],
@@ -184,7 +154,7 @@ impl StimulusPlan {
             closed: vec![],
             until,
         };
-        for item in self.items.iter().filter(|item| item.at(step).0) {
+        for item in self.items.iter().filter(|item| item.when.at(step).0) {
             now.add(&item.what, n as usize);
         }
         now
@@ -275,34 +245,27 @@ impl PlanBuilder<'_> {
     fn stimulus(&mut self, params: &Params) -> Result<(), SimError> {
         let s = &params.stimulus;
         if !s.kicks.0.trim().is_empty() {
-            self.kicks(&s.kicks.0, s.weight_mv, 0, u64::MAX)?;
+            self.kicks(&s.kicks.0, s.weight_mv, Schedule::ALWAYS)?;
         }
         if !s.poisson.0.trim().is_empty() {
             let path = self.selector.context.resolve(s.poisson.0.trim());
             let lanes: Arc<[u32]> =
                 files::read_neurons(&path, &self.selector.set().ids, self.selector.set().len)?.into();
-            self.train(Purpose::Stimulus, 0, s.rate_hz, s.weight_mv, &lanes, 0, u64::MAX);
-            self.items.push(PlanItem::new(0, u64::MAX, PlanAction::Free { lanes }));
+            self.train(Purpose::Stimulus, 0, s.rate_hz, s.weight_mv, &lanes, Schedule::ALWAYS);
+            self.push(Schedule::ALWAYS, PlanAction::Free { lanes });
         }
         Ok(())
     }
 
     fn intervention(&mut self, stream: u32, v: &Intervention) -> Result<(), SimError> {
-        let from = steps_from_ms(v.from_ms, self.dt_ms);
-        let to = if v.to_ms == 0.0 { u64::MAX } else { steps_from_ms(v.to_ms, self.dt_ms) };
-        if to <= from {
-            return Err(SimError::Input(format!(
-                "stop: {} ms is not after the start at {} ms. Enter a later time, or 0 for never",
-                v.to_ms, v.from_ms
-            )));
-        }
+        let when = v.schedule(self.dt_ms).map_err(SimError::Input)?;
         if v.effect == Effect::Kicks {
             if v.file.0.trim().is_empty() {
                 let what =
                     "pulse file: none is chosen. Choose a CSV file with columns idx and step, or disable the stimulus";
                 return Err(SimError::Input(what.to_owned()));
             }
-            return self.kicks(&v.file.0, v.weight_mv, from, to).map_err(|e| field("pulse file", e));
+            return self.kicks(&v.file.0, v.weight_mv, when).map_err(|e| field("pulse file", e));
         }
         if v.target.0.trim().is_empty() {
             let what =
@@ -310,37 +273,33 @@ impl PlanBuilder<'_> {
             return Err(SimError::Input(what.to_owned()));
         }
         let lanes = self.lanes(&v.target.0).map_err(|e| field("target", e))?;
-        let first = self.items.len();
         let gain = match v.effect {
             Effect::SilenceOutgoing | Effect::SilenceBoth => Gain { silent: true, ..Gain::NONE },
             Effect::ScaleWeights => Gain { factor: v.factor, ..Gain::NONE },
             Effect::SignOverride => Gain { sign: if v.sign == Sign::Excitatory { 1 } else { -1 }, ..Gain::NONE },
-            Effect::Poisson | Effect::Kicks | Effect::Current | Effect::Noise => Gain::NONE,
+            _ => Gain::NONE,
         };
         match v.effect {
             Effect::Poisson => {
-                self.train(Purpose::Stimulus, stream, v.rate_hz, v.weight_mv, &lanes, from, to);
-                self.items.push(PlanItem::new(from, to, PlanAction::Free { lanes }));
+                self.train(Purpose::Stimulus, stream, v.rate_hz, v.weight_mv, &lanes, when);
+                self.push(when, PlanAction::Free { lanes });
             }
-            Effect::Noise => self.train(Purpose::Noise, stream, v.rate_hz, v.weight_mv, &lanes, from, to),
-            Effect::Current => {
-                self.items.push(PlanItem::new(from, to, PlanAction::Current { lanes, current_mv: v.current_mv }))
-            }
+            Effect::Noise => self.train(Purpose::Noise, stream, v.rate_hz, v.weight_mv, &lanes, when),
+            Effect::Current => self.push(when, PlanAction::Current { lanes, current_mv: v.current_mv }),
             Effect::SilenceBoth => {
-                self.items.push(PlanItem::new(from, to, PlanAction::Weights { lanes: lanes.clone(), gain }));
-                self.items.push(PlanItem::new(from, to, PlanAction::Close { lanes }));
+                self.push(when, PlanAction::Weights { lanes: lanes.clone(), gain });
+                self.push(when, PlanAction::Close { lanes });
             }
             Effect::SilenceOutgoing | Effect::ScaleWeights | Effect::SignOverride => {
-                self.items.push(PlanItem::new(from, to, PlanAction::Weights { lanes, gain }));
+                self.push(when, PlanAction::Weights { lanes, gain });
             }
-            Effect::Kicks => {}
-        }
-        if v.every_ms > 0.0 {
-            let every = steps_from_ms(v.every_ms, self.dt_ms).max(1);
-            let on = steps_from_ms(v.pulse_ms, self.dt_ms);
-            self.items[first..].iter_mut().for_each(|item| item.pulses = Some((every, on)));
+            Effect::Kicks | Effect::SetParameter => {}
         }
         Ok(())
+    }
+
+    fn push(&mut self, when: Schedule, what: PlanAction) {
+        self.items.push(PlanItem { when, what });
     }
 
     fn lanes(&mut self, query: &str) -> Result<Arc<[u32]>, SimError> {
@@ -352,13 +311,13 @@ impl PlanBuilder<'_> {
         Ok(lanes)
     }
 
-    fn kicks(&mut self, file: &str, weight_mv: f64, from: u64, to: u64) -> Result<(), SimError> {
+    fn kicks(&mut self, file: &str, weight_mv: f64, when: Schedule) -> Result<(), SimError> {
         let kicks = files::read_kicks(&self.selector.context.resolve(file.trim()), self.selector.set().len)?;
         let mut lanes: Vec<u32> = kicks.iter().map(|(_, lane)| *lane).collect();
         lanes.sort_unstable();
         lanes.dedup();
-        self.items.push(PlanItem::new(from, to, PlanAction::Kicks { kicks: kicks.into(), weight_mv }));
-        self.items.push(PlanItem::new(from, to, PlanAction::Free { lanes: lanes.into() }));
+        self.push(when, PlanAction::Kicks { kicks: kicks.into(), weight_mv });
+        self.push(when, PlanAction::Free { lanes: lanes.into() });
         Ok(())
     }
 
@@ -369,31 +328,10 @@ impl PlanBuilder<'_> {
         rate_hz: f64,
         weight_mv: f64,
         lanes: &Arc<[u32]>,
-        from: u64,
-        to: u64,
+        when: Schedule,
     ) {
         let chances = Chances::new(rate_hz * self.dt_ms * 1e-3);
         let train = Train { seed: self.selector.context.seed, address: address(purpose, stream), chances };
-        self.items.push(PlanItem::new(from, to, PlanAction::Train { train, lanes: lanes.clone(), weight_mv }));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pulses_are_on_and_off_in_turn() {
-        let steady = PlanItem::new(10, 95, PlanAction::Free { lanes: Arc::from([]) });
-        let pulsed = PlanItem { pulses: Some((20, 5)), ..steady.clone() };
-        assert_eq!([0, 10, 94, 95].map(|s| steady.at(s)), [(false, 10), (true, 95), (true, 95), (false, u64::MAX)]);
-        let at = |step| pulsed.at(step);
-        assert_eq!([at(9), at(10), at(14), at(15)], [(false, 10), (true, 15), (true, 15), (false, 30)]);
-        assert_eq!(
-            [at(29), at(30), at(91), at(94), at(95)],
-            [(false, 30), (true, 35), (true, 95), (true, 95), (false, u64::MAX)]
-        );
-        let is_on = |item: &PlanItem| (0..200).filter(|s| item.at(*s).0).count();
-        assert_eq!((is_on(&steady), is_on(&pulsed)), (85, 25));
+        self.push(when, PlanAction::Train { train, lanes: lanes.clone(), weight_mv });
     }
 }

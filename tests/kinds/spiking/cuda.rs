@@ -211,7 +211,7 @@ fn leaky() -> Params {
     params.network.model = NeuronModel::NoisyLeaky;
     for v in &mut params.interventions {
         (v.weight_mv, v.current_mv) = (0.01 * v.weight_mv, 0.03 * v.current_mv);
-        (v.from_ms, v.to_ms) = (10.0 * v.from_ms, 10.0 * v.to_ms);
+        (v.start, v.stop) = (10.0 * v.start, 10.0 * v.stop);
     }
     params
 }
@@ -315,8 +315,8 @@ fn non_finite_as_on_the_cpu<T: Real>(gpu: &Arc<Gpu>, setup: &Arc<Setup>, healthy
 #[test]
 fn non_finite_states_are_reported_with_neuron_and_step() {
     let Some(gpu) = gpu() else { return };
-    let two_neurons = |effect, from_ms| intervention(effect, "idx = 91, 17", from_ms, 0.0);
-    let current = |from_ms| Intervention { current_mv: f64::NAN, ..two_neurons(Effect::Current, from_ms) };
+    let two_neurons = |effect, start| intervention(effect, "idx = 91, 17", start, 0.0);
+    let current = |start| Intervention { current_mv: f64::NAN, ..two_neurons(Effect::Current, start) };
     let mut everything = busy();
     everything.interventions.push(current(20.0));
     for (tuning, batch) in all_modes().into_iter().zip([1, 400, 7, 100]) {
@@ -338,10 +338,8 @@ fn non_finite_states_are_reported_with_neuron_and_step() {
 #[test]
 fn non_finite_units_are_reported_with_step() {
     let Some(gpu) = gpu() else { return };
-    let current = |current_mv, from_ms| Intervention {
-        current_mv,
-        ..intervention(Effect::Current, "idx = 91, 17", from_ms, 0.0)
-    };
+    let current =
+        |current_mv, start| Intervention { current_mv, ..intervention(Effect::Current, "idx = 91, 17", start, 0.0) };
     let mut everything = leaky();
     everything.interventions.push(current(f64::NAN, 200.0));
     let network = plain().0;

@@ -26,8 +26,8 @@ fn scene() -> BuildContext {
     BuildContext { seed: SEED, ..BuildContext::default() }
 }
 
-fn intervention(effect: Effect, target: &str, from_ms: f64, to_ms: f64) -> Intervention {
-    Intervention { effect, target: target.into(), from_ms, to_ms, ..Intervention::default() }
+fn intervention(effect: Effect, target: &str, start: f64, stop: f64) -> Intervention {
+    Intervention { effect, target: target.into(), start, stop, ..Intervention::default() }
 }
 
 fn quiet() -> Params {

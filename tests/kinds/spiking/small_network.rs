@@ -32,14 +32,14 @@ pub fn setup(seed: u64) -> Arc<Setup> {
     Arc::new(Setup::new(Connectome { neurons, synapses: csr, provenance: vec![] }).expect("a network"))
 }
 
-pub fn intervention(effect: Effect, target: &str, from_ms: f64, to_ms: f64) -> Intervention {
-    Intervention { effect, target: target.into(), from_ms, to_ms, ..Intervention::default() }
+pub fn intervention(effect: Effect, target: &str, start: f64, stop: f64) -> Intervention {
+    Intervention { effect, target: target.into(), start, stop, ..Intervention::default() }
 }
 
 /// All effects at once, starting and stopping at odd times.
 pub fn busy() -> Params {
     let mut params = Params::default();
-    params.selections.push(Selection { name: "few".into(), query: "random 9 of all".into(), ..Selection::default() });
+    params.selections.push(Selection { name: "few".into(), query: "random 9 of all".into() });
     params.interventions = vec![
         Intervention { rate_hz: 120.0, ..intervention(Effect::Poisson, "few", 0.0, 61.3) },
         Intervention { rate_hz: 200.0, weight_mv: 1.5, ..intervention(Effect::Noise, "all", 0.0, 0.0) },
