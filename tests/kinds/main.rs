@@ -4,6 +4,8 @@
 mod conformance;
 mod damaged;
 mod device;
+#[cfg(feature = "demo")]
+mod experts;
 mod fields_on_screen;
 mod gpu;
 mod nn;

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     num::{
+        exact,
         hash::StreamHash,
         rng::{Draw, Purpose},
     },
@@ -63,7 +64,7 @@ pub struct State {
     pub owner: [u16; N_SYMBOLS],
     /// The next id.
     pub next_id: u64,
-    /// Tables of all slots, as bits of bfloat16.
+    /// Tables as bits of bfloat16: of all slots on the CPU; on a GPU a copy of those that experts can have.
     pub weights: Vec<u16>,
     /// Running mean of the loss, nats.
     pub loss: f32,
@@ -96,8 +97,8 @@ fn round_randomly(x: f32, word: u16) -> u16 {
 }
 
 impl State {
-    /// At step 0.
-    pub fn new(params: &Params) -> Self {
+    /// At step 0, with this many weights.
+    pub fn new(params: &Params, n_weights: usize) -> Self {
         let n = params.experts.n_start.clamp(1, N_SYMBOLS as u32);
         let expert = |i: u32| Expert { id: i.into(), slot: i, born: 0, load: 1.0 / n as f32 };
         Self {
@@ -106,7 +107,7 @@ impl State {
             experts: (0..n).map(expert).collect(),
             owner: std::array::from_fn(|symbol| (symbol % n as usize) as u16),
             next_id: n.into(),
-            weights: vec![0; params.n_weights()],
+            weights: vec![0; n_weights],
             loss: (N_SYMBOLS as f32).ln(),
             recent: VecDeque::new(),
             hash: StreamHash::default(),
@@ -127,7 +128,7 @@ impl State {
     pub fn predict(&self, expert: usize, symbol: u8) -> [f32; N_SYMBOLS] {
         let mut p = [0.0; N_SYMBOLS];
         for (p, w) in p.iter_mut().zip(&self.weights[self.row(expert, symbol)]) {
-            *p = widen(*w).exp();
+            *p = exact::exp(widen(*w));
         }
         let sum: f32 = p.iter().sum();
         p.map(|p| p / sum)
@@ -140,24 +141,36 @@ impl State {
         let expert = usize::from(self.owner[usize::from(from)]);
         let p = self.predict(expert, from);
         if !(p.iter().sum::<f32>() + self.loss + self.experts[expert].load).is_finite() {
-            let what = format!("the weights of {}", name(self.experts[expert].id));
-            return Err(SimError::non_finite(&what, self.step, "lower experts.learning_rate"));
+            return Err(self.non_finite());
         }
-        let loss = -p[usize::from(symbol)].max(f32::MIN_POSITIVE).ln();
+        let loss = -exact::ln(p[usize::from(symbol)].max(f32::MIN_POSITIVE));
         self.learn(expert, from, symbol, &p, learning_rate, seed);
+        Ok(self.count(Prediction { expert: 0, symbol, loss, best: best(&p) }))
+    }
+
+    /// The expert of the next token predicts NaN.
+    pub fn non_finite(&self) -> SimError {
+        let expert = self.experts[usize::from(self.owner[usize::from(self.symbol)])];
+        let what = format!("the weights of {}", name(expert.id));
+        SimError::non_finite(&what, self.step, "lower experts.learning_rate")
+    }
+
+    /// Counts the next token, which the owner of the last symbol predicted. Returns the index of the expert.
+    pub fn count(&mut self, outcome: Prediction) -> usize {
+        let expert = usize::from(self.owner[usize::from(self.symbol)]);
         for (i, other) in self.experts.iter_mut().enumerate() {
             other.load += (f32::from(u8::from(i == expert)) - other.load) / LOAD_TOKENS;
         }
-        self.loss += (loss - self.loss) / LOAD_TOKENS;
+        self.loss += (outcome.loss - self.loss) / LOAD_TOKENS;
         self.hash.push_spike(self.step as u32, self.experts[expert].id as u32);
-        self.hash.push(loss.to_bits());
+        self.hash.push(outcome.loss.to_bits());
         if self.recent.len() == N_RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(Prediction { expert: self.experts[expert].id, symbol, loss, best: best(&p) });
-        self.symbol = symbol;
+        self.recent.push_back(Prediction { expert: self.experts[expert].id, ..outcome });
+        self.symbol = outcome.symbol;
         self.step += 1;
-        Ok(expert)
+        expert
     }
 
     fn learn(&mut self, expert: usize, from: u8, symbol: u8, p: &[f32; N_SYMBOLS], rate: f32, seed: u64) {

@@ -18,11 +18,13 @@
 //! | [`params`](Params) | parameters |
 //! | [`source`] | the symbols and their source |
 //! | [`cpu`] | a step, splits and merges: the definition |
+//! | [`cuda`] | the step on a GPU, with the same bits |
 //! | [`probes`] | probes and actions |
 //! | [`sampler`] | samples of tapped probes |
 //! | [`simulation`] | the simulation and its saved state |
 
 pub mod cpu;
+pub mod cuda;
 mod params;
 pub mod probes;
 mod requests;
@@ -34,10 +36,11 @@ pub use params::*;
 use crate::{
     gpu::ModuleSpec,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeSpec, Progress,
+        ActionSpec, BuildContext, Buffers as _, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeSpec, Progress,
         RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
+use cuda::DeviceWeights;
 use simulation::DemoSim;
 use source::Source;
 use std::sync::Arc;
@@ -54,13 +57,12 @@ impl Kind for DemoKind {
         every shape of data that a kind can publish.";
     const NAME: &'static str = "demo";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
-    /// Floating-point sums follow the order of a device.
-    const EXACTNESS: Exactness = Exactness::SameDevice;
+    const EXACTNESS: Exactness = Exactness::AnyBackend;
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const REQUESTS: &'static [RequestSpec] = requests::REQUESTS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
-    const MODULES: &'static [ModuleSpec] = &[];
+    const MODULES: &'static [ModuleSpec] = &[cuda::ExpertKernels::SPEC];
     const PRESETS: &'static [Preset] = &[];
     const KEEPS_FINAL_STATE: bool = true;
     type Params = Params;
@@ -88,14 +90,14 @@ impl Kind for DemoKind {
         }
     }
 
-    fn predict(params: &Params, _: Option<&Source>, _: DeviceKind) -> MemoryReport {
-        [("weights", params.n_weights() as u64 * 2)].into()
+    fn predict(params: &Params, setup: Option<&Source>, on: DeviceKind) -> MemoryReport {
+        match on {
+            DeviceKind::Cuda => DeviceWeights::predict(&cuda::sizes(params, setup)),
+            DeviceKind::Cpu { .. } => [("weights", params.n_weights() as u64 * 2)].into(),
+        }
     }
 
-    fn check(_: &Params, _: &BuildContext, _: &Arc<Source>, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError> {
-        if on == DeviceKind::Cuda {
-            return Err(no_gpu());
-        }
+    fn check(_: &Params, _: &BuildContext, _: &Arc<Source>, _: DeviceKind, taps: &[Tap]) -> Result<(), SimError> {
         probes::check(taps)
     }
 
@@ -105,13 +107,10 @@ impl Kind for DemoKind {
         setup: Arc<Source>,
         on: &Device,
     ) -> Result<Box<dyn Simulation>, SimError> {
-        match on {
-            Device::Cpu { .. } => Ok(Box::new(DemoSim::new(params, context.seed, setup))),
-            Device::Cuda(_) => Err(no_gpu()),
-        }
+        let gpu = match on {
+            Device::Cpu { .. } => None,
+            Device::Cuda(gpu) => Some(gpu),
+        };
+        Ok(Box::new(DemoSim::new(params, context.seed, setup, gpu)?))
     }
-}
-
-fn no_gpu() -> SimError {
-    SimError::NoDevice("the demonstration kind has no CUDA backend: run it on the CPU".to_owned())
 }

@@ -12,9 +12,10 @@ use crate::sim::{
 };
 use std::{fmt::Write as _, mem, sync::Arc};
 
-/// Limits of the bins of weights: from -8 to 8.
-const N_BINS: usize = 32;
-const BIN: f32 = 0.5;
+/// Bins of weights: from -8 to 8.
+pub const N_BINS: usize = 32;
+/// Their width.
+pub const BIN: f32 = 0.5;
 
 /// Samples of tapped probes.
 #[derive(Default)]
@@ -75,19 +76,31 @@ impl Sampler {
         self.lives.extend(living.into_iter().map(birth));
     }
 
-    /// After a step that this expert predicted.
-    pub fn record(&mut self, params: &Params, state: &State, expert: usize, seed: u64) {
+    /// The tables that each tapped histogram counts.
+    pub fn counted_tables(&self, state: &State) -> Vec<Vec<u32>> {
+        let slots = |(key, _): &(TapKey, Histogram)| {
+            experts_of(&key.args, state).into_iter().map(|i| state.experts[i].slot).collect()
+        };
+        self.histograms.iter().map(slots).collect()
+    }
+
+    /// Whether a text is generated after this step.
+    pub fn writes_text(&self, params: &Params, step: u64) -> bool {
+        is_due(params.measure.text_every, step) && self.is_tapped(probes::TEXT)
+    }
+
+    /// After a step that this expert predicted. `counted`: the histograms of this step, if a device counted them.
+    pub fn record(&mut self, params: &Params, state: &State, expert: usize, seed: u64, counted: Option<&[u32]>) {
         if self.is_tapped(probes::ROUTE) {
             self.routes.push(Spike { step: (state.step - 1) as u32, lane: expert as u32 });
         }
-        let measure = &params.measure;
-        let is_due = |every: u32| every > 0 && state.step.is_multiple_of(every.into());
-        if is_due(measure.every) {
+        if is_due(params.measure.every, state.step) {
             self.record_numbers(state);
+            self.record_histograms(state, counted);
         }
-        if is_due(measure.text_every) && self.is_tapped(probes::TEXT) {
+        if self.writes_text(params, state.step) {
             let title = format!("temperature 1, loss {:.3}", state.loss);
-            let text = state.generate(measure.text_length, seed);
+            let text = state.generate(params.measure.text_length, seed);
             self.texts.push(TextSample { step: state.step, title, text });
         }
     }
@@ -104,15 +117,20 @@ impl Sampler {
             series.lanes = (series.values.len() - before) as u32;
             series.steps.push(state.step);
         }
-        for (key, histogram) in &mut self.histograms {
-            let mut counts = [0.0; N_BINS];
-            for i in experts_of(&key.args, state) {
-                for w in state.table(i) {
-                    let bin = (w / BIN + N_BINS as f32 / 2.0).clamp(0.0, N_BINS as f32 - 1.0);
-                    counts[bin as usize] += 1.0;
-                }
-            }
+    }
+
+    fn record_histograms(&mut self, state: &State, counted: Option<&[u32]>) {
+        for (i, (key, histogram)) in self.histograms.iter_mut().enumerate() {
             histogram.steps.push(state.step);
+            if let Some(counts) = counted {
+                histogram.counts.extend(counts[i * N_BINS..][..N_BINS].iter().map(|count| *count as f32));
+                continue;
+            }
+            let mut counts = [0.0; N_BINS];
+            for w in experts_of(&key.args, state).into_iter().flat_map(|i| state.table(i)) {
+                let bin = (w / BIN + N_BINS as f32 / 2.0).clamp(0.0, N_BINS as f32 - 1.0);
+                counts[bin as usize] += 1.0;
+            }
             histogram.counts.extend(counts);
         }
     }
@@ -181,6 +199,11 @@ impl Sampler {
             }
         })
     }
+}
+
+/// Whether something that happens every so many steps happens after this one; 0: never.
+pub fn is_due(every: u32, step: u64) -> bool {
+    every > 0 && step.is_multiple_of(every.into())
 }
 
 /// The values of the argument `expert`.

@@ -2,45 +2,49 @@
 
 use super::{
     Params,
-    cpu::{Expert, N_RECENT, Prediction, State, name},
+    cpu::{Expert, N_RECENT, Prediction, State, TABLE, name},
+    cuda::{self, DeviceWeights},
     probes::{self, EXPERTS, PROBES, SYMBOLS},
     requests,
-    sampler::{self, Sampler},
+    sampler::{self, Sampler, is_due},
     source::{self, N_SYMBOLS, Source},
 };
 use crate::{
-    gpu::Pass,
+    gpu::{Gpu, KernelFacts, Pass},
     kinds::edit::{Edit, check_change},
     num::hash::StreamHash,
     params::{Change, Params as _},
     sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Frame, InputData, Level, LifeEvent, MemoryReport,
+        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Frame, InputData, Level, LifeEvent, MemoryReport,
         MotionFields, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
         snapshot::{ElementType, misfit},
     },
 };
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, mem, sync::Arc};
 
 const MODEL: &str = "demo";
 
-/// The CPU backend.
+/// A simulation on the CPU or, with its weights on the device, on a GPU.
 pub struct DemoSim {
-    params: Params,
-    seed: u64,
+    pub(super) params: Params,
+    pub(super) seed: u64,
     source: Arc<Source>,
-    state: State,
+    pub(super) state: State,
     sets: [Arc<ElementSet>; 2],
     /// Counts the changes of the set of experts.
     generation: u64,
-    sampler: Sampler,
+    pub(super) sampler: Sampler,
+    pub(super) device: Option<DeviceWeights>,
 }
 
 impl DemoSim {
-    /// At step 0.
-    pub fn new(params: &Params, seed: u64, source: Arc<Source>) -> Self {
-        let state = State::new(params);
+    /// At step 0; on a GPU if one is given.
+    pub fn new(params: &Params, seed: u64, source: Arc<Source>, gpu: Option<&Arc<Gpu>>) -> Result<Self, SimError> {
+        let device = gpu.map(|gpu| DeviceWeights::new(gpu, params, &source)).transpose()?;
+        let state = State::new(params, host_weights(params, device.is_some()));
         let sets = [experts(&state), Arc::new(symbols())];
-        Self { params: params.clone(), seed, source, state, sets, generation: 0, sampler: Sampler::default() }
+        let sampler = Sampler::default();
+        Ok(Self { params: params.clone(), seed, source, state, sets, generation: 0, sampler, device })
     }
 
     fn put(&mut self, state: State) {
@@ -61,15 +65,41 @@ impl DemoSim {
 
     fn token(&mut self) -> Result<(), SimError> {
         let expert = self.state.step(&self.source, self.seed, self.params.experts.learning_rate as f32)?;
-        self.sampler.record(&self.params, &self.state, expert, self.seed);
+        self.sampler.record(&self.params, &self.state, expert, self.seed, None);
+        self.grow()
+    }
+
+    /// Splits an expert if it is time.
+    pub(super) fn grow(&mut self) -> Result<(), SimError> {
         let growth = &self.params.growth;
-        let is_due = growth.split_every > 0 && self.state.step.is_multiple_of(growth.split_every.into());
-        if is_due && self.state.experts.len() < growth.most as usize {
-            let events = self.state.split(&growth.rule);
-            self.change(&events);
+        if !is_due(growth.split_every, self.state.step) || self.state.experts.len() >= growth.most as usize {
+            return Ok(());
         }
+        let rule = growth.rule.clone();
+        self.rearrange(|state| state.split(&rule))
+    }
+
+    /// Changes experts and their tables, also on the device.
+    fn rearrange(&mut self, change: impl FnOnce(&mut State) -> Vec<LifeEvent>) -> Result<(), SimError> {
+        self.read_tables()?;
+        let events = change(&mut self.state);
+        if let Some(device) = &mut self.device {
+            device.put_tables(&self.state.weights)?;
+        }
+        self.change(&events);
         Ok(())
     }
+
+    /// Copies the tables from the device.
+    pub(super) fn read_tables(&mut self) -> Result<(), SimError> {
+        let Some(device) = &self.device else { return Ok(()) };
+        Ok(device.tables(&mut self.state.weights)?)
+    }
+}
+
+/// Weights in host memory: on a GPU only the tables that experts can have.
+pub(super) fn host_weights(params: &Params, is_on_device: bool) -> usize {
+    if is_on_device { N_SYMBOLS * TABLE } else { params.n_weights() }
 }
 
 fn experts(state: &State) -> Arc<ElementSet> {
@@ -144,6 +174,9 @@ impl Simulation for DemoSim {
         if !params.set(&data.change) {
             return Err(SimError::Input("there is no such input file".to_owned()));
         }
+        if let Some(device) = &mut self.device {
+            device.set_source(&source)?;
+        }
         (self.source, self.params) = (source, params);
         self.generation += 1; // the levels
         Ok(Effect::Applied)
@@ -159,9 +192,7 @@ impl Simulation for DemoSim {
         if chosen.len() < 2 || chosen.last().is_some_and(|e| *e >= self.state.experts.len()) {
             return Err(SimError::Input("merge: select at least two experts".to_owned()));
         }
-        let events = self.state.merge(&chosen);
-        self.change(&events);
-        Ok(())
+        self.rearrange(|state| state.merge(&chosen))
     }
 
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
@@ -169,6 +200,9 @@ impl Simulation for DemoSim {
     }
 
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        if self.device.is_some() {
+            return self.advance_on_device(steps, pass);
+        }
         let stop = pass.stop.clone();
         let (ends_at_changes, generation) = (pass.ends_at_changes, self.generation);
         pass.span("tokens", steps.into(), || {
@@ -184,10 +218,16 @@ impl Simulation for DemoSim {
     }
 
     fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        requests::answer(&self.state, request, progress)
+        let Some(device) = &self.device else { return requests::answer(&self.state, request, progress) };
+        let mut state = self.state.clone();
+        device.tables(&mut state.weights)?;
+        requests::answer(&state, request, progress)
     }
 
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+        if !frame.histories_only {
+            self.read_tables()?;
+        }
         for tap in self.sampler.taps() {
             if frame.wants(PROBES[usize::from(tap.probe)].shape) {
                 let reading = self.sampler.take(&tap, &self.state);
@@ -198,22 +238,43 @@ impl Simulation for DemoSim {
     }
 
     fn save(&mut self) -> Result<Snapshot, SimError> {
-        Ok(write(&self.state))
+        let mut out = write(&self.state);
+        match &mut self.device {
+            Some(device) => device.save(&cuda::sizes(&self.params, Some(&*self.source)), &mut out)?,
+            None => out.halves("weights", ElementType::Bf16, &[self.state.weights.len()], self.state.weights.clone()),
+        }
+        Ok(out)
     }
 
     fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
-        let state = parse(from, self.params.n_weights())?;
-        self.put(state);
+        let state = parse(from)?;
+        let sizes = cuda::sizes(&self.params, Some(&*self.source));
+        let weights = match &mut self.device {
+            Some(device) => {
+                device.check(&sizes, from)?;
+                device.load(&sizes, from)?;
+                mem::take(&mut self.state.weights) // read when they are needed
+            }
+            None => from.read_halves("weights", ElementType::Bf16, &[sizes.n_weights])?,
+        };
+        self.put(State { weights, ..state });
         Ok(())
     }
 
     fn snapshot_bytes(&self) -> u64 {
-        self.state.weights.len() as u64 * 2
+        self.params.n_weights() as u64 * 2
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
-        self.put(State::new(&self.params));
+        if let Some(device) = &mut self.device {
+            device.clear()?;
+        }
+        self.put(State::new(&self.params, self.state.weights.len()));
         Ok(())
+    }
+
+    fn kernels(&self) -> Vec<KernelFacts> {
+        self.device.as_ref().map_or_else(Vec::new, DeviceWeights::kernels)
     }
 
     fn digest(&self) -> Digest {
@@ -223,10 +284,15 @@ impl Simulation for DemoSim {
     }
 
     fn memory(&self) -> MemoryReport {
-        [("weights", self.state.weights.len() as u64 * 2), ("experts", self.sets[0].n_bytes())].into()
+        let mut report = self.device.as_ref().map(DeviceWeights::held).unwrap_or_default();
+        let host = if self.device.is_some() { "tables on the host" } else { "weights" };
+        report.host(host, self.state.weights.len() as u64 * 2);
+        report.host("experts", self.sets[0].n_bytes());
+        report
     }
 }
 
+/// All but the weights.
 fn write(state: &State) -> Snapshot {
     let mut out = Snapshot::new(MODEL);
     out.number("step", state.step);
@@ -245,7 +311,6 @@ fn write(state: &State) -> Snapshot {
     out.list("recent.loss", recent().map(|seen| seen.loss).collect());
     out.list("recent.best", recent().flat_map(|seen| seen.best.map(|(symbol, _)| u32::from(symbol))).collect());
     out.list("recent.best_p", recent().flat_map(|seen| seen.best.map(|(_, p)| p)).collect());
-    out.halves("weights", ElementType::Bf16, &[state.weights.len()], state.weights.clone());
     out
 }
 
@@ -263,7 +328,8 @@ fn recent(from: &Snapshot) -> Result<VecDeque<Prediction>, SimError> {
     Ok((0..n).map(seen).collect())
 }
 
-fn parse(from: &Snapshot, n_weights: usize) -> Result<State, SimError> {
+/// The state without weights.
+fn parse(from: &Snapshot) -> Result<State, SimError> {
     from.expect_model(MODEL)?;
     let ids: Vec<u64> = from.read_list("experts.id")?;
     let shape = [ids.len()];
@@ -283,10 +349,9 @@ fn parse(from: &Snapshot, n_weights: usize) -> Result<State, SimError> {
         owner,
         experts: (0..ids.len()).map(expert).collect(),
         recent: recent(from)?,
-        weights: from.read_halves("weights", ElementType::Bf16, &[n_weights])?,
+        weights: vec![],
     };
-    let n_slots = n_weights / super::cpu::TABLE;
-    let is_of_state = |e: &Expert| (e.slot as usize) < n_slots && e.id < state.next_id && e.born <= state.step;
+    let is_of_state = |e: &Expert| (e.slot as usize) < N_SYMBOLS && e.id < state.next_id && e.born <= state.step;
     let fits = state.experts.iter().all(is_of_state)
         && state.owner.iter().all(|o| usize::from(*o) < state.experts.len())
         && state.recent.len() <= N_RECENT
@@ -307,7 +372,7 @@ mod tests {
     }
 
     fn sim(params: &Params) -> DemoSim {
-        DemoSim::new(params, 7, Arc::new(Source::new(7)))
+        DemoSim::new(params, 7, Arc::new(Source::new(7)), None).expect("no device")
     }
 
     #[test]

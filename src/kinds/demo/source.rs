@@ -82,6 +82,14 @@ impl Source {
         if symbols.is_empty() { Err(failed("the text is empty".to_owned())) } else { Ok(Self::Text(symbols)) }
     }
 
+    /// The text; without one four successors of each symbol.
+    pub fn table(&self) -> &[u8] {
+        match self {
+            Self::Chain(successors) => successors.as_flattened(),
+            Self::Text(symbols) => symbols,
+        }
+    }
+
     /// The lowest loss of any predictor, nats per token, where it is known.
     pub const fn entropy(&self) -> Option<f64> {
         match self {

@@ -1,0 +1,76 @@
+//! The demonstration kind has the same bits on the CPU and on a GPU: states, readings, actions, saved states.
+
+use crate::device::gpu;
+use neuropil::{
+    gpu::Pass,
+    kinds::{Model, demo::probes},
+    params::path,
+    sim::{Action, BuildContext, Device, Frame, Progress, Simulation, Tap, TapArgs},
+};
+
+fn model(settings: &[&str]) -> Model {
+    let mut model = Model::by_name("demo").expect("the feature");
+    for setting in settings {
+        let change = path::parse(model.params(), setting).expect("a parameter");
+        assert!(model.params_mut().set(&change));
+    }
+    model
+}
+
+fn all_taps() -> Vec<Tap> {
+    let mut taps: Vec<Tap> = (0..probes::PROBES.len() as u16).map(Tap::of).collect();
+    taps[usize::from(probes::LOAD_OF)].elements = vec![1, 0];
+    for probe in [probes::WEIGHTS, probes::PREDICTED] {
+        taps.push(Tap::with(probe, TapArgs::new([("expert", "0")])));
+    }
+    taps
+}
+
+/// Readings after each of a few batches with splits, texts, an action and an edit between them; and the state at the end.
+fn story(sim: &mut dyn Simulation, model: &Model, taps: &[Tap]) -> (String, neuropil::sim::Snapshot) {
+    let mut told = String::new();
+    sim.tap(taps).expect("tapped");
+    for (round, steps) in [1, 700, 33, 1500, 4999].into_iter().enumerate() {
+        sim.advance(steps, &mut Pass::default()).expect("it runs");
+        let mut frame = Frame::default();
+        sim.sample(&mut frame).expect("it is read");
+        told += &format!("{:?}\n{:?}\n", frame.clock, frame.readings);
+        match round {
+            1 => sim.act(&Action { name: "merge".into(), elements: vec![0, 1], values: vec![] }).expect("merged"),
+            2 => drop(sim.set(&path::parse(model.params(), "experts.learning_rate=0.4").expect("a rate"))),
+            _ => {}
+        }
+    }
+    (told + &format!("{:?}", sim.digest()), sim.save().expect("saved"))
+}
+
+#[test]
+fn cuda_has_the_bits_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    let context = BuildContext { seed: 5, ..BuildContext::default() };
+    for settings in [
+        &["experts.weights_mib=1", "growth.split_every=300", "measure.every=10", "measure.text_every=250"][..],
+        &["experts.weights_mib=3", "growth.split_every=999", "measure.every=1", "growth.rule=Age(minimum: 50)"],
+    ] {
+        let model = model(settings);
+        let prepared = model.prepare(&context, &Progress::default()).expect("prepared");
+        for taps in [all_taps(), vec![]] {
+            let start = |device: &Device| prepared.start(5, device).expect("it starts");
+            let mut cpu = start(&Device::Cpu { threads: 1 });
+            let mut cuda = start(&Device::Cuda(gpu.clone()));
+            let (want, got) = (story(&mut *cpu, &model, &taps), story(&mut *cuda, &model, &taps));
+            let differs = want.0.bytes().zip(got.0.bytes()).position(|(a, b)| a != b);
+            let about = |text: &str, at: usize| text[at.saturating_sub(200)..(at + 100).min(text.len())].to_owned();
+            assert!(want.0 == got.0, "{:?}", differs.map(|at| (about(&want.0, at), about(&got.0, at))));
+            assert!(want.1 == got.1, "saved states");
+            // Each continues the state of the other.
+            cpu.load(&got.1).expect("loaded");
+            cuda.load(&want.1).expect("loaded");
+            for sim in [&mut cpu, &mut cuda] {
+                sim.advance(2_345, &mut Pass::default()).expect("it runs");
+            }
+            assert_eq!(cpu.digest(), cuda.digest());
+            assert!(cpu.save().expect("saved") == cuda.save().expect("saved"), "after loading");
+        }
+    }
+}
