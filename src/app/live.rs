@@ -24,7 +24,7 @@ use crate::{
     engine::{Command, Engine, Loader, LoggedCommand, Outcome, SchemaChanges, SimSchema, Sink},
     params::ParamId,
     project::Project,
-    sim::{Action, Answer, BuildContext, Clock, Frame, Progress, Request, Snapshot, Tap},
+    sim::{Action, Answer, BuildContext, Clock, Frame, Progress, Request, Snapshot, StepCount, Tap},
 };
 use std::{
     collections::{HashSet, VecDeque},
@@ -139,6 +139,8 @@ pub struct Live {
     pub checkpoints: Checkpoints,
     /// Why the simulation stopped; none when it runs again.
     pub stop_reason: Option<StopReason>,
+    /// Amounts of the last step, where they vary.
+    counts: Vec<StepCount>,
     /// Real-time factor.
     pub pace: Pace,
     /// Latency from edit to frame.
@@ -188,6 +190,7 @@ impl Live {
             error: None,
             stop_reason: None,
             checkpoints: Checkpoints::default(),
+            counts: vec![],
             pace: Pace::default(),
             latency: Latency::default(),
             acks: EditAcks::default(),
@@ -283,6 +286,11 @@ impl Live {
                 self.pace.steps_per_sec().map(|n| format!("{} {}/s", super::text::short(n), self.clock.base.plural()))
             }
         }
+    }
+
+    /// What a step does, in numbers: of the last step where that varies.
+    pub fn counts(&self, model: &crate::kinds::Model) -> Vec<StepCount> {
+        if self.counts.is_empty() { model.counts() } else { self.counts.clone() }
     }
 
     /// Whether there is an engine.

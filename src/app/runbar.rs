@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     params::ParamId,
-    sim::{Clock, StepCount, TimeBase},
+    sim::{Clock, TimeBase, rate_texts},
 };
 use egui::{
     Align, Button, ComboBox, Frame, Layout, Margin, Panel, ProgressBar, RichText, ScrollArea, Stroke, TextStyle, Ui,
@@ -157,8 +157,8 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
         (live.pace.real_time_factor().map(text::short), "× real time".to_owned(), hint)
     };
     let steps_per_s = live.pace.steps_per_sec();
-    let rate = |count: StepCount| steps_per_s.map(|n| count.rate_text(n, None));
-    let rates: Vec<String> = app.session.project.model.counts().into_iter().filter_map(rate).collect();
+    let peaks = app.profile.machine.ceilings.as_ref();
+    let rates = steps_per_s.map_or_else(Vec::new, |n| rate_texts(&live.counts(&app.session.project.model), n, peaks));
     let hint = [vec![hint], rates].concat().join("\n");
     let clock = Clock { step: app.time.shown(live.clock.step), ..live.clock };
     let time = if base.is_count() { text::count(clock.step) } else { text::sim_time(clock.secs()) };

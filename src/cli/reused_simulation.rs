@@ -5,7 +5,7 @@ use crate::{
     params::{Change, Params},
     sim::{
         Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, InputData, Level,
-        MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
+        MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, StepCount, Tap,
     },
 };
 use std::{
@@ -70,6 +70,9 @@ impl Simulation for ReusedSimulation {
     }
     fn params(&self) -> Option<&dyn Params> {
         self.deref().params()
+    }
+    fn counts(&self) -> Vec<StepCount> {
+        self.deref().counts()
     }
     fn execution(&self) -> Execution {
         self.deref().execution()

@@ -8,14 +8,14 @@ use super::{
     resumed,
     session::{self, Begin, Outcome, Pacing},
     signal,
-    speed::{measured_peaks, per_second, progress_text, put_speed, rates_text, speed_text},
+    speed::{measured_peaks, per_second, progress_text, put_speed, speed_text},
     stdout::print_line,
     trials,
 };
 use crate::{
     engine::Command,
     project::{self, OutsidePath, Project, RunFolder, RunStart, RunWriter, run::next_folder},
-    sim::{Clock, Device, TimeBase},
+    sim::{Clock, Device, TimeBase, rate_texts},
 };
 use serde_json::{Value as Json, json};
 use std::{
@@ -280,7 +280,8 @@ pub(super) fn steps_text(base: TimeBase) -> String {
 fn report(job: &Job, as_json: bool, folder: &Path, (device, threads): (&str, u32), setup_s: f64, outcome: &Outcome) {
     let (clock, digest) = (outcome.clock, &outcome.digest);
     let n_steps = clock.step - outcome.first_step;
-    let (counts, steps_per_s) = (job.project.model.counts(), per_second(n_steps as f64, outcome.wall_s));
+    let steps_per_s = per_second(n_steps as f64, outcome.wall_s);
+    let counts = if outcome.counts.is_empty() { job.project.model.counts() } else { outcome.counts.clone() };
     if as_json {
         let mut out = common(job, folder, device, &outcome.n_elements);
         out["first_step"] = json!(outcome.first_step);
@@ -314,7 +315,7 @@ fn report(job: &Job, as_json: bool, folder: &Path, (device, threads): (&str, u32
     let totals: Vec<String> = digest.totals.iter().map(|(name, n)| format!("{n} {}", name.replace('_', " "))).collect();
     print_line!("{} on {device}", speed_text(n_steps, clock.base, outcome.wall_s));
     if !counts.is_empty() {
-        print_line!("{}", rates_text(&counts, steps_per_s, measured_peaks(device, threads).as_ref()));
+        print_line!("{}", rate_texts(&counts, steps_per_s, measured_peaks(device, threads).as_ref()).join(", "));
     }
     let data = RunFolder::open(folder).ok().and_then(|run| run.manifest.data_hash());
     let data = data.map_or_else(String::new, |hash| format!(", data hash {hash}"));

@@ -9,7 +9,9 @@ use crate::{
     },
     kinds::Prepared,
     project::{Project, RunStart, RunWriter},
-    sim::{BuildContext, Clock, Device, Digest, MemoryReport, Progress, SimError, Simulation, Tap, TimeBase},
+    sim::{
+        BuildContext, Clock, Device, Digest, MemoryReport, Progress, SimError, Simulation, StepCount, Tap, TimeBase,
+    },
 };
 use std::{
     path::Path,
@@ -34,6 +36,8 @@ pub(super) struct Outcome {
     pub recording_failed: Option<String>,
     pub n_elements: Vec<(&'static str, u32)>,
     pub memory: MemoryReport,
+    /// Mean amounts per step, where they vary.
+    pub counts: Vec<StepCount>,
     /// Where the time went, kernel by kernel, in the measured batches.
     pub timings: Vec<Row>,
 }
@@ -153,7 +157,15 @@ pub(super) fn record_from(
     engine.send(Command::Record(taps, Box::new(writer)));
     let began = Instant::now();
     engine.send(pacing.until.map_or(Command::Play, Command::RunTo));
-    let mut events = EngineEvents { engine: &engine, base, tick, failed: None, interrupted: false, timings: vec![] };
+    let mut events = EngineEvents {
+        engine: &engine,
+        base,
+        tick,
+        failed: None,
+        interrupted: false,
+        timings: vec![],
+        counts: MeanCounts { last: first.step, ..MeanCounts::default() },
+    };
     events.until_paused().map_err(|error| closed(error, folder, &engine))?;
     let wall_s = began.elapsed().as_secs_f64();
     let stalled_s = EngineCounters::read(&engine.counters.stalled_nanos) as f64 * 1e-9;
@@ -170,6 +182,7 @@ pub(super) fn record_from(
         recording_failed: events.failed,
         n_elements: schema.sets.iter().map(|s| (s.name, s.len)).collect(),
         memory: schema.memory,
+        counts: events.counts.means(),
         timings: timing::report(&events.timings, &schema.kernels),
     })
 }
@@ -209,6 +222,34 @@ struct EngineEvents<'a> {
     interrupted: bool,
     /// Kernel times of the measured batches.
     timings: Vec<Timing>,
+    counts: MeanCounts,
+}
+
+/// Amounts per step, averaged over the steps.
+#[derive(Default)]
+struct MeanCounts {
+    sums: Vec<StepCount>,
+    n_steps: f64,
+    /// The step reached.
+    last: u64,
+}
+
+impl MeanCounts {
+    /// Adds the steps since the last call, with the amounts of the newest.
+    fn add(&mut self, step: u64, counts: Vec<StepCount>) {
+        let n = step.saturating_sub(self.last) as f64;
+        self.last = step;
+        if self.sums.len() != counts.len() {
+            (self.sums, self.n_steps) = (counts.iter().map(|c| StepCount { per_step: 0.0, ..*c }).collect(), 0.0);
+        }
+        self.n_steps += n;
+        self.sums.iter_mut().zip(counts).for_each(|(sum, count)| sum.per_step += n * count.per_step);
+    }
+
+    fn means(&self) -> Vec<StepCount> {
+        let mean = |sum: &StepCount| StepCount { per_step: sum.per_step / self.n_steps.max(1.0), ..*sum };
+        self.sums.iter().map(mean).collect()
+    }
 }
 
 impl EngineEvents<'_> {
@@ -233,9 +274,11 @@ impl EngineEvents<'_> {
         }
     }
 
-    /// Collects kernel timings; other readings of the frame are not used.
+    /// Collects kernel timings and amounts; the readings of the frame are not used.
     fn take_timings(&mut self) {
-        for timing in self.engine.take_frame().into_iter().flat_map(|frame| frame.timings) {
+        let Some(frame) = self.engine.take_frame() else { return };
+        self.counts.add(frame.clock.step, frame.counts);
+        for timing in frame.timings {
             match self.timings.iter_mut().find(|t| t.name == timing.name) {
                 Some(sum) => sum.add(&timing),
                 None => self.timings.push(timing),

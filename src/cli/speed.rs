@@ -2,9 +2,9 @@
 //! counts in a step.
 
 use crate::{
-    gpu::ceilings::{Ceilings, Limit, cpu_name},
+    gpu::ceilings::{Ceilings, cpu_name},
     project::peak_performance,
-    sim::{Clock, Counted, StepCount, TimeBase},
+    sim::{Clock, TimeBase},
 };
 use serde_json::{Value as Json, json};
 
@@ -57,16 +57,6 @@ pub(super) fn measured_peaks(device: &str, threads: u32) -> Option<Ceilings> {
     let model = device.split(" (").next().unwrap_or_default();
     let name = if device.starts_with("CPU") { cpu_name(threads as usize) } else { model.to_owned() };
     peak_performance::load(&peak_performance::cache_folder()?, &name)
-}
-
-/// Rates of what the kind counts in a step: `1.20 M tokens/s, 4.50 GFLOP/s of the model (50.0 % of the measured peak)`.
-pub(super) fn rates_text(counts: &[StepCount], steps_per_s: f64, peaks: Option<&Ceilings>) -> String {
-    let peak = |counted| {
-        let limit = if counted == Counted::Bytes { Limit::Bytes } else { Limit::Ops };
-        peaks.and_then(|p| p.best(limit)).map(|best| best.value)
-    };
-    let texts: Vec<String> = counts.iter().map(|c| c.rate_text(steps_per_s, peak(c.counted))).collect();
-    texts.join(", ")
 }
 
 #[cfg(test)]

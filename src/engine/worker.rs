@@ -208,6 +208,7 @@ impl<W: Fn()> Worker<W> {
             generation: self.schema.generation,
             timings: std::mem::take(&mut self.pass.timings),
             ran_secs: self.run_time.secs(),
+            counts: sim.counts(),
             histories_only: !states,
             may_lag,
             spare: self.shared.frames.spare(),

@@ -34,7 +34,7 @@ pub use probe::{Frame, Level, Meaning, ProbeId, ProbeSpec, Shape, Spike};
 pub use reading::{Axis, Histogram, Link, Matrix, Reading, Series, TextSample, Tokens};
 pub use request::{Answer, Request, RequestSpec};
 pub use snapshot::Snapshot;
-pub use step_count::{Counted, StepCount};
+pub use step_count::{Counted, StepCount, rate_texts};
 pub use tap::{ArgSpec, ArgValues, Tap, TapArgs, TapKey};
 pub use time_base::{Clock, TimeBase};
 
@@ -169,6 +169,11 @@ pub trait Simulation: Send {
     fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
         let _ = seed;
         Ok(false)
+    }
+    /// What the last step did, in numbers, where it varies; empty where the kind's [`counts`](Kind::counts) hold for
+    /// every step.
+    fn counts(&self) -> Vec<StepCount> {
+        vec![]
     }
     /// Hash and totals so far. Works without the device, also after it has failed.
     fn digest(&self) -> Digest;

@@ -1,6 +1,6 @@
 //! Probes: the shapes of what can be read from a simulation, and frames of readings.
 
-use super::{ArgSpec, Clock, Reading, Tap, TapKey};
+use super::{ArgSpec, Clock, Reading, StepCount, Tap, TapKey};
 use crate::gpu::{Batch, Timing};
 
 /// The shape of a probe's data. It decides the view, the recording file and the export format.
@@ -166,6 +166,8 @@ pub struct Frame {
     pub timings: Vec<Timing>,
     /// Batches, when profiling is on; measured ones may follow later ones.
     pub batches: Vec<Batch>,
+    /// What the last step did, where it varies: [`Simulation::counts`](super::Simulation::counts).
+    pub counts: Vec<StepCount>,
     /// Spikes dropped because the reader was too slow; always shown.
     pub skipped: u64,
     /// Wall-clock seconds of running since the epoch began, without pauses; 0 when unknown.
@@ -197,7 +199,7 @@ impl Frame {
             Some((key.clone(), reading.of_elements(&tap.elements)))
         };
         let readings = self.readings.iter().filter_map(wanted).collect();
-        Self { readings, timings: self.timings.clone(), batches: vec![], spare: vec![], ..*self }
+        Self { readings, timings: self.timings.clone(), batches: vec![], counts: vec![], spare: vec![], ..*self }
     }
 
     /// The reading of a probe without arguments, or of a key.
@@ -220,6 +222,7 @@ impl Frame {
         self.clock = newer.clock;
         self.generation = newer.generation;
         self.ran_secs = newer.ran_secs;
+        self.counts = newer.counts;
         self.skipped += newer.skipped;
         self.batches.extend(newer.batches);
         let excess = self.batches.len().saturating_sub(MAX_WAITING_BATCHES);

@@ -1,5 +1,7 @@
 //! What a kind does in a step, in numbers. Kinds read no clock: rates follow from the measured steps per second.
 
+use crate::gpu::ceilings::{Ceilings, Limit};
+
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
@@ -71,6 +73,15 @@ impl StepCount {
             None => text,
         }
     }
+}
+
+/// Rates of all counts. `peaks`: the measured peak performance of the device.
+pub fn rate_texts(counts: &[StepCount], steps_per_s: f64, peaks: Option<&Ceilings>) -> Vec<String> {
+    let peak = |counted| {
+        let limit = if counted == Counted::Bytes { Limit::Bytes } else { Limit::Ops };
+        peaks.and_then(|p| p.best(limit)).map(|best| best.value)
+    };
+    counts.iter().map(|c| c.rate_text(steps_per_s, peak(c.counted))).collect()
 }
 
 /// Three significant digits and an SI prefix.

@@ -34,6 +34,7 @@ impl Live {
                 self.change_schema(&mut events);
             }
             self.clock = frame.clock;
+            self.counts.clone_from(&frame.counts);
             self.skipped += frame.skipped;
             self.latency.frame(frame.clock.step);
             if self.running {

@@ -185,8 +185,11 @@ impl DeviceWeights {
         self.n_tokens += n_tokens;
         let Self { source, owners, position, weights, records, .. } = self;
         let params = self.params.buf();
-        ReadTokens { n_tokens: n_tokens as u32, first, params, source, owners, position, weights, records }
-            .launch(&self.kernels, pass, 32)?;
+        ReadTokens { n_tokens: n_tokens as u32, first, params, source, owners, position, weights, records }.launch(
+            &self.kernels,
+            pass,
+            32,
+        )?;
         pass.items_of(|name| if name == "read_tokens" { n_tokens as u64 } else { 0 });
         Ok(())
     }

@@ -36,8 +36,8 @@ pub use params::*;
 use crate::{
     gpu::ModuleSpec,
     sim::{
-        ActionSpec, BuildContext, Buffers as _, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeSpec, Progress,
-        RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
+        ActionSpec, Buffers as _, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeSpec,
+        Progress, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use cuda::DeviceWeights;

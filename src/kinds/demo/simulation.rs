@@ -15,8 +15,8 @@ use crate::{
     num::hash::StreamHash,
     params::{Change, Params as _},
     sim::{
-        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Frame, InputData, Level, LifeEvent, MemoryReport,
-        MotionFields, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
+        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Frame, InputData, Level, LifeEvent,
+        MemoryReport, MotionFields, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
         snapshot::{ElementType, misfit},
     },
 };

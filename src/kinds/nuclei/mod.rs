@@ -32,6 +32,7 @@
 
 pub mod bench;
 mod choices;
+pub mod counts;
 pub mod cpu;
 pub mod cuda;
 pub mod events;

@@ -13,6 +13,8 @@ pub(super) struct Row<'a> {
     pub baseline: Option<&'a Baseline>,
     /// Bytes moved: counted by the launcher, or declared per item.
     pub bytes: u64,
+    /// Fraction of the measured peak performance.
+    pub of_peak: Option<f64>,
     /// Fraction of all measured time.
     pub share: f64,
     /// Measured batches in the range.
@@ -106,7 +108,7 @@ const fn figure(
 }
 
 /// All figures, in display order.
-pub(super) const FIGURES: [Figure; 14] = [
+pub(super) const FIGURES: [Figure; 15] = [
     figure(
         "µs / launch",
         "Mean duration of a launch",
@@ -152,6 +154,14 @@ pub(super) const FIGURES: [Figure; 14] = [
         (68.0, 6, When::Always),
         |r| r.timing.per_sec(r.bytes),
         Format::Text(super::rate),
+    ),
+    figure(
+        "of peak",
+        "Share of the measured peak performance of the device: of its arithmetic or its memory, whichever is higher. Known \
+         for rows whose work the model declares, after *Measure peak performance*",
+        (60.0, 14, When::Always),
+        |r| r.of_peak,
+        Format::Text(|v| format!("{:.1} %", v * 100.0)),
     ),
     figure(
         "occupancy",
@@ -251,7 +261,8 @@ mod tests {
             timing.launch(nanos);
             timing
         });
-        let row = |timing| Row { timing, facts: None, baseline: None, bytes: 0, share: 0.5, batches: 1.0 };
+        let row =
+            |timing| Row { timing, facts: None, baseline: None, bytes: 0, of_peak: None, share: 0.5, batches: 1.0 };
         let rows: Vec<Row<'_>> = timings.iter().map(row).collect();
         let texts = |head: &str| {
             let figure = FIGURES.iter().find(|f| f.head == head).expect("a column");

@@ -2,7 +2,10 @@
 
 use crate::{
     engine::SimSchema,
-    gpu::ceilings::Ceilings,
+    gpu::{
+        Timing,
+        ceilings::{Ceilings, Limit},
+    },
     sim::{MemoryReport, RooflineWork},
 };
 use std::path::PathBuf;
@@ -33,6 +36,15 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The share of the measured peak performance that a row reaches: of arithmetic or of memory, whichever is higher.
+    pub fn of_peak(&self, timing: &Timing) -> Option<f64> {
+        let (work, peaks) = (self.work_of(timing.name), self.ceilings.as_ref()?);
+        let ops = work.map_or(0.0, |work| work.ops * timing.items as f64) as u64;
+        let amounts = [(Limit::Ops, ops), (Limit::Bytes, super::bytes_of(timing, self))];
+        let share = |(limit, n)| Some(timing.per_sec(n)? / peaks.best(limit)?.value);
+        amounts.into_iter().filter_map(share).reduce(f64::max)
+    }
+
     /// Declared bytes and operations per item of a row.
     pub fn work_of(&self, row: &str) -> Option<&'static RooflineWork> {
         self.work.iter().find(|w| w.row == row)

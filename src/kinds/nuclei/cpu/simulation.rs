@@ -6,6 +6,7 @@ use crate::{
     kinds::{
         edit::Edit,
         nuclei::{
+            CouplingMethod, counts,
             events::PopulationStats,
             fields,
             host_state::CheckedAction,
@@ -19,7 +20,7 @@ use crate::{
     params::{Change, Params},
     sim::{
         Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport,
-        ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
+        ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, StepCount, Tap,
     },
 };
 use std::sync::Arc;
@@ -157,6 +158,12 @@ impl<T: Real> Simulation for CpuSim<T> {
     fn rewind(&mut self) -> Result<(), SimError> {
         self.put(initial::state(&self.host.params, self.host.context.seed, self.state.dim)?, 0);
         Ok(())
+    }
+
+    fn counts(&self) -> Vec<StepCount> {
+        let method = self.coupling.method_for(self.state.n());
+        let all_pairs = [CouplingMethod::Naive, CouplingMethod::Tiled, CouplingMethod::Dense].contains(&method);
+        counts::of_generation(&self.host, all_pairs)
     }
 
     fn digest(&self) -> Digest {

@@ -1,8 +1,12 @@
 //! [`Simulation`] for the CUDA backend.
 
 use super::{
-    CudaSim, MODULES, SINGLE, coupling::Coupling, coupling_sizes, host_stats, kernel_params, memory::phase_fields_of,
-    readings::ChosenSamples, task::Task,
+    CudaSim, MODULES, SINGLE,
+    coupling::{Algorithm, Coupling},
+    coupling_sizes, host_stats, kernel_params,
+    memory::phase_fields_of,
+    readings::ChosenSamples,
+    task::Task,
 };
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -10,7 +14,7 @@ use crate::{
         edit::Edit,
         field_readback::{Field, FieldReadback, ReadsFields},
         nuclei::{
-            Params,
+            Params, counts,
             cpu::turnover::{Births, Turnover, TurnoverTarget},
             events::PopulationStats,
             host_state::CheckedAction,
@@ -25,7 +29,7 @@ use crate::{
     params::{Change, Params as AnyParams},
     sim::{
         Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport,
-        ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, Tap,
+        ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, StepCount, Tap,
     },
 };
 use std::sync::Arc;
@@ -154,6 +158,11 @@ impl Simulation for CudaSim {
     fn rewind(&mut self) -> Result<(), SimError> {
         let state = initial::state(&self.host.params, self.host.context.seed, self.host.setup.dim)?;
         self.put(&state, 0)
+    }
+
+    fn counts(&self) -> Vec<StepCount> {
+        let algorithm = self.pipeline.coupling.algorithm;
+        counts::of_generation(&self.host, !matches!(algorithm, Algorithm::Fast | Algorithm::MeanField))
     }
 
     fn digest(&self) -> Digest {
