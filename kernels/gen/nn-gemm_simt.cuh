@@ -20,7 +20,7 @@ struct alignas(8) GemmArgs {
     unsigned int quads; // Whether C, bias and residual may be accessed four elements at a time
     unsigned int a_by_k; // Whether the k of a row of A are adjacent
     unsigned int b_by_k; // Whether the k of a column of B are adjacent
-    unsigned int aligned; // Whether rows of the operands begin at multiples of 16 bytes
+    unsigned int aligned; // Whether rows of the operands begin at multiples of 16 bytes, and can be copied in such pieces
     float alpha; // Factor of the product
     float beta; // Factor of the old C
     int alpha_int; // The same for integers

@@ -3,6 +3,19 @@
 //! A is M × K, B is K × N and C is M × N; a [`Layout`] says how each is stored, so that a transposed operand is a
 //! [`Layout`] of the other [`Order`]. Weights stored `[out, in]` are `Layout::rows(inputs).transposed()` as B.
 //!
+//! # The multiplications of a network of layers
+//!
+//! Activations are `[tokens, features]`, weights `[out, in]`, both row-major; a batch of sequences is more tokens.
+//!
+//! | | declared as |
+//! |---|---|
+//! | `y = x Wᵀ + b` | `Gemm::new(tokens, out, in).transposed_b()`, [`Epilogue::Bias`] or [`Epilogue::BiasGelu`] |
+//! | `x += y Wᵀ` | the same with [`Epilogue::Residual`], or `scaled(1, 1)` into x |
+//! | `dx = dy W` | `Gemm::new(tokens, in, out)` |
+//! | `dW += dyᵀ x` | `Gemm::new(out, in, tokens).transposed_a().scaled(1, 1)`, 16-bit operands into f32 |
+//! | scores of all heads of a sequence | a batch of heads: [`Layout::stride`] is the size of a head, `ld` the length of a token's queries, keys and values |
+//! | their sums of values | the same; C holds the heads side by side |
+//!
 //! [`cpu::gemm`] is the definition; its page states the order of every sum. [`cuda::CudaGemm`] is the same on a GPU, with
 //! operands of f32, f16, bf16 and s8.
 
@@ -76,6 +89,13 @@ impl Layout {
             Order::RowMajor => columns,
             Order::ColMajor => rows,
         }
+    }
+
+    /// Whether the matrices of a batch are side by side within each row (or column), as the heads of attention are.
+    fn is_interleaved(&self, rows: usize, columns: usize, batch: usize) -> bool {
+        let adjacent = self.adjacent(rows, columns);
+        let together = (batch - 1).checked_mul(self.stride).and_then(|others| others.checked_add(adjacent));
+        self.stride >= adjacent && together.is_some_and(|together| together <= self.ld)
     }
 
     fn check(&self, matrix: char, rows: usize, columns: usize, batch: usize, given: usize) -> Result<(), GemmError> {
@@ -161,7 +181,7 @@ impl<S: cpu::Sum> Gemm<S> {
         self.b.check('B', self.k, self.n, self.batch, b)?;
         self.c.check('C', self.m, self.n, self.batch, c)?;
         let matrix = self.c.extent(self.m, self.n, 1).unwrap_or(usize::MAX);
-        if self.batch > 1 && self.c.stride < matrix {
+        if self.batch > 1 && self.c.stride < matrix && !self.c.is_interleaved(self.m, self.n, self.batch) {
             return Err(GemmError::Overlap { stride: self.c.stride, matrix });
         }
         Ok(())

@@ -170,6 +170,41 @@ fn f16_agrees() {
     agrees::<F16, F16>(5e-4);
 }
 
+/// Scores and sums of values of all heads of a sequence, strided in `[tokens, 3, heads, size]` and `[tokens, heads, size]`.
+#[test]
+fn heads_of_attention_agree() {
+    let Some(gpu) = gpu() else { return };
+    let gemm = CudaGemm::new(&gpu);
+    let (tokens, heads, size) = (200, 6, 64);
+    let (width, token) = (heads * size, 3 * heads * size);
+    let head = Layout::rows(token).stride(size);
+    let inside = Layout::rows(tokens).stride(tokens * tokens);
+    let new = |m, n, k, a, b, c| Gemm::<f32> { batch: heads, a, b, c, ..Gemm::new(m, n, k) };
+    let scores = new(tokens, tokens, size, head, head.transposed(), inside).scaled(0.125, 0.0);
+    let values = new(tokens, size, tokens, inside, head, Layout::rows(width).stride(size));
+    let bf16 = |len: usize, seed: u64| -> Vec<Bf16> { numbers(len, seed).into_iter().map(Bf16::from_f32).collect() };
+    let (qkv, weights) = (bf16(tokens * token, 1), bf16(heads * tokens * tokens, 2));
+    let f64s = |x: &[f32]| -> Vec<f64> { x.iter().map(|x| f64::from(*x)).collect() };
+    for (g, a, b) in [(scores, &qkv[..], &qkv[width..]), (values, &weights, &qkv[2 * width..])] {
+        let mut want = vec![0.0; g.c.extent(g.m, g.n, heads).expect("small")];
+        cpu::gemm(&g, a, b, &mut want, Epilogue::None).expect("it fits");
+        let (a, b) = (Buf::from_slice(&gpu, "a", a).expect("memory"), Buf::from_slice(&gpu, "b", b).expect("memory"));
+        for backend in BACKENDS {
+            let mut out = Buf::from_slice(&gpu, "c", &vec![f32::NAN; want.len()]).expect("memory");
+            let options = Options { backend: Some(backend), tf32: false };
+            match gemm.run(&mut Pass::default(), &g, (&a, &b), &mut out, Epilogue::None, options) {
+                Ok(_) => {
+                    let e = relative_rms(&f64s(&out.read().expect("a copy")), &f64s(&want));
+                    println!("heads on {backend}: {e:.1e}");
+                    assert!(e < 4e-6, "{backend}, {g:?}: {e:.1e}");
+                }
+                Err(CudaGemmError::Library(_)) => assert_eq!(backend, Backend::CublasLt),
+                Err(why) => panic!("{backend}, {g:?}: {why}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn bytes_are_exact_on_every_backend() {
     let Some(gpu) = gpu() else { return };

@@ -34,7 +34,7 @@ impl<S> Micro<S> {
 pub enum Isa {
     /// Whatever the program was compiled for; without a fused multiply-add instruction, slow.
     Portable,
-    /// AVX2 and FMA.
+    /// AVX2, FMA and the conversion of f16.
     Avx2,
     /// AVX-512 with its instructions for 16-bit integers.
     Avx512,
@@ -55,7 +55,11 @@ impl Isa {
         match self {
             Self::Portable => true,
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma"),
+            Self::Avx2 => {
+                std::arch::is_x86_feature_detected!("avx2")
+                    && std::arch::is_x86_feature_detected!("fma")
+                    && std::arch::is_x86_feature_detected!("f16c")
+            }
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => {
                 Self::Avx2.is_here()

@@ -25,14 +25,15 @@
 //!
 //! See `bench gemm` for what it reaches of the processor's peak.
 
+mod element;
 mod memory;
 mod micro;
 mod pack;
 
+pub use element::Element;
 pub use micro::{Isa, Sum};
 
 use super::{Epilogue, Gemm, GemmError, gelu};
-use crate::num::elements::{Bf16, Element as _, F16};
 use memory::Piece;
 use micro::{Micro, Rows};
 use pack::{Lines, Range};
@@ -52,90 +53,6 @@ const PACK_COLUMNS: usize = 256;
 const FEW_PANELS: usize = 2;
 /// Cost, in elements read or 32 operations, below which one thread is faster than two.
 const SERIAL: usize = 1 << 16;
-
-/// An operand's element; products are summed in the type it is widened to.
-pub trait Element: Copy + Default + Send + Sync {
-    /// Type of the sums and of C.
-    type Sum: Sum;
-    /// Values of k in one packed element.
-    #[doc(hidden)]
-    const PER_PACKED: usize = 1;
-    /// Without loss.
-    fn widen(self) -> Self::Sum;
-    #[doc(hidden)]
-    fn packed(first: Self, _second: impl FnOnce() -> Self) -> Self::Sum {
-        first.widen()
-    }
-    /// Operands that need no widening.
-    #[doc(hidden)]
-    fn as_sums(_: &[Self]) -> Option<&[Self::Sum]> {
-        None
-    }
-    /// Packs eight lines with adjacent k where there is a fast way.
-    ///
-    /// # Safety
-    /// As `pack::transpose`.
-    #[doc(hidden)]
-    unsafe fn transpose(_: Isa, _: (*const Self, usize), _: (*mut Self::Sum, usize), _: usize) -> bool {
-        false
-    }
-}
-
-impl Element for f32 {
-    type Sum = Self;
-    #[inline(always)]
-    fn widen(self) -> Self {
-        self
-    }
-    fn as_sums(all: &[Self]) -> Option<&[Self]> {
-        Some(all)
-    }
-    unsafe fn transpose(isa: Isa, from: (*const Self, usize), out: (*mut Self, usize), depth: usize) -> bool {
-        // SAFETY: by the caller.
-        unsafe { pack::transpose(isa, from, out, depth) }
-    }
-}
-
-impl Element for f64 {
-    type Sum = Self;
-    #[inline(always)]
-    fn widen(self) -> Self {
-        self
-    }
-    fn as_sums(all: &[Self]) -> Option<&[Self]> {
-        Some(all)
-    }
-}
-
-impl Element for F16 {
-    type Sum = f32;
-    #[inline(always)]
-    fn widen(self) -> f32 {
-        self.to_f32()
-    }
-}
-
-impl Element for Bf16 {
-    type Sum = f32;
-    #[inline(always)]
-    fn widen(self) -> f32 {
-        f32::from_bits(u32::from(self.0) << 16)
-    }
-}
-
-impl Element for i8 {
-    type Sum = i32;
-    const PER_PACKED: usize = 2;
-    #[inline(always)]
-    fn widen(self) -> i32 {
-        self.into()
-    }
-    /// Two of 16 bits, for instructions that multiply and add pairs.
-    #[inline(always)]
-    fn packed(first: Self, second: impl FnOnce() -> Self) -> i32 {
-        i32::from(second()) << 16 | i32::from(first) & 0xffff
-    }
-}
 
 /// Multiplies on the threads of the current rayon pool.
 pub fn gemm<E: Element>(

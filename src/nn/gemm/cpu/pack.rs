@@ -2,6 +2,7 @@
 //! adjacent, widened.
 
 use super::{Element, Isa, Sum, micro::prefetch};
+use crate::num::elements::{Bf16, F16};
 
 /// Rows of B, or columns of A, that are loaded ahead: rows are too short for the processor to do it.
 const ROWS_AHEAD: usize = 4;
@@ -35,14 +36,21 @@ impl<E: Element> Lines<'_, E> {
         if is_padded && !count.is_multiple_of(width) {
             out[count / width * strip..][..strip].fill(E::Sum::ZERO);
         }
-        if E::PER_PACKED == 1 && self.line == 1 {
+        if self.line == 1 {
             // Over all strips at once, as the lines of the next k are far away.
-            for p in 0..depth {
-                let source = &self.from[first + (k + p) * self.k..][..count];
-                prefetch(source.as_ptr().wrapping_add(ROWS_AHEAD * self.k), 0, 1, count);
-                for (s, source) in source.chunks(width).enumerate() {
-                    let out = &mut out[s * strip + p * pitch(source.len())..][..source.len()];
-                    out.iter_mut().zip(source).for_each(|(out, x)| *out = x.widen());
+            for p in (0..depth).step_by(E::PER_PACKED) {
+                let row = |p: usize| &self.from[first + (k + p) * self.k..][..count];
+                let second = if E::PER_PACKED == 2 && p + 1 < depth { row(p + 1) } else { &[] };
+                prefetch(row(p).as_ptr().wrapping_add(ROWS_AHEAD * self.k), 0, 1, count);
+                for (s, source) in row(p).chunks(width).enumerate() {
+                    let lines = source.len();
+                    let out = out[s * strip + p / E::PER_PACKED * pitch(lines)..][..lines].iter_mut().zip(source);
+                    if second.is_empty() {
+                        out.for_each(|(out, x)| *out = E::packed(*x, E::default));
+                    } else {
+                        let second = &second[s * width..][..lines];
+                        out.zip(second).for_each(|((out, x), y)| *out = E::packed(*x, || *y));
+                    }
                 }
             }
             return;
@@ -54,7 +62,7 @@ impl<E: Element> Lines<'_, E> {
         }
     }
 
-    /// One strip of operands whose k are adjacent, or of pairs.
+    /// One strip of operands whose k are adjacent.
     fn pack_strip(
         &self,
         isa: Isa,
@@ -63,23 +71,24 @@ impl<E: Element> Lines<'_, E> {
         Range { lines: (first, count), k: (k, depth) }: Range,
     ) {
         let start = first * self.line + k * self.k;
-        let mut line = 0;
-        if E::PER_PACKED == 1 && count >= 8 && depth > 0 {
-            assert!(self.k == 1 && self.from.len() >= start + (count - 1) * self.line + depth);
-            assert!(out.len() >= (depth - 1) * pitch + count);
-            while line < count {
+        // k that are packed for all lines.
+        let mut done = 0;
+        if self.k == 1 && count >= 8 && depth > 0 {
+            assert!(self.from.len() >= start + (count - 1) * self.line + depth);
+            assert!(out.len() >= (depth.div_ceil(E::PER_PACKED) - 1) * pitch + count);
+            // The last eight may overlap those before them.
+            for line in (0..count).step_by(8).map(|line| line.min(count - 8)) {
                 let (from, to) = (self.from[start + line * self.line..].as_ptr(), out[line..].as_mut_ptr());
                 // SAFETY: eight lines of `depth` elements are in the matrix, and eight places for each k in `out`: see above.
-                if !unsafe { E::transpose(isa, (from, self.line), (to, pitch), depth) } {
+                done = unsafe { (E::TRANSPOSE)(isa, (from, self.line), (to, pitch), depth) };
+                if done == 0 {
                     break;
                 }
-                // The last eight may overlap those before them.
-                line = if line + 8 < count { (line + 8).min(count - 8) } else { count };
             }
         }
         // A cache line of each line at a time.
-        for p in (0..depth).step_by(16) {
-            for i in line..count {
+        for p in (done..depth).step_by(16) {
+            for i in 0..count {
                 for q in (p..depth.min(p + 16)).step_by(E::PER_PACKED) {
                     let at =
                         |q: usize| if q < depth { self.from[start + i * self.line + q * self.k] } else { E::default() };
@@ -90,59 +99,100 @@ impl<E: Element> Lines<'_, E> {
     }
 }
 
-/// Transposes eight lines of f32 with adjacent k; false where the instruction set has no way.
+/// Packs eight lines with adjacent k and returns for how many k: in pieces of eight packed elements, or for none where the
+/// instruction set has no way.
 ///
 /// # Safety
-/// `from` has eight lines of `depth` elements, and `out` `depth` lines of eight, each with the distance between lines.
-pub unsafe fn transpose(isa: Isa, from: (*const f32, usize), out: (*mut f32, usize), depth: usize) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if isa >= Isa::Avx2 {
-        // SAFETY: by the caller; the processor has AVX2.
-        unsafe { avx2::transpose(from, out, depth) };
-        return true;
-    }
-    let _ = (isa, from, out, depth);
-    false
+/// The first has eight lines of `depth` elements, the second as many lines of eight, each with the distance between lines.
+pub type Transpose<E, S> = unsafe fn(Isa, (*const E, usize), (*mut S, usize), usize) -> usize;
+
+/// None.
+///
+/// # Safety
+/// Always safe.
+pub unsafe fn transpose_none<E, S>(_: Isa, _: (*const E, usize), _: (*mut S, usize), _: usize) -> usize {
+    0
 }
+
+/// A [`Transpose`] by AVX2, with what loads eight packed elements.
+macro_rules! transpose {
+    ($name:ident, $E:ty => $S:ty, $per_packed:literal, $load:expr) => {
+        /// # Safety
+        /// See [`Transpose`].
+        pub unsafe fn $name(isa: Isa, from: (*const $E, usize), out: (*mut $S, usize), depth: usize) -> usize {
+            #[cfg(target_arch = "x86_64")]
+            if isa >= Isa::Avx2 {
+                use std::arch::x86_64::*;
+                /// # Safety
+                /// As around it, and the processor has both features.
+                #[target_feature(enable = "avx2,f16c")]
+                unsafe fn all((from, line): (*const $E, usize), (out, pitch): (*mut $S, usize), pieces: usize) {
+                    const STEP: usize = 8 * $per_packed;
+                    for p in 0..pieces {
+                        let at = from.wrapping_add(p * STEP);
+                        // The next eight lines, as lines are too short for the processor to do it.
+                        if (p * STEP * size_of::<$E>()).is_multiple_of(64) {
+                            prefetch(at.wrapping_add(8 * line), line, 8, 1);
+                        }
+                        // SAFETY: by the caller.
+                        unsafe {
+                            let mut rows = [_mm256_setzero_ps(); 8];
+                            for i in 0..8 {
+                                rows[i] = ($load)(at.add(i * line));
+                            }
+                            avx2::transpose(rows, out.add(p * 8 * pitch).cast(), pitch);
+                        }
+                    }
+                }
+                let pieces = depth / (8 * $per_packed);
+                // SAFETY: by the caller; the processor has the instruction set.
+                unsafe { all(from, out, pieces) };
+                return pieces * 8 * $per_packed;
+            }
+            let _ = (isa, from, out, depth);
+            0
+        }
+    };
+}
+
+transpose!(transpose_f32, f32 => f32, 1, |at| _mm256_loadu_ps(at));
+transpose!(transpose_bf16, Bf16 => f32, 1, |at: *const Bf16| {
+    _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(at.cast()))))
+});
+transpose!(transpose_f16, F16 => f32, 1, |at: *const F16| _mm256_cvtph_ps(_mm_loadu_si128(at.cast())));
+transpose!(transpose_i8, i8 => i32, 2, |at: *const i8| {
+    _mm256_castsi256_ps(_mm256_cvtepi8_epi16(_mm_loadu_si128(at.cast())))
+});
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
 
+    /// Writes the columns of eight rows of 32 bits, `pitch` elements apart.
+    ///
     /// # Safety
-    /// As [`super::transpose`], and the processor has AVX2.
+    /// `out` has places for eight lines of eight, and the processor has AVX2.
+    #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn transpose((from, line): (*const f32, usize), (out, pitch): (*mut f32, usize), depth: usize) {
-        let whole = depth / 8 * 8;
-        // SAFETY: by the caller.
-        unsafe {
-            for k in (0..whole).step_by(8) {
-                // The next eight lines, as lines are too short for the processor to do it; every second time, 64 bytes.
-                if k % 16 == 0 {
-                    super::prefetch(from.wrapping_add(8 * line + k), line, 8, 1);
-                }
-                let row = |i: usize| _mm256_loadu_ps(from.add(i * line + k));
-                let r = [row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)];
-                // Pairs of lines, then fours, then eights; the lower and the upper half of each.
-                let (a, b) = (_mm256_unpacklo_ps(r[0], r[1]), _mm256_unpackhi_ps(r[0], r[1]));
-                let (c, d) = (_mm256_unpacklo_ps(r[2], r[3]), _mm256_unpackhi_ps(r[2], r[3]));
-                let (e, f) = (_mm256_unpacklo_ps(r[4], r[5]), _mm256_unpackhi_ps(r[4], r[5]));
-                let (g, h) = (_mm256_unpacklo_ps(r[6], r[7]), _mm256_unpackhi_ps(r[6], r[7]));
-                let fours = [
-                    (_mm256_shuffle_ps::<0x44>(a, c), _mm256_shuffle_ps::<0x44>(e, g)),
-                    (_mm256_shuffle_ps::<0xee>(a, c), _mm256_shuffle_ps::<0xee>(e, g)),
-                    (_mm256_shuffle_ps::<0x44>(b, d), _mm256_shuffle_ps::<0x44>(f, h)),
-                    (_mm256_shuffle_ps::<0xee>(b, d), _mm256_shuffle_ps::<0xee>(f, h)),
-                ];
-                for j in 0..4 {
-                    let (left, right) = fours[j];
-                    let to = out.add((k + j) * pitch);
-                    _mm256_storeu_ps(to, _mm256_permute2f128_ps::<0x20>(left, right));
-                    _mm256_storeu_ps(to.add(4 * pitch), _mm256_permute2f128_ps::<0x31>(left, right));
-                }
-            }
-            for k in whole..depth {
-                (0..8).for_each(|i| *out.add(k * pitch + i) = *from.add(i * line + k));
+    pub(super) unsafe fn transpose(r: [__m256; 8], out: *mut f32, pitch: usize) {
+        // Pairs of lines, then fours, then eights; the lower and the upper half of each.
+        let (a, b) = (_mm256_unpacklo_ps(r[0], r[1]), _mm256_unpackhi_ps(r[0], r[1]));
+        let (c, d) = (_mm256_unpacklo_ps(r[2], r[3]), _mm256_unpackhi_ps(r[2], r[3]));
+        let (e, f) = (_mm256_unpacklo_ps(r[4], r[5]), _mm256_unpackhi_ps(r[4], r[5]));
+        let (g, h) = (_mm256_unpacklo_ps(r[6], r[7]), _mm256_unpackhi_ps(r[6], r[7]));
+        let fours = [
+            (_mm256_shuffle_ps::<0x44>(a, c), _mm256_shuffle_ps::<0x44>(e, g)),
+            (_mm256_shuffle_ps::<0xee>(a, c), _mm256_shuffle_ps::<0xee>(e, g)),
+            (_mm256_shuffle_ps::<0x44>(b, d), _mm256_shuffle_ps::<0x44>(f, h)),
+            (_mm256_shuffle_ps::<0xee>(b, d), _mm256_shuffle_ps::<0xee>(f, h)),
+        ];
+        #[expect(clippy::needless_range_loop, reason = "iterators over vectors are not compiled for AVX2")]
+        for j in 0..4 {
+            let (left, right) = fours[j];
+            // SAFETY: by the caller.
+            unsafe {
+                _mm256_storeu_ps(out.add(j * pitch), _mm256_permute2f128_ps::<0x20>(left, right));
+                _mm256_storeu_ps(out.add((j + 4) * pitch), _mm256_permute2f128_ps::<0x31>(left, right));
             }
         }
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::nn::gemm::{Layout, Order};
+use crate::num::elements::{Bf16, Element as _, F16};
 
 /// In (-1, 1), from a linear congruential generator.
 fn numbers(len: usize, seed: u64) -> Vec<f32> {
@@ -121,17 +122,23 @@ fn every_number_of_threads_returns_the_same_bits() {
 
 #[test]
 fn elements_of_16_bits_are_widened() {
-    let g = Gemm::new(31, 35, 40).transposed_b();
-    let (a, b) = (numbers(31 * 40, 1), numbers(35 * 40, 2));
-    let [a, b] = [a, b].map(|x| x.into_iter().map(Bf16::from_f32).collect::<Vec<_>>());
-    let [wide_a, wide_b] = [&a, &b].map(|x| x.iter().map(|x| x.to_f32()).collect::<Vec<_>>());
-    let (mut got, mut want) = (vec![0.0; 31 * 35], vec![0.0; 31 * 35]);
-    gemm(&g, &a, &b, &mut got, Epilogue::None).expect("it fits");
-    gemm(&g, &wide_a, &wide_b, &mut want, Epilogue::None).expect("it fits");
-    assert_eq!(bits(&got), bits(&want));
-    let (x, y) = ([F16::from_f32(1.5)], [F16::from_f32(-2.25)]);
-    gemm(&Gemm::new(1, 1, 1), &x, &y, &mut got[..1], Epilogue::None).expect("it fits");
-    assert_eq!(got[0], -3.375);
+    fn check<E: Element<Sum = f32>>(from: impl Fn(f32) -> E) {
+        for (m, n, k) in [(31, 35, 43), (3, 40, 300)] {
+            for g in [Gemm::new(m, n, k), Gemm::new(m, n, k).transposed_b()] {
+                let [a, b] =
+                    [numbers(m * k, 1), numbers(k * n, 2)].map(|x| x.into_iter().map(&from).collect::<Vec<_>>());
+                let mut want = vec![0.0; m * n];
+                plain(&g, &a, &b, &mut want, Epilogue::None);
+                for isa in Isa::available() {
+                    let mut got = vec![0.0; m * n];
+                    gemm_with(isa, &g, &a, &b, &mut got, Epilogue::None).expect("it fits");
+                    assert_eq!(bits(&got), bits(&want), "{isa:?}, {g:?}");
+                }
+            }
+        }
+    }
+    check(Bf16::from_f32);
+    check(F16::from_f32);
 }
 
 #[test]
@@ -207,6 +214,74 @@ fn with_beta_0_the_old_values_are_not_read() {
     let g = Gemm { b: Layout::rows(1), ..Gemm::new(1, 1, 1).batch(3) };
     gemm(&g, &[1.0_f32, 2.0, 3.0], &[10.0], &mut c[..3], Epilogue::None).expect("it fits");
     assert_eq!(c[..3], [10.0, 20.0, 30.0]);
+}
+
+/// Element by element, from strided operands.
+fn sums(m: usize, n: usize, k: usize, a: impl Fn(usize, usize) -> f32, b: impl Fn(usize, usize) -> f32) -> Vec<u32> {
+    let sum = |i: usize, j: usize| (0..k).fold(0.0_f32, |sum, k| Sum::fma(a(i, k), b(k, j), sum));
+    (0..m * n).map(|x| sum(x / n, x % n).to_bits()).collect()
+}
+
+#[test]
+fn heads_of_attention_are_a_strided_batch() {
+    let (tokens, heads, size) = (19, 3, 8);
+    let (width, token) = (heads * size, 3 * heads * size);
+    let head = Layout::rows(token).stride(size);
+    let qkv = numbers(tokens * token, 1);
+    let at = |part: usize, h: usize, t: usize, i: usize| qkv[t * token + part * width + h * size + i];
+    let scores = Gemm {
+        batch: heads,
+        a: head,
+        b: head.transposed(),
+        c: Layout::rows(tokens).stride(tokens * tokens),
+        ..Gemm::new(tokens, tokens, size)
+    };
+    let mut s = vec![0.0; heads * tokens * tokens];
+    gemm(&scores, &qkv, &qkv[width..], &mut s, Epilogue::None).expect("it fits");
+    // Sums of values, side by side in a token's output.
+    let values = Gemm {
+        batch: heads,
+        a: scores.c,
+        b: head,
+        c: Layout::rows(width).stride(size),
+        ..Gemm::new(tokens, size, tokens)
+    };
+    let mut out = vec![f32::NAN; tokens * width];
+    gemm(&values, &s, &qkv[2 * width..], &mut out, Epilogue::None).expect("heads do not overlap");
+    // Gradient of the keys, as if that of the scores were the scores: into the middle part of the gradient of qkv.
+    let keys = Gemm { a: scores.c.transposed(), b: head, c: head, ..values };
+    let mut gradient = vec![7.0; tokens * token];
+    gemm(&keys, &s, &qkv, &mut gradient[width..], Epilogue::None).expect("heads do not overlap");
+    for h in 0..heads {
+        let score = |i: usize, j: usize| s[(h * tokens + i) * tokens + j];
+        let got = bits(&s[h * tokens * tokens..][..tokens * tokens]);
+        assert_eq!(got, sums(tokens, tokens, size, |i, k| at(0, h, i, k), |k, j| at(1, h, j, k)));
+        let part = |from: &[f32], width: usize, first: usize| -> Vec<u32> {
+            (0..tokens * size).map(|x| from[x / size * width + first + h * size + x % size].to_bits()).collect()
+        };
+        assert_eq!(part(&out, width, 0), sums(tokens, size, tokens, score, |k, j| at(2, h, k, j)));
+        assert_eq!(
+            part(&gradient, token, width),
+            sums(tokens, size, tokens, |i, k| score(k, i), |k, j| at(0, h, k, j))
+        );
+        assert_eq!(part(&gradient, token, 0), vec![7.0_f32.to_bits(); tokens * size], "queries are not written");
+    }
+    let overlapping = Gemm { c: Layout::rows(width).stride(size - 1), ..values };
+    let why = gemm(&overlapping, &s, &qkv, &mut out, Epilogue::None).expect_err("heads overlap");
+    assert!(matches!(why, GemmError::Overlap { .. }), "{why}");
+}
+
+#[test]
+fn gradients_of_weights_accumulate() {
+    let (tokens, outputs, inputs) = (40, 35, 33);
+    let (dy, x) = (numbers(tokens * outputs, 1), numbers(tokens * inputs, 2));
+    let once = Gemm::new(outputs, inputs, tokens).transposed_a();
+    let (mut first, mut all) = (vec![0.0; outputs * inputs], numbers(outputs * inputs, 3));
+    gemm(&once, &dy, &x, &mut first, Epilogue::None).expect("it fits");
+    let want: Vec<f32> = all.iter().zip(&first).map(|(a, f)| a + f).collect();
+    gemm(&once.scaled(1.0, 1.0), &dy, &x, &mut all, Epilogue::None).expect("it fits");
+    assert_eq!(bits(&all), bits(&want));
+    assert_eq!(bits(&first), sums(outputs, inputs, tokens, |i, k| dy[k * outputs + i], |k, j| x[k * inputs + j]));
 }
 
 #[test]
