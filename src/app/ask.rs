@@ -3,9 +3,9 @@
 use super::{App, inspector, text, theme::Tokens, widgets};
 use crate::{
     params::Value,
-    sim::{Answer, Clock, Progress, Request, RequestSpec},
+    sim::{Answer, Clock, Progress, Request, RequestSpec, request::Cell},
 };
-use egui::{Button, Grid, RichText, ScrollArea, Ui, Window};
+use egui::{Align, Button, Grid, Layout, Rect, RichText, ScrollArea, Ui, Vec2, Window};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// An answer with its question.
@@ -47,7 +47,8 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
         return;
     }
     let mut is_open = true;
-    let window = Window::new("Requests").open(&mut is_open).default_width(440.0).default_height(360.0);
+    let area = Rect::from_center_size(app.centre.intersect(ctx.content_rect()).center(), SIZE);
+    let window = Window::new("Requests").open(&mut is_open).default_rect(area).collapsible(false);
     window.show(ctx, |ui| {
         for spec in app.session.project.model.requests() {
             ui.horizontal_wrapped(|ui| request_ui(ui, app, spec));
@@ -57,6 +58,9 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     });
     app.requests.is_open = is_open;
 }
+
+/// Size of the window at first, points.
+const SIZE: Vec2 = Vec2::new(440.0, 360.0);
 
 /// A button and the fields of the arguments.
 fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec) {
@@ -112,7 +116,7 @@ fn answer_ui(ui: &mut Ui, app: &mut App) {
                 columns.iter().for_each(|name| drop(ui.label(widgets::sub(ui, text::words(name)))));
                 ui.end_row();
                 for row in rows.iter().take(MOST_ROWS) {
-                    row.iter().for_each(|cell| drop(ui.monospace(cell.text())));
+                    row.iter().for_each(|cell| cell_ui(ui, cell));
                     ui.end_row();
                 }
             });
@@ -124,6 +128,17 @@ fn answer_ui(ui: &mut Ui, app: &mut App) {
             }
         }
     });
+}
+
+/// Numbers are at the right of their column.
+fn cell_ui(ui: &mut Ui, cell: &Cell) {
+    match cell {
+        Cell::Number(_) => {
+            let layout = Layout::right_to_left(Align::Center);
+            ui.with_layout(layout, |ui| ui.monospace(cell.text()));
+        }
+        Cell::Text(text) => drop(ui.monospace(text)),
+    }
 }
 
 /// Rows of a table that are drawn.

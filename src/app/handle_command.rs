@@ -285,7 +285,7 @@ impl App {
         let name =
             interventions::name_selection(session.project.model.params_mut(), &session.live.schema, &session.selection);
         if let Some(name) = &name {
-            self.notify(Level::Info, format!("Saved selection “{name}”"));
+            self.notify(Level::Info, format!("Saved group “{name}”"));
         }
         name.is_some()
     }

@@ -76,7 +76,7 @@ impl App {
             _ => "Filtered".to_owned(),
         };
         if let Some(name) = interventions::add_set(self.session.project.model.params_mut(), query, &proposed) {
-            self.notify(Level::Info, format!("Saved selection “{name}”"));
+            self.notify(Level::Info, format!("Saved group “{name}”"));
         }
     }
 

@@ -360,8 +360,21 @@ impl UiCommand {
             Self::RunToEnd if app.planned_end().is_some_and(|end| end <= live.clock.step) => {
                 Some("The duration is over: rewind first")
             }
-            Self::RunToEnd | Self::Record | Self::Stimulate | Self::Silence if live.playback.is_some() => {
-                Some("This is a playback: rebuild to run its project")
+            Self::RunToEnd
+            | Self::Record
+            | Self::Stimulate
+            | Self::Silence
+            | Self::SaveSelection
+            | Self::ResetParameters
+            | Self::Rename
+            | Self::Duplicate
+            | Self::Delete
+            | Self::MeasurePeak
+            | Self::Compare(_)
+            | Self::Requests
+                if live.playback.is_some() =>
+            {
+                Some("A finished run is shown: choose Rerun project to change and run it")
             }
             Self::Step | Self::StepMore | Self::RunToEnd | Self::Rewind | Self::Record => alive.or(loaded),
             Self::ContinueOnCpu => needs(live.checkpoints.failure.is_some(), "No device has failed"),

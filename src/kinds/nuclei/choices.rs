@@ -59,10 +59,10 @@ choices! {
     /// Floating-point precision of the state.
     pub enum Precision {
         /// Double precision: the reference, CPU only.
-        #[title("Double (F64)")]
+        #[title("Double (f64)")]
         F64,
         /// Single precision, on CPU and GPU.
-        #[title("Single (F32)")]
+        #[title("Single (f32)")]
         F32,
     }
 }

@@ -115,14 +115,27 @@ impl Kind for NucleiKind {
         let is_fixed = !population.can_fuse() && !population.can_decay() && population.death_rate <= 0.0;
         let of_turnover = is_fixed.then_some([probes::LINEAGE, probes::BARRIER, probes::P_FIELD]);
         let has_no_task = params.task.source == TaskSource::Nothing;
-        let of_task = has_no_task.then_some([probes::FITNESS, probes::FITNESS_OF, probes::FITNESS_FIELD]);
+        // Without a task all nuclei are equal: error and entropy are 0.
+        let of_task = has_no_task.then_some([
+            probes::FITNESS,
+            probes::FITNESS_OF,
+            probes::FITNESS_FIELD,
+            probes::ENTROPY,
+            probes::ENTROPY_FIELD,
+        ]);
         // Constant phases matter only where a barrier depends on their order.
         let has_no_phases =
             params.phases.dynamics == Dynamics::Still && (is_fixed || params.tunnelling.r_threshold <= 0.0);
         let of_phases = [probes::ORDER, probes::MEAN_PHASE, probes::PHASE, probes::PHASE_OF, probes::LOCAL_ORDER];
         let of_phases = has_no_phases.then_some(of_phases).into_iter().flatten();
         let of_motion = (params.phases.dynamics == Dynamics::Still).then_some(probes::OMEGA);
-        of_turnover.into_iter().chain(of_task).flatten().chain(of_phases).chain(of_motion).collect()
+        of_turnover
+            .into_iter()
+            .flatten()
+            .chain(of_task.into_iter().flatten())
+            .chain(of_phases)
+            .chain(of_motion)
+            .collect()
     }
 
     fn check(

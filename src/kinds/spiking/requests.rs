@@ -19,15 +19,15 @@ requests! {
         /// Inputs of the neurons instead of outputs.
         #[param()] inputs: bool = false,
         /// Connections listed for each neuron, the strongest first.
-        #[param(range = 1.0..=100.0, hard = 1.0..=1e6)] most: u32 = 20_u32,
+        #[param(title = "Maximum per neuron", range = 1.0..=100.0, hard = 1.0..=1e6)] most: u32 = 20_u32,
     }
 
     /// Finds a shortest chain of connections from the first to the last chosen neuron.
     fn path(over "neurons") -> Table(CONNECTIONS) => {
         /// Weakest connection that counts, synapses.
-        #[param(range = 1.0..=100.0, hard = 1.0..=1e6)] at_least: u32 = 5_u32,
+        #[param(title = "Minimum synapses", range = 1.0..=100.0, hard = 1.0..=1e6)] at_least: u32 = 5_u32,
         /// Longest chain.
-        #[param(range = 1.0..=20.0, hard = 1.0..=1000.0)] longest: u32 = 8_u32,
+        #[param(title = "Maximum length", range = 1.0..=20.0, hard = 1.0..=1000.0)] longest: u32 = 8_u32,
     }
 }
 
