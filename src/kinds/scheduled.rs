@@ -10,7 +10,7 @@ use crate::{
     params::{Change, ParamId, Params, Role, Schedule, interventions::Intervention},
     sim::{
         Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, InputData, Level,
-        MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap, TimeBase,
+        MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -296,6 +296,10 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
 
     fn digest(&self) -> Digest {
         self.sim.digest()
+    }
+
+    fn counts(&self) -> Vec<StepCount> {
+        self.sim.counts()
     }
 
     fn execution(&self) -> Execution {

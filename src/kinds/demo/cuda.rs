@@ -17,7 +17,7 @@ use crate::{
     },
     kernels,
     num::{elements::Bf16, rng::Purpose},
-    sim::{Buffers as _, SimError},
+    sim::{Buffers as _, Execution, SimError},
 };
 use std::sync::Arc;
 
@@ -232,6 +232,11 @@ impl DeviceWeights {
     /// Sets all weights to zero.
     pub fn clear(&mut self) -> Result<(), GpuError> {
         self.weights.clear()
+    }
+
+    /// The device.
+    pub fn execution(&self) -> Execution {
+        Execution::cuda(&self.gpu)
     }
 
     /// Registers, memory and occupancy of the kernels.

@@ -15,7 +15,7 @@ use crate::{
     num::hash::StreamHash,
     params::{Change, Params as _},
     sim::{
-        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Frame, InputData, Level, LifeEvent,
+        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, Level, LifeEvent,
         MemoryReport, MotionFields, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap,
         snapshot::{ElementType, misfit},
     },
@@ -271,6 +271,10 @@ impl Simulation for DemoSim {
         }
         self.put(State::new(&self.params, self.state.weights.len()));
         Ok(())
+    }
+
+    fn execution(&self) -> Execution {
+        self.device.as_ref().map_or_else(Execution::cpu, DeviceWeights::execution)
     }
 
     fn kernels(&self) -> Vec<KernelFacts> {
