@@ -72,7 +72,7 @@ impl App {
             }
             JobResult::Branched(read) => self.branched(read),
             JobResult::Replayed(name, verdict) => self.replayed(&name, verdict),
-            JobResult::Figure(figure) => self.figure_captured(figure),
+            JobResult::Figure(figure) => self.figure_drawn(figure),
             JobResult::Revealed(Ok(())) => {}
             JobResult::Revealed(Err(folder)) => {
                 self.notify(Level::Warning, format!("No file manager found. The folder is {}", folder.display()));

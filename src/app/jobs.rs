@@ -59,8 +59,8 @@ pub enum JobResult {
     Crash(Option<(PathBuf, String)>),
     /// The project's file was written, and its content.
     FileChanged(PathBuf, Box<Project>),
-    /// The image of a panel.
-    Figure(FigureHandle),
+    /// The image of a panel, or why there is none.
+    Figure(Result<FigureHandle, String>),
     /// Elements to select, and the generation of the selection at the request.
     Selected(&'static str, Vec<u32>, u64),
     /// The runs found beside the project.

@@ -346,6 +346,7 @@ impl App {
             saved_views: &mut saved_views,
             render_state: self.render_state.as_ref(),
             timing_docs: &|row| model.timing_docs(row),
+            share_levels: model.share_levels(),
             profile: &mut self.profile,
             requests: &mut requests,
         };
@@ -381,6 +382,7 @@ impl eframe::App for App {
         self.frames.mark_first(&ctx);
         let mut queue: Vec<UiCommand> = commands::pressed(&ctx, self).into_iter().collect();
         self.restore_after_figure(&ctx);
+        self.poll_figure(&ctx);
         if !self.figure_stage_ui(ui, &mut queue) {
             self.panels_ui(ui, &mut queue);
             figure::dialog::ui(&ctx, self);

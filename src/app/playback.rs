@@ -124,7 +124,7 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
 /// The sets stored in the run folder: sizes and ids.
 fn stored_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<ElementSet>> {
     let name_of = |p: &'static ProbeSpec| match p.shape {
-        Shape::Spikes { over } | Shape::Lineage { over } | Shape::Field { over, .. } | Shape::Series { of: over } => {
+        Shape::Spikes { over } | Shape::Lineage { over, .. } | Shape::Field { over, .. } | Shape::Series { of: over } => {
             over
         }
         _ => "",

@@ -1,9 +1,9 @@
 //! Comma-separated values: `spikes.csv`, and `spikes.PROBE.csv` for every other stream.
 
-use super::{Format, Outputs, Trial, at, beside, lane_names, secs, time_column};
+use super::{Format, Outputs, Trial, at, attribute, beside, lane_names, secs, time_column};
 use crate::{
     project::{LinksAt, RunFolder, Stream},
-    sim::{Birth, TextSample, Tokens},
+    sim::{AttributeValue, Birth, TextSample, Tokens},
 };
 use std::{
     fs::File,
@@ -134,11 +134,13 @@ fn write_lines(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
 /// One row per individual: birth, death, parents, slot, cause of the end.
 fn write_lineage(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
-    file.write_record(["id", "name", "place", "parents", "born_step", "gone_step", "end", "health"])?;
+    let head = ["id", "name", "place", "parents", "born_step", "gone_step", "end", "health"];
+    let attributes = trial.attributes(stream)?;
+    file.write_record(head.into_iter().chain(attributes.iter().map(|(name, _)| name.as_str())))?;
     trial.individuals(stream, |birth, death| {
-        let Birth { step, born, child, parents, slot, name } = birth;
+        let Birth { step, born, child, parents, slot, name, .. } = birth;
         let parents = parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        Ok(file.write_record([
+        let fixed = [
             child.to_string(),
             name.clone(),
             slot.map_or_else(String::new, |p| p.to_string()),
@@ -147,7 +149,14 @@ fn write_lineage(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
             death.map_or_else(String::new, |d| d.step.to_string()),
             death.map_or_else(String::new, |d| d.end.word().to_owned()),
             death.and_then(|d| d.health).map_or_else(String::new, |h| h.to_string()),
-        ])?)
+        ];
+        let value = |(name, _): &(String, bool)| {
+            attribute(birth, death, name).map_or_else(String::new, |value| match value {
+                AttributeValue::Number(v) => v.to_string(),
+                AttributeValue::Text(text) => text.clone(),
+            })
+        };
+        Ok(file.write_record(fixed.into_iter().chain(attributes.iter().map(value)))?)
     })?;
     file.flush()
 }

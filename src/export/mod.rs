@@ -10,11 +10,11 @@ mod raster;
 use crate::{
     data::io_reason,
     project::{self, Manifest, RunFolder, Stream, stream_reader::SpikeReader},
-    sim::{Birth, Death, LifeEvent, Spike, TimeBase},
+    sim::{AttributeValue, Birth, Death, LifeEvent, Spike, TimeBase},
 };
 use output::Outputs;
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     io,
     path::{Path, PathBuf},
 };
@@ -176,6 +176,21 @@ impl Trial {
         Ok(())
     }
 
+    /// Names of the attributes of births and deaths in a lineage, and whether each is a number everywhere.
+    fn attributes(&self, stream: &Stream) -> io::Result<Vec<(String, bool)>> {
+        let mut names = BTreeMap::<String, bool>::new();
+        for event in self.run.read_lineage(stream)? {
+            let attributes = match event? {
+                LifeEvent::Birth(birth) => birth.attributes,
+                LifeEvent::Death(death) => death.attributes,
+            };
+            for (name, value) in attributes {
+                *names.entry(name.into_owned()).or_insert(true) &= matches!(value, AttributeValue::Number(_));
+            }
+        }
+        Ok(names.into_iter().collect())
+    }
+
     /// Streams of texts, tokens and links.
     fn line_streams(&self) -> impl Iterator<Item = &Stream> {
         self.manifest().streams.iter().filter(|s| matches!(s.shape.as_str(), "samples" | "tokens" | "links"))
@@ -184,6 +199,11 @@ impl Trial {
     fn lineages(&self) -> impl Iterator<Item = &Stream> {
         self.manifest().streams.iter().filter(|s| s.shape == "lineage")
     }
+}
+
+/// An attribute of an individual: of its birth, else of its death.
+fn attribute<'a>(birth: &'a Birth, death: Option<&'a Death>, name: &str) -> Option<&'a AttributeValue> {
+    birth.attributes.get(name).or_else(|| death?.attributes.get(name))
 }
 
 /// The file of a probe beside the main one: `spikes.rate.csv`, and `spikes.rate.3.csv` of a trial.

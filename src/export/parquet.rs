@@ -4,8 +4,11 @@
 //! Every other probe is a file of its own beside it: rows as `t, trial, step, lane, name, value` (one row per value),
 //! lineages as one row per individual.
 
-use super::{Format, Outputs, Trial, at, beside, lane_names, secs, time_column};
-use crate::project::{Manifest, RunFolder, Stream};
+use super::{Format, Outputs, Trial, at, attribute, beside, lane_names, secs, time_column};
+use crate::{
+    project::{Manifest, RunFolder, Stream},
+    sim::AttributeValue,
+};
 use parquet::{
     basic::Compression,
     data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type},
@@ -169,9 +172,21 @@ fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     writer.close().map(drop)
 }
 
+/// The columns of individuals, then their attributes. Characters that a schema does not accept become `_`.
+fn lineage_schema(attributes: &[(String, bool)]) -> String {
+    let plain = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let field = |(name, is_number): &(String, bool)| match is_number {
+        true => format!("    required float {};\n", plain(name)),
+        false => format!("    required binary {} (UTF8);\n", plain(name)),
+    };
+    let fields: String = attributes.iter().map(field).collect();
+    format!("{}{fields}}}", LINEAGE.trim_end_matches('}'))
+}
+
 /// One row per individual; -1 and NaN where something is not known.
 fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
-    let mut writer = open(file, LINEAGE, trial.manifest())?;
+    let attributes = trial.attributes(stream).map_err(from_io)?;
+    let mut writer = open(file, &lineage_schema(&attributes), trial.manifest())?;
     let mut individuals = vec![];
     trial
         .individuals(stream, |birth, death| {
@@ -197,6 +212,20 @@ fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
         column::<ByteArrayType>(&mut group, end.collect())?;
         let health = individuals.iter().map(|(_, d)| d.as_ref().and_then(|d| d.health).unwrap_or(f32::NAN));
         column::<FloatType>(&mut group, health.collect())?;
+        for (name, is_number) in &attributes {
+            let values = individuals.iter().map(|(b, d)| attribute(b, d.as_ref(), name));
+            if *is_number {
+                let number = |v: Option<&AttributeValue>| if let Some(AttributeValue::Number(v)) = v { *v } else { f32::NAN };
+                column::<FloatType>(&mut group, values.map(number).collect())?;
+            } else {
+                let words = |v: Option<&AttributeValue>| match v {
+                    Some(AttributeValue::Text(words)) => text(words),
+                    Some(AttributeValue::Number(v)) => text(&v.to_string()),
+                    None => text(""),
+                };
+                column::<ByteArrayType>(&mut group, values.map(words).collect())?;
+            }
+        }
         group.close()?;
     }
     writer.close().map(drop)

@@ -5,7 +5,7 @@ use crate::{
     params::{ParamWarning, Params},
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
-        Progress, RequestSpec, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
+        Progress, RequestSpec, RooflineWork, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -162,6 +162,9 @@ macro_rules! kinds {
                 let kernel = || self.modules().iter().flat_map(|m| m.kernels).find(|k| k.name == row).map(|k| k.docs);
                 spans.iter().find(|(name, _)| *name == row).map(|(_, docs)| *docs).or_else(kernel)
             }
+
+            /// Reference values of the share of timing rows in a step.
+            pub fn share_levels(&self) -> &'static [ShareLevel] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::SHARE_LEVELS, )* } }
 
             /// Memory traffic and arithmetic per work item of its timing rows.
             pub fn work(&self) -> &'static [RooflineWork] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::WORK, )* } }

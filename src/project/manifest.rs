@@ -422,7 +422,7 @@ pub(super) fn stream_of(
         Shape::Samples => lines("samples"),
         Shape::Tokens { .. } => Stream { every_steps: every, ..lines("tokens") },
         Shape::Links { from, .. } => Stream { every_steps: every, over: from.into(), ..lines("links") },
-        Shape::Lineage { over } => Stream { over: over.into(), ..lines("lineage") },
+        Shape::Lineage { over, .. } => Stream { over: over.into(), ..lines("lineage") },
         Shape::Text => Stream { file: format!("{name}.txt"), shape: "text".into(), ..base },
     }
 }

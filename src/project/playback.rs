@@ -245,7 +245,7 @@ mod tests {
             title: "",
             docs: "",
             unit: "",
-            shape: Shape::Lineage { over: "cells" },
+            shape: Shape::Lineage { over: "cells", attributes: &[] },
             args: &[],
         },
     ];

@@ -138,6 +138,17 @@ pub struct Preset {
     pub set: &'static [&'static str],
 }
 
+/// A reference value of a timing row: a line in its bar, at a share of the time of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShareLevel {
+    /// Name of the row: a span or a kernel.
+    pub row: &'static str,
+    /// Label: `goal`, `limit`.
+    pub name: &'static str,
+    /// The share, 0 to 1.
+    pub share: f64,
+}
+
 /// The least work per item of a timing row, for the roofline: no implementation can do less.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RooflineWork {
@@ -174,6 +185,8 @@ pub trait Kind {
     /// Bytes and operations per work item of its timing rows, for the roofline. Rows whose work depends on parameters
     /// are left out.
     const WORK: &'static [RooflineWork] = &[];
+    /// Reference values of the share of timing rows in a step.
+    const SHARE_LEVELS: &'static [ShareLevel] = &[];
     /// Its CUDA modules.
     const MODULES: &'static [ModuleSpec];
     /// Parameter presets.

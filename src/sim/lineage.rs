@@ -1,6 +1,53 @@
 //! Births and deaths of individuals: the events of a lineage, as sampled, recorded and exported.
 
 use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, collections::BTreeMap};
+
+/// A declared attribute of births or deaths: a layer, genes, a cause, a score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttributeSpec {
+    /// Stable name: key in files, column of exports.
+    pub name: &'static str,
+    /// Label on screen; empty where the name in sentence case reads well.
+    pub title: &'static str,
+    /// Tooltip.
+    pub docs: &'static str,
+    /// Unit of numbers.
+    pub unit: &'static str,
+}
+
+impl AttributeSpec {
+    /// The label on screen: the declared title, else the name in sentence case.
+    pub fn label(&self) -> Cow<'static, str> {
+        crate::params::title::or_from_name(self.title, self.name)
+    }
+}
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AttributeValue {
+    /// A text, of which few are distinct: a palette colours them.
+    Text(String),
+    /// A number; NaN is written as null.
+    Number(#[serde(with = "null_is_nan")] f32),
+}
+
+mod null_is_nan {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    pub fn serialize<S: Serializer>(value: &f32, serializer: S) -> Result<S::Ok, S::Error> {
+        value.is_finite().then_some(*value).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f32, D::Error> {
+        Ok(Option::<f32>::deserialize(deserializer)?.unwrap_or(f32::NAN))
+    }
+}
+
+/// Attributes of a birth or a death, by name. All are declared in [`Shape::Lineage`](super::Shape::Lineage).
+pub type Attributes = BTreeMap<Cow<'static, str>, AttributeValue>;
 
 /// One event of a lineage. Events are in order of their steps; an individual is born before it is named elsewhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +91,9 @@ pub struct Birth {
     /// Its name; empty when it only has an id.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
+    /// Declared attributes.
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+    pub attributes: Attributes,
 }
 
 /// A death.
@@ -58,6 +108,9 @@ pub struct Death {
     /// Its health at the end, when the kind reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<f32>,
+    /// Declared attributes.
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+    pub attributes: Attributes,
 }
 
 /// Why an individual ended.
@@ -89,13 +142,19 @@ mod tests {
 
     #[test]
     fn births_and_deaths_read_back_and_older_files_open() {
-        let birth = Birth { step: 8, born: None, child: 4, parents: vec![0, 2], slot: Some(3), name: "e4".into() };
-        let death = Death { step: 9, gone: 0, end: EndCause::Merged, health: Some(0.25) };
+        let birth = Birth { step: 8, born: None, child: 4, parents: vec![0, 2], slot: Some(3), name: "e4".into(), ..Birth::default() };
+        let mut death =
+            Death { step: 9, gone: 0, end: EndCause::Merged, health: Some(0.25), attributes: Attributes::new() };
+        death.attributes.insert("why".into(), AttributeValue::Text("weak".into()));
+        death.attributes.insert("score".into(), AttributeValue::Number(0.1));
         let known = Birth { step: 8, born: Some(3), child: 5, ..Birth::default() };
         for event in [LifeEvent::Birth(known), LifeEvent::Birth(birth), LifeEvent::Death(death)] {
             let line = serde_json::to_string(&event).unwrap();
             assert_eq!(serde_json::from_str::<LifeEvent>(&line).unwrap(), event, "{line}");
         }
+        let missing = r#"{"step":9,"gone":0,"end":"died","attributes":{"score":null}}"#;
+        let LifeEvent::Death(death) = serde_json::from_str(missing).unwrap() else { panic!("a death") };
+        assert!(matches!(death.attributes["score"], AttributeValue::Number(v) if v.is_nan()));
         let old = r#"{"step":8,"child":4,"parents":[0,2]}"#;
         let event: LifeEvent = serde_json::from_str(old).unwrap();
         assert_eq!(serde_json::to_string(&event).unwrap(), old, "absent fields are not written");

@@ -1,6 +1,6 @@
 //! Probes: the shapes of what can be read from a simulation, and frames of readings.
 
-use super::{ArgSpec, Clock, Reading, StepCount, Tap, TapKey};
+use super::{ArgSpec, AttributeSpec, Clock, Reading, StepCount, Tap, TapKey};
 use crate::gpu::{Batch, Timing};
 
 /// The shape of a probe's data. It decides the view, the recording file and the export format.
@@ -37,6 +37,8 @@ pub enum Shape {
     Lineage {
         /// The set whose elements are the slots of individuals; empty when there are none.
         over: &'static str,
+        /// Attributes of births and deaths.
+        attributes: &'static [AttributeSpec],
     },
     /// A growing text without headers: a log.
     Text,
@@ -86,7 +88,7 @@ impl Shape {
     /// The sets it is over, without empty names.
     pub fn sets(self) -> Vec<&'static str> {
         let names = match self {
-            Self::Spikes { over } | Self::Field { over, .. } | Self::Lineage { over } | Self::Series { of: over } => {
+            Self::Spikes { over } | Self::Field { over, .. } | Self::Lineage { over, .. } | Self::Series { of: over } => {
                 [over, ""]
             }
             Self::Links { from, to } => [from, to],

@@ -19,7 +19,7 @@ fn experts(temp: &Temp) -> std::path::PathBuf {
         name: "Experts", seed: 5,
         model: Demo((experts: (weights_mib: 1), growth: (split_every: 500), measure: (text_every: 400))),
         record: ["loss", "count", "load", "age", "load_of[0, 1]", "route", "routed", "predicted:expert=all", "predicted",
-            "weights", "stream", "owners", "lineage", "text", "log"],
+            "weights", "stream", "owners", "similarity", "axis_1", "axis_2", "axis_3", "lineage", "text", "log"],
     )"#;
     fs::write(&path, text).unwrap();
     path
@@ -60,9 +60,23 @@ fn every_shape_of_a_growing_kind_is_recorded_exported_and_replayed() {
     assert!(fs::read_to_string(out.join("spikes.weights.csv")).unwrap().contains(",-8 to -7.5,"), "bins are named");
     assert!(fs::read_to_string(out.join("spikes.stream.csv")).unwrap().contains("best_candidate"));
 
+    let individuals = fs::read_to_string(out.join("spikes.lineage.csv")).unwrap();
+    assert!(individuals.starts_with("id,name,place,parents,born_step,gone_step,end,health,age_at_end,first_symbol,symbols"));
+    assert!(individuals.lines().any(|line| line.starts_with("0,") && line.ends_with(",space,14")), "{individuals}");
+    assert!(fs::read_to_string(out.join("spikes.similarity.csv")).unwrap().lines().count() > 3);
+    let columns = parquet_columns(&out.join("spikes.lineage.parquet"));
+    assert!(columns.ends_with(&["age_at_end".into(), "first_symbol".into(), "symbols".into()]), "{columns:?}");
+
     let again = neuropil().arg("replay").arg(&out).args(["--device", "cpu", "--threads", "1"]).output().unwrap();
     assert!(ok(&again).contains("identical"));
     plays_back(&recorded);
+}
+
+fn parquet_columns(file: &Path) -> Vec<String> {
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    let reader = SerializedFileReader::new(fs::File::open(file).unwrap()).unwrap();
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    schema.columns().iter().map(|c| c.name().to_owned()).collect()
 }
 
 /// The frames of a playback hold every shape, and say which schema they follow.

@@ -101,6 +101,7 @@ fn the_window_follows_a_kind_that_grows() {
                 "matrix" => "Lines",
                 "distribution" => "Ridges",
                 "links" => "List",
+                "lineage" => "List",
                 _ => continue,
             };
             w.get_by_label(other).click_accesskit();

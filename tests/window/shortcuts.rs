@@ -119,6 +119,15 @@ fn the_focused_panel_is_exported() {
         w.get_by_label("Times (SVG)").click();
         w.run_steps(3);
         assert!(w.query_by_label("A PNG is drawn with Inter instead").is_some());
+        if name.ends_with("png") {
+            w.query_all_by_label("Resolution of PNG").last().expect("a number").click();
+            w.run_steps(3);
+            w.key_press_modifiers(Modifiers::COMMAND, Key::A);
+            w.event(Event::Text("600".to_owned()));
+            w.run_steps(2);
+            w.key_press(Key::Enter);
+            w.run_steps(3);
+        }
         w.get_by_label("Export…").click();
         until(&mut w, "it asks where to", |w| w.query_by_label("Path").is_some());
         w.get_by_label("Path").focus();
@@ -146,12 +155,20 @@ fn the_focused_panel_is_exported() {
             assert!(text.matches("<path").count() > 5, "curves are lines");
         } else {
             let picture = image::load_from_memory(&bytes).expect("a picture").to_rgb8();
-            let all = (picture.width() as f32, picture.height() as f32);
+            // 600 instead of 96 dots per inch: more pixels than the window has.
+            let all = (picture.width() as f32 * 96.0 / 600.0, picture.height() as f32 * 96.0 / 600.0);
+            assert!(picture.width() > 1_600, "{all:?}");
+            let corner = image::imageops::crop_imm(&picture, picture.width() * 3 / 4, 0, picture.width() / 4, picture.height());
+            let colors: std::collections::HashSet<_> = corner.to_image().pixels().map(|p| p.0).collect();
+            assert!(colors.len() > 20, "the part outside the window is drawn: {} colours", colors.len());
+            if let Some(folder) = std::env::var_os("NEUROPIL_SCREENSHOTS").map(PathBuf::from) {
+                picture.save(folder.join("figure.png")).expect("a writable folder");
+            }
             let is_near = |a: f32, b: f32| a > b - 2.0 && a < b + 80.0; // the panel has a toolbar and a caption
             assert!(is_near(all.0, rect.width()) && is_near(all.1, rect.height()), "{all:?} of {rect:?}");
             let head = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().expect("its head");
             let dims = head.info().pixel_dims.map(|d| (d.xppu, d.yppu, d.unit));
-            assert_eq!(dims, Some((3_780, 3_780, png::Unit::Meter)), "96 dpi");
+            assert_eq!(dims, Some((23_622, 23_622, png::Unit::Meter)), "600 dpi");
         }
     }
     std::fs::remove_dir_all(folder).ok();

@@ -1,9 +1,9 @@
 //! The dialog of a figure: size on paper, resolution, theme and text size; then the panel is drawn alone in that size
 //! for a few frames, without toolbar and caption, and captured.
 
-use super::{FigureRequest, POINTS_PER_INCH, font::FigureFont};
+use super::{FigureRequest, POINTS_PER_INCH, font::FigureFont, offscreen};
 use crate::app::{App, commands::UiCommand, fonts, theme::Tokens, views::pool, widgets};
-use egui::{Align, ComboBox, DragValue, Frame, Grid, Id, Layout, Margin, Modal, Rect, RichText, Ui, Vec2, vec2};
+use egui::{Align, ComboBox, DragValue, Frame, Grid, Id, Layout, Margin, Modal, Rect, RichText, Ui, UiBuilder, Vec2, vec2};
 
 /// Millimetres per inch.
 const INCH_MM: f32 = 25.4;
@@ -55,11 +55,6 @@ impl FigureSpec {
         self.dpi / INCH_MM * self.mm_per_point()
     }
 
-    /// The highest resolution whose pixels fit into the window.
-    fn max_dpi(&self, window_px: Vec2) -> f32 {
-        let fits = window_px / vec2(self.width_mm, self.height_mm).max(Vec2::splat(1.0)) * INCH_MM;
-        fits.min_elem().floor().max(20.0)
-    }
 }
 
 /// The open dialog.
@@ -73,6 +68,8 @@ pub struct FigureStage {
     name: String,
     spec: FigureSpec,
     frames: u32,
+    /// The captured shapes; drawn in the next frame.
+    request: Option<FigureRequest>,
 }
 
 /// Whether a panel is drawn for a figure, without toolbar and caption.
@@ -90,16 +87,16 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     let Some(mut dialog) = app.figures.dialog.take() else { return };
     let t = Tokens::of(ctx);
     let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
-    let window_px = ctx.content_rect().size() * ctx.pixels_per_point();
+    let max_side = offscreen::max_side(app.render_state.as_ref());
     let modal = Modal::new(Id::unique("figure dialog")).frame(frame).show(ctx, |ui| {
         ui.set_width(380.0);
-        dialog.ui(ui, window_px)
+        dialog.ui(ui, max_side)
     });
     let should_close = modal.should_close();
     match modal.inner {
         Some(true) => {
             let FigureDialog { name, spec } = dialog;
-            app.figures.stage = Some(FigureStage { name, spec, frames: 0 });
+            app.figures.stage = Some(FigureStage { name, spec, frames: 0, request: None });
             ctx.request_repaint();
         }
         Some(false) => {}
@@ -110,10 +107,10 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
 
 impl FigureDialog {
     /// `true` to export, `false` to cancel.
-    fn ui(&mut self, ui: &mut Ui, window_px: Vec2) -> Option<bool> {
+    fn ui(&mut self, ui: &mut Ui, max_side: u32) -> Option<bool> {
         ui.label(RichText::new("Export figure").size(16.0).family(widgets::semibold()));
         ui.add_space(6.0);
-        let max_dpi = self.spec.max_dpi(window_px);
+        let max_dpi = offscreen::max_dpi([self.spec.width_mm, self.spec.height_mm], max_side);
         let spec = &mut self.spec;
         Grid::new("figure").num_columns(2).spacing([12.0, 6.0]).show(ui, |ui| {
             let mut row = |label: &str, value: &mut f32, range: std::ops::RangeInclusive<f32>, suffix: &str| {
@@ -143,7 +140,11 @@ impl FigureDialog {
         if !spec.font.is_bundled() {
             ui.label(widgets::sub(ui, "A PNG is drawn with Inter instead").small());
         }
-        let note = format!("PNG in this window: at most {max_dpi:.0} dpi. SVG is independent of the resolution");
+        let px = vec2(spec.width_mm, spec.height_mm) * spec.dpi / INCH_MM;
+        let note = format!(
+            "PNG: {:.0} × {:.0} pixels; in this size at most {max_dpi:.0} dpi. SVG is independent of the resolution",
+            px.x, px.y
+        );
         ui.label(widgets::sub(ui, note).small());
         ui.add_space(8.0);
         let row = vec2(ui.available_width(), 26.0);
@@ -179,20 +180,31 @@ impl App {
         stage.frames += 1;
         let area = Rect::from_min_size(ctx.content_rect().min, stage.spec.size());
         self.workspace.figure_area = Some(area);
-        egui::CentralPanel::default().frame(Frame::NONE).show(ui, |ui| self.centre_ui(ui, queue));
+        // The layout has the size of the figure, whatever fits into the window.
+        ui.scope_builder(UiBuilder::new().max_rect(area), |ui| {
+            ui.set_clip_rect(area);
+            self.centre_ui(ui, queue);
+        });
         self.workspace.figure_area = None;
         self.subscribe();
-        let is_settled = stage.frames > MIN_FRAMES && !pool::is_busy(&ctx);
-        if is_settled || stage.frames > MAX_FRAMES {
-            let mm_per_point = stage.spec.mm_per_point();
-            self.figures.request = Some(FigureRequest { name: stage.name, area, mm_per_point, font: stage.spec.font });
-            self.capture_figure(&ctx);
+        ctx.request_repaint();
+        let is_cancelled = ctx.input(|i| i.key_pressed(egui::Key::Escape));
+        // The textures of the last frame are on the device now.
+        let request = stage.request.take();
+        if is_cancelled || request.is_some() {
             ctx.data_mut(|d| d.insert_temp(stage_id(), false));
             self.figures.was_staged = true;
-        } else {
-            self.figures.stage = Some(stage);
+            if let Some(request) = request.filter(|_| !is_cancelled) {
+                self.draw_figure(&ctx, request);
+            }
+            return true;
         }
-        ctx.request_repaint();
+        let is_settled = stage.frames > MIN_FRAMES && !pool::is_busy(&ctx);
+        if is_settled || stage.frames > MAX_FRAMES {
+            let (name, mm_per_point, font) = (stage.name.clone(), stage.spec.mm_per_point(), stage.spec.font);
+            stage.request = Some(FigureRequest::capture(&ctx, name, area, mm_per_point, font));
+        }
+        self.figures.stage = Some(stage);
         true
     }
 
@@ -223,7 +235,6 @@ mod tests {
         assert!((pixels.x - 90.0 / 25.4 * 300.0).abs() < 0.1 && (pixels.y - 60.0 / 25.4 * 300.0).abs() < 0.1);
         let small = FigureSpec { text_pt: 4.125, ..spec.clone() };
         assert!((small.size().x / spec.size().x - 2.0).abs() < 1e-3, "half the text size, twice the points");
-        assert_eq!(spec.max_dpi(vec2(1440.0, 900.0)), 381.0);
         let screen = FigureSpec::of_panel(vec2(960.0, 480.0), 1.0);
         assert_eq!((screen.width_mm, screen.height_mm, screen.dpi), (254.0, 127.0, 96.0));
         assert!((screen.size().x - 960.0).abs() < 1.0 && (screen.pixels_per_point() - 1.0).abs() < 1e-3);

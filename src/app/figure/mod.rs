@@ -1,7 +1,8 @@
-//! Exports a panel as a figure: PNG with the pixels of the screen, or SVG, by the file extension.
+//! Exports a panel as a figure: PNG with a chosen resolution, or SVG, by the file extension.
 
 pub mod dialog;
 mod font;
+mod offscreen;
 mod svg;
 
 use super::{
@@ -17,22 +18,32 @@ use std::{path::Path, sync::Arc};
 /// Points per inch on paper at 100 % zoom, independent of the screen.
 const POINTS_PER_INCH: f32 = 96.0;
 
-/// A requested figure: its name and area.
-pub struct FigureRequest {
-    /// Proposed file name.
-    pub name: String,
-    /// Points.
-    pub area: Rect,
-    /// Millimetres on paper per point.
-    pub mm_per_point: f32,
-    /// Font of an SVG.
-    pub font: FigureFont,
+/// The captured shapes of a figure.
+struct FigureRequest {
+    name: String,
+    area: Rect,
+    mm_per_point: f32,
+    font: FigureFont,
+    scale: f32,
+    shapes: Vec<ClippedShape>,
+}
+
+impl FigureRequest {
+    /// What is drawn in an area so far in this frame.
+    fn capture(ctx: &Context, name: String, area: Rect, mm_per_point: f32, font: FigureFont) -> Self {
+        let inside = |list: &egui::layers::PaintList| -> Vec<ClippedShape> {
+            list.all_entries().filter(|shape| shape.clip_rect.intersects(area)).cloned().collect()
+        };
+        let shapes = ctx.graphics(|layers| layers.get(LayerId::background()).map(inside)).unwrap_or_default();
+        Self { name, area, mm_per_point, font, scale: ctx.pixels_per_point(), shapes }
+    }
 }
 
 /// Figures in progress.
 #[derive(Default)]
 pub struct Figures {
-    request: Option<FigureRequest>,
+    /// Whether the device is drawing a figure.
+    is_drawing: bool,
     pub(super) dialog: Option<dialog::FigureDialog>,
     stage: Option<dialog::FigureStage>,
     /// Whether theme and zoom are those of a figure.
@@ -47,6 +58,7 @@ pub struct Figure {
     font: FigureFont,
     scale: f32,
     shapes: Vec<ClippedShape>,
+    /// The picture, from the corner of the area.
     screen: Arc<ColorImage>,
 }
 
@@ -91,24 +103,44 @@ impl App {
         }
     }
 
-    /// After drawing: captures the panel's shapes now and its pixels when the screenshot arrives.
-    pub(super) fn capture_figure(&mut self, ctx: &Context) {
-        let Some(FigureRequest { name, area, mm_per_point, font }) = self.figures.request.take() else { return };
-        let inside = |list: &egui::layers::PaintList| -> Vec<ClippedShape> {
-            list.all_entries().filter(|shape| shape.clip_rect.intersects(area)).cloned().collect()
+    /// Draws captured shapes with the resolution of the figure.
+    fn draw_figure(&mut self, ctx: &Context, request: FigureRequest) {
+        let FigureRequest { name, area, mm_per_point, font, scale, shapes } = request;
+        let Some(state) = &self.render_state else {
+            return self.notify(Level::Error, "No graphics device: figures cannot be drawn");
         };
-        let shapes = ctx.graphics(|layers| layers.get(LayerId::background()).map(inside)).unwrap_or_default();
-        let (scale, outbox, wake) = (ctx.pixels_per_point(), self.jobs.outbox(), ctx.clone());
-        ctx.request_screenshot(move |screen| {
-            let figure = Figure { name, area, mm_per_point, font, scale, shapes, screen };
-            outbox.try_send(JobResult::Figure(FigureHandle(Arc::new(figure)))).ok();
+        let size_px = [area.width(), area.height()].map(|side| (side * scale).round().max(1.0) as u32);
+        let background = super::theme::Tokens::of(ctx).canvas;
+        let (outbox, wake, drawn) = (self.jobs.outbox(), ctx.clone(), shapes.clone());
+        let done = move |picture: Result<ColorImage, String>| {
+            let figure = picture.map(|picture| {
+                let screen = Arc::new(picture);
+                FigureHandle(Arc::new(Figure { name, area, mm_per_point, font, scale, shapes, screen }))
+            });
+            outbox.try_send(JobResult::Figure(figure)).ok();
             wake.request_repaint();
-        });
+        };
+        match offscreen::draw(state, ctx, drawn, size_px, (scale, background), done) {
+            Ok(()) => self.figures.is_drawing = true,
+            Err(why) => self.notify(Level::Error, format!("The figure was not drawn: {why}")),
+        }
     }
 
-    /// Asks for the file once the figure is captured.
-    pub(super) fn figure_captured(&mut self, figure: FigureHandle) {
-        self.pick(Purpose::Figure(figure));
+    /// Asks the device for a figure that it draws.
+    pub(super) fn poll_figure(&self, ctx: &Context) {
+        if let Some(state) = self.render_state.as_ref().filter(|_| self.figures.is_drawing) {
+            offscreen::poll(state);
+            ctx.request_repaint_after(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Asks for the file once the figure is drawn.
+    pub(super) fn figure_drawn(&mut self, figure: Result<FigureHandle, String>) {
+        self.figures.is_drawing = false;
+        match figure {
+            Ok(figure) => self.pick(Purpose::Figure(figure)),
+            Err(why) => self.notify(Level::Error, format!("The figure was not drawn: {why}")),
+        }
     }
 }
 
@@ -129,7 +161,7 @@ pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
 }
 
 impl Figure {
-    /// A part of the screen, in points, as PNG.
+    /// A part of the figure, in points, as PNG.
     fn png(&self, part: Rect) -> Result<Vec<u8>, String> {
         let [width, height] = self.screen.size;
         let clamp = |v: f32, most: usize| ((v * self.scale).round().max(0.0) as usize).min(most);

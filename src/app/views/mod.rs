@@ -96,6 +96,8 @@ pub struct ViewCtx<'a> {
     pub render_state: Option<&'a egui_wgpu::RenderState>,
     /// Description of a timing row, where the kind has one.
     pub timing_docs: &'a dyn Fn(&str) -> Option<&'static str>,
+    /// Reference values of timing rows.
+    pub share_levels: &'a [crate::sim::ShareLevel],
     /// Profile data, shared by the Profile panels.
     pub profile: &'a mut profile::Profile,
     /// Requests to the window.

@@ -3,7 +3,7 @@
 use super::{
     Params,
     params::SplitRule,
-    source::{N_SYMBOLS, Source},
+    source::{self, N_SYMBOLS, Source},
 };
 use crate::{
     num::{
@@ -11,7 +11,7 @@ use crate::{
         hash::StreamHash,
         rng::{Draw, Purpose},
     },
-    sim::{Birth, Death, EndCause, LifeEvent, SimError},
+    sim::{AttributeValue, Birth, Death, EndCause, LifeEvent, SimError},
 };
 use std::collections::VecDeque;
 
@@ -217,7 +217,7 @@ impl State {
         let symbols = self.owner.iter_mut().filter(|o| usize::from(**o) == parent);
         symbols.skip(1).step_by(2).for_each(|o| *o = child);
         let birth = |i: usize| LifeEvent::Birth(self.birth(i, vec![old.id]));
-        let death = Death { step: self.step, gone: old.id, end: EndCause::Split, health: Some(old.load) };
+        let death = self.death(&old, EndCause::Split);
         vec![LifeEvent::Death(death), birth(parent), birth(usize::from(child))]
     }
 
@@ -225,15 +225,7 @@ impl State {
     /// symbols, with the rows of their former owners.
     pub fn merge(&mut self, chosen: &[usize]) -> Vec<LifeEvent> {
         let [first, others @ ..] = chosen else { return vec![] };
-        let ended = |i: &usize| {
-            let end = EndCause::Merged;
-            LifeEvent::Death(Death {
-                step: self.step,
-                gone: self.experts[*i].id,
-                end,
-                health: Some(self.experts[*i].load),
-            })
-        };
+        let ended = |i: &usize| LifeEvent::Death(self.death(&self.experts[*i], EndCause::Merged));
         let mut events: Vec<LifeEvent> = chosen.iter().map(ended).collect();
         let parents: Vec<u64> = chosen.iter().map(|i| self.experts[*i].id).collect();
         for symbol in 0..N_SYMBOLS as u8 {
@@ -259,7 +251,18 @@ impl State {
     pub fn birth(&self, index: usize, parents: Vec<u64>) -> Birth {
         let expert = self.experts[index];
         let name = name(expert.id);
-        Birth { step: self.step, child: expert.id, parents, slot: Some(index as u32), name, ..Birth::default() }
+        let mut owned = (0..N_SYMBOLS as u8).filter(|s| usize::from(self.owner[usize::from(*s)]) == index);
+        let first = owned.next().map(|symbol| ("first_symbol".into(), AttributeValue::Text(source::name(symbol))));
+        let n = owned.count() + usize::from(first.is_some());
+        let attributes = first.into_iter().chain([("symbols".into(), AttributeValue::Number(n as f32))]).collect();
+        let slot = Some(index as u32);
+        Birth { step: self.step, child: expert.id, parents, slot, name, attributes, ..Birth::default() }
+    }
+
+    fn death(&self, expert: &Expert, end: EndCause) -> Death {
+        let age = AttributeValue::Number((self.step - expert.born) as f32);
+        let attributes = [("age_at_end".into(), age)].into();
+        Death { step: self.step, gone: expert.id, end, health: Some(expert.load), attributes }
     }
 
     fn free_slot(&self) -> u32 {

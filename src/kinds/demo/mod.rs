@@ -37,7 +37,7 @@ use crate::{
     gpu::ModuleSpec,
     sim::{
         ActionSpec, Buffers as _, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeSpec,
-        Progress, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
+        Progress, RequestSpec, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use cuda::DeviceWeights;
@@ -62,6 +62,7 @@ impl Kind for DemoKind {
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const REQUESTS: &'static [RequestSpec] = requests::REQUESTS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
+    const SHARE_LEVELS: &'static [ShareLevel] = &[ShareLevel { row: "record", name: "goal", share: 0.05 }];
     const MODULES: &'static [ModuleSpec] = &[cuda::ExpertKernels::SPEC];
     const PRESETS: &'static [Preset] = &[];
     const KEEPS_FINAL_STATE: bool = true;

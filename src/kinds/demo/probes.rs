@@ -2,7 +2,7 @@
 
 use crate::{
     actions, probes,
-    sim::{Meaning, Shape, SimError, Tap},
+    sim::{AttributeSpec, Meaning, Shape, SimError, Tap},
 };
 
 /// The set of all fields and events.
@@ -11,6 +11,13 @@ pub const EXPERTS: &str = "experts";
 pub const SYMBOLS: &str = "symbols";
 /// The value of an argument `expert` that takes all of them.
 pub const ALL: &str = "all";
+
+/// Attributes of births and deaths.
+const ATTRIBUTES: &[AttributeSpec] = &[
+    AttributeSpec { name: "symbols", title: "", docs: "Number of symbols that it owns at birth.", unit: "" },
+    AttributeSpec { name: "first_symbol", title: "", docs: "The first symbol that it owns at birth.", unit: "" },
+    AttributeSpec { name: "age_at_end", title: "", docs: "Tokens from its birth to its end.", unit: "tokens" },
+];
 
 probes! {
     /// Negative log probability of the symbol that came, running mean. The source's entropy is its lower bound.
@@ -48,7 +55,7 @@ probes! {
     /// The expert that owns each symbol, weighted with its load.
     OWNERS = "owners", "", Shape::Links { from: SYMBOLS, to: EXPERTS };
     /// Splits and merges of experts.
-    LINEAGE = "lineage", "", Shape::Lineage { over: EXPERTS };
+    LINEAGE = "lineage", "", Shape::Lineage { over: EXPERTS, attributes: ATTRIBUTES };
     /// Texts drawn from the model.
     #[title("Generated text")]
     TEXT = "text", "", Shape::Samples;

@@ -24,7 +24,7 @@ pub const PROBES: &[ProbeSpec] = &[
     field("entropy", (0.0, 3.0), Meaning::Number),
     field("alive", (0.0, 1.0), Meaning::Mask),
     field("order", (0.0, 1.0), Meaning::Number),
-    probe("lineage", Shape::Lineage { over: CELLS }),
+    probe("lineage", Shape::Lineage { over: CELLS, attributes: &[] }),
     probe("coupling", Shape::Matrix { rows: CELLS, columns: CELLS }),
     probe("weights", Shape::Histogram { of: "weight" }),
     probe("notes", Shape::Samples),
@@ -109,9 +109,9 @@ pub fn other(probe: ProbeId, step: u64) -> Reading {
 /// merge.
 pub fn life(n: u64, steps: u64) -> Vec<LifeEvent> {
     let birth = |step, child, parents: Vec<u64>, place: usize| {
-        LifeEvent::Birth(Birth { step, born: None, child, parents, slot: Some(place as u32), name: String::new() })
+        LifeEvent::Birth(Birth { step, born: None, child, parents, slot: Some(place as u32), name: String::new(), ..Birth::default() })
     };
-    let death = |step, gone, end| LifeEvent::Death(Death { step, gone, end, health: None });
+    let death = |step, gone, end| LifeEvent::Death(Death { step, gone, end, health: None, attributes: Default::default() });
     let mut events: Vec<LifeEvent> = (0..n).map(|i| birth(0, i, vec![], i as usize)).collect();
     let (mut living, mut next): (Vec<u64>, u64) = ((0..n).collect(), n);
     let mut seed = 1u64;

@@ -84,6 +84,7 @@ impl Inside {
             saved_views: &mut self.saved_views,
             render_state: self.render_state.as_ref(),
             timing_docs: &|_| None,
+            share_levels: &[],
             profile: &mut self.profile,
             requests: &mut requests,
         };

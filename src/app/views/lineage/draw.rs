@@ -1,9 +1,9 @@
 //! Draws the lineage.
 
-use super::{Lineage, Window, colors, fields, forest::ALIVE, kit, lanes::NO_LANE, layout::MAX_SINGLE};
+use super::{Lineage, Window, attributes, colors, fields, forest::ALIVE, kit, lanes::NO_LANE, layout::MAX_SINGLE};
 use crate::{
     app::views::{ViewCtx, color_scale::FieldScale},
-    sim::EndCause,
+    sim::{AttributeSpec, EndCause, ProbeSpec},
 };
 use egui::{Color32, Mesh, Painter, Pos2, Rect, Stroke, TextureOptions, Ui, Vec2, pos2};
 
@@ -73,12 +73,26 @@ impl Lineage {
     }
 
     pub(super) fn scale(&self, ctx: &ViewCtx<'_>) -> Option<FieldScale> {
-        let probe = ctx.schema.probes.get(usize::from(self.color_by?))?;
-        Some(ctx.color_scales.scale(probe, &self.values, ctx.tokens))
+        let probe = self.color_probe(ctx)?;
+        Some(ctx.color_scales.scale(&probe, &self.values, ctx.tokens))
+    }
+
+    /// The field of the colours, or their attribute as one; none for founders and texts.
+    pub(super) fn color_probe(&self, ctx: &ViewCtx<'_>) -> Option<ProbeSpec> {
+        match self.color_attribute(ctx) {
+            Some(_) if self.attribute_colors.has_texts() => None,
+            Some(spec) => Some(attributes::as_probe(spec)),
+            None => ctx.schema.probes.get(usize::from(self.color_by?)).copied(),
+        }
     }
 
     fn color(&self, line: usize, scale: Option<&FieldScale>, ctx: &ViewCtx<'_>) -> Color32 {
+        let value = self.values.get(line).copied().unwrap_or(f32::NAN);
+        if let Some(color) = self.attribute.and_then(|_| self.attribute_colors.of_text(value, ctx)) {
+            return color;
+        }
         match scale {
+            Some(scale) if self.attribute.is_some() => scale.color(value),
             Some(scale) => {
                 let seen = self.values.get(line).copied().filter(|v| v.is_finite());
                 scale.color(seen.or(self.forest.lines[line].health).unwrap_or(f32::NAN))
@@ -243,6 +257,11 @@ pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, 
         None if l.died != ALIVE => rows.push(("ended".into(), format!("by step {}", kit::thousands(l.died)))),
         None => {}
     }
+    let attribute = |spec: &AttributeSpec| {
+        let value = l.attributes.get(spec.name)?;
+        Some((spec.label().into_owned(), attributes::text(value, spec)))
+    };
+    rows.extend(Lineage::attributes(ctx.schema).iter().filter_map(attribute));
     let seen = lineage.values.get(line as usize).copied().filter(|v| v.is_finite()).or(l.health);
     if let Some((value, probe)) = seen.zip(lineage.color_by.and_then(|t| ctx.schema.probes.get(usize::from(t)))) {
         rows.push((fields::label(probe), kit::with_unit(value.into(), probe.unit)));

@@ -1,6 +1,6 @@
 //! Ancestry of a population: one line per individual, in order of birth.
 
-use crate::sim::{Birth, Death, EndCause, LifeEvent};
+use crate::sim::{Attributes, Birth, Death, EndCause, LifeEvent};
 use std::collections::{HashMap, HashSet};
 
 /// Above this number of lines, extinct lines without living descendants are dropped.
@@ -27,6 +27,8 @@ pub struct Line {
     pub name: Box<str>,
     /// Its fitness at death, if reported.
     pub health: Option<f32>,
+    /// Attributes of its birth and of its death.
+    pub attributes: Attributes,
 }
 
 impl Line {
@@ -124,7 +126,8 @@ impl Forest {
         }
         self.since = self.since.or(Some(birth.step));
         let (id, born, name) = (birth.child, birth.born.unwrap_or(birth.step), birth.name.as_str().into());
-        self.lines.push(Line { id, born, died: ALIVE, end: None, parents, slot: birth.slot, name, health: None });
+        let (slot, attributes) = (birth.slot, birth.attributes.clone());
+        self.lines.push(Line { id, born, died: ALIVE, end: None, parents, slot, name, health: None, attributes });
     }
 
     fn end(&mut self, death: &Death) {
@@ -135,6 +138,7 @@ impl Forest {
         }
         self.n_alive -= 1;
         (line.died, line.end, line.health) = (death.step, Some(death.end), death.health);
+        line.attributes.extend(death.attributes.clone());
         self.totals.deaths += u64::from(death.end == EndCause::Died);
         if let Some(slot) = line.slot.filter(|p| self.by_slot.get(p) == Some(&index)) {
             self.by_slot.remove(&slot);
@@ -223,15 +227,15 @@ impl Forest {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::sim::{Birth, Death};
+    use crate::sim::{Attributes, Birth, Death};
 
     pub fn birth(step: u64, child: u64, parents: &[u64], slot: u32) -> LifeEvent {
         let parents = parents.to_vec();
-        LifeEvent::Birth(Birth { step, born: None, child, parents, slot: Some(slot), name: String::new() })
+        LifeEvent::Birth(Birth { step, born: None, child, parents, slot: Some(slot), ..Birth::default() })
     }
 
     pub fn death(step: u64, id: u64, end: EndCause) -> LifeEvent {
-        LifeEvent::Death(Death { step, gone: id, end, health: None })
+        LifeEvent::Death(Death { step, gone: id, end, health: None, attributes: Attributes::default() })
     }
 
     /// 0 splits into 2 and survives; 1 and 2 merge into 3; 4 dies without offspring.

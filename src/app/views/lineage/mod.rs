@@ -1,9 +1,11 @@
 //! Lineage of a population over time: births, splits, merges and deaths of any lineage probe.
 
+mod attributes;
 mod draw;
 mod forest;
 mod lanes;
 mod layout;
+mod list;
 mod pointer;
 
 use super::{
@@ -16,7 +18,7 @@ use super::{
 };
 use crate::{
     engine::{SchemaChanges, SimSchema},
-    sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
+    sim::{AttributeSpec, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Rect, TextureHandle, Ui, Vec2};
 use forest::Forest;
@@ -83,6 +85,12 @@ pub struct Lineage {
     /// The clicked line. It is marked together with the lines of the selected elements.
     focus: Option<u32>,
     color_by: Option<ProbeId>,
+    /// Name of the attribute that the colours show; then there is no field.
+    attribute: Option<&'static str>,
+    attribute_colors: attributes::AttributeColors,
+    /// A table instead of the drawing.
+    is_list: bool,
+    list: list::List,
     fields: Fields,
     /// Per line: the last value of the colour field.
     values: Vec<f32>,
@@ -106,6 +114,10 @@ impl Default for Lineage {
             relatives: Relatives { ancestors: true, descendants: true },
             focus: None,
             color_by: None,
+            attribute: None,
+            attribute_colors: attributes::AttributeColors::default(),
+            is_list: false,
+            list: list::List::default(),
             fields: Fields::default(),
             values: vec![],
             worker: LayoutWorker::default(),
@@ -125,7 +137,15 @@ fn is_lineage(shape: &Shape) -> bool {
 impl Lineage {
     fn probe(schema: &SimSchema) -> Option<(ProbeId, &'static str)> {
         let (id, probe) = probes_where(schema, is_lineage).next()?;
-        if let Shape::Lineage { over } = probe.shape { Some((id, over)) } else { None }
+        if let Shape::Lineage { over, .. } = probe.shape { Some((id, over)) } else { None }
+    }
+
+    fn attributes(schema: &SimSchema) -> &'static [AttributeSpec] {
+        let probe = probes_where(schema, is_lineage).next();
+        match probe.map(|(_, p)| p.shape) {
+            Some(Shape::Lineage { attributes, .. }) => attributes,
+            _ => &[],
+        }
     }
 
     fn color_fields(schema: &SimSchema, over: &str) -> Vec<(ProbeId, &'static ProbeSpec)> {
@@ -193,13 +213,21 @@ impl Lineage {
             self.show = Some(show);
             self.window = None;
         }
-        let mut color_options = vec![(None, "founder".to_owned())];
-        color_options
-            .extend(Self::color_fields(ctx.schema, over).into_iter().map(|(id, p)| (Some(id), fields::label(p))));
-        if kit::choice_ui(ui, ctx.tokens, "Colour", &mut self.color_by, &color_options) {
+        let mut color_options = vec![((None, None), "founder".to_owned())];
+        let fields = Self::color_fields(ctx.schema, over).into_iter();
+        color_options.extend(fields.map(|(id, p)| ((Some(id), None), fields::label(p))));
+        let attributes = Self::attributes(ctx.schema).iter();
+        color_options.extend(attributes.map(|spec| ((None, Some(spec.name)), spec.label().into_owned())));
+        let mut color = (self.color_by, self.attribute);
+        if kit::choice_ui(ui, ctx.tokens, "Colour", &mut color, &color_options) {
+            (self.color_by, self.attribute) = color;
             self.values.clear();
         }
         self.fields.range_ui(ui, ctx, self.color_by);
+        ui.toggle_value(&mut self.is_list, "List").on_hover_text("Individuals as a table");
+        if self.is_list {
+            return;
+        }
         ui.separator();
         ui.toggle_value(&mut self.relatives.ancestors, "Ancestors").on_hover_text("Also highlight ancestors");
         let hint = "Also highlight descendants";
@@ -252,9 +280,9 @@ impl View for Lineage {
     }
 
     fn reset(&mut self, _: &SimSchema) {
-        let (show, relatives, color_by) = (self.show, self.relatives, self.color_by);
         let generation = self.generation + 1;
-        *self = Self { show, relatives, color_by, generation, ..Self::default() };
+        let Self { show, relatives, color_by, attribute, is_list, .. } = *self;
+        *self = Self { show, relatives, color_by, attribute, is_list, generation, ..Self::default() };
     }
 
     /// Individuals are known by their ids: nothing is lost.
@@ -298,7 +326,11 @@ impl View for Lineage {
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
-        let scale = self.scale(ctx).zip(self.color_by.and_then(|t| ctx.schema.probes.get(usize::from(t))));
+        if self.is_list {
+            return self.list_ui(ui, canvas, set.as_deref(), ctx);
+        }
+        self.update_attribute(ctx);
+        let scale = self.scale(ctx).zip(self.color_probe(ctx));
         let (canvas, bar) = match &scale {
             Some((scale, probe)) => ColorBar::split(ui, canvas, ctx.tokens, probe, scale),
             None => (canvas, None),
@@ -318,10 +350,17 @@ impl View for Lineage {
         }
         self.pointer_ui(ui, plot, set.as_deref(), ctx);
         self.paint(ui, canvas, plot, ctx);
+        if let Some(spec) = self.color_attribute(ctx).filter(|_| self.attribute_colors.has_texts()) {
+            self.attribute_colors.legend(ui, &ui.painter_at(canvas), plot, spec, ctx);
+        }
     }
 
     fn toggle_range(&mut self, schema: &SimSchema, scales: &mut ColorScales) -> Option<bool> {
-        self.fields.toggle_range(schema, self.color_by?, scales)
+        match self.attribute.and_then(|name| Self::attributes(schema).iter().find(|spec| spec.name == name)) {
+            Some(_) if self.attribute_colors.has_texts() => None,
+            Some(spec) => Some(scales.toggle_of(&attributes::as_probe(spec), &self.values)),
+            None => self.fields.toggle_range(schema, self.color_by?, scales),
+        }
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
@@ -331,7 +370,8 @@ impl View for Lineage {
     fn help(&self) -> &'static str {
         "# Lineage\n\nOne line per individual, from birth to death; time runs to the right. A dot is a split, a \
          diamond a merge, a cross a death without offspring. Families stay together. *Survivors* are the living \
-         and their ancestors. Above 12,000 lines a density on a logarithmic scale is drawn.\n\n\
+         and their ancestors. Colour is the founder, a field, or an attribute of births and deaths; *List* is a table of \
+         all individuals with their attributes. Above 12,000 lines a density on a logarithmic scale is drawn.\n\n\
          - click: mark a line; a living individual is selected in all views · Ctrl+click: add\n\
          - right-click: actions, for the individual and its living descendants\n\
          - drag: pan · wheel: zoom both ways · Ctrl+wheel: time · Shift+wheel: lanes\n\

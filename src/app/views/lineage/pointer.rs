@@ -132,7 +132,7 @@ impl Lineage {
     }
 
     /// The slot of a living line.
-    fn slot_of(&self, line: u32) -> Option<u32> {
+    pub(super) fn slot_of(&self, line: u32) -> Option<u32> {
         let line = &self.forest.lines[line as usize];
         line.slot.filter(|_| line.died == ALIVE)
     }

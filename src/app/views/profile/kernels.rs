@@ -11,7 +11,7 @@ use crate::{
     app::views::{Selection, View, ViewCtx, kit, run_ui},
     engine::SimSchema,
     gpu::Timing,
-    sim::{Frame, Tap},
+    sim::{Frame, ShareLevel, Tap},
 };
 use crossbeam_channel::Receiver;
 use egui::{Align, Color32, Key, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2, pos2};
@@ -114,7 +114,8 @@ impl Kernels {
                     line.set_selected(!is_total && ctx.profile.kernel == Some(name));
                     let color = if is_total { ctx.tokens.text_sub } else { ctx.profile.color(name, ctx.tokens) };
                     line.col(|ui| name_ui(ui, row, is_total, ctx));
-                    line.col(|ui| share_ui(ui, row.share, color, ctx));
+                    let level = ctx.share_levels.iter().find(|level| level.row == name && !is_total);
+                    line.col(|ui| share_ui(ui, row.share, color, level, ctx));
                     for (figure, decimals) in figures.iter().zip(&decimals) {
                         line.col(|ui| {
                             ui.with_layout(right, |ui| figure_ui(ui, figure, *decimals, row, is_total, ctx));
@@ -144,7 +145,7 @@ impl Kernels {
         kit::overflow_ui(ui, 190.0, |ui| {
             if ui.small_button("Copy table").on_hover_text("As tab-separated text, for a spreadsheet").clicked() {
                 let rows = self.rows(sums, ctx);
-                ui.ctx().copy_text(as_text(&rows));
+                ui.ctx().copy_text(as_text(&rows, ctx.share_levels));
                 ctx.requests.push(crate::app::views::ViewRequest::Toast("Copied the kernel table".into()));
             }
             super::commands::menu_ui(ui, ctx);
@@ -259,24 +260,36 @@ fn total_of(rows: &[Timing]) -> Timing {
     sum
 }
 
-fn share_ui(ui: &mut Ui, share: f64, color: Color32, ctx: &ViewCtx<'_>) {
-    let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width() - 4.0, 14.0), Sense::hover());
+/// The bar of a share, with a line at its reference value; a share above is marked.
+fn share_ui(ui: &mut Ui, share: f64, color: Color32, level: Option<&ShareLevel>, ctx: &ViewCtx<'_>) {
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width() - 4.0, 14.0), Sense::hover());
     let track = Rect::from_min_max(rect.min, pos2((rect.right() - 58.0).max(rect.left() + 10.0), rect.bottom()));
     ui.painter().rect_filled(track.shrink2(Vec2::new(0.0, 3.0)), 2.0, ctx.tokens.hover);
     let mut bar = track.shrink2(Vec2::new(0.0, 3.0));
     bar.set_width((track.width() * share as f32).max(1.0));
     ui.painter().rect_filled(bar, 2.0, color);
+    let mut ink = ctx.tokens.text;
+    if let Some(ShareLevel { name, share: limit, .. }) = level {
+        let x = track.left() + track.width() * *limit as f32;
+        ui.painter().vline(x, track.y_range().expand(2.0), (1.5, ctx.tokens.text_strong));
+        let is_above = share > *limit;
+        ink = if is_above { ctx.tokens.warn } else { ctx.tokens.ok };
+        let is = if is_above { "above" } else { "within" };
+        response.on_hover_text(format!("{name}: {} % of a step; it is {is} that", limit * 100.0));
+    }
     let text = format!("{:.1} %", share * 100.0);
-    ui.painter().text(rect.right_center(), egui::Align2::RIGHT_CENTER, text, kit::mono(ui), ctx.tokens.text);
+    ui.painter().text(rect.right_center(), egui::Align2::RIGHT_CENTER, text, kit::mono(ui), ink);
 }
 
 /// Tab-separated, with all columns.
-fn as_text(rows: &[Row<'_>]) -> String {
+fn as_text(rows: &[Row<'_>], levels: &[ShareLevel]) -> String {
     let figures = &super::figures::FIGURES;
-    let heads: Vec<&str> = ["kernel", "share"].into_iter().chain(figures.iter().map(|f| f.head)).collect();
+    let heads: Vec<&str> = ["kernel", "share", "share_level"].into_iter().chain(figures.iter().map(|f| f.head)).collect();
     let mut text = heads.join("\t") + "\n";
     for row in rows {
-        text += &format!("{}\t{:.4}", row.timing.name, row.share);
+        let level = levels.iter().find(|level| level.row == row.timing.name);
+        let level = level.map_or_else(String::new, |level| level.share.to_string());
+        text += &format!("{}\t{:.4}\t{level}", row.timing.name, row.share);
         for figure in figures {
             let value = (figure.value)(row).map_or_else(String::new, |v| match figure.when {
                 When::Compared => percent_signed(v),
@@ -351,7 +364,8 @@ impl View for Kernels {
         "# Kernel times\n\nA sample of the batches is measured kernel by kernel. Figures are over \
          the range chosen in *Steps*. A click on a column head sorts. On the CPU a row \
          is the corresponding loop, its times summed over the threads; on a GPU there are also its \
-         registers, shared memory and occupancy. A narrow panel drops columns; *Copy table* has them all.\n\nA click \
+         registers, shared memory and occupancy. A line in the bar of a share is a reference value that the model declares. \
+         A narrow panel drops columns; *Copy table* has them all.\n\nA click \
          on a row shows the distribution of its launches, its launch configuration, and its source. **B** sets the range shown as \
          the baseline of Δ; a recorded run can also be the baseline."
     }

@@ -1,0 +1,123 @@
+//! Draws a figure into a texture of its own: its pixels do not depend on those of the window.
+
+use egui::{Color32, ColorImage, Context, epaint::ClippedShape};
+use egui_wgpu::{RenderState, ScreenDescriptor, wgpu};
+
+/// Pixels of a figure at most.
+const MAX_PIXELS: f64 = 50e6;
+/// Rows of a copied texture begin at multiples of this many bytes.
+const ALIGNMENT: u32 = wgpu::COPY_BYTES_PER_ROW_ALIGNMENT;
+
+/// The highest resolution, dots per inch, of a figure of so many millimetres: limited by its pixels, and by the longest
+/// side of a texture.
+pub fn max_dpi([width_mm, height_mm]: [f32; 2], max_side_px: u32) -> f32 {
+    let [width, height] = [width_mm, height_mm].map(|mm| f64::from(mm.max(1.0)) / 25.4);
+    let by_side = f64::from(max_side_px) / width.max(height);
+    let by_pixels = (MAX_PIXELS / (width * height)).sqrt();
+    by_side.min(by_pixels).floor().max(20.0) as f32
+}
+
+/// The longest side of a texture.
+pub fn max_side(state: Option<&RenderState>) -> u32 {
+    state.map_or(2048, |state| state.device.limits().max_texture_dimension_2d)
+}
+
+/// Draws shapes whose textures are on the device, and calls `done` with the picture when it is ready: from a later call
+/// of [`poll`].
+///
+/// # Errors
+/// Without a format of the device that can be read.
+pub fn draw(
+    state: &RenderState,
+    ctx: &Context,
+    shapes: Vec<ClippedShape>,
+    [width, height]: [u32; 2],
+    (scale, background): (f32, Color32),
+    done: impl FnOnce(Result<ColorImage, String>) + Send + 'static,
+) -> Result<(), String> {
+    use wgpu::TextureFormat::{Bgra8Unorm, Rgba8Unorm};
+    let is_bgra = match state.target_format {
+        Bgra8Unorm => true,
+        Rgba8Unorm => false,
+        other => return Err(format!("pictures of the format {other:?} cannot be read")),
+    };
+    let (device, queue) = (&state.device, &state.queue);
+    let size = wgpu::Extent3d { width, height, depth_or_array_layers: 1 };
+    let texture = device.create_texture(&wgpu::TextureDescriptor {
+        label: Some("figure"),
+        size,
+        mip_level_count: 1,
+        sample_count: 1,
+        dimension: wgpu::TextureDimension::D2,
+        format: state.target_format,
+        usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
+        view_formats: &[],
+    });
+    let bytes_per_row = (width * 4).next_multiple_of(ALIGNMENT);
+    let buffer = device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("figure"),
+        size: u64::from(bytes_per_row) * u64::from(height),
+        usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    });
+    let jobs = ctx.tessellate(shapes, scale);
+    let screen = ScreenDescriptor { size_in_pixels: [width, height], pixels_per_point: scale };
+    let mut encoder = device.create_command_encoder(&Default::default());
+    let mut renderer = state.renderer.write();
+    let mut commands = renderer.update_buffers(device, queue, &mut encoder, &jobs, &screen);
+    let view = texture.create_view(&Default::default());
+    let [r, g, b, _] = background.to_array().map(|c| f64::from(c) / 255.0);
+    let ops = wgpu::Operations {
+        load: wgpu::LoadOp::Clear(wgpu::Color { r, g, b, a: 1.0 }),
+        store: wgpu::StoreOp::Store,
+    };
+    let attachment = wgpu::RenderPassColorAttachment { view: &view, depth_slice: None, resolve_target: None, ops };
+    let mut pass = encoder
+        .begin_render_pass(&wgpu::RenderPassDescriptor {
+            label: Some("figure"),
+            color_attachments: &[Some(attachment)],
+            ..Default::default()
+        })
+        .forget_lifetime();
+    renderer.render(&mut pass, &jobs, &screen);
+    drop(pass);
+    drop(renderer);
+    let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(bytes_per_row), rows_per_image: None };
+    let target = wgpu::TexelCopyBufferInfo { buffer: &buffer, layout };
+    encoder.copy_texture_to_buffer(texture.as_image_copy(), target, size);
+    commands.push(encoder.finish());
+    queue.submit(commands);
+    let mapped = buffer.clone();
+    buffer.slice(..).map_async(wgpu::MapMode::Read, move |result| {
+        let picture = result.map_err(|e| e.to_string()).and_then(|()| {
+            let bytes = mapped.slice(..).get_mapped_range().map_err(|e| e.to_string())?;
+            let rows = bytes.chunks_exact(bytes_per_row as usize).map(|row| &row[..width as usize * 4]);
+            let color = |p: &[u8]| if is_bgra { [p[2], p[1], p[0]] } else { [p[0], p[1], p[2]] };
+            let pixels = rows.flat_map(|row| row.chunks_exact(4)).map(|p| {
+                let [r, g, b] = color(p);
+                Color32::from_rgb(r, g, b)
+            });
+            Ok(ColorImage::new([width as usize, height as usize], pixels.collect()))
+        });
+        mapped.unmap();
+        done(picture);
+    });
+    Ok(())
+}
+
+/// Lets the device report finished pictures. Does not wait.
+pub fn poll(state: &RenderState) {
+    state.device.poll(wgpu::PollType::Poll).ok(); // an error is that of a lost device, which the window reports
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_resolution_is_limited_by_the_side_and_by_the_pixels() {
+        assert_eq!(max_dpi([180.0, 120.0], 8192), 1155.0, "the longer side has 8,192 pixels");
+        assert_eq!(max_dpi([400.0, 400.0], 8192), 449.0, "50 million pixels");
+        assert!(max_dpi([180.0, 120.0], 2048) < 300.0);
+    }
+}

@@ -1,0 +1,158 @@
+//! The individuals as a table, with the attributes of their births and deaths.
+
+use super::{Lineage, attributes, forest::{ALIVE, Line}, kit, label};
+use crate::{
+    app::views::ViewCtx,
+    sim::{AttributeSpec, AttributeValue, ElementSet},
+};
+use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};
+use egui_extras::{Column, TableBuilder};
+use std::cmp::Ordering;
+
+/// A column of the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum By {
+    #[default]
+    Born,
+    Name,
+    Ended,
+    Cause,
+    Parents,
+    Attribute(usize),
+}
+
+/// The table.
+#[derive(Default)]
+pub(super) struct List {
+    by: By,
+    is_reversed: bool,
+    order: Vec<u32>,
+    order_of: Option<(u64, By, bool)>,
+}
+
+fn compare(a: &Line, b: &Line, by: By, specs: &[AttributeSpec]) -> Ordering {
+    match by {
+        By::Born => a.born.cmp(&b.born),
+        By::Name => a.label().cmp(&b.label()),
+        By::Ended => a.died.cmp(&b.died),
+        By::Cause => a.end.map(|e| e.word()).cmp(&b.end.map(|e| e.word())),
+        By::Parents => a.parents.len().cmp(&b.parents.len()).then(a.parents.cmp(&b.parents)),
+        By::Attribute(i) => {
+            let value = |l: &'_ Line| specs.get(i).and_then(|spec| l.attributes.get(spec.name).cloned());
+            match (value(a), value(b)) {
+                (Some(AttributeValue::Number(a)), Some(AttributeValue::Number(b))) => a.total_cmp(&b),
+                (Some(AttributeValue::Text(a)), Some(AttributeValue::Text(b))) => a.cmp(&b),
+                (a, b) => a.is_none().cmp(&b.is_none()),
+            }
+        }
+    }
+}
+
+impl Lineage {
+    pub(super) fn list_ui(&mut self, ui: &mut Ui, canvas: Rect, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
+        let specs = Self::attributes(ctx.schema);
+        let key = (self.generation, self.list.by, self.list.is_reversed);
+        if self.list.order_of != Some(key) {
+            let (lines, by) = (&self.forest.lines, self.list.by);
+            let mut order: Vec<u32> = (0..lines.len() as u32).collect();
+            // Lines are in order of their births.
+            if by != By::Born {
+                order.sort_by(|a, b| compare(&lines[*a as usize], &lines[*b as usize], by, specs));
+            }
+            if self.list.is_reversed {
+                order.reverse();
+            }
+            (self.list.order, self.list.order_of) = (order, Some(key));
+        }
+        let area = UiBuilder::new().max_rect(canvas.shrink2(Vec2::new(8.0, 2.0)));
+        kit::solid_scroll_bars(ui);
+        ui.scope_builder(area, |ui| {
+            egui::ScrollArea::horizontal().show(ui, |ui| self.table_ui(ui, specs, set, ctx));
+        });
+    }
+
+    fn table_ui(&mut self, ui: &mut Ui, specs: &[AttributeSpec], set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
+        ui.spacing_mut().item_spacing.y = 0.0;
+        let mut titles: Vec<(By, String)> = vec![
+            (By::Name, "Individual".into()),
+            (By::Born, "Born".into()),
+            (By::Ended, "Ended".into()),
+            (By::Cause, "Cause".into()),
+            (By::Parents, "Parents".into()),
+        ];
+        let attribute = |(i, spec): (usize, &AttributeSpec)| {
+            let unit = if spec.unit.is_empty() { String::new() } else { format!(" ({})", spec.unit) };
+            (By::Attribute(i), format!("{}{unit}", spec.label()))
+        };
+        titles.extend(specs.iter().enumerate().map(attribute));
+        let table = TableBuilder::new(ui).id_salt("individuals").sense(Sense::click()).auto_shrink(false);
+        let mut table = table.cell_layout(Layout::left_to_right(Align::Center));
+        for (by, _) in &titles {
+            let width = if matches!(by, By::Name | By::Parents) { 110.0 } else { 84.0 };
+            table = table.column(Column::initial(width).at_least(40.0).clip(true).resizable(true));
+        }
+        let order = std::mem::take(&mut self.list.order);
+        let mut clicked = None;
+        table
+            .header(24.0, |mut header| {
+                for (by, word) in &titles {
+                    header.col(|ui| self.head_ui(ui, ctx, *by, word));
+                }
+            })
+            .body(|body| {
+                body.rows(20.0, order.len(), |mut row| {
+                    let line = order[row.index()];
+                    row.set_selected(self.focus == Some(line));
+                    for text in self.cells(line, specs) {
+                        row.col(|ui| drop(ui.add(egui::Label::new(text).selectable(false).truncate())));
+                    }
+                    if row.response().clicked() {
+                        clicked = Some(line);
+                    }
+                });
+            });
+        self.list.order = order;
+        if let Some(line) = clicked {
+            self.focus = Some(line);
+            if let Some((set, slot)) = set.zip(self.slot_of(line)) {
+                ctx.selection.replace(set.name, vec![slot]);
+            }
+        }
+    }
+
+    fn cells(&self, line: u32, specs: &[AttributeSpec]) -> Vec<String> {
+        let l = &self.forest.lines[line as usize];
+        let parents = l.parents.iter().map(|p| self.forest.lines[*p as usize].label());
+        let ended = if l.died == ALIVE { String::new() } else { kit::thousands(l.died) };
+        let cause = match l.end {
+            Some(end) => end.word(),
+            None if l.died == ALIVE => "alive",
+            None => "unknown",
+        };
+        let mut cells = vec![
+            label(&self.forest, line),
+            kit::thousands(l.born),
+            ended,
+            cause.to_owned(),
+            parents.collect::<Vec<_>>().join(", "),
+        ];
+        let value = |spec: &AttributeSpec| {
+            l.attributes.get(spec.name).map_or_else(String::new, |value| attributes::text(value, spec))
+        };
+        cells.extend(specs.iter().map(value));
+        cells
+    }
+
+    fn head_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, by: By, word: &str) {
+        let arrow = match (self.list.by == by, self.list.is_reversed) {
+            (false, _) => "",
+            (true, false) => " ↑",
+            (true, true) => " ↓",
+        };
+        let text = RichText::new(format!("{word}{arrow}")).small().color(ctx.tokens.text_sub);
+        if ui.add(Button::new(text).frame(false)).on_hover_text("Sort").clicked() {
+            self.list.is_reversed = self.list.by == by && !self.list.is_reversed;
+            self.list.by = by;
+        }
+    }
+}
