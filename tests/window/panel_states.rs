@@ -76,7 +76,7 @@ impl Subject {
 
 /// Views that only the population fills.
 const POPULATION: [&str; 9] =
-    ["circle", "scatter", "phases", "lineage", "matrix", "bands", "distribution", "texts", "tokens"];
+    ["circle", "scatter", "phases", "lineage", "matrix", "links", "bands", "distribution", "texts", "tokens"];
 
 fn start_in(subject: Subject, state: State) -> Start {
     let build = move |seed| match state {

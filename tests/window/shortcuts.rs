@@ -102,7 +102,9 @@ fn the_focused_panel_is_exported() {
     let folder = std::env::temp_dir().join(format!("neuropil-figure-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("folder");
     for name in ["rates.svg", "rates.png"] {
-        let mut w = paused();
+        let start = start(true);
+        let builder = egui_kittest::Harness::builder().with_size([1440.0, 900.0]).with_max_steps(30);
+        let mut w = has_run(builder.wgpu().build_eframe(move |cc| App::new(cc, start).expect("threads")));
         let ctx = w.ctx.clone();
         w.state_mut().command(&ctx, UiCommand::ShowView("rates"));
         w.run_steps(3);

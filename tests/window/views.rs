@@ -42,7 +42,7 @@ const NAMES: [&str; 19] = [
 fn names_and_suggestions() {
     let schema = schema();
     let all: Vec<_> = views::all().iter().map(|v| v.name()).collect();
-    let absent = ["matrix", "circle", "scatter", "phases", "lineage", "distribution", "texts", "tokens"];
+    let absent = ["matrix", "circle", "scatter", "phases", "lineage", "distribution", "texts", "tokens", "links"];
     let fitting: Vec<_> = all.iter().copied().filter(|name| !absent.contains(name)).collect();
     assert_eq!(fitting, NAMES, "this schema has no such shapes");
     assert_eq!(views::suggest(&schema), NAMES);

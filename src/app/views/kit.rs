@@ -244,11 +244,16 @@ pub fn choice_ui<T: PartialEq + Clone>(
 
 /// The rest of a toolbar: in place if this many points are left, else behind a `…` button.
 pub fn overflow_ui(ui: &mut Ui, needs: f32, add: impl FnOnce(&mut Ui)) {
+    overflow_as_ui(ui, needs, ("…", "More options"), add);
+}
+
+/// The same behind a button of this text and name.
+pub fn overflow_as_ui(ui: &mut Ui, needs: f32, (text, name): (&str, &str), add: impl FnOnce(&mut Ui)) {
     if ui.available_width() >= needs {
         return add(ui);
     }
-    let button = ui.button("…").on_hover_text("More options");
-    button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "More options"));
+    let button = ui.button(text).on_hover_text(name);
+    button.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, name));
     // egui remembers one open popup: a drop-down in here would close it. So this one is remembered here.
     let (ctx, id) = (ui.ctx().clone(), button.id.with("more"));
     let mut is_open = ctx.data(|d| d.get_temp::<bool>(id)).unwrap_or_default() != button.clicked();

@@ -1,7 +1,7 @@
 //! A synthetic population: synchronising phases, correlated fields, a coupling matrix, and a lineage.
 
 use neuropil::sim::{
-    Axis, Birth, Column, Death, ElementSet, EndCause, Histogram, LifeEvent, Matrix, Meaning, MotionFields, ProbeId,
+    Axis, Birth, Column, Death, ElementSet, EndCause, Histogram, LifeEvent, Link, Matrix, Meaning, MotionFields, ProbeId,
     ProbeSpec, Reading, Shape, TextSample, Tokens,
 };
 use std::f32::consts::PI;
@@ -29,6 +29,7 @@ pub const PROBES: &[ProbeSpec] = &[
     probe("weights", Shape::Histogram { of: "weight" }),
     probe("notes", Shape::Samples),
     probe("words", Shape::Tokens { values: "surprise", categories: "speaker" }),
+    probe("friends", Shape::Links { from: CELLS, to: CELLS }),
 ];
 /// Lineage.
 pub const LINEAGE: ProbeId = 5;
@@ -101,6 +102,10 @@ pub fn other(probe: ProbeId, step: u64) -> Reading {
             categories: (0..60).map(|i| i % 2).collect(),
             candidates: vec![vec![("the".into(), 0.5), ("a".into(), 0.25)]; 60],
         })),
+        4 => {
+            let link = |i: u32| Link { from: i, to: i * 7 % TILE, weight: unit(i, 12) - 0.3 };
+            Reading::Links(std::sync::Arc::new((0..TILE).map(link).collect()))
+        }
         _ => coupling(),
     }
 }

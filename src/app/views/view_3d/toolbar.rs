@@ -9,7 +9,9 @@ use crate::{
 use egui::{DragValue, Ui};
 
 /// Width of [`View3d::camera_ui`] in the toolbar, points.
-const REST: f32 = 860.0;
+const REST: f32 = 620.0;
+/// Width of [`View3d::place_ui`].
+const PLACE: f32 = 420.0;
 /// Minimum width at which the legend is open by default.
 const LEGEND_FROM: f32 = 380.0;
 
@@ -44,11 +46,11 @@ impl View3d {
             self.fit(aspect);
         }
         kit::overflow_ui(ui, REST, |ui| {
-            self.place_ui(ui, ctx, &set);
             self.shell_edges_ui(ui, ctx, &set);
             self.camera_ui(ui, matches!(chosen, Coloring::Glow(_)), aspect);
             self.saved_views_ui(ui, ctx);
         });
+        kit::overflow_as_ui(ui, PLACE, ("Positions", "Positions and sizes"), |ui| self.place_ui(ui, ctx, &set));
     }
 
     /// Whether the legend is open: the user's choice, else when colours are categories and the panel is wide enough.
