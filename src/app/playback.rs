@@ -124,9 +124,10 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
 /// The sets stored in the run folder: sizes and ids.
 fn stored_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<ElementSet>> {
     let name_of = |p: &'static ProbeSpec| match p.shape {
-        Shape::Spikes { over } | Shape::Lineage { over, .. } | Shape::Field { over, .. } | Shape::Series { of: over } => {
-            over
-        }
+        Shape::Spikes { over }
+        | Shape::Lineage { over, .. }
+        | Shape::Field { over, .. }
+        | Shape::Series { of: over } => over,
         _ => "",
     };
     let mut sets: Vec<Arc<ElementSet>> = vec![];

@@ -215,7 +215,8 @@ fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
         for (name, is_number) in &attributes {
             let values = individuals.iter().map(|(b, d)| attribute(b, d.as_ref(), name));
             if *is_number {
-                let number = |v: Option<&AttributeValue>| if let Some(AttributeValue::Number(v)) = v { *v } else { f32::NAN };
+                let number =
+                    |v: Option<&AttributeValue>| if let Some(AttributeValue::Number(v)) = v { *v } else { f32::NAN };
                 column::<FloatType>(&mut group, values.map(number).collect())?;
             } else {
                 let words = |v: Option<&AttributeValue>| match v {

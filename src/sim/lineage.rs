@@ -142,7 +142,15 @@ mod tests {
 
     #[test]
     fn births_and_deaths_read_back_and_older_files_open() {
-        let birth = Birth { step: 8, born: None, child: 4, parents: vec![0, 2], slot: Some(3), name: "e4".into(), ..Birth::default() };
+        let birth = Birth {
+            step: 8,
+            born: None,
+            child: 4,
+            parents: vec![0, 2],
+            slot: Some(3),
+            name: "e4".into(),
+            ..Birth::default()
+        };
         let mut death =
             Death { step: 9, gone: 0, end: EndCause::Merged, health: Some(0.25), attributes: Attributes::new() };
         death.attributes.insert("why".into(), AttributeValue::Text("weak".into()));

@@ -88,9 +88,10 @@ impl Shape {
     /// The sets it is over, without empty names.
     pub fn sets(self) -> Vec<&'static str> {
         let names = match self {
-            Self::Spikes { over } | Self::Field { over, .. } | Self::Lineage { over, .. } | Self::Series { of: over } => {
-                [over, ""]
-            }
+            Self::Spikes { over }
+            | Self::Field { over, .. }
+            | Self::Lineage { over, .. }
+            | Self::Series { of: over } => [over, ""],
             Self::Links { from, to } => [from, to],
             _ => ["", ""],
         };

@@ -61,7 +61,9 @@ fn every_shape_of_a_growing_kind_is_recorded_exported_and_replayed() {
     assert!(fs::read_to_string(out.join("spikes.stream.csv")).unwrap().contains("best_candidate"));
 
     let individuals = fs::read_to_string(out.join("spikes.lineage.csv")).unwrap();
-    assert!(individuals.starts_with("id,name,place,parents,born_step,gone_step,end,health,age_at_end,first_symbol,symbols"));
+    assert!(
+        individuals.starts_with("id,name,place,parents,born_step,gone_step,end,health,age_at_end,first_symbol,symbols")
+    );
     assert!(individuals.lines().any(|line| line.starts_with("0,") && line.ends_with(",space,14")), "{individuals}");
     assert!(fs::read_to_string(out.join("spikes.similarity.csv")).unwrap().lines().count() > 3);
     let columns = parquet_columns(&out.join("spikes.lineage.parquet"));

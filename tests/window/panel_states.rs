@@ -75,7 +75,7 @@ impl Subject {
 }
 
 /// Views that only the population fills.
-const POPULATION: [&str; 9] =
+const POPULATION: [&str; 10] =
     ["circle", "scatter", "phases", "lineage", "matrix", "links", "bands", "distribution", "texts", "tokens"];
 
 fn start_in(subject: Subject, state: State) -> Start {

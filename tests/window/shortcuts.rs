@@ -160,7 +160,8 @@ fn the_focused_panel_is_exported() {
             // 600 instead of 96 dots per inch: more pixels than the window has.
             let all = (picture.width() as f32 * 96.0 / 600.0, picture.height() as f32 * 96.0 / 600.0);
             assert!(picture.width() > 1_600, "{all:?}");
-            let corner = image::imageops::crop_imm(&picture, picture.width() * 3 / 4, 0, picture.width() / 4, picture.height());
+            let corner =
+                image::imageops::crop_imm(&picture, picture.width() * 3 / 4, 0, picture.width() / 4, picture.height());
             let colors: std::collections::HashSet<_> = corner.to_image().pixels().map(|p| p.0).collect();
             assert!(colors.len() > 20, "the part outside the window is drawn: {} colours", colors.len());
             if let Some(folder) = std::env::var_os("NEUROPIL_SCREENSHOTS").map(PathBuf::from) {

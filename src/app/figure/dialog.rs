@@ -3,7 +3,9 @@
 
 use super::{FigureRequest, POINTS_PER_INCH, font::FigureFont, offscreen};
 use crate::app::{App, commands::UiCommand, fonts, theme::Tokens, views::pool, widgets};
-use egui::{Align, ComboBox, DragValue, Frame, Grid, Id, Layout, Margin, Modal, Rect, RichText, Ui, UiBuilder, Vec2, vec2};
+use egui::{
+    Align, ComboBox, DragValue, Frame, Grid, Id, Layout, Margin, Modal, Rect, RichText, Ui, UiBuilder, Vec2, vec2,
+};
 
 /// Millimetres per inch.
 const INCH_MM: f32 = 25.4;
@@ -54,7 +56,6 @@ impl FigureSpec {
     fn pixels_per_point(&self) -> f32 {
         self.dpi / INCH_MM * self.mm_per_point()
     }
-
 }
 
 /// The open dialog.

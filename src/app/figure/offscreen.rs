@@ -67,10 +67,8 @@ pub fn draw(
     let mut commands = renderer.update_buffers(device, queue, &mut encoder, &jobs, &screen);
     let view = texture.create_view(&Default::default());
     let [r, g, b, _] = background.to_array().map(|c| f64::from(c) / 255.0);
-    let ops = wgpu::Operations {
-        load: wgpu::LoadOp::Clear(wgpu::Color { r, g, b, a: 1.0 }),
-        store: wgpu::StoreOp::Store,
-    };
+    let ops =
+        wgpu::Operations { load: wgpu::LoadOp::Clear(wgpu::Color { r, g, b, a: 1.0 }), store: wgpu::StoreOp::Store };
     let attachment = wgpu::RenderPassColorAttachment { view: &view, depth_slice: None, resolve_target: None, ops };
     let mut pass = encoder
         .begin_render_pass(&wgpu::RenderPassDescriptor {

@@ -109,7 +109,13 @@ impl Lineage {
 
     fn record_deaths(&mut self, step: u64, slots: &[u32], end: EndCause) {
         for slot in slots {
-            self.push(LifeEvent::Death(Death { step, gone: self.ids[*slot as usize], end, health: None, attributes: Default::default() }));
+            self.push(LifeEvent::Death(Death {
+                step,
+                gone: self.ids[*slot as usize],
+                end,
+                health: None,
+                attributes: Default::default(),
+            }));
         }
     }
 

@@ -1,8 +1,8 @@
 //! A synthetic population: synchronising phases, correlated fields, a coupling matrix, and a lineage.
 
 use neuropil::sim::{
-    Axis, Birth, Column, Death, ElementSet, EndCause, Histogram, LifeEvent, Link, Matrix, Meaning, MotionFields, ProbeId,
-    ProbeSpec, Reading, Shape, TextSample, Tokens,
+    Axis, Birth, Column, Death, ElementSet, EndCause, Histogram, LifeEvent, Link, Matrix, Meaning, MotionFields,
+    ProbeId, ProbeSpec, Reading, Shape, TextSample, Tokens,
 };
 use std::f32::consts::PI;
 
@@ -114,9 +114,18 @@ pub fn other(probe: ProbeId, step: u64) -> Reading {
 /// merge.
 pub fn life(n: u64, steps: u64) -> Vec<LifeEvent> {
     let birth = |step, child, parents: Vec<u64>, place: usize| {
-        LifeEvent::Birth(Birth { step, born: None, child, parents, slot: Some(place as u32), name: String::new(), ..Birth::default() })
+        LifeEvent::Birth(Birth {
+            step,
+            born: None,
+            child,
+            parents,
+            slot: Some(place as u32),
+            name: String::new(),
+            ..Birth::default()
+        })
     };
-    let death = |step, gone, end| LifeEvent::Death(Death { step, gone, end, health: None, attributes: Default::default() });
+    let death =
+        |step, gone, end| LifeEvent::Death(Death { step, gone, end, health: None, attributes: Default::default() });
     let mut events: Vec<LifeEvent> = (0..n).map(|i| birth(0, i, vec![], i as usize)).collect();
     let (mut living, mut next): (Vec<u64>, u64) = ((0..n).collect(), n);
     let mut seed = 1u64;

@@ -1,6 +1,10 @@
 //! The individuals as a table, with the attributes of their births and deaths.
 
-use super::{Lineage, attributes, forest::{ALIVE, Line}, kit, label};
+use super::{
+    Lineage, attributes,
+    forest::{ALIVE, Line},
+    kit, label,
+};
 use crate::{
     app::views::ViewCtx,
     sim::{AttributeSpec, AttributeValue, ElementSet},

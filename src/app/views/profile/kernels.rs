@@ -284,7 +284,8 @@ fn share_ui(ui: &mut Ui, share: f64, color: Color32, level: Option<&ShareLevel>,
 /// Tab-separated, with all columns.
 fn as_text(rows: &[Row<'_>], levels: &[ShareLevel]) -> String {
     let figures = &super::figures::FIGURES;
-    let heads: Vec<&str> = ["kernel", "share", "share_level"].into_iter().chain(figures.iter().map(|f| f.head)).collect();
+    let heads: Vec<&str> =
+        ["kernel", "share", "share_level"].into_iter().chain(figures.iter().map(|f| f.head)).collect();
     let mut text = heads.join("\t") + "\n";
     for row in rows {
         let level = levels.iter().find(|level| level.row == row.timing.name);
