@@ -52,7 +52,7 @@ const PACK_COLUMNS: usize = 256;
 /// Tiles of rows up to which B is packed by the task that uses it.
 const FEW_PANELS: usize = 2;
 /// Cost, in elements read or 32 operations, below which one thread is faster than two.
-const SERIAL: usize = 1 << 16;
+const SERIAL: usize = 1 << 18;
 
 /// Multiplies on the threads of the current rayon pool.
 pub fn gemm<E: Element>(
