@@ -60,7 +60,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
 }
 
 /// Size of the window at first, points.
-const SIZE: Vec2 = Vec2::new(440.0, 360.0);
+const SIZE: Vec2 = Vec2::new(540.0, 360.0);
 
 /// A button and the fields of the arguments.
 fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec) {

@@ -16,7 +16,7 @@ use crate::{
     kinds::Model,
     params::{Change, ParamId, Params, Role, Value, ValueType},
     project::Project,
-    sim::Progress,
+    sim::{Progress, Shape},
 };
 use egui::{
     Align, Button, ComboBox, Frame, Grid, Id, Layout, Margin, Modal, ProgressBar, RichText, ScrollArea, TextEdit, Ui,
@@ -387,6 +387,9 @@ impl App {
             Some(model) => project.model = model,
             None => return self.notify(Level::Error, "Could not import: no kind reads a network from a folder"),
         }
+        // As in a new project, events are recorded.
+        let probes = project.model.probes().iter();
+        project.record = probes.filter(|p| matches!(p.shape, Shape::Spikes { .. })).map(|p| p.name.to_owned()).collect();
         self.set_document(project, None);
         self.notify(Level::Info, format!("Imported {}", folder.display()));
     }

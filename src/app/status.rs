@@ -151,7 +151,7 @@ fn device_ui(ui: &mut Ui, app: &mut App) {
         choices.push((label, DeviceChoice::Cuda, gpu.ordinal as u32));
     }
     if present.is_empty() {
-        choices.push(("NVIDIA GPU".to_owned(), DeviceChoice::Cuda, run.gpu));
+        choices.push(("NVIDIA GPU, none on this machine".to_owned(), DeviceChoice::Cuda, run.gpu));
     }
     for (label, device, gpu) in choices {
         let is_chosen = run.device == device && (device != DeviceChoice::Cuda || run.gpu == gpu);

@@ -236,7 +236,7 @@ impl Known<'_> {
             if values.len() > 8 { ids.clone().rev().map(|(i, id)| (*id, i)).collect() } else { HashMap::new() };
         for value in values {
             let text = &value.text;
-            let id: u64 = text.parse().map_err(|_| Mistake::new(&value.at, format!("`{text}` is no root id")))?;
+            let id: u64 = text.parse().map_err(|_| Mistake::new(&value.at, format!("`{text}` is not a root id")))?;
             let found = map.get(&id).copied().or_else(|| ids.clone().find(|(_, known)| **known == id).map(|(i, _)| i));
             out[found.ok_or_else(|| Mistake::new(&value.at, format!("no neuron has root_id {id}")))?] = true;
         }
@@ -259,7 +259,7 @@ impl Known<'_> {
 fn one(values: &[Word]) -> Result<&Word, Mistake> {
     match values {
         [one] => Ok(one),
-        [_, second, ..] => Err(Mistake::new(&second.at, "one number is enough here")),
+        [_, second, ..] => Err(Mistake::new(&second.at, "a comparison takes one number")),
         [] => Err(Mistake::new(&(0..0), "a value is missing")),
     }
 }
@@ -334,7 +334,7 @@ fn mark_category(known: &Column, column: &Word, op: Op, values: &[Word], out: &m
 fn mark_range(value: &Word, out: &mut [bool]) -> Result<(), Mistake> {
     let text = &value.text;
     let (from, to) = text.split_once("..").unwrap_or((text, text));
-    let no_index = || Mistake::new(&value.at, format!("`{text}` is no index or range"));
+    let no_index = || Mistake::new(&value.at, format!("`{text}` is not an index or a range"));
     let parse = |s: &str| s.trim().parse::<usize>().map_err(|_| no_index());
     let (from, to) = (parse(from)?, parse(to)?);
     let last = out.len().saturating_sub(1);

@@ -51,7 +51,7 @@ impl EditAcks {
     pub fn rejected(&mut self, change: Change, why: String) -> bool {
         self.answered(&change);
         let is_known = self.rejections.iter().any(|r| r.change.id == change.id && r.why == why);
-        self.rejections.retain(|r| r.change != change);
+        self.rejections.retain(|r| r.change.id != change.id);
         self.rejections.push(Rejection { change, why, may_retry: false });
         let excess = self.rejections.len().saturating_sub(MAX_REJECTIONS);
         self.rejections.drain(..excess);
@@ -126,6 +126,10 @@ mod tests {
         assert!(acks.rejected(target.clone(), "unknown".into()));
         assert!(acks.is_rejected(&target) && !acks.is_pending(target.id));
         assert!(!acks.rejected(target.clone(), "unknown".into()), "the same message once");
+        let other = change(0, "salt");
+        assert!(acks.rejected(other.clone(), "unknown, too".into()));
+        assert_eq!(acks.rejections().len(), 1, "only the last value of a parameter is a problem");
+        assert!(acks.rejected(target.clone(), "unknown".into()));
         acks.applied(&selection, 7);
         assert!(!acks.is_rejected(&target) && acks.rejection(target.id).is_some());
         acks.applied(&target, 8);

@@ -110,7 +110,7 @@ fn mistakes_are_explained() {
         ("file = nowhere.csv", "nowhere.csv: not found"),
         ("rate > 20 mV", "at `20 mV`: `20 mV` is a voltage; expected a frequency in Hz"),
         ("rate ~ 20", "`rate` is a number: compare it with"),
-        ("rate > 20, 30", "at `30`: one number is enough here"),
+        ("rate > 20, 30", "at `30`: a comparison takes one number"),
         ("class > optic", "`class` is a category: compare it with =, !=, ~ or !~"),
         ("v > -50 mV", "`v` has no values yet: run the model first"),
         ("downstream of sugar > 5", "a test has to be in parentheses"),

@@ -49,13 +49,12 @@ impl View3d {
             _ => colors::of_column(column, ctx.tokens),
         };
         let list = Rect::from_min_size(area.min + vec2(2.0, TITLE), vec2(width - 4.0, n_shown as f32 * ROW));
-        let (mut clicked, mut following) = (None, rows.len() - n_shown);
-        ui.scope_builder(UiBuilder::new().max_rect(list), |ui| {
+        let mut clicked = None;
+        let scrolled = ui.scope_builder(UiBuilder::new().max_rect(list), |ui| {
             ui.spacing_mut().item_spacing = Vec2::ZERO;
             // Whole rows only.
             ui.set_clip_rect(list.intersect(ui.clip_rect()));
-            ScrollArea::vertical().id_salt("legend").show_rows(ui, ROW, rows.len(), |ui, shown| {
-                following = rows.len() - shown.end;
+            let list = ScrollArea::vertical().id_salt("legend").show_rows(ui, ROW, rows.len(), |ui, shown| {
                 for code in rows[shown].iter().copied() {
                     let is_shown = !self.is_hidden(code as u16);
                     let (label, count) = (label(code), count(code));
@@ -67,11 +66,16 @@ impl View3d {
                     }
                 }
             });
+            list.state.offset().y
         });
+        let n_above = (scrolled.inner / ROW).round() as usize;
         let mut bottom = list.bottom();
         if n_shown < rows.len() {
             let at = Rect::from_min_size(list.left_bottom() + vec2(18.0, 0.0), vec2(width - 22.0, ROW));
-            let text = if following > 0 { format!("+{following} more") } else { "end of list".to_owned() };
+            let text = match rows.len().saturating_sub(n_above + n_shown) {
+                0 => "end of list".to_owned(),
+                following => format!("+{following} more"),
+            };
             let more = egui::RichText::new(text).small().color(ctx.tokens.text_sub);
             ui.place(at, egui::Label::new(more).truncate()).on_hover_text("Wheel: scroll the list");
             bottom += ROW;
