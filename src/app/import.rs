@@ -389,7 +389,8 @@ impl App {
         }
         // As in a new project, events are recorded.
         let probes = project.model.probes().iter();
-        project.record = probes.filter(|p| matches!(p.shape, Shape::Spikes { .. })).map(|p| p.name.to_owned()).collect();
+        project.record =
+            probes.filter(|p| matches!(p.shape, Shape::Spikes { .. })).map(|p| p.name.to_owned()).collect();
         self.set_document(project, None);
         self.notify(Level::Info, format!("Imported {}", folder.display()));
     }

@@ -408,8 +408,13 @@ mod tests {
         let model = Model::by_name("spiking").unwrap();
         let read = |format, line: &str| {
             let order = order_of(format, "spiking").unwrap();
-            let declarations =
-                Declarations { params: model.params(), actions: model.actions(), ids: &|_| vec![], order };
+            let declarations = Declarations {
+                params: model.params(),
+                actions: model.actions(),
+                ids: &|_, _| vec![],
+                version: &|_| 1,
+                order,
+            };
             let (_, command) = declarations.read(line).unwrap();
             let written = Declarations { order: None, ..declarations };
             assert_eq!(written.read(&written.write(4, &command).unwrap()), Ok((4, command.clone())), "{line}");

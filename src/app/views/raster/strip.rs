@@ -52,7 +52,8 @@ impl Raster {
         let Some(grid) = self.density.grid() else { return };
         let bins = self.bins(strip, |column| u64::from(grid.total(column)), self.elements_in_view());
         let unit = self.rate_unit();
-        let name = if unit.is_empty() { format!("per {}  0", self.clock.base.singular()) } else { "rate  0".to_owned() };
+        let name =
+            if unit.is_empty() { format!("per {}  0", self.clock.base.singular()) } else { "rate  0".to_owned() };
         let highest = bins.iter().map(|(_, v)| *v).fold(0.0, f64::max);
         let top = if highest > 0.0 { nice_above(highest) } else { 1.0 };
         let y = |v: f64| strip.bottom() - (v / top) as f32 * (strip.height() - 3.0);
