@@ -1,9 +1,6 @@
-// Bernoulli trains, drawn 64 steps at a time; the CUDA twin of src/num/trains.rs, which documents the method.
+// Bernoulli trains, drawn TRAIN_STEPS at a time; the CUDA twin of src/num/trains.rs, which documents the method.
 #pragma once
 #include "common/philox.cuh"
-
-// Steps of a block, and entries of its distribution table.
-constexpr unsigned int TRAIN_STEPS = 64;
 
 // Four words of a lane in a block; `call` counts the Philox calls.
 __device__ inline Words draw_of_block(unsigned long long seed, unsigned int address, unsigned long long block,

@@ -19,6 +19,7 @@ constexpr unsigned int BIRTH = 2u;
 constexpr unsigned int PARENT = 3u;
 constexpr unsigned int MARK = 4u;
 constexpr unsigned int MAX_SELECTED = 4096u;
+constexpr unsigned int BLOCK_J = 1024u;
 
 // Population size and event totals. Only kernels write them while a simulation runs.
 struct alignas(8) PopulationCounts {

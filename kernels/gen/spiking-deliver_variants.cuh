@@ -2,6 +2,7 @@
 #pragma once
 #include "common/elements.cuh"
 
+constexpr unsigned int TRAIN_STEPS = 64u;
 constexpr unsigned int CLOSED = 1u;
 constexpr unsigned int DRIVEN = 2u;
 constexpr unsigned int CURRENT = 4u;

@@ -27,7 +27,7 @@
 #include "nuclei/table.cuh"
 #include "nuclei/tunnelling.cuh"
 
-constexpr unsigned int TILE = 256, BLOCK_J = 1024;
+constexpr unsigned int TILE = 256;
 
 extern "C" __global__ void build_sites(const PopulationCounts* __restrict__ population, const DeviceStats* __restrict__ stats, unsigned int n_slots, const unsigned int* __restrict__ idx, const float* __restrict__ fields, float* __restrict__ sites) {
     const unsigned int i = thread_index();

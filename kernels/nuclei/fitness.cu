@@ -13,7 +13,7 @@
 #include "nuclei/storage.cuh"
 #include "nuclei/table.cuh"
 
-constexpr unsigned int ROWS = 32, COLUMNS = 16, MAX_LEARNING = 512;
+constexpr unsigned int ROWS = 32, COLUMNS = 16;
 
 template <int TN>
 __device__ inline void measure(const PopulationCounts* population, const TaskEquations* of, const unsigned int* idx, const float* x, const float* y, const float* w, float* fields) {

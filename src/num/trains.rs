@@ -10,7 +10,7 @@ use super::rng::{Purpose, philox4x32};
 use std::{array, sync::Arc};
 
 /// Steps of a block.
-pub const STEPS: usize = 64;
+pub const TRAIN_STEPS: usize = 64;
 
 /// The address word of a train: its purpose, and the stream among several over the same lanes.
 /// Stream 0 is the plain [`Purpose`].
@@ -21,7 +21,7 @@ pub const fn address(purpose: Purpose, stream: u32) -> u32 {
 /// Distribution of the events per block: entry k is the probability of at most k events, times 2³². A word not below
 /// it means more than k events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chances(pub Arc<[u64; STEPS]>);
+pub struct Chances(pub Arc<[u64; TRAIN_STEPS]>);
 
 impl Chances {
     /// For events with probability `p` per step.
@@ -29,15 +29,15 @@ impl Chances {
         let p = p.clamp(0.0, 1.0);
         let q = 1.0 - p;
         // Products and sums only, in a fixed order: the same bits on every machine.
-        let mut powers_of_q = [1.0; STEPS + 1];
-        (1..=STEPS).for_each(|k| powers_of_q[k] = powers_of_q[k - 1] * q);
+        let mut powers_of_q = [1.0; TRAIN_STEPS + 1];
+        (1..=TRAIN_STEPS).for_each(|k| powers_of_q[k] = powers_of_q[k - 1] * q);
         let (mut choices, mut power_of_p, mut at_most) = (1.0, 1.0, 0.0);
         Self(Arc::new(array::from_fn(|k| {
             if k > 0 {
-                choices *= (STEPS + 1 - k) as f64 / k as f64;
+                choices *= (TRAIN_STEPS + 1 - k) as f64 / k as f64;
                 power_of_p *= p;
             }
-            at_most += choices * power_of_p * powers_of_q[STEPS - k];
+            at_most += choices * power_of_p * powers_of_q[TRAIN_STEPS - k];
             (at_most.min(1.0) * 4_294_967_296.0).round() as u64
         })))
     }
@@ -81,7 +81,7 @@ impl Train {
     fn place(&self, block: u64, lane: u32, mut words: [u32; 4]) -> u64 {
         let n = self.chances.0.iter().take_while(|at_most| u64::from(words[0]) >= **at_most).count() as u32;
         // With many events, the steps without one are chosen.
-        let picks = n.min(STEPS as u32 - n);
+        let picks = n.min(TRAIN_STEPS as u32 - n);
         let mut bits = 0_u64;
         let mut rest = 0_u32;
         for i in 0..picks {
@@ -93,7 +93,7 @@ impl Train {
                 }
                 rest = words[(at % 4) as usize];
             }
-            let last = STEPS as u32 - picks + i;
+            let last = TRAIN_STEPS as u32 - picks + i;
             let wide = u64::from(rest) * u64::from(last + 1);
             rest = wide as u32;
             let chosen = 1_u64 << (wide >> 32);
@@ -104,7 +104,7 @@ impl Train {
 
     /// The lanes with an event in each of the steps `64 block .. 64 block + 64`, in the order given.
     /// `out` is cleared first.
-    pub fn events_of_block(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; STEPS]) {
+    pub fn events_of_block(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; TRAIN_STEPS]) {
         out.iter_mut().for_each(Vec::clear);
         if self.chances.is_never() {
             return;
@@ -125,19 +125,19 @@ impl Train {
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    fn events_avx512(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; STEPS]) {
+    fn events_avx512(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; TRAIN_STEPS]) {
         self.gather(block, lanes, out);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn events_avx2(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; STEPS]) {
+    fn events_avx2(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; TRAIN_STEPS]) {
         self.gather(block, lanes, out);
     }
 
     /// Compiled once per instruction set.
     #[inline(always)]
-    fn gather(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; STEPS]) {
+    fn gather(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; TRAIN_STEPS]) {
         for some in lanes.chunks(BLOCK) {
             let mut ids = [0_u32; BLOCK];
             ids[..some.len()].copy_from_slice(some);
@@ -203,7 +203,7 @@ mod tests {
             train.events_of_block(block, &lanes, &mut got);
             train.gather(block, &lanes, &mut plain);
             assert_eq!(got, plain);
-            for s in 0..STEPS as u64 {
+            for s in 0..TRAIN_STEPS as u64 {
                 let want: Vec<u32> = lanes.iter().copied().filter(|l| train.event(64 * block + s, *l)).collect();
                 assert_eq!(got[s as usize], want, "p {p} step {s}");
             }
@@ -215,15 +215,15 @@ mod tests {
     fn it_is_the_bernoulli_process() {
         for p in [1e-4, 0.015, 0.2, 0.5, 0.93] {
             let (train, n) = (train(p), 40_000_u32);
-            let (mut of_step, mut total, mut squares, mut neighbours) = ([0_u32; STEPS], 0.0, 0.0, 0_u32);
+            let (mut of_step, mut total, mut squares, mut neighbours) = ([0_u32; TRAIN_STEPS], 0.0, 0.0, 0_u32);
             for lane in 0..n {
                 let bits = train.events(u64::from(lane % 7), lane);
-                (0..STEPS).for_each(|s| of_step[s] += (bits >> s & 1) as u32);
+                (0..TRAIN_STEPS).for_each(|s| of_step[s] += (bits >> s & 1) as u32);
                 total += f64::from(bits.count_ones());
                 squares += f64::from(bits.count_ones()).powi(2);
                 neighbours += (bits & bits >> 1).count_ones();
             }
-            let (n, steps) = (f64::from(n), STEPS as f64);
+            let (n, steps) = (f64::from(n), TRAIN_STEPS as f64);
             let near = |got: f64, want: f64, sd: f64, what: &str| {
                 assert!((got - want).abs() <= 5.0 * sd + 1e-12, "p {p}: {what} {got}, expected {want} ± {sd}");
             };
@@ -241,6 +241,6 @@ mod tests {
         assert!(Chances::new(0.0).is_never() && !Chances::new(1e-9).is_never());
         assert_eq!(train(1.0).events(5, 6), u64::MAX);
         assert_eq!(train(0.0).events(5, 6), 0);
-        assert_eq!(*Chances::new(1.0).0, [0; STEPS]);
+        assert_eq!(*Chances::new(1.0).0, [0; TRAIN_STEPS]);
     }
 }

@@ -69,7 +69,7 @@ impl ElementType {
 }
 
 /// A number that sections hold.
-pub trait Element: bytemuck::Pod + Send + Sync {
+pub trait Element: bytemuck::Pod + Default + Send + Sync {
     /// Its type.
     const TYPE: ElementType;
     /// The nearest value; not called for integers.

@@ -7,9 +7,9 @@ use crate::{device::gpu, nuclei, spiking};
 use neuropil::{
     gpu::{Pass, Place, allocation},
     kinds::{Model, Prepared, spiking::Source},
-    params::path,
+    params::{Value, path},
     sim::{
-        BuildContext, Device, Effect, Frame, Progress, Shape, SimError, Simulation, Snapshot, Tap,
+        Action, BuildContext, Device, Effect, Frame, Progress, Shape, SimError, Simulation, Snapshot, Tap,
         snapshot::{ElementType, Section},
     },
 };
@@ -22,6 +22,8 @@ pub struct Case {
     pub steps: u32,
     /// Changes that the running simulation takes, as for `--set`; each changes the run.
     pub edits: &'static [&'static str],
+    /// An action in the middle of it: name, elements, values.
+    pub action: (&'static str, &'static [u32], &'static [f64]),
 }
 
 macro_rules! conformance {
@@ -115,6 +117,8 @@ fn lif() -> Case {
         steps: 2000,
         edits: &[
             "interventions.0.rate_hz=300",
+            "interventions.3.current_mv=2",
+            "interventions.7.factor=0.3",
             "lif.tau_m=12",
             "lif.tau_syn=8",
             "lif.v_threshold=-46.5",
@@ -122,7 +126,10 @@ fn lif() -> Case {
             "lif.v_reset=-55",
             "lif.t_refractory=1",
             "lif.w_syn=0.4",
+            "measure.rate_bin_ms=2",
+            "interventions.1.enabled=false",
         ],
+        action: ("kick", &[3, 9], &[80.0]),
     }
 }
 
@@ -137,7 +144,17 @@ fn leaky() -> Case {
     Case {
         model: balanced(spiking::leaky::busy()),
         steps: 1500,
-        edits: &["interventions.0.rate_hz=300", "leaky.decay=0.8", "leaky.noise_amplitude=0.6"],
+        edits: &[
+            "interventions.0.rate_hz=300",
+            "interventions.3.current_mv=0.3",
+            "interventions.7.factor=0.3",
+            "leaky.decay=0.8",
+            "leaky.noise_amplitude=0.6",
+            "leaky.mean_weight=0.06",
+            "measure.rate_bin_ms=2",
+            "interventions.1.enabled=false",
+        ],
+        action: ("kick", &[3, 9, 61], &[2.0]),
     }
 }
 
@@ -146,6 +163,7 @@ fn nuclei_population() -> Case {
         model: Model::Nuclei(Box::new(nuclei::runs::busy(300))),
         steps: 60,
         edits: &["population.death_rate=0.02", "phases.noise=0.3"],
+        action: ("kick", &[3, 9, 61], &[0.7]),
     }
 }
 
@@ -158,6 +176,7 @@ fn experts() -> Case {
         model,
         steps: 1500,
         edits: &["experts.learning_rate=0.3", "growth.rule=Age(minimum: 100)", "growth.rule.minimum=5000"],
+        action: ("merge", &[3, 1], &[]),
     }
 }
 
@@ -181,7 +200,8 @@ fn backends(case: &Case) -> Vec<Device> {
 fn run(sim: &mut dyn Simulation, steps: u32, batch: u32) -> (String, Snapshot) {
     let mut left = steps;
     while left > 0 {
-        sim.advance(batch.min(left), &mut Pass::default()).expect("it runs");
+        let mut pass = if left.is_multiple_of(3) { Pass::measuring() } else { Pass::default() };
+        sim.advance(batch.min(left), &mut pass).expect("it runs");
         left -= batch.min(left);
     }
     (format!("{:?}", sim.digest()), sim.save().expect("it saves"))
@@ -307,11 +327,11 @@ fn taps_change_no_bit(case: &Case) {
     }
 }
 
-/// The same edits at the same steps give the same run, however it is cut; and each edit matters.
+/// The same edits and the same action at the same steps give the same run, however it is cut; and each of them matters.
 fn live_edits_replay(case: &Case) {
     let prepared = prepared(&case.model);
     for device in backends(case) {
-        let edited = |device: &Device, batch, n_edits: usize| {
+        let edited = |device: &Device, batch, n_edits: usize, acts: bool| {
             let mut model = case.model.clone();
             let mut sim = prepared.start(SEED, device).expect("it starts");
             let part = case.steps / (case.edits.len() as u32 + 1);
@@ -321,17 +341,24 @@ fn live_edits_replay(case: &Case) {
                     edit(&mut *sim, &mut model, text);
                 }
             }
+            if acts {
+                let (name, elements, values) = case.action;
+                let values = values.iter().map(|x| Value::Real(*x)).collect();
+                let action = Action { name: name.to_owned(), elements: elements.to_vec(), values };
+                sim.act(&action).expect("it acts");
+            }
             run(&mut *sim, part, batch)
         };
         let n = case.edits.len();
-        let want = edited(&device, 1000, n);
-        check(&edited(&device, 1, n), &want, "one step at a time");
+        let want = edited(&device, 1000, n, true);
+        check(&edited(&device, 1, n, true), &want, "one step at a time");
+        assert!(edited(&device, 1000, n, false) != want, "the action changes nothing");
         if matches!(device, Device::Cpu { .. }) {
-            check(&edited(&Device::Cpu { threads: 3 }, 13, n), &want, "3 threads");
+            check(&edited(&Device::Cpu { threads: 3 }, 13, n, true), &want, "3 threads");
         }
         for fewer in 0..n {
             assert!(
-                edited(&device, 1000, fewer) != edited(&device, 1000, fewer + 1),
+                edited(&device, 1000, fewer, true) != edited(&device, 1000, fewer + 1, true),
                 "{} is no edit",
                 case.edits[fewer]
             );

@@ -139,50 +139,6 @@ fn digest_of(sim: &mut dyn Simulation, steps: u32, batch: u32) -> String {
     format!("{:?}", sim.digest())
 }
 
-#[test]
-fn batches_threads_rewind_save_and_load() {
-    let setup = setup(6);
-    let fresh =
-        |threads| SpikingKind::start(&busy(), &scene(), setup.clone(), &Device::Cpu { threads }).expect("it starts");
-    let want = digest_of(&mut *fresh(1), 2000, 2000);
-    for (threads, batch) in [(1, 1), (1, 7), (2, 1), (2, 1000), (3, 7), (5, 1000)] {
-        assert_eq!(digest_of(&mut *fresh(threads), 2000, batch), want, "{threads} threads, batches of {batch}");
-    }
-    let other = BuildContext { seed: SEED + 1, ..BuildContext::default() };
-    let mut other = SpikingKind::start(&busy(), &other, setup.clone(), &Device::Cpu { threads: 1 }).expect("it starts");
-    assert_ne!(digest_of(&mut *other, 2000, 2000), want, "the seed matters");
-    let mut sim = fresh(2);
-    assert_eq!(digest_of(&mut *sim, 2000, 250), want);
-    sim.rewind().expect("rewinds");
-    assert_eq!(digest_of(&mut *sim, 2000, 333), want, "after a rewind");
-    for cut in [0, 1, 17, 251, 1999] {
-        let mut first = fresh(2);
-        digest_of(&mut *first, cut, 100);
-        let state = first.save().expect("saves");
-        assert_eq!(digest_of(&mut *first, 2000 - cut, 1000), want, "saving changed something");
-        let mut second = fresh(1);
-        digest_of(&mut *second, 123, 100);
-        second.load(&state).expect("loads");
-        assert_eq!(second.save().expect("saves"), state, "a loaded state saves as the same bytes");
-        assert_eq!(digest_of(&mut *second, 2000 - cut, 41), want, "loaded at {cut}");
-    }
-}
-
-#[test]
-fn a_restart_equals_a_fresh_start_with_its_seed() {
-    let setup = setup(6);
-    let fresh = |seed| {
-        let context = BuildContext { seed, ..BuildContext::default() };
-        SpikingKind::start(&busy(), &context, setup.clone(), &Device::Cpu { threads: 2 }).expect("it starts")
-    };
-    let mut kept = fresh(SEED);
-    digest_of(&mut *kept, 2, 1); // within the first block of noise
-    for seed in [SEED + 1, SEED, SEED + 2] {
-        assert!(kept.restart(seed).expect("restarts"));
-        assert_eq!(digest_of(&mut *kept, 999, 400), digest_of(&mut *fresh(seed), 999, 999), "seed {seed}");
-    }
-}
-
 /// As many threads as asked for work at once when there is enough to do, and change no bit.
 #[test]
 #[cfg(target_os = "linux")]
@@ -224,41 +180,6 @@ fn broken_states_are_refused() {
     let mut lif =
         SpikingKind::start(&Params::default(), &scene(), setup.clone(), &Device::Cpu { threads: 1 }).expect("starts");
     assert!(lif.load(&state).is_err() && sim.load(&lif.save().expect("saves")).is_err(), "states of other models");
-}
-
-/// Every live parameter can be turned while it runs; replaying the same edits at the same steps repeats the run.
-#[test]
-fn live_edits_replay() {
-    let setup = setup(8);
-    let run = |threads, batch| {
-        let mut sim = leaky(&busy(), &setup, threads);
-        let mut digests = vec![];
-        for edit in [
-            "leaky.decay=0.8",
-            "leaky.noise_amplitude=0.6",
-            "leaky.mean_weight=0.06",
-            "interventions.0.rate_hz=300",
-            "interventions.3.current_mv=0.3",
-            "interventions.1.enabled=false",
-            "measure.rate_bin_ms=2",
-            "interventions.7.factor=0.3",
-        ] {
-            digests.push(digest_of(&mut sim, 111, batch));
-            let change = path::parse(&busy(), edit).expect("an edit");
-            assert_eq!(sim.set(&change).expect("taken up"), Taken::Applied, "{edit}");
-        }
-        let kick = Action { name: "kick".into(), elements: vec![3, 9, 61], values: vec![Value::Real(2.0)] };
-        sim.act(&kick).expect("kicks");
-        let state = sim.save().expect("saves");
-        sim.load(&state).expect("loads");
-        digests.push(digest_of(&mut sim, 500, batch));
-        digests
-    };
-    let want = run(1, 1000);
-    assert_eq!(run(2, 13), want);
-    assert_eq!(run(1, 1), want);
-    let mut unedited = leaky(&busy(), &setup, 1);
-    assert_ne!(digest_of(&mut unedited, 222, 222), want[1], "an edit that changes nothing");
 }
 
 #[test]

@@ -3,13 +3,17 @@
 use super::layout::{DeviceStats, KernelParams, PopulationCounts};
 use super::memory::TABLE;
 use crate::{
-    gpu::kernel::{In, InOut, Size},
+    device_constants,
+    gpu::{
+        kernel::{In, InOut, Size},
+        layout::Constant,
+    },
     kernels,
 };
 
 kernels! {
     /// Sites, coupling sums over all pairs, and the order parameters.
-    pub struct CoupleKernels in "nuclei/couple.cu" using [PopulationCounts, DeviceStats, KernelParams] with [TABLE] {
+    pub struct CoupleKernels in "nuclei/couple.cu" using [PopulationCounts, DeviceStats, KernelParams] with [TABLE, TILES] {
         /// Builds the site of every nucleus, one thread each. Items: nuclei.
         #[block(256)]
         fn build_sites as BuildSites(population: In<PopulationCounts>, stats: In<DeviceStats>, n_slots: Size<u32>, idx: In<u32>, fields: In<f32>, sites: InOut<f32>);
@@ -109,6 +113,8 @@ kernels! {
 
 /// Sites per block of `couple_tiled`.
 const BLOCK_J: usize = 1024;
+
+const TILES: &[Constant] = device_constants![BLOCK_J];
 
 /// Maximum work items of `couple_tiled` for up to `capacity` sites; see `cut_of` in `couple.cu`.
 pub const fn tiled_items(capacity: usize) -> usize {

@@ -1,18 +1,22 @@
 //! Kernel declarations of fitness, entropy, and their statistics.
 
 use super::layout::{DeviceStats, PopulationCounts, TaskEquations};
-use super::memory::TABLE;
+use super::{kernel_params::MAX_LEARNING, memory::TABLE};
 use crate::{
+    device_constants,
     gpu::{
         Compile,
         kernel::{In, InOut, Size},
+        layout::Constant,
     },
     kernels,
 };
 
+const LEARNING: &[Constant] = device_constants![MAX_LEARNING];
+
 kernels! {
     /// Fitness, entropy and temperature.
-    pub struct FitnessKernels in "nuclei/fitness.cu" using [PopulationCounts, DeviceStats, TaskEquations] with [TABLE] {
+    pub struct FitnessKernels in "nuclei/fitness.cu" using [PopulationCounts, DeviceStats, TaskEquations] with [TABLE, LEARNING] {
         /// Mean squared errors, 32 nuclei per block: for small populations. Items: nuclei.
         #[block(256)]
         fn evaluate_fitness_32 as EvaluateFitness32(population: In<PopulationCounts>, of: In<TaskEquations>, idx: In<u32>, x: In<f32>, y: In<f32>, w: In<f32>, fields: InOut<f32>);

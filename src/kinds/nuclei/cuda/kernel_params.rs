@@ -12,7 +12,7 @@ use crate::{
 /// Maximum nuclei selected for fusion or decay in one generation: one block sorts them.
 pub const MAX_SELECTED: u32 = 4096;
 /// Maximum weights of a nucleus with a gradient step: limited by the shared memory of a block.
-const MAX_LEARNING: usize = 512;
+pub const MAX_LEARNING: usize = 512;
 
 /// Checks whether the kernels support the parameters.
 pub fn check(params: &Params, setup: &Setup) -> Result<(), SimError> {

@@ -5,7 +5,7 @@ use crate::{
         constants::Real,
         stimuli::{ActiveStimuli, StimulusSource},
     },
-    num::trains::STEPS,
+    num::trains::TRAIN_STEPS,
 };
 use std::{array, ops::Range};
 
@@ -17,7 +17,7 @@ pub struct KickGenerator {
     block: Option<u64>,
 }
 
-type Events = [Vec<u32>; STEPS];
+type Events = [Vec<u32>; TRAIN_STEPS];
 
 impl KickGenerator {
     /// Discards what was drawn: the sources changed.
@@ -47,13 +47,13 @@ impl KickGenerator {
         if stimuli.sources.is_empty() && manual_kicks.is_empty() {
             return;
         }
-        self.draw(step / STEPS as u64, stimuli, &range);
+        self.draw(step / TRAIN_STEPS as u64, stimuli, &range);
         let mut ordered = 0; // sources that contributed, each ascending without repetition
         for (source, drawn) in stimuli.sources.iter().zip(&self.drawn) {
             let before = out.len();
             match source {
                 StimulusSource::Train { weight, .. } => {
-                    let lanes = drawn.iter().flat_map(|d| &d[(step % STEPS as u64) as usize]);
+                    let lanes = drawn.iter().flat_map(|d| &d[(step % TRAIN_STEPS as u64) as usize]);
                     out.extend(lanes.map(|lane| (lane - range.start, *weight)));
                     ordered += usize::from(out.len() > before);
                 }

@@ -18,6 +18,7 @@ use crate::{
     },
     kernels,
     kinds::spiking::{constants::TABLE, saved_state::mark},
+    num::trains::TRAIN_STEPS,
 };
 
 device_struct! {
@@ -210,6 +211,7 @@ device_struct! {
 
 /// Numbers that the kernels of this kind share with the host.
 const SHARED: &[Constant] = device_constants![
+    TRAIN_STEPS,
     mark::CLOSED,
     mark::DRIVEN,
     mark::CURRENT,

@@ -9,7 +9,7 @@ use super::{
     kernels::{Kick, KickSource, WeightGain},
     words,
 };
-use crate::num::trains::STEPS;
+use crate::num::trains::TRAIN_STEPS;
 
 /// Inputs below this cannot make a state non-finite: the sum of 10⁸ of them fits into single precision.
 const MAX_BOUNDED_INPUT: f64 = 1e30;
@@ -52,7 +52,7 @@ impl DeviceStimuli {
     /// From active stimuli and manual kicks.
     pub fn new<T: Real>(stimuli: &ActiveStimuli<T>, manual: &[ManualKick], n: u32) -> Self {
         let warps = n.div_ceil(32) as usize;
-        let chances = vec![0; stimuli.sources.len() * STEPS];
+        let chances = vec![0; stimuli.sources.len() * TRAIN_STEPS];
         let mut image = Self { trains: vec![0; warps], chances, ..Self::default() };
         for (at, source) in stimuli.sources.iter().enumerate() {
             let mut mask = vec![0_u32; warps];
@@ -63,7 +63,7 @@ impl DeviceStimuli {
                         address: train.address,
                         draws: u32::from(!train.chances.is_never()),
                     });
-                    image.chances[at * STEPS..(at + 1) * STEPS].copy_from_slice(&*train.chances.0);
+                    image.chances[at * TRAIN_STEPS..(at + 1) * TRAIN_STEPS].copy_from_slice(&*train.chances.0);
                     if !train.chances.is_never() {
                         lanes.iter().for_each(|lane| mask[*lane as usize / 32] |= 1 << (lane % 32));
                     }
