@@ -384,28 +384,6 @@ impl<T: Real> CudaSim<T> {
         }
         Ok(())
     }
-
-    /// u and g of every neuron, mV, exactly: for tests and comparisons of backends.
-    pub fn states(&mut self) -> Result<Vec<(f64, f64)>, SimError> {
-        let saved = state::neurons::<T>(self)?;
-        let constants = &self.host.constants;
-        let now = self.host.step as u32;
-        let currents = state::currents::<T>(self)?;
-        let of = |(neuron, current): (super::saved_state::SavedNeuron<T>, T)| {
-            let mut neuron = super::cpu::neuron::Neuron {
-                u: neuron.u,
-                g: neuron.g,
-                anchor: neuron.anchor,
-                flags: neuron.marks,
-                ..super::cpu::neuron::Neuron::default()
-            };
-            let (u, g) = neuron.state_at(now, current, constants);
-            (u.wide(), g.wide())
-        };
-        let none = vec![T::ZERO; saved.len()];
-        let currents = if currents.is_empty() { none } else { currents };
-        Ok(saved.into_iter().zip(currents).map(of).collect())
-    }
 }
 
 /// Uploads the connectivity for persistent blocks, if it fits and leaves half of the free memory.

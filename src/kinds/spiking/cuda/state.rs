@@ -11,6 +11,7 @@ use crate::{
     data::Csr,
     kinds::spiking::{
         constants::Real,
+        cpu::neuron::Neuron,
         saved_state::{self, SavedNeuron, mark},
     },
     sim::{SimError, Snapshot},
@@ -91,6 +92,23 @@ pub fn read<T: Real>(sim: &mut CudaSim<T>, from: &Snapshot) -> Result<(), SimErr
 }
 
 impl<T: Real> CudaSim<T> {
+    /// u and g of every neuron, mV, exactly: for tests and comparisons of backends.
+    pub fn states(&mut self) -> Result<Vec<(f64, f64)>, SimError> {
+        let saved = neurons::<T>(self)?;
+        let constants = &self.host.constants;
+        let now = self.host.step as u32;
+        let currents = currents::<T>(self)?;
+        let of = |(neuron, current): (SavedNeuron<T>, T)| {
+            let mut neuron =
+                Neuron { u: neuron.u, g: neuron.g, anchor: neuron.anchor, flags: neuron.marks, ..Neuron::default() };
+            let (u, g) = neuron.state_at(now, current, constants);
+            (u.wide(), g.wide())
+        };
+        let none = vec![T::ZERO; saved.len()];
+        let currents = if currents.is_empty() { none } else { currents };
+        Ok(saved.into_iter().zip(currents).map(of).collect())
+    }
+
     /// Queues spikes of the steps before `step` for delivery; clears all others.
     pub(super) fn queue_spikes(&mut self, spikes: &[(u64, Vec<u32>)], step: u64) -> Result<(), SimError> {
         let (segment, chunks) = pending_chunks(&self.host.setup.connectivity, spikes);

@@ -1,0 +1,93 @@
+//! The models to check: one per kind and variant.
+
+use crate::{nuclei, spiking};
+use neuropil::{
+    kinds::{Model, spiking::Source},
+    params::path,
+};
+
+/// A model to check.
+pub struct Case {
+    pub model: Model,
+    /// Steps of a run.
+    pub steps: u32,
+    /// Changes that the running simulation takes, as for `--set`; each changes the run.
+    pub edits: &'static [&'static str],
+    /// An action in the middle of it: name, elements, values.
+    pub action: (&'static str, &'static [u32], &'static [f64]),
+}
+
+fn balanced(mut params: neuropil::kinds::spiking::Params) -> Model {
+    params.network.source = Source::Balanced;
+    (params.network.n_neurons, params.network.in_degree) = (150, 15);
+    Model::Spiking(Box::new(params))
+}
+
+pub fn lif() -> Case {
+    Case {
+        model: balanced(spiking::small_network::busy()),
+        steps: 2000,
+        edits: &[
+            "interventions.0.rate_hz=300",
+            "interventions.3.current_mv=2",
+            "interventions.7.factor=0.3",
+            "lif.tau_m=12",
+            "lif.tau_syn=8",
+            "lif.v_threshold=-46.5",
+            "lif.v_rest=-53",
+            "lif.v_reset=-55",
+            "lif.t_refractory=1",
+            "lif.w_syn=0.4",
+            "measure.rate_bin_ms=2",
+            "interventions.1.enabled=false",
+        ],
+        action: ("kick", &[3, 9], &[80.0]),
+    }
+}
+
+pub fn lif_f32() -> Case {
+    let mut case = lif();
+    let single = path::parse(case.model.params(), "lif.precision=F32").expect("a precision");
+    assert!(case.model.params_mut().set(&single));
+    case
+}
+
+pub fn leaky() -> Case {
+    Case {
+        model: balanced(spiking::leaky::busy()),
+        steps: 1500,
+        edits: &[
+            "interventions.0.rate_hz=300",
+            "interventions.3.current_mv=0.3",
+            "interventions.7.factor=0.3",
+            "leaky.decay=0.8",
+            "leaky.noise_amplitude=0.6",
+            "leaky.mean_weight=0.06",
+            "measure.rate_bin_ms=2",
+            "interventions.1.enabled=false",
+        ],
+        action: ("kick", &[3, 9, 61], &[2.0]),
+    }
+}
+
+pub fn nuclei_population() -> Case {
+    Case {
+        model: Model::Nuclei(Box::new(nuclei::runs::busy(300))),
+        steps: 60,
+        edits: &["population.death_rate=0.02", "phases.noise=0.3"],
+        action: ("kick", &[3, 9, 61], &[0.7]),
+    }
+}
+
+#[cfg(feature = "demo")]
+pub fn experts() -> Case {
+    let mut model = Model::by_name("demo").expect("the feature");
+    let split = path::parse(model.params(), "growth.split_every=200").expect("a parameter");
+    assert!(model.params_mut().set(&split));
+    Case {
+        model,
+        steps: 1500,
+        edits: &["experts.learning_rate=0.3", "growth.rule=Age(minimum: 100)", "growth.rule.minimum=5000"],
+        action: ("merge", &[3, 1], &[]),
+    }
+}
