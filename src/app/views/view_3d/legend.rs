@@ -66,7 +66,7 @@ impl View3d {
                     }
                 }
             });
-            list.state.offset().y
+            list.state.clamped_offset().y
         });
         let n_above = (scrolled.inner / ROW).round() as usize;
         let mut bottom = list.bottom();
