@@ -33,9 +33,9 @@ extern "C" __global__ void read_tokens(unsigned int n_tokens, unsigned int first
         for (unsigned int other = 0; other < N_SYMBOLS; ++other) sum += __shfl_sync(ALL_LANES, e, other);
         const float p = e / sum;
         if (__any_sync(ALL_LANES, has_symbol && !(p < __int_as_float(0x7f800000)))) {
-            // NaN: this token and those after it are not read.
+            // NaN: this token and those after it are not read, nor by the next launch.
             if (lane == 0) records[first + token].symbol = NON_FINITE;
-            return;
+            break;
         }
         const float came = __shfl_sync(ALL_LANES, p, symbol);
         if (has_symbol) {
