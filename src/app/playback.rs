@@ -84,6 +84,7 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
     };
     let stream_of = |p: &ProbeSpec| streams(p).rfind(|s| s.from_step <= since_step);
     let lanes = probes.iter().map(|p| stream_of(p).map(|s| s.lanes.clone()).unwrap_or_default()).collect();
+    let levels = probes.iter().map(|p| stream_of(p).map(|s| s.levels.clone()).unwrap_or_default()).collect();
     let recorded = probes.iter().map(|p| stream_of(p).map(|s| s.elements.clone()).unwrap_or_default()).collect();
     let args_of = |p: &ProbeSpec| {
         let mut args: Vec<TapArgs> = streams(p).filter_map(|s| TapArgs::parse(&s.args, p.args).ok()).collect();
@@ -111,6 +112,7 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
         generation,
         since_step,
         lanes,
+        levels,
         recorded,
         recorded_args,
         unrecorded,

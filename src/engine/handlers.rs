@@ -233,8 +233,9 @@ impl<W: Fn()> Worker<W> {
             return self.send_event(Event::RecordingFailed(io::Error::other(wrong), RecordingEnd::default()));
         }
         let lanes: Vec<(ProbeId, Vec<String>)> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
+        let levels = taps.iter().map(|t| (t.probe, sim.levels(t.probe))).filter(|(_, l)| !l.is_empty()).collect();
         let (clock, execution) = (sim.clock(), sim.execution());
-        let start = RecordingStart { clock, execution, lanes, history: self.history.clone() };
+        let start = RecordingStart { clock, execution, lanes, levels, history: self.history.clone() };
         let continues = sink.continues();
         match Recorder::start(taps, sink, start, sim.digest(), self.shared.counters.clone()) {
             Ok(recorder) => {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     params::Change,
-    sim::{Clock, Digest, ElementSet, Execution, Frame, ProbeId, Tap},
+    sim::{Clock, Digest, ElementSet, Execution, Frame, Level, ProbeId, Tap},
 };
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use std::{
@@ -37,6 +37,8 @@ pub struct RecordingStart {
     pub execution: Execution,
     /// Lane names of the recorded probes.
     pub lanes: Vec<(ProbeId, Vec<String>)>,
+    /// Reference values of the recorded probes that have some.
+    pub levels: Vec<(ProbeId, Vec<Level>)>,
     /// What was applied before, since step 0. The engine keeps it, so that no command falls between a snapshot of the
     /// project and the first recorded step.
     pub history: CommandHistory,

@@ -78,11 +78,13 @@ fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let (mut rows, mut values) = (trial.run.read_rows(stream)?, vec![]);
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     let head = [time_column(trial.manifest()), "step".to_owned()].into_iter().chain(lane_names(stream));
-    file.write_record(head)?;
+    // Reference values are columns too, so that they are plotted with the curves.
+    file.write_record(head.chain(stream.levels.iter().map(|level| format!("level {}", level.name))))?;
+    let levels: Vec<String> = stream.levels.iter().map(|level| level.value.to_string()).collect();
     while let Some(step) = rows.next_row(&mut values)? {
         let time = secs(step, trial.manifest().secs_per_step).to_string();
         let values = values.iter().map(ToString::to_string);
-        file.write_record([time, step.to_string()].into_iter().chain(values))?;
+        file.write_record([time, step.to_string()].into_iter().chain(values).chain(levels.iter().cloned()))?;
     }
     file.flush()
 }

@@ -1,6 +1,7 @@
 //! NumPy archive: `spike_times` [s], `spike_ids`, `t_start`, `t_stop` as most analysis scripts expect, and every other
 //! probe as `NAME_t`, `NAME`, and for its columns `NAME_lanes` (names), `NAME_elements` (indices) and `NAME_ids`
-//! (public ids), of a matrix `NAME_rows` and `NAME_columns`, of a histogram `NAME_edges`. Trials have their number behind each name.
+//! (public ids), of a matrix `NAME_rows` and `NAME_columns`, of a histogram `NAME_edges`, of a series its reference values `NAME_levels` and
+//! `NAME_level_names`. Trials have their number behind each name.
 
 use super::{Outputs, Trial, array_name, at, secs};
 use crate::project::{RunFolder, Stream};
@@ -98,6 +99,11 @@ fn columns(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) ->
     if !stream.edges.is_empty() {
         let n = [stream.edges.len() as u64];
         array(archive, &format!("{name}_edges"), &n, stream.edges.iter().map(|edge| Ok(*edge)))?;
+    }
+    if !stream.levels.is_empty() {
+        let (n, levels) = ([stream.levels.len() as u64], stream.levels.iter());
+        strings(archive, &format!("{name}_level_names"), &levels.clone().map(|l| l.name.clone()).collect::<Vec<_>>())?;
+        array(archive, &format!("{name}_levels"), &n, levels.map(|l| Ok(l.value)))?;
     }
     if stream.lanes.len() == width {
         strings(archive, &format!("{name}_lanes"), &stream.lanes)?;

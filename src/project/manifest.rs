@@ -3,7 +3,7 @@
 use super::{checkpoint_file::CheckpointInfo, provenance::DataFile, run_file::Hash};
 use crate::{
     kinds::Model,
-    sim::{Column, Digest, ElementSet, Exactness, Execution, Matrix, ProbeSpec, Shape, Tap, TimeBase},
+    sim::{Column, Digest, ElementSet, Exactness, Execution, Level, Matrix, ProbeSpec, Shape, Tap, TimeBase},
 };
 use std::path::PathBuf;
 
@@ -67,6 +67,9 @@ pub struct Stream {
     pub columns: Vec<String>,
     /// Of a histogram: limits of its bins.
     pub edges: Vec<f32>,
+    /// Reference values of a series.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<Level>,
     /// Elements of the lanes, for a probe of chosen elements.
     pub elements: Vec<u32>,
     /// The set the lanes are elements of.

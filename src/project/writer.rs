@@ -310,7 +310,7 @@ impl RunWriter {
 
 impl Sink for RunWriter {
     fn begin(&mut self, start: &RecordingStart) -> io::Result<()> {
-        let RecordingStart { clock, execution, lanes, history } = start;
+        let RecordingStart { clock, execution, lanes, levels, history } = start;
         self.manifest.execution = execution.clone();
         if self.checkpoints.resumed_at.is_some() {
             return self.begin_again(*clock);
@@ -324,6 +324,10 @@ impl Sink for RunWriter {
         for tap in self.taps.clone() {
             let names = lanes.iter().find(|(probe, _)| *probe == tap.probe).map_or(&[][..], |(_, names)| names);
             self.add_stream(&tap, names, 0)?;
+            let levels = levels.iter().find(|(probe, _)| *probe == tap.probe);
+            if let Some(((_, levels), stream)) = levels.zip(self.manifest.streams.last_mut()) {
+                stream.levels.clone_from(levels);
+            }
         }
         save_manifest(&self.folder, &self.manifest)?;
         self.write_progress(clock.step)

@@ -60,6 +60,9 @@ fn every_shape_of_a_growing_kind_is_recorded_exported_and_replayed() {
     assert!(fs::read_to_string(out.join("spikes.weights.csv")).unwrap().contains(",-8 to -7.5,"), "bins are named");
     assert!(fs::read_to_string(out.join("spikes.stream.csv")).unwrap().contains("best_candidate"));
 
+    let loss = fs::read_to_string(out.join("spikes.loss.csv")).unwrap();
+    assert!(loss.lines().next().is_some_and(|head| head.ends_with(",level uniform,level entropy of the source")));
+    assert!(loss.lines().nth(1).is_some_and(|line| line.contains(",3.29583")), "ln 27: {}", &loss[..200]);
     let individuals = fs::read_to_string(out.join("spikes.lineage.csv")).unwrap();
     assert!(
         individuals.starts_with("id,name,place,parents,born_step,gone_step,end,health,age_at_end,first_symbol,symbols")
