@@ -242,6 +242,9 @@ pub fn choice_ui<T: PartialEq + Clone>(
     *value != before
 }
 
+/// Width of controls behind a button at least, points: room for the names in drop-downs.
+const MENU: f32 = 130.0;
+
 /// The rest of a toolbar: in place if this many points are left, else behind a `…` button.
 pub fn overflow_ui(ui: &mut Ui, needs: f32, add: impl FnOnce(&mut Ui)) {
     overflow_as_ui(ui, needs, ("…", "More options"), add);
@@ -261,6 +264,7 @@ pub fn overflow_as_ui(ui: &mut Ui, needs: f32, (text, name): (&str, &str), add: 
     let popup = egui::Popup::menu(&button).close_behavior(egui::PopupCloseBehavior::IgnoreClicks);
     let shown = popup.open_bool(&mut is_open).show(|ui| {
         ui.spacing_mut().item_spacing.y = 4.0;
+        ui.set_min_width(MENU);
         add(ui);
     });
     let is_left = shown.is_some_and(|shown| shown.response.clicked_elsewhere());

@@ -76,8 +76,10 @@ impl Diagram {
     ) {
         let names = (canvas.width() * 0.22).min(130.0);
         let area = Rect::from_min_max(canvas.min + vec2(8.0, 24.0), canvas.max - vec2(8.0, 8.0));
-        let bar =
-            Rect::from_min_size(pos2(canvas.right() - 60.0, area.top() + 14.0), vec2(8.0, area.height().min(150.0)));
+        let bar = Rect::from_min_size(
+            pos2(canvas.right() - 60.0, area.top() + 14.0),
+            vec2(8.0, (area.height() - 24.0).clamp(4.0, 150.0)),
+        );
         let left = Side::of(all, |l| l.from, area.left() + names, area);
         let right = Side::of(all, |l| l.to, bar.left() - names - 20.0, area);
         let response = ui.interact(canvas, ui.scope_id().with("links"), Sense::click());

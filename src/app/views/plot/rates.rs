@@ -35,6 +35,8 @@ const LEGEND_ROW: f32 = 17.0;
 const MIN_ROWS: usize = 3;
 /// Height of a chart at least, points: others are not drawn.
 const MIN_CHART: f32 = 36.0;
+/// Height of a chart with names of reference values, points.
+const MIN_NAMED: f32 = 48.0;
 /// Toolbar width of the controls of counted rates, points.
 const PSTH: f32 = 560.0;
 /// Toolbar width of the smoothing controls, points.
@@ -182,7 +184,10 @@ impl Rates {
             let is_high = y < plot.top() + 12.0;
             let anchor = if is_high { egui::Align2::RIGHT_TOP } else { egui::Align2::RIGHT_BOTTOM };
             let at = pos2(plot.right() - 4.0, if is_high { y + 1.0 } else { y - 1.0 });
-            painter.text(at, anchor, &level.name, font, ctx.tokens.text_sub);
+            // A low chart has room for the lines only.
+            if plot.height() >= MIN_NAMED {
+                painter.text(at, anchor, &level.name, font, ctx.tokens.text_sub);
+            }
         }
         let x = |column: f32| plot.left() + column / px;
         let smooth = self.smoothed.get(&probe).filter(|_| self.smooth_over > 0).map(Smooth::samples);

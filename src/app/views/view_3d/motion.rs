@@ -15,8 +15,8 @@ use std::f32::consts::TAU;
 const SHARED: usize = 20_000;
 /// Bounds of the cylinder.
 const CYLINDER: (Vec3, Vec3) = (Vec3::new(-1.0, -1.0, 0.0), Vec3::ONE);
-/// Bounds of the box of three axes.
-const BOX: (Vec3, Vec3) = (Vec3::NEG_ONE, Vec3::ONE);
+/// Bounds of the box of three axes, with a margin for their names.
+const BOX: (Vec3, Vec3) = (Vec3::splat(-1.2), Vec3::splat(1.2));
 /// Distance of the names of axes from the box, points.
 const OUTSIDE: f32 = 14.0;
 /// Radius of the smallest and of the largest value.
