@@ -103,7 +103,7 @@ fn matrix_products(
 
 fn gemm_line(row: &gemm::BenchRow) -> String {
     format!(
-        "{:36} {:10.4} ms  {:8.2} TFLOP/s  {:5.1} % of a roofline of {:7.2} TFLOP/s",
+        "{:36} {:10.4} ms  {:8.3} TFLOP/s  {:5.1} % of a roofline of {:8.3} TFLOP/s",
         row.name,
         row.ms,
         row.tflops,
