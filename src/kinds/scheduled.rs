@@ -72,7 +72,7 @@ pub(super) struct ScheduledSim<P> {
     active: Vec<Change>,
     /// The next step at which that changes.
     until: u64,
-    /// Counts the changes of parameters of the simulation.
+    /// Counts the changes of the schema by what is set.
     n_changes: u64,
     accepts: Accepts<P>,
 }
@@ -115,9 +115,12 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         if now.map_or_else(|| self.params.get(change.id), |now| now.value.clone()) == change.value {
             return Ok(());
         }
-        self.n_changes += 1;
+        let before = schema(&*self.sim);
         match self.sim.set(change)? {
-            Effect::Applied => Ok(()),
+            Effect::Applied => {
+                self.n_changes += u64::from(schema(&*self.sim) != before);
+                Ok(())
+            }
             Effect::NeedsRebuild => {
                 let path = self.params.path(change.id);
                 Err(SimError::Input(format!("`{path}` cannot change while the simulation runs")))
@@ -142,6 +145,11 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         self.params = *new;
         Ok(Effect::Applied)
     }
+}
+
+/// What parameters may change of the schema: lanes, choices and levels of each probe.
+fn schema(sim: &dyn Simulation) -> Vec<(Vec<String>, Vec<Vec<String>>, Vec<Level>)> {
+    (0..sim.probes().len() as ProbeId).map(|id| (sim.lanes(id), sim.choices(id), sim.levels(id))).collect()
 }
 
 /// What is active in a step, each parameter once with the index of its setting, and the next step at which that changes.
@@ -196,7 +204,7 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
     }
 
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
-        let end = self.sim.clock().step + u64::from(steps);
+        let (end, generation) = (self.sim.clock().step + u64::from(steps), self.generation());
         loop {
             let now = self.sim.clock().step;
             let until = self.until.min(end);
@@ -207,8 +215,10 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
             let now = self.sim.clock().step;
             if now == self.until {
                 self.update(now)?;
-            } else if now < until {
-                return Ok(()); // it is asked to stop
+            }
+            // It is asked to stop, or to return when the schema has changed.
+            if now < until || (pass.ends_at_changes && self.generation() != generation) {
+                return Ok(());
             }
         }
     }

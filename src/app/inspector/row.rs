@@ -202,8 +202,14 @@ fn scalar_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Val
     }
 }
 
+/// Longest unit behind a value; longer ones are behind the label.
+const LONGEST_UNIT: usize = 5;
+
 fn unit_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec) {
-    cell(ui, cells.unit, left(), |ui| ui.label(widgets::sub(ui, spec.unit.suffix()).small()));
+    let unit = spec.unit.suffix();
+    if unit.chars().count() <= LONGEST_UNIT {
+        cell(ui, cells.unit, left(), |ui| ui.label(widgets::sub(ui, unit).small()));
+    }
 }
 
 /// The value of the parameter that an intervention sets, drawn like that parameter; a plain text while it does not fit.
@@ -395,6 +401,9 @@ fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
         job.append(&spec.label(), 7.0, format(12.5, t.text_sub, Align::Center));
     } else {
         job.append(&spec.label(), 0.0, format(12.5, t.text, Align::Center));
+    }
+    if spec.unit.suffix().chars().count() > LONGEST_UNIT {
+        job.append(spec.unit.suffix(), 5.0, format(10.0, t.text_sub, Align::Center));
     }
     job
 }
