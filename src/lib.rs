@@ -58,7 +58,9 @@
 //! | step, batch | the unit of simulated time; the steps taken between two looks at the command channel |
 //! | element set, slot | what fields and spikes are over (neurons, nuclei); in a population a place that is used again |
 //! | individual | the occupant of a slot; its id is never used again |
-//! | intervention, action | a stimulus or silencing over a span of time; something done once to a running simulation |
+//! | selection | a named query over elements, of every kind: target, filter, colour |
+//! | intervention | over a span of time: a stimulus, a silencing, or another value of a parameter; every kind has that one |
+//! | action | something done once to a running simulation |
 //! | probe, shape | something a kind can be asked for, and the form of its data: series, spikes, field, matrix, lineage, text |
 //! | tap, reading, frame | a request for a probe, its answer, and all answers of one batch |
 //! | subscription | the taps the window needs |

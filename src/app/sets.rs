@@ -115,7 +115,7 @@ fn menu_ui(ui: &mut Ui, name: &str, color: Option<u8>, t: &Tokens) -> Option<Set
             action = Some(SetAction::Recolor(None));
         }
         for number in 1..=t.categorical.len() as u8 {
-            let response = ui.radio(color == Some(number), format!("    Colour {number}"));
+            let response = ui.radio(color == Some(number), format!("      Colour {number}"));
             let at = response.rect.left_center() + egui::vec2(26.0, 0.0);
             ui.painter().circle_filled(at, 5.0, colors::categorical(usize::from(number) - 1, t));
             if response.clicked() {
@@ -236,8 +236,10 @@ fn count(ui: &Ui, app: &mut App) {
 impl App {
     /// Keeps the colour of a selection that was renamed in this frame, wherever that was.
     pub(super) fn follow_selection_names(&mut self) {
-        let names: Vec<String> =
-            interventions::named(self.session.project.model.params()).into_iter().map(|s| s.name).collect();
+        let params = self.session.project.model.params();
+        let Some(group) = interventions::list(params, Role::Selections) else { return };
+        let n = params.len(group as u8);
+        let names: Vec<String> = (0..n).map(|item| super::inspector::item_name(params, group, item)).collect();
         if names == self.sets.names {
             return;
         }

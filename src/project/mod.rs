@@ -2,6 +2,10 @@
 //!
 //! A [`Project`] is a value: widgets edit it in place, undo keeps copies of it, the command line sets its parameters.
 //! This is the only module that reads and writes the file format, and everything it writes is versioned.
+//!
+//! Selections and interventions are declared once for every kind ([`params::interventions`]) and stand in two groups of the
+//! parameters of each kind, so that files, `--set`, links, the command log and undo address them like any parameter. What
+//! the window adds to them, their colours, is the [`ViewState`] of the project. No result depends on it.
 
 mod append_file;
 mod atomic_file;

@@ -3,6 +3,7 @@
 #[cfg(feature = "demo")]
 mod demo;
 mod inspector;
+mod interventions;
 mod latency;
 mod lineage;
 mod memory;
