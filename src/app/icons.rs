@@ -57,6 +57,14 @@ icons! {
     HELP = "\u{e3e8}",
     /// Close.
     CLOSE = "\u{e4f6}",
+    /// A table.
+    TABLE = "\u{e476}",
+    /// Move up.
+    ARROW_UP = "\u{e08e}",
+    /// Move down.
+    ARROW_DOWN = "\u{e03e}",
+    /// A distribution of values.
+    DISTRIBUTION = "\u{e150}",
     /// Add.
     PLUS = "\u{e3d4}",
     /// Remove.

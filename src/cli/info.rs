@@ -124,7 +124,11 @@ fn plain(spec: &ParamSpec, value: &Value) -> Json {
         Value::Bool(b) => json!(b),
         Value::Int(i) => json!(i),
         Value::Real(x) => json!(x),
-        Value::Choice(_) | Value::Rows(_) | Value::Variant(..) => json!(path::show(spec, value)),
+        Value::Distribution(law) if law.as_constant().is_some() => json!(law.as_constant()),
+        Value::List(values) => json!(values),
+        Value::Choice(_) | Value::Rows(_) | Value::Variant(..) | Value::Distribution(_) => {
+            json!(path::show(spec, value))
+        }
         Value::Text(text) => json!(text),
     }
 }
@@ -258,9 +262,11 @@ fn spec_json(path: &str, default: &Value, spec: &ParamSpec) -> Json {
         ValueType::Text => "text",
         ValueType::Path => "path",
         ValueType::Query => "query",
+        ValueType::Distribution => "distribution",
+        ValueType::List { .. } => "list",
         ValueType::OneOf(_) => "one_of",
     });
-    if matches!(spec.kind, ValueType::Int | ValueType::Real) {
+    if spec.kind.is_numeric() {
         out["range"] = json!([spec.soft.0, spec.soft.1]);
         out["accepted"] = json!([spec.hard.0, spec.hard.1]);
         out["scale"] = json!(if spec.scale == Scale::Log { "log" } else { "linear" });

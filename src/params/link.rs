@@ -53,6 +53,10 @@ fn read(params: &dyn Params, name: &str) -> Result<Quantity, String> {
     match params.get(id) {
         Value::Real(value) => Ok(Quantity { value, exponent, dimension }),
         Value::Int(value) => Ok(Quantity { value: value as f64, exponent, dimension }),
+        Value::Distribution(distribution) => match distribution.as_constant() {
+            Some(value) => Ok(Quantity { value, exponent, dimension }),
+            None => Err(format!("{name} is a distribution")),
+        },
         _ => Err(format!("{name} is not a number")),
     }
 }
@@ -69,6 +73,7 @@ fn into_value(spec: &ParamSpec, quantity: Quantity) -> Result<Value, String> {
         _ if !x.is_finite() => Err("gives no finite number".to_owned()),
         super::ValueType::Int => Ok(Value::Int(x.round() as i64)),
         super::ValueType::Real => Ok(Value::Real(x)),
+        super::ValueType::Distribution => Ok(Value::Distribution(super::Distribution::constant(x))),
         _ => Err("only numbers can be linked".to_owned()),
     }
 }

@@ -7,9 +7,12 @@
 
 mod declare;
 pub mod dimension;
+pub mod distribution;
+mod distribution_text;
 pub mod expression;
 pub mod interventions;
 pub mod link;
+mod list_text;
 pub mod named;
 pub mod one_of;
 mod one_of_text;
@@ -18,19 +21,23 @@ pub mod reference;
 mod role;
 pub mod schedule;
 mod spec;
+pub mod table_text;
 pub mod title;
 mod tree;
 pub mod unit;
+mod value;
 
+pub use distribution::Distribution;
 pub use interventions::Selection;
 use one_of::{Part, VariantSpec};
 pub use role::Role;
 pub use schedule::Schedule;
-use serde::{Deserialize, Serialize, de::DeserializeOwned, ser::SerializeStructVariant};
+use serde::{Serialize, de::DeserializeOwned, ser::SerializeStructVariant};
 pub use spec::ParamSpec;
 use std::borrow::Cow;
 pub use tree::TreeNode;
 pub use unit::Unit;
+pub use value::{ChoiceSpec, ParamValue, PathText, Query, Value, ValueType};
 
 /// How a slider spreads its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,151 +68,6 @@ pub enum Apply {
     Rewind,
     /// Only by rebuilding the simulation.
     Rebuild,
-}
-
-/// A parameter's value, as widgets and the engine exchange it; files hold a [`NamedValue`](named::NamedValue).
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// A switch.
-    Bool(bool),
-    /// A count.
-    Int(i64),
-    /// A quantity.
-    Real(f64),
-    /// Index into the declared choices.
-    Choice(u16),
-    /// A name, a path or a query.
-    Text(String),
-    /// A whole list group: one row per item, one value per field.
-    Rows(Vec<Vec<Value>>),
-    /// One of several groups: its index and its values. Values missing at the end are the defaults.
-    Variant(u16, Vec<Value>),
-}
-
-/// One of several named possibilities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChoiceSpec {
-    /// As files and `--set` spell it.
-    pub name: &'static str,
-    /// Name on screen; empty where splitting `name` reads well ([`ChoiceSpec::label`]).
-    pub title: &'static str,
-    /// Tooltip.
-    pub docs: &'static str,
-    /// Former names: still read, never written.
-    pub aliases: &'static [&'static str],
-    /// What it is for.
-    pub role: Role,
-}
-
-impl ChoiceSpec {
-    /// The name on screen: the declared title, else `name` in sentence case.
-    pub fn label(&self) -> Cow<'static, str> {
-        title::or_from_variant(self.title, self.name)
-    }
-
-    /// Whether the choice is or was called this, on screen or in files; case does not matter.
-    pub fn is_called(&self, name: &str) -> bool {
-        self.name.eq_ignore_ascii_case(name)
-            || self.title.eq_ignore_ascii_case(name) && !name.is_empty()
-            || self.aliases.iter().any(|a| a.eq_ignore_ascii_case(name))
-    }
-}
-
-/// What a parameter holds: decides the widget and the parser.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueType {
-    /// A switch.
-    Bool,
-    /// A whole number.
-    Int,
-    /// A real number.
-    Real,
-    /// One of these.
-    Choice(&'static [ChoiceSpec]),
-    /// Free text.
-    Text,
-    /// A file or folder.
-    Path,
-    /// A query over a set of elements (`class = sensory and side = left`).
-    Query,
-    /// One of these groups of parameters.
-    OneOf(&'static [VariantSpec]),
-}
-
-impl ValueType {
-    /// The groups of a sum type; none for other types.
-    pub const fn variants(self) -> &'static [VariantSpec] {
-        match self {
-            Self::OneOf(variants) => variants,
-            _ => &[],
-        }
-    }
-}
-
-/// A type a parameter can have.
-pub trait ParamValue: Clone {
-    /// What widgets and parsers see.
-    const TYPE: ValueType;
-    /// To the exchange form.
-    fn to_value(&self) -> Value;
-    /// From the exchange form; `None` when the kind of value does not fit.
-    fn from_value(value: &Value) -> Option<Self>;
-    /// Whether a parameter of a sum type is chosen and means anything given its neighbours.
-    fn shows_part(&self, _part: Part) -> bool {
-        false
-    }
-
-    /// The role of a choice.
-    fn role(&self) -> Role {
-        match (Self::TYPE, self.to_value()) {
-            (ValueType::Choice(choices), Value::Choice(c)) => choices[usize::from(c)].role,
-            _ => Role::Plain,
-        }
-    }
-}
-
-macro_rules! number {
-    ($($ty:ty => $variant:ident as $wide:ty),* $(,)?) => {$(
-        impl ParamValue for $ty {
-            const TYPE: ValueType = ValueType::$variant;
-            fn to_value(&self) -> Value { Value::$variant(*self as $wide) }
-            fn from_value(value: &Value) -> Option<Self> {
-                match value { Value::$variant(v) => Some(*v as $ty), _ => None }
-            }
-        }
-    )*};
-}
-number!(f32 => Real as f64, f64 => Real as f64, u32 => Int as i64, i32 => Int as i64, u64 => Int as i64, bool => Bool as bool);
-
-macro_rules! text {
-    ($($ty:ty => $kind:ident),* $(,)?) => {$(
-        impl ParamValue for $ty {
-            const TYPE: ValueType = ValueType::$kind;
-            fn to_value(&self) -> Value { Value::Text(self.clone().into()) }
-            fn from_value(value: &Value) -> Option<Self> {
-                match value { Value::Text(v) => Some(v.clone().into()), _ => None }
-            }
-        }
-    )*};
-}
-text!(String => Text, PathText => Path, Query => Query);
-
-macro_rules! text_type {
-    ($($(#[doc = $docs:literal])* $Name:ident),* $(,)?) => {$(
-        $(#[doc = $docs])*
-        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $Name(pub String);
-        impl From<String> for $Name { fn from(s: String) -> Self { Self(s) } }
-        impl From<&str> for $Name { fn from(s: &str) -> Self { Self(s.to_owned()) } }
-        impl From<$Name> for String { fn from(s: $Name) -> Self { s.0 } }
-    )*};
-}
-text_type! {
-    /// A file or folder as typed; relative to the project's folder, then to the working directory.
-    PathText,
-    /// A query over elements, as typed.
-    Query,
 }
 
 /// A struct declared with [`params!`](crate::params!).
@@ -249,6 +111,11 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
     fn is_shown(&self, i: usize) -> bool {
         let part = Self::SPECS.get(i).and_then(|spec| spec.part);
         self.shows_field(part.map_or(i, |part| part.field.into()), part)
+    }
+
+    /// The accepted range of the field of this name.
+    fn accepted(name: &str) -> (f64, f64) {
+        Self::SPECS.iter().find(|spec| spec.name == name).map_or((f64::NEG_INFINITY, f64::INFINITY), |spec| spec.hard)
     }
 
     /// All fields, in declaration order.

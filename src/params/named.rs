@@ -3,7 +3,7 @@
 //! is inserted, so none reaches a file.
 
 use super::{
-    Change, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType, VariantSpec,
+    Change, ChoiceSpec, Distribution, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType, VariantSpec,
     interventions::FORMER_FIELDS,
 };
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,10 @@ pub enum NamedValue {
     Text(String),
     /// A whole list group: its items, each a list of named fields. Missing fields have their defaults.
     Items(Vec<Vec<(String, NamedValue)>>),
+    /// A list of numbers, in the unit of the declaration.
+    List(Vec<f64>),
+    /// A distribution, in the unit of the declaration.
+    Distribution(Distribution),
     /// One of several groups: its name and its named fields. Missing fields have their defaults.
     Variant(String, Vec<(String, NamedValue)>),
 }
@@ -35,6 +39,8 @@ impl NamedValue {
             (Value::Int(x), _) => Self::Int(*x),
             (Value::Real(x), _) => Self::Real(*x),
             (Value::Text(x), _) => Self::Text(x.clone()),
+            (Value::List(x), _) => Self::List(x.clone()),
+            (Value::Distribution(x), _) => Self::Distribution(*x),
             (Value::Choice(i), ValueType::Choice(choices)) => Self::Choice(choices.get(usize::from(*i))?.name.into()),
             (Value::Variant(i, row), ValueType::OneOf(variants)) => {
                 let variant = variants.get(usize::from(*i))?;
@@ -61,6 +67,12 @@ impl NamedValue {
             (Self::Choice(name), ValueType::OneOf(variants)) => {
                 Value::Variant(choice(variants.iter().map(|v| v.choice), name)?, vec![])
             }
+            (Self::List(x), ValueType::List { .. }) => Value::List(x.clone()),
+            (Self::Real(x), ValueType::List { .. }) => Value::List(vec![*x]),
+            (Self::Int(x), ValueType::List { .. }) => Value::List(vec![*x as f64]),
+            (Self::Distribution(x), ValueType::Distribution) => Value::Distribution(*x),
+            (Self::Real(x), ValueType::Distribution) => Value::Distribution(Distribution::constant(*x)),
+            (Self::Int(x), ValueType::Distribution) => Value::Distribution(Distribution::constant(*x as f64)),
             // A count may become a quantity between versions, and the reverse where nothing is lost.
             (Self::Int(x), ValueType::Real) => Value::Real(*x as f64),
             (Self::Real(x), ValueType::Int) if x.fract() == 0.0 => Value::Int(*x as i64),

@@ -1,7 +1,8 @@
 //! `lif.tau_m=15ms` ↔ [`Change`], with "did you mean".
 
 use super::{
-    Change, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType, expression::without_groups, one_of_text,
+    Change, Distribution, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType, expression::without_groups,
+    list_text, one_of_text,
 };
 
 /// Why a `path=value` was refused.
@@ -208,6 +209,8 @@ pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
             }
         },
         ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(text.to_owned()),
+        ValueType::List { .. } => Value::List(list_text::parse(spec, text)?),
+        ValueType::Distribution => Value::Distribution(Distribution::parse(text, spec)?),
         ValueType::OneOf(variants) => one_of_text::parse(variants, text)?,
     })
 }
@@ -223,6 +226,8 @@ pub fn show(spec: &ParamSpec, value: &Value) -> String {
         (Value::Choice(i), ValueType::Choice(c)) => c.get(usize::from(*i)).map_or("?", |c| c.name).to_owned(),
         (Value::Text(s), _) => s.clone(),
         (Value::Rows(rows), _) => format!("{} items", rows.len()),
+        (Value::List(values), _) => list_text::show(spec, values),
+        (Value::Distribution(distribution), _) => distribution.show(spec),
         (Value::Variant(variant, row), kind) => one_of_text::show(kind.variants(), *variant, row),
         (Value::Choice(i), _) => i.to_string(),
     }

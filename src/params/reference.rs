@@ -46,6 +46,10 @@ pub fn range(spec: &ParamSpec) -> String {
     let space = if unit.is_empty() { "" } else { " " };
     match spec.kind {
         ValueType::Int | ValueType::Real => format!("{} to {}{space}{unit}", spec.hard.0, spec.hard.1),
+        ValueType::List { .. } => format!("list of numbers, {} to {}{space}{unit}", spec.hard.0, spec.hard.1),
+        ValueType::Distribution => {
+            format!("number or distribution, {} to {}{space}{unit}", spec.hard.0, spec.hard.1)
+        }
         ValueType::Bool => "true, false".to_owned(),
         ValueType::Choice(choices) => choices.iter().map(|c| c.name).collect::<Vec<_>>().join(", "),
         ValueType::Text => "text".to_owned(),

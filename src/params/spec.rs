@@ -1,6 +1,6 @@
 //! The declaration of one parameter.
 
-use super::{Apply, Part, Role, Scale, Unit, Value, ValueType, title};
+use super::{Apply, Distribution, Part, Role, Scale, Unit, Value, ValueType, title};
 use std::borrow::Cow;
 
 /// Everything the program knows about one parameter.
@@ -161,6 +161,23 @@ impl ParamSpec {
             ValueType::Real => Value::Real(x),
             ValueType::Choice(choices) => Value::Choice(nth(choices.len()) as u16),
             ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(String::new()),
+            // Every law, wide and narrow, within and without bounds.
+            ValueType::Distribution => {
+                let (law, rest) = ((share * 8.0) as usize, (share * 8.0).fract());
+                let y = self.soft.0 + rest * (self.soft.1 - self.soft.0);
+                let (low, high) = (x.min(y), x.max(y));
+                let law = match law % 4 {
+                    0 => return Value::Distribution(Distribution::constant(y)),
+                    1 => Distribution::uniform(low, high),
+                    2 => Distribution::normal(y, rest * (self.soft.1 - self.soft.0)),
+                    _ => Distribution::log_normal(10.0 * rest - 5.0, rest),
+                };
+                Value::Distribution(if share < 0.5 { law } else { law.within((low, high)) })
+            }
+            ValueType::List { whole } => {
+                let n = (share * 5.0) as usize;
+                Value::List((0..n).map(|_| if whole { x.round() } else { x }).collect())
+            }
             ValueType::OneOf(variants) => {
                 let (at, rest) = (nth(variants.len()), (share * variants.len() as f64).fract());
                 let params = variants.get(at).map_or(&[][..], |variant| variant.params);
@@ -186,6 +203,13 @@ impl ParamSpec {
             Value::Real(x) if x > high => Some(beyond(x, "above", high)),
             Value::Int(x) if (x as f64) < low => Some(beyond(x as f64, "below", low)),
             Value::Int(x) => Some(beyond(x as f64, "above", high)),
+            Value::Distribution(distribution) => distribution.refusal(self),
+            Value::List(ref values) => {
+                let item = Self { kind: ValueType::Real, ..*self };
+                let refused =
+                    |(i, x): (usize, &f64)| Some(format!("number {}: {}", i + 1, item.refusal(&Value::Real(*x))?));
+                values.iter().enumerate().find_map(refused).or_else(|| Some("that is no list of numbers".to_owned()))
+            }
             Value::Variant(v, ref row) => {
                 let params = self.kind.variants().get(usize::from(v)).map_or(&[][..], |v| v.params);
                 let refused = params.iter().zip(row).find_map(|(p, x)| Some(format!("{}: {}", p.name, p.refusal(x)?)));
@@ -201,6 +225,13 @@ impl ParamSpec {
             Value::Real(x) => x.is_finite() && *x >= self.hard.0 && *x <= self.hard.1,
             Value::Int(x) => *x as f64 >= self.hard.0 && *x as f64 <= self.hard.1,
             Value::Choice(i) => matches!(self.kind, ValueType::Choice(c) if usize::from(*i) < c.len()),
+            Value::List(values) => {
+                let ValueType::List { whole } = self.kind else { return false };
+                values.iter().all(|x| self.admits(&Value::Real(*x)) && (!whole || x.fract() == 0.0))
+            }
+            Value::Distribution(distribution) => {
+                self.kind == ValueType::Distribution && distribution.refusal(self).is_none()
+            }
             Value::Variant(v, row) => self.kind.variants().get(usize::from(*v)).is_some_and(|variant| {
                 row.len() <= variant.params.len() && variant.params.iter().zip(row).all(|(p, x)| p.admits(x))
             }),

@@ -222,13 +222,11 @@ fn clamp(params: &mut dyn Params, tree: &Node, prefix: &[&str], warnings: &mut V
         // A field under an older name is not found; its group is.
         let line = (1..=steps.len()).rev().find_map(|n| tree.at(&steps[..n])).map_or(1, |n| n.line);
         let show = |value| crate::params::path::show(spec, value);
-        let what = format!(
-            "{path}: {} is out of range ({} to {}); {} is used",
-            show(&value),
-            spec.hard.0,
-            spec.hard.1,
-            show(&accepted),
-        );
+        let why = match (&value, spec.refusal(&value)) {
+            (Value::Distribution(_) | Value::List(_), Some(why)) => format!("is not accepted: {why}"),
+            _ => format!("is out of range ({} to {})", spec.hard.0, spec.hard.1),
+        };
+        let what = format!("{path}: {} {why}; {} is used", show(&value), show(&accepted));
         params.set(&Change { id, value: accepted });
         warnings.push(Warning { line, what });
     }
@@ -242,6 +240,11 @@ fn nearest_accepted(spec: &ParamSpec, value: &Value) -> Option<Value> {
     match value {
         Value::Real(x) => Some(Value::Real(if x.is_nan() { spec.hard.0 } else { x.clamp(spec.hard.0, spec.hard.1) })),
         Value::Int(x) => Some(Value::Int((*x as f64).clamp(spec.hard.0, spec.hard.1) as i64)),
+        Value::List(values) => {
+            let into = |x: &f64| if x.is_nan() { spec.hard.0 } else { x.clamp(spec.hard.0, spec.hard.1) };
+            Some(Value::List(values.iter().map(into).collect()))
+        }
+        Value::Distribution(distribution) => Some(Value::Distribution(distribution.nearest(spec))),
         _ => None,
     }
 }

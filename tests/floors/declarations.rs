@@ -65,7 +65,7 @@ fn defaults_are_legal_and_ranges_make_sense() {
             let (soft, hard) = (spec.soft, spec.hard);
             assert!(hard.0 <= soft.0 && soft.0 < soft.1 && soft.1 <= hard.1, "{name}: slider {soft:?} in {hard:?}");
             assert!(spec.scale == Scale::Linear || soft.0 > 0.0, "{name}: a logarithmic slider from {}", soft.0);
-            let is_number = matches!(spec.kind, ValueType::Int | ValueType::Real);
+            let is_number = spec.kind.is_numeric();
             assert!(is_number || spec.unit == Unit::One, "{name}: a unit on something that is no number");
         }
     }

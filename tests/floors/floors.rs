@@ -8,7 +8,8 @@ use std::{
 /// Module, and what it may name. Lower floors first.
 const FLOORS: &[(&str, &[&str])] = &[
     ("num", &[]),
-    ("params", &[]),
+    // Values that are distributions are drawn from.
+    ("params", &["num"]),
     // The self-test compares the device with `num`, which is the definition.
     ("gpu", &["num"]),
     ("nn", &["num", "gpu"]),

@@ -1,6 +1,6 @@
 //! Actions that a kind declares for its running simulation: a form and a button each.
 
-use super::number::NumberField;
+use super::{number::NumberField, value_text};
 use crate::{
     app::{App, text, theme::Tokens, widgets},
     params::{ParamSpec, Value, ValueType},
@@ -78,8 +78,15 @@ pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Valu
             });
             combo.response
         }
+        (value @ (Value::List(_) | Value::Distribution(_) | Value::Variant(..)), _) => {
+            let (response, new) = value_text::ui(ui, &name, spec, value);
+            if let Some(new) = new {
+                *value = new;
+            }
+            response
+        }
         (Value::Text(typed), _) => ui.add(TextEdit::singleline(typed).desired_width(120.0)),
-        (Value::Choice(_) | Value::Rows(_) | Value::Variant(..), _) => return,
+        (Value::Choice(_) | Value::Rows(_), _) => return,
     };
     response.accessible_name(&name).on_hover_ui(|ui| {
         ui.set_max_width(320.0);

@@ -14,7 +14,7 @@ use egui::{Response, RichText, TextEdit, Ui};
 
 /// Whether a parameter can be linked to a formula.
 pub fn can_follow(spec: &ParamSpec) -> bool {
-    matches!(spec.kind, ValueType::Real | ValueType::Int)
+    matches!(spec.kind, ValueType::Real | ValueType::Int | ValueType::Distribution)
 }
 
 /// A path that stays valid when list items are added or removed: by the item's name, when it has one.

@@ -62,12 +62,25 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
         if let Some(item) = remove {
             remove_item(rows.params, group, item);
         }
-        let word = item_noun(spec).to_lowercase();
-        let add = egui::Button::new((icons::rich(icons::PLUS).size(12.0), format!("Add {word}")));
-        if !filtered && ui.add(add).accessible_name(format!("Add {word}")).clicked() {
-            add_item(rows.params, group);
+        if !filtered {
+            ui.horizontal(|ui| buttons_ui(ui, rows, group));
         }
     });
+}
+
+fn buttons_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
+    let spec = rows.params.groups()[group];
+    let word = item_noun(spec).to_lowercase();
+    let add = egui::Button::new((icons::rich(icons::PLUS).size(12.0), format!("Add {word}")));
+    if ui.add(add).accessible_name(format!("Add {word}")).clicked() {
+        add_item(rows.params, group);
+    }
+    if let Some(table) = rows.table.as_deref_mut() {
+        let name = format!("{} as a table", spec.label());
+        if widgets::icon_button(ui, icons::TABLE, &name).on_hover_text(&name).clicked() {
+            table.open(spec.name);
+        }
+    }
 }
 
 /// One item; `true` when it is removed.

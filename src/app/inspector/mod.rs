@@ -3,6 +3,8 @@
 
 mod actions;
 mod choice;
+mod distribution;
+mod label;
 mod linked;
 mod list;
 pub mod number;
@@ -11,11 +13,14 @@ mod presets;
 mod query;
 mod row;
 mod selection;
+mod table;
+mod value_text;
 
 pub use actions::{argument_ui, with_values};
 pub use choice::LeftChoices;
 pub use list::{item_name, item_noun, remove_item};
 pub use query::{add_item, missing};
+use table::ListTable;
 
 use super::{
     App, commands::UiCommand, focus, icons, jobs::Purpose, live::Live, log::Level, rebuild, text, theme::Tokens,
@@ -40,6 +45,7 @@ pub struct Inspector {
     only_changed: bool,
     scroll_to: Option<&'static str>,
     forms: actions::Forms,
+    table: ListTable,
 }
 
 impl Inspector {
@@ -62,6 +68,8 @@ pub(super) struct Rows<'a> {
     defaults: &'a dyn Params,
     /// Links to formulas, where links are possible.
     links: Option<&'a mut Vec<Link>>,
+    /// The table of a list, where there is one.
+    table: Option<&'a mut ListTable>,
     /// Values of groups that were chosen before, where they are kept.
     left_choices: Option<&'a mut LeftChoices>,
     /// Edits pending until a rebuild or a rewind.
@@ -187,6 +195,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
         params: session.project.model.params_mut(),
         links: Some(&mut session.project.links),
         left_choices: Some(&mut session.left_choices),
+        table: Some(&mut app.inspector.table),
         defaults: session.defaults.params(),
         pending: &pending,
         queries: Some(&queries),
@@ -210,6 +219,9 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
             let area = egui::Rect::from_min_max(top, ui.cursor().min);
             ui.scroll_to_rect(area, Some(Align::TOP));
         }
+    }
+    if let Some(table) = rows.table.take() {
+        table::window_ui(ui.ctx(), &mut rows, table);
     }
     let (browse, messages) = (rows.browse, rows.messages);
     for (level, text) in messages {
@@ -271,6 +283,7 @@ pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, 
         defaults,
         links: None,
         left_choices: None,
+        table: None,
         pending: &[],
         queries: None,
         live: None,
@@ -294,6 +307,7 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
         defaults: &defaults,
         links: None,
         left_choices: None,
+        table: None,
         pending: &[],
         queries: None,
         live: None,

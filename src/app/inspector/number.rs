@@ -209,7 +209,8 @@ fn select_all(ui: &Ui, id: Id, draft: &str) {
     state.store(ui.ctx(), id);
 }
 
-fn error_ui(ui: &Ui, id: Id, below: Rect, why: &str) {
+/// What is wrong with the text of a field, below it.
+pub(super) fn error_ui(ui: &Ui, id: Id, below: Rect, why: &str) {
     let ctx = ui.ctx().clone();
     let error = Tokens::of(&ctx).error;
     let tip = Tooltip::always_open(ctx, ui.layer_id(), id.with("why"), PopupAnchor::ParentRect(below));

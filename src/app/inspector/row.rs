@@ -1,9 +1,11 @@
 //! One parameter row, drawn from its declaration: label, slider, value, unit, state dot.
 
 use super::{
-    Rows, choice, linked,
+    Rows, choice, distribution,
+    label::{Badge, LONGEST_UNIT, label_ui, tooltip_ui},
+    linked,
     number::{self, NumberField, tidy},
-    parameter, query,
+    parameter, query, value_text,
 };
 use crate::{
     app::{
@@ -13,14 +15,11 @@ use crate::{
         theme::{ROW, Tokens},
         widgets,
     },
-    params::{Apply, Change, ChoiceSpec, ParamId, ParamSpec, Role, Scale, Value, ValueType, path},
+    params::{Change, ChoiceSpec, Distribution, ParamId, ParamSpec, Role, Scale, Value, ValueType, path},
     project::clipboard,
 };
 use egui::{
-    Align, Event, FontFamily, FontId, Label, Layout, Rect, Response, RichText, Sense, Slider, SliderClamping, TextEdit,
-    Ui, UiBuilder,
-    text::{LayoutJob, TextFormat},
-    vec2,
+    Align, Event, Label, Layout, Rect, Response, RichText, Sense, Slider, SliderClamping, TextEdit, Ui, UiBuilder, vec2,
 };
 
 const LABEL: f32 = 0.43;
@@ -32,9 +31,10 @@ const GAP: f32 = 6.0;
 const INDENT: f32 = 12.0;
 
 /// Rectangles of the parts of a row.
-struct Cells {
+#[derive(Clone, Copy)]
+pub(super) struct Cells {
     label: Rect,
-    slider: Rect,
+    pub slider: Rect,
     value: Rect,
     unit: Rect,
     dot: Rect,
@@ -83,6 +83,13 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
             ui.disable();
         }
         cells_ui(ui, rows, id, spec, &name, &Cells::of(rect, spec.part.is_some()));
+    });
+    let arguments = UiBuilder::new().scope_id(egui::Id::unique(("arguments", &name)));
+    ui.scope_builder(arguments, |ui| {
+        if is_read_only {
+            ui.disable();
+        }
+        distribution::arguments_ui(ui, rows, id, spec, &name);
     });
     if is_read_only {
         return;
@@ -141,7 +148,7 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
     linked::menu_ui(&label, rows, id, spec);
     let is_linked = rows.link(id).is_some();
     let new = match (&old, spec.kind) {
-        (Value::Real(_) | Value::Int(_), _) if is_linked => {
+        (Value::Real(_) | Value::Int(_) | Value::Distribution(_), _) if is_linked => {
             linked_ui(ui, rows, id, cells, spec, name);
             None
         }
@@ -184,12 +191,18 @@ fn cells_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &'static ParamS
     }
 }
 
-/// A number with its unit, a switch, or a choice.
+/// A value that is drawn from its declaration alone.
 fn scalar_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Value, changed: bool) -> Option<Value> {
     match (old, spec.kind) {
         (Value::Real(_) | Value::Int(_), _) => {
             unit_ui(ui, cells, spec);
             number_ui(ui, cells, spec, name, old, changed)
+        }
+        (Value::Distribution(now), _) => distribution_ui(ui, cells, spec, name, *now, changed),
+        (Value::List(values), _) => {
+            let (response, new) = cell(ui, cells.wide(), left(), |ui| value_text::ui(ui, name, spec, old));
+            response.on_hover_text(format!("{} numbers: {}", values.len(), path::show(spec, old)));
+            new
         }
         (Value::Bool(on), _) => cell(ui, cells.slider, left(), |ui| {
             let mut on = *on;
@@ -199,16 +212,6 @@ fn scalar_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Val
             cell(ui, cells.wide(), left(), |ui| choice::ui(ui, name, *i, choices)).map(Value::Choice)
         }
         _ => None,
-    }
-}
-
-/// Longest unit behind a value; longer ones are behind the label.
-const LONGEST_UNIT: usize = 5;
-
-fn unit_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec) {
-    let unit = spec.unit.suffix();
-    if unit.chars().count() <= LONGEST_UNIT {
-        cell(ui, cells.unit, left(), |ui| ui.label(widgets::sub(ui, unit).small()));
     }
 }
 
@@ -276,13 +279,67 @@ fn linked_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, cells: &Cells, spec:
     let text = match rows.params.get(id) {
         Value::Real(x) => text::number(x),
         Value::Int(i) => i.to_string(),
+        Value::Distribution(law) => law.as_constant().map(text::number).unwrap_or_default(),
         _ => String::new(),
     };
     let shown = path::show(spec, &rows.params.get(id));
     cell(ui, value, right(), |ui| ui.label(RichText::new(text).monospace())).on_hover_text(shown);
 }
 
-fn number_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Value, changed: bool) -> Option<Value> {
+/// The unit behind a value.
+pub(super) fn unit_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec) {
+    let unit = spec.unit.suffix();
+    if unit.chars().count() <= LONGEST_UNIT {
+        cell(ui, cells.unit, left(), |ui| ui.label(widgets::sub(ui, unit).small()));
+    }
+}
+
+/// Adds a widget in the place of the slider.
+pub(super) fn in_slider<R>(ui: &mut Ui, cells: &Cells, add: impl FnOnce(&mut Ui) -> R) -> R {
+    cell(ui, cells.slider, left(), add)
+}
+
+/// A row below a parameter that is a part of its value.
+pub(super) fn part(ui: &mut Ui, label: &str, add: impl FnOnce(&mut Ui, &Cells)) {
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
+    let cells = Cells::of(rect, true);
+    cell(ui, cells.label, left(), |ui| ui.add(Label::new(widgets::sub(ui, label)).truncate()));
+    add(ui, &cells);
+}
+
+/// A constant as a number with its slider, another distribution as its density and its text.
+fn distribution_ui(
+    ui: &mut Ui,
+    cells: &Cells,
+    spec: &ParamSpec,
+    name: &str,
+    now: Distribution,
+    changed: bool,
+) -> Option<Value> {
+    const MENU: f32 = 24.0;
+    let menu = cells.slider.with_max_x(cells.slider.left() + MENU);
+    let chosen = cell(ui, menu, left(), |ui| distribution::menu_ui(ui, spec, name, now)).map(Value::Distribution);
+    let beside = Cells { slider: cells.slider.with_min_x(menu.right()), ..*cells };
+    let Some(value) = now.as_constant() else {
+        distribution::preview_ui(ui, beside.slider, now);
+        let (field, name) = (beside.value.union(beside.unit), format!("{name} value"));
+        let text = cell(ui, field, left(), |ui| value_text::ui(ui, &name, spec, &Value::Distribution(now)));
+        text.0.on_hover_text(now.show(spec));
+        return chosen.or(text.1);
+    };
+    let typed = number_ui(ui, &beside, spec, name, &Value::Real(value), changed);
+    unit_ui(ui, cells, spec);
+    chosen.or(typed)
+}
+
+pub(super) fn number_ui(
+    ui: &mut Ui,
+    cells: &Cells,
+    spec: &ParamSpec,
+    name: &str,
+    old: &Value,
+    changed: bool,
+) -> Option<Value> {
     let whole = matches!(old, Value::Int(_));
     let now = match old {
         Value::Int(i) => *i as f64,
@@ -342,93 +399,4 @@ fn text_ui(ui: &mut Ui, name: &str, now: &str, hint: &str) -> Option<Value> {
     }
     ui.data_mut(|d| d.remove::<String>(draft_id));
     (response.lost_focus() && text != now).then_some(Value::Text(text))
-}
-
-/// When an edit takes effect, whether one is pending, and the cost of a rebuild.
-#[derive(Clone, Copy)]
-struct Badge<'a> {
-    apply: Option<Apply>,
-    is_pending: bool,
-    cost: &'a str,
-}
-
-impl Badge<'_> {
-    /// The icon of parameters that are not applied while running.
-    const fn glyph(&self) -> Option<&'static str> {
-        match self.apply {
-            Some(Apply::Rewind) => Some(icons::REWIND),
-            Some(Apply::Rebuild) => Some(icons::HAMMER),
-            Some(Apply::Live | Apply::Data) | None => None,
-        }
-    }
-
-    fn text(&self) -> String {
-        let suffix = if self.cost.is_empty() { String::new() } else { format!(": {}", self.cost) };
-        match (self.apply, self.is_pending) {
-            (Some(Apply::Rebuild), true) => format!("Pending until a rebuild{suffix}"),
-            (Some(Apply::Rebuild), false) => format!("Applied on rebuild{suffix}"),
-            (Some(Apply::Rewind), true) => "Pending until a rewind to step 0".to_owned(),
-            (Some(Apply::Rewind), false) => "Applied on rewind to step 0".to_owned(),
-            (Some(Apply::Data), _) => "Applied while running, when the file is read".to_owned(),
-            _ => "Applied while running".to_owned(),
-        }
-    }
-}
-
-fn label_ui(ui: &mut Ui, spec: &ParamSpec, badge: Badge<'_>) -> Response {
-    let t = Tokens::of(ui.ctx());
-    ui.spacing_mut().item_spacing.x = 4.0;
-    if let Some(glyph) = badge.glyph() {
-        let ink = if badge.is_pending { t.warn } else { Tokens::fade(t.text_sub, 0.45) };
-        ui.label(icons::rich(glyph).size(12.0).color(ink)).on_hover_text(badge.text());
-    }
-    ui.add(Label::new(label_job(spec, &t)).truncate().sense(Sense::click()))
-}
-
-/// The symbol with its index as a subscript, then the label.
-fn label_job(spec: &ParamSpec, t: &Tokens) -> LayoutJob {
-    let mut job = LayoutJob::default();
-    let format = |size: f32, color, valign| TextFormat {
-        font_id: FontId::new(size, FontFamily::Proportional),
-        color,
-        valign,
-        ..TextFormat::default()
-    };
-    if !spec.symbol.is_empty() {
-        let (base, index) = spec.symbol.split_once('_').unwrap_or((spec.symbol, ""));
-        job.append(base, 0.0, format(12.5, t.text_strong, Align::Center));
-        job.append(index, 0.0, format(9.5, t.text_strong, Align::BOTTOM));
-        job.append(&spec.label(), 7.0, format(12.5, t.text_sub, Align::Center));
-    } else {
-        job.append(&spec.label(), 0.0, format(12.5, t.text, Align::Center));
-    }
-    if spec.unit.suffix().chars().count() > LONGEST_UNIT {
-        job.append(spec.unit.suffix(), 5.0, format(10.0, t.text_sub, Align::Center));
-    }
-    job
-}
-
-fn tooltip_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, default: &Value, badge: Badge<'_>) {
-    let t = Tokens::of(ui.ctx());
-    ui.set_max_width(380.0);
-    ui.label(RichText::new(name).monospace().color(t.text_strong));
-    ui.label(text::unwrap(spec.docs));
-    if !spec.formula.is_empty() {
-        ui.label(RichText::new(spec.formula).monospace().color(t.text));
-    }
-    ui.add_space(2.0);
-    let unit = spec.unit.suffix();
-    let mut facts = vec![format!("Default {}", path::show(spec, default))];
-    if matches!(spec.kind, ValueType::Int | ValueType::Real) {
-        facts.push(format!("{} to {} {unit}", text::number(spec.hard.0), text::number(spec.hard.1)));
-    }
-    if !spec.symbol.is_empty() {
-        facts.push(format!("Symbol {}", spec.symbol));
-    }
-    ui.label(widgets::sub(ui, facts.join("  ·  ")).small());
-    if !spec.source.is_empty() {
-        ui.label(widgets::sub(ui, format!("Default from {}", spec.source)).small());
-    }
-    let ink = if badge.glyph().is_some() { t.warn } else { t.text_sub };
-    ui.label(RichText::new(badge.text()).small().color(ink));
 }

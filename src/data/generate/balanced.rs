@@ -15,19 +15,53 @@ use std::path::Path;
 /// Radius of the ball of neurons, µm.
 const RADIUS_UM: f32 = 100.0;
 
-/// A random network: every neuron receives connections from exactly `in_degree` different others (from all
-/// others in a smaller network), drawn without preference. Excitatory neurons come first; `super_class` is
-/// `excitatory` or `inhibitory`. Positions fill a ball of 100 µm radius, µm.
+/// A random network whose connections have the same number of synapses each, see [`balanced_with`].
 ///
 /// # Errors
-/// [`DataError::Format`] when `n` is 0 or beyond [`MAX_NEURONS`], or there would be 2^32 connections;
-/// [`DataError::Cancelled`] when the watcher cancels.
+/// Those of [`balanced_with`].
 pub fn balanced(
     n: u32,
     in_degree: u32,
     excitatory_fraction: f64,
     excitatory_count: u32,
     inhibitory_count: u32,
+    seed: u64,
+    watch: &ProgressFn,
+) -> Result<Connectome, DataError> {
+    let count = |c: RandomConnection| if c.is_excitatory { excitatory_count } else { inhibitory_count };
+    balanced_with(n, in_degree, excitatory_fraction, count, seed, watch)
+}
+
+/// A connection of a generated network.
+#[derive(Clone, Copy, Debug)]
+pub struct RandomConnection {
+    /// Index of the presynaptic neuron.
+    pub pre: u32,
+    /// Index of the postsynaptic neuron.
+    pub post: u32,
+    /// Sign.
+    pub is_excitatory: bool,
+}
+
+impl RandomConnection {
+    /// The draw that belongs to it.
+    pub const fn draw(self, seed: u64) -> Draw {
+        Draw { seed, purpose: Purpose::Connectivity, step: (2 << 40) + self.pre as u64, lane: self.post }
+    }
+}
+
+/// A random network: every neuron receives connections from exactly `in_degree` different others (from all
+/// others in a smaller network), drawn without preference; `count` gives the number of synapses of each. Excitatory neurons come first; `super_class` is
+/// `excitatory` or `inhibitory`. Positions fill a ball of 100 µm radius, µm.
+///
+/// # Errors
+/// [`DataError::Format`] when `n` is 0 or beyond [`MAX_NEURONS`], or there would be 2^32 connections;
+/// [`DataError::Cancelled`] when the watcher cancels.
+pub fn balanced_with(
+    n: u32,
+    in_degree: u32,
+    excitatory_fraction: f64,
+    count: impl Fn(RandomConnection) -> u32,
     seed: u64,
     watch: &ProgressFn,
 ) -> Result<Connectome, DataError> {
@@ -41,8 +75,10 @@ pub fn balanced(
     }
     let n_excitatory = (f64::from(n) * excitatory_fraction.clamp(0.0, 1.0)).round() as u32;
     let sources = sources(n, in_degree, seed, watch)?;
-    let count_of = |pre: u32| {
-        if pre < n_excitatory { clamped(excitatory_count) } else { -clamped(inhibitory_count) }
+    let count_of = |pre: u32, post: u32| {
+        let is_excitatory = pre < n_excitatory;
+        let count = clamped(count(RandomConnection { pre, post, is_excitatory }));
+        if is_excitatory { count } else { -count }
     };
     let synapses = transposed(n, in_degree, &sources, count_of, watch)?;
     let text = |i: u32| if i < n_excitatory { "excitatory" } else { "inhibitory" }.to_owned();
@@ -110,14 +146,16 @@ fn transposed(
     n: u32,
     in_degree: u32,
     sources: &[u32],
-    count_of: impl Fn(u32) -> i32,
+    count_of: impl Fn(u32, u32) -> i32,
     watch: &ProgressFn,
 ) -> Result<Csr, DataError> {
     let target_bits = Csr::target_bits_for(n);
     let most = Csr::largest_count(target_bits);
-    let kept = |pre: u32| count_of(pre) != 0;
+    let rows_of = || (0_u32..).zip(sources.chunks(in_degree.max(1) as usize));
     let mut degrees = vec![0_u32; n as usize];
-    sources.iter().filter(|pre| kept(**pre)).for_each(|pre| degrees[*pre as usize] += 1);
+    for (post, row) in rows_of() {
+        row.iter().filter(|pre| count_of(**pre, post) != 0).for_each(|pre| degrees[*pre as usize] += 1);
+    }
     let mut rows = Vec::with_capacity(n as usize + 1);
     rows.push(0);
     let mut at = 0;
@@ -127,21 +165,21 @@ fn transposed(
     }));
     let mut cursors = rows.clone();
     let mut words = vec![0; at as usize];
-    for (post, row) in sources.chunks(in_degree.max(1) as usize).enumerate() {
+    let mut overflow = vec![];
+    for (post, row) in rows_of() {
         if post.is_multiple_of(16_384) {
             report(watch, "Connections", 0.6 + 0.4 * post as f32 / n as f32)?;
         }
-        for pre in row.iter().filter(|pre| kept(**pre)) {
-            words[cursors[*pre as usize] as usize] = Csr::pack(target_bits, post as u32, count_of(*pre));
-            cursors[*pre as usize] += 1;
+        for (pre, count) in row.iter().map(|pre| (*pre as usize, count_of(*pre, post))).filter(|(_, c)| *c != 0) {
+            let at = cursors[pre];
+            words[at as usize] = Csr::pack(target_bits, post, count);
+            if count.unsigned_abs() > most.unsigned_abs() {
+                overflow.push((at, count));
+            }
+            cursors[pre] += 1;
         }
     }
-    let clipped = |pre: &u32| count_of(*pre).unsigned_abs() > most.unsigned_abs();
-    let overflow = (0..n)
-        .filter(clipped)
-        .flat_map(|pre| (rows[pre as usize]..rows[pre as usize + 1]).map(move |at| (at, pre)))
-        .map(|(at, pre)| (at, count_of(pre)))
-        .collect();
+    overflow.sort_unstable();
     Ok(Csr { rows, words, target_bits, overflow })
 }
 

@@ -3,5 +3,5 @@
 mod balanced;
 mod fly;
 
-pub use balanced::balanced;
+pub use balanced::{RandomConnection, balanced, balanced_with};
 pub use fly::{SIZE as FLY_SIZE, fly_stand_in};

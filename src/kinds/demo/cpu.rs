@@ -8,9 +8,11 @@ use super::{
 use crate::{
     num::{
         exact,
+        halves::bf16_bits,
         hash::StreamHash,
         rng::{Draw, Purpose},
     },
+    params::Distribution,
     sim::{AttributeValue, Birth, Death, EndCause, LifeEvent, SimError},
 };
 use std::collections::VecDeque;
@@ -96,18 +98,32 @@ fn round_randomly(x: f32, word: u16) -> u16 {
     (x.to_bits().wrapping_add(u32::from(word)) >> 16) as u16
 }
 
+/// Draws the weights of tables; the padding stays 0.
+fn draw_weights(tables: &mut [u16], distribution: Distribution, seed: u64) {
+    if distribution.as_constant() == Some(0.0) {
+        return;
+    }
+    let is_weight = |i: &usize| i % TABLE < N_SYMBOLS * ROW && i % ROW < N_SYMBOLS;
+    for i in (0..tables.len()).filter(is_weight) {
+        let draw = Draw { seed, purpose: Purpose::Start, step: 0, lane: i as u32 };
+        tables[i] = bf16_bits(distribution.draw(draw) as f32);
+    }
+}
+
 impl State {
     /// At step 0, with this many weights.
-    pub fn new(params: &Params, n_weights: usize) -> Self {
+    pub fn new(params: &Params, seed: u64, n_weights: usize) -> Self {
         let n = params.experts.n_start.clamp(1, N_SYMBOLS as u32);
         let expert = |i: u32| Expert { id: i.into(), slot: i, born: 0, load: 1.0 / n as f32 };
+        let mut weights = vec![0; n_weights];
+        draw_weights(&mut weights[..n as usize * TABLE], params.initial_weight(), seed);
         Self {
             step: 0,
             symbol: 0,
             experts: (0..n).map(expert).collect(),
             owner: std::array::from_fn(|symbol| (symbol % n as usize) as u16),
             next_id: n.into(),
-            weights: vec![0; n_weights],
+            weights,
             loss: (N_SYMBOLS as f32).ln(),
             recent: VecDeque::new(),
             hash: StreamHash::default(),

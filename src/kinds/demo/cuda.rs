@@ -258,7 +258,7 @@ impl DemoSim {
             let tables = self.sampler.counted_tables(&self.state);
             let n = self.n_tokens(left, tables.len());
             let Some(device) = &mut self.device else { break };
-            device.begin(&self.state, self.seed, self.params.experts.learning_rate as f32)?;
+            device.begin(&self.state, self.seed, self.params.rate_at(self.state.step))?;
             let (every, mut read) = (self.params.measure.every, 0);
             while read < n {
                 let to_sample = steps_until(every, self.state.step + read as u64);
@@ -294,7 +294,9 @@ impl DemoSim {
         // The first sample may follow the first token.
         let samples = (MAX_HISTOGRAMS / n_histograms.max(1)).max(1);
         let fit = (samples - 1).saturating_mul(measure.every as usize) + 1;
-        ends.into_iter().chain([MAX_TOKENS, fit]).fold(left, usize::min)
+        let halvings = self.params.experts.halve_at.iter().filter_map(|at| u64::from(*at).checked_sub(step));
+        let to_halving = halvings.filter(|n| *n > 0).min().map_or(usize::MAX, |n| n as usize);
+        ends.into_iter().chain([MAX_TOKENS, fit, to_halving]).fold(left, usize::min)
     }
 }
 

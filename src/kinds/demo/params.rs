@@ -3,7 +3,7 @@
 use super::{cpu::TABLE, source::N_SYMBOLS};
 use crate::{
     interventions, one_of, param_tree, params,
-    params::{PathText, Selection},
+    params::{Distribution, ParamGroup as _, PathText, Selection},
 };
 
 params! {
@@ -17,9 +17,17 @@ params! {
         #[param(title = "Initial experts", range = 1.0..=27.0, hard = 1.0..=27.0, apply = Rewind)]
         n_start: u32 = 2,
 
+        /// Weights of the initial experts, drawn for each on its own; rounded to bfloat16.
+        #[param(title = "Initial weights", range = -2.0..=2.0, hard = -60.0..=60.0, apply = Rewind)]
+        initial_weight: Distribution = Distribution::constant(0.0),
+
         /// Step size of the gradient step after every token.
         #[param(title = "Learning rate", range = 0.0..=1.0, hard = 0.0..=100.0, symbol = "η")]
         learning_rate: f64 = 0.1,
+
+        /// Steps at which the learning rate is halved.
+        #[param(title = "Halve rate at", unit = Steps, range = 0.0..=100_000.0, hard = 0.0..=1e9)]
+        halve_at: Vec<u32> = vec![],
     }
 }
 
@@ -136,6 +144,17 @@ param_tree! {
 }
 
 impl Params {
+    /// The distribution of initial weights, within the accepted range.
+    pub fn initial_weight(&self) -> Distribution {
+        self.experts.initial_weight.within(Experts::accepted("initial_weight"))
+    }
+
+    /// The learning rate of a step.
+    pub fn rate_at(&self, step: u64) -> f32 {
+        let halvings = self.experts.halve_at.iter().filter(|at| u64::from(**at) <= step).count();
+        (self.experts.learning_rate * 0.5_f64.powi(halvings as i32)) as f32
+    }
+
     /// Number of bfloat16 weights: at least a table for every symbol.
     pub fn n_weights(&self) -> usize {
         (self.experts.weights_mib as usize) << 19
@@ -186,6 +205,58 @@ mod tests {
         let at = paths.iter().position(|p| p == "growth.rule").unwrap();
         assert_eq!(paths[at + 1..at + 3], ["growth.rule.minimum", "growth.rule.idle"]);
         assert_eq!(paths.iter().filter(|p| *p == "growth.rule.minimum").count(), 1);
+    }
+
+    #[test]
+    fn a_number_may_be_a_distribution_everywhere() {
+        let mut params = params();
+        let change = set(&mut params, "experts.initial_weight=normal(0, 1/2) in -1..1").unwrap();
+        assert_eq!(shown(&params, "experts.initial_weight"), "normal(0, 0.5) in -1..1");
+        let (name, value) = named::name(&params, &change).unwrap();
+        assert_eq!(named::resolve(&params, &name, &value), Ok(change));
+        let before = Project { model: Model::Demo(Box::new(params.clone())), ..Project::default() };
+        let text = project::write(&before).unwrap();
+        assert!(text.contains("initial_weight: \"normal(0, 0.5) in -1..1\""), "{text}");
+        assert_eq!(project::read(&text), Ok((before, vec![])));
+        let line = |value: &named::NamedValue| project::to_line(value).unwrap();
+        assert_eq!(line(&value), "Distribution(\"normal(0, 0.5) in -1..1\")");
+        assert_eq!(project::from_ron(&line(&value)), Ok(value));
+        let number = named::resolve(&params, &name, &named::NamedValue::Int(1)).unwrap();
+        assert_eq!(number.value, Value::Distribution(Distribution::constant(1.0)), "a number in an old log");
+        let read =
+            |value: &str| project::read(&format!("(version: 1, model: Demo((experts: (\ninitial_weight: {value}))))"));
+        let of = |read: Project| {
+            let Model::Demo(params) = read.model else { panic!("a demo") };
+            params.experts.initial_weight
+        };
+        assert_eq!(of(read("1").unwrap().0), Distribution::constant(1.0), "a number in an old file");
+        let error = read("\"norml(0, 1)\"").unwrap_err();
+        assert!(error.line == 2 && error.what.contains("`norml` is none of constant, uniform"), "{error}");
+        let (project, warnings) = read("\"normal(0, -1)\"").unwrap();
+        assert_eq!(of(project), Distribution::normal(0.0, 0.0));
+        assert!(
+            warnings[0].to_string().starts_with("line 2: experts.initial_weight: normal(0, -1) is not accepted: sd")
+        );
+        let text = clipboard::copy(&params, "demo", |_| true);
+        let mut other = super::Params::default();
+        assert!(clipboard::paste(&mut other, &text).unwrap().1.is_empty());
+        assert_eq!(other, params);
+    }
+
+    #[test]
+    fn lists_of_numbers_have_units_and_places() {
+        let mut params = params();
+        let change = set(&mut params, "experts.halve_at=100, 2e3").unwrap();
+        assert_eq!(shown(&params, "experts.halve_at"), "[100, 2000] steps");
+        assert_eq!([50, 100, 5000].map(|step| params.rate_at(step)), [0.1, 0.05, 0.025]);
+        let (name, value) = named::name(&params, &change).unwrap();
+        assert_eq!(named::resolve(&params, &name, &value), Ok(change));
+        let project = Project { model: Model::Demo(Box::new(params.clone())), ..Project::default() };
+        assert_eq!(project::read(&project::write(&project).unwrap()), Ok((project, vec![])));
+        for (text, why) in [("1, -2", "number 2: -2 is below 0 steps"), ("1, 2.5", "number 2: `2.5` is not a whole")] {
+            let error = set(&mut params, &format!("experts.halve_at={text}")).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
     }
 
     #[test]

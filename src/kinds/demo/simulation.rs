@@ -40,8 +40,11 @@ pub struct DemoSim {
 impl DemoSim {
     /// At step 0; on a GPU if one is given.
     pub fn new(params: &Params, seed: u64, source: Arc<Source>, gpu: Option<&Arc<Gpu>>) -> Result<Self, SimError> {
-        let device = gpu.map(|gpu| DeviceWeights::new(gpu, params, &source)).transpose()?;
-        let state = State::new(params, host_weights(params, device.is_some()));
+        let mut device = gpu.map(|gpu| DeviceWeights::new(gpu, params, &source)).transpose()?;
+        let state = State::new(params, seed, host_weights(params, device.is_some()));
+        if let Some(device) = &mut device {
+            device.put_tables(&state.weights)?;
+        }
         let sets = [experts(&state), Arc::new(symbols())];
         let sampler = Sampler::default();
         Ok(Self { params: params.clone(), seed, source, state, sets, generation: 0, sampler, device })
@@ -64,7 +67,7 @@ impl DemoSim {
     }
 
     fn token(&mut self) -> Result<(), SimError> {
-        let expert = self.state.step(&self.source, self.seed, self.params.experts.learning_rate as f32)?;
+        let expert = self.state.step(&self.source, self.seed, self.params.rate_at(self.state.step))?;
         self.sampler.record(&self.params, &self.state, expert, self.seed, None);
         self.grow()
     }
@@ -266,10 +269,12 @@ impl Simulation for DemoSim {
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
+        let state = State::new(&self.params, self.seed, self.state.weights.len());
         if let Some(device) = &mut self.device {
             device.clear()?;
+            device.put_tables(&state.weights)?;
         }
-        self.put(State::new(&self.params, self.state.weights.len()));
+        self.put(state);
         Ok(())
     }
 
@@ -396,6 +401,22 @@ mod tests {
         damaged.sections.pop();
         assert!(resumed.load(&damaged).is_err());
         assert_eq!(resumed.state, whole.state, "a state that does not fit changes nothing");
+    }
+
+    #[test]
+    fn initial_weights_are_drawn_for_each_and_again_at_a_rewind() {
+        let mut params = small();
+        params.experts.initial_weight = crate::params::Distribution::normal(0.5, 0.25).within((0.0, 1.0));
+        let mut sim = sim(&params);
+        let table: Vec<f32> = sim.state.table(1).collect();
+        let mean = table.iter().sum::<f32>() / table.len() as f32;
+        assert!((mean - 0.5).abs() < 0.05, "{mean}");
+        assert!(table.iter().all(|w| (0.0..=1.0).contains(w)) && table[0] != table[1]);
+        let start = sim.state.clone();
+        sim.advance(100, &mut Pass::default()).unwrap();
+        sim.rewind().unwrap();
+        assert_eq!(sim.state, start);
+        assert_ne!(DemoSim::new(&params, 8, Arc::new(Source::new(8)), None).unwrap().state, start, "another seed");
     }
 
     #[test]

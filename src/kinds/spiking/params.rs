@@ -1,6 +1,9 @@
 //! Parameters of a spiking project, in user units. `derive()` in `constants.rs` converts them to model constants.
 
-use crate::{choices, interventions, param_tree, params, params::PathText};
+use crate::{
+    choices, interventions, param_tree, params,
+    params::{Distribution, PathText},
+};
 
 pub use crate::params::Selection;
 
@@ -164,15 +167,15 @@ params! {
         #[show_if(|s| s.source == Source::Balanced)]
         excitatory_fraction: f64 = 0.8,
 
-        /// Synapses per excitatory connection.
+        /// Synapses per excitatory connection: whole numbers, drawn for each connection.
         #[param(title = "Synapses per exc. connection", range = 1.0..=100.0, hard = 0.0..=2000.0, apply = Rebuild)]
         #[show_if(|s| s.source == Source::Balanced)]
-        excitatory_count: u32 = 6,
+        excitatory_count: Distribution = Distribution::constant(6.0),
 
-        /// Synapses per inhibitory connection.
+        /// Synapses per inhibitory connection: whole numbers, drawn for each connection.
         #[param(title = "Synapses per inh. connection", range = 1.0..=500.0, hard = 0.0..=2000.0, apply = Rebuild)]
         #[show_if(|s| s.source == Source::Balanced)]
-        inhibitory_count: u32 = 33,
+        inhibitory_count: Distribution = Distribution::constant(33.0),
     }
 }
 

@@ -1,8 +1,12 @@
 //! Reads or generates the neurons and their connectivity.
 
-use super::{Params, Source};
+use super::{Network, Params, Source};
 use crate::{
-    data::{Connectome, Csr, DataError, NeuronTable},
+    data::{
+        Connectome, Csr, DataError, NeuronTable,
+        generate::{RandomConnection, balanced_with},
+    },
+    params::ParamGroup as _,
     sim::{BuildContext, Column, Connection, ConnectionSource, Connectivity, ElementSet, Progress, SimError},
 };
 use std::{path::PathBuf, sync::Arc};
@@ -31,15 +35,18 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
             crate::data::read(&path, neurons.as_deref(), annotations.as_deref(), &watch)
         }
         Source::FlyStandIn => crate::data::generate::fly_stand_in(context.seed, &watch),
-        Source::Balanced => crate::data::generate::balanced(
-            network.n_neurons,
-            network.in_degree,
-            network.excitatory_fraction,
-            network.excitatory_count,
-            network.inhibitory_count,
-            context.seed,
-            &watch,
-        ),
+        Source::Balanced => {
+            let [excitatory, inhibitory] = [
+                network.excitatory_count.within(Network::accepted("excitatory_count")),
+                network.inhibitory_count.within(Network::accepted("inhibitory_count")),
+            ];
+            let count = |connection: RandomConnection| {
+                let law = if connection.is_excitatory { excitatory } else { inhibitory };
+                law.draw(connection.draw(context.seed)).round() as u32
+            };
+            let (n, fraction) = (network.n_neurons, network.excitatory_fraction);
+            balanced_with(n, network.in_degree, fraction, count, context.seed, &watch)
+        }
     };
     Setup::new(connectome.map_err(|error| match error {
         DataError::Cancelled => SimError::Cancelled,
@@ -118,4 +125,45 @@ fn signs(connectivity: &Csr) -> Column {
     });
     let labels = ["", "excitatory", "inhibitory"].map(str::to_owned).to_vec();
     Column { name: "ei".to_owned(), labels, codes: codes.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Distribution;
+
+    fn network(excitatory: Distribution) -> Csr {
+        let mut params = Params::default();
+        params.network.source = Source::Balanced;
+        (params.network.n_neurons, params.network.in_degree) = (1000, 40);
+        params.network.excitatory_count = excitatory;
+        prepare(&params, &BuildContext::default(), &Progress::default()).expect("a network").connectivity
+    }
+
+    /// Numbers of synapses of excitatory connections.
+    fn counts(csr: &Csr) -> Vec<f64> {
+        (0..800).flat_map(|pre| csr.connections(pre)).map(|(_, count)| f64::from(count)).collect()
+    }
+
+    #[test]
+    fn synapses_per_connection_are_drawn_for_each() {
+        let constant = network(Distribution::constant(6.0));
+        let seed = BuildContext::default().seed;
+        let plain = crate::data::generate::balanced(1000, 40, 0.8, 6, 33, seed, &|_, _| true).expect("a network");
+        assert_eq!((&constant.rows, &constant.words), (&plain.synapses.rows, &plain.synapses.words));
+
+        let drawn = counts(&network(Distribution::uniform(2.0, 10.0)));
+        assert_eq!(drawn.len(), counts(&constant).len(), "the same connections");
+        let n = drawn.len() as f64;
+        let mean = drawn.iter().sum::<f64>() / n;
+        // Whole numbers from 2 to 10, the ends half as often: mean 6, variance 5.5.
+        assert!((mean - 6.0).abs() < 5.0 * (5.5 / n).sqrt(), "{mean}");
+        assert!(drawn.iter().all(|c| (2.0..=10.0).contains(c)) && drawn.contains(&2.0) && drawn.contains(&10.0));
+    }
+
+    #[test]
+    fn large_numbers_of_synapses_are_kept_beside_the_packed_ones() {
+        let csr = network(Distribution::uniform(1000.0, 2000.0));
+        assert!(counts(&csr).iter().all(|c| (1000.0..=2000.0).contains(c)));
+    }
 }

@@ -3,7 +3,7 @@
 use crate::{nuclei, spiking};
 use neuropil::{
     kinds::{Model, spiking::Source},
-    params::path,
+    params::{Distribution, path},
 };
 
 /// A model to check.
@@ -20,6 +20,7 @@ pub struct Case {
 fn balanced(mut params: neuropil::kinds::spiking::Params) -> Model {
     params.network.source = Source::Balanced;
     (params.network.n_neurons, params.network.in_degree) = (150, 15);
+    params.network.excitatory_count = Distribution::uniform(3.0, 9.0);
     Model::Spiking(Box::new(params))
 }
 
@@ -82,12 +83,19 @@ pub fn nuclei_population() -> Case {
 #[cfg(feature = "demo")]
 pub fn experts() -> Case {
     let mut model = Model::by_name("demo").expect("the feature");
-    let split = path::parse(model.params(), "growth.split_every=200").expect("a parameter");
-    assert!(model.params_mut().set(&split));
+    for text in ["growth.split_every=200", "experts.initial_weight=normal(0, 0.1)"] {
+        let change = path::parse(model.params(), text).expect("a parameter");
+        assert!(model.params_mut().set(&change));
+    }
     Case {
         model,
         steps: 1500,
-        edits: &["experts.learning_rate=0.3", "growth.rule=Age(minimum: 100)", "growth.rule.minimum=5000"],
+        edits: &[
+            "experts.learning_rate=0.3",
+            "growth.rule=Age(minimum: 100)",
+            "growth.rule.minimum=5000",
+            "experts.halve_at=[10, 20]",
+        ],
         action: ("merge", &[3, 1], &[]),
     }
 }
