@@ -18,6 +18,65 @@ use crate::{
 /// Threads of the blocks that count synaptic events, one block for each copy of the counters.
 const COUNTING: u32 = COPIES as u32 * 256;
 
+/// The arguments of every step kernel, and its own.
+macro_rules! step {
+    ($Kernel:ident, $memory:ident, { $($own:tt)* }) => {
+        $Kernel {
+            model: $memory.model.buf(),
+            windows: &$memory.windows,
+            rows: &$memory.rows,
+            marks: &$memory.marks,
+            currents: &$memory.currents,
+            states: &mut $memory.states,
+            arrivals: &mut $memory.arrivals,
+            spikes: &mut $memory.spikes,
+            chunks: &mut $memory.chunks,
+            counters: &mut $memory.counters,
+            rates: &mut $memory.rates,
+            fade: &$memory.fade,
+            $($own)*
+        }
+    };
+}
+
+/// Those of a kernel that steps through one window, after its spikes were delivered.
+macro_rules! step_of_window {
+    ($Kernel:ident, $memory:ident, $index:ident, { $($own:tt)* }) => {
+        step!($Kernel, $memory, {
+            index: $index,
+            live: &mut $memory.live,
+            segments: &$memory.segments,
+            sources: &$memory.sources,
+            chances: &$memory.chances,
+            masks: &$memory.masks,
+            trains: &$memory.trains,
+            kicks: &$memory.kicks,
+            gain_of: &$memory.gain_of,
+            gains: &$memory.gains,
+            kick_bits: &mut $memory.kick_bits,
+            $($own)*
+        })
+    };
+}
+
+/// Those of a kernel that delivers and steps through many windows.
+macro_rules! persistent_step {
+    ($Kernel:ident, $memory:ident, $windows:ident, $first_tag:ident, { $($own:tt)* }) => {
+        step!($Kernel, $memory, {
+            n_windows: $windows,
+            segments: &mut $memory.segments,
+            words: &$memory.words,
+            heads: &$memory.heads,
+            tails: &$memory.tails,
+            tail_starts: &$memory.tail_starts,
+            barrier: &mut $memory.barrier,
+            mailboxes: &mut $memory.mailboxes,
+            first_tag: $first_tag,
+            $($own)*
+        })
+    };
+}
+
 impl DeviceBuffers {
     /// Launches one window: delivery, then step.
     pub fn launch_window(
@@ -100,36 +159,11 @@ impl DeviceBuffers {
             .launch(kernels, pass, self.n_traced)?;
         }
         if let Some(LeakyDevice { kernels, constants, .. }) = &self.leaky {
-            StepLeaky {
-                layout,
-                n: self.n,
-                seed,
-                model,
-                units: constants.buf(),
-                windows: &self.windows,
-                index,
-                live: &mut self.live,
-                segments: &self.segments,
-                rows: &self.rows,
-                sources: &self.sources,
-                chances: &self.chances,
-                masks: &self.masks,
-                trains: &self.trains,
-                kicks: &self.kicks,
-                marks: &self.marks,
-                currents: &self.currents,
-                gain_of: &self.gain_of,
-                gains: &self.gains,
-                states: &mut self.states,
-                arrivals: &mut self.arrivals,
-                kick_bits: &mut self.kick_bits,
-                spikes: &mut self.spikes,
-                chunks: &mut self.chunks,
-                counters: &mut self.counters,
-                rates: &mut self.rates,
-                fade: &self.fade,
-            }
-            .launch(kernels, pass, self.n.next_multiple_of(256) + COUNTING)?;
+            step_of_window!(StepLeaky, self, index, { layout, n: self.n, seed, units: constants.buf() }).launch(
+                kernels,
+                pass,
+                self.n.next_multiple_of(256) + COUNTING,
+            )?;
             if variant.traced {
                 let (n, traced, samples) = (self.n_traced, &self.traced, &mut self.samples);
                 SampleTracesLeaky {
@@ -146,36 +180,13 @@ impl DeviceBuffers {
             return Ok(());
         }
         // two neurons per thread
-        StepLif {
-            model,
+        step_of_window!(StepLif, self, index, {
             propagators: &self.propagators,
-            windows: &self.windows,
-            index,
-            live: &mut self.live,
-            segments: &self.segments,
-            rows: &self.rows,
-            sources: &self.sources,
-            chances: &self.chances,
-            masks: &self.masks,
-            trains: &self.trains,
-            kicks: &self.kicks,
-            marks: &self.marks,
-            currents: &self.currents,
-            gain_of: &self.gain_of,
-            gains: &self.gains,
-            states: &mut self.states,
             anchors: &mut self.anchors,
             checks: &mut self.checks,
             wakes: &mut self.wakes,
             touched: &mut self.touched,
-            arrivals: &mut self.arrivals,
-            kick_bits: &mut self.kick_bits,
-            spikes: &mut self.spikes,
-            chunks: &mut self.chunks,
-            counters: &mut self.counters,
-            rates: &mut self.rates,
-            fade: &self.fade,
-        }
+        })
         .launch(kernels, pass, self.n.next_multiple_of(NEURONS_PER_BLOCK) / 2 + COUNTING)
     }
 
@@ -225,63 +236,19 @@ impl DeviceBuffers {
         let first_tag = self.next_tag;
         self.next_tag += windows;
         if let Some(LeakyDevice { kernels, constants, .. }) = &self.leaky {
-            return StepLeakyPersistent {
-                model: self.model.buf(),
-                units: constants.buf(),
-                windows: &self.windows,
-                n_windows: windows,
-                segments: &mut self.segments,
-                rows: &self.rows,
-                words: &self.words,
-                heads: &self.heads,
-                tails: &self.tails,
-                tail_starts: &self.tail_starts,
-                marks: &self.marks,
-                currents: &self.currents,
-                states: &mut self.states,
-                arrivals: &mut self.arrivals,
-                spikes: &mut self.spikes,
-                chunks: &mut self.chunks,
-                counters: &mut self.counters,
-                barrier: &mut self.barrier,
-                mailboxes: &mut self.mailboxes,
-                first_tag,
-                rates: &mut self.rates,
-                fade: &self.fade,
-            }
-            .launch(kernels, pass, grid);
+            return persistent_step!(StepLeakyPersistent, self, windows, first_tag, { units: constants.buf() })
+                .launch(kernels, pass, grid);
         }
-        StepLifPersistent {
-            model: self.model.buf(),
+        persistent_step!(StepLifPersistent, self, windows, first_tag, {
             propagators: &self.propagators,
-            windows: &self.windows,
-            n_windows: windows,
-            segments: &mut self.segments,
-            rows: &self.rows,
-            words: &self.words,
-            heads: &self.heads,
-            tails: &self.tails,
-            tail_starts: &self.tail_starts,
             sources: &self.sources,
             chances: &self.chances,
             masks: &self.masks,
             trains: &self.trains,
-            marks: &self.marks,
-            currents: &self.currents,
-            states: &mut self.states,
             anchors: &mut self.anchors,
             checks: &mut self.checks,
             wakes: &mut self.wakes,
-            arrivals: &mut self.arrivals,
-            spikes: &mut self.spikes,
-            chunks: &mut self.chunks,
-            counters: &mut self.counters,
-            barrier: &mut self.barrier,
-            mailboxes: &mut self.mailboxes,
-            first_tag,
-            rates: &mut self.rates,
-            fade: &self.fade,
-        }
+        })
         .launch(kernels, pass, grid)
     }
 
