@@ -91,11 +91,8 @@ pub fn draw(
             let bytes = mapped.slice(..).get_mapped_range().map_err(|e| e.to_string())?;
             let rows = bytes.chunks_exact(bytes_per_row as usize).map(|row| &row[..width as usize * 4]);
             let color = |p: &[u8]| if is_bgra { [p[2], p[1], p[0]] } else { [p[0], p[1], p[2]] };
-            let pixels = rows.flat_map(|row| row.chunks_exact(4)).map(|p| {
-                let [r, g, b] = color(p);
-                Color32::from_rgb(r, g, b)
-            });
-            Ok(ColorImage::new([width as usize, height as usize], pixels.collect()))
+            let rgb: Vec<u8> = rows.flat_map(|row| row.chunks_exact(4)).flat_map(color).collect();
+            Ok(ColorImage::from_rgb([width as usize, height as usize], &rgb))
         });
         mapped.unmap();
         done(picture);

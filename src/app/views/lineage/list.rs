@@ -141,7 +141,9 @@ impl Lineage {
             parents.collect::<Vec<_>>().join(", "),
         ];
         let value = |spec: &AttributeSpec| {
-            l.attributes.get(spec.name).map_or_else(String::new, |value| attributes::text(value, spec))
+            // The unit is in the column's title.
+            let plain = AttributeSpec { unit: "", ..*spec };
+            l.attributes.get(spec.name).map_or_else(String::new, |value| attributes::text(value, &plain))
         };
         cells.extend(specs.iter().map(value));
         cells

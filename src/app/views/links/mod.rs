@@ -14,11 +14,11 @@ use super::{
     kit, run_ui,
 };
 use crate::{
-    engine::{SchemaChanges, SimSchema},
+    engine::{SchemaChanges, SetChange, SimSchema},
     sim::{ElementSet, Frame, Link, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Rect, Sense, Ui};
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 /// Rows and columns of the matrix at most; larger ones are summed in square blocks.
 const MAX_CELLS: usize = 512;
@@ -88,6 +88,20 @@ pub(super) fn strongest(links: &[Link], most: usize) -> Vec<Link> {
     }
     order.sort_unstable_by(by_strength);
     order.into_iter().map(|i| links[i as usize]).collect()
+}
+
+/// The links among elements whose sets changed.
+fn follow(links: &[Link], from: Option<&SetChange>, to: Option<&SetChange>) -> Vec<Link> {
+    let now = |change: &SetChange| -> HashMap<u32, u32> {
+        (0..).zip(change.former.iter()).filter_map(|(i, former)| Some(((*former)?, i))).collect()
+    };
+    let (from, to) = (from.map(now), to.map(now));
+    let moved = |places: &Option<HashMap<u32, u32>>, element: u32| match places {
+        Some(places) => places.get(&element).copied(),
+        None => Some(element),
+    };
+    let link = |l: &Link| Some(Link { from: moved(&from, l.from)?, to: moved(&to, l.to)?, ..*l });
+    links.iter().filter_map(link).collect()
 }
 
 /// Colours of values: diverging where they have both signs.
@@ -193,12 +207,16 @@ impl View for Links {
         self.generation += 1;
     }
 
-    /// Links name elements by index: those of before do not fit sets that changed.
+    /// Links follow their elements; those of elements that are gone are gone too.
     fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
-        let sets = self.chosen.probe(schema, is_links).map(|(_, p)| p.shape.sets()).unwrap_or_default();
-        if changes.sets.iter().any(|c| sets.contains(&c.name)) {
-            self.reset(schema);
+        let shape = self.chosen.probe(schema, is_links).map(|(_, p)| p.shape);
+        let Some(Shape::Links { from, to }) = shape else { return };
+        let change = |name: &str| changes.sets.iter().find(|c| c.name == name);
+        if let (None, None) = (change(from), change(to)) {
+            return;
         }
+        self.links = Arc::new(follow(&self.links, change(from), change(to)));
+        self.generation += 1;
     }
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
@@ -290,6 +308,13 @@ mod tests {
         assert_eq!((order(9), order(2)), (vec![1, 3, 0, 2], vec![1, 3]));
         assert_eq!((range(&links), range(&links[2..])), ((-2.0, 2.0), (0.0, 1.0)));
         assert!(strongest(&[], 5).is_empty());
+    }
+
+    #[test]
+    fn links_follow_the_elements_of_a_set_that_changed() {
+        let change = SetChange { name: "cells", former: Arc::new(vec![Some(2), None, Some(0)]) };
+        let links = [link(0, 5, 1.0), link(1, 6, 2.0), link(2, 7, 3.0)];
+        assert_eq!(follow(&links, Some(&change), None), [link(2, 5, 1.0), link(0, 7, 3.0)], "element 1 is gone");
     }
 
     #[test]
