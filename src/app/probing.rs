@@ -1,7 +1,7 @@
 //! Probing the selection: traces on screen and in the recording.
 
 use super::{App, interventions, log::Level, text, views};
-use crate::sim::Shape;
+use crate::{project::record_entry, sim::Shape};
 
 /// Elements probed at most.
 const MAX_PROBED: usize = 64;
@@ -20,11 +20,11 @@ impl App {
         let events = views::probes_where(&session.live.schema, spikes).next().map(|(id, _)| id);
         let counts = events.and_then(|id| self.time.past.train(id)).map_or(&[][..], |train| train.counts.as_slice());
         let probed = session.selection.most_active(set, counts, MAX_PROBED);
-        let list: Vec<String> = probed.iter().map(u32::to_string).collect();
         for (_, probe) in views::probes_where(&session.live.schema, |s| *s == Shape::Series { of: set }) {
             let is_other = |entry: &String| entry.split('[').next().map(str::trim) != Some(probe.name);
             session.project.record.retain(is_other);
-            session.project.record.push(format!("{}[{}]", probe.name, list.join(", ")));
+            let entry = record_entry(probe.name, session.live.schema.set(set).map(|set| &**set), &probed);
+            session.project.record.push(entry);
         }
         if n > MAX_PROBED {
             let text = format!("Probing the {MAX_PROBED} most active of {} selected", text::count(n as u64));

@@ -70,7 +70,7 @@ impl App {
     }
 
     fn start_recording(&mut self) -> Result<(), String> {
-        let (taps, problems) = self.session.project.taps();
+        let (taps, problems) = self.session.project.taps_in(&self.session.live.schema.sets);
         for problem in problems {
             self.log.add(Level::Warning, problem);
         }

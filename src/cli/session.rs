@@ -2,7 +2,7 @@
 
 use super::{error::CliError, progress::ProgressLine, signal};
 use crate::{
-    engine::{Command, Engine, EngineCounters, Event, RecordingEnd, SimSchema},
+    engine::{Checkpoint, Command, Engine, EngineCounters, Event, RecordingEnd, SimSchema},
     gpu::{
         Timing,
         timing::{self, Row},
@@ -18,6 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// How often a state is saved in memory.
+const SAVE_EVERY: Duration = Duration::from_secs(60);
 /// How often interrupts and progress are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -147,6 +149,9 @@ pub(super) fn record_from(
     let first = begin.clock();
     let base = first.base;
     let engine = Engine::spawn(|| {})?;
+    let plan = start.project.checkpoint_plan();
+    // Where the state is the result, it is not lost with the simulation.
+    let saves = plan.at_end && !plan.is_periodic();
     let Begin { command, taps, writer } = begin;
     engine.send(command);
     let schema = loaded(&engine)?;
@@ -165,6 +170,10 @@ pub(super) fn record_from(
         interrupted: false,
         timings: vec![],
         counts: MeanCounts { last: first.step, ..MeanCounts::default() },
+        saves,
+        last_save: Instant::now(),
+        awaits_state: false,
+        saved: None,
     };
     events.until_paused().map_err(|error| closed(error, folder, &engine))?;
     let wall_s = began.elapsed().as_secs_f64();
@@ -223,33 +232,12 @@ struct EngineEvents<'a> {
     /// Kernel times of the measured batches.
     timings: Vec<Timing>,
     counts: MeanCounts,
-}
-
-/// Amounts per step, averaged over the steps.
-#[derive(Default)]
-struct MeanCounts {
-    sums: Vec<StepCount>,
-    n_steps: f64,
-    /// The step reached.
-    last: u64,
-}
-
-impl MeanCounts {
-    /// Adds the steps since the last call, with the amounts of the newest.
-    fn add(&mut self, step: u64, counts: Vec<StepCount>) {
-        let n = step.saturating_sub(self.last) as f64;
-        self.last = step;
-        if self.sums.len() != counts.len() {
-            (self.sums, self.n_steps) = (counts.iter().map(|c| StepCount { per_step: 0.0, ..*c }).collect(), 0.0);
-        }
-        self.n_steps += n;
-        self.sums.iter_mut().zip(counts).for_each(|(sum, count)| sum.per_step += n * count.per_step);
-    }
-
-    fn means(&self) -> Vec<StepCount> {
-        let mean = |sum: &StepCount| StepCount { per_step: sum.per_step / self.n_steps.max(1.0), ..*sum };
-        self.sums.iter().map(mean).collect()
-    }
+    /// Whether states are saved in memory while it runs.
+    saves: bool,
+    last_save: Instant,
+    awaits_state: bool,
+    /// The last saved state: the recorder writes it when the simulation fails.
+    saved: Option<Checkpoint>,
 }
 
 impl EngineEvents<'_> {
@@ -258,13 +246,20 @@ impl EngineEvents<'_> {
             match self.engine.events.recv_timeout(LOOK_EVERY) {
                 Ok(Event::Running(false, _)) => return Ok(()),
                 Ok(Event::Failed(error)) => return Err(error.into()),
+                Ok(Event::Rejected { change: None, error }) if self.awaits_state => {
+                    (self.awaits_state, self.saves) = (false, false);
+                    eprintln!("neuropil: {error}");
+                }
                 Ok(Event::Rejected { error, .. }) => return Err(error.into()),
                 Ok(Event::RecordingFailed(error, end)) => self.recording_failed(&error, &end),
+                Ok(Event::CheckpointFailed(error)) => self.checkpoint_failed(&error),
+                Ok(Event::Saved(checkpoint)) => (self.awaits_state, self.saved) = (false, Some(checkpoint)),
                 Ok(_) => {}
                 Err(e) if e.is_disconnected() => return Err(gone()),
                 Err(_) => {}
             }
             self.take_timings();
+            self.save_if_due();
             let step = EngineCounters::read(&self.engine.counters.step);
             (self.tick)(Clock { step, base: self.base });
             if signal::interrupted() && !self.interrupted {
@@ -286,6 +281,20 @@ impl EngineEvents<'_> {
         }
     }
 
+    /// Asks for a state to continue from, should the simulation fail. One exists at a time.
+    fn save_if_due(&mut self) {
+        if self.saves && self.last_save.elapsed() >= SAVE_EVERY {
+            self.last_save = Instant::now();
+            self.saved = None;
+            self.awaits_state = self.engine.send(Command::Save);
+        }
+    }
+
+    fn checkpoint_failed(&mut self, error: &SimError) {
+        eprintln!("neuropil: {error}");
+        self.failed.get_or_insert(error.to_string());
+    }
+
     /// The run continues, because its result may be worth more than its recording.
     fn recording_failed(&mut self, error: &std::io::Error, end: &RecordingEnd) {
         let step = end.clock.step;
@@ -299,6 +308,7 @@ impl EngineEvents<'_> {
             match self.engine.events.recv() {
                 Ok(Event::Digest(digest, clock)) => return Ok((digest, clock)),
                 Ok(Event::RecordingFailed(error, end)) => self.recording_failed(&error, &end),
+                Ok(Event::CheckpointFailed(error)) => self.checkpoint_failed(&error),
                 Ok(_) => {}
                 Err(_) => return Err(gone()),
             }

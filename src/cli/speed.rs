@@ -4,7 +4,7 @@
 use crate::{
     gpu::ceilings::{Ceilings, cpu_name},
     project::peak_performance,
-    sim::{Clock, TimeBase},
+    sim::{Clock, StepCount, TimeBase},
 };
 use serde_json::{Value as Json, json};
 
@@ -72,5 +72,33 @@ mod tests {
         let mut out = json!({});
         put_speed(&mut out, 400, 1, generations, 2.0);
         assert_eq!(out, json!({ "counted_in": "generations", "steps_per_s": 200.0 }));
+    }
+}
+
+/// Amounts per step, averaged over the steps.
+#[derive(Default)]
+pub(super) struct MeanCounts {
+    sums: Vec<StepCount>,
+    n_steps: f64,
+    /// The step reached.
+    pub last: u64,
+}
+
+impl MeanCounts {
+    /// Adds the steps since the last call, with the amounts of the newest.
+    pub fn add(&mut self, step: u64, counts: Vec<StepCount>) {
+        let n = step.saturating_sub(self.last) as f64;
+        self.last = step;
+        if self.sums.len() != counts.len() {
+            (self.sums, self.n_steps) = (counts.iter().map(|c| StepCount { per_step: 0.0, ..*c }).collect(), 0.0);
+        }
+        self.n_steps += n;
+        self.sums.iter_mut().zip(counts).for_each(|(sum, count)| sum.per_step += n * count.per_step);
+    }
+
+    /// Means over the steps.
+    pub fn means(&self) -> Vec<StepCount> {
+        let mean = |sum: &StepCount| StepCount { per_step: sum.per_step / self.n_steps.max(1.0), ..*sum };
+        self.sums.iter().map(mean).collect()
     }
 }

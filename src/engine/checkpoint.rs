@@ -3,7 +3,7 @@
 use super::{Event, worker::Worker};
 use crate::{
     params::{Change, Params},
-    sim::{Clock, Digest, Effect, SimError, Simulation, Snapshot},
+    sim::{Clock, Digest, Effect, HostMemory, SimError, Simulation, Snapshot},
 };
 use std::{
     sync::{Arc, Weak},
@@ -47,7 +47,8 @@ impl CheckpointPlan {
 pub(super) struct Schedule {
     plan: CheckpointPlan,
     last: Instant,
-    last_step: u64,
+    /// Step of the last one, or of the start.
+    pub last_step: u64,
     last_logged: u64,
     /// The snapshot that is being written.
     pending: Weak<Snapshot>,
@@ -114,8 +115,31 @@ impl<W: Fn()> Worker<W> {
                 // When the recorder has failed, the next block reports it.
                 let _ = self.recorder.as_mut().map(|recorder| recorder.checkpoint(checkpoint));
             }
-            Some(Err(error)) => self.send_event(Event::Rejected { change: None, error }),
+            Some(Err(error)) => self.send_event(Event::CheckpointFailed(error)),
             None => {}
+        }
+    }
+
+    /// Saves the present state for the one who asks. A recording in progress can be continued from it, should it fail.
+    pub(super) fn save(&mut self) {
+        match self.checkpoint() {
+            Some(Ok(checkpoint)) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.mark(&checkpoint);
+                }
+                self.send_event(Event::Saved(checkpoint));
+            }
+            Some(Err(error)) => self.reject(None, error),
+            None => {}
+        }
+    }
+
+    /// The simulation failed: the last saved state becomes a checkpoint of the recording.
+    pub(super) fn rescue(&mut self) {
+        let Some(recorder) = &mut self.recorder else { return };
+        let last = recorder.schedule.last_step;
+        if let Some(checkpoint) = recorder.rescue.take().and_then(|rescue| rescue.newer_than(last)) {
+            recorder.rescue(checkpoint);
         }
     }
 
@@ -123,6 +147,9 @@ impl<W: Fn()> Worker<W> {
     pub(super) fn checkpoint(&mut self) -> Option<Result<Checkpoint, SimError>> {
         let n_logged = self.history.commands.len() as u64;
         let sim = self.sim.as_mut()?;
+        if let Err(error) = check_memory(sim.snapshot_bytes(), sim.clock().step) {
+            return Some(Err(error));
+        }
         let params = params_of(&**sim);
         Some(sim.save().map(|snapshot| Checkpoint {
             snapshot: Arc::new(snapshot),
@@ -131,6 +158,39 @@ impl<W: Fn()> Worker<W> {
             params,
             n_logged,
         }))
+    }
+}
+
+/// Refuses a snapshot that host memory has no room for.
+fn check_memory(n_bytes: u64, step: u64) -> Result<(), SimError> {
+    let Some(memory) = HostMemory::now().filter(|memory| memory.available < n_bytes) else { return Ok(()) };
+    let gb = |bytes: u64| format!("{:.1} GB", bytes as f64 * 1e-9);
+    Err(SimError::Input(format!(
+        "the checkpoint of step {step} was not taken: it needs {} of host memory, and {} of {} are available; close other \
+         programs, or record without checkpoints",
+        gb(n_bytes),
+        gb(memory.available),
+        gb(memory.total)
+    )))
+}
+
+/// The last state that was saved during a recording. Its memory belongs to the one who asked for it.
+pub(super) struct Rescue {
+    /// Without its snapshot.
+    checkpoint: Checkpoint,
+    snapshot: Weak<Snapshot>,
+}
+
+impl Rescue {
+    pub fn of(checkpoint: &Checkpoint) -> Self {
+        let snapshot = Arc::downgrade(&checkpoint.snapshot);
+        Self { checkpoint: Checkpoint { snapshot: Arc::default(), ..checkpoint.clone() }, snapshot }
+    }
+
+    /// The checkpoint, if it is newer than the last one on disk and still in memory.
+    fn newer_than(self, step: u64) -> Option<Checkpoint> {
+        let snapshot = self.snapshot.upgrade().filter(|_| self.checkpoint.clock.step > step)?;
+        Some(Checkpoint { snapshot, ..self.checkpoint })
     }
 }
 

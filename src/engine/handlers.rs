@@ -45,11 +45,7 @@ impl<W: Fn()> Worker<W> {
             Command::Record(taps, sink) => self.record(taps, sink),
             Command::StopRecording => self.end_recording(EndStatus::Complete),
             Command::InterruptRecording => self.end_recording(EndStatus::Interrupted),
-            Command::Save => match self.checkpoint() {
-                Some(Ok(checkpoint)) => self.send_event(Event::Saved(checkpoint)),
-                Some(Err(error)) => self.reject(None, error),
-                None => {}
-            },
+            Command::Save => self.save(),
             Command::Restore(checkpoint) => self.restore(&checkpoint),
             Command::Ask(request, progress) => self.ask(&request, progress),
             Command::Digest => self.send_event(Event::Digest(self.digest(), self.clock())),
@@ -58,7 +54,7 @@ impl<W: Fn()> Worker<W> {
     }
 
     /// The simulation continues as it was, unless its device failed. `change`: the rejected parameter change.
-    fn reject(&mut self, change: Option<Change>, error: SimError) {
+    pub(super) fn reject(&mut self, change: Option<Change>, error: SimError) {
         if error.is_device() {
             return self.fail(error);
         }

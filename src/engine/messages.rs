@@ -271,6 +271,8 @@ pub enum Event {
     Recorded(RecordingEnd),
     /// The recording failed, with the end of its valid data. The simulation continues.
     RecordingFailed(io::Error, RecordingEnd),
+    /// A checkpoint of the recording could not be taken. The recording continues.
+    CheckpointFailed(SimError),
     /// The state that [`Command::Save`] asks for.
     Saved(Checkpoint),
     /// Hash and totals of the simulation at this step.

@@ -3,7 +3,7 @@
 
 use super::{
     Checkpoint, EngineCounters, LoggedCommand, SchemaChanges, SimSchema,
-    checkpoint::{CheckpointPlan, Schedule},
+    checkpoint::{CheckpointPlan, Rescue, Schedule},
 };
 use crate::{
     params::Change,
@@ -87,6 +87,14 @@ pub trait Sink: Send {
         drop(checkpoint);
         Ok(())
     }
+    /// A state was saved after the last block; it may become a checkpoint later, with [`Sink::rescue`].
+    fn mark(&mut self, step: u64) {
+        let _ = step;
+    }
+    /// Writes the state that was saved at the last mark, after the simulation has failed.
+    fn rescue(&mut self, checkpoint: &Checkpoint) {
+        let _ = checkpoint;
+    }
     /// Whether it continues a recording that ended at this step.
     fn continues(&self) -> bool {
         false
@@ -109,6 +117,8 @@ enum Block {
     Command(u64, LoggedCommand),
     Lanes(u64, ProbeId, Vec<String>),
     Checkpoint(Checkpoint),
+    Mark(u64),
+    Rescue(Checkpoint),
     Sets(u64, Vec<Arc<ElementSet>>),
     End(RecordingEnd),
 }
@@ -117,6 +127,8 @@ pub(super) struct Recorder {
     pub taps: Vec<Tap>,
     /// When the next checkpoint is due.
     pub schedule: Schedule,
+    /// The last state that was saved meanwhile.
+    pub rescue: Option<Rescue>,
     queue: Sender<Block>,
     thread: std::thread::JoinHandle<(io::Result<()>, RecordingEnd)>,
     counters: Arc<EngineCounters>,
@@ -141,7 +153,7 @@ impl Recorder {
             let written = RecordingEnd { digest, clock: start.clock, ..RecordingEnd::default() };
             Writer { sink, written, failed: flag }.run(begun, &blocks)
         })?;
-        Ok(Self { taps, schedule, queue, thread, counters, failed })
+        Ok(Self { taps, schedule, rescue: None, queue, thread, counters, failed })
     }
 
     /// Queues a block; waits when the queue is full. `false` when the sink has failed: [`Recorder::finish`] returns
@@ -172,6 +184,17 @@ impl Recorder {
     pub fn checkpoint(&mut self, checkpoint: Checkpoint) -> bool {
         self.schedule.taken(&checkpoint);
         self.send(Block::Checkpoint(checkpoint))
+    }
+
+    /// Notes where the recording is at a state that was saved.
+    pub fn mark(&mut self, checkpoint: &Checkpoint) {
+        self.rescue = Some(Rescue::of(checkpoint));
+        self.send(Block::Mark(checkpoint.clock.step));
+    }
+
+    /// Writes the state that was saved at the last mark.
+    pub fn rescue(&self, checkpoint: Checkpoint) {
+        self.send(Block::Rescue(checkpoint));
     }
 
     fn send(&self, block: Block) -> bool {
@@ -236,6 +259,14 @@ impl Writer {
             Block::Command(step, what) => self.sink.log(step, &what),
             Block::Lanes(step, probe, lanes) => self.sink.lanes_changed(step, probe, &lanes),
             Block::Checkpoint(checkpoint) => self.sink.checkpoint(checkpoint),
+            Block::Mark(step) => {
+                self.sink.mark(step);
+                Ok(())
+            }
+            Block::Rescue(checkpoint) => {
+                self.sink.rescue(&checkpoint);
+                Ok(())
+            }
             Block::Sets(step, sets) => self.sink.sets_changed(step, &sets),
             Block::End(_) => Ok(()),
         }

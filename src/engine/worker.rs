@@ -151,6 +151,7 @@ impl<W: Fn()> Worker<W> {
         if error.is_device() {
             self.sim = None;
         }
+        self.rescue();
         self.close_recording(RecordingEnd { status: EndStatus::Failed(error.to_string()), digest, clock });
         self.send_event(Event::Failed(error));
         if was_running {

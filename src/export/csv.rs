@@ -46,7 +46,7 @@ fn write_spikes(run: &RunFolder, trials: &[Trial], file: File) -> io::Result<()>
     let mut file = BufWriter::new(file);
     let (has_trials, has_ids) = (run.manifest.trials > 0, trials.iter().any(|t| !t.ids.is_empty()));
     let (trial_head, id_head) = (if has_trials { "trial," } else { "" }, if has_ids { ",flywire_id" } else { "" });
-    writeln!(file, "{trial_head}t_s,step,idx{id_head}")?;
+    writeln!(file, "{trial_head}{},step,idx{id_head}", time_column(&run.manifest))?;
     for trial in trials {
         let k = trial.number();
         for spike in trial.spikes()? {

@@ -224,12 +224,17 @@ fn secs(step: u64, secs_per_step: f64) -> f64 {
     if is_whole { step as f64 / per_second } else { step as f64 * secs_per_step }
 }
 
-/// Name of the column of times: `t_s`, or `t_generations` where the kind counts.
-fn time_column(manifest: &Manifest) -> String {
+/// The unit of times in every format: `s`, or `generations` where the kind counts.
+fn time_unit(manifest: &Manifest) -> &'static str {
     match manifest.time_base() {
-        TimeBase::Seconds { .. } => "t_s".to_owned(),
-        TimeBase::Count { plural, .. } => format!("t_{plural}"),
+        TimeBase::Seconds { .. } => "s",
+        TimeBase::Count { plural, .. } => plural,
     }
+}
+
+/// Name of the column of times: `t_s`, `t_generations`.
+fn time_column(manifest: &Manifest) -> String {
+    format!("t_{}", time_unit(manifest))
 }
 
 /// Names of the lanes of a stream: given ones, else elements, else numbers.

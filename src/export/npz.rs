@@ -1,9 +1,10 @@
-//! NumPy archive: `spike_times` [s], `spike_ids`, `t_start`, `t_stop` as most analysis scripts expect, and every other
-//! probe as `NAME_t`, `NAME`, and for its columns `NAME_lanes` (names), `NAME_elements` (indices) and `NAME_ids`
-//! (public ids), of a matrix `NAME_rows` and `NAME_columns`, of a histogram `NAME_edges`, of a series its reference values `NAME_levels` and
-//! `NAME_level_names`. Trials have their number behind each name.
+//! NumPy archive: `spike_times`, `spike_ids`, `t_start`, `t_stop` as most analysis scripts expect, `time_unit` with the unit
+//! of all times (`s`, or what the kind counts), and every other probe as `NAME_t`, `NAME`, and for its columns
+//! `NAME_lanes` (names), `NAME_elements` (indices) and `NAME_ids` (public ids), of a matrix `NAME_rows` and
+//! `NAME_columns`, of a histogram `NAME_edges`, of a series its reference values `NAME_levels` and `NAME_level_names`.
+//! Trials have their number behind each name.
 
-use super::{Outputs, Trial, array_name, at, secs};
+use super::{Outputs, Trial, array_name, at, secs, time_unit};
 use crate::project::{RunFolder, Stream};
 use npyz::{AutoSerialize, DType, TypeStr, WriterBuilder, npz::NpzWriter, zip::write::FileOptions};
 use std::{
@@ -33,6 +34,7 @@ fn fill(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<
     }
     let span = trials.first().map(|t| t.manifest());
     let [start, stop] = span.map_or([0.0; 2], |m| [m.first_step, m.last_step].map(|s| secs(s, m.secs_per_step)));
+    strings(archive, "time_unit", &[time_unit(&run.manifest).to_owned()])?;
     array(archive, "t_start", &[], [Ok(start)])?;
     array(archive, "t_stop", &[], [Ok(stop)])?;
     let n_lanes = trials.iter().map(Trial::n_lanes).collect::<io::Result<Vec<u32>>>()?.into_iter().max();

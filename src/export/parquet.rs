@@ -4,7 +4,7 @@
 //! Every other probe is a file of its own beside it: rows as `t, trial, step, lane, name, value` (one row per value),
 //! lineages as one row per individual.
 
-use super::{Format, Outputs, Trial, at, attribute, beside, lane_names, secs, time_column};
+use super::{Format, Outputs, Trial, at, attribute, beside, lane_names, secs, time_column, time_unit};
 use crate::{
     project::{Manifest, RunFolder, Stream},
     sim::AttributeValue,
@@ -13,7 +13,10 @@ use parquet::{
     basic::Compression,
     data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type},
     errors::{ParquetError, Result},
-    file::{properties::WriterProperties, writer::SerializedFileWriter, writer::SerializedRowGroupWriter},
+    file::{
+        metadata::KeyValue, properties::WriterProperties, writer::SerializedFileWriter,
+        writer::SerializedRowGroupWriter,
+    },
     schema::parser::parse_message_type,
 };
 use std::{fs::File, io, path::Path, sync::Arc};
@@ -79,7 +82,8 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut
     Ok(())
 }
 
-/// `t` is in seconds and the schema keeps that name; of a kind that counts it is `t_generations`.
+/// `t` is in seconds and the schema keeps that name; of a kind that counts it is `t_generations`. The metadata of the file
+/// name the unit (`time_unit`).
 fn open(file: File, schema: &str, manifest: &Manifest) -> Result<Writer> {
     let schema = if manifest.time_base().is_count() {
         schema.replace("double t;", &format!("double {};", time_column(manifest)))
@@ -87,7 +91,9 @@ fn open(file: File, schema: &str, manifest: &Manifest) -> Result<Writer> {
         schema.to_owned()
     };
     let schema = Arc::new(parse_message_type(&schema)?);
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let unit = KeyValue::new("time_unit".to_owned(), time_unit(manifest).to_owned());
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    let properties = properties.set_key_value_metadata(Some(vec![unit])).build();
     SerializedFileWriter::new(file, schema, Arc::new(properties))
 }
 

@@ -4,7 +4,7 @@ use crate::{
     gpu::{Memory, ModuleSpec, Place},
     params::{ParamWarning, Params},
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, HostMemory, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
         Progress, RequestSpec, RooflineWork, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
@@ -14,13 +14,11 @@ use std::sync::Arc;
 pub mod demo;
 pub mod edit;
 mod field_readback;
-mod host_memory;
 pub mod nuclei;
 pub mod query_files;
 mod scheduled;
 pub mod spiking;
 
-use host_memory::HostMemory;
 use scheduled::ScheduledSim;
 pub use spiking::files::read_neurons as read_list;
 

@@ -6,9 +6,10 @@ use super::{
     checkpoint_file::{self, CheckpointFile, CheckpointInfo},
     durability, input_data,
     lock::RunLock,
-    manifest::{FileInfo, SetInfo, Stream, record_bytes},
+    manifest::{FileInfo, Stream, record_bytes},
     run::{self, COMMANDS, PROJECT, TIMINGS, at},
     run_file,
+    sets::SetInfo,
     writer::{StreamFile, save_manifest},
 };
 use crate::{
@@ -32,6 +33,8 @@ pub(super) struct Checkpoints {
     keep: usize,
     /// The one that is being written.
     writing: Option<JoinHandle<io::Result<CheckpointInfo>>>,
+    /// Lengths of the files when a state was last saved, with its step.
+    pub marked: Option<(u64, Vec<(String, u64)>)>,
     /// The step at which the run continues an earlier recording.
     pub resumed_at: Option<u64>,
 }
@@ -49,17 +52,38 @@ impl RunWriter {
     /// the disk first.
     pub(super) fn start_checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
         self.collect_checkpoint(true)?;
-        let streams = self.files.iter().chain(&self.segments).map(|stream| &stream.file);
-        let files: Vec<&AppendFile> = streams.chain([&self.commands, &self.timings]).collect();
-        for file in &files {
+        for file in self.growing() {
             durability::sync(&file.file).map_err(|e| at(&file.path, &e))?;
         }
-        let written = self.written.iter().map(|file| (file.name.clone(), file.n_bytes));
-        let lengths = files.iter().map(|file| (file.name(), file.n_bytes)).chain(written).collect();
+        let lengths = self.lengths();
         let folder = self.folder.clone();
         let write = move || checkpoint_file::write(&folder, &checkpoint, lengths);
         self.checkpoints.writing = Some(std::thread::Builder::new().name("checkpoint".into()).spawn(write)?);
         Ok(())
+    }
+
+    /// The files that grow.
+    fn growing(&self) -> impl Iterator<Item = &AppendFile> {
+        let streams = self.files.iter().chain(&self.segments).map(|stream| &stream.file);
+        streams.chain([&self.commands, &self.timings])
+    }
+
+    /// Names and lengths of all files, as a checkpoint lists them.
+    pub(super) fn lengths(&self) -> Vec<(String, u64)> {
+        let written = self.written.iter().map(|file| (file.name.clone(), file.n_bytes));
+        self.growing().map(|file| (file.name(), file.n_bytes)).chain(written).collect()
+    }
+
+    /// Writes the state that was saved at the last mark. Without it the run ends as it would: a failure is logged only.
+    pub(super) fn write_rescue(&mut self, checkpoint: &Checkpoint) {
+        let Some((step, lengths)) = self.checkpoints.marked.take() else { return };
+        if step != checkpoint.clock.step {
+            return;
+        }
+        match checkpoint_file::write(&self.folder, checkpoint, lengths) {
+            Ok(info) => self.manifest.checkpoints.push(info),
+            Err(error) => tracing::warn!("the last saved state is not kept: {error}"),
+        }
     }
 
     /// Lists a checkpoint that was written, and removes the oldest beyond the number that is kept.

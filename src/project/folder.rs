@@ -2,9 +2,10 @@
 
 use super::{
     Manifest, Project, ReadError, Status, Stream, command_log, file, load_logged_data, lock,
-    manifest::{ElementTable, SetInfo, record_bytes},
+    manifest::record_bytes,
     run::{COMMANDS, EXPORTS, FORMAT, LOCK, MANIFEST, NOTE, PROJECT, RATES, TIMINGS, TRIALS, at},
     run_file,
+    sets::{ElementTable, SetInfo},
     stream_reader::{LineReader, LineageReader, RowReader, SpikeReader, StreamFile, recover},
 };
 use crate::{

@@ -1,9 +1,9 @@
 //! The manifest of a run, `run.ron`.
 
-use super::{checkpoint_file::CheckpointInfo, provenance::DataFile, run_file::Hash};
+use super::{checkpoint_file::CheckpointInfo, provenance::DataFile, run_file::Hash, sets::SetInfo};
 use crate::{
     kinds::Model,
-    sim::{Column, Digest, ElementSet, Exactness, Execution, Level, Matrix, ProbeSpec, Shape, Tap, TimeBase},
+    sim::{Digest, Exactness, Execution, Level, Matrix, ProbeSpec, Shape, Tap, TimeBase},
 };
 use std::path::PathBuf;
 
@@ -72,6 +72,9 @@ pub struct Stream {
     pub levels: Vec<Level>,
     /// Elements of the lanes, for a probe of chosen elements.
     pub elements: Vec<u32>,
+    /// Their public ids, when they have some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub element_ids: Vec<u64>,
     /// The set the lanes are elements of.
     pub over: String,
     /// Least number of steps between two recorded states; 0 records every sample.
@@ -134,59 +137,6 @@ pub struct Parent {
     pub run: PathBuf,
     /// The checkpoint.
     pub checkpoint: CheckpointInfo,
-}
-
-/// A set of elements the streams refer to.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(default)]
-pub struct SetInfo {
-    /// Its name.
-    pub name: String,
-    /// Number of elements.
-    pub len: u32,
-    /// File of little-endian u64 public ids, relative to the run folder; empty when there are none.
-    pub ids: String,
-    /// Names of the elements of a small set.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub names: Vec<String>,
-    /// Of a set that changed while it ran: file of names, positions and categories ([`ElementTable`]), when it has some.
-    /// Those of the first follow from the project.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub table: String,
-    /// Of a set that changed while it ran: the step after which it holds; 0 for the first.
-    pub from_step: u64,
-}
-
-/// What elements have beside their ids.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(default)]
-pub(super) struct ElementTable {
-    names: Vec<String>,
-    positions: Vec<[f32; 3]>,
-    columns: Vec<Column>,
-}
-
-impl ElementTable {
-    /// Of a set; none when its manifest entry says everything.
-    pub fn of(set: &ElementSet) -> Option<Self> {
-        let has_more = !set.positions.is_empty() || !set.columns.is_empty() || set.names.len() > MAX_NAMES;
-        let of = || Self { names: set.names.clone(), positions: set.positions.clone(), columns: set.columns.clone() };
-        has_more.then(of)
-    }
-
-    /// Adds it to a set, as far as it has one value per element.
-    pub fn add_to(self, set: &mut ElementSet) {
-        let n = set.len as usize;
-        if self.names.len() == n {
-            set.names = self.names;
-        }
-        if self.positions.len() == n {
-            set.positions = self.positions;
-        }
-        let is_whole =
-            |c: &Column| c.codes.len() == n && c.codes.iter().all(|code| usize::from(*code) < c.labels.len());
-        set.columns = self.columns.into_iter().filter(is_whole).collect();
-    }
 }
 
 /// What a step of a run is.
@@ -448,19 +398,4 @@ fn stem(probe: &str, args: &str) -> String {
 
 pub(super) fn record_dtype(width: u32) -> String {
     format!("[('step', '<u8'), ('value', '<f4', ({width},))]")
-}
-
-/// The sets as the manifest lists them; `ids_in` is the folder of their id files.
-pub(super) fn describe_sets(sets: &[std::sync::Arc<ElementSet>], ids_in: &str) -> Vec<SetInfo> {
-    sets.iter().map(|set| describe_set(set, &format!("{ids_in}{}.u64", set.name))).collect()
-}
-
-/// Sets up to this size have their names in the manifest.
-const MAX_NAMES: usize = 1024;
-
-/// A set as the manifest lists it, with this file of ids if it has ids.
-pub(super) fn describe_set(set: &ElementSet, ids: &str) -> SetInfo {
-    let ids = if set.ids.is_empty() { String::new() } else { ids.to_owned() };
-    let names = if set.names.len() <= MAX_NAMES { set.names.clone() } else { vec![] };
-    SetInfo { name: set.name.into(), len: set.len, ids, names, ..SetInfo::default() }
 }

@@ -9,16 +9,17 @@ use super::{
     encode::encode,
     file,
     lock::RunLock,
-    manifest::{self, ElementTable, FileInfo, SetInfo, describe_set},
+    manifest::{self, FileInfo},
     provenance, replace, run,
     run::{COMMANDS, FORMAT, MANIFEST, PROJECT, TIMINGS, at},
     run_file::Hash,
+    sets::{describe_sets, save_ids},
 };
 use crate::{
     engine::{
         Checkpoint, CheckpointPlan, CommandHistory, EndStatus, LoggedCommand, RecordingEnd, RecordingStart, Sink,
     },
-    sim::{Clock, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
+    sim::{Clock, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Tap},
 };
 use std::{
     fs,
@@ -105,7 +106,7 @@ impl RunWriter {
             base: fs::canonicalize(start.base).unwrap_or_else(|_| start.base.to_owned()),
             command: start.command,
             trials: start.trials,
-            sets: manifest::describe_sets(start.sets, ids_in),
+            sets: describe_sets(start.sets, ids_in),
             data: if start.trial.is_none() { provenance::data_files(project, start.base) } else { vec![] },
             ..Manifest::default()
         };
@@ -185,6 +186,10 @@ impl RunWriter {
         let mut sets = self.manifest.sets.clone();
         sets.reverse(); // the newest of each name is found first
         let mut stream = manifest::stream_of(probe, tap, lanes, &sets, self.manifest.secs_per_step);
+        if let Some(set) = self.sets.iter().find(|set| set.name == stream.over && !set.ids.is_empty()) {
+            let id = |e: &u32| set.ids.get(*e as usize).copied();
+            stream.element_ids = stream.elements.iter().map(id).collect::<Option<_>>().unwrap_or_default();
+        }
         let segment = 1 + self.manifest.streams.iter().filter(|s| s.is_of_tap(&stream)).count();
         if segment > 1 {
             stream.from_step = from_step.max(1); // 0 is the mark of the first segment
@@ -201,7 +206,7 @@ impl RunWriter {
     }
 
     /// Ends the streams of taps that `is_changed` names; each continues in a further file.
-    fn begin_segments(
+    pub(super) fn begin_segments(
         &mut self,
         step: u64,
         lanes: &[String],
@@ -345,6 +350,14 @@ impl Sink for RunWriter {
         self.start_checkpoint(checkpoint)
     }
 
+    fn mark(&mut self, step: u64) {
+        self.checkpoints.marked = Some((step, self.lengths()));
+    }
+
+    fn rescue(&mut self, checkpoint: &Checkpoint) {
+        self.write_rescue(checkpoint);
+    }
+
     fn write(&mut self, block: &Frame) -> io::Result<()> {
         self.collect_checkpoint(false)?;
         let before: Vec<_> = self.files.iter().map(|f| (f.stream, f.file.n_bytes, f.file.hash.clone())).collect();
@@ -370,28 +383,7 @@ impl Sink for RunWriter {
     }
 
     fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
-        for set in sets {
-            let number = 1 + self.manifest.sets.iter().filter(|s| s.name == set.name).count();
-            let mut info =
-                SetInfo { from_step: step.max(1), ..describe_set(set, &format!("{}-{number}.u64", set.name)) };
-            self.written.extend(save_ids(&self.folder, std::slice::from_ref(set), std::slice::from_ref(&info))?);
-            if let Some(table) = ElementTable::of(set) {
-                let text = file::to_ron(&table).map_err(io::Error::other)?;
-                info.table = format!("{}-{number}.elements.ron", set.name);
-                self.written.push(AppendFile::create(&self.folder, &info.table, &text)?.info());
-            }
-            self.manifest.sets.push(info);
-            match self.sets.iter_mut().find(|known| known.name == set.name) {
-                Some(known) => *known = set.clone(),
-                None => self.sets.push(set.clone()),
-            }
-        }
-        let of_changed = |this: &Self, f: &StreamFile| {
-            let shape = this.probes.get(usize::from(f.tap.probe)).map(|p| p.shape);
-            let is_over = |over: &str| sets.iter().any(|set| set.name == over);
-            matches!(shape, Some(Shape::Field { over, .. } | Shape::Series { of: over }) if is_over(over))
-        };
-        self.begin_segments(step, &[], of_changed)
+        self.follow_sets(step, sets)
     }
 
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()> {
@@ -436,15 +428,4 @@ pub(super) fn save_manifest(folder: &Path, manifest: &Manifest) -> io::Result<()
     let text = file::to_ron(manifest).map_err(io::Error::other)?;
     let head = "// A run of neuropil. Read a stream with numpy.fromfile(file, dtype).\n";
     atomic_file::replace(&folder.join(MANIFEST), (head.to_owned() + &text).as_bytes())
-}
-
-fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo]) -> io::Result<Vec<FileInfo>> {
-    let mut written = vec![];
-    for (set, info) in sets.iter().zip(infos).filter(|(_, info)| !info.ids.is_empty()) {
-        let bytes: Vec<u8> = set.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-        let mut file = AppendFile::create(folder, &info.ids, "")?;
-        file.append(&bytes)?;
-        written.push(file.info());
-    }
-    Ok(written)
 }

@@ -141,7 +141,7 @@ fn a_growing_run_that_was_killed_continues_and_branches() {
         "--batch",
         "20",
         "--duration",
-        "6000tokens",
+        "5900tokens",
         "--checkpoint-every",
         "300steps",
     ];
@@ -163,7 +163,7 @@ fn a_growing_run_that_was_killed_continues_and_branches() {
         let start = [
             "run",
             "--duration",
-            "6000tokens",
+            "5900tokens",
             "--device",
             "cpu",
             "--branch",

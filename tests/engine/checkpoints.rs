@@ -7,6 +7,7 @@ use neuropil::{
     gpu::Pass,
     kinds::Model,
     params::Change,
+    project::{Project, RunFolder, RunStart, RunWriter, Status},
     sim::{
         Action, Answer, BuildContext, Clock, Device, Digest, Effect, ElementSet, Frame, MemoryReport, ProbeId,
         ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap, request::AnswerShape,
@@ -14,6 +15,7 @@ use neuropil::{
 };
 use std::{
     io,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -161,6 +163,82 @@ fn a_long_step_is_given_up_when_the_run_ends() {
             _ => {}
         }
     }
+}
+
+fn temp(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("neuropil-checkpoints-{name}-{}", std::process::id()));
+    std::fs::remove_dir_all(&path).ok();
+    path
+}
+
+/// Records the fake with this plan of checkpoints.
+fn record(sim: Fake, folder: &Path, checkpoint_steps: u64) -> Engine {
+    let mut project = Project::default();
+    (project.run.checkpoint_steps, project.run.keep_checkpoints) = (checkpoint_steps, 0);
+    let (base, device, command, taps) = (Path::new("."), "CPU".into(), String::new(), vec![Tap::of(0)]);
+    let sets = sim.sets().to_vec();
+    let start = RunStart {
+        project: &project,
+        base,
+        taps: taps.clone(),
+        sets: &sets,
+        device,
+        threads: 1,
+        command,
+        trial: None,
+        trials: 0,
+    };
+    let writer = RunWriter::create(folder, start).unwrap().with_probes(fake::PROBES);
+    let engine = engine(Box::new(sim));
+    engine.send(Command::Batch(Some(10)));
+    engine.send(Command::Record(taps, Box::new(writer)));
+    engine
+}
+
+/// The last state that was saved in memory becomes a checkpoint when the simulation fails: the run continues from it.
+#[test]
+fn a_saved_state_rescues_a_run_that_failed() {
+    for (name, loses_device, is_dropped) in
+        [("diverged", false, false), ("device", true, false), ("dropped", false, true)]
+    {
+        let folder = temp(name);
+        let engine = record(Fake { fails_at: 300, loses_device, ..Fake::new() }, &folder, 0);
+        engine.send(Command::RunTo(100));
+        wait_paused(&engine);
+        let saved = save(&engine);
+        let kept = (!is_dropped).then_some(saved.snapshot);
+        engine.send(Command::Play);
+        wait(&engine, |e| matches!(e, Event::Failed(_)).then_some(()));
+        let run = RunFolder::open(&folder).unwrap();
+        assert!(matches!(run.manifest.status, Status::Failed(_)) && run.manifest.last_step == 300);
+        let Some(kept) = kept else {
+            assert!(run.manifest.checkpoints.is_empty(), "memory that nobody holds is not held for this");
+            continue;
+        };
+        let from = run.continuation(None, &Progress::default()).unwrap();
+        assert_eq!((from.file.directory.step, &*from.snapshot), (100, &*kept));
+        let n_spikes = fake::expected(0, 100, 3).len() as u64;
+        assert!(from.file.directory.files.contains(&("spikes.u32".to_owned(), 8 * n_spikes)), "as long as it was then");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+/// A checkpoint that memory has no room for is refused with a sentence; the recording continues.
+#[test]
+fn a_checkpoint_without_room_in_memory_is_refused() {
+    let folder = temp("large");
+    let engine = record(Fake { snapshot_bytes: 1 << 60, ..Fake::new() }, &folder, 50);
+    engine.send(Command::RunTo(100));
+    let error = wait(&engine, |e| if let Event::CheckpointFailed(error) = e { Some(error.to_string()) } else { None });
+    assert!(error.starts_with("the checkpoint of step 50 was not taken: it needs 1152921504.6 GB"), "{error}");
+    wait_paused(&engine);
+    engine.send(Command::Save);
+    wait(&engine, |e| matches!(e, Event::Rejected { change: None, .. }).then_some(()));
+    engine.send(Command::StopRecording);
+    wait(&engine, |e| matches!(e, Event::Recorded(_)).then_some(()));
+    let run = RunFolder::open(&folder).unwrap();
+    assert!(run.is_complete() && run.manifest.checkpoints.is_empty());
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// A model of every kind, small.

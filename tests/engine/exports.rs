@@ -208,3 +208,28 @@ fn an_export_takes_memory_for_a_part_of_the_run_only() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(out.exists());
 }
+
+/// The unit of times has one name in every format.
+#[test]
+fn formats_name_the_unit_of_time() {
+    for (kind, secs, unit) in [("spiking", "0.001", "s"), ("nuclei", "1.0", "generations")] {
+        let temp = Temp::new(&format!("unit-{kind}"));
+        let folder = temp.join("run");
+        fs::create_dir_all(&folder).unwrap();
+        let stream = "(probe: \"spikes\", file: \"spikes.u32\", shape: \"spikes\", width: 2)";
+        let manifest =
+            format!("(format: 2, kind: \"{kind}\", status: Complete, secs_per_step: {secs}, streams: [{stream}])");
+        fs::write(folder.join("run.ron"), manifest).unwrap();
+        fs::write(folder.join("spikes.u32"), [5_u32.to_le_bytes(), 1_u32.to_le_bytes()].concat()).unwrap();
+        let run = RunFolder::open(&folder).unwrap();
+        let written = |format: Format| export(&run, format, None).unwrap().remove(0);
+        let mut archive = NpzArchive::open(written(Format::Npz)).unwrap();
+        let units: Vec<String> = archive.by_name("time_unit").unwrap().unwrap().into_vec().unwrap();
+        assert_eq!(units, [unit]);
+        let csv = fs::read_to_string(written(Format::Csv)).unwrap();
+        assert!(csv.starts_with(&format!("t_{unit},step,idx\n")), "{csv}");
+        let file = SerializedFileReader::new(fs::File::open(written(Format::Parquet)).unwrap()).unwrap();
+        let metadata = file.metadata().file_metadata().key_value_metadata().expect("metadata").clone();
+        assert!(metadata.iter().any(|m| m.key == "time_unit" && m.value.as_deref() == Some(unit)), "{metadata:?}");
+    }
+}

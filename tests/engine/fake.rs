@@ -44,6 +44,8 @@ pub struct Fake {
     pub fails_at: u64,
     /// Whether it is then its device that has failed, for good.
     pub loses_device: bool,
+    /// Predicted size of a snapshot.
+    pub snapshot_bytes: u64,
 }
 
 impl Fake {
@@ -67,6 +69,7 @@ impl Fake {
             slow: Duration::ZERO,
             fails_at: u64::MAX,
             loses_device: false,
+            snapshot_bytes: 0,
         }
     }
 
@@ -182,6 +185,9 @@ impl Simulation for Fake {
         self.spikes.clear();
         self.steps.clear();
         Ok(())
+    }
+    fn snapshot_bytes(&self) -> u64 {
+        self.snapshot_bytes
     }
     fn rewind(&mut self) -> Result<(), SimError> {
         (self.step, self.n_spikes, self.hash) = (0, 0, StreamHash::default());

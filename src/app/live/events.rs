@@ -238,6 +238,7 @@ impl Live {
                     format!("Recording failed: {error}. The data up to step {} are valid", end.clock.step),
                 );
             }
+            Event::CheckpointFailed(error) => message(Level::Error, error.to_string()),
             Event::Saved(state) => {
                 if let Some(project) = &self.accepted {
                     let kept = Checkpoint { state, project: project.clone() };

@@ -1,6 +1,6 @@
 //! Memory available to this program on the host: of the machine and of its control groups.
 
-use crate::sim::{MemoryReport, SimError};
+use super::{MemoryReport, SimError};
 
 /// Bytes of host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,113 @@
+//! Sets of elements in a run folder: their entries in the manifest, their files, and how a run follows their changes.
+
+use super::{RunWriter, append_file::AppendFile, file, manifest::FileInfo, writer::StreamFile};
+use crate::sim::{Column, ElementSet, Shape};
+use std::{io, path::Path, sync::Arc};
+
+/// A set of elements the streams refer to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct SetInfo {
+    /// Its name.
+    pub name: String,
+    /// Number of elements.
+    pub len: u32,
+    /// File of little-endian u64 public ids, relative to the run folder; empty when there are none.
+    pub ids: String,
+    /// Names of the elements of a small set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// Of a set that changed while it ran: file of names, positions and categories ([`ElementTable`]), when it has some.
+    /// Those of the first follow from the project.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub table: String,
+    /// Of a set that changed while it ran: the step after which it holds; 0 for the first.
+    pub from_step: u64,
+}
+
+/// What elements have beside their ids.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub(super) struct ElementTable {
+    names: Vec<String>,
+    positions: Vec<[f32; 3]>,
+    columns: Vec<Column>,
+}
+
+impl ElementTable {
+    /// Of a set; none when its manifest entry says everything.
+    pub fn of(set: &ElementSet) -> Option<Self> {
+        let has_more = !set.positions.is_empty() || !set.columns.is_empty() || set.names.len() > MAX_NAMES;
+        let of = || Self { names: set.names.clone(), positions: set.positions.clone(), columns: set.columns.clone() };
+        has_more.then(of)
+    }
+
+    /// Adds it to a set, as far as it has one value per element.
+    pub fn add_to(self, set: &mut ElementSet) {
+        let n = set.len as usize;
+        if self.names.len() == n {
+            set.names = self.names;
+        }
+        if self.positions.len() == n {
+            set.positions = self.positions;
+        }
+        let is_whole =
+            |c: &Column| c.codes.len() == n && c.codes.iter().all(|code| usize::from(*code) < c.labels.len());
+        set.columns = self.columns.into_iter().filter(is_whole).collect();
+    }
+}
+
+/// The sets as the manifest lists them; `ids_in` is the folder of their id files.
+pub(super) fn describe_sets(sets: &[Arc<ElementSet>], ids_in: &str) -> Vec<SetInfo> {
+    sets.iter().map(|set| describe_set(set, &format!("{ids_in}{}.u64", set.name))).collect()
+}
+
+/// Sets up to this size have their names in the manifest.
+const MAX_NAMES: usize = 1024;
+
+/// A set as the manifest lists it, with this file of ids if it has ids.
+pub(super) fn describe_set(set: &ElementSet, ids: &str) -> SetInfo {
+    let ids = if set.ids.is_empty() { String::new() } else { ids.to_owned() };
+    let names = if set.names.len() <= MAX_NAMES { set.names.clone() } else { vec![] };
+    SetInfo { name: set.name.into(), len: set.len, ids, names, ..SetInfo::default() }
+}
+
+/// Writes the ids of sets.
+pub(super) fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo]) -> io::Result<Vec<FileInfo>> {
+    let mut written = vec![];
+    for (set, info) in sets.iter().zip(infos).filter(|(_, info)| !info.ids.is_empty()) {
+        let bytes: Vec<u8> = set.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        let mut file = AppendFile::create(folder, &info.ids, "")?;
+        file.append(&bytes)?;
+        written.push(file.info());
+    }
+    Ok(written)
+}
+
+impl RunWriter {
+    /// Describes sets that changed after a step; streams over them continue in further files.
+    pub(super) fn follow_sets(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
+        for set in sets {
+            let number = 1 + self.manifest.sets.iter().filter(|s| s.name == set.name).count();
+            let mut info =
+                SetInfo { from_step: step.max(1), ..describe_set(set, &format!("{}-{number}.u64", set.name)) };
+            self.written.extend(save_ids(&self.folder, std::slice::from_ref(set), std::slice::from_ref(&info))?);
+            if let Some(table) = ElementTable::of(set) {
+                let text = file::to_ron(&table).map_err(io::Error::other)?;
+                info.table = format!("{}-{number}.elements.ron", set.name);
+                self.written.push(AppendFile::create(&self.folder, &info.table, &text)?.info());
+            }
+            self.manifest.sets.push(info);
+            match self.sets.iter_mut().find(|known| known.name == set.name) {
+                Some(known) => *known = set.clone(),
+                None => self.sets.push(set.clone()),
+            }
+        }
+        let of_changed = |this: &Self, f: &StreamFile| {
+            let shape = this.probes.get(usize::from(f.tap.probe)).map(|p| p.shape);
+            let is_over = |over: &str| sets.iter().any(|set| set.name == over);
+            matches!(shape, Some(Shape::Field { over, .. } | Shape::Series { of: over }) if is_over(over))
+        };
+        self.begin_segments(step, &[], of_changed)
+    }
+}
