@@ -81,10 +81,15 @@ pub(super) struct MeanCounts {
     sums: Vec<StepCount>,
     n_steps: f64,
     /// The step reached.
-    pub last: u64,
+    last: u64,
 }
 
 impl MeanCounts {
+    /// Of the steps after this one.
+    pub fn since(step: u64) -> Self {
+        Self { last: step, ..Self::default() }
+    }
+
     /// Adds the steps since the last call, with the amounts of the newest.
     pub fn add(&mut self, step: u64, counts: Vec<StepCount>) {
         let n = step.saturating_sub(self.last) as f64;

@@ -247,7 +247,6 @@ impl<W: Fn()> Worker<W> {
         if self.sim.as_ref().is_some_and(|sim| sim.generation() != self.sim_generation) {
             self.sample(false, false)?;
             self.update_schema(self.clock().step);
-            return Ok(());
         }
         let exact = self.records_states();
         // For the screen, states are read at intervals.
