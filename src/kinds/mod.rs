@@ -4,8 +4,8 @@ use crate::{
     gpu::{Memory, ModuleSpec, Place},
     params::{ParamWarning, Params},
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, HostMemory, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
-        Progress, RequestSpec, RooflineWork, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, HostMemory, Kind, MemoryReport, Preset, ProbeId,
+        ProbeSpec, Progress, RequestSpec, RooflineWork, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
