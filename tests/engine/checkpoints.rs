@@ -202,7 +202,9 @@ fn a_saved_state_rescues_a_run_that_failed() {
         [("diverged", false, false), ("device", true, false), ("dropped", false, true)]
     {
         let folder = temp(name);
-        let engine = record(Fake { fails_at: 300, loses_device, ..Fake::new() }, &folder, 0);
+        let mut sim = Fake::new();
+        (sim.fails_at, sim.loses_device) = (300, loses_device);
+        let engine = record(sim, &folder, 0);
         engine.send(Command::RunTo(100));
         wait_paused(&engine);
         let saved = save(&engine);
@@ -227,7 +229,9 @@ fn a_saved_state_rescues_a_run_that_failed() {
 #[test]
 fn a_checkpoint_without_room_in_memory_is_refused() {
     let folder = temp("large");
-    let engine = record(Fake { snapshot_bytes: 1 << 60, ..Fake::new() }, &folder, 50);
+    let mut sim = Fake::new();
+    sim.snapshot_bytes = 1 << 60;
+    let engine = record(sim, &folder, 50);
     engine.send(Command::RunTo(100));
     let error = wait(&engine, |e| if let Event::CheckpointFailed(error) = e { Some(error.to_string()) } else { None });
     assert!(error.starts_with("the checkpoint of step 50 was not taken: it needs 1152921504.6 GB"), "{error}");
