@@ -45,12 +45,20 @@ impl View3d {
         if ui.button("Fit").on_hover_text("Fit all elements (double-click on empty space)").clicked() {
             self.fit(aspect);
         }
+        // A narrow toolbar has one menu: a second button would be cut off.
+        let is_narrow = ui.available_width() < REST;
         kit::overflow_ui(ui, REST, |ui| {
             self.shell_edges_ui(ui, ctx, &set);
             self.camera_ui(ui, matches!(chosen, Coloring::Glow(_)), aspect);
             self.saved_views_ui(ui, ctx);
+            if is_narrow {
+                ui.separator();
+                self.place_ui(ui, ctx, &set);
+            }
         });
-        kit::overflow_as_ui(ui, PLACE, ("Positions", "Positions and sizes"), |ui| self.place_ui(ui, ctx, &set));
+        if !is_narrow {
+            kit::overflow_as_ui(ui, PLACE, ("Positions", "Positions and sizes"), |ui| self.place_ui(ui, ctx, &set));
+        }
     }
 
     /// Whether the legend is open: the user's choice, else when colours are categories and the panel is wide enough.
