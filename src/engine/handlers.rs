@@ -225,7 +225,9 @@ impl<W: Fn()> Worker<W> {
             let nothing = io::Error::other("there is no simulation to record yet");
             return self.send_event(Event::RecordingFailed(nothing, RecordingEnd::default()));
         };
-        if let Some(wrong) = taps.iter().find_map(|tap| self.schema.check_args(tap).err()) {
+        // Of a resumed run, what a tap names may have ended.
+        let unknown = |tap: &Tap| self.schema.check_args(tap).err().filter(|_| sim.clock().step == 0);
+        if let Some(wrong) = taps.iter().find_map(unknown) {
             return self.send_event(Event::RecordingFailed(io::Error::other(wrong), RecordingEnd::default()));
         }
         let lanes: Vec<(ProbeId, Vec<String>)> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();

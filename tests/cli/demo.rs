@@ -144,6 +144,9 @@ fn a_growing_run_that_was_killed_continues_and_branches() {
         "5900tokens",
         "--checkpoint-every",
         "300steps",
+        // It has ended where the run continues.
+        "--probe",
+        "weights:expert=0",
     ];
     let (killed, whole) = (temp.join("killed"), temp.join("whole"));
     kill_after_a_checkpoint(&words, &killed);
