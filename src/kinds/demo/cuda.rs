@@ -253,8 +253,8 @@ impl DemoSim {
         if steps > 0 && !is_finite {
             return Err(self.state.non_finite());
         }
-        let mut left = steps as usize;
-        while left > 0 && !pass.is_stopping() {
+        let (mut left, generation) = (steps as usize, self.generation);
+        while left > 0 && !pass.is_stopping() && !(pass.ends_at_changes && self.generation != generation) {
             let tables = self.sampler.counted_tables(&self.state);
             let n = self.n_tokens(left, tables.len());
             let Some(device) = &mut self.device else { break };

@@ -32,7 +32,7 @@ pub struct DemoSim {
     pub(super) state: State,
     sets: [Arc<ElementSet>; 2],
     /// Counts the changes of the set of experts.
-    generation: u64,
+    pub(super) generation: u64,
     pub(super) sampler: Sampler,
     pub(super) device: Option<DeviceWeights>,
 }
