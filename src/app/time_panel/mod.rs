@@ -234,7 +234,7 @@ impl App {
         let fields = &self.time.past.fields;
         let kept = (0..schema.probes.len()).filter(|id| is_kept(*id));
         let newest = kept.filter_map(|id| fields.at(id as u16, cursor as u64)).map(|(step, _)| step).max();
-        newest.map_or_else(String::new, |step| format!("FieldHistory at {}", self.time_text(step as f64)))
+        newest.map_or_else(String::new, |step| format!("Fields at {}", self.time_text(step as f64)))
     }
 
     /// Updates the declared interventions and the applied edits.
