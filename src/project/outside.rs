@@ -31,7 +31,18 @@ pub fn outside_paths_of_run(run: &RunFolder, project: &Project) -> Vec<OutsidePa
     let is_at_default_place = folder.parent().is_some_and(|runs| runs == base || runs == base.join("runs"));
     let inside = if is_at_default_place { &base } else { &folder };
     let read = |file: OutsidePath| OutsidePath { path: base.join(&file.path).display().to_string(), ..file };
-    let named = named_files(project).into_iter().filter(|file| !file.path.is_empty());
+    let mut named = named_files(project);
+    // What the command log sets is read too.
+    let mut then = project.clone();
+    for (_, command) in run.commands().unwrap_or_default() {
+        let Some(change) = command.change().filter(|c| !matches!(c.value, Value::Bool(_) | Value::Int(_) | Value::Real(_)))
+        else {
+            continue;
+        };
+        then.model.params_mut().set(change);
+        named.extend(named_files(&then).into_iter().filter(|file| !named.contains(file)).collect::<Vec<_>>());
+    }
+    let named = named.into_iter().filter(|file| !file.path.is_empty());
     named.map(read).filter(|file| is_outside(&file.path, inside)).collect()
 }
 

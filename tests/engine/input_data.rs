@@ -4,7 +4,7 @@ use neuropil::{
     engine::{Command, Engine, Event, LoggedCommand},
     params::{Change, path::parse},
     project::{
-        Project, RunFolder, RunStart, RunWriter, load_data,
+        Project, RunFolder, RunStart, RunWriter, load_data, outside_paths_of_run,
         replay::{ReplayResult, replay},
     },
     sim::{Device, Progress, Simulation},
@@ -145,6 +145,12 @@ fn a_replay_reads_the_files_of_then_and_refuses_others() {
         assert!(text.contains(&format!("(100,Data(\"{}\",Text(\"b.csv\"),\"", case.parameter)), "{text}");
         let again = || replay(&run, &mut *build(&run.project().unwrap(), &temp.0), &Progress::default());
         assert!(matches!(again().unwrap(), ReplayResult::Identical { .. }));
+        // Files that only the log names need consent too.
+        let log = run.path.join("commands.ron");
+        fs::write(&log, format!("{text}(150,Data(\"{}\",Text(\"/etc/hosts\"),\"0\"))\n", case.parameter)).unwrap();
+        let outside = outside_paths_of_run(&run, &run.project().unwrap());
+        assert!(outside.iter().any(|file| file.path == "/etc/hosts" && file.parameter == case.parameter), "{outside:?}");
+        fs::write(&log, &text).unwrap();
         // It continues with the new data.
         let from = run.continuation(None, &Progress::default()).unwrap();
         assert_eq!(from.now.model.params().get(change.id), change.value);
