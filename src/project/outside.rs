@@ -35,7 +35,8 @@ pub fn outside_paths_of_run(run: &RunFolder, project: &Project) -> Vec<OutsidePa
     // What the command log sets is read too.
     let mut then = project.clone();
     for (_, command) in run.commands().unwrap_or_default() {
-        let Some(change) = command.change().filter(|c| !matches!(c.value, Value::Bool(_) | Value::Int(_) | Value::Real(_)))
+        let Some(change) =
+            command.change().filter(|c| !matches!(c.value, Value::Bool(_) | Value::Int(_) | Value::Real(_)))
         else {
             continue;
         };

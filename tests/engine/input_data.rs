@@ -149,7 +149,10 @@ fn a_replay_reads_the_files_of_then_and_refuses_others() {
         let log = run.path.join("commands.ron");
         fs::write(&log, format!("{text}(150,Data(\"{}\",Text(\"/etc/hosts\"),\"0\"))\n", case.parameter)).unwrap();
         let outside = outside_paths_of_run(&run, &run.project().unwrap());
-        assert!(outside.iter().any(|file| file.path == "/etc/hosts" && file.parameter == case.parameter), "{outside:?}");
+        assert!(
+            outside.iter().any(|file| file.path == "/etc/hosts" && file.parameter == case.parameter),
+            "{outside:?}"
+        );
         fs::write(&log, &text).unwrap();
         // It continues with the new data.
         let from = run.continuation(None, &Progress::default()).unwrap();
