@@ -50,7 +50,7 @@ pub(super) fn window_ui(ctx: &egui::Context, rows: &mut Rows<'_>, table: &mut Li
     let title = rows.params.groups()[group].label();
     let mut is_open = true;
     let window = Window::new(title).id(egui::Id::unique(("list table", name))).open(&mut is_open);
-    let shown = window.default_size([760.0, 320.0]).show(ctx, |ui| {
+    let shown = window.default_pos([240.0, 140.0]).default_size([760.0, 320.0]).show(ctx, |ui| {
         let is_read_only = rows.live.is_some_and(|live| live.playback.is_some());
         ui.add_enabled_ui(!is_read_only, |ui| content_ui(ui, rows, table, group));
     });
@@ -238,7 +238,7 @@ fn column(spec: &ParamSpec) -> Column {
         ValueType::Int | ValueType::Real => 84.0,
         _ => 140.0,
     };
-    Column::initial(width).at_least(40.0).clip(true).resizable(true)
+    Column::initial(width).at_least(width * 0.7).clip(true).resizable(true)
 }
 
 fn heading_ui(ui: &mut Ui, spec: &ParamSpec) {
