@@ -53,12 +53,14 @@ pub(super) fn preview_ui(ui: &mut Ui, rect: Rect, now: Distribution) {
     ui.painter().hline(inner.x_range(), inner.bottom(), egui::Stroke::new(1.0, t.line));
 }
 
+/// Whether a value has rows below its own.
+pub(super) fn has_arguments(value: &Value) -> bool {
+    matches!(value, Value::Distribution(law) if law.law != Law::Constant)
+}
+
 /// The rows of the arguments and the bounds below the parameter.
 pub(super) fn arguments_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) {
     let Value::Distribution(now) = rows.params.get(id) else { return };
-    if now.law == Law::Constant {
-        return;
-    }
     let mut new = now;
     let n = now.law.spec().arguments.len();
     for (i, (spec, value)) in Distribution::argument_specs(now.law, spec).iter().zip(now.values()).enumerate() {

@@ -84,13 +84,16 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
         }
         cells_ui(ui, rows, id, spec, &name, &Cells::of(rect, spec.part.is_some()));
     });
-    let arguments = UiBuilder::new().scope_id(egui::Id::unique(("arguments", &name)));
-    ui.scope_builder(arguments, |ui| {
-        if is_read_only {
-            ui.disable();
-        }
-        distribution::arguments_ui(ui, rows, id, spec, &name);
-    });
+    // An empty scope would take the space between two rows.
+    if distribution::has_arguments(&rows.params.get(id)) {
+        let arguments = UiBuilder::new().scope_id(egui::Id::unique(("arguments", &name)));
+        ui.scope_builder(arguments, |ui| {
+            if is_read_only {
+                ui.disable();
+            }
+            distribution::arguments_ui(ui, rows, id, spec, &name);
+        });
+    }
     if is_read_only {
         return;
     }
