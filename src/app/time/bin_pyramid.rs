@@ -66,6 +66,11 @@ impl<B: Merge> BinPyramid<B> {
         Self { first_width, levels: vec![BinLevel::new(first_width)], most }
     }
 
+    /// Steps of a bin of the finest level. It becomes wider while that is the only one.
+    pub fn finest_width(&self) -> u64 {
+        self.levels[0].width
+    }
+
     /// Changes the number of bins.
     pub fn set_most(&mut self, most: usize) {
         if most < std::mem::replace(&mut self.most, most) {
@@ -160,11 +165,11 @@ impl<B: Merge> BinPyramid<B> {
         };
         let mut widths = self.levels.iter().filter(overlaps).map(|level| level.width);
         let narrowest = widths.next()?;
-        Some((narrowest, widths.last().unwrap_or(narrowest)))
+        Some((narrowest, widths.next_back().unwrap_or(narrowest)))
     }
 
     /// Number of bins.
-    pub fn len(&self) -> usize {
+    pub fn n_bins(&self) -> usize {
         self.levels.iter().map(|level| level.bins.len()).sum()
     }
 
@@ -221,7 +226,7 @@ mod tests {
             assert!(spans.windows(2).all(|w| w[0].to <= w[1].from), "seed {seed}: disjoint and ascending");
             let most = most[0].max(most[1]);
             let bound = (most / 2).max(MIN_BINS) + MAX_FINER * (most / 2 / MAX_FINER).max(MIN_BINS);
-            assert!(pyramid.len() <= bound, "seed {seed}: {} bins of {bound}", pyramid.len());
+            assert!(pyramid.n_bins() <= bound, "seed {seed}: {} bins of {bound}", pyramid.n_bins());
             let before = |step: u64| steps.partition_point(|s| *s < step) as u64;
             // A step may be in two levels where a finer one was inserted while it was counted.
             let is_own = |s: &BinSpan<'_, u64>| {

@@ -8,8 +8,8 @@ use super::{
 use crate::sim::Spike;
 use std::sync::Arc;
 
-/// Steps of the finest bins.
-const WIDTH: u64 = 64;
+/// Steps of the finest bins, at least and at most.
+const WIDTHS: (u64, u64) = (64, 16_384);
 /// Memory of the bins for each byte of single spikes, 9 / 20: 72 MB with the default setting.
 const SHARE: (usize, usize) = (9, 20);
 
@@ -53,6 +53,13 @@ fn memory() -> usize {
     spikes::limit() * size_of::<Spike>() / SHARE.1 * SHARE.0
 }
 
+/// Steps of the finest bins: about as many spikes in a bin as it has elements, so that bins cost no more than spikes.
+fn width(n: usize, spikes: &[Spike]) -> u64 {
+    let steps = spikes.first().zip(spikes.last()).map_or(1, |(a, b)| u64::from(b.step.saturating_sub(a.step)) + 1);
+    let per_bin = (n as u64).saturating_mul(steps) / (spikes.len() as u64).max(1);
+    per_bin.max(1).next_power_of_two().clamp(WIDTHS.0, WIDTHS.1)
+}
+
 /// Maximum number of bins of so many elements.
 fn most(n: usize) -> usize {
     (memory() / (2 * n.max(1))).clamp(16, 8192)
@@ -61,7 +68,7 @@ fn most(n: usize) -> usize {
 impl ElementBins {
     /// Bins of a set of this many elements.
     pub fn new(n: usize) -> Self {
-        Self { n, bins: BinPyramid::new(WIDTH, most(n)) }
+        Self { n, bins: BinPyramid::new(WIDTHS.0, most(n)) }
     }
 
     /// Counts the spikes of more elements.
@@ -72,9 +79,12 @@ impl ElementBins {
 
     /// Counts spikes; steps are relative to `origin` and ascending.
     pub fn push(&mut self, spikes: &[Spike], origin: u64) {
+        if self.bins.n_bins() == 0 {
+            self.bins = BinPyramid::new(width(self.n, spikes), most(self.n));
+        }
         self.bins.set_most(most(self.n));
-        let (mut rest, n) = (spikes, self.n);
-        let bin_of = |spike: &Spike| (origin + u64::from(spike.step)) / WIDTH;
+        let (mut rest, n, width) = (spikes, self.n, self.bins.finest_width());
+        let bin_of = |spike: &Spike| (origin + u64::from(spike.step)) / width;
         while let Some(first) = rest.first() {
             let bin = bin_of(first);
             let part = rest.partition_point(|s| bin_of(s) <= bin).max(1);
@@ -103,7 +113,7 @@ impl ElementBins {
 
     /// Memory used, bytes.
     pub fn n_bytes(&self) -> usize {
-        self.bins.len() * self.n * 2
+        self.bins.n_bins() * self.n * 2
     }
 }
 
@@ -117,21 +127,23 @@ mod tests {
         let mut bins = ElementBins::new(n);
         let mut expected = vec![0_u64; 10];
         for block in 0..400_u32 {
-            let spikes: Vec<Spike> = (0..100).map(|i| Spike { step: block * 500 + i * 5, lane: i % 10 }).collect();
+            let spikes: Vec<Spike> = (0..100).map(|i| Spike { step: block * 32_000 + i * 320, lane: i % 10 }).collect();
             spikes.iter().for_each(|s| expected[s.lane as usize] += 1);
             bins.push(&spikes, 5_000);
         }
         assert!(bins.n_bytes() <= memory(), "{}", bins.n_bytes());
         let (narrow, wide) = bins.widths(0, u64::MAX).expect("bins");
-        assert!(narrow == WIDTH && wide > 4 * WIDTH && wide.is_power_of_two());
+        assert!(narrow == WIDTHS.1 && wide > 4 * narrow && wide.is_power_of_two());
         let all: Vec<Bin> = bins.between(0, u64::MAX).collect();
         let sum = |e: usize| all.iter().map(|b| u64::from(b.counts[e])).sum::<u64>();
         assert_eq!((0..10).map(sum).collect::<Vec<_>>(), expected);
         assert!(all.windows(2).all(|w| w[0].to <= w[1].from));
         let (first, last) = (all.first().expect("bins").from, all.last().expect("bins").to);
-        assert!(first <= 5_000 && last > 204_900);
+        assert!(first <= 5_000 && last > 12_804_000);
         let part: u64 =
-            bins.between(105_000, 105_001).map(|b| b.counts.iter().map(|c| u64::from(*c)).sum::<u64>()).sum();
+            bins.between(6_405_000, 6_405_001).map(|b| b.counts.iter().map(|c| u64::from(*c)).sum::<u64>()).sum();
         assert!(part > 0 && part < 4_000, "{part}");
+        let dense: Vec<Spike> = (0..1_000).map(|i| Spike { step: i / 100, lane: i % 10 }).collect();
+        assert_eq!([width(10, &dense), width(30_000, &dense), width(300_000, &[])], [64, 512, 16_384]);
     }
 }

@@ -388,7 +388,7 @@ mod tests {
         }
         let (reduced, (fewest, most)) = samples.reduced().expect("old samples");
         assert!(reduced + samples.len() as u64 == n && fewest == BLOCK as u64 && most >= fewest);
-        assert!(samples.old.len() <= OLD_BLOCKS);
+        assert!(samples.old.n_bins() <= OLD_BLOCKS);
         let extents = samples.extents(0, &samples.cuts(0.0, n as f64, 1000));
         assert_eq!(extents.iter().filter(|e| e.gap).count(), 1, "only the first has none before");
         assert!(extents.windows(2).all(|w| w[1].column - w[0].column <= 1.0), "no column is missing");
