@@ -79,10 +79,10 @@ fn odd_projects_open_with_a_warning() {
 
 /// (file, line, what the error must contain)
 const BROKEN: &[(&str, usize, &str)] = &[
-    ("", 1, "xpected"),
-    ("hello", 1, "xpected"),
+    ("", 1, "this is not a project file"),
+    ("hello", 1, "this is not a project file"),
     ("(\n seed: 1\n name: \"a\")", 3, "xpected"),
-    ("(\n seed: -1)", 2, "out of bounds"),
+    ("(\n seed: -1)", 2, "out of range"),
     ("(\n seed: \"one\")", 2, "xpected"),
     ("(seed: 1, seed: 2)", 1, "seed"),
     ("(name: \"open", 1, "xpected"),
@@ -92,7 +92,7 @@ const BROKEN: &[(&str, usize, &str)] = &[
     ("(run: (threads: 1.5))", 1, "xpected"),
     ("(version: 99)", 0, "version 99"),
     ("(version: 0)", 0, "version 0"),
-    ("()\n)", 2, "railing"),
+    ("()\n)", 2, "expected the end of the file"),
 ];
 
 #[test]

@@ -7,7 +7,7 @@ use neuropil::{
     num::{
         exact,
         rng::{Draw, Purpose},
-        trains::{Chances, Train},
+        trains::{Chances, TRAIN_STEPS, Train},
     },
 };
 use neuropil_test_support::{Need, skip};
@@ -71,6 +71,7 @@ fn harness() -> Option<PathBuf> {
     fs::write(&source, HARNESS).unwrap();
     let mut compiler = Command::new("g++");
     compiler.args(["-O2", "-ffp-contract=off", "-std=c++17", "-I", concat!(env!("CARGO_MANIFEST_DIR"), "/kernels")]);
+    compiler.arg(format!("-DTRAIN_STEPS={TRAIN_STEPS}"));
     assert!(compiler.arg(&source).arg("-o").arg(&binary).status().unwrap().success());
     Some(binary)
 }

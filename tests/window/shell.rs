@@ -97,7 +97,7 @@ fn workspaces_and_keys() {
     w.get_by_label("Run").click();
     until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some());
     w.get_by_label("Pause").click();
-    until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
+    until(&mut w, "it pauses", |w| w.query_all_by_label("Run").next().is_some());
     assert!(w.query_by_label("Help on Kernel times").is_none() && w.query_by_label("Help on Raster").is_some());
     w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::Num4);
     w.run_steps(3);

@@ -49,7 +49,7 @@ pub fn on_device(schema: SimSchema) -> SimSchema {
 }
 
 /// Memory as it was predicted.
-pub const PREDICTED: [(&'static str, u64); 4] =
+pub const PREDICTED: [(&str, u64); 4] =
     [("wiring", 62_400_000), ("spike ring", 120_000_000), ("neurons", 6_600_000), ("chunks", 25_000_000)];
 
 pub fn ceilings() -> Ceilings {
