@@ -291,10 +291,10 @@ mod tests {
             (unit.head("Simulated"), runs.iter().map(|r| unit.text(r)).collect::<Vec<_>>())
         };
         let (short, long) = (run(4_186, seconds), run(123_456, seconds));
-        assert_eq!(texts(&[short.clone()]), ("Simulated (ms)".into(), vec!["418.6".into()]));
+        assert_eq!(texts(std::slice::from_ref(&short)), ("Simulated (ms)".into(), vec!["418.6".into()]));
         assert_eq!(texts(&[short, long.clone()]), ("Simulated (s)".into(), vec!["0.419".into(), "12.346".into()]));
         let counted = run(1_500, TimeBase::STEPS);
-        assert_eq!(texts(&[counted.clone()]), ("Simulated (steps)".into(), vec!["1,500".into()]));
+        assert_eq!(texts(std::slice::from_ref(&counted)), ("Simulated (steps)".into(), vec!["1,500".into()]));
         assert_eq!(texts(&[counted, long]), ("Simulated".into(), vec!["1,500 steps".into(), "12.346 s".into()]));
     }
 

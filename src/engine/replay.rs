@@ -23,9 +23,12 @@ pub struct Plan<'a> {
     pub end: u64,
     /// What is sampled.
     pub taps: &'a [Tap],
-    /// Reads the input data of a logged change again: the parameters in effect, the change, the hash of the file.
-    pub data: &'a dyn Fn(Vec<Change>, &Change, &str) -> Result<InputData, SimError>,
+    /// Reads the input data of a logged change again.
+    pub data: &'a ReadData<'a>,
 }
+
+/// Reads input data again: the parameters in effect, the change, the hash of the file.
+pub type ReadData<'a> = dyn Fn(Vec<Change>, &Change, &str) -> Result<InputData, SimError> + 'a;
 
 /// Receives the samples of a replay.
 pub trait Observer {
@@ -68,7 +71,7 @@ struct Drive<'a> {
     sim: &'a mut dyn Simulation,
     progress: &'a Progress,
     end: u64,
-    data: &'a dyn Fn(Vec<Change>, &Change, &str) -> Result<InputData, SimError>,
+    data: &'a ReadData<'a>,
     observer: Option<&'a mut dyn Observer>,
 }
 

@@ -130,7 +130,7 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
 
     /// Does something for which all parameters have their edited values: a state at step 0 does not depend on what was set
     /// before.
-    fn from_start<T>(&mut self, act: impl FnOnce(&mut dyn Simulation) -> Result<T, SimError>) -> Result<T, SimError> {
+    fn at_start<T>(&mut self, act: impl FnOnce(&mut dyn Simulation) -> Result<T, SimError>) -> Result<T, SimError> {
         let settings = std::mem::take(&mut self.settings);
         let done = self.update(0).and_then(|()| act(&mut *self.sim));
         self.settings = settings;
@@ -147,8 +147,11 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
     }
 }
 
-/// What parameters may change of the schema: lanes, choices and levels of each probe.
-fn schema(sim: &dyn Simulation) -> Vec<(Vec<String>, Vec<Vec<String>>, Vec<Level>)> {
+/// Lanes, choices and levels of a probe: what parameters may change of the schema.
+type ProbeSchema = (Vec<String>, Vec<Vec<String>>, Vec<Level>);
+
+/// What parameters may change of the schema, for each probe.
+fn schema(sim: &dyn Simulation) -> Vec<ProbeSchema> {
     (0..sim.probes().len() as ProbeId).map(|id| (sim.lanes(id), sim.choices(id), sim.levels(id))).collect()
 }
 
@@ -241,11 +244,11 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
     }
 
     fn rewind(&mut self) -> Result<(), SimError> {
-        self.from_start(|sim| sim.rewind())
+        self.at_start(|sim| sim.rewind())
     }
 
     fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
-        self.from_start(|sim| sim.restart(seed))
+        self.at_start(|sim| sim.restart(seed))
     }
 
     fn params(&self) -> Option<&dyn Params> {
