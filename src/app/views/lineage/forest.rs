@@ -3,7 +3,8 @@
 use crate::sim::{Attributes, Birth, Death, EndCause, LifeEvent};
 use std::collections::{HashMap, HashSet};
 
-/// Above this number of lines, extinct lines without living descendants are dropped.
+/// Above this number of lines, extinct lines without living descendants are dropped, and the oldest ancestors where half of
+/// it would be left: where most births have several parents, nearly every line is an ancestor of the living.
 const MAX_LINES: usize = 400_000;
 /// Step of death of a living individual.
 pub const ALIVE: u64 = u64::MAX;
@@ -102,7 +103,7 @@ impl Forest {
             events = rest;
         }
         if self.lines.len() > MAX_LINES {
-            self.drop_extinct();
+            self.drop_lines(MAX_LINES / 2);
         }
     }
 
@@ -206,14 +207,22 @@ impl Forest {
         of
     }
 
-    fn drop_extinct(&mut self) {
-        let keep = self.survivors();
+    /// Drops the extinct, then the oldest ended lines above `most`.
+    fn drop_lines(&mut self, most: usize) {
+        let mut keep = self.survivors();
+        let excess = keep.iter().filter(|k| **k).count().saturating_sub(most);
+        let ended = (0..keep.len()).filter(|i| keep[*i] && self.lines[*i].died != ALIVE);
+        for i in ended.take(excess).collect::<Vec<_>>() {
+            keep[i] = false;
+            self.since = Some(self.lines[i].born);
+        }
         let mut new_index = vec![u32::MAX; self.lines.len()];
         let mut lines = Vec::with_capacity(MAX_LINES);
         for (i, mut line) in std::mem::take(&mut self.lines).into_iter().enumerate() {
             if keep[i] {
                 new_index[i] = lines.len() as u32;
-                line.parents.iter_mut().for_each(|p| *p = new_index[*p as usize]);
+                let parents = line.parents.iter().map(|p| new_index[*p as usize]);
+                line.parents = parents.filter(|p| *p != u32::MAX).collect();
                 lines.push(line);
             }
         }
@@ -268,13 +277,33 @@ pub mod tests {
     #[test]
     fn extinct_lines_are_dropped_and_the_rest_stays_consistent() {
         let mut forest = small();
-        forest.drop_extinct();
+        forest.drop_lines(100);
         assert_eq!(forest.lines.iter().map(|l| l.id).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!((forest.totals.dropped, &*forest.lines[3].parents), (1, &[1, 2][..]));
         forest.absorb(&[death(40, 3, EndCause::Split), birth(40, 9, &[3], 1)]);
         assert_eq!(forest.at_slot(1), Some(4));
         forest.absorb(&[birth(50, 9, &[], 7), death(50, 77, EndCause::Died)]);
         assert_eq!(forest.lines.len(), 5, "a second birth and the death of an unknown id are ignored");
+    }
+
+    /// Every birth has two parents, so that all lines are ancestors of the living.
+    #[test]
+    fn the_oldest_ancestors_are_dropped_where_all_are_ancestors() {
+        let mut forest = Forest::default();
+        forest.absorb(&[birth(0, 0, &[], 0), birth(0, 1, &[], 1)]);
+        for step in 1..100 {
+            let (a, b) = (2 * step - 2, 2 * step - 1);
+            let ends = [a, b].map(|id| death(step, id, EndCause::Merged));
+            forest.absorb(&ends);
+            forest.absorb(&[birth(step, a + 2, &[a, b], 0), birth(step, b + 2, &[a, b], 1)]);
+        }
+        assert!(forest.survivors().iter().all(|survives| *survives));
+        forest.drop_lines(40);
+        assert_eq!((forest.lines.len(), forest.n_alive, forest.totals.dropped), (40, 2, 160));
+        assert_eq!(forest.since, Some(79), "the step of the newest line that was dropped");
+        assert!(forest.lines[..2].iter().all(|line| line.parents.is_empty()));
+        assert!(forest.lines.iter().enumerate().all(|(i, line)| line.parents.iter().all(|p| (*p as usize) < i)));
+        assert_eq!(forest.at_slot(1).map(|i| forest.lines[i as usize].id), Some(199));
     }
 
     /// The individual of a snapshot at `step`.

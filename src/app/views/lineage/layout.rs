@@ -144,6 +144,8 @@ pub struct LayoutWorker {
     /// The last finished layout.
     pub layout: Layout,
     shown: Option<LayoutRequest>,
+    /// The generation of the forest since which the lines have had their present indices.
+    valid_from: u64,
     pool_job: pool::PoolJob<LayoutRequest, Layout>,
 }
 
@@ -151,7 +153,8 @@ impl LayoutWorker {
     /// Takes a finished layout, and starts the next if the request changed. `is_due` limits the rate: it says whether a
     /// change of the forest alone is a reason.
     pub fn update(&mut self, ctx: &egui::Context, forest: &Arc<Forest>, request: LayoutRequest, is_due: bool) {
-        if let Some((request, mut layout)) = self.pool_job.poll() {
+        let finished = self.pool_job.poll().filter(|(request, _)| request.generation >= self.valid_from);
+        if let Some((request, mut layout)) = finished {
             layout.generation = self.layout.generation + 1;
             (self.shown, self.layout) = (Some(request), layout);
         }
@@ -164,6 +167,12 @@ impl LayoutWorker {
         }
         let (forest, of) = (forest.clone(), request.clone());
         self.pool_job.start(ctx, request, move || Layout::make(&forest, &of));
+    }
+
+    /// Discards the layout, and the one that is being computed: since this generation lines have other indices. The
+    /// computation is not left behind, or another would begin beside it with a forest of its own.
+    pub fn discard(&mut self, generation: u64) {
+        (self.layout, self.shown, self.valid_from) = (Layout::default(), None, generation);
     }
 
     /// Whether a layout is being computed.

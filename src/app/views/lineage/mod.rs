@@ -298,7 +298,8 @@ impl View for Lineage {
             Arc::make_mut(&mut self.forest).absorb(events);
             self.generation += 1;
             if self.forest.totals.dropped != dropped {
-                (self.focus, self.hovered, self.menu_line, self.worker) = (None, None, None, LayoutWorker::default());
+                (self.focus, self.hovered, self.menu_line) = (None, None, None);
+                self.worker.discard(self.generation);
                 self.values.clear();
             }
         }
