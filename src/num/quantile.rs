@@ -1,14 +1,23 @@
 //! Quantiles of the standard normal distribution.
 
-/// The quantile of probability `p` (Wichura, *Appl. Statist.* 37:477, 1988, AS 241), to about 1e-15.
+/// The quantile of probability `p`, to about 1e-15, from the logarithm of the platform. The ends are infinite.
 pub fn normal(p: f64) -> f64 {
+    normal_with(p, f64::ln)
+}
+
+/// The same from another natural logarithm (Wichura, *Appl. Statist.* 37:477, 1988, AS 241, PPND16).
+pub(super) fn normal_with(p: f64, ln: fn(f64) -> f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
         return q * ratio(0.180_625 - q * q, CENTRE);
     }
-    let r = (-p.min(1.0 - p).ln()).sqrt();
+    let tail = p.min(1.0 - p);
+    if tail <= 0.0 {
+        return f64::INFINITY.copysign(q);
+    }
+    let r = (-ln(tail)).sqrt();
     let x = if r <= 5.0 { ratio(r - 1.6, SIDE) } else { ratio(r - 5.0, TAIL) };
-    if q < 0.0 { -x } else { x }
+    x.copysign(q)
 }
 
 /// Numerator and denominator, lowest power first.
