@@ -214,7 +214,7 @@ fn a_saved_state_rescues_a_run_that_failed() {
         let run = RunFolder::open(&folder).unwrap();
         assert!(matches!(run.manifest.status, Status::Failed(_)) && run.manifest.last_step == 300);
         let Some(kept) = kept else {
-            assert!(run.manifest.checkpoints.is_empty(), "memory that nobody holds is not held for this");
+            assert!(run.manifest.checkpoints.is_empty(), "a state that is held nowhere else is not kept for this");
             continue;
         };
         let from = run.continuation(None, &Progress::default()).unwrap();

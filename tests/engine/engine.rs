@@ -182,7 +182,7 @@ fn a_failing_disk_ends_the_recording_and_not_the_run() {
 }
 
 #[test]
-fn frames_nobody_takes_fold() {
+fn frames_that_are_not_taken_are_merged() {
     let engine = engine(Fake::boxed());
     engine.send(Command::Subscribe(vec![SPIKES, Tap::elements(1, vec![2, 4]), Tap::of(2)]));
     engine.send(Command::Batch(Some(13)));
