@@ -3,9 +3,11 @@
 use crate::sim::{Attributes, Birth, Death, EndCause, LifeEvent};
 use std::collections::{HashMap, HashSet};
 
-/// Above this number of lines, extinct lines without living descendants are dropped, and the oldest ancestors where half of
+/// Above this number of lines (twice it while a layout is computed), extinct lines without living descendants are dropped, and the oldest ancestors where half of
 /// it would be left: where most births have several parents, nearly every line is an ancestor of the living.
-const MAX_LINES: usize = 400_000;
+pub const MAX_LINES: usize = 200_000;
+/// Instead of the new index of a line: it was dropped.
+pub const DROPPED: u32 = u32::MAX;
 /// Step of death of a living individual.
 pub const ALIVE: u64 = u64::MAX;
 
@@ -81,8 +83,7 @@ impl Forest {
         shown
     }
 
-    /// Takes events. Contradictory ones (unknown id, second birth or death) are ignored. Indices change when lines are
-    /// dropped; [`Totals::dropped`] counts those.
+    /// Takes events. Contradictory ones (unknown id, second birth or death) are ignored.
     pub fn absorb(&mut self, mut events: &[LifeEvent]) {
         while let Some(first) = events.first() {
             let of_snapshot = |e: &LifeEvent| match e {
@@ -101,9 +102,6 @@ impl Forest {
                 }
             }
             events = rest;
-        }
-        if self.lines.len() > MAX_LINES {
-            self.drop_lines(MAX_LINES / 2);
         }
     }
 
@@ -207,8 +205,8 @@ impl Forest {
         of
     }
 
-    /// Drops the extinct, then the oldest ended lines above `most`.
-    fn drop_lines(&mut self, most: usize) {
+    /// Drops the extinct, then the oldest ended lines above `most`. Returns the new index of each line, or [`DROPPED`].
+    pub fn drop_lines(&mut self, most: usize) -> Vec<u32> {
         let mut keep = self.survivors();
         let excess = keep.iter().filter(|k| **k).count().saturating_sub(most);
         let ended = (0..keep.len()).filter(|i| keep[*i] && self.lines[*i].died != ALIVE);
@@ -216,13 +214,13 @@ impl Forest {
             keep[i] = false;
             self.since = Some(self.lines[i].born);
         }
-        let mut new_index = vec![u32::MAX; self.lines.len()];
-        let mut lines = Vec::with_capacity(MAX_LINES);
+        let mut new_index = vec![DROPPED; self.lines.len()];
+        let mut lines = Vec::new();
         for (i, mut line) in std::mem::take(&mut self.lines).into_iter().enumerate() {
             if keep[i] {
                 new_index[i] = lines.len() as u32;
                 let parents = line.parents.iter().map(|p| new_index[*p as usize]);
-                line.parents = parents.filter(|p| *p != u32::MAX).collect();
+                line.parents = parents.filter(|p| *p != DROPPED).collect();
                 lines.push(line);
             }
         }
@@ -230,6 +228,7 @@ impl Forest {
         self.by_id = lines.iter().enumerate().map(|(i, l)| (l.id, i as u32)).collect();
         self.by_slot.values_mut().for_each(|i| *i = new_index[*i as usize]);
         self.lines = lines;
+        new_index
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Relatives, Show, Window,
-    forest::{ALIVE, Forest},
+    forest::{ALIVE, DROPPED, Forest},
     lanes::{Lanes, NO_LANE},
 };
 use crate::app::views::{colors, pool};
@@ -67,7 +67,24 @@ pub struct Layout {
     pub generation: u64,
 }
 
+/// Removes what is given for each line that was dropped. There may be fewer values than lines.
+pub fn retain_lines<T>(values: &mut Vec<T>, new_index: &[u32]) {
+    let mut index = new_index.iter();
+    values.retain(|_| index.next().is_some_and(|new| *new != DROPPED));
+}
+
 impl Layout {
+    /// Lines without their founder become founders.
+    fn rearrange(&mut self, new_index: &[u32]) {
+        retain_lines(&mut self.lanes.of, new_index);
+        retain_lines(&mut self.highlighted, new_index);
+        retain_lines(&mut self.founders, new_index);
+        for (line, founder) in self.founders.iter_mut().enumerate() {
+            let new = new_index[*founder as usize];
+            *founder = if new == DROPPED { line as u32 } else { new };
+        }
+    }
+
     fn make(forest: &Forest, request: &LayoutRequest) -> Self {
         let mut marked = vec![false; forest.lines.len()];
         for line in &request.marked {
@@ -169,10 +186,11 @@ impl LayoutWorker {
         self.pool_job.start(ctx, request, move || Layout::make(&forest, &of));
     }
 
-    /// Discards the layout, and the one that is being computed: since this generation lines have other indices. The
-    /// computation is not left behind, or another would begin beside it with a forest of its own.
-    pub fn discard(&mut self, generation: u64) {
-        (self.layout, self.shown, self.valid_from) = (Layout::default(), None, generation);
+    /// Follows lines that have other indices since this generation ([`Forest::drop_lines`]). What is being computed is
+    /// discarded when it is finished, not left behind: another would begin beside it with a forest of its own.
+    pub fn rearrange(&mut self, new_index: &[u32], generation: u64) {
+        self.layout.rearrange(new_index);
+        self.valid_from = generation;
     }
 
     /// Whether a layout is being computed.
@@ -183,5 +201,24 @@ impl LayoutWorker {
     /// Whether there is a layout.
     pub fn has_layout(&self) -> bool {
         self.shown.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::forest::tests::small, *};
+
+    #[test]
+    fn a_layout_follows_dropped_lines() {
+        let mut forest = small(); // lines 0, 1, 4, 2, 3; 4 is extinct, 0 and 3 live
+        let lanes = Lanes { of: vec![0, 1, 2, 3, 4], n: 5 };
+        let mut layout = Layout { lanes, founders: forest.founders(), highlighted: vec![], ..Layout::default() };
+        assert_eq!(layout.founders, [0, 1, 2, 0, 1]);
+        layout.rearrange(&forest.drop_lines(100));
+        assert_eq!((&layout.lanes.of[..], &layout.founders[..]), (&[0, 1, 3, 4][..], &[0, 1, 0, 1][..]));
+        layout.rearrange(&forest.drop_lines(3));
+        let ids: Vec<u64> = forest.lines.iter().map(|line| line.id).collect();
+        assert_eq!((ids, &layout.lanes.of[..]), (vec![0, 2, 3], &[0, 3, 4][..]));
+        assert_eq!(layout.founders, [0, 0, 2], "a line whose founder was dropped is one");
     }
 }

@@ -21,8 +21,8 @@ use crate::{
     sim::{AttributeSpec, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Rect, TextureHandle, Ui, Vec2};
-use forest::Forest;
-use layout::{LayoutRequest, LayoutWorker, MAX_SINGLE, SlotFilter};
+use forest::{DROPPED, Forest, MAX_LINES};
+use layout::{LayoutRequest, LayoutWorker, MAX_SINGLE, SlotFilter, retain_lines};
 use std::sync::Arc;
 
 /// Minimum time between two layouts during a run, seconds.
@@ -200,7 +200,7 @@ impl Lineage {
             text += "  |  filtered, with ancestors";
         }
         if totals.dropped > 0 {
-            text += &format!("  |  {} extinct lines dropped", kit::thousands(totals.dropped));
+            text += &format!("  |  {} older lines dropped", kit::thousands(totals.dropped));
         }
         text
     }
@@ -252,6 +252,20 @@ impl Lineage {
         }
     }
 
+    /// Bounds the memory. A layout that is being computed may be finished before: the lines it is of are dropped afterwards.
+    fn drop_lines(&mut self) {
+        let most = if self.worker.is_busy() { 2 * MAX_LINES } else { MAX_LINES };
+        if self.forest.lines.len() <= most {
+            return;
+        }
+        let new_index = Arc::make_mut(&mut self.forest).drop_lines(MAX_LINES / 2);
+        let moved = |line: u32| new_index.get(line as usize).copied().filter(|new| *new != DROPPED);
+        self.focus = self.focus.and_then(moved);
+        (self.hovered, self.menu_line) = (self.hovered.and_then(moved), self.menu_line.and_then(moved));
+        retain_lines(&mut self.values, &new_index);
+        self.worker.rearrange(&new_index, self.generation);
+    }
+
     /// Updates the layout.
     fn update(&mut self, ui: &Ui, canvas: Rect, ctx: &ViewCtx<'_>, over: &str) {
         let time = ui.input(|i| i.time);
@@ -294,14 +308,9 @@ impl View for Lineage {
         if let Some(Reading::Lineage(events)) =
             frame.reading(id).filter(|r| !matches!(r, Reading::Lineage(e) if e.is_empty()))
         {
-            let dropped = self.forest.totals.dropped;
             Arc::make_mut(&mut self.forest).absorb(events);
             self.generation += 1;
-            if self.forest.totals.dropped != dropped {
-                (self.focus, self.hovered, self.menu_line) = (None, None, None);
-                self.worker.discard(self.generation);
-                self.values.clear();
-            }
+            self.drop_lines();
         }
         let wanted: Vec<ProbeId> = self.color_by.into_iter().collect();
         if self.fields.absorb(frame, &wanted) {
