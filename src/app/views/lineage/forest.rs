@@ -3,8 +3,9 @@
 use crate::sim::{Attributes, Birth, Death, EndCause, LifeEvent};
 use std::collections::{HashMap, HashSet};
 
-/// Above this number of lines (twice it while a layout is computed), extinct lines without living descendants are dropped, and the oldest ancestors where half of
-/// it would be left: where most births have several parents, nearly every line is an ancestor of the living.
+/// Above this number of lines, or twice it while a layout is computed, extinct lines without living descendants are
+/// dropped, and the oldest ancestors where half of it would be left: where most births have several parents, nearly every
+/// line is an ancestor of the living.
 pub const MAX_LINES: usize = 200_000;
 /// Instead of the new index of a line: it was dropped.
 pub const DROPPED: u32 = u32::MAX;

@@ -19,6 +19,11 @@ pub struct Lanes {
 type Block = VecDeque<(u64, u64)>;
 
 impl Lanes {
+    /// Number of drawn lines.
+    pub fn n_drawn(&self) -> usize {
+        self.of.iter().filter(|lane| **lane != NO_LANE).count()
+    }
+
     /// Assigns the kept lines to lanes. A line is next to its first parent; the youngest children are nearest, so that
     /// earlier families enclose later ones.
     pub fn of(forest: &Forest, keep: &[bool]) -> Self {

@@ -83,6 +83,7 @@ impl Layout {
             let new = new_index[*founder as usize];
             *founder = if new == DROPPED { line as u32 } else { new };
         }
+        self.n_drawn = self.lanes.n_drawn();
     }
 
     fn make(forest: &Forest, request: &LayoutRequest) -> Self {
@@ -112,7 +113,7 @@ impl Layout {
             keep.iter_mut().zip(shown).for_each(|(k, shown)| *k &= shown);
         }
         let lanes = Lanes::of(forest, &keep);
-        let n_drawn = keep.iter().filter(|k| **k).count();
+        let n_drawn = lanes.n_drawn();
         let all = || Window::all(forest, lanes.n, request.now);
         let density = (n_drawn > MAX_SINGLE).then(|| {
             let window = request.window.unwrap_or_else(all);
@@ -219,6 +220,7 @@ mod tests {
         layout.rearrange(&forest.drop_lines(3));
         let ids: Vec<u64> = forest.lines.iter().map(|line| line.id).collect();
         assert_eq!((ids, &layout.lanes.of[..]), (vec![0, 2, 3], &[0, 3, 4][..]));
-        assert_eq!(layout.founders, [0, 0, 2], "a line whose founder was dropped is one");
+        assert_eq!(layout.founders, [0, 0, 2], "a line without its founder is one");
+        assert_eq!(layout.n_drawn, 3);
     }
 }

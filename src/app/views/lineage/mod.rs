@@ -354,6 +354,11 @@ impl View for Lineage {
             kit::empty_ui(ui, canvas, ctx, "Computing the layout…", "", None);
             return;
         }
+        if self.worker.layout.n_drawn == 0 && !is_filtered && self.forest.n_alive > 0 {
+            let how = "Lines are born faster than they are arranged: run slower, or pause";
+            kit::empty_ui(ui, canvas, ctx, "Computing the layout…", how, None);
+            return;
+        }
         if self.worker.layout.n_drawn == 0 && is_filtered {
             kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every living individual", None);
             return;
