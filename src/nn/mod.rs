@@ -12,6 +12,16 @@
 //! | operation | |
 //! | --- | --- |
 //! | [`gemm`] | matrix multiplication with alpha, beta, batches and epilogues |
+//! | [`norm`] | LayerNorm and RMSNorm |
+//! | [`activation`] | GELU, ReLU, its square, SwiGLU |
+//! | [`dropout`] | with a mask that is a function of the address |
+//! | [`softmax`] | with scale and mask |
+//! | [`attention`] | scaled dot-product attention: naive and in tiles (flash) |
+//! | [`embedding`] | tokens and positions |
+//! | [`rope`] | rotary positions |
+//! | [`cross_entropy`] | loss and gradient of logits |
+//! | [`optimizer`] | AdamW, Muon, gradient norm, loss scale |
+//! | [`sampling`] | drawing a token from logits |
 //!
 //! # No automatic differentiation
 //!
@@ -29,5 +39,17 @@
 //! Storage may be f32, f16, bf16 or i8; sums are f32 (f64 on the CPU on request), of integers i32. Operands of 16 bits
 //! are exact in f32, so a 16-bit multiplication is defined as the f32 one over the rounded operands.
 
+pub mod activation;
+pub mod attention;
+pub mod cross_entropy;
+pub mod dropout;
+pub mod embedding;
 pub mod gemm;
+pub mod norm;
+pub mod optimizer;
 pub mod parameters;
+pub mod real;
+pub mod rope;
+pub mod sampling;
+pub mod softmax;
+pub mod storage;

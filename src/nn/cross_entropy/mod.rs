@@ -1,0 +1,1 @@
+//! Cross-entropy of logits, fused with its gradient.

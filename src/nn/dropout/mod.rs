@@ -1,0 +1,1 @@
+//! Dropout whose mask is a function of the address of an element.

@@ -1,0 +1,1 @@
+//! Optimisers, gradient norm and loss scaling.

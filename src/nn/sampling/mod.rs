@@ -1,0 +1,1 @@
+//! Drawing a token from logits.

@@ -1,0 +1,1 @@
+//! Softmax with scale and mask in one pass.
