@@ -18,6 +18,7 @@ pub mod nuclei;
 pub mod query_files;
 mod scheduled;
 pub mod spiking;
+pub mod transformer;
 
 use scheduled::ScheduledSim;
 pub use spiking::files::read_neurons as read_list;

@@ -29,6 +29,16 @@ pub enum Purpose {
     Start = 4,
     /// Random choice of elements (`random 21`).
     Choice = 5,
+    /// Mask of dropout.
+    Dropout = 6,
+    /// Sampling of tokens.
+    Sampling = 7,
+    /// Offsets of the sequences of a training batch.
+    Batch = 8,
+    /// First values of parameters.
+    Weights = 9,
+    /// Choices of a text generator.
+    Grammar = 10,
 }
 
 /// The address of one draw.

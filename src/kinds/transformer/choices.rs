@@ -1,0 +1,148 @@
+//! Choices among the parameters.
+
+use crate::choices;
+
+choices! {
+    /// Formula of the activation function between the two matrices of a feed-forward layer.
+    pub enum ActivationFunction {
+        /// 0.5 x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))), as in GPT-2.
+        #[title("GELU (tanh)")]
+        GeluTanh,
+        /// x Φ(x), with the error function.
+        #[title("GELU (erf)")]
+        GeluErf,
+        /// max(x, 0).
+        #[title("ReLU")]
+        Relu,
+        /// max(x, 0)².
+        #[title("ReLU²")]
+        ReluSquared,
+        /// silu(gate) · up, with a first matrix of twice the width.
+        #[title("SwiGLU")]
+        SwiGlu,
+    }
+}
+
+choices! {
+    /// Normalisation of the features of a token.
+    pub enum NormFunction {
+        /// (x - mean) / sqrt(variance + ε) · weight + bias.
+        #[title("LayerNorm")]
+        Layer,
+        /// x / sqrt(mean of x² + ε) · weight.
+        #[title("RMSNorm")]
+        Rms,
+    }
+}
+
+choices! {
+    /// Where a block normalises.
+    pub enum NormPlacement {
+        /// x + f(norm(x)), and a norm before the logits, as in GPT-2.
+        #[title("Before (pre-norm)")]
+        Pre,
+        /// norm(x + f(x)), as in the first transformer.
+        #[title("After (post-norm)")]
+        Post,
+    }
+}
+
+choices! {
+    /// Which features of a head rotate together.
+    pub enum PairLayout {
+        /// i and i + d/2, as in GPT-NeoX.
+        #[title("Halves")]
+        Half,
+        /// 2i and 2i + 1, as in the RoPE paper.
+        Interleaved,
+    }
+}
+
+choices! {
+    /// Number format of weights and activations in matrix multiplications on a GPU. Sums, statistics, losses, master
+    /// weights and optimiser states are f32 in all of them. The CPU computes in f32.
+    pub enum Precision {
+        /// IEEE single precision.
+        #[title("fp32")]
+        F32,
+        /// Single precision in memory, operands of multiplications rounded to 10 bits of mantissa.
+        #[title("tf32")]
+        Tf32,
+        /// bfloat16.
+        #[title("bf16")]
+        Bf16,
+        /// IEEE half precision, with a dynamic loss scale.
+        #[title("fp16")]
+        F16,
+    }
+}
+
+choices! {
+    /// Implementation of attention.
+    pub enum AttentionMethod {
+        /// Tiles with an online softmax: memory proportional to the number of tokens.
+        Flash,
+        /// The whole matrix of probabilities: the reference.
+        Naive,
+    }
+}
+
+choices! {
+    /// Implementation of matrix multiplications on a GPU.
+    pub enum GemmMethod {
+        /// The library where it is found, else the tensor cores.
+        #[title("Automatic")]
+        Auto,
+        /// Own kernel without tensor cores.
+        #[title("SIMT")]
+        Simt,
+        /// Own kernel with WMMA fragments.
+        #[title("WMMA")]
+        Wmma,
+        /// Own kernel with mma.sync.
+        #[title("mma.sync")]
+        Mma,
+        /// NVIDIA's cuBLASLt.
+        #[title("cuBLASLt")]
+        CublasLt,
+    }
+}
+
+choices! {
+    /// What is computed again in the backward pass instead of being kept. Gradients are the same bits in all of them.
+    pub enum Checkpointing {
+        /// Everything is kept.
+        #[title("0: none")]
+        Nothing,
+        /// The activation function.
+        #[title("1: activation function")]
+        Activation,
+        /// The activation function and the norms.
+        #[title("2: and norms")]
+        Norms,
+        /// Whole blocks: only their inputs are kept.
+        #[title("3: whole blocks")]
+        Blocks,
+    }
+}
+
+impl Checkpointing {
+    /// 0 to 3.
+    pub const fn mode(self) -> u8 {
+        self as u8
+    }
+}
+
+choices! {
+    /// How text becomes tokens.
+    pub enum TokenizerChoice {
+        /// A token per byte of UTF-8: 256 tokens.
+        Bytes,
+        /// A token per character that occurs in the text.
+        #[title("Characters")]
+        Chars,
+        /// Byte-pair encoding, from a `tokenizer.json` file.
+        #[title("Byte-pair encoding")]
+        Bpe,
+    }
+}

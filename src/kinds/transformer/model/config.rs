@@ -1,0 +1,236 @@
+//! Sizes and options of a model, checked.
+
+use crate::{
+    kinds::transformer::{
+        Params, Positions,
+        choices::{ActivationFunction, NormFunction, NormPlacement, PairLayout},
+    },
+    sim::SimError,
+};
+
+/// Rows of the embedding matrix are a multiple of this many: the tiles of matrix multiplications.
+pub const VOCAB_ALIGN: usize = 64;
+/// Most features of a head.
+const MAX_HEAD: usize = 256;
+
+/// How the model sees the position of a token.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Position {
+    /// Queries and keys are rotated.
+    Rope {
+        /// The angle of pair i at position p is p · base^(-2i/d).
+        base: f64,
+        /// Which features rotate together.
+        layout: PairLayout,
+    },
+    /// A trained vector per position.
+    Learned,
+    /// Sines and cosines.
+    Sinusoidal,
+}
+
+/// Sizes and options of a model. Made by [`Config::new`] or checked by [`Config::check`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Tokens of the vocabulary, V.
+    pub vocab: usize,
+    /// Longest sequence, T.
+    pub context: usize,
+    /// Blocks, L.
+    pub layers: usize,
+    /// Attention heads, n_h.
+    pub heads: usize,
+    /// Heads of keys and values, n_kv.
+    pub kv_heads: usize,
+    /// Features of a token, C.
+    pub width: usize,
+    /// Features of a feed-forward layer, F.
+    pub hidden: usize,
+    /// How the model sees the position of a token.
+    pub positions: Position,
+    /// Activation function of feed-forward layers.
+    pub activation: ActivationFunction,
+    /// Normalisation.
+    pub norm: NormFunction,
+    /// Where a block normalises.
+    pub placement: NormPlacement,
+    /// Added to the variance in a norm.
+    pub eps: f64,
+    /// Factor of the attention logits.
+    pub scale: f32,
+    /// Whether linear layers and norms have biases; an RMS norm never has.
+    pub bias: bool,
+    /// Whether the logits use the embedding matrix.
+    pub tied: bool,
+    /// Whether a token attends to itself and earlier ones only.
+    pub causal: bool,
+    /// Tokens that a token attends to, itself included; `None`: all.
+    pub window: Option<usize>,
+}
+
+/// Why a model cannot be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// A size is 0.
+    #[error("{0} must be at least 1")]
+    Zero(&'static str),
+    /// One size does not divide another.
+    #[error("{what} ({value}) must be a multiple of {of} ({divisor})")]
+    Multiple {
+        /// The larger.
+        what: &'static str,
+        /// Its value.
+        value: usize,
+        /// The smaller.
+        of: &'static str,
+        /// Its value.
+        divisor: usize,
+    },
+    /// Heads are too wide.
+    #[error("a head has {0} features, at most {MAX_HEAD} are possible: use more heads")]
+    WideHead(usize),
+    /// Features rotate in pairs.
+    #[error(
+        "rotary positions need an even number of features per head, and there are {0}: change model.width or model.heads"
+    )]
+    OddHead(usize),
+    /// More parameters than can be counted.
+    #[error("the model is too large: {0}")]
+    TooLarge(String),
+}
+
+impl From<ConfigError> for SimError {
+    fn from(error: ConfigError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+impl Config {
+    /// Of these parameters, for a vocabulary of that many tokens.
+    pub fn new(params: &Params, vocab: usize) -> Result<Self, ConfigError> {
+        let shape = &params.model;
+        let heads = shape.heads as usize;
+        let width = shape.width as usize;
+        let config = Self {
+            vocab,
+            context: shape.context as usize,
+            layers: shape.layers as usize,
+            heads,
+            kv_heads: if shape.kv_heads == 0 { heads } else { shape.kv_heads as usize },
+            width,
+            hidden: (f64::from(shape.width) * shape.hidden_factor).round() as usize,
+            positions: match &shape.positions {
+                Positions::Rope(rotary) => Position::Rope { base: rotary.base, layout: rotary.layout },
+                Positions::Learned(_) => Position::Learned,
+                Positions::Sinusoidal(_) => Position::Sinusoidal,
+            },
+            activation: shape.activation,
+            norm: shape.norm,
+            placement: shape.placement,
+            eps: shape.eps,
+            scale: if shape.scale > 0.0 { shape.scale as f32 } else { 1.0 / ((width / heads.max(1)) as f32).sqrt() },
+            bias: shape.bias,
+            tied: shape.tied,
+            causal: params.mask.causal,
+            window: (params.mask.window > 0).then_some(params.mask.window as usize),
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Checks that the sizes fit together.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let sizes = [
+            ("the vocabulary", self.vocab),
+            ("model.context", self.context),
+            ("model.layers", self.layers),
+            ("model.heads", self.heads),
+            ("model.kv_heads", self.kv_heads),
+            ("model.width", self.width),
+            ("the width of feed-forward layers", self.hidden),
+        ];
+        if let Some((what, _)) = sizes.iter().find(|(_, size)| *size == 0) {
+            return Err(ConfigError::Zero(what));
+        }
+        let multiple = |what, value: usize, of, divisor| {
+            let error = ConfigError::Multiple { what, value, of, divisor };
+            if value.is_multiple_of(divisor) { Ok(()) } else { Err(error) }
+        };
+        multiple("model.width", self.width, "model.heads", self.heads)?;
+        multiple("model.heads", self.heads, "model.kv_heads", self.kv_heads)?;
+        if self.head_dim() > MAX_HEAD {
+            return Err(ConfigError::WideHead(self.head_dim()));
+        }
+        if matches!(self.positions, Position::Rope { .. }) && !self.head_dim().is_multiple_of(2) {
+            return Err(ConfigError::OddHead(self.head_dim()));
+        }
+        Ok(())
+    }
+
+    /// Features of a head, d.
+    pub const fn head_dim(&self) -> usize {
+        self.width / self.heads
+    }
+
+    /// Rows of the embedding matrix and columns of logits: the vocabulary, rounded up.
+    pub const fn padded_vocab(&self) -> usize {
+        self.vocab.next_multiple_of(VOCAB_ALIGN)
+    }
+
+    /// Columns of packed queries, keys and values.
+    pub const fn qkv_width(&self) -> usize {
+        (self.heads + 2 * self.kv_heads) * self.head_dim()
+    }
+
+    /// Rows of the first matrix of a feed-forward layer.
+    pub const fn fc_width(&self) -> usize {
+        if matches!(self.activation, ActivationFunction::SwiGlu) { 2 * self.hidden } else { self.hidden }
+    }
+
+    /// Whether norms have biases.
+    pub const fn norm_bias(&self) -> bool {
+        self.bias && matches!(self.norm, NormFunction::Layer)
+    }
+
+    /// Floating-point operations of a training step per token, by the formula of llm.c: 6 N + 6 L C T, with N the number
+    /// of `parameters`.
+    pub fn flops_per_token(&self, parameters: usize) -> f64 {
+        6.0 * parameters as f64 + 6.0 * (self.layers * self.width * self.context) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::path;
+
+    fn with(texts: &[&str]) -> Result<Config, ConfigError> {
+        let mut params = Params::default();
+        for text in texts {
+            let change = path::parse(&params, text).expect("a parameter");
+            assert!(crate::params::Params::set(&mut params, &change));
+        }
+        Config::new(&params, 65)
+    }
+
+    #[test]
+    fn sizes_follow_from_parameters() {
+        let config = with(&["model.width=48", "model.heads=6", "model.kv_heads=2", "model.activation=SwiGlu"]).unwrap();
+        assert_eq!((config.head_dim(), config.qkv_width(), config.fc_width()), (8, 80, 384));
+        assert_eq!(config.padded_vocab(), 128);
+        assert!((config.scale - 1.0 / 8.0_f32.sqrt()).abs() < 1e-7);
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_named() {
+        for (texts, why) in [
+            (&["model.width=100"][..], "model.width (100) must be a multiple of model.heads (3)"),
+            (&["model.kv_heads=2"], "model.heads (3) must be a multiple of model.kv_heads (2)"),
+            (&["model.width=1536"], "a head has 512 features"),
+            (&["model.width=99"], "an even number of features per head, and there are 33"),
+        ] {
+            let error = with(texts).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}
