@@ -39,6 +39,8 @@
 //! Storage may be f32, f16, bf16 or i8; sums are f32 (f64 on the CPU on request), of integers i32. Operands of 16 bits
 //! are exact in f32, so a 16-bit multiplication is defined as the f32 one over the rounded operands.
 
+use crate::gpu::ModuleSpec;
+
 pub mod activation;
 pub mod attention;
 pub mod cross_entropy;
@@ -53,3 +55,8 @@ pub mod rope;
 pub mod sampling;
 pub mod softmax;
 pub mod storage;
+
+/// Kernels of every operation, for the tests of kernels.
+pub const MODULES: &[&[ModuleSpec]] = &[
+    gemm::cuda::MODULES, //
+];

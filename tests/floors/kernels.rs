@@ -11,7 +11,7 @@ use neuropil::{
         selftest,
     },
     kinds::Model,
-    nn::gemm::cuda as gemm,
+    nn,
 };
 use neuropil_test_support::{Need, skip};
 use rayon::prelude::*;
@@ -29,7 +29,7 @@ fn kernels() -> PathBuf {
 
 fn modules() -> Vec<ModuleSpec> {
     let of_kinds = Model::all().into_iter().flat_map(|model| model.modules().iter().copied());
-    let of_nn = gemm::MODULES.iter().copied();
+    let of_nn = nn::MODULES.iter().copied().flatten().copied();
     [selftest::Kernels::SPEC, ceilings::Kernels::SPEC].into_iter().chain(of_nn).chain(of_kinds).collect()
 }
 

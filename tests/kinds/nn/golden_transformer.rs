@@ -1,6 +1,7 @@
 //! Operations of `nn` against a NumPy reference in double precision. Every file of a pattern is a case. A part of the
 //! cases is committed; `NEUROPIL_GOLDEN=../shared/golden` reads all of them.
 
+use super::golden_files;
 use neuropil::{
     nn::gemm::{
         Epilogue, Gemm,
@@ -8,7 +9,7 @@ use neuropil::{
     },
     num::halves::{bf16, f16},
 };
-use neuropil_test_support::golden::{self, Golden};
+use neuropil_test_support::golden::Golden;
 
 /// Root of the mean squared difference, relative to that of `want`.
 fn relative_rms(got: &[f64], want: &[f64]) -> f64 {
@@ -55,15 +56,24 @@ fn check(golden: &Golden, (a, b, c): (&str, &str, &str), batch: usize) {
     }
 }
 
+/// A file of matrices: `A{i} Bt{i}ᵀ = C{i}`, and a batch.
+pub fn check_file(golden: &Golden) {
+    let names = |i: usize| [format!("A{i}"), format!("Bt{i}"), format!("C{i}")];
+    let cases: Vec<_> = (0..64).map(names).filter(|[a, ..]| golden.has(a)).collect();
+    assert!(cases.len() >= 4, "{}", golden.name);
+    for [a, b, c] in &cases {
+        check(golden, (a, b, c), 1);
+    }
+    if golden.has("shapes") {
+        let sizes = |[a, b, _]: &[String; 3]| [golden.shape(a)[0], golden.shape(b)[0], golden.shape(a)[1]];
+        let shapes: Vec<f64> = cases.iter().flat_map(sizes).map(|n| n as f64).collect();
+        let mut listed = golden.get("shapes").chunks(3);
+        assert!(shapes.chunks(3).all(|shape| listed.any(|s| s == shape)), "{shapes:?}");
+    }
+    check(golden, ("Ab", "Btb", "Cb"), golden.shape("Ab")[..2].iter().product());
+}
+
 #[test]
 fn golden_transformer_gemm() {
-    for golden in golden::all("transformer", "gemm") {
-        let names = |i: usize| [format!("A{i}"), format!("Bt{i}"), format!("C{i}")];
-        let cases: Vec<_> = (0..64).map(names).filter(|[a, ..]| golden.has(a)).collect();
-        assert!(cases.len() >= 4, "{}", golden.name);
-        for [a, b, c] in &cases {
-            check(&golden, (a, b, c), 1);
-        }
-        check(&golden, ("Ab", "Btb", "Cb"), golden.shape("Ab")[..2].iter().product());
-    }
+    golden_files::read("gemm");
 }

@@ -2,8 +2,9 @@
 
 use npyz::{DType, NpyFile, TypeChar, npz::NpzArchive};
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 /// Folder of a kind.
@@ -34,6 +35,8 @@ pub struct Golden {
     /// File name without its extension.
     pub name: String,
     arrays: HashMap<String, (Vec<u64>, Vec<f64>)>,
+    /// Arrays that no test has read so far.
+    unread: Mutex<BTreeSet<String>>,
 }
 
 impl Golden {
@@ -45,7 +48,13 @@ impl Golden {
             (name.clone(), (file.shape().to_vec(), values(file)))
         };
         let arrays = names.iter().map(&mut read).collect();
-        Self { name: path.file_stem().expect("a name").to_string_lossy().into_owned(), arrays }
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        Self { name, arrays, unread: Mutex::new(names.into_iter().collect()) }
+    }
+
+    /// Names of the arrays that were not read so far.
+    pub fn unread(&self) -> Vec<String> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// Whether there is an array of that name.
@@ -64,6 +73,7 @@ impl Golden {
 
     /// Values of an array, in row-major order.
     pub fn get(&self, name: &str) -> &[f64] {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
         &self.array(name).1
     }
 

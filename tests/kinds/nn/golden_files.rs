@@ -1,0 +1,53 @@
+//! Every file of the reference data has a test that reads it, and a test reads every array of its files.
+//!
+//! The full set is in `$NEUROPIL_GOLDEN/transformer`, with a manifest of its names; a part of it is committed.
+
+use super::{golden_embedding, golden_transformer};
+use neuropil_test_support::golden::{self, Golden};
+use std::{collections::BTreeSet, fs};
+
+/// Checks one file.
+type Check = fn(&Golden);
+
+/// How file names begin, and what checks such a file. A new operation is one line here and a test that calls [`read`].
+const READERS: &[(&str, Check)] = &[
+    ("cross_entropy", golden_embedding::check_cross_entropy),
+    ("embedding", golden_embedding::check_embedding),
+    ("gemm", golden_transformer::check_file),
+    ("rope", golden_embedding::check_rope),
+    ("sinusoid", golden_embedding::check_sinusoid),
+];
+
+/// Checks every file of a pattern of [`READERS`], at least one.
+pub fn read(pattern: &str) {
+    let check = READERS.iter().find(|(start, _)| *start == pattern).expect("a line of READERS").1;
+    for golden in golden::all("transformer", pattern) {
+        check(&golden);
+        assert!(
+            golden.unread().is_empty(),
+            "{} has arrays that its test does not read: {:?}",
+            golden.name,
+            golden.unread()
+        );
+    }
+}
+
+/// The reader of a file; a longer pattern is preferred.
+fn reader(name: &str) -> Option<&'static str> {
+    READERS.iter().map(|(start, _)| *start).filter(|start| name.starts_with(start)).max_by_key(|start| start.len())
+}
+
+#[test]
+fn golden_transformer_files_have_readers() {
+    let folder = golden::folder("transformer");
+    let entries = fs::read_dir(&folder).expect("the folder of reference data");
+    let files = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
+    let mut names: BTreeSet<String> = files.filter_map(|f| f.strip_suffix(".npz").map(str::to_owned)).collect();
+    if let Ok(text) = fs::read_to_string(folder.join("manifest.json")) {
+        let manifest: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).expect("a map of files");
+        names.extend(manifest.keys().cloned());
+    }
+    let unread: Vec<&String> = names.iter().filter(|name| reader(name).is_none()).collect();
+    println!("{} files of {}, {} without a reader", names.len(), folder.display(), unread.len());
+    assert!(unread.is_empty(), "no test reads {unread:?}");
+}
