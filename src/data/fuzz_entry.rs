@@ -51,6 +51,33 @@ pub fn samples_npz(bytes: &[u8]) -> Result<super::samples::Samples, DataError> {
     with_file(bytes, "npz", samples)
 }
 
+/// A text file.
+pub fn text(bytes: &[u8]) -> Result<super::text::Corpus, DataError> {
+    with_file(bytes, "txt", |path| corpus(path, &super::text::TokenUnit::Character))
+}
+
+/// Lines of JSON with a field `text`.
+pub fn text_jsonl(bytes: &[u8]) -> Result<super::text::Corpus, DataError> {
+    with_file(bytes, "jsonl", |path| corpus(path, &super::text::TokenUnit::Byte))
+}
+
+/// A `tokenizer.json`, on a short text. The library's panics become errors, so a fuzzer must not abort on them.
+pub fn tokenizer_json(bytes: &[u8]) -> Result<(), super::text::TokenError> {
+    let tokenizer = super::text::Tokenizer::from_json(bytes)?;
+    let tokens = tokenizer.encode("One line, two words.\n")?;
+    assert!(tokens.iter().all(|t| (*t as usize) < tokenizer.n_vocab()), "tokens are in the vocabulary");
+    tokenizer.decode(&tokens);
+    Ok(())
+}
+
+fn corpus(path: &Path, unit: &super::text::TokenUnit) -> Result<super::text::Corpus, DataError> {
+    let corpus = super::text::prepare(&super::text::Source::File(path.to_owned()), unit, &|_, _| true)?;
+    assert_eq!(corpus.train().len() + corpus.held_out().len(), corpus.len(), "two parts");
+    assert!(corpus.levels().iter().all(|level| level.1.is_finite()), "losses are finite");
+    assert_eq!(corpus.text(0..corpus.len()).len() as u64, corpus.n_bytes, "the text is read back");
+    Ok(corpus)
+}
+
 fn samples(path: &Path) -> Result<super::samples::Samples, DataError> {
     let s = super::samples::read(path, "y", &|_, _| true)?;
     assert!(s.inputs > 0 && !s.y.is_empty() && s.x.len() == s.y.len() * s.inputs, "one row per target");

@@ -39,6 +39,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("egui_wgpu", &["view3d", "app"]),
     ("parquet", &["data", "export"]),
     ("npyz", &["data", "export"]),
+    ("safetensors", &["data"]),
+    ("tokenizers", &["data"]),
     ("flate2", &["data"]),
     ("csv", &["data", "project", "export", "cli"]),
     // Dialogs and exports run on threads of the app.

@@ -9,6 +9,8 @@ pub mod engine;
 pub mod gpu;
 #[path = "../../../src/kinds/mod.rs"]
 pub mod kinds;
+#[path = "../../../src/nn/mod.rs"]
+pub mod nn;
 #[path = "../../../src/num/mod.rs"]
 pub mod num;
 #[path = "../../../src/params/mod.rs"]

@@ -1,0 +1,237 @@
+//! A tokenized text: training part and held-out part.
+
+use super::{
+    super::{DataError, ProgressFn, report},
+    Text, TokenError, Tokenizer,
+    ngrams::{self, Yardsticks},
+    styles::Style,
+};
+use crate::num::hash::StreamHash;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// A tokenized text. The first 90 % of its tokens are for training, the rest is held out.
+pub struct Corpus {
+    /// What a token is.
+    pub tokenizer: Tokenizer,
+    tokens: Tokens,
+    /// Bytes of the text.
+    pub n_bytes: u64,
+    /// The lowest expected loss of any predictor, nats per token, where it is known.
+    pub floor: Option<f64>,
+    /// Held-out loss of models that know one, two or three tokens.
+    pub yardsticks: Yardsticks,
+    /// Identifies tokens and vocabulary.
+    pub hash: u64,
+    /// One line about the source.
+    pub provenance: String,
+}
+
+/// Tokens in 16 or 32 bits.
+enum Tokens {
+    Narrow(Vec<u16>),
+    Wide(Vec<u32>),
+}
+
+impl Corpus {
+    /// Encodes a text; `name` is that of its source, for messages.
+    pub(super) fn new(name: &str, text: &Text, tokenizer: Tokenizer, watch: &ProgressFn) -> Result<Self, DataError> {
+        let tokens = encode(name, text, &tokenizer, watch)?;
+        if tokens.len() < 20 {
+            let what = format!("the text has {} tokens; at least 20 are needed", tokens.len());
+            return Err(DataError::Format { path: name.to_owned(), what });
+        }
+        let mut hash = StreamHash::default();
+        hash.push(tokenizer.n_vocab() as u32);
+        if let Tokenizer::Chars(chars) = &tokenizer {
+            chars.iter().for_each(|c| hash.push(*c as u32));
+        }
+        tokens.iter().for_each(|t| hash.push(*t));
+        let (n_bytes, n_tokens) = (text.text.len() as u64, tokens.len());
+        let floor = text.entropy_rate.map(|rate| rate * (n_bytes as f64 / n_tokens as f64));
+        let (train, held_out) = tokens.split_at(train_len(n_tokens));
+        let yardsticks = ngrams::yardsticks(train, held_out, tokenizer.n_vocab(), watch)?;
+        let tokens = match tokenizer.n_vocab() <= 1 << 16 {
+            true => Tokens::Narrow(tokens.into_iter().map(|t| t as u16).collect()),
+            false => Tokens::Wide(tokens),
+        };
+        Ok(Self { tokens, n_bytes, floor, yardsticks, hash: hash.0, provenance: text.provenance.clone(), tokenizer })
+    }
+
+    /// A short generated text of bytes, for tests of kinds.
+    pub fn small(style: Style, n_bytes: u64, seed: u64) -> Result<Self, DataError> {
+        let source = super::Source::Grammar { style, n_bytes, seed };
+        super::prepare(&source, &super::TokenUnit::Byte, &|_, _| true)
+    }
+
+    /// Number of tokens of the vocabulary.
+    pub fn n_vocab(&self) -> usize {
+        self.tokenizer.n_vocab()
+    }
+
+    /// Tokens of the text.
+    pub fn len(&self) -> usize {
+        match &self.tokens {
+            Tokens::Narrow(tokens) => tokens.len(),
+            Tokens::Wide(tokens) => tokens.len(),
+        }
+    }
+
+    /// Never: a corpus has at least 20 tokens.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The training part.
+    pub fn train(&self) -> Range<usize> {
+        0..train_len(self.len())
+    }
+
+    /// The held-out part.
+    pub fn held_out(&self) -> Range<usize> {
+        train_len(self.len())..self.len()
+    }
+
+    /// The tokens from `start` on.
+    pub fn copy(&self, start: usize, to: &mut [u32]) {
+        let range = start..start + to.len();
+        match &self.tokens {
+            Tokens::Narrow(tokens) => to.iter_mut().zip(&tokens[range]).for_each(|(to, token)| *to = (*token).into()),
+            Tokens::Wide(tokens) => to.copy_from_slice(&tokens[range]),
+        }
+    }
+
+    /// The text of a range of tokens.
+    pub fn text(&self, range: Range<usize>) -> String {
+        let mut tokens = vec![0; range.len()];
+        self.copy(range.start, &mut tokens);
+        self.tokenizer.decode(&tokens)
+    }
+
+    /// Bytes per token.
+    pub fn bytes_per_token(&self) -> f64 {
+        self.n_bytes as f64 / self.len() as f64
+    }
+
+    /// Host memory of the tokens.
+    pub fn n_resident_bytes(&self) -> u64 {
+        self.len() as u64 * if matches!(self.tokens, Tokens::Narrow(_)) { 2 } else { 4 }
+    }
+
+    /// Reference values of a loss: names and nats per token, the highest first.
+    pub fn levels(&self) -> Vec<(&'static str, f64)> {
+        let y = &self.yardsticks;
+        let mut levels =
+            vec![("uniform", y.uniform), ("unigram", y.unigram), ("bigram", y.bigram), ("trigram", y.trigram)];
+        levels.extend(self.floor.map(|floor| ("entropy rate of the grammar", floor)));
+        levels
+    }
+
+    /// An error unless sequences of this many tokens fit into both parts.
+    pub fn check_length(&self, length: usize) -> Result<(), String> {
+        let n = self.train().len();
+        if length < n {
+            return Ok(());
+        }
+        Err(format!("the text has {n} tokens to train on; sequences of {length} need at least {}", length + 1))
+    }
+}
+
+/// Training tokens of so many.
+fn train_len(n: usize) -> usize {
+    n - n / 10
+}
+
+/// Bytes of a part that is encoded at once.
+const PART: usize = 1 << 20;
+
+fn encode(name: &str, text: &Text, tokenizer: &Tokenizer, watch: &ProgressFn) -> Result<Vec<u32>, DataError> {
+    let ends = text.starts.iter().skip(1).copied().chain([text.text.len()]);
+    let (mut tokens, mut n_read) = (Vec::with_capacity(text.text.len() / 2), 0);
+    let failed = |e: TokenError| DataError::Format { path: name.to_owned(), what: e.to_string() };
+    let separator = tokenizer.end_of_text().filter(|_| text.starts.len() > 1);
+    for (start, end) in text.starts.iter().zip(ends) {
+        let parts = parts(&text.text[*start..end]);
+        for group in parts.chunks(8) {
+            report(watch, "encoding the text", n_read as f32 / text.text.len() as f32)?;
+            let encoded: Vec<Vec<u32>> =
+                group.par_iter().map(|part| tokenizer.encode(part)).collect::<Result<_, _>>().map_err(failed)?;
+            tokens.extend(encoded.into_iter().flatten());
+            n_read += group.iter().map(|part| part.len()).sum::<usize>();
+        }
+        tokens.extend(separator);
+    }
+    Ok(tokens)
+}
+
+/// Parts of about [`PART`] bytes: a part ends behind a line break between two lines that are not blank, where
+/// tokenizers that split at white space do so too.
+fn parts(mut text: &str) -> Vec<&str> {
+    let mut parts = vec![];
+    while text.len() > PART {
+        let bytes = text.as_bytes();
+        let is_end = |i: &usize| {
+            bytes[*i] == b'\n'
+                && !bytes[i - 1].is_ascii_whitespace()
+                && bytes.get(i + 1).is_some_and(|b| b.is_ascii_graphic())
+        };
+        let Some(end) = (PART..bytes.len()).find(is_end) else { break };
+        let (part, rest) = text.split_at(end + 1);
+        parts.push(part);
+        text = rest;
+    }
+    parts.push(text);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{Source, TokenUnit, prepare},
+        *,
+    };
+    use std::path::Path;
+
+    #[test]
+    fn a_generated_text_has_its_floor_and_yardsticks_above_it() {
+        let corpus = Corpus::small(Style::Animals, 200_000, 3).unwrap();
+        println!("{}: {:?}", corpus.provenance, corpus.levels());
+        let levels: Vec<f64> = corpus.levels().iter().map(|l| l.1).collect();
+        assert_eq!(levels.len(), 5);
+        assert!(levels.windows(2).all(|pair| pair[0] > pair[1]), "{levels:?}");
+        assert_eq!(corpus.held_out().len(), corpus.len() / 10);
+        assert_eq!(corpus.floor, Some(Style::Animals.grammar().entropy_rate()));
+        let again = Corpus::small(Style::Animals, 200_000, 3).unwrap();
+        let other = Corpus::small(Style::Animals, 200_000, 4).unwrap();
+        assert!(corpus.hash == again.hash && corpus.hash != other.hash);
+        let lexicon = Style::Animals.grammar().lexicon();
+        assert!(super::super::words(&corpus.text(0..corpus.len())).all(|word| lexicon.contains(word)));
+        assert!(corpus.check_length(181_000).unwrap_err().contains("to train on"));
+    }
+
+    #[test]
+    fn parts_are_the_whole_text() {
+        let text = "one two\nthree\n\n four\n".repeat(120_000);
+        let parts = parts(&text);
+        assert_eq!(parts.len(), 3);
+        assert_eq!(parts.concat(), text);
+        assert!(parts[..2].iter().all(|part| part.ends_with("two\n") || part.ends_with("four\n")));
+    }
+
+    /// Figures of `specs/synaptic.md` 9.1.
+    #[test]
+    fn shakespeare_when_it_is_present() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/text/shakespeare.txt");
+        if !path.is_file() {
+            return eprintln!("SKIPPED: no {}", path.display());
+        }
+        let corpus = prepare(&Source::File(path.clone()), &TokenUnit::Character, &|_, _| true).unwrap();
+        println!("{}: {:?}", corpus.provenance, corpus.levels());
+        assert_eq!((corpus.len(), corpus.n_bytes, corpus.n_vocab()), (1_115_394, 1_115_394, 65));
+        let bytes = prepare(&Source::File(path), &TokenUnit::Byte, &|_, _| true).unwrap();
+        for (found, expected) in bytes.levels().iter().zip([5.545, 3.347, 2.485, 2.048]) {
+            assert!((found.1 - expected).abs() < 0.01, "{found:?}, expected {expected}");
+        }
+        assert!(corpus.text(0..14) == "First Citizen:" && bytes.text(0..14) == "First Citizen:");
+    }
+}

@@ -1,0 +1,238 @@
+//! Tokens of a text, and the text of tokens.
+
+use super::super::{DataError, messages};
+use std::{
+    collections::BTreeSet,
+    fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
+
+/// Most tokens of a vocabulary.
+pub const MAX_VOCABULARY: usize = 1 << 20;
+/// Largest `tokenizer.json`, bytes.
+const MAX_FILE: u64 = 1 << 28;
+/// Names of a token between documents, in the order they are looked for.
+const END_OF_TEXT: &[&str] = &["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"];
+
+/// What a token is.
+#[derive(Clone)]
+pub enum Tokenizer {
+    /// A byte.
+    Bytes,
+    /// A character: these, sorted.
+    Chars(Vec<char>),
+    /// A token of a `tokenizer.json`.
+    Bpe(Box<Bpe>),
+}
+
+/// A tokenizer from a file.
+#[derive(Clone)]
+pub struct Bpe {
+    tokenizer: tokenizers::Tokenizer,
+    n_vocab: usize,
+    end_of_text: Option<u32>,
+}
+
+/// Why a text cannot be expressed in tokens.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// A character that the training text does not have.
+    #[error("the character `{}` is not in the vocabulary of {n} characters", .c.escape_debug())]
+    Unknown {
+        /// The character.
+        c: char,
+        /// Size of the vocabulary.
+        n: usize,
+    },
+    /// Too many tokens.
+    #[error("more than {} tokens in the vocabulary, the limit", messages::group_digits(MAX_VOCABULARY as u64))]
+    TooMany,
+    /// An error of the tokenizer.
+    #[error("the tokenizer failed: {0}")]
+    Failed(String),
+}
+
+impl Tokenizer {
+    /// The distinct characters of a text.
+    pub fn chars_of(text: &str) -> Result<Self, TokenError> {
+        let chars: Vec<char> = text.chars().collect::<BTreeSet<char>>().into_iter().collect();
+        if chars.len() > MAX_VOCABULARY { Err(TokenError::TooMany) } else { Ok(Self::Chars(chars)) }
+    }
+
+    /// Reads a `tokenizer.json` of the `tokenizers` library. Truncation and padding that it declares are left out.
+    ///
+    /// # Errors
+    /// [`DataError::Format`] with the library's message; nothing is downloaded.
+    pub fn read(path: &Path) -> Result<Self, DataError> {
+        let about = fs::metadata(path).map_err(|e| DataError::io(path, e))?;
+        if about.len() > MAX_FILE {
+            return Err(DataError::format(path, format!("more than {} MiB, the limit of a tokenizer", MAX_FILE >> 20)));
+        }
+        let bytes = fs::read(path).map_err(|e| DataError::io(path, e))?;
+        Self::from_json(&bytes).map_err(|e| DataError::format(path, e.to_string()))
+    }
+
+    /// From the contents of a `tokenizer.json`.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, TokenError> {
+        // The library panics on some texts that are not JSON.
+        serde_json::from_slice::<serde::de::IgnoredAny>(bytes).map_err(|e| TokenError::Failed(e.to_string()))?;
+        let mut tokenizer = guarded(|| tokenizers::Tokenizer::from_bytes(bytes))?;
+        guarded(|| tokenizer.with_truncation(None).map(|_| ()))?;
+        tokenizer.with_padding(None);
+        let highest = tokenizer.get_vocab(true).into_values().max();
+        let n_vocab = highest.map_or(0, |id| id as usize + 1);
+        match n_vocab {
+            0 => Err(TokenError::Failed("its vocabulary is empty".to_owned())),
+            MAX_VOCABULARY.. => Err(TokenError::TooMany),
+            _ => {
+                let end_of_text = END_OF_TEXT.iter().find_map(|name| tokenizer.token_to_id(name));
+                Ok(Self::Bpe(Box::new(Bpe { tokenizer, n_vocab, end_of_text })))
+            }
+        }
+    }
+
+    /// Number of tokens.
+    pub fn n_vocab(&self) -> usize {
+        match self {
+            Self::Bytes => 256,
+            Self::Chars(chars) => chars.len(),
+            Self::Bpe(bpe) => bpe.n_vocab,
+        }
+    }
+
+    /// The token between documents, if there is one.
+    pub fn end_of_text(&self) -> Option<u32> {
+        if let Self::Bpe(bpe) = self { bpe.end_of_text } else { None }
+    }
+
+    /// The tokens of a text.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenError> {
+        match self {
+            Self::Bytes => Ok(text.bytes().map(u32::from).collect()),
+            Self::Chars(chars) => {
+                let id = |c: char| chars.binary_search(&c).map(|id| id as u32);
+                text.chars().map(|c| id(c).map_err(|_| TokenError::Unknown { c, n: chars.len() })).collect()
+            }
+            Self::Bpe(bpe) => {
+                let encoding = guarded(|| bpe.tokenizer.encode_fast(text, false))?;
+                let ids = encoding.get_ids().to_vec();
+                match ids.iter().all(|id| (*id as usize) < bpe.n_vocab) {
+                    true => Ok(ids),
+                    false => Err(TokenError::Failed("it gave a token outside its vocabulary".to_owned())),
+                }
+            }
+        }
+    }
+
+    /// The text of tokens. What is no UTF-8 or no token becomes �.
+    pub fn decode(&self, tokens: &[u32]) -> String {
+        match self {
+            Self::Bytes => {
+                let bytes: Vec<u8> = tokens.iter().map(|t| u8::try_from(*t).unwrap_or(0xFF)).collect();
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+            Self::Chars(chars) => {
+                tokens.iter().map(|t| chars.get(*t as usize).copied().unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+            }
+            Self::Bpe(bpe) => guarded(|| bpe.tokenizer.decode(tokens, false))
+                .unwrap_or_else(|_| char::REPLACEMENT_CHARACTER.to_string()),
+        }
+    }
+
+    /// The text of one token, for the window; of a token that is a part of a character its number or its name in the
+    /// vocabulary.
+    pub fn name(&self, token: u32) -> String {
+        let text = self.decode(&[token]);
+        if !text.is_empty() && !text.contains(char::REPLACEMENT_CHARACTER) && !text.contains('\0') {
+            return text;
+        }
+        match self {
+            Self::Bytes => format!("\\x{token:02x}"),
+            Self::Chars(_) => format!("token {token}"),
+            Self::Bpe(bpe) => bpe.tokenizer.id_to_token(token).unwrap_or_else(|| format!("token {token}")),
+        }
+    }
+
+    /// The names of all tokens.
+    pub fn names(&self) -> Vec<String> {
+        (0..self.n_vocab() as u32).map(|token| self.name(token)).collect()
+    }
+
+    /// Whether the same tokens mean the same texts.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Bytes, Self::Bytes) => true,
+            (Self::Chars(a), Self::Chars(b)) => a == b,
+            (Self::Bpe(a), Self::Bpe(b)) => {
+                a.n_vocab == b.n_vocab && a.tokenizer.get_vocab(true) == b.tokenizer.get_vocab(true)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Calls the library: its errors and panics become errors.
+fn guarded<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, TokenError> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(done) => done.map_err(|e| TokenError::Failed(messages::truncated_to(&e.to_string(), 300))),
+        Err(_) => Err(TokenError::Failed("an internal error of the library".to_owned())),
+    }
+}
+
+impl std::fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = match self {
+            Self::Bytes => "bytes",
+            Self::Chars(_) => "characters",
+            Self::Bpe(_) => "tokenizer.json",
+        };
+        write!(f, "{name}, {} tokens", self.n_vocab())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A byte-level tokenizer with two merges, as the library writes it.
+    const JSON: &str = r#"{"version":"1.0","truncation":null,"padding":null,
+        "added_tokens":[{"id":6,"content":"<|endoftext|>","single_word":false,"lstrip":false,"rstrip":false,
+        "normalized":false,"special":true}],"normalizer":null,
+        "pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true},
+        "post_processor":null,"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},
+        "model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,
+        "fuse_unk":false,"byte_fallback":false,"ignore_merges":false,
+        "vocab":{"a":0,"b":1,"Ġ":2,"ab":3,"Ġab":4,"Ã":5},"merges":["a b","Ġ ab"]}}"#;
+
+    #[test]
+    fn bytes_and_characters_are_read_back() {
+        for (tokenizer, text, tokens) in
+            [(Tokenizer::Bytes, "aé", vec![97, 0xC3, 0xA9]), (Tokenizer::chars_of("bé a").unwrap(), "aé", vec![1, 3])]
+        {
+            assert_eq!(tokenizer.encode(text).unwrap(), tokens);
+            assert_eq!(tokenizer.decode(&tokens), text);
+        }
+        assert_eq!([0x61, 0xC3, 0].map(|t| Tokenizer::Bytes.name(t)), ["a", "\\xc3", "\\x00"]);
+        let error = Tokenizer::chars_of("ab").unwrap().encode("a\n").unwrap_err().to_string();
+        assert_eq!(error, "the character `\\n` is not in the vocabulary of 2 characters");
+    }
+
+    #[test]
+    fn a_tokenizer_file_is_used_and_mistakes_are_errors() {
+        let tokenizer = Tokenizer::from_json(JSON.as_bytes()).unwrap();
+        assert_eq!((tokenizer.n_vocab(), tokenizer.end_of_text()), (7, Some(6)));
+        assert_eq!(tokenizer.encode("ab ab a").unwrap(), [3, 4, 2, 0]);
+        assert_eq!(tokenizer.decode(&[3, 4, 2, 0]), "ab ab a");
+        assert_eq!([4, 5, 6].map(|t| tokenizer.name(t)), [" ab", "Ã", "<|endoftext|>"]);
+        assert!(tokenizer.is_same(&Tokenizer::from_json(JSON.as_bytes()).unwrap()));
+        for (broken, why) in [
+            (JSON.replace("\"BPE\"", "\"BPF\""), "the tokenizer failed"),
+            (JSON.replace("a b", "a c"), "the tokenizer failed"),
+            (JSON[..400].to_owned(), "the tokenizer failed: EOF"),
+        ] {
+            let error = Tokenizer::from_json(broken.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}
