@@ -1,1 +1,490 @@
-//! Scaled dot-product attention.
+//! Scaled dot-product attention, with grouped queries, masks, lengths, a bias on logits, and caches read in place.
+//!
+//! # Forward
+//!
+//! Per sequence and head, with `q` of query `i`, `k` and `v` of key `j`:
+//!
+//! ```text
+//! s_ij = scale · q_i·k_j + bias_ij        for visible keys
+//! lse_i = ln Σ_j exp(s_ij)
+//! p_ij = exp(s_ij - lse_i)                else 0
+//! o_i  = Σ_j p_ij v_j
+//! ```
+//!
+//! Query head `h` reads key and value head `h / (heads / kv_heads)`. A sequence of `lq` queries and `lk` keys ends with
+//! both: query `i` has position `i + lk - lq` among the keys (FlashAttention 2.1 and later). [`Attention::causal`] hides
+//! later keys, [`Attention::window`] those `window` or more away. A query without a visible key has `o = 0`,
+//! `lse = -∞` and no gradients. The rows of `lse` are the statistics that a backward pass, a probability map and a caller
+//! with its own term on edges need: `p = exp(s - lse)`.
+//!
+//! # Backward
+//!
+//! ```text
+//! D_i   = dO_i · o_i
+//! dV_j  = Σ_i p_ij dO_i
+//! dS_ij = p_ij (dO_i·v_j - D_i)
+//! dQ_i  = scale Σ_j dS_ij k_j,   dK_j = scale Σ_i dS_ij q_i,   dbias_ij += dS_ij
+//! ```
+//!
+//! Neither pass stores the matrix of probabilities: keys are taken in tiles with a running maximum and sum (Dao et al.,
+//! "FlashAttention", arXiv:2205.14135; "FlashAttention-2", arXiv:2307.08691).
+//!
+//! # Memory
+//!
+//! [`HeadLayout`] says where a head of a token is, so that the packed projections `[tokens, (heads + 2 kv_heads) head_dim]`,
+//! a cache `[batch, capacity, kv_heads, head_dim]` and `[batch, heads, len, head_dim]` need no copy. `lse` is
+//! `[batch, heads, q_len]` always.
+//!
+//! [`cpu`] is the definition.
+
+pub mod cpu;
+
+use std::ops::Range;
+
+/// Which tokens of a batch exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Lengths {
+    /// `q_len` queries and `k_len` keys in every sequence.
+    #[default]
+    Full,
+    /// The first `q_lengths[b]` queries and `k_lengths[b]` keys of sequence `b`; without one of the two, all. Nothing else
+    /// is read; results and gradients there are 0.
+    Padded,
+    /// Sequences one behind the other: `q_lengths` and `k_lengths` (if absent, the same) are `[batch + 1]` first tokens,
+    /// ascending from 0 (`cu_seqlens`). `q_len` and `k_len` are the longest; [`HeadLayout::batch`] is not used.
+    Packed,
+}
+
+/// Where the heads of tokens are in a buffer, in elements. The elements of a head are adjacent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct HeadLayout {
+    /// First element.
+    pub offset: usize,
+    /// From a sequence to the next.
+    pub batch: usize,
+    /// From a token to the next.
+    pub token: usize,
+    /// From a head to the next.
+    pub head: usize,
+}
+
+impl HeadLayout {
+    /// Heads of a token side by side, at `offset` of `width` elements per token, `len` tokens per sequence.
+    pub const fn tokens(len: usize, width: usize, offset: usize, head_dim: usize) -> Self {
+        Self { offset, batch: len * width, token: width, head: head_dim }
+    }
+
+    /// `[batch, heads, len, head_dim]`
+    pub const fn heads_first(len: usize, heads: usize, head_dim: usize) -> Self {
+        Self { offset: 0, batch: heads * len * head_dim, token: head_dim, head: len * head_dim }
+    }
+
+    /// Elements a buffer needs; `None` when that overflows.
+    fn extent(&self, batch: usize, tokens: usize, heads: usize, head_dim: usize) -> Option<usize> {
+        let step = |n: usize, stride: usize| n.checked_sub(1)?.checked_mul(stride);
+        if batch == 0 || tokens == 0 || heads == 0 {
+            return Some(0);
+        }
+        let last = step(batch, self.batch)?.checked_add(step(tokens, self.token)?)?.checked_add(step(heads, self.head)?)?;
+        last.checked_add(self.offset)?.checked_add(head_dim)
+    }
+}
+
+/// Where the bias of a logit is, in elements; a stride of 0 uses one for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BiasLayout {
+    /// From a sequence to the next.
+    pub batch: usize,
+    /// From a query head to the next.
+    pub head: usize,
+    /// From a query to the next; queries count within their sequence.
+    pub query: usize,
+    /// From a key to the next; keys count within their sequence.
+    pub key: usize,
+}
+
+impl BiasLayout {
+    /// `[batch, heads, q_len, k_len]`
+    pub const fn dense(heads: usize, q_len: usize, k_len: usize) -> Self {
+        Self { batch: heads * q_len * k_len, head: q_len * k_len, query: k_len, key: 1 }
+    }
+}
+
+/// One attention, without its data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attention {
+    /// Sequences.
+    pub batch: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads, a divisor of `heads`.
+    pub kv_heads: usize,
+    /// Elements of a head.
+    pub head_dim: usize,
+    /// Queries of a sequence, at most.
+    pub q_len: usize,
+    /// Keys of a sequence, at most.
+    pub k_len: usize,
+    /// Factor of `q·k`, normally `1/sqrt(head_dim)`.
+    pub scale: f32,
+    /// Whether later keys are hidden.
+    pub causal: bool,
+    /// Keys a query sees up to its own, which counts; without `causal` as many to the other side.
+    pub window: Option<usize>,
+    /// Which tokens exist.
+    pub lengths: Lengths,
+    /// Of queries and their gradients.
+    pub q: HeadLayout,
+    /// Of keys and their gradients.
+    pub k: HeadLayout,
+    /// Of values and their gradients.
+    pub v: HeadLayout,
+    /// Of the result and its gradient.
+    pub o: HeadLayout,
+    /// Of the bias, if there is one.
+    pub bias: Option<BiasLayout>,
+}
+
+impl Attention {
+    /// Self-attention over packed projections `[batch · len, (heads + 2 kv_heads) head_dim]`: queries, keys, values. The
+    /// result is `[batch · len, heads · head_dim]`. Scale `1/sqrt(head_dim)`, no mask.
+    pub fn packed_qkv(batch: usize, len: usize, heads: usize, kv_heads: usize, head_dim: usize) -> Self {
+        let width = (heads + 2 * kv_heads) * head_dim;
+        let at = |head: usize| HeadLayout::tokens(len, width, head * head_dim, head_dim);
+        Self {
+            batch,
+            heads,
+            kv_heads,
+            head_dim,
+            q_len: len,
+            k_len: len,
+            scale: 1.0 / (head_dim as f32).sqrt(),
+            causal: false,
+            window: None,
+            lengths: Lengths::Full,
+            q: at(0),
+            k: at(heads),
+            v: at(heads + kv_heads),
+            o: HeadLayout::tokens(len, heads * head_dim, 0, head_dim),
+            bias: None,
+        }
+    }
+
+    /// Causal attention of `q_len` new tokens to caches of keys and of values `[batch, capacity, kv_heads, head_dim]`, which
+    /// already hold those of the new tokens: `k_lengths[b]` tokens are valid. Queries are the first part of packed
+    /// projections `[batch · q_len, (heads + 2 kv_heads) head_dim]`.
+    pub fn cached(
+        batch: usize,
+        q_len: usize,
+        capacity: usize,
+        heads: usize,
+        kv_heads: usize,
+        head_dim: usize,
+    ) -> Self {
+        let cache = HeadLayout::tokens(capacity, kv_heads * head_dim, 0, head_dim);
+        let new = Self::packed_qkv(batch, q_len, heads, kv_heads, head_dim);
+        Self { k_len: capacity, k: cache, v: cache, lengths: Lengths::Padded, causal: true, ..new }
+    }
+
+    /// Queries, keys, values and result `[batch, heads, len, head_dim]`.
+    pub fn heads_first(
+        batch: usize,
+        (q_len, k_len): (usize, usize),
+        heads: usize,
+        kv_heads: usize,
+        head_dim: usize,
+    ) -> Self {
+        let q = HeadLayout::heads_first(q_len, heads, head_dim);
+        let k = HeadLayout::heads_first(k_len, kv_heads, head_dim);
+        Self { q_len, k_len, q, k, v: k, o: q, ..Self::packed_qkv(batch, q_len, heads, kv_heads, head_dim) }
+    }
+
+    /// With later keys hidden.
+    #[must_use]
+    pub const fn causal(mut self) -> Self {
+        self.causal = true;
+        self
+    }
+
+    /// With these lengths.
+    #[must_use]
+    pub const fn lengths(mut self, lengths: Lengths) -> Self {
+        self.lengths = lengths;
+        self
+    }
+
+    /// With a window.
+    #[must_use]
+    pub const fn window(mut self, window: usize) -> Self {
+        self.window = Some(window);
+        self
+    }
+
+    /// With a bias.
+    #[must_use]
+    pub const fn bias(mut self, bias: BiasLayout) -> Self {
+        self.bias = Some(bias);
+        self
+    }
+
+    /// Query heads that share a key and value head.
+    pub const fn group(&self) -> usize {
+        self.heads / self.kv_heads
+    }
+
+    /// Keys that query `i` of a sequence with `lq` queries and `lk` keys sees.
+    pub fn visible(&self, i: usize, lq: usize, lk: usize) -> Range<usize> {
+        let own = i as isize + lk as isize - lq as isize;
+        let inside = |key: isize| key.clamp(0, lk as isize) as usize;
+        let window = self.window.map(|w| w.min(isize::MAX as usize / 4) as isize);
+        let first = window.map_or(0, |w| inside(own + 1 - w));
+        let end = match window {
+            _ if self.causal => inside(own + 1),
+            Some(w) => inside(own + w),
+            None => lk,
+        };
+        first..end.max(first)
+    }
+
+    /// Multiplications and additions of the two products of a forward pass over visible pairs, all sequences at full
+    /// length. A backward pass has 2.5 times as many.
+    pub fn ops(&self) -> u64 {
+        let pairs: usize = (0..self.q_len).map(|i| self.visible(i, self.q_len, self.k_len).len()).sum();
+        4 * (pairs * self.head_dim * self.heads * self.batch) as u64
+    }
+
+    /// Elements of `lse`.
+    pub const fn lse_len(&self) -> usize {
+        self.batch * self.heads * self.q_len
+    }
+
+    /// Checks sizes, and the lengths of buffers as far as the declaration alone determines them.
+    pub fn check(&self, given: &Given) -> Result<(), AttentionError> {
+        let Self { batch, heads, kv_heads, head_dim, q_len, k_len, .. } = *self;
+        if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
+            return Err(AttentionError::Heads { heads, kv_heads });
+        }
+        if head_dim == 0 || self.window == Some(0) {
+            return Err(AttentionError::Empty { what: if head_dim == 0 { "head_dim" } else { "window" } });
+        }
+        let (sequences, starts) = if self.lengths == Lengths::Packed { (1, batch + 1) } else { (batch, batch) };
+        let of = |what, layout: &HeadLayout, tokens: usize, heads: usize, given: usize| {
+            if tokens > 1 && layout.token < head_dim || heads > 1 && layout.head < head_dim {
+                return Err(AttentionError::Strides { what, head_dim });
+            }
+            let needed = layout.extent(sequences, tokens, heads, head_dim);
+            length(what, needed.unwrap_or(usize::MAX), given)
+        };
+        of("q", &self.q, q_len, heads, given.q)?;
+        of("o", &self.o, q_len, heads, given.o)?;
+        of("k", &self.k, k_len, kv_heads, given.k)?;
+        of("v", &self.v, k_len, kv_heads, given.v)?;
+        length("lse", self.lse_len(), given.lse)?;
+        match (self.lengths, given.q_lengths, given.k_lengths) {
+            (Lengths::Full, None, None) => {}
+            (Lengths::Full, ..) => return Err(AttentionError::Unused { what: "lengths" }),
+            (Lengths::Packed, None, _) => return Err(AttentionError::Missing { what: "q_lengths" }),
+            (_, q, k) => {
+                for (what, given) in [("q_lengths", q), ("k_lengths", k)] {
+                    given.map_or(Ok(()), |given| length(what, starts, given))?;
+                }
+            }
+        }
+        match (&self.bias, given.bias) {
+            (None, None) => Ok(()),
+            (None, Some(_)) => Err(AttentionError::Unused { what: "bias" }),
+            (Some(_), None) => Err(AttentionError::Missing { what: "bias" }),
+            (Some(b), Some(given)) => {
+                let sizes = [(batch, b.batch), (heads, b.head), (q_len, b.query), (k_len, b.key)];
+                let last = sizes.iter().try_fold(0, |sum: usize, (n, stride)| {
+                    sum.checked_add(n.saturating_sub(1).checked_mul(*stride)?)
+                });
+                length("bias", last.map_or(usize::MAX, |last| last.saturating_add(1)), given)
+            }
+        }
+    }
+}
+
+fn length(what: &'static str, needed: usize, given: usize) -> Result<(), AttentionError> {
+    if given < needed { Err(AttentionError::Length { what, needed, given }) } else { Ok(()) }
+}
+
+/// Elements of the buffers of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Given {
+    pub q: usize,
+    pub k: usize,
+    pub v: usize,
+    pub o: usize,
+    pub lse: usize,
+    pub q_lengths: Option<usize>,
+    pub k_lengths: Option<usize>,
+    pub bias: Option<usize>,
+}
+
+/// What both passes read. `X` holds tensors, `I` i32, `B` the bias: slices on the CPU, [`Slice`](crate::gpu::Slice) on a GPU.
+#[derive(Debug)]
+pub struct Inputs<'a, X: ?Sized, I: ?Sized, B: ?Sized> {
+    /// Queries.
+    pub q: &'a X,
+    /// Keys.
+    pub k: &'a X,
+    /// Values.
+    pub v: &'a X,
+    /// See [`Lengths`].
+    pub q_lengths: Option<&'a I>,
+    /// See [`Lengths`].
+    pub k_lengths: Option<&'a I>,
+    /// Added to logits.
+    pub bias: Option<&'a B>,
+}
+
+impl<X: ?Sized, I: ?Sized, B: ?Sized> Clone for Inputs<'_, X, I, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<X: ?Sized, I: ?Sized, B: ?Sized> Copy for Inputs<'_, X, I, B> {}
+
+impl<'a, X: ?Sized, I: ?Sized, B: ?Sized> Inputs<'a, X, I, B> {
+    /// Queries, keys and values in three buffers.
+    pub const fn new(q: &'a X, k: &'a X, v: &'a X) -> Self {
+        Self { q, k, v, q_lengths: None, k_lengths: None, bias: None }
+    }
+
+    /// All three in one.
+    pub const fn packed(qkv: &'a X) -> Self {
+        Self::new(qkv, qkv, qkv)
+    }
+
+    /// With lengths of queries and of keys; see [`Lengths`].
+    #[must_use]
+    pub const fn lengths(mut self, q: Option<&'a I>, k: Option<&'a I>) -> Self {
+        self.q_lengths = q;
+        self.k_lengths = k;
+        self
+    }
+
+    /// With a bias.
+    #[must_use]
+    pub const fn bias(mut self, bias: &'a B) -> Self {
+        self.bias = Some(bias);
+        self
+    }
+}
+
+/// Where gradients go, in the layouts of their tensors. They are overwritten.
+#[derive(Debug)]
+pub enum Gradients<'a, X: ?Sized> {
+    /// All three in one buffer.
+    Packed(&'a mut X),
+    /// One buffer each.
+    Separate {
+        /// Of queries.
+        q: &'a mut X,
+        /// Of keys.
+        k: &'a mut X,
+        /// Of values.
+        v: &'a mut X,
+    },
+}
+
+impl<X: ?Sized> Gradients<'_, X> {
+    /// Buffer of the gradients of queries.
+    pub const fn q(&mut self) -> &mut X {
+        match self {
+            Self::Packed(all) => all,
+            Self::Separate { q, .. } => q,
+        }
+    }
+
+    /// Of keys.
+    pub const fn k(&mut self) -> &mut X {
+        match self {
+            Self::Packed(all) => all,
+            Self::Separate { k, .. } => k,
+        }
+    }
+
+    /// Of values.
+    pub const fn v(&mut self) -> &mut X {
+        match self {
+            Self::Packed(all) => all,
+            Self::Separate { v, .. } => v,
+        }
+    }
+}
+
+/// Why an attention was not started.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AttentionError {
+    /// Heads cannot be grouped.
+    #[error(
+        "{heads} query heads cannot share {kv_heads} key and value heads: the first must be a multiple of the second"
+    )]
+    Heads {
+        /// Of queries.
+        heads: usize,
+        /// Of keys and values.
+        kv_heads: usize,
+    },
+    /// A size is 0.
+    #[error("{what} of attention is 0")]
+    Empty {
+        /// Which.
+        what: &'static str,
+    },
+    /// Rows overlap.
+    #[error("tokens or heads of {what} overlap: their strides are less than head_dim {head_dim}")]
+    Strides {
+        /// Which tensor.
+        what: &'static str,
+        /// Least stride.
+        head_dim: usize,
+    },
+    /// A buffer is too short.
+    #[error("{what} of attention needs {needed} elements, and its buffer has {given}")]
+    Length {
+        /// Which buffer.
+        what: &'static str,
+        /// Elements from the first to the last.
+        needed: usize,
+        /// Elements of the buffer.
+        given: usize,
+    },
+    /// A buffer is declared and absent.
+    #[error("{what} of attention is declared, but not given")]
+    Missing {
+        /// Which buffer.
+        what: &'static str,
+    },
+    /// A buffer is given and not declared.
+    #[error("{what} of attention is given, but not declared")]
+    Unused {
+        /// Which buffer.
+        what: &'static str,
+    },
+    /// There is no such sequence or head.
+    #[error("attention has {count} of {what}, and number {index} is asked for")]
+    Index {
+        /// Sequence or head.
+        what: &'static str,
+        /// Asked for, from 0.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A length is out of range.
+    #[error("{what}[{index}] is {value}: the length of a sequence is between 0 and {limit}, and first tokens ascend")]
+    Value {
+        /// Of queries or of keys.
+        what: &'static str,
+        /// Sequence.
+        index: usize,
+        /// Given.
+        value: i32,
+        /// Most.
+        limit: usize,
+    },
+}

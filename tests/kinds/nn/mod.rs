@@ -1,5 +1,6 @@
 //! Operations on tensors.
 
+mod attention;
 mod cuda_gemm;
 mod golden_embedding;
 mod golden_files;

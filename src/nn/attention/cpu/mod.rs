@@ -1,0 +1,106 @@
+//! The definition of [`Attention`], for f32 and f64.
+//!
+//! # Order of summation
+//!
+//! Queries are taken in tiles of [`ROWS`] from the first of a sequence on, keys in tiles of [`KEYS`] from the first
+//! that a tile of queries sees. Products are those of [`gemm`](crate::nn::gemm::cpu). A forward pass keeps a running
+//! maximum, sum and result per query; sums of a row run over [`LANES`] interleaved parts. A backward pass adds tile after
+//! tile, and the heads of a group one after the other. Heads are independent tasks, so results do not depend on the number
+//! of threads. A hidden key has weight 0 in the products of its tile: later tokens do not change a result, unless they
+//! are NaN or infinite; tokens beyond the length of a sequence are not read.
+
+mod call;
+mod head;
+mod rows;
+
+use super::{Attention, AttentionError, Given, Gradients, Inputs};
+use crate::nn::real::Real;
+use call::Call;
+use rayon::prelude::*;
+
+/// Queries of a tile.
+pub const ROWS: usize = 64;
+/// Keys of a tile.
+pub const KEYS: usize = 256;
+/// Parts of the sum of a row.
+pub const LANES: usize = 16;
+/// Heads whose gradients of logits are in memory at a time, where that of the bias is asked for.
+const BIAS_TASKS: usize = 16;
+
+/// Tensors and lengths in host memory.
+pub type HostInputs<'a, R> = Inputs<'a, [R], [i32], [R]>;
+
+/// `o` and `lse`.
+pub fn forward<R: Real>(
+    op: &Attention,
+    inputs: &HostInputs<'_, R>,
+    o: &mut [R],
+    lse: &mut [R],
+) -> Result<(), AttentionError> {
+    let call = Call::new(op, inputs, o.len(), lse.len())?;
+    lse[..op.lse_len()].fill(R::neg_infinity());
+    let tasks = call.tasks(op.heads);
+    let results: Vec<_> = tasks.par_iter().map(|&(b, h)| call.forward(b, h)).collect();
+    for ((b, h), (rows, row_lse)) in tasks.into_iter().zip(results) {
+        call.put_queries(&op.o, b, h, &rows, o);
+        lse[call.row(b, h)..][..row_lse.len()].copy_from_slice(&row_lse);
+    }
+    Ok(())
+}
+
+/// Gradients from that of the result, and `dbias +=`. `o` and `lse` are those of [`forward`].
+pub fn backward<R: Real>(
+    op: &Attention,
+    inputs: &HostInputs<'_, R>,
+    (o, lse): (&[R], &[R]),
+    d_o: &[R],
+    mut gradients: Gradients<'_, [R]>,
+    mut dbias: Option<&mut [R]>,
+) -> Result<(), AttentionError> {
+    let call = Call::new(op, inputs, o.len().min(d_o.len()), lse.len())?;
+    let [q, k, v] = [gradients.q().len(), gradients.k().len(), gradients.v().len()];
+    call.check_lengths(&Given { q, k, v, ..call.given })?;
+    match (&dbias, inputs.bias) {
+        (Some(_), None) => return Err(AttentionError::Unused { what: "dbias" }),
+        (Some(dbias), Some(bias)) => super::length("dbias", bias.len(), dbias.len())?,
+        _ => {}
+    }
+    let (tasks, group, keeps) = (call.tasks(op.kv_heads), op.group(), dbias.is_some());
+    for some in tasks.chunks(if keeps { BIAS_TASKS } else { tasks.len().max(1) }) {
+        let results: Vec<_> = some.par_iter().map(|&(b, kv)| call.backward(b, kv, (o, lse), d_o, keeps)).collect();
+        for (&(b, kv), (queries, keys)) in some.iter().zip(results) {
+            for (h, query) in (kv * group..).zip(queries) {
+                call.put_queries(&op.q, b, h, &query.dq, gradients.q());
+                if let Some(dbias) = &mut dbias {
+                    call.add_bias(b, h, &query.ds, dbias);
+                }
+            }
+            call.put_keys(&op.k, b, kv, &keys.dk, gradients.k());
+            call.put_keys(&op.v, b, kv, &keys.dv, gradients.v());
+        }
+    }
+    Ok(())
+}
+
+/// Probabilities `[q_len, k_len]` of one sequence and query head, from the `lse` of [`forward`]; 0 outside.
+pub fn map<R: Real>(
+    op: &Attention,
+    inputs: &HostInputs<'_, R>,
+    (batch, head): (usize, usize),
+    lse: &[R],
+    out: &mut [R],
+) -> Result<(), AttentionError> {
+    let call = Call::new(op, inputs, usize::MAX, lse.len())?;
+    for (what, index, count) in [("sequence", batch, op.batch), ("head", head, op.heads)] {
+        if index >= count {
+            return Err(AttentionError::Index { what, index, count });
+        }
+    }
+    super::length("map", op.q_len * op.k_len, out.len())?;
+    out[..op.q_len * op.k_len].fill(R::zero());
+    call.map(batch, head, lse, out);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
