@@ -85,7 +85,8 @@ impl HeadLayout {
         if batch == 0 || tokens == 0 || heads == 0 {
             return Some(0);
         }
-        let last = step(batch, self.batch)?.checked_add(step(tokens, self.token)?)?.checked_add(step(heads, self.head)?)?;
+        let last =
+            step(batch, self.batch)?.checked_add(step(tokens, self.token)?)?.checked_add(step(heads, self.head)?)?;
         last.checked_add(self.offset)?.checked_add(head_dim)
     }
 }
@@ -173,14 +174,7 @@ impl Attention {
     /// Causal attention of `q_len` new tokens to caches of keys and of values `[batch, capacity, kv_heads, head_dim]`, which
     /// already hold those of the new tokens: `k_lengths[b]` tokens are valid. Queries are the first part of packed
     /// projections `[batch · q_len, (heads + 2 kv_heads) head_dim]`.
-    pub fn cached(
-        batch: usize,
-        q_len: usize,
-        capacity: usize,
-        heads: usize,
-        kv_heads: usize,
-        head_dim: usize,
-    ) -> Self {
+    pub fn cached(batch: usize, q_len: usize, capacity: usize, heads: usize, kv_heads: usize, head_dim: usize) -> Self {
         let cache = HeadLayout::tokens(capacity, kv_heads * head_dim, 0, head_dim);
         let new = Self::packed_qkv(batch, q_len, heads, kv_heads, head_dim);
         Self { k_len: capacity, k: cache, v: cache, lengths: Lengths::Padded, causal: true, ..new }
@@ -296,9 +290,9 @@ impl Attention {
             (Some(_), None) => Err(AttentionError::Missing { what: "bias" }),
             (Some(b), Some(given)) => {
                 let sizes = [(batch, b.batch), (heads, b.head), (q_len, b.query), (k_len, b.key)];
-                let last = sizes.iter().try_fold(0, |sum: usize, (n, stride)| {
-                    sum.checked_add(n.saturating_sub(1).checked_mul(*stride)?)
-                });
+                let last = sizes
+                    .iter()
+                    .try_fold(0, |sum: usize, (n, stride)| sum.checked_add(n.saturating_sub(1).checked_mul(*stride)?));
                 length("bias", last.map_or(usize::MAX, |last| last.saturating_add(1)), given)
             }
         }

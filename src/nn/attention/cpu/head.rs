@@ -51,7 +51,14 @@ impl<R: Real> Call<'_, R> {
     }
 
     /// `alpha · queries keysᵀ` of a tile.
-    fn pairs(&self, t: &Tile, alpha: R, (a, a_layout): (&[R], &HeadLayout), (b, b_layout): (&[R], &HeadLayout), out: &mut [R]) {
+    fn pairs(
+        &self,
+        t: &Tile,
+        alpha: R,
+        (a, a_layout): (&[R], &HeadLayout),
+        (b, b_layout): (&[R], &HeadLayout),
+        out: &mut [R],
+    ) {
         let g = Gemm::new(t.rows.len(), t.keys.len(), self.op.head_dim).scaled(alpha, R::zero());
         let g = Gemm { a: self.rows(a_layout), b: self.rows(b_layout).transposed(), ..g };
         multiply(&g, a, b, out);

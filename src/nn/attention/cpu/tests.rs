@@ -107,7 +107,9 @@ fn what_is_beyond_a_length_is_not_read_and_gradients_there_are_0() {
     }
     let dirty = case.run(&d_o);
     assert_eq!((&clean.o, &clean.lse, &clean.dqkv), (&dirty.o, &dirty.lse, &dirty.dqkv));
-    assert!(clean.o[op.o.batch + 65 * op.o.token..].iter().chain(&clean.dqkv[op.q.batch + 65 * width..]).all(|x| *x == 0.0));
+    assert!(
+        clean.o[op.o.batch + 65 * op.o.token..].iter().chain(&clean.dqkv[op.q.batch + 65 * width..]).all(|x| *x == 0.0)
+    );
     assert!(clean.lse[op.lse_len() / 3 * 2..].iter().all(|x| *x == f64::NEG_INFINITY));
 }
 
@@ -121,12 +123,8 @@ fn packed_sequences_equal_padded_ones() {
         let sequence = |b: usize| x[b * 70 * width..][..lengths[b] as usize * width].to_vec();
         (0..3).flat_map(sequence).collect()
     };
-    let packed = Case {
-        op: op.lengths(Lengths::Packed),
-        qkv: rows(&padded.qkv, op.q.token),
-        lengths: Some(starts),
-        bias: None,
-    };
+    let packed =
+        Case { op: op.lengths(Lengths::Packed), qkv: rows(&padded.qkv, op.q.token), lengths: Some(starts), bias: None };
     let d_o = numbers(3 * op.o.batch, 3);
     let want = padded.run(&d_o);
     let (mut o, mut lse) = (vec![f64::NAN; 139 * op.o.token], vec![f64::NAN; op.lse_len()]);
@@ -186,7 +184,10 @@ fn a_map_has_rows_that_sum_to_1_over_visible_keys() {
         for (i, row) in p.chunks(5).enumerate() {
             let sum: f64 = row.iter().sum();
             assert!((sum - if i < len { 1.0 } else { 0.0 }).abs() < 1e-14, "{i}: {row:?}");
-            assert!(row.iter().enumerate().all(|(j, p)| (*p > 0.0) == (i < len && j <= i && j + 3 > i)), "{i}: {row:?}");
+            assert!(
+                row.iter().enumerate().all(|(j, p)| (*p > 0.0) == (i < len && j <= i && j + 3 > i)),
+                "{i}: {row:?}"
+            );
         }
     }
     let bad = map(&op, &case.inputs(), (2, 0), &lse, &mut p);
@@ -210,6 +211,9 @@ fn declarations_that_do_not_fit_are_refused() {
     assert!(matches!(run(padded, &inputs.lengths(None, Some(&[5, 6]))), Err(AttentionError::Value { index: 1, .. })));
     let packed = op.lengths(Lengths::Packed);
     assert!(matches!(run(packed, &inputs), Err(AttentionError::Missing { what: "q_lengths" })));
-    assert!(matches!(run(packed, &inputs.lengths(Some(&[0, 5, 4]), None)), Err(AttentionError::Value { index: 2, .. })));
+    assert!(matches!(
+        run(packed, &inputs.lengths(Some(&[0, 5, 4]), None)),
+        Err(AttentionError::Value { index: 2, .. })
+    ));
     assert!(matches!(run(op.bias(BiasLayout::default()), &inputs), Err(AttentionError::Missing { what: "bias" })));
 }
