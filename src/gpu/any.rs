@@ -38,6 +38,11 @@ impl Any<'_> {
 }
 
 impl AnyMut<'_> {
+    /// No memory: a null pointer.
+    pub const fn none() -> Self {
+        Self { ptr: 0, borrowed: PhantomData }
+    }
+
     /// Whether its address is a multiple of `bytes`.
     pub fn is_aligned_to(&self, bytes: u64) -> bool {
         self.ptr.is_multiple_of(bytes)

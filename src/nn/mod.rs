@@ -58,5 +58,6 @@ pub mod storage;
 
 /// Kernels of every operation, for the tests of kernels.
 pub const MODULES: &[&[ModuleSpec]] = &[
-    gemm::cuda::MODULES, //
+    gemm::cuda::MODULES,
+    optimizer::cuda::MODULES,
 ];

@@ -39,6 +39,8 @@ pub enum Purpose {
     Weights = 9,
     /// Choices of a text generator.
     Grammar = 10,
+    /// Stochastic rounding of weights.
+    Rounding = 11,
 }
 
 /// The address of one draw.

@@ -1,0 +1,492 @@
+//! Optimisers on a GPU: all that changes between updates is read from device memory, and nothing waits for the host, so
+//! that an update is part of a captured step.
+//!
+//! In order: [`CudaOptimizer::begin`] (norm, whether the update is applied, scale of the loss), [`CudaOptimizer::adamw`],
+//! [`CudaOptimizer::muon`]. An update with the same factor of the gradient has the bits of [`cpu`](super::cpu); the norm is
+//! summed in another order, in two stages of fixed shape.
+
+use super::{LossScaler, MUON_EPS, Matrix, Mode, NEWTON_SCHULZ, ParameterGroups, muon_factor};
+use crate::{
+    device_constants, device_struct,
+    gpu::{
+        AnyMut, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice,
+        kernel::{In, InOut, InOutAny, Size},
+        layout::Constant,
+    },
+    kernels,
+    nn::{
+        gemm::{
+            Epilogue, Gemm,
+            cuda::{CudaGemm, CudaGemmError, Options},
+        },
+        parameters::ParameterMap,
+    },
+    num::{
+        elements::{Bf16, F16},
+        rng::Purpose,
+    },
+};
+use std::{ops::Range, sync::Arc};
+
+/// Elements of a partial sum.
+const RUN: usize = 1 << 14;
+
+const FROZEN: u32 = Mode::Frozen as u32;
+const ADAMW: u32 = Mode::AdamW as u32;
+const MUON: u32 = Mode::Muon as u32;
+const COPY_NONE: u32 = 0;
+const COPY_F16: u32 = 1;
+const COPY_BF16: u32 = 2;
+const EDIT_COPY: u32 = 0;
+const EDIT_MASK: u32 = 1;
+const EDIT_RESET: u32 = 2;
+const ROUNDING: u32 = Purpose::Rounding as u32;
+
+const CONSTANTS: &[Constant] = device_constants![
+    RUN, FROZEN, ADAMW, MUON, COPY_NONE, COPY_F16, COPY_BF16, EDIT_COPY, EDIT_MASK, EDIT_RESET, ROUNDING, MUON_EPS
+];
+
+device_struct! {
+    /// What the host sets: constants of the optimisers, and the learning rate of the step.
+    pub struct OptimizerSettings {
+        /// Learning rate, before the factors of groups
+        learning_rate: f64,
+        /// Decay of the mean of gradients
+        beta1: f64,
+        /// Decay of the mean of their squares
+        beta2: f64,
+        /// Seed of stochastic rounding
+        seed: u64,
+        /// Added to the denominator
+        eps: f32,
+        /// Largest norm of the gradient; 0: any
+        clip: f32,
+        /// Momentum of Muon
+        momentum: f32,
+        /// Factor of a growing scale of the loss
+        growth: f32,
+        /// Factor of a shrinking one
+        backoff: f32,
+        /// Updates without overflow before the scale grows
+        interval: u32,
+        /// Whether Muon applies the momentum once ahead
+        is_nesterov: u32,
+        /// Whether the copy in bf16 is rounded stochastically
+        is_stochastic: u32,
+    }
+}
+
+device_struct! {
+    /// What the device knows of the updates.
+    pub struct OptimizerState {
+        /// Updates applied
+        t: u64,
+        /// Updates skipped because a gradient was not finite
+        skipped: u64,
+        /// Scale of the next loss
+        scale: f32,
+        /// Updates without overflow since it changed
+        good: u32,
+        /// Norm of the last gradient, before clipping
+        norm: f32,
+        /// Whether the last update was applied
+        is_applied: u32,
+        /// Factor of the last gradient: of the clipping, and 1 / scale of the loss
+        grad_scale: f32,
+        /// 1 / (1 - beta1^t)
+        c1: f32,
+        /// 1 / (1 - beta2^t)
+        c2: f32,
+        /// Padding to eight bytes
+        pad: u32,
+    }
+}
+
+device_struct! {
+    /// The rule of a group.
+    pub struct OptimizerRule {
+        /// Factor of the learning rate
+        lr_factor: f64,
+        /// Decoupled decay
+        decay: f32,
+        /// What an update does
+        mode: u32,
+    }
+}
+
+kernels! {
+    /// Optimisers.
+    pub struct OptimizerKernels in "nn/optimizer.cu"
+        using [OptimizerSettings, OptimizerState, OptimizerRule] with [CONSTANTS]
+    {
+        /// One block per run of elements: the sum of the squares of their gradients, without frozen groups.
+        #[block(256)]
+        fn sum_squares as SumSquares(
+            n: Size<u64>, groups: In<u16>, rules: In<OptimizerRule>, g: In<f32>, partials: InOut<f32>
+        );
+
+        /// One block: the norm of the gradient, whether the update is applied, and the scale of the next loss.
+        #[block(256)]
+        fn begin_update as BeginUpdate(
+            n_partials: Size<u32>, partials: In<f32>, settings: In<OptimizerSettings>, state: InOut<OptimizerState>
+        );
+
+        /// Four parameters per thread: AdamW, with a rounded copy of the new weights.
+        #[block(256)]
+        fn update_adamw as UpdateAdamW(
+            n: Size<u64>, settings: In<OptimizerSettings>, state: In<OptimizerState>, groups: In<u16>,
+            rules: In<OptimizerRule>, gradients: In<f32>, params: InOut<f32>, means: InOut<f32>, squares: InOut<f32>,
+            copy: InOutAny, format: Size<u32>
+        );
+
+        /// One block per run of elements of a matrix: Muon's momentum, and the matrix to orthogonalise.
+        #[block(256)]
+        fn update_momentum as UpdateMomentum(
+            n: Size<u64>, settings: In<OptimizerSettings>, state: In<OptimizerState>, g: In<f32>, momentum: InOut<f32>,
+            x: InOut<f32>, partials: InOut<f32>
+        );
+
+        /// One block per run of elements: divides a matrix by its norm.
+        #[block(256)]
+        fn divide_by_norm as DivideByNorm(n: Size<u64>, n_partials: Size<u32>, partials: In<f32>, x: InOut<f32>);
+
+        /// An element of a matrix per thread: Muon's update by the orthogonal matrix, with a rounded copy.
+        #[block(256)]
+        fn update_muon as UpdateMuon(
+            first: Size<u64>, n: Size<u64>, factor: Size<f32>, settings: In<OptimizerSettings>,
+            state: In<OptimizerState>, groups: In<u16>, rules: In<OptimizerRule>, x: In<f32>, params: InOut<f32>,
+            copy: InOutAny, format: Size<u32>
+        );
+
+        /// Four weights per thread: the copy in the format of the model.
+        #[block(256)]
+        fn round_weights as RoundWeights(n: Size<u64>, params: In<f32>, copy: InOutAny, format: Size<u32>);
+
+        /// An element per thread: copies a range of parameters with its state, or sets it or its state to zero.
+        #[block(256)]
+        fn edit_range as EditRange(
+            edit: Size<u32>, from: Size<u64>, to: Size<u64>, n: Size<u64>, params: InOut<f32>, means: InOut<f32>,
+            squares: InOut<f32>, copy: InOutAny, format: Size<u32>
+        );
+    }
+}
+
+/// Every module of the optimisers.
+pub const MODULES: &[ModuleSpec] = &[OptimizerKernels::SPEC];
+
+/// The rules of groups as kernels read them; their order is that of [`ParameterGroups::groups`].
+pub fn rules(groups: &ParameterGroups) -> Vec<OptimizerRule> {
+    let rule = |rule: &super::Rule| OptimizerRule {
+        lr_factor: rule.lr_factor,
+        decay: rule.decay as f32,
+        mode: rule.mode() as u32,
+    };
+    groups.groups().iter().map(|group| rule(&group.rule)).collect()
+}
+
+/// The state before the first update.
+pub fn initial_state(scaler: &LossScaler) -> OptimizerState {
+    OptimizerState { scale: scaler.scale as f32, good: scaler.good, ..OptimizerState::default() }
+}
+
+/// The copy of the weights in the format of the model.
+pub enum Copy<'a> {
+    /// The model uses the f32 weights.
+    None,
+    /// IEEE binary16.
+    F16(&'a mut Slice<F16>),
+    /// bfloat16.
+    Bf16(&'a mut Slice<Bf16>),
+}
+
+impl Copy<'_> {
+    /// For a kernel.
+    fn arguments(&mut self) -> (AnyMut<'_>, u32) {
+        match self {
+            Self::None => (AnyMut::none(), COPY_NONE),
+            Self::F16(copy) => (AnyMut::from(&mut **copy), COPY_F16),
+            Self::Bf16(copy) => (AnyMut::from(&mut **copy), COPY_BF16),
+        }
+    }
+
+    fn check(&self, len: usize) -> Result<(), GpuError> {
+        let (what, device) = match self {
+            Self::None => return Ok(()),
+            Self::F16(copy) => (copy.what, copy.len()),
+            Self::Bf16(copy) => (copy.what, copy.len()),
+        };
+        if device == len { Ok(()) } else { Err(GpuError::Length { what, device, host: len }) }
+    }
+}
+
+/// Weights and the state of their optimiser.
+pub struct Buffers<'a> {
+    /// Master weights.
+    pub params: &'a mut Slice<f32>,
+    /// Means of gradients; momentum of Muon.
+    pub means: &'a mut Slice<f32>,
+    /// Means of squares.
+    pub squares: &'a mut Slice<f32>,
+    /// Rounded weights.
+    pub copy: Copy<'a>,
+}
+
+impl Buffers<'_> {
+    fn check(&self, g: &Slice<f32>) -> Result<(), GpuError> {
+        for buffer in [&*self.params, &*self.means, &*self.squares] {
+            same_length(buffer, g.len())?;
+        }
+        self.copy.check(g.len())
+    }
+}
+
+fn same_length(buffer: &Slice<f32>, len: usize) -> Result<(), GpuError> {
+    if buffer.len() == len {
+        return Ok(());
+    }
+    Err(GpuError::Length { what: buffer.what, device: buffer.len(), host: len })
+}
+
+/// What an update reads besides gradients.
+#[derive(Clone, Copy)]
+pub struct Tables<'a> {
+    /// Constants and learning rate.
+    pub settings: &'a Slice<OptimizerSettings>,
+    /// From [`ParameterGroups::table`].
+    pub groups: &'a Slice<u16>,
+    /// From [`rules`].
+    pub rules: &'a Slice<OptimizerRule>,
+}
+
+/// Blocks of a kernel with four elements per thread and turn.
+fn grid(n: usize, per_thread: usize) -> Grid {
+    let blocks = n.div_ceil(256 * per_thread).clamp(1, 1 << 16) as u32;
+    Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
+}
+
+/// One block per run.
+fn runs(n: usize) -> Grid {
+    Grid::Blocks { blocks: [n.div_ceil(RUN).max(1) as u32, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
+}
+
+/// The optimisers of one device.
+pub struct CudaOptimizer {
+    kernels: OptimizerKernels,
+}
+
+impl CudaOptimizer {
+    /// Loads the kernels.
+    pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
+        Ok(Self { kernels: OptimizerKernels::load(gpu)? })
+    }
+
+    /// Temporaries of an update, as counts and sizes of elements: of the norm, then those that Muon takes together.
+    pub fn temporaries(map: &ParameterMap, matrices: &[Matrix]) -> Vec<(usize, usize)> {
+        let most = |size: fn(&Matrix) -> usize| matrices.iter().map(size).max().unwrap_or(0);
+        let (len, side) = (most(Matrix::len), most(Matrix::side));
+        let norm = map.len().max(len).div_ceil(RUN).max(1);
+        vec![(norm, 4), (len, 4), (len, 4), (side * side, 4), (side * side, 4)]
+    }
+
+    /// Norm of the gradient, decision about the update, and scale of the next loss.
+    pub fn begin(
+        &self,
+        pass: &mut Pass,
+        tables: Tables<'_>,
+        g: &Slice<f32>,
+        state: &mut Slice<OptimizerState>,
+        frame: &Frame<'_>,
+    ) -> Result<(), GpuError> {
+        let n_partials = g.len().div_ceil(RUN).max(1);
+        let mut partials = frame.take::<f32>("sums of squares", n_partials)?;
+        let Tables { settings, groups, rules } = tables;
+        SumSquares { n: g.len() as u64, groups, rules, g, partials: &mut partials }.launch(
+            &self.kernels,
+            pass,
+            runs(g.len()),
+        )?;
+        BeginUpdate { n_partials: n_partials as u32, partials: &partials, settings, state }.launch(
+            &self.kernels,
+            pass,
+            256,
+        )
+    }
+
+    /// Updates all parameters of AdamW, unless the update is skipped.
+    pub fn adamw(
+        &self,
+        pass: &mut Pass,
+        tables: Tables<'_>,
+        state: &Slice<OptimizerState>,
+        gradients: &Slice<f32>,
+        to: &mut Buffers<'_>,
+    ) -> Result<(), GpuError> {
+        to.check(gradients)?;
+        let Tables { settings, groups, rules } = tables;
+        let Buffers { params, means, squares, copy } = to;
+        let (copy, format) = copy.arguments();
+        let n = gradients.len();
+        UpdateAdamW {
+            n: n as u64,
+            settings,
+            state,
+            groups,
+            rules,
+            gradients,
+            params,
+            means,
+            squares,
+            copy,
+            format,
+        }
+        .launch(&self.kernels, pass, grid(n, 4))?;
+        pass.last_items(n as u64);
+        pass.last_bytes(n as u64 * if format == COPY_NONE { 28 } else { 30 });
+        Ok(())
+    }
+
+    /// Updates these matrices by Muon, unless the update is skipped.
+    pub fn muon(
+        &self,
+        pass: &mut Pass,
+        gemm: (&CudaGemm, Options),
+        matrices: &[Matrix],
+        iterations: u32,
+        tables: Tables<'_>,
+        state: &Slice<OptimizerState>,
+        gradients: &Slice<f32>,
+        to: &mut Buffers<'_>,
+        frame: &Frame<'_>,
+    ) -> Result<(), CudaGemmError> {
+        to.check(gradients)?;
+        for matrix in matrices {
+            let frame = frame.frame();
+            let (range, n_partials) = (matrix.range(), matrix.len().div_ceil(RUN).max(1));
+            let n = matrix.len() as u64;
+            let mut partials = frame.take::<f32>("sums of squares", n_partials)?;
+            let mut x = frame.take::<f32>("Muon update", matrix.len())?;
+            let g = gradients.part(range.clone())?;
+            let mut momentum = to.means.part_mut(range)?;
+            UpdateMomentum {
+                n,
+                settings: tables.settings,
+                state,
+                g: &g,
+                momentum: &mut momentum,
+                x: &mut x,
+                partials: &mut partials,
+            }
+            .launch(&self.kernels, pass, runs(matrix.len()))?;
+            DivideByNorm { n, n_partials: n_partials as u32, partials: &partials, x: &mut x }.launch(
+                &self.kernels,
+                pass,
+                runs(matrix.len()),
+            )?;
+            let mut next = frame.take::<f32>("Muon update, next", matrix.len())?;
+            let is_swapped = orthogonalise(pass, gemm, matrix, iterations, &mut x, &mut next, &frame)?;
+            let x = if is_swapped { &next } else { &x };
+            let (copy, format) = to.copy.arguments();
+            let Tables { settings, groups, rules } = tables;
+            let factor = muon_factor(matrix.rows, matrix.columns) as f32;
+            let (first, params) = (matrix.start as u64, &mut *to.params);
+            UpdateMuon { first, n, factor, settings, state, groups, rules, x, params, copy, format }.launch(
+                &self.kernels,
+                pass,
+                grid(matrix.len(), 1),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rounded copy of all weights.
+    pub fn round(&self, pass: &mut Pass, params: &Slice<f32>, mut copy: Copy<'_>) -> Result<(), GpuError> {
+        copy.check(params.len())?;
+        let (copy, format) = copy.arguments();
+        RoundWeights { n: params.len() as u64, params, copy, format }.launch(
+            &self.kernels,
+            pass,
+            grid(params.len(), 4),
+        )
+    }
+
+    /// Copies a range of parameters with its state to the same number of elements at `to`; they do not overlap.
+    pub fn copy_range(
+        &self,
+        pass: &mut Pass,
+        buffers: &mut Buffers<'_>,
+        from: Range<usize>,
+        to: usize,
+    ) -> Result<(), GpuError> {
+        self.edit(pass, buffers, EDIT_COPY, from.start, to..to.saturating_add(from.len()))
+    }
+
+    /// Sets a range of parameters and their state to zero.
+    pub fn mask_range(&self, pass: &mut Pass, buffers: &mut Buffers<'_>, range: Range<usize>) -> Result<(), GpuError> {
+        self.edit(pass, buffers, EDIT_MASK, range.start, range)
+    }
+
+    /// Sets the state of a range of parameters to zero; the parameters stay.
+    pub fn reset_range(&self, pass: &mut Pass, buffers: &mut Buffers<'_>, range: Range<usize>) -> Result<(), GpuError> {
+        self.edit(pass, buffers, EDIT_RESET, range.start, range)
+    }
+
+    fn edit(
+        &self,
+        pass: &mut Pass,
+        buffers: &mut Buffers<'_>,
+        edit: u32,
+        from: usize,
+        to: Range<usize>,
+    ) -> Result<(), GpuError> {
+        let end = to.end.max(from.saturating_add(to.len()));
+        for buffer in [&*buffers.params, &*buffers.means, &*buffers.squares] {
+            if end > buffer.len() {
+                return Err(GpuError::Length { what: buffer.what, device: buffer.len(), host: end });
+            }
+        }
+        buffers.copy.check(buffers.params.len())?;
+        let Buffers { params, means, squares, copy } = buffers;
+        let (copy, format) = copy.arguments();
+        let (from, n) = (from as u64, to.len());
+        EditRange { edit, from, to: to.start as u64, n: n as u64, params, means, squares, copy, format }.launch(
+            &self.kernels,
+            pass,
+            grid(n, 1),
+        )
+    }
+}
+
+/// The Newton-Schulz iteration. Returns whether the result is in `next`.
+fn orthogonalise(
+    pass: &mut Pass,
+    (gemm, options): (&CudaGemm, Options),
+    matrix: &Matrix,
+    iterations: u32,
+    x: &mut Slice<f32>,
+    next: &mut Slice<f32>,
+    frame: &Frame<'_>,
+) -> Result<bool, CudaGemmError> {
+    let (rows, columns, side) = (matrix.rows, matrix.columns, matrix.side());
+    let [a, b, c] = NEWTON_SCHULZ.map(|x| x as f32);
+    let mut gram = frame.take::<f32>("Gram matrix", side * side)?;
+    let mut polynomial = frame.take::<f32>("polynomial of the Gram matrix", side * side)?;
+    let is_wide = rows <= columns;
+    let (mut x, mut next) = (x, next);
+    for _ in 0..iterations {
+        let product = if is_wide {
+            Gemm::new(side, side, columns).transposed_b()
+        } else {
+            Gemm::new(side, side, rows).transposed_a()
+        };
+        gemm.run(pass, &product, (x, x), &mut *gram, Epilogue::None, options)?;
+        polynomial.copy_from(&gram)?;
+        let square = Gemm::new(side, side, side).scaled(c, b);
+        gemm.run(pass, &square, (&*gram, &*gram), &mut *polynomial, Epilogue::None, options)?;
+        next.copy_from(x)?;
+        let product = Gemm::new(rows, columns, side).scaled(1.0, a);
+        let operands: (&Slice<f32>, &Slice<f32>) = if is_wide { (&*polynomial, x) } else { (x, &*polynomial) };
+        gemm.run(pass, &product, operands, next, Epilogue::None, options)?;
+        std::mem::swap(&mut x, &mut next);
+    }
+    Ok(iterations % 2 == 1)
+}

@@ -1,0 +1,53 @@
+//! AdamW and the loss scaler against the NumPy reference.
+
+use neuropil::nn::optimizer::{AdamW, Clip, LossScaler, Rule, Update, cpu};
+use neuropil_test_support::golden::{self, Golden};
+
+/// Ten updates with clipping at norm 1, decay 0.1 and learning rate 3e-3; returns the largest error relative to the
+/// largest value, of parameters, m, v and the norm.
+fn adamw<R: neuropil::nn::real::Real>(golden: &Golden) -> [f64; 4] {
+    let n = golden.shape("g")[1];
+    let read = |name: &str, row: usize| -> Vec<R> {
+        golden.get(name)[row * n..(row + 1) * n].iter().map(|x| R::of(*x)).collect()
+    };
+    let (mut p, mut m, mut v) = (read("p", 0), vec![R::zero(); n], vec![R::zero(); n]);
+    let rule = Rule { decay: 0.1, ..Rule::default() };
+    let mut worst = [0.0_f64; 4];
+    for step in 0..golden.shape("g")[0] {
+        let g = read("g", step);
+        let norm = cpu::sum_of_squares(&g).sqrt();
+        let update = Update { t: step as u64 + 1, learning_rate: 3e-3, grad_scale: Clip(1.0).factor(norm) };
+        cpu::adamw(&AdamW::default(), &update, &rule, cpu::Buffers { p: &mut p, m: &mut m, v: &mut v }, &g);
+        let error = |got: &[R], name: &str, row: usize| {
+            let want = &golden.get(name)[row * n..(row + 1) * n];
+            let largest = want.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+            got.iter().zip(want).fold(0.0_f64, |most, (g, w)| most.max((g.f64() - w).abs())) / largest
+        };
+        let want = golden.get("norm")[step];
+        let errors =
+            [error(&p, "p", step + 1), error(&m, "m", step), error(&v, "v", step), (norm - want).abs() / want];
+        worst = std::array::from_fn(|i| worst[i].max(errors[i]));
+    }
+    worst
+}
+
+#[test]
+fn golden_transformer_adamw() {
+    for golden in golden::all("transformer", "adamw") {
+        let (in_f64, in_f32) = (adamw::<f64>(&golden), adamw::<f32>(&golden));
+        println!("{} p, m, v, norm: f64 {in_f64:?}, f32 {in_f32:?}", golden.name);
+        assert!(in_f64.iter().all(|e| *e < 1e-12) && in_f32.iter().all(|e| *e < 1e-6), "{in_f64:?} {in_f32:?}");
+    }
+}
+
+#[test]
+fn golden_transformer_loss_scaler() {
+    for golden in golden::all("transformer", "loss_scaler") {
+        let mut scaler = LossScaler { interval: 4, ..LossScaler::default() };
+        let (found, applied) = (golden.whole("found_inf"), golden.whole("applied"));
+        for (i, want) in golden.get("scale_after").iter().enumerate() {
+            let is_applied = scaler.update(found[i] != 0);
+            assert_eq!((is_applied, scaler.scale), (applied[i] != 0, *want), "update {i}");
+        }
+    }
+}
