@@ -1,0 +1,80 @@
+// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
+#pragma once
+#include "common/elements.cuh"
+
+constexpr unsigned int RUN = 16384u;
+constexpr unsigned int FROZEN = 0u;
+constexpr unsigned int ADAMW = 1u;
+constexpr unsigned int MUON = 2u;
+constexpr unsigned int COPY_NONE = 0u;
+constexpr unsigned int COPY_F16 = 1u;
+constexpr unsigned int COPY_BF16 = 2u;
+constexpr unsigned int EDIT_COPY = 0u;
+constexpr unsigned int EDIT_MASK = 1u;
+constexpr unsigned int EDIT_RESET = 2u;
+constexpr unsigned int ROUNDING = 11u;
+constexpr double MUON_EPS = 1e-7;
+
+// What the host sets: constants of the optimisers, and the learning rate of the step.
+struct alignas(8) OptimizerSettings {
+    double learning_rate; // Learning rate, before the factors of groups
+    double beta1; // Decay of the mean of gradients
+    double beta2; // Decay of the mean of their squares
+    unsigned long long seed; // Seed of stochastic rounding
+    float eps; // Added to the denominator
+    float clip; // Largest norm of the gradient; 0: any
+    float momentum; // Momentum of Muon
+    float growth; // Factor of a growing scale of the loss
+    float backoff; // Factor of a shrinking one
+    unsigned int interval; // Updates without overflow before the scale grows
+    unsigned int is_nesterov; // Whether Muon applies the momentum once ahead
+    unsigned int is_stochastic; // Whether the copy in bf16 is rounded stochastically
+};
+static_assert(sizeof(OptimizerSettings) == 64, "OptimizerSettings: size");
+
+// What the device knows of the updates.
+struct alignas(8) OptimizerState {
+    unsigned long long t; // Updates applied
+    unsigned long long skipped; // Updates skipped because a gradient was not finite
+    float scale; // Scale of the next loss
+    unsigned int good; // Updates without overflow since it changed
+    float norm; // Norm of the last gradient, before clipping
+    unsigned int is_applied; // Whether the last update was applied
+    float grad_scale; // Factor of the last gradient: of the clipping, and 1 / scale of the loss
+    float c1; // 1 / (1 - beta1^t)
+    float c2; // 1 / (1 - beta2^t)
+    unsigned int pad; // Padding to eight bytes
+};
+static_assert(sizeof(OptimizerState) == 48, "OptimizerState: size");
+
+// The rule of a group.
+struct alignas(8) OptimizerRule {
+    double lr_factor; // Factor of the learning rate
+    float decay; // Decoupled decay
+    unsigned int mode; // What an update does
+};
+static_assert(sizeof(OptimizerRule) == 16, "OptimizerRule: size");
+
+// One block per run of elements: the sum of the squares of their gradients, without frozen groups.
+extern "C" __global__ void __launch_bounds__(256, 1) sum_squares(unsigned long long n, const unsigned short* __restrict__ groups, const OptimizerRule* __restrict__ rules, const float* __restrict__ g, float* __restrict__ partials);
+
+// One block: the norm of the gradient, whether the update is applied, and the scale of the next loss.
+extern "C" __global__ void __launch_bounds__(256, 1) begin_update(unsigned int n_partials, const float* __restrict__ partials, const OptimizerSettings* __restrict__ settings, OptimizerState* __restrict__ state);
+
+// Four parameters per thread: AdamW, with a rounded copy of the new weights.
+extern "C" __global__ void __launch_bounds__(256, 1) update_adamw(unsigned long long n, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const unsigned short* __restrict__ groups, const OptimizerRule* __restrict__ rules, const float* __restrict__ gradients, float* __restrict__ params, float* __restrict__ means, float* __restrict__ squares, void* copy, unsigned int format);
+
+// One block per run of elements of a matrix: Muon's momentum, and the matrix to orthogonalise.
+extern "C" __global__ void __launch_bounds__(256, 1) update_momentum(unsigned long long n, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const float* __restrict__ g, float* __restrict__ momentum, float* __restrict__ x, float* __restrict__ partials);
+
+// One block per run of elements: divides a matrix by its norm.
+extern "C" __global__ void __launch_bounds__(256, 1) divide_by_norm(unsigned long long n, unsigned int n_partials, const float* __restrict__ partials, float* __restrict__ x);
+
+// An element of a matrix per thread: Muon's update by the orthogonal matrix, with a rounded copy.
+extern "C" __global__ void __launch_bounds__(256, 1) update_muon(unsigned long long first, unsigned long long n, float factor, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const unsigned short* __restrict__ groups, const OptimizerRule* __restrict__ rules, const float* __restrict__ x, float* __restrict__ params, void* copy, unsigned int format);
+
+// Four weights per thread: the copy in the format of the model.
+extern "C" __global__ void __launch_bounds__(256, 1) round_weights(unsigned long long n, const float* __restrict__ params, void* copy, unsigned int format);
+
+// An element per thread: copies a range of parameters with its state, or sets it or its state to zero.
+extern "C" __global__ void __launch_bounds__(256, 1) edit_range(unsigned int edit, unsigned long long from, unsigned long long to, unsigned long long n, float* __restrict__ params, float* __restrict__ means, float* __restrict__ squares, void* copy, unsigned int format);
