@@ -57,7 +57,4 @@ pub mod softmax;
 pub mod storage;
 
 /// Kernels of every operation, for the tests of kernels.
-pub const MODULES: &[&[ModuleSpec]] = &[
-    gemm::cuda::MODULES,
-    optimizer::cuda::MODULES,
-];
+pub const MODULES: &[&[ModuleSpec]] = &[gemm::cuda::MODULES, optimizer::cuda::MODULES];

@@ -326,20 +326,8 @@ impl CudaOptimizer {
         let Buffers { params, means, squares, copy } = to;
         let (copy, format) = copy.arguments();
         let n = gradients.len();
-        UpdateAdamW {
-            n: n as u64,
-            settings,
-            state,
-            groups,
-            rules,
-            gradients,
-            params,
-            means,
-            squares,
-            copy,
-            format,
-        }
-        .launch(&self.kernels, pass, grid(n, 4))?;
+        UpdateAdamW { n: n as u64, settings, state, groups, rules, gradients, params, means, squares, copy, format }
+            .launch(&self.kernels, pass, grid(n, 4))?;
         pass.last_items(n as u64);
         pass.last_bytes(n as u64 * if format == COPY_NONE { 28 } else { 30 });
         Ok(())
@@ -402,11 +390,7 @@ impl CudaOptimizer {
     pub fn round(&self, pass: &mut Pass, params: &Slice<f32>, mut copy: Copy<'_>) -> Result<(), GpuError> {
         copy.check(params.len())?;
         let (copy, format) = copy.arguments();
-        RoundWeights { n: params.len() as u64, params, copy, format }.launch(
-            &self.kernels,
-            pass,
-            grid(params.len(), 4),
-        )
+        RoundWeights { n: params.len() as u64, params, copy, format }.launch(&self.kernels, pass, grid(params.len(), 4))
     }
 
     /// Copies a range of parameters with its state to the same number of elements at `to`; they do not overlap.

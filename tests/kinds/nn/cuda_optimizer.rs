@@ -124,7 +124,8 @@ fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
 fn cuda_optimizer_is_that_of_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let map = map();
-    for (hidden, clip, tolerance) in [(Method::AdamW, 0.0, 0.0), (Method::AdamW, 1.0, 1e-6), (Method::Muon, 1.0, 2e-4)] {
+    for (hidden, clip, tolerance) in [(Method::AdamW, 0.0, 0.0), (Method::AdamW, 1.0, 1e-6), (Method::Muon, 1.0, 2e-4)]
+    {
         let op = optimizer(&map, hidden, clip);
         let mut p = numbers(map.len(), 1);
         let (mut m, mut v) = (vec![0.0; map.len()], vec![0.0; map.len()]);
@@ -192,8 +193,7 @@ fn cuda_ranges_move_with_their_state() {
         all.reset_range(100..133);
     }
     op.round(&mut pass, &p, Copy::F16(&mut copy)).unwrap();
-    let mut all =
-        cuda::Buffers { params: &mut p, means: &mut m, squares: &mut v, copy: Copy::F16(&mut copy) };
+    let mut all = cuda::Buffers { params: &mut p, means: &mut m, squares: &mut v, copy: Copy::F16(&mut copy) };
     op.copy_range(&mut pass, &mut all, 3..67, 200).unwrap();
     op.mask_range(&mut pass, &mut all, 70..80).unwrap();
     op.reset_range(&mut pass, &mut all, 100..133).unwrap();

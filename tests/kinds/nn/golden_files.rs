@@ -2,7 +2,7 @@
 //!
 //! The full set is in `$NEUROPIL_GOLDEN/transformer`, with a manifest of its names; a part of it is committed.
 
-use super::{attention, golden_embedding, golden_transformer};
+use super::{attention, golden_embedding, golden_transformer, optimizer};
 use neuropil_test_support::golden::{self, Golden};
 use std::{collections::BTreeSet, fs};
 
@@ -11,10 +11,12 @@ type Check = fn(&Golden);
 
 /// How file names begin, and what checks such a file. A new operation is one line here and a test that calls [`read`].
 const READERS: &[(&str, Check)] = &[
+    ("adamw", optimizer::check_adamw),
     ("attention", attention::check),
     ("cross_entropy", golden_embedding::check_cross_entropy),
     ("embedding", golden_embedding::check_embedding),
     ("gemm", golden_transformer::check_file),
+    ("loss_scaler", optimizer::check_loss_scaler),
     ("rope", golden_embedding::check_rope),
     ("sinusoid", golden_embedding::check_sinusoid),
 ];

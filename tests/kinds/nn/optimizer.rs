@@ -1,7 +1,7 @@
 //! AdamW and the loss scaler against the NumPy reference.
 
 use neuropil::nn::optimizer::{AdamW, Clip, LossScaler, Rule, Update, cpu};
-use neuropil_test_support::golden::{self, Golden};
+use neuropil_test_support::golden::Golden;
 
 /// Ten updates with clipping at norm 1, decay 0.1 and learning rate 3e-3; returns the largest error relative to the
 /// largest value, of parameters, m, v and the norm.
@@ -24,30 +24,35 @@ fn adamw<R: neuropil::nn::real::Real>(golden: &Golden) -> [f64; 4] {
             got.iter().zip(want).fold(0.0_f64, |most, (g, w)| most.max((g.f64() - w).abs())) / largest
         };
         let want = golden.get("norm")[step];
-        let errors =
-            [error(&p, "p", step + 1), error(&m, "m", step), error(&v, "v", step), (norm - want).abs() / want];
+        let errors = [error(&p, "p", step + 1), error(&m, "m", step), error(&v, "v", step), (norm - want).abs() / want];
         worst = std::array::from_fn(|i| worst[i].max(errors[i]));
     }
     worst
 }
 
+/// One file.
+pub fn check_adamw(golden: &Golden) {
+    let (in_f64, in_f32) = (adamw::<f64>(golden), adamw::<f32>(golden));
+    println!("{} p, m, v, norm: f64 {in_f64:?}, f32 {in_f32:?}", golden.name);
+    assert!(in_f64.iter().all(|e| *e < 1e-12) && in_f32.iter().all(|e| *e < 1e-6), "{in_f64:?} {in_f32:?}");
+}
+
 #[test]
 fn golden_transformer_adamw() {
-    for golden in golden::all("transformer", "adamw") {
-        let (in_f64, in_f32) = (adamw::<f64>(&golden), adamw::<f32>(&golden));
-        println!("{} p, m, v, norm: f64 {in_f64:?}, f32 {in_f32:?}", golden.name);
-        assert!(in_f64.iter().all(|e| *e < 1e-12) && in_f32.iter().all(|e| *e < 1e-6), "{in_f64:?} {in_f32:?}");
+    super::golden_files::read("adamw");
+}
+
+/// One file: the scale after every update, and whether it was applied.
+pub fn check_loss_scaler(golden: &Golden) {
+    let mut scaler = LossScaler { interval: 4, ..LossScaler::default() };
+    let (found, applied) = (golden.whole("found_inf"), golden.whole("applied"));
+    for (i, want) in golden.get("scale_after").iter().enumerate() {
+        let is_applied = scaler.update(found[i] != 0);
+        assert_eq!((is_applied, scaler.scale), (applied[i] != 0, *want), "update {i}");
     }
 }
 
 #[test]
 fn golden_transformer_loss_scaler() {
-    for golden in golden::all("transformer", "loss_scaler") {
-        let mut scaler = LossScaler { interval: 4, ..LossScaler::default() };
-        let (found, applied) = (golden.whole("found_inf"), golden.whole("applied"));
-        for (i, want) in golden.get("scale_after").iter().enumerate() {
-            let is_applied = scaler.update(found[i] != 0);
-            assert_eq!((is_applied, scaler.scale), (applied[i] != 0, *want), "update {i}");
-        }
-    }
+    super::golden_files::read("loss_scaler");
 }
