@@ -14,6 +14,7 @@
 //! | [`gemm`] | matrix multiplication with alpha, beta, batches and epilogues |
 //! | [`norm`] | LayerNorm and RMSNorm |
 //! | [`activation`] | GELU, ReLU, its square, SwiGLU |
+//! | [`elementwise`] | sums, scaling, conversion, gradients of biases, sums of squares, histograms |
 //! | [`dropout`] | with a mask that is a function of the address |
 //! | [`softmax`] | with scale and mask |
 //! | [`attention`] | scaled dot-product attention: naive and in tiles (flash) |
@@ -45,8 +46,10 @@ pub mod activation;
 pub mod attention;
 pub mod cross_entropy;
 pub mod dropout;
+pub mod elementwise;
 pub mod embedding;
 pub mod gemm;
+pub mod lengths;
 pub mod norm;
 pub mod optimizer;
 pub mod parameters;
@@ -55,6 +58,8 @@ pub mod rope;
 pub mod sampling;
 pub mod softmax;
 pub mod storage;
+#[cfg(test)]
+pub(crate) mod testing;
 
 /// Kernels of every operation, for the tests of kernels.
 pub const MODULES: &[&[ModuleSpec]] = &[gemm::cuda::MODULES, optimizer::cuda::MODULES];

@@ -29,7 +29,7 @@ pub enum Purpose {
     Start = 4,
     /// Random choice of elements (`random 21`).
     Choice = 5,
-    /// Mask of dropout.
+    /// Mask of dropout. The upper bytes of the word hold more of the address: see `nn::dropout`.
     Dropout = 6,
     /// Sampling of tokens.
     Sampling = 7,

@@ -1,1 +1,120 @@
-//! Softmax with scale and mask in one pass.
+//! Softmax of attention scores: scale, additive bias, mask and softmax in one pass.
+//!
+//! For each batch entry, head and query i, over the keys j that are kept:
+//!
+//! | | |
+//! |---|---|
+//! | score | `s_j = scale x_j + bias_j` |
+//! | output | `y_j = exp(s_j - m) / Σ exp(s - m)`, `m = max s`; 0 for keys that are not kept |
+//! | log-sum-exp | `lse = m + ln Σ exp(s - m)` |
+//! | `dx_j =` | `scale y_j (dy_j - Σ y dy)`; the gradient of the bias is the same without `scale` |
+//!
+//! Kept are `i < q_len`, `j < k_len` of this batch entry and, if causal, `j <= i + k_len - q_len`: the last query sees the
+//! last key, as in FlashAttention since 2.1. A query without keys, or with bias -∞ for all of them, has y = 0, lse = -∞ and no
+//! gradient.
+
+pub mod cpu;
+
+pub use cpu::{backward, forward};
+
+use super::lengths::{self, LengthError};
+
+/// A softmax of rows `[batch, heads, q_len, k_len]`, without its data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Softmax {
+    /// Batch entries.
+    pub batch: usize,
+    /// Heads of an entry.
+    pub heads: usize,
+    /// Queries of a head: rows.
+    pub q_len: usize,
+    /// Keys of a head: columns.
+    pub k_len: usize,
+    /// Factor of the scores.
+    pub scale: f64,
+    /// Whether a query sees no later keys.
+    pub causal: bool,
+}
+
+/// Values that are added to the scores. `B` is a backend's view of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bias<B> {
+    /// The values.
+    pub values: B,
+    /// Elements from a batch entry, head, query and key to the next; 0 uses one value for all.
+    pub strides: [usize; 4],
+}
+
+/// What limits the keys of a query besides causality, and what is added to scores. `B` and `L` are a backend's views.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mask<B, L> {
+    /// Queries of each batch entry; all of them if absent.
+    pub q_lens: Option<L>,
+    /// Keys of each batch entry; all of them if absent.
+    pub k_lens: Option<L>,
+    /// Added to the scores.
+    pub bias: Option<Bias<B>>,
+}
+
+impl<B, L> Default for Mask<B, L> {
+    fn default() -> Self {
+        Self { q_lens: None, k_lens: None, bias: None }
+    }
+}
+
+impl Softmax {
+    /// Independent rows without mask and scale.
+    pub const fn rows(rows: usize, columns: usize) -> Self {
+        Self { batch: 1, heads: 1, q_len: rows, k_len: columns, scale: 1.0, causal: false }
+    }
+
+    /// Rows of all batch entries and heads.
+    pub const fn n_rows(&self) -> usize {
+        self.batch * self.heads * self.q_len
+    }
+
+    /// Keys that query `i` of a batch entry of these lengths sees: the first of them.
+    pub fn n_keys(&self, i: usize, q_len: usize, k_len: usize) -> usize {
+        if i >= q_len {
+            0
+        } else if self.causal {
+            (i + 1 + k_len).saturating_sub(q_len).min(k_len)
+        } else {
+            k_len
+        }
+    }
+
+    /// Checks lengths, in elements.
+    pub fn check(&self, x: usize, y: usize, lse: usize) -> Result<(), LengthError> {
+        let extents = [self.batch, self.heads, self.q_len, self.k_len];
+        lengths::check([
+            ("the input of a softmax", &extents, x),
+            ("the output of a softmax", &extents, y),
+            ("the log-sum-exp of a softmax", &extents[..3], lse),
+        ])
+    }
+
+    /// Checks the lengths of lengths and bias, in elements.
+    pub fn check_mask<B, L>(
+        &self,
+        mask: &Mask<B, L>,
+        bias_len: impl FnOnce(&B) -> usize,
+        lens_len: impl Fn(&L) -> usize,
+    ) -> Result<(), LengthError> {
+        for lens in [&mask.q_lens, &mask.k_lens].into_iter().flatten() {
+            lengths::check([("the lengths of a softmax", &[self.batch], lens_len(lens))])?;
+        }
+        let Some(bias) = &mask.bias else { return Ok(()) };
+        let extents = [self.batch, self.heads, self.q_len, self.k_len];
+        if extents.contains(&0) {
+            return Ok(());
+        }
+        let last = extents
+            .iter()
+            .zip(bias.strides)
+            .try_fold(0_usize, |last, (n, stride)| last.checked_add((n - 1).checked_mul(stride)?));
+        let needed = last.and_then(|last| last.checked_add(1)).unwrap_or(usize::MAX);
+        let given = bias_len(&bias.values);
+        if needed > given { Err(LengthError { what: "the bias of a softmax", needed, given }) } else { Ok(()) }
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! The full set is in `$NEUROPIL_GOLDEN/transformer`, with a manifest of its names; a part of it is committed.
 
-use super::{attention, golden_embedding, golden_transformer, optimizer};
+use super::{activation, attention, golden_embedding, golden_transformer, norm, optimizer, softmax};
 use neuropil_test_support::golden::{self, Golden};
 use std::{collections::BTreeSet, fs};
 
@@ -15,11 +15,23 @@ const READERS: &[(&str, Check)] = &[
     ("attention", attention::check),
     ("cross_entropy", golden_embedding::check_cross_entropy),
     ("embedding", golden_embedding::check_embedding),
+    ("gelu", activation::check),
     ("gemm", golden_transformer::check_file),
     ("loss_scaler", optimizer::check_loss_scaler),
+    ("layernorm", norm::check),
     ("rope", golden_embedding::check_rope),
     ("sinusoid", golden_embedding::check_sinusoid),
+    ("softmax", softmax::check),
 ];
+
+/// Largest difference, relative to the largest wanted number; infinities must be equal.
+pub fn error(got: &[f64], want: &[f64]) -> f64 {
+    assert_eq!(got.len(), want.len());
+    let size = want.iter().filter(|w| w.is_finite()).fold(0.0_f64, |size, w| size.max(w.abs()));
+    let off = |(g, w): (&f64, &f64)| if g == w { 0.0 } else { (g - w).abs() / if size > 0.0 { size } else { 1.0 } };
+    // NaN is larger than any tolerance.
+    got.iter().zip(want).map(off).fold(0.0, |worst, e| if e <= worst { worst } else { e })
+}
 
 /// Checks every file of a pattern of [`READERS`], at least one.
 pub fn read(pattern: &str) {

@@ -1,9 +1,12 @@
 //! Operations on tensors.
 
+mod activation;
 mod attention;
 mod cuda_gemm;
 mod cuda_optimizer;
 mod golden_embedding;
 mod golden_files;
 mod golden_transformer;
+mod norm;
 mod optimizer;
+mod softmax;

@@ -62,6 +62,13 @@ impl Golden {
         self.arrays.contains_key(name)
     }
 
+    /// Names of all arrays, in alphabetical order.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.arrays.keys().cloned().collect();
+        names.sort();
+        names
+    }
+
     fn array(&self, name: &str) -> &(Vec<u64>, Vec<f64>) {
         self.arrays.get(name).unwrap_or_else(|| panic!("{} has no {name}", self.name))
     }

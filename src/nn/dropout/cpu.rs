@@ -1,0 +1,83 @@
+//! The definition.
+
+use super::Dropout;
+use crate::{nn::real::Real, num::rng::philox4x32};
+use rayon::prelude::*;
+
+/// Elements of a task, a multiple of four.
+const TASK: usize = 4096;
+
+/// Drops elements of x and scales the others, in place.
+pub fn forward<R: Real>(op: &Dropout, step: u64, x: &mut [R]) {
+    let (threshold, factor) = (op.threshold(), R::of(f64::from(op.factor())));
+    if threshold == 0 {
+        return;
+    }
+    let key = [op.seed as u32, (op.seed >> 32) as u32];
+    x.par_chunks_mut(TASK).enumerate().for_each(|(t, x)| {
+        for (i, x) in (((t * TASK / 4) as u64)..).zip(x.chunks_mut(4)) {
+            let words = philox4x32([i as u32, op.purpose(i), step as u32, (step >> 32) as u32], key);
+            for (x, word) in x.iter_mut().zip(words) {
+                *x = if u64::from(word) >= threshold { *x * factor } else { R::zero() };
+            }
+        }
+    });
+}
+
+/// The gradient: the same function of the gradient of the output.
+pub fn backward<R: Real>(op: &Dropout, step: u64, gradient: &mut [R]) {
+    forward(op, step, gradient);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OP: Dropout = Dropout { p: 0.2, seed: 0x1234_5678_9abc_def0, layer_site: 7 };
+
+    fn mask(op: &Dropout, step: u64, n: usize) -> Vec<f32> {
+        let mut x = vec![1.0; n];
+        forward(op, step, &mut x);
+        x
+    }
+
+    #[test]
+    fn the_mask_is_a_function_of_the_address() {
+        let n = 10_001;
+        let one = mask(&OP, 3, n);
+        assert_eq!(one, mask(&OP, 3, n));
+        assert_eq!(one[..77], mask(&OP, 3, 77), "of the element, not of the size");
+        let others = [
+            mask(&OP, 4, n),
+            mask(&OP, 3 | 1 << 32, n),
+            mask(&Dropout { layer_site: 8, ..OP }, 3, n),
+            mask(&Dropout { seed: 1, ..OP }, 3, n),
+        ];
+        for other in others {
+            let equal = one.iter().zip(&other).filter(|(a, b)| a == b).count() as f64 / n as f64;
+            assert!((equal - (0.64 + 0.04)).abs() < 0.03, "{equal}");
+        }
+        let kept = one.iter().filter(|x| **x == 1.25).count() as f64 / n as f64;
+        assert!((kept - 0.8).abs() < 0.02 && one.iter().all(|x| *x == 1.25 || *x == 0.0), "{kept}");
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
+        assert_eq!(pool.install(|| mask(&OP, 3, n)), one);
+    }
+
+    #[test]
+    fn nothing_or_everything_can_be_dropped() {
+        assert_eq!(mask(&Dropout { p: 0.0, ..OP }, 0, 9), [1.0; 9]);
+        assert_eq!(mask(&Dropout { p: 1.0, ..OP }, 0, 9), [0.0; 9]);
+        assert_eq!(mask(&Dropout { p: f64::NAN, ..OP }, 0, 9), [1.0; 9]);
+        assert_eq!(Dropout { p: 0.5, ..OP }.threshold(), 1 << 31);
+    }
+
+    #[test]
+    fn the_gradient_of_a_dropped_element_is_zero() {
+        let kept = mask(&OP, 5, 100);
+        let mut gradient: Vec<f64> = (1..=100).map(f64::from).collect();
+        backward(&OP, 5, &mut gradient);
+        for (i, (g, kept)) in gradient.iter().zip(kept).enumerate() {
+            assert_eq!(*g, (i + 1) as f64 * f64::from(kept));
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Loops compiled for the vector instructions of the processor.
+
+use crate::nn::gemm::cpu::Isa;
+
+/// Runs a loop that was compiled for the widest vectors of this processor. It must not call functions that the compiler
+/// does not inline; the results are the same bits on any instruction set, as the compiler neither contracts nor
+/// reorders floating-point operations.
+#[inline(always)]
+pub fn wide<T>(work: impl FnOnce() -> T) -> T {
+    #[cfg(target_arch = "x86_64")]
+    match Isa::best() {
+        // SAFETY: the processor has these instructions.
+        Isa::Avx512 => return unsafe { avx512(work) },
+        // SAFETY: as above.
+        Isa::Avx2 => return unsafe { avx2(work) },
+        Isa::Portable => {}
+    }
+    work()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")]
+fn avx512<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn avx2<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}

@@ -1,0 +1,99 @@
+//! The definition: scores, exponentials and sums in f64, in the order of [`sums`]; results are rounded once, y twice.
+
+use super::{Mask, Softmax};
+use crate::nn::{
+    lengths::LengthError,
+    real::{Real, max, sums, wide},
+};
+use rayon::prelude::*;
+
+/// Rows of a task.
+const TASK_ROWS: usize = 16;
+
+/// Probabilities and the logarithm of their denominator. Lengths beyond the declared ones count as those.
+pub fn forward<R: Real>(
+    op: &Softmax,
+    x: &[R],
+    mask: Mask<&[R], &[i32]>,
+    y: &mut [R],
+    lse: &mut [R],
+) -> Result<(), LengthError> {
+    op.check(x.len(), y.len(), lse.len())?;
+    op.check_mask(&mask, |bias| bias.len(), |lens| lens.len())?;
+    if x.is_empty() {
+        lse.fill(R::neg_infinity());
+        return Ok(());
+    }
+    let task = TASK_ROWS * op.k_len;
+    let tasks = y.par_chunks_mut(task).zip(x.par_chunks(task)).zip(lse.par_chunks_mut(TASK_ROWS)).enumerate();
+    tasks.for_each_init(
+        || vec![0.0; op.k_len],
+        |scores, (t, ((y, x), lse))| {
+            wide(|| {
+                let rows = y.chunks_exact_mut(op.k_len).zip(x.chunks_exact(op.k_len)).zip(lse);
+                for (row, ((y, x), lse)) in (t * TASK_ROWS..).zip(rows) {
+                    let (head, i) = (row / op.q_len, row % op.q_len);
+                    let (b, h) = (head / op.heads, head % op.heads);
+                    let len = |lens: Option<&[i32]>, most: usize| lens.map_or(most, |l| most.min(l[b].max(0) as usize));
+                    let n = op.n_keys(i, len(mask.q_lens, op.q_len), len(mask.k_lens, op.k_len));
+                    let scores = &mut scores[..n];
+                    scores.iter_mut().zip(x).for_each(|(s, x)| *s = op.scale * x.f64());
+                    if let Some(bias) = &mask.bias {
+                        let [batch, head, query, key] = bias.strides;
+                        let from = &bias.values[b * batch + h * head + i * query..];
+                        scores.iter_mut().enumerate().for_each(|(j, s)| *s += from[j * key].f64());
+                    }
+                    *lse = R::of(row_forward(scores, y));
+                }
+            });
+        },
+    );
+    Ok(())
+}
+
+/// Probabilities of the first keys, from their scores; returns the log-sum-exp.
+#[inline(always)]
+fn row_forward<R: Real>(scores: &mut [f64], y: &mut [R]) -> f64 {
+    let (y, masked) = y.split_at_mut(scores.len());
+    masked.fill(R::zero());
+    let largest = max(scores);
+    if largest == f64::NEG_INFINITY {
+        // No key. NaN alone is not larger than -∞ either, and stays NaN.
+        let is_nan = scores.iter().any(|s| s.is_nan());
+        let (p, lse) = if is_nan { (R::nan(), f64::NAN) } else { (R::zero(), f64::NEG_INFINITY) };
+        y.fill(p);
+        return lse;
+    }
+    scores.iter_mut().for_each(|s| *s = R::exp_wide(*s - largest));
+    let [sum] = sums([&*scores], |[e]| [e]);
+    y.iter_mut().zip(&*scores).for_each(|(y, e)| *y = R::of(e / sum));
+    largest + R::ln_wide(sum)
+}
+
+/// `dx = scale y (dy - Σ y dy)`, which overwrites `dx`; keys that are not kept get 0.
+pub fn backward<R: Real>(op: &Softmax, y: &[R], dy: &[R], dx: &mut [R]) -> Result<(), LengthError> {
+    op.check(y.len(), dy.len(), op.n_rows())?;
+    op.check(dx.len(), dy.len(), op.n_rows())?;
+    if y.is_empty() {
+        return Ok(());
+    }
+    let task = TASK_ROWS * op.k_len;
+    dx.par_chunks_mut(task).zip(y.par_chunks(task)).zip(dy.par_chunks(task)).for_each(|((dx, y), dy)| {
+        wide(|| {
+            let rows = dx.chunks_exact_mut(op.k_len).zip(y.chunks_exact(op.k_len));
+            for ((dx, y), dy) in rows.zip(dy.chunks_exact(op.k_len)) {
+                // Nothing of dy counts where y is 0, NaN neither.
+                let kept = |y: f64, dy: f64| if y == 0.0 { 0.0 } else { dy };
+                let [dot] = sums([y, dy], |[y, dy]| [y * kept(y, dy)]);
+                for ((dx, y), dy) in dx.iter_mut().zip(y).zip(dy) {
+                    let (y, dy) = (y.f64(), dy.f64());
+                    *dx = R::of(op.scale * y * (kept(y, dy) - dot));
+                }
+            }
+        });
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
