@@ -7,17 +7,22 @@ struct alignas(8) GemmArgs {
     unsigned long long stride_a; // From a matrix of A to the next of a batch
     unsigned long long stride_b; // The same of B
     unsigned long long stride_c; // The same of C
+    unsigned long long outer_a; // From a batch of A to the next
+    unsigned long long outer_b; // The same of B
+    unsigned long long outer_c; // The same of C
     unsigned long long lda; // Leading dimension of A
     unsigned long long ldb; // Leading dimension of B
     unsigned long long ldc; // Leading dimension of C
     unsigned int m; // Rows of A and C
     unsigned int n; // Columns of B and C
     unsigned int k; // Addends of a sum
+    unsigned int batch; // Multiplications of a batch
     unsigned int operands; // Format of the operands, where the kernel has no own
-    unsigned int out; // Format of C, bias and residual
-    unsigned int epilogue; // What is added to the product
+    unsigned int out; // Format of C and of the epilogue's data
+    unsigned int activation; // Function of the epilogue, or none
+    unsigned int is_gradient; // Whether the product is multiplied by its derivative, whose argument is `other`
     unsigned int bias_by_row; // Whether the bias belongs to rows of C instead of columns
-    unsigned int quads; // Whether C, bias and residual may be accessed four elements at a time
+    unsigned int quads; // Whether C and the epilogue's data may be accessed four elements at a time
     unsigned int a_by_k; // Whether the k of a row of A are adjacent
     unsigned int b_by_k; // Whether the k of a column of B are adjacent
     unsigned int aligned; // Whether rows of the operands begin at multiples of 16 bytes, and can be copied in such pieces
@@ -27,7 +32,7 @@ struct alignas(8) GemmArgs {
     int beta_int; // The same for integers
     unsigned int pad; // Padding to eight bytes
 };
-static_assert(sizeof(GemmArgs) == 112, "GemmArgs: size");
+static_assert(sizeof(GemmArgs) == 144, "GemmArgs: size");
 
 // Matrix multiplication, 128 × 128 elements of C per block, 8 × 8 per thread.
-extern "C" __global__ void __launch_bounds__(256, 1) gemm_simt(GemmArgs g, const void* a, const void* b, void* c, const void* extra);
+extern "C" __global__ void __launch_bounds__(256, 2) gemm_simt(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux);

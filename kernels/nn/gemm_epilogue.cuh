@@ -1,18 +1,45 @@
-// What happens to the sums of a matrix multiplication before they are written: alpha, beta, bias, GELU, residual, and the
+// What happens to the sums of a matrix multiplication before they are written: alpha, beta, bias, activation, residual, and the
 // rounding to the format of C. Every gemm kernel includes it, so that all of them write the same.
 #pragma once
 
-// Formats of C, of the bias and of the residual; C of integers is always s32. As in src/nn/gemm/cuda/mod.rs.
+// Formats of C and of the epilogue's data; C of integers is always s32. As in src/nn/gemm/cuda/mod.rs.
 constexpr unsigned int OUT_F32 = 0, OUT_F16 = 1, OUT_BF16 = 2;
-// What is added, and whether GELU follows.
-constexpr unsigned int EPILOGUE_NONE = 0, EPILOGUE_BIAS = 1, EPILOGUE_BIAS_GELU = 2, EPILOGUE_RESIDUAL = 3;
+constexpr unsigned int NO_ACTIVATION = 0, GELU_TANH = 1, GELU_ERF = 2, RELU = 3, RELU_SQUARED = 4;
 
-// 0.5 x (1 + tanh(u)) = x / (1 + exp(-2 u)), which does not cancel for negative x. The division is within two units in the last
-// place: an exact one takes longer than all the rest, 137 instead of 199 TFLOP/s for 8192 x 3072 x 768 of bf16 on an H200.
-__device__ __forceinline__ float gelu(float x) {
-    return __fdividef(x, 1.0f + expf(-1.5957691216057308f * (x + 0.044715f * x * x * x)));
+// What is added to sums, and where their value before the activation is written; null pointers: nothing.
+struct Data {
+    const void *bias, *other; // other: residual, or argument of the activation's derivative
+    void* aux;
+};
+
+// 1 / (1 + exp(-2 u)), so that gelu is x times it, which does not cancel for negative x. The division is within two units in the
+// last place: an exact one takes longer than all the rest, 137 instead of 199 TFLOP/s for 8192 x 3072 x 768 of bf16 on an H200.
+__device__ __forceinline__ float gelu_share(float x) {
+    return __fdividef(1.0f, 1.0f + expf(-1.5957691216057308f * (x + 0.044715f * x * x * x)));
 }
-__device__ __forceinline__ int gelu(int x) { return x; } // not called: the host refuses it
+// Not inlined: kernels have eight copies of the epilogue.
+__device__ __noinline__ float other_activation(unsigned int f, float x) {
+    if (f == GELU_ERF) return 0.5f * x * erfcf(-0.70710678118654752f * x);
+    x = fmaxf(x, 0.0f);
+    return f == RELU ? x : x * x;
+}
+__device__ __noinline__ float other_slope(unsigned int f, float x) {
+    if (f == GELU_ERF) return 0.5f * erfcf(-0.70710678118654752f * x) + x * 0.3989422804014327f * expf(-0.5f * x * x);
+    if (f == RELU) return x > 0.0f ? 1.0f : 0.0f;
+    return 2.0f * fmaxf(x, 0.0f);
+}
+__device__ __forceinline__ float activate(unsigned int f, float x) { return f == GELU_TANH ? x * gelu_share(x) : other_activation(f, x); }
+__device__ __forceinline__ float slope(unsigned int f, float x) {
+    if (f != GELU_TANH) return other_slope(f, x);
+    const float s = gelu_share(x);
+    return s + x * s * (1.0f - s) * 1.5957691216057308f * (1.0f + 0.134145f * x * x);
+}
+__device__ __forceinline__ int activate(unsigned int, int x) { return x; } // not called: the host refuses it
+__device__ __forceinline__ int slope(unsigned int, int x) { return x; }
+
+__device__ __forceinline__ unsigned long long first_of(const GemmArgs& g, unsigned int matrix, unsigned long long outer, unsigned long long stride) {
+    return matrix / g.batch * outer + matrix % g.batch * stride;
+}
 
 // N = 1 or 4 neighbours from `at` on. Four are one access: their address is a multiple of their size.
 template <int N>
@@ -64,39 +91,46 @@ __device__ __forceinline__ int add_product(int a, int b, int c) { return a * b +
 
 // Writes N neighbours of a row of C from their sums.
 template <class Sum, int N>
-__device__ __forceinline__ void finish(const GemmArgs& g, void* c, const void* extra, unsigned int batch, unsigned int row, unsigned int column, Sum (&x)[N]) {
+__device__ __forceinline__ void finish(const GemmArgs& g, void* c, const Data& data, unsigned long long first, unsigned int row, unsigned int column, Sum (&x)[N]) {
     if (row >= g.m || column >= g.n) return;
-    const unsigned long long at = batch * g.stride_c + row * g.ldc + column;
+    const unsigned long long at = first + row * g.ldc + column;
     const Sum alpha = alpha_of(g, x[0]), beta = beta_of(g, x[0]);
-    alignas(16) Sum other[N];
+    alignas(16) Sum y[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) x[i] *= alpha;
     if (beta != 0) {
-        read(g, c, at, other);
+        read(g, c, at, y);
 #pragma unroll
-        for (int i = 0; i < N; ++i) x[i] = add_product(beta, other[i], x[i]);
+        for (int i = 0; i < N; ++i) x[i] = add_product(beta, y[i], x[i]);
     }
-    if (g.epilogue != EPILOGUE_NONE) {
-        if (g.epilogue != EPILOGUE_RESIDUAL && g.bias_by_row) {
+    if (data.bias) {
+        if (g.bias_by_row) {
             Sum bias[1];
-            read(g, extra, row, bias);
+            read(g, data.bias, row, bias);
 #pragma unroll
-            for (int i = 0; i < N; ++i) other[i] = bias[0];
+            for (int i = 0; i < N; ++i) y[i] = bias[0];
         } else {
-            read(g, extra, g.epilogue == EPILOGUE_RESIDUAL ? at : column, other);
+            read(g, data.bias, column, y);
         }
 #pragma unroll
-        for (int i = 0; i < N; ++i) x[i] += other[i];
-        if (g.epilogue == EPILOGUE_BIAS_GELU)
+        for (int i = 0; i < N; ++i) x[i] += y[i];
+    }
+    if (data.aux) write(g, data.aux, at, x);
+    if (data.other) {
+        read(g, data.other, at, y);
 #pragma unroll
-            for (int i = 0; i < N; ++i) x[i] = gelu(x[i]);
+        for (int i = 0; i < N; ++i) x[i] = g.is_gradient ? x[i] * slope(g.activation, y[i]) : x[i] + y[i];
+    } else if (g.activation != NO_ACTIVATION) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) x[i] = activate(g.activation, x[i]);
     }
     write(g, c, at, x);
 }
 
 // Writes `rows` x COLUMNS elements of C, from (row, column) on, from sums in shared memory, WIDE of them per row.
 template <int COLUMNS, int WIDE, int THREADS, class Sum>
-__device__ __forceinline__ void finish_rows(const GemmArgs& g, void* c, const void* extra, const Sum* sums, unsigned int rows, unsigned int batch, unsigned int row, unsigned int column) {
+__device__ __forceinline__ void finish_rows(const GemmArgs& g, void* c, const Data& data, const Sum* sums, unsigned int rows, unsigned int batch, unsigned int row, unsigned int column) {
+    const unsigned long long first = first_of(g, batch, g.outer_c, g.stride_c);
     if (g.quads) {
 #pragma unroll 2
         for (unsigned int i = threadIdx.x; i < rows * (COLUMNS / 4); i += THREADS) {
@@ -104,14 +138,14 @@ __device__ __forceinline__ void finish_rows(const GemmArgs& g, void* c, const vo
             alignas(16) Sum x[4];
 #pragma unroll
             for (int e = 0; e < 4; ++e) x[e] = sums[line * WIDE + at + e];
-            finish(g, c, extra, batch, row + line, column + at, x);
+            finish(g, c, data, first, row + line, column + at, x);
         }
     } else {
 #pragma unroll 1
         for (unsigned int i = threadIdx.x; i < rows * COLUMNS; i += THREADS) {
             const unsigned int line = i / COLUMNS, at = i % COLUMNS;
             Sum x[1] = {sums[line * WIDE + at]};
-            finish(g, c, extra, batch, row + line, column + at, x);
+            finish(g, c, data, first, row + line, column + at, x);
         }
     }
 }

@@ -15,19 +15,19 @@ __device__ __forceinline__ void sum_by_layout(const Tile& tile, const GemmArgs& 
 }
 #endif
 
-extern "C" __global__ void gemm_large(GemmArgs g, const void* a, const void* b, void* c, const void* extra) {
+extern "C" __global__ void gemm_large(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux) {
 #if __CUDA_ARCH__ >= 800
     const MmaTile<Operands, 128, 256, 4, 64, 64, 3> tile(g);
     sum_by_layout(tile, g, a, b);
-    tile.finish(g, c, extra);
+    tile.finish(g, c, Data{bias, other, aux});
 #endif
 }
 
-extern "C" __global__ void gemm_small(GemmArgs g, const void* a, const void* b, void* c, const void* extra) {
+extern "C" __global__ void gemm_small(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux) {
 #if __CUDA_ARCH__ >= 800
     const MmaTile<Operands, 64, 64, 4, 32, 32, 4> tile(g);
     if (g.aligned) sum_by_layout(tile, g, a, b);
     else tile.sum_any(g, a, b);
-    tile.finish(g, c, extra);
+    tile.finish(g, c, Data{bias, other, aux});
 #endif
 }

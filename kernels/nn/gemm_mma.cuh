@@ -249,8 +249,8 @@ struct MmaTile {
         extern __shared__ __align__(128) unsigned char memory[];
         const unsigned int ring = (unsigned int)__cvta_generic_to_shared(memory);
 
-        A from_a((const unsigned char*)a + batch * g.stride_a * T::BYTES, g.lda, g.a_by_k, row, g.m, g.k);
-        B from_b((const unsigned char*)b + batch * g.stride_b * T::BYTES, g.ldb, g.b_by_k, column, g.n, g.k);
+        A from_a((const unsigned char*)a + first_of(g, batch, g.outer_a, g.stride_a) * T::BYTES, g.lda, g.a_by_k, row, g.m, g.k);
+        B from_b((const unsigned char*)b + first_of(g, batch, g.outer_b, g.stride_b) * T::BYTES, g.ldb, g.b_by_k, column, g.n, g.k);
         const int tiles = (g.k + BK - 1) / BK;
 #pragma unroll 1
         for (int s = 0; s < STAGES - 1; ++s) {
@@ -320,10 +320,10 @@ struct MmaTile {
     }
 
     // Writes C from the sums; a warp writes whole rows.
-    __device__ __forceinline__ void finish(const GemmArgs& g, void* c, const void* extra) const {
+    __device__ __forceinline__ void finish(const GemmArgs& g, void* c, const Data& data) const {
         extern __shared__ __align__(128) unsigned char memory[];
         __syncthreads();
-        finish_rows<BN, WIDE, THREADS>(g, c, extra, (const Sum*)memory, BM, batch, row, column);
+        finish_rows<BN, WIDE, THREADS>(g, c, data, (const Sum*)memory, BM, batch, row, column);
     }
 };
 #endif

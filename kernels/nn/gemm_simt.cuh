@@ -48,15 +48,15 @@ struct SimtOperand {
 };
 
 template <class Sum>
-__device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a, const void* b, void* c, const void* extra) {
+__device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a, const void* b, void* c, const Data& data) {
     // One array for both types of sums, as only one of them runs.
     extern __shared__ __align__(16) unsigned char memory[];
     Sum(*left)[8][132] = (Sum(*)[8][132])memory, (*right)[8][132] = left + 2;
     const unsigned int rows = (g.m + 127) / 128, columns = (g.n + 127) / 128;
     const unsigned int batch = blockIdx.x / (rows * columns), tile = blockIdx.x % (rows * columns);
     const unsigned int row = tile / columns * 128, column = tile % columns * 128;
-    const SimtOperand<Sum> from_a(a, batch * g.stride_a, g.a_by_k, g.lda, row, g.m, g);
-    const SimtOperand<Sum> from_b(b, batch * g.stride_b, g.b_by_k, g.ldb, column, g.n, g);
+    const SimtOperand<Sum> from_a(a, first_of(g, batch, g.outer_a, g.stride_a), g.a_by_k, g.lda, row, g.m, g);
+    const SimtOperand<Sum> from_b(b, first_of(g, batch, g.outer_b, g.stride_b), g.b_by_k, g.ldb, column, g.n, g);
     const unsigned int x = threadIdx.x % 16 * 4, y = threadIdx.x / 16 * 4;
     Sum sums[8][8] = {}, next_a[4], next_b[4];
     from_a.load(0, next_a);
@@ -95,6 +95,6 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
 #pragma unroll
                 for (int j = 0; j < 8; ++j) lines[y % 32 + i][x + j % 4 + j / 4 * 64] = pass < 2 ? sums[i][j] : sums[4 + i][j];
         __syncthreads();
-        finish_rows<128, 132, 256>(g, c, extra, lines[0], 32, batch, row + 32 * pass, column);
+        finish_rows<128, 132, 256>(g, c, data, lines[0], 32, batch, row + 32 * pass, column);
     }
 }

@@ -47,6 +47,11 @@ impl AnyMut<'_> {
     pub fn is_aligned_to(&self, bytes: u64) -> bool {
         self.ptr.is_multiple_of(bytes)
     }
+
+    /// The same, as what is read.
+    pub fn as_any(&self) -> Any<'_> {
+        Any { ptr: self.ptr, borrowed: PhantomData }
+    }
 }
 
 impl<'h, T: CudaType> From<&'h Slice<T>> for Any<'h> {

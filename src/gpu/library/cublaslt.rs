@@ -1,7 +1,10 @@
 //! cuBLASLt: matrix multiplication by NVIDIA, with an algorithm chosen by its heuristics. Signatures, numbers of
 //! attributes and of types are those of cublasLt.h, equal in the versions 12 and 13.
 
-use super::{Found, LibraryError, Wanted};
+use super::{
+    Found, LibraryError, Wanted,
+    matmul::{Fused, Matmul, Matrix, Scalar},
+};
 use crate::gpu::{Any, AnyMut, Buf, Gpu, Pass};
 use libloading::Library;
 use std::{
@@ -27,61 +30,6 @@ pub const CUBLASLT: Wanted = Wanted {
 const WORKSPACE: usize = 32 << 20;
 /// Multiplications whose algorithms are kept.
 const KEPT: usize = 4096;
-
-/// An element type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scalar {
-    /// Single precision.
-    F32 = 0,
-    /// IEEE binary16.
-    F16 = 2,
-    /// Signed bytes.
-    S8 = 3,
-    /// Signed 32-bit integers.
-    S32 = 10,
-    /// bfloat16.
-    Bf16 = 14,
-}
-
-/// A column-major matrix of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Matrix {
-    /// Whether it is multiplied as its transpose.
-    pub is_transposed: bool,
-    /// Elements from a column to the next.
-    pub ld: i64,
-    /// Elements from a matrix to the next.
-    pub stride: i64,
-}
-
-/// `C = alpha · A B + beta · C`, column-major, without its data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Matmul {
-    /// Rows of C.
-    pub rows: u64,
-    /// Columns of C.
-    pub columns: u64,
-    /// Addends of a sum.
-    pub k: u64,
-    /// Multiplications.
-    pub batch: usize,
-    /// A.
-    pub a: Matrix,
-    /// B.
-    pub b: Matrix,
-    /// C, never transposed.
-    pub c: Matrix,
-    /// Type of A and B.
-    pub operands: Scalar,
-    /// Type of C and of the bias.
-    pub out: Scalar,
-    /// Whether f32 operands may be rounded to tf32.
-    pub is_tf32: bool,
-    /// Whether a bias is added to each row of C.
-    pub is_bias: bool,
-    /// Whether GELU follows the bias.
-    pub is_gelu: bool,
-}
 
 type Handle = *mut c_void;
 type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
@@ -271,7 +219,7 @@ impl CublasLt {
     }
 
     /// Multiplies after everything issued so far. `added` takes the place of C as what beta multiplies; scales are for
-    /// f32 and for integer sums.
+    /// f32 and for integer sums. `fused`: bias and aux, where [`Matmul::fused`] needs them; aux is written unless it is an argument.
     #[expect(clippy::too_many_arguments, reason = "the arguments of the library's one function")]
     pub fn multiply(
         &self,
@@ -281,12 +229,13 @@ impl CublasLt {
         (a, b): (Any<'_>, Any<'_>),
         c: &mut AnyMut<'_>,
         added: Option<Any<'_>>,
-        bias: Option<Any<'_>>,
+        fused: [Any<'_>; 2],
     ) -> Result<(), LibraryError> {
         let stream = self.gpu.bound(|| "multiplying with cuBLASLt".to_owned())?.cu_stream();
         let alignment = |address: u64| 1_u32 << address.trailing_zeros().min(8);
         let added = added.map_or(c.ptr, |added| added.ptr);
-        let key = (*matmul, [alignment(a.ptr), alignment(b.ptr), alignment(c.ptr | added)]);
+        let [bias, aux] = fused.map(|data| data.ptr);
+        let key = (*matmul, [alignment(a.ptr), alignment(b.ptr), alignment(c.ptr | added | aux)]);
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if plans.len() >= KEPT {
             plans.clear();
@@ -294,7 +243,7 @@ impl CublasLt {
         let plan = match plans.get(&key) {
             Some(plan) => plan.clone(),
             None => {
-                let plan = match self.plan(&key.0, key.1, bias.map(|b| b.ptr)) {
+                let plan = match self.plan(&key.0, key.1, (bias, aux)) {
                     #[allow(
                         clippy::arc_with_non_send_sync,
                         reason = "used under the lock only: see SAFETY of CublasLt"
@@ -308,9 +257,7 @@ impl CublasLt {
             }
         };
         let plan = plan.ok_or(LibraryError::Unsupported)?;
-        if let Some(bias) = bias {
-            self.set_matmul(plan.matmul, BIAS, bias.ptr)?;
-        }
+        self.set_fused(plan.matmul, matmul.fused, (bias, aux))?;
         let is_integer = matmul.out == Scalar::S32;
         let scale = |s: &(f32, i32)| if is_integer { (&raw const s.1).cast() } else { (&raw const s.0).cast() };
         let [la, lb, lc] = plan.layouts;
@@ -354,6 +301,14 @@ impl CublasLt {
         check("cublasLtMatmulDescSetAttribute", status)
     }
 
+    /// The addresses of the epilogue's data.
+    fn set_fused(&self, matmul: Handle, fused: Fused, (bias, aux): (u64, u64)) -> Result<(), LibraryError> {
+        if fused.has_bias() {
+            self.set_matmul(matmul, BIAS, bias)?;
+        }
+        if fused.has_aux() { self.set_matmul(matmul, AUX, aux) } else { Ok(()) }
+    }
+
     fn layout(&self, of: Scalar, rows: u64, columns: u64, m: &Matrix, batch: usize) -> Result<Handle, LibraryError> {
         let mut layout = null_mut();
         // SAFETY: signatures of cublasLt.h; values outlive the calls.
@@ -370,7 +325,7 @@ impl CublasLt {
     }
 
     /// Descriptions and the algorithm the heuristics put first.
-    fn plan(&self, m: &Matmul, alignment: [u32; 3], bias: Option<u64>) -> Result<Plan, LibraryError> {
+    fn plan(&self, m: &Matmul, alignment: [u32; 3], fused: (u64, u64)) -> Result<Plan, LibraryError> {
         let (compute, scale) = match m.operands {
             Scalar::S8 => (72, Scalar::S32),
             Scalar::F32 if m.is_tf32 => (77, Scalar::F32),
@@ -383,10 +338,12 @@ impl CublasLt {
         check("cublasLtMatmulDescCreate", status)?;
         self.set_matmul(plan.matmul, TRANSPOSE_A, i32::from(m.a.is_transposed))?;
         self.set_matmul(plan.matmul, TRANSPOSE_B, i32::from(m.b.is_transposed))?;
-        if m.is_bias {
-            self.set_matmul(plan.matmul, EPILOGUE, if m.is_gelu { 36_i32 } else { 4 })?;
-            self.set_matmul(plan.matmul, BIAS, bias.unwrap_or(0))?;
+        self.set_matmul(plan.matmul, EPILOGUE, m.fused as c_int)?;
+        if m.fused.has_aux() {
+            self.set_matmul(plan.matmul, AUX_LD, m.c.ld)?;
+            self.set_matmul(plan.matmul, AUX_STRIDE, m.c.stride)?;
         }
+        self.set_fused(plan.matmul, m.fused, fused)?;
         let stored = |rows, columns, is_transposed| if is_transposed { (columns, rows) } else { (rows, columns) };
         let (rows, columns) = stored(m.rows, m.k, m.a.is_transposed);
         plan.layouts[0] = self.layout(m.operands, rows, columns, &m.a, m.batch)?;
@@ -438,6 +395,9 @@ const TRANSPOSE_A: c_int = 3;
 const TRANSPOSE_B: c_int = 4;
 const EPILOGUE: c_int = 7;
 const BIAS: c_int = 8;
+const AUX: c_int = 11;
+const AUX_LD: c_int = 12;
+const AUX_STRIDE: c_int = 13;
 /// `CUBLASLT_MATRIX_LAYOUT_…`
 const BATCH: c_int = 5;
 const STRIDE: c_int = 6;

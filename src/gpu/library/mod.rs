@@ -7,9 +7,11 @@
 
 mod cublaslt;
 mod find;
+mod matmul;
 
-pub use cublaslt::{CUBLASLT, CublasLt, Matmul, Matrix, Scalar};
+pub use cublaslt::{CUBLASLT, CublasLt};
 pub use find::{Found, Wanted};
+pub use matmul::{Fused, Matmul, Matrix, Scalar};
 
 use super::GpuError;
 

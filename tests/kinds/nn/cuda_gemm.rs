@@ -3,9 +3,12 @@
 use crate::device::gpu;
 use neuropil::{
     gpu::{Buf, Pass},
-    nn::gemm::{
-        Epilogue, Gemm, Layout, Order, cpu,
-        cuda::{Backend, CudaGemm, CudaGemmError, Operand, Options, Output},
+    nn::{
+        activation::Activation,
+        gemm::{
+            Epilogue, Gemm, Layout, Order, cpu,
+            cuda::{Backend, CudaGemm, CudaGemmError, Operand, Options, Output},
+        },
     },
     num::elements::{Bf16, Element, F16},
 };
@@ -48,10 +51,11 @@ fn layouts((m, n, k): (usize, usize, usize), is_aligned: bool) -> impl Iterator<
         let (order, length, lines) =
             if is_column_major { (Order::ColMajor, rows, columns) } else { (Order::RowMajor, columns, rows) };
         let ld = if is_aligned { length.next_multiple_of(16) } else { length | 1 };
-        Layout { order, ld, stride: ld * lines }
+        Layout { order, ld, stride: ld * lines, outer: 2 * ld * lines + 16 }
     };
-    (0..8).map(move |bits| Gemm {
+    (0..8_usize).map(move |bits| Gemm {
         batch: 2,
+        outer: 1 + bits % 2,
         a: layout(bits & 1 > 0, m, k),
         b: layout(bits & 2 > 0, k, n),
         c: layout(bits & 4 > 0, m, n),
@@ -73,8 +77,8 @@ where
 {
     let rounded = |len: usize, seed: u64| -> Vec<I> { numbers(len, seed).into_iter().map(I::from_f32).collect() };
     let outputs = |len: usize, seed: u64| -> Vec<O> { numbers(len, seed).into_iter().map(O::from_f32).collect() };
-    let (a, b) = (rounded(2 * g.a.stride, 1), rounded(2 * g.b.stride, 2));
-    let (c, bias, residual) = (outputs(2 * g.c.stride, 3), outputs(g.n.max(4), 4), outputs(2 * g.c.stride, 5));
+    let (a, b) = (rounded(2 * g.a.outer, 1), rounded(2 * g.b.outer, 2));
+    let (c, bias, other) = (outputs(2 * g.c.outer, 3), outputs(g.n.max(4), 4), outputs(2 * g.c.outer, 5));
     let wide = |x: f32| f64::from(x);
     let f64s = |x: &[O]| -> Vec<f64> { x.iter().map(|x| wide(x.to_f32())).collect() };
     let tf32 = |x: f32| f32::from_bits((x.to_bits() + 0x1000) & !0x1fff);
@@ -82,37 +86,46 @@ where
     let operand = |x: &[I]| -> Vec<f64> {
         x.iter().map(|x| wide(if is_tf32 && size_of::<I>() == 4 { tf32(x.to_f32()) } else { x.to_f32() })).collect()
     };
-    let (bias64, residual64, mut want) = (f64s(&bias), f64s(&residual), f64s(&c));
+    let (bias64, other64, mut want, mut want_aux) = (f64s(&bias), f64s(&other), f64s(&c), f64s(&c));
     let mut g = *g;
-    (g.alpha, g.beta) = [(1.0, 0.0), (0.5, 1.0), (1.0, 0.0), (2.0, 0.0)][which];
-    let g64 = Gemm::<f64> {
-        m: g.m,
-        n: g.n,
-        k: g.k,
-        batch: g.batch,
-        a: g.a,
-        b: g.b,
-        c: g.c,
-        alpha: g.alpha.into(),
-        beta: g.beta.into(),
-    };
-    let epilogue64 =
-        [Epilogue::None, Epilogue::Bias(&bias64[..]), Epilogue::BiasGelu(&bias64), Epilogue::Residual(&residual64)]
-            [which];
-    cpu::gemm(&g64, &operand(&a), &operand(&b), &mut want, epilogue64).expect("it fits");
+    (g.alpha, g.beta) = [(1.0, 0.0), (0.5, 1.0), (1.0, 0.0), (2.0, 0.0)][which % 4];
+    let g64 = g.with_scales(f64::from(g.alpha), f64::from(g.beta));
+    let wanted = epilogue(which, &bias64[..], &other64[..], &mut want_aux[..]);
+    cpu::gemm(&g64, &operand(&a), &operand(&b), &mut want, wanted).expect("it fits");
 
     let buffer = |x: &[O]| Buf::from_slice(gpu, "test", x).expect("memory");
-    let (bias, residual, mut out) = (buffer(&bias), buffer(&residual), buffer(&c));
+    let (bias, other, mut out, mut aux) = (buffer(&bias), buffer(&other), buffer(&c), buffer(&c));
     let (a, b) = (Buf::from_slice(gpu, "a", &a).expect("memory"), Buf::from_slice(gpu, "b", &b).expect("memory"));
-    let epilogue =
-        [Epilogue::None, Epilogue::Bias(&*bias), Epilogue::BiasGelu(&*bias), Epilogue::Residual(&*residual)][which];
+    let epilogue = epilogue(which, &*bias, &*other, &mut *aux);
     match gemm.run(&mut Pass::default(), &g, (&a, &b), &mut out, epilogue, options) {
         Ok(_) => {}
         Err(CudaGemmError::Library(_) | CudaGemmError::Unable { .. }) => return None,
         Err(why) => panic!("{g:?}: {why}"),
     }
-    // Between the rows nothing is written: the whole buffer is compared.
-    Some(relative_rms(&f64s(&out.read().expect("a copy")), &want))
+    // Between the rows nothing is written: whole buffers are compared.
+    let error = |got: &[O], want: &[f64]| relative_rms(&f64s(got), want);
+    Some(error(&out.read().expect("a copy"), &want).max(error(&aux.read().expect("a copy"), &want_aux)))
+}
+
+/// Every epilogue, by number.
+fn epilogue<P, M>(which: usize, bias: P, other: P, aux: M) -> Epilogue<P, M> {
+    let activation = |f, bias, aux| Epilogue::Activation { f, bias, aux };
+    match which {
+        0 => Epilogue::None,
+        1 => Epilogue::Bias(bias),
+        2 => Epilogue::bias_gelu(bias),
+        3 => Epilogue::Residual(other),
+        4 => activation(Activation::GeluTanh, Some(bias), Some(aux)),
+        5 => Epilogue::Gradient { f: Activation::GeluTanh, aux: other },
+        6 => Epilogue::BiasResidual(bias, other),
+        7 => activation(Activation::Relu, Some(bias), None),
+        8 => activation(Activation::GeluTanh, None, Some(aux)),
+        9 => activation(Activation::GeluErf, Some(bias), Some(aux)),
+        10 => Epilogue::Gradient { f: Activation::GeluErf, aux: other },
+        11 => activation(Activation::ReluSquared, None, Some(aux)),
+        12 => Epilogue::Gradient { f: Activation::Relu, aux: other },
+        _ => Epilogue::Gradient { f: Activation::ReluSquared, aux: other },
+    }
 }
 
 /// Tolerances (relative RMS): f32 sums 4e-6 (cuBLASLt's GELU of small products reaches 2.0e-6); results rounded to f16 5e-4, to bf16 4e-3: half a unit in the last place,
@@ -132,7 +145,7 @@ where
         let (mut worst, mut ran, mut unable) = (0.0_f64, 0, 0);
         for (size, is_aligned) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
             for (i, g) in layouts(size, is_aligned).enumerate() {
-                for which in [i % 4, (i + 1) % 4] {
+                for which in (0..14).filter(|which| (which + i) % 4 < 2) {
                     let options = Options { backend: Some(backend), tf32: false };
                     let Some(e) = error::<I, O>(&gemm, &gpu, &g, which, options) else {
                         unable += 1;

@@ -4,6 +4,9 @@
 //! A tile of AVX-512 is 14 × 32: its 28 sums, two vectors of B and one broadcast element of A are 31 of the 32 registers,
 //! and per k it loads 16 times for 28 multiply-adds. That of AVX2, 6 × 16, is the same with 16 registers.
 
+use super::activation;
+use crate::nn::activation::Activation;
+
 /// `(depth, rows, strip, ahead, total, out)`, each but `rows` with the elements between two of its rows:
 /// `out[i][j] = (total[i][j] +) Σ rows[k][i] · strip[k][j]`. A null `total` counts as nothing. `ahead` is loaded into the
 /// second-level cache: addresses are enough, it need not exist.
@@ -86,8 +89,10 @@ pub trait Sum: bytemuck::Pod + Default + PartialEq + Send + Sync {
     fn times(self, b: Self) -> Self;
     /// `self + b`
     fn plus(self, b: Self) -> Self;
-    /// A function in f64, rounded once.
-    fn by_f64(self, f: fn(f64) -> f64) -> Self;
+    /// `x = f(x)`
+    fn activate(f: Activation, x: &mut [Self]);
+    /// `x = x · f′(z)`
+    fn times_gradient(f: Activation, z: &[Self], x: &mut [Self]);
     #[doc(hidden)]
     fn packed_fma(a: Self, b: Self, c: Self) -> Self;
     #[doc(hidden)]
@@ -113,8 +118,11 @@ macro_rules! real {
             fn plus(self, b: Self) -> Self {
                 self + b
             }
-            fn by_f64(self, f: fn(f64) -> f64) -> Self {
-                f(self.into()) as Self
+            fn activate(f: Activation, x: &mut [Self]) {
+                activation::apply(f, x);
+            }
+            fn times_gradient(f: Activation, z: &[Self], x: &mut [Self]) {
+                activation::times_gradient(f, z, x);
             }
             #[inline(always)]
             fn packed_fma(a: Self, b: Self, c: Self) -> Self {
@@ -151,8 +159,11 @@ impl Sum for i32 {
     fn plus(self, b: Self) -> Self {
         self.wrapping_add(b)
     }
-    fn by_f64(self, f: fn(f64) -> f64) -> Self {
-        f(self.into()) as Self
+    fn activate(_: Activation, _: &mut [Self]) {
+        unreachable!("refused by Parts::check")
+    }
+    fn times_gradient(_: Activation, _: &[Self], _: &mut [Self]) {
+        unreachable!("refused by Parts::check")
     }
     /// Two products of 16-bit halves.
     #[inline(always)]

@@ -8,7 +8,7 @@
 //!    rounded once per k.
 //! 2. The sum of the first block is the total; those of the others are added to it in ascending order.
 //! 3. `x = alpha · total`, and if beta is not 0, `x = fma(beta, c, x)`. Then the epilogue, one rounding per operation;
-//!    GELU is evaluated in f64 and rounded once.
+//!    activations are those of [`activation`](crate::nn::activation).
 //!
 //! So results are the same bits on any machine. Blocks also keep the rounding error of long f32 sums small: its
 //! standard deviation relative to the sum is about `2⁻²⁴ sqrt(K_BLOCK / 6)` instead of `2⁻²⁴ sqrt(K / 6)`.
@@ -25,6 +25,7 @@
 //!
 //! See `bench gemm` for what it reaches of the processor's peak.
 
+mod activation;
 mod element;
 mod memory;
 mod micro;
@@ -33,7 +34,7 @@ mod pack;
 pub use element::Element;
 pub use micro::{Isa, Sum};
 
-use super::{Epilogue, Gemm, GemmError, gelu};
+use super::{Epilogue, Gemm, GemmError, epilogue::Parts};
 use memory::Piece;
 use micro::{Micro, Rows};
 use pack::{Lines, Range};
@@ -51,6 +52,8 @@ const PACKED: usize = 4 << 20;
 const PACK_COLUMNS: usize = 256;
 /// Tiles of rows up to which B is packed by the task that uses it.
 const FEW_PANELS: usize = 2;
+/// Columns of the widest microkernel.
+const MAX_COLUMNS: usize = 32;
 /// Cost, in elements read or 32 operations, below which one thread is faster than two.
 const SERIAL: usize = 1 << 18;
 
@@ -60,7 +63,7 @@ pub fn gemm<E: Element>(
     a: &[E],
     b: &[E],
     c: &mut [E::Sum],
-    epilogue: Epilogue<&[E::Sum]>,
+    epilogue: Epilogue<&[E::Sum], &mut [E::Sum]>,
 ) -> Result<(), GemmError> {
     gemm_with(Isa::best(), gemm, a, b, c, epilogue)
 }
@@ -72,22 +75,23 @@ pub fn gemm_with<E: Element>(
     a: &[E],
     b: &[E],
     c: &mut [E::Sum],
-    epilogue: Epilogue<&[E::Sum]>,
+    epilogue: Epilogue<&[E::Sum], &mut [E::Sum]>,
 ) -> Result<(), GemmError> {
     gemm.check(a.len(), b.len(), c.len())?;
-    epilogue.check(gemm, |data| data.len())?;
-    if E::Sum::IS_INTEGER && matches!(epilogue, Epilogue::BiasGelu(_)) {
-        return Err(GemmError::IntegerGelu);
-    }
-    if gemm.m == 0 || gemm.n == 0 || gemm.batch == 0 {
+    let parts = epilogue.parts();
+    parts.check(gemm, |data| data.len(), |data| data.len())?;
+    let matrices = gemm.outer * gemm.batch;
+    if gemm.m == 0 || gemm.n == 0 || matrices == 0 {
         return Ok(());
     }
+    let Parts { bias, other, aux, f, is_gradient } = parts;
+    let epilogue = Parts { bias, other, aux: aux.map(|aux| Out(aux.as_mut_ptr())), f, is_gradient };
     let job = Job { gemm: *gemm, micro: E::Sum::micro(isa), out: Out(c.as_mut_ptr()), epilogue };
-    let one = |i: usize| job.matrix(i, &a[i * gemm.a.stride..], &b[i * gemm.b.stride..]);
-    if cost(gemm, gemm.batch) < SERIAL {
-        (0..gemm.batch).for_each(one);
+    let one = |i: usize| job.matrix(i, &a[gemm.first(&gemm.a, i)..], &b[gemm.first(&gemm.b, i)..]);
+    if cost(gemm, matrices) < SERIAL {
+        (0..matrices).for_each(one);
     } else {
-        (0..gemm.batch).into_par_iter().for_each(one);
+        (0..matrices).into_par_iter().for_each(one);
     }
     Ok(())
 }
@@ -106,11 +110,28 @@ unsafe impl<S: Send> Sync for Out<S> {}
 // SAFETY: as above.
 unsafe impl<S: Send> Send for Out<S> {}
 
+impl<S: Copy> Out<S> {
+    /// Writes `values`, `step` elements apart.
+    ///
+    /// # Safety
+    /// The places exist, and no other task has them.
+    unsafe fn put(&self, start: usize, step: usize, values: &[S]) {
+        // SAFETY: by the caller.
+        unsafe {
+            if step == 1 {
+                self.0.add(start).copy_from_nonoverlapping(values.as_ptr(), values.len());
+            } else {
+                values.iter().enumerate().for_each(|(j, x)| *self.0.add(start + j * step) = *x);
+            }
+        }
+    }
+}
+
 struct Job<'a, S: Sum> {
     gemm: Gemm<S>,
     micro: Micro<S>,
     out: Out<S>,
-    epilogue: Epilogue<&'a [S]>,
+    epilogue: Parts<&'a [S], Out<S>>,
 }
 
 /// Part of C: rows and columns from a first one on.
@@ -320,10 +341,12 @@ impl<S: Sum> Job<'_, S> {
         let (down, across) = g.c.steps();
         let run = self.micro.runs[tile.rows - 1];
         let before = if block.first == 0 { std::ptr::null() } else { total.as_ptr() };
-        let is_plain = g.alpha == S::ONE && g.beta == S::ZERO && matches!(self.epilogue, Epilogue::None);
+        let Parts { bias, other, f, .. } = &self.epilogue;
+        let is_linear = bias.is_none() && other.is_none() && f.is_none();
+        let is_plain = g.alpha == S::ONE && g.beta == S::ZERO && is_linear;
         let is_direct = block.is_last && is_plain && across == 1 && tile.columns == nr;
         assert!(total.len() >= tile.rows * nr);
-        let c = self.out.0.wrapping_add(tile.index * g.c.stride + tile.row * down + tile.column * across);
+        let c = self.out.0.wrapping_add(g.first(&g.c, tile.index) + tile.row * down + tile.column * across);
         if block.is_last && across == 1 {
             micro::prefetch(c, down, tile.rows, nr);
         }
@@ -346,35 +369,38 @@ impl<S: Sum> Job<'_, S> {
     fn write(&self, row: usize, column: usize, sums: &mut [S], index: usize) {
         let Gemm { alpha, beta, .. } = self.gemm;
         let (down, across) = self.gemm.c.steps();
-        let start = index * self.gemm.c.stride + row * down + column * across;
-        // SAFETY: inside C (`Gemm::check`), and no other task has these elements.
-        let place = |j: usize| unsafe { self.out.0.add(start + j * across) };
+        let start = self.gemm.first(&self.gemm.c, index) + row * down + column * across;
         if alpha != S::ONE {
             sums.iter_mut().for_each(|x| *x = alpha.times(*x));
         }
         if beta != S::ZERO {
-            // SAFETY: as above.
-            sums.iter_mut().enumerate().for_each(|(j, x)| *x = S::fma(beta, unsafe { *place(j) }, *x));
+            // SAFETY: inside C (`Gemm::check`), and no other task has these elements.
+            let old = |j: usize| unsafe { *self.out.0.add(start + j * across) };
+            sums.iter_mut().enumerate().for_each(|(j, x)| *x = S::fma(beta, old(j), *x));
         }
-        match self.epilogue {
-            Epilogue::None => {}
-            Epilogue::Bias(bias) => sums.iter_mut().zip(&bias[column..]).for_each(|(x, b)| *x = x.plus(*b)),
-            Epilogue::BiasGelu(bias) => {
-                sums.iter_mut().zip(&bias[column..]).for_each(|(x, b)| *x = x.plus(*b).by_f64(gelu));
+        let Parts { bias, other, aux, f, is_gradient } = &self.epilogue;
+        if let Some(bias) = bias {
+            sums.iter_mut().zip(&bias[column..]).for_each(|(x, b)| *x = x.plus(*b));
+        }
+        if let Some(aux) = aux {
+            // SAFETY: as above; it has the layout of C (`Parts::check`).
+            unsafe { aux.put(start, across, sums) };
+        }
+        match (f, other) {
+            (Some(f), Some(z)) if *is_gradient => {
+                let mut at = [S::ZERO; MAX_COLUMNS];
+                at.iter_mut().zip(z[start..].iter().step_by(across)).take(sums.len()).for_each(|(at, z)| *at = *z);
+                S::times_gradient(*f, &at[..sums.len()], sums);
             }
-            Epilogue::Residual(residual) => {
+            (Some(f), _) => S::activate(*f, sums),
+            (None, Some(residual)) => {
                 let residual = residual[start..].iter().step_by(across);
                 sums.iter_mut().zip(residual).for_each(|(x, r)| *x = x.plus(*r));
             }
+            (None, None) => {}
         }
         // SAFETY: as above.
-        unsafe {
-            if across == 1 {
-                place(0).copy_from_nonoverlapping(sums.as_ptr(), sums.len());
-            } else {
-                sums.iter().enumerate().for_each(|(j, x)| *place(j) = *x);
-            }
-        }
+        unsafe { self.out.put(start, across, sums) };
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::nn::activation::Activation;
 use crate::nn::gemm::{Layout, Order};
 use crate::num::elements::{Bf16, Element as _, F16};
 
@@ -13,12 +14,19 @@ fn numbers(len: usize, seed: u64) -> Vec<f32> {
 }
 
 /// The definition in its plainest form.
-fn plain<E: Element>(g: &Gemm<E::Sum>, a: &[E], b: &[E], c: &mut [E::Sum], epilogue: Epilogue<&[E::Sum]>) {
+fn plain<E: Element>(
+    g: &Gemm<E::Sum>,
+    a: &[E],
+    b: &[E],
+    c: &mut [E::Sum],
+    epilogue: Epilogue<&[E::Sum], &mut [E::Sum]>,
+) {
     let at = |layout: &Layout, z: usize, i: usize, j: usize| {
         let (down, across) = layout.steps();
-        z * layout.stride + i * down + j * across
+        z / g.batch * layout.outer + z % g.batch * layout.stride + i * down + j * across
     };
-    for (z, i, j) in (0..g.batch * g.m * g.n).map(|x| (x / (g.m * g.n), x / g.n % g.m, x % g.n)) {
+    let Parts { bias, other, mut aux, f, is_gradient } = epilogue.parts();
+    for (z, i, j) in (0..g.outer * g.batch * g.m * g.n).map(|x| (x / (g.m * g.n), x / g.n % g.m, x % g.n)) {
         let mut total = E::Sum::ZERO;
         for block in (0..g.k).step_by(K_BLOCK) {
             let product = |k: usize| (a[at(&g.a, z, i, k)].widen(), b[at(&g.b, z, k, j)].widen());
@@ -29,12 +37,18 @@ fn plain<E: Element>(g: &Gemm<E::Sum>, a: &[E], b: &[E], c: &mut [E::Sum], epilo
         let place = &mut c[at(&g.c, z, i, j)];
         let x = g.alpha.times(total);
         let x = if g.beta == E::Sum::ZERO { x } else { E::Sum::fma(g.beta, *place, x) };
-        *place = match epilogue {
-            Epilogue::None => x,
-            Epilogue::Bias(bias) => x.plus(bias[j]),
-            Epilogue::BiasGelu(bias) => x.plus(bias[j]).by_f64(gelu),
-            Epilogue::Residual(residual) => x.plus(residual[at(&g.c, z, i, j)]),
-        };
+        let place_at = at(&g.c, z, i, j);
+        let mut x = [bias.map_or(x, |bias| x.plus(bias[j]))];
+        if let Some(aux) = &mut aux {
+            aux[place_at] = x[0];
+        }
+        match (f, other) {
+            (Some(f), Some(z)) if is_gradient => E::Sum::times_gradient(f, &z[place_at..=place_at], &mut x),
+            (Some(f), _) => E::Sum::activate(f, &mut x),
+            (None, Some(residual)) => x[0] = x[0].plus(residual[place_at]),
+            (None, None) => {}
+        }
+        *place = x[0];
     }
 }
 
@@ -59,11 +73,12 @@ const SIZES: [(usize, usize, usize); 13] = [
 fn layouts((m, n, k): (usize, usize, usize)) -> Vec<Gemm<f32>> {
     let layout = |order: Order, rows: usize, columns: usize| {
         let (ld, lines) = if order == Order::RowMajor { (columns + 3, rows) } else { (rows + 3, columns) };
-        Layout { order, ld, stride: ld * lines + 5 }
+        Layout { order, ld, stride: ld * lines + 5, outer: 2 * (ld * lines + 5) + 3 }
     };
     let order = |bit: u32| if bit == 0 { Order::RowMajor } else { Order::ColMajor };
     let with = |bits: u32| Gemm {
         batch: 2,
+        outer: 1 + bits as usize % 2,
         a: layout(order(bits & 1), m, k),
         b: layout(order(bits & 2), k, n),
         c: layout(order(bits & 4), m, n),
@@ -83,24 +98,39 @@ fn every_instruction_set_returns_the_bits_of_the_definition() {
             if size.0 * size.1 * size.2 > 200_000 && g.a.order != g.b.order {
                 continue; // unoptimised tests are slow, and the large sizes test blocks, not orders
             }
-            let len = |l: &Layout| 2 * l.stride;
+            let len = |l: &Layout| 2 * l.outer;
             let (a, b, c) = (numbers(len(&g.a), 1), numbers(len(&g.b), 2), numbers(len(&g.c), 3));
             let (bias, residual) = (numbers(g.n, 4), numbers(len(&g.c), 5));
-            let epilogues =
-                [Epilogue::None, Epilogue::Bias(&bias[..]), Epilogue::BiasGelu(&bias), Epilogue::Residual(&residual)];
-            let (scale, epilogue) = match size.1 % 4 {
-                0 => ((1.0, 0.0), epilogues[0]),
-                1 => ((0.7, 1.0), epilogues[1]),
-                2 => ((1.0, -0.3), epilogues[2]),
-                _ => ((-2.0, 0.5), epilogues[3]),
-            };
-            (g.alpha, g.beta) = scale;
-            let mut want = c.clone();
-            plain(&g, &a, &b, &mut want, epilogue);
-            for isa in Isa::available() {
-                let mut got = c.clone();
-                gemm_with(isa, &g, &a, &b, &mut got, epilogue).expect("it fits");
-                assert_eq!(bits(&got), bits(&want), "{isa:?}, {g:?}");
+            let which = size.1 % 4;
+            (g.alpha, g.beta) = [(1.0, 0.0), (0.7, 1.0), (1.0, -0.3), (-2.0, 0.5)][which];
+            for variant in 0..2 {
+                let run = |isa: Option<Isa>| {
+                    let (mut c, mut aux) = (c.clone(), c.clone());
+                    let bias = &bias[..];
+                    let epilogue = match which + 4 * variant {
+                        0 => Epilogue::None,
+                        1 => Epilogue::Bias(bias),
+                        2 => Epilogue::bias_gelu(bias),
+                        3 => Epilogue::Residual(&residual[..]),
+                        4 => Epilogue::Activation { f: Activation::Relu, bias: None, aux: Some(&mut aux[..]) },
+                        5 => Epilogue::Gradient { f: Activation::GeluErf, aux: &residual[..] },
+                        6 => Epilogue::BiasResidual(bias, &residual[..]),
+                        _ => Epilogue::Activation {
+                            f: Activation::ReluSquared,
+                            bias: Some(bias),
+                            aux: Some(&mut aux[..]),
+                        },
+                    };
+                    match isa {
+                        None => plain(&g, &a, &b, &mut c, epilogue),
+                        Some(isa) => gemm_with(isa, &g, &a, &b, &mut c, epilogue).expect("it fits"),
+                    }
+                    (bits(&c), bits(&aux))
+                };
+                let want = run(None);
+                for isa in Isa::available() {
+                    assert_eq!(run(Some(isa)), want, "{isa:?}, {g:?}");
+                }
             }
         }
     }
@@ -200,8 +230,8 @@ fn bytes_are_summed_exactly() {
         }
     }
     let mut c = [0];
-    let refused = gemm(&Gemm::new(1, 1, 1), &[1_i8], &[1], &mut c, Epilogue::BiasGelu(&[0]));
-    assert_eq!(refused, Err(GemmError::IntegerGelu));
+    let refused = gemm(&Gemm::new(1, 1, 1), &[1_i8], &[1], &mut c, Epilogue::bias_gelu(&[0]));
+    assert_eq!(refused, Err(GemmError::IntegerActivation));
 }
 
 #[test]
@@ -287,7 +317,7 @@ fn gradients_of_weights_accumulate() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let g = Gemm::<f32>::new(2, 3, 4);
-    let run = |g: &Gemm, a: usize, c: usize, epilogue: Epilogue<&[f32]>| {
+    let run = |g: &Gemm, a: usize, c: usize, epilogue: Epilogue<&[f32], &mut [f32]>| {
         gemm(g, &vec![0.0_f32; a], &[0.0; 12], &mut vec![0.0; c], epilogue).expect_err("it does not fit").to_string()
     };
     assert_eq!(run(&g, 7, 6, Epilogue::None), "matrix A needs 8 elements, and its buffer has 7");

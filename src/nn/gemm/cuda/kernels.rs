@@ -18,6 +18,12 @@ device_struct! {
         stride_b: u64,
         /// The same of C
         stride_c: u64,
+        /// From a batch of A to the next
+        outer_a: u64,
+        /// The same of B
+        outer_b: u64,
+        /// The same of C
+        outer_c: u64,
         /// Leading dimension of A
         lda: u64,
         /// Leading dimension of B
@@ -30,15 +36,19 @@ device_struct! {
         n: u32,
         /// Addends of a sum
         k: u32,
+        /// Multiplications of a batch
+        batch: u32,
         /// Format of the operands, where the kernel has no own
         operands: u32,
-        /// Format of C, bias and residual
+        /// Format of C and of the epilogue's data
         out: u32,
-        /// What is added to the product
-        epilogue: u32,
+        /// Function of the epilogue, or none
+        activation: u32,
+        /// Whether the product is multiplied by its derivative, whose argument is `other`
+        is_gradient: u32,
         /// Whether the bias belongs to rows of C instead of columns
         bias_by_row: u32,
-        /// Whether C, bias and residual may be accessed four elements at a time
+        /// Whether C and the epilogue's data may be accessed four elements at a time
         quads: u32,
         /// Whether the k of a row of A are adjacent
         a_by_k: u32,
@@ -69,11 +79,11 @@ kernels! {
     {
         /// Matrix multiplication by tensor cores, 128 × 256 elements of C per block: for large, aligned matrices.
         #[block(256)]
-        fn gemm_large as GemmLarge(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, extra: InAny);
+        fn gemm_large as GemmLarge(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny);
 
         /// Matrix multiplication by tensor cores, 64 × 64 elements of C per block.
         #[block(128)]
-        fn gemm_small as GemmSmall(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, extra: InAny);
+        fn gemm_small as GemmSmall(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny);
     }
 }
 
@@ -81,7 +91,7 @@ kernels! {
     /// Without tensor cores.
     pub struct SimtKernels in "nn/gemm_simt.cu" compiled (Compile::FUSED) using [GemmArgs] {
         /// Matrix multiplication, 128 × 128 elements of C per block, 8 × 8 per thread.
-        #[block(256)]
-        fn gemm_simt as GemmSimt(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, extra: InAny);
+        #[block(256, 2)]
+        fn gemm_simt as GemmSimt(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny);
     }
 }

@@ -4,9 +4,12 @@ use super::{Call, Format, Scale};
 use crate::{
     gpu::{
         AnyMut, Pass,
-        library::{CublasLt, LibraryError, Matmul, Matrix, Scalar},
+        library::{CublasLt, Fused, LibraryError, Matmul, Matrix, Scalar},
     },
-    nn::gemm::{Epilogue, Layout, Order},
+    nn::{
+        activation::Activation,
+        gemm::{Epilogue, Layout, Order},
+    },
 };
 
 /// Multiplies, or reports that the library cannot.
@@ -15,10 +18,12 @@ pub(super) fn run<S: Scale>(
     pass: &mut Pass,
     call: &Call<'_, S>,
     c: &mut AnyMut<'_>,
+    aux: &mut AnyMut<'_>,
 ) -> Result<(), LibraryError> {
     let g = &call.gemm;
     let (operands, out) = call.formats;
-    if operands == Format::S8 && !matches!(call.epilogue, Epilogue::None) {
+    let is_any = !matches!(call.epilogue, Epilogue::None);
+    if operands == Format::S8 && is_any || g.outer > 1 {
         return Err(LibraryError::Unsupported);
     }
     // A row-major matrix is the column-major one of its transpose: Cᵀ = Bᵀ Aᵀ.
@@ -31,12 +36,22 @@ pub(super) fn run<S: Scale>(
     let (rows, columns) = if is_row_major { (g.n, g.m) } else { (g.m, g.n) };
     let (left, right) = if is_row_major { (&g.b, &g.a) } else { (&g.a, &g.b) };
     let (a, b) = if is_row_major { (call.b, call.a) } else { (call.a, call.b) };
-    let (is_bias, is_gelu) = match call.epilogue {
-        Epilogue::None | Epilogue::Residual(()) => (false, false),
-        Epilogue::Bias(()) => (true, false),
-        Epilogue::BiasGelu(()) => (true, true),
+    // Its ReLU keeps signs instead of the argument.
+    let (fused, is_residual) = match call.epilogue {
+        Epilogue::None => (Fused::None, false),
+        Epilogue::Bias(()) => (Fused::Bias, false),
+        Epilogue::Residual(()) => (Fused::None, true),
+        Epilogue::BiasResidual((), ()) => (Fused::Bias, true),
+        Epilogue::Activation { f: Activation::GeluTanh, bias: None, aux: None } => (Fused::Gelu, false),
+        Epilogue::Activation { f: Activation::GeluTanh, bias: None, aux: Some(()) } => (Fused::GeluAux, false),
+        Epilogue::Activation { f: Activation::GeluTanh, bias: Some(()), aux: None } => (Fused::BiasGelu, false),
+        Epilogue::Activation { f: Activation::GeluTanh, bias: Some(()), aux: Some(()) } => (Fused::BiasGeluAux, false),
+        Epilogue::Activation { f: Activation::Relu, bias: None, aux: None } => (Fused::Relu, false),
+        Epilogue::Activation { f: Activation::Relu, bias: Some(()), aux: None } => (Fused::BiasRelu, false),
+        Epilogue::Gradient { f: Activation::GeluTanh, aux: () } => (Fused::GeluGradient, false),
+        Epilogue::Activation { .. } | Epilogue::Gradient { .. } => return Err(LibraryError::Unsupported),
     };
-    let is_residual = matches!(call.epilogue, Epilogue::Residual(()));
+    let is_bias = matches!(call.epilogue.parts().bias, Some(()));
     // Its bias belongs to rows of the column-major result, and it adds one matrix only.
     if is_bias && !is_row_major || is_residual && g.beta != S::ZERO {
         return Err(LibraryError::Unsupported);
@@ -52,12 +67,12 @@ pub(super) fn run<S: Scale>(
         operands: scalar(operands),
         out: if out == Format::S8 { Scalar::S32 } else { scalar(out) },
         is_tf32: call.tf32,
-        is_bias,
-        is_gelu,
+        fused,
     };
     let (alpha, beta) = (g.alpha.pair(), if is_residual { (1.0, 1) } else { g.beta.pair() });
-    let added = is_residual.then_some(call.extra);
-    library.multiply(pass, &matmul, (alpha, beta), (a, b), c, added, is_bias.then_some(call.extra))
+    let added = is_residual.then_some(call.other);
+    let argument = if fused == Fused::GeluGradient { call.other } else { aux.as_any() };
+    library.multiply(pass, &matmul, (alpha, beta), (a, b), c, added, [call.bias, argument])
 }
 
 const fn scalar(format: Format) -> Scalar {

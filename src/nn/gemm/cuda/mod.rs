@@ -11,13 +11,14 @@ mod tile;
 pub use kernels::{GemmArgs, MmaKernels, SimtKernels};
 pub use tile::Tile;
 
-use super::{Epilogue, Gemm, GemmError, Layout, Order, cpu::Sum};
+use super::{Epilogue, Gemm, GemmError, Layout, Order, cpu::Sum, epilogue::Parts};
 use crate::{
     gpu::{
         Any, AnyMut, Gpu, GpuError, ModuleSpec, Pass, Slice,
         layout::CudaType,
         library::{CublasLt, LibraryError},
     },
+    nn::activation::Activation,
     num::elements::{Bf16, F16},
 };
 use kernels::{GemmLarge, GemmSimt, GemmSmall};
@@ -200,44 +201,44 @@ impl CudaGemm {
         Ok(place.get_or_init(|| unreachable!("just set")))
     }
 
-    /// Multiplies after everything issued so far, and returns what computes it. C has the layout of [`Gemm::c`]; bias
-    /// and residual have the type of C.
+    /// Multiplies after everything issued so far, and returns what computes it. The epilogue's data have the type of C.
     pub fn run<I: Operand, O: Output<Sum = I::Sum>>(
         &self,
         pass: &mut Pass,
         gemm: &Gemm<I::Sum>,
         (a, b): (&Slice<I>, &Slice<I>),
         c: &mut Slice<O>,
-        epilogue: Epilogue<&Slice<O>>,
+        epilogue: Epilogue<&Slice<O>, &mut Slice<O>>,
         options: Options,
     ) -> Result<Backend, CudaGemmError> {
         gemm.check(a.len(), b.len(), c.len())?;
-        epilogue.check(gemm, |data| data.len())?;
-        if <I::Sum as Sum>::IS_INTEGER && matches!(epilogue, Epilogue::BiasGelu(_)) {
-            return Err(GemmError::IntegerGelu.into());
-        }
+        let kind = epilogue.kind();
+        let parts = epilogue.parts();
+        parts.check(gemm, |data| data.len(), |data| data.len())?;
         let limit = u32::MAX as usize / 4;
         if gemm.m.max(gemm.n).max(gemm.k) > limit {
             let backend = options.backend.unwrap_or(Backend::TensorCores);
             return Err(CudaGemmError::Unable { backend, why: "a side is longer than 2³⁰" });
         }
         let call = Call {
-            gemm: *gemm,
+            gemm: gemm.with_fewer_levels(),
             formats: (I::FORMAT, O::FORMAT),
             a: a.into(),
             b: b.into(),
-            extra: epilogue.data().map_or(Any::NONE, |data| (*data).into()),
-            epilogue: epilogue.map(drop),
+            bias: parts.bias.map_or(Any::NONE, Any::from),
+            other: parts.other.map_or(Any::NONE, Any::from),
+            epilogue: kind,
             bias_by_row: false,
             tf32: options.tf32,
         };
-        if gemm.m == 0 || gemm.n == 0 || gemm.batch == 0 {
+        if gemm.m == 0 || gemm.n == 0 || gemm.batch == 0 || gemm.outer == 0 {
             return Ok(options.backend.unwrap_or(Backend::Simt));
         }
         let mut c = AnyMut::from(c);
+        let mut aux = parts.aux.map_or(AnyMut::none(), AnyMut::from);
         if options.backend.is_none_or(|b| b == Backend::CublasLt) {
             match (&self.library, options.backend) {
-                (Ok(library), required) => match library::run(library, pass, &call, &mut c) {
+                (Ok(library), required) => match library::run(library, pass, &call, &mut c, &mut aux) {
                     Ok(()) => return Ok(Backend::CublasLt),
                     Err(LibraryError::Unsupported) if required.is_none() => {}
                     Err(why) => return Err(why.into()),
@@ -246,14 +247,14 @@ impl CudaGemm {
                 (Err(_), None) => {}
             }
         }
-        self.own_kernel(pass, call.row_major(), c, options.backend)
+        self.own_kernel(pass, call.row_major(), (c, aux), options.backend)
     }
 
     fn own_kernel<S: Scale>(
         &self,
         pass: &mut Pass,
         call: Call<'_, S>,
-        c: AnyMut<'_>,
+        (c, aux): (AnyMut<'_>, AnyMut<'_>),
         required: Option<Backend>,
     ) -> Result<Backend, CudaGemmError> {
         let format = call.formats.0;
@@ -268,20 +269,21 @@ impl CudaGemm {
             Backend::TensorCores if !is_unable => Backend::TensorCores,
             _ => Backend::Simt,
         };
-        let args = call.args(&c);
-        let Call { a, b, extra, .. } = call;
+        let args = call.args(&c, &aux);
+        let Call { a, b, bias, other, .. } = call;
+        let matrices = call.gemm.outer * call.gemm.batch;
         if backend == Backend::Simt {
-            let grid = Tile::SIMT.grid(&args, call.gemm.batch)?;
-            GemmSimt { g: args, a, b, c, extra }.launch(self.simt()?, pass, grid)?;
+            let grid = Tile::SIMT.grid(&args, matrices)?;
+            GemmSimt { g: args, a, b, c, bias, other, aux }.launch(self.simt()?, pass, grid)?;
             return Ok(backend);
         }
         let kernels = self.mma(format)?;
-        let tile = Tile::choose(&args, call.gemm.batch, self.gpu.multiprocessors, self.gpu.shared_per_block);
-        let grid = tile.grid(&args, call.gemm.batch)?;
+        let tile = Tile::choose(&args, matrices, self.gpu.multiprocessors, self.gpu.shared_per_block);
+        let grid = tile.grid(&args, matrices)?;
         if tile == Tile::LARGE {
-            GemmLarge { g: args, a, b, c, extra }.launch(kernels, pass, grid)?;
+            GemmLarge { g: args, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?;
         } else {
-            GemmSmall { g: args, a, b, c, extra }.launch(kernels, pass, grid)?;
+            GemmSmall { g: args, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?;
         }
         Ok(backend)
     }
@@ -294,7 +296,8 @@ struct Call<'a, S> {
     formats: (Format, Format),
     a: Any<'a>,
     b: Any<'a>,
-    extra: Any<'a>,
+    bias: Any<'a>,
+    other: Any<'a>,
     epilogue: Epilogue,
     /// Whether C was transposed, and so the bias belongs to its rows.
     bias_by_row: bool,
@@ -318,39 +321,52 @@ impl<S: Scale> Call<'_, S> {
     }
 
     /// Arguments of the own kernels, for a row-major C.
-    fn args(&self, c: &AnyMut<'_>) -> GemmArgs {
+    fn args(&self, c: &AnyMut<'_>, aux: &AnyMut<'_>) -> GemmArgs {
         let g = &self.gemm;
         let (operands, out) = self.formats;
         let rows_are_aligned = |matrix: Any<'_>, layout: &Layout| {
             let is_multiple = |n: usize| (n * operands.bytes()).is_multiple_of(16);
-            matrix.is_aligned_to(16) && is_multiple(layout.ld) && (g.batch == 1 || is_multiple(layout.stride))
+            let strides = [(g.batch, layout.stride), (g.outer, layout.outer)];
+            let are_multiples = strides.iter().all(|(count, stride)| *count == 1 || is_multiple(*stride));
+            matrix.is_aligned_to(16) && is_multiple(layout.ld) && are_multiples
         };
         // No instruction exchanges single bytes between lanes.
         let can_exchange = operands != Format::S8 || self.has_adjacent_k();
         let four = 4 * out.bytes_of_sums() as u64;
-        let sizes = [g.n, g.c.ld, if g.batch == 1 { 0 } else { g.c.stride }, if self.bias_by_row { g.m } else { 0 }];
-        let has_quads = sizes.iter().all(|n| n.is_multiple_of(4));
+        let of = |count: usize, stride: usize| if count == 1 { 0 } else { stride };
+        let rows = if self.bias_by_row { g.m } else { 0 };
+        let sizes = [g.n, g.c.ld, of(g.batch, g.c.stride), of(g.outer, g.c.outer), rows];
+        let has_quads = sizes.iter().all(|n| n.is_multiple_of(4))
+            && [self.bias, self.other].iter().all(|data| data.is_aligned_to(four))
+            && [c, aux].iter().all(|data| data.is_aligned_to(four));
+        let Parts { f, is_gradient, .. } = self.epilogue.parts();
         let ((alpha, alpha_int), (beta, beta_int)) = (g.alpha.pair(), g.beta.pair());
         GemmArgs {
             stride_a: g.a.stride as u64,
             stride_b: g.b.stride as u64,
             stride_c: g.c.stride as u64,
+            outer_a: g.a.outer as u64,
+            outer_b: g.b.outer as u64,
+            outer_c: g.c.outer as u64,
             lda: g.a.ld as u64,
             ldb: g.b.ld as u64,
             ldc: g.c.ld as u64,
             m: g.m as u32,
             n: g.n as u32,
             k: g.k as u32,
+            batch: g.batch as u32,
             operands: operands as u32,
             out: out as u32,
-            epilogue: match self.epilogue {
-                Epilogue::None => 0,
-                Epilogue::Bias(()) => 1,
-                Epilogue::BiasGelu(()) => 2,
-                Epilogue::Residual(()) => 3,
+            activation: match f {
+                None | Some(Activation::SwiGlu) => 0,
+                Some(Activation::GeluTanh) => 1,
+                Some(Activation::GeluErf) => 2,
+                Some(Activation::Relu) => 3,
+                Some(Activation::ReluSquared) => 4,
             },
+            is_gradient: is_gradient.into(),
             bias_by_row: self.bias_by_row.into(),
-            quads: (has_quads && c.is_aligned_to(four) && self.extra.is_aligned_to(four)).into(),
+            quads: has_quads.into(),
             a_by_k: (g.a.order == Order::RowMajor).into(),
             b_by_k: (g.b.order == Order::ColMajor).into(),
             aligned: (can_exchange && rows_are_aligned(self.a, &g.a) && rows_are_aligned(self.b, &g.b)).into(),

@@ -1,0 +1,25 @@
+//! Activations of the epilogue, as [`activation`] defines them.
+
+use super::MAX_COLUMNS;
+use crate::nn::{
+    activation::{self, Activation},
+    real::Real,
+};
+
+/// `x = f(x)`, of at most [`MAX_COLUMNS`] numbers.
+pub fn apply<R: Real>(f: Activation, x: &mut [R]) {
+    let mut z = [R::ZERO; MAX_COLUMNS];
+    let z = &mut z[..x.len()];
+    z.copy_from_slice(x);
+    let fits = activation::forward(f, 1, x.len(), z, x);
+    debug_assert!(fits.is_ok(), "equal lengths");
+}
+
+/// `x = x · f′(z)`, of at most [`MAX_COLUMNS`] numbers.
+pub fn times_gradient<R: Real>(f: Activation, z: &[R], x: &mut [R]) {
+    let mut dy = [R::ZERO; MAX_COLUMNS];
+    let dy = &mut dy[..x.len()];
+    dy.copy_from_slice(x);
+    let fits = activation::backward(f, 1, x.len(), z, dy, x);
+    debug_assert!(fits.is_ok(), "equal lengths");
+}
