@@ -61,13 +61,27 @@ pub fn text_jsonl(bytes: &[u8]) -> Result<super::text::Corpus, DataError> {
     with_file(bytes, "jsonl", |path| corpus(path, &super::text::TokenUnit::Byte))
 }
 
-/// A `tokenizer.json`, on a short text. The library's panics become errors, so a fuzzer must not abort on them.
-pub fn tokenizer_json(bytes: &[u8]) -> Result<(), super::text::TokenError> {
-    let tokenizer = super::text::Tokenizer::from_json(bytes)?;
-    let tokens = tokenizer.encode("One line, two words.\n")?;
+/// A `tokenizer.json`, on a short text.
+pub fn tokenizer_json(bytes: &[u8]) -> Result<(), DataError> {
+    let failed = |e: super::text::TokenError| DataError::Format { path: String::new(), what: e.to_string() };
+    let tokenizer = super::text::Tokenizer::from_json(bytes).map_err(failed)?;
+    let tokens = tokenizer.encode("One line, two words.\n").map_err(failed)?;
     assert!(tokens.iter().all(|t| (*t as usize) < tokenizer.n_vocab()), "tokens are in the vocabulary");
     tokenizer.decode(&tokens);
     Ok(())
+}
+
+/// A safetensors file: all its tensors.
+pub fn tensors(bytes: &[u8]) -> Result<(), DataError> {
+    with_file(bytes, "safetensors", |path| {
+        let file = super::tensors::TensorFile::open(path)?;
+        for name in file.names() {
+            let Ok(values) = file.read(&name, &|_, _| true) else { continue };
+            let shape = file.shape(&name).unwrap_or_default();
+            assert_eq!(values.len(), shape.iter().product::<usize>(), "as many values as its shape says");
+        }
+        Ok(())
+    })
 }
 
 fn corpus(path: &Path, unit: &super::text::TokenUnit) -> Result<super::text::Corpus, DataError> {

@@ -1,8 +1,9 @@
 //! Readers of input files. Depends on file formats, on no simulation.
 //!
 //! [`read`] turns a folder, an edge list or the published file pair into a [`Connectome`];
-//! [`generate`] makes one from a seed; [`columns`] reads small lists of indices; [`text`] makes tokens of texts. Every
-//! error is a [`DataError`] that names the file and the line, or the column and row group.
+//! [`generate`] makes one from a seed; [`columns`] reads small lists of indices; [`text`] makes tokens of texts;
+//! [`tensors`] reads and writes weights. Every error is a [`DataError`] that names the file and
+//! the line, or the column and row group.
 
 pub mod columns;
 pub mod connectome;
@@ -11,6 +12,7 @@ pub mod fuzz_entry;
 pub mod generate;
 pub mod import;
 pub mod samples;
+pub mod tensors;
 pub mod text;
 
 mod annotations;

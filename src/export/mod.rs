@@ -6,6 +6,7 @@ mod npz;
 mod output;
 mod parquet;
 mod raster;
+mod safetensors;
 
 use crate::{
     data::io_reason,
@@ -30,11 +31,13 @@ pub enum Format {
     Parquet,
     /// A raster of the spikes as an image.
     Png,
+    /// The state of the last checkpoint: a tensor per section.
+    Safetensors,
 }
 
 impl Format {
     /// All of them, for menus and the command line.
-    pub const ALL: [Self; 4] = [Self::Csv, Self::Npz, Self::Parquet, Self::Png];
+    pub const ALL: [Self; 5] = [Self::Csv, Self::Npz, Self::Parquet, Self::Png, Self::Safetensors];
 
     /// File name extension, and name on the command line.
     pub const fn extension(self) -> &'static str {
@@ -43,6 +46,7 @@ impl Format {
             Self::Npz => "npz",
             Self::Parquet => "parquet",
             Self::Png => "png",
+            Self::Safetensors => "safetensors",
         }
     }
 
@@ -53,6 +57,7 @@ impl Format {
             Self::Npz => "NumPy (.npz)",
             Self::Parquet => "Parquet",
             Self::Png => "Raster image (.png)",
+            Self::Safetensors => "Weights (.safetensors)",
         }
     }
 
@@ -65,6 +70,15 @@ impl Format {
                 "Apache Parquet: spikes with t, trial, flywire_id, exp_name, and one more file per other probe"
             }
             Self::Png => "Spike raster as an image",
+            Self::Safetensors => "Weights and other state of the last checkpoint, one tensor per section",
+        }
+    }
+
+    /// Name of the file without its extension, unless another is given.
+    const fn stem(self) -> &'static str {
+        match self {
+            Self::Safetensors => "checkpoint",
+            _ => "spikes",
         }
     }
 
@@ -78,7 +92,7 @@ impl Format {
 /// files written. A run of trials is written as one, with the number of the trial beside each spike. Files appear whole
 /// or not at all, and never in place of a file of the run.
 pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result<Vec<PathBuf>> {
-    let out = out.map_or_else(|| run.path.join(format!("spikes.{}", format.extension())), Path::to_owned);
+    let out = out.map_or_else(|| run.path.join(format!("{}.{}", format.stem(), format.extension())), Path::to_owned);
     let trials: Vec<Trial> = run.trials()?.iter().map(Trial::read).collect::<io::Result<_>>()?;
     let mut outputs = Outputs::new(run);
     match format {
@@ -86,6 +100,7 @@ pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result
         Format::Npz => npz::write(run, &trials, &out, &mut outputs),
         Format::Parquet => parquet::write(run, &trials, &out, &mut outputs),
         Format::Png => raster::write(&trials, &out, &mut outputs),
+        Format::Safetensors => safetensors::write(run, &out, &mut outputs),
     }?;
     let files = outputs.commit()?;
     // The list shows a later run in the same folder which exports are of this one.

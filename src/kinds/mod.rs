@@ -19,6 +19,7 @@ pub mod query_files;
 mod scheduled;
 pub mod spiking;
 pub mod transformer;
+pub mod weights;
 
 use scheduled::ScheduledSim;
 pub use spiking::files::read_neurons as read_list;

@@ -3,7 +3,10 @@
 //! the thorough search is in `tests/fuzz/`.
 
 use neuropil::{
-    data::{self, Connectome, DataError, fuzz_entry},
+    data::{
+        self, Connectome, DataError, fuzz_entry,
+        tensors::{self, Dtype, TensorBytes},
+    },
     num::rng::{Draw, Purpose},
     project::{self, Manifest},
 };
@@ -227,8 +230,27 @@ fn damaged_files_never_panic() {
         ("lists", hammer(&[kicks], fuzz_entry::columns)),
         ("samples.csv", hammer(&[b"a,b,y\n1,2.5,0\n-3,4e-2,1\n".to_vec()], fuzz_entry::samples_csv)),
         ("samples.npz", hammer(&[archive(&[2, 2], 2), archive(&[], 1)], fuzz_entry::samples_npz)),
+        ("text.txt", hammer(&["Some wörds,\nand others.\n\n".repeat(3).into_bytes()], fuzz_entry::text)),
+        (
+            "text.jsonl",
+            hammer(
+                &[b"{\"text\": \"one line\\n\", \"id\": 3}\n{\"text\": \"an\\u00f6ther\"}\n".to_vec()],
+                fuzz_entry::text_jsonl,
+            ),
+        ),
+        ("weights", hammer(&[weights()], fuzz_entry::tensors)),
     ];
     eprintln!("damaged files read: {rounds:?}");
+}
+
+/// A safetensors file of two tensors.
+fn weights() -> Vec<u8> {
+    let values = [0x80, 0x3F, 0, 0x40, 0, 0, 0, 0];
+    let tensor = |name, dtype, shape: &[usize]| TensorBytes { name, dtype, shape: shape.to_vec(), bytes: &values };
+    let mut bytes = vec![];
+    let tensors = [tensor("a.weight", Dtype::F32, &[1, 2]), tensor("a.bias", Dtype::BF16, &[4])];
+    tensors::write(&mut bytes, &tensors, &[("format", "neuropil".to_owned())]).expect("memory");
+    bytes
 }
 
 /// X of a shape and y of a length, uncompressed, so that damage reaches the headers.

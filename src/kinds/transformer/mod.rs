@@ -16,6 +16,7 @@
 //! | --- | --- |
 //! | [`params`](Params) | parameters |
 //! | [`model`] | sizes, names and first values of the model's parameters |
+//! | [`weights`] | initial weights of files |
 //! | [`backend`] | what the simulation asks of a backend |
 
 pub mod backend;
@@ -23,5 +24,6 @@ mod choices;
 pub mod model;
 mod params;
 pub mod presets;
+pub mod weights;
 pub use choices::*;
 pub use params::*;
