@@ -44,6 +44,7 @@ use crate::gpu::ModuleSpec;
 
 pub mod activation;
 pub mod attention;
+pub mod by_format;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod elementwise;
@@ -62,4 +63,10 @@ pub mod storage;
 pub(crate) mod testing;
 
 /// Kernels of every operation, for the tests of kernels.
-pub const MODULES: &[&[ModuleSpec]] = &[gemm::cuda::MODULES, optimizer::cuda::MODULES];
+pub const MODULES: &[&[ModuleSpec]] = &[
+    cross_entropy::cuda::MODULES,
+    embedding::cuda::MODULES,
+    gemm::cuda::MODULES,
+    optimizer::cuda::MODULES,
+    rope::cuda::MODULES,
+];

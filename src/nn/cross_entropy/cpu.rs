@@ -2,7 +2,7 @@
 //!
 //! A sum of exponentials runs in [`LANES`] partial sums: lane l takes the columns `l, l + LANES, …` in ascending order; then
 //! the lanes are added in ascending order. Exponents are differences from the largest logit of the row, so that nothing
-//! overflows; NaN among the logits makes the loss NaN.
+//! overflows; NaN among the logits makes the loss NaN. The loss is `ln Σ exp(z[j] - max) + (max - z[t])`.
 
 use super::{CrossEntropy, CrossEntropyError, IGNORE};
 use crate::nn::real::Real;
@@ -28,7 +28,7 @@ pub fn forward<R: Real>(
             row.copy_from_slice(&logits[..op.vocab]);
             let (sum, max) = exponentials(row);
             *lse = max + sum.ln();
-            *loss = token(*target).map_or(R::zero(), |t| *lse - logits[t]);
+            *loss = token(*target).map_or(R::zero(), |t| sum.ln() + (max - logits[t]));
         },
     );
     Ok(())
@@ -52,7 +52,7 @@ pub fn backward<R: Real>(
         let at_target = token(*target).map(|t| logits[t]);
         let (sum, max) = exponentials(logits);
         *lse = max + sum.ln();
-        *loss = at_target.map_or(R::zero(), |z| *lse - z);
+        *loss = at_target.map_or(R::zero(), |z| sum.ln() + (max - z));
         let Some(t) = token(*target) else { return logits.fill(R::zero()) };
         let factor = scale / sum;
         logits.iter_mut().for_each(|x| *x *= factor);

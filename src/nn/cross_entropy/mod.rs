@@ -11,6 +11,7 @@
 //! definition.
 
 pub mod cpu;
+pub mod cuda;
 
 pub use cpu::{backward, forward, total};
 

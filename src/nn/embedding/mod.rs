@@ -10,6 +10,7 @@
 //! [`cpu`] is the definition; its page states the order of the sums.
 
 pub mod cpu;
+pub mod cuda;
 pub mod sinusoid;
 
 pub use cpu::{backward, forward};

@@ -11,6 +11,7 @@
 //! Cosines and sines are computed in f64 and stored in a [`RopeTable`]. [`cpu`] is the definition.
 
 pub mod cpu;
+pub mod cuda;
 
 pub use cpu::apply;
 

@@ -2,6 +2,8 @@
 
 mod activation;
 mod attention;
+mod cuda_embedding;
+mod cuda_every_operation;
 mod cuda_gemm;
 mod cuda_optimizer;
 mod golden_embedding;
