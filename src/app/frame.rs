@@ -26,6 +26,7 @@ impl App {
                     self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
                 }
                 live::LiveEvent::Frame(mut frame) => {
+                    self.session.follow_individuals(&mut frame);
                     self.profile.absorb(&frame);
                     self.workspace.absorb(&self.session.live.schema, &mut self.time, &mut frame);
                     self.session.filter.absorb(&self.session.live.schema, &frame);
@@ -84,6 +85,8 @@ impl App {
         }
         taps.sort_by_key(|tap| tap.probe);
         self.session.live.subscribe(taps);
+        let wants_individuals = self.session.names_individuals();
+        self.session.live.follow_individuals(wants_individuals);
         self.session.live.profile(self.workspace.profiles().then_some(self.profile.every));
     }
 }

@@ -293,7 +293,7 @@ impl App {
     fn select_none(&mut self) {
         let selection = &mut self.session.selection;
         if !selection.elements.is_empty() {
-            *selection = views::Selection { generation: selection.generation + 1, ..Default::default() };
+            selection.clear();
         }
     }
 

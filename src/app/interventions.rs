@@ -58,8 +58,8 @@ pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &S
     let (called, query_text) = match category {
         Some((column, label)) => (text::spaced(label), format!("{} = {}", query::quote(column), query::quote(label))),
         None => {
-            let ids = schema.set(selection.set).map_or(&[][..], |set| &set.ids);
-            (label(schema, selection), query::of_elements_by_id(ids, &selection.elements))
+            let set = schema.set(selection.set).map(|set| &**set);
+            (label(schema, selection), query::of_individuals(&selection.individuals, set, &selection.elements))
         }
     };
     let wanted = Value::Text(query_text);
@@ -166,8 +166,18 @@ fn at(group: usize, item: usize, field: usize) -> ParamId {
 /// Label of the selected elements: one by its label, several by their count.
 pub fn label(schema: &SimSchema, selection: &Selection) -> String {
     match selection.elements.as_slice() {
+        [slot] if !selection.individuals.is_empty() => format!("Individual {}, slot {slot}", selection.individuals[0]),
         [one] => schema.set(selection.set).map_or_else(|| format!("#{one}"), |set| set.label(*one)),
         many => format!("{} {}", super::text::count(many.len() as u64), selection.set),
+    }
+}
+
+/// The same with the number of selected individuals that have ended: `3 nuclei · 5 ended`.
+pub fn title(schema: &SimSchema, selection: &Selection) -> String {
+    let label = label(schema, selection);
+    match selection.n_ended {
+        0 => label,
+        n => format!("{label} · {} ended", super::text::count(n as u64)),
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
     engine::{Command, Engine, Loader, LoggedCommand, Outcome, SchemaChanges, SimSchema, Sink},
     params::ParamId,
     project::Project,
-    sim::{Action, Answer, BuildContext, Clock, Frame, Progress, Request, Snapshot, StepCount, Tap},
+    sim::{Action, Answer, BuildContext, Clock, Frame, Individuals, Progress, Request, Snapshot, StepCount, Tap},
 };
 use std::{
     collections::{HashSet, VecDeque},
@@ -113,12 +113,16 @@ pub struct Live {
     rebuild_only: HashSet<ParamId>,
     play_when_loaded: bool,
     subscribed: Vec<Tap>,
+    /// Whether the engine was asked for individuals.
+    follows_individuals: bool,
     profiled: Option<u32>,
     speed_sent: Option<f64>,
     /// Sets and probes of the simulation.
     pub schema: SimSchema,
     /// Schemas of frames that are not handled yet.
     next_schemas: VecDeque<SimSchema>,
+    /// The individuals in the sets of slots, as last reported; empty unless something shown names them.
+    pub individuals: Vec<(&'static str, Arc<Individuals>)>,
     /// Last reported clock.
     pub clock: Clock,
     /// Whether it is running.
@@ -176,10 +180,12 @@ impl Live {
             rebuild_only: HashSet::new(),
             play_when_loaded: false,
             subscribed: vec![],
+            follows_individuals: false,
             profiled: None,
             speed_sent: None,
             schema: SimSchema::default(),
             next_schemas: VecDeque::new(),
+            individuals: vec![],
             clock: Clock::default(),
             running: false,
             target: None,
@@ -264,6 +270,7 @@ impl Live {
         (self.error, self.stop_reason) = (None, None);
         self.checkpoints.forget();
         self.subscribed.clear();
+        self.individuals.clear();
     }
 
     /// Stage, fraction and elapsed time of the loader.
@@ -353,10 +360,10 @@ impl Live {
         self.send(Command::Rewind);
     }
 
-    /// Sends an action. A finished run cannot be changed.
+    /// Sends an action on elements as they are shown. A finished run cannot be changed.
     pub fn act(&mut self, action: Action) {
         if self.playback.is_none() {
-            self.send(Command::Act(action));
+            self.send(Command::Act(Action { seen: Some(self.clock.step), ..action }));
         }
     }
 

@@ -27,6 +27,7 @@ impl App {
         };
         KindFeatures {
             named: interventions::named(params).into(),
+            individuals: session.live.individuals.clone(),
             over: session.live.schema.sets.first().map_or("", |set| set.name),
             effects: interventions::effects(params),
             actions: session.project.model.actions(),

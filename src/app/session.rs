@@ -10,7 +10,7 @@ use super::{
 use crate::{
     kinds::Model,
     project::{Project, RunPlan},
-    sim::Snapshot,
+    sim::{ElementSet, Frame, Snapshot},
 };
 use std::{
     path::{Path, PathBuf},
@@ -42,6 +42,8 @@ pub struct Session {
     pub live: Live,
     /// The selection, shared by all views.
     pub selection: Selection,
+    /// [`Frame::epoch`] of the last frame.
+    epoch: u64,
     /// The element filter of all views.
     pub filter: Filter,
     /// Values of groups that were chosen before.
@@ -63,6 +65,7 @@ impl Session {
             path,
             live,
             selection: Selection::default(),
+            epoch: 0,
             filter: Filter::default(),
             left_choices: LeftChoices::default(),
         };
@@ -169,6 +172,26 @@ impl Session {
     /// Folder of its runs.
     pub fn runs_folder(&self) -> PathBuf {
         self.folder().join("runs")
+    }
+
+    /// Takes the individuals of a frame: the selection follows them.
+    pub fn follow_individuals(&mut self, frame: &mut Frame) {
+        self.selection.now = frame.clock.step;
+        if std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch {
+            self.selection.forget_individuals();
+        }
+        for (set, now) in &frame.individuals {
+            self.selection.identify(set, now);
+        }
+        if !frame.individuals.is_empty() {
+            self.live.individuals.clone_from(&frame.individuals);
+        }
+    }
+
+    /// Whether individuals in slots are selected, or named in a query.
+    pub fn names_individuals(&self) -> bool {
+        let is_slots = |set: &Arc<ElementSet>| set.are_slots && !self.selection.of(set.name).is_empty();
+        self.live.schema.sets.iter().any(is_slots) || self.filter.names_individuals()
     }
 
     /// Builds the simulation from the current document.

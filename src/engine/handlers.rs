@@ -32,11 +32,17 @@ impl<W: Fn()> Worker<W> {
             Command::Batch(steps) => self.pace.fix(steps),
             Command::Set(change) => self.set(change),
             Command::Replace(data) => self.replace(data),
-            Command::Act(action) => self.act(action),
+            Command::Act(action) => self.act(&action),
             Command::Subscribe(taps) => {
                 self.subscribed = taps;
                 self.update_taps();
                 self.sample_now();
+            }
+            Command::Individuals(wanted) => {
+                self.with_individuals = wanted;
+                if wanted {
+                    self.sample_now();
+                }
             }
             Command::Profile(every) => {
                 self.profile_next = self.profile.is_none() && every.is_some();
@@ -69,6 +75,7 @@ impl<W: Fn()> Worker<W> {
         self.history = resumed.unwrap_or_else(|| history_from(&*sim));
         self.sim = Some(sim);
         self.subscribed.clear();
+        self.with_individuals = false;
         self.share_params();
         self.start_epoch();
         self.send_event(Event::Loaded(self.schema.clone()));
@@ -151,10 +158,10 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    fn act(&mut self, action: Action) {
-        match self.sim.as_mut().map(|s| s.act(&action)) {
-            Some(Ok(())) => {
-                self.applied(LoggedCommand::Act(action));
+    fn act(&mut self, action: &Action) {
+        match self.sim.as_mut().map(|s| action.perform(&mut **s)) {
+            Some(Ok(performed)) => {
+                self.applied(LoggedCommand::Act(performed));
                 self.update_schema(self.clock().step);
             }
             Some(Err(error)) => self.reject(None, error),

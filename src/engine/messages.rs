@@ -46,6 +46,8 @@ pub enum Command {
     Act(Action),
     /// Sets the probes sampled for the screen.
     Subscribe(Vec<Tap>),
+    /// Whether frames hold the individuals of sets of slots.
+    Individuals(bool),
     /// Profiles one batch in this many, launch by launch, and puts every batch into frames; `None` ends it.
     Profile(Option<u32>),
     /// Starts recording these probes.

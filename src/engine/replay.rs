@@ -87,7 +87,7 @@ impl Drive<'_> {
                     Effect::NeedsRebuild => Err(SimError::Input("the data need a rebuild now".to_owned())),
                 }
             }
-            LoggedCommand::Act(action) => self.sim.act(action),
+            LoggedCommand::Act(action) => action.perform(self.sim).map(drop),
             LoggedCommand::Rewind => self.sim.rewind(),
             LoggedCommand::Former(..) => Ok(()),
         }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     gpu::{Pass, StopFlag, nvtx},
-    sim::{Clock, Digest, Frame, SimError, Simulation, Tap},
+    sim::{Clock, Digest, ElementSet, Frame, SimError, Simulation, Tap},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::{
@@ -51,6 +51,8 @@ pub(super) struct Worker<W> {
     pub history: CommandHistory,
     /// Probes sampled for the screen.
     pub subscribed: Vec<Tap>,
+    /// Whether frames for the screen hold individuals.
+    pub with_individuals: bool,
     pub profile: Option<u32>,
     /// Profiling was switched on: the next batch is measured.
     pub profile_next: bool,
@@ -87,6 +89,7 @@ impl<W: Fn()> Worker<W> {
             sim_generation: 0,
             history: CommandHistory::default(),
             subscribed: vec![],
+            with_individuals: false,
             profile: None,
             profile_next: false,
             recorder: None,
@@ -216,6 +219,10 @@ impl<W: Fn()> Worker<W> {
             ..Frame::default()
         };
         sim.sample(&mut frame)?;
+        if states && self.with_individuals {
+            let of = |set: &Arc<ElementSet>| Some((set.name, sim.individuals(set.name)?));
+            frame.individuals = sim.sets().iter().filter_map(of).collect();
+        }
         if states {
             self.last_states = Some(Instant::now());
         }
@@ -225,7 +232,10 @@ impl<W: Fn()> Worker<W> {
         {
             self.end_recording(EndStatus::Complete); // the recorder ends where writing failed
         }
-        let seen = if self.recorder.is_some() { frame.only(&self.subscribed) } else { frame };
+        let seen = match self.recorder.is_some() {
+            true => Frame { individuals: std::mem::take(&mut frame.individuals), ..frame.only(&self.subscribed) },
+            false => frame,
+        };
         match &mut self.unpublished {
             Some(frame) => frame.absorb(seen),
             none => *none = Some(seen),

@@ -9,7 +9,7 @@ use crate::{
     gpu::{KernelFacts, Pass},
     params::{Change, ParamId, Params, Role, Schedule, interventions::Intervention},
     sim::{
-        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, InputData, Level,
+        Action, ActionSpec, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Individuals, InputData, Level,
         MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase,
     },
 };
@@ -277,6 +277,14 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
 
     fn sets(&self) -> &[Arc<ElementSet>] {
         self.sim.sets()
+    }
+
+    fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
+        self.sim.individuals(set)
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        self.sim.actions()
     }
 
     fn clock(&self) -> Clock {

@@ -28,6 +28,9 @@ enum Line {
     /// An action.
     Act {
         action: String,
+        /// Ids of the individuals it acts on, where the elements of the set are slots.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        individuals: Vec<u64>,
         /// Public ids of the elements it acts on, when the set has ids.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ids: Vec<u64>,
@@ -104,11 +107,14 @@ impl Declarations<'_> {
         let spec = self.action(&action.name)?;
         let arguments = spec.params.iter().zip(&action.values);
         let version = (self.version)(spec.over);
-        let known = if action.elements.is_empty() { vec![] } else { (self.ids)(spec.over, version) };
-        let ids = action.elements.iter().map(|e| known.get(*e as usize).copied()).collect::<Option<Vec<u64>>>();
+        // The slots of individuals are found again when it is replayed.
+        let elements = if action.individuals.is_empty() { &action.elements[..] } else { &[] };
+        let known = if elements.is_empty() { vec![] } else { (self.ids)(spec.over, version) };
+        let ids = elements.iter().map(|e| known.get(*e as usize).copied()).collect::<Option<Vec<u64>>>();
         Some(Line::Act {
             action: action.name.clone(),
-            elements: if ids.is_some() { vec![] } else { action.elements.clone() },
+            individuals: action.individuals.clone(),
+            elements: if ids.is_some() { vec![] } else { elements.to_vec() },
             version: if ids.as_ref().is_some_and(|ids| !ids.is_empty()) && version > 1 { version } else { 0 },
             ids: ids.unwrap_or_default(),
             arguments: arguments
@@ -134,7 +140,7 @@ impl Declarations<'_> {
             Line::Set(path, value) if named::is_former_path(self.params, &path) => LoggedCommand::Former(path, value),
             Line::Set(path, value) => LoggedCommand::Set(named::resolve(self.params, &path, &value)?),
             Line::Data(path, value, hash) => LoggedCommand::Data(named::resolve(self.params, &path, &value)?, hash),
-            Line::Act { action, ids, version, mut elements, arguments } => {
+            Line::Act { action, individuals, ids, version, mut elements, arguments } => {
                 let spec = self.action(&action).ok_or_else(|| format!("there is no action `{action}`"))?;
                 if !ids.is_empty() {
                     let known = (self.ids)(spec.over, version);
@@ -149,7 +155,7 @@ impl Declarations<'_> {
                     given.ok_or_else(|| format!("{action}: no value for `{}`", spec.name))?.1.value(spec)
                 };
                 let values = spec.params.iter().map(value).collect::<Result<_, _>>()?;
-                LoggedCommand::Act(Action { name: action, elements, values })
+                LoggedCommand::Act(Action { name: action, elements, individuals, seen: None, values })
             }
         })
     }
@@ -253,7 +259,8 @@ mod unnamed {
                 Self::Rewind => Line::Rewind,
                 Self::Act(Action { name, elements, values }) => {
                     let fields = order.actions.get(&name).ok_or_else(|| format!("there is no action `{name}`"))?;
-                    Line::Act { arguments: row(values, fields)?, action: name, ids: vec![], version: 0, elements }
+                    let (individuals, ids, arguments) = (vec![], vec![], row(values, fields)?);
+                    Line::Act { action: name, individuals, ids, version: 0, elements, arguments }
                 }
                 Self::Set(Change { id, value }) => {
                     let missing = || format!("there is no parameter {} in group {}", id.field, id.group);

@@ -7,7 +7,7 @@ use super::{
     replay::Compared,
     stream_reader::{LineReader, StreamFile, spike},
 };
-use crate::sim::{Clock, Histogram, Matrix, Reading, Series, Spike, TapKey};
+use crate::sim::{Clock, Histogram, LifeEvent, Matrix, Reading, Series, Spike, TapKey};
 use std::io;
 
 /// One stream of a replayed run.
@@ -117,12 +117,20 @@ impl Comparison {
     pub fn compare(&mut self, reading: &Reading, clock: Clock) -> io::Result<Option<String>> {
         match (reading, &mut self.source) {
             (Reading::Lineage(events), Source::Lines(..)) => {
-                let first = self.first;
-                self.compare_lines(events.iter().filter(|e| e.step() >= first))
+                let (first, is_older) = (self.first, !self.stream.has_run_ids);
+                let fit = |recorded: &LifeEvent, mut replayed: LifeEvent| {
+                    if is_older {
+                        // Attributes that are declared since then.
+                        let known = recorded.attributes();
+                        replayed.attributes_mut().retain(|name, _| known.contains_key(name));
+                    }
+                    replayed
+                };
+                self.compare_lines(events.iter().filter(|e| e.step() >= first), fit)
             }
             (Reading::Samples(samples), Source::Lines(..)) => {
                 let first = self.first;
-                self.compare_lines(samples.iter().filter(|s| s.step >= first))
+                self.compare_lines(samples.iter().filter(|s| s.step >= first), |_, replayed| replayed)
             }
             (Reading::Tokens(_) | Reading::Links(_), Source::Lines(_, next)) => {
                 let Some((_, recorded)) = next.take_if(|(at, _)| *at == clock.step) else { return Ok(None) };
@@ -226,9 +234,11 @@ impl Comparison {
         is_row.then_some(if state.is_some() { 0 } else { 8 })
     }
 
-    fn compare_lines<'a, T: serde::Serialize + serde::de::DeserializeOwned + 'a>(
+    /// Compares lines with the next of the file; `fit` leaves out what the recorded one cannot have.
+    fn compare_lines<'a, T: Clone + serde::Serialize + serde::de::DeserializeOwned + 'a>(
         &mut self,
         lines: impl Iterator<Item = &'a T>,
+        fit: impl Fn(&T, T) -> T,
     ) -> io::Result<Option<String>> {
         for line in lines {
             let Source::Lines(reader, _) = &mut self.source else { return Ok(None) };
@@ -237,7 +247,8 @@ impl Comparison {
                 return Ok(self.is_whole.then(|| self.differs(end)));
             };
             // As text, so that NaN equals NaN.
-            let [recorded, replayed] = [&recorded, line].map(|e| serde_json::to_string(e).unwrap_or_default());
+            let line = fit(&recorded, line.clone());
+            let [recorded, replayed] = [&recorded, &line].map(|e| serde_json::to_string(e).unwrap_or_default());
             if recorded != replayed {
                 return Ok(Some(self.differs(format!("recorded was {recorded}, replayed {replayed}"))));
             }

@@ -81,10 +81,19 @@ pub struct Stream {
     pub every_steps: u64,
     /// Of a further segment of the probe's data, with other lanes: the step after which it begins; 0 for the first segment.
     pub from_step: u64,
+    /// Of a lineage: its ids count from step 0 of the run, and every declared attribute is written. In older runs, ids counted
+    /// from the first tap.
+    #[serde(skip_serializing_if = "is_false")]
+    pub has_run_ids: bool,
     /// Size of the file when the run was closed.
     pub n_bytes: u64,
     /// XXH64 of the file when the run was closed (`xxhsum -H64`); empty before, and in runs of older versions.
     pub hash: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl Stream {
@@ -375,7 +384,7 @@ pub(super) fn stream_of(
         Shape::Samples => lines("samples"),
         Shape::Tokens { .. } => Stream { every_steps: every, ..lines("tokens") },
         Shape::Links { from, .. } => Stream { every_steps: every, over: from.into(), ..lines("links") },
-        Shape::Lineage { over, .. } => Stream { over: over.into(), ..lines("lineage") },
+        Shape::Lineage { over, .. } => Stream { over: over.into(), has_run_ids: true, ..lines("lineage") },
         Shape::Text => Stream { file: format!("{name}.txt"), shape: "text".into(), ..base },
     }
 }

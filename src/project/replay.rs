@@ -121,8 +121,8 @@ pub fn replay_on(
             streams.skip(&stream.probe, &format!("{} has no such probe", run.manifest.kind));
             continue;
         };
-        if stream.shape == "lineage" && run.manifest.first_step > 0 {
-            streams.skip(&stream.probe, "its ids depend on when it was first tapped");
+        if stream.shape == "lineage" && run.manifest.first_step > 0 && !stream.has_run_ids {
+            streams.skip(&stream.probe, "its ids depend on when it was first tapped, in this older run");
             continue;
         }
         let declared = exactness(Some(&stream.probe));

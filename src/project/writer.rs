@@ -402,7 +402,7 @@ impl Sink for RunWriter {
             LoggedCommand::Set(change) | LoggedCommand::Data(change, _) => {
                 run::describe_change(&self.project.model, change)
             }
-            LoggedCommand::Act(action) => format!("{} on {} elements", action.name, action.elements.len()),
+            LoggedCommand::Act(action) => format!("{} on {} elements", action.name, action.n_elements()),
             LoggedCommand::Rewind => "back to step 0".into(),
             LoggedCommand::Former(path, _) => format!("{path}, a former parameter"),
         };

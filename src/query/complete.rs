@@ -93,7 +93,7 @@ fn signs(column: &str, known: &Known<'_>) -> Option<Vec<(String, String)>> {
     let ops: &[Op] = match column {
         _ if is_field => &[Op::Above, Op::AtLeast, Op::Below, Op::AtMost],
         _ if is_category => &[Op::Equal, Op::Unequal, Op::Like, Op::Unlike],
-        "idx" | "root_id" | "file" => &[Op::Equal, Op::Unequal],
+        "idx" | "id" | "root_id" | "file" => &[Op::Equal, Op::Unequal],
         _ => return None,
     };
     Some(ops.iter().map(|op| (op.sign().to_owned(), String::new())).collect())
@@ -127,7 +127,7 @@ mod tests {
         let named = [Named { name: "Sugar GRNs".into(), query: "all".into() }];
         let fields = [Field { name: "rate_field", unit: "Hz", values: &[] }];
         let listed = |_: &str| Ok(vec![]);
-        let known = Known { set: &set, named: &named, fields: &fields, links: None, seed: 0, listed: &listed };
+        let known = Known { set: &set, individuals: &[], named: &named, fields: &fields, links: None, seed: 0, listed: &listed };
         complete(text, text.len(), &known).into_iter().map(|c| c.text).collect()
     }
 

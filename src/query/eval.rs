@@ -4,10 +4,12 @@ use super::{Mistake, Op, Query, Word, parse};
 use crate::{
     num::rng::{Draw, Purpose},
     params::{Unit, path::distance},
-    sim::{Column, ElementSet, connectivity::ConnectionSource},
+    sim::{Column, ElementSet, FREE_SLOT, connectivity::ConnectionSource},
 };
 use std::collections::HashMap;
 
+/// Columns of every set. `root_id` is `id` by another name.
+const COLUMNS: [&str; 5] = ["idx", "id", "root_id", "name", "file"];
 /// Longest chain of sets that refer to each other.
 const MAX_CHAIN: usize = 64;
 
@@ -51,6 +53,8 @@ struct Lookup {
 pub struct Known<'a> {
     /// The elements.
     pub set: &'a ElementSet,
+    /// Ids of the individuals in the elements, where these are slots; empty when they are not known.
+    pub individuals: &'a [u64],
     /// Named sets.
     pub named: &'a [Named],
     /// Live values; empty where a query has to mean the same at all times.
@@ -147,7 +151,7 @@ impl Known<'_> {
 
     fn is_column(&self, name: &str) -> bool {
         let is_known = |known: &str| known.eq_ignore_ascii_case(name);
-        ["idx", "root_id", "name", "file"].into_iter().any(is_known)
+        COLUMNS.into_iter().any(is_known)
             || self.set.columns.iter().any(|c| is_known(&c.name))
             || self.field(name).is_some()
     }
@@ -183,7 +187,7 @@ impl Known<'_> {
                 out.iter_mut().enumerate().for_each(|(i, out)| *out = holds(op, i as f64, bound));
                 return Ok(out);
             }
-            ("root_id", Op::Equal | Op::Unequal) => self.mark_ids(values, &mut out)?,
+            ("id" | "root_id", Op::Equal | Op::Unequal) => self.mark_ids(values, &mut out)?,
             ("file", Op::Equal | Op::Unequal) => {
                 for value in values {
                     let listed = (self.listed)(&value.text).map_err(|why| Mistake::new(&value.at, why))?;
@@ -210,13 +214,13 @@ impl Known<'_> {
     }
 
     fn no_column(&self, column: &Word, op: Op) -> Mistake {
-        if ["idx", "root_id", "name", "file"].contains(&column.text.as_str()) {
+        if COLUMNS.contains(&column.text.as_str()) {
             return Mistake::new(
                 &column.at,
                 format!("`{}` cannot be compared with `{}`; write `=`", column.text, op.sign()),
             );
         }
-        let mut known = vec!["idx", "root_id", "name", "file"];
+        let mut known = COLUMNS.to_vec();
         known.extend(self.set.columns.iter().map(|c| c.name.as_str()));
         known.extend(self.fields.iter().map(Field::short));
         unknown(&column.at, "column", &column.text, &known)
@@ -229,16 +233,22 @@ impl Known<'_> {
         name.into_iter().chain(finest.map(|c| c.label(element as u32)))
     }
 
+    /// Marks the elements with these ids. Of individuals, those that have ended are nowhere.
     fn mark_ids(&self, values: &[Word], out: &mut [bool]) -> Result<(), Mistake> {
-        let ids = self.set.ids.iter().enumerate();
+        let ids = if self.set.are_slots { self.individuals } else { &self.set.ids };
+        let ids = ids.iter().enumerate().take(out.len());
         // A search is faster for a few ids, a map for the thousands of a saved selection.
         let map: HashMap<u64, usize> =
             if values.len() > 8 { ids.clone().rev().map(|(i, id)| (*id, i)).collect() } else { HashMap::new() };
         for value in values {
             let text = &value.text;
-            let id: u64 = text.parse().map_err(|_| Mistake::new(&value.at, format!("`{text}` is not a root id")))?;
+            let id: u64 = text.parse().map_err(|_| Mistake::new(&value.at, format!("`{text}` is not an id")))?;
             let found = map.get(&id).copied().or_else(|| ids.clone().find(|(_, known)| **known == id).map(|(i, _)| i));
-            out[found.ok_or_else(|| Mistake::new(&value.at, format!("no neuron has root_id {id}")))?] = true;
+            match found {
+                Some(at) => out[at] = true,
+                None if self.set.are_slots && id != FREE_SLOT => {}
+                None => return Err(Mistake::new(&value.at, format!("none of the {} has id {id}", self.set.name))),
+            }
         }
         Ok(())
     }

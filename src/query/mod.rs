@@ -11,7 +11,7 @@
 //! test    := ("=" | "!=" | "~" | "!~") value ("," value)*           ~ contains, without regard to case
 //!          | ("<" | "<=" | ">" | ">=" | "=" | "!=") NUMBER [UNIT]   for idx and live values
 //! value   := words, a 'quoted' text, a number or, for idx, a range 5..9 (both ends included)
-//! COLUMN  := idx | root_id | name | file | a category | a live value
+//! COLUMN  := idx | id | root_id | name | file | a category | a live value
 //! ```
 //!
 //! [`parse`] only checks the grammar; [`Known::select`] resolves names among the elements. Every [`Mistake`] says where it
@@ -26,6 +26,7 @@ pub use complete::{Completion, complete};
 pub use eval::{Field, Known, Named};
 pub use parse::parse;
 
+use crate::sim::ElementSet;
 use std::{fmt, ops::Range};
 
 /// An error in a query, and its place.
@@ -208,6 +209,14 @@ pub fn of_elements_by_id(ids: &[u64], elements: &[u32]) -> String {
     named
         .filter(|ids| !ids.is_empty())
         .map_or_else(|| of_elements(elements), |ids| format!("root_id = {}", ids.join(", ")))
+}
+
+/// These elements for a file: by the ids of their individuals where these are known, else as [`of_elements_by_id`].
+pub fn of_individuals(individuals: &[u64], set: Option<&ElementSet>, elements: &[u32]) -> String {
+    if !individuals.is_empty() && individuals.len() == elements.len() {
+        return format!("id = {}", individuals.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
+    }
+    of_elements_by_id(set.map_or(&[][..], |set| &set.ids), elements)
 }
 
 /// `idx = 1, 2, 5..9`: these elements by index. Three and more neighbours are written as a range, both ends included.

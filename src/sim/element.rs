@@ -9,6 +9,9 @@ pub struct ElementSet {
     pub len: u32,
     /// Public identifiers (FlyWire root ids); empty when elements only have an index.
     pub ids: Vec<u64>,
+    /// The elements are slots that individuals occupy one after another; the simulation knows the ids of those
+    /// ([`Simulation::individuals`](super::Simulation::individuals)), and actions and selections name these.
+    pub are_slots: bool,
     /// Names: empty, or one per element (which may be an empty string).
     pub names: Vec<String>,
     /// Positions in µm; empty when the elements have none.

@@ -60,6 +60,22 @@ pub enum LifeEvent {
 }
 
 impl LifeEvent {
+    /// Its attributes.
+    pub const fn attributes(&self) -> &Attributes {
+        match self {
+            Self::Birth(birth) => &birth.attributes,
+            Self::Death(death) => &death.attributes,
+        }
+    }
+
+    /// Its attributes, to change them.
+    pub const fn attributes_mut(&mut self) -> &mut Attributes {
+        match self {
+            Self::Birth(birth) => &mut birth.attributes,
+            Self::Death(death) => &mut death.attributes,
+        }
+    }
+
     /// The step of the event.
     pub const fn step(&self) -> u64 {
         match self {

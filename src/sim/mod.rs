@@ -7,6 +7,7 @@ pub mod element;
 mod exactness;
 mod execution;
 mod host_memory;
+mod individuals;
 mod input_data;
 pub mod kind;
 pub mod lineage;
@@ -27,6 +28,7 @@ pub use element::{Column, ElementSet, MotionFields};
 pub use exactness::Exactness;
 pub use execution::{Execution, KernelChoices};
 pub use host_memory::HostMemory;
+pub use individuals::{FREE_SLOT, Individuals};
 pub use input_data::InputData;
 pub use kind::{BuildContext, Device, DeviceKind, Kind, Preset, Progress, RooflineWork, ShareLevel};
 pub use lineage::{AttributeSpec, AttributeValue, Attributes, Birth, Death, EndCause, LifeEvent};
@@ -123,6 +125,16 @@ pub trait Simulation: Send {
     /// The element sets that fields, spikes and tables are over. A set that changes while it runs is replaced as a whole:
     /// ids are never used again.
     fn sets(&self) -> &[Arc<ElementSet>];
+    /// The individuals in the slots of a set, as they are now; `None` where the elements are no slots. Nothing is computed
+    /// for it unless it is called.
+    fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
+        let _ = set;
+        None
+    }
+    /// The declared actions.
+    fn actions(&self) -> &'static [ActionSpec] {
+        &[]
+    }
     /// The current step. Works without the device, also after it has failed.
     fn clock(&self) -> Clock;
     /// Applies a parameter change between two steps. An `Err` leaves the simulation as it was.
@@ -133,7 +145,8 @@ pub trait Simulation: Send {
         let _ = data;
         Ok(Effect::NeedsRebuild)
     }
-    /// Performs an action between two steps. An `Err` leaves the simulation as it was.
+    /// Performs an action between two steps, on elements by index: callers use [`Action::perform`], which finds the slots of
+    /// individuals. An `Err` leaves the simulation as it was.
     fn act(&mut self, action: &Action) -> Result<(), SimError>;
     /// Selects what `sample` reads from now on. Probes that are not tapped cost nothing. Histories of probes that stay
     /// tapped continue without a gap. A `Lineage` whose tap begins starts with the individuals that live then, with the

@@ -1,7 +1,8 @@
 //! Probes: the shapes of what can be read from a simulation, and frames of readings.
 
-use super::{ArgSpec, AttributeSpec, Clock, Reading, StepCount, Tap, TapKey};
+use super::{ArgSpec, AttributeSpec, Clock, Individuals, Reading, StepCount, Tap, TapKey};
 use crate::gpu::{Batch, Timing};
+use std::sync::Arc;
 
 /// The shape of a probe's data. It decides the view, the recording file and the export format.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -185,6 +186,8 @@ pub struct Frame {
     /// Set by the caller of `sample`: fields may be those of the previous reading instead of the current step, so that a
     /// device does not wait while they are copied. Not for recordings.
     pub may_lag: bool,
+    /// The individuals in the sets of slots at this step, where the engine was asked for them.
+    pub individuals: Vec<(&'static str, Arc<Individuals>)>,
     /// Memory for spikes from a frame already read, which `sample` may reuse.
     pub spare: Vec<Spike>,
 }
@@ -202,7 +205,7 @@ impl Frame {
             Some((key.clone(), reading.of_elements(&tap.elements)))
         };
         let readings = self.readings.iter().filter_map(wanted).collect();
-        Self { readings, timings: self.timings.clone(), batches: vec![], counts: vec![], spare: vec![], ..*self }
+        Self { readings, timings: self.timings.clone(), batches: vec![], counts: vec![], individuals: vec![], spare: vec![], ..*self }
     }
 
     /// The reading of a probe without arguments, or of a key.
@@ -226,6 +229,9 @@ impl Frame {
         self.generation = newer.generation;
         self.ran_secs = newer.ran_secs;
         self.counts = newer.counts;
+        if !newer.individuals.is_empty() {
+            self.individuals = newer.individuals;
+        }
         self.skipped += newer.skipped;
         self.batches.extend(newer.batches);
         let excess = self.batches.len().saturating_sub(MAX_WAITING_BATCHES);

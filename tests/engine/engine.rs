@@ -231,7 +231,7 @@ fn changes_are_logged_with_their_step() {
     engine.send(Command::Set(Fake::change(7)));
     engine.send(Command::RunTo(250));
     wait_paused(&engine);
-    let action = Action { name: "more".into(), elements: vec![1], values: vec![] };
+    let action = Action::on("more", vec![1], vec![]);
     engine.send(Command::Act(action.clone()));
     engine.send(Command::Set(Fake::change(-1))); // refused
     engine.send(Command::Set(Fake::change(0))); // needs a rebuild

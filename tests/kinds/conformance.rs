@@ -260,7 +260,7 @@ fn live_edits_replay(case: &Case) {
             if acts {
                 let (name, elements, values) = case.action;
                 let values = values.iter().map(|x| Value::Real(*x)).collect();
-                let action = Action { name: name.to_owned(), elements: elements.to_vec(), values };
+                let action = Action::on(name, elements.to_vec(), values);
                 sim.act(&action).expect("it acts");
             }
             run(&mut *sim, part, batch)

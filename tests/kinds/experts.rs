@@ -36,7 +36,7 @@ fn story(sim: &mut dyn Simulation, model: &Model, taps: &[Tap]) -> (String, neur
         sim.sample(&mut frame).expect("it is read");
         told += &format!("{:?}\n{:?}\n", frame.clock, frame.readings);
         match round {
-            1 => sim.act(&Action { name: "merge".into(), elements: vec![0, 1], values: vec![] }).expect("merged"),
+            1 => sim.act(&Action::on("merge", vec![0, 1], vec![])).expect("merged"),
             2 => drop(sim.set(&path::parse(model.params(), "experts.learning_rate=0.4").expect("a rate"))),
             _ => {}
         }

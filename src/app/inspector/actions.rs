@@ -38,7 +38,7 @@ fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
     }
     if button.clicked() {
         let elements = if action.over.is_empty() { vec![] } else { app.session.selection.elements.to_vec() };
-        let action = Action { name: action.name.to_owned(), elements, values: values.clone() };
+        let action = Action::on(action.name, elements, values.clone());
         app.session.live.act(action);
     }
 }

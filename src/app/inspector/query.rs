@@ -216,7 +216,8 @@ fn picker_ui(ui: &mut Ui, source: &QuerySource<'_>, name: &str) -> Option<String
             n => format!("Current selection ({})", text::count(n as u64)),
         };
         if ui.add_enabled(!selected.is_empty(), egui::Button::new(label)).clicked() {
-            picked = Some(query::of_elements_by_id(set.map_or(&[][..], |set| &set.ids), selected));
+            let individuals = &source.selection.individuals;
+            picked = Some(query::of_individuals(individuals, set.map(|set| &**set), selected));
         }
         if ui.button("All").clicked() {
             picked = Some("all".to_owned());

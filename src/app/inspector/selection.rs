@@ -18,7 +18,8 @@ pub fn is_shown(app: &App) -> bool {
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let (selection, schema) = (&app.session.selection, &app.session.live.schema);
     let (false, Some(set)) = (selection.elements.is_empty(), schema.set(selection.set).cloned()) else { return };
-    let (title, elements) = (interventions::label(schema, selection), selection.elements.clone());
+    let (title, elements) = (interventions::title(schema, selection), selection.elements.clone());
+    let individuals = selection.individuals.clone();
     let t = Tokens::of(ui.ctx());
     let frame = Frame::new().fill(Tokens::fade(t.accent, 0.08)).inner_margin(Margin::symmetric(10, 8));
     frame.show(ui, |ui| {
@@ -28,7 +29,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
         if elements.len() == 1 || !set.columns.is_empty() {
             Grid::new("selection facts").num_columns(2).spacing([12.0, 3.0]).show(ui, |ui| {
                 ui.spacing_mut().interact_size.y = 14.0;
-                facts_ui(ui, &set, &elements);
+                facts_ui(ui, &set, &elements, individuals.first().copied());
             });
         }
         ui.add_space(4.0);
@@ -61,17 +62,17 @@ fn commands_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-fn facts_ui(ui: &mut Ui, set: &ElementSet, elements: &[u32]) {
+fn facts_ui(ui: &mut Ui, set: &ElementSet, elements: &[u32], individual: Option<u64>) {
     let mut fact = |name: &str, value: String| {
         ui.label(widgets::sub(ui, name));
         ui.add(Label::new(RichText::new(value).monospace()).selectable(true).truncate());
         ui.end_row();
     };
     if let [one] = elements {
-        if let Some(id) = set.ids.get(*one as usize) {
+        if let Some(id) = individual.or_else(|| set.ids.get(*one as usize).copied()) {
             fact("Id", id.to_string());
         }
-        fact("Index", one.to_string());
+        fact(if set.are_slots { "Slot" } else { "Index" }, one.to_string());
         for column in &set.columns {
             let label = column.label(*one);
             if !label.is_empty() {

@@ -143,6 +143,8 @@ impl Live {
                 (self.playback, self.stop_reason) = (None, None);
                 self.checkpoints.forget();
                 self.subscribed.clear();
+                self.individuals.clear();
+                self.follows_individuals = false;
                 self.latency.forget();
                 if std::mem::take(&mut self.play_when_loaded) {
                     self.send(Command::Play);

@@ -20,6 +20,17 @@ impl Live {
         }
     }
 
+    /// Asks for the individuals in sets of slots, or no longer, when that has changed.
+    pub fn follow_individuals(&mut self, wanted: bool) {
+        let wanted = wanted && self.playback.is_none();
+        if self.sent.is_some() && self.follows_individuals != wanted && self.send(Command::Individuals(wanted)) {
+            self.follows_individuals = wanted;
+            if !wanted {
+                self.individuals.clear();
+            }
+        }
+    }
+
     /// Subscribes again with the next call of [`Live::subscribe`], which samples a paused simulation.
     pub fn sample_again(&mut self) {
         self.subscribed.clear();

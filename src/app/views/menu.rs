@@ -205,7 +205,7 @@ fn effects_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &Men
         if ui.button(word).on_hover_text(text::unwrap(action.docs)).clicked() {
             select_target(ctx, set, target);
             let elements = target.elements.to_vec();
-            let action = Action { name: action.name.to_owned(), elements, values: vec![] };
+            let action = Action::on(action.name, elements, vec![]);
             ctx.requests.push(ViewRequest::Act(action));
         }
     }

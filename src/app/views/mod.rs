@@ -58,7 +58,7 @@ use crate::{
     engine::{SchemaChanges, SimSchema},
     params::ChoiceSpec,
     query::Named,
-    sim::{Action, ActionSpec, ElementSet, Frame, Meaning, ProbeId, Shape, Tap},
+    sim::{Action, ActionSpec, ElementSet, Frame, Meaning, ProbeId, Shape, Tap, Individuals},
 };
 use std::sync::Arc;
 
@@ -164,6 +164,8 @@ pub type ElementListReader = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, S
 pub struct KindFeatures {
     /// Named groups of the project.
     pub named: Arc<[Named]>,
+    /// The individuals in sets of slots, as far as they are known.
+    pub individuals: Vec<(&'static str, Arc<Individuals>)>,
     /// The set of elements that groups are over; empty while there is none.
     pub over: &'static str,
     /// Effects of interventions.
@@ -179,7 +181,14 @@ pub struct KindFeatures {
 impl Default for KindFeatures {
     fn default() -> Self {
         let listed = Arc::new(|path: &str, _: &ElementSet| Err(format!("{path}: lists of elements are not available")));
-        Self { named: Arc::new([]), over: "", effects: &[], actions: &[], seed: 0, listed }
+        Self { named: Arc::new([]), individuals: vec![], over: "", effects: &[], actions: &[], seed: 0, listed }
+    }
+}
+
+impl KindFeatures {
+    /// The individuals in a set of slots.
+    pub fn individuals(&self, set: &str) -> Option<&Arc<Individuals>> {
+        self.individuals.iter().find(|(name, _)| *name == set).map(|(_, now)| now)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The selection, shared by all views.
 
-use crate::engine::SetChange;
+use crate::{engine::SetChange, sim::Individuals};
 use std::sync::Arc;
 
 /// The selected elements.
@@ -14,6 +14,15 @@ pub struct Selection {
     pub hovered: Option<u32>,
     /// Counts up with every change of `set` or `elements`, not of `hovered`.
     pub generation: u64,
+    /// Ids of the individuals in the selected slots, in the order of `elements`; empty until they are known, and where
+    /// elements are no slots.
+    pub individuals: Arc<Vec<u64>>,
+    /// Individuals that ended since they were selected.
+    pub n_ended: usize,
+    /// The step that the views show.
+    pub now: u64,
+    /// The step that they showed when the elements were selected.
+    seen: u64,
 }
 
 impl Selection {
@@ -22,9 +31,48 @@ impl Selection {
         elements.sort_unstable();
         elements.dedup();
         if self.set != set || *self.elements != elements {
-            (self.set, self.elements) = (set, Arc::new(elements));
+            self.put(set, Arc::new(elements));
+        }
+    }
+
+    fn put(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
+        (self.set, self.elements, self.seen, self.n_ended) = (set, elements, self.now, 0);
+        self.individuals = Arc::default();
+        self.generation += 1;
+    }
+
+    /// Follows the individuals of a set of slots: at first those that were in the selected slots when they were selected,
+    /// later those that are still alive.
+    pub fn identify(&mut self, set: &str, now: &Individuals) {
+        if self.set != set || self.elements.is_empty() {
+            return;
+        }
+        let before = self.elements.len();
+        let found: Vec<(u32, u64)> = if self.individuals.is_empty() {
+            self.elements.iter().filter_map(|slot| Some((*slot, now.seen_at(*slot, self.seen)?))).collect()
+        } else {
+            let pairs = self.elements.iter().copied().zip(self.individuals.iter().copied());
+            pairs.filter(|(slot, id)| now.ids.get(*slot as usize) == Some(id)).collect()
+        };
+        if found.len() < before {
+            self.elements = Arc::new(found.iter().map(|(slot, _)| *slot).collect());
+            self.n_ended += before - found.len();
             self.generation += 1;
         }
+        if found.len() < before || self.individuals.is_empty() {
+            self.individuals = Arc::new(found.iter().map(|(_, id)| *id).collect());
+        }
+    }
+
+    /// The run started again or jumped: the selected slots have other individuals.
+    pub fn forget_individuals(&mut self) {
+        (self.individuals, self.seen) = (Arc::default(), self.now);
+    }
+
+    /// Selects nothing, of no set.
+    pub fn clear(&mut self) {
+        self.hovered = None;
+        self.put("", Arc::default());
     }
 
     /// The same for the result of a job started at this [`Selection::generation`]; ignored when the selection has changed
@@ -39,8 +87,7 @@ impl Selection {
     pub fn replace_shared(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
         if elements.is_sorted_by(|a, b| a < b) {
             if self.set != set || self.elements != elements {
-                (self.set, self.elements) = (set, elements);
-                self.generation += 1;
+                self.put(set, elements);
             }
         } else {
             self.replace(set, elements.to_vec());
@@ -119,6 +166,28 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sim::FREE_SLOT;
+
+    #[test]
+    fn individuals_are_followed_and_not_their_slots() {
+        let mut selection = Selection { now: 10, ..Selection::default() };
+        selection.replace("nuclei", vec![0, 1, 2, 3]);
+        // Slot 1 became free before the ids arrived, and slot 3 has another individual since.
+        let mut now = Individuals { ids: vec![4, FREE_SLOT, 6, 9], born: vec![0, 0, 10, 11] };
+        selection.identify("nuclei", &now);
+        assert_eq!((selection.of("nuclei"), &selection.individuals[..]), (&[0, 2][..], &[4, 6][..]));
+        let generation = selection.generation;
+        selection.identify("nuclei", &now);
+        assert_eq!((selection.generation, selection.n_ended), (generation, 2));
+        (now.ids[0], now.born[0]) = (12, 20);
+        selection.identify("nuclei", &now);
+        assert_eq!((selection.of("nuclei"), &selection.individuals[..], selection.n_ended), (&[2][..], &[6][..], 3));
+        selection.forget_individuals();
+        selection.identify("nuclei", &now);
+        assert_eq!(&selection.individuals[..], &[6]);
+        selection.identify("neurons", &Individuals::default());
+        assert_eq!(selection.of("nuclei"), [2], "of another set");
+    }
 
     #[test]
     fn the_most_active_elements_are_taken_from_a_large_selection() {

@@ -424,7 +424,7 @@ mod tests {
         let mut sim = sim(&small());
         sim.advance(3_000, &mut Pass::default()).unwrap();
         let before: Vec<u64> = sim.sets()[0].ids.clone();
-        let action = |elements| Action { name: "merge".to_owned(), elements, values: vec![] };
+        let action = |elements| Action::on("merge", elements, vec![]);
         assert!(sim.act(&action(vec![1])).is_err());
         sim.tap(&[Tap::of(probes::LINEAGE)]).unwrap();
         sim.act(&action(vec![3, 1])).unwrap();

@@ -38,6 +38,11 @@ impl Events {
         self.died.clear();
     }
 
+    /// Whether nothing happened.
+    pub const fn is_empty(&self) -> bool {
+        self.fused.is_empty() && self.decayed.is_empty() && self.died.is_empty()
+    }
+
     /// Bytes for up to `most` nuclei.
     pub const fn bytes_of(most: usize) -> u64 {
         (most * 20) as u64

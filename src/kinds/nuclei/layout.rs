@@ -17,6 +17,7 @@ pub fn slots(capacity: u32) -> ElementSet {
     ElementSet {
         name: NUCLEI,
         len: capacity,
+        are_slots: true,
         positions: (0..capacity).map(position).collect(),
         motion: Some(MotionFields::Cylinder { angle: "phase", height: "local_order" }),
         is_diagram: true,

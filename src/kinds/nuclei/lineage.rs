@@ -1,22 +1,22 @@
 //! Ids of nuclei: slots are reused, ids are not.
 
 use super::events::Events;
-use crate::sim::{Birth, Death, EndCause, LifeEvent};
+use crate::sim::{Birth, Death, EndCause, FREE_SLOT, Individuals, LifeEvent};
+use std::sync::{Arc, OnceLock};
 
-/// Id of the nucleus in each slot, and births and deaths since the last reading. Ids are assigned from the first tap on:
-/// a run without one pays nothing.
+/// Id of the nucleus in each slot, and births and deaths since the last reading. Ids are assigned from step 0 on in the order
+/// of events, two numbers per birth, so that they do not depend on taps.
 #[derive(Default)]
 pub struct Lineage {
     next: u64,
-    /// By slot; valid for occupied slots.
+    /// By slot; [`FREE_SLOT`] in free slots.
     ids: Vec<u64>,
-    /// Step of birth by slot; valid for occupied slots.
+    /// Step of birth by slot; 0 in free slots.
     births: Vec<u64>,
-    capacity: usize,
     is_tapped: bool,
-    /// Whether ids are assigned: since the first tap.
-    is_tracking: bool,
     pending: Vec<LifeEvent>,
+    /// A copy for others, made when it is asked for; dropped by the next event.
+    shared: OnceLock<Arc<Individuals>>,
 }
 
 /// The ids of a saved state.
@@ -30,43 +30,37 @@ pub struct SavedIds {
 }
 
 impl Lineage {
-    /// Restarts with the present nuclei; without saved ids they are assigned anew.
+    /// Restarts with the present nuclei. Without saved ids they are numbered by slot, and their births are unknown: not after
+    /// `step`.
     pub fn begin(&mut self, step: u64, capacity: u32, living: &[u32], saved: Option<SavedIds>) {
-        self.next = 0;
-        self.capacity = capacity as usize;
-        self.is_tracking = false;
         self.pending.clear();
-        if self.is_tapped || saved.is_some() {
-            self.track(step, living);
+        self.shared.take();
+        for (by_slot, none) in [(&mut self.ids, FREE_SLOT), (&mut self.births, 0)] {
+            by_slot.clear();
+            by_slot.reserve_exact(capacity as usize);
+            by_slot.resize(capacity as usize, none);
         }
-        if let Some(saved) = saved {
-            self.next = saved.next;
-            for ((slot, id), birth) in living.iter().zip(saved.ids).zip(saved.births) {
-                (self.ids[*slot as usize], self.births[*slot as usize]) = (id, birth);
-            }
+        let n = living.len() as u64;
+        let saved = saved.unwrap_or_else(|| SavedIds { next: n, ids: (0..n).collect(), births: vec![step; living.len()] });
+        self.next = saved.next;
+        for ((slot, id), birth) in living.iter().zip(saved.ids).zip(saved.births) {
+            (self.ids[*slot as usize], self.births[*slot as usize]) = (id, birth);
         }
         if self.is_tapped {
             self.announce(step, living);
         }
     }
 
-    /// The ids for a saved state; none when none are assigned.
-    pub fn save(&self, living: &[u32]) -> Option<SavedIds> {
+    /// The ids for a saved state.
+    pub fn save(&self, living: &[u32]) -> SavedIds {
         let of = |values: &[u64]| living.iter().map(|slot| values[*slot as usize]).collect();
-        self.is_tracking.then(|| SavedIds { next: self.next, ids: of(&self.ids), births: of(&self.births) })
+        SavedIds { next: self.next, ids: of(&self.ids), births: of(&self.births) }
     }
 
-    /// Assigns ids to the living. When they were born is unknown: not after `step`.
-    fn track(&mut self, step: u64, living: &[u32]) {
-        self.is_tracking = true;
-        for by_slot in [&mut self.ids, &mut self.births] {
-            by_slot.clear();
-            by_slot.resize(self.capacity, 0);
-        }
-        for slot in living {
-            (self.ids[*slot as usize], self.births[*slot as usize]) = (self.next, step);
-            self.next += 1;
-        }
+    /// The nuclei of now, by slot.
+    pub fn individuals(&self) -> Arc<Individuals> {
+        let copy = || Arc::new(Individuals { ids: self.ids.clone(), born: self.births.clone() });
+        self.shared.get_or_init(copy).clone()
     }
 
     /// Begins or ends the tap. A tap that begins starts with the living: founders at step 0, a snapshot later.
@@ -75,9 +69,6 @@ impl Lineage {
         self.is_tapped = is_tapped;
         if begins || !is_tapped {
             self.pending = vec![];
-        }
-        if begins && !self.is_tracking {
-            self.track(step, living);
         }
         if begins {
             self.announce(step, living);
@@ -94,52 +85,56 @@ impl Lineage {
         self.pending.extend(slots.into_iter().map(birth).map(LifeEvent::Birth));
     }
 
-    fn push(&mut self, event: LifeEvent) {
-        if self.is_tapped {
-            self.pending.push(event);
-        }
+    fn free(&mut self, slots: &[u32]) {
+        slots.iter().for_each(|slot| (self.ids[*slot as usize], self.births[*slot as usize]) = (FREE_SLOT, 0));
     }
 
-    fn record_birth(&mut self, step: u64, slot: u32, parents: Vec<u64>) {
+    fn record_birth(&mut self, step: u64, slot: u32, parents: impl FnOnce() -> Vec<u64>) {
         (self.ids[slot as usize], self.births[slot as usize]) = (self.next, step);
-        let birth = Birth { step, child: self.next, parents, slot: Some(slot), ..Birth::default() };
-        self.push(LifeEvent::Birth(birth));
+        if self.is_tapped {
+            let birth = Birth { step, child: self.next, parents: parents(), slot: Some(slot), ..Birth::default() };
+            self.pending.push(LifeEvent::Birth(birth));
+        }
         self.next += 1;
     }
 
     fn record_deaths(&mut self, step: u64, slots: &[u32], end: EndCause) {
-        for slot in slots {
-            self.push(LifeEvent::Death(Death {
-                step,
-                gone: self.ids[*slot as usize],
-                end,
-                health: None,
-                attributes: Default::default(),
-            }));
-        }
+        let death = |slot: &u32| {
+            let gone = self.ids[*slot as usize];
+            LifeEvent::Death(Death { step, gone, end, health: None, attributes: Default::default() })
+        };
+        self.pending.extend(slots.iter().map(death));
     }
 
     /// Deaths and births of generation `step`; they take effect at `step` + 1.
     pub fn events(&mut self, step: u64, events: &Events) {
-        if !self.is_tracking {
+        if events.is_empty() {
             return;
         }
-        for (slots, end) in
-            [(&events.fused, EndCause::Merged), (&events.decayed, EndCause::Split), (&events.died, EndCause::Died)]
-        {
-            self.record_deaths(step + 1, slots, end);
+        self.shared.take();
+        if self.is_tapped {
+            for (slots, end) in
+                [(&events.fused, EndCause::Merged), (&events.decayed, EndCause::Split), (&events.died, EndCause::Died)]
+            {
+                self.record_deaths(step + 1, slots, end);
+            }
         }
         if let Some(host) = events.fused.first() {
-            let parents = events.fused.iter().map(|slot| self.ids[*slot as usize]).collect();
-            self.record_birth(step + 1, *host, parents);
+            let parents: Vec<u64> = match self.is_tapped {
+                true => events.fused.iter().map(|slot| self.ids[*slot as usize]).collect(),
+                false => vec![],
+            };
+            self.free(&events.fused);
+            self.record_birth(step + 1, *host, || parents);
         }
         let mut decaying = (u32::MAX, 0);
         for (child, parent) in &events.born {
             if decaying.0 != *parent {
                 decaying = (*parent, self.ids[*parent as usize]); // before its slot is renewed
             }
-            self.record_birth(step + 1, *child, vec![decaying.1]);
+            self.record_birth(step + 1, *child, || vec![decaying.1]);
         }
+        self.free(&events.died);
     }
 
     /// Events since the last reading.
@@ -147,9 +142,15 @@ impl Lineage {
         std::mem::take(&mut self.pending)
     }
 
+    /// Bytes of the ids of a table of this size.
+    pub const fn bytes_of(capacity: usize) -> u64 {
+        capacity as u64 * 16
+    }
+
     /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
-        ((self.ids.capacity() + self.births.capacity()) * 8 + self.pending.capacity() * size_of::<LifeEvent>()) as u64
+        let shared = if self.shared.get().is_some() { self.ids.len() } else { 0 };
+        Self::bytes_of(self.ids.len() + shared) + (self.pending.capacity() * size_of::<LifeEvent>()) as u64
     }
 }
 
@@ -198,7 +199,7 @@ mod tests {
         let mut lineage = Lineage::default();
         lineage.begin(0, 4, &[0, 1, 2], None);
         lineage.events(4, &Events { died: vec![1], ..Events::default() });
-        assert!(lineage.take().is_empty() && lineage.n_bytes() == 0, "nothing is kept before the first tap");
+        assert!(lineage.take().is_empty() && lineage.n_bytes() == 64, "no event is kept before the first tap");
         lineage.begin(0, 4, &[0, 1, 2], None);
         lineage.tap(true, 0, &[0, 1, 2]);
         assert_eq!(lineage.take().len(), 3, "the founders");

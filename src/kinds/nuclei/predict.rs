@@ -4,6 +4,7 @@ use super::{
     CouplingMethod, Params, Precision, TaskSource,
     cpu::{coupling::Coupling, phases::Oscillators, turnover::Turnover},
     events::Events,
+    lineage::Lineage,
     mixing,
     real::Real,
     state::{State, StateSizes},
@@ -46,7 +47,7 @@ fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> MemoryReport {
         ("coupling", Coupling::<T>::bytes_of(method, capacity)),
         ("workspace", workspace_bytes::<T>(capacity, dim, fields)),
         ("slots", capacity as u64 * 12),
-        ("recording", 0),
+        ("recording", Lineage::bytes_of(capacity)),
     ]);
     report
 }

@@ -47,11 +47,10 @@ pub fn write<T: Real>(host: &HostState, mut state: State<T>) -> Result<Snapshot,
     out.list("birth", of(&state.birth));
     out.list("parent", state.idx.iter().map(|slot| state.parent[*slot as usize]).collect());
     out.list("frozen", state.idx.iter().map(|slot| state.frozen[*slot as usize]).collect());
-    if let Some(ids) = host.sampler.lineage.save(&state.idx) {
-        out.number("lineage.next", ids.next);
-        out.list("lineage.ids", ids.ids);
-        out.list("lineage.births", ids.births);
-    }
+    let ids = host.sampler.lineage.save(&state.idx);
+    out.number("lineage.next", ids.next);
+    out.list("lineage.ids", ids.ids);
+    out.list("lineage.births", ids.births);
     out.list("slots", std::mem::take(&mut state.idx));
     state.save(&state.sizes(), &mut out)?;
     Ok(out)

@@ -113,7 +113,7 @@ fn a_log_of_indices_survives_an_inserted_group_field_choice_and_argument() {
 #[test]
 fn actions_on_a_set_that_changed_name_its_version() {
     let tree = Tree::default();
-    let action = Action { name: "push".into(), elements: vec![1, 0], values: vec![] };
+    let action = Action { name: "push".into(), elements: vec![1, 0], ..Action::default() };
     let ids = |_: &str, version| if version == 2 { vec![72, 70] } else { vec![70, 71, 72] };
     let now = Declarations { params: &tree, actions: ACTIONS, ids: &ids, version: &|_| 2, order: None };
     let line = now.write(7, &LoggedCommand::Act(action.clone())).unwrap();
@@ -122,6 +122,18 @@ fn actions_on_a_set_that_changed_name_its_version() {
     let read = read(&tree, None, &line.replace("))", values)).unwrap();
     let LoggedCommand::Act(again) = read else { panic!("an action") };
     assert_eq!(again.elements, action.elements);
+}
+
+/// An action on individuals names them, not the slots they were in.
+#[test]
+fn actions_on_individuals_name_their_ids() {
+    let tree = Tree::default();
+    let action = Action { name: "push".into(), elements: vec![1, 0], individuals: vec![90, 91], ..Action::default() };
+    let line = write(&tree, &LoggedCommand::Act(action));
+    assert_eq!(line, r#"(7,Act(action:"push",individuals:[90,91]))"#);
+    let values = r#",arguments:[("mode",Choice("Two")),("by",Real(6.0))]))"#;
+    let LoggedCommand::Act(again) = read(&tree, None, &line.replace("))", values)).unwrap() else { panic!("an action") };
+    assert_eq!((again.individuals, again.elements), (vec![90, 91], vec![]));
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn ask(query: &str) -> Result<Vec<u32>, String> {
     let fields =
         [Field { name: "rate_field", unit: "Hz", values: &rates }, Field { name: "v", unit: "mV", values: &[] }];
     let listed = |path: &str| if path == "two.csv" { Ok(vec![2, 3]) } else { Err(format!("{path}: not found")) };
-    let known = Known { set: &set, named: &named, fields: &fields, links: Some(&Few), seed: 5, listed: &listed };
+    let known = Known { set: &set, individuals: &[], named: &named, fields: &fields, links: Some(&Few), seed: 5, listed: &listed };
     known.select(query).map_err(|e| e.of(query))
 }
 
@@ -61,6 +61,7 @@ fn queries() {
         ("class ~ GUST", &[0, 1]),
         ("class !~ t", &[4]),
         ("root_id = 103", &[3]),
+        ("id = 103, 100", &[0, 3]),
         ("name = MN9", &[2]),
         ("name ~ lc", &[3]),
         ("cell_type = LB3 a", &[0]),
@@ -97,7 +98,7 @@ fn mistakes_are_explained() {
         ("sugr", "there is no selection `sugr`; did you mean `sugar`?"),
         ("all and class", "at `class`: `class` needs a comparison: write `class = …`"),
         ("idx = 9", "indices run from 0 to 7, got 9"),
-        ("root_id = 7", "no neuron has root_id 7"),
+        ("root_id = 7", "none of the cells has id 7"),
         ("root_id > 7", "`root_id` cannot be compared with `>`; write `=`"),
         ("x", "in a circle"),
         ("(all", "a parenthesis is not closed"),
@@ -130,7 +131,7 @@ fn chains_of_sets_are_followed_and_limited() {
     };
     let ask = |named: &[Named], query: &str| {
         let listed = |_: &str| Ok(vec![]);
-        let known = Known { set: &set, named, fields: &[], links: None, seed: 1, listed: &listed };
+        let known = Known { set: &set, individuals: &[], named, fields: &[], links: None, seed: 1, listed: &listed };
         known.select(query).map_err(|e| e.of(query))
     };
     assert_eq!(ask(&chain(40), "s39").as_deref(), Ok(&[1][..]));
@@ -160,8 +161,22 @@ fn long_chains_of_and_and_or_need_little_stack() {
 fn long_chains_are_evaluated_without_recursion() {
     let set = ElementSet { name: "cells", len: 5, ..ElementSet::default() };
     let listed = |_: &str| Ok(vec![]);
-    let known = Known { set: &set, named: &[], fields: &[], links: None, seed: 0, listed: &listed };
+    let known = Known { set: &set, individuals: &[], named: &[], fields: &[], links: None, seed: 0, listed: &listed };
     let text: Vec<String> = (0..100_000).map(|i| format!("idx = {}", i % 3)).collect();
     assert_eq!(known.select(&text.join(" or ")), Ok(vec![0, 1, 2]));
     assert_eq!(known.select(&vec!["not idx = 3"; 100_000].join(" and ")), Ok(vec![0, 1, 2, 4]));
+}
+
+#[test]
+fn individuals_are_found_by_their_ids_while_they_live() {
+    let set = ElementSet { name: "nuclei", len: 3, are_slots: true, ..ElementSet::default() };
+    let listed = |_: &str| Ok(vec![]);
+    let individuals = [7, FREE_SLOT, 12];
+    let known =
+        Known { set: &set, individuals: &individuals, named: &[], fields: &[], links: None, seed: 0, listed: &listed };
+    let select = |query: &str| known.select(query).map_err(|e| e.what);
+    assert_eq!(select("id = 12, 3"), Ok(vec![2]));
+    assert_eq!(select("not id = 7"), Ok(vec![1, 2]));
+    assert!(select("id = x").is_err());
+    assert_eq!(Known { individuals: &[], ..known }.select("id = 12").map_err(|e| e.what), Ok(vec![]));
 }

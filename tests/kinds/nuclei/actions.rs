@@ -5,13 +5,13 @@ use neuropil::{
     gpu::Pass,
     kinds::nuclei::{Frequencies, NucleiKind, Params, Precision, cpu::CpuSim, initial, probes},
     params::{Change, Value, path},
-    sim::{Action, Device, Effect, Frame, Kind, Progress, Reading, SimError, Simulation, Tap},
+    sim::{Action, Device, Effect, FREE_SLOT, Frame, Kind, LifeEvent, Progress, Reading, SimError, Simulation, Tap},
 };
 use population::{advance, cpu, scene};
 use std::sync::Arc;
 
 fn action(name: &str, elements: &[u32], values: &[Value]) -> Action {
-    Action { name: name.to_owned(), elements: elements.to_vec(), values: values.to_vec() }
+    Action::on(name, elements.to_vec(), values.to_vec())
 }
 
 /// All coupling algorithms in a profiled batch: exact ones agree, approximations report their error, the run is unchanged.
@@ -89,6 +89,80 @@ fn actions_change_the_selected_nuclei() {
     ] {
         let why = sim.act(&wrong).expect_err("refused").to_string();
         assert!(why.contains(part), "{why}");
+    }
+}
+
+/// The turnover of a small population frees and reuses slots.
+fn lively() -> Params {
+    let mut params = Params::default();
+    (params.population.death_rate, params.tunnelling.r_threshold) = (0.05, 0.1);
+    params
+}
+
+#[test]
+fn actions_on_individuals_follow_ids_and_not_slots() {
+    let mut sim = cpu::<f64>(&lively(), 3, 1);
+    advance(&mut sim, 20);
+    let then = sim.individuals(probes::NUCLEI).expect("slots");
+    let seen = sim.clock().step;
+    advance(&mut sim, 60);
+    let now = sim.individuals(probes::NUCLEI).expect("slots");
+    let living = |slot: &u32| then.ids[*slot as usize] != FREE_SLOT;
+    let is_same = |slot: &u32| then.ids[*slot as usize] == now.ids[*slot as usize];
+    let is_reused = |slot: &u32| living(slot) && !is_same(slot) && now.ids[*slot as usize] != FREE_SLOT;
+    let slots = 0..then.ids.len() as u32;
+    let (kept, reused) = (slots.clone().find(|s| living(s) && is_same(s)), slots.clone().find(is_reused));
+    let (kept, reused) = (kept.expect("one lives on"), reused.expect("a slot is used again"));
+
+    let kick = action("kick", &[kept, reused], &[Value::Real(0.5)]);
+    let before = sim.state().clone();
+    let performed = Action { seen: Some(seen), ..kick.clone() }.perform(&mut sim).expect("kicked");
+    assert_eq!((performed.elements, &performed.individuals), (vec![kept], &vec![then.ids[kept as usize]]));
+    assert_eq!(sim.state().phi[reused as usize], before.phi[reused as usize], "another individual is there");
+    assert_ne!(sim.state().phi[kept as usize], before.phi[kept as usize]);
+
+    // As logs name them: ids are found wherever they are, and those that ended are nowhere.
+    let by_id = |ids: Vec<u64>| Action { elements: vec![], individuals: ids, ..kick.clone() };
+    let ids = vec![then.ids[reused as usize], then.ids[kept as usize]];
+    let performed = by_id(ids).perform(&mut sim).expect("kicked");
+    assert_eq!((performed.elements, performed.individuals), (vec![kept], vec![then.ids[kept as usize]]));
+    let why = by_id(vec![then.ids[reused as usize]]).perform(&mut sim).expect_err("it ended").to_string();
+    assert_eq!(why, "kick: none of the 1 selected nuclei is alive");
+
+    // Slots, as in older logs.
+    let by_slot = kick.perform(&mut sim).expect("kicked");
+    assert_eq!(by_slot.individuals, [now.ids[kept as usize], now.ids[reused as usize]]);
+    let why = action("kick", &[5000], &[Value::Real(1.0)]).perform(&mut sim).expect_err("refused").to_string();
+    assert!(why.contains("no slot 5000"), "{why}");
+}
+
+/// Ids follow from what was simulated: not from taps, nor from saving and loading.
+#[test]
+fn ids_of_nuclei_do_not_depend_on_taps() {
+    let mut plain = cpu::<f64>(&lively(), 3, 1);
+    let mut tapped = cpu::<f64>(&lively(), 3, 1);
+    tapped.tap(&[Tap::of(probes::LINEAGE)]).expect("tapped");
+    advance(&mut plain, 50);
+    advance(&mut tapped, 50);
+    let ids = plain.individuals(probes::NUCLEI).expect("slots");
+    assert!(Some(&ids) == tapped.individuals(probes::NUCLEI).as_ref(), "other ids with a tap");
+    let mut loaded = cpu::<f64>(&lively(), 3, 1);
+    loaded.load(&plain.save().expect("saved")).expect("loaded");
+    assert!(loaded.individuals(probes::NUCLEI).as_ref() == Some(&ids), "other ids after loading");
+    for sim in [&mut plain, &mut loaded] {
+        advance(sim, 30);
+    }
+    assert!(loaded.individuals(probes::NUCLEI) == plain.individuals(probes::NUCLEI), "other ids later");
+    assert!(plain.individuals("neurons").is_none());
+    // A lineage that is tapped late tells of the same individuals.
+    plain.tap(&[Tap::of(probes::LINEAGE)]).expect("tapped");
+    let mut frame = Frame::default();
+    plain.sample(&mut frame).expect("it reads");
+    let Some(Reading::Lineage(events)) = frame.reading(probes::LINEAGE) else { panic!("a lineage") };
+    let now = plain.individuals(probes::NUCLEI).expect("slots");
+    for event in events {
+        let LifeEvent::Birth(birth) = event else { panic!("a snapshot") };
+        assert_eq!(now.ids[birth.slot.expect("a slot") as usize], birth.child);
     }
 }
 

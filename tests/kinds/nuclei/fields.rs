@@ -207,11 +207,7 @@ fn runs_are_invariant_under_rotation_of_all_phases() {
     (params.population.m_fuse, params.population.death_rate) = (0, 0.0);
     let mut plain = cpu::<f64>(&params, 11, 1);
     let mut kicked = cpu::<f64>(&params, 11, 1);
-    let kick = Action {
-        name: "kick".to_owned(),
-        elements: (0..200).collect(),
-        values: vec![neuropil::params::Value::Real(1.25)],
-    };
+    let kick = Action::on("kick", (0..200).collect(), vec![neuropil::params::Value::Real(1.25)]);
     kicked.act(&kick).expect("kicked");
     advance(&mut plain, 40);
     advance(&mut kicked, 40);

@@ -156,12 +156,12 @@ fn live_edits() {
             advance(sim, 311, batch);
             let change = path::parse(&busy(), edit).expect("an edit");
             assert_eq!(sim.set(&change).expect("taken up"), Taken::Applied, "{edit}");
-            sim.act(&Action { name: "kick".into(), elements: vec![3, 9, 3], values: vec![Value::Real(4.0)] })
+            sim.act(&Action::on("kick", vec![3, 9, 3], vec![Value::Real(4.0)]))
                 .expect("kicks");
         }
         let rows = Change { id: ParamId::list(4), value: Value::Rows(vec![]) };
         sim.set(&rows).expect("no interventions");
-        sim.act(&Action { name: "kick".into(), elements: vec![3, 9], values: vec![Value::Real(80.0)] }).expect("kicks");
+        sim.act(&Action::on("kick", vec![3, 9], vec![Value::Real(80.0)])).expect("kicks");
         let state = sim.save().expect("saves");
         sim.load(&state).expect("loads");
         advance(sim, 500, batch)
@@ -247,7 +247,7 @@ fn leaky_units_are_the_same_on_both() {
         for edit in ["leaky.noise_amplitude=0.5", "leaky.decay=0.8", "interventions.1.enabled=false", "lif.tau_m=9"] {
             advance(sim, 211, batch);
             assert_eq!(sim.set(&path::parse(&leaky(), edit).expect("an edit")).expect("taken up"), Taken::Applied);
-            sim.act(&Action { name: "kick".into(), elements: vec![3, 9, 3], values: vec![Value::Real(0.4)] })
+            sim.act(&Action::on("kick", vec![3, 9, 3], vec![Value::Real(0.4)]))
                 .expect("kicks");
         }
         let taps = [probes::V, probes::G].map(|probe| Tap::elements(probe, vec![4, 90]));

@@ -192,7 +192,7 @@ fn rebuild_parameters_and_invalid_values_are_refused_live() {
     }
     let bad = Change { value: Value::Real(1.5), ..path::parse(&params, "leaky.decay=1").expect("an edit") };
     assert!(sim.set(&bad).expect_err("growth").to_string().contains("leaky.decay takes 0 to 1"));
-    assert!(sim.act(&Action { name: "kick".into(), elements: vec![N], values: vec![Value::Real(1.0)] }).is_err());
+    assert!(sim.act(&Action::on("kick", vec![N], vec![Value::Real(1.0)])).is_err());
 }
 
 #[test]

@@ -196,8 +196,8 @@ fn invalid_and_incomplete_edits_are_refused_whole() {
     let enable = path::parse(&params, "interventions.0.enabled=true").expect("an edit");
     assert!(sim.set(&enable).expect_err("incomplete").to_string().contains("target: it is empty"));
     assert!(params.groups().iter().any(|g| g.name == "interventions"));
-    assert!(sim.act(&Action { name: "kick".into(), elements: vec![N], values: vec![Value::Real(1.0)] }).is_err());
-    assert!(sim.act(&Action { name: "kcik".into(), elements: vec![0], values: vec![Value::Real(1.0)] }).is_err());
+    assert!(sim.act(&Action::on("kick", vec![N], vec![Value::Real(1.0)])).is_err());
+    assert!(sim.act(&Action::on("kcik", vec![0], vec![Value::Real(1.0)])).is_err());
     digest_of(&mut sim, 100, 100);
 }
 

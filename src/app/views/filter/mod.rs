@@ -10,7 +10,7 @@ use super::{KindFeatures, pool::PooledResult, probes_where, view_3d::is_time_sin
 use crate::{
     engine::SimSchema,
     query::{self, Field, Known, Mistake, Named, Query},
-    sim::{Connectivity, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
+    sim::{Connectivity, ElementSet, Frame, Individuals, ProbeId, Reading, Shape, Tap},
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tree::Tree;
@@ -150,12 +150,20 @@ impl Filter {
 
     /// Receives new data.
     pub fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
+        let set = self.set.as_ref().map_or("", |set| set.name);
+        self.are_values_new |= frame.individuals.iter().any(|(over, _)| *over == set) && self.names_individuals();
         for id in self.probes(schema) {
             if let Some(Reading::Field(values)) = frame.reading(id) {
                 self.values.insert(id, values.clone());
                 self.are_values_new = true;
             }
         }
+    }
+
+    /// Whether the query, or a named one, may contain ids of individuals, which have to be followed.
+    pub fn names_individuals(&self) -> bool {
+        let is_of_slots = self.set.as_ref().is_some_and(|set| set.are_slots);
+        is_of_slots && (self.query.contains("id") || self.named.iter().any(|named| named.query.contains("id")))
     }
 
     /// Names of the fields in the query whose values have not arrived yet.
@@ -301,6 +309,7 @@ fn columns(query: &Query, out: &mut Vec<String>, groups: &mut Vec<String>) {
 /// Everything needed to evaluate a query on the pool.
 pub struct QueryContext {
     set: Arc<ElementSet>,
+    individuals: Option<Arc<Individuals>>,
     named: Arc<[Named]>,
     fields: Vec<(&'static str, &'static str, Arc<Vec<f32>>)>,
     wiring: Option<Connectivity>,
@@ -325,6 +334,7 @@ impl QueryContext {
             named: features.named.clone(),
             seed: features.seed,
             listed: features.listed.clone(),
+            individuals: features.individuals(over).cloned(),
             set,
         }
     }
@@ -336,6 +346,7 @@ impl QueryContext {
         let listed = |path: &str| (self.listed)(path, &self.set);
         ask(&Known {
             set: &self.set,
+            individuals: self.individuals.as_ref().map_or(&[], |now| &now.ids),
             named: &self.named,
             fields: &fields,
             links: self.wiring.as_ref().map(|w| &*w.connections),

@@ -12,7 +12,7 @@ use crate::{
     },
     engine::SimSchema,
     query::{self, Completion},
-    sim::{ElementSet, Frame, Meaning, Tap},
+    sim::{ElementSet, Frame, Meaning, Tap, FREE_SLOT},
 };
 use egui::{
     Align2, Color32, Id, Key, Popup, Pos2, Rect, RichText, Sense, TextEdit, Ui, UiBuilder, Vec2, WidgetInfo,
@@ -202,7 +202,7 @@ impl Panel {
             if save.clicked() {
                 let members = (0..set.len).filter(|e| shown.shows(set.name, *e));
                 let query = ctx.filter.as_query(ctx.schema);
-                let query = query.unwrap_or_else(|| query::of_elements_by_id(&set.ids, &members.collect::<Vec<_>>()));
+                let query = query.unwrap_or_else(|| query_of(ctx, set, members.collect()));
                 ctx.requests.push(ViewRequest::SaveSet(query));
             }
             let clear = ui.add_enabled(is_on, egui::Button::new("Show all"));
@@ -430,3 +430,13 @@ impl View for Panel {
          *Save as group* stores the query in the project; a query over live values is stored as the list of elements that match now."
     }
 }
+/// These elements as a query: by the ids of their individuals, where these are known.
+fn query_of(ctx: &ViewCtx<'_>, set: &ElementSet, mut elements: Vec<u32>) -> String {
+    let mut ids = vec![];
+    if let Some(now) = ctx.features.individuals(set.name) {
+        elements.retain(|slot| now.ids.get(*slot as usize).is_some_and(|id| *id != FREE_SLOT));
+        ids = elements.iter().map(|slot| now.ids[*slot as usize]).collect();
+    }
+    query::of_individuals(&ids, Some(set), &elements)
+}
+

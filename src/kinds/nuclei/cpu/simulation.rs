@@ -11,7 +11,7 @@ use crate::{
             fields,
             host_state::CheckedAction,
             initial, mixing, predict,
-            probes::PROBES,
+            probes::{ACTIONS, NUCLEI, PROBES},
             random::{RandomAddress, RandomStream},
             real::{Real, wrapped},
             requests, sampler, saved,
@@ -19,7 +19,7 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport,
+        Action, ActionSpec, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals, InputData, MemoryReport,
         ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, StepCount, Tap,
     },
 };
@@ -37,6 +37,14 @@ impl<T: Real> Simulation for CpuSim<T> {
 
     fn sets(&self) -> &[Arc<ElementSet>] {
         &self.host.sets
+    }
+
+    fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
+        (set == NUCLEI).then(|| self.host.sampler.lineage.individuals())
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
     }
 
     fn clock(&self) -> Clock {

@@ -8,7 +8,7 @@ use super::{
     task::TaskSizes,
 };
 use crate::{
-    kinds::nuclei::{Params, mixing, predict::task_size, task::Setup},
+    kinds::nuclei::{Params, lineage::Lineage, mixing, predict::task_size, task::Setup},
     sim::{Buffers as _, MemoryReport},
 };
 
@@ -24,6 +24,6 @@ pub fn predict(params: &Params, setup: Option<&Setup>) -> MemoryReport {
         tile: None,
     });
     report.host("slots", 12 * n_slots as u64);
-    report.host("recording", 0);
+    report.host("recording", Lineage::bytes_of(n_slots));
     report
 }

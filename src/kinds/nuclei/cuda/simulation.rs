@@ -19,7 +19,7 @@ use crate::{
             events::PopulationStats,
             host_state::CheckedAction,
             initial, mixing,
-            probes::{self, PROBES},
+            probes::{self, ACTIONS, NUCLEI, PROBES},
             random::{RandomAddress, RandomStream},
             real::wrapped,
             requests, sampler, saved,
@@ -28,7 +28,7 @@ use crate::{
     },
     params::{Change, Params as AnyParams},
     sim::{
-        Action, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, InputData, MemoryReport,
+        Action, ActionSpec, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals, InputData, MemoryReport,
         ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, StepCount, Tap,
     },
 };
@@ -45,6 +45,14 @@ impl Simulation for CudaSim {
 
     fn sets(&self) -> &[Arc<ElementSet>] {
         &self.host.sets
+    }
+
+    fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
+        (set == NUCLEI).then(|| self.host.sampler.lineage.individuals())
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
     }
 
     fn clock(&self) -> Clock {

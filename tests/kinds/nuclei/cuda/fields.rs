@@ -239,7 +239,7 @@ fn several_fields_are_saved_changed_and_kicked() {
     advance(&mut sim, 20);
     let saved = sim.save().expect("it saves");
     let go_on = |sim: &mut dyn Simulation| {
-        let kick = Action { name: "kick".into(), elements: (0..20).collect(), values: vec![Value::Real(0.5)] };
+        let kick = Action::on("kick", (0..20).collect(), vec![Value::Real(0.5)]);
         sim.act(&kick).expect("kicked");
         for edit in ["coupling.between=0.6", "coupling.sent=Double", "coupling.mixing=Embedded"] {
             sim.set(&path::parse(&three(), edit).expect("an edit")).expect("it is live");

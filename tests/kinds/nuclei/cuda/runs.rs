@@ -202,7 +202,7 @@ fn phases_match_the_cpu() {
         let mut sim = start(&params, &gpu, Tuning::default());
         let mut cpu = CpuSim::<f64>::new(&params, &scene(), setup(&params), 2).expect("it starts");
         let frozen =
-            Action { name: "freeze".into(), elements: vec![3, 700], values: vec![neuropil::params::Value::Bool(true)] };
+            Action::on("freeze", vec![3, 700], vec![neuropil::params::Value::Bool(true)]);
         sim.act(&frozen).expect("it stands still");
         cpu.act(&frozen).expect("it stands still");
         advance(&mut sim, 20);
@@ -286,7 +286,7 @@ fn probes_actions_and_parameters_match_the_cpu() {
             ("decay", &living[40..43], vec![]),
         ] {
             advance(sim, 4);
-            sim.act(&Action { name: name.into(), elements: elements.to_vec(), values }).expect("acts");
+            sim.act(&Action::on(name, elements.to_vec(), values)).expect("acts");
         }
         for edit in [
             "phases.coupling=2",

@@ -1,0 +1,43 @@
+//! Individuals: the occupants of the slots of a set, where elements are slots that are used again.
+
+/// The id in a slot without an individual.
+pub const FREE_SLOT: u64 = u64::MAX;
+
+/// The individuals of a set at one step, by slot. Ids are never used again; they follow from what was simulated since step
+/// 0, not from what is tapped, so that a replay finds the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Individuals {
+    /// Id of the individual in each slot; [`FREE_SLOT`] in free ones.
+    pub ids: Vec<u64>,
+    /// Step of its birth; 0 in free slots.
+    pub born: Vec<u64>,
+}
+
+impl Individuals {
+    /// The individual in a slot now that was there at the step `seen`; `None` when another one or none is there now.
+    pub fn seen_at(&self, slot: u32, seen: u64) -> Option<u64> {
+        let (id, born) = (*self.ids.get(slot as usize)?, *self.born.get(slot as usize)?);
+        (id != FREE_SLOT && born <= seen).then_some(id)
+    }
+
+    /// The slots of those that are alive among these, each with its id, ascending by slot.
+    pub fn slots_of(&self, wanted: &[u64]) -> Vec<(u32, u64)> {
+        let mut wanted = wanted.to_vec();
+        wanted.sort_unstable();
+        let slots = self.ids.iter().enumerate().filter(|(_, id)| **id != FREE_SLOT);
+        slots.filter(|(_, id)| wanted.binary_search(id).is_ok()).map(|(slot, id)| (slot as u32, *id)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_occupant_is_another_individual() {
+        let now = Individuals { ids: vec![7, FREE_SLOT, 3], born: vec![20, 0, 5] };
+        assert_eq!([now.seen_at(0, 19), now.seen_at(0, 20)], [None, Some(7)]);
+        assert_eq!([now.seen_at(1, 99), now.seen_at(2, 99), now.seen_at(3, 99)], [None, Some(3), None]);
+        assert_eq!(now.slots_of(&[3, 7, 4, FREE_SLOT]), [(0, 7), (2, 3)]);
+    }
+}
