@@ -137,7 +137,7 @@ struct alignas(8) LogEntry {
 static_assert(sizeof(LogEntry) == 144, "LogEntry: size");
 
 // One block: sorts the selected nuclei and draws the events.
-extern "C" __global__ void __launch_bounds__(1024, 1) decide_events(const PopulationCounts* __restrict__ population, const DeviceStats* __restrict__ stats, const KernelParams* __restrict__ params, const TopK* __restrict__ top_k, const float* __restrict__ fields, const unsigned long long* __restrict__ chosen, unsigned int* __restrict__ order, double* __restrict__ shares, EventDecision* __restrict__ decision, const EventLog* __restrict__ log, unsigned int* __restrict__ words_out);
+extern "C" __global__ void __launch_bounds__(1024, 1) decide_events(const PopulationCounts* __restrict__ population, const DeviceStats* __restrict__ stats, const KernelParams* __restrict__ params, const TopK* __restrict__ top_k, const float* __restrict__ fields, const unsigned long long* __restrict__ chosen, unsigned int* __restrict__ order, double* __restrict__ shares, EventDecision* __restrict__ decision, const EventLog* __restrict__ log, unsigned int* __restrict__ words_out, float* __restrict__ errors_out);
 
 // Weights of the fusion product, one thread per weight.
 extern "C" __global__ void __launch_bounds__(128, 1) blend_weights(const KernelParams* __restrict__ params, const EventDecision* __restrict__ decision, const unsigned int* __restrict__ order, const double* __restrict__ shares, const float* __restrict__ w, float* __restrict__ fused);
@@ -170,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) decay_nuclei(const Populati
 extern "C" __global__ void __launch_bounds__(256, 1) count_deaths(const PopulationCounts* __restrict__ population, const KernelParams* __restrict__ params, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ tags, unsigned int* __restrict__ dying, unsigned int* __restrict__ block_counts);
 
 // Clears the slots of dying nuclei, ascending, down to the minimum population. Items: nuclei.
-extern "C" __global__ void __launch_bounds__(256, 1) remove_dead(const PopulationCounts* __restrict__ population, const KernelParams* __restrict__ params, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ dying, const unsigned int* __restrict__ block_counts, float* __restrict__ w, float* __restrict__ fields, unsigned int* __restrict__ tags, EventDecision* __restrict__ decision, const EventLog* __restrict__ log, unsigned int* __restrict__ words_out);
+extern "C" __global__ void __launch_bounds__(256, 1) remove_dead(const PopulationCounts* __restrict__ population, const KernelParams* __restrict__ params, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ dying, const unsigned int* __restrict__ block_counts, float* __restrict__ w, float* __restrict__ fields, unsigned int* __restrict__ tags, EventDecision* __restrict__ decision, const EventLog* __restrict__ log, unsigned int* __restrict__ words_out, float* __restrict__ errors_out);
 
 // One thread: updates the totals and appends a log entry.
 extern "C" __global__ void __launch_bounds__(1, 1) finish_ledger(const KernelParams* __restrict__ params, const DeviceStats* __restrict__ stats, const EventDecision* __restrict__ decision, PopulationCounts* __restrict__ population, EventLog* __restrict__ log, LogEntry* __restrict__ entries);

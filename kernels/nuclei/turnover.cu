@@ -36,7 +36,7 @@ __device__ inline double share_of(const KernelParams* params, const DeviceStats*
     return params->fuse_key == 2 ? exp(-((double)f - (double)least) / stats->t) : (double)h;
 }
 
-extern "C" __global__ void decide_events(const PopulationCounts* __restrict__ population, const DeviceStats* __restrict__ stats, const KernelParams* __restrict__ params, const TopK* __restrict__ top_k, const float* __restrict__ fields, const unsigned long long* __restrict__ chosen, unsigned int* __restrict__ order, double* __restrict__ shares, EventDecision* __restrict__ decision, const EventLog* __restrict__ log, unsigned int* __restrict__ words_out) {
+extern "C" __global__ void decide_events(const PopulationCounts* __restrict__ population, const DeviceStats* __restrict__ stats, const KernelParams* __restrict__ params, const TopK* __restrict__ top_k, const float* __restrict__ fields, const unsigned long long* __restrict__ chosen, unsigned int* __restrict__ order, double* __restrict__ shares, EventDecision* __restrict__ decision, const EventLog* __restrict__ log, unsigned int* __restrict__ words_out, float* __restrict__ errors_out) {
     __shared__ unsigned long long list[MAX_SELECTED];
     __shared__ unsigned int warps[32];
     const unsigned int t = threadIdx.x, n = population->n, n_slots = params->n_slots;
@@ -81,6 +81,7 @@ extern "C" __global__ void decide_events(const PopulationCounts* __restrict__ po
         if (!(flags >> e & 1)) continue;
         const unsigned int slot = order[MAX_SELECTED + 4 * t + e];
         order[2 * MAX_SELECTED + at] = slot;
+        errors_out[logged + at] = f[slot];
         words_out[logged + at++] = slot;
     }
     // Lowest slot and lowest error of the nuclei selected for fusion.
@@ -105,7 +106,10 @@ extern "C" __global__ void decide_events(const PopulationCounts* __restrict__ po
     const bool equal_shares = !(total > 0.0);
     if (equal_shares) total = m;
     unsigned int build_sites = log->words;
-    if (fuses) words_out[build_sites++] = lowest;
+    if (fuses) {
+        errors_out[build_sites] = f[lowest];
+        words_out[build_sites++] = lowest;
+    }
     for (unsigned int i = 0; i < m; ++i) {
         const unsigned int slot = order[i];
         if (equal_shares) shares[i] = 1.0;
@@ -114,7 +118,10 @@ extern "C" __global__ void decide_events(const PopulationCounts* __restrict__ po
         re += shares[i] * cosine;
         im += shares[i] * sine;
         amps += amp[slot];
-        if (fuses && slot != lowest) words_out[build_sites++] = slot;
+        if (fuses && slot != lowest) {
+            errors_out[build_sites] = f[slot];
+            words_out[build_sites++] = slot;
+        }
     }
     const bool has_no_direction = sqrt(re * re + im * im) < 1e-12;
     decision->total = total;
@@ -313,7 +320,7 @@ extern "C" __global__ void count_deaths(const PopulationCounts* __restrict__ pop
     if (threadIdx.x == 0) block_counts[blockIdx.x] = scan.all;
 }
 
-extern "C" __global__ void remove_dead(const PopulationCounts* __restrict__ population, const KernelParams* __restrict__ params, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ dying, const unsigned int* __restrict__ block_counts, float* __restrict__ w, float* __restrict__ fields, unsigned int* __restrict__ tags, EventDecision* __restrict__ decision, const EventLog* __restrict__ log, unsigned int* __restrict__ words_out) {
+extern "C" __global__ void remove_dead(const PopulationCounts* __restrict__ population, const KernelParams* __restrict__ params, const unsigned int* __restrict__ idx, const unsigned int* __restrict__ dying, const unsigned int* __restrict__ block_counts, float* __restrict__ w, float* __restrict__ fields, unsigned int* __restrict__ tags, EventDecision* __restrict__ decision, const EventLog* __restrict__ log, unsigned int* __restrict__ words_out, float* __restrict__ errors_out) {
     __shared__ unsigned int warps[8];
     const unsigned int n = population->n, first = blockIdx.x * 1024 + threadIdx.x * 4;
     if (blockIdx.x * 1024 >= n || !(params->p_death > 0.0)) return;
@@ -323,14 +330,16 @@ extern "C" __global__ void remove_dead(const PopulationCounts* __restrict__ popu
     const unsigned int before = sum_before(block_counts, blockIdx.x, warps);
     const Scan scan = scan_block(__popc(flags), warps);
     unsigned int rank = before + scan.before;
-    unsigned int* died = words_out + births_at(log, decision) + 2 * (decays + children);
+    const unsigned int died = births_at(log, decision) + 2 * (decays + children);
+    const float* f = fields + F * params->n_slots;
     for (unsigned int e = 0; e < 4; ++e) {
         if (!(flags >> e & 1)) continue;
         if (rank < removable) {
             const unsigned int slot = idx[first + e];
             for (unsigned int d = 0; d < params->dim; ++d) w[(size_t)slot * params->stride + d] = 0.0f;
+            errors_out[died + rank] = f[slot];
             clear_slot(params, fields, tags, slot);
-            died[rank] = slot;
+            words_out[died + rank] = slot;
         }
         ++rank;
     }

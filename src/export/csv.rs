@@ -155,7 +155,7 @@ fn write_lineage(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
         let value = |(name, _): &(String, bool)| {
             attribute(birth, death, name).map_or_else(String::new, |value| match value {
                 AttributeValue::Number(v) => v.to_string(),
-                AttributeValue::Text(text) => text.clone(),
+                AttributeValue::Text(text) => text.clone().into_owned(),
             })
         };
         Ok(file.write_record(fixed.into_iter().chain(attributes.iter().map(value)))?)

@@ -9,8 +9,9 @@ use crate::{
     gpu::{KernelFacts, Pass},
     params::{Change, ParamId, Params, Role, Schedule, interventions::Intervention},
     sim::{
-        Action, ActionSpec, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Individuals, InputData, Level,
-        MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, StepCount, Tap, TimeBase,
+        Action, ActionSpec, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Individuals,
+        InputData, Level, MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot,
+        StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;

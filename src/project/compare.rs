@@ -122,7 +122,7 @@ impl Comparison {
                     if is_older {
                         // Attributes that are declared since then.
                         let known = recorded.attributes();
-                        replayed.attributes_mut().retain(|name, _| known.contains_key(name));
+                        replayed.attributes_mut().retain(|name| known.contains_key(name));
                     }
                     replayed
                 };

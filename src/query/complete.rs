@@ -127,7 +127,15 @@ mod tests {
         let named = [Named { name: "Sugar GRNs".into(), query: "all".into() }];
         let fields = [Field { name: "rate_field", unit: "Hz", values: &[] }];
         let listed = |_: &str| Ok(vec![]);
-        let known = Known { set: &set, individuals: &[], named: &named, fields: &fields, links: None, seed: 0, listed: &listed };
+        let known = Known {
+            set: &set,
+            individuals: &[],
+            named: &named,
+            fields: &fields,
+            links: None,
+            seed: 0,
+            listed: &listed,
+        };
         complete(text, text.len(), &known).into_iter().map(|c| c.text).collect()
     }
 

@@ -73,7 +73,8 @@ impl Action {
         }
         // Free slots and those beyond the set, given by number, are the kind's to reject.
         let elements = if found.is_empty() { self.elements.clone() } else { found.iter().map(|(s, _)| *s).collect() };
-        let resolved = Self { elements, individuals: found.iter().map(|(_, id)| *id).collect(), seen: None, ..self.clone() };
+        let resolved =
+            Self { elements, individuals: found.iter().map(|(_, id)| *id).collect(), seen: None, ..self.clone() };
         sim.act(&resolved)?;
         Ok(resolved)
     }

@@ -28,7 +28,7 @@ impl AttributeSpec {
 #[serde(untagged)]
 pub enum AttributeValue {
     /// A text, of which few are distinct: a palette colours them.
-    Text(String),
+    Text(Cow<'static, str>),
     /// A number; NaN is written as null.
     Number(#[serde(with = "null_is_nan")] f32),
 }
@@ -47,7 +47,83 @@ mod null_is_nan {
 }
 
 /// Attributes of a birth or a death, by name. All are declared in [`Shape::Lineage`](super::Shape::Lineage).
-pub type Attributes = BTreeMap<Cow<'static, str>, AttributeValue>;
+///
+/// A map, as a sorted list without spare room: views keep hundreds of thousands of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attributes(Box<[(Cow<'static, str>, AttributeValue)]>);
+
+impl Attributes {
+    /// The value of an attribute.
+    pub fn get(&self, name: &str) -> Option<&AttributeValue> {
+        self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok().map(|i| &self.0[i].1)
+    }
+
+    /// Whether there is one of this name.
+    pub fn contains_key(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Names and values, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &AttributeValue)> {
+        self.0.iter().map(|(name, value)| (name.as_ref(), value))
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Keeps those that a test passes.
+    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.0 = std::mem::take(&mut self.0).into_iter().filter(|(name, _)| keep(name)).collect();
+    }
+
+    /// Adds others, which replace those of the same name.
+    pub fn extend(&mut self, more: impl IntoIterator<Item = (Cow<'static, str>, AttributeValue)>) {
+        *self = std::mem::take(&mut self.0).into_iter().chain(more).collect();
+    }
+
+    /// Bytes held beyond its own size, without texts.
+    pub const fn n_bytes(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+}
+
+impl FromIterator<(Cow<'static, str>, AttributeValue)> for Attributes {
+    fn from_iter<I: IntoIterator<Item = (Cow<'static, str>, AttributeValue)>>(pairs: I) -> Self {
+        let mut pairs: Vec<_> = pairs.into_iter().collect();
+        pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
+        // Of equal names, the last.
+        pairs.reverse();
+        pairs.dedup_by(|(a, _), (b, _)| a == b);
+        pairs.reverse();
+        Self(pairs.into())
+    }
+}
+
+impl IntoIterator for Attributes {
+    type Item = (Cow<'static, str>, AttributeValue);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_vec().into_iter()
+    }
+}
+
+impl Serialize for Attributes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Attributes {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(BTreeMap::<String, AttributeValue>::deserialize(deserializer)?
+            .into_iter()
+            .map(|(name, value)| (name.into(), value))
+            .collect())
+    }
+}
 
 /// One event of a lineage. Events are in order of their steps; an individual is born before it is named elsewhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -168,9 +244,11 @@ mod tests {
             ..Birth::default()
         };
         let mut death =
-            Death { step: 9, gone: 0, end: EndCause::Merged, health: Some(0.25), attributes: Attributes::new() };
-        death.attributes.insert("why".into(), AttributeValue::Text("weak".into()));
-        death.attributes.insert("score".into(), AttributeValue::Number(0.1));
+            Death { step: 9, gone: 0, end: EndCause::Merged, health: Some(0.25), attributes: Attributes::default() };
+        death.attributes.extend([
+            ("why".into(), AttributeValue::Text("weak".into())),
+            ("score".into(), AttributeValue::Number(0.1)),
+        ]);
         let known = Birth { step: 8, born: Some(3), child: 5, ..Birth::default() };
         for event in [LifeEvent::Birth(known), LifeEvent::Birth(birth), LifeEvent::Death(death)] {
             let line = serde_json::to_string(&event).unwrap();
@@ -178,7 +256,7 @@ mod tests {
         }
         let missing = r#"{"step":9,"gone":0,"end":"died","attributes":{"score":null}}"#;
         let LifeEvent::Death(death) = serde_json::from_str(missing).unwrap() else { panic!("a death") };
-        assert!(matches!(death.attributes["score"], AttributeValue::Number(v) if v.is_nan()));
+        assert!(matches!(death.attributes.get("score"), Some(AttributeValue::Number(v)) if v.is_nan()));
         let old = r#"{"step":8,"child":4,"parents":[0,2]}"#;
         let event: LifeEvent = serde_json::from_str(old).unwrap();
         assert_eq!(serde_json::to_string(&event).unwrap(), old, "absent fields are not written");

@@ -205,7 +205,15 @@ impl Frame {
             Some((key.clone(), reading.of_elements(&tap.elements)))
         };
         let readings = self.readings.iter().filter_map(wanted).collect();
-        Self { readings, timings: self.timings.clone(), batches: vec![], counts: vec![], individuals: vec![], spare: vec![], ..*self }
+        Self {
+            readings,
+            timings: self.timings.clone(),
+            batches: vec![],
+            counts: vec![],
+            individuals: vec![],
+            spare: vec![],
+            ..*self
+        }
     }
 
     /// The reading of a probe without arguments, or of a key.

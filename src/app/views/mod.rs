@@ -58,7 +58,7 @@ use crate::{
     engine::{SchemaChanges, SimSchema},
     params::ChoiceSpec,
     query::Named,
-    sim::{Action, ActionSpec, ElementSet, Frame, Meaning, ProbeId, Shape, Tap, Individuals},
+    sim::{Action, ActionSpec, ElementSet, Frame, Individuals, Meaning, ProbeId, Shape, Tap},
 };
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ pub struct Selection {
     /// The step that the views show.
     pub now: u64,
     /// The step that they showed when the elements were selected.
-    seen: u64,
+    pub seen: u64,
 }
 
 impl Selection {

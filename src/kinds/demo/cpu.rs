@@ -268,7 +268,8 @@ impl State {
         let expert = self.experts[index];
         let name = name(expert.id);
         let mut owned = (0..N_SYMBOLS as u8).filter(|s| usize::from(self.owner[usize::from(*s)]) == index);
-        let first = owned.next().map(|symbol| ("first_symbol".into(), AttributeValue::Text(source::name(symbol))));
+        let first =
+            owned.next().map(|symbol| ("first_symbol".into(), AttributeValue::Text(source::name(symbol).into())));
         let n = owned.count() + usize::from(first.is_some());
         let attributes = first.into_iter().chain([("symbols".into(), AttributeValue::Number(n as f32))]).collect();
         let slot = Some(index as u32);
@@ -277,7 +278,7 @@ impl State {
 
     fn death(&self, expert: &Expert, end: EndCause) -> Death {
         let age = AttributeValue::Number((self.step - expert.born) as f32);
-        let attributes = [("age_at_end".into(), age)].into();
+        let attributes = [("age_at_end".into(), age)].into_iter().collect();
         Death { step: self.step, gone: expert.id, end, health: Some(expert.load), attributes }
     }
 

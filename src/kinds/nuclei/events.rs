@@ -3,7 +3,7 @@
 use super::mixing::MAX_FIELDS;
 
 /// Events of one generation, or of an action between two generations.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Events {
     /// Slots of the nuclei that fused, the host first; empty without a fusion.
     pub fused: Vec<u32>,
@@ -15,6 +15,9 @@ pub struct Events {
     pub missing: u32,
     /// Slots of nuclei that died, ascending.
     pub died: Vec<u32>,
+    /// Errors of the nuclei in `fused`, `decayed` and `died`, one after the other, before they ended; empty when they were
+    /// not read from the device.
+    pub errors: Vec<f32>,
 }
 
 impl Events {
@@ -26,6 +29,7 @@ impl Events {
             born: Vec::with_capacity(most),
             missing: 0,
             died: Vec::with_capacity(most),
+            errors: Vec::with_capacity(most),
         }
     }
 
@@ -36,6 +40,7 @@ impl Events {
         self.born.clear();
         self.missing = 0;
         self.died.clear();
+        self.errors.clear();
     }
 
     /// Whether nothing happened.
@@ -45,7 +50,7 @@ impl Events {
 
     /// Bytes for up to `most` nuclei.
     pub const fn bytes_of(most: usize) -> u64 {
-        (most * 20) as u64
+        (most * 24) as u64
     }
 }
 

@@ -1,8 +1,11 @@
 //! Ids of nuclei: slots are reused, ids are not.
 
 use super::events::Events;
-use crate::sim::{Birth, Death, EndCause, FREE_SLOT, Individuals, LifeEvent};
-use std::sync::{Arc, OnceLock};
+use crate::sim::{AttributeSpec, AttributeValue, Birth, Death, EndCause, FREE_SLOT, Individuals, LifeEvent};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 /// Id of the nucleus in each slot, and births and deaths since the last reading. Ids are assigned from step 0 on in the order
 /// of events, two numbers per birth, so that they do not depend on taps.
@@ -17,6 +20,23 @@ pub struct Lineage {
     pending: Vec<LifeEvent>,
     /// A copy for others, made when it is asked for; dropped by the next event.
     shared: OnceLock<Arc<Individuals>>,
+}
+
+/// Attributes of births and deaths.
+pub const ATTRIBUTES: &[AttributeSpec] = &[
+    AttributeSpec { name: "origin", title: "", docs: "What it came from: founder, fusion or decay.", unit: "" },
+    AttributeSpec { name: "parent_error", title: "", docs: "Lowest error of its parents.", unit: "" },
+    AttributeSpec { name: "error_at_end", title: "", docs: "Its error in its last generation.", unit: "" },
+    AttributeSpec {
+        name: "age_at_end",
+        title: "",
+        docs: "Generations from its birth to its end; from the first one that is known, where its birth is not.",
+        unit: "generations",
+    },
+];
+
+const fn text(known: &'static str) -> AttributeValue {
+    AttributeValue::Text(Cow::Borrowed(known))
 }
 
 /// The ids of a saved state.
@@ -41,7 +61,8 @@ impl Lineage {
             by_slot.resize(capacity as usize, none);
         }
         let n = living.len() as u64;
-        let saved = saved.unwrap_or_else(|| SavedIds { next: n, ids: (0..n).collect(), births: vec![step; living.len()] });
+        let saved =
+            saved.unwrap_or_else(|| SavedIds { next: n, ids: (0..n).collect(), births: vec![step; living.len()] });
         self.next = saved.next;
         for ((slot, id), birth) in living.iter().zip(saved.ids).zip(saved.births) {
             (self.ids[*slot as usize], self.births[*slot as usize]) = (id, birth);
@@ -75,12 +96,18 @@ impl Lineage {
         }
     }
 
+    /// Whether births and deaths are kept for a reading.
+    pub const fn is_tapped(&self) -> bool {
+        self.is_tapped
+    }
+
     fn announce(&mut self, step: u64, living: &[u32]) {
         let mut slots = living.to_vec();
         slots.sort_unstable_by_key(|slot| self.ids[*slot as usize]);
         let birth = |slot: u32| {
             let (child, born) = (self.ids[slot as usize], self.births[slot as usize]);
-            Birth { step, born: (step > 0).then_some(born), child, slot: Some(slot), ..Birth::default() }
+            let attributes = (step == 0).then(|| ("origin".into(), text("founder"))).into_iter().collect();
+            Birth { step, born: (step > 0).then_some(born), child, slot: Some(slot), attributes, ..Birth::default() }
         };
         self.pending.extend(slots.into_iter().map(birth).map(LifeEvent::Birth));
     }
@@ -89,21 +116,29 @@ impl Lineage {
         slots.iter().for_each(|slot| (self.ids[*slot as usize], self.births[*slot as usize]) = (FREE_SLOT, 0));
     }
 
-    fn record_birth(&mut self, step: u64, slot: u32, parents: impl FnOnce() -> Vec<u64>) {
+    fn record_birth(&mut self, step: u64, slot: u32, parents: &[u64], (origin, error): (&'static str, f32)) {
         (self.ids[slot as usize], self.births[slot as usize]) = (self.next, step);
         if self.is_tapped {
-            let birth = Birth { step, child: self.next, parents: parents(), slot: Some(slot), ..Birth::default() };
+            let error =
+                Some(error).filter(|e| e.is_finite()).map(|e| ("parent_error".into(), AttributeValue::Number(e)));
+            let attributes = [("origin".into(), text(origin))].into_iter().chain(error).collect();
+            let (child, parents) = (self.next, parents.to_vec());
+            let birth = Birth { step, child, parents, slot: Some(slot), attributes, ..Birth::default() };
             self.pending.push(LifeEvent::Birth(birth));
         }
         self.next += 1;
     }
 
-    fn record_deaths(&mut self, step: u64, slots: &[u32], end: EndCause) {
-        let death = |slot: &u32| {
-            let gone = self.ids[*slot as usize];
-            LifeEvent::Death(Death { step, gone, end, health: None, attributes: Default::default() })
+    /// Deaths of these slots, with their errors as far as they are known.
+    fn record_deaths(&mut self, step: u64, slots: &[u32], end: EndCause, errors: &[f32]) {
+        let death = |(i, slot): (usize, &u32)| {
+            let (gone, born) = (self.ids[*slot as usize], self.births[*slot as usize]);
+            let age = AttributeValue::Number(step.saturating_sub(born) as f32);
+            let error = errors.get(i).map(|e| ("error_at_end".into(), AttributeValue::Number(*e)));
+            let attributes = [("age_at_end".into(), age)].into_iter().chain(error).collect();
+            LifeEvent::Death(Death { step, gone, end, health: None, attributes })
         };
-        self.pending.extend(slots.iter().map(death));
+        self.pending.extend(slots.iter().enumerate().map(death));
     }
 
     /// Deaths and births of generation `step`; they take effect at `step` + 1.
@@ -112,27 +147,31 @@ impl Lineage {
             return;
         }
         self.shared.take();
+        let (of_fused, rest) = events.errors.split_at(events.fused.len().min(events.errors.len()));
+        let (of_decayed, of_died) = rest.split_at(events.decayed.len().min(rest.len()));
         if self.is_tapped {
-            for (slots, end) in
-                [(&events.fused, EndCause::Merged), (&events.decayed, EndCause::Split), (&events.died, EndCause::Died)]
-            {
-                self.record_deaths(step + 1, slots, end);
+            for (slots, end, errors) in [
+                (&events.fused, EndCause::Merged, of_fused),
+                (&events.decayed, EndCause::Split, of_decayed),
+                (&events.died, EndCause::Died, of_died),
+            ] {
+                self.record_deaths(step + 1, slots, end, errors);
             }
         }
         if let Some(host) = events.fused.first() {
-            let parents: Vec<u64> = match self.is_tapped {
-                true => events.fused.iter().map(|slot| self.ids[*slot as usize]).collect(),
-                false => vec![],
-            };
+            let parents = events.fused.iter().filter(|_| self.is_tapped).map(|slot| self.ids[*slot as usize]);
+            let parents: Vec<u64> = parents.collect();
             self.free(&events.fused);
-            self.record_birth(step + 1, *host, || parents);
+            self.record_birth(step + 1, *host, &parents, ("fusion", of_fused.iter().copied().fold(f32::NAN, f32::min)));
         }
-        let mut decaying = (u32::MAX, 0);
+        let mut errors = of_decayed.iter();
+        let mut decaying = (u32::MAX, 0, f32::NAN);
         for (child, parent) in &events.born {
             if decaying.0 != *parent {
-                decaying = (*parent, self.ids[*parent as usize]); // before its slot is renewed
+                // Before its slot is renewed.
+                decaying = (*parent, self.ids[*parent as usize], errors.next().copied().unwrap_or(f32::NAN));
             }
-            self.record_birth(step + 1, *child, || vec![decaying.1]);
+            self.record_birth(step + 1, *child, &[decaying.1], ("decay", decaying.2));
         }
         self.free(&events.died);
     }
@@ -157,6 +196,38 @@ impl Lineage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The attributes of events as the files hold them.
+    fn attributes(events: &[LifeEvent]) -> Vec<String> {
+        events.iter().map(|event| serde_json::to_string(event.attributes()).unwrap()).collect()
+    }
+
+    #[test]
+    fn births_and_deaths_have_attributes() {
+        let mut lineage = Lineage::default();
+        lineage.tap(true, 0, &[]);
+        lineage.begin(0, 6, &[0, 1, 2, 3], None);
+        let errors = vec![0.5, 0.25, 2.0, 4.0];
+        let born = vec![(3, 3), (2, 3)];
+        let events = Events { fused: vec![0, 2], decayed: vec![3], born, died: vec![1], errors, ..Events::default() };
+        lineage.events(7, &events);
+        let wanted = [
+            r#"{"origin":"founder"}"#,
+            r#"{"origin":"founder"}"#,
+            r#"{"origin":"founder"}"#,
+            r#"{"origin":"founder"}"#,
+            r#"{"age_at_end":8.0,"error_at_end":0.5}"#,
+            r#"{"age_at_end":8.0,"error_at_end":0.25}"#,
+            r#"{"age_at_end":8.0,"error_at_end":2.0}"#,
+            r#"{"age_at_end":8.0,"error_at_end":4.0}"#,
+            r#"{"origin":"fusion","parent_error":0.25}"#,
+            r#"{"origin":"decay","parent_error":2.0}"#,
+            r#"{"origin":"decay","parent_error":2.0}"#,
+        ];
+        assert_eq!(attributes(&lineage.take()), wanted);
+        let undeclared = |name: &str| ATTRIBUTES.iter().all(|spec| spec.name != name);
+        assert!(!["origin", "parent_error", "error_at_end", "age_at_end"].into_iter().any(undeclared));
+    }
 
     fn births(events: &[LifeEvent]) -> Vec<(u64, u64, Option<u32>, Vec<u64>)> {
         let select = |e: &LifeEvent| match e {

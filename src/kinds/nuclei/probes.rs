@@ -1,5 +1,6 @@
 //! Probes and actions of the nuclei kind.
 
+use super::lineage::ATTRIBUTES;
 use crate::{
     actions, probes,
     sim::{Meaning, RooflineWork, Shape},
@@ -65,7 +66,7 @@ probes! {
     #[title("Tunnelling prob. (per nucleus)")]
     P_FIELD = "p_field", "", Shape::Field { over: NUCLEI, range: (0.0, 1.0), meaning: Meaning::Number };
     /// Ancestry. Every nucleus has an id that is never reused; nuclei alive when the recording begins have no parents.
-    LINEAGE = "lineage", "", Shape::Lineage { over: NUCLEI, attributes: &[] };
+    LINEAGE = "lineage", "", Shape::Lineage { over: NUCLEI, attributes: ATTRIBUTES };
     /// Every event as a line of text: generation, event, slots.
     #[title("Event log")]
     LOG = "log", "", Shape::Text;

@@ -36,7 +36,15 @@ impl<'a> Selector<'a> {
             files::read_neurons(&self.context.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string())
         };
         let links = Some(self.setup as &dyn ConnectionSource);
-        let known = Known { set, individuals: &[], named: &self.named, fields: &[], links, seed: self.context.seed, listed: &listed };
+        let known = Known {
+            set,
+            individuals: &[],
+            named: &self.named,
+            fields: &[],
+            links,
+            seed: self.context.seed,
+            listed: &listed,
+        };
         let chosen = known.select(query).map_err(|wrong| SimError::Input(wrong.of(query)))?;
         if chosen.is_empty() {
             return Err(SimError::Input(format!("`{}` selects no neuron", query.trim())));

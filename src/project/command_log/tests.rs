@@ -132,7 +132,9 @@ fn actions_on_individuals_name_their_ids() {
     let line = write(&tree, &LoggedCommand::Act(action));
     assert_eq!(line, r#"(7,Act(action:"push",individuals:[90,91]))"#);
     let values = r#",arguments:[("mode",Choice("Two")),("by",Real(6.0))]))"#;
-    let LoggedCommand::Act(again) = read(&tree, None, &line.replace("))", values)).unwrap() else { panic!("an action") };
+    let LoggedCommand::Act(again) = read(&tree, None, &line.replace("))", values)).unwrap() else {
+        panic!("an action")
+    };
     assert_eq!((again.individuals, again.elements), (vec![90, 91], vec![]));
 }
 

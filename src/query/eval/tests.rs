@@ -42,7 +42,15 @@ fn ask(query: &str) -> Result<Vec<u32>, String> {
     let fields =
         [Field { name: "rate_field", unit: "Hz", values: &rates }, Field { name: "v", unit: "mV", values: &[] }];
     let listed = |path: &str| if path == "two.csv" { Ok(vec![2, 3]) } else { Err(format!("{path}: not found")) };
-    let known = Known { set: &set, individuals: &[], named: &named, fields: &fields, links: Some(&Few), seed: 5, listed: &listed };
+    let known = Known {
+        set: &set,
+        individuals: &[],
+        named: &named,
+        fields: &fields,
+        links: Some(&Few),
+        seed: 5,
+        listed: &listed,
+    };
     known.select(query).map_err(|e| e.of(query))
 }
 
@@ -98,7 +106,7 @@ fn mistakes_are_explained() {
         ("sugr", "there is no selection `sugr`; did you mean `sugar`?"),
         ("all and class", "at `class`: `class` needs a comparison: write `class = …`"),
         ("idx = 9", "indices run from 0 to 7, got 9"),
-        ("root_id = 7", "none of the cells has id 7"),
+        ("root_id = 7", "none of the neurons has id 7"),
         ("root_id > 7", "`root_id` cannot be compared with `>`; write `=`"),
         ("x", "in a circle"),
         ("(all", "a parenthesis is not closed"),

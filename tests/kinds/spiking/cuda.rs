@@ -156,8 +156,7 @@ fn live_edits() {
             advance(sim, 311, batch);
             let change = path::parse(&busy(), edit).expect("an edit");
             assert_eq!(sim.set(&change).expect("taken up"), Taken::Applied, "{edit}");
-            sim.act(&Action::on("kick", vec![3, 9, 3], vec![Value::Real(4.0)]))
-                .expect("kicks");
+            sim.act(&Action::on("kick", vec![3, 9, 3], vec![Value::Real(4.0)])).expect("kicks");
         }
         let rows = Change { id: ParamId::list(4), value: Value::Rows(vec![]) };
         sim.set(&rows).expect("no interventions");
@@ -247,8 +246,7 @@ fn leaky_units_are_the_same_on_both() {
         for edit in ["leaky.noise_amplitude=0.5", "leaky.decay=0.8", "interventions.1.enabled=false", "lif.tau_m=9"] {
             advance(sim, 211, batch);
             assert_eq!(sim.set(&path::parse(&leaky(), edit).expect("an edit")).expect("taken up"), Taken::Applied);
-            sim.act(&Action::on("kick", vec![3, 9, 3], vec![Value::Real(0.4)]))
-                .expect("kicks");
+            sim.act(&Action::on("kick", vec![3, 9, 3], vec![Value::Real(0.4)])).expect("kicks");
         }
         let taps = [probes::V, probes::G].map(|probe| Tap::elements(probe, vec![4, 90]));
         sim.tap(&taps).expect("tapped");

@@ -12,7 +12,7 @@ use crate::{
     },
     engine::SimSchema,
     query::{self, Completion},
-    sim::{ElementSet, Frame, Meaning, Tap, FREE_SLOT},
+    sim::{ElementSet, FREE_SLOT, Frame, Meaning, Tap},
 };
 use egui::{
     Align2, Color32, Id, Key, Popup, Pos2, Rect, RichText, Sense, TextEdit, Ui, UiBuilder, Vec2, WidgetInfo,
@@ -439,4 +439,3 @@ fn query_of(ctx: &ViewCtx<'_>, set: &ElementSet, mut elements: Vec<u32>) -> Stri
     }
     query::of_individuals(&ids, Some(set), &elements)
 }
-

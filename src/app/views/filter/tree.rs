@@ -238,7 +238,8 @@ mod tests {
     fn every_mask_is_a_query() {
         let set = set();
         let listed = |_: &str| Ok(vec![]);
-        let known = Known { set: &set, individuals: &[], named: &[], fields: &[], links: None, seed: 0, listed: &listed };
+        let known =
+            Known { set: &set, individuals: &[], named: &[], fields: &[], links: None, seed: 0, listed: &listed };
         for tree in trees(&set) {
             for bits in 0..1_u32 << tree.n_leaves() {
                 let hidden: Vec<bool> = (0..tree.n_leaves()).map(|i| bits >> i & 1 == 1).collect();

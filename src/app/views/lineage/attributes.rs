@@ -29,7 +29,7 @@ pub(super) fn as_probe(spec: &AttributeSpec) -> ProbeSpec {
 pub(super) fn text(value: &AttributeValue, spec: &AttributeSpec) -> String {
     match value {
         AttributeValue::Number(v) => kit::with_unit(f64::from(*v), spec.unit),
-        AttributeValue::Text(text) => text.clone(),
+        AttributeValue::Text(text) => text.clone().into_owned(),
     }
 }
 
@@ -49,7 +49,7 @@ impl AttributeColors {
             AttributeValue::Text(text) => match texts.iter().position(|known| known == text) {
                 Some(i) => i as f32,
                 None => {
-                    texts.push(text.clone());
+                    texts.push(text.clone().into_owned());
                     (texts.len() - 1) as f32
                 }
             },
@@ -120,7 +120,7 @@ mod tests {
         let spec = AttributeSpec { name: "layer", title: "", docs: "", unit: "" };
         let event = |step, child, layer: Option<&str>| {
             let LifeEvent::Birth(mut birth) = birth(step, child, &[], child as u32) else { unreachable!() };
-            birth.attributes.extend(layer.map(|l| ("layer".into(), AttributeValue::Text(l.to_owned()))));
+            birth.attributes.extend(layer.map(|l| ("layer".into(), AttributeValue::Text(l.to_owned().into()))));
             LifeEvent::Birth(birth)
         };
         let (mut forest, mut colors, mut values) = (Forest::default(), AttributeColors::default(), vec![]);

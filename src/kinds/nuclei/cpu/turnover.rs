@@ -216,7 +216,9 @@ impl<T: Real> Turnover<T> {
         let state = &mut *target.state;
         let amp = self.chosen.iter().map(|slot| state.amp[*slot as usize]).sum::<T>() / T::of(m as f64);
         target.events.fused.push(host);
+        target.events.errors.push(state.f[i].wide() as f32);
         for slot in self.chosen.iter().copied().filter(|slot| *slot != host) {
+            target.events.errors.push(state.f[slot as usize].wide() as f32);
             state.clear_slot(slot);
             target.events.fused.push(slot);
         }
@@ -249,6 +251,7 @@ impl<T: Real> Turnover<T> {
                 self.base.copy_from_slice(target.state.row(parent));
             }
             target.events.decayed.push(parent);
+            target.events.errors.push(target.state.f[parent as usize].wide() as f32);
             target.ledger.n_decay += 1;
             self.create_offspring(parent, parent, population.sigma, births, target);
             let requested = population.c_new as usize;
@@ -311,6 +314,7 @@ impl<T: Real> Turnover<T> {
             }
             let untouched = state.alive[slot as usize] != 0 && self.marks[slot as usize] == 0;
             if untouched && draw.uniform(slot) < p {
+                target.events.errors.push(state.f[slot as usize].wide() as f32);
                 state.clear_slot(slot);
                 target.events.died.push(slot);
                 removable -= 1;

@@ -271,6 +271,8 @@ buffers! {
             pub orders: Buf<f64> = Readback "orders of fields" [s.entries(), s.phase_fields - 1];
             /// Slots of the logged events.
             pub words: Buf<u32> = Readback "log words" [s.entries(), s.words_per_generation()];
+            /// Errors of the nuclei that ended, at the places of their slots in `words`.
+            pub errors: Buf<f32> = Readback "log errors" [s.entries(), s.words_per_generation()];
         }
     }
 }

@@ -274,6 +274,8 @@ impl CudaSim {
         let entries = self.pipeline.scratch.entries.read_range(0..batch as usize)?;
         let end = entries.last().map_or(0, |e| e.words + length(e));
         let words = self.pipeline.scratch.words.read_range(0..end as usize)?;
+        let n_errors = if self.host.sampler.lineage.is_tapped() { end as usize } else { 0 };
+        let errors = self.pipeline.scratch.errors.read_range(0..n_errors)?;
         let more = self.pipeline.mixer.as_ref().map_or(0, |mixer| mixer.fields() as usize - 1);
         let orders = self.pipeline.scratch.orders.read_range(0..batch as usize * more)?;
         let samples = self.pipeline.chosen.as_ref().map_or(Ok(vec![]), |chosen| chosen.read(batch as usize))?;
@@ -287,7 +289,8 @@ impl CudaSim {
             if !(stats.f_mean + stats.h_mean).is_finite() {
                 return Err(non_finite("the weights of a nucleus", self.host.step));
             }
-            self.host.events = events_of(entry, &words[entry.words as usize..]);
+            let first = entry.words as usize;
+            self.host.events = events_of(entry, &words[first..], errors.get(first..).unwrap_or_default());
             add(&mut self.host.ledger, entry);
             let (chosen, samples) = (&self.pipeline.chosen, &samples[at * n_samples..][..n_samples]);
             let value = |probe, slot| chosen.as_ref().map_or(f32::NAN, |chosen| chosen.value(samples, probe, slot));
@@ -320,7 +323,10 @@ const fn length(e: &LogEntry) -> u32 {
     e.fused + e.decayed + 2 * e.born + e.died
 }
 
-fn events_of(e: &LogEntry, words: &[u32]) -> super::events::Events {
+/// The events of an entry. `errors` stand at the places of the slots in `words`, or are empty.
+fn events_of(e: &LogEntry, words: &[u32], errors: &[f32]) -> super::events::Events {
+    let (ended, deaths) = ((e.fused + e.decayed) as usize, (e.fused + e.decayed + 2 * e.born) as usize);
+    let parts = [errors.get(..ended), errors.get(deaths..deaths + e.died as usize)];
     let (fused, rest) = words.split_at(e.fused as usize);
     let (decayed, rest) = rest.split_at(e.decayed as usize);
     let (born, rest) = rest.split_at(2 * e.born as usize);
@@ -330,6 +336,7 @@ fn events_of(e: &LogEntry, words: &[u32]) -> super::events::Events {
         born: born.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect(),
         missing: e.missing,
         died: rest[..e.died as usize].to_vec(),
+        errors: parts.map(Option::unwrap_or_default).concat(),
     }
 }
 

@@ -28,8 +28,9 @@ use crate::{
     },
     params::{Change, Params as AnyParams},
     sim::{
-        Action, ActionSpec, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals, InputData, MemoryReport,
-        ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot, StepCount, Tap,
+        Action, ActionSpec, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals,
+        InputData, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot,
+        StepCount, Tap,
     },
 };
 use std::sync::Arc;

@@ -96,6 +96,7 @@ impl Pipeline {
         let (t, s) = (&mut self.table, &mut self.scratch);
         let kernel_params = t.kernel_params.buf();
         let (decision, order, log, words) = (&mut s.decision, &mut s.order, &mut s.log, &mut s.words);
+        let errors_out = &mut s.errors;
         let (population, stats, fields) = (&t.population, &t.stats, &mut t.fields);
         let (top_k, chosen, shares) = (&s.top_k, &s.chosen, &mut s.shares);
         DecideEvents {
@@ -110,6 +111,7 @@ impl Pipeline {
             decision,
             log: log.buf(),
             words_out: words,
+            errors_out,
         }
         .launch(k, pass, 1)?;
         BlendWeights { params: kernel_params, decision, order, shares, w: &t.w, fused: &mut s.fused }
@@ -177,6 +179,7 @@ impl Pipeline {
                 decision,
                 log: log.buf(),
                 words_out: words,
+                errors_out,
             }
             .launch(k, pass, quarter)?;
         }

@@ -58,7 +58,8 @@ kernels! {
         #[block(1024)]
         fn decide_events as DecideEvents(
             population: In<PopulationCounts>, stats: In<DeviceStats>, params: In<KernelParams>, top_k: In<TopK>, fields: In<f32>, chosen: In<u64>,
-            order: InOut<u32>, shares: InOut<f64>, decision: InOut<EventDecision>, log: In<EventLog>, words_out: InOut<u32>
+            order: InOut<u32>, shares: InOut<f64>, decision: InOut<EventDecision>, log: In<EventLog>, words_out: InOut<u32>,
+            errors_out: InOut<f32>
         );
 
         /// Weights of the fusion product, one thread per weight.
@@ -108,7 +109,8 @@ kernels! {
         #[block(256)]
         fn remove_dead as RemoveDead(
             population: In<PopulationCounts>, params: In<KernelParams>, idx: In<u32>, dying: In<u32>, block_counts: In<u32>, w: InOut<f32>,
-            fields: InOut<f32>, tags: InOut<u32>, decision: InOut<EventDecision>, log: In<EventLog>, words_out: InOut<u32>
+            fields: InOut<f32>, tags: InOut<u32>, decision: InOut<EventDecision>, log: In<EventLog>, words_out: InOut<u32>,
+            errors_out: InOut<f32>
         );
 
         /// One thread: updates the totals and appends a log entry.
