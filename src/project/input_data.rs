@@ -9,7 +9,7 @@ use crate::{
 use std::{
     fs::{self, File},
     io::{self, Read as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// Reads the file that a change of a parameter names. `model` has the parameters in effect. Runs on the loader thread.
@@ -36,7 +36,7 @@ pub fn load_data(
     };
     let before = fs::metadata(&path).map_err(failed)?;
     let setup = model.prepare(context, progress)?.setup();
-    let hash = hash_file(&path, progress).map_err(failed)?;
+    let hash = hash_path(&path, progress).map_err(failed)?;
     let after = fs::metadata(&path).map_err(failed)?;
     if (before.len(), before.modified().ok()) != (after.len(), after.modified().ok()) {
         return Err(SimError::Input(format!("{} changed while it was read; try again", path.display())));
@@ -67,7 +67,7 @@ pub(super) fn verify(
 ) -> Result<(), SimError> {
     let Some(path) = path_of(context, change) else { return Ok(()) };
     let name = model.params().path(change.id);
-    let now = hash_file(&path, progress).map_err(|e| match e.kind() {
+    let now = hash_path(&path, progress).map_err(|e| match e.kind() {
         io::ErrorKind::Interrupted => SimError::Cancelled,
         _ => SimError::Input(format!("{name}: the run read {}, which cannot be read now: {e}", path.display())),
     })?;
@@ -79,21 +79,55 @@ pub(super) fn verify(
 }
 
 /// The file of a change; none when the change removes it.
-fn path_of(context: &BuildContext, change: &Change) -> Option<std::path::PathBuf> {
+fn path_of(context: &BuildContext, change: &Change) -> Option<PathBuf> {
     match &change.value {
         Value::Text(text) if !text.trim().is_empty() => Some(context.resolve(text.trim())),
         _ => None,
     }
 }
 
-fn hash_file(path: &Path, progress: &Progress) -> io::Result<String> {
-    let (mut file, mut hash, mut n_read) = (File::open(path)?, Hash::default(), 0);
+/// Most folders inside each other.
+const MAX_DEPTH: usize = 16;
+
+/// Hash of the content of a file; of a folder that of the names and contents of all files in it.
+fn hash_path(path: &Path, progress: &Progress) -> io::Result<String> {
+    let mut hash = Hash::default();
+    if !path.is_dir() {
+        add_file(path, &mut hash, progress)?;
+        return Ok(hash.hex());
+    }
+    let mut files = vec![];
+    list(path, MAX_DEPTH, &mut files)?;
+    for file in files {
+        hash.add(file.strip_prefix(path).unwrap_or(&file).as_os_str().as_encoded_bytes());
+        add_file(&file, &mut hash, progress)?;
+    }
+    Ok(hash.hex())
+}
+
+/// The files of a folder and of its folders, sorted.
+fn list(folder: &Path, depth: usize, to: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>()?;
+    entries.sort();
+    for path in entries {
+        let about = fs::symlink_metadata(&path)?;
+        if about.is_dir() && depth > 0 {
+            list(&path, depth - 1, to)?;
+        } else if path.is_file() {
+            to.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn add_file(path: &Path, hash: &mut Hash, progress: &Progress) -> io::Result<()> {
+    let (mut file, mut n_read) = (File::open(path)?, 0);
     let n_bytes = file.metadata()?.len().max(1);
     let mut buffer = vec![0; 1 << 20];
     loop {
         let n = file.read(&mut buffer)?;
         if n == 0 {
-            return Ok(hash.hex());
+            return Ok(());
         }
         hash.add(&buffer[..n]);
         n_read += n as u64;
@@ -101,5 +135,30 @@ fn hash_file(path: &Path, progress: &Progress) -> io::Result<String> {
         if !is_going {
             return Err(io::Error::new(io::ErrorKind::Interrupted, "cancelled"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_hashed_with_names_and_contents() {
+        let folder = std::env::temp_dir().join(format!("neuropil-hash-{}", std::process::id()));
+        fs::remove_dir_all(&folder).ok();
+        fs::create_dir_all(folder.join("b")).unwrap();
+        fs::write(folder.join("a.txt"), "one").unwrap();
+        fs::write(folder.join("b/c.txt"), "two").unwrap();
+        let hash = || hash_path(&folder, &Progress::default()).unwrap();
+        let first = hash();
+        assert_eq!(hash_path(&folder.join("a.txt"), &Progress::default()).unwrap(), Hash::of(b"one").hex());
+        fs::write(folder.join("b/c.txt"), "too").unwrap();
+        let second = hash();
+        fs::write(folder.join("b/c.txt"), "two").unwrap();
+        assert_eq!(hash(), first);
+        fs::rename(folder.join("a.txt"), folder.join("d.txt")).unwrap();
+        let third = hash();
+        assert!(first != second && first != third);
+        fs::remove_dir_all(folder).unwrap();
     }
 }
