@@ -1,17 +1,14 @@
 //! The definition of [`CrossEntropy`], for f32 and f64.
 //!
-//! A sum of exponentials runs in [`LANES`] partial sums: lane l takes the columns `l, l + LANES, …` in ascending order; then
-//! the lanes are added in ascending order. Exponents are differences from the largest logit of the row, so that nothing
-//! overflows; NaN among the logits makes the loss NaN. The loss is `ln Σ exp(z[j] - max) + (max - z[t])`.
+//! A row is computed in f64, in the order of [`sums`], and results are rounded once. Exponents are differences from the
+//! largest logit of the row, so that nothing overflows: `loss = ln Σ exp(z[j] - max) + (max - z[t])`. NaN among the logits
+//! makes the loss NaN.
 
 use super::{CrossEntropy, CrossEntropyError, IGNORE};
-use crate::nn::real::Real;
+use crate::nn::real::{Real, max, sums, wide};
 use rayon::prelude::*;
 
-/// Partial sums of a row. Part of the definition: another value gives other bits.
-pub const LANES: usize = 16;
-
-/// Losses and `lse` of every row, in R.
+/// Losses and `lse` of every row.
 pub fn forward<R: Real>(
     op: &CrossEntropy,
     logits: &[R],
@@ -23,12 +20,9 @@ pub fn forward<R: Real>(
     op.check_targets(targets)?;
     let rows = logits.par_chunks(op.padded).zip(targets).zip(losses).zip(lse);
     rows.with_min_len(rows_per_task(op)).for_each_init(
-        || vec![R::zero(); op.vocab],
-        |row, (((logits, target), loss), lse)| {
-            row.copy_from_slice(&logits[..op.vocab]);
-            let (sum, max) = exponentials(row);
-            *lse = max + sum.ln();
-            *loss = token(*target).map_or(R::zero(), |t| sum.ln() + (max - logits[t]));
+        || vec![0.0; op.vocab],
+        |exponentials, (((logits, target), loss), lse)| {
+            wide(|| (*loss, *lse) = row(&logits[..op.vocab], *target, exponentials).0);
         },
     );
     Ok(())
@@ -46,18 +40,21 @@ pub fn backward<R: Real>(
     op.check(logits.len(), [targets.len(), losses.len(), lse.len()])?;
     op.check_targets(targets)?;
     let rows = logits.par_chunks_mut(op.padded).zip(targets).zip(losses).zip(lse);
-    rows.with_min_len(rows_per_task(op)).for_each(|(((logits, target), loss), lse)| {
-        let (logits, padding) = logits.split_at_mut(op.vocab);
-        padding.fill(R::zero());
-        let at_target = token(*target).map(|t| logits[t]);
-        let (sum, max) = exponentials(logits);
-        *lse = max + sum.ln();
-        *loss = at_target.map_or(R::zero(), |z| sum.ln() + (max - z));
-        let Some(t) = token(*target) else { return logits.fill(R::zero()) };
-        let factor = scale / sum;
-        logits.iter_mut().for_each(|x| *x *= factor);
-        logits[t] -= scale;
-    });
+    rows.with_min_len(rows_per_task(op)).for_each_init(
+        || vec![0.0; op.vocab],
+        |exponentials, (((logits, target), loss), lse)| {
+            let (logits, padding) = logits.split_at_mut(op.vocab);
+            padding.fill(R::zero());
+            wide(|| {
+                let (results, sum) = row(logits, *target, exponentials);
+                (*loss, *lse) = results;
+                let Some(t) = token(*target) else { return logits.fill(R::zero()) };
+                let (scale, factor) = (scale.f64(), scale.f64() / sum);
+                logits.iter_mut().zip(&*exponentials).for_each(|(d, e)| *d = R::of(e * factor));
+                logits[t] = R::of(exponentials[t] * factor - scale);
+            });
+        },
+    );
     Ok(())
 }
 
@@ -75,24 +72,15 @@ fn token(target: i32) -> Option<usize> {
     usize::try_from(target).ok()
 }
 
-/// Replaces a row by `exp(z - max)`; returns their sum and the largest.
-fn exponentials<R: Real>(row: &mut [R]) -> (R, R) {
-    let max = largest(row);
-    row.iter_mut().for_each(|x| *x = (*x - max).exp());
-    let mut sums = [R::zero(); LANES];
-    for group in row.chunks(LANES) {
-        sums.iter_mut().zip(group).for_each(|(sum, x)| *sum += *x);
-    }
-    (sums.into_iter().fold(R::zero(), |a, b| a + b), max)
-}
-
-/// The largest value; NaN are passed over.
-fn largest<R: Real>(row: &[R]) -> R {
-    let mut lanes = [R::neg_infinity(); LANES];
-    for group in row.chunks(LANES) {
-        lanes.iter_mut().zip(group).for_each(|(max, x)| *max = if *x > *max { *x } else { *max });
-    }
-    lanes.into_iter().fold(R::neg_infinity(), R::max)
+/// Loss and `lse` of a row; its `exp(z - max)` and their sum.
+#[inline(always)]
+fn row<R: Real>(logits: &[R], target: i32, exponentials: &mut [f64]) -> ((R, R), f64) {
+    let largest = max(logits).f64();
+    exponentials.iter_mut().zip(logits).for_each(|(e, z)| *e = R::exp_wide(z.f64() - largest));
+    let [sum] = sums([&*exponentials], |[e]| [e]);
+    let log = R::ln_wide(sum);
+    let loss = token(target).map_or(0.0, |t| log + (largest - logits[t].f64()));
+    ((R::of(loss), R::of(largest + log)), sum)
 }
 
 #[cfg(test)]
