@@ -217,6 +217,8 @@ kinds! {
     Spiking = spiking::SpikingKind,
     /// Populations of candidate solutions with coupled phases.
     Nuclei = nuclei::NucleiKind,
+    /// A transformer language model in training.
+    Transformer = transformer::TransformerKind,
     /// Experts on a stream of symbols: a demonstration of all shapes of data.
     #[cfg(feature = "demo")]
     Demo = demo::DemoKind,

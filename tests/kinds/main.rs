@@ -11,6 +11,7 @@ mod gpu;
 mod nn;
 mod nuclei;
 mod spiking;
+mod transformer;
 
 #[global_allocator]
 static ALLOCATOR: neuropil_test_support::allocator::Counting = neuropil_test_support::allocator::Counting;

@@ -237,8 +237,9 @@ pub trait Backend: Send {
     fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError>;
     /// Norms of each parameter in the last step, which had `measures`.
     fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError>;
-    /// Losses of a batch without dropout, per token in nats; 0 where the target is [`IGNORED`].
-    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<(), SimError>;
+    /// Losses of a batch without dropout, per token in nats; 0 where the target is [`IGNORED`]. Looks at
+    /// [`Pass::is_stopping`] as a step does; then the losses are incomplete.
+    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
     /// A decoder with an empty cache.
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
     /// Activations of one sequence, in f32.

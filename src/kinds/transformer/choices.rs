@@ -146,3 +146,13 @@ choices! {
         Bpe,
     }
 }
+
+choices! {
+    /// A grammar that writes text with a known entropy.
+    pub enum GrammarStyle {
+        /// Tales of animals.
+        Animals,
+        /// Logs of a harbour.
+        Harbour,
+    }
+}

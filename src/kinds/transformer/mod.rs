@@ -18,12 +18,163 @@
 //! | [`model`] | sizes, names and first values of the model's parameters |
 //! | [`weights`] | initial weights of files |
 //! | [`backend`] | what the simulation asks of a backend |
+//! | [`cpu`] | the model on the CPU: the definition |
+//! | [`setup`] | the text as tokens |
+//! | [`simulation`] | a model in training, and its saved state |
+//! | [`probes`], `measure`, [`sampler`] | what can be shown, when it is measured, samples of it |
+//! | [`writing`] | texts that the model writes and scores |
 
 pub mod backend;
 mod choices;
+pub mod cpu;
+mod measure;
 pub mod model;
 mod params;
 pub mod presets;
+pub mod probes;
+mod requests;
+pub mod sampler;
+mod saved;
+mod sets;
+pub mod setup;
+pub mod simulation;
 pub mod weights;
+pub mod writing;
 pub use choices::*;
 pub use params::*;
+
+use crate::{
+    gpu::ModuleSpec,
+    sim::{
+        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
+        Progress, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
+    },
+};
+use cpu::{CpuBackend, Trainer};
+use model::{Config, Layout};
+use setup::Setup;
+use simulation::TransformerSim;
+use std::sync::Arc;
+
+/// A step is one update of the optimiser.
+pub const STEPS: TimeBase = TimeBase::count("step", "steps");
+
+/// The kind.
+pub struct TransformerKind;
+
+impl Kind for TransformerKind {
+    const TITLE: &'static str = "Transformer";
+    const ABOUT: &'static str = "A transformer language model (Vaswani et al. 2017; Radford et al. 2019) that trains on a \
+        text of yours, or on a grammar whose entropy is known, and writes while it trains. Attention, activations and the \
+        loss of every token can be watched.";
+    const NAME: &'static str = "transformer";
+    const PROBES: &'static [ProbeSpec] = probes::PROBES;
+    /// Devices sum in other orders, and the differences grow with every step.
+    const EXACTNESS: Exactness = Exactness::SameDevice;
+    const EXACT_PROBES: &'static [(&'static str, Exactness)] = probes::EXACT_PROBES;
+    const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
+    const REQUESTS: &'static [RequestSpec] = requests::REQUESTS;
+    const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
+    const MODULES: &'static [ModuleSpec] = &[];
+    const PRESETS: &'static [Preset] = presets::PRESETS;
+    const KEEPS_FINAL_STATE: bool = true;
+    type Params = Params;
+    type Setup = Setup;
+
+    fn time_base(_: &Params) -> TimeBase {
+        STEPS
+    }
+
+    /// For a vocabulary of bytes, unless the text is read: then the simulation counts.
+    fn counts(params: &Params) -> Vec<StepCount> {
+        match assumed(params) {
+            Some((config, layout)) => counts(params, &config, &layout),
+            None => vec![],
+        }
+    }
+
+    fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Setup, SimError> {
+        Setup::prepare(params, context, progress)
+    }
+
+    fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {
+        let model = setup.map_or_else(|| assumed(params), |setup| setup.model(params).ok());
+        let Some((config, layout)) = model else { return MemoryReport::default() };
+        let mut report = match on {
+            DeviceKind::Cpu { .. } => cpu_memory(params, &config, &layout),
+            DeviceKind::Cuda => MemoryReport::default(),
+        };
+        let text = setup.map_or(params.data.grammar_bytes.into(), |setup| setup.corpus.n_resident_bytes());
+        report.host("text", text);
+        report
+    }
+
+    fn unused_probes(params: &Params) -> Vec<ProbeId> {
+        if params.compute.precision == Precision::F16 { vec![] } else { vec![probes::LOSS_SCALE] }
+    }
+
+    fn check(
+        params: &Params,
+        _: &BuildContext,
+        setup: &Arc<Setup>,
+        on: DeviceKind,
+        taps: &[Tap],
+    ) -> Result<(), SimError> {
+        let (config, layout) = setup.model(params)?;
+        setup.prompt(&params.measure.prompt)?;
+        if on == DeviceKind::Cuda {
+            return Err(no_cuda());
+        }
+        measure::check_taps(taps, config.layers, config.heads, |name| layout.map.find(name).is_some())
+    }
+
+    fn start(
+        params: &Params,
+        context: &BuildContext,
+        setup: Arc<Setup>,
+        on: &Device,
+    ) -> Result<Box<dyn Simulation>, SimError> {
+        let (config, layout) = setup.model(params)?;
+        let backend = match on {
+            Device::Cpu { threads } => CpuBackend::new(&config, &layout, context.seed, *threads)?,
+            Device::Cuda(_) => return Err(no_cuda()),
+        };
+        let model = (config, layout);
+        Ok(Box::new(TransformerSim::new(params, context.seed, setup, model, Box::new(backend))?))
+    }
+}
+
+fn no_cuda() -> SimError {
+    SimError::NoDevice("the transformer runs on the CPU only".to_owned())
+}
+
+/// The model with a vocabulary of bytes.
+fn assumed(params: &Params) -> Option<(Config, Arc<Layout>)> {
+    let config = Config::new(params, 256).ok()?;
+    let layout = Arc::new(Layout::new(&config).ok()?);
+    Some((config, layout))
+}
+
+/// What a step does.
+fn counts(params: &Params, config: &Config, layout: &Layout) -> Vec<StepCount> {
+    let tokens = (params.training.sequences() * config.context) as f64;
+    let parameters = layout.map.count();
+    vec![
+        StepCount::items("tokens", tokens),
+        StepCount::ops("of the model, 6 N + 6 L C T per token", tokens * config.flops_per_token(parameters)),
+        // Weights and gradients are read and written, two moments as well.
+        StepCount::bytes("of the optimiser", 28.0 * parameters as f64),
+    ]
+}
+
+fn cpu_memory(params: &Params, config: &Config, layout: &Layout) -> MemoryReport {
+    let (n, tokens) = (layout.map.len() as u64 * 4, params.training.sequences() * config.context);
+    let part = Trainer::<f32>::part_tokens(config, params.training.batch as usize, config.context);
+    let mut report = MemoryReport::default();
+    report.host("parameters", n);
+    report.host("gradient", n);
+    report.host("optimiser", 2 * n);
+    report.host("activations", cpu::activations::Activations::<f32>::bytes(config, part));
+    report.host("batches", tokens as u64 * 8);
+    report
+}

@@ -1,8 +1,11 @@
 //! Parameters of a transformer project.
 
-use super::choices::{
-    ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, NormFunction, NormPlacement, PairLayout, Precision,
+use super::{
+    backend::{Hyper, MatrixUpdate},
+    choices::{
+    ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, GrammarStyle, NormFunction, NormPlacement, PairLayout, Precision,
     TokenizerChoice,
+    },
 };
 use crate::{
     interventions, one_of, param_tree, params,
@@ -268,8 +271,13 @@ params! {
         #[show_if(|s| s.tokenizer == TokenizerChoice::Bpe)]
         tokenizer_file: PathText = PathText::default(),
 
+        /// Grammar that writes the text.
+        #[param(title = "Grammar", apply = Data)]
+        #[show_if(|s| s.text.0.trim().is_empty())]
+        grammar: GrammarStyle = GrammarStyle::Animals,
+
         /// Bytes that the grammar writes.
-        #[param(title = "Grammar text", unit = Bytes, range = 1e5..=1e8, hard = 1e4..=2e9, scale = Log, apply = Rebuild)]
+        #[param(title = "Grammar text", unit = Bytes, range = 1e5..=1e8, hard = 1e4..=2e9, scale = Log, apply = Data)]
         #[show_if(|s| s.text.0.trim().is_empty())]
         grammar_bytes: u32 = 4_000_000,
 
@@ -362,6 +370,27 @@ param_tree! {
 }
 
 impl Training {
+    /// What the optimiser and dropout use in a step.
+    pub fn hyper(&self, step: u64) -> Hyper {
+        let (beta1, beta2, eps, matrices) = match &self.optimizer {
+            Optimizer::AdamW(a) => (a.beta1, a.beta2, a.eps, MatrixUpdate::AdamW),
+            Optimizer::Muon(m) => {
+                let matrices = MatrixUpdate::Muon { momentum: m.momentum as f32, rate: m.matrix_rate as f32 };
+                (m.beta1, m.beta2, m.eps, matrices)
+            }
+        };
+        Hyper {
+            learning_rate: self.rate_at(step) as f32,
+            beta1: beta1 as f32,
+            beta2: beta2 as f32,
+            eps: eps as f32,
+            weight_decay: self.weight_decay as f32,
+            clip: self.clip as f32,
+            dropout: self.dropout as f32,
+            matrices,
+        }
+    }
+
     /// The learning rate of a step, counted from 0.
     pub fn rate_at(&self, step: u64) -> f64 {
         if step < self.warm_up.into() {

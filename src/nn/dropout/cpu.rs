@@ -14,12 +14,16 @@ pub fn forward<R: Real>(op: &Dropout, step: u64, x: &mut [R]) {
         return;
     }
     let key = [op.seed as u32, (op.seed >> 32) as u32];
+    let words = |i: u64| philox4x32([i as u32, op.purpose(i), step as u32, (step >> 32) as u32], key);
+    let drop = |x: &mut R, word: u32| *x = if u64::from(word) >= threshold { *x * factor } else { R::zero() };
+    // The first elements share their words with those before the offset.
+    let (skipped, n) = ((op.offset % 4) as usize, x.len());
+    let (head, x) = x.split_at_mut(((4 - skipped) % 4).min(n));
+    head.iter_mut().zip(words(op.offset / 4).into_iter().skip(skipped)).for_each(|(x, word)| drop(x, word));
+    let first = op.offset.div_ceil(4);
     x.par_chunks_mut(TASK).enumerate().for_each(|(t, x)| {
-        for (i, x) in (((t * TASK / 4) as u64)..).zip(x.chunks_mut(4)) {
-            let words = philox4x32([i as u32, op.purpose(i), step as u32, (step >> 32) as u32], key);
-            for (x, word) in x.iter_mut().zip(words) {
-                *x = if u64::from(word) >= threshold { *x * factor } else { R::zero() };
-            }
+        for (i, x) in (first + (t * TASK / 4) as u64..).zip(x.chunks_mut(4)) {
+            x.iter_mut().zip(words(i)).for_each(|(x, word)| drop(x, word));
         }
     });
 }
@@ -33,7 +37,7 @@ pub fn backward<R: Real>(op: &Dropout, step: u64, gradient: &mut [R]) {
 mod tests {
     use super::*;
 
-    const OP: Dropout = Dropout { p: 0.2, seed: 0x1234_5678_9abc_def0, layer_site: 7 };
+    const OP: Dropout = Dropout { p: 0.2, seed: 0x1234_5678_9abc_def0, layer_site: 7, offset: 0 };
 
     fn mask(op: &Dropout, step: u64, n: usize) -> Vec<f32> {
         let mut x = vec![1.0; n];
@@ -61,6 +65,14 @@ mod tests {
         assert!((kept - 0.8).abs() < 0.02 && one.iter().all(|x| *x == 1.25 || *x == 0.0), "{kept}");
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
         assert_eq!(pool.install(|| mask(&OP, 3, n)), one);
+    }
+
+    #[test]
+    fn parts_keep_the_masks_of_the_whole() {
+        let whole = mask(&OP, 3, 9000);
+        for start in [1, 4, 6, 4099] {
+            assert_eq!(mask(&Dropout { offset: start as u64, ..OP }, 3, 9000 - start), whole[start..]);
+        }
     }
 
     #[test]

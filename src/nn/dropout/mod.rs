@@ -31,6 +31,8 @@ pub struct Dropout {
     pub seed: u64,
     /// Number of the place: layer and site, less than 65,536.
     pub layer_site: u32,
+    /// Index of the first element: elements of a batch that is taken in parts keep their masks.
+    pub offset: u64,
 }
 
 impl Dropout {

@@ -65,10 +65,10 @@ fn errors<R: Real>(case: &Case<'_>) -> [f64; 5] {
 pub fn check(golden: &Golden) {
     let case = Case::of(golden);
     let (single, double) = (errors::<f32>(&case), errors::<f64>(&case));
-    println!("{}: o, lse, dq, dk, dv in f32 {single:.1e?}, in f64 {double:.1e?}", golden.name);
+    println!("{}: o, lse, dq, dk, dv in f32 {single:?}, in f64 {double:?}", golden.name);
     let limits = [1e-6, 1e-6, 2e-6, 2e-6, 2e-6];
-    assert!(single.iter().zip(limits).all(|(e, limit)| *e < limit), "{}: {single:.1e?}", golden.name);
-    assert!(double.iter().all(|e| *e < 1e-7), "{}: {double:.1e?}", golden.name);
+    assert!(single.iter().zip(limits).all(|(e, limit)| *e < limit), "{}: {single:?}", golden.name);
+    assert!(double.iter().all(|e| *e < 1e-7), "{}: {double:?}", golden.name);
     // The term of the backward pass that the reference keeps.
     let rows = golden.get("o").chunks_exact(case.op.head_dim).zip(golden.get("dout").chunks_exact(case.op.head_dim));
     let dots: Vec<f64> = rows.map(|(o, d_o)| o.iter().zip(d_o).map(|(o, d)| o * d).sum()).collect();

@@ -22,6 +22,7 @@ const READERS: &[(&str, Check)] = &[
     ("rope", golden_embedding::check_rope),
     ("sinusoid", golden_embedding::check_sinusoid),
     ("softmax", softmax::check),
+    ("tiny_gpt", crate::transformer::check),
 ];
 
 /// Largest difference, relative to the largest wanted number; infinities must be equal.

@@ -7,7 +7,7 @@ mod cuda_every_operation;
 mod cuda_gemm;
 mod cuda_optimizer;
 mod golden_embedding;
-mod golden_files;
+pub mod golden_files;
 mod golden_transformer;
 mod norm;
 mod optimizer;

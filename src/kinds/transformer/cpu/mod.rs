@@ -1,0 +1,26 @@
+//! The model on the CPU: the definition of the kind, generic over f32 and f64.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | [`network`] | weights, tables, layers that both passes use |
+//! | [`activations`] | what the forward pass leaves for the backward pass |
+//! | [`forward`], [`backward`] | the passes, written out |
+//! | [`trainer`] | a step: gradients of all micro-batches, clipping, optimiser |
+//! | [`decoder`] | prediction with a cache of keys and values |
+//! | [`backend`] | all of it in f32, as a [`Backend`](super::backend::Backend) |
+//!
+//! Large batches are passed in parts of whole sequences whose gradients are added in order, so that a step looks at the stop
+//! flag often. Which parts follows from the sizes alone, and operations sum in orders of their own: the same bits for any
+//! number of threads.
+
+pub mod activations;
+pub mod backend;
+pub mod backward;
+pub mod decoder;
+pub mod forward;
+pub mod network;
+pub mod trainer;
+
+pub use backend::CpuBackend;
+pub use network::Network;
+pub use trainer::Trainer;

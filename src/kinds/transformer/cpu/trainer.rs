@@ -1,0 +1,310 @@
+//! A training step: gradients of all micro-batches, then the optimiser.
+
+use super::{
+    activations::Activations,
+    backward::BackwardInput,
+    forward::Noise,
+    network::{Extent, Network, refused, zeros},
+};
+use crate::{
+    gpu::StopFlag,
+    kinds::transformer::{
+        backend::{
+            Batch, Counters, Hyper, IGNORED, Lengths, MatrixUpdate, Outcome, StateBuffer, StepInput, StepStats,
+            ViewNorms,
+        },
+        choices::ActivationFunction,
+        model::{Config, Layout},
+    },
+    nn::{
+        optimizer::{
+            AdamW, Clip, Method, Muon, ParameterGroups, Rule, Update,
+            cpu::{Buffers, Optimizer, sum_of_squares},
+        },
+        parameters::{View, ViewId},
+        real::Real,
+    },
+    sim::SimError,
+};
+use std::sync::Arc;
+
+/// Operations of a layer between two looks at the stop flag, about: larger batches are taken in parts.
+const PART_OPS: usize = 2_000_000_000;
+
+/// A network with everything that training needs.
+pub struct Trainer<R> {
+    /// Weights.
+    pub network: Network<R>,
+    /// Gradient of the step.
+    pub gradient: Vec<R>,
+    /// First moments.
+    pub m: Vec<R>,
+    /// Second moments.
+    pub v: Vec<R>,
+    /// Optimiser steps.
+    pub counters: Counters,
+    activations: Activations<R>,
+    seed: u64,
+    /// Steps that are not read yet.
+    stats: Vec<StepStats>,
+    norms: Vec<ViewNorms>,
+}
+
+/// A part of a batch: whole sequences.
+struct Part<'a> {
+    tokens: &'a [u32],
+    targets: Vec<i32>,
+    extent: Extent<'a>,
+    /// Positions of packed tokens.
+    positions: Vec<u32>,
+    /// First token in the batch.
+    first: usize,
+}
+
+impl Part<'_> {
+    fn extent(&self) -> Extent<'_> {
+        Extent { positions: (!self.positions.is_empty()).then_some(&self.positions), ..self.extent }
+    }
+}
+
+impl<R: Real + Default> Trainer<R> {
+    /// With zero weights.
+    pub fn new(config: &Config, layout: &Arc<Layout>, seed: u64) -> Result<Self, SimError> {
+        let n = layout.map.len();
+        Ok(Self {
+            network: Network::new(config, layout)?,
+            gradient: zeros("gradient", n)?,
+            m: zeros("first moments", n)?,
+            v: zeros("second moments", n)?,
+            counters: Counters { loss_scale: 1.0, ..Counters::default() },
+            activations: Activations::default(),
+            seed,
+            stats: vec![],
+            norms: vec![],
+        })
+    }
+
+    /// Tokens whose activations are in memory at a time, for a batch of that many sequences.
+    pub fn part_tokens(config: &Config, sequences: usize, seq_len: usize) -> usize {
+        let (width, hidden) = (config.width, config.fc_width() + config.hidden);
+        let ops = 2 * width * (config.qkv_width() + width + hidden) + 4 * width * seq_len;
+        (PART_OPS / (ops * seq_len).max(1)).clamp(1, sequences.max(1)) * seq_len
+    }
+
+    /// Bytes held, with room for parts of that many tokens.
+    pub fn bytes(config: &Config, layout: &Layout, part_tokens: usize) -> u64 {
+        let state = 4 * layout.map.len() * size_of::<R>();
+        state as u64 + Activations::<R>::bytes(config, part_tokens)
+    }
+
+    /// Bytes of activations held.
+    pub fn activation_bytes(&self) -> u64 {
+        Activations::<R>::bytes(&self.network.config, self.activations.capacity)
+    }
+
+    /// One of the buffers of the state.
+    pub fn buffer(&self, buffer: StateBuffer) -> &[R] {
+        match buffer {
+            StateBuffer::Weights => &self.network.weights,
+            StateBuffer::FirstMoment => &self.m,
+            StateBuffer::SecondMoment => &self.v,
+        }
+    }
+
+    /// One of the buffers of the state, to write.
+    pub fn buffer_mut(&mut self, buffer: StateBuffer) -> &mut [R] {
+        match buffer {
+            StateBuffer::Weights => &mut self.network.weights,
+            StateBuffer::FirstMoment => &mut self.m,
+            StateBuffer::SecondMoment => &mut self.v,
+        }
+    }
+
+    /// Takes a step. A stop leaves everything but the gradient as it was.
+    pub fn step(&mut self, input: &StepInput<'_>, stop: &StopFlag) -> Result<Outcome, SimError> {
+        let noise = (input.hyper.dropout > 0.0).then_some(input.hyper.dropout);
+        let Some(loss) = self.gradients(input.batches, input.step, noise, stop)? else { return Ok(Outcome::Stopped) };
+        self.update(loss, input)?;
+        Ok(Outcome::Done)
+    }
+
+    /// The mean loss over the targets of all batches, and its gradient; `None` when it was stopped.
+    pub fn gradients(
+        &mut self,
+        batches: &[Batch<'_>],
+        step: u64,
+        dropout: Option<f32>,
+        stop: &StopFlag,
+    ) -> Result<Option<f64>, SimError> {
+        let n_targets: usize = batches.iter().map(targets).map(|t| t.iter().filter(|t| **t != IGNORED).count()).sum();
+        let scale = R::of(1.0 / n_targets.max(1) as f64);
+        self.gradient.fill(R::zero());
+        let (mut total, mut first) = (0.0, 0);
+        for batch in batches {
+            batch.check(&self.network.config)?;
+            for part in parts(&self.network.config, batch) {
+                let start = (first + part.first) as u64;
+                let noise = dropout.map(|p| Noise { p, seed: self.seed, step, first: start });
+                let (network, acts, extent) = (&self.network, &mut self.activations, &part.extent());
+                if network.forward(part.tokens, extent, noise.as_ref(), acts, stop)? == Outcome::Stopped {
+                    return Ok(None);
+                }
+                let Part { tokens, targets, .. } = &part;
+                let input = BackwardInput { tokens, targets, extent, noise: noise.as_ref(), scale };
+                if network.backward(&input, acts, &mut self.gradient, stop)? == Outcome::Stopped {
+                    return Ok(None);
+                }
+                total += acts.losses[..targets.len()].iter().map(|loss| loss.f64()).sum::<f64>();
+            }
+            first += batch.n_tokens();
+        }
+        Ok(Some(total / n_targets.max(1) as f64))
+    }
+
+    fn update(&mut self, loss: f64, input: &StepInput<'_>) -> Result<(), SimError> {
+        let (network, hyper) = (&mut self.network, input.hyper);
+        let layout = network.layout.clone();
+        let optimizer = optimizer(&network.config, &layout, hyper, input.frozen)?;
+        let before = if input.measures { Some(copy("weights before a step", &network.weights)?) } else { None };
+        let t = self.counters.updates + 1;
+        let update = Update { t, learning_rate: hyper.learning_rate.into(), grad_scale: 1.0 };
+        let buffers = Buffers { p: &mut network.weights, m: &mut self.m, v: &mut self.v };
+        let outcome = optimizer.update(&layout.map, &update, buffers, &self.gradient).map_err(refused)?;
+        let is_skipped = !outcome.is_applied || !loss.is_finite();
+        self.counters.updates += u64::from(outcome.is_applied);
+        let gradient_norm = outcome.norm as f32;
+        self.stats.push(StepStats { loss: loss as f32, gradient_norm, loss_scale: 1.0, is_skipped });
+        if let Some(before) = before {
+            self.measure(&before);
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, before: &[R]) {
+        let norm = |x: &[R]| sum_of_squares(x).sqrt() as f32;
+        let (weights, gradient) = (&self.network.weights, &self.gradient);
+        let of = |view: &View| {
+            let range = view.range();
+            let pairs = weights[range.clone()].iter().zip(&before[range.clone()]);
+            let change: f64 = pairs.map(|(w, b)| (w.f64() - b.f64()).powi(2)).sum();
+            ViewNorms {
+                weight: norm(&weights[range.clone()]),
+                gradient: norm(&gradient[range]),
+                update: change.sqrt() as f32,
+            }
+        };
+        self.norms = self.network.layout.map.views().map(of).collect();
+    }
+
+    /// Norms of the last step that measured.
+    pub fn norms(&self) -> &[ViewNorms] {
+        &self.norms
+    }
+
+    /// Moves what the steps were.
+    pub fn take_stats(&mut self, out: &mut Vec<StepStats>) {
+        out.append(&mut self.stats);
+    }
+
+    /// Losses per token without dropout; `false` when it was stopped.
+    pub fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], stop: &StopFlag) -> Result<Outcome, SimError> {
+        batch.check(&self.network.config)?;
+        for part in parts(&self.network.config, batch) {
+            let (network, acts) = (&self.network, &mut self.activations);
+            if network.forward(part.tokens, &part.extent(), None, acts, stop)? == Outcome::Stopped {
+                return Ok(Outcome::Stopped);
+            }
+            network.losses(&part.targets, acts)?;
+            let to = losses[part.first..].iter_mut().zip(&acts.losses).take(part.targets.len());
+            to.for_each(|(to, loss)| *to = loss.f64() as f32);
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+/// A copy that may not fit.
+fn copy<R: Real + Default>(name: &'static str, from: &[R]) -> Result<Vec<R>, SimError> {
+    let mut copy = zeros(name, from.len())?;
+    copy.copy_from_slice(from);
+    Ok(copy)
+}
+
+/// Targets, without those of padding.
+fn targets(batch: &Batch<'_>) -> Vec<i32> {
+    let mut targets = batch.targets.to_vec();
+    if let Lengths::Padded(lens) = batch.lengths {
+        for (row, len) in targets.chunks_mut(batch.seq_len).zip(lens) {
+            row[*len as usize..].fill(IGNORED);
+        }
+    }
+    targets
+}
+
+/// Parts of a batch, of about equal work; packed sequences are one part.
+fn parts<'a>(config: &Config, batch: &Batch<'a>) -> impl Iterator<Item = Part<'a>> + use<'a> {
+    let (seq_len, batch) = (batch.seq_len, *batch);
+    let all = targets(&batch);
+    let is_packed = matches!(batch.lengths, Lengths::Packed(_));
+    let sequences = match is_packed {
+        true => batch.sequences,
+        false => Trainer::<f32>::part_tokens(config, batch.sequences, seq_len) / seq_len.max(1),
+    };
+    (0..batch.sequences).step_by(sequences.max(1)).map(move |from| {
+        let to = (from + sequences).min(batch.sequences);
+        let range = from * seq_len..to * seq_len;
+        let extent = Extent { sequences: to - from, seq_len, lens: None, offsets: None, positions: None };
+        let mut positions = vec![];
+        if let Lengths::Packed(offsets) = batch.lengths {
+            positions = offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect();
+        }
+        let extent = match batch.lengths {
+            Lengths::Full => extent,
+            Lengths::Padded(lens) => Extent { lens: Some(&lens[from..to]), ..extent },
+            Lengths::Packed(offsets) => Extent { offsets: Some(offsets), ..extent },
+        };
+        let (tokens, targets) = (&batch.tokens[range.clone()], all[range.clone()].to_vec());
+        Part { tokens, targets, extent, positions, first: range.start }
+    })
+}
+
+/// The optimiser of a step.
+fn optimizer(config: &Config, layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<Optimizer, SimError> {
+    let [beta1, beta2, eps] = [hyper.beta1, hyper.beta2, hyper.eps].map(f64::from);
+    let rule = |view: &View| {
+        let id = layout.map.find(&view.name).unwrap_or(layout.wte);
+        let role = layout.role(id);
+        let is_frozen = frozen.get(layout.layer(id).index(config.layers)).copied().unwrap_or(false);
+        let decay = if role.decays() { f64::from(hyper.weight_decay) } else { 0.0 };
+        match hyper.matrices {
+            MatrixUpdate::Muon { rate, .. } if role.is_hidden_matrix() => {
+                // The decay is of the learning rate, not of that of the matrices.
+                let rate = f64::from(rate);
+                Rule { decay: decay / rate.max(f64::MIN_POSITIVE), lr_factor: rate, is_frozen, method: Method::Muon }
+            }
+            _ => Rule { decay, is_frozen, ..Rule::default() },
+        }
+    };
+    let groups = ParameterGroups::new(&layout.map, rule).map_err(refused)?;
+    let matrices = groups.matrices(&layout.map, |view| matrix_parts(config, layout, layout.map.find(&view.name)));
+    let momentum = match hyper.matrices {
+        MatrixUpdate::Muon { momentum, .. } => momentum.into(),
+        MatrixUpdate::AdamW => 0.0,
+    };
+    let muon = Muon { momentum, ..Muon::default() };
+    Ok(Optimizer { adamw: AdamW { beta1, beta2, eps }, muon, clip: Clip(hyper.clip.into()), groups, matrices })
+}
+
+/// Rows of the matrices that a packed one is made of: queries, keys and values; gate and up.
+pub fn matrix_parts(config: &Config, layout: &Layout, view: Option<ViewId>) -> Vec<usize> {
+    let is = |of: fn(&crate::kinds::transformer::model::Block) -> ViewId| {
+        view.is_some_and(|view| layout.blocks.iter().any(|block| of(block) == view))
+    };
+    if is(|block| block.qkv.weight) {
+        let kv = config.kv_heads * config.head_dim();
+        return vec![config.width, kv, kv];
+    }
+    if config.activation == ActivationFunction::SwiGlu && is(|block| block.fc.weight) {
+        return vec![config.hidden, config.hidden];
+    }
+    vec![]
+}

@@ -1,0 +1,105 @@
+//! Probes, actions and timing rows.
+
+use crate::{
+    actions, probes,
+    sim::{Meaning, Shape},
+};
+
+/// Embedding, blocks, head: what is frozen as a whole.
+pub const LAYERS: &str = "layers";
+/// Matrices and vectors of weights.
+pub const TENSORS: &str = "tensors";
+
+probes! {
+    /// Mean loss per token of the step, with dropout. The levels are the losses of models that know no, one or two preceding
+    /// tokens, and of a grammar its entropy rate, which no model can beat.
+    #[title("Training loss")]
+    LOSS = "loss", "nat", Shape::Series { of: "" };
+    /// Mean loss per token over the whole held-out text, without dropout.
+    #[title("Held-out loss")]
+    HELD_OUT = "held_out", "nat", Shape::Series { of: "" };
+    /// Learning rate of the step.
+    LEARNING_RATE = "learning_rate", "", Shape::Series { of: "" };
+    /// Euclidean norm of the gradient of all parameters, before clipping.
+    GRADIENT_NORM = "gradient_norm", "", Shape::Series { of: "" };
+    /// Factor of the loss that keeps fp16 gradients from underflow.
+    LOSS_SCALE = "loss_scale", "", Shape::Series { of: "" };
+    /// Texts written by the model.
+    #[title("Sampled text")]
+    SAMPLES = "samples", "", Shape::Samples;
+    /// Loss of each token of the newest sampled text, or of the scored text if there is one, with the tokens that the model
+    /// expected there.
+    #[title("Token losses")]
+    TOKENS = "tokens", "nat", Shape::Tokens { values: "loss", categories: "" };
+    /// Attention of the tokens of the newest sampled text (rows) to each other (columns).
+    #[title("Attention map")]
+    ATTENTION = "attention", "", Shape::Matrix { rows: "token", columns: "attends to" }, args {
+        /// Block.
+        layer: Listed,
+        /// Head.
+        head: Listed,
+    };
+    /// Activations of the newest sampled text.
+    ACTIVATIONS = "activations", "", Shape::Histogram { of: "activation" }, args {
+        /// Block.
+        layer: Listed,
+        /// Place in the block.
+        site: Listed,
+    };
+    /// Values of the weights.
+    #[title("Distribution of weights")]
+    WEIGHTS = "weights", "", Shape::Histogram { of: "weight" }, args {
+        /// Matrix or vector.
+        tensor: Listed,
+    };
+    /// Euclidean norm of the weights of each layer.
+    #[title("Weight norm by layer")]
+    WEIGHT_NORMS = "weight_norms", "", Shape::Series { of: "" };
+    /// Euclidean norm of the gradient of each layer, before clipping.
+    #[title("Gradient norm by layer")]
+    GRADIENT_NORMS = "gradient_norms", "", Shape::Series { of: "" };
+    /// Norm of a step's change of the weights of each layer, relative to the norm of the weights.
+    #[title("Update ratio by layer")]
+    UPDATE_RATIOS = "update_ratios", "", Shape::Series { of: "" };
+    /// Norm of the last measured change of a layer's weights, relative to the norm of the weights.
+    #[title("Update ratio")]
+    LAYER_UPDATE = "layer_update", "", Shape::Field { over: LAYERS, range: (0.0, 0.01), meaning: Meaning::Number };
+    /// 1 for layers whose weights are frozen.
+    FROZEN = "frozen", "", Shape::Field { over: LAYERS, range: (0.0, 1.0), meaning: Meaning::Number };
+    /// Root mean square of the weights of a tensor.
+    #[title("RMS of weights")]
+    TENSOR_RMS = "tensor_rms", "", Shape::Field { over: TENSORS, range: (0.0, 0.2), meaning: Meaning::Number };
+    /// Root mean square of the gradient of a tensor.
+    #[title("RMS of gradient")]
+    TENSOR_GRADIENT = "tensor_gradient", "", Shape::Field { over: TENSORS, range: (0.0, 0.001), meaning: Meaning::Number };
+    /// Norm of the last measured change of a tensor, relative to the norm of its weights.
+    #[title("Update ratio of tensor")]
+    TENSOR_UPDATE = "tensor_update", "", Shape::Field { over: TENSORS, range: (0.0, 0.01), meaning: Meaning::Number };
+}
+
+/// Places in a block: values of the argument `site`.
+pub const SITES: &[&str] = &["residual stream", "attention output", "hidden layer"];
+
+/// Stages of a step.
+pub const SPANS: &[(&str, &str)] = &[
+    ("step", "Forward and backward pass, clipping, optimiser. Items: tokens."),
+    ("held-out", "Loss of the held-out text. Items: tokens."),
+    ("sample", "Sampled texts, attention and activations. Items: texts."),
+];
+
+actions! {
+    /// Actions on a model in training.
+    pub const ACTIONS;
+
+    /// Keeps the weights of the selected layers as they are.
+    #[title("Freeze layers")]
+    fn freeze(over "layers") {}
+
+    /// Trains the selected layers again.
+    #[title("Unfreeze layers")]
+    fn unfreeze(over "layers") {}
+
+    /// Writes a text now, with the prompt and the length of the recording settings.
+    #[title("Sample now")]
+    fn sample_now(over "") {}
+}

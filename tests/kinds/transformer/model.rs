@@ -1,0 +1,236 @@
+//! The model against itself: E2, E3 and what masks, batches, caches and parts promise.
+
+use super::small::{self, HYPER, Text, config, gradients, trainer};
+use neuropil::{
+    gpu::StopFlag,
+    kinds::transformer::{
+        backend::{Decoder as _, Hyper, IGNORED, Lengths, MatrixUpdate, Outcome},
+        cpu::{Trainer, activations::Activations, decoder::CpuDecoder, network::Extent},
+        model::Config,
+    },
+    nn::real::Real,
+};
+
+/// Models that differ in everything that can be chosen.
+const MODELS: &[&[&str]] = &[
+    &["model.positions=Rope(base: 1e4, layout: Half)", "model.bias=true"],
+    &["model.positions=Rope(base: 500, layout: Interleaved)", "model.kv_heads=1", "model.norm=Rms"],
+    &["model.positions=Learned", "model.placement=Post", "model.bias=true", "model.activation=GeluErf"],
+    &["model.positions=Sinusoidal", "model.tied=false", "model.activation=SwiGlu", "mask.window=5"],
+    &["model.positions=Learned", "model.activation=ReluSquared", "mask.causal=false", "model.scale=0.3"],
+    &["model.activation=Relu", "model.placement=Post", "model.norm=Rms", "model.tied=false"],
+];
+
+fn logits<R: Real + Default>(trainer: &Trainer<R>, text: &Text, extent: &Extent<'_>) -> Vec<R> {
+    let network = &trainer.network;
+    let (n, padded) = (text.tokens.len(), network.config.padded_vocab());
+    let mut acts = Activations::default();
+    network.forward(&text.tokens, extent, None, &mut acts, &StopFlag::default()).expect("it fits");
+    let mut logits = vec![R::default(); n * padded];
+    network.logits(&acts.norm_f[..n * network.config.width], &mut logits).expect("it fits");
+    logits
+}
+
+fn full(text: &Text) -> Extent<'static> {
+    Extent { sequences: text.sequences, seq_len: text.seq_len, lens: None, offsets: None, positions: None }
+}
+
+/// Largest difference relative to the largest value.
+fn off<R: Real>(got: &[R], want: &[R]) -> f64 {
+    let of = |x: &[R]| x.iter().map(|x| x.f64()).collect::<Vec<f64>>();
+    crate::nn::golden_files::error(&of(got), &of(want))
+}
+
+/// E2: every parameter's gradient is a finite difference, with dropout and padding.
+#[test]
+fn gradients_are_finite_differences() {
+    for set in MODELS {
+        let config = config(set, 37);
+        let mut trainer = trainer::<f64>(&config);
+        let text = Text::new(2, 11, 37, 1);
+        let lens = [11, 6];
+        let batch = text.with(Lengths::Padded(&lens));
+        let dropout = Some(0.2);
+        gradients(&mut trainer, &[batch], dropout);
+        let gradient = trainer.gradient.clone();
+        let map = trainer.network.layout.map.clone();
+        let scale = gradient.iter().fold(0.0_f64, |most, g| most.max(g.abs()));
+        for (i, view) in map.views().enumerate() {
+            for k in 0..4 {
+                let at = view.start + (k * 7919 + i * 31) % view.len();
+                let (old, h) = (trainer.network.weights[at], 1e-5);
+                let mut loss = |x: f64| {
+                    trainer.network.weights[at] = x;
+                    gradients(&mut trainer, &[batch], dropout)
+                };
+                let want = (loss(old + h) - loss(old - h)) / (2.0 * h);
+                loss(old);
+                let error = (gradient[at] - want).abs() / scale;
+                assert!(error < 1e-6, "{set:?} {} [{at}]: {} and {want}, {error:.1e}", view.name, gradient[at]);
+            }
+        }
+    }
+}
+
+/// E3: with both optimisers.
+#[test]
+fn a_batch_is_learned_by_heart() {
+    let text = Text::new(4, 16, 37, 2);
+    for (matrices, rate) in [(MatrixUpdate::AdamW, 3e-3), (MatrixUpdate::Muon { momentum: 0.95, rate: 5.0 }, 3e-3)] {
+        let mut trainer = trainer::<f32>(&config(&[], 37));
+        let hyper = Hyper { learning_rate: rate, weight_decay: 0.0, matrices, ..HYPER };
+        let losses: Vec<f32> = (0..150).map(|t| small::step(&mut trainer, t, &hyper, &[text.batch()]).0).collect();
+        println!("{matrices:?}: {:.3} → {:.4}", losses[0], losses[149]);
+        assert!(losses[149] < 0.05, "{matrices:?}: {}", losses[149]);
+    }
+}
+
+#[test]
+fn later_tokens_change_no_bit_of_earlier_logits() {
+    for set in &MODELS[..4] {
+        let trainer = trainer::<f32>(&config(set, 37));
+        let text = Text::new(2, 24, 37, 3);
+        let mut other = text.clone();
+        let (cut, padded) = (13, trainer.network.config.padded_vocab());
+        other.tokens[cut] = (other.tokens[cut] + 5) % 37;
+        other.tokens[cut + 4..24].iter_mut().for_each(|t| *t = (*t + 11) % 37);
+        let (before, after) = (logits(&trainer, &text, &full(&text)), logits(&trainer, &other, &full(&text)));
+        assert_eq!(before[..cut * padded], after[..cut * padded], "{set:?}");
+        assert_ne!(before[cut * padded..][..padded], after[cut * padded..][..padded], "{set:?}");
+        assert_eq!(before[24 * padded..], after[24 * padded..], "another sequence");
+    }
+}
+
+#[test]
+fn a_cache_predicts_as_a_whole_sequence_does() {
+    for set in &MODELS[..4] {
+        let trainer = trainer::<f32>(&config(set, 37));
+        let text = Text::new(1, 24, 37, 4);
+        let want = logits(&trainer, &text, &full(&text));
+        let padded = trainer.network.config.padded_vocab();
+        for parts in [vec![24], vec![1; 24], vec![7, 1, 1, 9, 6]] {
+            let mut decoder = CpuDecoder::new(&trainer.network).expect("memory");
+            let (mut got, mut at) = (vec![], 0);
+            for n in parts {
+                got.extend_from_slice(decoder.push(&text.tokens[at..at + n]).expect("it fits"));
+                at += n;
+            }
+            let error = off(&got, &want);
+            println!("{set:?}: {error:.1e}");
+            assert!(error < 1e-5 && got.len() == 24 * padded, "{set:?}: {error:.1e}");
+            assert!(decoder.push(&[0]).is_err(), "the context is full");
+        }
+    }
+}
+
+/// The gradient of a batch is the weighted mean of those of its sequences, and micro-batches are one batch.
+#[test]
+fn batches_are_means_of_sequences() {
+    for n in [1, 2, 3, 7, 32] {
+        let config = config(&["model.context=12"], 37);
+        let mut trainer = trainer::<f32>(&config);
+        let mut text = Text::new(n, 12, 37, 5);
+        (0..n).for_each(|s| text.targets[s * 12 + 12 - s % 7..(s + 1) * 12].fill(IGNORED));
+        let loss = gradients(&mut trainer, &[text.batch()], None);
+        let (mut sum, mut gradient, mut total) = (0.0, vec![0.0_f64; trainer.gradient.len()], 0.0);
+        for s in 0..n {
+            let single = text.part(s..s + 1);
+            let targets = single.batch().n_targets() as f64;
+            sum += targets * gradients(&mut trainer, &[single.batch()], None);
+            gradient.iter_mut().zip(&trainer.gradient).for_each(|(to, g)| *to += targets * f64::from(*g));
+            total += targets;
+        }
+        let mean: Vec<f32> = gradient.iter().map(|g| (g / total) as f32).collect();
+        let parts: Vec<Text> = (0..n).map(|s| text.part(s..s + 1)).collect();
+        let micro: Vec<_> = parts.iter().map(Text::batch).collect();
+        let accumulated = gradients(&mut trainer, &micro, None);
+        let micro_gradient = trainer.gradient.clone();
+        gradients(&mut trainer, &[text.batch()], None);
+        let errors = [
+            (loss - sum / total).abs() / loss,
+            (loss - accumulated).abs() / loss,
+            off(&trainer.gradient, &mean),
+            off(&micro_gradient, &mean),
+        ];
+        println!("batch of {n}: {errors:?}");
+        assert!(errors[..2].iter().all(|e| *e < 1e-6) && errors[2..].iter().all(|e| *e < 2e-6), "{errors:?}");
+    }
+}
+
+/// Padding changes nothing, and packed sequences are padded ones.
+#[test]
+fn packed_sequences_are_padded_ones() {
+    for set in MODELS {
+        let config = config(set, 37);
+        let mut trainer = trainer::<f64>(&config);
+        let (lens, seq_len) = ([24, 9, 0, 15], 24);
+        let mut text = Text::new(4, seq_len, 37, 6);
+        let padded = gradients(&mut trainer, &[text.with(Lengths::Padded(&lens))], None);
+        let gradient = trainer.gradient.clone();
+        for (s, len) in lens.iter().enumerate() {
+            let range = s * seq_len + *len as usize..(s + 1) * seq_len;
+            text.tokens[range.clone()].fill(36);
+            text.targets[range].fill(3);
+        }
+        assert_eq!(gradients(&mut trainer, &[text.with(Lengths::Padded(&lens))], None), padded, "{set:?}");
+        assert_eq!(trainer.gradient, gradient);
+        let kept = |i: &usize| ((i % seq_len) as i32) < lens[i / seq_len];
+        let packed = Text {
+            sequences: 2,
+            seq_len: 24,
+            tokens: (0..96).filter(kept).map(|i| text.tokens[i]).collect(),
+            targets: (0..96).filter(kept).map(|i| text.targets[i]).collect(),
+        };
+        let offsets = [0, 24, 33, 33, 48];
+        let loss = gradients(&mut trainer, &[packed.with(Lengths::Packed(&offsets))], None);
+        let error = off(&trainer.gradient, &gradient);
+        println!("{set:?}: {error:.1e}");
+        assert!((loss - padded).abs() < 1e-12 && error < 1e-12, "{set:?}: {loss} {padded} {error:.1e}");
+    }
+}
+
+/// A sequence is trained with the same dropout in any micro-batch; the loss scale of a batch does not depend on it.
+#[test]
+fn dropout_does_not_depend_on_micro_batches() {
+    let config = config(&[], 37);
+    let mut trainer = trainer::<f64>(&config);
+    let text = Text::new(6, 12, 37, 7);
+    let whole = gradients(&mut trainer, &[text.batch()], Some(0.3));
+    let gradient = trainer.gradient.clone();
+    let parts = [text.part(0..1), text.part(1..4), text.part(4..6)];
+    let micro: Vec<_> = parts.iter().map(Text::batch).collect();
+    let sum = gradients(&mut trainer, &micro, Some(0.3));
+    assert!((whole - sum).abs() < 1e-12 && off(&trainer.gradient, &gradient) < 1e-12);
+    assert!((whole - gradients(&mut trainer, &[text.batch()], None)).abs() > 1e-6, "dropout matters");
+}
+
+#[test]
+fn threads_change_no_bit_and_a_stop_changes_nothing() {
+    let config: Config = config(&["model.context=64", "model.bias=true"], 300);
+    let text = Text::new(24, 64, 300, 8);
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        pool.install(|| {
+            let mut trainer = trainer::<f32>(&config);
+            let hyper = Hyper { dropout: 0.1, ..HYPER };
+            let losses = [0, 1].map(|t| small::step(&mut trainer, t, &hyper, &[text.batch()]));
+            (losses, trainer)
+        })
+    };
+    let (losses, mut one) = run(1);
+    for threads in [2, 3] {
+        let (others, other) = run(threads);
+        assert!(others == losses && other.network.weights == one.network.weights && other.v == one.v, "{threads}");
+    }
+    let (weights, stop) = (one.network.weights.clone(), StopFlag::default());
+    stop.raise();
+    let input = neuropil::kinds::transformer::backend::StepInput {
+        step: 2,
+        batches: &[text.batch()],
+        hyper: &HYPER,
+        frozen: &[],
+        measures: false,
+    };
+    assert_eq!(one.step(&input, &stop).expect("it fits"), Outcome::Stopped);
+    assert!(one.network.weights == weights && one.counters.updates == 2);
+}
