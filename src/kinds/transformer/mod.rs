@@ -104,7 +104,7 @@ impl Kind for TransformerKind {
             DeviceKind::Cpu { .. } => cpu_memory(params, &config, &layout),
             DeviceKind::Cuda => MemoryReport::default(),
         };
-        let text = setup.map_or(params.data.grammar_bytes.into(), |setup| setup.corpus.n_resident_bytes());
+        let text = setup.map_or(params.data.grammar_bytes.into(), Setup::n_bytes);
         report.host("text", text);
         report
     }

@@ -3,8 +3,8 @@
 use super::{
     backend::{Hyper, MatrixUpdate},
     choices::{
-    ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, GrammarStyle, NormFunction, NormPlacement, PairLayout, Precision,
-    TokenizerChoice,
+        ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, GrammarStyle, NormFunction, NormPlacement,
+        PairLayout, Precision, TokenizerChoice,
     },
 };
 use crate::{

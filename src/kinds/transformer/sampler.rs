@@ -1,9 +1,7 @@
 //! Samples of tapped probes; histories are kept until they are read.
 
 use super::probes::{self, PROBES};
-use crate::sim::{
-    Axis, Frame, Histogram, Matrix, ProbeId, Reading, Series, Shape, SimError, Tap, TapKey, TextSample,
-};
+use crate::sim::{Axis, Frame, Histogram, Matrix, ProbeId, Reading, Series, Shape, SimError, Tap, TapKey, TextSample};
 use std::{mem, sync::Arc};
 
 /// Bins of a histogram.

@@ -1,23 +1,27 @@
-//! What is prepared on the host: the text as tokens.
+//! What is prepared on the host: the text as tokens, initial weights of a file.
 
 use super::{
     Params,
     choices::{GrammarStyle, TokenizerChoice},
     model::{Config, Layout},
+    weights,
 };
 use crate::{
     data::{
         DataError,
         text::{self, Corpus, Source, Style, TokenUnit},
     },
+    nn::parameters::Parameters,
     sim::{BuildContext, Progress, SimError},
 };
 use std::sync::Arc;
 
-/// The text as tokens. Shared by all simulations of a project.
+/// The text as tokens, and initial weights. Shared by all simulations of a project.
 pub struct Setup {
     /// Tokens, vocabulary, entropy floor.
     pub corpus: Corpus,
+    /// Initial weights of a file.
+    pub weights: Option<Parameters<f32>>,
 }
 
 impl Setup {
@@ -53,7 +57,19 @@ impl Setup {
             DataError::Cancelled => SimError::Cancelled,
             other => SimError::Input(other.to_string()),
         })?;
-        Ok(Self { corpus })
+        let mut setup = Self { corpus, weights: None };
+        let typed = data.weights.0.trim();
+        if !typed.is_empty() {
+            let (config, layout) = setup.model(params)?;
+            setup.weights = Some(weights::load(&context.resolve(typed), &config, &layout, progress)?);
+        }
+        Ok(setup)
+    }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> u64 {
+        let weights = self.weights.as_ref().map_or(0, |weights| weights.values().len() as u64 * 4);
+        self.corpus.n_resident_bytes() + weights
     }
 
     /// The model of these parameters for this text, or why there is none.

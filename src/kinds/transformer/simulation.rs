@@ -100,8 +100,13 @@ impl TransformerSim {
 
     /// Initial weights, empty moments.
     fn begin(&mut self) -> Result<(), SimError> {
-        let weights = model::init(&self.config, &self.layout, self.seed);
-        self.backend.write(StateBuffer::Weights, weights.values())?;
+        match &self.setup.weights {
+            Some(weights) => self.backend.write(StateBuffer::Weights, weights.values())?,
+            None => {
+                let weights = model::init(&self.config, &self.layout, self.seed);
+                self.backend.write(StateBuffer::Weights, weights.values())?;
+            }
+        }
         let zeros = vec![0.0; self.layout.map.len()];
         self.backend.write(StateBuffer::FirstMoment, &zeros)?;
         self.backend.write(StateBuffer::SecondMoment, &zeros)?;
@@ -174,7 +179,9 @@ impl TransformerSim {
         }
         self.pending.counted = self.state.step;
         match (first + 1..).zip(&stats).find(|(_, stats)| self.is_lost(stats)) {
-            Some((step, _)) => Err(SimError::non_finite("the loss or its gradient", step, "lower training.learning_rate")),
+            Some((step, _)) => {
+                Err(SimError::non_finite("the loss or its gradient", step, "lower training.learning_rate"))
+            }
             None => Ok(()),
         }
     }
@@ -302,7 +309,11 @@ impl Simulation for TransformerSim {
             }
             "freeze" => true,
             "unfreeze" => false,
-            other => return Err(SimError::Input(format!("there is no action {other}; there are freeze, unfreeze, sample_now"))),
+            other => {
+                return Err(SimError::Input(format!(
+                    "there is no action {other}; there are freeze, unfreeze, sample_now"
+                )));
+            }
         };
         if action.elements.is_empty() || action.elements.iter().any(|e| *e as usize >= layers) {
             return Err(SimError::Input(format!("{}: select layers", action.name)));
@@ -386,7 +397,7 @@ impl Simulation for TransformerSim {
 
     fn memory(&self) -> MemoryReport {
         let mut report = self.backend.memory();
-        report.host("text", self.setup.corpus.n_resident_bytes());
+        report.host("text", self.setup.n_bytes());
         report.host("batches", (self.batch.tokens.capacity() * 8) as u64);
         report
     }

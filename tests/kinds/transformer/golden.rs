@@ -123,7 +123,10 @@ fn check_in<R: Real + Default>(golden: &Golden, tolerances: &Tolerances, format:
             worst = (off, view.name.clone());
         }
     }
-    println!("{} {format}: gradients {:.1e} at {} (at most {:.0e})", golden.name, worst.0, worst.1, tolerances.gradient);
+    println!(
+        "{} {format}: gradients {:.1e} at {} (at most {:.0e})",
+        golden.name, worst.0, worst.1, tolerances.gradient
+    );
     assert!(worst.0 < tolerances.gradient, "{worst:?}");
 
     let (mut losses, mut norms) = (vec![], vec![]);
@@ -142,13 +145,8 @@ fn check_activations<R: Real + Default>(golden: &Golden, trainer: &Trainer<R>, t
     let network = &trainer.network;
     let Batch3 { text, lens } = text;
     let (width, padded, vocab) = (network.config.width, network.config.padded_vocab(), network.config.vocab);
-    let extent = Extent {
-        sequences: text.sequences,
-        seq_len: text.seq_len,
-        lens: Some(lens),
-        offsets: None,
-        positions: None,
-    };
+    let extent =
+        Extent { sequences: text.sequences, seq_len: text.seq_len, lens: Some(lens), offsets: None, positions: None };
     let mut acts = Activations::default();
     network.forward(&text.tokens, &extent, None, &mut acts, &StopFlag::default()).expect("it fits");
     let n = text.tokens.len();

@@ -58,7 +58,8 @@ pub struct Text {
 
 impl Text {
     pub fn new(sequences: usize, seq_len: usize, vocab: usize, seed: u64) -> Self {
-        let word = |i: usize| Draw { seed, purpose: Purpose::Choice, step: 0, lane: i as u32 }.words()[0] as usize % vocab;
+        let word =
+            |i: usize| Draw { seed, purpose: Purpose::Choice, step: 0, lane: i as u32 }.words()[0] as usize % vocab;
         let n = sequences * seq_len;
         let tokens = (0..n).map(|i| word(i) as u32).collect();
         Self { sequences, seq_len, tokens, targets: (0..n).map(|i| word(n + i) as i32).collect() }
@@ -102,7 +103,12 @@ pub fn gradients<R: Real + Default>(trainer: &mut Trainer<R>, batches: &[Batch<'
 }
 
 /// A training step; its loss and gradient norm.
-pub fn step<R: Real + Default>(trainer: &mut Trainer<R>, step: u64, hyper: &Hyper, batches: &[Batch<'_>]) -> (f32, f32) {
+pub fn step<R: Real + Default>(
+    trainer: &mut Trainer<R>,
+    step: u64,
+    hyper: &Hyper,
+    batches: &[Batch<'_>],
+) -> (f32, f32) {
     let input = StepInput { step, batches, hyper, frozen: &[], measures: false };
     trainer.step(&input, &StopFlag::default()).expect("it fits");
     let mut stats = vec![];

@@ -9,9 +9,7 @@ use super::{
 use crate::{
     gpu::{Pass, StopFlag},
     kinds::transformer::{
-        backend::{
-            Backend, Batch, Counters, Decoder, Outcome, Site, StateBuffer, StepInput, StepStats, ViewNorms,
-        },
+        backend::{Backend, Batch, Counters, Decoder, Outcome, Site, StateBuffer, StepInput, StepStats, ViewNorms},
         model::{Config, Layout},
     },
     nn::attention::{self, Inputs},

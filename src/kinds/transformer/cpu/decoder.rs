@@ -110,7 +110,11 @@ impl<R: Real + Default> Decoder for CpuDecoder<'_, R> {
         let (network, n) = (self.network, tokens.len());
         let c = &network.config;
         if self.len + n > c.context {
-            return Err(SimError::Input(format!("a text of {} tokens exceeds the context of {}", self.len + n, c.context)));
+            return Err(SimError::Input(format!(
+                "a text of {} tokens exceeds the context of {}",
+                self.len + n,
+                c.context
+            )));
         }
         let mut room = self.room(n)?;
         network.embed_at(self.len, tokens, &mut room.x)?;

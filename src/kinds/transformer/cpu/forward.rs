@@ -55,7 +55,8 @@ impl DropSite {
 impl Noise {
     /// Drops elements of `[tokens, width]` and scales the others. The same on a gradient is the backward pass.
     pub fn drop<R: Real>(&self, site: DropSite, width: usize, x: &mut [R]) -> Result<(), SimError> {
-        let op = Dropout { p: self.p.into(), seed: self.seed, layer_site: site.number(), offset: self.first * width as u64 };
+        let op =
+            Dropout { p: self.p.into(), seed: self.seed, layer_site: site.number(), offset: self.first * width as u64 };
         dropout::forward(&op, self.step, x);
         Ok(())
     }
