@@ -93,6 +93,7 @@ conformance!(lif);
 conformance!(lif_f32);
 conformance!(leaky);
 conformance!(nuclei_population);
+conformance!(transformer);
 #[cfg(feature = "demo")]
 conformance!(experts);
 

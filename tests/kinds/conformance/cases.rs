@@ -80,6 +80,43 @@ pub fn nuclei_population() -> Case {
     }
 }
 
+pub fn transformer() -> Case {
+    let mut model = Model::by_name("transformer").expect("a kind");
+    for text in [
+        "model.layers=2",
+        "model.heads=2",
+        "model.width=16",
+        "model.context=16",
+        "training.batch=2",
+        "training.micro_batches=2",
+        "training.warm_up=5",
+        "training.dropout=0.2",
+        "data.grammar_bytes=10000",
+        "measure.every=3",
+        "measure.held_out_every=20",
+        "measure.sample_every=10",
+        "measure.length=20",
+    ] {
+        let change = path::parse(model.params(), text).expect("a parameter");
+        assert!(model.params_mut().set(&change), "{text}");
+    }
+    Case {
+        model,
+        steps: 40,
+        edits: &[
+            "training.learning_rate=0.01",
+            "training.batch=3",
+            "training.micro_batches=1",
+            "training.dropout=0",
+            "training.weight_decay=0.5",
+            "training.clip=0.01",
+            "training.optimizer=Muon(momentum: 0.9)",
+            "training.schedule=Constant",
+        ],
+        action: ("freeze", &[1], &[]),
+    }
+}
+
 #[cfg(feature = "demo")]
 pub fn experts() -> Case {
     let mut model = Model::by_name("demo").expect("the feature");

@@ -199,7 +199,7 @@ fn heads_of_attention_agree() {
     let (qkv, weights) = (bf16(tokens * token, 1), bf16(heads * tokens * tokens, 2));
     let f64s = |x: &[f32]| -> Vec<f64> { x.iter().map(|x| f64::from(*x)).collect() };
     for (g, a, b) in [(scores, &qkv[..], &qkv[width..]), (values, &weights, &qkv[2 * width..])] {
-        let mut want = vec![0.0; g.c.extent(g.m, g.n, heads).expect("small")];
+        let mut want = vec![0.0; g.c.extent(g.m, g.n, (1, heads)).expect("small")];
         cpu::gemm(&g, a, b, &mut want, Epilogue::None).expect("it fits");
         let (a, b) = (Buf::from_slice(&gpu, "a", a).expect("memory"), Buf::from_slice(&gpu, "b", b).expect("memory"));
         for backend in BACKENDS {

@@ -37,6 +37,7 @@ impl Backend for CpuBackend {
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         let (stop, tokens) = (pass.stop.clone(), input.batches.iter().map(Batch::n_tokens).sum::<usize>());
         let Self { trainer, pool } = self;
+        trainer.reserve(input.batches)?;
         pass.span("step", tokens as u64, || pool.install(|| trainer.step(input, &stop)))
     }
 
@@ -52,6 +53,7 @@ impl Backend for CpuBackend {
     fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
         let stop = pass.stop.clone();
         let Self { trainer, pool } = self;
+        trainer.reserve([batch])?;
         pass.span("held-out", batch.n_tokens() as u64, || pool.install(|| trainer.evaluate(batch, losses, &stop)))
     }
 
@@ -62,7 +64,9 @@ impl Backend for CpuBackend {
 
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError> {
         progress.report("activations", 0.0)?;
-        self.pool.install(|| inspect(&self.trainer, tokens, site))
+        let mut acts = Activations::default();
+        acts.reserve(&self.trainer.network.config, tokens.len())?;
+        self.pool.install(|| inspect(&self.trainer, tokens, site, acts))
     }
 
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
@@ -119,10 +123,14 @@ impl Decoder for Pooled<'_> {
     }
 }
 
-fn inspect(trainer: &Trainer<f32>, tokens: &[u32], site: Site) -> Result<Vec<f32>, SimError> {
+fn inspect(
+    trainer: &Trainer<f32>,
+    tokens: &[u32],
+    site: Site,
+    mut acts: Activations<f32>,
+) -> Result<Vec<f32>, SimError> {
     let (network, n) = (&trainer.network, tokens.len());
     let extent = Extent { sequences: 1, seq_len: n, lens: None, offsets: None, positions: None };
-    let mut acts = Activations::default();
     network.forward(tokens, &extent, None, &mut acts, &StopFlag::default())?;
     Ok(match site {
         Site::Residual(block) if block < network.config.layers => std::mem::take(&mut acts.blocks[block].input),

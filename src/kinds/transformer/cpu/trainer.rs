@@ -97,6 +97,17 @@ impl<R: Real + Default> Trainer<R> {
         state as u64 + Activations::<R>::bytes(config, part_tokens)
     }
 
+    /// Makes room for the activations of batches. On an error the room is as before.
+    pub fn reserve<'b>(&mut self, batches: impl IntoIterator<Item = &'b Batch<'b>>) -> Result<(), SimError> {
+        let config = &self.network.config;
+        let tokens = |batch: &Batch<'_>| match batch.lengths {
+            Lengths::Packed(_) => batch.n_tokens(),
+            _ => Self::part_tokens(config, batch.sequences, batch.seq_len),
+        };
+        let most = batches.into_iter().map(tokens).max().unwrap_or(0);
+        self.activations.reserve(config, most)
+    }
+
     /// Bytes of activations held.
     pub fn activation_bytes(&self) -> u64 {
         Activations::<R>::bytes(&self.network.config, self.activations.capacity)
