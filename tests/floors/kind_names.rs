@@ -8,8 +8,13 @@ use std::{
 };
 
 /// Literals that are names of something else: a view, an example project.
-const OTHERS: &[(&str, &str)] =
-    &[("app/views/", "phases"), ("app/views/profile/detail.rs", "source"), ("app/examples.rs", "population")];
+const OTHERS: &[(&str, &str)] = &[
+    ("app/views/", "phases"),
+    ("app/views/profile/detail.rs", "source"),
+    ("app/examples.rs", "population"),
+    ("app/live/edits.rs", "model"),
+    ("app/status.rs", "model"),
+];
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();

@@ -303,9 +303,9 @@ params! {
         #[param(title = "Sample interval", unit = Steps, range = 0.0..=5000.0, hard = 0.0..=1e9)]
         sample_every: u32 = 100,
 
-        /// Beginning of sampled texts.
+        /// Beginning of sampled texts; without one, the beginning of a document or a line.
         #[param(title = "Prompt")]
-        prompt: String = "\n".to_owned(),
+        prompt: String = String::new(),
 
         /// Tokens of a sampled text.
         #[param(title = "Sample length", range = 8.0..=1024.0, hard = 1.0..=65_536.0)]

@@ -7,7 +7,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "Nano",
         docs: "0.36 M parameters, context 128: trains visibly within seconds on two CPU cores.",
-        source: "",
+        source: "nanoGPT, README: \"baby GPT\" on a CPU",
         set: &[
             "model.layers=3",
             "model.heads=3",
