@@ -39,6 +39,14 @@ impl Any<'_> {
 
 impl AnyMut<'_> {
     /// No memory: a null pointer.
+    pub const NONE: Self = Self { ptr: 0, borrowed: PhantomData };
+
+    /// The same memory for one more launch.
+    pub const fn again(&mut self) -> AnyMut<'_> {
+        AnyMut { ptr: self.ptr, borrowed: PhantomData }
+    }
+
+    /// No memory: a null pointer.
     pub const fn none() -> Self {
         Self { ptr: 0, borrowed: PhantomData }
     }

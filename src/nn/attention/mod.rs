@@ -35,9 +35,10 @@
 //! a cache `[batch, capacity, kv_heads, head_dim]` and `[batch, heads, len, head_dim]` need no copy. `lse` is
 //! `[batch, heads, q_len]` always.
 //!
-//! [`cpu`] is the definition.
+//! [`cpu`] is the definition, [`cuda::CudaAttention`] the same on a GPU.
 
 pub mod cpu;
+pub mod cuda;
 
 use std::ops::Range;
 
@@ -250,6 +251,15 @@ impl Attention {
     /// Elements of `lse`.
     pub const fn lse_len(&self) -> usize {
         self.batch * self.heads * self.q_len
+    }
+
+    fn check_index(&self, batch: usize, head: usize) -> Result<(), AttentionError> {
+        for (what, index, count) in [("sequence", batch, self.batch), ("head", head, self.heads)] {
+            if index >= count {
+                return Err(AttentionError::Index { what, index, count });
+            }
+        }
+        Ok(())
     }
 
     /// Checks sizes, and the lengths of buffers as far as the declaration alone determines them.

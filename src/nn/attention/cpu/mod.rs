@@ -91,11 +91,7 @@ pub fn map<R: Real>(
     out: &mut [R],
 ) -> Result<(), AttentionError> {
     let call = Call::new(op, inputs, usize::MAX, lse.len())?;
-    for (what, index, count) in [("sequence", batch, op.batch), ("head", head, op.heads)] {
-        if index >= count {
-            return Err(AttentionError::Index { what, index, count });
-        }
-    }
+    op.check_index(batch, head)?;
     super::length("map", op.q_len * op.k_len, out.len())?;
     out[..op.q_len * op.k_len].fill(R::zero());
     call.map(batch, head, lse, out);

@@ -1,0 +1,202 @@
+//! A checked call as the kernels take it.
+
+use super::{AttentionArgs, CudaAttentionError, DeviceInputs, HeadPlaces, Variant};
+use crate::{
+    gpu::{Any, Gpu, Grid},
+    nn::{
+        attention::{Attention, Given, HeadLayout, Lengths},
+        storage::{Format, Storage},
+    },
+};
+
+/// Sizes that kernels count in 32 bits.
+const LONGEST: usize = 1 << 30;
+
+/// A checked call.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    pub args: AttentionArgs,
+    pub q: Any<'a>,
+    pub k: Any<'a>,
+    pub v: Any<'a>,
+    pub q_lengths: Any<'a>,
+    pub k_lengths: Any<'a>,
+    pub bias: Any<'a>,
+    pub given: Given,
+    /// Why tensor cores cannot compute it.
+    no_flash: Option<&'static str>,
+    /// Why it cannot be divided by keys.
+    no_decode: Option<&'static str>,
+    head_dim: usize,
+    batch: usize,
+}
+
+/// Tokens that a buffer holds.
+fn tokens(layout: &HeadLayout, heads: usize, head_dim: usize, given: usize) -> usize {
+    let one = layout.offset + heads.saturating_sub(1) * layout.head + head_dim;
+    given.checked_sub(one).map_or(0, |rest| rest / layout.token.max(1) + 1).min(LONGEST)
+}
+
+impl<'a> Call<'a> {
+    /// With buffers of `o` and its gradient of this length; whether those and the gradients begin at multiples of 16 bytes.
+    pub fn new<'i: 'a, T: Storage>(
+        gpu: &Gpu,
+        op: &Attention,
+        inputs: &DeviceInputs<'i, T>,
+        (are_aligned, o_len): (bool, usize),
+        lse: usize,
+    ) -> Result<Self, CudaAttentionError> {
+        let given = Given {
+            q: inputs.q.len(),
+            k: inputs.k.len(),
+            v: inputs.v.len(),
+            o: o_len,
+            lse,
+            q_lengths: inputs.q_lengths.map(|x| x.len()),
+            k_lengths: inputs.k_lengths.map(|x| x.len()),
+            bias: inputs.bias.map(|x| x.len()),
+        };
+        op.check(&given)?;
+        let unable = |why| Err(CudaAttentionError::Unable { variant: Variant::Naive, why });
+        if op.head_dim > 256 {
+            return unable("heads have at most 256 elements");
+        }
+        if [op.batch, op.heads, op.q_len, op.k_len].iter().any(|n| *n > LONGEST) || op.lse_len() > u32::MAX as usize / 2 {
+            return unable("more than 2³⁰ tokens, or 2³¹ rows");
+        }
+        let bias = op.bias.unwrap_or_default();
+        let args = AttentionArgs {
+            q: places(&op.q),
+            k: places(&op.k),
+            v: places(&op.v),
+            o: places(&op.o),
+            bias_batch: bias.batch as u64,
+            bias_head: bias.head as u64,
+            bias_query: bias.query as u64,
+            bias_key: bias.key as u64,
+            batch: op.batch as u32,
+            heads: op.heads as u32,
+            group: op.group() as u32,
+            head_dim: op.head_dim as u32,
+            q_len: op.q_len as u32,
+            k_len: op.k_len as u32,
+            q_tokens: 0,
+            k_tokens: 0,
+            format: match T::STORAGE {
+                Format::F32 => 0,
+                Format::F16 => 1,
+                Format::Bf16 => 2,
+            },
+            causal: op.causal.into(),
+            window: op.window.map_or(0, |w| w.min(LONGEST) as u32),
+            lengths: match op.lengths {
+                Lengths::Full => 0,
+                Lengths::Padded => 1,
+                Lengths::Packed => 2,
+            },
+            aligned: 0,
+            splits: 1,
+            scale: op.scale,
+            pad: 0,
+        };
+        let (q, k, v) = (inputs.q.into(), inputs.k.into(), inputs.v.into());
+        let has_aligned_rows = |layout: &HeadLayout| {
+            let steps = [layout.offset, layout.token, layout.head, if args.lengths == 2 { 0 } else { layout.batch }];
+            steps.iter().all(|n| (n * size_of::<T>()).is_multiple_of(16))
+        };
+        let rows_are_aligned = [(q, &op.q), (k, &op.k), (v, &op.v)]
+            .iter()
+            .all(|(x, layout)| Any::is_aligned_to(x, 16) && has_aligned_rows(layout));
+        let args = AttentionArgs { aligned: rows_are_aligned.into(), ..args };
+        let no_flash = match () {
+            () if T::STORAGE == Format::F32 => Some("tensor cores take f16 and bf16"),
+            () if gpu.capability < 80 => Some("compute capability 8.0 is needed"),
+            () if op.head_dim > 128 || !op.head_dim.is_multiple_of(8) => Some("heads are multiples of 8 up to 128"),
+            () if !rows_are_aligned || !are_aligned || !has_aligned_rows(&op.o) => Some("rows begin at multiples of 16 bytes"),
+            () if op.bias.is_some() => Some("there is no bias"),
+            () if op.scale.is_nan() || op.scale <= 0.0 => Some("the scale is positive"),
+            // Of queries 128, and of keys and values 64 twice; of both tensors 128, and of two others 32 twice.
+            () if gpu.shared_per_block < if op.head_dim > 64 { 98_816 } else { 65_536 } => Some("too little shared memory"),
+            () => None,
+        };
+        let no_decode = match () {
+            () if !op.head_dim.is_multiple_of(8) => Some("heads are multiples of 8"),
+            () if !rows_are_aligned => Some("rows begin at multiples of 16 bytes"),
+            () => None,
+        };
+        let call = Self {
+            args,
+            q,
+            k,
+            v,
+            q_lengths: inputs.q_lengths.map_or(Any::NONE, Any::from),
+            k_lengths: inputs.k_lengths.map_or(Any::NONE, Any::from),
+            bias: inputs.bias.map_or(Any::NONE, Any::from),
+            given,
+            no_flash,
+            no_decode,
+            head_dim: op.head_dim,
+            batch: op.batch,
+        };
+        Ok(call.within(op, (given.q, given.k, given.v)))
+    }
+
+    /// Packed sequences are clipped to what these buffers hold, too.
+    pub fn within(mut self, op: &Attention, (q, k, v): (usize, usize, usize)) -> Self {
+        let of = |layout: &HeadLayout, heads: usize, given: usize| tokens(layout, heads, op.head_dim, given);
+        let queries = of(&op.q, op.heads, q.min(self.given.q)).min(of(&op.o, op.heads, self.given.o));
+        let keys = of(&op.k, op.kv_heads, k.min(self.given.k)).min(of(&op.v, op.kv_heads, v.min(self.given.v)));
+        (self.args.q_tokens, self.args.k_tokens) = (queries as u32, keys as u32);
+        self
+    }
+
+    /// The required variant, or the first of these that can, or the naive one.
+    pub fn choose(&self, required: Option<Variant>, preferred: &[Variant]) -> Result<Variant, CudaAttentionError> {
+        let obstacle = |variant| match variant {
+            Variant::Flash => self.no_flash,
+            Variant::Decode => self.no_decode,
+            Variant::Naive => None,
+        };
+        if let Some(variant) = required {
+            return obstacle(variant).map_or(Ok(variant), |why| Err(CudaAttentionError::Unable { variant, why }));
+        }
+        Ok(preferred.iter().copied().find(|variant| obstacle(*variant).is_none()).unwrap_or(Variant::Naive))
+    }
+
+    /// That many blocks in one dimension.
+    pub fn blocks(&self, blocks: usize, threads: u32, shared_bytes: u32) -> Result<Grid, CudaAttentionError> {
+        let why = "more blocks than a grid has";
+        let blocks = i32::try_from(blocks).map_err(|_| CudaAttentionError::Unable { variant: Variant::Naive, why })?;
+        Ok(Grid::Blocks { blocks: [blocks.unsigned_abs(), 1, 1], threads: [threads, 1, 1], shared_bytes })
+    }
+
+    /// A block per tile of tokens, head and sequence.
+    pub fn grid(
+        &self,
+        heads: usize,
+        len: usize,
+        tile: usize,
+        threads: u32,
+        shared_bytes: u32,
+    ) -> Result<Grid, CudaAttentionError> {
+        self.blocks(len.div_ceil(tile) * heads * self.batch, threads, shared_bytes)
+    }
+
+    /// The same of the naive kernels, with so many tensors and matrices of weights in shared memory.
+    pub fn naive_grid(
+        &self,
+        heads: usize,
+        len: usize,
+        tensors: usize,
+        weights: usize,
+    ) -> Result<Grid, CudaAttentionError> {
+        let tile = if self.head_dim <= 64 { 32 } else { 16 };
+        let shared = 4 * tile * (tensors * (self.head_dim + 1) + weights * (tile + 1));
+        self.grid(heads, len, tile, 8 * tile as u32, shared as u32)
+    }
+}
+
+fn places(layout: &HeadLayout) -> HeadPlaces {
+    let [offset, batch, token, head] = [layout.offset, layout.batch, layout.token, layout.head].map(|n| n as u64);
+    HeadPlaces { offset, batch, token, head }
+}

@@ -1,0 +1,166 @@
+//! The kernels under `kernels/nn/attention*`.
+
+use crate::{
+    device_struct,
+    gpu::{
+        Compile, Target,
+        kernel::{In, InAny, InOut, InOutAny, Size},
+    },
+    kernels,
+};
+
+device_struct! {
+    /// Where the heads of tokens are, in elements.
+    pub struct HeadPlaces {
+        /// First element
+        offset: u64,
+        /// From a sequence to the next
+        batch: u64,
+        /// From a token to the next
+        token: u64,
+        /// From a head to the next
+        head: u64,
+    }
+}
+
+device_struct! {
+    /// One attention.
+    pub struct AttentionArgs {
+        /// Queries and their gradients
+        q: HeadPlaces,
+        /// Keys and their gradients
+        k: HeadPlaces,
+        /// Values and their gradients
+        v: HeadPlaces,
+        /// The result and its gradient
+        o: HeadPlaces,
+        /// Bias: from a sequence to the next
+        bias_batch: u64,
+        /// From a head to the next
+        bias_head: u64,
+        /// From a query to the next
+        bias_query: u64,
+        /// From a key to the next
+        bias_key: u64,
+        /// Sequences
+        batch: u32,
+        /// Query heads
+        heads: u32,
+        /// Query heads of a key and value head
+        group: u32,
+        /// Elements of a head
+        head_dim: u32,
+        /// Queries of a sequence, at most
+        q_len: u32,
+        /// Keys of a sequence, at most
+        k_len: u32,
+        /// Queries the buffers hold, of packed sequences
+        q_tokens: u32,
+        /// Keys the buffers hold, of packed sequences
+        k_tokens: u32,
+        /// Format of the tensors, where the kernel has no own
+        format: u32,
+        /// Whether later keys are hidden
+        causal: u32,
+        /// Window, 0 for none
+        window: u32,
+        /// Which tokens exist
+        lengths: u32,
+        /// Whether rows of keys, values and queries begin at multiples of 16 bytes
+        aligned: u32,
+        /// Parts of the keys, each of a block of its own
+        splits: u32,
+        /// Factor of the products of queries and keys
+        scale: f32,
+        /// Padding to eight bytes
+        pad: u32,
+    }
+}
+
+kernels! {
+    /// Without tensor cores: any head, layout and format.
+    pub struct NaiveKernels in "nn/attention_naive.cu" compiled (Compile::FUSED) using [HeadPlaces, AttentionArgs] {
+        /// Attention with heads of up to 64 elements, 32 queries per block.
+        #[block(256)]
+        fn attention_forward_64 as Forward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, o: InOutAny, lse: InOut<f32>);
+
+        /// Attention with heads of up to 256 elements, 16 queries per block.
+        #[block(128)]
+        fn attention_forward_256 as Forward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, o: InOutAny, lse: InOut<f32>);
+
+        /// Products of results and their gradients, one warp per row.
+        #[block(256)]
+        fn attention_dots as Dots(a: Size<AttentionArgs>, o: InAny, d_o: InAny, q_lengths: InAny, k_lengths: InAny, dots: InOut<f32>);
+
+        /// Gradients of queries, heads of up to 64 elements, 32 queries per block.
+        #[block(256)]
+        fn attention_queries_backward_64 as QueriesBackward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny, dbias: InOutAny);
+
+        /// The same for heads of up to 256 elements, 16 queries per block.
+        #[block(128)]
+        fn attention_queries_backward_256 as QueriesBackward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny, dbias: InOutAny);
+
+        /// Gradients of keys and values, heads of up to 64 elements, 32 keys per block. Without `dv` both are in `dk`.
+        #[block(256)]
+        fn attention_keys_backward_64 as KeysBackward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+
+        /// The same for heads of up to 256 elements, 16 keys per block.
+        #[block(128)]
+        fn attention_keys_backward_256 as KeysBackward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+
+        /// Probabilities of one sequence and head, one thread per query and key.
+        #[block(128)]
+        fn attention_map as Map(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, lse: In<f32>, b: Size<u32>, head: Size<u32>, map: InOut<f32>);
+    }
+}
+
+kernels! {
+    /// Few queries and many keys.
+    pub struct DecodeKernels in "nn/attention_decode.cu" compiled (Compile::FUSED) using [HeadPlaces, AttentionArgs] {
+        /// Attention of one query to a part of its keys, heads of up to 128 elements.
+        #[block(128)]
+        fn attention_decode_128 as Decode128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, partial: InOut<f32>, o: InOutAny, lse: InOut<f32>);
+
+        /// The same for heads of up to 256 elements.
+        #[block(128)]
+        fn attention_decode_256 as Decode256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, partial: InOut<f32>, o: InOutAny, lse: InOut<f32>);
+
+        /// Joins the parts of a query, one block each.
+        #[block(128)]
+        fn attention_join as Join(a: Size<AttentionArgs>, q_lengths: InAny, k_lengths: InAny, partial: In<f32>, o: InOutAny, lse: InOut<f32>);
+    }
+}
+
+/// Ampere's mma.sync and cp.async; on Turing the kernels are empty and not launched.
+const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
+
+kernels! {
+    /// On tensor cores, in tiles.
+    pub struct FlashKernels in "nn/attention_flash_bf16.cu", also "nn/attention_flash_f16.cu" as F16
+        compiled (Compile::FUSED.on(TARGETS)) using [HeadPlaces, AttentionArgs]
+    {
+        /// Attention with heads of up to 64 elements.
+        #[block(128, 2)]
+        fn flash_forward_64 as FlashForward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, o: InOutAny, lse: InOut<f32>);
+
+        /// Attention with heads of up to 128 elements.
+        #[block(128, 2)]
+        fn flash_forward_128 as FlashForward128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, o: InOutAny, lse: InOut<f32>);
+
+        /// Gradients of queries, heads of up to 64 elements.
+        #[block(256)]
+        fn flash_queries_backward_64 as FlashQueries64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
+
+        /// The same for heads of up to 128 elements.
+        #[block(256)]
+        fn flash_queries_backward_128 as FlashQueries128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
+
+        /// Gradients of keys and values, heads of up to 64 elements. Without `dv` both are in `dk`.
+        #[block(256)]
+        fn flash_keys_backward_64 as FlashKeys64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+
+        /// The same for heads of up to 128 elements.
+        #[block(256)]
+        fn flash_keys_backward_128 as FlashKeys128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+    }
+}

@@ -1,0 +1,327 @@
+//! [`Attention`] on a GPU: in tiles on tensor cores, from a cache, and without tensor cores.
+//!
+//! All variants compute in f32; on tensor cores probabilities and the gradients of logits are rounded to the storage type
+//! before they are multiplied. Results are the same bits for the same variant, sizes and device: nothing is added by
+//! atomics. No variant stores the matrix of probabilities; a backward pass takes one f32 per query and head from its
+//! frame. Nothing of a call depends on lengths, which kernels read from device memory (values out of range are clipped).
+//!
+//! | variant | heads | types | |
+//! |---|---|---|---|
+//! | [`Variant::Flash`] | multiples of 8 up to 128 | f16, bf16 | 16-byte rows, no bias, compute capability 8.0 |
+//! | [`Variant::Decode`] | multiples of 8 up to 256 | all | forward, for few queries; its parts of the keys in a frame |
+//! | [`Variant::Naive`] | up to 256 | all | any layout; the reference |
+
+mod args;
+mod kernels;
+
+pub use kernels::{AttentionArgs, DecodeKernels, FlashKernels, HeadPlaces, NaiveKernels};
+
+use super::{Attention, AttentionError, Given, Gradients, Inputs};
+use crate::{
+    gpu::{Any, AnyMut, Arena, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice},
+    nn::storage::{Format, Storage},
+};
+use args::Call;
+use kernels::*;
+use std::sync::{Arc, OnceLock};
+
+/// Every module of this operation, for the tests of kernels.
+pub const MODULES: &[ModuleSpec] = &[NaiveKernels::SPEC, DecodeKernels::SPEC, FlashKernels::SPEC, FlashKernels::F16];
+
+/// Tensors of type `T`, lengths and bias in device memory.
+pub type DeviceInputs<'a, T> = Inputs<'a, Slice<T>, Slice<i32>, Slice<f32>>;
+
+/// How an attention is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Variant {
+    /// In tiles on tensor cores.
+    Flash,
+    /// Few queries, keys divided among blocks.
+    Decode,
+    /// Without tensor cores.
+    Naive,
+}
+
+/// Why an attention was not started.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CudaAttentionError {
+    /// The declaration does not fit its buffers.
+    #[error(transparent)]
+    Declared(#[from] AttentionError),
+    /// The device refused.
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
+    /// The required variant cannot compute this.
+    #[error("attention as {variant:?}: {why}")]
+    Unable {
+        /// Required.
+        variant: Variant,
+        /// The reason.
+        why: &'static str,
+    },
+}
+
+/// Queries up to which keys are divided among blocks.
+const DECODE_QUERIES: usize = 8;
+/// Keys of a part, at least, and parts, at most.
+const SPLIT: (usize, usize) = (128, 64);
+
+/// Computes attention on one device. Modules are loaded when they are first used; [`CudaAttention::prepare`] does it ahead.
+pub struct CudaAttention {
+    gpu: Arc<Gpu>,
+    naive: OnceLock<NaiveKernels>,
+    decode: OnceLock<DecodeKernels>,
+    flash: [OnceLock<FlashKernels>; 2],
+}
+
+impl CudaAttention {
+    /// On this device.
+    pub fn new(gpu: &Arc<Gpu>) -> Self {
+        Self { gpu: gpu.clone(), naive: OnceLock::new(), decode: OnceLock::new(), flash: Default::default() }
+    }
+
+    /// Loads the modules for a type, as a graph cannot be captured while a module is loaded.
+    pub fn prepare(&self, format: Format) -> Result<(), GpuError> {
+        self.naive()?;
+        self.decode()?;
+        if format == Format::F32 || self.gpu.capability < 80 { Ok(()) } else { self.flash(format).map(drop) }
+    }
+
+    fn naive(&self) -> Result<&NaiveKernels, GpuError> {
+        loaded(&self.naive, || NaiveKernels::load(&self.gpu))
+    }
+
+    fn decode(&self) -> Result<&DecodeKernels, GpuError> {
+        loaded(&self.decode, || DecodeKernels::load(&self.gpu))
+    }
+
+    fn flash(&self, format: Format) -> Result<&FlashKernels, GpuError> {
+        let spec = if format == Format::F16 { FlashKernels::F16 } else { FlashKernels::SPEC };
+        loaded(&self.flash[usize::from(format == Format::F16)], || FlashKernels::load_as(&self.gpu, &spec))
+    }
+
+    /// Parts of the keys of a query, by sizes alone, so that a captured launch stays valid.
+    fn splits(&self, op: &Attention) -> usize {
+        let rows = op.lse_len().max(1);
+        let wanted = (4 * self.gpu.multiprocessors as usize).div_ceil(rows);
+        wanted.min(op.k_len.div_ceil(SPLIT.0)).clamp(1, SPLIT.1)
+    }
+
+    fn decode_scratch(&self, op: &Attention) -> usize {
+        op.lse_len() * self.splits(op) * (op.head_dim + 2)
+    }
+
+    /// Bytes that a call takes from its frame at most.
+    pub fn scratch_bytes(&self, op: &Attention) -> usize {
+        let forward = if op.q_len <= DECODE_QUERIES { self.decode_scratch(op) } else { 0 };
+        Arena::bytes_of(&[(forward.max(op.lse_len()), size_of::<f32>())])
+    }
+
+    /// `o` and `lse`, after everything issued so far. Returns what computes it; a variant that is asked for is taken or
+    /// an error.
+    pub fn forward<T: Storage>(
+        &self,
+        pass: &mut Pass,
+        op: &Attention,
+        inputs: &DeviceInputs<'_, T>,
+        o: &mut Slice<T>,
+        lse: &mut Slice<f32>,
+        variant: Option<Variant>,
+        frame: &Frame<'_>,
+    ) -> Result<Variant, CudaAttentionError> {
+        let call = Call::new(&self.gpu, op, inputs, (is_aligned(o), o.len()), lse.len())?;
+        let is_short = op.q_len <= DECODE_QUERIES && op.q_len < op.k_len;
+        let variant = call.choose(variant, if is_short { &[Variant::Decode, Variant::Flash] } else { &[Variant::Flash] })?;
+        if op.lse_len() == 0 {
+            return Ok(variant);
+        }
+        let Call { args: a, q, k, v, q_lengths, k_lengths, bias, .. } = call;
+        let o = AnyMut::from(o);
+        match variant {
+            Variant::Naive if op.head_dim <= 64 => {
+                let grid = call.naive_grid(op.heads, op.q_len, 3, 1)?;
+                Forward64 { a, q, k, v, q_lengths, k_lengths, bias, o, lse }.launch(self.naive()?, pass, grid)?;
+            }
+            Variant::Naive => {
+                let grid = call.naive_grid(op.heads, op.q_len, 3, 1)?;
+                Forward256 { a, q, k, v, q_lengths, k_lengths, bias, o, lse }.launch(self.naive()?, pass, grid)?;
+            }
+            Variant::Flash if op.head_dim <= 64 => {
+                // Queries, and two stages of keys and values.
+                let grid = call.grid(op.heads, op.q_len, 128, 128, 2 * 64 * (128 + 4 * 64))?;
+                let kernels = self.flash(T::STORAGE)?;
+                FlashForward64 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
+            }
+            Variant::Flash => {
+                let grid = call.grid(op.heads, op.q_len, 128, 128, 2 * 128 * (128 + 4 * 32))?;
+                let kernels = self.flash(T::STORAGE)?;
+                FlashForward128 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
+            }
+            Variant::Decode => {
+                let splits = self.splits(op);
+                let a = AttentionArgs { splits: splits as u32, ..a };
+                let kernels = self.decode()?;
+                let mut partial = frame.take::<f32>("attention by parts", self.decode_scratch(op))?;
+                let grid = call.blocks(op.lse_len() * splits, 128, 0)?;
+                let (mut o, partial) = (o, &mut *partial);
+                if op.head_dim <= 128 {
+                    let o = o.again();
+                    Decode128 { a, q, k, v, q_lengths, k_lengths, bias, partial: &mut *partial, o, lse: &mut *lse }
+                        .launch(kernels, pass, grid)?;
+                } else {
+                    let o = o.again();
+                    Decode256 { a, q, k, v, q_lengths, k_lengths, bias, partial: &mut *partial, o, lse: &mut *lse }
+                        .launch(kernels, pass, grid)?;
+                }
+                if splits > 1 {
+                    let grid = call.blocks(op.lse_len(), 128, 0)?;
+                    Join { a, q_lengths, k_lengths, partial, o, lse }.launch(kernels, pass, grid)?;
+                }
+            }
+        }
+        Ok(variant)
+    }
+
+    /// Gradients from that of the result, in the layouts of their tensors, and `dbias +=`, for a bias with an element for
+    /// every pair. `o` and `lse` are those of [`CudaAttention::forward`].
+    pub fn backward<T: Storage>(
+        &self,
+        pass: &mut Pass,
+        op: &Attention,
+        inputs: &DeviceInputs<'_, T>,
+        (o, lse): (&Slice<T>, &Slice<f32>),
+        d_o: &Slice<T>,
+        mut gradients: Gradients<'_, Slice<T>>,
+        mut dbias: Option<&mut Slice<f32>>,
+        variant: Option<Variant>,
+        frame: &Frame<'_>,
+    ) -> Result<Variant, CudaAttentionError> {
+        let are_aligned = is_aligned(gradients.q()) && is_aligned(gradients.k()) && is_aligned(gradients.v());
+        let are_aligned = are_aligned && is_aligned(o) && is_aligned(d_o);
+        let call = Call::new(&self.gpu, op, inputs, (are_aligned, o.len().min(d_o.len())), lse.len())?;
+        let [q_len, k_len, v_len] = [gradients.q().len(), gradients.k().len(), gradients.v().len()];
+        op.check(&Given { q: q_len, k: k_len, v: v_len, ..call.given })?;
+        let call = call.within(op, (q_len, k_len, v_len));
+        if let Some(dbias) = &dbias {
+            super::length("dbias", inputs.bias.map_or(usize::MAX, |bias| bias.len()), dbias.len())?;
+            let dense = op.bias.is_some_and(|b| {
+                let sizes = [(op.batch, b.batch), (op.heads, b.head), (op.q_len, b.query), (op.k_len, b.key)];
+                sizes.iter().all(|(n, stride)| *n <= 1 || *stride > 0)
+            });
+            if !dense {
+                let why = "the gradient of a bias that several logits share is not supported";
+                return Err(CudaAttentionError::Unable { variant: Variant::Naive, why });
+            }
+        }
+        let required = if dbias.is_some() { variant.or(Some(Variant::Naive)) } else { variant };
+        if dbias.is_some() && required != Some(Variant::Naive) {
+            let why = "only the naive variant has the gradient of a bias";
+            return Err(CudaAttentionError::Unable { variant: Variant::Flash, why });
+        }
+        let variant = match call.choose(required, &[Variant::Flash])? {
+            Variant::Decode => Variant::Naive,
+            variant => variant,
+        };
+        if op.lse_len() == 0 {
+            return Ok(variant);
+        }
+        let mut dots = frame.take::<f32>("products of results and their gradients", op.lse_len())?;
+        let Call { args: a, q, k, v, q_lengths, k_lengths, bias, .. } = call;
+        let warps = op.lse_len().div_ceil(8).min(1 << 20);
+        let grid = call.blocks(warps, 256, 0)?;
+        let naive = self.naive()?;
+        Dots { a, o: o.into(), d_o: d_o.into(), q_lengths, k_lengths, dots: &mut dots }.launch(naive, pass, grid)?;
+        let (d_o, dots) = (Any::from(d_o), &*dots);
+        let (is_narrow, kv_heads) = (op.head_dim <= 64, op.kv_heads);
+        let dq = AnyMut::from(gradients.q());
+        let dbias = dbias.as_deref_mut().map_or(AnyMut::NONE, AnyMut::from);
+        match (variant, is_narrow) {
+            (Variant::Flash, true) => {
+                let grid = call.grid(op.heads, op.q_len, 128, 256, 2 * 64 * (2 * 128 + 4 * 64))?;
+                let kernels = self.flash(T::STORAGE)?;
+                FlashQueries64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
+            }
+            (Variant::Flash, false) => {
+                let grid = call.grid(op.heads, op.q_len, 128, 256, 2 * 128 * (2 * 128 + 4 * 32))?;
+                let kernels = self.flash(T::STORAGE)?;
+                FlashQueries128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
+            }
+            (_, true) => {
+                let grid = call.naive_grid(op.heads, op.q_len, 4, 1)?;
+                QueriesBackward64 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dq, dbias }
+                    .launch(naive, pass, grid)?;
+            }
+            (_, false) => {
+                let grid = call.naive_grid(op.heads, op.q_len, 4, 1)?;
+                QueriesBackward256 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dq, dbias }
+                    .launch(naive, pass, grid)?;
+            }
+        }
+        if op.k_len == 0 {
+            return Ok(variant);
+        }
+        let (dk, dv) = match gradients {
+            Gradients::Packed(all) => (AnyMut::from(all), AnyMut::NONE),
+            Gradients::Separate { k, v, .. } => (AnyMut::from(k), AnyMut::from(v)),
+        };
+        match (variant, is_narrow) {
+            (Variant::Flash, true) => {
+                let grid = call.grid(kv_heads, op.k_len, 128, 256, 2 * 64 * (2 * 128 + 4 * 32) + 2 * 2 * 32 * 4)?;
+                let kernels = self.flash(T::STORAGE)?;
+                FlashKeys64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }.launch(kernels, pass, grid)?;
+            }
+            (Variant::Flash, false) => {
+                let grid = call.grid(kv_heads, op.k_len, 128, 256, 2 * 128 * (2 * 128 + 4 * 32) + 2 * 2 * 32 * 4)?;
+                let kernels = self.flash(T::STORAGE)?;
+                FlashKeys128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }.launch(kernels, pass, grid)?;
+            }
+            (_, true) => {
+                let grid = call.naive_grid(kv_heads, op.k_len, 4, 2)?;
+                KeysBackward64 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dk, dv }.launch(naive, pass, grid)?;
+            }
+            (_, false) => {
+                let grid = call.naive_grid(kv_heads, op.k_len, 4, 2)?;
+                KeysBackward256 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dk, dv }.launch(naive, pass, grid)?;
+            }
+        }
+        Ok(variant)
+    }
+
+    /// Probabilities `[q_len, k_len]` of one sequence and query head, from the `lse` of [`CudaAttention::forward`]; 0 outside.
+    pub fn map<T: Storage>(
+        &self,
+        pass: &mut Pass,
+        op: &Attention,
+        inputs: &DeviceInputs<'_, T>,
+        (batch, head): (usize, usize),
+        lse: &Slice<f32>,
+        map: &mut Slice<f32>,
+    ) -> Result<(), CudaAttentionError> {
+        let call = Call::new(&self.gpu, op, inputs, (true, usize::MAX), lse.len())?;
+        op.check_index(batch, head)?;
+        super::length("map", op.q_len * op.k_len, map.len())?;
+        if op.q_len == 0 || op.k_len == 0 {
+            return Ok(());
+        }
+        if op.q_len > 65_535 {
+            return Err(CudaAttentionError::Unable { variant: Variant::Naive, why: "a map has at most 65,535 queries" });
+        }
+        let Call { args: a, q, k, v, q_lengths, k_lengths, bias, .. } = call;
+        let blocks = [op.k_len.div_ceil(128) as u32, op.q_len as u32, 1];
+        let grid = Grid::Blocks { blocks, threads: [128, 1, 1], shared_bytes: 0 };
+        let (b, head) = (batch as u32, head as u32);
+        Map { a, q, k, v, q_lengths, k_lengths, bias, lse, b, head, map }.launch(self.naive()?, pass, grid)?;
+        Ok(())
+    }
+}
+
+fn loaded<K>(place: &OnceLock<K>, load: impl FnOnce() -> Result<K, GpuError>) -> Result<&K, GpuError> {
+    if place.get().is_none() {
+        let _ = place.set(load()?);
+    }
+    Ok(place.get_or_init(|| unreachable!("just set")))
+}
+
+fn is_aligned<T: Storage>(x: &Slice<T>) -> bool {
+    Any::from(x).is_aligned_to(16)
+}
