@@ -36,7 +36,7 @@ struct alignas(8) AttentionArgs {
     unsigned int aligned; // Whether rows of keys, values and queries begin at multiples of 16 bytes
     unsigned int splits; // Parts of the keys, each of a block of its own
     float scale; // Factor of the products of queries and keys
-    float inverse_scale; // Its reciprocal
+    unsigned int pad; // Padding to eight bytes
 };
 static_assert(sizeof(AttentionArgs) == 224, "AttentionArgs: size");
 

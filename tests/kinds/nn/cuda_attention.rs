@@ -1,0 +1,333 @@
+//! Attention on a GPU against the CPU's definition in f64, in every variant that can: reference data and random shapes.
+//! Tolerances are those of the specification for inputs that are rounded to the storage type.
+
+use super::{
+    attention::{Case, relative_rms},
+    golden_files,
+};
+use crate::device::gpu;
+use neuropil::{
+    gpu::{Arena, Buf, Gpu, Pass},
+    nn::{
+        attention::{
+            Attention, BiasLayout, Gradients, Inputs, Lengths, cpu,
+            cuda::{CudaAttention, CudaAttentionError, Variant},
+        },
+        storage::{Format, Storage},
+    },
+};
+use neuropil_test_support::golden;
+use std::sync::Arc;
+
+const VARIANTS: [Variant; 3] = [Variant::Flash, Variant::Decode, Variant::Naive];
+
+/// A linear congruential generator.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    fn of<X: Copy>(&mut self, from: &[X]) -> X {
+        from[self.below(from.len())]
+    }
+
+    /// About normally distributed, representable in `T`.
+    fn numbers<T: Storage>(&mut self, len: usize) -> Vec<T> {
+        let mut one = || (0..4).map(|_| (self.next() & 0xffff) as f32 / 65536.0 - 0.5).sum::<f32>() * 1.7;
+        (0..len).map(|_| T::round(one())).collect()
+    }
+}
+
+/// One call's data.
+struct Data<T> {
+    op: Attention,
+    q: Vec<T>,
+    k: Vec<T>,
+    v: Vec<T>,
+    /// All three in `q`.
+    is_packed: bool,
+    d_o: Vec<T>,
+    bias: Option<Vec<f32>>,
+    q_lengths: Option<Vec<i32>>,
+    k_lengths: Option<Vec<i32>>,
+}
+
+/// o, lse, dq, dk, dv, dbias, map of the last sequence and head.
+type Results = [Vec<f64>; 7];
+
+impl<T: Storage> Data<T> {
+    fn wide(x: &[T]) -> Vec<f64> {
+        x.iter().map(|x| x.widen().into()).collect()
+    }
+
+    fn on_cpu(&self) -> Results {
+        let op = &self.op;
+        let [q, k, v, d_o] = [&self.q, &self.k, &self.v, &self.d_o].map(|x| Self::wide(x));
+        let bias: Option<Vec<f64>> = self.bias.as_ref().map(|x| x.iter().map(|x| (*x).into()).collect());
+        let inputs = if self.is_packed { Inputs::packed(&q[..]) } else { Inputs::new(&q[..], &k[..], &v[..]) };
+        let inputs = Inputs { bias: bias.as_deref(), ..inputs }.lengths(self.q_lengths.as_deref(), self.k_lengths.as_deref());
+        let (mut o, mut lse) = (vec![0.0; d_o.len()], vec![0.0; op.lse_len()]);
+        cpu::forward(op, &inputs, &mut o, &mut lse).expect("it fits");
+        let (mut dq, mut dk, mut dv) = (vec![0.0; q.len()], vec![0.0; k.len()], vec![0.0; v.len()]);
+        let mut dbias = vec![0.0; bias.as_ref().map_or(0, Vec::len)];
+        let gradients = if self.is_packed {
+            Gradients::Packed(&mut dq[..])
+        } else {
+            Gradients::Separate { q: &mut dq[..], k: &mut dk[..], v: &mut dv[..] }
+        };
+        let with_bias = self.bias.as_ref().map(|_| &mut dbias[..]);
+        cpu::backward(op, &inputs, (&o, &lse), &d_o, gradients, with_bias).expect("it fits");
+        let mut map = vec![0.0; op.q_len * op.k_len];
+        cpu::map(op, &inputs, (op.batch - 1, op.heads - 1), &lse, &mut map).expect("it fits");
+        [o, lse, dq, dk, dv, dbias, map]
+    }
+
+    /// `None` where the variant cannot.
+    fn on_gpu(&self, gpu: &Arc<Gpu>, cuda: &CudaAttention, variant: Variant) -> Option<Results> {
+        fn buffer<X: neuropil::gpu::layout::CudaType>(gpu: &Arc<Gpu>, x: &[X]) -> Buf<X> {
+            Buf::from_slice(gpu, "attention", x).expect("memory")
+        }
+        let (op, nan) = (&self.op, T::round(f32::NAN));
+        let [q, k, v, d_o] = [&self.q, &self.k, &self.v, &self.d_o].map(|x| buffer(gpu, x));
+        let bias = self.bias.as_ref().map(|x| buffer(gpu, x));
+        let [q_lengths, k_lengths] = [&self.q_lengths, &self.k_lengths].map(|x| x.as_ref().map(|x| buffer(gpu, x)));
+        let inputs = if self.is_packed { Inputs::packed(&*q) } else { Inputs::new(&*q, &*k, &*v) };
+        let inputs = Inputs { bias: bias.as_deref(), ..inputs }.lengths(q_lengths.as_deref(), k_lengths.as_deref());
+        // What is not written stays NaN, except between packed sequences and heads, where 0 is expected to stay.
+        let fill = if op.lengths == Lengths::Packed { T::round(0.0) } else { nan };
+        let (mut o, mut lse) = (buffer(gpu, &vec![fill; self.d_o.len()]), buffer(gpu, &vec![f32::NAN; op.lse_len()]));
+        let mut arena = Arena::new(gpu, "attention", cuda.scratch_bytes(op).max(256)).expect("memory");
+        let frame = arena.frame();
+        let mut pass = Pass::default();
+        match cuda.forward(&mut pass, op, &inputs, &mut o, &mut lse, Some(variant), &frame) {
+            Ok(used) => assert_eq!(used, variant),
+            Err(CudaAttentionError::Unable { .. }) => return None,
+            Err(why) => panic!("{op:?}: {why}"),
+        }
+        drop(frame);
+        let frame = arena.frame();
+        let [mut dq, mut dk, mut dv] =
+            [&self.q, &self.k, &self.v].map(|x| buffer(gpu, &vec![fill; x.len()]));
+        let mut dbias = buffer(gpu, &vec![0.0_f32; self.bias.as_ref().map_or(1, Vec::len)]);
+        let gradients = if self.is_packed {
+            Gradients::Packed(&mut *dq)
+        } else {
+            Gradients::Separate { q: &mut *dq, k: &mut *dk, v: &mut *dv }
+        };
+        let with_bias = self.bias.as_ref().map(|_| &mut *dbias);
+        let wanted = if variant == Variant::Decode { None } else { Some(variant) };
+        cuda.backward(&mut pass, op, &inputs, (&o, &lse), &d_o, gradients, with_bias, wanted, &frame)
+            .unwrap_or_else(|why| panic!("{op:?}: {why}"));
+        let mut map = buffer(gpu, &vec![f32::NAN; op.q_len * op.k_len]);
+        cuda.map(&mut pass, op, &inputs, (op.batch - 1, op.heads - 1), &lse, &mut map).expect("a map");
+        let tensor = |x: &Buf<T>| Self::wide(&x.read().expect("a copy"));
+        let single = |x: &Buf<f32>| -> Vec<f64> { x.read().expect("a copy").into_iter().map(f64::from).collect() };
+        let dbias = if self.bias.is_some() { single(&dbias) } else { vec![] };
+        let empty = |x: Vec<f64>| if self.is_packed { vec![0.0; x.len()] } else { x };
+        Some([tensor(&o), single(&lse), tensor(&dq), empty(tensor(&dk)), empty(tensor(&dv)), dbias, single(&map)])
+    }
+}
+
+/// Relative errors that are allowed: o, lse, dq, dk, dv, dbias, map.
+fn limits<T: Storage>() -> [f64; 7] {
+    match T::STORAGE {
+        Format::F32 => [1e-6, 1e-6, 4e-6, 4e-6, 4e-6, 4e-6, 4e-6],
+        Format::F16 => [6e-4, 1e-6, 1e-3, 1e-3, 1e-3, 1e-3, 1e-5],
+        Format::Bf16 => [5e-3, 1e-6, 8e-3, 8e-3, 8e-3, 8e-3, 1e-5],
+    }
+}
+
+const NAMES: [&str; 7] = ["o", "lse", "dq", "dk", "dv", "dbias", "map"];
+
+/// Compares all variants; adds the worst errors to `worst`, one row per variant.
+fn compare<T: Storage>(gpu: &Arc<Gpu>, cuda: &CudaAttention, data: &Data<T>, worst: &mut [[f64; 8]; 3]) {
+    let want = data.on_cpu();
+    for (variant, worst) in VARIANTS.into_iter().zip(worst) {
+        let Some(got) = data.on_gpu(gpu, cuda, variant) else { continue };
+        worst[7] += 1.0;
+        for (which, (got, want)) in got.iter().zip(&want).enumerate() {
+            let e = match NAMES[which] {
+                "lse" => lse_error(got, want),
+                "map" => relative_rms(got, want),
+                _ => error(got, want),
+            };
+            worst[which] = worst[which].max(e);
+            let limit = limits::<T>()[which];
+            assert!(e < limit, "{} of {variant:?}, {:?}: {e:.1e}\n{:?}", NAMES[which], T::STORAGE, data.op);
+        }
+    }
+}
+
+/// Relative to elements of 0.05 at least: where a query sees one key, its gradients nearly cancel.
+fn error(got: &[f64], want: &[f64]) -> f64 {
+    assert_eq!(got.len(), want.len());
+    let square = |x: &mut dyn Iterator<Item = f64>| -> f64 { x.map(|x| x * x).sum() };
+    let least = 0.0025 * want.len().max(1) as f64;
+    (square(&mut got.iter().zip(want).map(|(g, w)| g - w)) / square(&mut want.iter().copied()).max(least)).sqrt()
+}
+
+/// Relative to 1 at least; infinities must be the same.
+fn lse_error(got: &[f64], want: &[f64]) -> f64 {
+    let pairs = got.iter().zip(want).filter(|(g, w)| g != w || g.is_nan());
+    pairs.map(|(g, w)| (g - w).abs() / w.abs().max(1.0)).fold(0.0, |a, b| if b > a || b.is_nan() { b } else { a })
+}
+
+fn report<T: Storage>(worst: &[[f64; 8]; 3]) {
+    for (variant, worst) in VARIANTS.into_iter().zip(worst) {
+        let errors: Vec<String> = NAMES.iter().zip(worst).map(|(name, e)| format!("{name} {e:.1e}")).collect();
+        println!("{:?} {variant:?}: {} cases, worst {}", T::STORAGE, worst[7], errors.join(", "));
+    }
+}
+
+fn golden_files_agree<T: Storage>(gpu: &Arc<Gpu>, cuda: &CudaAttention) {
+    for golden in golden::all("transformer", "attention_") {
+        let case = Case::of(&golden);
+        let tensor = |name: &str| -> Vec<T> { golden.get(name).iter().map(|x| T::round(*x as f32)).collect() };
+        let data = Data {
+            op: case.op,
+            q: tensor("q"),
+            k: tensor("k"),
+            v: tensor("v"),
+            is_packed: false,
+            d_o: tensor("dout"),
+            bias: None,
+            q_lengths: Some(case.q_lengths.clone()),
+            k_lengths: Some(case.k_lengths.clone()),
+        };
+        let mut worst = [[0.0; 8]; 3];
+        compare(gpu, cuda, &data, &mut worst);
+        println!("{}", golden.name);
+        report::<T>(&worst);
+        if T::STORAGE == Format::F32 {
+            let got = data.on_gpu(gpu, cuda, Variant::Naive).expect("it computes all");
+            for (name, got) in ["o", "lse", "dq", "dk", "dv"].iter().zip(&got) {
+                let e = relative_rms(got, golden.get(name));
+                assert!(e < if name.starts_with('d') { 4e-6 } else { 1e-6 }, "{} {name}: {e:.1e}", golden.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn golden_transformer_attention_cuda() {
+    let Some(gpu) = gpu() else { return };
+    let cuda = CudaAttention::new(&gpu);
+    let _ = golden_files::read; // the CPU's test reads every array
+    golden_files_agree::<f32>(&gpu, &cuda);
+    golden_files_agree::<neuropil::num::elements::F16>(&gpu, &cuda);
+    golden_files_agree::<neuropil::num::elements::Bf16>(&gpu, &cuda);
+}
+
+/// A random call of up to some hundred tokens.
+fn random_case<T: Storage>(random: &mut Random) -> Data<T> {
+    let (kv_heads, group) = (1 + random.below(3), 1 + random.below(3));
+    let (heads, batch) = (kv_heads * group, 1 + random.below(3));
+    let dim = random.of(&[4, 8, 16, 24, 32, 48, 64, 72, 80, 96, 128, 160]);
+    let lens = [1, 2, 7, 16, 33, 64, 65, 100, 130, 200];
+    let (q_len, k_len) = (random.of(&lens), random.of(&lens));
+    let (is_packed, how) = (random.below(2) == 0, random.below(3));
+    let k_len = if is_packed { q_len } else { k_len };
+    let mut op = if is_packed {
+        Attention::packed_qkv(batch, q_len, heads, kv_heads, dim)
+    } else {
+        Attention::heads_first(batch, (q_len, k_len), heads, kv_heads, dim)
+    };
+    op.causal = random.below(3) > 0;
+    op.window = (random.below(4) == 0).then(|| 1 + random.below(40));
+    let mut lengths = |len: usize| -> Vec<i32> { (0..batch).map(|_| random.below(len + 1) as i32).collect() };
+    let (q, k) = (lengths(q_len), lengths(k_len));
+    let (q_lengths, k_lengths) = match how {
+        0 => (None, None),
+        1 => (Some(q.clone()), Some(if is_packed { q } else { k })),
+        _ if is_packed => {
+            let starts = std::iter::once(0).chain(q.iter().scan(0, |sum, len| {
+                *sum += len;
+                Some(*sum)
+            }));
+            (Some(starts.collect()), None)
+        }
+        _ => (None, Some(k)),
+    };
+    op.lengths = match how {
+        0 => Lengths::Full,
+        2 if is_packed => Lengths::Packed,
+        _ => Lengths::Padded,
+    };
+    if random.below(5) == 0 {
+        op.bias = Some(BiasLayout::dense(heads, q_len, k_len));
+    }
+    let bias = op.bias.map(|_| random.numbers::<f32>(batch * heads * q_len * k_len));
+    let of = |heads: usize, len: usize| batch * heads * len * dim;
+    let q = random.numbers(if is_packed { of(heads + 2 * kv_heads, q_len) } else { of(heads, q_len) });
+    let kv = if is_packed { 1 } else { of(kv_heads, k_len) };
+    let (k, v) = (random.numbers(kv), random.numbers(kv));
+    // In a heads-first layout the batch strides of k and v are theirs.
+    let d_o = random.numbers(of(heads, q_len));
+    Data { op, q, k, v, is_packed, d_o, bias, q_lengths, k_lengths }
+}
+
+fn random_shapes_agree<T: Storage>(cases: usize) {
+    let Some(gpu) = gpu() else { return };
+    let cuda = CudaAttention::new(&gpu);
+    let (mut random, mut worst) = (Random(7), [[0.0; 8]; 3]);
+    for _ in 0..cases {
+        compare(&gpu, &cuda, &random_case::<T>(&mut random), &mut worst);
+    }
+    report::<T>(&worst);
+}
+
+#[test]
+fn f32_agrees() {
+    random_shapes_agree::<f32>(70);
+}
+
+#[test]
+fn f16_agrees() {
+    random_shapes_agree::<neuropil::num::elements::F16>(70);
+}
+
+#[test]
+fn bf16_agrees() {
+    random_shapes_agree::<neuropil::num::elements::Bf16>(70);
+}
+
+/// Causal attention with tokens beyond a length that are NaN: the bits are those of clean ones, and of a second run.
+#[test]
+fn results_are_the_same_bits_whatever_is_beyond_a_length() {
+    use neuropil::num::elements::Bf16;
+    let Some(gpu) = gpu() else { return };
+    let cuda = CudaAttention::new(&gpu);
+    let op = Attention::packed_qkv(2, 200, 4, 2, 64).causal().lengths(Lengths::Padded);
+    let mut random = Random(3);
+    let mut data = Data::<Bf16> {
+        op,
+        q: random.numbers(2 * op.q.batch),
+        k: vec![],
+        v: vec![],
+        is_packed: true,
+        d_o: random.numbers(2 * op.o.batch),
+        bias: None,
+        q_lengths: Some(vec![200, 131]),
+        k_lengths: Some(vec![200, 131]),
+    };
+    for variant in [Variant::Flash, Variant::Naive] {
+        let clean = data.on_gpu(&gpu, &cuda, variant);
+        let (q, d_o) = (data.q.clone(), data.d_o.clone());
+        data.q[op.q.batch + 131 * op.q.token..].fill(Bf16::round(f32::NAN));
+        data.d_o[op.o.batch + 131 * op.o.token..].fill(Bf16::round(f32::NAN));
+        let dirty = data.on_gpu(&gpu, &cuda, variant);
+        (data.q, data.d_o) = (q, d_o);
+        assert_eq!(clean.is_some(), dirty.is_some());
+        if let (Some(clean), Some(dirty)) = (clean, dirty) {
+            assert!(clean[..5] == dirty[..5], "{variant:?}");
+            assert!(clean.iter().flatten().all(|x| !x.is_nan()), "{variant:?}");
+        }
+    }
+}
