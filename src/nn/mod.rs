@@ -63,14 +63,11 @@ pub mod storage;
 pub(crate) mod testing;
 
 /// Kernels of every operation, for the tests of kernels.
-<<<<<<< HEAD
 pub const MODULES: &[&[ModuleSpec]] = &[
     cross_entropy::cuda::MODULES,
     embedding::cuda::MODULES,
+    attention::cuda::MODULES,
     gemm::cuda::MODULES,
     optimizer::cuda::MODULES,
     rope::cuda::MODULES,
 ];
-=======
-pub const MODULES: &[&[ModuleSpec]] = &[attention::cuda::MODULES, gemm::cuda::MODULES, optimizer::cuda::MODULES];
->>>>>>> 92039f7 (nn/attention: CUDA: naive, decoding from a cache, flash forward and backward)
