@@ -2,12 +2,9 @@
 
 mod activation;
 mod attention;
-<<<<<<< HEAD
+mod cuda_attention;
 mod cuda_embedding;
 mod cuda_every_operation;
-=======
-mod cuda_attention;
->>>>>>> fa060a8 (nn/attention: CUDA tests; kernels compiled)
 mod cuda_gemm;
 mod cuda_optimizer;
 mod golden_embedding;

@@ -3,12 +3,12 @@
 use super::{
     KEYS, ROWS,
     call::{Call, Sequence, Tile},
-    rows::{dot, exponentials, maximum, sum},
+    rows::{dot, exponentials, sum},
 };
 use crate::nn::{
     attention::HeadLayout,
     gemm::{Epilogue, Gemm, Layout, cpu::gemm},
-    real::Real,
+    real::{Real, max, wide},
 };
 
 /// Gradients of a query head.
@@ -79,13 +79,15 @@ impl<R: Real> Call<'_, R> {
     /// Logits of a tile to probabilities, hidden keys to 0.
     fn probabilities(&self, b: usize, head: usize, t: &Tile, lse: &[R], x: &mut [R]) {
         let s = &self.sequences[b];
-        for (row, i) in x.chunks_exact_mut(t.keys.len()).zip(t.rows.clone()) {
-            let (seen, lse) = (t.seen(self.op, i, s), lse[self.row(b, head) + i]);
-            let seen = if lse == R::neg_infinity() { 0..0 } else { seen };
-            exponentials(&mut row[seen.clone()], lse);
-            row[..seen.start].fill(R::zero());
-            row[seen.end..].fill(R::zero());
-        }
+        wide(|| {
+            for (row, i) in x.chunks_exact_mut(t.keys.len()).zip(t.rows.clone()) {
+                let (seen, lse) = (t.seen(self.op, i, s), lse[self.row(b, head) + i]);
+                let seen = if lse == R::neg_infinity() { 0..0 } else { seen };
+                exponentials(&mut row[seen.clone()], lse);
+                row[..seen.start].fill(R::zero());
+                row[seen.end..].fill(R::zero());
+            }
+        });
     }
 
     /// `o` and `lse` of the queries there are.
@@ -97,24 +99,26 @@ impl<R: Real> Call<'_, R> {
         for t in self.tiles(s) {
             let x = &mut logits[..t.rows.len() * t.keys.len()];
             self.logits(b, head, &t, x);
-            for (row, i) in x.chunks_exact_mut(t.keys.len()).zip(t.rows.clone()) {
-                let seen = t.seen(op, i, &s);
-                row[..seen.start].fill(zero);
-                row[seen.end..].fill(zero);
-                let row = &mut row[seen];
-                let top = maxima[i].max(maximum(row));
-                if top == least && row.iter().all(|x| *x == least) {
-                    row.fill(zero); // no visible key yet
-                    continue;
+            wide(|| {
+                for (row, i) in x.chunks_exact_mut(t.keys.len()).zip(t.rows.clone()) {
+                    let seen = t.seen(op, i, &s);
+                    row[..seen.start].fill(zero);
+                    row[seen.end..].fill(zero);
+                    let row = &mut row[seen];
+                    let top = maxima[i].max(max(row));
+                    if top == least && row.iter().all(|x| *x == least) {
+                        row.fill(zero); // no visible key yet
+                        continue;
+                    }
+                    let factor = R::of(R::exp_wide(maxima[i].f64() - top.f64()));
+                    exponentials(row, top);
+                    sums[i] = sums[i] * factor + sum(row);
+                    if factor != R::one() {
+                        o[i * dim..][..dim].iter_mut().for_each(|x| *x *= factor);
+                    }
+                    maxima[i] = top;
                 }
-                let factor = (maxima[i] - top).exp();
-                exponentials(row, top);
-                sums[i] = sums[i] * factor + sum(row);
-                if factor != R::one() {
-                    o[i * dim..][..dim].iter_mut().for_each(|x| *x *= factor);
-                }
-                maxima[i] = top;
-            }
+            });
             let g = Gemm::new(t.rows.len(), dim, t.keys.len()).scaled(R::one(), R::one());
             let v = self.keys(self.inputs.v, &op.v, &s, &t, head);
             multiply(&Gemm { b: self.rows(&op.v), ..g }, x, v, &mut o[t.rows.start * dim..][..t.rows.len() * dim]);
@@ -166,7 +170,7 @@ impl<R: Real> Call<'_, R> {
             let at = self.query(&op.o, &s, i, head);
             dot(&o[at..][..dim], &d_o[at..][..dim])
         });
-        let row_dots: Vec<R> = row_dots.collect();
+        let row_dots: Vec<R> = wide(|| row_dots.collect());
         for t in self.tiles(s) {
             let (rows, width) = (t.rows.len(), t.keys.len());
             let (p, ds) = (&mut p[..rows * width], &mut ds[..rows * width]);
@@ -175,13 +179,15 @@ impl<R: Real> Call<'_, R> {
             let (q, d_o) = (self.queries(self.inputs.q, &op.q, &s, &t, head), self.queries(d_o, &op.o, &s, &t, head));
             let (k, v) = (self.keys(self.inputs.k, &op.k, &s, &t, head), self.keys(self.inputs.v, &op.v, &s, &t, head));
             self.pairs(&t, R::one(), (d_o, &op.o), (v, &op.v), ds);
-            for (i, (ds, p)) in ds.chunks_exact_mut(width).zip(p.chunks_exact(width)).enumerate() {
-                let d = row_dots[t.rows.start + i];
-                ds.iter_mut().zip(p).for_each(|(ds, p)| *ds = *p * (*ds - d));
-                if keeps {
-                    out.ds[(t.rows.start + i) * s.lk + t.keys.start..][..width].copy_from_slice(ds);
+            wide(|| {
+                for (i, (ds, p)) in ds.chunks_exact_mut(width).zip(p.chunks_exact(width)).enumerate() {
+                    let d = row_dots[t.rows.start + i];
+                    ds.iter_mut().zip(p).for_each(|(ds, p)| *ds = *p * (*ds - d));
+                    if keeps {
+                        out.ds[(t.rows.start + i) * s.lk + t.keys.start..][..width].copy_from_slice(ds);
+                    }
                 }
-            }
+            });
             let by_keys = Gemm::new(width, dim, rows).transposed_a();
             let (dk, dv) = (&mut keys.dk[t.keys.start * dim..], &mut keys.dv[t.keys.start * dim..]);
             multiply(&Gemm { b: self.rows(&op.o), ..by_keys.scaled(R::one(), R::one()) }, p, d_o, dv);

@@ -4,7 +4,7 @@
 //!
 //! Queries are taken in tiles of [`ROWS`] from the first of a sequence on, keys in tiles of [`KEYS`] from the first
 //! that a tile of queries sees. Products are those of [`gemm`](crate::nn::gemm::cpu). A forward pass keeps a running
-//! maximum, sum and result per query; sums of a row run over [`LANES`] interleaved parts. A backward pass adds tile after
+//! maximum, sum and result per query; sums of a row run over [`LANES`](crate::nn::real::LANES) interleaved parts. A backward pass adds tile after
 //! tile, and the heads of a group one after the other. Heads are independent tasks, so results do not depend on the number
 //! of threads. A hidden key has weight 0 in the products of its tile: later tokens do not change a result, unless they
 //! are NaN or infinite; tokens beyond the length of a sequence are not read.
@@ -22,8 +22,6 @@ use rayon::prelude::*;
 pub const ROWS: usize = 64;
 /// Keys of a tile.
 pub const KEYS: usize = 256;
-/// Parts of the sum of a row.
-pub const LANES: usize = 16;
 /// Heads whose gradients of logits are in memory at a time, where that of the bias is asked for.
 const BIAS_TASKS: usize = 16;
 

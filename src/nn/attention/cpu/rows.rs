@@ -1,40 +1,30 @@
-//! Loops over the adjacent elements of a row, written so that they become vector instructions.
+//! Loops over the adjacent elements of a row. They are called inside [`wide`](crate::nn::real::wide), and become vector
+//! instructions.
 
-use super::LANES;
-use crate::nn::real::Real;
+use crate::nn::real::{LANES, Real};
 
 /// `exp(x - shift)` in place.
+#[inline(always)]
 pub fn exponentials<R: Real>(row: &mut [R], shift: R) {
-    row.iter_mut().for_each(|x| *x = (*x - shift).exp());
+    let shift = shift.f64();
+    row.iter_mut().for_each(|x| *x = R::of(R::exp_wide(x.f64() - shift)));
 }
 
-/// Folds interleaved parts, then those with each other.
-fn fold<R: Real>(row: &[R], start: R, f: impl Fn(R, R) -> R) -> R {
-    let mut parts = [start; LANES];
+/// Sum of interleaved parts.
+#[inline(always)]
+pub fn sum<R: Real>(row: &[R]) -> R {
+    let mut parts = [R::zero(); LANES];
     let chunks = row.chunks_exact(LANES);
     let rest = chunks.remainder();
     for chunk in chunks {
-        for (part, x) in parts.iter_mut().zip(chunk) {
-            *part = f(*part, *x);
-        }
+        (0..LANES).for_each(|l| parts[l] += chunk[l]);
     }
-    for (part, x) in parts.iter_mut().zip(rest) {
-        *part = f(*part, *x);
-    }
-    parts.into_iter().fold(start, f)
+    rest.iter().zip(&mut parts).for_each(|(x, part)| *part += *x);
+    parts.into_iter().fold(R::zero(), |a, b| a + b)
 }
 
-/// Sum.
-pub fn sum<R: Real>(row: &[R]) -> R {
-    fold(row, R::zero(), |a, b| a + b)
-}
-
-/// Maximum, `-∞` of nothing. NaN is passed over.
-pub fn maximum<R: Real>(row: &[R]) -> R {
-    fold(row, R::neg_infinity(), |a, b| if b > a { b } else { a })
-}
-
-/// `Σ a b`
+/// `Σ a b` of interleaved parts.
+#[inline(always)]
 pub fn dot<R: Real>(a: &[R], b: &[R]) -> R {
     let mut parts = [R::zero(); LANES];
     for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {
