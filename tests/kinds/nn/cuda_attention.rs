@@ -72,7 +72,8 @@ impl<T: Storage> Data<T> {
         let [q, k, v, d_o] = [&self.q, &self.k, &self.v, &self.d_o].map(|x| Self::wide(x));
         let bias: Option<Vec<f64>> = self.bias.as_ref().map(|x| x.iter().map(|x| (*x).into()).collect());
         let inputs = if self.is_packed { Inputs::packed(&q[..]) } else { Inputs::new(&q[..], &k[..], &v[..]) };
-        let inputs = Inputs { bias: bias.as_deref(), ..inputs }.lengths(self.q_lengths.as_deref(), self.k_lengths.as_deref());
+        let inputs =
+            Inputs { bias: bias.as_deref(), ..inputs }.lengths(self.q_lengths.as_deref(), self.k_lengths.as_deref());
         let (mut o, mut lse) = (vec![0.0; d_o.len()], vec![0.0; op.lse_len()]);
         cpu::forward(op, &inputs, &mut o, &mut lse).expect("it fits");
         let (mut dq, mut dk, mut dv) = (vec![0.0; q.len()], vec![0.0; k.len()], vec![0.0; v.len()]);
@@ -113,8 +114,7 @@ impl<T: Storage> Data<T> {
         }
         drop(frame);
         let frame = arena.frame();
-        let [mut dq, mut dk, mut dv] =
-            [&self.q, &self.k, &self.v].map(|x| buffer(gpu, &vec![fill; x.len()]));
+        let [mut dq, mut dk, mut dv] = [&self.q, &self.k, &self.v].map(|x| buffer(gpu, &vec![fill; x.len()]));
         let mut dbias = buffer(gpu, &vec![0.0_f32; self.bias.as_ref().map_or(1, Vec::len)]);
         let gradients = if self.is_packed {
             Gradients::Packed(&mut *dq)

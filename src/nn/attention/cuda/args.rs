@@ -61,7 +61,8 @@ impl<'a> Call<'a> {
         if op.head_dim > 256 {
             return unable("heads have at most 256 elements");
         }
-        if [op.batch, op.heads, op.q_len, op.k_len].iter().any(|n| *n > LONGEST) || op.lse_len() > u32::MAX as usize / 2 {
+        if [op.batch, op.heads, op.q_len, op.k_len].iter().any(|n| *n > LONGEST) || op.lse_len() > u32::MAX as usize / 2
+        {
             return unable("more than 2³⁰ tokens, or 2³¹ rows");
         }
         let bias = op.bias.unwrap_or_default();
@@ -112,11 +113,15 @@ impl<'a> Call<'a> {
             () if T::STORAGE == Format::F32 => Some("tensor cores take f16 and bf16"),
             () if gpu.capability < 80 => Some("compute capability 8.0 is needed"),
             () if op.head_dim > 128 || !op.head_dim.is_multiple_of(8) => Some("heads are multiples of 8 up to 128"),
-            () if !rows_are_aligned || !are_aligned || !has_aligned_rows(&op.o) => Some("rows begin at multiples of 16 bytes"),
+            () if !rows_are_aligned || !are_aligned || !has_aligned_rows(&op.o) => {
+                Some("rows begin at multiples of 16 bytes")
+            }
             () if op.bias.is_some() => Some("there is no bias"),
             () if op.scale.is_nan() || op.scale <= 0.0 => Some("the scale is positive"),
             // Of queries 128, and of keys and values 64 twice; of both tensors 128, and of two others 32 twice.
-            () if gpu.shared_per_block < if op.head_dim > 64 { 98_816 } else { 65_536 } => Some("too little shared memory"),
+            () if gpu.shared_per_block < if op.head_dim > 64 { 98_816 } else { 65_536 } => {
+                Some("too little shared memory")
+            }
             () => None,
         };
         let no_decode = match () {

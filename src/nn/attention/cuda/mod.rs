@@ -131,7 +131,8 @@ impl CudaAttention {
     ) -> Result<Variant, CudaAttentionError> {
         let call = Call::new(&self.gpu, op, inputs, (is_aligned(o), o.len()), lse.len())?;
         let is_short = op.q_len <= DECODE_QUERIES && op.q_len < op.k_len;
-        let variant = call.choose(variant, if is_short { &[Variant::Decode, Variant::Flash] } else { &[Variant::Flash] })?;
+        let variant =
+            call.choose(variant, if is_short { &[Variant::Decode, Variant::Flash] } else { &[Variant::Flash] })?;
         if op.lse_len() == 0 {
             return Ok(variant);
         }
@@ -273,15 +274,18 @@ impl CudaAttention {
             (Variant::Flash, false) => {
                 let grid = call.grid(kv_heads, op.k_len, 128, 256, 2 * 128 * (2 * 128 + 4 * 32) + 2 * 2 * 32 * 4)?;
                 let kernels = self.flash(T::STORAGE)?;
-                FlashKeys128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }.launch(kernels, pass, grid)?;
+                FlashKeys128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }
+                    .launch(kernels, pass, grid)?;
             }
             (_, true) => {
                 let grid = call.naive_grid(kv_heads, op.k_len, 4, 2)?;
-                KeysBackward64 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dk, dv }.launch(naive, pass, grid)?;
+                KeysBackward64 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dk, dv }
+                    .launch(naive, pass, grid)?;
             }
             (_, false) => {
                 let grid = call.naive_grid(kv_heads, op.k_len, 4, 2)?;
-                KeysBackward256 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dk, dv }.launch(naive, pass, grid)?;
+                KeysBackward256 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dk, dv }
+                    .launch(naive, pass, grid)?;
             }
         }
         Ok(variant)
@@ -304,7 +308,10 @@ impl CudaAttention {
             return Ok(());
         }
         if op.q_len > 65_535 {
-            return Err(CudaAttentionError::Unable { variant: Variant::Naive, why: "a map has at most 65,535 queries" });
+            return Err(CudaAttentionError::Unable {
+                variant: Variant::Naive,
+                why: "a map has at most 65,535 queries",
+            });
         }
         let Call { args: a, q, k, v, q_lengths, k_lengths, bias, .. } = call;
         let blocks = [op.k_len.div_ceil(128) as u32, op.q_len as u32, 1];
