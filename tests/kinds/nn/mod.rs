@@ -6,6 +6,7 @@ mod cuda_attention;
 mod cuda_embedding;
 mod cuda_every_operation;
 mod cuda_gemm;
+mod cuda_gemm_groups;
 mod cuda_optimizer;
 mod golden_embedding;
 pub mod golden_files;
