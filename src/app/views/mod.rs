@@ -60,7 +60,7 @@ use crate::{
     query::Named,
     sim::{Action, ActionSpec, ElementSet, Frame, Individuals, Meaning, ProbeId, Shape, Tap},
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Context of a view while it draws.
 pub struct ViewCtx<'a> {
@@ -134,8 +134,8 @@ pub enum ViewRequest {
     Intervene(u16),
     /// Run an action now. Without values it uses those last entered.
     Act(Action),
-    /// Save a query as a named group.
-    SaveSet(String),
+    /// Save a query as a named group of a set.
+    SaveSet(String, &'static str),
     /// Select the elements connected to these (`inputs`: presynaptic, else postsynaptic).
     SelectPartners {
         /// Elements whose partners are selected.
@@ -164,10 +164,10 @@ pub type ElementListReader = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, S
 pub struct KindFeatures {
     /// Named groups of the project.
     pub named: Arc<[Named]>,
+    /// Colours of named groups, as numbers of categorical colours from 1.
+    pub colors: BTreeMap<String, u8>,
     /// The individuals in sets of slots, as far as they are known.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,
-    /// The set of elements that groups are over; empty while there is none.
-    pub over: &'static str,
     /// Effects of interventions.
     pub effects: &'static [ChoiceSpec],
     /// Actions on the running simulation.
@@ -181,11 +181,31 @@ pub struct KindFeatures {
 impl Default for KindFeatures {
     fn default() -> Self {
         let listed = Arc::new(|path: &str, _: &ElementSet| Err(format!("{path}: lists of elements are not available")));
-        Self { named: Arc::new([]), individuals: vec![], over: "", effects: &[], actions: &[], seed: 0, listed }
+        Self {
+            named: Arc::new([]),
+            colors: BTreeMap::new(),
+            individuals: vec![],
+            effects: &[],
+            actions: &[],
+            seed: 0,
+            listed,
+        }
     }
 }
 
 impl KindFeatures {
+    /// The named selections of a set.
+    pub fn named_over(&self, schema: &SimSchema, set: &str) -> Arc<[Named]> {
+        let is_first = schema.sets.first().is_none_or(|first| first.name == set);
+        self.named.iter().filter(|named| named.is_over(set, is_first)).cloned().collect()
+    }
+
+    /// The set of a named selection.
+    pub fn set_named<'a>(&self, schema: &'a SimSchema, name: &str) -> Option<&'a Arc<ElementSet>> {
+        let named = self.named.iter().find(|named| named.name == name)?;
+        schema.sets.iter().enumerate().find(|(i, set)| named.is_over(set.name, *i == 0)).map(|(_, set)| set)
+    }
+
     /// The individuals in a set of slots.
     pub fn individuals(&self, set: &str) -> Option<&Arc<Individuals>> {
         self.individuals.iter().find(|(name, _)| *name == set).map(|(_, now)| now)
