@@ -116,7 +116,7 @@ fn workspaces_of_every_kind() {
 }
 
 /// Pictures of the example cards: project, view, label of its image, and simulated time.
-const CARDS: [(&str, &str, &str, f64); 9] = [
+const CARDS: [(&str, &str, &str, f64); 11] = [
     ("fly", "brain", "3D view", 0.3),
     ("fastfly", "brain", "3D view", 0.02),
     ("balanced", "raster", "Spike raster", 1.0),
