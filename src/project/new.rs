@@ -29,7 +29,8 @@ mod tests {
         for model in Model::all().into_iter().filter(|model| model.name() != "demo") {
             let project = new_project(model.name()).unwrap();
             assert_eq!(project.model.name(), model.name());
-            let has_events = |p: &crate::sim::ProbeSpec| matches!(p.shape, Shape::Spikes { .. } | Shape::Lineage { .. });
+            let has_events =
+                |p: &crate::sim::ProbeSpec| matches!(p.shape, Shape::Spikes { .. } | Shape::Lineage { .. });
             let probes = project.model.probes();
             let needs_events = probes.iter().any(has_events);
             let mut wanted = probes.iter().filter(|p| has_events(p) || !needs_events).map(|p| p.name);
