@@ -126,6 +126,8 @@ const CARDS: [(&str, &str, &str, f64); 11] = [
     ("soda", "brain", "3D view", 100.0),
     ("kuramoto", "circle", "Phase circle", 150.0),
     ("fields", "scatter", "Scatter", 100.0),
+    ("nano", "rates", "Time series", 300.0),
+    ("chars", "matrix", "Attention map", 1.0),
 ];
 
 /// Draws the example cards of the welcome page:
