@@ -56,14 +56,16 @@ impl AnyMut<'_> {
         self.ptr.is_multiple_of(bytes)
     }
 
-    /// The same for a shorter time.
-    pub fn reborrow(&mut self) -> AnyMut<'_> {
-        AnyMut { ptr: self.ptr, borrowed: PhantomData }
-    }
-
     /// The same, as what is read.
     pub fn as_any(&self) -> Any<'_> {
         Any { ptr: self.ptr, borrowed: PhantomData }
+    }
+}
+
+impl<'h> Any<'h> {
+    /// A slice, or no memory.
+    pub fn or_none<T: CudaType>(slice: Option<&'h Slice<T>>) -> Self {
+        slice.map_or(Self::NONE, Self::from)
     }
 }
 

@@ -41,6 +41,15 @@ impl Grid {
         Self::Blocks { blocks, threads, shared_bytes: 0 }
     }
 
+    /// The same with dynamic shared memory, which a number of threads has none of.
+    #[must_use]
+    pub fn with_shared(mut self, bytes: u32) -> Self {
+        if let Self::Blocks { shared_bytes, .. } | Self::Cooperative { shared_bytes, .. } = &mut self {
+            *shared_bytes = bytes;
+        }
+        self
+    }
+
     pub(super) fn config(self, declared: u32) -> LaunchConfig {
         let (blocks, threads, shared_mem_bytes) = match self {
             Self::Threads(threads) => ([threads.div_ceil(declared).max(1), 1, 1], [declared, 1, 1], 0),

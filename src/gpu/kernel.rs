@@ -11,6 +11,7 @@ use super::{
     grid::{self, Grid},
     layout::{Constant, CudaType, comment},
     module::Module,
+    occupancy::Fill,
     trace,
 };
 use cudarc::driver::{CudaFunction, LaunchConfig, result, sys};
@@ -18,7 +19,7 @@ use std::{
     ffi::c_void,
     marker::PhantomData,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU32, Ordering},
     },
     time::Instant,
@@ -187,8 +188,10 @@ impl<T: CudaType> Arg for Size<T> {
 pub struct Kernel {
     /// Its declaration.
     pub spec: &'static KernelSpec,
-    gpu: Arc<Gpu>,
-    function: CudaFunction,
+    pub(super) gpu: Arc<Gpu>,
+    pub(super) function: CudaFunction,
+    /// What fills the device.
+    pub(super) fill: OnceLock<Fill>,
     /// Dynamic shared memory per block, opted in so far.
     reserved: AtomicU32,
 }
@@ -197,7 +200,8 @@ impl Kernel {
     /// Looks the kernel up in a loaded module and stores its registers and occupancy.
     pub fn load(module: &Module, spec: &'static KernelSpec) -> Result<Self, GpuError> {
         let function = module.function(spec.name)?;
-        let kernel = Self { spec, gpu: module.gpu.clone(), function, reserved: AtomicU32::new(0) };
+        let kernel =
+            Self { spec, gpu: module.gpu.clone(), function, fill: OnceLock::new(), reserved: AtomicU32::new(0) };
         kernel.gpu.remember(kernel.facts(module.spec.file)?);
         Ok(kernel)
     }

@@ -11,6 +11,8 @@ use super::{
 use cudarc::driver::{CudaEvent, CudaStream, sys::CUevent_flags};
 use std::{sync::Arc, time::Instant};
 
+mod work;
+
 /// Measures, or does not: ordinary batches are not measured, so that measuring costs nothing.
 #[derive(Default)]
 pub struct Pass {
@@ -203,34 +205,6 @@ impl Pass {
         }
     }
 
-    /// Sets the number of items of the last launch.
-    pub fn last_items(&mut self, items: u64) {
-        if let Some(launch) = self.pending.last_mut() {
-            launch.flight.span.items = items;
-        }
-    }
-
-    /// Marks the last span as this many repetitions of one launch.
-    pub fn last_repeats(&mut self, repeats: u32) {
-        if let Some(launch) = self.pending.last_mut() {
-            launch.repeats = repeats.max(1);
-        }
-    }
-
-    /// Sets the number of items of unfinished launches, by name, unless it is set already.
-    pub fn items_of(&mut self, items: impl Fn(&'static str) -> u64) {
-        for span in self.pending.iter_mut().map(|p| &mut p.flight.span).filter(|span| span.items == 0) {
-            span.items = items(span.name);
-        }
-    }
-
-    /// Sets the number of bytes that the last launch moved.
-    pub fn last_bytes(&mut self, bytes: u64) {
-        if let Some(launch) = self.pending.last_mut() {
-            launch.flight.span.bytes = bytes;
-        }
-    }
-
     /// Runs `work`, which asks the device for something that is no kernel of ours (a copy, a library
     /// call), between two events.
     pub fn device_span<T>(
@@ -318,6 +292,7 @@ impl Pass {
                     (0..done.repeats).for_each(|_| row.launch(span.nanos / u64::from(done.repeats)));
                     row.items += span.items;
                     row.bytes += span.bytes;
+                    row.ops += span.ops;
                 });
             }
             if let Some(base) = base

@@ -17,6 +17,8 @@ pub struct Timing {
     pub bytes: u64,
     /// Work items (synaptic events, neurons…), where the launcher reports them; else 0.
     pub items: u64,
+    /// Floating-point operations, where the launcher reports them; else 0.
+    pub ops: u64,
     /// Distribution of launch times.
     pub spread: Spread,
     /// Largest error against a reference, where the row is one of several methods for the same result.
@@ -36,6 +38,7 @@ impl Timing {
         self.max_nanos = self.max_nanos.max(other.max_nanos);
         self.bytes += other.bytes;
         self.items += other.items;
+        self.ops += other.ops;
         self.spread.add(&other.spread);
         self.err(other.off);
     }

@@ -41,6 +41,8 @@ pub struct Span {
     pub items: u64,
     /// Bytes moved, when known.
     pub bytes: u64,
+    /// Floating-point operations, where the launcher reports them.
+    pub ops: u64,
     /// Number of kernels in the replayed graph; 0 for single launches.
     pub kernels: u32,
     /// Nanoseconds between the issuing call and the start on the device.

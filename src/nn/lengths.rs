@@ -1,5 +1,7 @@
 //! Lengths of the buffers of an operation.
 
+use crate::gpu::GpuError;
+
 /// A buffer of another length than the operation declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} needs {needed} elements, and its buffer has {given}")]
@@ -10,6 +12,13 @@ pub struct LengthError {
     pub needed: usize,
     /// Elements of the buffer.
     pub given: usize,
+}
+
+/// As the error of an operation on a device.
+impl From<LengthError> for GpuError {
+    fn from(error: LengthError) -> Self {
+        Self::Length { what: error.what, device: error.given, host: error.needed }
+    }
 }
 
 /// Checks buffers: name, extents whose product is the needed length, given length.

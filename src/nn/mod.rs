@@ -44,7 +44,6 @@ use crate::gpu::ModuleSpec;
 
 pub mod activation;
 pub mod attention;
-pub mod bench;
 pub mod by_format;
 pub mod cross_entropy;
 pub mod dropout;
@@ -65,10 +64,15 @@ pub(crate) mod testing;
 
 /// Kernels of every operation, for the tests of kernels.
 pub const MODULES: &[&[ModuleSpec]] = &[
-    cross_entropy::cuda::MODULES,
-    embedding::cuda::MODULES,
+    activation::cuda::MODULES,
     attention::cuda::MODULES,
+    cross_entropy::cuda::MODULES,
+    dropout::cuda::MODULES,
+    elementwise::cuda::MODULES,
+    embedding::cuda::MODULES,
     gemm::cuda::MODULES,
+    norm::cuda::MODULES,
     optimizer::cuda::MODULES,
     rope::cuda::MODULES,
+    softmax::cuda::MODULES,
 ];

@@ -51,3 +51,42 @@ macro_rules! halves {
     )* };
 }
 halves!(F16 => F16, Bf16 => Bf16);
+
+/// Elements of 16 bytes.
+pub(super) const fn pack<T>() -> usize {
+    16 / size_of::<T>()
+}
+
+/// Accesses of 16 bytes per row.
+pub(super) const fn packs<T>(columns: usize) -> u64 {
+    columns.div_ceil(pack::<T>()) as u64
+}
+
+/// Accesses of a row whose elements a thread keeps in registers, as in kernels/nn/rows.cuh.
+pub(super) const fn kept<T>() -> u32 {
+    8 / pack::<T>() as u32
+}
+
+/// Most parts of the rows of a matrix whose columns are summed apart.
+const MAX_PARTS: usize = 128;
+/// Fewest rows of a part.
+const MIN_ROWS: usize = 32;
+
+/// Rows of a part, and parts, of a matrix whose columns are summed: of the number of rows only, so that a sum has one order.
+pub(super) fn parts(rows: usize) -> (usize, usize) {
+    let per_part = rows.div_ceil(MAX_PARTS).max(MIN_ROWS);
+    (per_part, rows.div_ceil(per_part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_all_rows() {
+        for rows in [0, 1, 31, 32, 33, 4096, 4097, 65_536, 1_000_003] {
+            let (per_part, n) = parts(rows);
+            assert!(n * per_part >= rows && n <= MAX_PARTS && (n == 0 || (n - 1) * per_part < rows), "{rows}");
+        }
+    }
+}

@@ -12,6 +12,7 @@
 //! long as one of its output.
 
 pub mod cpu;
+pub mod cuda;
 
 pub use cpu::{backward, forward};
 

@@ -17,6 +17,7 @@
 //! applied.
 
 pub mod cpu;
+pub mod cuda;
 
 pub use cpu::{backward, forward};
 

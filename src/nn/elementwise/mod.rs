@@ -15,6 +15,7 @@
 
 mod bins;
 pub mod cpu;
+pub mod cuda;
 
 pub use bins::LogBins;
 pub use cpu::{add, all_finite, bias_gradient, convert, histogram, scale, sum_of_squares};

@@ -21,6 +21,7 @@
 //! digit where the mean is large. Statistics are `[rows, 2]`: mean and r.
 
 pub mod cpu;
+pub mod cuda;
 
 pub use cpu::{backward, forward};
 

@@ -14,6 +14,7 @@
 //! gradient.
 
 pub mod cpu;
+pub mod cuda;
 
 pub use cpu::{backward, forward};
 

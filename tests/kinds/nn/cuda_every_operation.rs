@@ -3,7 +3,7 @@
 //! An operation takes part with one line in [`OPERATIONS`] and a function `compare<T: Number>(case: &mut Case)` that draws
 //! sizes, runs both and calls [`Case::agrees`].
 
-use super::cuda_embedding;
+use super::{cuda_embedding, cuda_rows};
 use crate::device::gpu;
 use neuropil::{
     gpu::{Buf, Gpu, GpuError, View, ViewMut},
@@ -36,9 +36,14 @@ macro_rules! operations {
 }
 
 const OPERATIONS: &[Operation] = operations! {
+    "activation" => cuda_rows::compare_activation;
     "cross_entropy" => cuda_embedding::compare_cross_entropy;
+    "dropout" => cuda_rows::compare_dropout;
+    "elementwise" => cuda_rows::compare_elementwise;
     "embedding" => cuda_embedding::compare_embedding;
+    "norm" => cuda_rows::compare_norm;
     "rope" => cuda_embedding::compare_rope;
+    "softmax" => cuda_rows::compare_softmax;
 };
 
 /// Cases of each operation.

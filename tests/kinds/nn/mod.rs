@@ -3,11 +3,12 @@
 mod activation;
 mod attention;
 mod cuda_attention;
+mod cuda_blocks;
 mod cuda_embedding;
 mod cuda_every_operation;
 mod cuda_gemm;
-mod cuda_gemm_groups;
 mod cuda_optimizer;
+mod cuda_rows;
 mod golden_embedding;
 pub mod golden_files;
 mod golden_transformer;

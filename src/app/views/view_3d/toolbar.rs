@@ -1,6 +1,6 @@
 //! Toolbar of the 3D view: colours and camera.
 
-use super::{Coloring, View3d, by_selection::BY_SELECTION};
+use super::{Coloring, View3d};
 use crate::{
     app::views::{ViewCtx, kit},
     engine::SimSchema,
@@ -24,10 +24,7 @@ impl View3d {
             self.coloring = Some(chosen);
         }
         if !matches!(chosen, Coloring::Field(_)) {
-            let mut columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), kit::column(&c.name))).collect();
-            if !ctx.features.named_over(ctx.schema, set.name).is_empty() {
-                columns.push((BY_SELECTION.to_owned(), "Selection".to_owned()));
-            }
+            let columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), kit::column(&c.name))).collect();
             if kit::choice_ui(ui, tokens, "By", &mut self.column, &columns) {
                 self.hidden_generation += 1;
             }
@@ -37,7 +34,7 @@ impl View3d {
         }
         ui.separator();
         let mut is_legend_open = self.is_legend_open(ui.max_rect().width(), ctx.schema);
-        if self.category(&set).is_some()
+        if !set.columns.is_empty()
             && ui
                 .toggle_value(&mut is_legend_open, "Legend")
                 .on_hover_text("Categories and their counts; click to hide or show")

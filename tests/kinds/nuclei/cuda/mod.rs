@@ -4,7 +4,6 @@
 mod coupling;
 mod device;
 mod fields;
-mod lives;
 mod measure;
 mod readings;
 mod runs;

@@ -1,0 +1,147 @@
+// Operations on whole buffers: src/nn/elementwise/mod.rs. A thread has packs of 16 bytes, a grid's width apart; all of it is bound
+// by memory.
+#pragma once
+#include "gen/nn-elementwise_f32.cuh"
+#include "nn/rows.cuh"
+
+// x += y
+extern "C" __global__ void add_elements(u64 n, unsigned int is_aligned, const void* y, void* x) {
+    for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) {
+        float v[PACK], other[PACK];
+        read_pack((const T*)x, pack * PACK, n, is_aligned, v);
+        read_pack((const T*)y, pack * PACK, n, is_aligned, other);
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) v[e] += other[e];
+        write_pack((T*)x, pack * PACK, n, is_aligned, v);
+    }
+}
+
+// x *= factor
+extern "C" __global__ void scale_elements(u64 n, unsigned int is_aligned, const float* factor, void* x) {
+    const float f = *factor;
+    for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) {
+        float v[PACK];
+        read_pack((const T*)x, pack * PACK, n, is_aligned, v);
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) v[e] *= f;
+        write_pack((T*)x, pack * PACK, n, is_aligned, v);
+    }
+}
+
+extern "C" __global__ void fill_elements(u64 n, unsigned int is_aligned, float value, void* x) {
+    float v[PACK];
+#pragma unroll
+    for (unsigned int e = 0; e < PACK; ++e) v[e] = value;
+    for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) write_pack((T*)x, pack * PACK, n, is_aligned, v);
+}
+
+// From f32, rounded to nearest, ties to even.
+extern "C" __global__ void round_elements(u64 n, unsigned int is_aligned, const float* from, void* to) {
+    for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) {
+        float v[PACK];
+        read_pack(from, pack * PACK, n, is_aligned, v);
+        write_pack((T*)to, pack * PACK, n, is_aligned, v);
+    }
+}
+
+// To f32.
+extern "C" __global__ void widen_elements(u64 n, unsigned int is_aligned, const void* from, float* to) {
+    for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) {
+        float v[PACK];
+        read_pack((const T*)from, pack * PACK, n, is_aligned, v);
+        write_pack(to, pack * PACK, n, is_aligned, v);
+    }
+}
+
+// A block per 128 columns and rows_per_part rows: their sums, `[part, columns]`.
+extern "C" __global__ void sum_columns(u64 rows, unsigned int columns, unsigned int rows_per_part, const void* x, float* partials) {
+    __shared__ float slots[8][128];
+    const u64 first = (u64)blockIdx.y * rows_per_part, last = min(first + rows_per_part, rows);
+    float sums[4] = {};
+    for (u64 row = first + threadIdx.y; row < last; row += blockDim.y)
+#pragma unroll
+        for (unsigned int e = 0; e < 4; ++e) {
+            const unsigned int c = blockIdx.x * 128 + e * 32 + threadIdx.x;
+            if (c < columns) sums[e] += to_float(((const T*)x)[row * columns + c]);
+        }
+#pragma unroll
+    for (unsigned int e = 0; e < 4; ++e) slots[threadIdx.y][e * 32 + threadIdx.x] = sums[e];
+    __syncthreads();
+    const unsigned int thread = threadIdx.y * 32 + threadIdx.x, c = blockIdx.x * 128 + thread;
+    if (thread >= 128 || c >= columns) return;
+    float sum = 0.0f;
+    for (int y = 0; y < 8; ++y) sum += slots[y][thread];
+    partials[(u64)blockIdx.y * columns + c] = sum;
+}
+
+// A thread per column: out += its partial sums, in ascending order.
+extern "C" __global__ void add_partials(unsigned int columns, unsigned int n_parts, const float* partials, float* out) {
+    const unsigned int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c >= columns) return;
+    float sum = 0.0f;
+    for (unsigned int part = 0; part < n_parts; ++part) sum += partials[(u64)part * columns + c];
+    out[c] += sum;
+}
+
+// A block of 256 threads per BLOCK elements: the sum of their squares.
+extern "C" __global__ void sum_of_squares(u64 n, unsigned int is_aligned, const void* x, float* partials) {
+    __shared__ float slots[1][MAX_WARPS];
+    const u64 start = (u64)blockIdx.x * BLOCK, end = min(start + BLOCK, n);
+    float sum[1] = {0.0f};
+    for (u64 i = start + threadIdx.x * PACK; i < end; i += blockDim.x * PACK) {
+        float v[PACK];
+        read_pack((const T*)x, i, end, is_aligned, v);
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) sum[0] += v[e] * v[e];
+    }
+    reduce_row<Sum>(sum, slots);
+    if (threadIdx.x == 0) partials[blockIdx.x] = sum[0];
+}
+
+// One block of 256 threads: the sum of partial sums, in f64.
+extern "C" __global__ void sum_partials(unsigned int n, const float* partials, float* out) {
+    __shared__ double slots[256];
+    double sum = 0.0;
+    for (unsigned int i = threadIdx.x; i < n; i += 256) sum += (double)partials[i];
+    slots[threadIdx.x] = sum;
+    __syncthreads();
+    for (unsigned int half = 128; half > 0; half /= 2) { // 256 is a power of two
+        if (threadIdx.x < half) slots[threadIdx.x] += slots[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) *out = (float)slots[0];
+}
+
+// Raises the flag where an element is infinite or NaN.
+extern "C" __global__ void find_non_finite(u64 n, unsigned int is_aligned, const void* x, unsigned int* flag) {
+    bool is_found = false;
+    for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) {
+        float v[PACK];
+        read_pack((const T*)x, pack * PACK, n, is_aligned, v);
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) is_found |= !(fabsf(v[e]) <= 3.402823466e38f);
+    }
+    if (is_found) *flag = 1; // all that write, write the same
+}
+
+// Adds counts per bin; integers, so that their order changes nothing.
+extern "C" __global__ void count_elements(u64 n, unsigned int is_aligned, unsigned int first, unsigned int n_bins, const void* x, unsigned int* counts) {
+    extern __shared__ unsigned int bins[];
+    for (unsigned int i = threadIdx.x; i < 2 + 2 * n_bins; i += blockDim.x) bins[i] = 0;
+    __syncthreads();
+    for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) {
+        float v[PACK];
+        read_pack((const T*)x, pack * PACK, n, is_aligned, v);
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) {
+            if (pack * PACK + e >= n) continue;
+            const unsigned int bits = (unsigned int)__float_as_int(v[e]), size = (bits & 0x7fffffffu) >> 21;
+            unsigned int bin = 0;
+            if (size >= 0x7f800000u >> 21) bin = 1;
+            else if (size >= first && n_bins > 0) bin = 2 + min(size - first, n_bins - 1) + (bits >> 31) * n_bins;
+            atomicAdd(&bins[bin], 1u);
+        }
+    }
+    __syncthreads();
+    for (unsigned int i = threadIdx.x; i < 2 + 2 * n_bins; i += blockDim.x) if (bins[i] > 0) atomicAdd(&counts[i], bins[i]);
+}

@@ -1,0 +1,165 @@
+//! Launch grids of kernels that allow blocks of any size: the size follows from occupancy and from the size of the problem.
+//!
+//! The occupancy API says how many blocks of a size a multiprocessor holds. Of the sizes that fill it as far as any does, the
+//! smallest is taken: more blocks leave fewer threads idle at the end. A problem too small to give every multiprocessor a
+//! block gets smaller ones. [`BlockSize::Threads`] overrides that; kernels return the same within the rounding of their sums.
+
+use super::{GpuError, Grid, Kernel, error::Doing as _};
+
+/// Threads per block of kernels that allow any number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BlockSize {
+    /// By occupancy and size of the problem.
+    #[default]
+    Automatic,
+    /// This many, rounded up to whole warps and down to what the kernel allows.
+    Threads(u32),
+}
+
+/// Threads of a warp.
+const WARP: u32 = 32;
+/// Sizes among which occupancy chooses.
+const SIZES: [u32; 4] = [128, 256, 512, 1024];
+
+/// Threads and blocks that fill a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    /// Threads per block.
+    pub block: u32,
+    /// Blocks that are resident at a time on the whole device.
+    pub blocks: u32,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Most threads per block.
+    pub most: u32,
+}
+
+impl From<u32> for BlockSize {
+    /// 0 is automatic, as parameters have it.
+    fn from(threads: u32) -> Self {
+        if threads == 0 { Self::Automatic } else { Self::Threads(threads) }
+    }
+}
+
+impl Fill {
+    /// One thread per item, in turns where there are more than the device holds.
+    fn items(self, items: u64, size: BlockSize) -> Grid {
+        let block = match size {
+            BlockSize::Threads(threads) => self.allowed(threads),
+            BlockSize::Automatic => {
+                // Halved until every multiprocessor has a block.
+                let mut block = self.block;
+                while block > 2 * WARP && items.div_ceil(block.into()) < self.multiprocessors.into() {
+                    block /= 2;
+                }
+                block
+            }
+        };
+        let resident = u64::from(self.blocks) * u64::from(self.block) / u64::from(block);
+        Self::grid(items.div_ceil(block.into()).clamp(1, resident.max(1)), [block, 1, 1])
+    }
+
+    /// A warp per row while its `packs` are at most `kept` per thread, with several rows per block; else a block per row.
+    fn rows(self, rows: u64, packs: u64, kept: u32, size: BlockSize) -> Grid {
+        let threads = match size {
+            BlockSize::Threads(threads) => [self.allowed(threads), 1, 1],
+            BlockSize::Automatic => {
+                let wanted = packs.div_ceil(kept.into()).next_multiple_of(WARP.into()).min(self.most.into()) as u32;
+                if wanted <= WARP {
+                    // Fewer rows per block while there are too few of them for all multiprocessors.
+                    let mut side = self.block / WARP;
+                    while side > 1 && rows.div_ceil(side.into()) < self.multiprocessors.into() {
+                        side /= 2;
+                    }
+                    [WARP, side, 1]
+                } else {
+                    [wanted, 1, 1]
+                }
+            }
+        };
+        let resident = u64::from(self.blocks) * u64::from(self.block) / u64::from(threads[0] * threads[1]);
+        Self::grid(rows.div_ceil(threads[1].into()).clamp(1, resident.max(1)), threads)
+    }
+
+    fn allowed(self, threads: u32) -> u32 {
+        threads.clamp(1, self.most).next_multiple_of(WARP).min(self.most / WARP * WARP).max(WARP)
+    }
+
+    fn grid(blocks: u64, threads: [u32; 3]) -> Grid {
+        Grid::Blocks { blocks: [blocks.min(i32::MAX as u64) as u32, 1, 1], threads, shared_bytes: 0 }
+    }
+}
+
+impl Kernel {
+    /// What fills the device, without dynamic shared memory; asked for once.
+    pub fn fill(&self) -> Result<Fill, GpuError> {
+        if let Some(fill) = self.fill.get() {
+            return Ok(*fill);
+        }
+        let mut best = (SIZES[0].min(self.spec.block), 0);
+        for block in SIZES.into_iter().filter(|block| *block <= self.spec.block) {
+            let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(block, 0, None);
+            let blocks = blocks.doing(|| format!("asking for the occupancy of {}", self.spec.name))?;
+            if block * blocks > best.0 * best.1 {
+                best = (block, blocks);
+            }
+        }
+        let (block, blocks) = (best.0, best.1.max(1) * self.gpu.multiprocessors);
+        let fill = Fill { block, blocks, multiprocessors: self.gpu.multiprocessors, most: self.spec.block };
+        Ok(*self.fill.get_or_init(|| fill))
+    }
+
+    /// A grid for a kernel whose threads take one item each, in turns where there are more than the device holds.
+    pub fn grid_of_items(&self, items: u64, size: BlockSize) -> Result<Grid, GpuError> {
+        Ok(self.fill()?.items(items, size))
+    }
+
+    /// A grid for a kernel with `blockDim.x` threads per row and `blockDim.y` rows per block, which takes rows in turns. A row
+    /// has `packs` accesses, of which a thread keeps `kept` in registers.
+    pub fn grid_of_rows(&self, rows: u64, packs: u64, kept: u32, size: BlockSize) -> Result<Grid, GpuError> {
+        Ok(self.fill()?.rows(rows, packs, kept, size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const H200: Fill = Fill { block: 256, blocks: 8 * 132, multiprocessors: 132, most: 1024 };
+
+    fn shape(grid: Grid) -> (u32, [u32; 3]) {
+        let Grid::Blocks { blocks, threads, shared_bytes: 0 } = grid else { panic!("{grid:?}") };
+        (blocks[0], threads)
+    }
+
+    #[test]
+    fn a_grid_covers_its_items_and_is_never_larger_than_the_device() {
+        let of = |items, size| shape(H200.items(items, size));
+        assert_eq!(of(0, BlockSize::Automatic), (1, [64, 1, 1]));
+        assert_eq!(of(1, BlockSize::Automatic), (1, [64, 1, 1]));
+        assert_eq!(of(132 * 256, BlockSize::Automatic), (132, [256, 1, 1]));
+        assert_eq!(of(132 * 128, BlockSize::Automatic), (132, [128, 1, 1]));
+        assert_eq!(of(1 << 40, BlockSize::Automatic), (8 * 132, [256, 1, 1]));
+        assert_eq!(of(1 << 40, BlockSize::Threads(1024)), (2 * 132, [1024, 1, 1]));
+        assert_eq!(of(1000, BlockSize::Threads(33)), (16, [64, 1, 1]));
+    }
+
+    #[test]
+    fn threads_of_a_row_follow_its_length() {
+        let of = |rows, packs, size| shape(H200.rows(rows, packs, 2, size));
+        assert_eq!(of(65_536, 48, BlockSize::Automatic), (8 * 132, [32, 8, 1]));
+        assert_eq!(of(132, 48, BlockSize::Automatic), (132, [32, 1, 1]));
+        assert_eq!(of(65_536, 96, BlockSize::Automatic), (32 * 132, [64, 1, 1]));
+        assert_eq!(of(10, 1 << 30, BlockSize::Automatic), (10, [1024, 1, 1]));
+        assert_eq!(of(0, 0, BlockSize::Automatic), (1, [32, 1, 1]));
+        for threads in 1..=2000 {
+            let (_, [x, y, _]) = of(10, 10, BlockSize::Threads(threads));
+            assert!(x.is_multiple_of(32) && (32..=1024).contains(&x) && y == 1, "{threads}: {x}");
+        }
+    }
+
+    #[test]
+    fn zero_is_automatic() {
+        assert_eq!([0, 96].map(BlockSize::from), [BlockSize::Automatic, BlockSize::Threads(96)]);
+    }
+}

@@ -1,0 +1,118 @@
+//! Dropout on a GPU: what changes from step to step is read from device memory.
+
+use super::Dropout;
+use crate::{
+    device_constants, device_struct,
+    gpu::{
+        AnyMut, BlockSize, Gpu, GpuError, ModuleSpec, Pass, Slice,
+        compile::Compile,
+        kernel::{In, InOutAny, Size},
+        layout::Constant,
+    },
+    kernels,
+    nn::{
+        by_format::ByFormat,
+        storage::{Storage, pack},
+    },
+    num::rng::Purpose,
+};
+use std::sync::Arc;
+
+const DROPOUT: u32 = Purpose::Dropout as u32;
+const CONSTANTS: &[Constant] = device_constants![DROPOUT];
+
+device_struct! {
+    /// What all places of a network share in a step.
+    pub struct DropoutStep {
+        /// Project seed
+        seed: u64,
+        /// Step
+        step: u64,
+        /// Index of the first element
+        offset: u64,
+        /// Elements whose word is at least that are kept
+        threshold: u64,
+        /// Factor of kept elements
+        factor: f32,
+        /// Padding to eight bytes
+        pad: u32,
+    }
+}
+
+kernels! {
+    /// Dropout, by type of the elements.
+    pub struct DropoutKernels in "nn/dropout_f32.cu", also "nn/dropout_f16.cu" as F16, also "nn/dropout_bf16.cu" as BF16
+        compiled (Compile::FUSED) using [DropoutStep] with [CONSTANTS]
+    {
+        /// A thread per 16 bytes: drops elements and scales the others. Items: elements.
+        #[block(1024)]
+        fn drop_elements as DropElements(
+            n: Size<u64>, site: Size<u32>, is_aligned: Size<u32>, step: In<DropoutStep>, x: InOutAny
+        );
+    }
+}
+
+const SPECS: [ModuleSpec; 3] = [DropoutKernels::SPEC, DropoutKernels::F16, DropoutKernels::BF16];
+/// Every module of dropout.
+pub const MODULES: &[ModuleSpec] = &SPECS;
+
+impl DropoutStep {
+    /// Of a step; the place of the declaration is not in it.
+    pub fn new(op: &Dropout, step: u64) -> Self {
+        Self { seed: op.seed, step, offset: op.offset, threshold: op.threshold(), factor: op.factor(), pad: 0 }
+    }
+}
+
+/// Dropout on one device.
+pub struct CudaDropout {
+    kernels: ByFormat<DropoutKernels>,
+    /// Threads per block.
+    block: BlockSize,
+}
+
+impl CudaDropout {
+    /// Loads nothing yet.
+    pub fn new(gpu: &Arc<Gpu>) -> Self {
+        Self { kernels: ByFormat::new(gpu, SPECS, DropoutKernels::load_as), block: BlockSize::Automatic }
+    }
+
+    /// With another choice of threads per block.
+    #[must_use]
+    pub fn with_block(self, block: BlockSize) -> Self {
+        Self { block, ..self }
+    }
+
+    /// Drops elements of x at a place ([`Dropout::layer_site`]), in place. `step` holds one element.
+    pub fn forward<T: Storage>(
+        &self,
+        pass: &mut Pass,
+        layer_site: u32,
+        step: &Slice<DropoutStep>,
+        x: &mut Slice<T>,
+    ) -> Result<(), GpuError> {
+        if step.is_empty() {
+            return Err(GpuError::Length { what: "the step of dropout", device: 0, host: 1 });
+        }
+        if x.is_empty() {
+            return Ok(());
+        }
+        let kernels = self.kernels.of::<T>()?;
+        let (n, x) = (x.len() as u64, AnyMut::from(x));
+        let is_aligned = x.is_aligned_to(16).into();
+        let grid = kernels.drop_elements.grid_of_items(n.div_ceil(pack::<T>() as u64), self.block)?;
+        DropElements { n, site: layer_site, is_aligned, step, x }.launch(kernels, pass, grid)?;
+        pass.last_work(n, 2 * n * size_of::<T>() as u64, 0);
+        Ok(())
+    }
+
+    /// The gradient: the same function of the gradient of the output.
+    pub fn backward<T: Storage>(
+        &self,
+        pass: &mut Pass,
+        layer_site: u32,
+        step: &Slice<DropoutStep>,
+        gradient: &mut Slice<T>,
+    ) -> Result<(), GpuError> {
+        self.forward(pass, layer_site, step, gradient)
+    }
+}

@@ -1,0 +1,211 @@
+//! Norms on a GPU: statistics and sums in f32. The variance is that of differences from the mean, corrected for the rounding of
+//! the mean. Gradients of parameters are summed in two stages of a fixed shape, so that they are the same bits every time.
+
+use super::{Norm, NormKind};
+use crate::{
+    device_struct,
+    gpu::{
+        Any, AnyMut, BlockSize, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice,
+        compile::Compile,
+        kernel::{In, InAny, InOut, InOutAny, Size},
+    },
+    kernels,
+    nn::{
+        by_format::ByFormat,
+        storage::{Storage, kept, pack, packs, parts},
+    },
+};
+use std::sync::Arc;
+
+device_struct! {
+    /// A norm of rows.
+    pub struct NormArgs {
+        /// Rows
+        rows: u64,
+        /// Elements of a row
+        columns: u32,
+        /// Rows of a partial sum of the gradients of parameters
+        rows_per_part: u32,
+        /// Added to the variance
+        eps: f32,
+        /// Whether the mean stays
+        is_rms: u32,
+        /// Whether packs of 16 bytes of a row are aligned
+        is_aligned: u32,
+        /// Padding to eight bytes
+        pad: u32,
+    }
+}
+
+kernels! {
+    /// Norms, by type of the elements.
+    pub struct NormKernels in "nn/norm_f32.cu", also "nn/norm_f16.cu" as F16, also "nn/norm_bf16.cu" as BF16
+        compiled (Compile::FUSED) using [NormArgs]
+    {
+        /// A warp or a block per row: output and statistics; with a residual, of its sum with the input. Items: rows.
+        #[block(1024)]
+        fn norm_forward as NormForward(
+            a: Size<NormArgs>, x: InAny, residual: InAny, weight: InAny, bias: InAny, sum: InOutAny, y: InOutAny,
+            stats: InOut<f32>
+        );
+
+        /// A warp or a block per row: adds the gradient of the input. Items: rows.
+        #[block(512)]
+        fn norm_backward as NormBackward(
+            a: Size<NormArgs>, dy: InAny, x: InAny, weight: InAny, stats: In<f32>, dx: InOutAny, shifts: InOut<f32>
+        );
+
+        /// A block per 128 columns and a part of the rows: their part of the gradients of weight and bias.
+        #[block(256)]
+        fn norm_parameters as NormParameters(
+            a: Size<NormArgs>, dy: InAny, x: InAny, stats: In<f32>, shifts: In<f32>, partials: InOut<f32>
+        );
+
+        /// A thread per column: adds the parts to the gradients of weight and bias, in ascending order.
+        #[block(256)]
+        fn add_norm_partials as AddNormPartials(
+            columns: Size<u32>, n_parts: Size<u32>, partials: In<f32>, dweight: InOut<f32>, dbias: InOutAny
+        );
+    }
+}
+
+const SPECS: [ModuleSpec; 3] = [NormKernels::SPEC, NormKernels::F16, NormKernels::BF16];
+/// Every module of norms.
+pub const MODULES: &[ModuleSpec] = &SPECS;
+
+/// Norms on one device.
+pub struct CudaNorm {
+    kernels: ByFormat<NormKernels>,
+    /// Threads per block.
+    block: BlockSize,
+}
+
+impl CudaNorm {
+    /// Loads nothing yet.
+    pub fn new(gpu: &Arc<Gpu>) -> Self {
+        Self { kernels: ByFormat::new(gpu, SPECS, NormKernels::load_as), block: BlockSize::Automatic }
+    }
+
+    /// With another choice of threads per block.
+    #[must_use]
+    pub fn with_block(self, block: BlockSize) -> Self {
+        Self { block, ..self }
+    }
+
+    /// `y = norm(x)`, and the statistics of each row, `[rows, 2]`.
+    pub fn forward<T: Storage>(
+        &self,
+        pass: &mut Pass,
+        op: &Norm,
+        x: &Slice<T>,
+        weight: &Slice<T>,
+        bias: Option<&Slice<T>>,
+        y: &mut Slice<T>,
+        stats: &mut Slice<f32>,
+    ) -> Result<(), GpuError> {
+        op.check(x.len(), y.len(), weight.len(), bias.map(|b| b.len()), stats.len())?;
+        self.launch_forward(pass, op, (x, None, None), weight, bias, y, stats)
+    }
+
+    /// `sum = x + residual`, `y = norm(sum)`, in one pass. The norm is of the rounded sum.
+    pub fn add_forward<T: Storage>(
+        &self,
+        pass: &mut Pass,
+        op: &Norm,
+        (x, residual): (&Slice<T>, &Slice<T>),
+        weight: &Slice<T>,
+        bias: Option<&Slice<T>>,
+        sum: &mut Slice<T>,
+        y: &mut Slice<T>,
+        stats: &mut Slice<f32>,
+    ) -> Result<(), GpuError> {
+        op.check(x.len(), y.len(), weight.len(), bias.map(|b| b.len()), stats.len())?;
+        op.check(residual.len(), sum.len(), weight.len(), None, stats.len())?;
+        self.launch_forward(pass, op, (x, Some(residual), Some(sum)), weight, bias, y, stats)
+    }
+
+    fn launch_forward<T: Storage>(
+        &self,
+        pass: &mut Pass,
+        op: &Norm,
+        (x, residual, sum): (&Slice<T>, Option<&Slice<T>>, Option<&mut Slice<T>>),
+        weight: &Slice<T>,
+        bias: Option<&Slice<T>>,
+        y: &mut Slice<T>,
+        stats: &mut Slice<f32>,
+    ) -> Result<(), GpuError> {
+        if x.is_empty() {
+            return Ok(());
+        }
+        let kernels = self.kernels.of::<T>()?;
+        let n_bytes = (if residual.is_some() { 4 } else { 2 }) * x.bytes() + stats.bytes();
+        let (x, residual, weight, bias) = (Any::from(x), Any::or_none(residual), Any::from(weight), Any::or_none(bias));
+        let (sum, y) = (sum.map_or(AnyMut::none(), AnyMut::from), AnyMut::from(y));
+        let is_aligned = [x, residual, weight, bias].iter().all(|a| a.is_aligned_to(16))
+            && [&sum, &y].iter().all(|a| a.is_aligned_to(16));
+        let a = args::<T>(op, is_aligned);
+        let grid =
+            kernels.norm_forward.grid_of_rows(op.rows as u64, packs::<T>(op.columns), kept::<T>(), self.block)?;
+        NormForward { a, x, residual, weight, bias, sum, y, stats }.launch(kernels, pass, grid)?;
+        pass.last_work(a.rows, n_bytes, 0);
+        Ok(())
+    }
+
+    /// Temporaries of [`CudaNorm::backward`], as counts and sizes of elements: see [`Arena::bytes_of`](crate::gpu::Arena::bytes_of).
+    pub fn temporaries(op: &Norm) -> [(usize, usize); 2] {
+        [(op.rows, 4), (parts(op.rows).1 * 2 * op.columns, 4)]
+    }
+
+    /// Adds the gradients of input, weight and bias.
+    pub fn backward<T: Storage>(
+        &self,
+        pass: &mut Pass,
+        op: &Norm,
+        dy: &Slice<T>,
+        x: &Slice<T>,
+        weight: &Slice<T>,
+        stats: &Slice<f32>,
+        dx: &mut Slice<T>,
+        dweight: &mut Slice<f32>,
+        dbias: Option<&mut Slice<f32>>,
+        frame: &Frame<'_>,
+    ) -> Result<(), GpuError> {
+        op.check(x.len(), dy.len(), weight.len(), dbias.as_ref().map(|b| b.len()), stats.len())?;
+        op.check(dx.len(), dy.len(), dweight.len(), None, stats.len())?;
+        if x.is_empty() {
+            return Ok(());
+        }
+        let kernels = self.kernels.of::<T>()?;
+        let inner = frame.frame();
+        let (n_parts, n_bytes) = (parts(op.rows).1, x.bytes());
+        let mut shifts = inner.take::<f32>("remainders of means", op.rows)?;
+        let mut partials = inner.take::<f32>("partial sums of a norm", n_parts * 2 * op.columns)?;
+        let (dy, x, weight, dx) = (Any::from(dy), Any::from(x), Any::from(weight), AnyMut::from(dx));
+        let is_aligned = [dy, x, weight].iter().all(|a| a.is_aligned_to(16)) && dx.is_aligned_to(16);
+        let a = args::<T>(op, is_aligned);
+        let grid =
+            kernels.norm_backward.grid_of_rows(op.rows as u64, packs::<T>(op.columns), kept::<T>(), self.block)?;
+        NormBackward { a, dy, x, weight, stats, dx, shifts: &mut shifts }.launch(kernels, pass, grid)?;
+        pass.last_work(a.rows, 4 * n_bytes, 0);
+        let blocks = [op.columns.div_ceil(128) as u32, n_parts as u32, 1];
+        let grid = Grid::Blocks { blocks, threads: [32, 8, 1], shared_bytes: 0 };
+        NormParameters { a, dy, x, stats, shifts: &shifts, partials: &mut partials }.launch(kernels, pass, grid)?;
+        pass.last_work(a.rows, 2 * n_bytes, 0);
+        let dbias = dbias.map_or(AnyMut::none(), AnyMut::from);
+        let columns = op.columns as u32;
+        AddNormPartials { columns, n_parts: n_parts as u32, partials: &partials, dweight, dbias }
+            .launch(kernels, pass, columns)
+    }
+}
+
+fn args<T: Storage>(op: &Norm, is_aligned: bool) -> NormArgs {
+    NormArgs {
+        rows: op.rows as u64,
+        columns: op.columns as u32,
+        rows_per_part: parts(op.rows).0 as u32,
+        eps: op.eps as f32,
+        is_rms: (op.kind == NormKind::Rms).into(),
+        is_aligned: (is_aligned && op.columns.is_multiple_of(pack::<T>())).into(),
+        pad: 0,
+    }
+}
