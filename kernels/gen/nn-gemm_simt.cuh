@@ -23,6 +23,8 @@ struct alignas(8) GemmArgs {
     unsigned int is_gradient; // Whether the product is multiplied by its derivative, whose argument is `other`
     unsigned int bias_by_row; // Whether the bias belongs to rows of C instead of columns
     unsigned int quads; // Whether C and the epilogue's data may be accessed four elements at a time
+    unsigned int split; // What groups of unknown sizes divide: nothing, rows, k
+    unsigned int is_scaled; // Whether sums of integers become floats, times scales
     unsigned int a_by_k; // Whether the k of a row of A are adjacent
     unsigned int b_by_k; // Whether the k of a column of B are adjacent
     unsigned int aligned; // Whether rows of the operands begin at multiples of 16 bytes, and can be copied in such pieces
@@ -32,7 +34,7 @@ struct alignas(8) GemmArgs {
     int beta_int; // The same for integers
     unsigned int pad; // Padding to eight bytes
 };
-static_assert(sizeof(GemmArgs) == 144, "GemmArgs: size");
+static_assert(sizeof(GemmArgs) == 152, "GemmArgs: size");
 
 // Matrix multiplication, 128 × 128 elements of C per block, 8 × 8 per thread.
-extern "C" __global__ void __launch_bounds__(256, 2) gemm_simt(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux);
+extern "C" __global__ void __launch_bounds__(256, 2) gemm_simt(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales, const void* offsets);

@@ -6,11 +6,102 @@
 constexpr unsigned int OUT_F32 = 0, OUT_F16 = 1, OUT_BF16 = 2;
 constexpr unsigned int NO_ACTIVATION = 0, GELU_TANH = 1, GELU_ERF = 2, RELU = 3, RELU_SQUARED = 4;
 
+// Which dimension is divided into groups whose ends are known on the device only.
+constexpr unsigned int SPLIT_ROWS = 1, SPLIT_DEPTH = 2;
+
 // What is added to sums, and where their value before the activation is written; null pointers: nothing.
 struct Data {
     const void *bias, *other; // other: residual, or argument of the activation's derivative
     void* aux;
+    const float *row_scales, *column_scales; // factors of integer sums
 };
+
+// Which part of C a block computes: the elements before its matrices in their buffers, its first row and column in them, the
+// rows of A and the sums' length.
+struct Place {
+    unsigned long long a, b, c, bias, row_scale, column_scale;
+    unsigned int row, column, rows, k;
+};
+
+__device__ __forceinline__ unsigned long long first_of(const GemmArgs& g, unsigned int matrix, unsigned long long outer, unsigned long long stride) {
+    return matrix / g.batch * outer + matrix % g.batch * stride;
+}
+
+// The block's number, read again: a Place that is made from it after the sums takes no registers while they are added up.
+__device__ __forceinline__ unsigned int block_again() {
+    unsigned int block;
+    asm volatile("mov.u32 %0, %ctaid.x;" : "=r"(block));
+    return block;
+}
+
+// Blocks that run at the same time share rows and columns: eight rows of tiles, column by column.
+template <int BM, int BN>
+__device__ __forceinline__ Place place_in_batch(const GemmArgs& g, unsigned int block) {
+    const unsigned int rows = (g.m + BM - 1) / BM, columns = (g.n + BN - 1) / BN, tile = block % (rows * columns), matrix = block / (rows * columns);
+    const unsigned int group = tile / (8 * columns), height = min(rows - group * 8, 8u), inside = tile % (8 * columns);
+    Place p;
+    p.a = first_of(g, matrix, g.outer_a, g.stride_a);
+    p.b = first_of(g, matrix, g.outer_b, g.stride_b);
+    p.c = first_of(g, matrix, g.outer_c, g.stride_c);
+    p.bias = 0;
+    p.row_scale = (unsigned long long)matrix * g.m;
+    p.column_scale = (unsigned long long)matrix * g.n;
+    p.row = (group * 8 + inside % height) * BM;
+    p.column = inside / height * BN;
+    p.rows = g.m;
+    p.k = g.k;
+    return p;
+}
+
+// Group i has rows (or k) offsets[i] .. offsets[i + 1]. False: there is nothing for this block.
+template <int BM, int BN>
+__device__ __forceinline__ bool place_in_group(const GemmArgs& g, const void* from, unsigned int block, Place& p) {
+    const unsigned int* offsets = (const unsigned int*)from;
+    const unsigned int columns = (g.n + BN - 1) / BN, size = g.split == SPLIT_ROWS ? g.m : g.k;
+    unsigned int tile = block / columns, group = 0, start, end;
+    if (g.split == SPLIT_DEPTH) {
+        const unsigned int rows = (g.m + BM - 1) / BM;
+        group = tile / rows;
+        tile %= rows;
+    }
+    for (;; ++group) {
+        if (group >= g.batch) return false;
+        start = min(offsets[group], size);
+        end = max(min(offsets[group + 1], size), start);
+        const unsigned int tiles = (end - start + BM - 1) / BM;
+        if (g.split == SPLIT_DEPTH || tile < tiles) break;
+        tile -= tiles;
+    }
+    const unsigned long long first = start;
+    const bool is_rows = g.split == SPLIT_ROWS;
+    p.a = first * ((g.a_by_k != 0) == is_rows ? g.lda : 1);
+    p.b = is_rows ? group * g.stride_b : first * (g.b_by_k ? 1 : g.ldb);
+    p.c = is_rows ? first * g.ldc : group * g.stride_c;
+    p.bias = p.column_scale = (unsigned long long)group * g.n;
+    p.row_scale = is_rows ? first : (unsigned long long)group * g.m;
+    p.row = tile * BM;
+    p.column = block % columns * BN;
+    p.rows = is_rows ? end - start : g.m;
+    p.k = is_rows ? g.k : end - start;
+    return true;
+}
+
+template <int BM, int BN>
+__device__ __forceinline__ bool place_of(const GemmArgs& g, const void* offsets, unsigned int block, Place& p) {
+    if (g.split) return place_in_group<BM, BN>(g, offsets, block, p);
+    p = place_in_batch<BM, BN>(g, block);
+    return true;
+}
+
+// The epilogue's data of a part of C.
+__device__ __forceinline__ Data data_at(const GemmArgs& g, const Place& p, const Data& all) {
+    const unsigned int bytes = g.out == OUT_F32 ? 4 : 2;
+    Data data = all;
+    if (all.bias) data.bias = (const unsigned char*)all.bias + p.bias * bytes;
+    if (all.row_scales) data.row_scales += p.row_scale;
+    if (all.column_scales) data.column_scales += p.column_scale;
+    return data;
+}
 
 // 1 / (1 + exp(-2 u)), so that gelu is x times it, which does not cancel for negative x. The division is within two units in the
 // last place: an exact one takes longer than all the rest, 137 instead of 199 TFLOP/s for 8192 x 3072 x 768 of bf16 on an H200.
@@ -36,10 +127,6 @@ __device__ __forceinline__ float slope(unsigned int f, float x) {
 }
 __device__ __forceinline__ int activate(unsigned int, int x) { return x; } // not called: the host refuses it
 __device__ __forceinline__ int slope(unsigned int, int x) { return x; }
-
-__device__ __forceinline__ unsigned long long first_of(const GemmArgs& g, unsigned int matrix, unsigned long long outer, unsigned long long stride) {
-    return matrix / g.batch * outer + matrix % g.batch * stride;
-}
 
 // N = 1 or 4 neighbours from `at` on. Four are one access: their address is a multiple of their size.
 template <int N>
@@ -91,9 +178,8 @@ __device__ __forceinline__ int add_product(int a, int b, int c) { return a * b +
 
 // Writes N neighbours of a row of C from their sums.
 template <class Sum, int N>
-__device__ __forceinline__ void finish(const GemmArgs& g, void* c, const Data& data, unsigned long long first, unsigned int row, unsigned int column, Sum (&x)[N]) {
-    if (row >= g.m || column >= g.n) return;
-    const unsigned long long at = first + row * g.ldc + column;
+__device__ __forceinline__ void finish(const GemmArgs& g, void* c, const Data& data, const Place& p, unsigned int row, unsigned int column, Sum (&x)[N]) {
+    const unsigned long long at = p.c + row * g.ldc + column;
     const Sum alpha = alpha_of(g, x[0]), beta = beta_of(g, x[0]);
     alignas(16) Sum y[N];
 #pragma unroll
@@ -127,10 +213,26 @@ __device__ __forceinline__ void finish(const GemmArgs& g, void* c, const Data& d
     write(g, c, at, x);
 }
 
-// Writes `rows` x COLUMNS elements of C, from (row, column) on, from sums in shared memory, WIDE of them per row.
+// Sums of integers are written as they are, or with scales as floats.
+template <int N>
+__device__ __forceinline__ void finish_sums(const GemmArgs& g, void* c, const Data& data, const Place& p, unsigned int row, unsigned int column, float (&x)[N]) {
+    if (row < p.rows && column < g.n) finish(g, c, data, p, row, column, x);
+}
+template <int N>
+__device__ __forceinline__ void finish_sums(const GemmArgs& g, void* c, const Data& data, const Place& p, unsigned int row, unsigned int column, int (&x)[N]) {
+    if (row >= p.rows || column >= g.n) return;
+    if (!g.is_scaled) return finish(g, c, data, p, row, column, x);
+    const float scale = data.row_scales ? data.row_scales[row] : 1.0f;
+    alignas(16) float y[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) y[i] = (float)x[i] * scale * (data.column_scales ? data.column_scales[column + i] : 1.0f);
+    finish(g, c, data, p, row, column, y);
+}
+
+// Writes `rows` x COLUMNS elements of C, from row `from` of the block's part on, from sums in shared memory, WIDE of them per row.
 template <int COLUMNS, int WIDE, int THREADS, class Sum>
-__device__ __forceinline__ void finish_rows(const GemmArgs& g, void* c, const Data& data, const Sum* sums, unsigned int rows, unsigned int batch, unsigned int row, unsigned int column) {
-    const unsigned long long first = first_of(g, batch, g.outer_c, g.stride_c);
+__device__ __forceinline__ void finish_rows(const GemmArgs& g, void* c, const Data& all, const Place& p, const Sum* sums, unsigned int rows, unsigned int from) {
+    const Data data = data_at(g, p, all);
     if (g.quads) {
 #pragma unroll 2
         for (unsigned int i = threadIdx.x; i < rows * (COLUMNS / 4); i += THREADS) {
@@ -138,14 +240,14 @@ __device__ __forceinline__ void finish_rows(const GemmArgs& g, void* c, const Da
             alignas(16) Sum x[4];
 #pragma unroll
             for (int e = 0; e < 4; ++e) x[e] = sums[line * WIDE + at + e];
-            finish(g, c, data, first, row + line, column + at, x);
+            finish_sums(g, c, data, p, p.row + from + line, p.column + at, x);
         }
     } else {
 #pragma unroll 1
         for (unsigned int i = threadIdx.x; i < rows * COLUMNS; i += THREADS) {
             const unsigned int line = i / COLUMNS, at = i % COLUMNS;
             Sum x[1] = {sums[line * WIDE + at]};
-            finish(g, c, data, first, row + line, column + at, x);
+            finish_sums(g, c, data, p, p.row + from + line, p.column + at, x);
         }
     }
 }

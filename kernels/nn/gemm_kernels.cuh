@@ -15,19 +15,22 @@ __device__ __forceinline__ void sum_by_layout(const Tile& tile, const GemmArgs& 
 }
 #endif
 
-extern "C" __global__ void gemm_large(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux) {
+extern "C" __global__ void gemm_large(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales) {
 #if __CUDA_ARCH__ >= 800
-    const MmaTile<Operands, 128, 256, 4, 64, 64, 3> tile(g);
-    sum_by_layout(tile, g, a, b);
-    tile.finish(g, c, Data{bias, other, aux});
+    typedef MmaTile<Operands, 128, 256, 4, 64, 64, 3> Tile;
+    sum_by_layout(Tile(place_in_batch<128, 256>(g, blockIdx.x)), g, a, b);
+    Tile(place_in_batch<128, 256>(g, block_again())).finish(g, c, Data{bias, other, aux, (const float*)row_scales, (const float*)column_scales});
 #endif
 }
 
-extern "C" __global__ void gemm_small(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux) {
+extern "C" __global__ void gemm_small(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales, const void* offsets) {
 #if __CUDA_ARCH__ >= 800
-    const MmaTile<Operands, 64, 64, 4, 32, 32, 4> tile(g);
-    if (g.aligned) sum_by_layout(tile, g, a, b);
-    else tile.sum_any(g, a, b);
-    tile.finish(g, c, Data{bias, other, aux});
+    typedef MmaTile<Operands, 64, 64, 4, 32, 32, 4> Tile;
+    Place place;
+    if (!place_of<64, 64>(g, offsets, blockIdx.x, place)) return;
+    if (g.aligned) sum_by_layout(Tile(place), g, a, b);
+    else Tile(place).sum_any(g, a, b);
+    place_of<64, 64>(g, offsets, block_again(), place);
+    Tile(place).finish(g, c, Data{bias, other, aux, (const float*)row_scales, (const float*)column_scales});
 #endif
 }

@@ -39,6 +39,7 @@
 // cores 27).
 #pragma once
 #include "gen/nn-gemm_bf16.cuh" // the same kernels for every type of operands
+#include "nn/gemm_copy.cuh"
 #include "nn/gemm_epilogue.cuh"
 
 struct F16 { typedef float Sum; static constexpr int BYTES = 2; };
@@ -77,29 +78,6 @@ __device__ __forceinline__ unsigned int load_word(unsigned int at) {
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at) : "memory");
     return x;
 }
-// Copies `bytes` of 16 and fills up with zeros.
-__device__ __forceinline__ void copy_chunk(unsigned int to, const void* from, unsigned int bytes) {
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
-__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int LEFT>
-__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
-
-
-// Copies `count` elements, `step` bytes from each other, as adjacent ones, and fills 16 bytes up with zeros.
-template <int BYTES>
-__device__ __forceinline__ void copy_elements(unsigned int to, const unsigned char* from, unsigned long long step, int count) {
-    unsigned int words[4] = {0, 0, 0, 0};
-#pragma unroll
-    for (int i = 0; i < 16 / BYTES; ++i) {
-        unsigned int x = 0;
-        if (i < count) x = BYTES == 4 ? *(const unsigned int*)from : BYTES == 2 ? *(const unsigned short*)from : *from;
-        words[i * BYTES / 4] |= x << i * BYTES % 4 * 8;
-        from += step;
-    }
-    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
-}
-
 // An operand's tile: LINES x CHUNKS of 16 bytes. Adjacent in memory are k (BY_K: a line is a row of A or a column of B) or
 // rows of A or columns of B (a line is a k).
 template <class T, bool BY_K, int LINES, int CHUNKS, int THREADS>
@@ -210,7 +188,7 @@ __device__ __forceinline__ void load_step(unsigned int (&r)[4], unsigned int til
 }
 
 // Kernels for tiles of BM x BN elements of C.
-template <class T, int BM, int BN, int STEPS, int WM, int WN, int STAGES, int GROUP = 8>
+template <class T, int BM, int BN, int STEPS, int WM, int WN, int STAGES>
 struct MmaTile {
     typedef typename T::Sum Sum;
     static constexpr int THREADS = BM / WM * (BN / WN) * 32, BK = 32 * STEPS / T::BYTES;
@@ -218,16 +196,8 @@ struct MmaTile {
     static constexpr int WIDE = BN + 8;
     static_assert(STEPS % 2 == 0, "operands of two steps alternate");
 
-    unsigned int batch, row, column;
-
-    // Blocks that run at the same time share rows and columns: GROUP rows of tiles, column by column.
-    __device__ __forceinline__ explicit MmaTile(const GemmArgs& g) {
-        const unsigned int rows = (g.m + BM - 1) / BM, columns = (g.n + BN - 1) / BN, tile = blockIdx.x % (rows * columns);
-        const unsigned int group = tile / (GROUP * columns), height = min(rows - group * GROUP, (unsigned int)GROUP), inside = tile % (GROUP * columns);
-        batch = blockIdx.x / (rows * columns);
-        row = (group * GROUP + inside % height) * BM;
-        column = inside / height * BN;
-    }
+    Place place;
+    __device__ __forceinline__ explicit MmaTile(const Place& place_) : place(place_) {}
 
     // Operands with aligned rows. A_BY_K: the k of a row of A are adjacent; B_BY_K: those of a column of B.
     template <bool A_BY_K, bool B_BY_K>
@@ -249,9 +219,9 @@ struct MmaTile {
         extern __shared__ __align__(128) unsigned char memory[];
         const unsigned int ring = (unsigned int)__cvta_generic_to_shared(memory);
 
-        A from_a((const unsigned char*)a + first_of(g, batch, g.outer_a, g.stride_a) * T::BYTES, g.lda, g.a_by_k, row, g.m, g.k);
-        B from_b((const unsigned char*)b + first_of(g, batch, g.outer_b, g.stride_b) * T::BYTES, g.ldb, g.b_by_k, column, g.n, g.k);
-        const int tiles = (g.k + BK - 1) / BK;
+        A from_a((const unsigned char*)a + place.a * T::BYTES, g.lda, g.a_by_k, place.row, place.rows, place.k);
+        B from_b((const unsigned char*)b + place.b * T::BYTES, g.ldb, g.b_by_k, place.column, g.n, place.k);
+        const int tiles = (place.k + BK - 1) / BK;
 #pragma unroll 1
         for (int s = 0; s < STAGES - 1; ++s) {
             if (s < tiles) {
@@ -323,7 +293,7 @@ struct MmaTile {
     __device__ __forceinline__ void finish(const GemmArgs& g, void* c, const Data& data) const {
         extern __shared__ __align__(128) unsigned char memory[];
         __syncthreads();
-        finish_rows<BN, WIDE, THREADS>(g, c, data, (const Sum*)memory, BM, batch, row, column);
+        finish_rows<BN, WIDE, THREADS>(g, c, data, place, (const Sum*)memory, BM, 0);
     }
 };
 #endif

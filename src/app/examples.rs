@@ -41,7 +41,7 @@ macro_rules! example {
 }
 
 /// All examples, in the order of the home page.
-pub static ALL: [Example; 10] = [
+pub static ALL: [Example; 13] = [
     example!(
         "fly",
         "Fly brain",
@@ -53,6 +53,12 @@ pub static ALL: [Example; 10] = [
         "Balanced network",
         "Excitation and inhibition cancel, and neurons fire irregularly",
         ["4,000 neurons", "any CPU", "starts at once"]
+    ),
+    example!(
+        "nano",
+        "Language model",
+        "A small transformer learns a grammar and writes while you watch",
+        ["0.36 M parameters", "any CPU", "starts at once"]
     ),
     example!(
         "fastfly",
@@ -96,6 +102,22 @@ pub static ALL: [Example; 10] = [
         "All coupled to all, exactly, in N log N steps",
         ["262,144 nuclei", "CPU or GPU", "seconds to start"]
     ),
+    example!(
+        "chars",
+        "Character model",
+        "The character model of nanoGPT, on a text of yours",
+        ["10.8 M parameters", "GPU", "starts at once"]
+    ),
+    Example {
+        needs_files: true,
+        ..example!(
+            "gpt2",
+            "GPT-2",
+            "Train GPT-2 from scratch, or continue from its weights",
+            ["124 M parameters", "large GPU", "needs a text and a tokenizer"],
+            without a picture
+        )
+    },
     Example {
         needs_files: true,
         ..example!(

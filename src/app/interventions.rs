@@ -36,8 +36,13 @@ impl Intervention {
     }
 }
 
-/// Whether selected elements can be named: selections are queries over the first set of elements.
-pub fn can_select(schema: &SimSchema, selection: &Selection) -> bool {
+/// The set of a selection as the project names it: nothing for the first.
+pub fn set_text<'a>(schema: &SimSchema, set: &'a str) -> &'a str {
+    if schema.sets.first().is_none_or(|first| first.name == set) { "" } else { set }
+}
+
+/// Whether selected elements can be targets of interventions, which are over the first set of elements.
+pub fn can_target(schema: &SimSchema, selection: &Selection) -> bool {
     schema.sets.first().is_none_or(|set| set.name == selection.set)
 }
 
@@ -52,7 +57,8 @@ pub fn offers(params: &dyn Params, command: &UiCommand) -> bool {
 
 /// Adds the selected elements as a named selection, unless one with the same query exists. Returns its name.
 pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &Selection) -> Option<String> {
-    let group = list(params, Role::Selections).filter(|_| can_select(schema, selection))?;
+    let group = list(params, Role::Selections)?;
+    let over = set_text(schema, selection.set);
     let (name, query) = (field(params, group, Role::Name)?, field(params, group, Role::Query)?);
     let category = category(schema, selection);
     let (called, query_text) = match category {
@@ -65,7 +71,8 @@ pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &S
     let wanted = Value::Text(query_text);
     let read = |params: &dyn Params, item: usize, f: usize| params.get(at(group, item, f));
     for item in 0..params.len(group as u8) {
-        if let (true, Value::Text(known)) = (read(params, item, query) == wanted, read(params, item, name)) {
+        let is_same = read(params, item, query) == wanted && set_of(params, group, item) == over;
+        if let (true, Value::Text(known)) = (is_same, read(params, item, name)) {
             return Some(known);
         }
     }
@@ -74,7 +81,22 @@ pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &S
     params.push(group as u8);
     params.set(&Change { id: at(group, item, name), value: Value::Text(text.clone()) });
     params.set(&Change { id: at(group, item, query), value: wanted });
+    put_set(params, group, item, over);
     Some(text)
+}
+
+/// The set that a selection names; empty for the first.
+pub fn set_of(params: &dyn Params, group: usize, item: usize) -> String {
+    match field(params, group, Role::OverSet).map(|f| params.get(at(group, item, f))) {
+        Some(Value::Text(text)) => text.trim().to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn put_set(params: &mut dyn Params, group: usize, item: usize, over: &str) {
+    if let Some(f) = field(params, group, Role::OverSet).filter(|_| !over.is_empty()) {
+        params.set(&Change { id: at(group, item, f), value: Value::Text(over.to_owned()) });
+    }
 }
 
 /// The column and the label, when the selected elements are exactly those of one category.
@@ -125,7 +147,8 @@ pub fn add_effect(
     choice: u16,
     verb: &str,
 ) -> Option<String> {
-    let target_name = name_selection(params, schema, selection)?;
+    let target_name =
+        Some(selection).filter(|s| can_target(schema, s)).and_then(|s| name_selection(params, schema, s))?;
     let group = list(params, Role::Interventions)?;
     let effect = field(params, group, Role::Effect)?;
     let (name, target) = (field(params, group, Role::Name)?, field(params, group, Role::Target)?);
@@ -144,11 +167,11 @@ pub fn add_effect(
 
 /// The named selections of the project.
 pub fn named(params: &dyn Params) -> Vec<Named> {
-    interventions::selections(params).into_iter().map(|s| Named { name: s.name, query: s.query.into() }).collect()
+    interventions::selections(params).into_iter().map(Named::from).collect()
 }
 
-/// Adds a named selection. Returns its name.
-pub fn add_set(params: &mut dyn Params, query: &str, preferred: &str) -> Option<String> {
+/// Adds a named selection over a set ([`set_text`]). Returns its name.
+pub fn add_set(params: &mut dyn Params, query: &str, preferred: &str, over: &str) -> Option<String> {
     let group = list(params, Role::Selections)?;
     let (name, query_field) = (field(params, group, Role::Name)?, field(params, group, Role::Query)?);
     let item = params.len(group as u8);
@@ -156,6 +179,7 @@ pub fn add_set(params: &mut dyn Params, query: &str, preferred: &str) -> Option<
     params.push(group as u8);
     params.set(&Change { id: at(group, item, name), value: Value::Text(text.clone()) });
     params.set(&Change { id: at(group, item, query_field), value: Value::Text(query.to_owned()) });
+    put_set(params, group, item, over);
     Some(text)
 }
 

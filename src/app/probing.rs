@@ -1,6 +1,6 @@
 //! Probing the selection: traces on screen and in the recording.
 
-use super::{App, interventions, log::Level, text, views};
+use super::{App, log::Level, text, views};
 use crate::{project::record_entry, sim::Shape};
 
 /// Elements probed at most.
@@ -10,8 +10,7 @@ impl App {
     /// Shows the traces of the selected elements and adds their probes to the recording; of a large selection, those of
     /// the most active elements.
     pub(super) fn probe_selection(&mut self, ctx: &egui::Context) {
-        // Elements that cannot be named are probed too.
-        if interventions::can_select(&self.session.live.schema, &self.session.selection) && !self.save_selection() {
+        if !self.save_selection() {
             return;
         }
         let session = &mut self.session;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     export::{self, Format},
-    project::{RunFolder, RunStart, RunWriter, outside_paths_of_run, replay::ReplayResult},
+    project::{Elements, RunFolder, RunStart, RunWriter, outside_paths_of_run, replay::ReplayResult},
     sim::Progress,
 };
 use std::{
@@ -70,7 +70,9 @@ impl App {
     }
 
     fn start_recording(&mut self) -> Result<(), String> {
-        let (taps, problems) = self.session.project.taps_in(&self.session.live.schema.sets);
+        let (schema, base) = (&self.session.live.schema, self.session.folder());
+        let elements = Elements { sets: &schema.sets, connectivity: schema.connectivity.as_ref(), base: Some(&base) };
+        let (taps, problems) = self.session.project.taps_in(&elements);
         for problem in problems {
             self.log.add(Level::Warning, problem);
         }

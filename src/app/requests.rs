@@ -27,8 +27,8 @@ impl App {
         };
         KindFeatures {
             named: interventions::named(params).into(),
+            colors: session.project.view.colors.clone(),
             individuals: session.live.individuals.clone(),
-            over: session.live.schema.sets.first().map_or("", |set| set.name),
             effects: interventions::effects(params),
             actions: session.project.model.actions(),
             seed: session.project.seed,
@@ -46,7 +46,7 @@ impl App {
                 self.session.live.act(action);
             }
             ViewRequest::Intervene(effect) => self.intervene_with(effect),
-            ViewRequest::SaveSet(query) => self.save_set(&query),
+            ViewRequest::SaveSet(query, set) => self.save_set(&query, set),
             ViewRequest::SelectPartners { of, inputs } => self.select_partners(of, inputs),
             ViewRequest::Parameters => {
                 self.panels.inspector = true;
@@ -71,12 +71,13 @@ impl App {
         }
     }
 
-    fn save_set(&mut self, query: &str) {
+    fn save_set(&mut self, query: &str, set: &str) {
         let proposed = match query.len() {
             0..=40 => query.to_owned(),
             _ => "Filtered".to_owned(),
         };
-        if let Some(name) = interventions::add_set(self.session.project.model.params_mut(), query, &proposed) {
+        let over = interventions::set_text(&self.session.live.schema, set);
+        if let Some(name) = interventions::add_set(self.session.project.model.params_mut(), query, &proposed, over) {
             self.notify(Level::Info, format!("Saved group “{name}”"));
         }
     }

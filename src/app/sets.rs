@@ -12,7 +12,9 @@ use super::{
 };
 use crate::{
     params::{Change, ParamId, Params, Role, Value, ValueType},
+    project::{record, record_selection},
     query::{self, Named, Query},
+    sim::Shape,
 };
 use egui::{Key, RichText, TextEdit, Ui};
 
@@ -22,7 +24,7 @@ type Counts = Vec<Result<u32, String>>;
 /// State of the selections in the tree.
 #[derive(Default)]
 pub struct Sets {
-    counts: PooledResult<(Vec<Named>, usize, u64), Counts>,
+    counts: PooledResult<(Vec<Named>, Vec<usize>, u64), Counts>,
     /// The item being renamed, and the typed name.
     renaming: Option<(usize, String)>,
     /// The item clicked last: target of F2 and Delete.
@@ -49,6 +51,8 @@ enum SetAction {
     Delete,
     Edit,
     Recolor(Option<u8>),
+    /// Record this probe of its elements, or no longer.
+    Record(&'static str, bool),
 }
 
 /// Draws one selection.
@@ -87,7 +91,7 @@ pub fn row_ui(ui: &mut Ui, app: &mut App, group: usize, item: usize) {
         action = if pressed(Key::Delete) { Some(SetAction::Delete) } else { action };
     }
     response.context_menu(|ui| {
-        action = menu_ui(ui, &name, color, &t).or(action.take());
+        action = menu_ui(ui, &name, color, &t).or_else(|| record_ui(ui, app, &name)).or(action.take());
     });
     response.on_hover_text(hint);
     if let Some(action) = action {
@@ -127,7 +131,35 @@ fn menu_ui(ui: &mut Ui, name: &str, color: Option<u8>, t: &Tokens) -> Option<Set
     action
 }
 
+/// Probes of single elements: records them for the elements of a selection.
+fn record_ui(ui: &mut Ui, app: &App, name: &str) -> Option<SetAction> {
+    let schema = &app.session.live.schema;
+    let over = app.features().set_named(schema, name)?.name;
+    let probes: Vec<_> = schema.probes.iter().filter(|p| p.shape == Shape::Series { of: over }).collect();
+    if probes.is_empty() {
+        return None;
+    }
+    let mut action = None;
+    ui.menu_button("Record", |ui| {
+        for probe in probes {
+            let entry = record_selection(probe.name, name);
+            let mut on = app.session.project.record.contains(&entry);
+            let hint = format!("Records {} of the elements of this selection, one by one", probe.label());
+            if ui.checkbox(&mut on, probe.label()).on_hover_text(hint).changed() {
+                action = Some(SetAction::Record(probe.name, on));
+            }
+        }
+    });
+    action
+}
+
 fn act(app: &mut App, group: usize, item: usize, name: &str, action: SetAction) {
+    if let SetAction::Record(probe, on) = action {
+        let record = &mut app.session.project.record;
+        record.retain(|entry| record::probe_of(entry) != probe);
+        record.extend(on.then(|| record_selection(probe, name)));
+        return;
+    }
     let params = app.session.project.model.params_mut();
     match action {
         SetAction::Select => app.select_set(name),
@@ -142,6 +174,7 @@ fn act(app: &mut App, group: usize, item: usize, name: &str, action: SetAction) 
             app.inspector.show_group(params.groups()[group].name);
         }
         SetAction::Recolor(color) => app.session.project.view.set_color(name, color),
+        SetAction::Record(..) => {}
     }
 }
 
@@ -214,18 +247,26 @@ fn query_of(params: &dyn Params, item: usize) -> String {
 
 /// Counts the elements of the selections on the thread pool when they have changed.
 fn count(ui: &Ui, app: &mut App) {
-    let Some(set) = app.session.live.schema.sets.first().cloned() else { return };
+    let schema = &app.session.live.schema;
     let features = app.features();
-    let key = (features.named.to_vec(), std::sync::Arc::as_ptr(&set) as usize, features.seed);
+    let sets = schema.sets.iter().map(|set| std::sync::Arc::as_ptr(set) as usize).collect::<Vec<_>>();
+    if sets.is_empty() {
+        return;
+    }
+    let key = (features.named.to_vec(), sets, features.seed);
     app.sets.counts.poll();
     if !app.sets.counts.is_stale(&key) {
         return;
     }
-    let asked = QueryContext::new(&app.session.live.schema, &features, set, &Default::default());
+    let schema = &app.session.live.schema;
+    let of = |set| QueryContext::new(schema, &features, std::sync::Arc::clone(set), &Default::default());
+    let asked: Vec<_> = schema.sets.iter().map(|set| (set.name, of(set))).collect();
     let named = features.named.clone();
     app.sets.counts.want(ui.ctx(), key, move |progress| {
         let count = |s: &Named| {
-            let found = asked.with(|known| known.select(&s.query));
+            let is_own = |(i, (set, _)): &(usize, &(&str, QueryContext))| s.is_over(set, *i == 0);
+            let own = asked.iter().enumerate().find(is_own).ok_or_else(|| format!("there is no set `{}`", s.set))?;
+            let found = own.1.1.with(|known| known.select(&s.query));
             found.map(|f| f.len() as u32).map_err(|wrong| wrong.of(&s.query))
         };
         let counts = named.iter().map(|s| if progress.is_cancelled() { Ok(0) } else { count(s) }).collect();
@@ -248,15 +289,20 @@ impl App {
         if let (true, Some((was, is)), None) = (old.len() == self.sets.names.len(), differing.next(), differing.next())
         {
             self.session.project.view.rename(was, is);
+            for entry in &mut self.session.project.record {
+                if let Some(query) = record::query_of(entry).and_then(|query| renamed(query, was, is)) {
+                    *entry = record::with_query(entry, &query);
+                }
+            }
         }
     }
 
     /// Selects the elements of a named selection.
     pub(super) fn select_set(&mut self, name: &str) {
-        let schema = &self.session.live.schema;
-        let Some(set) = schema.sets.first().cloned() else { return };
+        let (schema, features) = (&self.session.live.schema, self.features());
+        let Some(set) = features.set_named(schema, name).cloned() else { return };
         let over = set.name;
-        let asked = QueryContext::new(schema, &self.features(), set, &Default::default());
+        let asked = QueryContext::new(schema, &features, set, &Default::default());
         let query = format!("in {}", query::quote(name));
         let asked_at = self.session.selection.generation;
         let job = move || match asked.with(|known| known.select(&query)) {
@@ -282,8 +328,8 @@ mod tests {
         assert_eq!(renamed("class = sugar", "sugar", "x"), None);
         let mut model = crate::kinds::Model::default();
         let params = model.params_mut();
-        interventions::add_set(params, "class = gustatory", "sugar");
-        interventions::add_set(params, "in sugar and side = left", "left sugar");
+        interventions::add_set(params, "class = gustatory", "sugar", "");
+        interventions::add_set(params, "in sugar and side = left", "left sugar", "");
         let group = interventions::list(params, Role::Selections).unwrap();
         assert_eq!(rename(params, group, 0, "sweet"), Ok(()));
         let named = interventions::named(params);

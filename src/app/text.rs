@@ -105,7 +105,12 @@ pub fn number(x: f64) -> String {
     let magnitude = x.abs();
     let text = match magnitude {
         0.0 => return "0".to_owned(),
-        m if !(1e-4..1e9).contains(&m) => return localised(format!("{x:.3e}")),
+        m if !(1e-4..1e9).contains(&m) => {
+            let text = format!("{x:.3e}");
+            let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+            let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+            return localised(format!("{mantissa}e{exponent}"));
+        }
         m if m < 0.1 => format!("{x:.5}"),
         m if m < 10.0 => format!("{x:.4}"),
         m if m < 1000.0 => format!("{x:.3}"),
@@ -168,9 +173,15 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        for (x, want) in
-            [(0.0, "0"), (20.0, "20"), (0.275, "0.275"), (-52.0, "−52"), (1e-6, "1.000e-6"), (0.05, "0.05")]
-        {
+        for (x, want) in [
+            (0.0, "0"),
+            (20.0, "20"),
+            (0.275, "0.275"),
+            (-52.0, "−52"),
+            (1e-6, "1e-6"),
+            (1.25e-6, "1.25e-6"),
+            (0.05, "0.05"),
+        ] {
             assert_eq!(number(x), want);
         }
         assert_eq!(count(15_091_983), "15,091,983");

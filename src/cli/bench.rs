@@ -1,9 +1,12 @@
 //! `neuropil bench`: the only code outside `kinds` that depends on the kind.
 
-use super::{args::BenchArgs, bench_taps, device, error::CliError, progress::ProgressLine, signal, stdout::print_line};
+use super::{
+    args::BenchArgs, bench_taps, bench_transformer, device, error::CliError, progress::ProgressLine, signal,
+    stdout::print_line,
+};
 use crate::{
     gpu::ceilings::{self, Ceiling, Limit},
-    kinds::{Model, nuclei::bench as nuclei, spiking::bench as spiking},
+    kinds::{Model, nuclei::bench as nuclei, spiking::bench as spiking, transformer::bench as transformer},
     nn::gemm::bench as gemm,
     project::peak_performance as kept,
     sim::{Device, Progress, SimError},
@@ -18,7 +21,7 @@ use std::{
 };
 
 /// One measurement: as JSON, and as a line.
-type Rows = Vec<(Json, String)>;
+pub(super) type Rows = Vec<(Json, String)>;
 /// All measurements of a kind.
 type Job = Box<dyn FnOnce(&Progress) -> Result<Rows, SimError> + Send>;
 
@@ -71,6 +74,10 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
                 let rows = nuclei::run(&options, progress)?;
                 Ok(rows.iter().map(|row| (json!(row), nuclei_line(row))).collect())
             }))
+        }
+        "transformer" => {
+            let options = transformer::BenchOptions { device: chosen.device, device_name: chosen.name, repeats, only };
+            Some(Box::new(move |progress: &Progress| bench_transformer::run(&options, chosen.threads, progress)))
         }
         "device" => Some(Box::new(move |_: &Progress| ceilings(&chosen.device, chosen.threads))),
         "gemm" => Some(Box::new(move |progress: &Progress| {

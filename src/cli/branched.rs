@@ -5,7 +5,9 @@ use super::{
     device,
     error::CliError,
     progress::ProgressLine,
-    run::{base_of, changed, check_outside, folder_for, is_own, record, refuse_outside, run_start, taps_of},
+    run::{
+        base_of, changed, check_outside, check_taps, folder_for, is_own, record, refuse_outside, run_start, taps_of,
+    },
     session::{self, Begin},
 };
 use crate::{
@@ -31,13 +33,13 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
         None => (from.now.clone(), run.base()),
     };
     let job = changed(project, base, args)?;
-    taps_of(&job.project, &[])?;
+    check_taps(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     let mut sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
     drop(prepared);
     sim.load(&from.snapshot)?;
-    let taps = taps_of(&job.project, sim.sets())?;
+    let taps = taps_of(&job, &*sim)?;
     drop(from.snapshot);
     let folder = folder_for(&job, args.out.as_ref())?;
     let start = run_start(&job, &chosen.name, chosen.threads);

@@ -7,6 +7,7 @@ mod args;
 mod ask;
 mod bench;
 mod bench_taps;
+mod bench_transformer;
 mod branched;
 mod check;
 mod device;

@@ -14,13 +14,12 @@ use super::{
 };
 use crate::{
     engine::Command,
-    project::{self, OutsidePath, Project, RunFolder, RunStart, RunWriter, run::next_folder},
-    sim::{Clock, Device, ElementSet, TimeBase, rate_texts},
+    project::{self, Elements, OutsidePath, Project, RunFolder, RunStart, RunWriter, run::next_folder},
+    sim::{Clock, Device, Simulation, TimeBase, rate_texts},
 };
 use serde_json::{Value as Json, json};
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
     time::Instant,
 };
 
@@ -196,9 +195,16 @@ pub(super) fn folder_for(job: &Job, out: Option<&PathBuf>) -> Result<PathBuf, Cl
     })
 }
 
-/// The taps; unknown names are usage errors, as are ids that no element of a simulation's sets has.
-pub(super) fn taps_of(project: &Project, sets: &[Arc<ElementSet>]) -> Result<Vec<crate::sim::Tap>, CliError> {
-    let (taps, problems) = project.taps_in(sets);
+/// The taps before there is a simulation: elements are not looked up. Unknown names are usage errors.
+pub(super) fn check_taps(project: &Project) -> Result<(), CliError> {
+    project.taps().1.into_iter().next().map_or(Ok(()), |problem| Err(CliError::Usage(problem)))
+}
+
+/// The taps; ids that no element of the simulation has are usage errors, as are queries that it cannot answer.
+pub(super) fn taps_of(job: &Job, sim: &dyn Simulation) -> Result<Vec<crate::sim::Tap>, CliError> {
+    let connectivity = sim.connectivity();
+    let elements = Elements { sets: sim.sets(), connectivity: connectivity.as_ref(), base: Some(&job.base) };
+    let (taps, problems) = job.project.taps_in(&elements);
     problems.into_iter().next().map_or(Ok(taps), |problem| Err(CliError::Usage(problem)))
 }
 
@@ -223,13 +229,13 @@ pub(super) fn run_start<'a>(job: &'a Job, device: &str, threads: u32) -> RunStar
 }
 
 fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
-    taps_of(&job.project, &[])?;
+    check_taps(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let began = Instant::now();
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
     drop(prepared);
-    let taps = taps_of(&job.project, sim.sets())?;
+    let taps = taps_of(job, &*sim)?;
     let setup_s = began.elapsed().as_secs_f64();
     let folder = folder_for(job, args.out.as_ref())?;
     let start = run_start(job, &chosen.name, chosen.threads);
@@ -346,7 +352,7 @@ pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static 
 
 /// Prints what would run and what it would need.
 fn dry_run(job: &Job) -> Result<(), CliError> {
-    taps_of(&job.project, &[])?;
+    check_taps(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     let predicted = prepared.predict(chosen.device.kind());

@@ -10,7 +10,7 @@ use super::{
     error::CliError,
     progress::ProgressLine,
     reused_simulation::ReusedSimulation,
-    run::{Job, common, folder_for, pacing, run_start, taps_of},
+    run::{Job, check_taps, common, folder_for, pacing, run_start, taps_of},
     session::{self, Outcome},
     signal,
     speed::{put_speed, speed_text},
@@ -47,13 +47,13 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let Some(until) = plan.until else {
         return Err(CliError::Usage("trials need an end: give --duration".into()));
     };
-    taps_of(&job.project, &[])?;
+    check_taps(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let began = Instant::now();
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     // The first simulation shows whether the device will do, and what the elements are.
     let first = session::start(&*prepared, job.project.seed, &mut chosen)?;
-    let mut taps = taps_of(&job.project, first.sets())?;
+    let mut taps = taps_of(job, &*first)?;
     add_spikes(job, &mut taps);
     let setup_s = began.elapsed().as_secs_f64();
     let folder = folder_for(job, args.out.as_ref())?;

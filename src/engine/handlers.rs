@@ -1,8 +1,8 @@
 //! What each command does.
 
 use super::{
-    Checkpoint, Command, CommandHistory, EndStatus, Event, LoggedCommand, RecordingEnd, RecordingStart, SimSchema,
-    Sink, checkpoint,
+    Checkpoint, Command, CommandHistory, EndStatus, Event, LoggedCommand, RecordingEnd, RecordingStart, SetChange,
+    SimSchema, Sink, checkpoint,
     recorder::Recorder,
     worker::{Running, Worker},
 };
@@ -212,6 +212,13 @@ impl<W: Fn()> Worker<W> {
         self.publish();
         if let Some(recorder) = &self.recorder {
             recorder.schema_changed(since, &self.schema, &new, &changes);
+        }
+        let recorded = self.recorder.as_mut().map_or(&mut [][..], |recorder| &mut recorder.taps);
+        let is_followed = [&mut self.subscribed[..], recorded]
+            .map(|taps| SetChange::follow_taps(&changes.sets, new.probes, taps))
+            .contains(&true);
+        if is_followed {
+            self.update_taps();
         }
         self.schema = new;
         self.send_event(Event::SchemaChanged(self.schema.clone()));

@@ -6,7 +6,7 @@ use crate::{
     params::{Change, named::NamedValue},
     sim::{
         Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, InputData, Level, MemoryReport, ProbeId,
-        ProbeSpec, Progress, Request, SimError, Simulation, Tap, TapArgs,
+        ProbeSpec, Progress, Request, Shape, SimError, Simulation, Tap, TapArgs,
     },
 };
 use std::{
@@ -180,9 +180,7 @@ impl SimSchema {
 
     /// What differs between two generations: lanes, choices, levels, sets or connectivity.
     pub fn changes_since(&self, old: &Self) -> SchemaChanges {
-        let is_same = |set: &Arc<ElementSet>| old.set(set.name).is_some_and(|o| Arc::ptr_eq(o, set) || **o == **set);
-        let changed = self.sets.iter().filter(|set| !is_same(set));
-        let sets: Vec<SetChange> = changed.map(|set| SetChange::new(old.set(set.name), set)).collect();
+        let sets = SetChange::between(&old.sets, &self.sets);
         let is_changed = |name: &str| sets.iter().any(|s| s.name == name);
         let over_changed = |i: usize| self.probes.get(i).is_some_and(|p| p.shape.sets().into_iter().any(is_changed));
         let probes = (0..self.probes.len().max(old.probes.len()))
@@ -215,7 +213,7 @@ pub struct SetChange {
 
 impl SetChange {
     /// Finds elements by their ids; by index where they have none.
-    fn new(old: Option<&Arc<ElementSet>>, new: &ElementSet) -> Self {
+    pub(crate) fn new(old: Option<&Arc<ElementSet>>, new: &ElementSet) -> Self {
         let n_old = old.map_or(0, |old| old.len);
         let former = match old.filter(|old| !old.ids.is_empty() && !new.ids.is_empty()) {
             Some(old) => {
@@ -231,6 +229,27 @@ impl SetChange {
     pub fn follow(&self, former: &[u32]) -> Vec<u32> {
         let now: HashMap<u32, u32> = self.former.iter().zip(0..).filter_map(|(f, i)| Some(((*f)?, i))).collect();
         former.iter().filter_map(|f| now.get(f).copied()).collect()
+    }
+
+    /// Lets the taps of single elements follow them; whether any did. The series of an element that is gone ends.
+    pub(crate) fn follow_taps(changes: &[Self], probes: &[ProbeSpec], taps: &mut [Tap]) -> bool {
+        let mut is_changed = false;
+        for tap in taps.iter_mut().filter(|tap| !tap.elements.is_empty()) {
+            let shape = probes.get(usize::from(tap.probe)).map(|probe| probe.shape);
+            let is_of = |change: &&Self| matches!(shape, Some(Shape::Series { of }) if of == change.name);
+            let Some(change) = changes.iter().find(is_of) else { continue };
+            let now = change.follow(&tap.elements);
+            is_changed |= now != tap.elements;
+            tap.elements = now;
+        }
+        is_changed
+    }
+
+    /// The sets that differ between two states of a simulation.
+    pub(crate) fn between(old: &[Arc<ElementSet>], new: &[Arc<ElementSet>]) -> Vec<Self> {
+        let find = |name: &str| old.iter().find(|set| set.name == name);
+        let is_same = |set: &&Arc<ElementSet>| find(set.name).is_some_and(|o| Arc::ptr_eq(o, set) || **o == ***set);
+        new.iter().filter(|set| !is_same(set)).map(|set| Self::new(find(set.name), set)).collect()
     }
 
     /// Values of the former elements in the order of the present ones; NaN for new ones.

@@ -1,12 +1,12 @@
 //! Drives a simulation through a command log on the calling thread, for replays and tests.
 
-use super::LoggedCommand;
+use super::{LoggedCommand, SetChange};
 use crate::{
     gpu::Pass,
     params::{Change, Params},
-    sim::{Effect, Frame, InputData, Progress, SimError, Simulation, Tap},
+    sim::{Effect, ElementSet, Frame, InputData, Progress, SimError, Simulation, Tap},
 };
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, sync::Arc};
 
 /// Steps between two samples.
 const BATCH: u64 = 500;
@@ -47,13 +47,22 @@ pub fn drive(
 ) -> Result<(), SimError> {
     let mut log = plan.log.iter().filter(|(step, _)| *step <= plan.end);
     let n_before = plan.log.iter().take_while(|(step, _)| *step < plan.first).count().max(plan.n_history);
-    let mut drive = Drive { sim, progress, end: plan.end, data: plan.data, observer: None };
+    let mut drive = Drive {
+        sim,
+        progress,
+        end: plan.end,
+        data: plan.data,
+        observer: None,
+        taps: vec![],
+        generation: 0,
+        sets: vec![],
+    };
     for (step, command) in log.by_ref().take(n_before) {
         let _ = drive.run_to(*step)?;
         drive.apply(command)?;
     }
     let _ = drive.run_to(plan.first)?;
-    drive.sim.tap(plan.taps)?;
+    drive.tap(plan.taps.to_vec())?;
     drive.observer = Some(observer);
     if drive.sample_if_due()?.is_break() {
         return Ok(());
@@ -73,10 +82,40 @@ struct Drive<'a> {
     end: u64,
     data: &'a ReadData<'a>,
     observer: Option<&'a mut dyn Observer>,
+    /// What is tapped, and the sets that its elements are of.
+    taps: Vec<Tap>,
+    generation: u64,
+    sets: Vec<Arc<ElementSet>>,
 }
 
 impl Drive<'_> {
+    fn tap(&mut self, taps: Vec<Tap>) -> Result<(), SimError> {
+        (self.taps, self.generation, self.sets) = (taps, self.sim.generation(), self.sim.sets().to_vec());
+        self.sim.tap(&self.taps)
+    }
+
+    /// After a sample: taps of single elements follow a set that changed, as in the engine.
+    fn follow_sets(&mut self) -> Result<(), SimError> {
+        if self.sim.generation() == self.generation
+            && self.sim.sets().iter().zip(&self.sets).all(|(a, b)| Arc::ptr_eq(a, b))
+        {
+            return Ok(());
+        }
+        let (changes, mut taps) = (SetChange::between(&self.sets, self.sim.sets()), self.taps.clone());
+        (self.generation, self.sets) = (self.sim.generation(), self.sim.sets().to_vec());
+        match SetChange::follow_taps(&changes, self.sim.probes(), &mut taps) {
+            true => self.tap(taps),
+            false => Ok(()),
+        }
+    }
+
     fn apply(&mut self, command: &LoggedCommand) -> Result<(), SimError> {
+        let applied = self.apply_command(command);
+        self.follow_sets()?;
+        applied
+    }
+
+    fn apply_command(&mut self, command: &LoggedCommand) -> Result<(), SimError> {
         match command {
             LoggedCommand::Set(change) => self.sim.set(change).map(drop),
             LoggedCommand::Data(change, hash) => {
@@ -121,6 +160,7 @@ impl Drive<'_> {
             if self.sample()?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
+            self.follow_sets()?;
         }
         Ok(ControlFlow::Continue(()))
     }

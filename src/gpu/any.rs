@@ -56,6 +56,11 @@ impl AnyMut<'_> {
         self.ptr.is_multiple_of(bytes)
     }
 
+    /// The same for a shorter time.
+    pub fn reborrow(&mut self) -> AnyMut<'_> {
+        AnyMut { ptr: self.ptr, borrowed: PhantomData }
+    }
+
     /// The same, as what is read.
     pub fn as_any(&self) -> Any<'_> {
         Any { ptr: self.ptr, borrowed: PhantomData }

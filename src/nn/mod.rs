@@ -44,6 +44,7 @@ use crate::gpu::ModuleSpec;
 
 pub mod activation;
 pub mod attention;
+pub mod bench;
 pub mod by_format;
 pub mod cross_entropy;
 pub mod dropout;

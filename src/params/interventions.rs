@@ -18,6 +18,10 @@ params! {
         /// `idx = 1, 2, 5..9`, `file = list.csv`, `random 21 of class = gustatory`, `all`.
         #[param(title = "Query", role = Role::Query)]
         query: Query = Query::default(),
+
+        /// Set of elements that it selects from; empty: the first set of the model.
+        #[param(title = "Set", role = Role::OverSet)]
+        set: String = String::new(),
     }
 }
 
@@ -140,6 +144,7 @@ pub fn selections(params: &dyn Params) -> Vec<Selection> {
     let one = |item| Selection {
         name: text(params, group, item, Role::Name),
         query: text(params, group, item, Role::Query).into(),
+        set: text(params, group, item, Role::OverSet),
     };
     (0..params.len(group as u8)).map(one).collect()
 }

@@ -17,6 +17,8 @@ pub enum Role {
     Name,
     /// Which elements, as a query.
     Query,
+    /// The set of elements that a query is over; empty for the first.
+    OverSet,
     /// The elements it acts on: the name of a set, or a query.
     Target,
     /// What is done to them: a choice with one of the roles below.

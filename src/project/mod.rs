@@ -30,6 +30,7 @@ pub mod peak_performance;
 mod plan;
 pub mod playback;
 pub mod provenance;
+pub mod record;
 mod replace;
 pub mod replay;
 mod ron_error;
@@ -55,6 +56,7 @@ pub use manifest::{FileInfo, Manifest, Parent, Status, Stream};
 pub use new::new_project;
 pub use outside::{OutsidePath, outside_paths, outside_paths_of_run};
 pub use plan::{DeviceChoice, FinalCheckpoint, PlanTree, RunPlan};
+pub use record::{Elements, record_entry, record_selection, spike_taps};
 pub use replace::{exports, list_exports};
 pub use sets::SetInfo;
 pub use view::ViewState;
@@ -65,9 +67,9 @@ use crate::{
     kinds::Model,
     params,
     params::{Change, ParamId, PathText, Value, ValueType, link, link::Link, path::PathError},
-    sim::{BuildContext, ElementSet, ProbeSpec, Shape, Tap, TapArgs, TimeBase},
+    sim::{BuildContext, Tap, TimeBase},
 };
-use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, time::Duration};
 
 /// Version of the project file this program writes.
 pub const VERSION: u32 = 1;
@@ -88,8 +90,7 @@ pub struct Project {
     pub model: Model,
     /// Run settings.
     pub run: RunPlan,
-    /// Names of the probes a run records. `v[ids 720575940]` records a probe over elements for the elements with these public
-    /// ids; `v[12, 55]` for those with these indices, where elements have no ids, and in older projects.
+    /// The probes a run records: [`record`].
     pub record: Vec<String>,
     /// Parameters computed from others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -221,16 +222,15 @@ impl Project {
     /// The taps a run records, and a message per entry that is not valid. A project without entries records
     /// spikes.
     pub fn taps(&self) -> (Vec<Tap>, Vec<String>) {
-        self.taps_in(&[])
+        self.taps_in(&Elements::default())
     }
 
-    /// The same with the elements of a simulation's sets, which are found by their public ids. Without sets, ids are not
-    /// looked up.
-    pub fn taps_in(&self, sets: &[Arc<ElementSet>]) -> (Vec<Tap>, Vec<String>) {
+    /// The same with the elements of a simulation, among which ids and selections are found.
+    pub fn taps_in(&self, elements: &Elements<'_>) -> (Vec<Tap>, Vec<String>) {
         let probes = self.model.probes();
         let (mut taps, mut problems) = (Vec::<Tap>::new(), vec![]);
         for entry in &self.record {
-            match tap_of(probes, entry, sets) {
+            match self.tap_of(entry, elements) {
                 Ok(tap) if taps.iter().any(|t| t.has_key(&tap.key())) => {
                     problems.push(format!("`record` contains `{entry}` twice"));
                 }
@@ -242,93 +242,5 @@ impl Project {
             taps.extend(spike_taps(probes));
         }
         (taps, problems)
-    }
-}
-
-/// A tap on every probe of spikes.
-pub fn spike_taps(probes: &[ProbeSpec]) -> impl Iterator<Item = Tap> + '_ {
-    let is_spikes = |p: &ProbeSpec| matches!(p.shape, Shape::Spikes { .. });
-    probes.iter().enumerate().filter(move |(_, p)| is_spikes(p)).map(|(i, _)| Tap::of(i as u16))
-}
-
-/// The numbers of a list.
-fn numbers<T: std::str::FromStr>(list: &str, entry: &str, what: &str) -> Result<Vec<T>, String> {
-    let items = list.split(',').map(str::trim).filter(|s| !s.is_empty());
-    items.map(|item| item.parse().map_err(|_| format!("`record`: `{item}` in `{entry}` is not an {what}"))).collect()
-}
-
-/// The indices of elements with these ids; none when the sets are not known.
-fn indices_of(ids: &[u64], of: &str, sets: &[Arc<ElementSet>]) -> Result<Vec<u32>, String> {
-    let Some(set) = sets.iter().find(|set| set.name == of) else { return Ok(vec![]) };
-    let places: HashMap<u64, u32> = set.ids.iter().copied().zip(0..).collect();
-    let place = |id| places.get(id).copied().ok_or_else(|| format!("`record`: none of the {of} has id {id}"));
-    ids.iter().map(place).collect()
-}
-
-/// The entry that records a probe for these elements: by their public ids, where they have some.
-pub fn record_entry(probe: &str, set: Option<&ElementSet>, elements: &[u32]) -> String {
-    let ids: Option<Vec<u64>> = elements.iter().map(|e| set?.ids.get(*e as usize).copied()).collect();
-    let list = |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(", ");
-    match ids.filter(|ids| !ids.is_empty()) {
-        Some(ids) => format!("{probe}[{IDS} {}]", list(&mut ids.iter().map(u64::to_string))),
-        None => format!("{probe}[{}]", list(&mut elements.iter().map(u32::to_string))),
-    }
-}
-
-/// Begins a list of public ids.
-const IDS: &str = "ids";
-
-/// `spikes`, `v[ids 720575940, 720575941]` and `v[12, 55]` for elements, or `attention:layer=2,head=1` with arguments.
-fn tap_of(probes: &[ProbeSpec], entry: &str, sets: &[Arc<ElementSet>]) -> Result<Tap, String> {
-    let (name, list) = match entry.trim().strip_suffix(']').and_then(|w| w.split_once('[')) {
-        Some((name, list)) => (name.trim(), list),
-        None => (entry.trim(), ""),
-    };
-    let (name, args) = name.split_once(':').map_or((name, ""), |(name, args)| (name.trim_end(), args));
-    let Some(probe) = probes.iter().position(|p| p.name == name) else {
-        let hint = schema::nearest(name, probes.iter().map(|p| p.name));
-        return Err(format!("`record`: this kind has no probe `{name}`{hint}"));
-    };
-    let list = list.trim();
-    let elements = match list.strip_prefix(IDS).filter(|ids| ids.starts_with(char::is_whitespace)) {
-        Some(list) => {
-            let Shape::Series { of } = probes[probe].shape else {
-                return Err(format!("`record`: {name} is not recorded for single elements"));
-            };
-            indices_of(&numbers(list, entry, "id")?, of, sets)?
-        }
-        None => numbers(list, entry, "index")?,
-    };
-    let args = TapArgs::parse(args, probes[probe].args).map_err(|why| format!("`record`: {name}: {why}"))?;
-    Ok(Tap { probe: probe as u16, elements, args })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn recorded_elements_are_named_by_their_ids() {
-        let ids = vec![720_575_940_000_000_001, 720_575_940_000_000_007];
-        let set = |ids: Vec<u64>| ElementSet { name: "neurons", len: 2, ids, ..ElementSet::default() };
-        let (known, generated) = (set(ids), set(vec![]));
-        assert_eq!(record_entry("v", Some(&known), &[1]), "v[ids 720575940000000007]");
-        assert_eq!(record_entry("v", Some(&generated), &[1, 0]), "v[1, 0]", "an index is all they have");
-        let taps = |entry: &str, sets: &[Arc<ElementSet>]| {
-            let project = Project { record: vec![entry.to_owned()], ..Project::default() };
-            project.taps_in(sets)
-        };
-        let sets = [Arc::new(known.clone())];
-        for (entry, elements) in [(record_entry("v", Some(&known), &[1, 0]), vec![1, 0]), ("v[1]".into(), vec![1])] {
-            let (found, problems) = taps(&entry, &sets);
-            assert_eq!((&found[0].elements, problems.len()), (&elements, 0), "{entry}");
-        }
-        // In another order of the elements, the ids are found, and indices are those of then.
-        let turned = set(known.ids.iter().rev().copied().collect());
-        assert_eq!(taps("v[ids 720575940000000007]", &[Arc::new(turned)]).0[0].elements, [0]);
-        assert_eq!(taps("v[ids 5]", &sets).1, ["`record`: none of the neurons has id 5"]);
-        assert_eq!(taps("v[ids x]", &sets).1, ["`record`: `x` in `v[ids x]` is not an id"]);
-        assert!(taps("v[ids 5]", &[]).1.is_empty(), "the elements are not known yet");
-        assert!(taps("spikes[ids 5]", &sets).1[0].contains("not recorded for single elements"));
     }
 }

@@ -1,12 +1,13 @@
-//! New projects: small, driven, and recording events, so that something is seen within a second.
+//! New projects: small, driven, and recording events or curves, so that something is seen within a second.
 
 use super::{Project, read};
 use crate::kinds::Model;
 
 /// Templates by kind.
-const TEMPLATES: [(&str, &str); 2] = [
+const TEMPLATES: [(&str, &str); 3] = [
     ("spiking", include_str!("../../projects/new/spiking.ron")),
     ("nuclei", include_str!("../../projects/new/nuclei.ron")),
+    ("transformer", include_str!("../../projects/new/transformer.ron")),
 ];
 
 /// A new project of a kind: its template, else the kind's defaults; `None` for an unknown kind.
@@ -28,11 +29,14 @@ mod tests {
         for model in Model::all().into_iter().filter(|model| model.name() != "demo") {
             let project = new_project(model.name()).unwrap();
             assert_eq!(project.model.name(), model.name());
-            let events = |p: &&crate::sim::ProbeSpec| matches!(p.shape, Shape::Spikes { .. } | Shape::Lineage { .. });
-            let mut names = project.model.probes().iter().filter(events).map(|p| p.name);
+            let has_events =
+                |p: &crate::sim::ProbeSpec| matches!(p.shape, Shape::Spikes { .. } | Shape::Lineage { .. });
+            let probes = project.model.probes();
+            let needs_events = probes.iter().any(has_events);
+            let mut wanted = probes.iter().filter(|p| has_events(p) || !needs_events).map(|p| p.name);
             assert!(
-                names.any(|name| project.record.iter().any(|r| r == name)),
-                "{}: events are recorded",
+                wanted.any(|name| project.record.iter().any(|r| r == name)),
+                "{}: events are recorded, or curves where there are none",
                 model.name()
             );
             let prepared = project.model.prepare(&project.build_context(Path::new(".")), &Progress::default()).unwrap();

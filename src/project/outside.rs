@@ -60,6 +60,10 @@ fn named_files(project: &Project) -> Vec<OutsidePath> {
         };
         out.extend(files.into_iter().map(|path| OutsidePath { parameter: params.path(id), path }));
     }
+    for query in project.record.iter().filter_map(|entry| super::record::query_of(entry)) {
+        let files = files_of_query(query).into_iter();
+        out.extend(files.map(|path| OutsidePath { parameter: "record".to_owned(), path }));
+    }
     out
 }
 

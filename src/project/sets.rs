@@ -1,7 +1,10 @@
 //! Sets of elements in a run folder: their entries in the manifest, their files, and how a run follows their changes.
 
 use super::{RunWriter, append_file::AppendFile, file, manifest::FileInfo, writer::StreamFile};
-use crate::sim::{Column, ElementSet, Shape};
+use crate::{
+    engine::SetChange,
+    sim::{Column, ElementSet, Shape, Tap},
+};
 use std::{io, path::Path, sync::Arc};
 
 /// A set of elements the streams refer to.
@@ -87,6 +90,12 @@ pub(super) fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo
 impl RunWriter {
     /// Describes sets that changed after a step; streams over them continue in further files.
     pub(super) fn follow_sets(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
+        let mut now = self.sets.clone();
+        for set in sets {
+            now.retain(|known| known.name != set.name);
+            now.push(set.clone());
+        }
+        let changes = SetChange::between(&self.sets, &now);
         for set in sets {
             let number = 1 + self.manifest.sets.iter().filter(|s| s.name == set.name).count();
             let mut info =
@@ -108,6 +117,11 @@ impl RunWriter {
             let is_over = |over: &str| sets.iter().any(|set| set.name == over);
             matches!(shape, Some(Shape::Field { over, .. } | Shape::Series { of: over }) if is_over(over))
         };
-        self.begin_segments(step, &[], of_changed)
+        // The ended segments keep the elements of then.
+        let before: Vec<_> = self.files.iter().filter(|f| of_changed(self, f)).map(|f| f.tap.clone()).collect();
+        let mut taps = before.clone();
+        SetChange::follow_taps(&changes, self.probes, &mut taps);
+        let now = |tap: &Tap| before.iter().position(|b| b == tap).map_or_else(|| tap.clone(), |i| taps[i].clone());
+        self.begin_segments_of(step, &[], of_changed, now)
     }
 }

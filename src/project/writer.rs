@@ -212,10 +212,21 @@ impl RunWriter {
         lanes: &[String],
         is_changed: impl Fn(&Self, &StreamFile) -> bool,
     ) -> io::Result<()> {
+        self.begin_segments_of(step, lanes, is_changed, Clone::clone)
+    }
+
+    /// The same; the taps of the further files follow from those of the ended ones.
+    pub(super) fn begin_segments_of(
+        &mut self,
+        step: u64,
+        lanes: &[String],
+        is_changed: impl Fn(&Self, &StreamFile) -> bool,
+        next: impl Fn(&Tap) -> Tap,
+    ) -> io::Result<()> {
         let (ended, kept) = std::mem::take(&mut self.files).into_iter().partition(|f| is_changed(self, f));
         self.files = kept;
         let ended: Vec<StreamFile> = ended;
-        let taps: Vec<Tap> = ended.iter().map(|f| f.tap.clone()).collect();
+        let taps: Vec<Tap> = ended.iter().map(|f| next(&f.tap)).collect();
         self.segments.extend(ended);
         taps.iter().try_for_each(|tap| self.add_stream(tap, lanes, step))?;
         save_manifest(&self.folder, &self.manifest)?;

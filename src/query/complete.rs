@@ -124,7 +124,7 @@ mod tests {
             columns: vec![Column::from_texts("super_class", &["sensory", "visual projection", "sensory"])],
             ..ElementSet::default()
         };
-        let named = [Named { name: "Sugar GRNs".into(), query: "all".into() }];
+        let named = [Named { name: "Sugar GRNs".into(), query: "all".into(), ..Named::default() }];
         let fields = [Field { name: "rate_field", unit: "Hz", values: &[] }];
         let listed = |_: &str| Ok(vec![]);
         let known = Known {

@@ -3,7 +3,7 @@
 use super::{Mistake, Op, Query, Word, parse};
 use crate::{
     num::rng::{Draw, Purpose},
-    params::{Unit, path::distance},
+    params::{Unit, interventions::Selection, path::distance},
     sim::{Column, ElementSet, FREE_SLOT, connectivity::ConnectionSource},
 };
 use std::collections::HashMap;
@@ -20,6 +20,22 @@ pub struct Named {
     pub name: String,
     /// Its elements.
     pub query: String,
+    /// The set that they are of; empty for the first set of a model.
+    pub set: String,
+}
+
+impl Named {
+    /// Whether its elements are of a set, which may be the first of the model.
+    pub fn is_over(&self, set: &str, is_first: bool) -> bool {
+        let own = self.set.trim();
+        own == set || own.is_empty() && is_first
+    }
+}
+
+impl From<Selection> for Named {
+    fn from(selection: Selection) -> Self {
+        Self { name: selection.name, query: selection.query.into(), set: selection.set }
+    }
 }
 
 /// A live value of every element.

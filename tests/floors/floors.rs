@@ -21,7 +21,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("kinds", &["num", "params", "gpu", "nn", "data", "query", "sim"]),
     ("engine", &["params", "gpu", "sim"]),
     // A run folder is one of the sinks of the engine, and a replay drives a simulation itself.
-    ("project", &["num", "params", "gpu", "data", "sim", "kinds", "engine"]),
+    ("project", &["num", "params", "gpu", "data", "query", "sim", "kinds", "engine"]),
     ("export", &["num", "params", "gpu", "data", "sim", "kinds", "project"]),
     ("app", &["num", "params", "gpu", "view3d", "data", "query", "sim", "kinds", "engine", "project", "export"]),
     ("cli", &["num", "params", "gpu", "nn", "data", "sim", "kinds", "engine", "project", "export"]),

@@ -18,7 +18,7 @@ const EFFECTS: &[ChoiceSpec] = &[
 ];
 
 fn features() -> KindFeatures {
-    let named = [Named { name: "Sugar GRNs".into(), query: "class = gustatory".into() }];
+    let named = [Named { name: "Sugar GRNs".into(), query: "class = gustatory".into(), ..Named::default() }];
     KindFeatures { named: named.into(), over: "neurons", effects: EFFECTS, ..KindFeatures::default() }
 }
 

@@ -387,10 +387,11 @@ impl UiCommand {
             _ if !super::interventions::offers(session.project.model.params(), self) => {
                 Some("This model has no such intervention")
             }
-            Self::Stimulate | Self::Silence | Self::SaveSelection => {
-                let can_name = super::interventions::can_select(&live.schema, &session.selection);
+            Self::SaveSelection => needs(!session.selection.elements.is_empty(), "Nothing is selected"),
+            Self::Stimulate | Self::Silence => {
+                let can_target = super::interventions::can_target(&live.schema, &session.selection);
                 needs(!session.selection.elements.is_empty(), "Nothing is selected")
-                    .or_else(|| needs(can_name, "These elements cannot be named"))
+                    .or_else(|| needs(can_target, "Interventions do not act on these elements"))
             }
             Self::Probe => {
                 let chosen = &session.selection;

@@ -109,9 +109,17 @@ impl Rows<'_> {
         self.params.get(id) != self.defaults.get(id)
     }
 
+    /// Whether a parameter names a set of a model that has only one.
+    fn has_no_choice(&self, id: ParamId) -> bool {
+        let is_set = self.params.spec(id).is_some_and(|spec| spec.role == crate::params::Role::OverSet);
+        let exists = usize::from(id.item) < self.params.len(id.group);
+        is_set && !(exists && self.is_changed(id)) && self.queries.is_none_or(|queries| queries.schema.sets.len() < 2)
+    }
+
     /// Whether a row passes the filters.
     fn is_wanted(&self, id: ParamId) -> bool {
         let is_hidden = !self.hidden.is_empty() && self.params.spec(id).is_some_and(|s| s.name == self.hidden);
+        let is_hidden = is_hidden || self.has_no_choice(id);
         if is_hidden || !self.params.is_shown(id) || (self.only_changed && !self.is_changed(id)) {
             return false;
         }
@@ -189,8 +197,12 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
     pending.extend(session.live.waiting_for_rewind(&session.project.model));
     let cost = rebuild::cost(&session.live, &session.project.model, place);
     let warnings = session.project.model.warnings();
-    let queries =
-        query::QuerySource { schema: &session.live.schema, features: &features, selection: &session.selection };
+    let queries = query::QuerySource {
+        schema: &session.live.schema,
+        features: &features,
+        selection: &session.selection,
+        over: "",
+    };
     let mut rows = Rows {
         params: session.project.model.params_mut(),
         links: Some(&mut session.project.links),

@@ -28,11 +28,13 @@ pub(super) struct QuerySource<'a> {
     pub schema: &'a SimSchema,
     pub features: &'a KindFeatures,
     pub selection: &'a Selection,
+    /// The set that the query is over; empty for the first.
+    pub over: &'a str,
 }
 
 impl QuerySource<'_> {
     fn set(&self) -> Option<&Arc<ElementSet>> {
-        self.schema.sets.first()
+        if self.over.is_empty() { self.schema.sets.first() } else { self.schema.set(self.over) }
     }
 
     /// Why a query is invalid. Queries over connections are only parsed: they take too long for the window.
@@ -117,6 +119,9 @@ pub fn set_value(params: &mut dyn Params, change: &Change) {
 /// The field and the picker. Returns the new query when a valid one was entered or picked.
 pub(super) fn ui(ui: &mut Ui, rows: &Rows<'_>, name: &str, now: &str) -> Option<Value> {
     let source = rows.queries?;
+    let over = crate::params::path::find(rows.params, name)
+        .map(|(id, _)| crate::app::interventions::set_of(rows.params, usize::from(id.group), usize::from(id.item)));
+    let source = &QuerySource { over: over.as_deref().unwrap_or_default(), ..*source };
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         ui.spacing_mut().item_spacing.x = 2.0;
         let picked = picker_ui(ui, source, name);

@@ -68,7 +68,8 @@ fn fields(rows: &Rows<'_>, group: usize) -> Vec<usize> {
     let items = rows.params.len(group as u8);
     let at = |item: usize, f: usize| ParamId { item: item as u16, ..ParamId::of(group, f) };
     let is_shown = |f: &usize| items == 0 || (0..items).any(|item| rows.params.is_shown(at(item, *f)));
-    (0..rows.params.groups()[group].fields().len()).filter(is_shown).collect()
+    let is_wanted = |f: &usize| is_shown(f) && !rows.has_no_choice(at(0, *f));
+    (0..rows.params.groups()[group].fields().len()).filter(is_wanted).collect()
 }
 
 fn content_ui(ui: &mut Ui, rows: &mut Rows<'_>, table: &mut ListTable, group: usize) {

@@ -63,7 +63,12 @@ impl ChosenProbe {
             let mut value = before.clone();
             let is_changed = match arg.values {
                 ArgValues::Listed => {
-                    let mut options: Vec<_> = choices.iter().map(|c| (c.clone(), c.clone())).collect();
+                    // A number says nothing without the name of its argument.
+                    let shown = |c: &String| match c.parse::<f64>() {
+                        Ok(_) => format!("{} {c}", arg.name),
+                        Err(_) => c.clone(),
+                    };
+                    let mut options: Vec<_> = choices.iter().map(|c| (c.clone(), shown(c))).collect();
                     if !choices.contains(&value) {
                         options.push((value.clone(), format!("{value} (gone)")));
                     }

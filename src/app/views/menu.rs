@@ -122,7 +122,7 @@ fn select_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &Menu
         ctx.selection.of(set.name).iter().for_each(|e| is_in[*e as usize] = true);
         ctx.selection.replace(set.name, (0..set.len).filter(|e| !is_in[*e as usize]).collect());
     }
-    if n > 0 && ctx.features.over == set.name && ui.button("Save as group").clicked() {
+    if n > 0 && ui.button("Save as group").clicked() {
         select_target(ctx, set, target);
         ctx.requests.push(ViewRequest::Command(UiCommand::SaveSelection));
     }

@@ -19,6 +19,7 @@ pub mod connectivity;
 pub mod distribution;
 pub mod fields;
 pub mod filter;
+mod fits;
 pub mod heatmap;
 pub mod hist;
 pub mod kit;
@@ -46,6 +47,7 @@ pub mod token_text;
 pub mod view_3d;
 pub mod weights;
 
+pub use fits::{fits, is_offered, page_of, suggest, suggest_for};
 pub use menu::MenuTarget;
 pub use pin_and_focus::ask_pin;
 pub(crate) use pin_and_focus::{ask_focus, is_focus_asked, take_pin};
@@ -53,14 +55,14 @@ pub use selection::Selection;
 pub use stop_reason::StopReason;
 pub(crate) use stop_reason::run_ui;
 
-use super::{commands::UiCommand, workspace::Page};
+use super::commands::UiCommand;
 use crate::{
     engine::{SchemaChanges, SimSchema},
     params::ChoiceSpec,
     query::Named,
-    sim::{Action, ActionSpec, ElementSet, Frame, Individuals, Meaning, ProbeId, Shape, Tap},
+    sim::{Action, ActionSpec, ElementSet, Frame, Individuals, ProbeId, Shape, Tap},
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Context of a view while it draws.
 pub struct ViewCtx<'a> {
@@ -134,8 +136,8 @@ pub enum ViewRequest {
     Intervene(u16),
     /// Run an action now. Without values it uses those last entered.
     Act(Action),
-    /// Save a query as a named group.
-    SaveSet(String),
+    /// Save a query as a named group of a set.
+    SaveSet(String, &'static str),
     /// Select the elements connected to these (`inputs`: presynaptic, else postsynaptic).
     SelectPartners {
         /// Elements whose partners are selected.
@@ -164,10 +166,10 @@ pub type ElementListReader = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, S
 pub struct KindFeatures {
     /// Named groups of the project.
     pub named: Arc<[Named]>,
+    /// Colours of named groups, as numbers of categorical colours from 1.
+    pub colors: BTreeMap<String, u8>,
     /// The individuals in sets of slots, as far as they are known.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,
-    /// The set of elements that groups are over; empty while there is none.
-    pub over: &'static str,
     /// Effects of interventions.
     pub effects: &'static [ChoiceSpec],
     /// Actions on the running simulation.
@@ -181,11 +183,31 @@ pub struct KindFeatures {
 impl Default for KindFeatures {
     fn default() -> Self {
         let listed = Arc::new(|path: &str, _: &ElementSet| Err(format!("{path}: lists of elements are not available")));
-        Self { named: Arc::new([]), individuals: vec![], over: "", effects: &[], actions: &[], seed: 0, listed }
+        Self {
+            named: Arc::new([]),
+            colors: BTreeMap::new(),
+            individuals: vec![],
+            effects: &[],
+            actions: &[],
+            seed: 0,
+            listed,
+        }
     }
 }
 
 impl KindFeatures {
+    /// The named selections of a set.
+    pub fn named_over(&self, schema: &SimSchema, set: &str) -> Arc<[Named]> {
+        let is_first = schema.sets.first().is_none_or(|first| first.name == set);
+        self.named.iter().filter(|named| named.is_over(set, is_first)).cloned().collect()
+    }
+
+    /// The set of a named selection.
+    pub fn set_named<'a>(&self, schema: &'a SimSchema, name: &str) -> Option<&'a Arc<ElementSet>> {
+        let named = self.named.iter().find(|named| named.name == name)?;
+        schema.sets.iter().enumerate().find(|(i, set)| named.is_over(set.name, *i == 0)).map(|(_, set)| set)
+    }
+
     /// The individuals in a set of slots.
     pub fn individuals(&self, set: &str) -> Option<&Arc<Individuals>> {
         self.individuals.iter().find(|(name, _)| *name == set).map(|(_, now)| now)
@@ -292,124 +314,6 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<bands::Bands>::default(),
         Box::<lanes::Lanes>::default(),
     ]
-}
-
-/// The pages of a view, and the simulations it fits, by the shapes of their probes.
-struct Fit {
-    view: &'static str,
-    pages: &'static [Page],
-    fits: fn(&SimSchema) -> bool,
-}
-
-fn has(schema: &SimSchema, wanted: fn(&Shape) -> bool) -> bool {
-    probes_where(schema, wanted).next().is_some()
-}
-
-/// Whether elements have phases.
-fn has_phases(schema: &SimSchema) -> bool {
-    has(schema, |s| s.meaning() == Some(Meaning::Angle))
-}
-
-fn has_curves(schema: &SimSchema) -> bool {
-    has(schema, |s| matches!(s, Shape::Series { of: "" }))
-}
-
-/// Whether there are fields of numbers.
-fn has_values(schema: &SimSchema) -> bool {
-    has(schema, |s| matches!(s.meaning(), Some(Meaning::Number | Meaning::TimeSince)))
-}
-
-/// Whether elements are born and die.
-fn has_generations(schema: &SimSchema) -> bool {
-    has(schema, |s| matches!(s, Shape::Lineage { .. }))
-}
-
-/// Whether there are two fields to compare.
-fn has_pairs(schema: &SimSchema) -> bool {
-    schema.sets.iter().any(|s| fields::over(schema, s.name, |m| m == Meaning::Number).len() > 1)
-}
-
-/// In layout order: the first view of a page is the large one.
-const FITS: &[Fit] = {
-    use Page::{Explore, Profile, Runs, Simulate};
-    &[
-        Fit { view: "circle", pages: &[Simulate], fits: has_phases },
-        Fit { view: "scatter", pages: &[Simulate, Explore], fits: |e| has_phases(e) && has_pairs(e) },
-        Fit { view: "rates", pages: &[Simulate], fits: |e| has_phases(e) && has_curves(e) },
-        Fit { view: "brain", pages: &[Simulate, Explore], fits: |e| e.sets.iter().any(|s| s.has_places()) },
-        Fit { view: "raster", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })) },
-        Fit { view: "lineage", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Lineage { .. })) },
-        Fit { view: "rates", pages: &[Simulate], fits: |e| !has_phases(e) && has_curves(e) },
-        Fit {
-            view: "traces",
-            pages: &[Simulate],
-            fits: |e| has(e, |s| matches!(s, Shape::Series { of } if !of.is_empty())),
-        },
-        Fit { view: "steps", pages: &[Profile], fits: |e| !e.probes.is_empty() },
-        Fit { view: "timeline", pages: &[Profile], fits: |e| !e.probes.is_empty() },
-        Fit { view: "timing", pages: &[Profile], fits: |e| !e.probes.is_empty() },
-        Fit { view: "roofline", pages: &[Profile], fits: |e| !e.probes.is_empty() },
-        Fit { view: "memory", pages: &[Profile], fits: |e| !e.probes.is_empty() },
-        Fit { view: "numerics", pages: &[Profile], fits: |e| !e.probes.is_empty() },
-        Fit { view: "table", pages: &[Explore, Simulate], fits: |e| !e.sets.is_empty() },
-        Fit { view: "histogram", pages: &[Explore, Simulate], fits: |e| has(e, |s| matches!(s, Shape::Field { .. })) },
-        Fit {
-            view: "filter",
-            pages: &[Explore],
-            fits: |e| e.sets.iter().any(|s| !s.columns.is_empty()) || has_pairs(e),
-        },
-        Fit { view: "connectivity", pages: &[Explore], fits: |e| e.connectivity.is_some() },
-        Fit { view: "weights", pages: &[Explore], fits: |e| e.connectivity.is_some() },
-        Fit {
-            view: "statistics",
-            pages: &[Simulate, Explore],
-            fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })),
-        },
-        Fit { view: "matrix", pages: &[Simulate, Explore], fits: |e| has(e, |s| matches!(s, Shape::Matrix { .. })) },
-        Fit { view: "links", pages: &[Simulate, Explore], fits: |e| has(e, |s| matches!(s, Shape::Links { .. })) },
-        Fit {
-            view: "distribution",
-            pages: &[Simulate, Explore],
-            fits: |e| has(e, |s| matches!(s, Shape::Histogram { .. })),
-        },
-        Fit { view: "tokens", pages: &[Simulate, Explore], fits: |e| has(e, |s| matches!(s, Shape::Tokens { .. })) },
-        Fit {
-            view: "texts",
-            pages: &[Simulate, Explore],
-            fits: |e| has(e, |s| matches!(s, Shape::Samples)) || has(e, |s| matches!(s, Shape::Text)),
-        },
-        Fit { view: "phases", pages: &[Simulate, Explore], fits: has_phases },
-        Fit { view: "runs", pages: &[Runs], fits: |_| true },
-        Fit { view: "scatter", pages: &[Explore], fits: |e| !has_phases(e) && has_pairs(e) },
-        Fit { view: "bands", pages: &[Explore], fits: |e| has_values(e) && !has_generations(e) },
-        Fit { view: "bands", pages: &[Simulate, Explore], fits: |e| has_values(e) && has_generations(e) },
-        Fit { view: "lanes", pages: &[Explore], fits: |e| !lanes::probes(e).is_empty() },
-    ]
-};
-
-/// Names of the views that fit the probes' shapes, in layout order.
-pub fn suggest(schema: &SimSchema) -> Vec<&'static str> {
-    FITS.iter().filter(|f| (f.fits)(schema)).map(|f| f.view).collect()
-}
-
-/// Whether a simulation publishes what a view shows.
-pub fn fits(view: &str, schema: &SimSchema) -> bool {
-    FITS.iter().any(|f| f.view == view && (f.fits)(schema))
-}
-
-/// Whether a menu offers a view: all before a simulation is built, then those whose data it publishes.
-pub fn is_offered(view: &str, schema: &SimSchema) -> bool {
-    schema.probes.is_empty() || fits(view, schema)
-}
-
-/// Names of the views that fit and belong on a page, in layout order.
-pub fn suggest_for(page: Page, schema: &SimSchema) -> Vec<&'static str> {
-    FITS.iter().filter(|f| f.pages.contains(&page) && (f.fits)(schema)).map(|f| f.view).collect()
-}
-
-/// The page a view is mostly for.
-pub fn page_of(view: &str) -> Option<Page> {
-    FITS.iter().find(|f| f.view == view).and_then(|f| f.pages.first()).copied()
 }
 
 /// A fresh view by its stable name.

@@ -201,7 +201,9 @@ fn sample_ui(ui: &mut Ui, sample: &TextSample, query: &str, font: &FontId, token
             }
         });
     }
-    let job = marked(&sample.text, query, font, tokens, ui.available_width());
+    // Empty lines around a text only take space.
+    let text = sample.text.trim_matches(['\n', '\r']);
+    let job = marked(text, query, font, tokens, ui.available_width());
     ui.add(egui::Label::new(job).selectable(true));
 }
 

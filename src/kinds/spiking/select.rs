@@ -20,8 +20,8 @@ pub struct Selector<'a> {
 impl<'a> Selector<'a> {
     /// Over the neurons of a project with its named selections.
     pub fn new(setup: &'a Setup, selections: &[Selection], context: &'a BuildContext) -> Self {
-        let named = |s: &Selection| Named { name: s.name.clone(), query: s.query.0.clone() };
-        Self { setup, context, named: selections.iter().map(named).collect() }
+        let named = selections.iter().cloned().map(Named::from);
+        Self { setup, context, named: named.filter(|s| s.is_over(setup.neurons.name, true)).collect() }
     }
 
     /// The neurons.
@@ -69,7 +69,8 @@ mod tests {
         let words = vec![Csr::pack(2, 2, 3), Csr::pack(2, 3, -1)];
         let synapses = Csr { rows: vec![0, 2, 2, 2, 2], words, target_bits: 2, overflow: vec![] };
         let setup = Setup::new(Connectome { neurons, synapses, provenance: vec![] }).expect("a network");
-        let named = |name: &str, query: &str| Selection { name: name.to_owned(), query: query.into() };
+        let named =
+            |name: &str, query: &str| Selection { name: name.to_owned(), query: query.into(), ..Selection::default() };
         let context = BuildContext { seed: 5, ..BuildContext::default() };
         let selector = Selector::new(&setup, &[named("sugar", "class = gustatory")], &context);
         selector.select(query).map_err(|e| e.to_string())

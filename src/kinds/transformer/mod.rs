@@ -23,8 +23,10 @@
 //! | [`simulation`] | a model in training, and its saved state |
 //! | [`probes`], `measure`, [`sampler`] | what can be shown, when it is measured, samples of it |
 //! | [`writing`] | texts that the model writes and scores |
+//! | [`bench`] | benchmark of training steps |
 
 pub mod backend;
+pub mod bench;
 mod choices;
 pub mod cpu;
 mod measure;
@@ -50,6 +52,7 @@ use crate::{
         Progress, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
+use backend::Backend;
 use cpu::{CpuBackend, Trainer};
 use model::{Config, Layout};
 use setup::Setup;
@@ -135,12 +138,22 @@ impl Kind for TransformerKind {
         on: &Device,
     ) -> Result<Box<dyn Simulation>, SimError> {
         let (config, layout) = setup.model(params)?;
-        let backend = match on {
-            Device::Cpu { threads } => CpuBackend::new(&config, &layout, context.seed, *threads)?,
-            Device::Cuda(_) => return Err(no_cuda()),
-        };
-        let model = (config, layout);
-        Ok(Box::new(TransformerSim::new(params, context.seed, setup, model, Box::new(backend))?))
+        let backend = start_backend(params, &config, &layout, context.seed, on)?;
+        Ok(Box::new(TransformerSim::new(params, context.seed, setup, (config, layout), backend)?))
+    }
+}
+
+/// The model on a device, with zero weights.
+fn start_backend(
+    _: &Params,
+    config: &Config,
+    layout: &Arc<Layout>,
+    seed: u64,
+    on: &Device,
+) -> Result<Box<dyn Backend>, SimError> {
+    match on {
+        Device::Cpu { threads } => Ok(Box::new(CpuBackend::new(config, layout, seed, *threads)?)),
+        Device::Cuda(_) => Err(no_cuda()),
     }
 }
 

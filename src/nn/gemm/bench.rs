@@ -198,7 +198,7 @@ impl Bench<'_> {
         let all = [("nt", nt), ("nn", Gemm::new(m, n, k)), ("tn", Gemm::new(m, n, k).transposed_a())];
         let values = |len: usize| -> Vec<I> { operand(len).map(I::from_unit).collect() };
         let mut buffers = None;
-        for backend in [Backend::CublasLt, Backend::TensorCores, Backend::Simt] {
+        for backend in [Backend::CublasLt, Backend::TensorCores, Backend::Wmma, Backend::Simt] {
             // One layout suffices where neither backend nor sizes are compared.
             let layouts = if square && backend == Backend::TensorCores { &all[..] } else { &all[..1] };
             for (layout, g) in layouts {
@@ -216,7 +216,8 @@ impl Bench<'_> {
                     buffers = Some((a, b, Buf::<O>::zeros(self.gpu, "C of the benchmark", m * n)?));
                 }
                 let Some((a, b, c)) = &mut buffers else { continue };
-                let options = Options { backend: Some(backend), tf32: format == "f32" && backend != Backend::Simt };
+                let tf32 = format == "f32" && backend != Backend::Simt;
+                let options = Options { tf32, ..Options::only(backend) };
                 let mut launch = |pass: &mut Pass| self.gemm.run(pass, g, (&**a, &**b), c, Epilogue::None, options);
                 let secs = match timed(self.gpu, self.options.repeats, &mut launch) {
                     Ok(secs) => secs,

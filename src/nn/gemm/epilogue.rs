@@ -78,17 +78,18 @@ impl<P, M> Epilogue<P, M> {
 }
 
 impl<P, M> Parts<P, M> {
-    /// Checks the lengths of its data (in elements).
+    /// Checks the lengths of its data (in elements), with `biases` of `n` numbers.
     pub fn check<S: Sum>(
         &self,
         gemm: &Gemm<S>,
+        biases: usize,
         len: impl Fn(&P) -> usize,
         len_mut: impl FnOnce(&M) -> usize,
     ) -> Result<(), GemmError> {
         let matrix = gemm.c.extent(gemm.m, gemm.n, gemm.batches()).unwrap_or(usize::MAX);
         let other = if self.is_gradient { "argument of the activation" } else { "residual" };
         let all = [
-            ("bias", gemm.n, self.bias.as_ref().map(&len)),
+            ("bias", gemm.n * biases, self.bias.as_ref().map(&len)),
             (other, matrix, self.other.as_ref().map(&len)),
             ("result before the activation", matrix, self.aux.as_ref().map(len_mut)),
         ];

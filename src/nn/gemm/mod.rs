@@ -26,9 +26,11 @@ pub mod bench;
 pub mod cpu;
 pub mod cuda;
 mod epilogue;
+mod grouped;
 mod layout;
 
 pub use epilogue::Epilogue;
+pub use grouped::{Scales, Split};
 pub use layout::{Layout, Order};
 
 /// One multiplication, without its data. `S` is the type of the sums.
@@ -183,6 +185,17 @@ pub enum GemmError {
     /// Integers have no activation.
     #[error("sums of integers have no activation: use another epilogue")]
     IntegerActivation,
+    /// Groups are no batches of batches, and C is row-major.
+    #[error("groups of unknown sizes need a row-major C and one level of batches")]
+    Groups,
+    /// Offsets of groups descend or are too large.
+    #[error("offsets of groups must ascend to at most {size}; {offset} does not")]
+    Offset {
+        /// The first wrong one.
+        offset: u32,
+        /// Rows, or k.
+        size: usize,
+    },
     /// It takes two numbers.
     #[error("SwiGLU takes two columns: multiply with another epilogue, then use `nn::activation`")]
     SwiGlu,

@@ -169,7 +169,7 @@ fn colours_of_selections_are_read_and_have_no_effect() {
     ];
     for (format, line) in lists {
         let LoggedCommand::Set(change) = read(format, line) else { panic!("{line}") };
-        let texts = ["a", "all"].map(|text| crate::params::Value::Text(text.to_owned()));
+        let texts = ["a", "all", ""].map(|text| crate::params::Value::Text(text.to_owned()));
         assert_eq!(change.value, crate::params::Value::Rows(vec![texts.to_vec()]), "{line}");
     }
     // Times had the unit in their names.

@@ -36,7 +36,7 @@ fn ask(query: &str) -> Result<Vec<u32>, String> {
         ],
         ..ElementSet::default()
     };
-    let set_of = |name: &str, query: &str| Named { name: name.to_owned(), query: query.to_owned() };
+    let set_of = |name: &str, query: &str| Named { name: name.to_owned(), query: query.to_owned(), ..Named::default() };
     let named = [set_of("sugar", "class = gustatory"), set_of("x", "y"), set_of("y", "x"), set_of("P 9", "idx = 7")];
     let rates = [0.0, 10.0, 20.0, 30.0, f32::NAN, 50.5, 60.0, 70.0];
     let fields =
@@ -135,7 +135,7 @@ fn chains_of_sets_are_followed_and_limited() {
     let set = ElementSet { name: "neurons", len: 3, ..ElementSet::default() };
     let chain = |n: usize| -> Vec<Named> {
         let query = |i: usize| if i == 0 { "idx = 1".to_owned() } else { format!("in s{0} or in s{0}", i - 1) };
-        (0..n).map(|i| Named { name: format!("s{i}"), query: query(i) }).collect()
+        (0..n).map(|i| Named { name: format!("s{i}"), query: query(i), ..Named::default() }).collect()
     };
     let ask = |named: &[Named], query: &str| {
         let listed = |_: &str| Ok(vec![]);

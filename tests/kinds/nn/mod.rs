@@ -7,6 +7,7 @@ mod cuda_blocks;
 mod cuda_embedding;
 mod cuda_every_operation;
 mod cuda_gemm;
+mod cuda_gemm_groups;
 mod cuda_optimizer;
 mod cuda_rows;
 mod golden_embedding;

@@ -331,7 +331,7 @@ impl QueryContext {
         Self {
             fields: fields.collect(),
             wiring: schema.connectivity.clone().filter(|w| w.over == over),
-            named: features.named.clone(),
+            named: features.named_over(schema, over),
             seed: features.seed,
             listed: features.listed.clone(),
             individuals: features.individuals(over).cloned(),

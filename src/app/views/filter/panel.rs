@@ -195,15 +195,14 @@ impl Panel {
                 let all = (0..set.len).filter(|e| shown.shows(set.name, *e)).collect();
                 ctx.selection.replace(set.name, all);
             }
-            let can_name = ctx.features.over == set.name;
-            let save = ui.add_enabled(can_name && is_on, egui::Button::new("Save as group"));
-            let why = if is_on { "These elements cannot be named" } else { "Everything is shown: set a filter first" };
+            let save = ui.add_enabled(is_on, egui::Button::new("Save as group"));
+            let why = "Everything is shown: set a filter first";
             let save = save.on_hover_text("Saves the shown elements as a named group").on_disabled_hover_text(why);
             if save.clicked() {
                 let members = (0..set.len).filter(|e| shown.shows(set.name, *e));
                 let query = ctx.filter.as_query(ctx.schema);
                 let query = query.unwrap_or_else(|| query_of(ctx, set, members.collect()));
-                ctx.requests.push(ViewRequest::SaveSet(query));
+                ctx.requests.push(ViewRequest::SaveSet(query, set.name));
             }
             let clear = ui.add_enabled(is_on, egui::Button::new("Show all"));
             if clear.on_hover_text("Removes the filter").clicked() {

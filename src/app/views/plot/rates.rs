@@ -255,8 +255,8 @@ impl View for Rates {
         "rates"
     }
 
-    fn title(&self, _: &SimSchema) -> String {
-        "Rates".into()
+    fn title(&self, schema: &SimSchema) -> String {
+        if schema.probes.is_empty() || spikes_of(schema).is_some() { "Rates".into() } else { "Time series".into() }
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -295,7 +295,7 @@ impl View for Rates {
             return;
         }
         if self.series.values().all(|s| s.len() == 0) && !ctx.running {
-            return run_ui(ui, canvas, ctx, "No samples yet", "Run to see rates");
+            return run_ui(ui, canvas, ctx, "No samples yet", "Run to see its curves");
         }
         self.smooth(ui.ctx(), &shown, ctx.schema);
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);

@@ -157,7 +157,8 @@ impl Samples {
     }
 
     fn gaps_after(&self, first: Option<u64>, from: f64, to: f64) -> Vec<(f64, f64)> {
-        let Some(first) = first else { return vec![] };
+        // The interval between samples is not known from one of them.
+        let Some(first) = first.filter(|_| self.shortest > 0 || !self.former.is_empty()) else { return vec![] };
         let mut gaps = vec![];
         let mut at = from.max(0.0);
         for (start, end) in self.former(from, to).into_iter().chain([(first as f64, f64::INFINITY)]) {

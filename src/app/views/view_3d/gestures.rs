@@ -91,7 +91,7 @@ impl View3d {
 
     /// Whether the category of a point is shown.
     pub(super) fn is_shown(&self, set: &ElementSet, i: usize) -> bool {
-        let column = set.column(&self.column);
+        let column = self.category(set);
         !column.and_then(|c| c.codes.get(i)).is_some_and(|code| self.is_hidden(*code))
     }
 
@@ -123,7 +123,7 @@ impl View3d {
         self.hover_key = key;
         let look = self.look(size_px, scale, ctx);
         let projector = Projector::new(&self.camera, size_px);
-        let codes = set.column(&self.column).map_or(&[][..], |c| &c.codes);
+        let codes = self.category(set).map_or(&[][..], |c| &c.codes);
         let hidden = self.hidden.get(&self.column).filter(|h| !h.is_empty());
         let mask = ctx.filter.shown().mask(set.name);
         let visible = |i: usize| {

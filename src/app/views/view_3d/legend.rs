@@ -1,8 +1,8 @@
 //! The legend: categories with counts. Click hides or shows one, Alt+click shows it alone.
 
-use super::{Coloring, View3d};
+use super::{Coloring, View3d, by_selection::BY_SELECTION};
 use crate::{
-    app::views::{ViewCtx, colors, kit},
+    app::views::{ViewCtx, kit},
     sim::{ElementSet, ProbeId},
 };
 use egui::{Align2, Color32, Painter, Pos2, Rect, ScrollArea, Ui, UiBuilder, Vec2, pos2, vec2};
@@ -19,11 +19,12 @@ const NOTE: f32 = 36.0;
 impl View3d {
     /// Draws the legend at the left of the canvas; returns the rest of the canvas.
     pub(super) fn legend_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) -> Rect {
-        let Some(column) = set.column(&self.column) else { return canvas };
+        let Some(column) = self.category(set) else { return canvas };
         let counts = column.counts();
         let rows: Vec<usize> = (0..counts.len()).filter(|c| counts[*c] > 0).collect();
         let coloring = self.coloring(ctx.schema);
         let label = |code: usize| match column.labels[code].as_str() {
+            "" if self.column == BY_SELECTION => "none",
             "" => "unlabelled",
             label => label,
         };
@@ -46,7 +47,7 @@ impl View3d {
         let colors = match coloring {
             // The colours are those of the field: categories are only hidden or shown here.
             Coloring::Field(_) => vec![ctx.tokens.text_sub; counts.len()],
-            _ => colors::of_column(column, ctx.tokens),
+            _ => self.category_colors(column, ctx.tokens),
         };
         let list = Rect::from_min_size(area.min + vec2(2.0, TITLE), vec2(width - 4.0, n_shown as f32 * ROW));
         let mut clicked = None;

@@ -1,6 +1,7 @@
 //! 3D view: any set with positions, coloured by a column, by a field, or by a glow that decays after recent
 //! activity.
 
+mod by_selection;
 mod gestures;
 mod legend;
 mod link_lines;
@@ -59,7 +60,9 @@ pub struct View3d {
     set: Option<Arc<ElementSet>>,
     set_generation: u64,
     coloring: Option<Coloring>,
+    /// The column whose categories are shown, or [`BY_SELECTION`](by_selection::BY_SELECTION).
     column: String,
+    by_selection: by_selection::SelectionColumn,
     hidden: BTreeMap<String, BTreeSet<u16>>,
     hidden_generation: u64,
     /// Range of the latest values.
@@ -97,6 +100,7 @@ impl Default for View3d {
             set_generation: 0,
             coloring: None,
             column: "super_class".into(),
+            by_selection: by_selection::SelectionColumn::default(),
             hidden: BTreeMap::new(),
             hidden_generation: 0,
             data_range: (0.0, 1.0),
@@ -143,7 +147,7 @@ impl View3d {
         self.values.clear();
         self.values_of = None;
         let Some(set) = set else { return };
-        if set.column(&self.column).is_none() {
+        if set.column(&self.column).is_none() && self.column != by_selection::BY_SELECTION {
             self.column = set.columns.first().map(|c| c.name.clone()).unwrap_or_default();
         }
         self.enclose(set);
@@ -340,6 +344,7 @@ impl View for View3d {
             kit::empty_ui(ui, canvas, ctx, "No positions", how, None);
             return;
         };
+        self.follow_selections(ui.ctx(), &set, ctx);
         let mut caption = self.caption(ctx);
         if let Some(edges) = self.edges_caption(ctx) {
             caption += &format!(" · {edges}");

@@ -27,8 +27,8 @@ const SHELL: f32 = 0.3;
 pub(super) struct Uploaded {
     scene: Option<Arc<Mutex<Scene>>>,
     points: u64,
-    codes: Option<(u64, String, u64, u64)>,
-    palette: Option<(u64, String, u64, bool)>,
+    codes: Option<((u64, u64), String, u64, u64)>,
+    palette: Option<((u64, u64), String, u64, bool)>,
     /// The colormap, whether its range is fixed, and whether the theme is dark.
     colormap: Option<((Colormap, bool), bool)>,
     values: u64,
@@ -114,6 +114,10 @@ impl View3d {
             .map(|p| (ctx.color_scales.colormap(p), ctx.color_scales.of(p.name).range.is_some()))
             .unwrap_or_default();
         let in_motion = self.is_in_motion();
+        let by_selection = self.by_selection();
+        let column = by_selection.as_deref().or_else(|| set.column(&self.column));
+        let colors = column.map(|c| self.category_colors(c, ctx.tokens));
+        let categories = (self.set_generation, self.by_selection.generation);
         let Uploaded { scene, points, codes, palette, colormap, values, places, sizes } = &mut self.uploaded;
         let (device, queue) = (&state.device, &state.queue);
         let shared = scene.get_or_insert_with(|| Arc::new(Mutex::new(new_scene(state)))).clone();
@@ -138,9 +142,8 @@ impl View3d {
                 sizes => scene.set_sizes(queue, sizes),
             }
         }
-        let column = set.column(&self.column);
         let shown = ctx.filter.shown();
-        let key = (self.set_generation, self.column.clone(), ctx.selection.generation, shown.generation);
+        let key = (categories, self.column.clone(), ctx.selection.generation, shown.generation);
         if codes.as_ref() != Some(&key) {
             *codes = Some(key);
             let mut all = vec![0; set.len as usize];
@@ -159,11 +162,11 @@ impl View3d {
             }
             scene.set_codes(queue, &all);
         }
-        let key = (self.set_generation, self.column.clone(), self.hidden_generation, ctx.tokens.dark);
+        let key = (categories, self.column.clone(), self.hidden_generation, ctx.tokens.dark);
         if palette.as_ref() != Some(&key) {
             *palette = Some(key);
             let hidden = self.hidden.get(&self.column);
-            let colors = column.map_or_else(|| vec![ctx.tokens.categorical[0]], |c| colors::of_column(c, ctx.tokens));
+            let colors = colors.unwrap_or_else(|| vec![ctx.tokens.categorical[0]]);
             let shown = |(code, color): (usize, &egui::Color32)| {
                 let [r, g, b, _] = color.to_array();
                 [r, g, b, if hidden.is_some_and(|h| h.contains(&(code as u16))) { 0 } else { 255 }]

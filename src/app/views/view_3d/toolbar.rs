@@ -1,6 +1,6 @@
 //! Toolbar of the 3D view: colours and camera.
 
-use super::{Coloring, View3d};
+use super::{Coloring, View3d, by_selection::BY_SELECTION};
 use crate::{
     app::views::{ViewCtx, kit},
     engine::SimSchema,
@@ -24,7 +24,10 @@ impl View3d {
             self.coloring = Some(chosen);
         }
         if !matches!(chosen, Coloring::Field(_)) {
-            let columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), kit::column(&c.name))).collect();
+            let mut columns: Vec<_> = set.columns.iter().map(|c| (c.name.clone(), kit::column(&c.name))).collect();
+            if !ctx.features.named_over(ctx.schema, set.name).is_empty() {
+                columns.push((BY_SELECTION.to_owned(), "Selection".to_owned()));
+            }
             if kit::choice_ui(ui, tokens, "By", &mut self.column, &columns) {
                 self.hidden_generation += 1;
             }
@@ -34,7 +37,7 @@ impl View3d {
         }
         ui.separator();
         let mut is_legend_open = self.is_legend_open(ui.max_rect().width(), ctx.schema);
-        if !set.columns.is_empty()
+        if self.category(&set).is_some()
             && ui
                 .toggle_value(&mut is_legend_open, "Legend")
                 .on_hover_text("Categories and their counts; click to hide or show")

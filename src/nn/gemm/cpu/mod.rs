@@ -27,11 +27,13 @@
 
 mod activation;
 mod element;
+mod grouped;
 mod memory;
 mod micro;
 mod pack;
 
 pub use element::Element;
+pub use grouped::{groups, scaled};
 pub use micro::{Isa, Sum};
 
 use super::{Epilogue, Gemm, GemmError, epilogue::Parts};
@@ -79,7 +81,7 @@ pub fn gemm_with<E: Element>(
 ) -> Result<(), GemmError> {
     gemm.check(a.len(), b.len(), c.len())?;
     let parts = epilogue.parts();
-    parts.check(gemm, |data| data.len(), |data| data.len())?;
+    parts.check(gemm, 1, |data| data.len(), |data| data.len())?;
     let matrices = gemm.outer * gemm.batch;
     if gemm.m == 0 || gemm.n == 0 || matrices == 0 {
         return Ok(());
@@ -111,6 +113,11 @@ unsafe impl<S: Send> Sync for Out<S> {}
 unsafe impl<S: Send> Send for Out<S> {}
 
 impl<S: Copy> Out<S> {
+    /// The same from its element `first` on.
+    const fn after(&self, first: usize) -> Self {
+        Self(self.0.wrapping_add(first))
+    }
+
     /// Writes `values`, `step` elements apart.
     ///
     /// # Safety
@@ -404,5 +411,7 @@ impl<S: Sum> Job<'_, S> {
     }
 }
 
+#[cfg(test)]
+mod grouped_tests;
 #[cfg(test)]
 mod tests;

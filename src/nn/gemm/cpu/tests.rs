@@ -4,7 +4,7 @@ use crate::nn::gemm::{Layout, Order};
 use crate::num::elements::{Bf16, Element as _, F16};
 
 /// In (-1, 1), from a linear congruential generator.
-fn numbers(len: usize, seed: u64) -> Vec<f32> {
+pub(super) fn numbers(len: usize, seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -87,7 +87,7 @@ fn layouts((m, n, k): (usize, usize, usize)) -> Vec<Gemm<f32>> {
     (0..8).map(with).collect()
 }
 
-fn bits(values: &[f32]) -> Vec<u32> {
+pub(super) fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|x| x.to_bits()).collect()
 }
 

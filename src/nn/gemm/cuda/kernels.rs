@@ -50,6 +50,10 @@ device_struct! {
         bias_by_row: u32,
         /// Whether C and the epilogue's data may be accessed four elements at a time
         quads: u32,
+        /// What groups of unknown sizes divide: nothing, rows, k
+        split: u32,
+        /// Whether sums of integers become floats, times scales
+        is_scaled: u32,
         /// Whether the k of a row of A are adjacent
         a_by_k: u32,
         /// Whether the k of a column of B are adjacent
@@ -79,11 +83,17 @@ kernels! {
     {
         /// Matrix multiplication by tensor cores, 128 × 256 elements of C per block: for large, aligned matrices.
         #[block(256)]
-        fn gemm_large as GemmLarge(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny);
+        fn gemm_large as GemmLarge(
+            g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
+            row_scales: InAny, column_scales: InAny,
+        );
 
         /// Matrix multiplication by tensor cores, 64 × 64 elements of C per block.
         #[block(128)]
-        fn gemm_small as GemmSmall(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny);
+        fn gemm_small as GemmSmall(
+            g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
+            row_scales: InAny, column_scales: InAny, offsets: InAny,
+        );
     }
 }
 
@@ -92,6 +102,22 @@ kernels! {
     pub struct SimtKernels in "nn/gemm_simt.cu" compiled (Compile::FUSED) using [GemmArgs] {
         /// Matrix multiplication, 128 × 128 elements of C per block, 8 × 8 per thread.
         #[block(256, 2)]
-        fn gemm_simt as GemmSimt(g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny);
+        fn gemm_simt as GemmSimt(
+            g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
+            row_scales: InAny, column_scales: InAny, offsets: InAny,
+        );
+    }
+}
+
+kernels! {
+    /// Tensor cores by fragments, by type of the operands.
+    pub struct WmmaKernels in "nn/gemm_wmma_bf16.cu", also "nn/gemm_wmma_f16.cu" as F16
+        compiled (Compile::FUSED.on(TARGETS)) using [GemmArgs]
+    {
+        /// Matrix multiplication by WMMA fragments, 128 × 128 elements of C per block.
+        #[block(256, 2)]
+        fn gemm_wmma as GemmWmma(
+            g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
+        );
     }
 }

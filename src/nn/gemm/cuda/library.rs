@@ -1,9 +1,9 @@
 //! [`Gemm`](super::Gemm) in the words of cuBLASLt, which is column-major.
 
-use super::{Call, Format, Scale};
+use super::{Format, Scale, call::Call};
 use crate::{
     gpu::{
-        AnyMut, Pass,
+        Pass,
         library::{CublasLt, Fused, LibraryError, Matmul, Matrix, Scalar},
     },
     nn::{
@@ -13,17 +13,11 @@ use crate::{
 };
 
 /// Multiplies, or reports that the library cannot.
-pub(super) fn run<S: Scale>(
-    library: &CublasLt,
-    pass: &mut Pass,
-    call: &Call<'_, S>,
-    c: &mut AnyMut<'_>,
-    aux: &mut AnyMut<'_>,
-) -> Result<(), LibraryError> {
+pub(super) fn run<S: Scale>(library: &CublasLt, pass: &mut Pass, call: &mut Call<'_, S>) -> Result<(), LibraryError> {
     let g = &call.gemm;
     let (operands, out) = call.formats;
     let is_any = !matches!(call.epilogue, Epilogue::None);
-    if operands == Format::S8 && is_any || g.outer > 1 {
+    if !call.is_plain() || operands == Format::S8 && is_any || g.outer > 1 {
         return Err(LibraryError::Unsupported);
     }
     // A row-major matrix is the column-major one of its transpose: Cᵀ = Bᵀ Aᵀ.
@@ -71,8 +65,8 @@ pub(super) fn run<S: Scale>(
     };
     let (alpha, beta) = (g.alpha.pair(), if is_residual { (1.0, 1) } else { g.beta.pair() });
     let added = is_residual.then_some(call.other);
-    let argument = if fused == Fused::GeluGradient { call.other } else { aux.as_any() };
-    library.multiply(pass, &matmul, (alpha, beta), (a, b), c, added, [call.bias, argument])
+    let argument = if fused == Fused::GeluGradient { call.other } else { call.aux.as_any() };
+    library.multiply(pass, &matmul, (alpha, beta), (a, b), &mut call.c, added, [call.bias, argument])
 }
 
 const fn scalar(format: Format) -> Scalar {

@@ -1,114 +1,57 @@
 //! [`Gemm`] on a GPU: own kernels with and without tensor cores, and NVIDIA's cuBLASLt where it is found.
 //!
-//! All three sum in f32 (s8 in s32), each in its own order: results agree with [`cpu`](super::cpu) within the rounding of
-//! the sums, about `2⁻²⁴ sqrt(k)`, and are the same bits for the same backend, sizes, layouts and device. Sums of s8 are
-//! exact everywhere. 16-bit results are rounded once.
+//! All sum in f32 (s8 in s32), each in its own order: results agree with [`cpu`](super::cpu) within the rounding of
+//! the sums, about `2⁻²⁴ sqrt(k)`, and are the same bits for the same implementation, sizes, layouts and device. Sums of s8
+//! are exact everywhere. 16-bit results are rounded once.
+//!
+//! # Which implementation
+//!
+//! [`Options::backend`] names one. Without it, what [`tuning`] measured or a run recorded is used, else cuBLASLt where it is
+//! found, else own kernels. What an implementation cannot do is done by another, unless [`Options::is_required`]; `run`
+//! returns what was used.
 
+mod call;
 mod kernels;
 mod library;
+mod own;
 mod tile;
+pub mod tuning;
+mod types;
 
-pub use kernels::{GemmArgs, MmaKernels, SimtKernels};
+pub use kernels::{GemmArgs, MmaKernels, SimtKernels, WmmaKernels};
 pub use tile::Tile;
+pub use types::{Format, Operand, Output, Scale};
 
-use super::{Epilogue, Gemm, GemmError, Layout, Order, cpu::Sum, epilogue::Parts};
-use crate::{
-    gpu::{
-        Any, AnyMut, Gpu, GpuError, ModuleSpec, Pass, Slice,
-        layout::CudaType,
-        library::{CublasLt, LibraryError},
-    },
-    nn::activation::Activation,
-    num::elements::{Bf16, F16},
+use super::{Epilogue, Gemm, GemmError, Layout, Scales, Split, epilogue::Parts};
+use crate::gpu::{
+    Any, AnyMut, Gpu, GpuError, ModuleSpec, Pass, Slice,
+    library::{CublasLt, LibraryError},
 };
-use kernels::{GemmLarge, GemmSimt, GemmSmall};
-use std::{
-    fmt,
-    sync::{Arc, OnceLock},
-};
+use call::Call;
+use own::OwnKernels;
+use std::{fmt, sync::Arc};
+use tuning::Tuning;
 
 /// Every module of this operation, for the tests of kernels.
-pub const MODULES: &[ModuleSpec] =
-    &[MmaKernels::SPEC, MmaKernels::F16, MmaKernels::TF32, MmaKernels::S8, SimtKernels::SPEC];
-
-/// Type of both operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// Single precision.
-    F32 = 0,
-    /// IEEE binary16.
-    F16 = 1,
-    /// bfloat16.
-    Bf16 = 2,
-    /// Signed bytes.
-    S8 = 3,
-}
-
-impl Format {
-    /// Bytes of an operand's element.
-    const fn bytes(self) -> usize {
-        match self {
-            Self::F32 => 4,
-            Self::F16 | Self::Bf16 => 2,
-            Self::S8 => 1,
-        }
-    }
-
-    /// Bytes of an element of C.
-    const fn bytes_of_sums(self) -> usize {
-        if let Self::S8 = self { 4 } else { self.bytes() }
-    }
-}
-
-/// An element type of operands.
-pub trait Operand: CudaType {
-    /// Type of the sums.
-    type Sum: Scale;
-    /// Its format.
-    const FORMAT: Format;
-}
-
-/// An element type of C, bias and residual.
-pub trait Output: CudaType {
-    /// Type of the sums it holds, exactly or rounded.
-    type Sum: Scale;
-    /// Its format; [`Format::S8`] stands for 32-bit integers.
-    const FORMAT: Format;
-}
-
-/// A type of alpha and beta.
-pub trait Scale: Sum {
-    /// As the kernels take it: for f32 sums, for integer sums.
-    fn pair(self) -> (f32, i32);
-}
-
-impl Scale for f32 {
-    fn pair(self) -> (f32, i32) {
-        (self, 0)
-    }
-}
-
-impl Scale for i32 {
-    fn pair(self) -> (f32, i32) {
-        (0.0, self)
-    }
-}
-
-macro_rules! element {
-    ($Trait:ident: $($T:ty => $S:ty, $Format:ident;)*) => {
-        $( impl $Trait for $T { type Sum = $S; const FORMAT: Format = Format::$Format; } )*
-    };
-}
-element!(Operand: f32 => f32, F32; F16 => f32, F16; Bf16 => f32, Bf16; i8 => i32, S8;);
-element!(Output: f32 => f32, F32; F16 => f32, F16; Bf16 => f32, Bf16; i32 => i32, S8;);
+pub const MODULES: &[ModuleSpec] = &[
+    MmaKernels::SPEC,
+    MmaKernels::F16,
+    MmaKernels::TF32,
+    MmaKernels::S8,
+    WmmaKernels::SPEC,
+    WmmaKernels::F16,
+    SimtKernels::SPEC,
+];
 
 /// How a multiplication is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Backend {
     /// NVIDIA's cuBLASLt.
     CublasLt,
-    /// Own kernels on tensor cores; f32 operands are rounded to tf32.
+    /// Own kernels on tensor cores by mma.sync; f32 operands are rounded to tf32.
     TensorCores,
+    /// Own kernel on tensor cores by WMMA fragments; f16 and bf16.
+    Wmma,
     /// Own kernels without tensor cores.
     Simt,
 }
@@ -118,18 +61,58 @@ impl fmt::Display for Backend {
         f.write_str(match self {
             Self::CublasLt => "cuBLASLt",
             Self::TensorCores => "mma.sync",
+            Self::Wmma => "WMMA",
             Self::Simt => "SIMT",
         })
+    }
+}
+
+/// A kernel, or the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Implementation {
+    /// NVIDIA's library, with the algorithm that its heuristics put first.
+    CublasLt,
+    /// mma.sync, [`Tile::LARGE`].
+    LargeTiles,
+    /// mma.sync, [`Tile::SMALL`].
+    SmallTiles,
+    /// WMMA.
+    Wmma,
+    /// Without tensor cores.
+    Simt,
+}
+
+impl Implementation {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::CublasLt, Self::LargeTiles, Self::SmallTiles, Self::Wmma, Self::Simt];
+
+    /// Its backend.
+    pub const fn backend(self) -> Backend {
+        match self {
+            Self::CublasLt => Backend::CublasLt,
+            Self::LargeTiles | Self::SmallTiles => Backend::TensorCores,
+            Self::Wmma => Backend::Wmma,
+            Self::Simt => Backend::Simt,
+        }
     }
 }
 
 /// What may be chosen for a multiplication.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// This backend or an error; `None`: the fastest that can.
+    /// This backend; `None`: the fastest that can, see the [module](self).
     pub backend: Option<Backend>,
+    /// Whether that backend is the only one: what it cannot do is an error.
+    pub is_required: bool,
     /// Whether f32 operands may be rounded to tf32: 11 significant bits, for tensor cores.
     pub tf32: bool,
+}
+
+impl Options {
+    /// This backend or an error.
+    pub const fn only(backend: Backend) -> Self {
+        Self { backend: Some(backend), is_required: true, tf32: false }
+    }
 }
 
 /// Why a multiplication was not started.
@@ -158,15 +141,15 @@ pub enum CudaGemmError {
 pub struct CudaGemm {
     gpu: Arc<Gpu>,
     library: Result<Arc<CublasLt>, LibraryError>,
-    simt: OnceLock<SimtKernels>,
-    mma: [OnceLock<MmaKernels>; 4],
+    own: OwnKernels,
+    tuning: Tuning,
 }
 
 impl CudaGemm {
     /// Looks for cuBLASLt; without it, own kernels do everything.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         let library = CublasLt::open(gpu).map(Arc::new);
-        Self { gpu: gpu.clone(), library, simt: OnceLock::new(), mma: Default::default() }
+        Self { gpu: gpu.clone(), library, own: OwnKernels::new(gpu), tuning: Tuning::default() }
     }
 
     /// The library, or why there is none.
@@ -174,31 +157,21 @@ impl CudaGemm {
         self.library.as_ref()
     }
 
+    /// Why another backend than the wanted one is used for everything, if that is so.
+    pub fn notice(&self, wanted: Option<Backend>) -> Option<String> {
+        match (wanted?, &self.library) {
+            (Backend::CublasLt, Err(why)) => Some(why.to_string()),
+            (wanted @ (Backend::TensorCores | Backend::Wmma), _) if !self.own.have_tensor_cores() => {
+                Some(format!("{wanted} needs compute capability 8.0; SIMT is used instead"))
+            }
+            _ => None,
+        }
+    }
+
     /// Loads the modules for a format.
     pub fn prepare(&self, format: Format) -> Result<(), GpuError> {
-        self.simt()?;
-        if self.gpu.capability >= 80 { self.mma(format).map(drop) } else { Ok(()) }
-    }
-
-    fn simt(&self) -> Result<&SimtKernels, GpuError> {
-        if self.simt.get().is_none() {
-            let _ = self.simt.set(SimtKernels::load(&self.gpu)?);
-        }
-        Ok(self.simt.get_or_init(|| unreachable!("just set")))
-    }
-
-    fn mma(&self, format: Format) -> Result<&MmaKernels, GpuError> {
-        let place = &self.mma[format as usize];
-        if place.get().is_none() {
-            let spec = match format {
-                Format::F32 => MmaKernels::TF32,
-                Format::F16 => MmaKernels::F16,
-                Format::Bf16 => MmaKernels::SPEC,
-                Format::S8 => MmaKernels::S8,
-            };
-            let _ = place.set(MmaKernels::load_as(&self.gpu, &spec)?);
-        }
-        Ok(place.get_or_init(|| unreachable!("just set")))
+        self.own.simt()?;
+        if self.own.have_tensor_cores() { self.own.mma(format).map(drop) } else { Ok(()) }
     }
 
     /// Multiplies after everything issued so far, and returns what computes it. The epilogue's data have the type of C.
@@ -212,169 +185,141 @@ impl CudaGemm {
         options: Options,
     ) -> Result<Backend, CudaGemmError> {
         gemm.check(a.len(), b.len(), c.len())?;
-        let kind = epilogue.kind();
-        let parts = epilogue.parts();
-        parts.check(gemm, |data| data.len(), |data| data.len())?;
-        let limit = u32::MAX as usize / 4;
-        if gemm.m.max(gemm.n).max(gemm.k) > limit {
-            let backend = options.backend.unwrap_or(Backend::TensorCores);
-            return Err(CudaGemmError::Unable { backend, why: "a side is longer than 2³⁰" });
-        }
-        let call = Call {
-            gemm: gemm.with_fewer_levels(),
-            formats: (I::FORMAT, O::FORMAT),
-            a: a.into(),
-            b: b.into(),
-            bias: parts.bias.map_or(Any::NONE, Any::from),
-            other: parts.other.map_or(Any::NONE, Any::from),
-            epilogue: kind,
-            bias_by_row: false,
-            tf32: options.tf32,
-        };
-        if gemm.m == 0 || gemm.n == 0 || gemm.batch == 0 || gemm.outer == 0 {
-            return Ok(options.backend.unwrap_or(Backend::Simt));
-        }
-        let mut c = AnyMut::from(c);
-        let mut aux = parts.aux.map_or(AnyMut::none(), AnyMut::from);
-        if options.backend.is_none_or(|b| b == Backend::CublasLt) {
-            match (&self.library, options.backend) {
-                (Ok(library), required) => match library::run(library, pass, &call, &mut c, &mut aux) {
-                    Ok(()) => return Ok(Backend::CublasLt),
-                    Err(LibraryError::Unsupported) if required.is_none() => {}
-                    Err(why) => return Err(why.into()),
-                },
-                (Err(why), Some(_)) => return Err(why.clone().into()),
-                (Err(_), None) => {}
-            }
-        }
-        self.own_kernel(pass, call.row_major(), (c, aux), options.backend)
+        let mut call = call_of(gemm.with_fewer_levels(), (a, b), c, epilogue, 1, options)?;
+        self.launch(pass, &mut call, options)
     }
 
-    fn own_kernel<S: Scale>(
+    /// The same for groups whose offsets are on the device: [`Gemm::batch`] + 1 of them. Offsets that are too large are taken
+    /// as the end.
+    #[expect(clippy::too_many_arguments, reason = "those of `run`, and what divides it")]
+    pub fn run_groups<I: Operand, O: Output<Sum = I::Sum>>(
         &self,
         pass: &mut Pass,
-        call: Call<'_, S>,
-        (c, aux): (AnyMut<'_>, AnyMut<'_>),
-        required: Option<Backend>,
+        gemm: &Gemm<I::Sum>,
+        (split, offsets): (Split, &Slice<u32>),
+        (a, b): (&Slice<I>, &Slice<I>),
+        c: &mut Slice<O>,
+        epilogue: Epilogue<&Slice<O>, &mut Slice<O>>,
+        options: Options,
     ) -> Result<Backend, CudaGemmError> {
-        let format = call.formats.0;
-        let is_unable = self.gpu.capability < 80;
-        let wanted =
-            required.unwrap_or(if format == Format::F32 && !call.tf32 { Backend::Simt } else { Backend::TensorCores });
-        let backend = match wanted {
-            Backend::TensorCores if is_unable && required.is_some() => {
-                let why = "tensor cores of compute capability 8.0 are needed";
-                return Err(CudaGemmError::Unable { backend: wanted, why });
+        gemm.check_groups(split, offsets.len(), (a.len(), b.len(), c.len()))?;
+        let mut call = call_of(*gemm, (a, b), c, epilogue, gemm.batch, options)?;
+        (call.split, call.offsets) = (Some(split), offsets.into());
+        self.launch(pass, &mut call, options)
+    }
+
+    /// Products of bytes, summed exactly and scaled: see [`Scales`].
+    #[expect(clippy::too_many_arguments, reason = "those of `run`, and the scales")]
+    pub fn run_scaled<O: Output<Sum = f32>>(
+        &self,
+        pass: &mut Pass,
+        gemm: &Gemm<f32>,
+        scales: Scales<&Slice<f32>>,
+        (a, b): (&Slice<i8>, &Slice<i8>),
+        c: &mut Slice<O>,
+        epilogue: Epilogue<&Slice<O>, &mut Slice<O>>,
+        options: Options,
+    ) -> Result<Backend, CudaGemmError> {
+        gemm.check(a.len(), b.len(), c.len())?;
+        scales.check(gemm, |data| data.len())?;
+        // Scales follow each other by matrix, as without the second stride.
+        let mut call = call_of(gemm.with_fewer_levels(), (a, b), c, epilogue, 1, options)?;
+        call.is_scaled = true;
+        call.scales = [scales.rows, scales.columns].map(|scales| scales.map_or(Any::NONE, Any::from));
+        self.launch(pass, &mut call, options)
+    }
+
+    fn launch<S: Scale>(
+        &self,
+        pass: &mut Pass,
+        call: &mut Call<'_, S>,
+        options: Options,
+    ) -> Result<Backend, CudaGemmError> {
+        if call.gemm.m == 0 || call.gemm.n == 0 || call.matrices() == 0 {
+            return Ok(options.backend.unwrap_or(Backend::Simt));
+        }
+        let mut refused = None;
+        for by in self.candidates(call, options) {
+            match self.run_by(pass, call, by) {
+                Ok(()) => return Ok(by.backend()),
+                Err(why @ CudaGemmError::Unable { .. }) => refused = Some(why),
+                Err(CudaGemmError::Library(why))
+                    if !matches!(why, LibraryError::Gpu(_) | LibraryError::Call { .. }) =>
+                {
+                    refused = Some(why.into());
+                }
+                Err(why) => return Err(why),
             }
-            Backend::TensorCores if !is_unable => Backend::TensorCores,
-            _ => Backend::Simt,
+        }
+        let backend = options.backend.unwrap_or(Backend::Simt);
+        Err(refused.unwrap_or(CudaGemmError::Unable { backend, why: "no implementation was found" }))
+    }
+
+    /// What is tried, in this order.
+    fn candidates<S: Scale>(&self, call: &Call<'_, S>, options: Options) -> Vec<Implementation> {
+        let of = |backend| match backend {
+            Backend::CublasLt => Implementation::CublasLt,
+            Backend::TensorCores => self.own.tile(call),
+            Backend::Wmma => Implementation::Wmma,
+            Backend::Simt => Implementation::Simt,
         };
-        let args = call.args(&c, &aux);
-        let Call { a, b, bias, other, .. } = call;
-        let matrices = call.gemm.outer * call.gemm.batch;
-        if backend == Backend::Simt {
-            let grid = Tile::SIMT.grid(&args, matrices)?;
-            GemmSimt { g: args, a, b, c, bias, other, aux }.launch(self.simt()?, pass, grid)?;
-            return Ok(backend);
+        let wanted = options.backend.map(of);
+        if options.is_required {
+            return wanted.into_iter().collect();
         }
-        let kernels = self.mma(format)?;
-        let tile = Tile::choose(&args, matrices, self.gpu.multiprocessors, self.gpu.shared_per_block);
-        let grid = tile.grid(&args, matrices)?;
-        if tile == Tile::LARGE {
-            GemmLarge { g: args, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?;
-        } else {
-            GemmSmall { g: args, a, b, c, bias, other, aux }.launch(kernels, pass, grid)?;
+        let wanted = wanted.or_else(|| self.tuning.choice(&call.key()));
+        let is_exact = call.formats.0 == Format::F32 && !call.tf32;
+        let own = [Some(self.own.tile(call)).filter(|_| !is_exact), Some(Implementation::Simt)];
+        wanted.into_iter().chain([Implementation::CublasLt]).chain(own.into_iter().flatten()).collect()
+    }
+
+    fn run_by<S: Scale>(
+        &self,
+        pass: &mut Pass,
+        call: &mut Call<'_, S>,
+        by: Implementation,
+    ) -> Result<(), CudaGemmError> {
+        if by == Implementation::CublasLt {
+            let library = self.library.as_ref().map_err(Clone::clone)?;
+            return Ok(library::run(library, pass, call)?);
         }
-        Ok(backend)
+        call.make_row_major();
+        self.own.run(pass, call, by)
     }
 }
 
-/// A checked multiplication.
-struct Call<'a, S> {
+/// A multiplication whose epilogue fits, with `biases` of them.
+fn call_of<'a, I: Operand, S: Scale, O: Output<Sum = S>>(
     gemm: Gemm<S>,
-    /// Of the operands, of C.
-    formats: (Format, Format),
-    a: Any<'a>,
-    b: Any<'a>,
-    bias: Any<'a>,
-    other: Any<'a>,
-    epilogue: Epilogue,
-    /// Whether C was transposed, and so the bias belongs to its rows.
-    bias_by_row: bool,
-    tf32: bool,
-}
-
-impl<S: Scale> Call<'_, S> {
-    /// A column-major C is the row-major `Cᵀ = Bᵀ Aᵀ`.
-    fn row_major(self) -> Self {
-        if self.gemm.c.order == Order::RowMajor {
-            return self;
-        }
-        let g = self.gemm;
-        let (a, b, c) = (g.b.transposed(), g.a.transposed(), g.c.transposed());
-        let gemm = Gemm { m: g.n, n: g.m, a, b, c, ..g };
-        Self { gemm, a: self.b, b: self.a, bias_by_row: true, ..self }
+    (a, b): (&'a Slice<I>, &'a Slice<I>),
+    c: &'a mut Slice<O>,
+    epilogue: Epilogue<&'a Slice<O>, &'a mut Slice<O>>,
+    biases: usize,
+    options: Options,
+) -> Result<Call<'a, S>, CudaGemmError> {
+    let kind = epilogue.kind();
+    let parts = epilogue.parts();
+    parts.check(&gemm, biases, |data| data.len(), |data| data.len())?;
+    let Parts { bias, other, aux, .. } = parts;
+    if gemm.m.max(gemm.n).max(gemm.k) > u32::MAX as usize / 4 {
+        let backend = options.backend.unwrap_or(Backend::TensorCores);
+        return Err(CudaGemmError::Unable { backend, why: "a side is longer than 2³⁰" });
     }
-
-    fn has_adjacent_k(&self) -> bool {
-        self.gemm.a.order == Order::RowMajor && self.gemm.b.order == Order::ColMajor
-    }
-
-    /// Arguments of the own kernels, for a row-major C.
-    fn args(&self, c: &AnyMut<'_>, aux: &AnyMut<'_>) -> GemmArgs {
-        let g = &self.gemm;
-        let (operands, out) = self.formats;
-        let rows_are_aligned = |matrix: Any<'_>, layout: &Layout| {
-            let is_multiple = |n: usize| (n * operands.bytes()).is_multiple_of(16);
-            let strides = [(g.batch, layout.stride), (g.outer, layout.outer)];
-            let are_multiples = strides.iter().all(|(count, stride)| *count == 1 || is_multiple(*stride));
-            matrix.is_aligned_to(16) && is_multiple(layout.ld) && are_multiples
-        };
-        // No instruction exchanges single bytes between lanes.
-        let can_exchange = operands != Format::S8 || self.has_adjacent_k();
-        let four = 4 * out.bytes_of_sums() as u64;
-        let of = |count: usize, stride: usize| if count == 1 { 0 } else { stride };
-        let rows = if self.bias_by_row { g.m } else { 0 };
-        let sizes = [g.n, g.c.ld, of(g.batch, g.c.stride), of(g.outer, g.c.outer), rows];
-        let has_quads = sizes.iter().all(|n| n.is_multiple_of(4))
-            && [self.bias, self.other].iter().all(|data| data.is_aligned_to(four))
-            && [c, aux].iter().all(|data| data.is_aligned_to(four));
-        let Parts { f, is_gradient, .. } = self.epilogue.parts();
-        let ((alpha, alpha_int), (beta, beta_int)) = (g.alpha.pair(), g.beta.pair());
-        GemmArgs {
-            stride_a: g.a.stride as u64,
-            stride_b: g.b.stride as u64,
-            stride_c: g.c.stride as u64,
-            outer_a: g.a.outer as u64,
-            outer_b: g.b.outer as u64,
-            outer_c: g.c.outer as u64,
-            lda: g.a.ld as u64,
-            ldb: g.b.ld as u64,
-            ldc: g.c.ld as u64,
-            m: g.m as u32,
-            n: g.n as u32,
-            k: g.k as u32,
-            batch: g.batch as u32,
-            operands: operands as u32,
-            out: out as u32,
-            activation: match f {
-                None | Some(Activation::SwiGlu) => 0,
-                Some(Activation::GeluTanh) => 1,
-                Some(Activation::GeluErf) => 2,
-                Some(Activation::Relu) => 3,
-                Some(Activation::ReluSquared) => 4,
-            },
-            is_gradient: is_gradient.into(),
-            bias_by_row: self.bias_by_row.into(),
-            quads: has_quads.into(),
-            a_by_k: (g.a.order == Order::RowMajor).into(),
-            b_by_k: (g.b.order == Order::ColMajor).into(),
-            aligned: (can_exchange && rows_are_aligned(self.a, &g.a) && rows_are_aligned(self.b, &g.b)).into(),
-            alpha,
-            beta,
-            alpha_int,
-            beta_int,
-            pad: 0,
-        }
-    }
+    Ok(Call {
+        gemm,
+        formats: (I::FORMAT, O::FORMAT),
+        a: a.into(),
+        b: b.into(),
+        c: c.into(),
+        bias: bias.map_or(Any::NONE, Any::from),
+        other: other.map_or(Any::NONE, Any::from),
+        aux: aux.map_or(AnyMut::none(), AnyMut::from),
+        epilogue: kind,
+        split: None,
+        offsets: Any::NONE,
+        is_scaled: false,
+        scales: [Any::NONE; 2],
+        bias_by_row: false,
+        tf32: options.tf32,
+    })
 }

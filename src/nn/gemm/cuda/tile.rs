@@ -1,6 +1,6 @@
 //! Which part of C a block computes, and the grid.
 
-use super::{GemmArgs, GemmError};
+use super::{GemmArgs, GemmError, Split};
 use crate::gpu::Grid;
 
 /// Elements of C per block, and what a block needs.
@@ -27,6 +27,8 @@ impl Tile {
         Self { rows: 128, columns: 256, threads: 256, shared_bytes: 147_456, resident: 1, cost: 1.0 };
     /// Tensor cores: four stages of (64 + 64) × 128 bytes.
     pub const SMALL: Self = Self { rows: 64, columns: 64, threads: 128, shared_bytes: 65_536, resident: 3, cost: 1.43 };
+    /// WMMA: two stages of (128 + 128) × 80 bytes.
+    pub const WMMA: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 40_960, resident: 2, cost: 1.5 };
     /// Without tensor cores: two tiles of 2 × 8 × 132 sums.
     pub const SIMT: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 16_896, resident: 1, cost: 1.0 };
 
@@ -47,10 +49,24 @@ impl Tile {
         tiles.saturating_mul(batch as u64)
     }
 
+    /// Blocks for groups of unknown sizes: each has one tile of rows at most that is not full.
+    pub fn grid_of_groups(self, g: &GemmArgs, split: Split) -> Result<Grid, GemmError> {
+        let (full, groups) = (u64::from(g.m), u64::from(g.batch));
+        let rows = match split {
+            Split::Rows => full / u64::from(self.rows) + groups,
+            Split::Depth => full.div_ceil(u64::from(self.rows)) * groups,
+        };
+        self.blocks_of(rows.saturating_mul(u64::from(g.n.div_ceil(self.columns))))
+    }
+
+    fn blocks_of(self, blocks: u64) -> Result<Grid, GemmError> {
+        let blocks = i32::try_from(blocks).map_err(|_| GemmError::TooLarge)?.unsigned_abs();
+        Ok(Grid::Blocks { blocks: [blocks, 1, 1], threads: [self.threads, 1, 1], shared_bytes: self.shared_bytes })
+    }
+
     /// One block per tile, in one dimension; the kernels order them.
     pub fn grid(self, g: &GemmArgs, batch: usize) -> Result<Grid, GemmError> {
-        let blocks = i32::try_from(self.blocks(g, batch)).map_err(|_| GemmError::TooLarge)?.unsigned_abs();
-        Ok(Grid::Blocks { blocks: [blocks, 1, 1], threads: [self.threads, 1, 1], shared_bytes: self.shared_bytes })
+        self.blocks_of(self.blocks(g, batch))
     }
 }
 

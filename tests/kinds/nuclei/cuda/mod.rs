@@ -4,6 +4,7 @@
 mod coupling;
 mod device;
 mod fields;
+mod lives;
 mod measure;
 mod readings;
 mod runs;

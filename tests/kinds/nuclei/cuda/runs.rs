@@ -16,10 +16,7 @@ use neuropil::{
         task::{self, Problem, Setup},
     },
     params::path,
-    sim::{
-        Action, AttributeValue, Attributes, BuildContext, DeviceKind, Frame, Kind, LifeEvent, Progress, Reading,
-        Simulation, Tap,
-    },
+    sim::{Action, BuildContext, DeviceKind, Frame, Kind, Progress, Reading, Simulation, Tap},
 };
 use std::sync::Arc;
 
@@ -265,34 +262,6 @@ fn saved_states_continue_bit_for_bit() {
     assert!((other.digest(), other.save().expect("it saves")) == want, "through the CPU");
 }
 
-/// The same births and deaths with the same attributes, errors to rounding.
-fn same_lives(a: &[LifeEvent], b: &[LifeEvent]) {
-    let plain = |events: &[LifeEvent]| {
-        let strip = |event: &LifeEvent| {
-            let mut event = event.clone();
-            *event.attributes_mut() = Attributes::default();
-            event
-        };
-        events.iter().map(strip).collect::<Vec<_>>()
-    };
-    assert!(plain(a) == plain(b), "other births or deaths");
-    let mut n_errors = 0;
-    for (a, b) in a.iter().zip(b).map(|(a, b)| (a.attributes(), b.attributes())) {
-        assert!(a.iter().map(|(name, _)| name).eq(b.iter().map(|(name, _)| name)), "{a:?} {b:?}");
-        for ((name, a), (_, b)) in a.iter().zip(b.iter()) {
-            match (a, b) {
-                (AttributeValue::Number(a), AttributeValue::Number(b)) => {
-                    n_errors += usize::from(name == "error_at_end");
-                    assert!((a - b).abs() <= 1e-3 * b.abs().max(1.0), "{name}: {a} {b}");
-                }
-                _ => assert_eq!(a, b, "{name}"),
-            }
-        }
-    }
-    println!("lineage: {} events, {n_errors} errors at the end", a.len());
-    assert!(n_errors > 10);
-}
-
 /// All probes, actions and live parameters match the CPU.
 #[test]
 fn probes_actions_and_parameters_match_the_cpu() {
@@ -343,7 +312,7 @@ fn probes_actions_and_parameters_match_the_cpu() {
             }
             (Reading::Field(a), Reading::Field(b)) => (a, b),
             (Reading::Lineage(a), Reading::Lineage(b)) => {
-                same_lives(a, b);
+                lives::same(a, b);
                 continue;
             }
             _ => {

@@ -1,0 +1,104 @@
+//! Categories by the named selections of the project: their colours, and which of them are shown.
+
+use super::View3d;
+use crate::{
+    app::{
+        theme::Tokens,
+        views::{ViewCtx, colors, filter::QueryContext, pool::PooledResult},
+    },
+    query::Named,
+    sim::{Column, ElementSet, Individuals},
+};
+use egui::{Color32, Context};
+use std::sync::Arc;
+
+/// The name of this category beside those of columns.
+pub(super) const BY_SELECTION: &str = "selection";
+
+/// What the categories follow from: selections, set, seed, individuals.
+type Key = (Vec<Named>, usize, u64, usize);
+
+/// The selection of each element, as a column.
+#[derive(Default)]
+pub(super) struct SelectionColumn {
+    column: PooledResult<Key, Column>,
+    /// Colours of the selections, as the project's view has them.
+    colors: Vec<Option<u8>>,
+    /// Incremented whenever something changes.
+    pub generation: u64,
+}
+
+impl SelectionColumn {
+    /// Evaluates the selections of a set on the pool when they have changed. An element of several has the category of the
+    /// last; one of none has no label.
+    fn update(&mut self, egui: &Context, set: &Arc<ElementSet>, ctx: &ViewCtx<'_>) {
+        self.generation += u64::from(self.column.poll());
+        let named = ctx.features.named_over(ctx.schema, set.name);
+        let colors = named.iter().map(|s| ctx.features.colors.get(&s.name).copied()).collect();
+        if self.colors != colors {
+            (self.colors, self.generation) = (colors, self.generation + 1);
+        }
+        let now = ctx.features.individuals(set.name).filter(|_| set.are_slots);
+        let now: usize = now.map_or(0, |now: &Arc<Individuals>| Arc::as_ptr(now) as usize);
+        let key = (named.to_vec(), Arc::as_ptr(set) as usize, ctx.features.seed, now);
+        if self.column.is_stale(&key) {
+            let context = QueryContext::new(ctx.schema, ctx.features, set.clone(), &Default::default());
+            let n = set.len as usize;
+            self.column.want(egui, key, move |progress| {
+                let mut codes = vec![0; n];
+                for (i, selection) in named.iter().enumerate().take(usize::from(u16::MAX) - 1) {
+                    if progress.is_cancelled() {
+                        return None;
+                    }
+                    // The tree of the project says what is wrong with a query.
+                    let found = context.with(|known| known.select(&selection.query)).unwrap_or_default();
+                    found.iter().for_each(|e| codes[*e as usize] = i as u16 + 1);
+                }
+                let labels = [String::new()].into_iter().chain(named.iter().map(|s| s.name.clone())).collect();
+                Some(Column { name: BY_SELECTION.to_owned(), labels, codes })
+            });
+        }
+    }
+
+    fn of_codes(&self, column: &Column, tokens: &Tokens) -> Vec<Color32> {
+        let color = |i: usize| match self.colors.get(i).copied().flatten() {
+            Some(number) => colors::categorical(usize::from(number.max(1) - 1), tokens),
+            None => colors::categorical(i, tokens),
+        };
+        [tokens.other].into_iter().chain((1..column.labels.len()).map(|code| color(code - 1))).collect()
+    }
+}
+
+impl View3d {
+    /// Follows the selections while they are the categories.
+    pub(super) fn follow_selections(&mut self, egui: &Context, set: &Arc<ElementSet>, ctx: &ViewCtx<'_>) {
+        let has_selections = !ctx.features.named_over(ctx.schema, set.name).is_empty();
+        if self.column.is_empty() && has_selections {
+            self.column = BY_SELECTION.to_owned(); // there are no other categories
+        }
+        if self.column == BY_SELECTION {
+            self.by_selection.update(egui, set, ctx);
+        }
+    }
+
+    /// The categories of the elements, if they have any.
+    pub(super) fn category<'a>(&'a self, set: &'a ElementSet) -> Option<&'a Column> {
+        match self.column.as_str() {
+            BY_SELECTION => self.by_selection.column.get().map(|c| &**c).filter(|c| c.codes.len() == set.len as usize),
+            name => set.column(name),
+        }
+    }
+
+    /// The categories, while they are the selections.
+    pub(super) fn by_selection(&self) -> Option<Arc<Column>> {
+        self.by_selection.column.get().filter(|_| self.column == BY_SELECTION).cloned()
+    }
+
+    /// Colours of the categories.
+    pub(super) fn category_colors(&self, column: &Column, tokens: &Tokens) -> Vec<Color32> {
+        match self.column.as_str() {
+            BY_SELECTION => self.by_selection.of_codes(column, tokens),
+            _ => colors::of_column(column, tokens),
+        }
+    }
+}

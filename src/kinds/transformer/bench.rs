@@ -1,0 +1,235 @@
+//! Benchmark of training steps: tokens per second of the presets, on random tokens.
+//!
+//! | case | model |
+//! | --- | --- |
+//! | `train-nano` | the preset Nano, bytes |
+//! | `train-chars` | the preset of 10.8 M parameters, 65 characters |
+//! | `train-gpt2` | the preset of 124 M parameters, 50,257 tokens; on a GPU only |
+//!
+//! Dropout is off and a step has [`Case::micro_batches`] micro-batches, so that another program can run the same: a [`Workload`]
+//! is what it has to know. A time is that of whole steps, optimiser included, until the device has finished.
+
+use super::{
+    Params,
+    backend::{Batch, Lengths, StateBuffer, StepInput, StepStats},
+    model::{self, Config, Layout},
+    presets::PRESETS,
+    start_backend,
+};
+use crate::{
+    gpu::{
+        Pass,
+        timing::{self, Row},
+    },
+    params::{Params as _, path},
+    sim::{Device, Progress, SimError},
+};
+use std::{sync::Arc, time::Instant};
+
+/// Benchmark options.
+#[derive(Clone)]
+pub struct BenchOptions {
+    /// Device.
+    pub device: Device,
+    /// Displayed name of the device.
+    pub device_name: String,
+    /// Measurements per case; the median is reported.
+    pub repeats: u32,
+    /// Only cases whose names begin with this.
+    pub only: Option<String>,
+}
+
+/// Sizes of a case, for another program that trains the same model.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Workload {
+    /// Blocks.
+    pub layers: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Features of a token.
+    pub width: usize,
+    /// Features of a feed-forward layer.
+    pub hidden: usize,
+    /// Tokens of the vocabulary, padded.
+    pub vocab: usize,
+    /// Tokens of a sequence.
+    pub context: usize,
+    /// Sequences of a micro-batch.
+    pub batch: usize,
+    /// Micro-batches of a step.
+    pub micro_batches: usize,
+    /// Whether linear layers and norms have biases.
+    pub bias: bool,
+    /// Whether positions are rotary; otherwise they are learned.
+    pub rope: bool,
+    /// Number format of weights and activations: `f32`, `tf32`, `f16`, `bf16`.
+    pub precision: String,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct BenchRow {
+    /// The case.
+    pub name: String,
+    /// Device.
+    pub device: String,
+    /// Sizes.
+    pub workload: Workload,
+    /// Parameters.
+    pub parameters: usize,
+    /// Time of a step, ms; the median of the repeats.
+    pub ms_per_step: f64,
+    /// Standard deviation of the repeats, relative to their median.
+    pub spread: f64,
+    /// Tokens per second.
+    pub tokens_per_s: f64,
+    /// 10¹² operations per second, counted as llm.c does: 6 N + 6 L C T per token.
+    pub tflops: f64,
+    /// Memory of the model.
+    pub memory_bytes: u64,
+    /// Loss of the first and the last step, nats.
+    pub losses: (f32, f32),
+    /// Timings by kernel or stage of one more step.
+    pub timings: Vec<Row>,
+}
+
+struct Case {
+    name: &'static str,
+    preset: &'static str,
+    vocab: usize,
+    micro_batches: u32,
+    on_gpu_only: bool,
+}
+
+const CASES: &[Case] = &[
+    Case { name: "train-nano", preset: "Nano", vocab: 256, micro_batches: 1, on_gpu_only: false },
+    Case { name: "train-chars", preset: "Characters", vocab: 65, micro_batches: 1, on_gpu_only: false },
+    Case { name: "train-gpt2", preset: "GPT-2", vocab: 50_257, micro_batches: 4, on_gpu_only: true },
+];
+
+/// Minimum duration of a repeat, seconds.
+const MIN_S: f64 = 1.0;
+
+impl Case {
+    /// The preset, with what the case changes.
+    fn params(&self) -> Result<Params, SimError> {
+        let preset = PRESETS.iter().find(|preset| preset.name.starts_with(self.preset));
+        let preset = preset.ok_or_else(|| SimError::Input(format!("there is no preset {}", self.preset)))?;
+        let mut params = Params::default();
+        for text in preset.set {
+            let change = path::parse(&params, text).map_err(|e| SimError::Input(e.to_string()))?;
+            params.set(&change);
+        }
+        params.training.micro_batches = self.micro_batches;
+        params.training.dropout = 0.0;
+        Ok(params)
+    }
+}
+
+/// Runs the cases; none where no name begins with [`BenchOptions::only`].
+pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
+    let on_gpu = matches!(options.device, Device::Cuda(_));
+    let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
+    let cases = CASES.iter().filter(is_wanted).filter(|case| on_gpu || !case.on_gpu_only);
+    cases.map(|case| measure(case, options, progress)).collect()
+}
+
+fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<BenchRow, SimError> {
+    progress.report(case.name, 0.0)?;
+    let params = case.params()?;
+    let config = Config::new(&params, case.vocab)?;
+    let layout = Arc::new(Layout::new(&config)?);
+    let mut backend = start_backend(&params, &config, &layout, 1, &options.device)?;
+    backend.write(StateBuffer::Weights, model::init(&config, &layout, 1).values())?;
+    let workload = workload(&params, &config);
+
+    // As many sets of tokens as steps that differ: the loss falls a little, and the time does not depend on it.
+    let n = workload.batch * workload.context;
+    let word = |i: u64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % case.vocab as u64;
+    let tokens: Vec<u32> = (0..(n * workload.micro_batches) as u64).map(|i| word(i) as u32).collect();
+    let targets: Vec<i32> = (1..=(n * workload.micro_batches) as u64).map(|i| word(i) as i32).collect();
+    let batch = |(tokens, targets)| Batch {
+        sequences: workload.batch,
+        seq_len: workload.context,
+        tokens,
+        targets,
+        lengths: Lengths::Full,
+    };
+    let batches: Vec<Batch<'_>> = tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect();
+    let frozen = vec![false; layout.n_layers()];
+    let (mut step, mut stats) = (0, Vec::<StepStats>::new());
+    let mut steps = |n: u32, pass: &mut Pass| -> Result<f64, SimError> {
+        let since = Instant::now();
+        for _ in 0..n {
+            let hyper = params.training.hyper(step);
+            let input = StepInput { step, batches: &batches, hyper: &hyper, frozen: &frozen, measures: false };
+            backend.step(&input, pass)?;
+            step += 1;
+        }
+        backend.take_stats(&mut stats)?;
+        Ok(since.elapsed().as_secs_f64() / f64::from(n))
+    };
+    steps(2, &mut Pass::default())?;
+    let per_repeat = (MIN_S / steps(1, &mut Pass::default())?).ceil().clamp(1.0, 500.0) as u32;
+    let repeats = options.repeats.max(3);
+    let mut secs = vec![];
+    for repeat in 0..repeats {
+        progress.report(case.name, repeat as f32 / repeats as f32)?;
+        secs.push(steps(per_repeat, &mut Pass::default())?);
+    }
+    let mut pass = Pass::measuring();
+    steps(1, &mut pass)?;
+    pass.collect()?;
+    let timings = timing::report(&pass.timings, &backend.kernels());
+
+    secs.sort_by(f64::total_cmp);
+    let (median, mean) = (secs[secs.len() / 2], secs.iter().sum::<f64>() / secs.len() as f64);
+    let variance = secs.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (secs.len() - 1) as f64;
+    let (parameters, tokens_per_s) = (layout.count(&config), tokens.len() as f64 / median);
+    let loss = |stats: Option<&StepStats>| stats.map_or(f32::NAN, |s| s.loss);
+    Ok(BenchRow {
+        name: case.name.to_owned(),
+        device: options.device_name.clone(),
+        workload,
+        parameters,
+        ms_per_step: median * 1e3,
+        spread: variance.sqrt() / median,
+        tokens_per_s,
+        tflops: tokens_per_s * config.flops_per_token(parameters) * 1e-12,
+        memory_bytes: backend.memory().total(),
+        losses: (loss(stats.first()), loss(stats.last())),
+        timings,
+    })
+}
+
+fn workload(params: &Params, config: &Config) -> Workload {
+    Workload {
+        layers: config.layers,
+        heads: config.heads,
+        width: config.width,
+        hidden: config.hidden,
+        vocab: config.padded_vocab(),
+        context: config.context,
+        batch: params.training.batch as usize,
+        micro_batches: params.training.micro_batches as usize,
+        bias: config.bias,
+        rope: matches!(config.positions, model::Position::Rope { .. }),
+        precision: format!("{:?}", params.compute.precision).to_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_models() {
+        for case in CASES {
+            let params = case.params().expect("a preset");
+            let config = Config::new(&params, case.vocab).expect("a model");
+            let workload = workload(&params, &config);
+            assert!(workload.vocab >= case.vocab && workload.layers > 0, "{}", case.name);
+            println!("{}: {}", case.name, serde_json::to_string(&workload).expect("JSON"));
+        }
+    }
+}

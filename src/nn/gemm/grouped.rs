@@ -1,0 +1,82 @@
+//! Groups whose sizes are known on the device only, and scales of integers.
+
+use super::{Gemm, GemmError, Order, cpu::Sum};
+
+/// What groups divide: a batch of multiplications of unequal sizes. Group i has rows, or k, `offsets[i]..offsets[i + 1]`;
+/// there are [`Gemm::batch`] groups, and offsets are one more. They ascend, so rows are sorted by group, and need not begin at 0
+/// nor end at the last row.
+///
+/// With x `[rows, inputs]` sorted by expert and a weight matrix `[outputs, inputs]` per expert:
+///
+/// | | |
+/// |---|---|
+/// | `y = x Wᵢᵀ` | [`Split::Rows`] of `Gemm::new(rows, outputs, inputs).transposed_b()` |
+/// | `dx = dy Wᵢ` | [`Split::Rows`] of `Gemm::new(rows, inputs, outputs)` |
+/// | `dWᵢ += dyᵀ x` | [`Split::Depth`] of `Gemm::new(outputs, inputs, rows).transposed_a().scaled(1, 1)` |
+///
+/// See [`Gemm::groups`]. A bias is `[groups, n]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// Rows of A and C; each group has a matrix B.
+    Rows,
+    /// Columns of A and rows of B; each group has a matrix C.
+    Depth,
+}
+
+/// Factors of the sums of integers: `x = float(sum) · rows[row] · columns[column]`, then alpha, beta and the epilogue. Those
+/// of a batch follow each other; without one it is 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scales<P> {
+    /// One per row.
+    pub rows: Option<P>,
+    /// One per column.
+    pub columns: Option<P>,
+}
+
+impl<P> Scales<P> {
+    pub(super) fn check<S: Sum>(&self, gemm: &Gemm<S>, len: impl Fn(&P) -> usize) -> Result<(), GemmError> {
+        let matrices = gemm.outer * gemm.batch;
+        let all = [("scales of rows", gemm.m, &self.rows), ("scales of columns", gemm.n, &self.columns)];
+        for (what, size, given) in all {
+            let needed = size * matrices;
+            if let Some(given) = given.as_ref().map(&len).filter(|given| *given < needed) {
+                return Err(GemmError::Epilogue { what, needed, given });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S: Sum> Gemm<S> {
+    /// `count` groups, whose matrices B ([`Split::Rows`]) or C ([`Split::Depth`]) follow each other.
+    #[must_use]
+    pub const fn groups(mut self, split: Split, count: usize) -> Self {
+        self.batch = count;
+        match split {
+            Split::Rows => self.b.stride = self.k * self.n,
+            Split::Depth => self.c.stride = self.m * self.n,
+        }
+        self
+    }
+
+    /// Checks layouts and lengths (in elements) of groups.
+    pub(super) fn check_groups(
+        &self,
+        split: Split,
+        offsets: usize,
+        (a, b, c): (usize, usize, usize),
+    ) -> Result<(), GemmError> {
+        if self.outer != 1 || self.c.order != Order::RowMajor {
+            return Err(GemmError::Groups);
+        }
+        if offsets < self.batch + 1 {
+            return Err(GemmError::Epilogue { what: "offsets of groups", needed: self.batch + 1, given: offsets });
+        }
+        let [one, each] = [(1, 1), (1, self.batch)];
+        let (of_b, of_c) = if split == Split::Rows { (each, one) } else { (one, each) };
+        self.a.check('A', self.m, self.k, one, a)?;
+        self.b.check('B', self.k, self.n, of_b, b)?;
+        self.c.check('C', self.m, self.n, of_c, c)?;
+        self.c.check_apart(self.m, self.n, of_c)
+    }
+}
