@@ -19,7 +19,7 @@ const EFFECTS: &[ChoiceSpec] = &[
 
 fn features() -> KindFeatures {
     let named = [Named { name: "Sugar GRNs".into(), query: "class = gustatory".into(), ..Named::default() }];
-    KindFeatures { named: named.into(), over: "neurons", effects: EFFECTS, ..KindFeatures::default() }
+    KindFeatures { named: named.into(), effects: EFFECTS, ..KindFeatures::default() }
 }
 
 #[test]
@@ -50,8 +50,7 @@ fn live_values_are_compared_and_errors_explained() {
     assert!(!stage.says("did you mean"));
     stage.press("Save as group");
     let requests = stage.requests();
-    let is_saved =
-        |r: &ViewRequest| matches!(r, ViewRequest::SaveSet(q) if q == "in \"Sugar GRNs\" and not side = left");
+    let is_saved = |r: &ViewRequest| matches!(r, ViewRequest::SaveSet(q, "neurons") if q == "in \"Sugar GRNs\" and not side = left");
     assert!(requests.iter().any(is_saved));
 }
 

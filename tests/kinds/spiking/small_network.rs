@@ -39,7 +39,7 @@ pub fn intervention(effect: Effect, target: &str, start: f64, stop: f64) -> Inte
 /// All effects at once, starting and stopping at odd times.
 pub fn busy() -> Params {
     let mut params = Params::default();
-    params.selections.push(Selection { name: "few".into(), query: "random 9 of all".into() });
+    params.selections.push(Selection { name: "few".into(), query: "random 9 of all".into(), ..Selection::default() });
     params.interventions = vec![
         Intervention { rate_hz: 120.0, ..intervention(Effect::Poisson, "few", 0.0, 61.3) },
         Intervention { rate_hz: 200.0, weight_mv: 1.5, ..intervention(Effect::Noise, "all", 0.0, 0.0) },

@@ -312,7 +312,7 @@ fn probes_actions_and_parameters_match_the_cpu() {
             }
             (Reading::Field(a), Reading::Field(b)) => (a, b),
             (Reading::Lineage(a), Reading::Lineage(b)) => {
-                lives::same(a, b);
+                super::lives::same(a, b);
                 continue;
             }
             _ => {
