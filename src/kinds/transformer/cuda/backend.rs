@@ -1,0 +1,456 @@
+//! A GPU as a backend: batches are copied to the device, passes are captured into graphs, results are read when they are
+//! asked for.
+
+use super::{
+    buffers::{DeviceBuffers, Sizes},
+    decode::CudaDecoder,
+    error::OpError,
+    format::ModelFormat,
+    kernels::{MODULES, StepKernels, StepParams, ViewRange},
+    network::{Network, Ops},
+    pass::{self, UpdatePlan},
+    plan::{BatchShape, Division},
+};
+use crate::{
+    gpu::{Buf, Gpu, GpuError, Graph, KernelFacts, Mark, Pass},
+    kinds::transformer::{
+        backend::{
+            Backend, Batch, Counters, Decoder, IGNORED, Lengths, MAX_WAITING_STEPS, Outcome, Site, StateBuffer,
+            StepInput, StepStats, ViewNorms,
+        },
+        choices::Checkpointing,
+        cpu::trainer::optimizer,
+        model::{Config, Layout},
+    },
+    nn::{
+        attention::Inputs,
+        dropout::{Dropout, cuda::DropoutStep},
+        optimizer::{
+            LossScaler,
+            cuda::{self, OptimizerSettings},
+        },
+        storage::Storage,
+    },
+    sim::{Buffers as _, Execution, MemoryReport, Progress, SimError},
+};
+use std::{
+    cell::RefCell,
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+/// Batches that may be in flight: the host waits for the one before.
+const IN_FLIGHT: usize = 2;
+/// Captured passes that are kept.
+const GRAPHS: usize = 32;
+
+/// What is captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Captured {
+    /// Gradients of a batch.
+    Gradients {
+        shape: BatchShape,
+        has_dropout: bool,
+    },
+    /// The update.
+    Update,
+}
+
+/// How a model is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// What is computed again in the backward pass.
+    pub mode: Checkpointing,
+    /// The scale of the loss.
+    pub scaler: LossScaler,
+    /// Sequences of a batch.
+    pub sequences: usize,
+    /// Implementations, for the report.
+    pub choices: [(&'static str, &'static str); 4],
+}
+
+/// A model on a GPU.
+pub struct CudaBackend<T: ModelFormat> {
+    /// Passes that were computed once (`None`), or captured.
+    graphs: HashMap<Captured, Option<Graph>>,
+    pub(super) network: Network<T>,
+    pub(super) kernels: StepKernels,
+    pub(super) buffers: RefCell<DeviceBuffers<T>>,
+    pub(super) gpu: Arc<Gpu>,
+    options: Options,
+    sizes: Sizes,
+    update: UpdatePlan,
+    in_flight: VecDeque<Mark>,
+    /// Steps recorded, and of those the ones that were read.
+    recorded: u64,
+    read: u64,
+}
+
+/// An error of a device model that was asked for while another reading is under way.
+fn in_use() -> SimError {
+    SimError::Input("the model is in use by another reading".to_owned())
+}
+
+impl<T: ModelFormat> CudaBackend<T> {
+    /// With zero weights.
+    pub fn new(
+        gpu: &Arc<Gpu>,
+        config: &Config,
+        layout: &Arc<Layout>,
+        seed: u64,
+        ops: Ops,
+        options: Options,
+    ) -> Result<Self, SimError> {
+        let sizes = Sizes::new::<T>(config, layout, options.sequences, options.mode);
+        let mut buffers = DeviceBuffers::<T>::allocate(gpu, &sizes)?;
+        buffers.state.write(&[cuda::initial_state(&options.scaler)])?;
+        let views = layout.map.views().map(|view| ViewRange { start: view.start as u64, len: view.len() as u64 });
+        buffers.views.write(&views.collect::<Vec<_>>())?;
+        Ok(Self {
+            graphs: HashMap::new(),
+            network: Network::new(gpu, config, layout, ops, seed)?,
+            kernels: StepKernels::load(gpu)?,
+            buffers: RefCell::new(buffers),
+            gpu: gpu.clone(),
+            options,
+            sizes,
+            update: UpdatePlan::default(),
+            in_flight: VecDeque::new(),
+            recorded: 0,
+            read: 0,
+        })
+    }
+
+    /// Makes room for batches of that many tokens.
+    fn reserve(&mut self, tokens: usize) -> Result<(), SimError> {
+        if tokens <= self.sizes.tokens {
+            return Ok(());
+        }
+        let (config, layout) = (&self.network.config, &self.network.layout);
+        let sizes = Sizes::new::<T>(config, layout, tokens.div_ceil(config.context), self.options.mode);
+        self.graphs.clear();
+        let b = self.buffers.get_mut();
+        // The former activations are given back first.
+        b.arena = crate::gpu::Arena::new(&self.gpu, "activations", 0)?;
+        b.arena = crate::gpu::Arena::new(&self.gpu, "activations", sizes.arena)?;
+        b.tokens = Buf::zeros(&self.gpu, "tokens", sizes.tokens)?;
+        b.targets = Buf::zeros(&self.gpu, "targets", sizes.tokens)?;
+        b.positions = Buf::zeros(&self.gpu, "positions", sizes.tokens)?;
+        b.lengths = Buf::zeros(&self.gpu, "lengths", sizes.lengths)?;
+        self.sizes = sizes;
+        Ok(())
+    }
+
+    /// Constants of the optimiser, learning rate, and which parameter is updated how.
+    fn set_optimizer(&mut self, input: &StepInput<'_>) -> Result<(), SimError> {
+        let (config, layout) = (&self.network.config, &self.network.layout);
+        let op = optimizer(config, layout, input.hyper, input.frozen)?;
+        let scaler = &self.options.scaler;
+        let settings = OptimizerSettings {
+            learning_rate: input.hyper.learning_rate.into(),
+            beta1: op.adamw.beta1,
+            beta2: op.adamw.beta2,
+            seed: self.network.seed,
+            eps: op.adamw.eps as f32,
+            clip: op.clip.0 as f32,
+            momentum: op.muon.momentum as f32,
+            growth: scaler.growth as f32,
+            backoff: scaler.backoff as f32,
+            interval: scaler.interval,
+            is_nesterov: op.muon.is_nesterov.into(),
+            is_stochastic: 0,
+        };
+        let b = self.buffers.get_mut();
+        if b.settings.value() != settings {
+            b.settings.set(settings)?;
+        }
+        if b.known.as_ref() != Some(&op.groups) {
+            let rules = cuda::rules(&op.groups);
+            b.rules.write_at(0, &rules)?;
+            let table = op.groups.table(&layout.map);
+            b.groups.write(&table)?;
+            b.known = Some(op.groups);
+        }
+        let matrices = op.matrices.iter().map(|(matrix, _)| *matrix).collect();
+        let update = UpdatePlan { matrices, iterations: op.muon.iterations, measures: input.measures };
+        if input.measures && b.before.is_none() {
+            b.before = Some(Buf::zeros(&self.gpu, "weights before a step", self.sizes.n)?);
+        }
+        if self.update != update {
+            self.graphs.remove(&Captured::Update);
+            self.update = update;
+        }
+        Ok(())
+    }
+
+    /// Waits until at most one batch is in flight.
+    fn wait_for_earlier(&mut self) -> Result<(), GpuError> {
+        while self.in_flight.len() >= IN_FLIGHT {
+            let Some(mark) = self.in_flight.pop_front() else { break };
+            mark.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Computes a pass: launch by launch the first time and while kernels are measured, else as a graph.
+    fn compute(
+        &mut self,
+        what: Captured,
+        pass: &mut Pass,
+        launch: impl Fn(&Network<T>, &StepKernels, &mut DeviceBuffers<T>, &mut Pass) -> Result<(), OpError>,
+    ) -> Result<(), SimError> {
+        let Self { graphs, network, kernels, buffers, gpu, .. } = self;
+        let buffers = buffers.get_mut();
+        if !graphs.contains_key(&what) || pass.profiled {
+            launch(network, kernels, buffers, pass)?;
+            if graphs.len() >= GRAPHS && !graphs.contains_key(&what) {
+                graphs.clear();
+            }
+            graphs.entry(what).or_insert(None);
+            return Ok(());
+        }
+        let Some(place) = graphs.get_mut(&what) else { return Ok(()) };
+        if place.is_none() {
+            let mut refused = None;
+            let record = |pass: &mut Pass| {
+                launch(network, kernels, buffers, pass).map_err(|error| match error {
+                    OpError::Gpu(error) => error,
+                    OpError::Refused(why) => {
+                        refused = Some(why.clone());
+                        GpuError::Driver { doing: "capturing a step as a CUDA graph".to_owned(), why }
+                    }
+                })
+            };
+            // SAFETY: the graph names buffers of this backend, which are not replaced without dropping it, and is dropped
+            // before them.
+            let graph = unsafe { Graph::capture(gpu, record) };
+            if let Some(why) = refused {
+                return Err(OpError::Refused(why).into());
+            }
+            *place = Some(graph?);
+        }
+        place.as_mut().map_or(Ok(()), Graph::launch)?;
+        Ok(())
+    }
+
+    /// Copies a part of a batch to the device: whole sequences, or all of a packed batch.
+    fn upload(b: &mut DeviceBuffers<T>, batch: &Batch<'_>, from: usize, to: usize) -> Result<BatchShape, SimError> {
+        let range = from * batch.seq_len..to * batch.seq_len;
+        b.tokens.write_at(0, &batch.tokens[range.clone()])?;
+        let mut shape = BatchShape::full(to - from, batch.seq_len);
+        match batch.lengths {
+            Lengths::Full => b.targets.write_at(0, &batch.targets[range])?,
+            Lengths::Padded(lens) => {
+                shape.division = Division::Padded;
+                b.lengths.write_at(0, &lens[from..to])?;
+                b.targets.write_at(0, &masked(batch)[range])?;
+            }
+            Lengths::Packed(offsets) => {
+                let lens = || offsets.windows(2).map(|pair| (pair[1] - pair[0]) as u32);
+                let longest = lens().max().unwrap_or(0) as usize;
+                shape.division = Division::Packed { sequences: offsets.len() - 1, longest };
+                if offsets.len() > b.lengths.len() {
+                    return Err(SimError::Input(format!("a batch of {} packed sequences", offsets.len() - 1)));
+                }
+                b.lengths.write_at(0, offsets)?;
+                let positions: Vec<u32> = lens().flat_map(|len| 0..len).collect();
+                b.positions.write_at(0, &positions)?;
+                b.targets.write_at(0, &batch.targets[range])?;
+            }
+        }
+        Ok(shape)
+    }
+
+    /// Runs a sequence up to a block and reads a tensor.
+    fn read_activations(&self, tokens: &[u32], site: Site) -> Result<Vec<f32>, SimError> {
+        let network = &self.network;
+        let (n, layers) = (tokens.len(), network.config.layers);
+        if n > self.sizes.tokens || n > network.config.context {
+            return Err(SimError::Input(format!("{n} tokens exceed the context of {}", network.config.context)));
+        }
+        let mut b = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
+        b.tokens.write_at(0, tokens)?;
+        let (shape, mut values) = (BatchShape::full(1, n), vec![]);
+        let depth = match site {
+            Site::Residual(block) => block.min(layers),
+            Site::AttentionOutput(block) | Site::Hidden(block) | Site::Attention { layer: block, .. } => {
+                (block + 1).min(layers)
+            }
+        };
+        pass::forward_to(network, &mut b, shape, depth, &mut Pass::default(), &mut |run, x, a, _, _| {
+            values = match site {
+                Site::Residual(_) => wide(&x.read()?),
+                Site::AttentionOutput(_) => wide(&a.attention.read()?),
+                Site::Hidden(_) => wide(&a.hidden.read()?),
+                Site::Attention { head, .. } => {
+                    let mut map = run.frame.take::<f32>("attention map", n * n)?;
+                    let (op, inputs) = (network.attention(&shape), Inputs::packed(&*a.qkv));
+                    network.ops.attention.map(run.pass, &op, &inputs, (0, head), a.lse, &mut map)?;
+                    map.read()?
+                }
+            };
+            Ok(())
+        })?;
+        Ok(values)
+    }
+}
+
+fn wide<T: Storage>(x: &[T]) -> Vec<f32> {
+    x.iter().map(|x| x.widen()).collect()
+}
+
+/// Targets, without those of padding.
+fn masked(batch: &Batch<'_>) -> Vec<i32> {
+    let mut targets = batch.targets.to_vec();
+    if let Lengths::Padded(lens) = batch.lengths {
+        for (row, len) in targets.chunks_mut(batch.seq_len.max(1)).zip(lens) {
+            row[*len as usize..].fill(IGNORED);
+        }
+    }
+    targets
+}
+
+impl<T: ModelFormat> Backend for CudaBackend<T> {
+    fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
+        input.batches.iter().try_for_each(|batch| batch.check(&self.network.config))?;
+        self.reserve(input.batches.iter().map(Batch::n_tokens).max().unwrap_or(0))?;
+        self.set_optimizer(input)?;
+        let n_targets = |batch: &Batch<'_>| masked(batch).iter().filter(|target| **target != IGNORED).count();
+        let targets = input.batches.iter().map(n_targets).sum::<usize>() as u64;
+        let b = self.buffers.get_mut();
+        b.params.set(StepParams { record: self.recorded, targets })?;
+        pass::begin(&self.kernels, b, pass)?;
+        let (has_dropout, mode) = (input.hyper.dropout > 0.0, self.options.mode);
+        let mut first = 0;
+        for batch in input.batches {
+            self.wait_for_earlier()?;
+            if pass.is_stopping() {
+                return Ok(Outcome::Stopped);
+            }
+            let b = self.buffers.get_mut();
+            let shape = Self::upload(b, batch, 0, batch.sequences)?;
+            if has_dropout {
+                let op = Dropout { p: input.hyper.dropout.into(), seed: 0, layer_site: 0, offset: 0 };
+                let offset = (first * self.network.config.width) as u64;
+                b.noise.set(DropoutStep::new(&op, input.step, offset))?;
+            }
+            self.compute(Captured::Gradients { shape, has_dropout }, pass, |network, _, b, pass| {
+                pass::accumulate(network, b, shape, mode, has_dropout, pass)
+            })?;
+            self.in_flight.push_back(Mark::now(&self.gpu)?);
+            first += batch.n_tokens();
+        }
+        let update = self.update.clone();
+        self.compute(Captured::Update, pass, |network, kernels, b, pass| {
+            pass::update(network, kernels, b, &update, pass)
+        })?;
+        self.recorded += 1;
+        Ok(Outcome::Done)
+    }
+
+    fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError> {
+        let b = self.buffers.get_mut();
+        let most = MAX_WAITING_STEPS as u64;
+        self.read = self.read.max(self.recorded.saturating_sub(most));
+        while self.read < self.recorded {
+            let start = (self.read % most) as usize;
+            let n = ((self.recorded - self.read) as usize).min(MAX_WAITING_STEPS - start);
+            for record in b.records.read_range(start..start + n)? {
+                out.push(StepStats {
+                    loss: record.loss,
+                    gradient_norm: record.norm,
+                    loss_scale: record.scale,
+                    is_skipped: record.is_applied == 0 || !record.loss.is_finite(),
+                });
+            }
+            self.read += n as u64;
+        }
+        Ok(())
+    }
+
+    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
+        let norms = self.buffers.get_mut().norms.read()?;
+        let of = |n: &[f32]| ViewNorms { weight: n[0], gradient: n[1], update: n[2] };
+        Ok(norms.chunks_exact(3).map(of).collect())
+    }
+
+    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
+        batch.check(&self.network.config)?;
+        let is_packed = matches!(batch.lengths, Lengths::Packed(_));
+        let fit = if is_packed { batch.sequences } else { self.sizes.tokens / batch.seq_len.max(1) }.max(1);
+        self.reserve(fit.min(batch.sequences) * batch.seq_len)?;
+        let Self { network, buffers, .. } = self;
+        for from in (0..batch.sequences).step_by(fit) {
+            if pass.is_stopping() {
+                return Ok(Outcome::Stopped);
+            }
+            let to = (from + fit).min(batch.sequences);
+            let b = buffers.get_mut();
+            let shape = Self::upload(b, batch, from, to)?;
+            pass::losses(network, b, shape, &mut losses[from * batch.seq_len..to * batch.seq_len], pass)?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
+        let buffers = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
+        Ok(Box::new(CudaDecoder::new(&self.network, &self.kernels, buffers)))
+    }
+
+    fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError> {
+        progress.report("activations", 0.0)?;
+        self.read_activations(tokens, site)
+    }
+
+    fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
+        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
+        let from = match buffer {
+            StateBuffer::Weights => &b.weights,
+            StateBuffer::FirstMoment => &b.means,
+            StateBuffer::SecondMoment => &b.squares,
+        };
+        Ok(from.read_into(start, to)?)
+    }
+
+    fn write(&mut self, buffer: StateBuffer, from: &[f32]) -> Result<(), SimError> {
+        let b = self.buffers.get_mut();
+        match buffer {
+            StateBuffer::Weights => {
+                b.weights.write(from)?;
+                if T::HAS_COPY {
+                    self.network.ops.optimizer.round(&mut Pass::default(), &b.weights, T::copy(&mut b.copy))?;
+                }
+            }
+            StateBuffer::FirstMoment => b.means.write(from)?,
+            StateBuffer::SecondMoment => b.squares.write(from)?,
+        }
+        Ok(())
+    }
+
+    fn counters(&self) -> Result<Counters, SimError> {
+        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
+        let state = b.state.read()?.first().copied().unwrap_or_default();
+        Ok(Counters { updates: state.t, loss_scale: state.scale, finite_steps: state.good })
+    }
+
+    fn set_counters(&mut self, counters: Counters) -> Result<(), SimError> {
+        let mut state = cuda::initial_state(&self.options.scaler);
+        (state.t, state.scale, state.good) = (counters.updates, counters.loss_scale, counters.finite_steps);
+        Ok(self.buffers.get_mut().state.write(&[state])?)
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::cuda(&self.gpu).with(self.options.choices)
+    }
+
+    fn memory(&self) -> MemoryReport {
+        let mut report = self.buffers.try_borrow().map(|b| b.held()).unwrap_or_default();
+        self.network.report(&mut report);
+        report
+    }
+
+    fn kernels(&self) -> Vec<KernelFacts> {
+        let is_used = |file: &str| file.starts_with("nn/") || MODULES.iter().any(|module| module.file == file);
+        self.gpu.kernel_facts().into_iter().filter(|kernel| is_used(kernel.file)).collect()
+    }
+}

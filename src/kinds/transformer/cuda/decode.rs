@@ -1,0 +1,141 @@
+//! Prediction of the next token with a cache of keys and values.
+
+use super::{
+    buffers::DeviceBuffers,
+    error::OpError,
+    format::ModelFormat,
+    kernels::{AppendCache, CacheSizes, StepKernels},
+    network::{Cache, DeviceBatch, Network, Run},
+    plan::{BatchShape, Block, BlockTensors, HeadTensors, Plan},
+};
+use crate::{
+    gpu::{Grid, Pass},
+    kinds::transformer::{backend::Decoder, choices::Checkpointing},
+    nn::attention::{Attention, Inputs},
+    sim::SimError,
+};
+use std::cell::RefMut;
+
+/// Reads tokens one after the other, or some at a time.
+pub struct CudaDecoder<'a, T: ModelFormat> {
+    network: &'a Network<T>,
+    kernels: &'a StepKernels,
+    buffers: RefMut<'a, DeviceBuffers<T>>,
+    len: usize,
+    logits: Vec<f32>,
+}
+
+impl<'a, T: ModelFormat> CudaDecoder<'a, T> {
+    /// With an empty cache.
+    pub fn new(network: &'a Network<T>, kernels: &'a StepKernels, buffers: RefMut<'a, DeviceBuffers<T>>) -> Self {
+        Self { network, kernels, buffers, len: 0, logits: vec![] }
+    }
+
+    /// Tokens at once: their activations and logits fit the buffers of training.
+    fn piece(&self) -> usize {
+        let shape = BatchShape::full(1, self.network.config.context);
+        let plan = Plan::new(&self.network.config, &shape, Checkpointing::Nothing, false);
+        plan.logit_rows.min(self.buffers.tokens.len()).max(1)
+    }
+
+    fn read(&mut self, tokens: &[u32]) -> Result<(), OpError> {
+        let (network, first, n) = (self.network, self.len, tokens.len());
+        let DeviceBuffers { weights, copy, tokens: ids, targets, lengths, flag, arena, keys, values, .. } =
+            &mut *self.buffers;
+        ids.write_at(0, tokens)?;
+        lengths.write_at(0, &[(first + n) as i32])?;
+        let shape = BatchShape::full(1, n);
+        let plan = Plan::new(&network.config, &shape, Checkpointing::Nothing, false);
+        let (tokens, targets, lengths) = (ids.part(0..n)?, targets.part(0..n)?, lengths.part(0..1)?);
+        let batch = DeviceBatch {
+            shape,
+            offset: first,
+            tokens: &tokens,
+            targets: &targets,
+            lengths: None,
+            positions: None,
+        };
+        let frame = arena.frame();
+        let mut x = frame.take::<T>("residual stream", plan.stream)?;
+        let mut next = frame.take::<T>("next residual stream", plan.stream)?;
+        let mut block = BlockTensors::<T>::take(&frame, &plan.block)?;
+        let mut branch = frame.take::<T>("output before dropout", 0)?;
+        let mut head = HeadTensors::<T>::take(&frame, &plan.head)?;
+        let mut logits = frame.take::<T>("logits", n * plan.vocab)?;
+        let (inner, mut pass) = (frame.frame(), Pass::default());
+        let cache = Some(Cache { kernels: self.kernels, keys, values, lengths: &lengths });
+        let weights = T::weights(weights, copy);
+        let mut run = Run { network, weights, batch, noise: None, cache, flag, frame: &inner, pass: &mut pass };
+        run.embed(&mut x)?;
+        for b in 0..network.config.layers {
+            run.block(b, &x, &mut block.refs(), Some(&mut *next), &mut branch)?;
+            x.copy_from(&next)?;
+        }
+        let mut head = head.refs();
+        run.last_norm(&x, &mut head)?;
+        run.logits(head.norm_f, &mut logits)?;
+        self.logits.extend(logits.read()?.into_iter().map(|x| x.widen()));
+        self.len += n;
+        Ok(())
+    }
+}
+
+impl<T: ModelFormat> Run<'_, T> {
+    /// Attention of new tokens to those in the cache, to which their keys and values are appended.
+    pub fn attend_to_cache(&mut self, b: usize, a: &mut Block<'_, T>) -> Result<(), OpError> {
+        let network = self.network;
+        let c = &network.config;
+        let Some(cache) = &mut self.cache else { return Ok(()) };
+        let (n, first) = (self.batch.shape.n_tokens(), self.batch.offset);
+        let units = size_of::<T>() / 2;
+        let kv = c.kv_heads * c.head_dim();
+        let sizes = CacheSizes {
+            tokens: n as u32,
+            first: first as u32,
+            kv: (kv * units) as u32,
+            queries: (c.width * units) as u32,
+            row: (c.qkv_width() * units) as u32,
+        };
+        let range = b * c.context * kv..(b + 1) * c.context * kv;
+        let (mut keys, mut values) = (cache.keys.part_mut(range.clone())?, cache.values.part_mut(range)?);
+        let blocks = (2 * n * kv * units).div_ceil(256).clamp(1, 1 << 14) as u32;
+        let grid = Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 };
+        let qkv = (&*a.qkv).into();
+        AppendCache { s: sizes, qkv, keys: (&mut *keys).into(), values: (&mut *values).into() }.launch(
+            cache.kernels,
+            self.pass,
+            grid,
+        )?;
+        let op = Attention::cached(1, n, c.context, c.heads, c.kv_heads, c.head_dim());
+        let op = Attention { scale: c.scale, window: c.window, ..op };
+        let inputs = Inputs::new(&*a.qkv, &*keys, &*values).lengths(None, Some(cache.lengths));
+        network.ops.attention.forward(self.pass, &op, &inputs, a.attention, a.lse, None, self.frame)?;
+        Ok(())
+    }
+}
+
+impl<T: ModelFormat> Decoder for CudaDecoder<'_, T> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError> {
+        let c = &self.network.config;
+        if self.len + tokens.len() > c.context {
+            let n = self.len + tokens.len();
+            return Err(SimError::Input(format!("a text of {n} tokens exceeds the context of {}", c.context)));
+        }
+        if let Some(token) = tokens.iter().find(|token| **token as usize >= c.vocab) {
+            return Err(SimError::Input(format!("token {token} is not one of the {} of the vocabulary", c.vocab)));
+        }
+        self.logits.clear();
+        for piece in tokens.chunks(self.piece()) {
+            self.read(piece)?;
+        }
+        Ok(&self.logits)
+    }
+}

@@ -1,0 +1,200 @@
+//! The forward pass; formulas are those of the CPU model.
+
+use super::{
+    error::OpError,
+    format::ModelFormat,
+    network::{DropSite, Run},
+    plan::{Block, BlockTensors, Head, Plan},
+};
+use crate::{
+    gpu::{Slice, ViewMut},
+    kinds::transformer::{
+        choices::NormPlacement,
+        model::{self, Linear},
+    },
+    nn::{
+        attention::Inputs,
+        cross_entropy::CrossEntropy,
+        embedding::Embedding,
+        gemm::{Epilogue, Gemm},
+    },
+};
+use std::ops::Range;
+
+impl<T: ModelFormat> Run<'_, T> {
+    /// Vectors of tokens and positions.
+    pub fn embed(&mut self, y: &mut Slice<T>) -> Result<(), OpError> {
+        let (network, batch) = (self.network, self.batch);
+        let c = &network.config;
+        let op = Embedding::new(batch.tokens.len(), c.padded_vocab(), c.width, batch.shape.seq_len.max(1));
+        let op = op.offset(batch.offset);
+        let table = self.weights.part(network.range(network.layout.wte))?;
+        let learned = network.layout.wpe.map(|wpe| self.weights.part(network.range(wpe))).transpose()?;
+        let positions = learned.as_deref().or(network.sinusoid.as_deref());
+        let ids = positions.and(batch.positions);
+        network.ops.embedding.forward(self.pass, &op, batch.tokens, &table, positions, ids, y, self.flag)?;
+        self.drop(DropSite::Embedding, y)
+    }
+
+    /// One block: from the residual stream `input` to `output`. Without `output` only what the backward pass reads.
+    pub fn block(
+        &mut self,
+        b: usize,
+        input: &Slice<T>,
+        a: &mut Block<'_, T>,
+        output: Option<&mut Slice<T>>,
+        branch: &mut Slice<T>,
+    ) -> Result<(), OpError> {
+        let network = self.network;
+        let block = network.layout.blocks[b];
+        if network.config.placement == NormPlacement::Pre {
+            self.norm(block.ln_1, input, a.norm_1, a.stats_1)?;
+            self.linear(block.qkv, a.norm_1, a.qkv, None)?;
+        } else {
+            self.linear(block.qkv, input, a.qkv, None)?;
+        }
+        self.rotate(a.qkv, false)?;
+        if self.cache.is_some() {
+            self.attend_to_cache(b, a)?;
+        } else {
+            self.attend(a)?;
+        }
+        self.add(block.attn_proj, DropSite::Attention(b), a.attention, input, a.mid, branch)?;
+        self.second_half(b, &block, a, output, branch)
+    }
+
+    /// `attention = softmax(scale q kᵀ) v`.
+    fn attend(&mut self, a: &mut Block<'_, T>) -> Result<(), OpError> {
+        let network = self.network;
+        let op = network.attention(&self.batch.shape);
+        let lengths = self.batch.lengths;
+        let inputs = Inputs::packed(&*a.qkv).lengths(lengths, lengths);
+        let variant = network.ops.variant;
+        network.ops.attention.forward(self.pass, &op, &inputs, a.attention, a.lse, variant, self.frame)?;
+        Ok(())
+    }
+
+    /// The feed-forward layer and the norms around it.
+    fn second_half(
+        &mut self,
+        b: usize,
+        block: &model::Block,
+        a: &mut Block<'_, T>,
+        output: Option<&mut Slice<T>>,
+        branch: &mut Slice<T>,
+    ) -> Result<(), OpError> {
+        let is_pre = self.network.config.placement == NormPlacement::Pre;
+        if is_pre {
+            self.norm(block.ln_2, a.mid, a.norm_2, a.stats_2)?;
+            self.linear(block.fc, a.norm_2, a.fc, None)?;
+        } else {
+            self.norm(block.ln_1, a.mid, a.norm_1, a.stats_1)?;
+            self.linear(block.fc, a.norm_1, a.fc, None)?;
+        }
+        self.activate(a.fc, a.hidden)?;
+        let site = DropSite::FeedForward(b);
+        match (is_pre, output) {
+            (true, Some(output)) => self.add(block.mlp_proj, site, a.hidden, a.mid, output, branch),
+            (true, None) => Ok(()),
+            (false, output) => {
+                self.add(block.mlp_proj, site, a.hidden, a.norm_1, a.sum, branch)?;
+                match output {
+                    Some(output) => self.norm(block.ln_2, a.sum, output, a.stats_2),
+                    // For the statistics only.
+                    None => self.norm(block.ln_2, a.sum, a.norm_2, a.stats_2),
+                }
+            }
+        }
+    }
+
+    /// `hidden = f(fc)`.
+    pub fn activate(&mut self, fc: &Slice<T>, hidden: &mut Slice<T>) -> Result<(), OpError> {
+        let (network, columns) = (self.network, self.network.config.hidden);
+        let rows = hidden.len() / columns;
+        network.ops.activation.forward(self.pass, network.activation(), rows, columns, fc, hidden)?;
+        Ok(())
+    }
+
+    /// `y = residual + drop(x Wᵀ + b)`.
+    fn add(
+        &mut self,
+        linear: Linear,
+        site: DropSite,
+        x: &Slice<T>,
+        residual: &Slice<T>,
+        y: &mut Slice<T>,
+        branch: &mut Slice<T>,
+    ) -> Result<(), OpError> {
+        if self.noise.is_none() {
+            return self.linear(linear, x, y, Some(residual));
+        }
+        self.linear(linear, x, branch, None)?;
+        self.drop(site, branch)?;
+        y.copy_from(residual)?;
+        self.network.ops.elementwise.add(self.pass, y, branch)?;
+        Ok(())
+    }
+
+    /// All blocks; each leaves what `held` holds.
+    pub fn forward(
+        &mut self,
+        streams: &mut [ViewMut<'_, T>],
+        held: &mut [BlockTensors<'_, T>],
+        shared: &mut BlockTensors<'_, T>,
+        branch: &mut Slice<T>,
+    ) -> Result<(), OpError> {
+        self.embed(&mut streams[0])?;
+        for (b, held) in held.iter_mut().enumerate() {
+            let (before, after) = streams.split_at_mut(b + 1);
+            let mut a = Block::of(held, shared);
+            self.block(b, &before[b], &mut a, Some(&mut after[0]), branch)?;
+        }
+        Ok(())
+    }
+
+    /// The last norm; post-norm blocks have none.
+    pub fn last_norm(&mut self, x: &Slice<T>, head: &mut Head<'_, T>) -> Result<(), OpError> {
+        match self.network.layout.ln_f {
+            Some(norm) => self.norm(norm, x, head.norm_f, head.stats_f),
+            None => Ok(head.norm_f.copy_from(x)?),
+        }
+    }
+
+    /// Logits of normalised tokens, `[tokens, padded vocabulary]`.
+    pub fn logits(&mut self, x: &Slice<T>, logits: &mut Slice<T>) -> Result<(), OpError> {
+        let (network, c) = (self.network, &self.network.config);
+        let op = Gemm::new(x.len() / c.width, c.padded_vocab(), c.width).transposed_b();
+        let weight = self.weights.part(network.range(network.layout.head()))?;
+        network.ops.gemm.run(self.pass, &op, (x, &weight), logits, Epilogue::None, network.ops.options)?;
+        Ok(())
+    }
+
+    /// The declaration of the losses of some tokens.
+    pub fn loss_op(&self, rows: usize) -> CrossEntropy {
+        let c = &self.network.config;
+        CrossEntropy { rows, vocab: c.vocab, padded: c.padded_vocab() }
+    }
+
+    /// Losses of all tokens, without gradients.
+    pub fn losses(&mut self, plan: &Plan, head: &mut Head<'_, T>) -> Result<(), OpError> {
+        let (network, width) = (self.network, self.network.config.width);
+        for rows in chunks(self.batch.tokens.len(), plan.logit_rows) {
+            let frame = self.frame.frame();
+            let mut logits = frame.take::<T>("logits", rows.len() * plan.vocab)?;
+            let x = head.norm_f.part(rows.start * width..rows.end * width)?;
+            self.logits(&x, &mut logits)?;
+            let targets = self.batch.targets.part(rows.clone())?;
+            let op = self.loss_op(rows.len());
+            let (mut losses, mut lse) = (head.losses.part_mut(rows.clone())?, head.lse.part_mut(rows)?);
+            let ops = &network.ops.cross_entropy;
+            ops.forward(self.pass, &op, &mut logits, &targets, &mut losses, &mut lse, self.flag)?;
+        }
+        Ok(())
+    }
+}
+
+/// Ranges of at most `most`.
+pub fn chunks(n: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let most = most.max(1);
+    (0..n).step_by(most).map(move |from| from..(from + most).min(n))
+}

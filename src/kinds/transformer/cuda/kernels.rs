@@ -1,0 +1,106 @@
+//! The kernels under `kernels/transformer`.
+
+use crate::{
+    device_constants, device_struct,
+    gpu::{
+        ModuleSpec,
+        kernel::{In, InAny, InOut, InOutAny, Size},
+        layout::Constant,
+    },
+    kernels,
+    kinds::transformer::backend::MAX_WAITING_STEPS,
+    nn::{cross_entropy::cuda::LossTotal, optimizer::cuda::OptimizerState},
+};
+
+const MAX_RECORDS: usize = MAX_WAITING_STEPS;
+/// Parts that a view is summed in.
+pub const VIEW_PARTS: u32 = 32;
+
+const CONSTANTS: &[Constant] = device_constants![MAX_RECORDS, VIEW_PARTS];
+
+device_struct! {
+    /// What the host says about a step.
+    pub struct StepParams {
+        /// Where its record goes
+        record: u64,
+        /// Targets of all micro-batches
+        targets: u64,
+    }
+}
+
+device_struct! {
+    /// What a step was.
+    pub struct StepRecord {
+        /// Mean loss, nats
+        loss: f32,
+        /// Norm of the gradient
+        norm: f32,
+        /// Loss scale
+        scale: f32,
+        /// Whether parameters changed
+        is_applied: u32,
+    }
+}
+
+device_struct! {
+    /// Elements of a parameter.
+    pub struct ViewRange {
+        /// First one
+        start: u64,
+        /// How many
+        len: u64,
+    }
+}
+
+device_struct! {
+    /// New tokens of a cache; sizes in units of 16 bits.
+    pub struct CacheSizes {
+        /// New tokens
+        tokens: u32,
+        /// Tokens in the cache
+        first: u32,
+        /// Keys of a token, and values
+        kv: u32,
+        /// Queries of a token
+        queries: u32,
+        /// From a token to the next
+        row: u32,
+    }
+}
+
+kernels! {
+    /// Kernels of a training step.
+    pub struct StepKernels in "transformer/step.cu"
+        using [StepParams, StepRecord, ViewRange, CacheSizes, LossTotal, OptimizerState] with [CONSTANTS]
+    {
+        /// One thread: clears the loss, and sets the gradient of the loss of a target.
+        #[block(1)]
+        fn begin_step as BeginStep(
+            params: In<StepParams>, state: In<OptimizerState>, total: InOut<LossTotal>, scale: InOut<f32>
+        );
+
+        /// One thread: the loss and the norm of a step, for the host.
+        #[block(1)]
+        fn record_step as RecordStep(
+            params: In<StepParams>, state: In<OptimizerState>, total: In<LossTotal>, scale: In<f32>,
+            records: InOut<StepRecord>
+        );
+
+        /// One block per parameter and part: sums of squares of weights, gradients and changes.
+        #[block(256)]
+        fn sum_views as SumViews(
+            views: In<ViewRange>, weights: In<f32>, before: In<f32>, gradient: In<f32>, partials: InOut<f64>
+        );
+
+        /// One thread per parameter: norms of its weights, gradient and change.
+        #[block(128)]
+        fn finish_views as FinishViews(n_views: Size<u32>, scale: In<f32>, partials: In<f64>, norms: InOut<f32>);
+
+        /// One thread per 16 bits of keys and values: appends new tokens to the cache of a block.
+        #[block(256)]
+        fn append_cache as AppendCache(s: Size<CacheSizes>, qkv: InAny, keys: InOutAny, values: InOutAny);
+    }
+}
+
+/// Every module of the kind.
+pub const MODULES: &[ModuleSpec] = &[StepKernels::SPEC];

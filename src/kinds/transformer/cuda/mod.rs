@@ -1,0 +1,132 @@
+//! The model on a GPU: the formulas of the CPU model, with the operations of `nn` on a device.
+//!
+//! # A step
+//!
+//! Tokens of a micro-batch are copied to the device, its gradients are computed and added up, then all parameters are
+//! updated. Gradients of a batch and the update are captured as CUDA graphs at their second use, one per size of a batch;
+//! what changes from step to step (learning rate, number of the step, loss scale, number of targets) is read from device
+//! memory. The host waits for the batch before the last one only, so that it can stop between two batches; losses and norms
+//! wait in a ring until they are read.
+//!
+//! # Precision
+//!
+//! | | weights and activations | sums, statistics, losses, gradients of parameters, master weights, moments |
+//! |---|---|---|
+//! | fp32 | f32 | f32 |
+//! | tf32 | f32, rounded to tf32 as operands of multiplications | f32 |
+//! | bf16 | bf16 | f32 |
+//! | fp16 | f16, with a dynamic loss scale | f32 |
+//!
+//! # Memory
+//!
+//! All activations are in one arena, whose size is planned from the sizes of the model: see [`plan`]. Checkpointing holds
+//! fewer of them between the passes and computes the others again, by the same kernels from the same values, so that the
+//! gradients are the same bits. Logits are computed for some tokens at a time.
+
+mod backend;
+mod backward;
+mod buffers;
+mod decode;
+mod error;
+mod format;
+mod forward;
+mod kernels;
+mod network;
+mod pass;
+pub mod plan;
+
+pub use kernels::MODULES;
+
+use super::{
+    Params,
+    backend::Backend,
+    choices::{AttentionMethod, GemmMethod, Precision},
+    model::{Config, Layout},
+};
+use crate::{
+    gpu::Gpu,
+    nn::{
+        gemm::cuda::{Backend as GemmBackend, Options as GemmOptions},
+        optimizer::LossScaler,
+    },
+    num::elements::{Bf16, F16},
+    sim::{Buffers as _, MemoryReport, SimError},
+};
+use backend::{CudaBackend, Options};
+use buffers::{DeviceBuffers, Sizes};
+use format::ModelFormat;
+use network::Ops;
+use std::sync::Arc;
+
+/// A model with zero weights.
+pub fn create(
+    gpu: &Arc<Gpu>,
+    params: &Params,
+    config: &Config,
+    layout: &Arc<Layout>,
+    seed: u64,
+) -> Result<Box<dyn Backend>, SimError> {
+    let compute = &params.compute;
+    let backend = match compute.gemm {
+        GemmMethod::Auto => None,
+        GemmMethod::Simt => Some(GemmBackend::Simt),
+        GemmMethod::Wmma => Some(GemmBackend::Wmma),
+        GemmMethod::Mma => Some(GemmBackend::TensorCores),
+        GemmMethod::CublasLt => Some(GemmBackend::CublasLt),
+    };
+    let tf32 = compute.precision == Precision::Tf32;
+    let ops = Ops::new(gpu, GemmOptions { backend, tf32 }, compute.attention)?;
+    let options = Options {
+        mode: compute.checkpointing,
+        scaler: if compute.precision == Precision::F16 { LossScaler::default() } else { LossScaler::fixed(1.0) },
+        sequences: params.training.batch as usize,
+        choices: [
+            ("precision", precision_name(compute.precision)),
+            ("gemm", gemm_name(compute.gemm)),
+            ("attention", if compute.attention == AttentionMethod::Naive { "naive" } else { "flash" }),
+            ("checkpointing", ["0", "1", "2", "3"][usize::from(compute.checkpointing.mode().min(3))]),
+        ],
+    };
+    Ok(match compute.precision {
+        Precision::F32 | Precision::Tf32 => {
+            Box::new(CudaBackend::<f32>::new(gpu, config, layout, seed, ops, options)?)
+        }
+        Precision::Bf16 => Box::new(CudaBackend::<Bf16>::new(gpu, config, layout, seed, ops, options)?),
+        Precision::F16 => Box::new(CudaBackend::<F16>::new(gpu, config, layout, seed, ops, options)?),
+    })
+}
+
+const fn precision_name(precision: Precision) -> &'static str {
+    match precision {
+        Precision::F32 => "fp32",
+        Precision::Tf32 => "tf32",
+        Precision::Bf16 => "bf16",
+        Precision::F16 => "fp16",
+    }
+}
+
+const fn gemm_name(gemm: GemmMethod) -> &'static str {
+    match gemm {
+        GemmMethod::Auto => "auto",
+        GemmMethod::Simt => "SIMT",
+        GemmMethod::Wmma => "WMMA",
+        GemmMethod::Mma => "mma.sync",
+        GemmMethod::CublasLt => "cuBLASLt",
+    }
+}
+
+/// Memory that [`create`] allocates.
+pub fn memory(params: &Params, config: &Config, layout: &Layout) -> MemoryReport {
+    match params.compute.precision {
+        Precision::F32 | Precision::Tf32 => memory_as::<f32>(params, config, layout),
+        Precision::Bf16 => memory_as::<Bf16>(params, config, layout),
+        Precision::F16 => memory_as::<F16>(params, config, layout),
+    }
+}
+
+fn memory_as<T: ModelFormat>(params: &Params, config: &Config, layout: &Layout) -> MemoryReport {
+    let (sequences, mode) = (params.training.batch as usize, params.compute.checkpointing);
+    let mut report = DeviceBuffers::<T>::predict(&Sizes::new::<T>(config, layout, sequences, mode));
+    network::report_tables::<T>(config, &mut report);
+    report
+}

@@ -1,0 +1,320 @@
+//! Weights on the device, and the layers that all passes use.
+
+use super::{
+    error::OpError,
+    format::ModelFormat,
+    kernels::StepKernels,
+    plan::{BatchShape, Division},
+};
+use crate::{
+    gpu::{Buf, Frame, Gpu, GpuError, Pass, Place, Slice},
+    kinds::transformer::{
+        choices::{ActivationFunction, AttentionMethod, NormFunction, PairLayout},
+        model::{Config, Layout, Linear, Norm, Position},
+    },
+    nn::{
+        activation::{Activation, cuda::CudaActivation},
+        attention::{
+            Attention, Lengths,
+            cuda::{CudaAttention, Variant},
+        },
+        cross_entropy::cuda::CudaCrossEntropy,
+        dropout::cuda::{CudaDropout, DropoutStep},
+        elementwise::cuda::CudaElementwise,
+        embedding::{cuda::CudaEmbedding, sinusoid},
+        gemm::{
+            Epilogue, Gemm,
+            cuda::{CudaGemm, Options},
+        },
+        norm::{self, NormKind, cuda::CudaNorm},
+        optimizer::cuda::CudaOptimizer,
+        parameters::ViewId,
+        rope::{
+            Rope, RopeLayout, RopeTable,
+            cuda::{CudaRope, CudaRopeTable},
+        },
+    },
+};
+use crate::sim::MemoryReport;
+use std::{ops::Range, sync::Arc};
+
+/// The operations of a device, and how they are computed.
+pub struct Ops {
+    /// Matrix multiplication.
+    pub gemm: CudaGemm,
+    /// Its backend.
+    pub options: Options,
+    /// Norms.
+    pub norm: CudaNorm,
+    /// Activation functions.
+    pub activation: CudaActivation,
+    /// Sums of tensors.
+    pub elementwise: CudaElementwise,
+    /// Dropout.
+    pub dropout: CudaDropout,
+    /// Attention.
+    pub attention: CudaAttention,
+    /// Its implementation.
+    pub variant: Option<Variant>,
+    /// Embeddings.
+    pub embedding: CudaEmbedding,
+    /// Rotary positions.
+    pub rope: CudaRope,
+    /// Losses.
+    pub cross_entropy: CudaCrossEntropy,
+    /// Optimisers.
+    pub optimizer: CudaOptimizer,
+}
+
+impl Ops {
+    /// Loads what is loaded ahead.
+    pub fn new(gpu: &Arc<Gpu>, options: Options, attention: AttentionMethod) -> Result<Self, GpuError> {
+        Ok(Self {
+            gemm: CudaGemm::new(gpu),
+            options,
+            norm: CudaNorm::new(gpu),
+            activation: CudaActivation::new(gpu),
+            elementwise: CudaElementwise::new(gpu),
+            dropout: CudaDropout::new(gpu),
+            attention: CudaAttention::new(gpu),
+            variant: match attention {
+                AttentionMethod::Flash => None,
+                AttentionMethod::Naive => Some(Variant::Naive),
+            },
+            embedding: CudaEmbedding::new(gpu),
+            rope: CudaRope::new(gpu),
+            cross_entropy: CudaCrossEntropy::new(gpu),
+            optimizer: CudaOptimizer::load(gpu)?,
+        })
+    }
+}
+
+/// What follows from the sizes of a model, and the operations.
+pub struct Network<T: ModelFormat> {
+    /// Sizes.
+    pub config: Config,
+    /// Ranges of the weights.
+    pub layout: Arc<Layout>,
+    /// Operations.
+    pub ops: Ops,
+    /// Angles of rotary positions.
+    pub rope: Option<CudaRopeTable>,
+    /// Vectors of sinusoidal positions, `[T, C]`.
+    pub sinusoid: Option<Buf<T>>,
+    /// Seed of dropout.
+    pub seed: u64,
+}
+
+impl<T: ModelFormat> Network<T> {
+    /// With its tables.
+    pub fn new(gpu: &Arc<Gpu>, config: &Config, layout: &Arc<Layout>, ops: Ops, seed: u64) -> Result<Self, GpuError> {
+        let rope = match config.positions {
+            Position::Rope { base, .. } => {
+                let table = RopeTable::new(config.context, config.head_dim(), base);
+                Some(CudaRopeTable::new(gpu, &table)?)
+            }
+            _ => None,
+        };
+        let sinusoid = match config.positions {
+            Position::Sinusoidal => {
+                let table = sinusoid::table(config.context, config.width, sinusoid::BASE);
+                let table: Vec<T> = table.into_iter().map(|x| T::round(x as f32)).collect();
+                Some(Buf::from_slice(gpu, "sinusoidal positions", &table)?)
+            }
+            _ => None,
+        };
+        Ok(Self { config: config.clone(), layout: layout.clone(), ops, rope, sinusoid, seed })
+    }
+
+    /// Adds the memory of its tables.
+    pub fn report(&self, to: &mut MemoryReport) {
+        report_tables::<T>(&self.config, to);
+    }
+
+    /// Elements of a parameter.
+    pub fn range(&self, id: ViewId) -> Range<usize> {
+        self.layout.map.view(id).range()
+    }
+
+    /// The declaration of a norm of that many tokens.
+    pub fn norm_op(&self, rows: usize) -> norm::Norm {
+        let kind = match self.config.norm {
+            NormFunction::Layer => NormKind::Layer,
+            NormFunction::Rms => NormKind::Rms,
+        };
+        norm::Norm { rows, columns: self.config.width, eps: self.config.eps, kind }
+    }
+
+    /// The activation function.
+    pub const fn activation(&self) -> Activation {
+        match self.config.activation {
+            ActivationFunction::GeluTanh => Activation::GeluTanh,
+            ActivationFunction::GeluErf => Activation::GeluErf,
+            ActivationFunction::Relu => Activation::Relu,
+            ActivationFunction::ReluSquared => Activation::ReluSquared,
+            ActivationFunction::SwiGlu => Activation::SwiGlu,
+        }
+    }
+
+    /// Attention within the sequences of a batch, on packed queries, keys and values.
+    pub fn attention(&self, shape: &BatchShape) -> Attention {
+        let c = &self.config;
+        let (batch, len) = shape.attended();
+        let lengths = match shape.division {
+            Division::Full => Lengths::Full,
+            Division::Padded => Lengths::Padded,
+            Division::Packed { .. } => Lengths::Packed,
+        };
+        let op = Attention::packed_qkv(batch, len, c.heads, c.kv_heads, c.head_dim());
+        Attention { scale: c.scale, causal: c.causal, window: c.window, lengths, ..op }
+    }
+
+    /// The rotation of queries and keys.
+    pub fn rope_op(&self, tokens: usize, seq_len: usize, offset: usize) -> Option<(Rope, &CudaRopeTable)> {
+        let c = &self.config;
+        let (Some(table), Position::Rope { layout, .. }) = (&self.rope, c.positions) else { return None };
+        let layout = match layout {
+            PairLayout::Half => RopeLayout::Half,
+            PairLayout::Interleaved => RopeLayout::Interleaved,
+        };
+        let op = Rope::new(tokens, c.heads + c.kv_heads, c.head_dim(), seq_len.max(1), layout);
+        Some((op.stride(c.qkv_width()).offset(offset), table))
+    }
+}
+
+/// Adds the memory of the tables of a model.
+pub fn report_tables<T: ModelFormat>(config: &Config, to: &mut MemoryReport) {
+    let mut add = |name, elements: usize, size: usize| to.add("tables", name, Place::Device, (elements * size) as u64);
+    match config.positions {
+        Position::Rope { .. } => add("rotary positions", 2 * config.context * (config.head_dim() / 2), 4),
+        Position::Sinusoidal => add("sinusoidal positions", config.context * config.width, size_of::<T>()),
+        Position::Learned => {}
+    }
+}
+
+/// A batch in device memory.
+#[derive(Clone, Copy)]
+pub struct DeviceBatch<'a> {
+    /// Its sizes.
+    pub shape: BatchShape,
+    /// Position of the first token of every sequence.
+    pub offset: usize,
+    /// `[tokens]`
+    pub tokens: &'a Slice<u32>,
+    /// `[tokens]`
+    pub targets: &'a Slice<i32>,
+    /// Lengths of padded sequences, or offsets of packed ones.
+    pub lengths: Option<&'a Slice<i32>>,
+    /// Positions of packed tokens.
+    pub positions: Option<&'a Slice<u32>>,
+}
+
+/// Keys and values of the tokens so far, of all blocks.
+pub struct Cache<'a, T: ModelFormat> {
+    /// What appends to it.
+    pub kernels: &'a StepKernels,
+    /// `[blocks, context, n_kv d]`
+    pub keys: &'a mut Slice<T>,
+    /// `[blocks, context, n_kv d]`
+    pub values: &'a mut Slice<T>,
+    /// Tokens in it, the new ones included.
+    pub lengths: &'a Slice<i32>,
+}
+
+/// One pass over a batch: what its layers read, and where launches and temporaries go.
+pub struct Run<'a, T: ModelFormat> {
+    /// The model.
+    pub network: &'a Network<T>,
+    /// Its weights.
+    pub weights: &'a Slice<T>,
+    /// The batch.
+    pub batch: DeviceBatch<'a>,
+    /// Dropout.
+    pub noise: Option<&'a Slice<DropoutStep>>,
+    /// Keys and values of earlier tokens, that new tokens attend to.
+    pub cache: Option<Cache<'a, T>>,
+    /// Raised where a token is out of range.
+    pub flag: &'a mut Slice<u32>,
+    /// Temporaries.
+    pub frame: &'a Frame<'a>,
+    /// Launches.
+    pub pass: &'a mut Pass,
+}
+
+impl<T: ModelFormat> Run<'_, T> {
+    /// `y = norm(x)`.
+    pub fn norm(&mut self, of: Norm, x: &Slice<T>, y: &mut Slice<T>, stats: &mut Slice<f32>) -> Result<(), OpError> {
+        let network = self.network;
+        let op = network.norm_op(x.len() / network.config.width);
+        let weight = self.weights.part(network.range(of.weight))?;
+        let bias = of.bias.map(|bias| self.weights.part(network.range(bias))).transpose()?;
+        network.ops.norm.forward(self.pass, &op, x, &weight, bias.as_deref(), y, stats)?;
+        Ok(())
+    }
+
+    /// `y = x Wᵀ + b`, or with `residual` that added.
+    pub fn linear(
+        &mut self,
+        of: Linear,
+        x: &Slice<T>,
+        y: &mut Slice<T>,
+        residual: Option<&Slice<T>>,
+    ) -> Result<(), OpError> {
+        let network = self.network;
+        let [outputs, inputs] = network.layout.map.view(of.weight).shape[..] else { return Err(OpError::no_matrix()) };
+        let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
+        let weight = self.weights.part(network.range(of.weight))?;
+        let bias = of.bias.map(|bias| self.weights.part(network.range(bias))).transpose()?;
+        let (op, epilogue) = match (bias.as_deref(), residual) {
+            (None, None) => (op, Epilogue::None),
+            (Some(bias), None) => (op, Epilogue::Bias(bias)),
+            (None, Some(residual)) => (op, Epilogue::Residual(residual)),
+            (Some(bias), Some(residual)) => {
+                y.copy_from(residual)?;
+                (op.scaled(1.0, 1.0), Epilogue::Bias(bias))
+            }
+        };
+        network.ops.gemm.run(self.pass, &op, (x, &weight), y, epilogue, network.ops.options)?;
+        Ok(())
+    }
+
+    /// Rotates queries and keys by their positions, or by the opposite angles.
+    pub fn rotate(&mut self, qkv: &mut Slice<T>, is_inverse: bool) -> Result<(), OpError> {
+        let network = self.network;
+        let tokens = qkv.len() / network.config.qkv_width();
+        let Some((op, table)) = network.rope_op(tokens, self.batch.shape.seq_len, self.batch.offset) else {
+            return Ok(());
+        };
+        network.ops.rope.apply(self.pass, &op, table, self.batch.positions, qkv, is_inverse, self.flag)?;
+        Ok(())
+    }
+
+    /// Drops elements of a place, in place; the same on a gradient is the backward pass.
+    pub fn drop(&mut self, site: DropSite, x: &mut Slice<T>) -> Result<(), OpError> {
+        let Some(noise) = self.noise else { return Ok(()) };
+        self.network.ops.dropout.apply(self.pass, site.number(), self.network.seed, noise, x)?;
+        Ok(())
+    }
+}
+
+/// Number of the place where elements are dropped, as on the CPU: the embedding is 0.
+#[derive(Clone, Copy, Debug)]
+pub enum DropSite {
+    /// Output of the embedding.
+    Embedding,
+    /// Output of attention of a block.
+    Attention(usize),
+    /// Output of the feed-forward layer of a block.
+    FeedForward(usize),
+}
+
+impl DropSite {
+    /// Part of the address.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Embedding => 0,
+            Self::Attention(block) => 1 + 2 * block as u32,
+            Self::FeedForward(block) => 2 + 2 * block as u32,
+        }
+    }
+}

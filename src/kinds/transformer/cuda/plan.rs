@@ -1,0 +1,269 @@
+//! Which tensors a pass holds, and the bytes of the arena that they are taken from.
+//!
+//! The arena is a stack: what the forward pass leaves for the backward pass, above it what is shared by all blocks, above
+//! that the temporaries of one operation. Its size is the largest sum over the phases, which [`Plan::bytes`] computes from the
+//! same lists that the tensors are taken by.
+
+use crate::{
+    gpu::{Arena, Frame, GpuError, Slice, ViewMut, layout::CudaType},
+    kinds::transformer::{
+        choices::{Checkpointing, NormPlacement},
+        model::Config,
+    },
+    nn::storage::Storage,
+};
+
+/// Declares a group of tensors: their sizes, the tensors taken from a frame, and references to them.
+macro_rules! tensors {
+    (
+        $(#[doc = $docs:literal])*
+        $Tensors:ident, $Sizes:ident, $Refs:ident {
+            $( $(#[doc = $fdocs:literal])* $field:ident : $E:ident ),* $(,)?
+        }
+    ) => {
+        $(#[doc = $docs])*
+        /// Numbers of elements; 0: not held.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $Sizes { $( $(#[doc = $fdocs])* pub $field: usize, )* }
+
+        impl $Sizes {
+            /// Bytes in an arena.
+            pub fn bytes<T: CudaType>(&self) -> usize {
+                Arena::bytes_of(&[ $( (self.$field, size_of::<$E>()), )* ])
+            }
+
+            /// Those of `all` that are not held here.
+            #[must_use]
+            pub fn others(&self, all: &Self) -> Self {
+                Self { $( $field: if self.$field == 0 { all.$field } else { 0 }, )* }
+            }
+        }
+
+        $(#[doc = $docs])*
+        pub struct $Tensors<'f, T: CudaType> { $( $(#[doc = $fdocs])* pub $field: ViewMut<'f, $E>, )* }
+
+        impl<'f, T: CudaType> $Tensors<'f, T> {
+            /// References to all of them.
+            pub fn refs(&mut self) -> $Refs<'_, T> {
+                $Refs { $( $field: &mut *self.$field, )* }
+            }
+
+            /// Takes them from a frame; their contents are not initialised.
+            pub fn take(frame: &'f Frame<'_>, sizes: &$Sizes) -> Result<Self, GpuError> {
+                Ok(Self { $( $field: frame.take::<$E>(stringify!($field), sizes.$field)?, )* })
+            }
+        }
+
+        $(#[doc = $docs])*
+        pub struct $Refs<'a, T: CudaType> { $( $(#[doc = $fdocs])* pub $field: &'a mut Slice<$E>, )* }
+
+        #[allow(dead_code, reason = "not every group is shared")]
+        impl<'a, T: CudaType> $Refs<'a, T> {
+            /// The tensors that are held, and for the others the shared ones.
+            pub fn of<'f>(held: &'a mut $Tensors<'f, T>, shared: &'a mut $Tensors<'f, T>) -> Self {
+                Self { $( $field: if held.$field.is_empty() { &mut *shared.$field } else { &mut *held.$field }, )* }
+            }
+        }
+    };
+}
+
+tensors! {
+    /// Activations of a block, `[tokens, …]`.
+    BlockTensors, BlockSizes, Block {
+        /// Output of the first norm.
+        norm_1: T,
+        /// Its statistics.
+        stats_1: f32,
+        /// Queries, keys and values, rotated.
+        qkv: T,
+        /// Output of attention.
+        attention: T,
+        /// Logarithms of the sums of its softmax, per head and query.
+        lse: f32,
+        /// Input plus projected attention.
+        mid: T,
+        /// Output of the second norm, of pre-norm blocks.
+        norm_2: T,
+        /// Its statistics.
+        stats_2: f32,
+        /// Input of the activation function.
+        fc: T,
+        /// Its output.
+        hidden: T,
+        /// Input of the second norm, of post-norm blocks.
+        sum: T,
+    }
+}
+
+tensors! {
+    /// Gradients of the residual stream, from the logits to the end of the backward pass.
+    StreamTensors, StreamSizes, Stream {
+        /// Of the output of a block, then of its input.
+        d: T,
+        /// Of the input of a layer.
+        other: T,
+    }
+}
+
+tensors! {
+    /// Gradients within a block.
+    BackwardTensors, BackwardSizes, Backward {
+        /// Gradient of queries, keys and values.
+        dqkv: T,
+        /// Gradient of the input of the activation function.
+        dfc: T,
+        /// Gradient of its output.
+        dhidden: T,
+    }
+}
+
+tensors! {
+    /// What the logits of a batch need.
+    HeadTensors, HeadSizes, Head {
+        /// Input of the logits.
+        norm_f: T,
+        /// Statistics of the last norm.
+        stats_f: f32,
+        /// Loss of each token.
+        losses: f32,
+        /// Logarithm of the sum of the softmax over the vocabulary.
+        lse: f32,
+    }
+}
+
+/// Logits that are in memory at a time, about.
+const LOGITS: usize = 1 << 28;
+
+/// How sequences of a batch are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Division {
+    /// All sequences are full.
+    Full,
+    /// The first tokens of each sequence.
+    Padded,
+    /// Sequences one behind the other.
+    Packed {
+        /// How many.
+        sequences: usize,
+        /// Tokens of the longest.
+        longest: usize,
+    },
+}
+
+/// Sizes of a batch that a captured pass is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BatchShape {
+    /// Rows of tokens.
+    pub sequences: usize,
+    /// Tokens of a row.
+    pub seq_len: usize,
+    /// What belongs together.
+    pub division: Division,
+}
+
+impl BatchShape {
+    /// Rows of full sequences.
+    pub const fn full(sequences: usize, seq_len: usize) -> Self {
+        Self { sequences, seq_len, division: Division::Full }
+    }
+
+    /// Tokens.
+    pub const fn n_tokens(&self) -> usize {
+        self.sequences * self.seq_len
+    }
+
+    /// Sequences and their longest length, as attention sees them.
+    pub const fn attended(&self) -> (usize, usize) {
+        match self.division {
+            Division::Packed { sequences, longest } => (sequences, longest),
+            _ => (self.sequences, self.seq_len),
+        }
+    }
+}
+
+/// The tensors of the passes over a batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Elements of the residual stream.
+    pub stream: usize,
+    /// Elements of an output before dropout; 0 without dropout.
+    pub branch: usize,
+    /// Of one block.
+    pub block: BlockSizes,
+    /// Of those, what each block holds until its backward pass.
+    pub held: BlockSizes,
+    /// Of the head.
+    pub head: HeadSizes,
+    /// Of the residual stream.
+    pub gradients: StreamSizes,
+    /// Within a block.
+    pub backward: BackwardSizes,
+    /// Tokens whose logits are in memory at a time.
+    pub logit_rows: usize,
+    /// Columns of logits.
+    pub vocab: usize,
+    layers: usize,
+}
+
+impl Plan {
+    /// Of a model, for a batch.
+    pub fn new(config: &Config, shape: &BatchShape, mode: Checkpointing, has_dropout: bool) -> Self {
+        let n = shape.n_tokens();
+        let is_post = config.placement == NormPlacement::Post;
+        let (sequences, longest) = shape.attended();
+        let block = BlockSizes {
+            norm_1: n * config.width,
+            stats_1: 2 * n,
+            qkv: n * config.qkv_width(),
+            attention: n * config.width,
+            lse: sequences * config.heads * longest,
+            mid: n * config.width,
+            // Post-norm blocks that are computed again write their output to it.
+            norm_2: if is_post && mode != Checkpointing::Blocks { 0 } else { n * config.width },
+            stats_2: 2 * n,
+            fc: n * config.fc_width(),
+            hidden: n * config.hidden,
+            sum: if is_post { n * config.width } else { 0 },
+        };
+        let mut held = block;
+        match mode {
+            Checkpointing::Nothing => {}
+            Checkpointing::Activation => held.hidden = 0,
+            Checkpointing::Norms => (held.hidden, held.norm_1, held.norm_2) = (0, 0, 0),
+            Checkpointing::Blocks => held = BlockSizes::default(),
+        }
+        let stream = n * config.width;
+        let backward = BackwardSizes {
+            dqkv: n * config.qkv_width(),
+            dfc: n * config.fc_width(),
+            dhidden: n * config.hidden,
+        };
+        let head = HeadSizes { norm_f: stream, stats_f: 2 * n, losses: n, lse: n };
+        let logit_rows = (LOGITS / config.padded_vocab() / 64 * 64).max(64).min(n);
+        let branch = if has_dropout { stream } else { 0 };
+        let gradients = StreamSizes { d: stream, other: stream };
+        Self { stream, branch, block, held, head, gradients, backward, logit_rows, vocab: config.padded_vocab(), layers: config.layers }
+    }
+
+    /// What all blocks share.
+    pub fn shared(&self) -> BlockSizes {
+        self.held.others(&self.block)
+    }
+
+    /// Bytes of an arena for training, with this many for the temporaries of one operation of blocks and of one of the
+    /// head.
+    pub fn bytes<T: Storage>(&self, temporaries: usize) -> usize {
+        let of = |n: usize| Arena::bytes_of(&[(n, size_of::<T>())]);
+        let held = self.layers * self.held.bytes::<T>() + (self.layers + 1) * of(self.stream);
+        let common = held + self.shared().bytes::<T>() + of(self.branch) + self.gradients.bytes::<T>();
+        let logits = self.head.bytes::<T>() + of(self.logit_rows * self.vocab).max(temporaries);
+        common + logits.max(self.backward.bytes::<T>() + temporaries)
+    }
+
+    /// The same for a pass without gradients.
+    pub fn forward_bytes<T: Storage>(&self, temporaries: usize) -> usize {
+        let of = |n: usize| Arena::bytes_of(&[(n, size_of::<T>())]);
+        let logits = of(self.logit_rows * self.vocab);
+        2 * of(self.stream) + self.block.bytes::<T>() + self.head.bytes::<T>() + logits.max(temporaries)
+    }
+}
