@@ -50,6 +50,7 @@ extern "C" __global__ void finish_views(unsigned int n_views, const float* __res
     const unsigned int view = blockIdx.x * blockDim.x + threadIdx.x;
     if (view >= n_views) return;
     double sums[3] = {0.0, 0.0, 0.0};
+#pragma unroll 1
     for (unsigned int part = 0; part < VIEW_PARTS; ++part)
         for (int k = 0; k < 3; ++k) sums[k] += partials[3 * ((u64)view * VIEW_PARTS + part) + k];
     norms[3 * view] = (float)sqrt(sums[0]);

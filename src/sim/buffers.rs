@@ -305,7 +305,7 @@ impl<B: Buffers> Buffers for Option<B> {
 macro_rules! buffers {
     (
         $(#[$meta:meta])*
-        $vis:vis struct $Name:ident $(<$T:ident : $Bound:path>)? ($memory:ident : $Memory:ty, $sizes:ident : $Sizes:ty) {
+        $vis:vis struct $Name:ident $(<$T:ident : $Bound:path $(, struct: $OnStruct:path)?>)? ($memory:ident : $Memory:ty, $sizes:ident : $Sizes:ty) {
             $( $owner:literal {
                 $( $(#[doc = $docs:literal])* $fvis:vis $field:ident : $Ty:ty = $purpose:ident $name:literal $shape:expr ; )*
             } )*
@@ -314,7 +314,7 @@ macro_rules! buffers {
         }
     ) => {
         $(#[$meta])*
-        $vis struct $Name $(<$T>)? {
+        $vis struct $Name $(<$T $(: $OnStruct)?>)? {
             $( $( $(#[doc = $docs])* $fvis $field : $Ty, )* )*
             $( $( $(#[doc = $gdocs])* $gvis $group : $Group, )* )?
             $( $( $(#[doc = $pdocs])* $pvis $plain : $Plain, )* )?

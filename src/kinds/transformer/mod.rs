@@ -19,6 +19,7 @@
 //! | [`weights`] | initial weights of files |
 //! | [`backend`] | what the simulation asks of a backend |
 //! | [`cpu`] | the model on the CPU: the definition |
+//! | [`cuda`] | the same on a GPU |
 //! | [`setup`] | the text as tokens |
 //! | [`simulation`] | a model in training, and its saved state |
 //! | [`probes`], `measure`, [`sampler`] | what can be shown, when it is measured, samples of it |
@@ -29,6 +30,7 @@ pub mod backend;
 pub mod bench;
 mod choices;
 pub mod cpu;
+pub mod cuda;
 mod measure;
 pub mod model;
 mod params;
@@ -78,7 +80,7 @@ impl Kind for TransformerKind {
     const ACTIONS: &'static [ActionSpec] = probes::ACTIONS;
     const REQUESTS: &'static [RequestSpec] = requests::REQUESTS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
-    const MODULES: &'static [ModuleSpec] = &[];
+    const MODULES: &'static [ModuleSpec] = cuda::MODULES;
     const PRESETS: &'static [Preset] = presets::PRESETS;
     const KEEPS_FINAL_STATE: bool = true;
     type Params = Params;
@@ -105,7 +107,7 @@ impl Kind for TransformerKind {
         let Some((config, layout)) = model else { return MemoryReport::default() };
         let mut report = match on {
             DeviceKind::Cpu { .. } => cpu_memory(params, &config, &layout),
-            DeviceKind::Cuda => MemoryReport::default(),
+            DeviceKind::Cuda => cuda::memory(params, &config, &layout),
         };
         let text = setup.map_or(params.data.grammar_bytes.into(), Setup::n_bytes);
         report.host("text", text);
@@ -120,14 +122,11 @@ impl Kind for TransformerKind {
         params: &Params,
         _: &BuildContext,
         setup: &Arc<Setup>,
-        on: DeviceKind,
+        _: DeviceKind,
         taps: &[Tap],
     ) -> Result<(), SimError> {
         let (config, layout) = setup.model(params)?;
         setup.prompt(&params.measure.prompt)?;
-        if on == DeviceKind::Cuda {
-            return Err(no_cuda());
-        }
         measure::check_taps(taps, config.layers, config.heads, |name| layout.map.find(name).is_some())
     }
 
@@ -145,7 +144,7 @@ impl Kind for TransformerKind {
 
 /// The model on a device, with zero weights.
 fn start_backend(
-    _: &Params,
+    params: &Params,
     config: &Config,
     layout: &Arc<Layout>,
     seed: u64,
@@ -153,12 +152,8 @@ fn start_backend(
 ) -> Result<Box<dyn Backend>, SimError> {
     match on {
         Device::Cpu { threads } => Ok(Box::new(CpuBackend::new(config, layout, seed, *threads)?)),
-        Device::Cuda(_) => Err(no_cuda()),
+        Device::Cuda(gpu) => cuda::create(gpu, params, config, layout, seed),
     }
-}
-
-fn no_cuda() -> SimError {
-    SimError::NoDevice("the transformer runs on the CPU only".to_owned())
 }
 
 /// The model with a vocabulary of bytes.

@@ -25,7 +25,7 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 /// The reference's name of a parameter: `0.qkvw` of `h.0.attn.qkv.weight`.
-fn theirs(name: &str) -> String {
+pub(super) fn theirs(name: &str) -> String {
     let (stem, end) = name.rsplit_once('.').expect("weight or bias");
     let end = &end[..1];
     match stem {
@@ -40,7 +40,7 @@ fn theirs(name: &str) -> String {
 }
 
 /// The model of a file: from its shapes, and from its name where they do not tell.
-fn model(golden: &Golden) -> (Config, Batch3) {
+pub(super) fn model(golden: &Golden) -> (Config, Batch3) {
     let [vocab, width] = golden.shape("P.wte")[..] else { panic!("a table") };
     let [sequences, seq_len] = golden.shape("tokens")[..] else { panic!("sequences") };
     let layers = (0..).take_while(|l| golden.has(&format!("P.{l}.qkvw"))).count();
@@ -70,18 +70,18 @@ fn model(golden: &Golden) -> (Config, Batch3) {
 }
 
 /// Padded sequences.
-struct Batch3 {
-    text: small::Text,
-    lens: Vec<i32>,
+pub(super) struct Batch3 {
+    pub text: small::Text,
+    pub lens: Vec<i32>,
 }
 
 impl Batch3 {
-    fn batch(&self) -> Batch<'_> {
+    pub fn batch(&self) -> Batch<'_> {
         self.text.with(Lengths::Padded(&self.lens))
     }
 }
 
-fn start<R: Real + Default>(golden: &Golden, config: &Config) -> Trainer<R> {
+pub(super) fn start<R: Real + Default>(golden: &Golden, config: &Config) -> Trainer<R> {
     let layout = Arc::new(Layout::new(config).expect("a model"));
     let mut trainer = Trainer::<R>::new(config, &layout, 0).expect("memory");
     for view in layout.map.views() {

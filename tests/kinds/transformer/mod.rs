@@ -1,5 +1,7 @@
 //! The transformer: the model against references and itself.
 
+mod cuda;
+mod cuda_training;
 mod golden;
 mod model;
 pub mod small;

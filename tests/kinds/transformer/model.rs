@@ -12,7 +12,7 @@ use neuropil::{
 };
 
 /// Models that differ in everything that can be chosen.
-const MODELS: &[&[&str]] = &[
+pub(super) const MODELS: &[&[&str]] = &[
     &["model.positions=Rope(base: 1e4, layout: Half)", "model.bias=true"],
     &["model.positions=Rope(base: 500, layout: Interleaved)", "model.kv_heads=1", "model.norm=Rms"],
     &["model.positions=Learned", "model.placement=Post", "model.bias=true", "model.activation=GeluErf"],

@@ -279,7 +279,7 @@ fn parts<'a>(config: &Config, batch: &Batch<'a>) -> impl Iterator<Item = Part<'a
 }
 
 /// The optimiser of a step.
-fn optimizer(config: &Config, layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<Optimizer, SimError> {
+pub fn optimizer(config: &Config, layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<Optimizer, SimError> {
     let [beta1, beta2, eps] = [hyper.beta1, hyper.beta2, hyper.eps].map(f64::from);
     let rule = |view: &View| {
         let id = layout.map.find(&view.name).unwrap_or(layout.wte);

@@ -330,9 +330,9 @@ impl<T: ModelFormat> Backend for CudaBackend<T> {
             let b = self.buffers.get_mut();
             let shape = Self::upload(b, batch, 0, batch.sequences)?;
             if has_dropout {
-                let op = Dropout { p: input.hyper.dropout.into(), seed: 0, layer_site: 0, offset: 0 };
+                let (p, seed) = (input.hyper.dropout.into(), self.network.seed);
                 let offset = (first * self.network.config.width) as u64;
-                b.noise.set(DropoutStep::new(&op, input.step, offset))?;
+                b.noise.set(DropoutStep::new(&Dropout { p, seed, layer_site: 0, offset }, input.step))?;
             }
             self.compute(Captured::Gradients { shape, has_dropout }, pass, |network, _, b, pass| {
                 pass::accumulate(network, b, shape, mode, has_dropout, pass)

@@ -16,7 +16,9 @@ use crate::{
     nn::{
         cross_entropy::cuda::LossTotal,
         dropout::cuda::DropoutStep,
+        elementwise::cuda::CudaElementwise,
         embedding::{Embedding, cuda::CudaEmbedding},
+        norm::{Norm, NormKind, cuda::CudaNorm},
         optimizer::{
             Matrix,
             ParameterGroups,
@@ -53,9 +55,10 @@ pub fn temporaries(config: &Config, shape: &BatchShape) -> usize {
     let lse = sequences * config.heads * longest;
     let embedding = CudaEmbedding::scratch_bytes(&Embedding::new(n, config.padded_vocab(), config.width, 1));
     let widest = config.width.max(config.fc_width()).max(config.qkv_width());
-    let columns = crate::nn::norm::cuda::scratch_bytes(n, config.width)
-        .max(crate::nn::elementwise::cuda::scratch_bytes(n, widest));
-    embedding.max(Arena::bytes_of(&[(lse, 4)])).max(columns) + 4096
+    let norm = Norm { rows: n, columns: config.width, eps: config.eps, kind: NormKind::Layer };
+    let norm = Arena::bytes_of(&CudaNorm::temporaries(&norm));
+    let bias = Arena::bytes_of(&CudaElementwise::temporaries_of_bias_gradient(n, widest));
+    embedding.max(Arena::bytes_of(&[(lse, 4)])).max(norm).max(bias)
 }
 
 impl Sizes {
@@ -84,13 +87,21 @@ impl Sizes {
             .into_iter()
             .map(|temporary| Arena::bytes_of(&[temporary]))
             .sum();
+        // A sequence that is looked at, and one that is continued.
+        let one = BatchShape::full(1, config.context);
+        let one_plan = Plan::new(config, &one, Checkpointing::Nothing, false);
+        let map = Arena::bytes_of(&[(config.context * config.context, 4)]);
+        let parts = Arena::bytes_of(&[(8 * config.heads * 64 * (config.head_dim() + 2), 4)]);
+        let logits = Arena::bytes_of(&[(one_plan.logit_rows * one_plan.vocab, size_of::<T>())]);
+        let one = one_plan.forward_bytes::<T>(map.max(logits + parts.max(self::temporaries(config, &one))));
+        let training = plan.bytes::<T>(temporaries).max(plan.forward_bytes::<T>(temporaries));
         let cache = config.layers * config.context * config.kv_heads * config.head_dim();
         Self {
             n: layout.map.len(),
             views: layout.map.views().len(),
             tokens: shape.n_tokens(),
             lengths: shape.n_tokens() + 1,
-            arena: plan.bytes::<T>(temporaries).max(plan.forward_bytes::<T>(temporaries)).max(optimizer),
+            arena: training.max(one).max(optimizer),
             cache,
             before: 0,
         }
@@ -99,7 +110,7 @@ impl Sizes {
 
 buffers! {
     /// Weights, states and workspace.
-    pub struct DeviceBuffers<T: ModelFormat>(gpu: Arc<Gpu>, s: Sizes) {
+    pub struct DeviceBuffers<T: ModelFormat, struct: ModelFormat>(gpu: Arc<Gpu>, s: Sizes) {
         "parameters" {
             /// Master weights.
             pub weights: Buf<f32> = State "weights" s.n;

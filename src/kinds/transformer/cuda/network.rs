@@ -265,14 +265,11 @@ impl<T: ModelFormat> Run<'_, T> {
         let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
         let weight = self.weights.part(network.range(of.weight))?;
         let bias = of.bias.map(|bias| self.weights.part(network.range(bias))).transpose()?;
-        let (op, epilogue) = match (bias.as_deref(), residual) {
-            (None, None) => (op, Epilogue::None),
-            (Some(bias), None) => (op, Epilogue::Bias(bias)),
-            (None, Some(residual)) => (op, Epilogue::Residual(residual)),
-            (Some(bias), Some(residual)) => {
-                y.copy_from(residual)?;
-                (op.scaled(1.0, 1.0), Epilogue::Bias(bias))
-            }
+        let epilogue = match (bias.as_deref(), residual) {
+            (None, None) => Epilogue::None,
+            (Some(bias), None) => Epilogue::Bias(bias),
+            (None, Some(residual)) => Epilogue::Residual(residual),
+            (Some(bias), Some(residual)) => Epilogue::BiasResidual(bias, residual),
         };
         network.ops.gemm.run(self.pass, &op, (x, &weight), y, epilogue, network.ops.options)?;
         Ok(())
@@ -292,7 +289,7 @@ impl<T: ModelFormat> Run<'_, T> {
     /// Drops elements of a place, in place; the same on a gradient is the backward pass.
     pub fn drop(&mut self, site: DropSite, x: &mut Slice<T>) -> Result<(), OpError> {
         let Some(noise) = self.noise else { return Ok(()) };
-        self.network.ops.dropout.apply(self.pass, site.number(), self.network.seed, noise, x)?;
+        self.network.ops.dropout.forward(self.pass, site.number(), noise, x)?;
         Ok(())
     }
 }

@@ -60,7 +60,7 @@ macro_rules! tensors {
         #[allow(dead_code, reason = "not every group is shared")]
         impl<'a, T: CudaType> $Refs<'a, T> {
             /// The tensors that are held, and for the others the shared ones.
-            pub fn of<'f>(held: &'a mut $Tensors<'f, T>, shared: &'a mut $Tensors<'f, T>) -> Self {
+            pub fn of(held: &'a mut $Tensors<'_, T>, shared: &'a mut $Tensors<'_, T>) -> Self {
                 Self { $( $field: if held.$field.is_empty() { &mut *shared.$field } else { &mut *held.$field }, )* }
             }
         }
@@ -265,5 +265,58 @@ impl Plan {
         let of = |n: usize| Arena::bytes_of(&[(n, size_of::<T>())]);
         let logits = of(self.logit_rows * self.vocab);
         2 * of(self.stream) + self.block.bytes::<T>() + self.head.bytes::<T>() + logits.max(temporaries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        kinds::transformer::{Params, choices::ActivationFunction, model::Position},
+        num::elements::Bf16,
+    };
+
+    fn gpt2() -> Config {
+        Config {
+            layers: 12,
+            heads: 12,
+            kv_heads: 12,
+            width: 768,
+            hidden: 3072,
+            context: 1024,
+            positions: Position::Learned,
+            activation: ActivationFunction::GeluTanh,
+            ..Config::new(&Params::default(), 50_257).expect("a model")
+        }
+    }
+
+    /// The figures of section 4 of the specification: 16 C elements per token and block, 4 of them for the activation
+    /// function, 2 for norms; with whole blocks only C per token and one block.
+    #[test]
+    fn a_model_of_124_million_parameters_holds_what_is_specified() {
+        let (config, shape) = (gpt2(), BatchShape::full(64, 1024));
+        let modes = [Checkpointing::Nothing, Checkpointing::Activation, Checkpointing::Norms, Checkpointing::Blocks];
+        let gigabytes = modes.map(|mode| {
+            let plan = Plan::new(&config, &shape, mode, false);
+            let held = 12 * plan.held.bytes::<Bf16>() + 13 * Arena::bytes_of(&[(plan.stream, 2)]);
+            (held as f64 * 1e-9, plan.bytes::<Bf16>(0) as f64 * 1e-9)
+        });
+        println!("held, all: {gigabytes:.2?} GB");
+        let want = [19.3, 19.3 * 0.75, 19.3 * 0.625, 1.2];
+        for ((held, all), want) in gigabytes.into_iter().zip(want) {
+            assert!((held / want - 1.0).abs() < 0.1, "{held} GB instead of {want}");
+            assert!(all < held + 4.0, "{all} GB in all");
+        }
+    }
+
+    #[test]
+    fn what_is_not_held_is_shared() {
+        let (config, shape) = (gpt2(), BatchShape::full(2, 64));
+        let plan = Plan::new(&config, &shape, Checkpointing::Norms, true);
+        assert_eq!((plan.held.norm_1, plan.shared().norm_1), (0, 2 * 64 * 768));
+        assert_eq!((plan.held.qkv, plan.shared().qkv), (3 * 2 * 64 * 768, 0));
+        assert_eq!((plan.branch, plan.logit_rows), (2 * 64 * 768, 128));
+        let packed = BatchShape { division: Division::Packed { sequences: 5, longest: 40 }, ..shape };
+        assert_eq!(Plan::new(&config, &packed, Checkpointing::Nothing, false).block.lse, 5 * 12 * 40);
     }
 }

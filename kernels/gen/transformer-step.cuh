@@ -1,0 +1,76 @@
+// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
+#pragma once
+#include "common/elements.cuh"
+
+constexpr unsigned int MAX_RECORDS = 1024u;
+constexpr unsigned int VIEW_PARTS = 32u;
+
+// What the host says about a step.
+struct alignas(8) StepParams {
+    unsigned long long record; // Where its record goes
+    unsigned long long targets; // Targets of all micro-batches
+};
+static_assert(sizeof(StepParams) == 16, "StepParams: size");
+
+// What a step was.
+struct alignas(4) StepRecord {
+    float loss; // Mean loss, nats
+    float norm; // Norm of the gradient
+    float scale; // Loss scale
+    unsigned int is_applied; // Whether parameters changed
+};
+static_assert(sizeof(StepRecord) == 16, "StepRecord: size");
+
+// Elements of a parameter.
+struct alignas(8) ViewRange {
+    unsigned long long start; // First one
+    unsigned long long len; // How many
+};
+static_assert(sizeof(ViewRange) == 16, "ViewRange: size");
+
+// New tokens of a cache; sizes in units of 16 bits.
+struct alignas(4) CacheSizes {
+    unsigned int tokens; // New tokens
+    unsigned int first; // Tokens in the cache
+    unsigned int kv; // Keys of a token, and values
+    unsigned int queries; // Queries of a token
+    unsigned int row; // From a token to the next
+};
+static_assert(sizeof(CacheSizes) == 20, "CacheSizes: size");
+
+// Losses added so far.
+struct alignas(8) LossTotal {
+    double sum; // Sum of the losses of counted rows, nats
+    unsigned long long count; // Counted rows
+};
+static_assert(sizeof(LossTotal) == 16, "LossTotal: size");
+
+// What the device knows of the updates.
+struct alignas(8) OptimizerState {
+    unsigned long long t; // Updates applied
+    unsigned long long skipped; // Updates skipped because a gradient was not finite
+    float scale; // Scale of the next loss
+    unsigned int good; // Updates without overflow since it changed
+    float norm; // Norm of the last gradient, before clipping
+    unsigned int is_applied; // Whether the last update was applied
+    float grad_scale; // Factor of the last gradient: of the clipping, and 1 / scale of the loss
+    float c1; // 1 / (1 - beta1^t)
+    float c2; // 1 / (1 - beta2^t)
+    unsigned int pad; // Padding to eight bytes
+};
+static_assert(sizeof(OptimizerState) == 48, "OptimizerState: size");
+
+// One thread: clears the loss, and sets the gradient of the loss of a target.
+extern "C" __global__ void __launch_bounds__(1, 1) begin_step(const StepParams* __restrict__ params, const OptimizerState* __restrict__ state, LossTotal* __restrict__ total, float* __restrict__ scale);
+
+// One thread: the loss and the norm of a step, for the host.
+extern "C" __global__ void __launch_bounds__(1, 1) record_step(const StepParams* __restrict__ params, const OptimizerState* __restrict__ state, const LossTotal* __restrict__ total, const float* __restrict__ scale, StepRecord* __restrict__ records);
+
+// One block per parameter and part: sums of squares of weights, gradients and changes.
+extern "C" __global__ void __launch_bounds__(256, 1) sum_views(const ViewRange* __restrict__ views, const float* __restrict__ weights, const float* __restrict__ before, const float* __restrict__ gradient, double* __restrict__ partials);
+
+// One thread per parameter: norms of its weights, gradient and change.
+extern "C" __global__ void __launch_bounds__(128, 1) finish_views(unsigned int n_views, const float* __restrict__ scale, const double* __restrict__ partials, float* __restrict__ norms);
+
+// One thread per 16 bits of keys and values: appends new tokens to the cache of a block.
+extern "C" __global__ void __launch_bounds__(256, 1) append_cache(CacheSizes s, const void* qkv, void* keys, void* values);

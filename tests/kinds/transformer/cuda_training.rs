@@ -1,0 +1,220 @@
+//! Training on a GPU: the same bits again, resuming, backends of matrix multiplication, precision, memory, speed.
+
+use super::{
+    cuda::OnDevice,
+    small::{self, HYPER, Text},
+};
+use crate::device::{gpu, gpu_alone};
+use neuropil::{
+    gpu::{Pass, Place},
+    kinds::transformer::{
+        backend::{Batch, Hyper, MatrixUpdate, Outcome, StateBuffer, StepInput},
+        cuda,
+        model::{Config, Layout, init},
+    },
+};
+use std::time::Instant;
+
+const MODEL: [&str; 6] = [
+    "model.layers=2",
+    "model.heads=3",
+    "model.width=48",
+    "model.context=24",
+    "model.positions=Learned",
+    "training.batch=8",
+];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    MODEL.iter().copied().chain(more.iter().copied()).collect()
+}
+
+const STATES: [StateBuffer; 3] = StateBuffer::ALL;
+
+/// E6: two runs, and a run that is saved and continued, have the same bits; captured steps have those of single launches.
+#[test]
+fn cuda_training_repeats_and_continues_bit_for_bit() {
+    let Some(gpu) = gpu() else { return };
+    for precision in ["F32", "Bf16", "F16"] {
+        for matrices in [MatrixUpdate::AdamW, MatrixUpdate::Muon { momentum: 0.95, rate: 5.0 }] {
+            let more = format!("compute.precision={precision}");
+            let params = small::params(&with(&[&more]));
+            let trainer = small::trainer::<f32>(&Config::new(&params, 37).expect("a model"));
+            let hyper = Hyper { dropout: 0.1, matrices, ..HYPER };
+            let text = |t: u64| Text::new(8, 24, 37, t);
+            let run = |device: &mut OnDevice, steps: std::ops::Range<u64>| -> Vec<f32> {
+                steps.map(|t| device.step(t, &hyper, &[text(t).part(0..4).batch(), text(t).part(4..8).batch()]).loss).collect()
+            };
+            let mut whole = OnDevice::like(&gpu, &params, &trainer);
+            let losses = run(&mut whole, 0..10);
+            let mut first = OnDevice::like(&gpu, &params, &trainer);
+            let mut parts = run(&mut first, 0..5);
+            let mut second = OnDevice::like(&gpu, &params, &trainer);
+            for buffer in STATES {
+                second.backend.write(buffer, &first.state(buffer)).expect("the device");
+            }
+            let counters = first.backend.counters().expect("the device");
+            second.backend.set_counters(counters).expect("the device");
+            parts.extend(run(&mut second, 5..10));
+            println!("{precision} {matrices:?}: losses {losses:?}");
+            assert!(losses == parts && losses.iter().all(|x| x.is_finite()), "{losses:?} {parts:?}");
+            for buffer in STATES {
+                assert!(whole.state(buffer) == second.state(buffer), "{precision} {buffer:?}");
+            }
+            assert_eq!(whole.backend.counters().expect("the device"), second.backend.counters().expect("the device"));
+            // Launch by launch, as while kernels are measured.
+            let mut single = OnDevice::like(&gpu, &params, &trainer);
+            for t in 0..10 {
+                let (a, b) = (text(t).part(0..4), text(t).part(4..8));
+                let input =
+                    StepInput { step: t, batches: &[a.batch(), b.batch()], hyper: &hyper, frozen: &[], measures: false };
+                single.backend.step(&input, &mut Pass::measuring()).expect("the device");
+            }
+            assert!(single.state(StateBuffer::Weights) == whole.state(StateBuffer::Weights), "graphs change no bit");
+        }
+    }
+}
+
+/// 100 steps on every backend of matrix multiplication.
+#[test]
+fn cuda_loss_curves_do_not_depend_on_the_backend() {
+    let Some(gpu) = gpu() else { return };
+    for (precision, most) in [("F32", 1e-4), ("Bf16", 2e-2)] {
+        let mut curves = vec![];
+        for gemm in ["Simt", "Mma", "Wmma", "CublasLt", "Auto"] {
+            if precision == "F32" && (gemm == "Mma" || gemm == "Wmma") {
+                continue; // tensor cores round f32 to tf32
+            }
+            let more = [format!("compute.precision={precision}"), format!("compute.gemm={gemm}")];
+            let params = small::params(&with(&[&more[0], &more[1]]));
+            let trainer = small::trainer::<f32>(&Config::new(&params, 37).expect("a model"));
+            let mut device = OnDevice::like(&gpu, &params, &trainer);
+            let texts: Vec<Text> = (0..4).map(|t| Text::new(8, 24, 37, t)).collect();
+            let mut losses = vec![];
+            for t in 0..100_u64 {
+                let batch = [texts[t as usize % 4].batch()];
+                let input = StepInput { step: t, batches: &batch, hyper: &HYPER, frozen: &[], measures: false };
+                match device.backend.step(&input, &mut Pass::default()) {
+                    Ok(_) => {}
+                    Err(error) => {
+                        println!("{precision} {gemm}: {error}");
+                        break;
+                    }
+                }
+                let mut stats = vec![];
+                device.backend.take_stats(&mut stats).expect("the device");
+                losses.push(stats[0].loss);
+            }
+            if losses.len() == 100 {
+                println!("{precision} {gemm}: {} → {}", losses[0], losses[99]);
+                curves.push((gemm, losses));
+            }
+        }
+        let (first, others) = curves.split_first().expect("SIMT");
+        assert!(first.1[99] < 0.9 * first.1[0], "{:?}", first.1);
+        for (gemm, losses) in others {
+            let off = losses.iter().zip(&first.1).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
+            println!("{precision} {gemm}: largest difference from {} {off:.1e} ({most:.0e})", first.0);
+            assert!(off < most, "{gemm}");
+        }
+    }
+}
+
+/// fp16 finds its loss scale; frozen layers stay; norms are those of the buffers; a stop changes nothing.
+#[test]
+fn cuda_steps_are_what_they_say() {
+    let Some(gpu) = gpu() else { return };
+    let params = small::params(&with(&["compute.precision=F16"]));
+    let trainer = small::trainer::<f32>(&Config::new(&params, 37).expect("a model"));
+    let mut device = OnDevice::like(&gpu, &params, &trainer);
+    let text = Text::new(8, 24, 37, 1);
+    let frozen = [true, false, true, false];
+    let before = device.state(StateBuffer::Weights);
+    let input = StepInput { step: 0, batches: &[text.batch()], hyper: &HYPER, frozen: &frozen, measures: true };
+    let mut stats = vec![];
+    for _ in 0..3 {
+        device.backend.step(&input, &mut Pass::default()).expect("the device");
+    }
+    device.backend.take_stats(&mut stats).expect("the device");
+    println!("{stats:?}");
+    assert!(stats.len() == 3 && stats.iter().all(|s| s.loss.is_finite() && s.loss_scale >= 1.0));
+    let (after, norms) = (device.state(StateBuffer::Weights), device.backend.norms().expect("the device"));
+    for (i, view) in device.layout.map.views().enumerate() {
+        let is_frozen = frozen[device.layout.layer(neuropil::nn::parameters::ViewId(i)).index(2)];
+        assert_eq!(before[view.range()] == after[view.range()], is_frozen, "{}", view.name);
+        let norm = after[view.range()].iter().map(|w| w * w).sum::<f32>().sqrt();
+        assert!((norms[i].weight - norm).abs() <= 1e-3 * norm, "{} {:?} {norm}", view.name, norms[i]);
+        assert_eq!(norms[i].update == 0.0, is_frozen, "{}", view.name);
+        assert!(norms[i].gradient.is_finite());
+    }
+    let pass = &mut Pass::default();
+    pass.stop.raise();
+    assert_eq!(device.backend.step(&input, pass).expect("the device"), Outcome::Stopped);
+    assert!(device.state(StateBuffer::Weights) == after);
+}
+
+#[test]
+fn cuda_memory_is_predicted_and_given_back() {
+    let Some(gpu) = gpu_alone() else { return };
+    for (precision, mode) in [("F32", "Nothing"), ("Bf16", "Blocks")] {
+        let before = gpu.held(Place::Device);
+        let more = [format!("compute.precision={precision}"), format!("compute.checkpointing={mode}")];
+        let params = small::params(&with(&[&more[0], &more[1]]));
+        let config = Config::new(&params, 37).expect("a model");
+        let predicted = cuda::memory(&params, &config, &Layout::new(&config).expect("a model"));
+        let trainer = small::trainer::<f32>(&config);
+        let mut device = OnDevice::like(&gpu, &params, &trainer);
+        let text = Text::new(8, 24, 37, 1);
+        let batches: [Batch<'_>; 1] = [text.batch()];
+        (0..3).for_each(|t| drop(device.step(t, &Hyper { dropout: 0.1, ..HYPER }, &batches)));
+        let allocations = gpu.allocations();
+        (3..20).for_each(|t| drop(device.step(t, &Hyper { dropout: 0.1, ..HYPER }, &batches)));
+        assert_eq!(gpu.allocations(), allocations, "a step allocates nothing");
+        let (held, reported) = (gpu.held(Place::Device) - before, device.backend.memory().on(Place::Device));
+        println!("{precision} {mode}: predicted {}, reported {reported}, held {held}", predicted.on(Place::Device));
+        assert_eq!(predicted.on(Place::Device), reported);
+        drop(device);
+        println!("left: {}", gpu.held(Place::Device) - before);
+    }
+}
+
+/// Not a test of the machine: prints tokens per second of the two models that the specification names.
+#[test]
+#[ignore = "takes a minute and 30 GB"]
+fn cuda_speed_of_training() {
+    let Some(gpu) = gpu_alone() else { return };
+    let gpt2 = ["model.layers=12", "model.heads=12", "model.width=768", "model.context=1024", "training.batch=64"];
+    let chars = ["model.layers=6", "model.heads=6", "model.width=384", "model.context=256", "training.batch=64"];
+    for (name, set, vocab, n) in [("char 10.8 M", chars, 65, 60), ("GPT-2 124 M", gpt2, 50_257, 10)] {
+        for precision in ["Bf16", "Tf32"] {
+            for profiled in [false, true] {
+                let more = format!("compute.precision={precision}");
+                let all: Vec<&str> = set.iter().copied().chain(["model.positions=Learned", &*more]).collect();
+                let params = small::params(&all);
+                let config = Config::new(&params, vocab).expect("a model");
+                let mut device = OnDevice::new(&gpu, &params, &config);
+                let weights = init(&config, &device.layout, 1);
+                device.backend.write(StateBuffer::Weights, weights.values()).expect("the device");
+                let text = Text::new(64, config.context, vocab, 1);
+                (0..3).for_each(|t| drop(device.step(t, &HYPER, &[text.batch()])));
+                let mut pass = if profiled { Pass::measuring() } else { Pass::default() };
+                let (start, batch) = (Instant::now(), [text.batch()]);
+                for t in 3..3 + n {
+                    let input = StepInput { step: t, batches: &batch, hyper: &HYPER, frozen: &[], measures: false };
+                    device.backend.step(&input, &mut pass).expect("the device");
+                }
+                let mut stats = vec![];
+                device.backend.take_stats(&mut stats).expect("the device");
+                let seconds = start.elapsed().as_secs_f64();
+                let rate = (n as usize * text.tokens.len()) as f64 / seconds;
+                println!("{name} {precision}: {rate:.0} tokens/s, {:.2} ms per step, loss {}", 1e3 * seconds / n as f64, stats[stats.len() - 1].loss);
+                if profiled {
+                    pass.collect().expect("the device");
+                    pass.timings.sort_by_key(|row| std::cmp::Reverse(row.nanos));
+                    for row in pass.timings.iter().take(24) {
+                        println!("    {:>9.3} ms {:>5} launches  {}", row.nanos as f64 * 1e-6 / n as f64, u64::from(row.launches) / n, row.name);
+                    }
+                }
+            }
+        }
+    }
+}
