@@ -23,13 +23,11 @@ use crate::{
         model::{Config, Layout},
     },
     nn::{
-        attention::Inputs,
         dropout::{Dropout, cuda::DropoutStep},
         optimizer::{
             LossScaler,
             cuda::{self, OptimizerSettings},
         },
-        storage::Storage,
     },
     sim::{Buffers as _, Execution, MemoryReport, Progress, SimError},
 };
@@ -78,7 +76,7 @@ pub struct CudaBackend<T: ModelFormat> {
     pub(super) buffers: RefCell<DeviceBuffers<T>>,
     pub(super) gpu: Arc<Gpu>,
     options: Options,
-    sizes: Sizes,
+    pub(super) sizes: Sizes,
     update: UpdatePlan,
     in_flight: VecDeque<Mark>,
     /// Steps recorded, and of those the ones that were read.
@@ -87,7 +85,7 @@ pub struct CudaBackend<T: ModelFormat> {
 }
 
 /// An error of a device model that was asked for while another reading is under way.
-fn in_use() -> SimError {
+pub(super) fn in_use() -> SimError {
     SimError::Input("the model is in use by another reading".to_owned())
 }
 
@@ -128,6 +126,7 @@ impl<T: ModelFormat> CudaBackend<T> {
         }
         let (config, layout) = (&self.network.config, &self.network.layout);
         let sizes = Sizes::new::<T>(config, layout, tokens.div_ceil(config.context), self.options.mode);
+        self.gpu.synchronize()?;
         self.graphs.clear();
         let b = self.buffers.get_mut();
         // The former activations are given back first.
@@ -177,6 +176,7 @@ impl<T: ModelFormat> CudaBackend<T> {
             b.before = Some(Buf::zeros(&self.gpu, "weights before a step", self.sizes.n)?);
         }
         if self.update != update {
+            self.gpu.synchronize()?;
             self.graphs.remove(&Captured::Update);
             self.update = update;
         }
@@ -260,43 +260,6 @@ impl<T: ModelFormat> CudaBackend<T> {
         }
         Ok(shape)
     }
-
-    /// Runs a sequence up to a block and reads a tensor.
-    fn read_activations(&self, tokens: &[u32], site: Site) -> Result<Vec<f32>, SimError> {
-        let network = &self.network;
-        let (n, layers) = (tokens.len(), network.config.layers);
-        if n > self.sizes.tokens || n > network.config.context {
-            return Err(SimError::Input(format!("{n} tokens exceed the context of {}", network.config.context)));
-        }
-        let mut b = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
-        b.tokens.write_at(0, tokens)?;
-        let (shape, mut values) = (BatchShape::full(1, n), vec![]);
-        let depth = match site {
-            Site::Residual(block) => block.min(layers),
-            Site::AttentionOutput(block) | Site::Hidden(block) | Site::Attention { layer: block, .. } => {
-                (block + 1).min(layers)
-            }
-        };
-        pass::forward_to(network, &mut b, shape, depth, &mut Pass::default(), &mut |run, x, a, _, _| {
-            values = match site {
-                Site::Residual(_) => wide(&x.read()?),
-                Site::AttentionOutput(_) => wide(&a.attention.read()?),
-                Site::Hidden(_) => wide(&a.hidden.read()?),
-                Site::Attention { head, .. } => {
-                    let mut map = run.frame.take::<f32>("attention map", n * n)?;
-                    let (op, inputs) = (network.attention(&shape), Inputs::packed(&*a.qkv));
-                    network.ops.attention.map(run.pass, &op, &inputs, (0, head), a.lse, &mut map)?;
-                    map.read()?
-                }
-            };
-            Ok(())
-        })?;
-        Ok(values)
-    }
-}
-
-fn wide<T: Storage>(x: &[T]) -> Vec<f32> {
-    x.iter().map(|x| x.widen()).collect()
 }
 
 /// Targets, without those of padding.

@@ -243,8 +243,9 @@ impl<T: ModelFormat> Run<'_, T> {
         let lengths = self.batch.lengths;
         let inputs = Inputs::packed(&*a.qkv).lengths(lengths, lengths);
         let (known, variant) = ((&*a.attention, &*a.lse), network.ops.variant);
-        let to = Gradients::Packed(&mut *dqkv);
-        network.ops.attention.backward(self.pass, &op, &inputs, known, d_o, to, None, variant, self.frame)?;
+        let (to, frame) = (Gradients::Packed(&mut *dqkv), self.frame.frame());
+        network.ops.attention.backward(self.pass, &op, &inputs, known, d_o, to, None, variant, &frame)?;
+        drop(frame);
         self.rotate(dqkv, true)
     }
 

@@ -109,7 +109,8 @@ impl<T: ModelFormat> Run<'_, T> {
         let op = Attention::cached(1, n, c.context, c.heads, c.kv_heads, c.head_dim());
         let op = Attention { scale: c.scale, window: c.window, ..op };
         let inputs = Inputs::new(&*a.qkv, &*keys, &*values).lengths(None, Some(cache.lengths));
-        network.ops.attention.forward(self.pass, &op, &inputs, a.attention, a.lse, None, self.frame)?;
+        let frame = self.frame.frame();
+        network.ops.attention.forward(self.pass, &op, &inputs, a.attention, a.lse, None, &frame)?;
         Ok(())
     }
 }

@@ -69,8 +69,8 @@ impl<T: ModelFormat> Run<'_, T> {
         let op = network.attention(&self.batch.shape);
         let lengths = self.batch.lengths;
         let inputs = Inputs::packed(&*a.qkv).lengths(lengths, lengths);
-        let variant = network.ops.variant;
-        network.ops.attention.forward(self.pass, &op, &inputs, a.attention, a.lse, variant, self.frame)?;
+        let (variant, frame) = (network.ops.variant, self.frame.frame());
+        network.ops.attention.forward(self.pass, &op, &inputs, a.attention, a.lse, variant, &frame)?;
         Ok(())
     }
 

@@ -30,6 +30,7 @@ mod decode;
 mod error;
 mod format;
 mod forward;
+mod inspect;
 mod kernels;
 mod network;
 mod pass;
