@@ -35,6 +35,15 @@ fn map() -> ParameterMap {
     map
 }
 
+/// A buffer with zeros between the views.
+fn of_views(map: &ParameterMap, seed: u64) -> Vec<f32> {
+    let mut values = vec![0.0; map.len()];
+    for view in map.views() {
+        values[view.range()].copy_from_slice(&numbers(view.len(), seed + view.start as u64));
+    }
+    values
+}
+
 fn optimizer(map: &ParameterMap, hidden: Method, clip: f64) -> cpu::Optimizer {
     let rule = |view: &View| match view.name.as_str() {
         "frozen" => Rule { is_frozen: true, ..Rule::default() },
@@ -127,14 +136,11 @@ fn cuda_optimizer_is_that_of_the_cpu() {
     for (hidden, clip, tolerance) in [(Method::AdamW, 0.0, 0.0), (Method::AdamW, 1.0, 1e-6), (Method::Muon, 1.0, 2e-4)]
     {
         let op = optimizer(&map, hidden, clip);
-        let mut p = numbers(map.len(), 1);
+        let mut p = of_views(&map, 1);
         let (mut m, mut v) = (vec![0.0; map.len()], vec![0.0; map.len()]);
         let mut device = OnDevice::new(&gpu, &map, &op, &p, &LossScaler::fixed(4.0));
         for t in 1..=10 {
-            let mut g = vec![0.0; map.len()];
-            for view in map.views() {
-                g[view.range()].copy_from_slice(&numbers(view.len(), 100 * t + view.start as u64));
-            }
+            let g = of_views(&map, 100 * t);
             let update = Update { t, learning_rate: 0.01, grad_scale: 0.25 };
             let to = cpu::Buffers { p: &mut p, m: &mut m, v: &mut v };
             let outcome = op.update(&map, &update, to, &g).unwrap();

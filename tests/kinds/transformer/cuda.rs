@@ -10,7 +10,9 @@ use neuropil::{
     gpu::{Gpu, Pass},
     kinds::transformer::{
         Params,
-        backend::{Backend, Batch, Decoder as _, Hyper, IGNORED, Lengths, Outcome, Site, StateBuffer, StepInput, StepStats},
+        backend::{
+            Backend, Batch, Decoder as _, Hyper, IGNORED, Lengths, Outcome, Site, StateBuffer, StepInput, StepStats,
+        },
         cpu::{Trainer, decoder::CpuDecoder},
         cuda,
         model::{Config, Layout},
@@ -141,12 +143,15 @@ fn cuda_gradients_are_those_of_the_cpu() {
                 let want = small::gradients(&mut trainer, &[batch], (dropout > 0.0).then_some(dropout));
                 for (precision, most_loss, most) in precisions {
                     let precision_set = format!("compute.precision={precision}");
-                    let set_all: Vec<&str> = base.iter().copied().chain([&*precision_set, "training.batch=4"]).collect();
+                    let set_all: Vec<&str> =
+                        base.iter().copied().chain([&*precision_set, "training.batch=4"]).collect();
                     let mut device = OnDevice::like(&gpu, &small::params(&set_all), &trainer);
                     let (loss, gradient) = device.gradients(&[batch], dropout);
                     let off = (loss - want).abs() / want;
                     let (error, view) = worst(&device.layout, &gradient, &trainer.gradient);
-                    println!("{set:?} {name} dropout {dropout} {precision}: loss {off:.1e}, gradients {error:.1e} at {view}");
+                    println!(
+                        "{set:?} {name} dropout {dropout} {precision}: loss {off:.1e}, gradients {error:.1e} at {view}"
+                    );
                     if off.is_nan() || off > most_loss || error > most {
                         failed.push(format!("{set:?} {name} {dropout} {precision}: {off:.1e} {error:.1e} {view}"));
                     }
@@ -171,7 +176,9 @@ fn cuda_checkpointing_changes_no_bit() {
                 let all: Vec<&str> = base.iter().copied().chain(more.iter().map(String::as_str)).collect();
                 let mut device = OnDevice::like(&gpu, &small::params(&all), &trainer);
                 let got = device.gradients(&[text.batch()], 0.1);
-                bytes.push(device.backend.memory().iter().filter(|b| b.owner == "activations").map(|b| b.bytes).sum::<u64>());
+                bytes.push(
+                    device.backend.memory().iter().filter(|b| b.owner == "activations").map(|b| b.bytes).sum::<u64>(),
+                );
                 assert!(*want.get_or_insert_with(|| got.clone()) == got, "{set:?} {precision} {mode}");
             }
             println!("{set:?} {precision}: activations {bytes:?} bytes");

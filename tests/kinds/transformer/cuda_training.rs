@@ -42,7 +42,9 @@ fn cuda_training_repeats_and_continues_bit_for_bit() {
             let hyper = Hyper { dropout: 0.1, matrices, ..HYPER };
             let text = |t: u64| Text::new(8, 24, 37, t);
             let run = |device: &mut OnDevice, steps: std::ops::Range<u64>| -> Vec<f32> {
-                steps.map(|t| device.step(t, &hyper, &[text(t).part(0..4).batch(), text(t).part(4..8).batch()]).loss).collect()
+                steps
+                    .map(|t| device.step(t, &hyper, &[text(t).part(0..4).batch(), text(t).part(4..8).batch()]).loss)
+                    .collect()
             };
             let mut whole = OnDevice::like(&gpu, &params, &trainer);
             let losses = run(&mut whole, 0..10);
@@ -65,8 +67,13 @@ fn cuda_training_repeats_and_continues_bit_for_bit() {
             let mut single = OnDevice::like(&gpu, &params, &trainer);
             for t in 0..10 {
                 let (a, b) = (text(t).part(0..4), text(t).part(4..8));
-                let input =
-                    StepInput { step: t, batches: &[a.batch(), b.batch()], hyper: &hyper, frozen: &[], measures: false };
+                let input = StepInput {
+                    step: t,
+                    batches: &[a.batch(), b.batch()],
+                    hyper: &hyper,
+                    frozen: &[],
+                    measures: false,
+                };
                 single.backend.step(&input, &mut Pass::measuring()).expect("the device");
             }
             assert!(single.state(StateBuffer::Weights) == whole.state(StateBuffer::Weights), "graphs change no bit");
@@ -206,12 +213,21 @@ fn cuda_speed_of_training() {
                 device.backend.take_stats(&mut stats).expect("the device");
                 let seconds = start.elapsed().as_secs_f64();
                 let rate = (n as usize * text.tokens.len()) as f64 / seconds;
-                println!("{name} {precision}: {rate:.0} tokens/s, {:.2} ms per step, loss {}", 1e3 * seconds / n as f64, stats[stats.len() - 1].loss);
+                println!(
+                    "{name} {precision}: {rate:.0} tokens/s, {:.2} ms per step, loss {}",
+                    1e3 * seconds / n as f64,
+                    stats[stats.len() - 1].loss
+                );
                 if profiled {
                     pass.collect().expect("the device");
                     pass.timings.sort_by_key(|row| std::cmp::Reverse(row.nanos));
                     for row in pass.timings.iter().take(24) {
-                        println!("    {:>9.3} ms {:>5} launches  {}", row.nanos as f64 * 1e-6 / n as f64, u64::from(row.launches) / n, row.name);
+                        println!(
+                            "    {:>9.3} ms {:>5} launches  {}",
+                            row.nanos as f64 * 1e-6 / n as f64,
+                            u64::from(row.launches) / n,
+                            row.name
+                        );
                     }
                 }
             }

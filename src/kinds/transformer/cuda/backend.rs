@@ -46,10 +46,7 @@ const GRAPHS: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Captured {
     /// Gradients of a batch.
-    Gradients {
-        shape: BatchShape,
-        has_dropout: bool,
-    },
+    Gradients { shape: BatchShape, has_dropout: bool },
     /// The update.
     Update,
 }

@@ -155,8 +155,7 @@ impl<T: ModelFormat> Run<'_, T> {
         a: &mut Block<'_, T>,
         branch: &mut Slice<T>,
     ) -> Result<(), OpError> {
-        let (block, is_pre) =
-            (self.network.layout.blocks[b], self.network.config.placement == NormPlacement::Pre);
+        let (block, is_pre) = (self.network.layout.blocks[b], self.network.config.placement == NormPlacement::Pre);
         if mode == Checkpointing::Blocks {
             return self.block(b, input, a, None, branch);
         }
@@ -183,8 +182,7 @@ impl<T: ModelFormat> Run<'_, T> {
         branch: &mut Slice<T>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
-        let (block, is_pre) =
-            (self.network.layout.blocks[b], self.network.config.placement == NormPlacement::Pre);
+        let (block, is_pre) = (self.network.layout.blocks[b], self.network.config.placement == NormPlacement::Pre);
         let (mut d, mut other) = (&mut *g.d, &mut *g.other);
         if !is_pre {
             other.clear()?;
@@ -220,24 +218,14 @@ impl<T: ModelFormat> Run<'_, T> {
         }
     }
 
-    fn activation_backward(
-        &mut self,
-        fc: &Slice<T>,
-        dhidden: &Slice<T>,
-        dfc: &mut Slice<T>,
-    ) -> Result<(), OpError> {
+    fn activation_backward(&mut self, fc: &Slice<T>, dhidden: &Slice<T>, dfc: &mut Slice<T>) -> Result<(), OpError> {
         let (network, columns) = (self.network, self.network.config.hidden);
         let rows = dhidden.len() / columns;
         network.ops.activation.backward(self.pass, network.activation(), rows, columns, fc, dhidden, dfc)?;
         Ok(())
     }
 
-    fn attention_backward(
-        &mut self,
-        a: &Block<'_, T>,
-        d_o: &Slice<T>,
-        dqkv: &mut Slice<T>,
-    ) -> Result<(), OpError> {
+    fn attention_backward(&mut self, a: &Block<'_, T>, d_o: &Slice<T>, dqkv: &mut Slice<T>) -> Result<(), OpError> {
         let network = self.network;
         let op = network.attention(&self.batch.shape);
         let lengths = self.batch.lengths;

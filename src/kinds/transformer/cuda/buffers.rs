@@ -20,8 +20,7 @@ use crate::{
         embedding::{Embedding, cuda::CudaEmbedding},
         norm::{Norm, NormKind, cuda::CudaNorm},
         optimizer::{
-            Matrix,
-            ParameterGroups,
+            Matrix, ParameterGroups,
             cuda::{CudaOptimizer, OptimizerRule, OptimizerSettings, OptimizerState},
         },
         parameters::{ALIGN, View, ViewId},
@@ -63,12 +62,7 @@ pub fn temporaries(config: &Config, shape: &BatchShape) -> usize {
 
 impl Sizes {
     /// For batches of up to that many sequences of the context.
-    pub fn new<T: ModelFormat>(
-        config: &Config,
-        layout: &Layout,
-        sequences: usize,
-        mode: Checkpointing,
-    ) -> Self {
+    pub fn new<T: ModelFormat>(config: &Config, layout: &Layout, sequences: usize, mode: Checkpointing) -> Self {
         let shape = BatchShape::full(sequences, config.context);
         let temporaries = temporaries(config, &shape);
         // Dropout may be switched on while the model trains.

@@ -47,14 +47,8 @@ impl<'a, T: ModelFormat> CudaDecoder<'a, T> {
         let shape = BatchShape::full(1, n);
         let plan = Plan::new(&network.config, &shape, Checkpointing::Nothing, false);
         let (tokens, targets, lengths) = (ids.part(0..n)?, targets.part(0..n)?, lengths.part(0..1)?);
-        let batch = DeviceBatch {
-            shape,
-            offset: first,
-            tokens: &tokens,
-            targets: &targets,
-            lengths: None,
-            positions: None,
-        };
+        let batch =
+            DeviceBatch { shape, offset: first, tokens: &tokens, targets: &targets, lengths: None, positions: None };
         let frame = arena.frame();
         let mut x = frame.take::<T>("residual stream", plan.stream)?;
         let mut next = frame.take::<T>("next residual stream", plan.stream)?;

@@ -4,7 +4,8 @@ use crate::{
     gpu::GpuError,
     nn::{
         attention::cuda::CudaAttentionError, cross_entropy::cuda::CudaCrossEntropyError,
-        embedding::cuda::CudaEmbeddingError, gemm::cuda::CudaGemmError, lengths::LengthError, rope::cuda::CudaRopeError,
+        embedding::cuda::CudaEmbeddingError, gemm::cuda::CudaGemmError, lengths::LengthError,
+        rope::cuda::CudaRopeError,
     },
     sim::SimError,
 };

@@ -89,9 +89,7 @@ pub fn create(
         ],
     };
     Ok(match compute.precision {
-        Precision::F32 | Precision::Tf32 => {
-            Box::new(CudaBackend::<f32>::new(gpu, config, layout, seed, ops, options)?)
-        }
+        Precision::F32 | Precision::Tf32 => Box::new(CudaBackend::<f32>::new(gpu, config, layout, seed, ops, options)?),
         Precision::Bf16 => Box::new(CudaBackend::<Bf16>::new(gpu, config, layout, seed, ops, options)?),
         Precision::F16 => Box::new(CudaBackend::<F16>::new(gpu, config, layout, seed, ops, options)?),
     })

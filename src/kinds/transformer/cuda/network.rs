@@ -6,6 +6,7 @@ use super::{
     kernels::StepKernels,
     plan::{BatchShape, Division},
 };
+use crate::sim::MemoryReport;
 use crate::{
     gpu::{Buf, Frame, Gpu, GpuError, Pass, Place, Slice},
     kinds::transformer::{
@@ -35,7 +36,6 @@ use crate::{
         },
     },
 };
-use crate::sim::MemoryReport;
 use std::{ops::Range, sync::Arc};
 
 /// The operations of a device, and how they are computed.

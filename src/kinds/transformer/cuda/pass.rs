@@ -2,9 +2,9 @@
 //! and can be captured into a graph.
 
 use super::{
+    backward::Loss,
     buffers::DeviceBuffers,
     error::OpError,
-    backward::Loss,
     format::ModelFormat,
     kernels::{BeginStep, FinishViews, RecordStep, StepKernels, SumViews, VIEW_PARTS},
     network::{DeviceBatch, Network, Run},
@@ -89,7 +89,8 @@ pub fn accumulate<T: ModelFormat>(
         let mut head = HeadTensors::<T>::take(&frame, &plan.head)?;
         let mut head = head.refs();
         let inner = frame.frame();
-        let mut run = Run { network, weights, batch, noise, cache: None, flag: &mut *flag, frame: &inner, pass: &mut *pass };
+        let mut run =
+            Run { network, weights, batch, noise, cache: None, flag: &mut *flag, frame: &inner, pass: &mut *pass };
         run.forward(&mut streams, &mut held, &mut shared, &mut branch)?;
         run.last_norm(&streams[layers], &mut head)?;
         let mut loss = Loss { scale, total };

@@ -233,16 +233,24 @@ impl Plan {
             Checkpointing::Blocks => held = BlockSizes::default(),
         }
         let stream = n * config.width;
-        let backward = BackwardSizes {
-            dqkv: n * config.qkv_width(),
-            dfc: n * config.fc_width(),
-            dhidden: n * config.hidden,
-        };
+        let backward =
+            BackwardSizes { dqkv: n * config.qkv_width(), dfc: n * config.fc_width(), dhidden: n * config.hidden };
         let head = HeadSizes { norm_f: stream, stats_f: 2 * n, losses: n, lse: n };
         let logit_rows = (LOGITS / config.padded_vocab() / 64 * 64).max(64).min(n);
         let branch = if has_dropout { stream } else { 0 };
         let gradients = StreamSizes { d: stream, other: stream };
-        Self { stream, branch, block, held, head, gradients, backward, logit_rows, vocab: config.padded_vocab(), layers: config.layers }
+        Self {
+            stream,
+            branch,
+            block,
+            held,
+            head,
+            gradients,
+            backward,
+            logit_rows,
+            vocab: config.padded_vocab(),
+            layers: config.layers,
+        }
     }
 
     /// What all blocks share.
