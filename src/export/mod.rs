@@ -1,12 +1,12 @@
 //! Exports a run folder to formats of other programs. Needs only the folder; memory does not depend on the length of the
 //! run.
 
+mod checkpoint;
 mod csv;
 mod npz;
 mod output;
 mod parquet;
 mod raster;
-mod safetensors;
 
 use crate::{
     data::io_reason,
@@ -100,7 +100,7 @@ pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result
         Format::Npz => npz::write(run, &trials, &out, &mut outputs),
         Format::Parquet => parquet::write(run, &trials, &out, &mut outputs),
         Format::Png => raster::write(&trials, &out, &mut outputs),
-        Format::Safetensors => safetensors::write(run, &out, &mut outputs),
+        Format::Safetensors => checkpoint::write(run, &out, &mut outputs),
     }?;
     let files = outputs.commit()?;
     // The list shows a later run in the same folder which exports are of this one.
