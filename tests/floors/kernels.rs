@@ -283,3 +283,33 @@ fn the_newest_known_target_is_taken() {
     let Some(tools) = tools() else { return };
     assert_eq!([75, 86, 90, 120].map(|capability| tools.nvrtc.target(capability)), [75, 86, 90, 90]);
 }
+
+/// Numbers in C source, without their suffix.
+fn literals(source: &str) -> Vec<f64> {
+    let code = source.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
+    let words = code.flat_map(|line| line.split(move |c| !is_part(c)).collect::<Vec<_>>());
+    let number = |word: &str| word.trim_end_matches(['f', 'F']).parse().ok();
+    words.filter(|word| word.contains('.')).filter_map(number).collect()
+}
+
+/// The factor of attention logits is an argument: 1/sqrt(head) is computed from the configuration, or replaced by it. A
+/// generator that printed it into the source (as `0.17677669529663687f`) fixed the head of every model.
+#[test]
+fn no_kernel_contains_the_factor_of_attention_logits() {
+    let is_factor = |x: f64, heads: &[u32]| heads.iter().any(|d| (x * f64::from(*d).sqrt() - 1.0).abs() < 1e-4);
+    assert!(is_factor(literals("x * 0.17677669529663687f; // 0.5")[0], &[32]));
+    assert_eq!(literals("a.x[2] = 1.5f + 2.0 * b1.y - 3; // 0.25"), [1.5, 2.0]);
+    let mut n = 0;
+    for path in sources(&kernels().join("nn")) {
+        let (source, name) = (fs::read_to_string(&path).unwrap(), path.display().to_string());
+        // Powers of two are other things elsewhere.
+        let is_attention = name.contains("attention") || name.contains("softmax");
+        let heads: &[u32] = if is_attention { &[16, 32, 48, 64, 80, 96, 128, 256] } else { &[32, 48, 80, 96, 128] };
+        let found: Vec<f64> = literals(&source).into_iter().filter(|x| is_factor(*x, heads)).collect();
+        assert!(found.is_empty(), "{name} contains {found:?}: pass the factor of attention logits as an argument");
+        assert!(!(is_attention && source.contains("rsqrt")), "{name} computes a root: pass the factor as an argument");
+        n += 1;
+    }
+    assert!(n > 0);
+}
