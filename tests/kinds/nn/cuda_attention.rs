@@ -3,6 +3,7 @@
 
 use super::{
     attention::{Case, relative_rms},
+    cuda_every_operation::{Case as EveryCase, Number},
     golden_files,
 };
 use crate::device::gpu;
@@ -273,29 +274,17 @@ fn random_case<T: Storage>(random: &mut Random) -> Data<T> {
     Data { op, q, k, v, is_packed, d_o, bias, q_lengths, k_lengths }
 }
 
-fn random_shapes_agree<T: Storage>(cases: usize) {
-    let Some(gpu) = gpu() else { return };
-    let cuda = CudaAttention::new(&gpu);
-    let (mut random, mut worst) = (Random(7), [[0.0; 8]; 3]);
-    for _ in 0..cases {
-        compare(&gpu, &cuda, &random_case::<T>(&mut random), &mut worst);
+/// One case of `cuda_every_operation_agrees`.
+pub fn compare_random<T: Number>(case: &mut EveryCase) {
+    let data = random_case::<T>(&mut Random(case.seed()));
+    case.text += &format!(": {:?}", data.op);
+    let (cuda, mut worst) = (case.loaded(CudaAttention::new), [[0.0; 8]; 3]);
+    compare(&case.gpu, &cuda, &data, &mut worst);
+    for (variant, worst) in VARIANTS.into_iter().zip(&worst).filter(|(_, worst)| worst[7] > 0.0) {
+        for ((name, error), limit) in NAMES.iter().zip(worst).zip(limits::<T>()) {
+            case.note(&format!("{variant:?} {name}"), *error, limit);
+        }
     }
-    report::<T>(&worst);
-}
-
-#[test]
-fn f32_agrees() {
-    random_shapes_agree::<f32>(70);
-}
-
-#[test]
-fn f16_agrees() {
-    random_shapes_agree::<neuropil::num::elements::F16>(70);
-}
-
-#[test]
-fn bf16_agrees() {
-    random_shapes_agree::<neuropil::num::elements::Bf16>(70);
 }
 
 /// Causal attention with tokens beyond a length that are NaN: the bits are those of clean ones, and of a second run.

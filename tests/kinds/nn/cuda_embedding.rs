@@ -44,7 +44,7 @@ pub fn compare_embedding<T: Number>(case: &mut Case) {
     let gradients = (&mut dtable[..], Some(&mut dpositions[..]));
     embedding::backward(&op, &list, &wide(&dy), gradients.0, gradients.1, ids.as_deref()).expect("it fits");
 
-    let cuda = CudaEmbedding::new(&case.gpu);
+    let cuda = case.loaded(CudaEmbedding::new);
     let (tokens_there, ids_there) = (case.copy(&list), ids.map(|ids| case.copy(&ids)));
     let ids_there = ids_there.as_deref();
     let (table, positions) = (case.upload::<T>(&table), case.upload::<T>(&positions));
@@ -96,7 +96,7 @@ pub fn compare_rope<T: Number>(case: &mut Case) {
     let table = RopeTable::<f64>::new(len, head_dim, 1e4);
     rope::apply(&op, &table, ids.as_deref(), &mut want, is_inverse).expect("it fits");
 
-    let cuda = CudaRope::new(&case.gpu);
+    let cuda = case.loaded(CudaRope::new);
     let table = CudaRopeTable::new(&case.gpu, &RopeTable::new(len, head_dim, 1e4)).expect("memory");
     let (mut x, ids, mut flag) = (case.upload::<T>(&x), ids.map(|ids| case.copy(&ids)), case.copy(&[0_u32]));
     let pass = &mut Pass::default();
@@ -122,7 +122,7 @@ pub fn compare_cross_entropy<T: Number>(case: &mut Case) {
     let (mut want, mut losses, mut lse) = (wide(&logits), vec![0.0; rows], vec![0.0; rows]);
     cross_entropy::backward(&op, &mut want, &targets, 0.5, &mut losses, &mut lse).expect("it fits");
 
-    let cuda = CudaCrossEntropy::new(&case.gpu);
+    let cuda = case.loaded(CudaCrossEntropy::new);
     let (mut there, targets_there) = (case.upload::<T>(&logits), case.copy(&targets));
     let (scale, mut flag) = (case.copy(&[0.5_f32]), case.copy(&[0_u32]));
     let (mut losses_there, mut lse_there) = (case.copy(&vec![f32::NAN; rows]), case.copy(&vec![f32::NAN; rows]));

@@ -3,7 +3,7 @@
 //! An operation takes part with one line in [`OPERATIONS`] and a function `compare<T: Number>(case: &mut Case)` that draws
 //! sizes, runs both and calls [`Case::agrees`].
 
-use super::{cuda_embedding, cuda_rows};
+use super::{cuda_attention, cuda_embedding, cuda_rows};
 use crate::device::gpu;
 use neuropil::{
     gpu::{Buf, Gpu, GpuError, View, ViewMut},
@@ -11,8 +11,10 @@ use neuropil::{
     num::elements::{Bf16, Element, F16},
 };
 use std::{
-    collections::BTreeMap,
+    any::{Any, TypeId},
+    collections::{BTreeMap, HashMap},
     panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
     sync::Arc,
 };
 
@@ -37,6 +39,7 @@ macro_rules! operations {
 
 const OPERATIONS: &[Operation] = operations! {
     "activation" => cuda_rows::compare_activation;
+    "attention" => cuda_attention::compare_random;
     "cross_entropy" => cuda_embedding::compare_cross_entropy;
     "dropout" => cuda_rows::compare_dropout;
     "elementwise" => cuda_rows::compare_elementwise;
@@ -56,11 +59,25 @@ pub struct Case {
     /// Sizes and options, for messages.
     pub text: String,
     state: u64,
+    /// Operations with their modules, which take long to load.
+    loaded: HashMap<TypeId, Rc<dyn Any>>,
     /// Largest error relative to its tolerance, by result.
     worst: BTreeMap<String, (f64, f64)>,
 }
 
 impl Case {
+    /// An operation that is made once for all cases.
+    pub fn loaded<X: 'static>(&mut self, new: fn(&Arc<Gpu>) -> X) -> Rc<X> {
+        let gpu = &self.gpu;
+        let loaded = self.loaded.entry(TypeId::of::<X>()).or_insert_with(|| Rc::new(new(gpu)));
+        loaded.clone().downcast().expect("the type of its key")
+    }
+
+    /// A seed, for operations with a generator of their own.
+    pub fn seed(&mut self) -> u64 {
+        u64::from(self.word()) << 32 | u64::from(self.word())
+    }
+
     fn word(&mut self) -> u32 {
         self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let word = (self.state >> 32) as u32;
@@ -103,6 +120,11 @@ impl Case {
         let size: f64 = want.iter().map(|w| w * w).sum();
         let error = (square / size.max(1e-6 * want.len().max(1) as f64)).sqrt();
         assert!(error <= tolerance, "{what}: {error:.1e} exceeds {tolerance:.0e}: {}", self.text);
+        self.note(what, error, tolerance);
+    }
+
+    /// Remembers an error that was checked.
+    pub fn note(&mut self, what: &str, error: f64, tolerance: f64) {
         let worst = self.worst.entry(what.to_owned()).or_default();
         if error >= worst.0 {
             *worst = (error, tolerance);
@@ -156,7 +178,13 @@ fn cuda_every_operation_agrees() {
     let mut failed = vec![];
     for operation in OPERATIONS {
         for (format, compare) in ["f32", "f16", "bf16"].into_iter().zip(operation.compare) {
-            let mut case = Case { gpu: gpu.clone(), text: String::new(), state: 0, worst: BTreeMap::new() };
+            let mut case = Case {
+                gpu: gpu.clone(),
+                text: String::new(),
+                state: 0,
+                loaded: HashMap::new(),
+                worst: BTreeMap::new(),
+            };
             let cases = CASES.div_ceil(3);
             for number in 0..cases {
                 case.state = (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -30,7 +30,7 @@ pub fn compare_norm<T: Number>(case: &mut Case) {
     let n = rows * columns;
     let [x, residual, dy, before] = std::array::from_fn(|_| case.numbers::<T>(n));
     let [g, b] = std::array::from_fn(|_| case.numbers::<T>(columns));
-    let ops = CudaNorm::new(&case.gpu);
+    let ops = case.loaded(CudaNorm::new);
     let (dev_x, dev_residual) = (case.upload::<T>(&x), case.upload::<T>(&residual));
     let [dev_g, dev_b] = [&g, &b].map(|x| case.upload::<T>(x));
     let (mut y, mut sum) = (case.upload::<T>(&vec![0.0; n]), case.upload::<T>(&vec![0.0; n]));
@@ -108,7 +108,7 @@ pub fn compare_softmax<T: Number>(case: &mut Case) {
     let mut bias = case.numbers::<f32>(heads * q_len * k_len);
     bias.iter_mut().step_by(7).for_each(|b| *b = f32::NEG_INFINITY);
 
-    let ops = CudaSoftmax::new(&case.gpu);
+    let ops = case.loaded(CudaSoftmax::new);
     let (dev_q, dev_k, dev_bias) = (case.copy(&q_lens), case.copy(&k_lens), case.copy(&bias));
     let mask = Mask {
         q_lens: has_lens.then_some(&*dev_q),
@@ -148,7 +148,7 @@ pub fn compare_activation<T: Number>(case: &mut Case) {
     let spread = case.one_of(&[1.0, 6.0]);
     let x: Vec<f32> = case.numbers::<T>(n * act.inputs()).iter().map(|x| T::round(x * spread).widen()).collect();
     let dy = case.numbers::<T>(n);
-    let ops = CudaActivation::new(&case.gpu);
+    let ops = case.loaded(CudaActivation::new);
     let (dev_x, dev_dy) = (case.upload::<T>(&x), case.upload::<T>(&dy));
     let (mut y, mut dx) = (case.upload::<T>(&vec![0.0; n]), case.upload::<T>(&vec![0.0; x.len()]));
     ops.forward(&mut pass(), act, rows, columns, &dev_x.view(), &mut y.view_mut()).expect("it runs");
@@ -172,7 +172,7 @@ pub fn compare_dropout<T: Number>(case: &mut Case) {
     case.text += &format!(": {op:?}, {n} elements, step {step}");
     let mut x = case.numbers::<T>(n);
     let mut dev_x = case.upload::<T>(&x);
-    let ops = CudaDropout::new(&case.gpu);
+    let ops = case.loaded(CudaDropout::new);
     let dev_step = Buf::from_slice(&case.gpu, "test", &[DropoutStep::new(&op, step)]).expect("memory");
     ops.forward(&mut pass(), op.layer_site, &dev_step, &mut dev_x.view_mut()).expect("it runs");
     dropout::forward(&op, step, &mut x);
@@ -185,7 +185,7 @@ pub fn compare_elementwise<T: Number>(case: &mut Case) {
     let n = rows * columns;
     case.text += &format!(": {rows} × {columns}");
     let (x, y) = (case.numbers::<T>(n), case.numbers::<T>(n));
-    let ops = CudaElementwise::new(&case.gpu);
+    let ops = case.loaded(CudaElementwise::new);
     let (mut dev_x, dev_y) = (case.upload::<T>(&x), case.upload::<T>(&y));
     ops.add(&mut pass(), &mut dev_x.view_mut(), &dev_y.view()).expect("it runs");
     let want: Vec<f32> = x.iter().zip(&y).map(|(x, y)| T::round(x + y).widen()).collect();

@@ -1,5 +1,6 @@
 //! The cases.
 
+mod attention;
 mod embedding;
 mod optimizer;
 
@@ -27,11 +28,11 @@ const H: usize = 2;
 
 /// Kernels that no case measures: a single block whatever the model, or used between steps only.
 #[cfg(test)]
-pub const LEFT_OUT: &[&str] = &["set_gradient_scale", "edit_range"];
+pub const LEFT_OUT: &[&[&str]] = &[&["set_gradient_scale", "edit_range"], attention::LEFT_OUT];
 
 /// Every case.
 pub fn all() -> Vec<Case> {
-    [embedding::cases(), optimizer::cases()].into_iter().flatten().collect()
+    [attention::cases(), embedding::cases(), optimizer::cases()].into_iter().flatten().collect()
 }
 
 fn text(error: impl Display) -> String {

@@ -1,0 +1,147 @@
+//! Attention.
+
+use super::*;
+use crate::{
+    gpu::{Pass, Slice},
+    nn::attention::{
+        Attention, Gradients, Inputs,
+        cuda::{CudaAttention, Variant},
+    },
+};
+
+/// Kernels of heads with other sizes, and of pictures: they are not measured.
+#[cfg(test)]
+pub const LEFT_OUT: &[&str] = &[
+    "attention_forward_256",
+    "attention_queries_backward_256",
+    "attention_keys_backward_256",
+    "attention_decode_256",
+    "attention_map",
+];
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case {
+            name: "attention-causal-16x1024x12x64",
+            kernels: &["flash_forward_64"],
+            work: forward(&gpt2()),
+            prepare: |gpu| run_forward(gpu, gpt2(), None),
+        },
+        Case {
+            name: "attention-causal-backward-16x1024x12x64",
+            kernels: &["attention_dots", "flash_queries_backward_64", "flash_keys_backward_64"],
+            work: backward(&gpt2()),
+            prepare: |gpu| run_backward(gpu, gpt2(), None),
+        },
+        Case {
+            name: "attention-2x8192x16x128",
+            kernels: &["flash_forward_128"],
+            work: forward(&long()),
+            prepare: |gpu| run_forward(gpu, long(), None),
+        },
+        Case {
+            name: "attention-backward-2x8192x16x128",
+            kernels: &["attention_dots", "flash_queries_backward_128", "flash_keys_backward_128"],
+            work: backward(&long()),
+            prepare: |gpu| run_backward(gpu, long(), None),
+        },
+        Case {
+            name: "attention-naive-causal-16x1024x12x64",
+            kernels: &["attention_forward_64"],
+            work: forward(&gpt2()),
+            prepare: |gpu| run_forward(gpu, gpt2(), Some(Variant::Naive)),
+        },
+        Case {
+            name: "attention-naive-causal-backward-16x1024x12x64",
+            kernels: &["attention_dots", "attention_queries_backward_64", "attention_keys_backward_64"],
+            work: backward(&gpt2()),
+            prepare: |gpu| run_backward(gpu, gpt2(), Some(Variant::Naive)),
+        },
+        Case {
+            name: "attention-decode-64x4096x12x64",
+            kernels: &["attention_decode_128", "attention_join"],
+            // All keys and values are read once.
+            work: Work::bytes(2 * 64 * 4096 * C * H),
+            prepare: decode,
+        },
+    ]
+}
+
+/// The heads of GPT-2 with 124 million parameters.
+fn gpt2() -> Attention {
+    Attention::packed_qkv(N / T, T, HEADS, HEADS, C / HEADS).causal()
+}
+
+/// The sizes by which FlashAttention is compared.
+fn long() -> Attention {
+    Attention::packed_qkv(2, 8192, 16, 16, 128)
+}
+
+/// Two products forward; a causal mask skips half of them.
+fn forward(op: &Attention) -> Work {
+    let (tokens, width) = (op.batch * op.q_len, op.heads * op.head_dim);
+    let all = 4.0 * (tokens * op.k_len) as f64 * width as f64;
+    Work { bytes: (4 * tokens * width * H) as f64, tensor_ops: if op.causal { all / 2.0 } else { all } }
+}
+
+/// Five products.
+fn backward(op: &Attention) -> Work {
+    let forward = forward(op);
+    Work { bytes: 2.0 * forward.bytes, tensor_ops: 2.5 * forward.tensor_ops }
+}
+
+struct Buffers {
+    cuda: CudaAttention,
+    qkv: Buf<Bf16>,
+    o: Buf<Bf16>,
+    lse: Buf<f32>,
+    arena: Arena,
+}
+
+impl Buffers {
+    fn new(gpu: &Arc<Gpu>, op: &Attention) -> Result<Self, String> {
+        let (tokens, width) = (op.batch * op.q_len, op.heads * op.head_dim);
+        let cuda = CudaAttention::new(gpu);
+        let arena = Arena::new(gpu, "workspace of the benchmark", cuda.scratch_bytes(op)).map_err(text)?;
+        let qkv = numbers(gpu, tokens * (op.heads + 2 * op.kv_heads) * op.head_dim)?;
+        Ok(Self { cuda, qkv, o: zeros(gpu, tokens * width)?, lse: zeros(gpu, op.lse_len())?, arena })
+    }
+}
+
+fn run_forward(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>) -> Result<Launch, String> {
+    let Buffers { cuda, qkv, mut o, mut lse, mut arena } = Buffers::new(gpu, &op)?;
+    Ok(Box::new(move |pass| {
+        let inputs = Inputs::packed(&*qkv);
+        cuda.forward(pass, &op, &inputs, &mut o, &mut lse, variant, &arena.frame()).map(drop).map_err(text)
+    }))
+}
+
+fn run_backward(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>) -> Result<Launch, String> {
+    let Buffers { cuda, qkv, mut o, mut lse, mut arena } = Buffers::new(gpu, &op)?;
+    let (d_o, mut dqkv) = (numbers(gpu, o.len())?, zeros::<Bf16>(gpu, qkv.len())?);
+    let first =
+        cuda.forward(&mut Pass::default(), &op, &Inputs::packed(&*qkv), &mut o, &mut lse, variant, &arena.frame());
+    first.map_err(text)?;
+    Ok(Box::new(move |pass| {
+        let (inputs, gradients) = (Inputs::packed(&*qkv), Gradients::Packed(&mut *dqkv));
+        let frame = arena.frame();
+        let call = cuda.backward(pass, &op, &inputs, (&o, &lse), &d_o, gradients, None, variant, &frame);
+        call.map(drop).map_err(text)
+    }))
+}
+
+/// One new token of each of 64 sequences with a full cache.
+fn decode(gpu: &Arc<Gpu>) -> Result<Launch, String> {
+    let op = Attention::cached(64, 1, 4096, HEADS, HEADS, C / HEADS);
+    let cuda = CudaAttention::new(gpu);
+    let (q, k, v) =
+        (numbers(gpu, op.batch * 3 * C)?, numbers(gpu, op.batch * 4096 * C)?, numbers(gpu, op.batch * 4096 * C)?);
+    let (mut o, mut lse) = (zeros::<Bf16>(gpu, op.batch * C)?, zeros(gpu, op.lse_len())?);
+    let lengths = copy(gpu, &vec![4096_i32; op.batch])?;
+    let mut arena = Arena::new(gpu, "workspace of the benchmark", cuda.scratch_bytes(&op)).map_err(text)?;
+    Ok(Box::new(move |pass| {
+        let inputs: Inputs<'_, Slice<Bf16>, Slice<i32>, Slice<f32>> =
+            Inputs::new(&*q, &*k, &*v).lengths(None, Some(&*lengths));
+        cuda.forward(pass, &op, &inputs, &mut o, &mut lse, None, &arena.frame()).map(drop).map_err(text)
+    }))
+}
