@@ -3,6 +3,7 @@
 mod attention;
 mod embedding;
 mod optimizer;
+mod rows;
 
 use super::{Case, Launch, Work};
 use crate::{
@@ -32,7 +33,7 @@ pub const LEFT_OUT: &[&[&str]] = &[&["set_gradient_scale", "edit_range"], attent
 
 /// Every case.
 pub fn all() -> Vec<Case> {
-    [attention::cases(), embedding::cases(), optimizer::cases()].into_iter().flatten().collect()
+    [attention::cases(), embedding::cases(), optimizer::cases(), rows::cases()].into_iter().flatten().collect()
 }
 
 fn text(error: impl Display) -> String {
