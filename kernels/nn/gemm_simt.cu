@@ -3,7 +3,9 @@
 #include "nn/gemm_simt.cuh"
 
 extern "C" __global__ void gemm_simt(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales, const void* offsets) {
-    const Data data{bias, other, aux, (const float*)row_scales, (const float*)column_scales};
-    if (g.operands == OPERANDS_S8) gemm_by_threads<int>(g, a, b, c, data, offsets);
-    else gemm_by_threads<float>(g, a, b, c, data, offsets);
+    gemm_by_threads<float>(g, a, b, c, Data{bias, other, aux, (const float*)row_scales, (const float*)column_scales}, offsets);
+}
+
+extern "C" __global__ void gemm_simt_s8(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales, const void* offsets) {
+    gemm_by_threads<int>(g, a, b, c, Data{bias, other, aux, (const float*)row_scales, (const float*)column_scales}, offsets);
 }

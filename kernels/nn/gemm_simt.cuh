@@ -3,9 +3,14 @@
 // loaded to registers while the tiles before them are multiplied, four adjacent elements per thread and operand: one access
 // where rows begin at multiples of 16 bytes. Sums run over ascending k, fused, without blocks of k.
 //
-// Measured on an H200 at 4096 x 4096 x 4096: f32 34.3 TFLOP/s (cuBLAS 49), bf16 24, s8 26. With an instance for each type and
-// eight copies of the epilogue it needed 161 registers instead of 128, so that a multiprocessor held one block instead of two:
-// 30.7, 24.5, 23. It is the reference and the fallback; loads of 16 bytes and tiles of 16 k were not tried.
+// Measured on an H200 at 4096 x 4096 x 4096, f32, TFLOP/s (cuBLAS 49.9), by the rows that are adjacent: nn 40.5, tn 40.7, tt 42.2,
+// nt 38.8, which stores transposed; bf16 nt 34.5, s8 nt 19. What decided: loads of four elements, a warp of 4 x 8 threads instead of
+// 2 x 16, and two blocks per multiprocessor, for which 128 registers must suffice.
+//   loads of single elements, warps of 2 x 16            f32 nt 34.3; 161 registers and so one block: 30.7
+//   the operand's type asked for at every load           f32 nt 37.6, nn 39.4
+//   the loop over k unrolled twice only                  f32 nt 38.2, nn 40.0
+//   one block per multiprocessor                         f32 nt 36.7, nn 38.3, bf16 nt 26.6
+//   128 x 256 elements per block, 8 x 16 per thread      f32 nt 38.9, nn 39.5; at 1024: 9.3 instead of 15.5
 #pragma once
 #include "nn/gemm_epilogue.cuh"
 
@@ -39,34 +44,39 @@ __device__ __forceinline__ void load_four(const unsigned char* from, int count, 
 template <class Sum>
 struct SimtOperand {
     const unsigned char* from; // of the next tile
-    unsigned int operands;
-    int across, left; // elements of this thread, as far as lines go; k from its first on
-    bool by_k, is_aligned;
+    unsigned int step;         // to the next tile, bytes: rows are shorter than 2^29 (src/nn/gemm/cuda/own.rs)
+    int lines;                 // from this thread's first element on
+    int least;                 // with so many k left, four elements are one access without a conversion
 
-    __device__ __forceinline__ SimtOperand(const void* matrix, unsigned long long before, bool k_adjacent, unsigned long long ld, unsigned int first, unsigned int size, unsigned int depth, const GemmArgs& g)
-        : operands(g.operands), by_k(k_adjacent), is_aligned(g.aligned != 0) {
-        const unsigned int bytes = operands == OPERANDS_F32 ? 4 : operands == OPERANDS_S8 ? 1 : 2;
-        const unsigned int k = by_k ? threadIdx.x % 2 * 4 : threadIdx.x / 32;
-        const unsigned int line = by_k ? threadIdx.x / 2 : threadIdx.x % 32 * 4;
-        from = (const unsigned char*)matrix + (before + (by_k ? (first + line) * ld + k : k * ld + first + line)) * bytes;
-        across = (int)size - (int)(first + line);
-        if (by_k) across = across > 0 ? 4 : 0;
-        left = (int)depth - (int)k;
+    static __device__ __forceinline__ unsigned int first_k(bool by_k) { return by_k ? threadIdx.x % 2 * 4 : threadIdx.x / 32; }
+    static __device__ __forceinline__ unsigned int first_line(bool by_k) { return by_k ? threadIdx.x / 2 : threadIdx.x % 32 * 4; }
+
+    __device__ __forceinline__ SimtOperand(const void* matrix, unsigned long long before, bool by_k, unsigned long long ld, unsigned int first, unsigned int size, const GemmArgs& g) {
+        const unsigned int bytes = g.operands == OPERANDS_F32 ? 4 : g.operands == OPERANDS_S8 ? 1 : 2, line = first + first_line(by_k);
+        from = (const unsigned char*)matrix + (before + (by_k ? line * ld + first_k(by_k) : first_k(by_k) * ld + line)) * bytes;
+        step = (by_k ? 8 : 8 * (unsigned int)ld) * bytes;
+        lines = (int)size - (int)line;
+        const bool is_plain = g.operands == OPERANDS_F32 && g.aligned != 0 && lines > (by_k ? 0 : 3);
+        least = is_plain ? (int)first_k(by_k) + (by_k ? 4 : 1) : 0x7fffffff;
     }
 
-    // `ld` again: to keep the step takes two registers.
-    __device__ __forceinline__ void load(Sum (&x)[4], unsigned long long ld) {
-        load_four(from, by_k ? min(across, left) : left > 0 ? across : 0, is_aligned, operands, x);
-        from += (by_k ? 8 : 8 * ld) * (operands == OPERANDS_F32 ? 4 : operands == OPERANDS_S8 ? 1 : 2);
-        left -= 8;
+    // `all`: k from this tile on.
+    __device__ __forceinline__ void load(Sum (&x)[4], int all, bool by_k, const GemmArgs& g) {
+        if (all >= least) {
+            *(uint4*)x = *(const uint4*)from;
+        } else {
+            const int left = all - (int)first_k(by_k);
+            load_four(from, by_k ? (lines > 0 ? left : 0) : (left > 0 ? lines : 0), g.aligned != 0, g.operands, x);
+        }
+        from += step;
     }
 
-    __device__ __forceinline__ void store(Sum (*tile)[132], const Sum (&x)[4]) const {
+    __device__ __forceinline__ static void store(Sum (*tile)[132], const Sum (&x)[4], bool by_k) {
         if (by_k) {
 #pragma unroll
-            for (unsigned int i = 0; i < 4; ++i) tile[threadIdx.x % 2 * 4 + i][threadIdx.x / 2] = x[i];
+            for (unsigned int i = 0; i < 4; ++i) tile[first_k(true) + i][first_line(true)] = x[i];
         } else {
-            *(uint4*)&tile[threadIdx.x / 32][threadIdx.x % 32 * 4] = *(const uint4*)x;
+            *(uint4*)&tile[first_k(false)][first_line(false)] = *(const uint4*)x;
         }
     }
 };
@@ -78,34 +88,38 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
     // One array for both types of sums, as only one of them runs.
     extern __shared__ __align__(16) unsigned char memory[];
     Sum(*left)[8][132] = (Sum(*)[8][132])memory, (*right)[8][132] = left + 2;
-    SimtOperand<Sum> from_a(a, place.a, g.a_by_k, g.lda, place.row, place.rows, place.k, g);
-    SimtOperand<Sum> from_b(b, place.b, g.b_by_k, g.ldb, place.column, g.n, place.k, g);
+    SimtOperand<Sum> from_a(a, place.a, g.a_by_k, g.lda, place.row, place.rows, g);
+    SimtOperand<Sum> from_b(b, place.b, g.b_by_k, g.ldb, place.column, g.n, g);
     // A warp has 32 x 64 elements, twice two 16 rows apart and twice 32 columns: it reads 4 + 8 vectors per k.
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned int x = (warp % 2 * 8 + lane % 8) * 4, y = (warp / 2 * 4 + lane / 8) * 4;
     Sum sums[8][8] = {};
     alignas(16) Sum next_a[4], next_b[4];
-    from_a.load(next_a, g.lda);
-    from_b.load(next_b, g.ldb);
-    from_a.store(left[0], next_a);
-    from_b.store(right[0], next_b);
+    int left_k = (int)place.k;
+    from_a.load(next_a, left_k, g.a_by_k, g);
+    from_b.load(next_b, left_k, g.b_by_k, g);
+    from_a.store(left[0], next_a, g.a_by_k);
+    from_b.store(right[0], next_b, g.b_by_k);
     __syncthreads();
-    const unsigned int depth = place.k;
-    for (unsigned int k = 0, now = 0; k < depth; k += 8, now ^= 1) {
-        from_a.load(next_a, g.lda);
-        from_b.load(next_b, g.ldb);
+    for (unsigned int now = 0; left_k > 0; now ^= 1) {
+        left_k -= 8;
+        from_b.load(next_b, left_k, g.b_by_k, g);
+        from_a.load(next_a, left_k, g.a_by_k, g);
 #pragma unroll
         for (int q = 0; q < 8; ++q) {
-            alignas(16) Sum p[8], r[8];
+            alignas(16) Sum p[8], r[4];
             *(uint4*)&p[0] = *(const uint4*)&left[now][q][y], *(uint4*)&p[4] = *(const uint4*)&left[now][q][64 + y];
-            *(uint4*)&r[0] = *(const uint4*)&right[now][q][x], *(uint4*)&r[4] = *(const uint4*)&right[now][q][64 + x];
 #pragma unroll
-            for (int i = 0; i < 8; ++i)
+            for (int half = 0; half < 2; ++half) {
+                *(uint4*)r = *(const uint4*)&right[now][q][64 * half + x];
 #pragma unroll
-                for (int j = 0; j < 8; ++j) sums[i][j] = add_product(p[i], r[j], sums[i][j]);
+                for (int i = 0; i < 8; ++i)
+#pragma unroll
+                    for (int j = 0; j < 4; ++j) sums[i][4 * half + j] = add_product(p[i], r[j], sums[i][4 * half + j]);
+            }
         }
-        from_a.store(left[now ^ 1], next_a);
-        from_b.store(right[now ^ 1], next_b);
+        from_a.store(left[now ^ 1], next_a, g.a_by_k);
+        from_b.store(right[now ^ 1], next_b, g.b_by_k);
         __syncthreads();
     }
     // Through shared memory, 32 rows at a time, so that the code of the epilogue is there once.

@@ -106,6 +106,13 @@ kernels! {
             g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
             row_scales: InAny, column_scales: InAny, offsets: InAny,
         );
+
+        /// Matrix multiplication of bytes, 128 × 128 elements of C per block, 8 × 8 per thread.
+        #[block(256)]
+        fn gemm_simt_s8 as GemmSimtBytes(
+            g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
+            row_scales: InAny, column_scales: InAny, offsets: InAny,
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     Backend, CudaGemmError, Format, Implementation, MmaKernels, Scale, SimtKernels, Tile, WmmaKernels,
     call::Call,
-    kernels::{GemmLarge, GemmSimt, GemmSmall, GemmWmma},
+    kernels::{GemmLarge, GemmSimt, GemmSimtBytes, GemmSmall, GemmWmma},
 };
 use crate::gpu::{Gpu, GpuError, Pass};
 use std::sync::{Arc, OnceLock};
@@ -76,7 +76,9 @@ impl OwnKernels {
             return unable("tensor cores of compute capability 8.0 are needed");
         }
         let format = call.formats.0;
+        let row_bytes = call.gemm.a.ld.max(call.gemm.b.ld).saturating_mul(format.bytes());
         let tile = match by {
+            Implementation::Simt if row_bytes >= 1 << 29 => return unable("a row is longer than 512 MiB"),
             Implementation::Simt => Tile::SIMT,
             Implementation::Wmma if matches!(format, Format::F32 | Format::S8) => {
                 return unable("its operands are f16 or bf16");
@@ -99,6 +101,10 @@ impl OwnKernels {
         let Call { a, b, bias, other, offsets, scales: [row_scales, column_scales], .. } = *call;
         let (c, aux) = (call.c.reborrow(), call.aux.reborrow());
         match by {
+            Implementation::Simt if format == Format::S8 => {
+                let args = GemmSimtBytes { g, a, b, c, bias, other, aux, row_scales, column_scales, offsets };
+                args.launch(self.simt()?, pass, grid)?;
+            }
             Implementation::Simt => {
                 let args = GemmSimt { g, a, b, c, bias, other, aux, row_scales, column_scales, offsets };
                 args.launch(self.simt()?, pass, grid)?;
