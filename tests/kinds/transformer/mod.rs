@@ -4,6 +4,7 @@ mod cuda;
 mod cuda_training;
 mod golden;
 mod model;
+mod simulation;
 pub mod small;
 
 pub use golden::check;
