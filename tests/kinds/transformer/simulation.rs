@@ -7,7 +7,7 @@ use neuropil::{
         Model,
         transformer::{Params, probes},
     },
-    params::{Change, Params as _, Value, path},
+    params::{Change, Value, path},
     project::load_data,
     sim::{
         Action, Answer, BuildContext, Device, Effect, Frame, Progress, Reading, Request, SimError, Simulation, Tap,
@@ -145,7 +145,7 @@ fn frozen_layers_keep_their_weights() {
     let mut sim = start(&model(&[]));
     advance(&mut *sim, 2);
     let act = |sim: &mut dyn Simulation, name: &str, elements: &[u32]| {
-        sim.act(&Action { name: name.into(), elements: elements.to_vec(), values: vec![] })
+        sim.act(&Action { name: name.into(), elements: elements.to_vec(), ..Action::default() })
     };
     act(&mut *sim, "freeze", &[0, 2]).expect("it acts");
     assert!(act(&mut *sim, "freeze", &[4]).is_err() && act(&mut *sim, "freeze", &[]).is_err());
