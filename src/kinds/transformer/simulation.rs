@@ -304,8 +304,7 @@ impl Simulation for TransformerSim {
         let layers = self.state.frozen.len();
         let freezes = match action.name.as_str() {
             "sample_now" => {
-                self.pending.text = true;
-                return Ok(());
+                return self.write_now();
             }
             "freeze" => true,
             "unfreeze" => false,

@@ -163,7 +163,6 @@ fn frozen_layers_keep_their_weights() {
     sim.tap(&[Tap::of(probes::FROZEN), Tap::of(probes::SAMPLES)]).expect("it is tapped");
     assert_eq!(frame(&mut *sim).reading(probes::FROZEN), Some(&Reading::field(vec![1.0, 0.0, 0.0, 0.0])));
     act(&mut *sim, "sample_now", &[]).expect("it acts");
-    advance(&mut *sim, 0);
     let shown = frame(&mut *sim);
     let Some(Reading::Samples(texts)) = shown.reading(probes::SAMPLES) else { panic!("texts") };
     assert_eq!((texts.len(), texts[0].step), (1, 5));
@@ -201,7 +200,11 @@ fn tempfile() -> (std::path::PathBuf, std::fs::File) {
 fn models_and_texts_that_do_not_fit_are_named() {
     let build = |set: &[&str]| {
         let context = BuildContext { seed: 1, ..BuildContext::default() };
-        model(set).build(&context, &Device::Cpu { threads: 1 }, &Progress::default()).map(|_| ()).unwrap_err().to_string()
+        model(set)
+            .build(&context, &Device::Cpu { threads: 1 }, &Progress::default())
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
     };
     for (set, why) in [
         (&["model.width=33"][..], "model.width (33) must be a multiple of model.heads (2)"),
