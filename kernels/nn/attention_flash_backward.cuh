@@ -207,18 +207,23 @@ struct FlashKeysBackward {
                 }
             }
             const bool is_whole = this_first + ROWS <= s.lq && warp_key + 16 <= end_key(a, s, this_first) && warp_key >= first_key(a, s, tile_last);
+            // Of this thread's keys the queries that see them.
+            int from[2], to[2];
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int j = warp_key + (int)(lane / 4) + half * 8;
+                from[half] = is_whole ? 0 : first_query(a, s, j) - this_first;
+                to[half] = is_whole ? ROWS : j < s.lk ? end_query(a, s, j) - this_first : 0;
+            }
 #pragma unroll
             for (int n = 0; n < ROWS / 8; ++n)
 #pragma unroll
                 for (int e = 0; e < 2; ++e) {
-                    const int column = n * 8 + (int)(lane % 4) * 2 + e, i = this_first + column;
+                    const int column = n * 8 + (int)(lane % 4) * 2 + e;
                     const float query_lse = to_base_2(row_lse[column]), dot = row_lse[ROWS + column];
 #pragma unroll
-                    for (int half = 0; half < 2; ++half) {
-                        const int j = warp_key + (int)(lane / 4) + half * 8;
-                        const bool sees = is_whole || is_visible(a, s, i, j);
-                        to_gradient(x[n][2 * half + e], dp[n][2 * half + e], sees, scale, query_lse, dot);
-                    }
+                    for (int half = 0; half < 2; ++half)
+                        to_gradient(x[n][2 * half + e], dp[n][2 * half + e], column >= from[half] && column < to[half], scale, query_lse, dot);
                 }
 #pragma unroll
             for (int step = 0; step < ROWS / 16; ++step) {

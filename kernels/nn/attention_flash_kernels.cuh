@@ -12,8 +12,8 @@
 #endif
 
 extern "C" __global__ void flash_forward_64(FORWARD_ARGS, void* o, float* lse) KERNEL((FlashForward<ELEMENTS, 64, 4, 2, 64, true>::run(FORWARD_VALUES, (unsigned short*)o, lse)))
-extern "C" __global__ void flash_forward_128(FORWARD_ARGS, void* o, float* lse) KERNEL((FlashForward<ELEMENTS, 128, 4, 2, 32, false>::run(FORWARD_VALUES, (unsigned short*)o, lse)))
-extern "C" __global__ void flash_queries_backward_64(BACKWARD_ARGS, void* dq) KERNEL((FlashQueriesBackward<ELEMENTS, 64, 8, 64>::run(BACKWARD_VALUES, (unsigned short*)dq)))
-extern "C" __global__ void flash_queries_backward_128(BACKWARD_ARGS, void* dq) KERNEL((FlashQueriesBackward<ELEMENTS, 128, 8, 32>::run(BACKWARD_VALUES, (unsigned short*)dq)))
-extern "C" __global__ void flash_keys_backward_64(BACKWARD_ARGS, void* dk, void* dv) KERNEL((FlashKeysBackward<ELEMENTS, 64, 8, 32, true>::run(BACKWARD_VALUES, (unsigned short*)dk, (unsigned short*)dv)))
-extern "C" __global__ void flash_keys_backward_128(BACKWARD_ARGS, void* dk, void* dv) KERNEL((FlashKeysBackward<ELEMENTS, 128, 8, 32, false>::run(BACKWARD_VALUES, (unsigned short*)dk, (unsigned short*)dv)))
+extern "C" __global__ void flash_forward_128(FORWARD_ARGS, void* o, float* lse) KERNEL((FlashForward<ELEMENTS, 128, 8, 1, 64, true>::run(FORWARD_VALUES, (unsigned short*)o, lse)))
+extern "C" __global__ void flash_queries_backward_64(BACKWARD_ARGS, void* dq) KERNEL((FlashQueriesBackward<ELEMENTS, 64, 4, 64>::run(BACKWARD_VALUES, (unsigned short*)dq)))
+extern "C" __global__ void flash_queries_backward_128(BACKWARD_ARGS, void* dq) KERNEL((FlashQueriesBackward<ELEMENTS, 128, 4, 32>::run(BACKWARD_VALUES, (unsigned short*)dq)))
+extern "C" __global__ void flash_keys_backward_64(BACKWARD_ARGS, void* dk, void* dv) KERNEL((FlashKeysBackward<ELEMENTS, 64, 4, 64, true>::run(BACKWARD_VALUES, (unsigned short*)dk, (unsigned short*)dv)))
+extern "C" __global__ void flash_keys_backward_128(BACKWARD_ARGS, void* dk, void* dv) KERNEL((FlashKeysBackward<ELEMENTS, 128, 4, 32, false>::run(BACKWARD_VALUES, (unsigned short*)dk, (unsigned short*)dv)))

@@ -1,6 +1,8 @@
 //! A checked call as the kernels take it.
 
-use super::{AttentionArgs, CudaAttentionError, DeviceInputs, HeadPlaces, Variant};
+use super::{
+    AttentionArgs, CudaAttentionError, DECODE_QUERIES, DeviceInputs, FORWARD_64, FORWARD_128, HOPPER_KEYS_128, HeadPlaces, Tile, Variant,
+};
 use crate::{
     gpu::{Any, Gpu, Grid},
     nn::{
@@ -25,6 +27,8 @@ pub struct Call<'a> {
     pub given: Given,
     /// Why tensor cores cannot compute it.
     no_flash: Option<&'static str>,
+    /// Why Hopper's cannot.
+    no_hopper: Option<&'static str>,
     /// Why it cannot be divided by keys.
     no_decode: Option<&'static str>,
     head_dim: usize,
@@ -118,13 +122,18 @@ impl<'a> Call<'a> {
             }
             () if op.bias.is_some() => Some("there is no bias"),
             () if op.scale.is_nan() || op.scale <= 0.0 => Some("the scale is positive"),
-            // Of queries 128, and of keys and values 64 twice; of both tensors 128, and of two others 32 twice.
-            () if gpu.shared_per_block < if op.head_dim > 64 { 98_816 } else { 65_536 } => {
+            () if gpu.shared_per_block < if op.head_dim > 64 { FORWARD_128.2 } else { FORWARD_64.2 } => {
                 Some("too little shared memory")
             }
             () => None,
         };
+        let no_hopper = match no_flash {
+            None if gpu.capability != 90 => Some("compute capability 9.0 is needed"),
+            None if gpu.shared_per_block < HOPPER_KEYS_128.2 => Some("too little shared memory"),
+            other => other,
+        };
         let no_decode = match () {
+            () if op.q_len > DECODE_QUERIES => Some("at most 8 queries"),
             () if !op.head_dim.is_multiple_of(8) => Some("heads are multiples of 8"),
             () if !rows_are_aligned => Some("rows begin at multiples of 16 bytes"),
             () => None,
@@ -139,6 +148,7 @@ impl<'a> Call<'a> {
             bias: inputs.bias.map_or(Any::NONE, Any::from),
             given,
             no_flash,
+            no_hopper,
             no_decode,
             head_dim: op.head_dim,
             batch: op.batch,
@@ -158,6 +168,7 @@ impl<'a> Call<'a> {
     /// The required variant, or the first of these that can, or the naive one.
     pub fn choose(&self, required: Option<Variant>, preferred: &[Variant]) -> Result<Variant, CudaAttentionError> {
         let obstacle = |variant| match variant {
+            Variant::Hopper => self.no_hopper,
             Variant::Flash => self.no_flash,
             Variant::Decode => self.no_decode,
             Variant::Naive => None,
@@ -176,15 +187,8 @@ impl<'a> Call<'a> {
     }
 
     /// A block per tile of tokens, head and sequence.
-    pub fn grid(
-        &self,
-        heads: usize,
-        len: usize,
-        tile: usize,
-        threads: u32,
-        shared_bytes: u32,
-    ) -> Result<Grid, CudaAttentionError> {
-        self.blocks(len.div_ceil(tile) * heads * self.batch, threads, shared_bytes)
+    pub fn grid(&self, heads: usize, len: usize, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
+        self.blocks(len.div_ceil(tokens) * heads * self.batch, threads, shared)
     }
 
     /// The same of the naive kernels, with so many tensors and matrices of weights in shared memory.
@@ -197,7 +201,7 @@ impl<'a> Call<'a> {
     ) -> Result<Grid, CudaAttentionError> {
         let tile = if self.head_dim <= 64 { 32 } else { 16 };
         let shared = 4 * tile * (tensors * (self.head_dim + 1) + weights * (tile + 1));
-        self.grid(heads, len, tile, 8 * tile as u32, shared as u32)
+        self.grid(heads, len, (tile, 8 * tile as u32, shared as u32))
     }
 }
 

@@ -144,23 +144,57 @@ kernels! {
         fn flash_forward_64 as FlashForward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, o: InOutAny, lse: InOut<f32>);
 
         /// Attention with heads of up to 128 elements.
-        #[block(128, 2)]
+        #[block(256)]
         fn flash_forward_128 as FlashForward128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, o: InOutAny, lse: InOut<f32>);
 
         /// Gradients of queries, heads of up to 64 elements.
-        #[block(256)]
+        #[block(128, 2)]
         fn flash_queries_backward_64 as FlashQueries64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
 
         /// The same for heads of up to 128 elements.
-        #[block(256)]
+        #[block(128, 2)]
         fn flash_queries_backward_128 as FlashQueries128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
 
         /// Gradients of keys and values, heads of up to 64 elements. Without `dv` both are in `dk`.
-        #[block(256)]
+        #[block(128, 2)]
         fn flash_keys_backward_64 as FlashKeys64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
 
         /// The same for heads of up to 128 elements.
-        #[block(256)]
+        #[block(128, 2)]
         fn flash_keys_backward_128 as FlashKeys128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+    }
+}
+
+/// wgmma, which is Hopper's alone; elsewhere the kernels are empty and not launched.
+const HOPPER: &[Target] = &[Target::portable(75), Target::specific(90)];
+
+kernels! {
+    /// On Hopper's tensor cores, in tiles.
+    pub struct HopperKernels in "nn/attention_hopper_bf16.cu", also "nn/attention_hopper_f16.cu" as F16
+        compiled (Compile::FUSED.on(HOPPER)) using [HeadPlaces, AttentionArgs]
+    {
+        /// Attention with heads of up to 64 elements.
+        #[block(256)]
+        fn hopper_forward_64 as HopperForward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, o: InOutAny, lse: InOut<f32>);
+
+        /// Attention with heads of up to 128 elements.
+        #[block(256)]
+        fn hopper_forward_128 as HopperForward128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, o: InOutAny, lse: InOut<f32>);
+
+        /// Gradients of queries, heads of up to 64 elements.
+        #[block(256)]
+        fn hopper_queries_backward_64 as HopperQueries64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
+
+        /// The same for heads of up to 128 elements.
+        #[block(256)]
+        fn hopper_queries_backward_128 as HopperQueries128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
+
+        /// Gradients of keys and values, heads of up to 64 elements. Without `dv` both are in `dk`.
+        #[block(256)]
+        fn hopper_keys_backward_64 as HopperKeys64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+
+        /// The same for heads of up to 128 elements.
+        #[block(256)]
+        fn hopper_keys_backward_128 as HopperKeys128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
     }
 }

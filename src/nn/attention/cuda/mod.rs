@@ -7,14 +7,15 @@
 //!
 //! | variant | heads | types | |
 //! |---|---|---|---|
+//! | [`Variant::Hopper`] | as below | as below | compute capability 9.0 |
 //! | [`Variant::Flash`] | multiples of 8 up to 128 | f16, bf16 | 16-byte rows, no bias, compute capability 8.0 |
-//! | [`Variant::Decode`] | multiples of 8 up to 256 | all | forward, for few queries; its parts of the keys in a frame |
+//! | [`Variant::Decode`] | multiples of 8 up to 256 | all | forward, of up to 8 queries; its parts of the keys in a frame |
 //! | [`Variant::Naive`] | up to 256 | all | any layout; the reference |
 
 mod args;
 mod kernels;
 
-pub use kernels::{AttentionArgs, DecodeKernels, FlashKernels, HeadPlaces, NaiveKernels};
+pub use kernels::{AttentionArgs, DecodeKernels, FlashKernels, HeadPlaces, HopperKernels, NaiveKernels};
 
 use super::{Attention, AttentionError, Given, Gradients, Inputs};
 use crate::{
@@ -26,7 +27,14 @@ use kernels::*;
 use std::sync::{Arc, OnceLock};
 
 /// Every module of this operation, for the tests of kernels.
-pub const MODULES: &[ModuleSpec] = &[NaiveKernels::SPEC, DecodeKernels::SPEC, FlashKernels::SPEC, FlashKernels::F16];
+pub const MODULES: &[ModuleSpec] = &[
+    NaiveKernels::SPEC,
+    DecodeKernels::SPEC,
+    FlashKernels::SPEC,
+    FlashKernels::F16,
+    HopperKernels::SPEC,
+    HopperKernels::F16,
+];
 
 /// Tensors of type `T`, lengths and bias in device memory.
 pub type DeviceInputs<'a, T> = Inputs<'a, Slice<T>, Slice<i32>, Slice<f32>>;
@@ -34,6 +42,8 @@ pub type DeviceInputs<'a, T> = Inputs<'a, Slice<T>, Slice<i32>, Slice<f32>>;
 /// How an attention is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
+    /// In tiles on the tensor cores of compute capability 9.0.
+    Hopper,
     /// In tiles on tensor cores.
     Flash,
     /// Few queries, keys divided among blocks.
@@ -61,6 +71,28 @@ pub enum CudaAttentionError {
     },
 }
 
+/// Tokens of a block, its threads and bytes of shared memory; of the kernels in `nn/attention_flash_kernels.cuh`.
+type Tile = (usize, u32, u32);
+/// Forward: queries, and two stages of 64 keys and values.
+const FORWARD_64: Tile = (128, 128, 2 * 64 * (128 + 4 * 64));
+const FORWARD_128: Tile = (128, 256, 2 * 128 * (128 + 4 * 64));
+/// Queries and gradients of results, and two stages of 64 or 32 keys and values.
+const QUERIES_64: Tile = (64, 128, 2 * 64 * (2 * 64 + 4 * 64));
+const QUERIES_128: Tile = (64, 128, 2 * 128 * (2 * 64 + 4 * 32));
+/// Keys and values, and two stages of 64 or 32 queries, gradients of results and two f32 each.
+const KEYS_64: Tile = (64, 128, 2 * 64 * (2 * 64 + 4 * 64) + 4 * 4 * 64);
+const KEYS_128: Tile = (64, 128, 2 * 128 * (2 * 64 + 4 * 32) + 4 * 4 * 32);
+
+/// The same of the kernels in `nn/attention_hopper_kernels.cuh`, which begin at a multiple of 1024 bytes.
+const HOPPER_FORWARD_64: Tile = (128, 256, 2 * 64 * (128 + 4 * 128) + 1024);
+const HOPPER_FORWARD_128: Tile = (128, 256, 2 * 128 * (128 + 4 * 128) + 1024);
+const HOPPER_QUERIES_64: Tile = (128, 256, 2 * 64 * (2 * 128 + 6 * 64) + 1024);
+const HOPPER_QUERIES_128: Tile = (128, 256, 2 * 128 * (2 * 128 + 6 * 64) + 1024);
+const HOPPER_KEYS_64: Tile = (128, 256, 2 * 64 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + 1024);
+const HOPPER_KEYS_128: Tile = (128, 256, 2 * 128 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + 1024);
+
+/// Variants for many queries, fastest first.
+const TILED: &[Variant] = &[Variant::Hopper, Variant::Flash];
 /// Queries up to which keys are divided among blocks.
 const DECODE_QUERIES: usize = 8;
 /// Keys of a part, at least, and parts, at most.
@@ -72,19 +104,31 @@ pub struct CudaAttention {
     naive: OnceLock<NaiveKernels>,
     decode: OnceLock<DecodeKernels>,
     flash: [OnceLock<FlashKernels>; 2],
+    hopper: [OnceLock<HopperKernels>; 2],
 }
 
 impl CudaAttention {
     /// On this device.
     pub fn new(gpu: &Arc<Gpu>) -> Self {
-        Self { gpu: gpu.clone(), naive: OnceLock::new(), decode: OnceLock::new(), flash: Default::default() }
+        Self {
+            gpu: gpu.clone(),
+            naive: OnceLock::new(),
+            decode: OnceLock::new(),
+            flash: Default::default(),
+            hopper: Default::default(),
+        }
     }
 
     /// Loads the modules for a type, as a graph cannot be captured while a module is loaded.
     pub fn prepare(&self, format: Format) -> Result<(), GpuError> {
         self.naive()?;
         self.decode()?;
-        if format == Format::F32 || self.gpu.capability < 80 { Ok(()) } else { self.flash(format).map(drop) }
+        match self.gpu.capability {
+            _ if format == Format::F32 => Ok(()),
+            90 => self.hopper(format).map(drop),
+            80.. => self.flash(format).map(drop),
+            _ => Ok(()),
+        }
     }
 
     fn naive(&self) -> Result<&NaiveKernels, GpuError> {
@@ -98,6 +142,11 @@ impl CudaAttention {
     fn flash(&self, format: Format) -> Result<&FlashKernels, GpuError> {
         let spec = if format == Format::F16 { FlashKernels::F16 } else { FlashKernels::SPEC };
         loaded(&self.flash[usize::from(format == Format::F16)], || FlashKernels::load_as(&self.gpu, &spec))
+    }
+
+    fn hopper(&self, format: Format) -> Result<&HopperKernels, GpuError> {
+        let spec = if format == Format::F16 { HopperKernels::F16 } else { HopperKernels::SPEC };
+        loaded(&self.hopper[usize::from(format == Format::F16)], || HopperKernels::load_as(&self.gpu, &spec))
     }
 
     /// Parts of the keys of a query, by sizes alone, so that a captured launch stays valid.
@@ -130,9 +179,9 @@ impl CudaAttention {
         frame: &Frame<'_>,
     ) -> Result<Variant, CudaAttentionError> {
         let call = Call::new(&self.gpu, op, inputs, (is_aligned(o), o.len()), lse.len())?;
-        let is_short = op.q_len <= DECODE_QUERIES && op.q_len < op.k_len;
+        let is_short = op.q_len < op.k_len;
         let variant =
-            call.choose(variant, if is_short { &[Variant::Decode, Variant::Flash] } else { &[Variant::Flash] })?;
+            call.choose(variant, if is_short { &[Variant::Decode, Variant::Hopper, Variant::Flash] } else { TILED })?;
         if op.lse_len() == 0 {
             return Ok(variant);
         }
@@ -147,14 +196,23 @@ impl CudaAttention {
                 let grid = call.naive_grid(op.heads, op.q_len, 3, 1)?;
                 Forward256 { a, q, k, v, q_lengths, k_lengths, bias, o, lse }.launch(self.naive()?, pass, grid)?;
             }
+            Variant::Hopper if op.head_dim <= 64 => {
+                let grid = call.grid(op.heads, op.q_len, HOPPER_FORWARD_64)?;
+                let kernels = self.hopper(T::STORAGE)?;
+                HopperForward64 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
+            }
+            Variant::Hopper => {
+                let grid = call.grid(op.heads, op.q_len, HOPPER_FORWARD_128)?;
+                let kernels = self.hopper(T::STORAGE)?;
+                HopperForward128 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
+            }
             Variant::Flash if op.head_dim <= 64 => {
-                // Queries, and two stages of keys and values.
-                let grid = call.grid(op.heads, op.q_len, 128, 128, 2 * 64 * (128 + 4 * 64))?;
+                let grid = call.grid(op.heads, op.q_len, FORWARD_64)?;
                 let kernels = self.flash(T::STORAGE)?;
                 FlashForward64 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
             }
             Variant::Flash => {
-                let grid = call.grid(op.heads, op.q_len, 128, 128, 2 * 128 * (128 + 4 * 32))?;
+                let grid = call.grid(op.heads, op.q_len, FORWARD_128)?;
                 let kernels = self.flash(T::STORAGE)?;
                 FlashForward128 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
             }
@@ -219,7 +277,7 @@ impl CudaAttention {
             let why = "only the naive variant has the gradient of a bias";
             return Err(CudaAttentionError::Unable { variant: Variant::Flash, why });
         }
-        let variant = match call.choose(required, &[Variant::Flash])? {
+        let variant = match call.choose(required, TILED)? {
             Variant::Decode => Variant::Naive,
             variant => variant,
         };
@@ -237,13 +295,23 @@ impl CudaAttention {
         let dq = AnyMut::from(gradients.q());
         let dbias = dbias.as_deref_mut().map_or(AnyMut::NONE, AnyMut::from);
         match (variant, is_narrow) {
+            (Variant::Hopper, true) => {
+                let grid = call.grid(op.heads, op.q_len, HOPPER_QUERIES_64)?;
+                let kernels = self.hopper(T::STORAGE)?;
+                HopperQueries64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
+            }
+            (Variant::Hopper, false) => {
+                let grid = call.grid(op.heads, op.q_len, HOPPER_QUERIES_128)?;
+                let kernels = self.hopper(T::STORAGE)?;
+                HopperQueries128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
+            }
             (Variant::Flash, true) => {
-                let grid = call.grid(op.heads, op.q_len, 128, 256, 2 * 64 * (2 * 128 + 4 * 64))?;
+                let grid = call.grid(op.heads, op.q_len, QUERIES_64)?;
                 let kernels = self.flash(T::STORAGE)?;
                 FlashQueries64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
             }
             (Variant::Flash, false) => {
-                let grid = call.grid(op.heads, op.q_len, 128, 256, 2 * 128 * (2 * 128 + 4 * 32))?;
+                let grid = call.grid(op.heads, op.q_len, QUERIES_128)?;
                 let kernels = self.flash(T::STORAGE)?;
                 FlashQueries128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
             }
@@ -266,13 +334,24 @@ impl CudaAttention {
             Gradients::Separate { k, v, .. } => (AnyMut::from(k), AnyMut::from(v)),
         };
         match (variant, is_narrow) {
+            (Variant::Hopper, true) => {
+                let grid = call.grid(kv_heads, op.k_len, HOPPER_KEYS_64)?;
+                let kernels = self.hopper(T::STORAGE)?;
+                HopperKeys64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }.launch(kernels, pass, grid)?;
+            }
+            (Variant::Hopper, false) => {
+                let grid = call.grid(kv_heads, op.k_len, HOPPER_KEYS_128)?;
+                let kernels = self.hopper(T::STORAGE)?;
+                HopperKeys128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }
+                    .launch(kernels, pass, grid)?;
+            }
             (Variant::Flash, true) => {
-                let grid = call.grid(kv_heads, op.k_len, 128, 256, 2 * 64 * (2 * 128 + 4 * 32) + 2 * 2 * 32 * 4)?;
+                let grid = call.grid(kv_heads, op.k_len, KEYS_64)?;
                 let kernels = self.flash(T::STORAGE)?;
                 FlashKeys64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }.launch(kernels, pass, grid)?;
             }
             (Variant::Flash, false) => {
-                let grid = call.grid(kv_heads, op.k_len, 128, 256, 2 * 128 * (2 * 128 + 4 * 32) + 2 * 2 * 32 * 4)?;
+                let grid = call.grid(kv_heads, op.k_len, KEYS_128)?;
                 let kernels = self.flash(T::STORAGE)?;
                 FlashKeys128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }
                     .launch(kernels, pass, grid)?;

@@ -19,29 +19,45 @@ pub const LEFT_OUT: &[&str] = &[
     "attention_map",
 ];
 
+const BACKWARD_64: &[&str] = &[
+    "attention_dots",
+    "hopper_queries_backward_64",
+    "hopper_keys_backward_64",
+    "flash_queries_backward_64",
+    "flash_keys_backward_64",
+];
+const BACKWARD_128: &[&str] = &[
+    "attention_dots",
+    "hopper_queries_backward_128",
+    "hopper_keys_backward_128",
+    "flash_queries_backward_128",
+    "flash_keys_backward_128",
+];
+
+/// Of kernels of two generations of tensor cores the device's are run.
 pub fn cases() -> Vec<Case> {
     vec![
         Case {
             name: "attention-causal-16x1024x12x64",
-            kernels: &["flash_forward_64"],
+            kernels: &["hopper_forward_64", "flash_forward_64"],
             work: forward(&gpt2()),
             prepare: |gpu| run_forward(gpu, gpt2(), None),
         },
         Case {
             name: "attention-causal-backward-16x1024x12x64",
-            kernels: &["attention_dots", "flash_queries_backward_64", "flash_keys_backward_64"],
+            kernels: BACKWARD_64,
             work: backward(&gpt2()),
             prepare: |gpu| run_backward(gpu, gpt2(), None),
         },
         Case {
             name: "attention-2x8192x16x128",
-            kernels: &["flash_forward_128"],
+            kernels: &["hopper_forward_128", "flash_forward_128"],
             work: forward(&long()),
             prepare: |gpu| run_forward(gpu, long(), None),
         },
         Case {
             name: "attention-backward-2x8192x16x128",
-            kernels: &["attention_dots", "flash_queries_backward_128", "flash_keys_backward_128"],
+            kernels: BACKWARD_128,
             work: backward(&long()),
             prepare: |gpu| run_backward(gpu, long(), None),
         },
