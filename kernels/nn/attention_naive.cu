@@ -1,9 +1,10 @@
 // Attention without tensor cores: the reference variant, for any head up to 256 elements, any layout and format, with
 // f32 arithmetic. A block takes TILE queries (or keys) of one head, eight threads each; keys (or queries) pass through
 // shared memory in tiles of TILE. Each thread sums every eighth element of its row in registers. Products read shared
-// memory twice per multiply-add or nearly so, which is the bound.
+// memory twice per multiply-add or nearly so, which is the bound. Heads of up to 64 elements have the kernels of
+// nn/attention_simt.cuh.
 #include "gen/nn-attention_naive.cuh"
-#include "nn/attention.cuh"
+#include "nn/attention_simt.cuh"
 
 // TILE rows of a tensor; rows beyond `rows` are zeros. A row has one element more than a head, so that neighbours differ
 // in their banks.
@@ -37,7 +38,7 @@ __device__ __forceinline__ void dot_rows(float (&out)[N], const float* a, const 
 // sums[k] += Σ_r weights[r] rows[r][part + 8 k]
 template <int MAX, int TILE>
 __device__ __forceinline__ void add_rows(float (&sums)[MAX], const float* weights, const float* rows, unsigned int head_dim, unsigned int part) {
-#pragma unroll(MAX > 8 ? 1 : 4)
+#pragma unroll 1
     for (unsigned int r = 0; r < TILE; ++r) {
         const float w = weights[r];
         const float* row = rows + r * (head_dim + 1) + part;
@@ -207,16 +208,16 @@ __device__ __forceinline__ void keys_backward(const AttentionArgs& a, const void
 #define FORWARD_ARGS AttentionArgs a, const void *q, const void *k, const void *v, const void *q_lengths, const void *k_lengths, const void *bias
 #define FORWARD_VALUES a, q, k, v, (const int*)q_lengths, (const int*)k_lengths, (const float*)bias
 
-extern "C" __global__ void attention_forward_64(FORWARD_ARGS, void* o, float* lse) { forward<8, 32>(FORWARD_VALUES, o, lse); }
+extern "C" __global__ void attention_forward_64(FORWARD_ARGS, void* o, float* lse) { forward_64(FORWARD_VALUES, o, lse); }
 extern "C" __global__ void attention_forward_256(FORWARD_ARGS, void* o, float* lse) { forward<32, 16>(FORWARD_VALUES, o, lse); }
 extern "C" __global__ void attention_queries_backward_64(FORWARD_ARGS, const void* d_o, const float* lse, const float* dots, void* dq, void* dbias) {
-    queries_backward<8, 32>(FORWARD_VALUES, d_o, lse, dots, dq, (float*)dbias);
+    queries_backward_64(FORWARD_VALUES, d_o, lse, dots, dq, (float*)dbias);
 }
 extern "C" __global__ void attention_queries_backward_256(FORWARD_ARGS, const void* d_o, const float* lse, const float* dots, void* dq, void* dbias) {
     queries_backward<32, 16>(FORWARD_VALUES, d_o, lse, dots, dq, (float*)dbias);
 }
 extern "C" __global__ void attention_keys_backward_64(FORWARD_ARGS, const void* d_o, const float* lse, const float* dots, void* dk, void* dv) {
-    keys_backward<8, 32>(FORWARD_VALUES, d_o, lse, dots, dk, dv);
+    keys_backward_64(FORWARD_VALUES, d_o, lse, dots, dk, dv);
 }
 extern "C" __global__ void attention_keys_backward_256(FORWARD_ARGS, const void* d_o, const float* lse, const float* dots, void* dk, void* dv) {
     keys_backward<32, 16>(FORWARD_VALUES, d_o, lse, dots, dk, dv);

@@ -1,7 +1,8 @@
 //! A checked call as the kernels take it.
 
 use super::{
-    AttentionArgs, CudaAttentionError, DECODE_QUERIES, DeviceInputs, FORWARD_64, FORWARD_128, HOPPER_KEYS_128, HeadPlaces, Tile, Variant,
+    AttentionArgs, CudaAttentionError, DECODE_QUERIES, DeviceInputs, FORWARD_64, FORWARD_128, HOPPER_KEYS_128,
+    HeadPlaces, Tile, Variant,
 };
 use crate::{
     gpu::{Any, Gpu, Grid},
@@ -191,7 +192,7 @@ impl<'a> Call<'a> {
         self.blocks(len.div_ceil(tokens) * heads * self.batch, threads, shared)
     }
 
-    /// The same of the naive kernels, with so many tensors and matrices of weights in shared memory.
+    /// The same of the naive kernels for longer heads, with so many tensors and matrices of weights in shared memory.
     pub fn naive_grid(
         &self,
         heads: usize,
@@ -199,7 +200,7 @@ impl<'a> Call<'a> {
         tensors: usize,
         weights: usize,
     ) -> Result<Grid, CudaAttentionError> {
-        let tile = if self.head_dim <= 64 { 32 } else { 16 };
+        let tile = 16;
         let shared = 4 * tile * (tensors * (self.head_dim + 1) + weights * (tile + 1));
         self.grid(heads, len, (tile, 8 * tile as u32, shared as u32))
     }

@@ -80,8 +80,8 @@ device_struct! {
 kernels! {
     /// Without tensor cores: any head, layout and format.
     pub struct NaiveKernels in "nn/attention_naive.cu" compiled (Compile::FUSED) using [HeadPlaces, AttentionArgs] {
-        /// Attention with heads of up to 64 elements, 32 queries per block.
-        #[block(256)]
+        /// Attention with heads of up to 64 elements, 64 queries per block.
+        #[block(256, 2)]
         fn attention_forward_64 as Forward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, o: InOutAny, lse: InOut<f32>);
 
         /// Attention with heads of up to 256 elements, 16 queries per block.
@@ -92,16 +92,16 @@ kernels! {
         #[block(256)]
         fn attention_dots as Dots(a: Size<AttentionArgs>, o: InAny, d_o: InAny, q_lengths: InAny, k_lengths: InAny, dots: InOut<f32>);
 
-        /// Gradients of queries, heads of up to 64 elements, 32 queries per block.
-        #[block(256)]
+        /// Gradients of queries, heads of up to 64 elements, 64 queries per block.
+        #[block(256, 2)]
         fn attention_queries_backward_64 as QueriesBackward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny, dbias: InOutAny);
 
         /// The same for heads of up to 256 elements, 16 queries per block.
         #[block(128)]
         fn attention_queries_backward_256 as QueriesBackward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny, dbias: InOutAny);
 
-        /// Gradients of keys and values, heads of up to 64 elements, 32 keys per block. Without `dv` both are in `dk`.
-        #[block(256)]
+        /// Gradients of keys and values, heads of up to 64 elements, 64 keys per block. Without `dv` both are in `dk`.
+        #[block(256, 2)]
         fn attention_keys_backward_64 as KeysBackward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
 
         /// The same for heads of up to 256 elements, 16 keys per block.

@@ -91,6 +91,10 @@ const HOPPER_QUERIES_128: Tile = (128, 256, 2 * 128 * (2 * 128 + 6 * 64) + 1024)
 const HOPPER_KEYS_64: Tile = (128, 256, 2 * 64 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + 1024);
 const HOPPER_KEYS_128: Tile = (128, 256, 2 * 128 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + 1024);
 
+/// Without tensor cores: queries, keys, values and logits, with gradients of results, 64 rows of 68 floats each.
+const NAIVE_FORWARD_64: Tile = (64, 256, 4 * 4 * 64 * 68);
+const NAIVE_BACKWARD_64: Tile = (64, 256, 5 * 4 * 64 * 68);
+
 /// Variants for many queries, fastest first.
 const TILED: &[Variant] = &[Variant::Hopper, Variant::Flash];
 /// Queries up to which keys are divided among blocks.
@@ -186,17 +190,17 @@ impl CudaAttention {
             return Ok(variant);
         }
         let Call { args: a, q, k, v, q_lengths, k_lengths, bias, .. } = call;
-        let o = AnyMut::from(o);
+        let (o, is_narrow) = (AnyMut::from(o), is_narrow(&self.gpu, op, variant));
         match variant {
-            Variant::Naive if op.head_dim <= 64 => {
-                let grid = call.naive_grid(op.heads, op.q_len, 3, 1)?;
+            Variant::Naive if is_narrow => {
+                let grid = call.grid(op.heads, op.q_len, NAIVE_FORWARD_64)?;
                 Forward64 { a, q, k, v, q_lengths, k_lengths, bias, o, lse }.launch(self.naive()?, pass, grid)?;
             }
             Variant::Naive => {
                 let grid = call.naive_grid(op.heads, op.q_len, 3, 1)?;
                 Forward256 { a, q, k, v, q_lengths, k_lengths, bias, o, lse }.launch(self.naive()?, pass, grid)?;
             }
-            Variant::Hopper if op.head_dim <= 64 => {
+            Variant::Hopper if is_narrow => {
                 let grid = call.grid(op.heads, op.q_len, HOPPER_FORWARD_64)?;
                 let kernels = self.hopper(T::STORAGE)?;
                 HopperForward64 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
@@ -206,7 +210,7 @@ impl CudaAttention {
                 let kernels = self.hopper(T::STORAGE)?;
                 HopperForward128 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
             }
-            Variant::Flash if op.head_dim <= 64 => {
+            Variant::Flash if is_narrow => {
                 let grid = call.grid(op.heads, op.q_len, FORWARD_64)?;
                 let kernels = self.flash(T::STORAGE)?;
                 FlashForward64 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
@@ -291,7 +295,7 @@ impl CudaAttention {
         let naive = self.naive()?;
         Dots { a, o: o.into(), d_o: d_o.into(), q_lengths, k_lengths, dots: &mut dots }.launch(naive, pass, grid)?;
         let (d_o, dots) = (Any::from(d_o), &*dots);
-        let (is_narrow, kv_heads) = (op.head_dim <= 64, op.kv_heads);
+        let (is_narrow, kv_heads) = (is_narrow(&self.gpu, op, variant), op.kv_heads);
         let dq = AnyMut::from(gradients.q());
         let dbias = dbias.as_deref_mut().map_or(AnyMut::NONE, AnyMut::from);
         match (variant, is_narrow) {
@@ -303,7 +307,8 @@ impl CudaAttention {
             (Variant::Hopper, false) => {
                 let grid = call.grid(op.heads, op.q_len, HOPPER_QUERIES_128)?;
                 let kernels = self.hopper(T::STORAGE)?;
-                HopperQueries128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
+                HopperQueries128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }
+                    .launch(kernels, pass, grid)?;
             }
             (Variant::Flash, true) => {
                 let grid = call.grid(op.heads, op.q_len, QUERIES_64)?;
@@ -316,7 +321,7 @@ impl CudaAttention {
                 FlashQueries128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
             }
             (_, true) => {
-                let grid = call.naive_grid(op.heads, op.q_len, 4, 1)?;
+                let grid = call.grid(op.heads, op.q_len, NAIVE_BACKWARD_64)?;
                 QueriesBackward64 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dq, dbias }
                     .launch(naive, pass, grid)?;
             }
@@ -337,7 +342,8 @@ impl CudaAttention {
             (Variant::Hopper, true) => {
                 let grid = call.grid(kv_heads, op.k_len, HOPPER_KEYS_64)?;
                 let kernels = self.hopper(T::STORAGE)?;
-                HopperKeys64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }.launch(kernels, pass, grid)?;
+                HopperKeys64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }
+                    .launch(kernels, pass, grid)?;
             }
             (Variant::Hopper, false) => {
                 let grid = call.grid(kv_heads, op.k_len, HOPPER_KEYS_128)?;
@@ -357,7 +363,7 @@ impl CudaAttention {
                     .launch(kernels, pass, grid)?;
             }
             (_, true) => {
-                let grid = call.naive_grid(kv_heads, op.k_len, 4, 2)?;
+                let grid = call.grid(kv_heads, op.k_len, NAIVE_BACKWARD_64)?;
                 KeysBackward64 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dk, dv }
                     .launch(naive, pass, grid)?;
             }
@@ -410,4 +416,9 @@ fn loaded<K>(place: &OnceLock<K>, load: impl FnOnce() -> Result<K, GpuError>) ->
 
 fn is_aligned<T: Storage>(x: &Slice<T>) -> bool {
     Any::from(x).is_aligned_to(16)
+}
+
+/// Whether the kernels for heads of up to 64 elements are taken.
+fn is_narrow(gpu: &Gpu, op: &Attention, variant: Variant) -> bool {
+    op.head_dim <= 64 && (variant != Variant::Naive || gpu.shared_per_block >= NAIVE_BACKWARD_64.2)
 }
