@@ -48,7 +48,7 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     eprintln!("neuropil: continuing {} at step {step}", path.display());
     let start = run_start(&job, &chosen.name, chosen.threads);
     let begin = Begin {
-        taps: run.taps(sim.probes()),
+        taps: run.taps(sim.probes(), step),
         command: Command::Resume(sim, from.history),
         writer: &|start| RunWriter::resume(&run, &from.file, &start),
     };

@@ -171,7 +171,7 @@ impl RunWriter {
             project,
             probes,
             sets: start.sets.to_vec(),
-            taps: run.taps(probes),
+            taps: run.taps(probes, directory.step),
             files,
             segments,
             written,
@@ -239,12 +239,15 @@ fn tap_of(stream: &Stream, probes: &[ProbeSpec]) -> Option<Tap> {
 }
 
 impl RunFolder {
-    /// The recorded probes, elements and arguments.
-    pub fn taps(&self, probes: &[ProbeSpec]) -> Vec<Tap> {
+    /// The recorded probes, arguments, and elements as they were numbered at a step.
+    pub fn taps(&self, probes: &[ProbeSpec], step: u64) -> Vec<Tap> {
         let mut taps: Vec<Tap> = vec![];
-        for stream in &self.manifest.streams {
-            let tap = tap_of(stream, probes).filter(|tap| taps.iter().all(|t| t.key() != tap.key()));
-            taps.extend(tap);
+        for stream in self.manifest.streams.iter().filter(|stream| stream.from_step <= step) {
+            let Some(tap) = tap_of(stream, probes) else { continue };
+            match taps.iter_mut().find(|t| t.key() == tap.key()) {
+                Some(known) => *known = tap,
+                None => taps.push(tap),
+            }
         }
         taps
     }

@@ -16,6 +16,7 @@ pub mod non_finite;
 pub mod probe;
 pub mod reading;
 pub mod request;
+pub mod scripted;
 pub mod snapshot;
 mod step_count;
 pub mod tap;

@@ -6,12 +6,8 @@ use neuropil::{
     engine::{Checkpoint, Command, Engine, Event, LoggedCommand, RecordingEnd, RecordingStart, Sink},
     gpu::Pass,
     kinds::Model,
-    params::Change,
     project::{Project, RunFolder, RunStart, RunWriter, Status},
-    sim::{
-        Action, Answer, BuildContext, Clock, Device, Digest, Effect, ElementSet, Frame, MemoryReport, ProbeId,
-        ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, Tap, request::AnswerShape,
-    },
+    sim::{Answer, BuildContext, Device, Frame, Progress, Request, SimError, Simulation, Tap, request::AnswerShape},
 };
 use std::{
     io,
@@ -75,14 +71,14 @@ impl Sink for Started {
 /// applied twice.
 #[test]
 fn a_restored_checkpoint_has_the_log_of_then() {
-    let engine = engine(Fake::boxed());
-    engine.send(Command::Set(Fake::change(4)));
+    let engine = engine(fake::boxed());
+    engine.send(Command::Set(fake::change(4)));
     engine.send(Command::RunTo(50));
     wait_paused(&engine);
     let saved = save(&engine);
     assert_eq!((saved.n_logged, saved.clock.step), (1, 50));
-    engine.send(Command::Set(Fake::change(5)));
-    engine.send(Command::Set(Fake::change(4)));
+    engine.send(Command::Set(fake::change(5)));
+    engine.send(Command::Set(fake::change(4)));
     engine.send(Command::Restore(saved));
     let start = Arc::new(Mutex::new(None));
     engine.send(Command::Record(vec![], Box::new(Started(start.clone()))));
@@ -92,68 +88,19 @@ fn a_restored_checkpoint_has_the_log_of_then() {
     assert_eq!((start.clock.step, start.history.commands.len()), (50, 1));
 }
 
-/// A simulation whose step never ends, unless it is asked to stop: the step is then undone.
-struct Endless(Fake);
-
-impl Simulation for Endless {
-    fn advance(&mut self, _: u32, pass: &mut Pass) -> Result<(), SimError> {
-        while !pass.is_stopping() {
-            std::thread::sleep(Duration::from_millis(1)); // a part of the step
-        }
-        Ok(())
-    }
-    fn probes(&self) -> &'static [ProbeSpec] {
-        self.0.probes()
-    }
-    fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        self.0.lanes(probe)
-    }
-    fn sets(&self) -> &[Arc<ElementSet>] {
-        self.0.sets()
-    }
-    fn clock(&self) -> Clock {
-        self.0.clock()
-    }
-    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
-        self.0.set(change)
-    }
-    fn act(&mut self, action: &Action) -> Result<(), SimError> {
-        self.0.act(action)
-    }
-    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
-        self.0.tap(taps)
-    }
-    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        self.0.sample(frame)
-    }
-    fn save(&mut self) -> Result<Snapshot, SimError> {
-        self.0.save()
-    }
-    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
-        self.0.load(state)
-    }
-    fn rewind(&mut self) -> Result<(), SimError> {
-        self.0.rewind()
-    }
-    fn digest(&self) -> Digest {
-        self.0.digest()
-    }
-    fn memory(&self) -> MemoryReport {
-        self.0.memory()
-    }
-}
-
 /// Every command that ends a run is handled within a step, and leaves whole steps.
 #[test]
 fn a_long_step_is_given_up_when_the_run_ends() {
     for round in 0..20 {
-        let engine = engine(Box::new(Endless(Fake::new())));
+        let mut sim = fake::new();
+        sim.is_endless = true;
+        let engine = engine(Box::new(sim));
         engine.send(Command::Play);
         wait(&engine, |e| matches!(e, Event::Running(true, _)).then_some(()));
         match round % 4 {
             0 => engine.send(Command::Pause),
             1 => engine.send(Command::Restore(Checkpoint::default())), // refused: it runs on
-            2 => engine.send(Command::Load(Fake::boxed())),
+            2 => engine.send(Command::Load(fake::boxed())),
             _ => true, // only the end of the engine
         };
         match round % 4 {
@@ -202,8 +149,8 @@ fn a_saved_state_rescues_a_run_that_failed() {
         [("diverged", false, false), ("device", true, false), ("dropped", false, true)]
     {
         let folder = temp(name);
-        let mut sim = Fake::new();
-        (sim.fails_at, sim.loses_device) = (300, loses_device);
+        let mut sim = fake::new();
+        *(if loses_device { &mut sim.loses_device_at } else { &mut sim.diverges_at }) = 300;
         let engine = record(sim, &folder, 0);
         engine.send(Command::RunTo(100));
         wait_paused(&engine);
@@ -229,7 +176,7 @@ fn a_saved_state_rescues_a_run_that_failed() {
 #[test]
 fn a_checkpoint_without_room_in_memory_is_refused() {
     let folder = temp("large");
-    let mut sim = Fake::new();
+    let mut sim = fake::new();
     sim.snapshot_bytes = 1 << 60;
     let engine = record(sim, &folder, 50);
     engine.send(Command::RunTo(100));

@@ -1,7 +1,7 @@
 //! The engine with a simulation known by heart: what was asked for happens, at its step, and nothing is lost.
 
 use crate::fake;
-use fake::{Fake, LEN, expected};
+use fake::{LEN, expected};
 use neuropil::{
     engine::{Checkpoint, Command, Engine, EngineCounters, Event, LoggedCommand, RecordingEnd, RecordingStart, Sink},
     sim::{Action, Clock, Frame, ProbeId, Reading, Simulation, Spike, Tap},
@@ -100,7 +100,7 @@ fn keeper(slow_ms: u64, fails_at: usize) -> (Box<Keeper>, Arc<Mutex<Kept>>) {
 
 #[test]
 fn run_to_and_step_are_exact() {
-    let engine = engine(Fake::boxed());
+    let engine = engine(fake::boxed());
     for (command, want) in [
         (Command::RunTo(1234), 1234),
         (Command::Step(1), 1235),
@@ -119,7 +119,7 @@ fn run_to_and_step_are_exact() {
 fn batches_change_nothing() {
     let mut digests = vec![];
     for batch in [None, Some(1), Some(7), Some(1000), Some(4096)] {
-        let engine = engine(Fake::boxed());
+        let engine = engine(fake::boxed());
         engine.send(Command::Batch(batch));
         let (sink, kept) = keeper(0, usize::MAX);
         engine.send(Command::Record(vec![SPIKES], sink));
@@ -136,7 +136,7 @@ fn batches_change_nothing() {
 
 #[test]
 fn a_slow_disk_stalls_the_run_and_loses_nothing() {
-    let engine = engine(Fake::boxed());
+    let engine = engine(fake::boxed());
     engine.send(Command::Subscribe(vec![SPIKES]));
     engine.send(Command::Batch(Some(50)));
     let (sink, kept) = keeper(5, usize::MAX);
@@ -154,7 +154,7 @@ fn a_slow_disk_stalls_the_run_and_loses_nothing() {
 
 #[test]
 fn a_slow_disk_does_not_shorten_the_batches() {
-    let engine = engine(Fake::boxed());
+    let engine = engine(fake::boxed());
     let (sink, kept) = keeper(4, usize::MAX);
     engine.send(Command::Record(vec![SPIKES], sink));
     engine.send(Command::RunTo(200_000));
@@ -168,7 +168,7 @@ fn a_slow_disk_does_not_shorten_the_batches() {
 
 #[test]
 fn a_failing_disk_ends_the_recording_and_not_the_run() {
-    let engine = engine(Fake::boxed());
+    let engine = engine(fake::boxed());
     engine.send(Command::Batch(Some(10)));
     let (sink, kept) = keeper(0, 5);
     engine.send(Command::Record(vec![SPIKES], sink));
@@ -183,7 +183,7 @@ fn a_failing_disk_ends_the_recording_and_not_the_run() {
 
 #[test]
 fn frames_that_are_not_taken_are_merged() {
-    let engine = engine(Fake::boxed());
+    let engine = engine(fake::boxed());
     engine.send(Command::Subscribe(vec![SPIKES, Tap::elements(1, vec![2, 4]), Tap::of(2)]));
     engine.send(Command::Batch(Some(13)));
     engine.send(Command::RunTo(2600));
@@ -200,7 +200,7 @@ fn frames_that_are_not_taken_are_merged() {
 /// Bounds only: how long a step takes depends on the machine.
 #[test]
 fn the_run_time_leaves_pauses_out() {
-    let engine = engine(Fake::boxed());
+    let engine = engine(fake::boxed());
     engine.send(Command::Subscribe(vec![SPIKES]));
     engine.send(Command::Batch(Some(10)));
     let run = |to: u64| {
@@ -223,18 +223,18 @@ fn the_run_time_leaves_pauses_out() {
 
 #[test]
 fn changes_are_logged_with_their_step() {
-    let engine = engine(Fake::boxed());
+    let engine = engine(fake::boxed());
     let (sink, kept) = keeper(0, usize::MAX);
     engine.send(Command::Record(vec![SPIKES], sink));
     engine.send(Command::RunTo(100));
     wait_paused(&engine);
-    engine.send(Command::Set(Fake::change(7)));
+    engine.send(Command::Set(fake::change(7)));
     engine.send(Command::RunTo(250));
     wait_paused(&engine);
     let action = Action::on("more", vec![1], vec![]);
     engine.send(Command::Act(action.clone()));
-    engine.send(Command::Set(Fake::change(-1))); // refused
-    engine.send(Command::Set(Fake::change(0))); // needs a rebuild
+    engine.send(Command::Set(fake::change(-1))); // refused
+    engine.send(Command::Set(fake::change(0))); // needs a rebuild
     engine.send(Command::RunTo(300));
     wait(&engine, |e| matches!(e, Event::Applied(250, LoggedCommand::Act(_))));
     wait(&engine, |e| matches!(e, Event::Rejected { .. }));
@@ -243,14 +243,14 @@ fn changes_are_logged_with_their_step() {
     engine.send(Command::StopRecording);
     wait(&engine, |e| matches!(e, Event::Recorded(..)));
     let kept = kept.lock().unwrap();
-    assert_eq!(kept.log, [(100, LoggedCommand::Set(Fake::change(7))), (250, LoggedCommand::Act(action))]);
+    assert_eq!(kept.log, [(100, LoggedCommand::Set(fake::change(7))), (250, LoggedCommand::Act(action))]);
     let want = [expected(0, 100, 3), expected(100, 250, 7), expected(250, 300, 8)].concat();
     assert_eq!(kept.spikes, want);
 }
 
 #[test]
 fn disk_and_screen_get_their_own_elements() {
-    let engine = engine(Fake::boxed());
+    let engine = engine(fake::boxed());
     let (sink, kept) = keeper(0, usize::MAX);
     engine.send(Command::Batch(Some(5)));
     engine.send(Command::Record(vec![Tap::elements(1, vec![9, 3])], sink));
@@ -270,7 +270,7 @@ fn disk_and_screen_get_their_own_elements() {
 #[test]
 fn quitting_closes_the_recording() {
     for slow in [0, 3] {
-        let engine = engine(Fake::boxed());
+        let engine = engine(fake::boxed());
         let (sink, kept) = keeper(slow, usize::MAX);
         engine.send(Command::Batch(Some(20)));
         engine.send(Command::Record(vec![SPIKES], sink));
@@ -285,7 +285,7 @@ fn quitting_closes_the_recording() {
 
 /// A checkpoint of the fake simulation.
 fn at_step(step: u64) -> Checkpoint {
-    let mut sim = Fake::boxed();
+    let mut sim = fake::boxed();
     if step > 0 {
         sim.advance(step as u32, &mut neuropil::gpu::Pass::default()).expect("it runs");
     }
@@ -295,8 +295,8 @@ fn at_step(step: u64) -> Checkpoint {
 
 #[test]
 fn jumps_end_the_recording_where_it_was() {
-    for command in [Command::Rewind, Command::Restore(at_step(7)), Command::Load(Fake::boxed())] {
-        let engine = engine(Fake::boxed());
+    for command in [Command::Rewind, Command::Restore(at_step(7)), Command::Load(fake::boxed())] {
+        let engine = engine(fake::boxed());
         let (sink, kept) = keeper(0, usize::MAX);
         engine.send(Command::Record(vec![SPIKES], sink));
         engine.send(Command::RunTo(100));
@@ -305,7 +305,7 @@ fn jumps_end_the_recording_where_it_was() {
         wait(&engine, |e| matches!(e, Event::Recorded(end) if end.clock.step == 100 && end.digest.totals[0].1 == 500));
         assert_eq!(kept.lock().unwrap().spikes.len(), 500);
     }
-    let engine = engine(Fake::boxed());
+    let engine = engine(fake::boxed());
     let (sink, kept) = keeper(0, usize::MAX);
     engine.send(Command::Record(vec![SPIKES], sink));
     engine.send(Command::Restore(Checkpoint::default()));
@@ -315,7 +315,7 @@ fn jumps_end_the_recording_where_it_was() {
 
 #[test]
 fn a_speed_limit_holds_even_below_one_step_per_batch() {
-    let engine = engine(Fake::boxed());
+    let engine = engine(fake::boxed());
     engine.send(Command::Speed(Some(0.01))); // 10 steps per second of 1 ms
     let began = Instant::now();
     engine.send(Command::RunTo(5));
@@ -326,10 +326,10 @@ fn a_speed_limit_holds_even_below_one_step_per_batch() {
 
 #[test]
 fn a_flood_of_commands_does_not_lock_up() {
-    let engine = engine(Fake::boxed());
+    let engine = engine(fake::boxed());
     engine.send(Command::Play);
     for i in 0..2000 {
-        engine.send(Command::Set(Fake::change(1 + i % 9)));
+        engine.send(Command::Set(fake::change(1 + i % 9)));
     }
     engine.send(Command::Pause);
     wait_paused(&engine);
@@ -337,8 +337,8 @@ fn a_flood_of_commands_does_not_lock_up() {
 
 #[test]
 fn failures_are_told_and_leave_the_engine_usable() {
-    let mut sim = Fake::new();
-    sim.fails_at = 77;
+    let mut sim = fake::new();
+    sim.diverges_at = 77;
     let engine = engine(Box::new(sim));
     let (sink, kept) = keeper(0, usize::MAX);
     engine.send(Command::Batch(Some(10)));
@@ -346,15 +346,15 @@ fn failures_are_told_and_leave_the_engine_usable() {
     engine.send(Command::Play);
     wait(&engine, |e| matches!(e, Event::Failed(_)));
     assert!(kept.lock().unwrap().finished.is_some());
-    engine.send(Command::Load(Fake::boxed()));
+    engine.send(Command::Load(fake::boxed()));
     engine.send(Command::RunTo(10));
     wait(&engine, |e| matches!(e, Event::Running(false, clock) if clock.step == 10));
 }
 
 /// What is heard up to the end of a run that loses its device at step 70, in the middle of its fifth batch.
 fn lose(touch: Option<Command>) -> (Engine, Arc<Mutex<Kept>>, Vec<Event>) {
-    let mut sim = Fake::new();
-    (sim.fails_at, sim.loses_device) = (70, true);
+    let mut sim = fake::new();
+    sim.loses_device_at = 70;
     let engine = engine(Box::new(sim));
     let (sink, kept) = keeper(0, usize::MAX);
     engine.send(Command::Batch(Some(16)));
@@ -394,7 +394,7 @@ fn a_lost_device_is_told_once_after_the_recording_is_closed() {
 fn after_a_lost_device_nothing_touches_it_and_another_takes_over() {
     for touch in [Command::Play, Command::Subscribe(vec![SPIKES]), Command::Rewind, Command::Save, Command::Step(5)] {
         let (engine, _, _) = lose(Some(touch));
-        engine.send(Command::Load(Fake::boxed()));
+        engine.send(Command::Load(fake::boxed()));
         let mut failed_again = false;
         loop {
             match engine.events.recv_timeout(Duration::from_secs(20)).expect("the load") {
@@ -411,8 +411,8 @@ fn after_a_lost_device_nothing_touches_it_and_another_takes_over() {
 
 #[test]
 fn a_device_that_fails_while_paused_is_a_failure_too() {
-    let mut sim = Fake::new();
-    (sim.fails_at, sim.loses_device) = (0, true);
+    let mut sim = fake::new();
+    sim.loses_device_at = 0;
     let _ = sim.advance(1, &mut Default::default());
     let engine = Engine::spawn(|| {}).unwrap();
     engine.send(Command::Load(Box::new(sim)));

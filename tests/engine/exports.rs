@@ -1,7 +1,7 @@
 //! Exports: whole files with every probe, never in place of a file of the run.
 
 use crate::fake;
-use fake::{Fake, PROBES};
+use fake::PROBES;
 use neuropil::{
     engine::{RecordingEnd, RecordingStart, Sink as _},
     export::{Format, export},
@@ -44,7 +44,7 @@ const CLOCK: Clock = Clock::seconds(100, 1e-3);
 /// A run of 100 steps: a spike per step, `v` of the elements 3 and 1, two fields.
 fn record(folder: &Path) -> RunFolder {
     let taps = vec![Tap::of(0), Tap::elements(1, vec![3, 1]), Tap::of(2)];
-    let (sim, project) = (Fake::new(), Project { name: "test".into(), ..Project::default() });
+    let (sim, project) = (fake::new(), Project { name: "test".into(), ..Project::default() });
     let start = RunStart {
         project: &project,
         base: Path::new("."),

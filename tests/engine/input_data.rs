@@ -197,6 +197,6 @@ fn a_file_that_does_not_fit_leaves_the_old_data_in_use() {
     let mut sim = build(&project, &temp.0);
     assert_eq!(sim.replace(&data).unwrap(), neuropil::sim::Effect::NeedsRebuild);
     assert_eq!(sim.params().unwrap().get(change.id), project.model.params().get(change.id));
-    let mut demo_sim = crate::fake::Fake::new();
+    let mut demo_sim = crate::fake::new();
     assert_eq!(demo_sim.replace(&data).unwrap(), neuropil::sim::Effect::NeedsRebuild, "the default");
 }

@@ -1,7 +1,7 @@
 //! Profiles of the engine's batches, and comparison of two backends.
 
 use crate::fake;
-use fake::{Fake, LEN};
+use fake::LEN;
 use neuropil::{
     engine::{Command, Engine, Event},
     gpu::{Batch, Pass},
@@ -11,7 +11,7 @@ use neuropil::{
 /// Batches published during 40 batches of 5 steps.
 fn batches(profile: Option<u32>) -> Vec<Batch> {
     let engine = Engine::spawn(|| {}).unwrap();
-    engine.send(Command::Load(Fake::boxed()));
+    engine.send(Command::Load(fake::boxed()));
     engine.send(Command::Batch(Some(5)));
     engine.send(Command::Profile(profile));
     engine.send(Command::Step(200));
@@ -53,16 +53,16 @@ fn a_profile_has_every_batch_and_details_of_some() {
 fn two_backends_are_compared_step_by_step() {
     use neuropil::{engine::parity::compare, sim::Progress};
     let progress = Progress::default();
-    let parity = compare(&mut Fake::new(), &mut Fake::new(), (50, 10), &progress).unwrap();
+    let parity = compare(&mut fake::new(), &mut fake::new(), (50, 10), &progress).unwrap();
     assert!(parity.is_exact() && parity.steps == 50 && parity.fields[0].ulps == [5 * u64::from(LEN), 0, 0, 0]);
-    let mut other = Fake::new();
-    other.set(&Fake::change(4)).unwrap();
-    let parity = compare(&mut Fake::new(), &mut other, (50, 10), &progress).unwrap();
+    let mut other = fake::new();
+    other.set(&fake::change(4)).unwrap();
+    let parity = compare(&mut fake::new(), &mut other, (50, 10), &progress).unwrap();
     assert_eq!((parity.first, parity.fields[0].first), (Some(10), None), "different spikes, the same field");
-    let mut ahead = Fake::new();
+    let mut ahead = fake::new();
     ahead.advance(1, &mut Pass::default()).unwrap();
-    let parity = compare(&mut Fake::new(), &mut ahead, (50, 10), &progress).unwrap();
+    let parity = compare(&mut fake::new(), &mut ahead, (50, 10), &progress).unwrap();
     assert_eq!((parity.fields[0].first, parity.fields[0].max_abs, parity.fields[0].max_rel), (Some(10), 1.0, 0.1));
     progress.cancel();
-    assert!(compare(&mut Fake::new(), &mut Fake::new(), (50, 10), &progress).is_err());
+    assert!(compare(&mut fake::new(), &mut fake::new(), (50, 10), &progress).is_err());
 }

@@ -1,7 +1,7 @@
 //! Run folders under hostile conditions: damaged and crafted files, two writers, killed writers, files of gigabytes.
 
 use crate::fake;
-use fake::{Fake, PROBES};
+use fake::PROBES;
 use neuropil::{
     engine::{EndStatus, RecordingEnd, RecordingStart, Sink},
     export::{Format, export},
@@ -249,7 +249,7 @@ fn fake_taps() -> Vec<Tap> {
 }
 
 fn fake_writer(folder: &Path) -> std::io::Result<Box<RunWriter>> {
-    let (sim, project) = (Fake::new(), Project::default());
+    let (sim, project) = (fake::new(), Project::default());
     let mut writer = RunWriter::create(folder, start(&project, &sim, fake_taps()))?.with_probes(PROBES);
     writer.begin(&RecordingStart { clock: Clock::seconds(0, 1e-3), ..RecordingStart::default() })?;
     Ok(Box::new(writer))
@@ -273,7 +273,7 @@ fn a_folder_has_one_writer() {
     let run = RunFolder::open(&folder).unwrap();
     assert_eq!((run.manifest.status.clone(), run.manifest.last_step), (Status::Running, 100));
     assert!(run.notes[0].contains("still being written by process"), "{:?}", run.notes);
-    let refused = replay(&run, &mut Fake::new(), &Progress::default()).unwrap_err().to_string();
+    let refused = replay(&run, &mut fake::new(), &Progress::default()).unwrap_err().to_string();
     assert!(refused.contains("still being written"), "{refused}");
     writer.write(&block(100, 200)).unwrap();
     writer.finish(&RecordingEnd { clock: Clock::seconds(200, 1e-3), ..RecordingEnd::default() }).unwrap();

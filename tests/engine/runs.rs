@@ -1,7 +1,7 @@
 //! Run folders: the files hold what was simulated, after a crash or a full disk too.
 
 use crate::fake;
-use fake::{Fake, PROBES, expected};
+use fake::{PROBES, expected};
 use neuropil::{
     engine::{Command, Engine, Event, LoggedCommand},
     params::path::parse,
@@ -76,7 +76,7 @@ fn wait_for(engine: &Engine, wanted: impl Fn(&Event) -> bool) -> Event {
 
 /// Records the fake for some steps; what the engine said last.
 fn record_fake(folder: &Path, steps: u64) -> Event {
-    let (sim, project) = (Fake::new(), Project::default());
+    let (sim, project) = (fake::new(), Project::default());
     let writer = RunWriter::create(folder, start(&project, sim.sets(), taps())).unwrap().with_probes(PROBES);
     let engine = Engine::spawn(|| {}).unwrap();
     engine.send(Command::Load(Box::new(sim)));

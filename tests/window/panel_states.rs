@@ -43,11 +43,15 @@ impl Subject {
         let diverges_at = if state == State::Error { 0 } else { u64::MAX };
         match self {
             Self::Brain => {
-                let mut brain = fake::Fake::new(seed);
-                (brain.diverges_at, brain.is_wired) = (diverges_at, true);
+                let mut brain = fake::new(seed);
+                (brain.diverges_at, brain.script.is_wired) = (diverges_at, true);
                 Box::new(brain)
             }
-            Self::Population => Box::new(fake_population::Fake::new(diverges_at)),
+            Self::Population => {
+                let mut population = fake_population::new();
+                population.diverges_at = diverges_at;
+                Box::new(population)
+            }
         }
     }
 

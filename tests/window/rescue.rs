@@ -17,12 +17,12 @@ fn fragile(fails_at: u64) -> Window {
 
 fn window(fails_at: u64, refuses_states: bool) -> Window {
     let builder = move |project: &Project, scene: &BuildContext, _: &Progress| {
-        let mut sim = fake::Fake::new(scene.seed);
+        let mut sim = fake::new(scene.seed);
         sim.refuses_states = refuses_states;
         if project.run.device != DeviceChoice::Cpu {
-            sim.fails_at = fails_at;
+            sim.loses_device_at = fails_at;
         }
-        match sim.fails_at {
+        match sim.loses_device_at {
             0 => Err(SimError::Device("wiring needs 3.00 GiB, but only 1.00 GiB is free".into())),
             _ => Ok(Box::new(sim) as Box<dyn Simulation>),
         }

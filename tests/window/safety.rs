@@ -100,8 +100,8 @@ fn undo_reaches_the_running_engine() {
     let heard: Arc<Mutex<Vec<Change>>> = Arc::default();
     let ear = heard.clone();
     let builder = move |_: &Project, scene: &neuropil::sim::BuildContext, _: &neuropil::sim::Progress| {
-        let mut sim = fake::Fake::new(scene.seed);
-        sim.heard = ear.clone();
+        let mut sim = fake::new(scene.seed);
+        sim.script.heard = ear.clone();
         Ok(Box::new(sim) as Box<dyn neuropil::sim::Simulation>)
     };
     let mut w = open(Start { builder: Some(Arc::new(builder)), ..start(true) });
@@ -274,7 +274,7 @@ fn a_panic_of_the_engine_is_contained() {
     let _alone = PANICS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let faults = Arc::new(Mutex::new(1));
     let builder = move |_: &Project, scene: &neuropil::sim::BuildContext, _: &neuropil::sim::Progress| {
-        let mut sim = fake::Fake::new(scene.seed);
+        let mut sim = fake::new(scene.seed);
         let mut left = faults.lock().expect("lock");
         if *left > 0 {
             *left -= 1;

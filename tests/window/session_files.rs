@@ -151,7 +151,7 @@ fn problems_are_what_is_wrong_now() {
     let fails = failing.clone();
     let builder = move |_: &Project, scene: &BuildContext, _: &Progress| match *fails.lock().expect("lock") {
         true => Err(SimError::Input("edges.csv is missing".into())),
-        false => Ok(Box::new(fake::Fake::new(scene.seed)) as Box<dyn Simulation>),
+        false => Ok(Box::new(fake::new(scene.seed)) as Box<dyn Simulation>),
     };
     let mut w = open(Start { builder: Some(Arc::new(builder)), ..start(true) });
     w.run();

@@ -78,7 +78,7 @@ pub fn report(rows: &[WindowRow], json: bool) -> Vec<String> {
 }
 
 fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
-    let builder: Builder = Arc::new(move |_, _, _| Ok(Box::new(Load::new(rate)) as Box<dyn Simulation>));
+    let builder: Builder = Arc::new(move |_, _, _| Ok(Box::new(Load::simulation(rate)) as Box<dyn Simulation>));
     let start = Start {
         project: Some(Project::default()),
         builder: Some(builder),

@@ -2,75 +2,47 @@
 
 use super::*;
 use crate::{
-    gpu::Pass,
-    params::Change,
     project::{RunFolder, Status},
-    sim::{Action, Effect, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Snapshot, Spike},
+    sim::{
+        ElementSet, Frame, ProbeSpec, Reading, Spike, TimeBase,
+        scripted::{Script, Scripted},
+    },
 };
 use std::sync::Arc;
 
-/// One spike per step, until the device fails.
-struct Failing {
-    step: u64,
+/// One spike per step.
+struct Ticking {
     read: u64,
     sets: Vec<Arc<ElementSet>>,
 }
 
-impl Simulation for Failing {
+impl Script for Ticking {
     fn probes(&self) -> &'static [ProbeSpec] {
         crate::kinds::Model::default().probes()
-    }
-    fn lanes(&self, _: ProbeId) -> Vec<String> {
-        vec![]
     }
     fn sets(&self) -> &[Arc<ElementSet>] {
         &self.sets
     }
-    fn clock(&self) -> Clock {
-        Clock::seconds(self.step, 1e-4)
+    fn base(&self) -> TimeBase {
+        TimeBase::Seconds { per_step: 1e-4 }
     }
-    fn set(&mut self, _: &Change) -> Result<Effect, SimError> {
-        Ok(Effect::Applied)
+    fn span(&self) -> Option<&'static str> {
+        Some("deliver")
     }
-    fn act(&mut self, _: &Action) -> Result<(), SimError> {
-        Ok(())
-    }
-    fn tap(&mut self, _: &[Tap]) -> Result<(), SimError> {
-        Ok(())
-    }
-    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
-        if self.step >= 300 {
-            return Err(SimError::Device("kernel deliver: the GPU is lost to this program".into()));
-        }
-        pass.span("deliver", u64::from(steps), || self.step += u64::from(steps));
-        Ok(())
-    }
-    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        let new = (self.read..self.step).map(|step| Spike { step: step as u32, lane: 3 }).collect();
-        self.read = self.step;
+    fn sample(&mut self, step: u64, _: &[Tap], frame: &mut Frame) {
+        let new = (self.read..step).map(|step| Spike { step: step as u32, lane: 3 }).collect();
+        self.read = step;
         frame.push(0, Reading::Spikes(new));
-        Ok(())
     }
-    fn save(&mut self) -> Result<Snapshot, SimError> {
-        Ok(Snapshot::default())
-    }
-    fn load(&mut self, _: &Snapshot) -> Result<(), SimError> {
-        Ok(())
-    }
-    fn rewind(&mut self) -> Result<(), SimError> {
-        Ok(())
-    }
-    fn digest(&self) -> Digest {
+    fn digest(&self, _: u64) -> Digest {
         Digest { hash: "d1".into(), totals: vec![("spikes".into(), self.read)] }
-    }
-    fn memory(&self) -> MemoryReport {
-        MemoryReport::default()
     }
 }
 
 fn failing(folder: &Path, until: u64) -> Result<Outcome, CliError> {
     let set = ElementSet { name: "neurons", len: 10, ..ElementSet::default() };
-    let sim = Box::new(Failing { step: 0, read: 0, sets: vec![Arc::new(set)] });
+    let mut sim = Box::new(Scripted::new(Ticking { read: 0, sets: vec![Arc::new(set)] }));
+    sim.loses_device_at = 300;
     let project = Project::default();
     let start = RunStart {
         project: &project,

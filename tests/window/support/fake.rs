@@ -1,11 +1,11 @@
 //! A simulation that costs nothing: plausible spikes, rates and potentials, for tests of the window.
 
 use neuropil::{
-    gpu::Pass,
     params::{Change, Value},
     sim::{
-        Action, Clock, Column, Connection, ConnectionSource, Connectivity, Digest, Effect, ElementSet, Frame, Meaning,
-        MemoryReport, ProbeId, ProbeSpec, Reading, Series, Shape, SimError, Simulation, Snapshot, Spike, Tap,
+        Column, Connection, ConnectionSource, Connectivity, Digest, Effect, ElementSet, Frame, Meaning, MemoryReport,
+        ProbeId, ProbeSpec, Reading, Series, Shape, SimError, Spike, Tap, TimeBase,
+        scripted::{Script, Scripted},
     },
 };
 use std::sync::Arc;
@@ -49,27 +49,15 @@ const PROBES: &[ProbeSpec] = &[
 
 const CLASSES: [&str; 6] = ["optic", "central", "sensory", "ascending", "descending", "motor"];
 
-/// The simulation.
-pub struct Fake {
-    step: u64,
+/// What it makes up.
+pub struct Brain {
     seed: u64,
-    taps: Vec<Tap>,
     sets: Vec<Arc<ElementSet>>,
     spikes: Vec<Spike>,
     rows: Vec<u64>,
     total: u64,
-    /// Changes taken up.
-    pub changes: u64,
-    /// The changes themselves.
+    /// The changes taken up.
     pub heard: Arc<std::sync::Mutex<Vec<Change>>>,
-    /// Step at which it panics.
-    pub panics_at: u64,
-    /// Step at which its device fails.
-    pub fails_at: u64,
-    /// Step at which its numbers are none any more.
-    pub diverges_at: u64,
-    /// Whether it takes no saved state.
-    pub refuses_states: bool,
     /// Whether its neurons are connected.
     pub is_wired: bool,
 }
@@ -133,43 +121,36 @@ fn position(i: u32) -> [f32; 3] {
     [cx + r * size * flat * phi.cos(), r * size * z * 0.8, r * size * flat * phi.sin() * 0.6]
 }
 
-impl Fake {
-    /// A fake of this seed.
-    pub fn new(seed: u64) -> Self {
-        let classes: Vec<&str> = (0..N).map(|i| CLASSES[class_of(i)]).collect();
-        let sides: Vec<&str> = (0..N).map(|i| if i.is_multiple_of(2) { "left" } else { "right" }).collect();
-        let transmitters: Vec<&str> =
-            (0..N).map(|i| if hash(i.into()).is_multiple_of(5) { "GABA" } else { "ACH" }).collect();
-        let neurons = ElementSet {
-            name: "neurons",
-            len: N,
-            ids: (0..N).map(|i| 720_575_940_600_000_000 + hash(i.into()) % 99_999_999).collect(),
-            positions: (0..N).map(position).collect(),
-            columns: vec![
-                Column::from_texts("super_class", &classes),
-                Column::from_texts("side", &sides),
-                Column::from_texts("nt", &transmitters),
-            ],
-            ..ElementSet::default()
-        };
-        Self {
-            step: 0,
-            seed,
-            taps: vec![],
-            sets: vec![Arc::new(neurons)],
-            spikes: vec![],
-            rows: vec![],
-            total: 0,
-            changes: 0,
-            heard: Arc::default(),
-            panics_at: u64::MAX,
-            fails_at: u64::MAX,
-            diverges_at: u64::MAX,
-            refuses_states: false,
-            is_wired: false,
-        }
-    }
+/// The simulation of this seed.
+pub fn new(seed: u64) -> Scripted<Brain> {
+    let classes: Vec<&str> = (0..N).map(|i| CLASSES[class_of(i)]).collect();
+    let sides: Vec<&str> = (0..N).map(|i| if i.is_multiple_of(2) { "left" } else { "right" }).collect();
+    let transmitters: Vec<&str> =
+        (0..N).map(|i| if hash(i.into()).is_multiple_of(5) { "GABA" } else { "ACH" }).collect();
+    let neurons = ElementSet {
+        name: "neurons",
+        len: N,
+        ids: (0..N).map(|i| 720_575_940_600_000_000 + hash(i.into()) % 99_999_999).collect(),
+        positions: (0..N).map(position).collect(),
+        columns: vec![
+            Column::from_texts("super_class", &classes),
+            Column::from_texts("side", &sides),
+            Column::from_texts("nt", &transmitters),
+        ],
+        ..ElementSet::default()
+    };
+    Scripted::new(Brain {
+        seed,
+        sets: vec![Arc::new(neurons)],
+        spikes: vec![],
+        rows: vec![],
+        total: 0,
+        heard: Arc::default(),
+        is_wired: false,
+    })
+}
 
+impl Brain {
     fn rate(&self, i: u32, step: u64) -> f32 {
         let base = [3.0, 6.0, 22.0, 9.0, 12.0, 18.0][class_of(i)] * (0.3 + 1.4 * unit(u64::from(i) + 9_000_000));
         let wave = (step as f32 * 1e-4 * std::f32::consts::TAU * 6.0 + class_of(i) as f32).sin();
@@ -177,7 +158,7 @@ impl Fake {
     }
 }
 
-impl Simulation for Fake {
+impl Script for Brain {
     fn probes(&self) -> &'static [ProbeSpec] {
         PROBES
     }
@@ -187,54 +168,37 @@ impl Simulation for Fake {
     fn sets(&self) -> &[Arc<ElementSet>] {
         &self.sets
     }
-    fn clock(&self) -> Clock {
-        Clock::seconds(self.step, 1e-4)
+    fn base(&self) -> TimeBase {
+        TimeBase::Seconds { per_step: 1e-4 }
     }
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
         if change.value == Value::Text("refused".into()) {
             return Err(SimError::Input("there is no column `refused`".into()));
         }
-        self.changes += 1;
         self.heard.lock().expect("no panic while it is held").push(change.clone());
         Ok(Effect::Applied)
     }
-    fn act(&mut self, _: &Action) -> Result<(), SimError> {
-        Ok(())
-    }
-    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
-        self.taps = taps.to_vec();
-        Ok(())
-    }
-    fn advance(&mut self, steps: u32, _: &mut Pass) -> Result<(), SimError> {
-        for _ in 0..steps {
-            assert!(self.step < self.panics_at, "a fault was asked for");
-            if self.step >= self.fails_at {
-                return Err(SimError::Device("kernel deliver: the GPU is lost to this program".into()));
+    fn step(&mut self, step: u64, _: &[Tap]) {
+        for k in 0..4 {
+            let i = (hash(self.seed ^ (step * 4 + k)) % u64::from(N)) as u32;
+            if unit(step * 7 + k + 5_000_000) < self.rate(i, step) / 40.0 {
+                self.spikes.push(Spike { step: step as u32, lane: i });
+                self.total += 1;
             }
-            if self.step >= self.diverges_at {
-                return Err(SimError::Diverged(format!("v of neuron 17 is not a number at step {}", self.step)));
-            }
-            for k in 0..4 {
-                let i = (hash(self.seed ^ (self.step * 4 + k)) % u64::from(N)) as u32;
-                if unit(self.step * 7 + k + 5_000_000) < self.rate(i, self.step) / 40.0 {
-                    self.spikes.push(Spike { step: self.step as u32, lane: i });
-                    self.total += 1;
-                }
-            }
-            if self.step.is_multiple_of(10) {
-                self.rows.push(self.step);
-            }
-            self.step += 1;
         }
-        std::thread::sleep(std::time::Duration::from_micros(200));
-        Ok(())
+        if step.is_multiple_of(10) {
+            self.rows.push(step);
+        }
     }
-    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+    fn end_batch(&mut self, _: u64) {
+        std::thread::sleep(std::time::Duration::from_micros(200));
+    }
+    fn sample(&mut self, step: u64, taps: &[Tap], frame: &mut Frame) {
         let (spikes, rows) = (std::mem::take(&mut self.spikes), std::mem::take(&mut self.rows));
-        for tap in &self.taps {
+        for tap in taps {
             let reading = match tap.probe {
                 0 => Reading::Spikes(spikes.clone()),
-                1 => Reading::field((0..N).map(|i| self.rate(i, self.step)).collect()),
+                1 => Reading::field((0..N).map(|i| self.rate(i, step)).collect()),
                 2 => {
                     let v = |i: u32, s: u64| -52.0 + 7.0 * ((s as f32 * 0.002 * (1.0 + unit(i.into()))).fract());
                     let values = rows.iter().flat_map(|s| tap.elements.iter().map(move |i| v(*i, *s))).collect();
@@ -252,25 +216,11 @@ impl Simulation for Fake {
                 frame.push(tap.key(), reading);
             }
         }
-        Ok(())
     }
-    fn save(&mut self) -> Result<Snapshot, SimError> {
-        let mut state = Snapshot::new("fake");
-        state.number("step", self.step);
-        Ok(state)
+    fn rewind(&mut self) {
+        self.total = 0;
     }
-    fn load(&mut self, state: &Snapshot) -> Result<(), SimError> {
-        if self.refuses_states {
-            return Err(SimError::Input("the saved state does not fit".into()));
-        }
-        self.step = state.read_number("step")?;
-        Ok(())
-    }
-    fn rewind(&mut self) -> Result<(), SimError> {
-        (self.step, self.total) = (0, 0);
-        Ok(())
-    }
-    fn digest(&self) -> Digest {
+    fn digest(&self, _: u64) -> Digest {
         Digest { hash: format!("{:016x}", hash(self.total)), totals: vec![("spikes".into(), self.total)] }
     }
     fn connectivity(&self) -> Option<Connectivity> {

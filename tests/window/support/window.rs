@@ -15,7 +15,7 @@ pub fn start(engine: bool) -> Start {
         state_dir: None,
         builder: Some(Arc::new(|_, scene, progress| {
             progress.report("Wiring neurons", 0.5)?;
-            Ok(Box::new(fake::Fake::new(scene.seed)))
+            Ok(Box::new(fake::new(scene.seed)))
         })),
         ..Start::default()
     }
