@@ -7,7 +7,10 @@ use neuropil::{
     gpu::Pass,
     kinds::Model,
     project::{Project, RunFolder, RunStart, RunWriter, Status},
-    sim::{Answer, BuildContext, Device, Frame, Progress, Request, SimError, Simulation, Tap, request::AnswerShape},
+    sim::{
+        Answer, BuildContext, Device, Frame, ProbeId, Progress, Request, SimError, Simulation, Tap,
+        request::AnswerShape,
+    },
 };
 use std::{
     io,
