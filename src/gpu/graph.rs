@@ -115,6 +115,19 @@ impl Graph {
     }
 }
 
+/// Runs `work` while this thread may make calls that a capture forbids: a library loads its kernels when it first launches them.
+pub(super) fn relaxed<T>(work: impl FnOnce() -> T) -> T {
+    let mut mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: it exchanges the mode of this thread with that in `mode`, here and below.
+    let is_relaxed = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) }.result().is_ok();
+    let out = work();
+    if is_relaxed {
+        // SAFETY: as above.
+        let _ = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) }.result();
+    }
+    out
+}
+
 /// Counts a launch, and remembers its node where the graph that is being captured can be updated.
 pub(super) fn note_launch(pass: &mut Pass, name: &'static str, stream: &CudaStream) -> Result<(), GpuError> {
     pass.captured += 1;

@@ -5,7 +5,7 @@ use super::{
     Found, LibraryError, Wanted,
     matmul::{Fused, Matmul, Matrix, Scalar},
 };
-use crate::gpu::{Any, AnyMut, Buf, Gpu, Pass};
+use crate::gpu::{Any, AnyMut, Buf, Gpu, Pass, graph::relaxed};
 use libloading::Library;
 use std::{
     collections::HashMap,
@@ -27,7 +27,7 @@ pub const CUBLASLT: Wanted = Wanted {
 };
 
 /// Memory the library may use; what its documentation recommends for Hopper.
-const WORKSPACE: usize = 32 << 20;
+pub const WORKSPACE: usize = 32 << 20;
 /// Multiplications whose algorithms are kept.
 const KEPT: usize = 4096;
 
@@ -243,7 +243,7 @@ impl CublasLt {
         let plan = match plans.get(&key) {
             Some(plan) => plan.clone(),
             None => {
-                let plan = match self.plan(&key.0, key.1, (bias, aux)) {
+                let plan = match relaxed(|| self.plan(&key.0, key.1, (bias, aux))) {
                     #[allow(
                         clippy::arc_with_non_send_sync,
                         reason = "used under the lock only: see SAFETY of CublasLt"
@@ -289,9 +289,12 @@ impl CublasLt {
         };
         let mut result = Ok(());
         pass.device_span(&self.gpu, "cublasLtMatmul", || {
-            result = call();
+            result = relaxed(call);
             Ok(())
         })?;
+        if result.is_err() {
+            plans.insert(key, None);
+        }
         result
     }
 

@@ -9,7 +9,7 @@ mod cublaslt;
 mod find;
 mod matmul;
 
-pub use cublaslt::{CUBLASLT, CublasLt};
+pub use cublaslt::{CUBLASLT, CublasLt, WORKSPACE};
 pub use find::{Found, Wanted};
 pub use matmul::{Fused, Matmul, Matrix, Scalar};
 

@@ -47,7 +47,7 @@ use super::{
 use crate::{
     gpu::Gpu,
     nn::{
-        gemm::cuda::{Backend as GemmBackend, Options as GemmOptions},
+        gemm::cuda::{Backend as GemmBackend, CudaGemm, Options as GemmOptions},
         optimizer::LossScaler,
     },
     num::elements::{Bf16, F16},
@@ -127,5 +127,6 @@ fn memory_as<T: ModelFormat>(params: &Params, config: &Config, layout: &Layout) 
     let (sequences, mode) = (params.training.batch as usize, params.compute.checkpointing);
     let mut report = DeviceBuffers::<T>::predict(&Sizes::new::<T>(config, layout, sequences, mode));
     network::report_tables::<T>(config, &mut report);
+    network::report_operations(CudaGemm::predicted_bytes(), &mut report);
     report
 }

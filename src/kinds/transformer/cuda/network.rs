@@ -126,9 +126,10 @@ impl<T: ModelFormat> Network<T> {
         Ok(Self { config: config.clone(), layout: layout.clone(), ops, rope, sinusoid, seed })
     }
 
-    /// Adds the memory of its tables.
+    /// Adds the memory of its tables and operations.
     pub fn report(&self, to: &mut MemoryReport) {
         report_tables::<T>(&self.config, to);
+        report_operations(self.ops.gemm.bytes(), to);
     }
 
     /// Elements of a parameter.
@@ -190,6 +191,11 @@ pub fn report_tables<T: ModelFormat>(config: &Config, to: &mut MemoryReport) {
         Position::Sinusoidal => add("sinusoidal positions", config.context * config.width, size_of::<T>()),
         Position::Learned => {}
     }
+}
+
+/// Adds the memory of the operations.
+pub fn report_operations(of_gemm: u64, to: &mut MemoryReport) {
+    to.add("matrix multiplication", "cuBLASLt workspace", Place::Device, of_gemm);
 }
 
 /// A batch in device memory.

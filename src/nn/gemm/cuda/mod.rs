@@ -25,7 +25,7 @@ pub use types::{Format, Operand, Output, Scale};
 use super::{Epilogue, Gemm, GemmError, Layout, Scales, Split, epilogue::Parts};
 use crate::gpu::{
     Any, AnyMut, Gpu, GpuError, ModuleSpec, Pass, Slice,
-    library::{CublasLt, LibraryError},
+    library::{CUBLASLT, CublasLt, LibraryError, WORKSPACE},
 };
 use call::Call;
 use own::OwnKernels;
@@ -157,6 +157,16 @@ impl CudaGemm {
         self.library.as_ref()
     }
 
+    /// Device memory held: the workspace of the library.
+    pub fn bytes(&self) -> u64 {
+        if self.library.is_ok() { WORKSPACE as u64 } else { 0 }
+    }
+
+    /// What [`CudaGemm::new`] will hold.
+    pub fn predicted_bytes() -> u64 {
+        if CUBLASLT.find().is_ok() { WORKSPACE as u64 } else { 0 }
+    }
+
     /// Why another backend than the wanted one is used for everything, if that is so.
     pub fn notice(&self, wanted: Option<Backend>) -> Option<String> {
         match (wanted?, &self.library) {
@@ -243,9 +253,7 @@ impl CudaGemm {
             match self.run_by(pass, call, by) {
                 Ok(()) => return Ok(by.backend()),
                 Err(why @ CudaGemmError::Unable { .. }) => refused = Some(why),
-                Err(CudaGemmError::Library(why))
-                    if !matches!(why, LibraryError::Gpu(_) | LibraryError::Call { .. }) =>
-                {
+                Err(CudaGemmError::Library(why)) if !matches!(why, LibraryError::Gpu(_)) => {
                     refused = Some(why.into());
                 }
                 Err(why) => return Err(why),
