@@ -43,14 +43,20 @@ pub struct Range {
 /// Begins a range.
 #[inline]
 pub fn range(name: &str) -> Range {
+    range_of(|| name)
+}
+
+/// Begins a range whose name is made only where a profiler is attached: `range_of(|| format!("block {b}"))`.
+#[inline]
+pub fn range_of<N: Into<Vec<u8>>>(name: impl FnOnce() -> N) -> Range {
     static CALLS: OnceLock<Option<Calls>> = OnceLock::new();
     begin(CALLS.get_or_init(|| find(std::env::var_os(INJECTION_VARIABLE).as_deref(), LIBRARY)).as_ref(), name)
 }
 
 #[inline]
-fn begin(calls: Option<&Calls>, name: &str) -> Range {
+fn begin<N: Into<Vec<u8>>>(calls: Option<&Calls>, name: impl FnOnce() -> N) -> Range {
     let pop = calls.and_then(|calls| {
-        let name = CString::new(name).ok()?;
+        let name = CString::new(name()).ok()?;
         // SAFETY: the signature of nvtxRangePushA, which copies the name.
         unsafe { (calls.push)(name.as_ptr()) };
         Some(calls.pop)
@@ -247,11 +253,16 @@ mod tests {
         // SAFETY: both stand-ins are what `attach` asks for.
         let (none, calls) = unsafe { (attach(unwilling), attach(tool)) };
         assert!(none.is_none());
-        let outer = begin(calls.as_ref(), "batch");
-        drop(begin(calls.as_ref(), "integrate"));
-        drop(begin(calls.as_ref(), "a name\0 that C cannot say"));
+        let outer = begin(calls.as_ref(), || "batch");
+        for layer in 0..2 {
+            let _layer = begin(calls.as_ref(), || format!("block {layer}"));
+            drop(begin(calls.as_ref(), || "norm_forward"));
+        }
+        drop(begin(calls.as_ref(), || "a name\0 that C cannot say"));
         drop(outer);
-        assert_eq!(*HEARD.lock().unwrap(), ["batch", "integrate", "/", "/"]);
+        let heard = HEARD.lock().unwrap();
+        assert_eq!(*heard, ["batch", "block 0", "norm_forward", "/", "/", "block 1", "norm_forward", "/", "/", "/"]);
+        assert_eq!(heard.iter().filter(|h| *h == "/").count(), heard.len() / 2, "a pop per push");
     }
 
     #[test]
@@ -259,7 +270,8 @@ mod tests {
         assert!(find(None, "libneuropil-none.so.1").is_none());
         assert!(find(Some(OsStr::new("/nowhere/libtool.so")), "libneuropil-none.so.1").is_none());
         assert!(find(Some(OsStr::new("")), "libneuropil-none.so.1").is_none());
-        assert!(begin(None, "batch").pop.is_none());
+        let never = || -> String { unreachable!("no name is made without a profiler") };
+        assert!(begin(None, never).pop.is_none());
     }
 
     #[test]

@@ -61,6 +61,11 @@ impl Timing {
         self.nanos as f64 / f64::from(self.launches.max(1))
     }
 
+    /// The median time of a launch, nanoseconds, to within 6 %.
+    pub fn p50_nanos(&self) -> u64 {
+        self.spread.quantile(0.5).min(self.max_nanos)
+    }
+
     /// The time 95 of 100 launches do not exceed, nanoseconds, to within 6 %. Of fewer than twenty it is the longest.
     pub fn p95_nanos(&self) -> u64 {
         if self.launches < 20 {
@@ -148,12 +153,16 @@ pub struct Row {
     pub share: f64,
     /// Mean time of a launch, µs.
     pub mean_us: f64,
+    /// Median time of a launch, µs, to within 6 %.
+    pub p50_us: f64,
     /// The time 95 of 100 launches do not exceed, µs, to within 6 %.
     pub p95_us: f64,
     /// Longest launch, µs.
     pub max_us: f64,
     /// Bytes moved per second of kernel time.
     pub bytes_per_s: Option<f64>,
+    /// Floating-point operations per second of kernel time.
+    pub ops_per_s: Option<f64>,
     /// Work items (neurons, synaptic events) per second of kernel time.
     pub items_per_s: Option<f64>,
     /// Registers per thread.
@@ -178,9 +187,11 @@ fn row(t: &Timing, total: f64, facts: Option<&KernelFacts>) -> Row {
         launches: t.launches,
         share: t.nanos as f64 / total,
         mean_us: t.mean_nanos() * 1e-3,
+        p50_us: t.p50_nanos() as f64 * 1e-3,
         p95_us: t.p95_nanos() as f64 * 1e-3,
         max_us: t.max_nanos as f64 * 1e-3,
         bytes_per_s: t.per_sec(t.bytes),
+        ops_per_s: t.per_sec(t.ops),
         items_per_s: t.per_sec(t.items),
         registers: facts.map(|f| f.registers),
         shared_bytes: facts.map(|f| f.shared_bytes),
@@ -248,11 +259,12 @@ mod tests {
         };
         let (mut deliver, mut other) = (Timing::of("deliver"), Timing::of("other"));
         deliver.launch(3_000);
-        (deliver.items, deliver.bytes) = (6, 12);
+        (deliver.items, deliver.bytes, deliver.ops) = (6, 12, 24);
         other.launch(1_000);
         let rows = report(&[other, deliver], &[facts]);
         assert_eq!((rows[0].name, rows[0].share, rows[0].registers), ("deliver", 0.75, Some(32)));
         assert!((rows[0].items_per_s.unwrap() - 2e6).abs() < 1.0 && (rows[0].bytes_per_s.unwrap() - 4e6).abs() < 1.0);
+        assert!((rows[0].ops_per_s.unwrap() - 8e6).abs() < 1.0 && (rows[0].p50_us / 3.0 - 1.0).abs() < 0.0625);
         assert_eq!((rows[1].registers, rows[1].items_per_s), (None, None));
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct Row<'a> {
     /// Bytes moved: counted by the launcher, or declared per item.
     pub bytes: u64,
     /// Fraction of the measured peak performance.
+    /// Operations, counted or declared; 0 when unknown.
+    pub ops: u64,
     pub of_peak: Option<f64>,
     /// Fraction of all measured time.
     pub share: f64,
@@ -108,7 +110,7 @@ const fn figure(
 }
 
 /// All figures, in display order.
-pub(super) const FIGURES: [Figure; 15] = [
+pub(super) const FIGURES: [Figure; 16] = [
     figure(
         "µs / launch",
         "Mean duration of a launch",
@@ -156,9 +158,16 @@ pub(super) const FIGURES: [Figure; 15] = [
         Format::Text(super::rate),
     ),
     figure(
+        "ops / s",
+        "Floating-point operations per second of kernel time, counted by the launcher or declared by the model",
+        (60.0, 15, When::Always),
+        |r| r.timing.per_sec(r.ops),
+        Format::Text(super::rate),
+    ),
+    figure(
         "of peak",
         "Share of the measured peak performance of the device: of its arithmetic or its memory, whichever is higher. Known \
-         for rows whose work the model declares, after *Measure peak performance*",
+         for rows whose work is counted or declared, after *Measure peak performance*",
         (60.0, 14, When::Always),
         |r| r.of_peak,
         Format::Text(|v| format!("{:.1} %", v * 100.0)),
@@ -194,7 +203,7 @@ pub(super) const FIGURES: [Figure; 15] = [
 ];
 
 fn p50(r: &Row<'_>) -> Option<f64> {
-    Some(r.timing.spread.quantile(0.5) as f64)
+    Some(r.timing.p50_nanos() as f64)
 }
 
 fn p95(r: &Row<'_>) -> Option<f64> {
@@ -262,7 +271,7 @@ mod tests {
             timing
         });
         let row =
-            |timing| Row { timing, facts: None, baseline: None, bytes: 0, of_peak: None, share: 0.5, batches: 1.0 };
+            |timing| Row { timing, facts: None, baseline: None, bytes: 0, ops: 0, of_peak: None, share: 0.5, batches: 1.0 };
         let rows: Vec<Row<'_>> = timings.iter().map(row).collect();
         let texts = |head: &str| {
             let figure = FIGURES.iter().find(|f| f.head == head).expect("a column");

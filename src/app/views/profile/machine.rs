@@ -38,9 +38,8 @@ pub struct Machine {
 impl Machine {
     /// The share of the measured peak performance that a row reaches: of arithmetic or of memory, whichever is higher.
     pub fn of_peak(&self, timing: &Timing) -> Option<f64> {
-        let (work, peaks) = (self.work_of(timing.name), self.ceilings.as_ref()?);
-        let ops = work.map_or(0.0, |work| work.ops * timing.items as f64) as u64;
-        let amounts = [(Limit::Ops, ops), (Limit::Bytes, super::bytes_of(timing, self))];
+        let peaks = self.ceilings.as_ref()?;
+        let amounts = [(Limit::Ops, super::ops_of(timing, self)), (Limit::Bytes, super::bytes_of(timing, self))];
         let share = |(limit, n)| Some(timing.per_sec(n)? / peaks.best(limit)?.value);
         amounts.into_iter().filter_map(share).reduce(f64::max)
     }

@@ -49,6 +49,14 @@ fn bytes_of(timing: &Timing, machine: &Machine) -> u64 {
     }
 }
 
+/// Operations of a row: counted by the launcher, else declared per item; 0 when unknown.
+fn ops_of(timing: &Timing, machine: &Machine) -> u64 {
+    match (timing.ops, machine.work_of(timing.name)) {
+        (0, Some(work)) => (work.ops * timing.items as f64) as u64,
+        (counted, _) => counted,
+    }
+}
+
 /// Explains when data will appear.
 fn waiting(profile: &Profile) -> String {
     match profile.every {

@@ -34,10 +34,9 @@ struct Point {
     share: f64,
 }
 
-/// Position of a kernel, if its work is declared.
+/// Position of a kernel, if its work is counted or declared.
 fn point(timing: &Timing, all: u64, machine: &Machine) -> Option<Point> {
-    let work = machine.work_of(timing.name)?;
-    let ops = timing.per_sec((work.ops * timing.items as f64) as u64)?;
+    let ops = timing.per_sec(super::ops_of(timing, machine))?;
     let bytes = timing.per_sec(super::bytes_of(timing, machine))?;
     Some(Point { name: timing.name, intensity: ops / bytes, ops, share: timing.nanos as f64 / all.max(1) as f64 })
 }
