@@ -129,6 +129,11 @@ params! {
         #[param(title = "Matrix multiplication", apply = Rebuild)]
         gemm: GemmMethod = GemmMethod::Auto,
 
+        /// Threads per block of norms, activations, dropout and sums on a GPU; 0: by occupancy and size. Results are the same
+        /// within the rounding of their sums.
+        #[param(title = "Threads per block", range = 0.0..=1024.0, hard = 0.0..=1024.0, apply = Rebuild)]
+        threads_per_block: u32 = 0,
+
         /// What is computed again in the backward pass instead of being kept. The CPU keeps everything.
         #[param(title = "Checkpointing", apply = Rebuild)]
         checkpointing: Checkpointing = Checkpointing::Nothing,

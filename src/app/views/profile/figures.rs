@@ -270,8 +270,16 @@ mod tests {
             timing.launch(nanos);
             timing
         });
-        let row =
-            |timing| Row { timing, facts: None, baseline: None, bytes: 0, ops: 0, of_peak: None, share: 0.5, batches: 1.0 };
+        let row = |timing| Row {
+            timing,
+            facts: None,
+            baseline: None,
+            bytes: 0,
+            ops: 0,
+            of_peak: None,
+            share: 0.5,
+            batches: 1.0,
+        };
         let rows: Vec<Row<'_>> = timings.iter().map(row).collect();
         let texts = |head: &str| {
             let figure = FIGURES.iter().find(|f| f.head == head).expect("a column");

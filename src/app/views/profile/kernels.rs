@@ -82,7 +82,8 @@ impl Kernels {
         let mut sort = self.sort;
         let rows = self.rows(sums, ctx);
         let batches = rows.first().map_or(1.0, |r| r.batches);
-        let sum = Row { timing: &total, facts: None, baseline: None, bytes: 0, ops: 0, of_peak: None, share: 1.0, batches };
+        let sum =
+            Row { timing: &total, facts: None, baseline: None, bytes: 0, ops: 0, of_peak: None, share: 1.0, batches };
         let decimals: Vec<usize> = figures.iter().map(|f| f.decimals(&rows)).collect();
         let right = Layout::right_to_left(Align::Center);
         ui.spacing_mut().item_spacing = Vec2::new(SPACING, 2.0);

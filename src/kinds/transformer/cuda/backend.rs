@@ -12,7 +12,7 @@ use super::{
     plan::{BatchShape, Division},
 };
 use crate::{
-    gpu::{Buf, Gpu, GpuError, Graph, KernelFacts, Mark, Pass},
+    gpu::{Buf, Gpu, GpuError, Graph, KernelFacts, Mark, Pass, nvtx},
     kinds::transformer::{
         backend::{
             Backend, Batch, Counters, Decoder, IGNORED, Lengths, MAX_WAITING_STEPS, Outcome, Site, StateBuffer,
@@ -196,6 +196,7 @@ impl<T: ModelFormat> CudaBackend<T> {
         pass: &mut Pass,
         launch: impl Fn(&Network<T>, &StepKernels, &mut DeviceBuffers<T>, &mut Pass) -> Result<(), OpError>,
     ) -> Result<(), SimError> {
+        let _range = nvtx::range_of(|| format!("{what:?}"));
         let Self { graphs, network, kernels, buffers, gpu, .. } = self;
         let buffers = buffers.get_mut();
         if !graphs.contains_key(&what) || pass.profiled {

@@ -8,7 +8,7 @@ use super::{
     plan::{Backward, Block, BlockTensors, Head, Plan, Stream},
 };
 use crate::{
-    gpu::{Slice, ViewMut},
+    gpu::{Slice, ViewMut, nvtx},
     kinds::transformer::{
         choices::{Checkpointing, NormPlacement},
         model::{Linear, Norm},
@@ -182,6 +182,7 @@ impl<T: ModelFormat> Run<'_, T> {
         branch: &mut Slice<T>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
+        let _range = nvtx::range_of(|| format!("block {b}, backward"));
         let (block, is_pre) = (self.network.layout.blocks[b], self.network.config.placement == NormPlacement::Pre);
         let (mut d, mut other) = (&mut *g.d, &mut *g.other);
         if !is_pre {

@@ -7,7 +7,7 @@ use super::{
     plan::{Block, BlockTensors, Head, Plan},
 };
 use crate::{
-    gpu::{Slice, ViewMut},
+    gpu::{Slice, ViewMut, nvtx},
     kinds::transformer::{
         choices::NormPlacement,
         model::{self, Linear},
@@ -45,6 +45,7 @@ impl<T: ModelFormat> Run<'_, T> {
         output: Option<&mut Slice<T>>,
         branch: &mut Slice<T>,
     ) -> Result<(), OpError> {
+        let _range = nvtx::range_of(|| format!("block {b}"));
         let network = self.network;
         let block = network.layout.blocks[b];
         if network.config.placement == NormPlacement::Pre {

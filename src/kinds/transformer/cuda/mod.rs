@@ -76,7 +76,12 @@ pub fn create(
         GemmMethod::CublasLt => Some(GemmBackend::CublasLt),
     };
     let tf32 = compute.precision == Precision::Tf32;
-    let ops = Ops::new(gpu, GemmOptions { backend, tf32, is_required: false }, compute.attention)?;
+    let ops = Ops::new(
+        gpu,
+        GemmOptions { backend, tf32, is_required: false },
+        compute.attention,
+        compute.threads_per_block.into(),
+    )?;
     let options = Options {
         mode: compute.checkpointing,
         scaler: if compute.precision == Precision::F16 { LossScaler::default() } else { LossScaler::fixed(1.0) },

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::sim::MemoryReport;
 use crate::{
-    gpu::{Buf, Frame, Gpu, GpuError, Pass, Place, Slice},
+    gpu::{BlockSize, Buf, Frame, Gpu, GpuError, Pass, Place, Slice},
     kinds::transformer::{
         choices::{ActivationFunction, AttentionMethod, NormFunction, PairLayout},
         model::{Config, Layout, Linear, Norm, Position},
@@ -68,14 +68,19 @@ pub struct Ops {
 
 impl Ops {
     /// Loads what is loaded ahead.
-    pub fn new(gpu: &Arc<Gpu>, options: Options, attention: AttentionMethod) -> Result<Self, GpuError> {
+    pub fn new(
+        gpu: &Arc<Gpu>,
+        options: Options,
+        attention: AttentionMethod,
+        block: BlockSize,
+    ) -> Result<Self, GpuError> {
         Ok(Self {
             gemm: CudaGemm::new(gpu),
             options,
-            norm: CudaNorm::new(gpu),
-            activation: CudaActivation::new(gpu),
-            elementwise: CudaElementwise::new(gpu),
-            dropout: CudaDropout::new(gpu),
+            norm: CudaNorm::new(gpu).with_block(block),
+            activation: CudaActivation::new(gpu).with_block(block),
+            elementwise: CudaElementwise::new(gpu).with_block(block),
+            dropout: CudaDropout::new(gpu).with_block(block),
             attention: CudaAttention::new(gpu),
             variant: match attention {
                 AttentionMethod::Flash => None,

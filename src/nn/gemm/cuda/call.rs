@@ -56,6 +56,13 @@ impl<S: Scale> Call<'_, S> {
         self.gemm.outer * self.gemm.batch
     }
 
+    /// Bytes of A, B and C, each once.
+    pub fn least_bytes(&self) -> u64 {
+        let Gemm { m, n, k, .. } = self.gemm;
+        let bytes = (m * k + k * n) * self.formats.0.bytes() + m * n * self.formats.1.bytes_of_sums();
+        (self.matrices() * bytes) as u64
+    }
+
     fn has_adjacent_k(&self) -> bool {
         self.gemm.a.order == Order::RowMajor && self.gemm.b.order == Order::ColMajor
     }

@@ -251,7 +251,12 @@ impl CudaGemm {
         let mut refused = None;
         for by in self.candidates(call, options) {
             match self.run_by(pass, call, by) {
-                Ok(()) => return Ok(by.backend()),
+                Ok(()) => {
+                    let g = &call.gemm;
+                    let ops = g.ops();
+                    pass.last_work(ops / 2 / g.k.max(1) as u64, call.least_bytes(), ops);
+                    return Ok(by.backend());
+                }
                 Err(why @ CudaGemmError::Unable { .. }) => refused = Some(why),
                 Err(CudaGemmError::Library(why)) if !matches!(why, LibraryError::Gpu(_)) => {
                     refused = Some(why.into());
