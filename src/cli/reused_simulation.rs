@@ -4,8 +4,9 @@ use crate::{
     gpu::{KernelFacts, Pass},
     params::{Change, Params},
     sim::{
-        Action, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, InputData, Level,
-        MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, StepCount, Tap,
+        Action, ActionSpec, Answer, Clock, Connectivity, Digest, Effect, ElementSet, Execution, Frame, Individuals,
+        InputData, Level, MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot,
+        StepCount, Tap,
     },
 };
 use std::{
@@ -79,6 +80,12 @@ impl Simulation for ReusedSimulation {
     }
     fn sets(&self) -> &[Arc<ElementSet>] {
         self.deref().sets()
+    }
+    fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
+        self.deref().individuals(set)
+    }
+    fn actions(&self) -> &'static [ActionSpec] {
+        self.deref().actions()
     }
     fn clock(&self) -> Clock {
         self.deref().clock()
