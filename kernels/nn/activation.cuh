@@ -20,8 +20,9 @@ __device__ __forceinline__ float value(float x) {
 template <unsigned int ACT>
 __device__ __forceinline__ float slope(float x) {
     if (ACT == GELU_TANH) {
-        const float s = logistic(gelu_argument(x)), both = s * (1.0f - s);
-        // Far out both is 0, whatever the square of x is.
+        // 1 - s is e s, without cancellation. Far out their product is 0, whatever the square of x is.
+        const float e = expf(-gelu_argument(x)), s = 1.0f / (1.0f + e);
+        const float both = s == 0.0f ? 0.0f : s * (e * s);
         return both == 0.0f ? s : s + x * both * (1.5957691216057308f * (1.0f + 0.134145f * x * x));
     }
     if (ACT == GELU_ERF) return normal_cdf(x) + x * (0.3989422804014327f * expf(-0.5f * x * x));
