@@ -114,7 +114,7 @@ pub static ALL: [Example; 13] = [
             "gpt2",
             "GPT-2",
             "Train GPT-2 from scratch, or continue from its weights",
-            ["124 M parameters", "large GPU", "needs a text and a tokenizer"],
+            ["124 M parameters", "large GPU", "needs files"],
             without a picture
         )
     },

@@ -58,6 +58,10 @@ impl ChosenProbe {
         let shown = ctx.schema.tap(id, if probe.name == self.name { &self.args } else { &TapArgs::NONE }).args;
         for (i, arg) in probe.args.iter().enumerate() {
             let choices = ctx.schema.choices(id, i);
+            // A finished run lists no values.
+            if choices.is_empty() && arg.values == ArgValues::Listed && shown.get(arg.name).is_none() {
+                continue;
+            }
             let first = choices.first().cloned().unwrap_or_default();
             let before = shown.get(arg.name).map_or(first, |value| value.into_owned());
             let mut value = before.clone();
