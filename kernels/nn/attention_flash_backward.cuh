@@ -24,7 +24,7 @@ struct FlashQueriesBackward {
     static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const unsigned short* d_o, const float* lse, const float* dots, unsigned short* dq) {
         extern __shared__ __align__(128) unsigned char memory[];
         const unsigned int queries = (unsigned int)__cvta_generic_to_shared(memory), gradients = queries + Queries::BYTES, ring = gradients + Queries::BYTES;
-        const FlashWork work(a, a.heads, a.q_len, ROWS, a.causal);
+        const FlashWork work(a, a.heads, a.q_len, ROWS, true);
         const Sequence s = sequence(a, q_lengths, k_lengths, work.b);
         const unsigned int lane = threadIdx.x & 31, warp = threadIdx.x / 32, kv = work.head / a.group;
         const int warp_row = work.first + (int)warp * 16, last = min(work.first + ROWS, s.lq) - 1;
