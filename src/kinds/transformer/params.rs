@@ -284,7 +284,7 @@ params! {
         /// Bytes that the grammar writes.
         #[param(title = "Grammar text", unit = Bytes, range = 1e5..=1e8, hard = 1e4..=2e9, scale = Log, apply = Data)]
         #[show_if(|s| s.text.0.trim().is_empty())]
-        grammar_bytes: u32 = 4_000_000,
+        grammar_bytes: u32 = 1_000_000,
 
         /// Weights to start from: a safetensors file, also of a GPT-2 model of Hugging Face. Without a path, random
         /// weights.
