@@ -60,7 +60,10 @@ pub use timing::Timing;
 pub use trace::{Batch, Lane, Measured, Span};
 
 use allocation::HeldBytes;
-use cudarc::driver::{CudaContext, CudaStream, sys::CUdevice_attribute_enum as Attribute};
+use cudarc::driver::{
+    CudaContext, CudaStream,
+    sys::{CUdevice_attribute_enum as Attribute, CUstreamCaptureStatus_enum as CaptureStatus},
+};
 use error::Doing as _;
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -154,6 +157,12 @@ impl Gpu {
     fn bound(&self, doing: impl FnOnce() -> String) -> Result<&Arc<CudaStream>, GpuError> {
         self.context.bind_to_thread().doing(doing)?;
         Ok(&self.compute)
+    }
+
+    /// Whether launches are being captured into a graph instead of run.
+    pub fn is_capturing(&self) -> bool {
+        let none = CaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        self.compute.capture_status().is_ok_and(|status| status != none)
     }
 
     /// Bytes held in buffers of this device, on it or page-locked. The driver's own memory (modules, graphs) is not

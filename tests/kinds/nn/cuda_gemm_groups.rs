@@ -161,6 +161,21 @@ fn cuda_tuning_keeps_the_fastest_and_a_file_has_it() {
     let other = CudaGemm::new(&gpu);
     assert_eq!(other.read_choices(&path).expect("a file"), 1);
     assert_eq!(other.choices(), gemm.choices());
+    // The first run of another multiplication is timed, and a file has it too.
+    assert_eq!(other.tune_automatically(path.clone()).expect("a file"), 0);
+    let first = Buf::from_slice(&gpu, "x", &rounded::<Bf16>(256 * 256, 1)).expect("memory");
+    let mut product_of_first = Buf::<Bf16>::zeros(&gpu, "out", 256 * 256).expect("memory");
+    let small = Gemm::<f32>::new(256, 256, 256);
+    let used = other.run(
+        &mut Pass::default(),
+        &small,
+        (&first, &first),
+        &mut product_of_first,
+        Epilogue::None,
+        Options::default(),
+    );
+    println!("{:?}: {:?}", used, other.choices());
+    assert_eq!(CudaGemm::new(&gpu).read_choices(&path).expect("a file"), 2);
     std::fs::remove_file(path).expect("it is ours");
     // A choice is followed, whatever is fastest.
     let simt = CudaGemm::new(&gpu);

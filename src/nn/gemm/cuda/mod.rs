@@ -196,6 +196,7 @@ impl CudaGemm {
     ) -> Result<Backend, CudaGemmError> {
         gemm.check(a.len(), b.len(), c.len())?;
         let mut call = call_of(gemm.with_fewer_levels(), (a, b), c, epilogue, 1, options)?;
+        self.tune_first::<I, O>(&call, options);
         self.launch(pass, &mut call, options)
     }
 

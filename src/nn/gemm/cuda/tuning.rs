@@ -1,8 +1,8 @@
 //! Which implementation is fastest for a multiplication, measured once per device and driver.
 //!
 //! [`CudaGemm::tune`] times all of them by events, on buffers of its own, outside of any capture: before a step is
-//! captured, for each of its multiplications. [`CudaGemm::write_choices`] keeps the table in a file whose path the caller
-//! hands in. Implementations round differently: a run that is to repeat bit by bit stores [`CudaGemm::choices`] in its
+//! captured, for each of its multiplications; after [`CudaGemm::tune_automatically`] the first `run` of a multiplication does.
+//! [`CudaGemm::write_choices`] keeps the table in a file whose path the caller hands in. Implementations round differently: a run that is to repeat bit by bit stores [`CudaGemm::choices`] in its
 //! manifest and sets them again, or never tunes, as the default is a function of sizes and device.
 
 use super::{
@@ -15,8 +15,8 @@ use crate::{
 use std::{
     collections::{BTreeMap, HashMap},
     fmt, fs, io,
-    path::Path,
-    sync::{Mutex, PoisonError},
+    path::{Path, PathBuf},
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
 /// Launches of each implementation that are not timed, and that are.
@@ -113,7 +113,11 @@ impl fmt::Display for Key {
 
 /// Choices by multiplication.
 #[derive(Default)]
-pub(super) struct Tuning(Mutex<Table>);
+pub(super) struct Tuning {
+    table: Mutex<Table>,
+    /// Where choices are kept, if multiplications are timed when they are first run.
+    file: OnceLock<PathBuf>,
+}
 
 #[derive(Default)]
 struct Table {
@@ -125,7 +129,7 @@ struct Table {
 
 impl Tuning {
     pub fn choice(&self, key: &Key) -> Option<Implementation> {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let Table { choices, known } = &mut *table;
         *known
             .entry(*key)
@@ -133,7 +137,7 @@ impl Tuning {
     }
 
     fn add(&self, choices: impl IntoIterator<Item = (String, Implementation)>) -> usize {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.known.clear();
         let before = table.choices.len();
         table.choices.extend(choices);
@@ -141,7 +145,7 @@ impl Tuning {
     }
 
     fn all(&self) -> BTreeMap<String, Implementation> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).choices.clone()
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).choices.clone()
     }
 }
 
@@ -181,6 +185,29 @@ impl CudaGemm {
         let part = path.with_extension("part");
         fs::write(&part, out)?;
         fs::rename(part, path)
+    }
+
+    /// From now on times multiplications when they are first run without a backend, outside of a capture, and keeps the
+    /// choices in this file. Returns how many it has. Results may then depend on timings: see the [module](self).
+    pub fn tune_automatically(&self, file: PathBuf) -> io::Result<usize> {
+        let known = self.read_choices(&file)?;
+        let _ = self.tuning.file.set(file);
+        Ok(known)
+    }
+
+    /// Times a multiplication that is not known, where that is asked for. Without memory for it, nothing is chosen.
+    pub(super) fn tune_first<I: Operand, O: Output<Sum = I::Sum>>(&self, call: &Call<'_, I::Sum>, options: Options) {
+        let Some(file) = self.tuning.file.get() else { return };
+        let is_unknown = options.backend.is_none() && self.tuning.choice(&call.key()).is_none();
+        if !is_unknown || self.gpu.is_capturing() {
+            return;
+        }
+        if let Ok(by) = self.tune::<I, O>(&call.gemm, call.epilogue, options) {
+            // Other alignment than that of the buffers of tuning has its own key.
+            self.tuning.add([(call.key().to_string(), by)]);
+            // A cache that cannot be written is measured again.
+            let _ = self.write_choices(file);
+        }
     }
 
     /// Times every implementation on buffers of its own and keeps the fastest, unless one is known. Waits for the device.
