@@ -5,15 +5,13 @@
 //! [`CudaOptimizer::muon`]. An update with the same factor of the gradient has the bits of [`cpu`](super::cpu); the norm is
 //! summed in another order, in two stages of fixed shape.
 
-use super::{LossScaler, MUON_EPS, Matrix, Mode, NEWTON_SCHULZ, ParameterGroups, muon_factor};
+mod kernels;
+
+pub use kernels::{OptimizerKernels, OptimizerRule, OptimizerSettings, OptimizerState};
+
+use super::{LossScaler, Matrix, NEWTON_SCHULZ, ParameterGroups, muon_factor};
 use crate::{
-    device_constants, device_struct,
-    gpu::{
-        AnyMut, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice,
-        kernel::{In, InOut, InOutAny, Size},
-        layout::Constant,
-    },
-    kernels,
+    gpu::{AnyMut, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice},
     nn::{
         gemm::{
             Epilogue, Gemm,
@@ -21,155 +19,10 @@ use crate::{
         },
         parameters::ParameterMap,
     },
-    num::{
-        elements::{Bf16, F16},
-        rng::Purpose,
-    },
+    num::elements::{Bf16, F16},
 };
+use kernels::*;
 use std::{ops::Range, sync::Arc};
-
-/// Elements of a partial sum.
-const RUN: usize = 1 << 14;
-
-const FROZEN: u32 = Mode::Frozen as u32;
-const ADAMW: u32 = Mode::AdamW as u32;
-const MUON: u32 = Mode::Muon as u32;
-const COPY_NONE: u32 = 0;
-const COPY_F16: u32 = 1;
-const COPY_BF16: u32 = 2;
-const EDIT_COPY: u32 = 0;
-const EDIT_MASK: u32 = 1;
-const EDIT_RESET: u32 = 2;
-const ROUNDING: u32 = Purpose::Rounding as u32;
-
-const CONSTANTS: &[Constant] = device_constants![
-    RUN, FROZEN, ADAMW, MUON, COPY_NONE, COPY_F16, COPY_BF16, EDIT_COPY, EDIT_MASK, EDIT_RESET, ROUNDING, MUON_EPS
-];
-
-device_struct! {
-    /// What the host sets: constants of the optimisers, and the learning rate of the step.
-    pub struct OptimizerSettings {
-        /// Learning rate, before the factors of groups
-        learning_rate: f64,
-        /// Decay of the mean of gradients
-        beta1: f64,
-        /// Decay of the mean of their squares
-        beta2: f64,
-        /// Seed of stochastic rounding
-        seed: u64,
-        /// Added to the denominator
-        eps: f32,
-        /// Largest norm of the gradient; 0: any
-        clip: f32,
-        /// Momentum of Muon
-        momentum: f32,
-        /// Factor of a growing scale of the loss
-        growth: f32,
-        /// Factor of a shrinking one
-        backoff: f32,
-        /// Updates without overflow before the scale grows
-        interval: u32,
-        /// Whether Muon applies the momentum once ahead
-        is_nesterov: u32,
-        /// Whether the copy in bf16 is rounded stochastically
-        is_stochastic: u32,
-    }
-}
-
-device_struct! {
-    /// What the device knows of the updates.
-    pub struct OptimizerState {
-        /// Updates applied
-        t: u64,
-        /// Updates skipped because a gradient was not finite
-        skipped: u64,
-        /// Scale of the next loss
-        scale: f32,
-        /// Updates without overflow since it changed
-        good: u32,
-        /// Norm of the last gradient, before clipping
-        norm: f32,
-        /// Whether the last update was applied
-        is_applied: u32,
-        /// Factor of the last gradient: of the clipping, and 1 / scale of the loss
-        grad_scale: f32,
-        /// 1 / (1 - beta1^t)
-        c1: f32,
-        /// 1 / (1 - beta2^t)
-        c2: f32,
-        /// Padding to eight bytes
-        pad: u32,
-    }
-}
-
-device_struct! {
-    /// The rule of a group.
-    pub struct OptimizerRule {
-        /// Factor of the learning rate
-        lr_factor: f64,
-        /// Decoupled decay
-        decay: f32,
-        /// What an update does
-        mode: u32,
-    }
-}
-
-kernels! {
-    /// Optimisers.
-    pub struct OptimizerKernels in "nn/optimizer.cu"
-        using [OptimizerSettings, OptimizerState, OptimizerRule] with [CONSTANTS]
-    {
-        /// One block per run of elements: the sum of the squares of their gradients, without frozen groups.
-        #[block(256)]
-        fn sum_squares as SumSquares(
-            n: Size<u64>, groups: In<u16>, rules: In<OptimizerRule>, g: In<f32>, partials: InOut<f32>
-        );
-
-        /// One block: the norm of the gradient, whether the update is applied, and the scale of the next loss.
-        #[block(256)]
-        fn begin_update as BeginUpdate(
-            n_partials: Size<u32>, partials: In<f32>, settings: In<OptimizerSettings>, state: InOut<OptimizerState>
-        );
-
-        /// Four parameters per thread: AdamW, with a rounded copy of the new weights.
-        #[block(256)]
-        fn update_adamw as UpdateAdamW(
-            n: Size<u64>, settings: In<OptimizerSettings>, state: In<OptimizerState>, groups: In<u16>,
-            rules: In<OptimizerRule>, gradients: In<f32>, params: InOut<f32>, means: InOut<f32>, squares: InOut<f32>,
-            copy: InOutAny, format: Size<u32>
-        );
-
-        /// One block per run of elements of a matrix: Muon's momentum, and the matrix to orthogonalise.
-        #[block(256)]
-        fn update_momentum as UpdateMomentum(
-            n: Size<u64>, settings: In<OptimizerSettings>, state: In<OptimizerState>, g: In<f32>, momentum: InOut<f32>,
-            x: InOut<f32>, partials: InOut<f32>
-        );
-
-        /// One block per run of elements: divides a matrix by its norm.
-        #[block(256)]
-        fn divide_by_norm as DivideByNorm(n: Size<u64>, n_partials: Size<u32>, partials: In<f32>, x: InOut<f32>);
-
-        /// An element of a matrix per thread: Muon's update by the orthogonal matrix, with a rounded copy.
-        #[block(256)]
-        fn update_muon as UpdateMuon(
-            first: Size<u64>, n: Size<u64>, factor: Size<f32>, settings: In<OptimizerSettings>,
-            state: In<OptimizerState>, groups: In<u16>, rules: In<OptimizerRule>, x: In<f32>, params: InOut<f32>,
-            copy: InOutAny, format: Size<u32>
-        );
-
-        /// Four weights per thread: the copy in the format of the model.
-        #[block(256)]
-        fn round_weights as RoundWeights(n: Size<u64>, params: In<f32>, copy: InOutAny, format: Size<u32>);
-
-        /// An element per thread: copies a range of parameters with its state, or sets it or its state to zero.
-        #[block(256)]
-        fn edit_range as EditRange(
-            edit: Size<u32>, from: Size<u64>, to: Size<u64>, n: Size<u64>, params: InOut<f32>, means: InOut<f32>,
-            squares: InOut<f32>, copy: InOutAny, format: Size<u32>
-        );
-    }
-}
 
 /// Every module of the optimisers.
 pub const MODULES: &[ModuleSpec] = &[OptimizerKernels::SPEC];
