@@ -2,7 +2,7 @@
 //! asked for.
 
 use super::{
-    buffers::{DeviceBuffers, Sizes},
+    buffers::{DeviceBuffers, Sizes, arena_bytes},
     decode::CudaDecoder,
     error::OpError,
     format::ModelFormat,
@@ -116,13 +116,16 @@ impl<T: ModelFormat> CudaBackend<T> {
         })
     }
 
-    /// Makes room for batches of that many tokens.
-    fn reserve(&mut self, tokens: usize) -> Result<(), SimError> {
-        if tokens <= self.sizes.tokens {
+    /// Makes room for a batch.
+    fn reserve(&mut self, shape: &BatchShape) -> Result<(), SimError> {
+        let (config, layout, mode) = (&self.network.config, &self.network.layout, self.options.mode);
+        let (tokens, arena) = (shape.n_tokens(), arena_bytes::<T>(config, shape, mode));
+        if tokens <= self.sizes.tokens && arena <= self.sizes.arena {
             return Ok(());
         }
-        let (config, layout) = (&self.network.config, &self.network.layout);
-        let sizes = Sizes::new::<T>(config, layout, tokens.div_ceil(config.context), self.options.mode);
+        let sequences = tokens.max(self.sizes.tokens).div_ceil(config.context);
+        let sizes = Sizes::new::<T>(config, layout, sequences, mode);
+        let sizes = Sizes { arena: sizes.arena.max(arena).max(self.sizes.arena), ..sizes };
         self.gpu.synchronize()?;
         self.graphs.clear();
         let b = self.buffers.get_mut();
@@ -235,29 +238,37 @@ impl<T: ModelFormat> CudaBackend<T> {
     fn upload(b: &mut DeviceBuffers<T>, batch: &Batch<'_>, from: usize, to: usize) -> Result<BatchShape, SimError> {
         let range = from * batch.seq_len..to * batch.seq_len;
         b.tokens.write_at(0, &batch.tokens[range.clone()])?;
-        let mut shape = BatchShape::full(to - from, batch.seq_len);
         match batch.lengths {
             Lengths::Full => b.targets.write_at(0, &batch.targets[range])?,
             Lengths::Padded(lens) => {
-                shape.division = Division::Padded;
                 b.lengths.write_at(0, &lens[from..to])?;
                 b.targets.write_at(0, &masked(batch)[range])?;
             }
             Lengths::Packed(offsets) => {
-                let lens = || offsets.windows(2).map(|pair| (pair[1] - pair[0]) as u32);
-                let longest = lens().max().unwrap_or(0) as usize;
-                shape.division = Division::Packed { sequences: offsets.len() - 1, longest };
                 if offsets.len() > b.lengths.len() {
                     return Err(SimError::Input(format!("a batch of {} packed sequences", offsets.len() - 1)));
                 }
                 b.lengths.write_at(0, offsets)?;
-                let positions: Vec<u32> = lens().flat_map(|len| 0..len).collect();
+                let positions: Vec<u32> = offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect();
                 b.positions.write_at(0, &positions)?;
                 b.targets.write_at(0, &batch.targets[range])?;
             }
         }
-        Ok(shape)
+        Ok(shape_of(batch, from, to))
     }
+}
+
+/// Sizes of some sequences of a batch, or of all of a packed one.
+fn shape_of(batch: &Batch<'_>, from: usize, to: usize) -> BatchShape {
+    let division = match batch.lengths {
+        Lengths::Full => Division::Full,
+        Lengths::Padded(_) => Division::Padded,
+        Lengths::Packed(offsets) => {
+            let longest = offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0);
+            Division::Packed { sequences: offsets.len() - 1, longest }
+        }
+    };
+    BatchShape { division, ..BatchShape::full(to - from, batch.seq_len) }
 }
 
 /// Targets, without those of padding.
@@ -274,7 +285,7 @@ fn masked(batch: &Batch<'_>) -> Vec<i32> {
 impl<T: ModelFormat> Backend for CudaBackend<T> {
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         input.batches.iter().try_for_each(|batch| batch.check(&self.network.config))?;
-        self.reserve(input.batches.iter().map(Batch::n_tokens).max().unwrap_or(0))?;
+        input.batches.iter().try_for_each(|batch| self.reserve(&shape_of(batch, 0, batch.sequences)))?;
         self.set_optimizer(input)?;
         let n_targets = |batch: &Batch<'_>| masked(batch).iter().filter(|target| **target != IGNORED).count();
         let targets = input.batches.iter().map(n_targets).sum::<usize>() as u64;
@@ -339,7 +350,7 @@ impl<T: ModelFormat> Backend for CudaBackend<T> {
         batch.check(&self.network.config)?;
         let is_packed = matches!(batch.lengths, Lengths::Packed(_));
         let fit = if is_packed { batch.sequences } else { self.sizes.tokens / batch.seq_len.max(1) }.max(1);
-        self.reserve(fit.min(batch.sequences) * batch.seq_len)?;
+        self.reserve(&shape_of(batch, 0, fit.min(batch.sequences)))?;
         let Self { network, buffers, .. } = self;
         for from in (0..batch.sequences).step_by(fit) {
             if pass.is_stopping() {

@@ -64,9 +64,6 @@ impl Sizes {
     /// For batches of up to that many sequences of the context.
     pub fn new<T: ModelFormat>(config: &Config, layout: &Layout, sequences: usize, mode: Checkpointing) -> Self {
         let shape = BatchShape::full(sequences, config.context);
-        let temporaries = temporaries(config, &shape);
-        // Dropout may be switched on while the model trains.
-        let plan = Plan::new(config, &shape, mode, true);
         // Every matrix may become one of Muon.
         let matrix = |view: &View| match view.shape[..] {
             [rows, columns] => Some(Matrix { start: view.start, rows, columns }),
@@ -87,8 +84,9 @@ impl Sizes {
         let map = Arena::bytes_of(&[(config.context * config.context, 4)]);
         let parts = Arena::bytes_of(&[(8 * config.heads * 64 * (config.head_dim() + 2), 4)]);
         let logits = Arena::bytes_of(&[(one_plan.logit_rows * one_plan.vocab, size_of::<T>())]);
-        let one = one_plan.forward_bytes::<T>(map.max(logits + parts.max(self::temporaries(config, &one))));
-        let training = plan.bytes::<T>(temporaries).max(plan.forward_bytes::<T>(temporaries));
+        let one = one_plan.forward_bytes::<T>(map.max(logits + parts.max(temporaries(config, &one))));
+        // Dropout may be switched on while the model trains.
+        let training = arena_bytes::<T>(config, &shape, mode);
         let cache = config.layers * config.context * config.kv_heads * config.head_dim();
         Self {
             n: layout.map.len(),
@@ -100,6 +98,13 @@ impl Sizes {
             before: 0,
         }
     }
+}
+
+/// Bytes of an arena for a batch. Many short packed sequences need more than as many tokens of full ones.
+pub fn arena_bytes<T: ModelFormat>(config: &Config, shape: &BatchShape, mode: Checkpointing) -> usize {
+    let temporaries = temporaries(config, shape);
+    let plan = Plan::new(config, shape, mode, true);
+    plan.bytes::<T>(temporaries).max(plan.forward_bytes::<T>(temporaries))
 }
 
 buffers! {
