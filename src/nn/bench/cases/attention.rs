@@ -1,4 +1,4 @@
-//! Attention.
+//! Attention: in the variant that is chosen on Hopper, by mma.sync, and without tensor cores.
 
 use super::*;
 use crate::{
@@ -19,60 +19,56 @@ pub const LEFT_OUT: &[&str] = &[
     "attention_map",
 ];
 
-const BACKWARD_64: &[&str] = &[
-    "attention_dots",
-    "hopper_queries_backward_64",
-    "hopper_keys_backward_64",
-    "flash_queries_backward_64",
-    "flash_keys_backward_64",
-];
-const BACKWARD_128: &[&str] = &[
-    "attention_dots",
-    "hopper_queries_backward_128",
-    "hopper_keys_backward_128",
-    "flash_queries_backward_128",
-    "flash_keys_backward_128",
-];
-
 /// Of kernels of two generations of tensor cores the device's are run.
+/// Kernels are those of compute capability 9.0; other devices run those of mma.sync in the first four cases.
 pub fn cases() -> Vec<Case> {
+    let case = |name, kernels, work, prepare| Case { name, kernels, work, prepare };
     vec![
-        Case {
-            name: "attention-causal-16x1024x12x64",
-            kernels: &["hopper_forward_64", "flash_forward_64"],
-            work: forward(&gpt2()),
-            prepare: |gpu| run_forward(gpu, gpt2(), None),
-        },
-        Case {
-            name: "attention-causal-backward-16x1024x12x64",
-            kernels: BACKWARD_64,
-            work: backward(&gpt2()),
-            prepare: |gpu| run_backward(gpu, gpt2(), None),
-        },
-        Case {
-            name: "attention-2x8192x16x128",
-            kernels: &["hopper_forward_128", "flash_forward_128"],
-            work: forward(&long()),
-            prepare: |gpu| run_forward(gpu, long(), None),
-        },
-        Case {
-            name: "attention-backward-2x8192x16x128",
-            kernels: BACKWARD_128,
-            work: backward(&long()),
-            prepare: |gpu| run_backward(gpu, long(), None),
-        },
-        Case {
-            name: "attention-naive-causal-16x1024x12x64",
-            kernels: &["attention_forward_64"],
-            work: forward(&gpt2()),
-            prepare: |gpu| run_forward(gpu, gpt2(), Some(Variant::Naive)),
-        },
-        Case {
-            name: "attention-naive-causal-backward-16x1024x12x64",
-            kernels: &["attention_dots", "attention_queries_backward_64", "attention_keys_backward_64"],
-            work: backward(&gpt2()),
-            prepare: |gpu| run_backward(gpu, gpt2(), Some(Variant::Naive)),
-        },
+        case("attention-causal-16x1024x12x64", &["hopper_forward_64"], forward(&gpt2()), |gpu| {
+            run_forward(gpu, gpt2(), None)
+        }),
+        case(
+            "attention-causal-backward-16x1024x12x64",
+            &["attention_dots", "hopper_queries_backward_64", "hopper_keys_backward_64"],
+            backward(&gpt2()),
+            |gpu| run_backward(gpu, gpt2(), None),
+        ),
+        case("attention-2x8192x16x128", &["hopper_forward_128"], forward(&long()), |gpu| {
+            run_forward(gpu, long(), None)
+        }),
+        case(
+            "attention-backward-2x8192x16x128",
+            &["attention_dots", "hopper_queries_backward_128", "hopper_keys_backward_128"],
+            backward(&long()),
+            |gpu| run_backward(gpu, long(), None),
+        ),
+        case("attention-mma-causal-16x1024x12x64", &["flash_forward_64"], forward(&gpt2()), |gpu| {
+            run_forward(gpu, gpt2(), Some(Variant::Flash))
+        }),
+        case(
+            "attention-mma-causal-backward-16x1024x12x64",
+            &["attention_dots", "flash_queries_backward_64", "flash_keys_backward_64"],
+            backward(&gpt2()),
+            |gpu| run_backward(gpu, gpt2(), Some(Variant::Flash)),
+        ),
+        case("attention-mma-2x8192x16x128", &["flash_forward_128"], forward(&long()), |gpu| {
+            run_forward(gpu, long(), Some(Variant::Flash))
+        }),
+        case(
+            "attention-mma-backward-2x8192x16x128",
+            &["attention_dots", "flash_queries_backward_128", "flash_keys_backward_128"],
+            backward(&long()),
+            |gpu| run_backward(gpu, long(), Some(Variant::Flash)),
+        ),
+        case("attention-naive-causal-16x1024x12x64", &["attention_forward_64"], forward(&gpt2()), |gpu| {
+            run_forward(gpu, gpt2(), Some(Variant::Naive))
+        }),
+        case(
+            "attention-naive-causal-backward-16x1024x12x64",
+            &["attention_dots", "attention_queries_backward_64", "attention_keys_backward_64"],
+            backward(&gpt2()),
+            |gpu| run_backward(gpu, gpt2(), Some(Variant::Naive)),
+        ),
         Case {
             name: "attention-decode-64x4096x12x64",
             kernels: &["attention_decode_128", "attention_join"],
