@@ -15,7 +15,7 @@ struct alignas(8) NormArgs {
 static_assert(sizeof(NormArgs) == 32, "NormArgs: size");
 
 // A warp or a block per row: output and statistics; with a residual, of its sum with the input. Items: rows.
-extern "C" __global__ void __launch_bounds__(1024, 1) norm_forward(NormArgs a, const void* x, const void* residual, const void* weight, const void* bias, void* sum, void* y, float* __restrict__ stats);
+extern "C" __global__ void __launch_bounds__(512, 1) norm_forward(NormArgs a, const void* x, const void* residual, const void* weight, const void* bias, void* sum, void* y, float* __restrict__ stats);
 
 // A warp or a block per row: adds the gradient of the input. Items: rows.
 extern "C" __global__ void __launch_bounds__(512, 1) norm_backward(NormArgs a, const void* dy, const void* x, const void* weight, const float* __restrict__ stats, void* dx, float* __restrict__ shifts);

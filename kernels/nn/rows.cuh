@@ -16,9 +16,13 @@ template <> __device__ __forceinline__ float from_float<float>(float x) { return
 template <> __device__ __forceinline__ f16 from_float<f16>(float x) { return to_f16(x); }
 template <> __device__ __forceinline__ bf16 from_float<bf16>(float x) { return to_bf16(x); }
 
-// Elements of a pack, and packs of a row that a thread keeps: 8 numbers. With 16, norm_backward needs
-// 124 registers.
-constexpr unsigned int PACK = 16 / sizeof(T), KEPT = 8 / PACK;
+// Elements of a pack, and packs of a row that a thread keeps: 8 numbers, unless the kernels keep packs as they are read.
+constexpr unsigned int PACK = 16 / sizeof(T);
+#ifdef KEPT_PACKS
+constexpr unsigned int KEPT = KEPT_PACKS;
+#else
+constexpr unsigned int KEPT = 8 / PACK;
+#endif
 
 // Elements i to i + PACK of n; those beyond are 0.
 template <class E>
@@ -49,14 +53,52 @@ __device__ __forceinline__ void write_pack(E* to, u64 i, u64 n, bool is_aligned,
     }
 }
 
-// Calls f(c, i) for each pack of this thread, from element i on; c is its place in the registers, KEPT for all that have none.
+// A pack as it is in memory: it takes four registers, and the thread waits for it only when it is unpacked.
+struct Raw { unsigned int words[4]; };
+
+__device__ __forceinline__ unsigned int bits_of(float x) { return (unsigned int)__float_as_int(x); }
+__device__ __forceinline__ unsigned int bits_of(f16 x) { return x.bits; }
+__device__ __forceinline__ unsigned int bits_of(bf16 x) { return x.bits; }
+__device__ __forceinline__ float from_bits(unsigned int bits, float) { return __int_as_float((int)bits); }
+__device__ __forceinline__ float from_bits(unsigned int bits, f16) { return to_float(f16{(unsigned short)bits}); }
+__device__ __forceinline__ float from_bits(unsigned int bits, bf16) { return to_float(bf16{(unsigned short)bits}); }
+
+// Elements of a word, and bits of an element.
+constexpr unsigned int PER_WORD = PACK / 4, BITS = 8 * sizeof(T);
+
+// Elements i to i + PACK of n; those beyond are 0.
+__device__ __forceinline__ Raw read_raw(const T* from, u64 i, u64 n, bool is_aligned) {
+    Raw raw = {};
+    if (is_aligned && i + PACK <= n) {
+        const uint4 all = *(const uint4*)(from + i);
+        raw = {{all.x, all.y, all.z, all.w}};
+    } else {
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e)
+            if (i + e < n) raw.words[e / PER_WORD] |= bits_of(from[i + e]) << (e % PER_WORD * BITS);
+    }
+    return raw;
+}
+
+__device__ __forceinline__ void unpack(const Raw& raw, float (&x)[PACK]) {
+#pragma unroll
+    for (unsigned int e = 0; e < PACK; ++e) x[e] = from_bits(raw.words[e / PER_WORD] >> (e % PER_WORD * BITS), T{});
+}
+
+// Calls f(c, i) for each pack of this thread that has a place in its registers.
 template <class F>
-__device__ __forceinline__ void each_pack(unsigned int n, F f) {
+__device__ __forceinline__ void each_kept(unsigned int n, F f) {
 #pragma unroll
     for (unsigned int c = 0; c < KEPT; ++c) {
         const unsigned int i = (c * blockDim.x + threadIdx.x) * PACK;
         if (i < n) f(c, i);
     }
+}
+
+// Calls f(c, i) for each pack of this thread, from element i on; c is its place in the registers, KEPT for all that have none.
+template <class F>
+__device__ __forceinline__ void each_pack(unsigned int n, F f) {
+    each_kept(n, f);
 #pragma unroll 1
     for (unsigned int i = (KEPT * blockDim.x + threadIdx.x) * PACK; i < n; i += blockDim.x * PACK) f(KEPT, i);
 }

@@ -12,7 +12,7 @@ use crate::{
     kernels,
     nn::{
         by_format::ByFormat,
-        storage::{Storage, kept, pack, packs, parts},
+        storage::{Storage, pack, packs, parts},
     },
 };
 use std::sync::Arc;
@@ -43,7 +43,7 @@ kernels! {
         compiled (Compile::FUSED) using [NormArgs]
     {
         /// A warp or a block per row: output and statistics; with a residual, of its sum with the input. Items: rows.
-        #[block(1024)]
+        #[block(512)]
         fn norm_forward as NormForward(
             a: Size<NormArgs>, x: InAny, residual: InAny, weight: InAny, bias: InAny, sum: InOutAny, y: InOutAny,
             stats: InOut<f32>
@@ -72,6 +72,9 @@ kernels! {
 const SPECS: [ModuleSpec; 3] = [NormKernels::SPEC, NormKernels::F16, NormKernels::BF16];
 /// Every module of norms.
 pub const MODULES: &[ModuleSpec] = &SPECS;
+
+/// Packs of 16 bytes of a row that a thread keeps in registers, as in kernels/nn/norm.cuh.
+const KEPT_PACKS: u32 = 4;
 
 /// Norms on one device.
 pub struct CudaNorm {
@@ -144,8 +147,7 @@ impl CudaNorm {
         let is_aligned = [x, residual, weight, bias].iter().all(|a| a.is_aligned_to(16))
             && [&sum, &y].iter().all(|a| a.is_aligned_to(16));
         let a = args::<T>(op, is_aligned);
-        let grid =
-            kernels.norm_forward.grid_of_rows(op.rows as u64, packs::<T>(op.columns), kept::<T>(), self.block)?;
+        let grid = kernels.norm_forward.grid_of_rows(op.rows as u64, packs::<T>(op.columns), KEPT_PACKS, self.block)?;
         NormForward { a, x, residual, weight, bias, sum, y, stats }.launch(kernels, pass, grid)?;
         pass.last_work(a.rows, n_bytes, 0);
         Ok(())
@@ -184,7 +186,7 @@ impl CudaNorm {
         let is_aligned = [dy, x, weight].iter().all(|a| a.is_aligned_to(16)) && dx.is_aligned_to(16);
         let a = args::<T>(op, is_aligned);
         let grid =
-            kernels.norm_backward.grid_of_rows(op.rows as u64, packs::<T>(op.columns), kept::<T>(), self.block)?;
+            kernels.norm_backward.grid_of_rows(op.rows as u64, packs::<T>(op.columns), KEPT_PACKS, self.block)?;
         NormBackward { a, dy, x, weight, stats, dx, shifts: &mut shifts }.launch(kernels, pass, grid)?;
         pass.last_work(a.rows, 4 * n_bytes, 0);
         let blocks = [op.columns.div_ceil(128) as u32, n_parts as u32, 1];
