@@ -19,7 +19,6 @@ pub const LEFT_OUT: &[&str] = &[
     "attention_map",
 ];
 
-/// Of kernels of two generations of tensor cores the device's are run.
 /// Kernels are those of compute capability 9.0; other devices run those of mma.sync in the first four cases.
 pub fn cases() -> Vec<Case> {
     let case = |name, kernels, work, prepare| Case { name, kernels, work, prepare };
