@@ -346,7 +346,9 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     });
     // The file dialog is drawn over this one.
     let is_covered = app.dialog.is_some();
-    let closes = modal.should_close() && !is_covered && !egui::Popup::is_any_open(ctx);
+    // A click beside the dialog does not discard what was typed; Escape and Cancel do.
+    let is_beside = modal.backdrop_response.clicked() && !import.files().is_empty();
+    let closes = modal.should_close() && !is_beside && !is_covered && !egui::Popup::is_any_open(ctx);
     match built.or(modal.inner) {
         Some(Choice::Close) => {}
         Some(Choice::Build(folder)) => app.confirm_unsaved(Intent::Import(folder)),

@@ -30,9 +30,28 @@ pub(super) fn menu_ui(ui: &mut Ui, spec: &ParamSpec, name: &str, now: Distributi
     chosen
 }
 
-/// The density between the 0.5th and the 99.5th percentile.
-pub(super) fn preview_ui(ui: &mut Ui, rect: Rect, now: Distribution) {
-    let t = Tokens::of(ui.ctx());
+/// Previews kept at most.
+const MAX_PREVIEWS: usize = 64;
+
+/// The heights of the bars, computed once per distribution and not in every frame.
+fn bars(ui: &Ui, now: Distribution) -> [u16; BARS] {
+    let id = egui::Id::unique("distribution previews");
+    ui.data_mut(|data| {
+        let known: &mut Vec<(Distribution, [u16; BARS])> = data.get_temp_mut_or_default(id);
+        if let Some((_, counts)) = known.iter().find(|(distribution, _)| *distribution == now) {
+            return *counts;
+        }
+        if known.len() >= MAX_PREVIEWS {
+            known.remove(0);
+        }
+        let counts = count_quantiles(now);
+        known.push((now, counts));
+        counts
+    })
+}
+
+/// Quantiles per bar, between the 0.5th and the 99.5th percentile.
+fn count_quantiles(now: Distribution) -> [u16; BARS] {
     let (low, high) = (now.quantile(0.005), now.quantile(0.995));
     let mut counts = [0_u16; BARS];
     for i in 0..QUANTILES {
@@ -41,6 +60,12 @@ pub(super) fn preview_ui(ui: &mut Ui, rect: Rect, now: Distribution) {
             counts[(((x - low) / (high - low) * BARS as f64) as usize).min(BARS - 1)] += 1;
         }
     }
+    counts
+}
+
+/// The density between the 0.5th and the 99.5th percentile.
+pub(super) fn preview_ui(ui: &mut Ui, rect: Rect, now: Distribution) {
+    let (t, counts) = (Tokens::of(ui.ctx()), bars(ui, now));
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
     let inner = rect.shrink2(vec2(0.0, 3.0));
     let width = inner.width() / BARS as f32;

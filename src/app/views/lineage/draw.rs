@@ -114,6 +114,9 @@ impl Lineage {
         ctx: &ViewCtx<'_>,
     ) {
         let layout = &self.worker.layout;
+        if is_crowded && !layout.highlighted.contains(&true) {
+            return; // the density shows them
+        }
         let (plot, height) = (map.plot, map.lane_height());
         let thick = (height * 0.5).clamp(1.0, 3.0);
         let has_marks = height >= MARKS_FROM;

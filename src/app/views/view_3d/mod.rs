@@ -314,11 +314,11 @@ impl View for View3d {
     }
 
     fn choice(&self) -> Option<String> {
-        self.placement.to_text()
+        self.choice_text()
     }
 
-    fn choose(&mut self, _: &SimSchema, text: &str) {
-        self.placement.choose(text);
+    fn choose(&mut self, schema: &SimSchema, text: &str) {
+        self.choose_text(schema, text);
     }
 
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {

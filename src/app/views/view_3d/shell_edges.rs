@@ -1,6 +1,6 @@
 //! The shell around the points, and the connections of the selected elements.
 
-use super::{View3d, link_lines};
+use super::{Coloring, View3d, by_selection::BY_SELECTION, link_lines};
 use crate::{
     app::views::{
         ViewCtx, colors,
@@ -8,6 +8,7 @@ use crate::{
         kit,
         pool::PooledResult,
     },
+    engine::SimSchema,
     sim::{Connectivity, ElementSet, ProbeId},
     view3d::{End, Mesh, Scene, shell},
 };
@@ -46,6 +47,8 @@ pub(super) struct ShellEdges {
     has_shell: Option<bool>,
     shell: PooledResult<u64, Mesh>,
     pub(super) edges: Edges,
+    /// The chosen links by name, for the project.
+    links_name: String,
     ego: PooledResult<(u64, Arc<Vec<u32>>), Ego>,
     /// Already on the device: the set of the shell, and the key of the connections.
     sent: (Option<u64>, Option<UploadKey>),
@@ -75,7 +78,49 @@ impl View3d {
         let links = link_lines::probes(ctx.schema, set);
         options.extend(links.into_iter().map(|(id, probe)| (Edges::Links(id), probe.label().into_owned())));
         if options.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Edges", &mut self.shell_edges.edges, &options) {
+            self.shell_edges.links_name = match self.shell_edges.edges {
+                Edges::Links(id) => ctx.schema.probes[usize::from(id)].name.to_owned(),
+                _ => String::new(),
+            };
             self.clear_links();
+        }
+    }
+
+    /// What the project keeps of the view: positions, sizes, edges, and colours by selection.
+    pub(super) fn choice_text(&self) -> Option<String> {
+        let by = (self.column == BY_SELECTION).then(|| format!("by={}", self.column));
+        let parts: Vec<String> = self.placement.to_text().into_iter().chain(self.edges_text()).chain(by).collect();
+        (!parts.is_empty()).then(|| parts.join(";"))
+    }
+
+    /// From text; unknown parts are left out.
+    pub(super) fn choose_text(&mut self, schema: &SimSchema, text: &str) {
+        self.placement.choose(text);
+        for (name, value) in text.split(';').filter_map(|part| part.split_once('=')) {
+            match (name, value) {
+                ("edges", edges) => self.choose_edges(schema, edges),
+                ("by", BY_SELECTION) => (self.column, self.coloring) = (value.to_owned(), Some(Coloring::Class)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The choice of edges as text; `None` without one.
+    fn edges_text(&self) -> Option<String> {
+        let (edges, links) = (self.shell_edges.edges, &self.shell_edges.links_name);
+        let known = Edges::ALL.iter().find(|(known, _)| *known == edges && edges != Edges::None);
+        let links = matches!(edges, Edges::Links(_)).then(|| format!("edges=links:{links}"));
+        links.or_else(|| known.map(|(_, text)| format!("edges={text}")))
+    }
+
+    /// From text; links that the simulation does not declare are left out.
+    fn choose_edges(&mut self, schema: &SimSchema, text: &str) {
+        if let Some(name) = text.strip_prefix("links:") {
+            if let Some(id) = schema.probe(name) {
+                (self.shell_edges.edges, self.shell_edges.links_name) = (Edges::Links(id), name.to_owned());
+            }
+        } else if let Some((edges, _)) = Edges::ALL.iter().find(|(_, known)| *known == text) {
+            self.shell_edges.edges = *edges;
         }
     }
 
@@ -180,4 +225,23 @@ fn lines(ego: &Ego, edges: Edges, set: &ElementSet, ctx: &ViewCtx<'_>) -> (Vec<E
         })
     });
     (ends.collect(), total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::views::View as _;
+
+    #[test]
+    fn colours_and_edges_are_kept_as_text() {
+        let (mut view, schema) = (View3d::default(), SimSchema::default());
+        assert_eq!(view.choice(), None);
+        for text in ["places=a,b,c;size=d;edges=both;by=selection", "edges=inputs"] {
+            view = View3d::default();
+            view.choose(&schema, text);
+            assert_eq!(view.choice().as_deref(), Some(text));
+        }
+        view.choose(&schema, "edges=links:lost;other");
+        assert_eq!(view.choice().as_deref(), Some("edges=inputs"));
+    }
 }
