@@ -5,4 +5,5 @@ mod checks;
 #[cfg(feature = "demo")]
 mod demo;
 mod exactness;
+mod language;
 mod program;

@@ -1,0 +1,60 @@
+//! A language model from outside: it trains, writes, is exported, and continues from its own weights.
+
+use crate::program::{Temp, example, ok, run};
+use std::fs;
+
+/// A model that trains in a moment.
+const TINY: &[&str] = &[
+    "--set",
+    "model.layers=1",
+    "--set",
+    "model.heads=2",
+    "--set",
+    "model.width=16",
+    "--set",
+    "model.context=16",
+    "--set",
+    "training.batch=2",
+    "--set",
+    "measure.held_out_every=0",
+    "--set",
+    "measure.every=1",
+    "--device",
+    "cpu",
+    "--threads",
+    "1",
+];
+
+#[test]
+fn a_trained_model_writes_and_its_exported_weights_continue() {
+    let temp = Temp::new("language");
+    let text = temp.join("text.txt");
+    fs::write(&text, "a small text, of a few words.\n".repeat(60)).unwrap();
+    let (project, out) = (example("nano.ron"), temp.join("run"));
+    let (project, set) = (project.to_str().unwrap(), format!("data.text={}", text.display()));
+    let words =
+        [&["run", project, "--set", &set, "--duration", "4steps", "--out", out.to_str().unwrap()], TINY].concat();
+    ok(&run(&words));
+    let ask = |name: &str, more: &[&str]| {
+        ok(&run(&[&["ask", out.to_str().unwrap(), name, "--device", "cpu"], more].concat()))
+    };
+    let written = ask("sample", &["--prompt", "a small", "--length", "12"]);
+    assert!(written.starts_with("a small") && written.len() > 8, "{written:?}");
+    assert_eq!(ask("sample", &["--prompt", "a small", "--length", "12"]), written, "the same seed, the same text");
+    let scored = ask("score", &["--text", "a small"]);
+    assert_eq!(scored.lines().count(), 1 + 7, "{scored}");
+    let file = ok(&run(&["export", out.to_str().unwrap(), "--format", "safetensors"]));
+    let weights = format!("data.weights={}", file.trim());
+    let again = temp.join("again");
+    let more =
+        ["run", project, "--set", &set, "--set", &weights, "--duration", "1steps", "--out", again.to_str().unwrap()];
+    ok(&run(&[&more[..], TINY].concat()));
+    // The first loss after the weights is that of the fifth step with them, not that of new weights.
+    let losses = |folder: &std::path::Path| {
+        let bytes = fs::read(folder.join("loss.f32")).unwrap();
+        bytes.chunks_exact(12).map(|row| f32::from_le_bytes([row[8], row[9], row[10], row[11]])).collect::<Vec<_>>()
+    };
+    let (before, after) = (losses(&out), losses(&again));
+    assert_eq!((before.len(), after.len()), (4, 1));
+    assert!(after[0] < before[0], "{before:?}, then {after:?}");
+}
