@@ -228,7 +228,15 @@ impl<T: ModelFormat> CudaBackend<T> {
             if let Some(why) = refused {
                 return Err(OpError::Refused(why).into());
             }
-            *place = Some(graph?);
+            match graph {
+                Ok(graph) => *place = Some(graph),
+                Err(error) if error.is_sticky() => return Err(error.into()),
+                // Something else on this device invalidated the capture: the next step tries again.
+                Err(error) => {
+                    tracing::warn!("a training step is computed launch by launch: {error}");
+                    return Ok(launch(network, kernels, buffers, pass)?);
+                }
+            }
         }
         place.as_mut().map_or(Ok(()), Graph::launch)?;
         Ok(())
