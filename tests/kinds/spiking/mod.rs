@@ -1,6 +1,7 @@
 //! Spiking networks.
 
 mod cuda;
+mod cuda_distribution;
 mod cuda_fly;
 mod cuda_trials;
 mod device;
