@@ -142,6 +142,7 @@ fn stored_sets(run: &RunFolder, probes: &'static [ProbeSpec]) -> Vec<Arc<Element
 }
 
 /// Message of the reader thread.
+#[expect(clippy::large_enum_variant, reason = "one message is in flight at a time")]
 enum ReaderMessage {
     Frame(Frame, f32),
     Failed(String),

@@ -32,7 +32,7 @@ pub struct CrossEntropy {
 impl CrossEntropy {
     /// Checks lengths in elements: logits, targets, losses and lse.
     pub fn check(&self, logits: usize, rows: [usize; 3]) -> Result<(), CrossEntropyError> {
-        let needed = self.rows.checked_mul(self.padded).unwrap_or(usize::MAX);
+        let needed = self.rows.saturating_mul(self.padded);
         if self.vocab == 0 || self.vocab > self.padded {
             return Err(CrossEntropyError::Vocabulary { vocab: self.vocab, padded: self.padded });
         }

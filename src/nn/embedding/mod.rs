@@ -59,7 +59,7 @@ impl Embedding {
         let needs = |what, needed: usize, given| {
             if needed == given { Ok(()) } else { Err(EmbeddingError::Length { what, needed, given }) }
         };
-        let product = |a: usize, b: usize| a.checked_mul(b).unwrap_or(usize::MAX);
+        let product = |a: usize, b: usize| a.saturating_mul(b);
         needs("the table", product(self.vocab, self.features), table)?;
         needs("the tokens", self.tokens, tokens)?;
         needs("the embedded tokens", product(self.tokens, self.features), y)?;

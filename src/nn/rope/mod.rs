@@ -82,7 +82,7 @@ impl Rope {
         if !self.head_dim.is_multiple_of(2) || self.head_dim / 2 != half {
             return Err(RopeError::HeadDim { head_dim: self.head_dim, table: 2 * half });
         }
-        let width = self.heads.checked_mul(self.head_dim).unwrap_or(usize::MAX);
+        let width = self.heads.saturating_mul(self.head_dim);
         if self.tokens == 0 || width == 0 {
             return Ok(());
         }

@@ -255,7 +255,7 @@ impl CudaAttention {
         (o, lse): (&Slice<T>, &Slice<f32>),
         d_o: &Slice<T>,
         mut gradients: Gradients<'_, Slice<T>>,
-        mut dbias: Option<&mut Slice<f32>>,
+        dbias: Option<&mut Slice<f32>>,
         variant: Option<Variant>,
         frame: &Frame<'_>,
     ) -> Result<Variant, CudaAttentionError> {
@@ -297,7 +297,7 @@ impl CudaAttention {
         let (d_o, dots) = (Any::from(d_o), &*dots);
         let (is_narrow, kv_heads) = (is_narrow(&self.gpu, op, variant), op.kv_heads);
         let dq = AnyMut::from(gradients.q());
-        let dbias = dbias.as_deref_mut().map_or(AnyMut::NONE, AnyMut::from);
+        let dbias = dbias.map_or(AnyMut::NONE, AnyMut::from);
         match (variant, is_narrow) {
             (Variant::Hopper, true) => {
                 let grid = call.grid(op.heads, op.q_len, HOPPER_QUERIES_64)?;
