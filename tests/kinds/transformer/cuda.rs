@@ -142,6 +142,10 @@ fn cuda_gradients_are_those_of_the_cpu() {
                 let batch = text.with(lengths);
                 let want = small::gradients(&mut trainer, &[batch], (dropout > 0.0).then_some(dropout));
                 for (precision, most_loss, most) in precisions {
+                    // The derivative of ReLU jumps at 0: where rounding changes a sign, a gradient is another one.
+                    if precision != "F32" && set.contains(&"model.activation=Relu") {
+                        continue;
+                    }
                     let precision_set = format!("compute.precision={precision}");
                     let set_all: Vec<&str> =
                         base.iter().copied().chain([&*precision_set, "training.batch=4"]).collect();

@@ -175,9 +175,9 @@ fn cuda_memory_is_predicted_and_given_back() {
         let mut device = OnDevice::like(&gpu, &params, &trainer);
         let text = Text::new(8, 24, 37, 1);
         let batches: [Batch<'_>; 1] = [text.batch()];
-        (0..3).for_each(|t| drop(device.step(t, &Hyper { dropout: 0.1, ..HYPER }, &batches)));
+        (0..3).for_each(|t| _ = device.step(t, &Hyper { dropout: 0.1, ..HYPER }, &batches));
         let allocations = gpu.allocations();
-        (3..20).for_each(|t| drop(device.step(t, &Hyper { dropout: 0.1, ..HYPER }, &batches)));
+        (3..20).for_each(|t| _ = device.step(t, &Hyper { dropout: 0.1, ..HYPER }, &batches));
         assert_eq!(gpu.allocations(), allocations, "a step allocates nothing");
         let (held, reported) = (gpu.held(Place::Device) - before, device.backend.memory().on(Place::Device));
         println!("{precision} {mode}: predicted {}, reported {reported}, held {held}", predicted.on(Place::Device));
@@ -205,7 +205,7 @@ fn cuda_speed_of_training() {
                 let weights = init(&config, &device.layout, 1);
                 device.backend.write(StateBuffer::Weights, weights.values()).expect("the device");
                 let text = Text::new(64, config.context, vocab, 1);
-                (0..3).for_each(|t| drop(device.step(t, &HYPER, &[text.batch()])));
+                (0..3).for_each(|t| _ = device.step(t, &HYPER, &[text.batch()]));
                 let mut pass = if profiled { Pass::measuring() } else { Pass::default() };
                 let (start, batch) = (Instant::now(), [text.batch()]);
                 for t in 3..3 + n {

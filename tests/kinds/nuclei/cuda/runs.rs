@@ -11,6 +11,7 @@ use neuropil::{
         Params, Storage,
         cpu::CpuSim,
         cuda::{CudaSim, Tuning, generation::Tile},
+        events::Events,
         probes,
         state::State,
         task::{self, Problem, Setup},
@@ -19,6 +20,11 @@ use neuropil::{
     sim::{Action, BuildContext, DeviceKind, Frame, Kind, Progress, Reading, Simulation, Tap},
 };
 use std::sync::Arc;
+
+/// Events without errors, which a GPU copies for a tapped lineage only; `lives` compares them.
+pub fn slots_of(events: &Events) -> Events {
+    Events { errors: vec![], ..events.clone() }
+}
 
 pub fn setup(params: &Params) -> Arc<Setup> {
     Arc::new(task::prepare(params, &scene(), &Progress::default()).expect("a task"))
@@ -160,7 +166,7 @@ fn runs_match_the_cpu() {
             advance(&mut sim, 1);
             advance(&mut cpu, 1);
             let (a, b) = (cpu.host(), sim.host());
-            assert_eq!(a.events, b.events, "{name}, generation {generation}");
+            assert_eq!(slots_of(&a.events), slots_of(&b.events), "{name}, generation {generation}");
             assert_eq!(a.ledger, b.ledger, "{name}, generation {generation}");
         }
         let (want, got) = (cpu.state(), sim.state().expect("it reads"));
