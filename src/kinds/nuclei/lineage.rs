@@ -12,14 +12,20 @@ use std::{
 #[derive(Default)]
 pub struct Lineage {
     next: u64,
-    /// By slot; [`FREE_SLOT`] in free slots.
-    ids: Vec<u64>,
-    /// Step of birth by slot; 0 in free slots.
-    births: Vec<u64>,
+    slots: Vec<Occupant>,
     is_tapped: bool,
     pending: Vec<LifeEvent>,
     /// A copy for others, made when it is asked for; dropped by the next event.
     shared: OnceLock<Arc<Individuals>>,
+}
+
+/// The nucleus in a slot, or the last one in a free slot: a death costs nothing. Id and birth are side by side, because
+/// events visit slots in no order.
+#[derive(Clone, Copy, Default)]
+struct Occupant {
+    id: u64,
+    /// Step of birth.
+    born: u64,
 }
 
 /// Attributes of births and deaths.
@@ -55,17 +61,15 @@ impl Lineage {
     pub fn begin(&mut self, step: u64, capacity: u32, living: &[u32], saved: Option<SavedIds>) {
         self.pending.clear();
         self.shared.take();
-        for (by_slot, none) in [(&mut self.ids, FREE_SLOT), (&mut self.births, 0)] {
-            by_slot.clear();
-            by_slot.reserve_exact(capacity as usize);
-            by_slot.resize(capacity as usize, none);
-        }
+        self.slots.clear();
+        self.slots.reserve_exact(capacity as usize);
+        self.slots.resize(capacity as usize, Occupant::default());
         let n = living.len() as u64;
         let saved =
             saved.unwrap_or_else(|| SavedIds { next: n, ids: (0..n).collect(), births: vec![step; living.len()] });
         self.next = saved.next;
-        for ((slot, id), birth) in living.iter().zip(saved.ids).zip(saved.births) {
-            (self.ids[*slot as usize], self.births[*slot as usize]) = (id, birth);
+        for ((slot, id), born) in living.iter().zip(saved.ids).zip(saved.births) {
+            self.slots[*slot as usize] = Occupant { id, born };
         }
         if self.is_tapped {
             self.announce(step, living);
@@ -74,14 +78,22 @@ impl Lineage {
 
     /// The ids for a saved state.
     pub fn save(&self, living: &[u32]) -> SavedIds {
-        let of = |values: &[u64]| living.iter().map(|slot| values[*slot as usize]).collect();
-        SavedIds { next: self.next, ids: of(&self.ids), births: of(&self.births) }
+        let of = |value: fn(&Occupant) -> u64| living.iter().map(|slot| value(&self.slots[*slot as usize])).collect();
+        SavedIds { next: self.next, ids: of(|o| o.id), births: of(|o| o.born) }
     }
 
-    /// The nuclei of now, by slot.
-    pub fn individuals(&self) -> Arc<Individuals> {
-        let copy = || Arc::new(Individuals { ids: self.ids.clone(), born: self.births.clone() });
-        self.shared.get_or_init(copy).clone()
+    /// The nuclei of now, by slot. `living` lists the occupied slots, when they are needed.
+    pub fn individuals(&self, living: impl FnOnce() -> Option<Vec<u32>>) -> Option<Arc<Individuals>> {
+        if let Some(shared) = self.shared.get() {
+            return Some(shared.clone());
+        }
+        let n = self.slots.len();
+        let mut now = Individuals { ids: vec![FREE_SLOT; n], born: vec![0; n] };
+        for slot in living()? {
+            let Occupant { id, born } = self.slots[slot as usize];
+            (now.ids[slot as usize], now.born[slot as usize]) = (id, born);
+        }
+        Some(self.shared.get_or_init(|| Arc::new(now)).clone())
     }
 
     /// Begins or ends the tap. A tap that begins starts with the living: founders at step 0, a snapshot later.
@@ -103,21 +115,17 @@ impl Lineage {
 
     fn announce(&mut self, step: u64, living: &[u32]) {
         let mut slots = living.to_vec();
-        slots.sort_unstable_by_key(|slot| self.ids[*slot as usize]);
+        slots.sort_unstable_by_key(|slot| self.slots[*slot as usize].id);
         let birth = |slot: u32| {
-            let (child, born) = (self.ids[slot as usize], self.births[slot as usize]);
+            let Occupant { id: child, born } = self.slots[slot as usize];
             let attributes = (step == 0).then(|| ("origin".into(), text("founder"))).into_iter().collect();
             Birth { step, born: (step > 0).then_some(born), child, slot: Some(slot), attributes, ..Birth::default() }
         };
         self.pending.extend(slots.into_iter().map(birth).map(LifeEvent::Birth));
     }
 
-    fn free(&mut self, slots: &[u32]) {
-        slots.iter().for_each(|slot| (self.ids[*slot as usize], self.births[*slot as usize]) = (FREE_SLOT, 0));
-    }
-
     fn record_birth(&mut self, step: u64, slot: u32, parents: &[u64], (origin, error): (&'static str, f32)) {
-        (self.ids[slot as usize], self.births[slot as usize]) = (self.next, step);
+        self.slots[slot as usize] = Occupant { id: self.next, born: step };
         if self.is_tapped {
             let error =
                 Some(error).filter(|e| e.is_finite()).map(|e| ("parent_error".into(), AttributeValue::Number(e)));
@@ -132,7 +140,7 @@ impl Lineage {
     /// Deaths of these slots, with their errors as far as they are known.
     fn record_deaths(&mut self, step: u64, slots: &[u32], end: EndCause, errors: &[f32]) {
         let death = |(i, slot): (usize, &u32)| {
-            let (gone, born) = (self.ids[*slot as usize], self.births[*slot as usize]);
+            let Occupant { id: gone, born } = self.slots[*slot as usize];
             let age = AttributeValue::Number(step.saturating_sub(born) as f32);
             let error = errors.get(i).map(|e| ("error_at_end".into(), AttributeValue::Number(*e)));
             let attributes = [("age_at_end".into(), age)].into_iter().chain(error).collect();
@@ -159,9 +167,8 @@ impl Lineage {
             }
         }
         if let Some(host) = events.fused.first() {
-            let parents = events.fused.iter().filter(|_| self.is_tapped).map(|slot| self.ids[*slot as usize]);
+            let parents = events.fused.iter().filter(|_| self.is_tapped).map(|slot| self.slots[*slot as usize].id);
             let parents: Vec<u64> = parents.collect();
-            self.free(&events.fused);
             self.record_birth(step + 1, *host, &parents, ("fusion", of_fused.iter().copied().fold(f32::NAN, f32::min)));
         }
         let mut errors = of_decayed.iter();
@@ -169,11 +176,10 @@ impl Lineage {
         for (child, parent) in &events.born {
             if decaying.0 != *parent {
                 // Before its slot is renewed.
-                decaying = (*parent, self.ids[*parent as usize], errors.next().copied().unwrap_or(f32::NAN));
+                decaying = (*parent, self.slots[*parent as usize].id, errors.next().copied().unwrap_or(f32::NAN));
             }
             self.record_birth(step + 1, *child, &[decaying.1], ("decay", decaying.2));
         }
-        self.free(&events.died);
     }
 
     /// Events since the last reading.
@@ -188,8 +194,8 @@ impl Lineage {
 
     /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
-        let shared = if self.shared.get().is_some() { self.ids.len() } else { 0 };
-        Self::bytes_of(self.ids.len() + shared) + (self.pending.capacity() * size_of::<LifeEvent>()) as u64
+        let shared = if self.shared.get().is_some() { self.slots.len() } else { 0 };
+        Self::bytes_of(self.slots.len() + shared) + (self.pending.capacity() * size_of::<LifeEvent>()) as u64
     }
 }
 

@@ -41,7 +41,7 @@ impl<T: Real> Simulation for CpuSim<T> {
     }
 
     fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
-        (set == NUCLEI).then(|| self.host.sampler.lineage.individuals())
+        if set == NUCLEI { self.host.sampler.lineage.individuals(|| Some(self.state.idx.clone())) } else { None }
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

@@ -49,7 +49,7 @@ impl Simulation for CudaSim {
     }
 
     fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
-        (set == NUCLEI).then(|| self.host.sampler.lineage.individuals())
+        if set == NUCLEI { self.host.sampler.lineage.individuals(|| self.living().ok()) } else { None }
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
