@@ -23,6 +23,7 @@
 // A bias cost the forward pass 40 registers, which spilled; the naive variant has it.
 #pragma once
 #include "nn/attention.cuh"
+#include "nn/shared_memory.cuh"
 
 #if __CUDA_ARCH__ >= 800
 // Pairs of elements in a word, the first in the low half.
@@ -54,24 +55,10 @@ __device__ __forceinline__ float exp2_fast(float x) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
     return out;
 }
-__device__ __forceinline__ void load_matrices(unsigned int (&r)[4], unsigned int at) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
-}
-__device__ __forceinline__ void load_matrices_transposed(unsigned int (&r)[4], unsigned int at) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
-}
-// Copies `bytes` of SIZE and fills up with zeros.
-__device__ __forceinline__ void copy_sixteen(unsigned int to, const void* from, unsigned int bytes) {
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
+// Copies `bytes` of four and fills up with zeros.
 __device__ __forceinline__ void copy_four(unsigned int to, const void* from, unsigned int bytes) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
-__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int LEFT>
-__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
 
 // ROWS tokens' heads of DIM elements in shared memory.
 template <int ROWS, int DIM, int THREADS>
@@ -90,7 +77,7 @@ struct HeadTile {
 #pragma unroll
         for (int i = 0; i < ROWS / PASS; ++i) {
             const bool exists = (int)row + i * PASS < rows;
-            copy_sixteen(to + i * PASS * CHUNKS * 16, exists ? from + i * PASS * step : from, exists ? bytes : 0);
+            copy_chunk(to + i * PASS * CHUNKS * 16, exists ? from + i * PASS * step : from, exists ? bytes : 0);
         }
     }
     // The left operand: rows `first` to `first` + 15, elements 16 `step` to 16 `step` + 15.

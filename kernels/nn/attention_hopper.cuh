@@ -78,7 +78,7 @@ struct BlockTile {
             const unsigned int at = row + i * PASS;
             if (ROWS % PASS && at >= ROWS) break;
             const bool exists = (int)at < rows;
-            copy_sixteen(tile + chunk / 8 * BLOCK + at * 128 + (chunk % 8 ^ (at & 7)) * 16, exists ? from + i * PASS * step : from, exists ? bytes : 0);
+            copy_chunk(tile + chunk / 8 * BLOCK + at * 128 + (chunk % 8 ^ (at & 7)) * 16, exists ? from + i * PASS * step : from, exists ? bytes : 0);
         }
     }
 };

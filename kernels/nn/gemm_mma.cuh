@@ -65,14 +65,6 @@ __device__ __forceinline__ void multiply(S8, int (&c)[4], const unsigned int (&a
         : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-__device__ __forceinline__ void load_matrices(unsigned int (&r)[4], unsigned int at) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
-}
-__device__ __forceinline__ void load_matrices_transposed(unsigned int (&r)[4], unsigned int at) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
-}
 __device__ __forceinline__ unsigned int load_word(unsigned int at) {
     unsigned int x;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at) : "memory");
