@@ -22,9 +22,6 @@ pub(super) fn ask(args: &AskArgs) -> Result<(), CliError> {
     signal::listen();
     let run = RunFolder::open(&args.run)?;
     let project = run.project()?;
-    if !args.allow_outside && !is_own(&args.run) {
-        refuse_outside(&outside_paths_of_run(&run, &project), "run")?;
-    }
     let requests = project.model.requests();
     let Some(name) = &args.request else {
         requests.iter().for_each(describe);
@@ -36,6 +33,9 @@ pub(super) fn ask(args: &AskArgs) -> Result<(), CliError> {
         return Err(CliError::Usage(what));
     };
     let request = parse(spec, &args.arguments)?;
+    if !args.allow_outside && !is_own(&args.run) {
+        refuse_outside(&outside_paths_of_run(&run, &project), "run")?;
+    }
     let sim = simulation(&run, args)?;
     let step = sim.clock().step;
     let answer = in_thread("ask", move |progress| sim.ask(&request, progress))?;
@@ -122,7 +122,13 @@ fn parse(spec: &RequestSpec, words: &[String]) -> Result<Request, CliError> {
         let name = word.strip_prefix("--").ok_or_else(|| usage(format!("`{word}` is not of the form --name value")))?;
         let (name, value) = match name.split_once('=') {
             Some((name, value)) => (name, value.to_owned()),
-            None => (name, words.next().cloned().ok_or_else(|| usage(format!("--{name} has no value")))?),
+            None => (
+                name,
+                words
+                    .next()
+                    .cloned()
+                    .ok_or_else(|| usage(format!("--{name} has no value; options of `ask` stand before RUN")))?,
+            ),
         };
         if name == "elements" && !spec.over.is_empty() {
             let index = |item: &str| item.trim().parse().map_err(|_| usage(format!("`{item}` is not an index")));
