@@ -185,14 +185,15 @@ extern "C" __global__ void round_weights(u64 n, const float* __restrict__ params
 // An element per thread and turn: copies a range with its state, sets it to zero, or sets its state to zero.
 extern "C" __global__ void edit_range(unsigned int edit, u64 from, u64 to, u64 n, float* __restrict__ params, float* __restrict__ means, float* __restrict__ squares, void* copy, unsigned int format) {
     const u64 stride = (u64)gridDim.x * blockDim.x;
+    const bool copies = edit == EDIT_COPY;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
-        const u64 at = to + i;
-        means[at] = edit == EDIT_COPY ? means[from + i] : 0.0f;
-        squares[at] = edit == EDIT_COPY ? squares[from + i] : 0.0f;
-        if (edit == EDIT_RESET) continue;
-        const float p = edit == EDIT_COPY ? params[from + i] : 0.0f;
-        params[at] = p;
-        if (format == COPY_F16) ((f16*)copy)[at] = to_f16(p);
-        if (format == COPY_BF16) ((bf16*)copy)[at] = to_bf16(p);
+        means[to + i] = copies ? means[from + i] : 0.0f;
+        squares[to + i] = copies ? squares[from + i] : 0.0f;
+        if (edit != EDIT_RESET) {
+            const float p = copies ? params[from + i] : 0.0f;
+            params[to + i] = p;
+            if (format == COPY_F16) ((f16*)copy)[to + i] = to_f16(p);
+            if (format == COPY_BF16) ((bf16*)copy)[to + i] = to_bf16(p);
+        }
     }
 }
