@@ -18,6 +18,7 @@ pub mod nuclei;
 pub mod query_files;
 mod scheduled;
 pub mod spiking;
+pub mod synaptic;
 pub mod transformer;
 pub mod weights;
 

@@ -11,6 +11,7 @@ mod gpu;
 mod nn;
 mod nuclei;
 mod spiking;
+mod synaptic;
 mod transformer;
 
 #[global_allocator]

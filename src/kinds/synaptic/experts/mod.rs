@@ -1,0 +1,1 @@
+//! The mixture of experts: router, genomes, metabolism, dispatch.

@@ -1,0 +1,1 @@
+//! The life cycle of experts: scores, health, splits, merges and resets, identities.

@@ -1,0 +1,1 @@
+//! Sizes, names and first values of the parameters.

@@ -1,0 +1,1 @@
+//! Memory that is written while a text is continued, and the gate of its writes.

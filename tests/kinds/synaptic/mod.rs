@@ -1,0 +1,1 @@
+//! The synaptic language model: its parts against references and themselves.
