@@ -41,6 +41,16 @@ pub enum Purpose {
     Grammar = 10,
     /// Stochastic rounding of weights.
     Rounding = 11,
+    /// Vesicles released at a synapse.
+    Release = 12,
+    /// Changes of the genome of a new expert.
+    Mutation = 13,
+    /// Noise on the weights of a new expert.
+    Clone = 14,
+    /// First values of the parameters of a synaptic model.
+    SynapticWeights = 15,
+    /// Directions in which the router rows of twin experts are moved apart.
+    Tilt = 16,
 }
 
 /// The address of one draw.

@@ -1,1 +1,3 @@
 //! The synaptic language model: its parts against references and themselves.
+
+mod golden_files;

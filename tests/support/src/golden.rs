@@ -115,6 +115,7 @@ fn values<R: std::io::Read>(file: NpyFile<R>) -> Vec<f64> {
         (TypeChar::Float, 4) => read!(f32),
         (TypeChar::Float, 8) => read!(f64),
         (TypeChar::Int, 8) => read!(i64),
+        (TypeChar::Int, 4) => read!(i32),
         (TypeChar::Uint, 8) => read!(u64),
         (TypeChar::Uint, 4) => read!(u32),
         (TypeChar::Uint, 1) => read!(u8),

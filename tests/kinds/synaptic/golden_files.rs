@@ -1,0 +1,124 @@
+//! Every file of the reference data of the synaptic model has a reader, which reads every array of it.
+//!
+//! The full set is in `$NEUROPIL_GOLDEN/synaptic`; a part of it is committed, with the list of all names in its
+//! `README.md` and the constants in `index.json`.
+
+use neuropil_test_support::{
+    Need,
+    golden::{self, Golden},
+    skip,
+};
+use serde_json::Value;
+use std::{collections::BTreeSet, fs};
+
+/// Checks one file.
+type Check = fn(&Golden);
+
+/// Tolerance of one call, of f32 arithmetic: `|a - b| <= TOLERANCE (1 + |b|)`.
+pub const TOLERANCE: f64 = 2e-5;
+/// The same after dozens of steps.
+pub const SEQUENCE: f64 = 1e-4;
+
+/// `TEST "NN_": reader;` makes a line of `READERS` and a test that reads the files whose names begin like that.
+macro_rules! readers {
+    ($($test:ident $start:literal: $check:expr;)*) => {
+        /// How file names begin, and what checks such a file, if anything does.
+        const READERS: &[(&str, Option<Check>)] = &[$(($start, $check)),*];
+        $(
+            #[test]
+            fn $test() {
+                read($start, $check);
+            }
+        )*
+    };
+}
+readers! {
+    golden_synaptic_release_probability "01_": None;
+    golden_synaptic_release_step "02_": None;
+    golden_synaptic_release_step_masked "03_": None;
+    golden_synaptic_release_step_without_queue "04_": None;
+    golden_synaptic_release_step_other_constants "05_": None;
+    golden_synaptic_release_sequence "06_": None;
+    golden_synaptic_release_depression "07_": None;
+    golden_synaptic_stochastic_counts "08_": None;
+    golden_synaptic_hill "09_": None;
+    golden_synaptic_hill_masked "10_": None;
+    golden_synaptic_hill_default_state "11_": None;
+    golden_synaptic_hill_recurrent "12_": None;
+    golden_synaptic_postsynaptic_square "13_": None;
+    golden_synaptic_postsynaptic_genes "14_": None;
+    golden_synaptic_postsynaptic_legacy_bdnf "15_": None;
+    golden_synaptic_linear "16_": None;
+    golden_synaptic_linear_square "17_": None;
+    golden_synaptic_phenotype "18_": None;
+    golden_synaptic_mixture "19_": None;
+    golden_synaptic_router_contrastive "20_": None;
+    golden_synaptic_neuroscore "21_": None;
+    golden_synaptic_merge "22_": None;
+    golden_synaptic_split "23_": None;
+    golden_synaptic_structural_picks "24_": None;
+    golden_synaptic_attention "25_": None;
+    golden_synaptic_attention_grouped "26_": None;
+    golden_synaptic_tiny_model "27_": None;
+    golden_synaptic_optimizers "28_": None;
+    golden_synaptic_cellular_automaton "29_": None;
+}
+
+/// Checks every file that begins like that: all of its arrays are read.
+fn read(start: &str, check: Option<Check>) {
+    let Some(check) = check else { return skip(Need::Golden, format!("no reader of {start}*.npz yet")) };
+    let files = golden::some("synaptic", start);
+    if files.is_empty() {
+        skip(Need::Golden, format!("no {start}*.npz in {}", golden::folder("synaptic").display()));
+    }
+    for file in files {
+        check(&file);
+        let unread = file.unread();
+        assert!(unread.is_empty(), "{} has arrays that its test does not read: {unread:?}", file.name);
+    }
+}
+
+/// Asserts `|a - b| <= tolerance (1 + |b|)` of every element, and prints file, error and tolerance.
+#[track_caller]
+pub fn compare(file: &Golden, array: &str, got: &[f64], tolerance: f64) {
+    let want = file.get(array);
+    assert_eq!(got.len(), want.len(), "{} {array}: lengths", file.name);
+    let off = |(g, w): (&f64, &f64)| if g == w { 0.0 } else { (g - w).abs() / (1.0 + w.abs()) };
+    // NaN is larger than any tolerance.
+    let worst = got.iter().zip(want).map(off).fold(0.0, |worst, e| if e <= worst { worst } else { e });
+    println!("{} {array}: {worst:.1e}, tolerance {tolerance:.0e}", file.name);
+    assert!(worst <= tolerance, "{} {array}: {worst:.2e}, tolerance {tolerance:.0e}", file.name);
+}
+
+/// A part of `index.json` in the folder of the reference data.
+pub fn index(part: &str) -> Value {
+    let text = fs::read_to_string(golden::folder("synaptic").join("index.json")).expect("index.json");
+    let all: Value = serde_json::from_str(&text).expect("JSON");
+    all.get(part).cloned().unwrap_or_else(|| panic!("index.json has no {part}"))
+}
+
+/// Names in the table of the README, in `index.json` and of the files that are there; `/` separates names in the table.
+fn names() -> BTreeSet<String> {
+    let folder = golden::folder("synaptic");
+    let entries = fs::read_dir(&folder).expect("the folder of reference data");
+    let files = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
+    let mut names: BTreeSet<String> = files.filter_map(|f| f.strip_suffix(".npz").map(str::to_owned)).collect();
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+    let cells = readme.lines().filter_map(|line| line.strip_prefix("| ")?.split('|').next());
+    let starts_with_number = |name: &str| name.as_bytes().first().is_some_and(u8::is_ascii_digit);
+    names.extend(cells.flat_map(|c| c.split('/')).map(|n| n.trim().to_owned()).filter(|n| starts_with_number(n)));
+    if folder.join("index.json").exists() {
+        names.extend(index("files").as_object().expect("a map of files").keys().cloned());
+    }
+    names
+}
+
+#[test]
+fn golden_synaptic_files_have_readers() {
+    let names = names();
+    let lines = |name: &str| READERS.iter().filter(|(start, _)| name.starts_with(start)).count();
+    let unread: Vec<&String> = names.iter().filter(|name| lines(name) != 1).collect();
+    let pending: Vec<&str> = READERS.iter().filter(|(_, check)| check.is_none()).map(|(start, _)| *start).collect();
+    println!("{} files, {} without a line, lines without a reader: {pending:?}", names.len(), unread.len());
+    assert!(names.len() >= 29 && unread.is_empty(), "no test reads {unread:?}");
+}
