@@ -7,7 +7,9 @@
 //! | [`postsynaptic`] | memory written while a text is continued |
 //! | [`life`] | life cycle of experts |
 //! | [`model`] | sizes, names and first values of the parameters |
+//! | [`backend`] | what a simulation asks of a device |
 
+pub mod backend;
 pub mod experts;
 pub mod life;
 pub mod model;

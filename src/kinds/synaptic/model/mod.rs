@@ -1,1 +1,9 @@
-//! Sizes, names and first values of the parameters.
+//! Sizes, names and first values of the parameters. All backends are built from these.
+
+mod config;
+mod init;
+mod layout;
+
+pub use config::{Config, ConfigError, FEATURES, VOCAB_ALIGN};
+pub use init::init;
+pub use layout::{Block, Layer, Layout, Norm, Role};

@@ -1,0 +1,131 @@
+//! What the simulation asks of a backend. The CPU is the definition.
+//!
+//! A backend holds parameters, optimiser states, the state of the routers and workspace. Everything else belongs to the
+//! simulation: which tokens are trained on, the learning rate of a step, what is frozen, when the life cycle of experts
+//! acts, individuals, curves and texts. Values are exchanged in f32, whatever the backend stores.
+
+use crate::{
+    gpu::{KernelFacts, Pass},
+    kinds::transformer::backend::{Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, ViewNorms},
+    sim::{Execution, MemoryReport, Progress, SimError},
+};
+
+/// What may change while a model trains: mechanisms and their constants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dynamics {
+    /// Weight of the loss that balances the load of experts.
+    pub aux_weight: f32,
+}
+
+/// A training step.
+#[derive(Clone, Copy, Debug)]
+pub struct StepInput<'a> {
+    /// Its number from 0: part of the addresses of random draws.
+    pub step: u64,
+    /// Micro-batches, in order. The gradient is that of the mean loss over all their targets. The slices are valid during
+    /// the call only.
+    pub batches: &'a [Batch<'a>],
+    /// Learning rate and others.
+    pub hyper: &'a Hyper,
+    /// For each layer ([`Layout::layer_names`](super::model::Layout::layer_names)) whether it keeps its parameters and
+    /// optimiser states.
+    pub frozen: &'a [bool],
+    /// For each expert, `[L, E]`, whether it keeps its matrices, its row of the router and their optimiser states.
+    pub frozen_experts: &'a [bool],
+    /// Whether [`Backend::norms`] is read after this step.
+    pub measures: bool,
+}
+
+/// State of the router of a layer beside its parameters. It changes in training only.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RouterValues {
+    /// Unit vectors `[E, 24]`.
+    pub embeddings: Vec<f32>,
+    /// Average of the utilisation, `[E]`.
+    pub fatigue: Vec<f32>,
+    /// `[E]`.
+    pub energy: Vec<f32>,
+    /// Added for the selection only, `[E]`.
+    pub balance_bias: Vec<f32>,
+    /// Whether an expert may be selected, `[E]`.
+    pub alive: Vec<bool>,
+}
+
+/// Which experts some tokens selected.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// Experts per token, k.
+    pub top_k: usize,
+    /// `[tokens, k]`
+    pub experts: Vec<u32>,
+    /// `[tokens, k]`, of a token 1 in sum.
+    pub gates: Vec<f32>,
+}
+
+/// Activations that can be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// Probabilities `[tokens, tokens]` of a query head: rows attend to columns.
+    Attention {
+        /// Block.
+        layer: usize,
+        /// Query head.
+        head: usize,
+    },
+    /// Presynaptic bias `[tokens, tokens]` of the logits of a query head, without the barrier; 0 where invisible.
+    Bias {
+        /// Block.
+        layer: usize,
+        /// Query head.
+        head: usize,
+    },
+    /// The residual stream behind a block, `[tokens, C]`; of `layers` blocks, number 0 is the embedding.
+    Residual(usize),
+    /// The output of attention of a block before its projection, `[tokens, C]`.
+    AttentionOutput(usize),
+    /// Input of the router and of the experts of a block, `[tokens, C]`.
+    RouterInput(usize),
+}
+
+/// A model that is trained and asked on one device.
+pub trait Backend: Send {
+    /// Sets what the following steps, evaluations and decoders use.
+    fn set_dynamics(&mut self, dynamics: &Dynamics) -> Result<(), SimError>;
+    /// Takes a training step: gradients of all micro-batches, clipping, optimiser, state of the routers. Looks at
+    /// [`Pass::is_stopping`] between operations.
+    fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
+    /// Moves what the steps since the last call were to the end of `out`, oldest first. At most
+    /// [`MAX_WAITING_STEPS`](crate::kinds::transformer::backend::MAX_WAITING_STEPS) may wait.
+    fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError>;
+    /// Norms of each parameter in the last step, which had `measures`.
+    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError>;
+    /// Losses of a batch, per token in nats; 0 where the target is ignored. Changes no state. When it is stopped the losses
+    /// are incomplete.
+    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
+    /// A decoder with an empty cache and fresh synapses. Changes no state of the model.
+    fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
+    /// Activations of one sequence.
+    fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
+    /// What the last tokens of the last step selected in a layer, oldest first, at most that many.
+    fn last_selection(&self, layer: usize, tokens: usize) -> Result<Selection, SimError>;
+    /// Copies a buffer to the host: the elements of the map from `start` on.
+    fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError>;
+    /// Copies a whole buffer from the host.
+    fn write(&mut self, buffer: StateBuffer, from: &[f32]) -> Result<(), SimError>;
+    /// State of the router of a layer.
+    fn router(&self, layer: usize) -> Result<RouterValues, SimError>;
+    /// Sets it.
+    fn set_router(&mut self, layer: usize, values: &RouterValues) -> Result<(), SimError>;
+    /// State of the optimiser beside its moments.
+    fn counters(&self) -> Result<Counters, SimError>;
+    /// Sets it.
+    fn set_counters(&mut self, counters: Counters) -> Result<(), SimError>;
+    /// Device and implementations.
+    fn execution(&self) -> Execution;
+    /// Memory held.
+    fn memory(&self) -> MemoryReport;
+    /// Registers, shared memory and occupancy of its kernels.
+    fn kernels(&self) -> Vec<KernelFacts> {
+        vec![]
+    }
+}

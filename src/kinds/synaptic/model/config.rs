@@ -1,0 +1,206 @@
+//! Sizes of a model, checked.
+
+use crate::sim::SimError;
+
+/// Rows of the embedding matrix are a multiple of this many: the tiles of matrix multiplications.
+pub const VOCAB_ALIGN: usize = 64;
+/// Features of a token that the router compares with the embeddings of experts.
+pub const FEATURES: usize = 24;
+/// Most features of a head.
+const MAX_HEAD: usize = 256;
+
+/// Sizes of a model. They fix its parameters; what may change while it trains is in
+/// [`Dynamics`](super::super::backend::Dynamics).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Tokens of the vocabulary, V.
+    pub vocab: usize,
+    /// Longest sequence, T.
+    pub context: usize,
+    /// Blocks, L.
+    pub layers: usize,
+    /// Query heads, H.
+    pub heads: usize,
+    /// Heads of keys and values, Hkv. Query head h uses head h / (H / Hkv).
+    pub kv_heads: usize,
+    /// Features of a token, C.
+    pub width: usize,
+    /// Experts of a layer, E.
+    pub experts: usize,
+    /// Experts per token, k.
+    pub top_k: usize,
+    /// Hidden features of an expert.
+    pub hidden: usize,
+    /// The angle of pair i at position p is p · base^(-2i/D).
+    pub rope_base: f64,
+    /// Whether attention has a trained factor per query head, in place of presynaptic release: the ablation.
+    pub temperature: bool,
+}
+
+/// Why a model cannot be built.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// A size is 0.
+    #[error("{0} must be at least 1")]
+    Zero(&'static str),
+    /// One size does not divide another.
+    #[error("{what} ({value}) must be a multiple of {of} ({divisor})")]
+    Multiple {
+        /// The larger.
+        what: &'static str,
+        /// Its value.
+        value: usize,
+        /// The smaller.
+        of: &'static str,
+        /// Its value.
+        divisor: usize,
+    },
+    /// More experts per token than there are.
+    #[error("{top_k} experts per token, and a layer has {experts}: change experts.top_k or experts.count")]
+    TopK {
+        /// Per token.
+        top_k: usize,
+        /// Of a layer.
+        experts: usize,
+    },
+    /// Heads are too wide.
+    #[error("a head has {0} features, at most {MAX_HEAD} are possible: use more heads")]
+    WideHead(usize),
+    /// Features rotate in pairs.
+    #[error(
+        "rotary positions need an even number of features per head, and there are {0}: change model.width or model.heads"
+    )]
+    OddHead(usize),
+    /// More parameters than can be counted.
+    #[error("the model is too large: {0}")]
+    TooLarge(String),
+}
+
+impl From<ConfigError> for SimError {
+    fn from(error: ConfigError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+impl Config {
+    /// The smallest preset.
+    pub const fn nano(vocab: usize) -> Self {
+        Self {
+            vocab,
+            context: 128,
+            layers: 2,
+            heads: 4,
+            kv_heads: 1,
+            width: 64,
+            experts: 8,
+            top_k: 2,
+            hidden: 128,
+            rope_base: 1e4,
+            temperature: false,
+        }
+    }
+
+    /// Checks that the sizes fit together.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let sizes = [
+            ("the vocabulary", self.vocab),
+            ("model.context", self.context),
+            ("model.layers", self.layers),
+            ("model.heads", self.heads),
+            ("model.kv_heads", self.kv_heads),
+            ("model.width", self.width),
+            ("experts.count", self.experts),
+            ("experts.top_k", self.top_k),
+            ("experts.hidden", self.hidden),
+        ];
+        if let Some((what, _)) = sizes.iter().find(|(_, size)| *size == 0) {
+            return Err(ConfigError::Zero(what));
+        }
+        let multiple = |what, value: usize, of, divisor| {
+            let error = ConfigError::Multiple { what, value, of, divisor };
+            if value.is_multiple_of(divisor) { Ok(()) } else { Err(error) }
+        };
+        multiple("model.width", self.width, "model.heads", self.heads)?;
+        multiple("model.heads", self.heads, "model.kv_heads", self.kv_heads)?;
+        if self.top_k > self.experts {
+            return Err(ConfigError::TopK { top_k: self.top_k, experts: self.experts });
+        }
+        if self.head_dim() > MAX_HEAD {
+            return Err(ConfigError::WideHead(self.head_dim()));
+        }
+        if !self.head_dim().is_multiple_of(2) {
+            return Err(ConfigError::OddHead(self.head_dim()));
+        }
+        Ok(())
+    }
+
+    /// Features of a head, D.
+    pub const fn head_dim(&self) -> usize {
+        self.width / self.heads
+    }
+
+    /// Features of the keys, or values, of a token.
+    pub const fn kv_width(&self) -> usize {
+        self.kv_heads * self.head_dim()
+    }
+
+    /// Query heads that share keys and values.
+    pub const fn group(&self) -> usize {
+        self.heads / self.kv_heads
+    }
+
+    /// Rows of the embedding matrix and columns of logits: the vocabulary, rounded up.
+    pub const fn padded_vocab(&self) -> usize {
+        self.vocab.next_multiple_of(VOCAB_ALIGN)
+    }
+
+    /// Floating-point operations of a training step per token at the full context: three times those of the forward pass,
+    /// of which each edge of attention takes 60 for presynaptic release.
+    pub fn flops_per_token(&self) -> f64 {
+        let [v, t, l, h] = [self.vocab, self.context, self.layers, self.heads].map(|n| n as f64);
+        let [c, kv, e, k] = [self.width, self.kv_width(), self.experts, self.top_k].map(|n| n as f64);
+        let (features, hidden) = (FEATURES as f64, self.hidden as f64);
+        let attention = 2.0 * (2.0 * c * c + 2.0 * c * kv) + 2.0 * c * t + 30.0 * h * t;
+        let mixture = 4.0 * k * c * hidden + 2.0 * (c * e + features * c + features * e);
+        3.0 * (2.0 * v * c + l * (attention + mixture))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_per_token_is_that_of_the_presets() {
+        let nano = Config::nano(256);
+        assert!((nano.flops_per_token() / 0.83e6 - 1.0).abs() < 0.02, "{:e}", nano.flops_per_token());
+        let large = Config {
+            context: 512,
+            layers: 6,
+            heads: 8,
+            kv_heads: 2,
+            width: 512,
+            experts: 16,
+            hidden: 1024,
+            ..Config::nano(256)
+        };
+        assert!((large.flops_per_token() / 112e6 - 1.0).abs() < 0.02, "{:e}", large.flops_per_token());
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_named() {
+        let nano = Config::nano(256);
+        nano.check().expect("it fits");
+        for (config, why) in [
+            (Config { width: 66, ..nano.clone() }, "model.width (66) must be a multiple of model.heads (4)"),
+            (Config { kv_heads: 3, ..nano.clone() }, "model.heads (4) must be a multiple of model.kv_heads (3)"),
+            (Config { top_k: 9, ..nano.clone() }, "9 experts per token, and a layer has 8"),
+            (Config { width: 2048, ..nano.clone() }, "a head has 512 features"),
+            (Config { width: 60, ..nano.clone() }, "an even number of features per head, and there are 15"),
+            (Config { hidden: 0, ..nano }, "experts.hidden must be at least 1"),
+        ] {
+            let error = config.check().expect_err(why).to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

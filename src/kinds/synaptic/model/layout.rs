@@ -1,0 +1,274 @@
+//! Names and shapes of the parameters.
+//!
+//! Matrices are `[out, in]`, those of experts `[E, out, in]`. Rows of the embedding and of the matrix of logits behind the
+//! vocabulary are padding: zero, with zero gradients. Genomes are parameters without a gradient: they change by mutation.
+
+use super::{Config, ConfigError, FEATURES};
+use crate::nn::parameters::{ParameterError, ParameterMap, ViewId};
+use std::{ops::Range, sync::Arc};
+
+/// Weights of a LayerNorm, `[C]` each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Norm {
+    /// Factors.
+    pub weight: ViewId,
+    /// Summands.
+    pub bias: ViewId,
+}
+
+/// Parameters of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The norm before attention.
+    pub ln_1: Norm,
+    /// Queries: `[C, C]`.
+    pub q: ViewId,
+    /// Keys: `[Hkv D, C]`.
+    pub k: ViewId,
+    /// Values: `[Hkv D, C]`.
+    pub v: ViewId,
+    /// Output of attention: `[C, C]`.
+    pub o: ViewId,
+    /// Factors of the attention logits, `[H]`: of the ablation only.
+    pub temperature: Option<ViewId>,
+    /// The norm before the mixture of experts.
+    pub ln_2: Norm,
+    /// Router: `[E, C]`.
+    pub router: ViewId,
+    /// Features that are compared with the embeddings of experts: `[24, C]`.
+    pub probe: ViewId,
+    /// Genomes of the experts: `[E, 4]`.
+    pub genome: ViewId,
+    /// First matrices of the experts: `[E, hidden, C]`.
+    pub fc1: ViewId,
+    /// Their biases: `[E, hidden]`.
+    pub fc1_bias: ViewId,
+    /// Second matrices: `[E, C, hidden]`.
+    pub fc2: ViewId,
+    /// Their biases: `[E, C]`.
+    pub fc2_bias: ViewId,
+}
+
+impl Block {
+    /// Parameters of which every expert has an equal part, one behind the other: matrices, biases, row of the router and
+    /// genome.
+    pub const fn of_experts(&self) -> [ViewId; 6] {
+        [self.fc1, self.fc1_bias, self.fc2, self.fc2_bias, self.router, self.genome]
+    }
+}
+
+/// What a parameter is for: how it begins and which optimiser changes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Vectors of tokens.
+    Embedding,
+    /// Matrix of logits.
+    Head,
+    /// Matrix of attention.
+    Attention,
+    /// Matrix of the router or of its features.
+    Router,
+    /// First matrices of experts.
+    ExpertIn,
+    /// Second matrices of experts.
+    ExpertOut,
+    /// Genomes: not trained.
+    Genome,
+    /// Factors of a norm.
+    Scale,
+    /// Factors of attention logits.
+    Temperature,
+    /// Bias.
+    Bias,
+}
+
+impl Role {
+    /// Whether weight decay applies.
+    pub const fn decays(self) -> bool {
+        matches!(self, Self::Embedding | Self::Head) || self.is_hidden_matrix()
+    }
+
+    /// Whether it is a matrix within a block, or several: what Muon changes.
+    pub const fn is_hidden_matrix(self) -> bool {
+        matches!(self, Self::Attention | Self::Router | Self::ExpertIn | Self::ExpertOut)
+    }
+}
+
+/// The part of the model that a parameter belongs to. Parts are frozen as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// Embedding of tokens.
+    Embedding,
+    /// Block of that index.
+    Block(usize),
+    /// The last norm and the matrix of logits.
+    Head,
+}
+
+impl Layer {
+    /// Position among the layers: embedding, blocks, head.
+    pub const fn index(self, layers: usize) -> usize {
+        match self {
+            Self::Embedding => 0,
+            Self::Block(block) => 1 + block,
+            Self::Head => 1 + layers,
+        }
+    }
+}
+
+/// All parameters of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// Names and ranges.
+    pub map: Arc<ParameterMap>,
+    /// Embedding of tokens: `[Vp, C]`.
+    pub wte: ViewId,
+    /// Blocks.
+    pub blocks: Vec<Block>,
+    /// The norm before the logits.
+    pub ln_f: Norm,
+    /// Matrix of logits: `[Vp, C]`.
+    pub lm_head: ViewId,
+    roles: Vec<(Role, Layer)>,
+}
+
+struct Builder {
+    map: ParameterMap,
+    roles: Vec<(Role, Layer)>,
+    layer: Layer,
+}
+
+impl Builder {
+    fn add(&mut self, name: String, shape: &[usize], role: Role) -> Result<ViewId, ParameterError> {
+        self.roles.push((role, self.layer));
+        self.map.add(name, shape)
+    }
+
+    fn norm(&mut self, name: &str, width: usize) -> Result<Norm, ParameterError> {
+        let weight = self.add(format!("{name}.weight"), &[width], Role::Scale)?;
+        let bias = self.add(format!("{name}.bias"), &[width], Role::Bias)?;
+        Ok(Norm { weight, bias })
+    }
+
+    fn block(&mut self, i: usize, c: &Config) -> Result<Block, ParameterError> {
+        let (width, kv, e, hidden) = (c.width, c.kv_width(), c.experts, c.hidden);
+        let attn = |name: &str| format!("h.{i}.attn.{name}");
+        let moe = |name: &str| format!("h.{i}.moe.{name}");
+        Ok(Block {
+            ln_1: self.norm(&format!("h.{i}.ln_1"), width)?,
+            q: self.add(attn("q.weight"), &[width, width], Role::Attention)?,
+            k: self.add(attn("k.weight"), &[kv, width], Role::Attention)?,
+            v: self.add(attn("v.weight"), &[kv, width], Role::Attention)?,
+            o: self.add(attn("o.weight"), &[width, width], Role::Attention)?,
+            temperature: match c.temperature {
+                true => Some(self.add(attn("temperature"), &[c.heads], Role::Temperature)?),
+                false => None,
+            },
+            ln_2: self.norm(&format!("h.{i}.ln_2"), width)?,
+            router: self.add(moe("router.weight"), &[e, width], Role::Router)?,
+            probe: self.add(moe("probe.weight"), &[FEATURES, width], Role::Router)?,
+            genome: self.add(moe("genome"), &[e, 4], Role::Genome)?,
+            fc1: self.add(moe("fc1.weight"), &[e, hidden, width], Role::ExpertIn)?,
+            fc1_bias: self.add(moe("fc1.bias"), &[e, hidden], Role::Bias)?,
+            fc2: self.add(moe("fc2.weight"), &[e, width, hidden], Role::ExpertOut)?,
+            fc2_bias: self.add(moe("fc2.bias"), &[e, width], Role::Bias)?,
+        })
+    }
+}
+
+impl Layout {
+    /// The parameters of a model.
+    pub fn new(config: &Config) -> Result<Self, ConfigError> {
+        Self::build(config).map_err(|error| ConfigError::TooLarge(error.to_string()))
+    }
+
+    fn build(config: &Config) -> Result<Self, ParameterError> {
+        let (width, vocab) = (config.width, config.padded_vocab());
+        let mut b = Builder { map: ParameterMap::default(), roles: vec![], layer: Layer::Embedding };
+        let wte = b.add("wte.weight".to_owned(), &[vocab, width], Role::Embedding)?;
+        let mut blocks = Vec::with_capacity(config.layers);
+        for i in 0..config.layers {
+            b.layer = Layer::Block(i);
+            blocks.push(b.block(i, config)?);
+        }
+        b.layer = Layer::Head;
+        let ln_f = b.norm("ln_f", width)?;
+        let lm_head = b.add("lm_head.weight".to_owned(), &[vocab, width], Role::Head)?;
+        Ok(Self { map: Arc::new(b.map), wte, blocks, ln_f, lm_head, roles: b.roles })
+    }
+
+    /// The elements of an expert in a parameter of which every expert has an equal part.
+    pub fn expert_range(&self, view: ViewId, expert: usize) -> Range<usize> {
+        let view = self.map.view(view);
+        let len = view.shape[1..].iter().product::<usize>();
+        let start = view.start + expert * len;
+        start..start + len
+    }
+
+    /// What a parameter is for.
+    pub fn role(&self, view: ViewId) -> Role {
+        self.roles[view.0].0
+    }
+
+    /// The part of the model that a parameter belongs to.
+    pub fn layer(&self, view: ViewId) -> Layer {
+        self.roles[view.0].1
+    }
+
+    /// Number of layers: embedding, blocks, head.
+    pub fn n_layers(&self) -> usize {
+        self.blocks.len() + 2
+    }
+
+    /// Names of the layers.
+    pub fn layer_names(&self) -> Vec<String> {
+        let blocks = (0..self.blocks.len()).map(|i| format!("Block {i}"));
+        std::iter::once("Embedding".to_owned()).chain(blocks).chain(["Head".to_owned()]).collect()
+    }
+
+    /// Number of parameters, without the padding of the vocabulary.
+    pub fn count(&self, config: &Config) -> usize {
+        self.map.count() - 2 * (config.padded_vocab() - config.vocab) * config.width
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_have_the_numbers_of_parameters_of_their_presets() {
+        let nano = Config::nano(256);
+        let small = Config { layers: 4, heads: 8, kv_heads: 2, context: 256, width: 256, ..nano.clone() };
+        for (config, want) in [
+            (nano.clone(), 323_264),
+            (Config { experts: 16, ..nano.clone() }, 589_568),
+            (Config { layers: 3, width: 128, experts: 12, hidden: 256, ..nano.clone() }, 2_577_296),
+            (Config { experts: 16, hidden: 512, ..small.clone() }, 17_658_624),
+            (Config { layers: 6, context: 512, width: 512, experts: 16, hidden: 1024, ..small }, 105_141_632),
+            (Config { temperature: true, ..nano.clone() }, 323_272),
+        ] {
+            let layout = Layout::new(&config).expect("it fits");
+            assert_eq!(layout.count(&config), want);
+        }
+        let padded = Config::nano(65);
+        let layout = Layout::new(&padded).expect("it fits");
+        assert_eq!(layout.count(&padded), 323_264 - 2 * (256 - 65) * 64);
+    }
+
+    #[test]
+    fn parameters_have_roles_layers_and_parts_of_experts() {
+        let layout = Layout::new(&Config::nano(256)).expect("it fits");
+        let block = layout.blocks[1];
+        assert_eq!(layout.map.view(block.fc2).name, "h.1.moe.fc2.weight");
+        assert_eq!((layout.role(block.fc2), layout.layer(block.router)), (Role::ExpertOut, Layer::Block(1)));
+        assert!(!layout.role(block.genome).decays() && layout.role(layout.wte).decays());
+        for view in block.of_experts() {
+            let range = layout.map.view(view).range();
+            let parts: Vec<_> = (0..8).map(|e| layout.expert_range(view, e)).collect();
+            assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start));
+            assert_eq!((parts[0].start, parts[7].end), (range.start, range.end));
+        }
+        assert_eq!(layout.layer_names()[layout.layer(layout.lm_head).index(2)], "Head");
+    }
+}
