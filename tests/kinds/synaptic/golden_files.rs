@@ -3,6 +3,7 @@
 //! The full set is in `$NEUROPIL_GOLDEN/synaptic`; a part of it is committed, with the list of all names in its
 //! `README.md` and the constants in `index.json`.
 
+use super::golden_postsynaptic;
 use neuropil_test_support::{
     Need,
     golden::{self, Golden},
@@ -45,11 +46,11 @@ readers! {
     golden_synaptic_hill_masked "10_": None;
     golden_synaptic_hill_default_state "11_": None;
     golden_synaptic_hill_recurrent "12_": None;
-    golden_synaptic_postsynaptic_square "13_": None;
-    golden_synaptic_postsynaptic_genes "14_": None;
-    golden_synaptic_postsynaptic_legacy_bdnf "15_": None;
-    golden_synaptic_linear "16_": None;
-    golden_synaptic_linear_square "17_": None;
+    golden_synaptic_postsynaptic_square "13_": Some(golden_postsynaptic::check_unit);
+    golden_synaptic_postsynaptic_genes "14_": Some(golden_postsynaptic::check_unit);
+    golden_synaptic_postsynaptic_legacy_bdnf "15_": Some(golden_postsynaptic::check_unit);
+    golden_synaptic_linear "16_": Some(golden_postsynaptic::check_linear);
+    golden_synaptic_linear_square "17_": Some(golden_postsynaptic::check_linear);
     golden_synaptic_phenotype "18_": None;
     golden_synaptic_mixture "19_": None;
     golden_synaptic_router_contrastive "20_": None;

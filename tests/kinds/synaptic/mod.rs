@@ -1,3 +1,4 @@
 //! The synaptic language model: its parts against references and themselves.
 
 mod golden_files;
+mod golden_postsynaptic;
