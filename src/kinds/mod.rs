@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub mod demo;
 pub mod edit;
 mod field_readback;
+pub mod language;
 pub mod nuclei;
 pub mod query_files;
 mod scheduled;

@@ -4,118 +4,12 @@
 //! trained on, the learning rate of a step, what is frozen, curves and texts. Values are exchanged in f32, whatever
 //! the backend stores.
 
-use super::model::Config;
 use crate::{
     gpu::{KernelFacts, Pass},
     sim::{Execution, MemoryReport, Progress, SimError},
 };
 
-/// Target of a token that is not predicted.
-pub const IGNORED: i32 = -1;
-
-/// Sequences of one length, to train on or to score.
-#[derive(Clone, Copy, Debug)]
-pub struct Batch<'a> {
-    /// Sequences, B.
-    pub sequences: usize,
-    /// Tokens per sequence, at most the context.
-    pub seq_len: usize,
-    /// `[B, seq_len]`, each less than the vocabulary.
-    pub tokens: &'a [u32],
-    /// `[B, seq_len]`: the token that follows, or [`IGNORED`].
-    pub targets: &'a [i32],
-    /// Which of the tokens belong together.
-    pub lengths: Lengths<'a>,
-}
-
-/// Which tokens of a batch belong together. A token attends to tokens of its sequence only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Lengths<'a> {
-    /// Every sequence is full.
-    #[default]
-    Full,
-    /// The first `lens[b]` tokens of sequence b; the others are padding, whose values change nothing.
-    Padded(&'a [i32]),
-    /// Sequences one behind the other: number i has the tokens `offsets[i]..offsets[i + 1]` of the whole batch, at positions
-    /// from 0. None is longer than the context; `sequences · seq_len` tokens in all.
-    Packed(&'a [i32]),
-}
-
-impl Batch<'_> {
-    /// Tokens, padding included.
-    pub const fn n_tokens(&self) -> usize {
-        self.sequences * self.seq_len
-    }
-
-    /// Tokens that are predicted.
-    pub fn n_targets(&self) -> usize {
-        self.targets.iter().filter(|target| **target != IGNORED).count()
-    }
-
-    /// Checks lengths and tokens.
-    pub fn check(&self, config: &Config) -> Result<(), SimError> {
-        let wrong = |why: String| Err(SimError::Input(format!("a batch does not fit the model: {why}")));
-        if self.seq_len > config.context {
-            return wrong(format!("sequences of {} tokens, the context is {}", self.seq_len, config.context));
-        }
-        if self.tokens.len() != self.n_tokens() || self.targets.len() != self.n_tokens() {
-            return wrong(format!("{} tokens and {} targets", self.tokens.len(), self.targets.len()));
-        }
-        let vocab = config.vocab;
-        let is_target = |t: &i32| *t == IGNORED || (0..vocab as i64).contains(&i64::from(*t));
-        if !self.tokens.iter().all(|t| (*t as usize) < vocab) || !self.targets.iter().all(is_target) {
-            return wrong(format!("a token is not one of the {vocab} of the vocabulary"));
-        }
-        let fits = match self.lengths {
-            Lengths::Full => true,
-            Lengths::Padded(lens) => {
-                lens.len() == self.sequences && lens.iter().all(|n| (0..=self.seq_len as i64).contains(&i64::from(*n)))
-            }
-            Lengths::Packed(offsets) => {
-                let ends = (offsets.first().copied(), offsets.last().map(|end| *end as usize));
-                let is_short = |pair: &[i32]| pair[0] <= pair[1] && (pair[1] - pair[0]) as usize <= config.context;
-                ends == (Some(0), Some(self.n_tokens())) && offsets.windows(2).all(is_short)
-            }
-        };
-        if fits { Ok(()) } else { wrong("lengths of sequences".to_owned()) }
-    }
-}
-
-/// Which update matrices of blocks take.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum MatrixUpdate {
-    /// AdamW, as all other parameters.
-    AdamW,
-    /// Muon.
-    Muon {
-        /// Decay of the momentum.
-        momentum: f32,
-        /// Learning rate, as a multiple of that of other parameters.
-        rate: f32,
-    },
-}
-
-/// What the optimiser and dropout use in a step. On a device they are read from memory, so that a captured step stays
-/// valid; a change of [`MatrixUpdate`] between AdamW and Muon, or of dropout between 0 and more, captures again.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hyper {
-    /// Learning rate.
-    pub learning_rate: f32,
-    /// Decay of the first moment.
-    pub beta1: f32,
-    /// Decay of the second moment.
-    pub beta2: f32,
-    /// Added to the root of the second moment.
-    pub eps: f32,
-    /// Decoupled weight decay, of embeddings and matrices.
-    pub weight_decay: f32,
-    /// Largest norm of the gradient; 0: any.
-    pub clip: f32,
-    /// Probability of dropping an activation.
-    pub dropout: f32,
-    /// What changes matrices of blocks.
-    pub matrices: MatrixUpdate,
-}
+pub use crate::kinds::language::backend::*;
 
 /// A training step.
 #[derive(Clone, Copy, Debug)]
@@ -134,57 +28,6 @@ pub struct StepInput<'a> {
     pub measures: bool,
 }
 
-/// What a step was.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct StepStats {
-    /// Mean loss over the targets, nats, with dropout.
-    pub loss: f32,
-    /// Norm of the gradient before clipping, without the loss scale.
-    pub gradient_norm: f32,
-    /// Loss scale that the step used; 1 without one.
-    pub loss_scale: f32,
-    /// Whether the gradient was not finite, so that the step changed no parameter.
-    pub is_skipped: bool,
-}
-
-/// State of the optimiser beside its moments.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counters {
-    /// Steps that changed parameters: the power in bias corrections.
-    pub updates: u64,
-    /// Current loss scale.
-    pub loss_scale: f32,
-    /// Finite steps since it changed.
-    pub finite_steps: u32,
-}
-
-/// A buffer with the ranges of the parameters, in f32.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StateBuffer {
-    /// Weights; in 16-bit precision the master weights.
-    Weights,
-    /// First moments, of Muon the momentum.
-    FirstMoment,
-    /// Second moments.
-    SecondMoment,
-}
-
-impl StateBuffer {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Weights, Self::FirstMoment, Self::SecondMoment];
-}
-
-/// Euclidean norms of a parameter (a view of the map).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ViewNorms {
-    /// Of its values after the step.
-    pub weight: f32,
-    /// Of its gradient before clipping.
-    pub gradient: f32,
-    /// Of the change of its values.
-    pub update: f32,
-}
-
 /// Activations that can be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
@@ -201,30 +44,6 @@ pub enum Site {
     AttentionOutput(usize),
     /// Outputs of the activation function of a block, `[tokens, F]`.
     Hidden(usize),
-}
-
-/// Whether a step was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was.
-    Done,
-    /// It was interrupted: nothing changed.
-    Stopped,
-}
-
-/// Reads tokens and predicts the next ones, with a cache of keys and values.
-pub trait Decoder {
-    /// Tokens in the cache, at most the context.
-    fn len(&self) -> usize;
-    /// Whether the cache is empty.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// Empties the cache.
-    fn clear(&mut self);
-    /// Appends tokens to the cache. Logits after each of them, `[tokens, padded vocabulary]`. More than the context are an
-    /// error.
-    fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError>;
 }
 
 /// A model that is trained and asked on one device.
@@ -261,6 +80,3 @@ pub trait Backend: Send {
         vec![]
     }
 }
-
-/// Most steps whose [`StepStats`] wait on a device.
-pub const MAX_WAITING_STEPS: usize = 1024;

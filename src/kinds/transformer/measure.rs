@@ -2,16 +2,19 @@
 
 use super::{
     Params,
-    backend::{Batch, IGNORED, Lengths, Outcome, Site, StateBuffer, StepStats, ViewNorms},
-    probes::{self, SITES},
-    sampler::{self, Sampler},
-    simulation::{TransformerSim, is_due},
-    writing::{self, Writing},
+    backend::{Outcome, Site, StateBuffer, StepStats, ViewNorms},
+    probes::{self, PROBES, SITES},
+    simulation::TransformerSim,
 };
 use crate::{
-    data::text::HeldOut,
     gpu::Pass,
-    nn::{parameters::ViewId, sampling::Sampling},
+    kinds::language::{
+        sampler::{self, Sampler},
+        steps::{HeldOutLoss, is_due},
+        text,
+        writing::{self, Writing},
+    },
+    nn::parameters::ViewId,
     sim::{Frame, ProbeId, Progress, Reading, SimError, Tap, TapArgs, TextSample},
 };
 use std::sync::Arc;
@@ -19,8 +22,8 @@ use std::sync::Arc;
 /// Measurements that are due, and norms of the last one.
 #[derive(Default)]
 pub struct Pending {
-    /// Windows of the held-out text done, sum of losses, targets.
-    held_out: Option<(usize, f64, u64)>,
+    /// The evaluation of the held-out text in progress.
+    held_out: Option<HeldOutLoss>,
     /// Whether a text is written.
     text: bool,
     histograms: bool,
@@ -35,7 +38,7 @@ impl Pending {
     pub fn schedule(&mut self, params: &Params, sampler: &Sampler, step: u64) {
         let measure = &params.measure;
         if is_due(measure.held_out_every, step) && sampler.is_tapped(probes::HELD_OUT) {
-            self.held_out = Some((0, 0.0, 0));
+            self.held_out = Some(HeldOutLoss::default());
         }
         let is_sampled = is_due(measure.sample_every, step);
         self.text |= is_sampled && sampler.wants_text();
@@ -72,46 +75,21 @@ impl TransformerSim {
     }
 
     fn evaluate(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
-        let (length, sequences) = (self.config.context, self.params.training.batch as usize);
-        let windows = HeldOut { length };
-        while let Some((first, mut sum, mut n)) = self.pending.held_out {
-            let all = windows.n_windows(&self.setup.corpus);
-            if first >= all {
-                self.sampler.push(probes::HELD_OUT, self.state.step, &[(sum / n.max(1) as f64) as f32]);
-                self.pending.held_out = None;
-                break;
-            }
-            let sequences = sequences.min(all - first);
-            let (mut tokens, mut targets) = (vec![0; sequences * length], vec![0; sequences * length]);
-            windows.fill(&self.setup.corpus, first, &mut tokens, &mut targets);
-            let batch =
-                Batch { sequences, seq_len: length, tokens: &tokens, targets: &targets, lengths: Lengths::Full };
-            let mut losses = vec![0.0; tokens.len()];
-            if self.backend.evaluate(&batch, &mut losses, pass)? == Outcome::Stopped {
-                return Ok(Outcome::Stopped);
-            }
-            for (loss, _) in losses.iter().zip(&targets).filter(|(_, target)| **target != IGNORED) {
-                sum += f64::from(*loss);
-                n += 1;
-            }
-            self.pending.held_out = Some((first + sequences, sum, n));
+        let Some(mut held_out) = self.pending.held_out else { return Ok(Outcome::Done) };
+        let size = (self.config.context, self.params.training.batch as usize);
+        let backend = &mut self.backend;
+        let loss = held_out.run(&self.setup.corpus, size, |batch, losses| backend.evaluate(batch, losses, pass))?;
+        self.pending.held_out = loss.is_none().then_some(held_out);
+        match loss {
+            Some(loss) => self.sampler.push(probes::HELD_OUT, self.state.step, &[loss]),
+            None => return Ok(Outcome::Stopped),
         }
         Ok(Outcome::Done)
     }
 
     /// The periodic text.
     fn writing(&self) -> Writing {
-        let measure = &self.params.measure;
-        let sampling = Sampling {
-            temperature: measure.temperature as f32,
-            top_k: measure.top_k as usize,
-            top_p: measure.top_p.max(f64::from(f32::MIN_POSITIVE)) as f32,
-            seed: self.seed,
-            sequence: self.state.step as u32,
-        };
-        // It was checked when it was set.
-        let prompt = self.setup.prompt(&measure.prompt).unwrap_or_else(|_| vec![0]);
-        Writing { prompt, length: measure.length as usize, sampling }
+        text::periodic(&self.setup.corpus, &self.params.measure, self.seed, self.state.step)
     }
 
     /// Writes a text at once, also of a paused simulation.
@@ -135,14 +113,7 @@ impl TransformerSim {
 
     /// Tokens of the newest sampled text that fit into the context; before there is one, the first held-out tokens.
     fn shown_tokens(&self) -> Vec<u32> {
-        let context = self.config.context;
-        if !self.newest.is_empty() {
-            return self.newest[self.newest.len().saturating_sub(context)..].to_vec();
-        }
-        let corpus = &self.setup.corpus;
-        let mut tokens = vec![0; corpus.held_out().len().min(context).min(64)];
-        corpus.copy(corpus.held_out().start, &mut tokens);
-        tokens
+        text::shown(&self.setup.corpus, &self.newest, self.config.context)
     }
 
     /// The loss of a step and what belongs to it.
@@ -235,13 +206,9 @@ impl TransformerSim {
             let labels = tokens.iter().map(|token| self.setup.corpus.tokenizer.name(*token)).collect();
             return Ok(Reading::Matrix(sampler::map(labels, values)));
         }
-        let scored = &self.params.measure.scored;
-        let tokens = match scored.is_empty() {
-            true => tokens,
-            false => self.setup.corpus.tokenizer.encode(scored).unwrap_or(tokens),
-        };
+        let tokens = text::scored(&self.setup.corpus, &self.params.measure, tokens);
         let losses = self.score(&tokens, |_| Ok(()))?;
-        Ok(Reading::Tokens(Arc::new(writing::tokens(&self.setup, self.state.step, &tokens, &losses))))
+        Ok(Reading::Tokens(Arc::new(writing::tokens(&self.setup.corpus.tokenizer, self.state.step, &tokens, &losses))))
     }
 
     fn site(&self, args: &TapArgs) -> Site {
@@ -270,7 +237,7 @@ impl TransformerSim {
 
 /// Checks taps of a model.
 pub fn check_taps(taps: &[Tap], layers: usize, heads: usize, is_tensor: impl Fn(&str) -> bool) -> Result<(), SimError> {
-    Sampler::check(taps)?;
+    sampler::check(taps, PROBES)?;
     for tap in taps {
         let limits = [("layer", layers), ("head", heads)];
         for (name, limit) in limits {

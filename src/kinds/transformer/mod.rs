@@ -23,7 +23,7 @@
 //! | [`setup`] | the text as tokens |
 //! | [`simulation`] | a model in training, and its saved state |
 //! | [`probes`], `measure`, [`sampler`] | what can be shown, when it is measured, samples of it |
-//! | [`writing`] | texts that the model writes and scores |
+//! | [`language`](super::language) | what all kinds that learn language share: texts, batches, writing and scoring |
 //! | [`bench`] | benchmark of training steps |
 
 pub mod backend;
@@ -43,12 +43,12 @@ mod sets;
 pub mod setup;
 pub mod simulation;
 pub mod weights;
-pub mod writing;
 pub use choices::*;
 pub use params::*;
 
 use crate::{
     gpu::ModuleSpec,
+    kinds::language::text,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
         Progress, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
@@ -126,7 +126,7 @@ impl Kind for TransformerKind {
         taps: &[Tap],
     ) -> Result<(), SimError> {
         let (config, layout) = setup.model(params)?;
-        setup.prompt(&params.measure.prompt)?;
+        text::check(&setup.corpus, &params.measure)?;
         measure::check_taps(taps, config.layers, config.heads, |name| layout.map.find(name).is_some())
     }
 

@@ -1,15 +1,17 @@
 //! Parameters of a transformer project.
 
 use super::{
-    backend::{Hyper, MatrixUpdate},
+    backend::Hyper,
     choices::{
-        ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, GrammarStyle, NormFunction, NormPlacement,
-        PairLayout, Precision, TokenizerChoice,
+        ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, NormFunction, NormPlacement, PairLayout,
+        Precision,
     },
 };
 use crate::{
-    interventions, one_of, param_tree, params,
-    params::{PathText, Selection, one_of::NoParameters},
+    interventions,
+    kinds::language::params::{AdamWParams, Cosine, Data, Measure, Optimizer, RateSchedule},
+    one_of, param_tree, params,
+    params::{Selection, one_of::NoParameters},
 };
 
 params! {
@@ -141,83 +143,6 @@ params! {
 }
 
 params! {
-    /// AdamW.
-    pub struct AdamWParams {
-        /// Decay of the first moment.
-        #[param(title = "Beta 1", range = 0.0..=0.999, hard = 0.0..=0.999999, symbol = "β₁")]
-        beta1: f64 = 0.9,
-
-        /// Decay of the second moment.
-        #[param(title = "Beta 2", range = 0.9..=0.9999, hard = 0.0..=0.9999999, symbol = "β₂")]
-        beta2: f64 = 0.99,
-
-        /// Added to the root of the second moment.
-        #[param(title = "Epsilon", range = 1e-10..=1e-4, hard = 0.0..=1.0, scale = Log)]
-        eps: f64 = 1e-8,
-    }
-}
-
-params! {
-    /// Muon for matrices of blocks, AdamW for the other parameters.
-    pub struct MuonParams {
-        /// Decay of the momentum of matrices.
-        #[param(title = "Momentum", range = 0.0..=0.999, hard = 0.0..=0.999999, symbol = "μ")]
-        momentum: f64 = 0.95,
-
-        /// Learning rate of matrices, as a multiple of the learning rate.
-        #[param(title = "Matrix rate factor", range = 0.1..=100.0, hard = 0.0..=1e6, scale = Log)]
-        matrix_rate: f64 = 10.0,
-
-        /// Decay of the first moment of other parameters.
-        #[param(title = "Beta 1", range = 0.0..=0.999, hard = 0.0..=0.999999, symbol = "β₁")]
-        beta1: f64 = 0.9,
-
-        /// Decay of their second moment.
-        #[param(title = "Beta 2", range = 0.9..=0.9999, hard = 0.0..=0.9999999, symbol = "β₂")]
-        beta2: f64 = 0.99,
-
-        /// Added to the root of their second moment.
-        #[param(title = "Epsilon", range = 1e-10..=1e-4, hard = 0.0..=1.0, scale = Log)]
-        eps: f64 = 1e-8,
-    }
-}
-
-one_of! {
-    /// How gradients change parameters.
-    pub enum Optimizer {
-        /// Adam with decoupled weight decay (Loshchilov & Hutter 2019).
-        #[title("AdamW")]
-        AdamW(AdamWParams),
-        /// Orthogonalised momentum of matrices (Jordan 2024).
-        #[title("Muon")]
-        Muon(MuonParams),
-    }
-}
-
-params! {
-    /// Half a cosine.
-    pub struct Cosine {
-        /// Step at which the learning rate reaches its end value.
-        #[param(title = "Decay steps", unit = Steps, range = 100.0..=100_000.0, hard = 1.0..=4e9, scale = Log)]
-        steps: u32 = 2000,
-
-        /// Learning rate at the end, as a fraction of its maximum.
-        #[param(title = "Final fraction", range = 0.0..=1.0)]
-        end: f64 = 0.02,
-    }
-}
-
-one_of! {
-    /// The learning rate after warm-up.
-    pub enum RateSchedule {
-        /// Falls along half a cosine, then stays.
-        Cosine(Cosine),
-        /// Stays.
-        Constant(NoParameters),
-    }
-}
-
-params! {
     /// Batches, optimiser and learning rate.
     pub struct Training {
         /// Sequences per micro-batch.
@@ -259,80 +184,6 @@ params! {
     }
 }
 
-params! {
-    /// Text and tokens.
-    pub struct Data {
-        /// Text file, JSON lines file or folder. The last tenth is held out and never trained on. Without a path, a
-        /// seeded grammar with a known entropy writes the text.
-        #[param(title = "Text", apply = Data)]
-        text: PathText = PathText::default(),
-
-        /// How text becomes tokens.
-        #[param(title = "Tokenizer", apply = Rebuild)]
-        tokenizer: TokenizerChoice = TokenizerChoice::Bytes,
-
-        /// A `tokenizer.json` file.
-        #[param(title = "Tokenizer file", apply = Rebuild)]
-        #[show_if(|s| s.tokenizer == TokenizerChoice::Bpe)]
-        tokenizer_file: PathText = PathText::default(),
-
-        /// Grammar that writes the text.
-        #[param(title = "Grammar", apply = Data)]
-        #[show_if(|s| s.text.0.trim().is_empty())]
-        grammar: GrammarStyle = GrammarStyle::Animals,
-
-        /// Bytes that the grammar writes.
-        #[param(title = "Grammar text", unit = Bytes, range = 1e5..=1e8, hard = 1e4..=2e9, scale = Log, apply = Data)]
-        #[show_if(|s| s.text.0.trim().is_empty())]
-        grammar_bytes: u32 = 1_000_000,
-
-        /// Weights to start from: a safetensors file, also of a GPT-2 model of Hugging Face. Without a path, random
-        /// weights.
-        #[param(title = "Initial weights", apply = Rebuild)]
-        weights: PathText = PathText::default(),
-    }
-}
-
-params! {
-    /// Curves and sampled texts.
-    pub struct Measure {
-        /// Steps between two samples of curves.
-        #[param(title = "Curve interval", unit = Steps, range = 1.0..=1000.0, hard = 1.0..=1e9, scale = Log)]
-        every: u32 = 5,
-
-        /// Steps between two evaluations of the held-out text; 0: never.
-        #[param(title = "Held-out interval", unit = Steps, range = 0.0..=5000.0, hard = 0.0..=1e9)]
-        held_out_every: u32 = 200,
-
-        /// Steps between two sampled texts; 0: never.
-        #[param(title = "Sample interval", unit = Steps, range = 0.0..=5000.0, hard = 0.0..=1e9)]
-        sample_every: u32 = 100,
-
-        /// Beginning of sampled texts; without one, the beginning of a document or a line.
-        #[param(title = "Prompt")]
-        prompt: String = String::new(),
-
-        /// Tokens of a sampled text.
-        #[param(title = "Sample length", range = 8.0..=1024.0, hard = 1.0..=65_536.0)]
-        length: u32 = 200,
-
-        /// Logits are divided by it; 0: the likeliest token.
-        #[param(title = "Temperature", range = 0.0..=2.0, hard = 0.0..=100.0)]
-        temperature: f64 = 0.8,
-
-        /// Samples among that many likeliest tokens; 0: all.
-        #[param(title = "Top k", range = 0.0..=1000.0, hard = 0.0..=1e9)]
-        top_k: u32 = 0,
-
-        /// Samples among the likeliest tokens with that total probability.
-        #[param(title = "Top p", range = 0.0..=1.0)]
-        top_p: f64 = 1.0,
-
-        /// Text whose loss per token is shown; empty: the newest sample.
-        #[param(title = "Scored text")]
-        scored: String = String::new(),
-    }
-}
 
 interventions! {
     /// Effect of an intervention while it is active.
@@ -377,40 +228,18 @@ param_tree! {
 impl Training {
     /// What the optimiser and dropout use in a step.
     pub fn hyper(&self, step: u64) -> Hyper {
-        let (beta1, beta2, eps, matrices) = match &self.optimizer {
-            Optimizer::AdamW(a) => (a.beta1, a.beta2, a.eps, MatrixUpdate::AdamW),
-            Optimizer::Muon(m) => {
-                let matrices = MatrixUpdate::Muon { momentum: m.momentum as f32, rate: m.matrix_rate as f32 };
-                (m.beta1, m.beta2, m.eps, matrices)
-            }
-        };
         Hyper {
             learning_rate: self.rate_at(step) as f32,
-            beta1: beta1 as f32,
-            beta2: beta2 as f32,
-            eps: eps as f32,
             weight_decay: self.weight_decay as f32,
             clip: self.clip as f32,
             dropout: self.dropout as f32,
-            matrices,
+            ..self.optimizer.hyper()
         }
     }
 
     /// The learning rate of a step, counted from 0.
     pub fn rate_at(&self, step: u64) -> f64 {
-        if step < self.warm_up.into() {
-            return self.learning_rate * (step + 1) as f64 / f64::from(self.warm_up);
-        }
-        match &self.schedule {
-            RateSchedule::Constant(_) => self.learning_rate,
-            RateSchedule::Cosine(cosine) => {
-                let from = u64::from(self.warm_up);
-                let span = u64::from(cosine.steps).saturating_sub(from).max(1);
-                let done = ((step - from) as f64 / span as f64).min(1.0);
-                let share = 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
-                self.learning_rate * (cosine.end + (1.0 - cosine.end) * share)
-            }
-        }
+        self.schedule.rate_at(self.learning_rate, self.warm_up, step)
     }
 
     /// Sequences of a step.

@@ -1,17 +1,13 @@
 //! Requests: a text after a prompt, the loss of a text.
 
-use super::{
-    simulation::TransformerSim,
-    writing::{self, Writing},
-};
+use super::simulation::TransformerSim;
 use crate::{
+    kinds::language::requests::{self as language, SCORE},
     nn::sampling::Sampling,
     params::Value,
     requests,
-    sim::{Answer, Progress, Request, SimError, request::Cell},
+    sim::{Answer, Progress, Request, SimError},
 };
-
-const SCORE: &[&str] = &["token", "loss_nats", "expected", "p_expected"];
 
 requests! {
     /// Requests to a model.
@@ -61,29 +57,13 @@ impl TransformerSim {
                     seed: *seed as u64,
                     sequence: 0,
                 };
-                let before = self.setup.prompt(prompt)?;
-                let writing = Writing { prompt: before, length: *length as usize, sampling };
-                let told = |i: usize| progress.report("sampling", i as f32 / *length as f32);
-                let tokens = self.write(&writing, told)?;
-                let text = self.setup.corpus.tokenizer.decode(&tokens[writing.prompt.len()..]);
-                Ok(Answer::Text(format!("{prompt}{text}")))
+                let mut decoder = self.backend.decoder()?;
+                let (corpus, context) = (&self.setup.corpus, self.config.context);
+                language::sample(corpus, (&mut *decoder, context), (prompt, *length as usize), sampling, progress)
             }
             ("score", [Value::Text(text)]) => {
-                let tokenizer = &self.setup.corpus.tokenizer;
-                let tokens = tokenizer.encode(text).map_err(|error| SimError::Input(error.to_string()))?;
-                let told = |i: usize| progress.report("scoring", i as f32 / tokens.len() as f32);
-                let scored = self.score(&tokens, told)?;
-                let row = |(token, scored): (&u32, &writing::Scored)| {
-                    let (best, p) = scored.expected.first().copied().unwrap_or((0, f32::NAN));
-                    let expected = if scored.expected.is_empty() { String::new() } else { tokenizer.name(best) };
-                    vec![
-                        Cell::Text(tokenizer.name(*token)),
-                        Cell::Number(scored.loss.into()),
-                        Cell::Text(expected),
-                        Cell::Number(p.into()),
-                    ]
-                };
-                Ok(Answer::Table(SCORE, tokens.iter().zip(&scored).map(row).collect()))
+                let mut decoder = self.backend.decoder()?;
+                language::score(&self.setup.corpus, (&mut *decoder, self.config.context), text, progress)
             }
             _ => Err(SimError::Input(format!("there is no request `{}`; there are sample and score", request.name))),
         }

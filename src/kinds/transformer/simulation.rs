@@ -2,20 +2,26 @@
 
 use super::{
     Params,
-    backend::{Backend, Batch, Lengths, Outcome, StateBuffer, StepInput, StepStats},
+    backend::{Backend, Outcome, StateBuffer, StepInput, StepStats},
     choices::Precision,
     measure::Pending,
     model::{self, Config, Layout},
     probes::{self, PROBES},
-    sampler::Sampler,
-    sets,
+    sampler, sets,
     setup::Setup,
-    writing::{self, Scored, Writing},
 };
 use crate::{
     data::text::Batches,
     gpu::{KernelFacts, Pass},
-    kinds::edit::{Edit, check_change},
+    kinds::{
+        edit::{Edit, check_change},
+        language::{
+            sampler::Sampler,
+            steps::{StepTokens, is_due},
+            text,
+            writing::{self, Scored, Writing},
+        },
+    },
     num::hash::StreamHash,
     params::{Change, Params as _},
     sim::{
@@ -40,7 +46,7 @@ pub struct TransformerSim {
     pub(super) pending: Pending,
     /// Tokens of the newest sampled text.
     pub(super) newest: Vec<u32>,
-    batch: Tokens,
+    batch: StepTokens,
 }
 
 /// The state beside parameters and moments.
@@ -62,13 +68,6 @@ impl State {
     }
 }
 
-/// Tokens and targets of the micro-batches of a step.
-#[derive(Default)]
-struct Tokens {
-    tokens: Vec<u32>,
-    targets: Vec<i32>,
-}
-
 impl TransformerSim {
     /// At step 0.
     pub fn new(
@@ -88,12 +87,12 @@ impl TransformerSim {
             layout,
             backend,
             generation: 0,
-            sampler: Sampler::default(),
+            sampler: sampler::new(),
             pending: Pending::default(),
             newest: vec![],
-            batch: Tokens::default(),
+            batch: StepTokens::default(),
         };
-        new.check_prompt(params)?;
+        text::check(&new.setup.corpus, &params.measure)?;
         new.begin()?;
         Ok(new)
     }
@@ -124,28 +123,14 @@ impl TransformerSim {
         self.newest.clear();
     }
 
-    fn check_prompt(&self, params: &Params) -> Result<(), SimError> {
-        self.setup.prompt(&params.measure.prompt)?;
-        let scored = self.setup.corpus.tokenizer.encode(&params.measure.scored);
-        scored.map_err(|error| SimError::Input(format!("measure.scored: {error}")))?;
-        Ok(())
-    }
-
     /// One step of training.
     fn train(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         let (training, length) = (&self.params.training, self.config.context);
-        let sequences = training.batch as usize;
-        let (micro_batches, n) = (training.micro_batches as usize, sequences * length);
-        let Tokens { tokens, targets } = &mut self.batch;
-        tokens.resize(n * micro_batches, 0);
-        targets.resize(n * micro_batches, 0);
-        let batches = Batches { seed: self.seed, sequences, length };
-        for (i, (tokens, targets)) in tokens.chunks_mut(n).zip(targets.chunks_mut(n)).enumerate() {
-            batches.fill(&self.setup.corpus, self.state.step, i, tokens, targets);
-        }
-        let batch = |(tokens, targets)| Batch { sequences, seq_len: length, tokens, targets, lengths: Lengths::Full };
-        let batches: Vec<Batch<'_>> = tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect();
-        let measures = self.sampler.wants_norms() && is_due(self.params.measure.every, self.state.step + 1);
+        let batches = Batches { seed: self.seed, sequences: training.batch as usize, length };
+        let batches =
+            self.batch.draw(&self.setup.corpus, &batches, training.micro_batches as usize, self.state.step);
+        let n_tokens: usize = batches.iter().map(|batch| batch.n_tokens()).sum();
+        let measures = self.sampler.is_any_tapped(sampler::OF_NORMS) && is_due(self.params.measure.every, self.state.step + 1);
         let input = StepInput {
             step: self.state.step,
             batches: &batches,
@@ -156,7 +141,7 @@ impl TransformerSim {
         let outcome = self.backend.step(&input, pass)?;
         if outcome == Outcome::Done {
             self.state.step += 1;
-            self.state.tokens += (n * micro_batches) as u64;
+            self.state.tokens += n_tokens as u64;
             self.pending.schedule(&self.params, &self.sampler, self.state.step);
             if measures || self.state.step - self.pending.counted >= super::backend::MAX_WAITING_STEPS as u64 {
                 self.count_steps()?;
@@ -198,7 +183,7 @@ impl TransformerSim {
         writing: &Writing,
         goes_on: impl FnMut(usize) -> Result<(), SimError>,
     ) -> Result<Vec<u32>, SimError> {
-        writing::write(&*self.backend, self.config.context, self.config.vocab, writing, goes_on)
+        writing::write(&mut *self.backend.decoder()?, self.config.context, self.config.vocab, writing, goes_on)
     }
 
     /// Scores a text.
@@ -207,7 +192,7 @@ impl TransformerSim {
         text: &[u32],
         goes_on: impl FnMut(usize) -> Result<(), SimError>,
     ) -> Result<Vec<Scored>, SimError> {
-        writing::score(&*self.backend, self.config.context, self.config.vocab, text, goes_on)
+        writing::score(&mut *self.backend.decoder()?, self.config.context, self.config.vocab, text, goes_on)
     }
 
     fn put(&mut self, state: State) {
@@ -216,11 +201,6 @@ impl TransformerSim {
         self.pending.counted = self.state.step;
         self.generation += 1;
     }
-}
-
-/// Whether something that happens every so many steps happens after this one; 0: never.
-pub fn is_due(every: u32, step: u64) -> bool {
-    every > 0 && step.is_multiple_of(every.into())
 }
 
 impl Simulation for TransformerSim {
@@ -248,11 +228,8 @@ impl Simulation for TransformerSim {
     }
 
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
-        let levels = || self.setup.corpus.levels().into_iter();
         match probe {
-            probes::LOSS | probes::HELD_OUT => {
-                levels().map(|(name, value)| Level { name: name.to_owned(), value }).collect()
-            }
+            probes::LOSS | probes::HELD_OUT => text::levels(&self.setup.corpus),
             _ => vec![],
         }
     }
@@ -278,7 +255,7 @@ impl Simulation for TransformerSim {
             Edit::Same => {}
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Live(new) => {
-                self.check_prompt(&new)?;
+                text::check(&self.setup.corpus, &new.measure)?;
                 self.sampler.forget_text();
                 self.params = *new;
             }
@@ -397,7 +374,7 @@ impl Simulation for TransformerSim {
     fn memory(&self) -> MemoryReport {
         let mut report = self.backend.memory();
         report.host("text", self.setup.n_bytes());
-        report.host("batches", (self.batch.tokens.capacity() * 8) as u64);
+        report.host("batches", self.batch.n_bytes());
         report
     }
 }

@@ -152,7 +152,7 @@ impl<R: Real + Default> Trainer<R> {
         self.gradient.fill(R::zero());
         let (mut total, mut first) = (0.0, 0);
         for batch in batches {
-            batch.check(&self.network.config)?;
+            batch.check(self.network.config.context, self.network.config.vocab)?;
             for part in parts(&self.network.config, batch) {
                 let start = (first + part.first) as u64;
                 let noise = dropout.map(|p| Noise { p, seed: self.seed, step, first: start });
@@ -219,7 +219,7 @@ impl<R: Real + Default> Trainer<R> {
 
     /// Losses per token without dropout; `false` when it was stopped.
     pub fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], stop: &StopFlag) -> Result<Outcome, SimError> {
-        batch.check(&self.network.config)?;
+        batch.check(self.network.config.context, self.network.config.vocab)?;
         for part in parts(&self.network.config, batch) {
             let (network, acts) = (&self.network, &mut self.activations);
             if network.forward(part.tokens, &part.extent(), None, acts, stop)? == Outcome::Stopped {

@@ -292,7 +292,7 @@ fn masked(batch: &Batch<'_>) -> Vec<i32> {
 
 impl<T: ModelFormat> Backend for CudaBackend<T> {
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
-        input.batches.iter().try_for_each(|batch| batch.check(&self.network.config))?;
+        input.batches.iter().try_for_each(|batch| batch.check(self.network.config.context, self.network.config.vocab))?;
         input.batches.iter().try_for_each(|batch| self.reserve(&shape_of(batch, 0, batch.sequences)))?;
         self.set_optimizer(input)?;
         let n_targets = |batch: &Batch<'_>| masked(batch).iter().filter(|target| **target != IGNORED).count();
@@ -355,7 +355,7 @@ impl<T: ModelFormat> Backend for CudaBackend<T> {
     }
 
     fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
-        batch.check(&self.network.config)?;
+        batch.check(self.network.config.context, self.network.config.vocab)?;
         let is_packed = matches!(batch.lengths, Lengths::Packed(_));
         let fit = if is_packed { batch.sequences } else { self.sizes.tokens / batch.seq_len.max(1) }.max(1);
         self.reserve(&shape_of(batch, 0, fit.min(batch.sequences)))?;

@@ -1,9 +1,6 @@
 //! Texts that the model writes, and losses of texts that it is given.
 
-use super::{
-    backend::{Backend, Decoder},
-    setup::Setup,
-};
+use super::backend::Decoder;
 use crate::{
     data::text::Tokenizer,
     nn::sampling::{Sampling, SamplingError},
@@ -29,22 +26,21 @@ pub struct Writing {
 /// The tokens of a prompt and those that the model writes after it. With a full context, the last half of it is read again.
 /// `goes_on` is asked after each token with the number written.
 pub fn write(
-    backend: &dyn Backend,
+    decoder: &mut dyn Decoder,
     context: usize,
     vocab: usize,
     writing: &Writing,
     mut goes_on: impl FnMut(usize) -> Result<(), SimError>,
 ) -> Result<Vec<u32>, SimError> {
-    let mut decoder = backend.decoder()?;
     let mut text = writing.prompt.clone();
-    let mut logits = read(&mut *decoder, context, &text, vocab)?;
+    let mut logits = read(decoder, context, &text, vocab)?;
     for i in 0..writing.length {
         goes_on(i)?;
         let drawn = writing.sampling.draw(&logits, i as u64).map_err(refused)?;
         text.push(drawn.token);
         if i + 1 < writing.length {
             if decoder.len() == context {
-                logits = read(&mut *decoder, context, &text, vocab)?;
+                logits = read(decoder, context, &text, vocab)?;
             } else {
                 logits.copy_from_slice(&decoder.push(&[drawn.token])?[..vocab]);
             }
@@ -84,13 +80,12 @@ pub struct Scored {
 
 /// Scores each token of a text. A text longer than the context is read in pieces that overlap by half of it.
 pub fn score(
-    backend: &dyn Backend,
+    decoder: &mut dyn Decoder,
     context: usize,
     vocab: usize,
     text: &[u32],
     mut goes_on: impl FnMut(usize) -> Result<(), SimError>,
 ) -> Result<Vec<Scored>, SimError> {
-    let mut decoder = backend.decoder()?;
     let mut scored = vec![Scored { loss: f32::NAN, expected: vec![] }];
     let mut at = 0; // tokens read
     while at + 1 < text.len() {
@@ -128,8 +123,7 @@ fn of_token(logits: &[f32], token: u32) -> Scored {
 }
 
 /// As the data of a probe.
-pub fn tokens(setup: &Setup, step: u64, text: &[u32], scored: &[Scored]) -> Tokens {
-    let tokenizer: &Tokenizer = &setup.corpus.tokenizer;
+pub fn tokens(tokenizer: &Tokenizer, step: u64, text: &[u32], scored: &[Scored]) -> Tokens {
     let named = |s: &Scored| s.expected.iter().map(|(token, p)| (tokenizer.name(*token), *p)).collect();
     Tokens {
         step,

@@ -1,0 +1,194 @@
+//! Samples of tapped probes; histories are kept until they are read.
+
+use crate::sim::{
+    Axis, Frame, Histogram, Matrix, ProbeId, ProbeSpec, Reading, Series, Shape, SimError, Tap, TapKey, TextSample,
+};
+use std::{mem, sync::Arc};
+
+/// Bins of a histogram.
+pub const N_BINS: usize = 64;
+
+/// What a sampler needs to know about the probes of a kind.
+#[derive(Clone, Copy)]
+pub struct Probes {
+    /// All of them.
+    pub specs: &'static [ProbeSpec],
+    /// Those that show the newest sampled text.
+    pub of_text: &'static [ProbeId],
+    /// Largest magnitude of a histogram.
+    pub limit: fn(ProbeId) -> f32,
+}
+
+/// Samples of tapped probes.
+pub struct Sampler {
+    probes: Probes,
+    taps: Vec<Tap>,
+    series: Vec<(TapKey, Series)>,
+    histograms: Vec<(TapKey, Histogram)>,
+    texts: Vec<TextSample>,
+    /// Readings that a window may see again, with their steps.
+    known: Vec<(TapKey, u64, Reading)>,
+}
+
+impl Sampler {
+    /// Without taps.
+    pub const fn new(probes: Probes) -> Self {
+        Self { probes, taps: vec![], series: vec![], histograms: vec![], texts: vec![], known: vec![] }
+    }
+
+    /// Sets the tapped probes; histories of those that stay continue.
+    pub fn tap(&mut self, taps: &[Tap]) {
+        self.taps = taps.to_vec();
+        let (mut series, mut histograms) = (mem::take(&mut self.series), mem::take(&mut self.histograms));
+        for tap in taps {
+            match self.probes.specs[usize::from(tap.probe)].shape {
+                Shape::Series { .. } => {
+                    let old = series.iter_mut().find(|(key, _)| tap.has_key(key));
+                    self.series.push((tap.key(), old.map(|(_, s)| mem::take(s)).unwrap_or_default()));
+                }
+                Shape::Histogram { .. } => {
+                    let old = histograms.iter_mut().find(|(key, _)| tap.has_key(key));
+                    let new = || Histogram { edges: edges((self.probes.limit)(tap.probe)), ..Histogram::default() };
+                    self.histograms.push((tap.key(), old.map_or_else(new, |(_, h)| mem::take(h))));
+                }
+                _ => {}
+            }
+        }
+        if !self.shows_texts() {
+            self.texts.clear();
+        }
+        self.known.retain(|(key, ..)| taps.iter().any(|tap| tap.has_key(key)));
+    }
+
+    /// The tapped probes.
+    pub fn taps(&self) -> Vec<Tap> {
+        self.taps.clone()
+    }
+
+    /// Whether a probe is tapped.
+    pub fn is_tapped(&self, probe: ProbeId) -> bool {
+        self.taps.iter().any(|tap| tap.probe == probe)
+    }
+
+    /// Whether one of these is tapped.
+    pub fn is_any_tapped(&self, probes: &[ProbeId]) -> bool {
+        probes.iter().any(|probe| self.is_tapped(*probe))
+    }
+
+    /// Whether a sampled text is looked at.
+    pub fn wants_text(&self) -> bool {
+        self.is_any_tapped(self.probes.of_text)
+    }
+
+    fn shows_texts(&self) -> bool {
+        self.taps.iter().any(|tap| self.probes.specs[usize::from(tap.probe)].shape == Shape::Samples)
+    }
+
+    /// The tapped histograms.
+    pub fn histogram_keys(&self) -> Vec<TapKey> {
+        self.histograms.iter().map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Adds a row to a series, if it is tapped.
+    pub fn push(&mut self, probe: ProbeId, step: u64, values: &[f32]) {
+        if let Some((_, series)) = self.series.iter_mut().find(|(key, _)| key.probe == probe) {
+            series.lanes = values.len() as u32;
+            series.steps.push(step);
+            series.values.extend_from_slice(values);
+        }
+    }
+
+    /// Adds counts of values to a histogram.
+    pub fn count(&mut self, key: &TapKey, step: u64, values: &[f32]) {
+        let Some((_, histogram)) = self.histograms.iter_mut().find(|(known, _)| known == key) else { return };
+        let (mut counts, limit) = ([0.0; N_BINS], (self.probes.limit)(key.probe));
+        for x in values.iter().filter(|x| !x.is_nan()) {
+            counts[bin(limit, *x)] += 1.0;
+        }
+        histogram.steps.push(step);
+        histogram.counts.extend(counts);
+    }
+
+    /// Adds a sampled text.
+    pub fn text(&mut self, sample: TextSample) {
+        if self.shows_texts() {
+            self.texts.push(sample);
+        }
+    }
+
+    /// Forgets histories; taps stay.
+    pub fn restart(&mut self) {
+        for (_, series) in &mut self.series {
+            (series.steps, series.values) = (vec![], vec![]);
+        }
+        for (_, histogram) in &mut self.histograms {
+            (histogram.steps, histogram.counts) = (vec![], vec![]);
+        }
+        self.texts.clear();
+        self.known.clear();
+    }
+
+    /// Takes the history of a tap; `lanes`: of a series without rows.
+    pub fn take(&mut self, tap: &Tap, lanes: usize) -> Option<Reading> {
+        Some(match self.probes.specs[usize::from(tap.probe)].shape {
+            Shape::Series { .. } => {
+                let (_, series) = self.series.iter_mut().find(|(key, _)| tap.has_key(key))?;
+                Reading::Series(Series { lanes: lanes as u32, ..mem::take(series) })
+            }
+            Shape::Histogram { .. } => {
+                let (_, histogram) = self.histograms.iter_mut().find(|(key, _)| tap.has_key(key))?;
+                let next = Histogram { edges: histogram.edges.clone(), ..Histogram::default() };
+                Reading::Histogram(mem::replace(histogram, next))
+            }
+            Shape::Samples => Reading::Samples(mem::take(&mut self.texts)),
+            _ => return None,
+        })
+    }
+
+    /// A reading of the last steps, where the frame may lag.
+    pub fn known(&self, tap: &Tap, frame: &Frame, within: u32) -> Option<Reading> {
+        let (_, step, reading) = self.known.iter().find(|(key, ..)| tap.has_key(key))?;
+        let is_new = frame.clock.step == *step || frame.may_lag && frame.clock.step < step + u64::from(within);
+        (is_new && frame.clock.step >= *step).then(|| reading.clone())
+    }
+
+    /// Keeps a reading for the next frames.
+    pub fn keep(&mut self, tap: &Tap, step: u64, reading: &Reading) {
+        self.known.retain(|(key, ..)| !tap.has_key(key));
+        self.known.push((tap.key(), step, reading.clone()));
+    }
+
+    /// Forgets readings of a text that was replaced.
+    pub fn forget_text(&mut self) {
+        let of_text = self.probes.of_text;
+        self.known.retain(|(key, ..)| !of_text.contains(&key.probe));
+    }
+}
+
+/// Checks that taps name probes.
+///
+/// # Errors
+/// The number that none has.
+pub fn check(taps: &[Tap], specs: &[ProbeSpec]) -> Result<(), SimError> {
+    match taps.iter().find(|tap| usize::from(tap.probe) >= specs.len()) {
+        Some(tap) => Err(SimError::Input(format!("there is no probe {}", tap.probe))),
+        None => Ok(()),
+    }
+}
+
+/// Bins of equal width, those at the ends with everything beyond.
+fn edges(limit: f32) -> Arc<Vec<f32>> {
+    let edge = |i: usize| limit * (2.0 * i as f32 / N_BINS as f32 - 1.0);
+    Arc::new((0..=N_BINS).map(edge).collect())
+}
+
+fn bin(limit: f32, x: f32) -> usize {
+    let at = (x / limit + 1.0) * (N_BINS / 2) as f32;
+    (at.max(0.0) as usize).min(N_BINS - 1)
+}
+
+/// An attention map with the tokens as labels.
+pub fn map(labels: Vec<String>, values: Vec<f32>) -> Matrix {
+    let axis = Axis::named(labels);
+    Matrix { rows: axis.clone(), columns: axis, values: Arc::new(values) }
+}

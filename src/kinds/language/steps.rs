@@ -1,0 +1,79 @@
+//! Which tokens a step reads, and the loss of the held-out text.
+
+use super::backend::{Batch, IGNORED, Lengths, Outcome};
+use crate::{
+    data::text::{Batches, Corpus, HeldOut},
+    sim::SimError,
+};
+
+/// Whether something that happens every so many steps happens after this one; 0: never.
+pub fn is_due(every: u32, step: u64) -> bool {
+    every > 0 && step.is_multiple_of(every.into())
+}
+
+/// Tokens and targets of the micro-batches of a step. The memory is used again.
+#[derive(Default)]
+pub struct StepTokens {
+    tokens: Vec<u32>,
+    targets: Vec<i32>,
+}
+
+impl StepTokens {
+    /// Draws those of a step: so many micro-batches.
+    pub fn draw(&mut self, corpus: &Corpus, batches: &Batches, micro_batches: usize, step: u64) -> Vec<Batch<'_>> {
+        let Batches { sequences, length, .. } = *batches;
+        let n = sequences * length;
+        let Self { tokens, targets } = self;
+        tokens.resize(n * micro_batches, 0);
+        targets.resize(n * micro_batches, 0);
+        for (i, (tokens, targets)) in tokens.chunks_mut(n).zip(targets.chunks_mut(n)).enumerate() {
+            batches.fill(corpus, step, i, tokens, targets);
+        }
+        let batch = |(tokens, targets)| Batch { sequences, seq_len: length, tokens, targets, lengths: Lengths::Full };
+        tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect()
+    }
+
+    /// Bytes held.
+    pub const fn n_bytes(&self) -> u64 {
+        (self.tokens.capacity() * 8) as u64
+    }
+}
+
+/// The mean loss over the held-out text, in batches: it can be stopped between two of them and continues there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeldOutLoss {
+    /// Windows done.
+    first: usize,
+    sum: f64,
+    n: u64,
+}
+
+impl HeldOutLoss {
+    /// Continues; `None` when it was stopped. `evaluate` writes the loss of each token of a batch.
+    pub fn run(
+        &mut self,
+        corpus: &Corpus,
+        (length, sequences): (usize, usize),
+        mut evaluate: impl FnMut(&Batch<'_>, &mut [f32]) -> Result<Outcome, SimError>,
+    ) -> Result<Option<f32>, SimError> {
+        let windows = HeldOut { length };
+        let all = windows.n_windows(corpus);
+        while self.first < all {
+            let sequences = sequences.min(all - self.first);
+            let (mut tokens, mut targets) = (vec![0; sequences * length], vec![0; sequences * length]);
+            windows.fill(corpus, self.first, &mut tokens, &mut targets);
+            let batch =
+                Batch { sequences, seq_len: length, tokens: &tokens, targets: &targets, lengths: Lengths::Full };
+            let mut losses = vec![0.0; tokens.len()];
+            if evaluate(&batch, &mut losses)? == Outcome::Stopped {
+                return Ok(None);
+            }
+            for (loss, _) in losses.iter().zip(&targets).filter(|(_, target)| **target != IGNORED) {
+                self.sum += f64::from(*loss);
+                self.n += 1;
+            }
+            self.first += sequences;
+        }
+        Ok(Some((self.sum / self.n.max(1) as f64) as f32))
+    }
+}
