@@ -76,6 +76,23 @@ params! {
     }
 }
 
+params! {
+    /// A straight line at the end.
+    pub struct Linear {
+        /// Step at which the learning rate begins to fall.
+        #[param(title = "Decay start", unit = Steps, range = 0.0..=100_000.0, hard = 0.0..=4e9)]
+        start: u32 = 1400,
+
+        /// Step at which it reaches its end value.
+        #[param(title = "Decay steps", unit = Steps, range = 100.0..=100_000.0, hard = 1.0..=4e9, scale = Log)]
+        steps: u32 = 2000,
+
+        /// Learning rate at the end, as a fraction of its maximum.
+        #[param(title = "Final fraction", range = 0.0..=1.0)]
+        end: f64 = 0.0,
+    }
+}
+
 one_of! {
     /// The learning rate after warm-up.
     pub enum RateSchedule {
@@ -83,6 +100,8 @@ one_of! {
         Cosine(Cosine),
         /// Stays.
         Constant(NoParameters),
+        /// Stays, then falls along a straight line.
+        Linear(Linear),
     }
 }
 
@@ -192,6 +211,11 @@ impl RateSchedule {
         }
         match self {
             Self::Constant(_) => max,
+            Self::Linear(line) => {
+                let (start, span) = (u64::from(line.start), line.steps.saturating_sub(line.start).max(1));
+                let done = (step.saturating_sub(start) as f64 / f64::from(span)).min(1.0);
+                max * (1.0 + (line.end - 1.0) * done)
+            }
             Self::Cosine(cosine) => {
                 let from = u64::from(warm_up);
                 let span = u64::from(cosine.steps).saturating_sub(from).max(1);

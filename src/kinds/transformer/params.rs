@@ -184,7 +184,6 @@ params! {
     }
 }
 
-
 interventions! {
     /// Effect of an intervention while it is active.
     pub enum Effect {}

@@ -127,10 +127,10 @@ impl TransformerSim {
     fn train(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         let (training, length) = (&self.params.training, self.config.context);
         let batches = Batches { seed: self.seed, sequences: training.batch as usize, length };
-        let batches =
-            self.batch.draw(&self.setup.corpus, &batches, training.micro_batches as usize, self.state.step);
+        let batches = self.batch.draw(&self.setup.corpus, &batches, training.micro_batches as usize, self.state.step);
         let n_tokens: usize = batches.iter().map(|batch| batch.n_tokens()).sum();
-        let measures = self.sampler.is_any_tapped(sampler::OF_NORMS) && is_due(self.params.measure.every, self.state.step + 1);
+        let measures =
+            self.sampler.is_any_tapped(sampler::OF_NORMS) && is_due(self.params.measure.every, self.state.step + 1);
         let input = StepInput {
             step: self.state.step,
             batches: &batches,

@@ -292,7 +292,10 @@ fn masked(batch: &Batch<'_>) -> Vec<i32> {
 
 impl<T: ModelFormat> Backend for CudaBackend<T> {
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
-        input.batches.iter().try_for_each(|batch| batch.check(self.network.config.context, self.network.config.vocab))?;
+        input
+            .batches
+            .iter()
+            .try_for_each(|batch| batch.check(self.network.config.context, self.network.config.vocab))?;
         input.batches.iter().try_for_each(|batch| self.reserve(&shape_of(batch, 0, batch.sequences)))?;
         self.set_optimizer(input)?;
         let n_targets = |batch: &Batch<'_>| masked(batch).iter().filter(|target| **target != IGNORED).count();
