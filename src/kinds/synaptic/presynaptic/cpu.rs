@@ -1,0 +1,74 @@
+//! The definition: queries one after the other, keys in blocks of [`LANES`], in f64; the state is rounded once per step.
+
+mod rows;
+
+use super::{Edges, KeyState, Mode, Presynaptic, Release, release::Draws};
+use crate::nn::real::{Real, wide};
+use rows::Row;
+
+/// Logits of consecutive queries of one head of one sequence, and the state of its keys after them.
+///
+/// Rows have `n_keys = first_query + n_queries` columns; query `first_query + t` sees the keys up to itself. Keys that
+/// `state` does not have begin at their own query.
+///
+/// | | |
+/// |---|---|
+/// | `dots` | `[n_queries, n_keys]` |
+/// | `logits` | the same shape: `dots + bias - barrier_strength·(t - j)/context`; -∞ where the query does not see the key |
+/// | `factor` | the same shape: derivative of the bias with respect to its own dot; of a drawn release that of the expected one |
+/// | `draws` | addresses of [`Release::Binomial`]; without them the expected release is used |
+pub fn forward<R: Real>(
+    op: &Presynaptic,
+    first_query: usize,
+    n_queries: usize,
+    dots: &[R],
+    logits: &mut [R],
+    mut factor: Option<&mut [R]>,
+    state: &mut KeyState<R>,
+    draws: Option<&Draws>,
+) {
+    let n_keys = first_query + n_queries;
+    let mut row = Row::new(op, n_keys);
+    for t in 0..n_queries {
+        let (query, at) = (first_query + t, t * n_keys..(t + 1) * n_keys);
+        let (seen, hidden) = logits[at.clone()].split_at_mut(query + 1);
+        hidden.fill(R::neg_infinity());
+        let factor = factor.as_deref_mut().map(|factor| {
+            let (seen, hidden) = factor[at.clone()].split_at_mut(query + 1);
+            hidden.fill(R::zero());
+            seen
+        });
+        let dots = &dots[at][..=query];
+        let drawn = match op.release {
+            Release::Binomial { fraction } => draws.filter(|draws| draws.is_drawn(fraction, query)),
+            Release::Deterministic => None,
+        };
+        state.grow(op, query + 1);
+        row.select(op, dots);
+        match op.mode {
+            Mode::Off => row.clear(query + 1),
+            Mode::Static => wide(|| row.unchanging(op, dots, drawn.map(|draws| (draws, query)))),
+            Mode::Scan => wide(|| row.scan(op, dots, state, drawn.map(|draws| (draws, query)))),
+            Mode::TsodyksMarkram => wide(|| row.tsodyks_markram(op, dots, state)),
+        }
+        row.fill_unselected();
+        wide(|| row.write(op, query, dots, seen, factor));
+    }
+}
+
+/// Gradient of the dots: `dlogits·(1 + factor)`. Without `factor` ([`Mode::Off`]) it is `dlogits`.
+pub fn backward<R: Real>(factor: &[R], dlogits: &[R], ddots: &mut [R]) {
+    wide(|| {
+        for ((ddot, dlogit), factor) in ddots.iter_mut().zip(dlogits).zip(factor) {
+            *ddot = *dlogit * (R::one() + *factor);
+        }
+    });
+}
+
+/// Edges of a query that drive their keys: none means all.
+fn selection(op: &Presynaptic, n: usize) -> Option<usize> {
+    match op.edges {
+        Edges::TopK(k) if k < n && op.mode != Mode::Off => Some(k.max(1)),
+        Edges::TopK(_) | Edges::All => None,
+    }
+}

@@ -1,0 +1,161 @@
+//! State of the keys of one head of one sequence.
+
+use super::{Constants, Presynaptic};
+use crate::nn::real::Real;
+
+/// Keys that are computed together; arrays are padded to multiples of it.
+pub const LANES: usize = 16;
+
+/// One array per quantity, over the keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyState<R> {
+    /// Calcium C.
+    pub calcium: Vec<R>,
+    /// Readily releasable vesicles RRP.
+    pub rrp: Vec<R>,
+    /// Reserve vesicles RES.
+    pub reserve: Vec<R>,
+    /// Share of primed SNAREs PR.
+    pub primed: Vec<R>,
+    /// Complexin clamp CL.
+    pub clamp: Vec<R>,
+    /// Quantal amplitude AMP.
+    pub amplitude: Vec<R>,
+    /// Energy E.
+    pub energy: Vec<R>,
+    /// Vesicles under endocytosis: `endo_delay` rings of one number per key. Ring [`cursor`](Self::cursor) returns next.
+    pub queue: Vec<Vec<R>>,
+    /// Ring of the next step.
+    pub cursor: usize,
+    /// Tsodyks-Markram: resources x.
+    pub tm_x: Vec<R>,
+    /// Tsodyks-Markram: use of resources u.
+    pub tm_u: Vec<R>,
+    n_keys: usize,
+}
+
+/// Numbers of one key.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Key {
+    /// C.
+    pub calcium: f64,
+    /// RRP.
+    pub rrp: f64,
+    /// RES.
+    pub reserve: f64,
+    /// Vesicles that return from endocytosis in this step.
+    pub returning: f64,
+    /// PR.
+    pub primed: f64,
+    /// CL.
+    pub clamp: f64,
+    /// AMP.
+    pub amplitude: f64,
+    /// E.
+    pub energy: f64,
+}
+
+impl Key {
+    /// The first state.
+    pub const fn fresh(c: &Constants) -> Self {
+        Self {
+            calcium: 0.0,
+            rrp: c.init_rrp,
+            reserve: c.init_reserve,
+            returning: 0.0,
+            primed: c.init_snare,
+            clamp: c.init_clamp,
+            amplitude: c.init_amp,
+            energy: c.init_energy,
+        }
+    }
+}
+
+impl<R: Real> KeyState<R> {
+    /// No key yet; as many as `capacity` are added without an allocation.
+    pub fn fresh(op: &Presynaptic, capacity: usize) -> Self {
+        let none = || Vec::with_capacity(capacity.next_multiple_of(LANES));
+        Self {
+            calcium: none(),
+            rrp: none(),
+            reserve: none(),
+            primed: none(),
+            clamp: none(),
+            amplitude: none(),
+            energy: none(),
+            queue: (0..op.constants.endo_delay).map(|_| none()).collect(),
+            cursor: 0,
+            tm_x: none(),
+            tm_u: none(),
+            n_keys: 0,
+        }
+    }
+
+    /// Keys with a state.
+    pub const fn n_keys(&self) -> usize {
+        self.n_keys
+    }
+
+    /// Forgets all keys; keeps the memory.
+    pub fn reset(&mut self, op: &Presynaptic) {
+        self.queue.resize_with(op.constants.endo_delay, Vec::new);
+        self.arrays().into_iter().for_each(Vec::clear);
+        (self.cursor, self.n_keys) = (0, 0);
+    }
+
+    fn arrays(&mut self) -> Vec<&mut Vec<R>> {
+        let Self { calcium, rrp, reserve, primed, clamp, amplitude, energy, queue, tm_x, tm_u, .. } = self;
+        let mut all = vec![calcium, rrp, reserve, primed, clamp, amplitude, energy, tm_x, tm_u];
+        all.extend(queue);
+        all
+    }
+
+    /// Adds keys in their first state until there are `n_keys`.
+    pub fn grow(&mut self, op: &Presynaptic, n_keys: usize) {
+        if n_keys <= self.n_keys {
+            return;
+        }
+        let key = Key::fresh(&op.constants);
+        let (from, len) = (self.n_keys, n_keys.next_multiple_of(LANES));
+        let fill = |x: &mut Vec<R>, value: f64| {
+            // Numbers behind the last key are computed with, and not read.
+            x.truncate(from);
+            x.resize(len, R::of(value));
+        };
+        fill(&mut self.calcium, key.calcium);
+        fill(&mut self.rrp, key.rrp);
+        fill(&mut self.reserve, key.reserve);
+        fill(&mut self.primed, key.primed);
+        fill(&mut self.clamp, key.clamp);
+        fill(&mut self.amplitude, key.amplitude);
+        fill(&mut self.energy, key.energy);
+        fill(&mut self.tm_x, 1.0);
+        fill(&mut self.tm_u, op.constants.tm_use);
+        self.queue.iter_mut().for_each(|ring| fill(ring, 0.0));
+        self.n_keys = n_keys;
+    }
+
+    /// State of a key.
+    pub fn key(&self, j: usize) -> Key {
+        Key {
+            calcium: self.calcium[j].f64(),
+            rrp: self.rrp[j].f64(),
+            reserve: self.reserve[j].f64(),
+            returning: self.queue.get(self.cursor).map_or(0.0, |ring| ring[j].f64()),
+            primed: self.primed[j].f64(),
+            clamp: self.clamp[j].f64(),
+            amplitude: self.amplitude[j].f64(),
+            energy: self.energy[j].f64(),
+        }
+    }
+
+    /// Vesicles under endocytosis of a key.
+    pub fn under_endocytosis(&self, j: usize) -> f64 {
+        self.queue.iter().map(|ring| ring[j].f64()).sum()
+    }
+
+    /// All vesicles of a key: `RRP + RES + queue`.
+    pub fn vesicles(&self, j: usize) -> f64 {
+        self.rrp[j].f64() + self.reserve[j].f64() + self.under_endocytosis(j)
+    }
+}

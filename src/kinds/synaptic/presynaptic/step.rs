@@ -1,0 +1,90 @@
+//! One step of one key, in f64.
+
+use super::{Constants, state::Key};
+use crate::nn::real::Real;
+
+/// `1 / (1 + e^-x)`.
+#[inline(always)]
+pub fn sigmoid<R: Real>(x: f64) -> f64 {
+    1.0 / (1.0 + R::exp_wide(-x))
+}
+
+/// `ln(1 + e^x)` and its derivative, the logistic function, without overflow.
+#[inline(always)]
+pub fn softplus<R: Real>(x: f64) -> (f64, f64) {
+    let u = R::exp_wide(-x.abs());
+    let positive = if x < 0.0 { 0.0 } else { x };
+    let numerator = if x > 0.0 { 1.0 } else { u };
+    (positive + R::ln_wide(1.0 + u), numerator / (1.0 + u))
+}
+
+/// Between two bounds; NaN stays.
+#[inline(always)]
+pub fn clip(x: f64, low: f64, high: f64) -> f64 {
+    let x = if x < low { low } else { x };
+    if x > high { high } else { x }
+}
+
+/// What a drive does before vesicles are released.
+#[derive(Clone, Copy)]
+pub struct Sensed {
+    /// Calcium after the influx.
+    pub calcium: f64,
+    /// Release probability.
+    pub p: f64,
+    /// Its derivative with respect to the drive.
+    pub slope: f64,
+}
+
+/// Release probability at a concentration of calcium, and its derivative with respect to calcium.
+#[inline(always)]
+pub fn probability<R: Real>(c: &Constants, calcium: f64, clamp: f64, primed: f64) -> (f64, f64) {
+    let fast = sigmoid::<R>(c.syt1_slope * (calcium - c.syt1_thresh));
+    let slow = sigmoid::<R>(c.syt7_slope * (calcium - c.syt7_thresh));
+    let doc2 = sigmoid::<R>(c.doc2_slope * (calcium - c.doc2_thresh));
+    let gate = sigmoid::<R>(c.cpx_slope * (calcium - c.cpx_thresh) - c.cpx_weight * (clamp + c.complexin_bias));
+    let sensors = c.syt1_weight * fast + c.syt7_weight * slow + c.doc2_gain * doc2;
+    let d_sensors = c.syt1_weight * c.syt1_slope * (fast * (1.0 - fast))
+        + c.syt7_weight * c.syt7_slope * (slow * (1.0 - slow))
+        + c.doc2_gain * c.doc2_slope * (doc2 * (1.0 - doc2));
+    let d_gate = c.cpx_slope * (gate * (1.0 - gate));
+    let p = sensors * gate * primed;
+    let slope = if p < c.p_max { primed * (d_sensors * gate + sensors * d_gate) } else { 0.0 };
+    (clip(p, 0.0, c.p_max), slope)
+}
+
+/// Calcium and release probability under a drive.
+#[inline(always)]
+pub fn sense<R: Real>(c: &Constants, key: &Key, drive: f64) -> Sensed {
+    let (influx, influx_slope) = softplus::<R>(drive);
+    let calcium = c.ca_retain * key.calcium + c.alpha_c * influx;
+    let (p, slope) = probability::<R>(c, calcium, key.clamp, key.primed);
+    Sensed { calcium, p, slope: slope * (c.alpha_c * influx_slope) }
+}
+
+/// The state after a step that released `released` vesicles and left `calcium`. `returning` of the result is what enters the
+/// queue.
+#[inline(always)]
+pub fn advance(c: &Constants, key: &Key, calcium: f64, released: f64) -> Key {
+    let emptied = clip(key.rrp - released, 0.0, c.rrp_max);
+    let returned = key.reserve + key.returning;
+    let supply = if returned < 1.0 { returned } else { 1.0 };
+    let fuel = if c.energy_half > 0.0 { key.energy / (key.energy + c.energy_half) } else { 1.0 };
+    // What the pool has no room for stays in reserve.
+    let take = c.prime_rate * supply * fuel;
+    let room = c.rrp_max - emptied;
+    let take = if take > room { room } else { take };
+    let loss = c.unprime_per_release * released;
+    let energy = key.energy + c.energy_fill * (c.energy_max - key.energy) - c.energy_use * released;
+    let amplitude = key.amplitude + c.amp_load * (c.amp_target - key.amplitude) - c.amp_leak * key.amplitude;
+    Key {
+        calcium,
+        rrp: emptied + take,
+        reserve: clip(returned - take, 0.0, f64::INFINITY),
+        returning: c.rec_rate * released,
+        primed: clip(key.primed * (1.0 - loss) + c.nsf_recover * (1.0 - key.primed), 0.0, 1.0),
+        clamp: clip(c.clamp_retain * key.clamp + (1.0 - c.clamp_retain) - loss, 0.0, 1.0),
+        amplitude: clip(amplitude, 0.0, c.amp_max),
+        energy: clip(energy, 0.0, c.energy_max),
+    }
+}
