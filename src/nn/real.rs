@@ -16,7 +16,7 @@ mod sums;
 mod wide;
 
 pub use sums::{LANES, max, sums};
-pub use wide::wide;
+pub use wide::{Loop, wide, wide_loop};
 
 use super::gemm::cpu::{Element, Sum};
 use num_traits::{Float, NumAssign};

@@ -2,6 +2,40 @@
 
 use crate::nn::gemm::cpu::Isa;
 
+/// A loop too long for the compiler to inline as a closure: mark `run` `#[inline(always)]`.
+pub trait Loop {
+    /// Result.
+    type Output;
+    /// The loop.
+    fn run(self) -> Self::Output;
+}
+
+/// [`wide`] of a [`Loop`].
+#[inline(always)]
+pub fn wide_loop<L: Loop>(work: L) -> L::Output {
+    #[cfg(target_arch = "x86_64")]
+    match Isa::best() {
+        // SAFETY: the processor has these instructions.
+        Isa::Avx512 => return unsafe { avx512_loop(work) },
+        // SAFETY: as above.
+        Isa::Avx2 => return unsafe { avx2_loop(work) },
+        Isa::Portable => {}
+    }
+    work.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")]
+fn avx512_loop<L: Loop>(work: L) -> L::Output {
+    work.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn avx2_loop<L: Loop>(work: L) -> L::Output {
+    work.run()
+}
+
 /// Runs a loop that was compiled for the widest vectors of this processor. It must not call functions that the compiler
 /// does not inline; the results are the same bits on any instruction set, as the compiler neither contracts nor
 /// reorders floating-point operations.

@@ -4,6 +4,7 @@
 //! `README.md` and the constants in `index.json`.
 
 use super::golden_postsynaptic;
+use super::golden_presynaptic;
 use neuropil_test_support::{
     Need,
     golden::{self, Golden},
@@ -34,18 +35,18 @@ macro_rules! readers {
     };
 }
 readers! {
-    golden_synaptic_release_probability "01_": None;
-    golden_synaptic_release_step "02_": None;
-    golden_synaptic_release_step_masked "03_": None;
-    golden_synaptic_release_step_without_queue "04_": None;
-    golden_synaptic_release_step_other_constants "05_": None;
-    golden_synaptic_release_sequence "06_": None;
-    golden_synaptic_release_depression "07_": None;
-    golden_synaptic_stochastic_counts "08_": None;
-    golden_synaptic_hill "09_": None;
-    golden_synaptic_hill_masked "10_": None;
-    golden_synaptic_hill_default_state "11_": None;
-    golden_synaptic_hill_recurrent "12_": None;
+    golden_synaptic_release_probability "01_": Some(golden_presynaptic::check_probability);
+    golden_synaptic_release_step "02_": Some(golden_presynaptic::check_step);
+    golden_synaptic_release_step_masked "03_": Some(golden_presynaptic::check_step);
+    golden_synaptic_release_step_without_queue "04_": Some(golden_presynaptic::check_step);
+    golden_synaptic_release_step_other_constants "05_": Some(golden_presynaptic::check_step);
+    golden_synaptic_release_sequence "06_": Some(golden_presynaptic::check_sequence);
+    golden_synaptic_release_depression "07_": Some(golden_presynaptic::check_sequence);
+    golden_synaptic_stochastic_counts "08_": Some(golden_presynaptic::check_counts);
+    golden_synaptic_hill "09_": Some(golden_presynaptic::check_hill);
+    golden_synaptic_hill_masked "10_": Some(golden_presynaptic::check_hill);
+    golden_synaptic_hill_default_state "11_": Some(golden_presynaptic::check_hill);
+    golden_synaptic_hill_recurrent "12_": Some(golden_presynaptic::check_recurrent);
     golden_synaptic_postsynaptic_square "13_": Some(golden_postsynaptic::check_unit);
     golden_synaptic_postsynaptic_genes "14_": Some(golden_postsynaptic::check_unit);
     golden_synaptic_postsynaptic_legacy_bdnf "15_": Some(golden_postsynaptic::check_unit);

@@ -2,3 +2,4 @@
 
 mod golden_files;
 mod golden_postsynaptic;
+mod golden_presynaptic;

@@ -3,7 +3,7 @@
 mod rows;
 
 use super::{Edges, KeyState, Mode, Presynaptic, Release, release::Draws};
-use crate::nn::real::{Real, wide};
+use crate::nn::real::{Loop, Real, wide, wide_loop};
 use rows::Row;
 
 /// Logits of consecutive queries of one head of one sequence, and the state of its keys after them.
@@ -23,36 +23,59 @@ pub fn forward<R: Real>(
     n_queries: usize,
     dots: &[R],
     logits: &mut [R],
-    mut factor: Option<&mut [R]>,
+    factor: Option<&mut [R]>,
     state: &mut KeyState<R>,
     draws: Option<&Draws>,
 ) {
-    let n_keys = first_query + n_queries;
-    let mut row = Row::new(op, n_keys);
-    for t in 0..n_queries {
-        let (query, at) = (first_query + t, t * n_keys..(t + 1) * n_keys);
-        let (seen, hidden) = logits[at.clone()].split_at_mut(query + 1);
-        hidden.fill(R::neg_infinity());
-        let factor = factor.as_deref_mut().map(|factor| {
-            let (seen, hidden) = factor[at.clone()].split_at_mut(query + 1);
-            hidden.fill(R::zero());
-            seen
-        });
-        let dots = &dots[at][..=query];
-        let drawn = match op.release {
-            Release::Binomial { fraction } => draws.filter(|draws| draws.is_drawn(fraction, query)),
-            Release::Deterministic => None,
-        };
-        state.grow(op, query + 1);
-        row.select(op, dots);
-        match op.mode {
-            Mode::Off => row.clear(query + 1),
-            Mode::Static => wide(|| row.unchanging(op, dots, drawn.map(|draws| (draws, query)))),
-            Mode::Scan => wide(|| row.scan(op, dots, state, drawn.map(|draws| (draws, query)))),
-            Mode::TsodyksMarkram => wide(|| row.tsodyks_markram(op, dots, state)),
+    wide_loop(Forward { op, first_query, n_queries, dots, logits, factor, state, draws });
+}
+
+/// Arguments of [`forward`].
+struct Forward<'a, R> {
+    op: &'a Presynaptic,
+    first_query: usize,
+    n_queries: usize,
+    dots: &'a [R],
+    logits: &'a mut [R],
+    factor: Option<&'a mut [R]>,
+    state: &'a mut KeyState<R>,
+    draws: Option<&'a Draws>,
+}
+
+impl<R: Real> Loop for Forward<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { op, first_query, n_queries, dots, logits, mut factor, state, draws } = self;
+        let n_keys = first_query + n_queries;
+        let mut row = Row::new(op, n_keys);
+        for t in 0..n_queries {
+            let (query, at) = (first_query + t, t * n_keys..(t + 1) * n_keys);
+            let (seen, hidden) = logits[at.clone()].split_at_mut(query + 1);
+            hidden.fill(R::neg_infinity());
+            let factor = factor.as_deref_mut().map(|factor| {
+                let (seen, hidden) = factor[at.clone()].split_at_mut(query + 1);
+                hidden.fill(R::zero());
+                seen
+            });
+            let dots = &dots[at][..=query];
+            let drawn = match op.release {
+                Release::Binomial { fraction } => draws.filter(|draws| draws.is_drawn(fraction, query)),
+                Release::Deterministic => None,
+            };
+            let drawn = drawn.map(|draws| (draws, query));
+            state.grow(op, query + 1);
+            row.select(op, dots);
+            match op.mode {
+                Mode::Off => row.clear(query + 1),
+                Mode::Static => row.unchanging(op, dots, drawn),
+                Mode::Scan => row.scan(op, dots, state, drawn),
+                Mode::TsodyksMarkram => row.tsodyks_markram(op, dots, state),
+            }
+            row.fill_unselected();
+            row.write(op, query, dots, seen, factor);
         }
-        row.fill_unselected();
-        wide(|| row.write(op, query, dots, seen, factor));
     }
 }
 

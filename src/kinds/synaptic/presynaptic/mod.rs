@@ -25,14 +25,15 @@
 //! The gradient is truncated: the state before a step is a constant, and so is the bias of edges that
 //! [`Edges::TopK`] does not select. One number per edge is kept, `factor = dbias/ddot`, and `dL/ddot = dL/dlogit·(1 + factor)`.
 //!
-//! Constants of the three models of bio_inspired_nanochat (MIT, see THIRD_PARTY.md); `reference` has those models
+//! Constants of the three models of bio_inspired_nanochat (MIT, see THIRD_PARTY.md); [`reference`] has those models
 //! for comparison.
 
 pub mod constants;
 pub mod cpu;
+pub mod reference;
 pub mod release;
 pub mod state;
-mod step;
+pub mod step;
 pub mod tsodyks_markram;
 
 pub use constants::Constants;
