@@ -3,8 +3,7 @@
 //! The full set is in `$NEUROPIL_GOLDEN/synaptic`; a part of it is committed, with the list of all names in its
 //! `README.md` and the constants in `index.json`.
 
-use super::golden_postsynaptic;
-use super::golden_presynaptic;
+use super::{golden_experts, golden_postsynaptic, golden_presynaptic};
 use neuropil_test_support::{
     Need,
     golden::{self, Golden},
@@ -52,9 +51,9 @@ readers! {
     golden_synaptic_postsynaptic_legacy_bdnf "15_": Some(golden_postsynaptic::check_unit);
     golden_synaptic_linear "16_": Some(golden_postsynaptic::check_linear);
     golden_synaptic_linear_square "17_": Some(golden_postsynaptic::check_linear);
-    golden_synaptic_phenotype "18_": None;
-    golden_synaptic_mixture "19_": None;
-    golden_synaptic_router_contrastive "20_": None;
+    golden_synaptic_phenotype "18_": Some(golden_experts::check_phenotype);
+    golden_synaptic_mixture "19_": Some(golden_experts::check_mixture);
+    golden_synaptic_router_contrastive "20_": Some(golden_experts::check_contrastive);
     golden_synaptic_neuroscore "21_": None;
     golden_synaptic_merge "22_": None;
     golden_synaptic_split "23_": None;

@@ -45,16 +45,21 @@ fn f64s(values: &[f32]) -> Vec<f64> {
 /// A unit from arrays whose names begin like that.
 pub fn unit(file: &Golden, start: &str) -> Unit<f32> {
     let read = |name: &str| f32s(file.get(&format!("{start}{name}")));
+    let outputs = file.shape(&format!("{start}fast"))[0];
+    // Files without writes hold no state.
+    let state = |name: &str, first: f32| {
+        if file.has(&format!("{start}{name}")) { read(name) } else { vec![first; outputs] }
+    };
     Unit {
         rank: file.shape(&format!("{start}U"))[1],
         fast: read("fast"),
         slow: read("slow"),
         u: read("U"),
         v: read("V"),
-        camkii: read("camkii"),
-        pp1: read("pp1"),
-        bdnf: read("bdnf"),
-        bdnf_drive: read("bdnf_hebb_accum"),
+        camkii: state("camkii", 0.0),
+        pp1: state("pp1", 0.5),
+        bdnf: state("bdnf", 0.0),
+        bdnf_drive: state("bdnf_hebb_accum", 0.0),
     }
 }
 
@@ -120,6 +125,7 @@ pub fn check_unit(file: &Golden) {
 pub fn linear(file: &Golden, start: &str) -> SynapticLinear<f32> {
     let read = |name: &str| f32s(file.get(&format!("{start}{name}")));
     let [inputs, outputs] = file.shape(&format!("{start}w_slow"))[..] else { panic!("w_slow is a matrix") };
+    let trace = |name: &str| if file.has(&format!("{start}{name}")) { read(name) } else { vec![] };
     let has_norm = file.has(&format!("{start}input_ln__weight"));
     SynapticLinear {
         inputs,
@@ -128,8 +134,8 @@ pub fn linear(file: &Golden, start: &str) -> SynapticLinear<f32> {
         w_fast: read("w_fast"),
         bias: read("bias"),
         norm: has_norm.then(|| [read("input_ln__weight"), read("input_ln__bias")]),
-        u_trace: read("u_buf"),
-        v_trace: read("v_buf"),
+        u_trace: trace("u_buf"),
+        v_trace: trace("v_buf"),
         unit: unit(file, &format!("{start}post__")),
     }
 }

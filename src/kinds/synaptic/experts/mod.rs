@@ -12,6 +12,7 @@
 //! | [`contrastive`] | router embeddings after a step |
 //! | [`inspect`] | terms of a decision, gates by expert and token |
 //! | [`projection`] | positions of embeddings in three dimensions |
+//! | [`reference`] | the earlier model, for its reference data |
 //!
 //! # Router
 //!
@@ -44,6 +45,7 @@ pub mod inspect;
 pub mod metabolism;
 pub mod mixture;
 pub mod projection;
+pub mod reference;
 pub mod router;
 pub mod state;
 
