@@ -1,0 +1,171 @@
+//! Which experts split, merge or make room.
+
+use super::{LifeCycle, LifeError, Move, ParentChoice, Removal};
+
+/// What the rules look at: one entry per slot of a layer.
+#[derive(Clone, Copy, Debug)]
+pub struct LayerStatus<'a> {
+    /// [`health`](super::health()), `[E]`.
+    pub health: &'a [f64],
+    /// 0 for empty slots, `[E]`.
+    pub alive: &'a [u8],
+    /// Experts that must not change, `[E]`.
+    pub frozen: &'a [bool],
+    /// Steps since birth, `[E]`.
+    pub ages: &'a [u64],
+    /// Averages of the share of tokens, `[E]`.
+    pub fatigue: &'a [f32],
+    /// Router embeddings, unit vectors, `[E, F]`.
+    pub embeddings: &'a [f32],
+    /// Mean square gradients, `[E]`, for [`ParentChoice::GradientUtility`]; empty otherwise.
+    pub utility: &'a [f64],
+    /// Experts per token.
+    pub top_k: usize,
+}
+
+impl LayerStatus<'_> {
+    fn slots(&self) -> impl Iterator<Item = usize> + Clone + use<> {
+        0..self.health.len()
+    }
+
+    fn is_alive(&self, slot: usize) -> bool {
+        self.alive[slot] != 0
+    }
+
+    /// Whether it lives and may change.
+    fn is_free_to_change(&self, slot: usize) -> bool {
+        self.is_alive(slot) && !self.frozen[slot]
+    }
+
+    fn n_alive(&self) -> usize {
+        self.alive.iter().filter(|alive| **alive != 0).count()
+    }
+
+    fn cosine(&self, a: usize, b: usize) -> f64 {
+        let n = self.embeddings.len() / self.health.len().max(1);
+        let row = |slot: usize| &self.embeddings[slot * n..(slot + 1) * n];
+        row(a).iter().zip(row(b)).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    }
+
+    /// The most similar pair of these slots: cosine, first, second.
+    fn most_similar(&self, among: &[usize]) -> Option<(f64, usize, usize)> {
+        let pairs = among.iter().enumerate().flat_map(|(i, a)| among[i + 1..].iter().map(move |b| (*a, *b)));
+        let pairs = pairs.map(|(a, b)| (self.cosine(a, b), a, b));
+        // The first of equal ones.
+        pairs.fold(
+            None,
+            |best, pair| if best.is_none_or(|best: (f64, _, _)| pair.0 > best.0) { Some(pair) } else { best },
+        )
+    }
+
+    /// The healthier one wins; its part is its share of their load.
+    fn merge(&self, a: usize, b: usize) -> Move {
+        let (winner, loser) = if self.health[b] > self.health[a] { (b, a) } else { (a, b) };
+        let [w, l] = [winner, loser].map(|slot| f64::from(self.fatigue[slot]));
+        let alpha = if w + l > 1e-6 { w / (w + l) } else { 0.5 };
+        Move::Merge { winner: winner as u32, loser: loser as u32, alpha }
+    }
+}
+
+/// The slot with the largest value; the lowest one of equals.
+fn largest(slots: impl Iterator<Item = usize>, value: impl Fn(usize) -> f64) -> Option<usize> {
+    slots.fold(None, |best, slot| match best {
+        Some(best) if value(slot) <= value(best) => Some(best),
+        _ => Some(slot),
+    })
+}
+
+/// The moves of one call in one layer, in order: at most one that makes a slot free, then at most one split.
+pub fn plan(op: &LifeCycle, layer: &LayerStatus<'_>) -> Vec<Move> {
+    let is_judged = |slot: &usize| layer.is_free_to_change(*slot) && op.is_judged(layer.ages[*slot]);
+    let judged: Vec<usize> = layer.slots().filter(is_judged).collect();
+    // The healthiest of those that the call has not changed.
+    let parent = |changed: &[usize]| {
+        let candidates = judged.iter().copied().filter(|s| !changed.contains(s) && layer.health[*s] >= op.healthy);
+        largest(candidates, |slot| match op.parent {
+            ParentChoice::Healthiest => layer.health[slot],
+            ParentChoice::GradientUtility => layer.utility.get(slot).copied().unwrap_or_default(),
+        })
+    };
+    let split = |parent: usize, child: usize| Move::Split { parent: parent as u32, child: child as u32 };
+    if let Some(empty) = layer.slots().find(|slot| !layer.is_alive(*slot)) {
+        return parent(&[]).map(|parent| split(parent, empty)).into_iter().collect();
+    }
+    let weakest = largest(judged.iter().copied(), |slot| -layer.health[slot]);
+    let replace = |limit: f64, cause: Removal| {
+        let slot = weakest.filter(|slot| layer.health[*slot] <= limit)?;
+        let parent = parent(&[slot])?;
+        Some(vec![Move::Remove { slot: slot as u32, cause }, split(parent, slot)])
+    };
+    let merge = || {
+        let weak: Vec<usize> = judged.iter().copied().filter(|slot| layer.health[*slot] <= op.weak).collect();
+        let (_, a, b) = layer.most_similar(&weak).filter(|(cosine, ..)| *cosine > op.similar)?;
+        let merge = layer.merge(a, b);
+        let Move::Merge { loser, .. } = merge else { return None };
+        let successor = parent(&[a, b]).map(|parent| split(parent, loser as usize));
+        let is_enough = successor.is_some() || layer.n_alive() > layer.top_k;
+        is_enough.then(|| std::iter::once(merge).chain(successor).collect())
+    };
+    let moves = replace(op.dead, Removal::Dead).or_else(merge);
+    moves.or_else(|| replace(op.weakest, Removal::Weakest)).unwrap_or_default()
+}
+
+/// A change that the user asks for, by slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Splits an expert into an empty slot, or into that of the weakest other one.
+    Split(u32),
+    /// Merges two experts; the slot of the less healthy one becomes free.
+    Merge(u32, u32),
+    /// Merges the two most similar experts that are no healthier than half of the others.
+    MergeMostSimilar,
+    /// Removes an expert.
+    Kill(u32),
+}
+
+/// The moves of a wish, whatever the thresholds.
+pub fn plan_wish(layer: &LayerStatus<'_>, wish: Wish) -> Result<Vec<Move>, LifeError> {
+    let check = |slot: u32| {
+        let at = slot as usize;
+        if at >= layer.health.len() || !layer.is_alive(at) {
+            return Err(LifeError::Empty(slot));
+        }
+        if layer.frozen[at] { Err(LifeError::Frozen(slot)) } else { Ok(at) }
+    };
+    let (alive, top_k) = (layer.n_alive(), layer.top_k);
+    let one_less = || if alive > top_k { Ok(()) } else { Err(LifeError::TooFew { top_k, alive }) };
+    match wish {
+        Wish::Split(slot) => {
+            let parent = check(slot)?;
+            if let Some(empty) = layer.slots().find(|s| !layer.is_alive(*s)) {
+                return Ok(vec![Move::Split { parent: slot, child: empty as u32 }]);
+            }
+            let others = layer.slots().filter(|s| *s != parent && layer.is_free_to_change(*s));
+            let weakest = largest(others, |s| -layer.health[s]).ok_or(LifeError::NoSlot)? as u32;
+            let remove = Move::Remove { slot: weakest, cause: Removal::Weakest };
+            Ok(vec![remove, Move::Split { parent: slot, child: weakest }])
+        }
+        Wish::Merge(a, b) => {
+            let (first, second) = (check(a)?, check(b)?);
+            if a == b {
+                return Err(LifeError::SameSlot);
+            }
+            one_less()?;
+            Ok(vec![layer.merge(first, second)])
+        }
+        Wish::MergeMostSimilar => {
+            let mut weak: Vec<usize> = layer.slots().filter(|slot| layer.is_free_to_change(*slot)).collect();
+            weak.sort_by(|a, b| layer.health[*a].total_cmp(&layer.health[*b]));
+            weak.truncate((weak.len() / 2).max(2));
+            weak.sort_unstable();
+            let (_, a, b) = layer.most_similar(&weak).ok_or(LifeError::NoPair)?;
+            one_less()?;
+            Ok(vec![layer.merge(a, b)])
+        }
+        Wish::Kill(slot) => {
+            check(slot)?;
+            one_less()?;
+            Ok(vec![Move::Remove { slot, cause: Removal::Killed }])
+        }
+    }
+}
