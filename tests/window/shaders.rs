@@ -7,6 +7,7 @@ use neuropil::app::software::WINDOW_WGSL;
 use neuropil::view3d::{
     BLIT_WGSL, COLOR_FORMAT, Camera, EXTRAS_WGSL, End, Look, Mesh, POINTS_WGSL, Projector, Scene, Vec2, selected,
 };
+use neuropil_test_support::{allocator::resident, alone};
 
 fn device() -> Option<RenderState> {
     can_draw().then(|| create_render_state(default_wgpu_setup(), RendererOptions::PREDICTABLE))
@@ -170,4 +171,32 @@ fn a_surface_and_lines_are_drawn_around_the_points() {
     assert_eq!(row, Some(SIZE as usize), "a line passes through the point before it");
     scene.set_lines(&state.device, &[]);
     assert!(picture(&state, &mut scene, &look).iter().all(|p| p[2] == 0));
+}
+
+/// A uniform that alone decides a branch makes lavapipe compile the shader again for every picture and keep each result
+/// until the pipeline ends: 0.3 MB per picture. The driver's memory is not in the counting allocator.
+#[test]
+fn a_picture_keeps_no_memory() {
+    if !alone("shaders::a_picture_keeps_no_memory") {
+        return;
+    }
+    let Some(state) = device() else { return };
+    let mut scene = Scene::new(&state.device, COLOR_FORMAT);
+    scene.set_points(&state.device, &[[0.0, 0.0, -0.4], [0.0, 0.0, 0.4]]);
+    scene.set_codes(&state.queue, &[selected(0, false), selected(1, true)]);
+    scene.set_palette(&state.device, &state.queue, &[[255, 0, 0, 255], [0, 0, 255, 255]]);
+    scene.set_values(&[0.5, 0.2]);
+    let mut look = Look::new(&Camera::default(), Vec2::splat(SIZE as f32), 0.3, 1.0);
+    let mut draw = |pictures: u32| {
+        for n in 0..pictures {
+            look.flags = [n % 3, n / 3 % 2, 0, 1];
+            look.fog[2] = n as f32 * 1e-3;
+            picture(&state, &mut scene, &look);
+        }
+        resident()
+    };
+    let (Some(few), Some(more)) = (draw(24), draw(120)) else { return };
+    let grown = more.saturating_sub(few) as f64 * 1e-6;
+    println!("120 pictures: {grown:.1} MB");
+    assert!(grown < 8.0, "120 pictures keep {grown:.1} MB");
 }

@@ -40,3 +40,10 @@ pub fn held() -> i64 {
 pub fn calls() -> u64 {
     CALLS.with(Cell::get)
 }
+
+/// Bytes of the process in main memory, those of drivers included; `None` where the system has no `/proc`.
+pub fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
+}
