@@ -6,15 +6,46 @@
 
 use crate::{
     gpu::{KernelFacts, Pass},
-    kinds::transformer::backend::{Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, ViewNorms},
+    kinds::{
+        language::backend::{Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, ViewNorms},
+        synaptic::{
+            experts::{LoadStatistics, Router, RouterState, Routing},
+            model::{Config, ConfigError},
+            presynaptic::Presynaptic,
+        },
+    },
     sim::{Execution, MemoryReport, Progress, SimError},
 };
 
 /// What may change while a model trains: mechanisms and their constants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dynamics {
+    /// Release of vesicles, as a bias of attention logits. Random in training only.
+    pub presynaptic: Presynaptic,
+    /// Selection of experts, metabolism, updates of the router's state.
+    pub router: Router,
     /// Weight of the loss that balances the load of experts.
     pub aux_weight: f32,
+}
+
+impl Dynamics {
+    /// Recommended constants.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            presynaptic: Presynaptic::recommended(config.context),
+            router: Router::new(config.experts, config.top_k, config.width),
+            aux_weight: 0.01,
+        }
+    }
+
+    /// Checks that they are of a model of these sizes.
+    pub fn check(&self, config: &Config) -> Result<(), ConfigError> {
+        let router = (self.router.experts, self.router.top_k, self.router.width);
+        if router != (config.experts, config.top_k, config.width) || self.presynaptic.context != config.context {
+            return Err(ConfigError::Dynamics);
+        }
+        Ok(())
+    }
 }
 
 /// A training step.
@@ -36,21 +67,6 @@ pub struct StepInput<'a> {
     pub measures: bool,
 }
 
-/// State of the router of a layer beside its parameters. It changes in training only.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RouterValues {
-    /// Unit vectors `[E, 24]`.
-    pub embeddings: Vec<f32>,
-    /// Average of the utilisation, `[E]`.
-    pub fatigue: Vec<f32>,
-    /// `[E]`.
-    pub energy: Vec<f32>,
-    /// Added for the selection only, `[E]`.
-    pub balance_bias: Vec<f32>,
-    /// Whether an expert may be selected, `[E]`.
-    pub alive: Vec<bool>,
-}
-
 /// Which experts some tokens selected.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
@@ -62,11 +78,31 @@ pub struct Selection {
     pub gates: Vec<f32>,
 }
 
+/// What the experts of a layer did in a training step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExpertStep {
+    /// Sums over the tokens of the step.
+    pub load: LoadStatistics,
+    /// Rise of the mean loss if an expert is removed, to first order, `[E]`.
+    pub contribution: Vec<f64>,
+    /// Loss that balances the load, without its weight; k when it is balanced.
+    pub aux: f64,
+    /// What the last tokens of the step selected, 256 at most.
+    pub selection: Selection,
+}
+
 /// Activations that can be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     /// Probabilities `[tokens, tokens]` of a query head: rows attend to columns.
     Attention {
+        /// Block.
+        layer: usize,
+        /// Query head.
+        head: usize,
+    },
+    /// Logits `[tokens, tokens]` of a query head before release: what drives its synapses.
+    Drive {
         /// Block.
         layer: usize,
         /// Query head.
@@ -95,7 +131,7 @@ pub trait Backend: Send {
     /// [`Pass::is_stopping`] between operations.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
     /// Moves what the steps since the last call were to the end of `out`, oldest first. At most
-    /// [`MAX_WAITING_STEPS`](crate::kinds::transformer::backend::MAX_WAITING_STEPS) may wait.
+    /// [`MAX_WAITING_STEPS`](crate::kinds::language::backend::MAX_WAITING_STEPS) may wait.
     fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError>;
     /// Norms of each parameter in the last step, which had `measures`.
     fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError>;
@@ -106,16 +142,18 @@ pub trait Backend: Send {
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
     /// Activations of one sequence.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
-    /// What the last tokens of the last step selected in a layer, oldest first, at most that many.
-    fn last_selection(&self, layer: usize, tokens: usize) -> Result<Selection, SimError>;
+    /// What the router of a layer decides for each token of one sequence; see [`experts::inspect`](super::experts::inspect).
+    fn decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<f32>, SimError>;
+    /// What the experts of each layer did in the last step; none before the first.
+    fn expert_steps(&self) -> Result<&[ExpertStep], SimError>;
     /// Copies a buffer to the host: the elements of the map from `start` on.
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError>;
-    /// Copies a whole buffer from the host.
-    fn write(&mut self, buffer: StateBuffer, from: &[f32]) -> Result<(), SimError>;
-    /// State of the router of a layer.
-    fn router(&self, layer: usize) -> Result<RouterValues, SimError>;
+    /// Copies elements of a buffer from the host, from `start` on.
+    fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError>;
+    /// State of the router of a layer. It changes in training only.
+    fn router(&self, layer: usize) -> Result<RouterState, SimError>;
     /// Sets it.
-    fn set_router(&mut self, layer: usize, values: &RouterValues) -> Result<(), SimError>;
+    fn set_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError>;
     /// State of the optimiser beside its moments.
     fn counters(&self) -> Result<Counters, SimError>;
     /// Sets it.

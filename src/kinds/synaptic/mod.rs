@@ -8,8 +8,10 @@
 //! | [`life`] | life cycle of experts |
 //! | [`model`] | sizes, names and first values of the parameters |
 //! | [`backend`] | what a simulation asks of a device |
+//! | [`cpu`] | the model on the CPU |
 
 pub mod backend;
+pub mod cpu;
 pub mod experts;
 pub mod life;
 pub mod model;

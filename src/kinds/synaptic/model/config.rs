@@ -1,11 +1,9 @@
 //! Sizes of a model, checked.
 
-use crate::sim::SimError;
+use crate::{kinds::synaptic::experts::FEATURES, sim::SimError};
 
 /// Rows of the embedding matrix are a multiple of this many: the tiles of matrix multiplications.
 pub const VOCAB_ALIGN: usize = 64;
-/// Features of a token that the router compares with the embeddings of experts.
-pub const FEATURES: usize = 24;
 /// Most features of a head.
 const MAX_HEAD: usize = 256;
 
@@ -71,6 +69,9 @@ pub enum ConfigError {
         "rotary positions need an even number of features per head, and there are {0}: change model.width or model.heads"
     )]
     OddHead(usize),
+    /// Mechanisms of another model.
+    #[error("the mechanisms are of a model of other sizes")]
+    Dynamics,
     /// More parameters than can be counted.
     #[error("the model is too large: {0}")]
     TooLarge(String),

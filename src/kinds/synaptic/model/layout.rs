@@ -3,8 +3,11 @@
 //! Matrices are `[out, in]`, those of experts `[E, out, in]`. Rows of the embedding and of the matrix of logits behind the
 //! vocabulary are padding: zero, with zero gradients. Genomes are parameters without a gradient: they change by mutation.
 
-use super::{Config, ConfigError, FEATURES};
-use crate::nn::parameters::{ParameterError, ParameterMap, ViewId};
+use super::{Config, ConfigError};
+use crate::{
+    kinds::synaptic::experts::{FEATURES, GENES},
+    nn::parameters::{ParameterError, ParameterMap, ViewId},
+};
 use std::{ops::Range, sync::Arc};
 
 /// Weights of a LayerNorm, `[C]` each.
@@ -167,7 +170,7 @@ impl Builder {
             ln_2: self.norm(&format!("h.{i}.ln_2"), width)?,
             router: self.add(moe("router.weight"), &[e, width], Role::Router)?,
             probe: self.add(moe("probe.weight"), &[FEATURES, width], Role::Router)?,
-            genome: self.add(moe("genome"), &[e, 4], Role::Genome)?,
+            genome: self.add(moe("genome"), &[e, GENES], Role::Genome)?,
             fc1: self.add(moe("fc1.weight"), &[e, hidden, width], Role::ExpertIn)?,
             fc1_bias: self.add(moe("fc1.bias"), &[e, hidden], Role::Bias)?,
             fc2: self.add(moe("fc2.weight"), &[e, width, hidden], Role::ExpertOut)?,

@@ -4,6 +4,6 @@ mod config;
 mod init;
 mod layout;
 
-pub use config::{Config, ConfigError, FEATURES, VOCAB_ALIGN};
+pub use config::{Config, ConfigError, VOCAB_ALIGN};
 pub use init::init;
 pub use layout::{Block, Layer, Layout, Norm, Role};

@@ -1,0 +1,287 @@
+//! A training step: gradients of all micro-batches, the optimiser, then the states of the routers.
+
+use super::{
+    activations::Activations,
+    backward::BackwardInput,
+    forward::Noise,
+    network::{Extent, Network, refused, zeros},
+    update,
+};
+use crate::{
+    gpu::Pass,
+    kinds::{
+        language::backend::{Batch, Counters, IGNORED, Lengths, Outcome, StateBuffer, StepStats, ViewNorms},
+        synaptic::{
+            backend::{Dynamics, ExpertStep, Selection, StepInput},
+            experts::{self, LoadStatistics, RouterState},
+            model::{Config, Layout},
+        },
+    },
+    nn::{optimizer::cpu::sum_of_squares, parameters::View, real::Real},
+    sim::SimError,
+};
+use std::sync::Arc;
+
+/// Tokens of a step whose selected experts are kept.
+const SHOWN_TOKENS: usize = 256;
+
+/// A network with everything that training needs.
+pub struct Trainer<R> {
+    /// Weights and states of the routers.
+    pub network: Network<R>,
+    /// Gradient of the step.
+    pub gradient: Vec<R>,
+    /// First moments.
+    pub m: Vec<R>,
+    /// Second moments.
+    pub v: Vec<R>,
+    /// Optimiser steps.
+    pub counters: Counters,
+    /// What the experts of each block did in the last step.
+    pub experts: Vec<ExpertStep>,
+    activations: Activations<R>,
+    seed: u64,
+    /// Steps that are not read yet.
+    stats: Vec<StepStats>,
+    norms: Vec<ViewNorms>,
+}
+
+/// What the gradients of a step are of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Loss {
+    /// Mean loss over the targets, nats.
+    pub mean: f64,
+    /// What the experts of each block did.
+    pub experts: Vec<ExpertStep>,
+}
+
+impl<R: Real + Default> Trainer<R> {
+    /// With zero weights.
+    pub fn new(config: &Config, layout: &Arc<Layout>, dynamics: &Dynamics, seed: u64) -> Result<Self, SimError> {
+        let n = layout.map.len();
+        Ok(Self {
+            network: Network::new(config, layout, dynamics)?,
+            gradient: zeros("gradient", n)?,
+            m: zeros("first moments", n)?,
+            v: zeros("second moments", n)?,
+            counters: Counters { loss_scale: 1.0, ..Counters::default() },
+            experts: vec![],
+            activations: Activations::default(),
+            seed,
+            stats: vec![],
+            norms: vec![],
+        })
+    }
+
+    /// Bytes held, with room for micro-batches of that extent.
+    pub fn bytes(config: &Config, layout: &Layout, extent: Extent) -> u64 {
+        let state = 4 * layout.map.len() * size_of::<R>();
+        state as u64 + Activations::<R>::bytes(config, extent)
+    }
+
+    /// One of the buffers of the state.
+    pub fn buffer(&self, buffer: StateBuffer) -> &[R] {
+        match buffer {
+            StateBuffer::Weights => &self.network.weights,
+            StateBuffer::FirstMoment => &self.m,
+            StateBuffer::SecondMoment => &self.v,
+        }
+    }
+
+    /// One of the buffers of the state, to write.
+    pub fn buffer_mut(&mut self, buffer: StateBuffer) -> &mut [R] {
+        match buffer {
+            StateBuffer::Weights => &mut self.network.weights,
+            StateBuffer::FirstMoment => &mut self.m,
+            StateBuffer::SecondMoment => &mut self.v,
+        }
+    }
+
+    /// Takes a step. A stop leaves everything but the gradient as it was.
+    pub fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
+        let Some(loss) = self.gradients(input.batches, input.step, pass)? else { return Ok(Outcome::Stopped) };
+        self.apply(loss, input, pass)?;
+        Ok(Outcome::Done)
+    }
+
+    /// The mean loss over the targets of all batches, and the gradient with that of the auxiliary losses, of which a batch
+    /// has the weight of its targets; `None` when it was stopped.
+    pub fn gradients(&mut self, batches: &[Batch<'_>], step: u64, pass: &mut Pass) -> Result<Option<Loss>, SimError> {
+        let all = batches.iter().map(targets).collect::<Result<Vec<_>, _>>()?;
+        let counted = |targets: &[i32]| targets.iter().filter(|t| **t != IGNORED).count();
+        let n_targets = all.iter().map(|t| counted(t)).sum::<usize>().max(1) as f64;
+        let sequences = batches.iter().map(|batch| batch.sequences).sum();
+        let c = &self.network.config;
+        let mut experts = vec![ExpertStep::new(c.experts, c.top_k); c.layers];
+        let mut contributions = vec![0.0; c.layers * c.experts];
+        self.gradient.fill(R::zero());
+        let (mut total, mut first) = (0.0, 0);
+        for (batch, targets) in batches.iter().zip(&all) {
+            check(batch, &self.network.config)?;
+            let noise = Noise { seed: self.seed, step, first, sequences };
+            let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
+            let (network, acts) = (&self.network, &mut self.activations);
+            if network.forward(batch.tokens, extent, Some(&noise), acts, pass)? == Outcome::Stopped {
+                return Ok(None);
+            }
+            let share = counted(targets) as f64 / n_targets;
+            for (step, block) in experts.iter_mut().zip(&acts.blocks) {
+                step.load.add(&network.dynamics.router, &block.routing);
+                step.aux += share * experts::aux_loss(&block.routing);
+                step.selection = Selection::last(&block.routing, network.config.top_k, SHOWN_TOKENS);
+            }
+            let scale = R::of(1.0 / n_targets);
+            let aux_weight = share * f64::from(network.dynamics.aux_weight);
+            let input = BackwardInput { tokens: batch.tokens, targets, extent, noise: Some(&noise), scale, aux_weight };
+            let to = (&mut self.gradient[..], &mut contributions[..]);
+            if network.backward(&input, acts, to, pass)? == Outcome::Stopped {
+                return Ok(None);
+            }
+            total += acts.losses[..targets.len()].iter().map(|loss| loss.f64()).sum::<f64>();
+            first += batch.sequences;
+        }
+        for (step, of_block) in experts.iter_mut().zip(contributions.chunks_exact(self.network.config.experts)) {
+            step.contribution.copy_from_slice(of_block);
+        }
+        Ok(Some(Loss { mean: total / n_targets, experts }))
+    }
+
+    fn apply(&mut self, loss: Loss, input: &StepInput<'_>, pass: &mut Pass) -> Result<(), SimError> {
+        let before = if input.measures { Some(copy("weights before a step", &self.network.weights)?) } else { None };
+        let n = self.gradient.len() as u64;
+        let Loss { mean, experts } = loss;
+        let outcome = pass.span("optimiser", n, || {
+            let Self { network, m, v, gradient, counters, .. } = self;
+            update::apply(network, (m, v), gradient, counters.updates + 1, input, &experts)
+        })?;
+        let is_skipped = !outcome.is_applied || !mean.is_finite();
+        self.counters.updates += u64::from(outcome.is_applied);
+        let gradient_norm = outcome.norm as f32;
+        self.stats.push(StepStats { loss: mean as f32, gradient_norm, loss_scale: 1.0, is_skipped });
+        if outcome.is_applied {
+            pass.span("metabolism", 1, || self.update_routers(&experts, input));
+        }
+        self.experts = experts;
+        if let Some(before) = before {
+            self.measure(&before);
+        }
+        Ok(())
+    }
+
+    /// Frozen blocks keep the state of their router.
+    fn update_routers(&mut self, steps: &[ExpertStep], input: &StepInput<'_>) {
+        let mut routers = std::mem::take(&mut self.network.routers);
+        for (b, (state, step)) in routers.iter_mut().zip(steps).enumerate() {
+            if !input.frozen.get(1 + b).copied().unwrap_or(false) {
+                let genome = self.network.weight(self.network.layout.blocks[b].genome);
+                experts::update_state(&self.network.dynamics.router, &step.load, genome, state);
+            }
+        }
+        self.network.routers = routers;
+    }
+
+    fn measure(&mut self, before: &[R]) {
+        let norm = |x: &[R]| sum_of_squares(x).sqrt() as f32;
+        let (weights, gradient) = (&self.network.weights, &self.gradient);
+        let of = |view: &View| {
+            let range = view.range();
+            let pairs = weights[range.clone()].iter().zip(&before[range.clone()]);
+            let change: f64 = pairs.map(|(w, b)| (w.f64() - b.f64()).powi(2)).sum();
+            ViewNorms {
+                weight: norm(&weights[range.clone()]),
+                gradient: norm(&gradient[range]),
+                update: change.sqrt() as f32,
+            }
+        };
+        self.norms = self.network.layout.map.views().map(of).collect();
+    }
+
+    /// Norms of the last step that measured.
+    pub fn norms(&self) -> &[ViewNorms] {
+        &self.norms
+    }
+
+    /// Moves what the steps were.
+    pub fn take_stats(&mut self, out: &mut Vec<StepStats>) {
+        out.append(&mut self.stats);
+    }
+
+    /// Losses per token; changes nothing but workspace.
+    pub fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
+        check(batch, &self.network.config)?;
+        let targets = targets(batch)?;
+        let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
+        let (network, acts) = (&self.network, &mut self.activations);
+        if network.forward(batch.tokens, extent, None, acts, pass)? == Outcome::Stopped {
+            return Ok(Outcome::Stopped);
+        }
+        network.losses(&targets, acts)?;
+        losses.iter_mut().zip(&acts.losses).take(targets.len()).for_each(|(to, loss)| *to = loss.f64() as f32);
+        Ok(Outcome::Done)
+    }
+
+    /// State of the router of a block.
+    pub fn router(&self, block: usize) -> Result<&RouterState, SimError> {
+        self.network.routers.get(block).ok_or_else(|| refused(format!("there is no block {block}")))
+    }
+
+    /// Sets the state of the router of a block.
+    pub fn set_router(&mut self, block: usize, state: &RouterState) -> Result<(), SimError> {
+        let experts = self.network.config.experts;
+        let is_short = [&state.fatigue, &state.energy, &state.balance].iter().any(|x| x.len() != experts);
+        if is_short || state.alive.len() != experts || state.embeddings.len() != experts * experts::FEATURES {
+            return Err(refused(format!("the state of a router is not that of {experts} experts")));
+        }
+        self.router(block)?;
+        self.network.routers[block].clone_from(state);
+        Ok(())
+    }
+}
+
+impl ExpertStep {
+    fn new(experts: usize, top_k: usize) -> Self {
+        Self {
+            load: LoadStatistics::new(experts),
+            contribution: vec![0.0; experts],
+            aux: 0.0,
+            selection: Selection { top_k, ..Selection::default() },
+        }
+    }
+}
+
+impl Selection {
+    /// Of the last `most` tokens.
+    pub fn last<R: Real>(routing: &experts::Routing<R>, top_k: usize, most: usize) -> Self {
+        let slots = routing.tokens.saturating_sub(most) * top_k..routing.tokens * top_k;
+        let gates = routing.gates[slots.clone()].iter().map(|gate| gate.f64() as f32).collect();
+        Self { top_k, experts: routing.indices[slots].to_vec(), gates }
+    }
+}
+
+/// A copy that may not fit.
+fn copy<R: Real + Default>(name: &'static str, from: &[R]) -> Result<Vec<R>, SimError> {
+    let mut copy = zeros(name, from.len())?;
+    copy.copy_from_slice(from);
+    Ok(copy)
+}
+
+fn check(batch: &Batch<'_>, config: &Config) -> Result<(), SimError> {
+    batch.check(config.context, config.vocab)
+}
+
+/// Targets, without those of padding: as tokens see earlier ones only, padding at the end changes no other loss.
+fn targets(batch: &Batch<'_>) -> Result<Vec<i32>, SimError> {
+    let mut targets = batch.targets.to_vec();
+    match batch.lengths {
+        Lengths::Full => {}
+        Lengths::Padded(lens) => {
+            for (row, len) in targets.chunks_mut(batch.seq_len.max(1)).zip(lens) {
+                row[(*len).max(0) as usize..].fill(IGNORED);
+            }
+        }
+        Lengths::Packed(_) => {
+            return Err(refused("sequences of different lengths in one row are not possible here"));
+        }
+    }
+    Ok(targets)
+}
