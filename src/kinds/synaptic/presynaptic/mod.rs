@@ -30,10 +30,12 @@
 
 pub mod constants;
 pub mod cpu;
+pub mod parity;
 pub mod reference;
 pub mod release;
 pub mod state;
 pub mod step;
+pub mod trace;
 pub mod tsodyks_markram;
 
 pub use constants::Constants;
@@ -93,3 +95,6 @@ impl Presynaptic {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

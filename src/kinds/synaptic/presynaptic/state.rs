@@ -1,6 +1,6 @@
 //! State of the keys of one head of one sequence.
 
-use super::{Constants, Presynaptic};
+use super::{Constants, Presynaptic, step::whole_quanta};
 use crate::nn::real::Real;
 
 /// Keys that are computed together; arrays are padded to multiples of it.
@@ -56,17 +56,35 @@ pub struct Key {
 }
 
 impl Key {
-    /// The first state.
-    pub const fn fresh(c: &Constants) -> Self {
-        Self {
+    /// The first state, of numbers that `R` has.
+    #[inline(always)]
+    pub fn fresh<R: Real>(c: &Constants) -> Self {
+        let key = Self {
             calcium: 0.0,
-            rrp: c.init_rrp,
-            reserve: c.init_reserve,
+            rrp: whole_quanta::<R>(c.init_rrp),
+            reserve: whole_quanta::<R>(c.init_reserve),
             returning: 0.0,
             primed: c.init_snare,
             clamp: c.init_clamp,
             amplitude: c.init_amp,
             energy: c.init_energy,
+        };
+        key.rounded::<R>()
+    }
+
+    /// Rounded to `R`.
+    #[inline(always)]
+    pub fn rounded<R: Real>(self) -> Self {
+        let r = |x: f64| R::of(x).f64();
+        Self {
+            calcium: r(self.calcium),
+            rrp: r(self.rrp),
+            reserve: r(self.reserve),
+            returning: r(self.returning),
+            primed: r(self.primed),
+            clamp: r(self.clamp),
+            amplitude: r(self.amplitude),
+            energy: r(self.energy),
         }
     }
 }
@@ -115,7 +133,7 @@ impl<R: Real> KeyState<R> {
         if n_keys <= self.n_keys {
             return;
         }
-        let key = Key::fresh(&op.constants);
+        let key = Key::fresh::<R>(&op.constants);
         let (from, len) = (self.n_keys, n_keys.next_multiple_of(LANES));
         let fill = |x: &mut Vec<R>, value: f64| {
             // Numbers behind the last key are computed with, and not read.

@@ -25,6 +25,16 @@ pub fn clip(x: f64, low: f64, high: f64) -> f64 {
     if x > high { high } else { x }
 }
 
+/// Down to a multiple of 2^-19 (of 2^-48 for f64): numbers of vesicles below 32 that are such multiples are added and
+/// subtracted without a rounding error, so that their total is constant to the last bit.
+#[inline(always)]
+pub fn whole_quanta<R: Real>(x: f64) -> f64 {
+    let quantum = 16.0 * R::epsilon().f64();
+    // Adding this rounds to multiples of the quantum.
+    let magic = 1.5 / f64::EPSILON * quantum;
+    (x - 0.5 * quantum + magic) - magic
+}
+
 /// What a drive does before vesicles are released.
 #[derive(Clone, Copy)]
 pub struct Sensed {
@@ -63,17 +73,18 @@ pub fn sense<R: Real>(c: &Constants, key: &Key, drive: f64) -> Sensed {
 }
 
 /// The state after a step that released `released` vesicles and left `calcium`. `returning` of the result is what enters the
-/// queue.
+/// queue. Flows between pools are [`whole_quanta`].
 #[inline(always)]
-pub fn advance(c: &Constants, key: &Key, calcium: f64, released: f64) -> Key {
-    let emptied = clip(key.rrp - released, 0.0, c.rrp_max);
+pub fn advance<R: Real>(c: &Constants, key: &Key, calcium: f64, released: f64) -> Key {
+    let left = whole_quanta::<R>(released);
+    let emptied = clip(key.rrp - left, 0.0, c.rrp_max);
     let returned = key.reserve + key.returning;
     let supply = if returned < 1.0 { returned } else { 1.0 };
     let fuel = if c.energy_half > 0.0 { key.energy / (key.energy + c.energy_half) } else { 1.0 };
     // What the pool has no room for stays in reserve.
     let take = c.prime_rate * supply * fuel;
     let room = c.rrp_max - emptied;
-    let take = if take > room { room } else { take };
+    let take = whole_quanta::<R>(if take > room { room } else { take });
     let loss = c.unprime_per_release * released;
     let energy = key.energy + c.energy_fill * (c.energy_max - key.energy) - c.energy_use * released;
     let amplitude = key.amplitude + c.amp_load * (c.amp_target - key.amplitude) - c.amp_leak * key.amplitude;
@@ -81,7 +92,7 @@ pub fn advance(c: &Constants, key: &Key, calcium: f64, released: f64) -> Key {
         calcium,
         rrp: emptied + take,
         reserve: clip(returned - take, 0.0, f64::INFINITY),
-        returning: c.rec_rate * released,
+        returning: if c.rec_rate < 1.0 { whole_quanta::<R>(c.rec_rate * left) } else { left },
         primed: clip(key.primed * (1.0 - loss) + c.nsf_recover * (1.0 - key.primed), 0.0, 1.0),
         clamp: clip(c.clamp_retain * key.clamp + (1.0 - c.clamp_retain) - loss, 0.0, 1.0),
         amplitude: clip(amplitude, 0.0, c.amp_max),

@@ -61,8 +61,8 @@ struct Keys {
 
 impl Keys {
     #[inline(always)]
-    fn fresh(op: &Presynaptic) -> Self {
-        let key = Key::fresh(&op.constants);
+    fn fresh<R: Real>(op: &Presynaptic) -> Self {
+        let key = Key::fresh::<R>(&op.constants);
         let all = |x: f64| [x; LANES];
         Self {
             calcium: all(key.calcium),
@@ -164,7 +164,7 @@ impl Row {
     #[inline(always)]
     pub fn unchanging<R: Real>(&mut self, op: &Presynaptic, dots: &[R], drawn: Option<(&Draws, usize)>) {
         for from in (0..self.n).step_by(LANES) {
-            let keys = Keys::fresh(op);
+            let keys = Keys::fresh::<R>(op);
             self.release::<R>(op, from, dots, &keys, drawn);
         }
     }
@@ -183,7 +183,7 @@ impl Row {
             let mut keys = Keys::load(state, from);
             let (calcium, released) = self.release::<R>(op, from, dots, &keys, drawn);
             for l in 0..LANES {
-                keys.set(l, advance(c, &keys.get(l), calcium[l], released[l]));
+                keys.set(l, advance::<R>(c, &keys.get(l), calcium[l], released[l]));
             }
             keys.store(state, from);
         }
