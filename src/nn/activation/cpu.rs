@@ -105,15 +105,21 @@ fn normal_cdf<R: Real>(x: f64) -> f64 {
 }
 
 fn map<R: Real>(x: &[R], y: &mut [R], f: impl Fn(f64) -> f64 + Sync) {
-    y.par_chunks_mut(TASK).zip(x.par_chunks(TASK)).for_each(|(y, x)| {
-        wide(|| y.iter_mut().zip(x).for_each(|(y, x)| *y = R::of(f(x.f64()))));
-    });
+    let task = |(y, x): (&mut [R], &[R])| wide(|| y.iter_mut().zip(x).for_each(|(y, x)| *y = R::of(f(x.f64()))));
+    if y.len() <= TASK {
+        return task((y, x));
+    }
+    y.par_chunks_mut(TASK).zip(x.par_chunks(TASK)).for_each(task);
 }
 
 fn map2<R: Real>(x: &[R], dy: &[R], dx: &mut [R], f: impl Fn(f64, f64) -> f64 + Sync) {
-    dx.par_chunks_mut(TASK).zip(x.par_chunks(TASK)).zip(dy.par_chunks(TASK)).for_each(|((dx, x), dy)| {
+    let task = |((dx, x), dy): ((&mut [R], &[R]), &[R])| {
         wide(|| dx.iter_mut().zip(x).zip(dy).for_each(|((dx, x), dy)| *dx = R::of(f(x.f64(), dy.f64()))));
-    });
+    };
+    if dx.len() <= TASK {
+        return task(((dx, x), dy));
+    }
+    dx.par_chunks_mut(TASK).zip(x.par_chunks(TASK)).zip(dy.par_chunks(TASK)).for_each(task);
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 
 use super::{ExpertsError, Routing, resize};
 use crate::nn::{
-    activation::Activation,
     elementwise::cpu::bias_gradient,
     gemm::{Epilogue, Gemm, Split, cpu::groups},
     lengths,
@@ -124,9 +123,8 @@ impl Mixture {
         self.gather(x, routing, inputs);
         let split = (Split::Rows, &routing.offsets[..]);
         let up = Gemm::new(rows, self.hidden, self.width).transposed_b().groups(Split::Rows, self.experts);
-        let f = Activation::ReluSquared;
-        let epilogue = Epilogue::Activation { f, bias: Some(w.fc1_bias), aux: Some(&mut linear[..]) };
-        groups(&up, split, (inputs, w.fc1_weight), hidden, epilogue)?;
+        groups(&up, split, (inputs, w.fc1_weight), linear, Epilogue::None)?;
+        self.activate(routing, w.fc1_bias, linear, hidden);
         let down = Gemm::new(rows, self.width, self.hidden).transposed_b().groups(Split::Rows, self.experts);
         groups(&down, split, (hidden, w.fc2_weight), outputs, Epilogue::Bias(w.fc2_bias))?;
         self.combine(routing, outputs, out, |slot| routing.gates[slot]);
@@ -159,8 +157,11 @@ impl Mixture {
         self.add_weight_gradients(routing, outputs, hidden, g.fc2_weight, g.fc2_bias)?;
         let down = Gemm::new(rows, self.hidden, self.width).groups(Split::Rows, self.experts);
         let split = (Split::Rows, &routing.offsets[..]);
-        let epilogue = Epilogue::Gradient { f: Activation::ReluSquared, aux: &linear[..] };
-        groups(&down, split, (outputs, weights.fc2_weight), hidden, epilogue)?;
+        groups(&down, split, (outputs, weights.fc2_weight), hidden, Epilogue::None)?;
+        hidden.par_chunks_mut(TASK * self.hidden).zip(linear.par_chunks(TASK * self.hidden)).for_each(|(d, z)| {
+            let slope = |z: R| if z > R::zero() { z + z } else { R::zero() };
+            wide(|| d.iter_mut().zip(z).for_each(|(d, z)| *d *= slope(*z)));
+        });
         // `hidden` is now the gradient of `linear`.
         self.add_weight_gradients(routing, hidden, inputs, g.fc1_weight, g.fc1_bias)?;
         let up = Gemm::new(rows, self.width, self.hidden).groups(Split::Rows, self.experts);
@@ -177,6 +178,25 @@ impl Mixture {
             for (row, assignment) in inputs.chunks_exact_mut(width).zip(order) {
                 row.copy_from_slice(&x[*assignment as usize / self.top_k * width..][..width]);
             }
+        });
+    }
+
+    /// Adds the bias, and squares positive sums.
+    fn activate<R: Real>(&self, routing: &Routing<R>, bias: &[R], linear: &mut [R], hidden: &mut [R]) {
+        let n = self.hidden;
+        let tasks = linear.par_chunks_mut(TASK * n).zip(hidden.par_chunks_mut(TASK * n));
+        tasks.zip(routing.order.par_chunks(TASK)).for_each(|((linear, hidden), order)| {
+            wide(|| {
+                let rows = linear.chunks_exact_mut(n).zip(hidden.chunks_exact_mut(n));
+                for ((linear, hidden), assignment) in rows.zip(order) {
+                    let bias = &bias[routing.indices[*assignment as usize] as usize * n..][..n];
+                    for ((z, h), bias) in linear.iter_mut().zip(hidden).zip(bias) {
+                        *z += *bias;
+                        let positive = if *z > R::zero() { *z } else { R::zero() };
+                        *h = positive * positive;
+                    }
+                }
+            });
         });
     }
 

@@ -223,17 +223,21 @@ fn decide<R: Real + Default>(op: &Router, x: &[R], state: &RouterState, out: &mu
 
 /// The living experts with the largest logits plus balance, in descending order; ties go to the lower index.
 fn select<R: Real>(logits: &[R], balance: &[R], alive: &[u8], selected: &mut [u32]) {
-    for slot in 0..selected.len() {
-        let (before, rest) = selected.split_at_mut(slot);
-        let mut best: Option<(usize, R)> = None;
-        for e in (0..logits.len()).filter(|e| alive[*e] != 0 && !before.contains(&(*e as u32))) {
-            let score = logits[e] + balance[e];
-            if best.is_none_or(|(_, most)| score > most) {
-                best = Some((e, score));
-            }
+    let score = |e: u32| logits[e as usize] + balance[e as usize];
+    let mut len = 0;
+    for e in (0..logits.len() as u32).filter(|e| alive[*e as usize] != 0) {
+        let own = score(e);
+        if len < selected.len() {
+            len += 1;
+        } else if selected.last().is_none_or(|last| !(own > score(*last))) {
+            continue;
         }
-        // There are as many living experts as slots.
-        rest[0] = best.map_or(0, |(e, _)| e as u32);
+        let mut slot = len - 1;
+        while slot > 0 && own > score(selected[slot - 1]) {
+            selected[slot] = selected[slot - 1];
+            slot -= 1;
+        }
+        selected[slot] = e;
     }
 }
 

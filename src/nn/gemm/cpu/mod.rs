@@ -37,6 +37,7 @@ pub use grouped::{groups, scaled};
 pub use micro::{Isa, Sum};
 
 use super::{Epilogue, Gemm, GemmError, epilogue::Parts};
+use crate::nn::real::wide;
 use memory::Piece;
 use micro::{Micro, Rows};
 use pack::{Lines, Range};
@@ -383,7 +384,8 @@ impl<S: Sum> Job<'_, S> {
         if beta != S::ZERO {
             // SAFETY: inside C (`Gemm::check`), and no other task has these elements.
             let old = |j: usize| unsafe { *self.out.0.add(start + j * across) };
-            sums.iter_mut().enumerate().for_each(|(j, x)| *x = S::fma(beta, old(j), *x));
+            // Without the instruction, a fused multiply-add is a call.
+            wide(|| sums.iter_mut().enumerate().for_each(|(j, x)| *x = S::fma(beta, old(j), *x)));
         }
         let Parts { bias, other, aux, f, is_gradient } = &self.epilogue;
         if let Some(bias) = bias {
