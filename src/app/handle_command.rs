@@ -355,9 +355,14 @@ impl App {
     }
 
     pub(super) fn save_to(&mut self, path: PathBuf) {
-        let document = Project { workspace: self.workspace.to_text(), ..self.session.project.clone() };
+        let (document, left_out) = self.session.accepted_document();
+        let document = Project { workspace: self.workspace.to_text(), ..document };
         if let Err(e) = self.jobs.save(path, Arc::new(document)) {
-            self.notify(Level::Error, e);
+            return self.notify(Level::Error, e);
+        }
+        if !left_out.is_empty() {
+            let what = "was rejected by the simulation: the project is saved with the value in use";
+            self.notify(Level::Warning, format!("The value of {} {what}", left_out.join(", ")));
         }
     }
 

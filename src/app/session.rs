@@ -95,13 +95,23 @@ impl Session {
         }
     }
 
-    /// Whether there are unsaved changes. A value that the engine rejected is none.
+    /// Whether there are unsaved changes. A value that the engine rejected is none; one that was saved before the engine
+    /// rejected it is.
     pub fn is_dirty(&self) -> bool {
-        if self.live.playback.is_some() || self.project == *self.saved {
+        if self.live.playback.is_some() {
             return false;
         }
-        let accepted = self.live.without_rejected(&self.project.model);
-        accepted.is_none_or(|model| Project { model, ..self.project.clone() } != *self.saved)
+        let is_rejected_since = self.saved_at.is_some() && self.live.without_rejected(&self.saved.model).is_some();
+        is_rejected_since || (self.project != *self.saved && self.accepted_document().0 != *self.saved)
+    }
+
+    /// The document to be saved, and the paths of values that it leaves out: those that the engine rejected are the
+    /// engine's, so that what is saved can be built.
+    pub fn accepted_document(&self) -> (Project, Vec<String>) {
+        match self.live.without_rejected(&self.project.model) {
+            Some((model, left_out)) => (Project { model, ..self.project.clone() }, left_out),
+            None => (self.project.clone(), vec![]),
+        }
     }
 
     /// Whether this equals the document as last saved or opened.
@@ -112,6 +122,7 @@ impl Session {
     /// Replaces the document by the file's new content, as one undoable step.
     pub fn reload(&mut self, project: Project) {
         self.saved = Arc::new(project.clone());
+        self.saved_at = None; // another program wrote it: a value that the engine rejects is not overwritten
         self.project = project;
         self.history.commit_as(&self.project, "reload the file");
         self.fetch_defaults();

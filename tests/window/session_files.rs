@@ -121,6 +121,46 @@ fn a_value_that_the_engine_rejected_is_no_unsaved_change() {
 }
 
 #[test]
+fn saving_writes_what_the_engine_accepted_and_says_what_it_left_out() {
+    let (folder, file) = saved("left-out");
+    let mut w = open(Start { path: Some(file.clone()), project: None, ..start(true) });
+    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    let before = value(&w, "measure.group_by");
+    set(&mut w, "lif.tau_m=31");
+    set(&mut w, "measure.group_by=refused");
+    until(&mut w, "it is rejected", |w| !w.state().session().live.acks.rejections().is_empty());
+    let save = |w: &mut Window| {
+        let at = w.state().session().saved_at;
+        command(w, UiCommand::Save);
+        until(w, "it is saved", |w| w.state().session().saved_at != at);
+    };
+    let in_file = |name: &str| {
+        let model = neuropil::project::open(&file).expect("readable").0.model;
+        let (id, spec) = neuropil::params::path::find(model.params(), name).expect("a path");
+        neuropil::params::path::show(spec, &model.params().get(id))
+    };
+    save(&mut w);
+    assert_eq!((in_file("measure.group_by"), in_file("lif.tau_m")), (before.clone(), "31 ms".into()));
+    let said = |w: &Window| w.state().messages().iter().filter(|m| m.contains("measure.group_by was rejected")).count();
+    assert_eq!(said(&w), 1, "{:?}", w.state().messages());
+    assert_eq!(value(&w, "measure.group_by"), "refused", "the inspector still shows it, as not applied");
+    assert!(!w.state().session().is_dirty());
+
+    // Saved before the engine has answered: the file is behind, and the document is unsaved until it is saved again.
+    set(&mut w, &format!("measure.group_by={before}"));
+    until(&mut w, "taken back", |w| w.state().session().live.acks.rejections().is_empty());
+    assign(&mut w, "measure.group_by=refused");
+    save(&mut w);
+    until(&mut w, "it is rejected", |w| !w.state().session().live.acks.rejections().is_empty());
+    assert_eq!(in_file("measure.group_by"), "refused");
+    assert!(w.state().session().is_dirty());
+    save(&mut w);
+    assert_eq!(in_file("measure.group_by"), before);
+    assert!(!w.state().session().is_dirty());
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
 fn a_file_that_cannot_be_opened_at_start_opens_nothing_else() {
     let (folder, file) = saved("broken");
     for (text, name) in [(None, "missing.ron"), (Some("(version: 1, nothing"), "broken.ron")] {

@@ -85,19 +85,30 @@ impl Live {
         Some(rejection)
     }
 
-    /// The document's parameters with the engine's values in place of single ones that it rejected; `None` without any.
-    pub fn without_rejected(&self, model: &Model) -> Option<Model> {
-        let accepted = self.accepted_model().filter(|accepted| accepted.name() == model.name())?;
-        let rejected = self.acks.rejections().iter().map(|r| &r.change);
-        let is_present = |c: &&Change| c.id.field != ParamId::WHOLE && model.params().get(c.id) == c.value;
-        let has = |params: &dyn Params, id: ParamId| usize::from(id.item) < params.len(id.group);
-        let is_known = |c: &&Change| has(accepted.params(), c.id) && has(model.params(), c.id);
+    /// A document's parameters with the engine's values in place of those that it rejected, and the paths of these;
+    /// `None` without any. A rejected list is the engine's list.
+    pub fn without_rejected(&self, model: &Model) -> Option<(Model, Vec<String>)> {
+        let accepted = self.accepted_model().filter(|accepted| accepted.name() == model.name())?.params();
+        let params = model.params();
+        let has = |params: &dyn Params, id: ParamId| {
+            id.field == ParamId::WHOLE || usize::from(id.item) < params.len(id.group)
+        };
+        let rejected = self.acks.rejections().iter().map(|rejection| &rejection.change);
+        let is_known = |c: &&Change| has(accepted, c.id) && has(params, c.id);
+        let is_present = |c: &&Change| params.get(c.id) == c.value && accepted.get(c.id) != c.value;
         let ids: Vec<ParamId> = rejected.filter(is_known).filter(is_present).map(|c| c.id).collect();
+        if ids.is_empty() {
+            return None;
+        }
         let mut model = model.clone();
         for id in &ids {
-            model.params_mut().set(&Change { id: *id, value: accepted.params().get(*id) });
+            model.params_mut().set(&Change { id: *id, value: accepted.get(*id) });
         }
-        (!ids.is_empty()).then_some(model)
+        let path = |id: &ParamId| match id.field {
+            ParamId::WHOLE => params.groups()[usize::from(id.group)].name.to_owned(),
+            _ => params.path(*id),
+        };
+        Some((model, ids.iter().map(path).collect()))
     }
 
     /// Whether an edit of this parameter waits for a rebuild.
