@@ -2,7 +2,7 @@
 
 use super::{
     CouplingMethod, Params, Precision, TaskSource,
-    cpu::{coupling::Coupling, phases::Oscillators, turnover::Turnover},
+    cpu::{coupling::Coupling, phases::Oscillators, turnover::Turnover, variants::Variants},
     events::Events,
     lineage::Lineage,
     mixing,
@@ -48,6 +48,7 @@ fn cpu_in<T: Real>(params: &Params, setup: Option<&Setup>) -> MemoryReport {
         ("workspace", workspace_bytes::<T>(capacity, dim, fields)),
         ("slots", capacity as u64 * 12),
         ("recording", Lineage::bytes_of(capacity)),
+        ("algorithms compared", Variants::<T>::bytes_of(params)),
     ]);
     report
 }
@@ -82,6 +83,8 @@ mod tests {
         }
         all.push(Params::default());
         all[7].coupling.fields = 3;
+        all.push(Params::kuramoto(700));
+        all[8].measure.variants = true;
         for params in all {
             let on = DeviceKind::Cpu { threads: 2 };
             let predicted = NucleiKind::predict(&params, None, on);

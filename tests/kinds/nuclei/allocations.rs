@@ -5,7 +5,11 @@ use neuropil::{
     kinds::nuclei::{CouplingMethod, Params, cpu::CpuSim, task},
     sim::{BuildContext, Progress, Simulation},
 };
-use neuropil_test_support::allocator::calls;
+use neuropil::{
+    params::{Params as _, path},
+    sim::Effect,
+};
+use neuropil_test_support::allocator::{bytes, calls};
 use std::sync::Arc;
 
 #[test]
@@ -33,5 +37,33 @@ fn generations_allocate_no_memory() {
         let ledger = sim.host().ledger;
         assert!(ledger.n_decay > 100 && ledger.n_died > 100 && ledger.n() > 300, "{ledger:?}");
         assert_eq!(asked, 0, "{method:?} with {fields} fields allocated memory {asked} times");
+    }
+}
+
+/// Comparing the algorithms allocates when it is switched on, as predicted, not in every profiled batch.
+#[test]
+fn comparing_algorithms_allocates_no_memory_while_running() {
+    let mut params = Params::default();
+    params.population.capacity = 600;
+    let scene = BuildContext { seed: 2, ..BuildContext::default() };
+    let start = |params: &Params| {
+        let setup = Arc::new(task::prepare(params, &scene, &Progress::default()).expect("a task"));
+        CpuSim::<f32>::new(params, &scene, setup, 1).expect("it starts")
+    };
+    let mut later = start(&params);
+    let change = path::parse(&params, "measure.variants=true").expect("a path");
+    assert!(matches!(later.set(&change), Ok(Effect::Applied)));
+    assert!(params.set(&change));
+    for mut sim in [start(&params), later] {
+        let mut pass = Pass::measuring();
+        sim.advance(20, &mut pass).expect("it runs"); // the rows of the kernel table are named once
+        let held = sim.memory();
+        let before = bytes();
+        sim.advance(20, &mut pass).expect("it runs");
+        // Times of the kernel table are sorted into buckets that grow with their number.
+        assert!(bytes() - before < 8192, "allocated {} bytes while running", bytes() - before);
+        assert_eq!(sim.memory(), held);
+        let owned = held.by_owner().into_iter().find(|(owner, _)| *owner == "algorithms compared");
+        assert!(owned.is_some_and(|(_, bytes)| bytes > 600 * 600 * 4), "{held:?}");
     }
 }

@@ -10,6 +10,7 @@ static HELD: AtomicI64 = AtomicI64::new(0);
 
 thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The system's allocator, counting.
@@ -19,6 +20,7 @@ pub struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
+        let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + layout.size() as u64));
         HELD.fetch_add(layout.size() as i64, Ordering::Relaxed);
         // SAFETY: as promised by the caller.
         unsafe { System.alloc(layout) }
@@ -34,6 +36,11 @@ unsafe impl GlobalAlloc for Counting {
 /// Bytes that the whole process holds.
 pub fn held() -> i64 {
     HELD.load(Ordering::Relaxed)
+}
+
+/// Bytes of all allocations of this thread so far.
+pub fn bytes() -> u64 {
+    BYTES.with(Cell::get)
 }
 
 /// Allocations of this thread so far.

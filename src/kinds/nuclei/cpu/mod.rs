@@ -55,6 +55,7 @@ use phases::{Drift, Oscillators};
 use std::sync::Arc;
 use thread_pool::ThreadPool;
 use turnover::{Turnover, TurnoverTarget};
+use variants::Variants;
 
 /// Nuclei per tile of the fitness evaluation.
 const TILE: usize = 128;
@@ -69,6 +70,8 @@ pub struct CpuSim<T> {
     oscillators: Oscillators<T>,
     turnover: Turnover<T>,
     scratch: Scratch<T>,
+    /// With `measure.variants` only.
+    variants: Option<Variants<T>>,
 }
 
 /// Arrays over the nuclei, in order of slots.
@@ -105,6 +108,7 @@ impl<T: Real> CpuSim<T> {
             coupling: Coupling::new(method(params), params.coupling.sparse_cutoff, capacity, pool),
             oscillators,
             turnover: Turnover::new(capacity, dim),
+            variants: Variants::new(params, pool),
             host: HostState::new(params, context, setup, state.n() as u64),
             state,
             pool,
@@ -239,9 +243,12 @@ impl<T: Real> CpuSim<T> {
     }
 
     /// Times all algorithms on the coupling of the last generation.
-    fn time_variants(&self, pass: &mut Pass) {
+    fn time_variants(&mut self, pass: &mut Pass) {
         let kernel = Kernel { x: &self.scratch.x, h: &self.scratch.h };
-        variants::time(kernel, self.oscillators.phasors(0), self.host.params.coupling.sparse_cutoff, self.pool, pass);
+        let (phasors, cutoff) = (self.oscillators.phasors(0), self.host.params.coupling.sparse_cutoff);
+        if let Some(variants) = &mut self.variants {
+            variants.time(kernel, phasors, cutoff, pass);
+        }
     }
 
     /// Step 3: order parameters and statistics of the population.

@@ -1,6 +1,6 @@
 //! [`Simulation`] for the CPU backend.
 
-use super::{CpuSim, check, method, population_stats, turnover};
+use super::{CpuSim, check, method, population_stats, turnover, variants::Variants};
 use crate::{
     gpu::Pass,
     kinds::{
@@ -19,9 +19,9 @@ use crate::{
     },
     params::{Change, Params},
     sim::{
-        Action, ActionSpec, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals,
-        InputData, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError, Simulation, Snapshot,
-        StepCount, Tap,
+        Action, ActionSpec, Answer, Buffers as _, Clock, Digest, Effect, ElementSet, Execution, Frame, HostMemory,
+        Individuals, InputData, MemoryReport, ProbeId, ProbeSpec, Progress, Reading, Request, Shape, SimError,
+        Simulation, Snapshot, StepCount, Tap,
     },
 };
 use std::sync::Arc;
@@ -62,6 +62,11 @@ impl<T: Real> Simulation for CpuSim<T> {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Live(new) => {
                 check(&new)?;
+                if new.measure.variants != self.host.params.measure.variants {
+                    let needed = MemoryReport::from([("algorithms compared", Variants::<T>::bytes_of(&new))]);
+                    HostMemory::now().map_or(Ok(()), |memory| memory.check(&needed))?;
+                    self.variants = Variants::new(&new, self.pool);
+                }
                 if new.coupling != self.host.params.coupling {
                     self.coupling.set_method(method(&new), new.coupling.sparse_cutoff, self.state.capacity);
                     let g = mixing::matrix(&new.coupling, self.state.fields, self.host.context.seed);
@@ -124,7 +129,7 @@ impl<T: Real> Simulation for CpuSim<T> {
             }
             self.generation(pass)?;
         }
-        if steps > 0 && pass.profiled && self.host.params.measure.variants {
+        if steps > 0 && pass.profiled {
             self.time_variants(pass);
         }
         Ok(())
@@ -192,6 +197,7 @@ impl<T: Real> Simulation for CpuSim<T> {
             ("workspace", predict::workspace_bytes::<T>(capacity, dim, self.state.fields)),
             ("slots", self.host.sets.iter().map(|set| set.n_bytes()).sum()),
             ("recording", self.host.sampler.n_bytes()),
+            ("algorithms compared", self.variants.as_ref().map_or(0, Variants::n_bytes)),
         ]);
         report
     }

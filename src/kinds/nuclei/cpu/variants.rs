@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     gpu::Pass,
-    kinds::nuclei::{CouplingMethod, probes, real::Real},
+    kinds::nuclei::{CouplingMethod, Params, probes, real::Real},
 };
 
 /// Maximum number of nuclei, the first ones: naive sums over more take too long.
@@ -23,22 +23,59 @@ const ALGORITHMS: [(&str, CouplingMethod); 7] = [
     (probes::VARIANTS[6], CouplingMethod::Dense),
 ];
 
-/// Times each algorithm and compares it with the first.
-pub fn time<T: Real>(kernel: Kernel<'_, T>, (cos, sin): (&[T], &[T]), cutoff: f64, pool: ThreadPool, pass: &mut Pass) {
-    let n = cos.len().min(MAX_NUCLEI);
-    let kernel = Kernel { x: &kernel.x[..n], h: &kernel.h[..n] };
-    let (cos, sin) = (&cos[..n], &sin[..n]);
-    let mut reference = None;
-    for (name, method) in ALGORITHMS {
-        let mut coupling = Coupling::new(method, cutoff, n, pool);
-        let mut sums = Sums::with_capacity(n);
-        pass.span(name, (n * n) as u64, || {
-            coupling.plan(kernel);
-            coupling.sums(kernel, cos, sin, &mut sums);
-        });
-        let reference = reference.get_or_insert_with(|| sums.clone());
-        pass.off(name, error(&sums, reference));
+/// All coupling algorithms with their workspace, allocated when `measure.variants` is switched on.
+pub struct Variants<T> {
+    couplings: [Coupling<T>; ALGORITHMS.len()],
+    reference: Sums<T>,
+    sums: Sums<T>,
+}
+
+impl<T: Real> Variants<T> {
+    /// For a population with this capacity; `None` where the parameters do not compare algorithms.
+    pub fn new(params: &Params, pool: ThreadPool) -> Option<Self> {
+        let n = params.measure.variants.then(|| n_compared(params.population.capacity))?;
+        let coupling = |(_, method)| Coupling::new(method, params.coupling.sparse_cutoff, n, pool);
+        let room = || Sums::with_capacity(n);
+        Some(Self { couplings: ALGORITHMS.map(coupling), reference: room(), sums: room() })
     }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> u64 {
+        let couplings: u64 = self.couplings.iter().map(Coupling::n_bytes).sum();
+        couplings + self.reference.n_bytes() + self.sums.n_bytes()
+    }
+
+    /// Bytes of [`Variants::new`] with these parameters.
+    pub fn bytes_of(params: &Params) -> u64 {
+        if !params.measure.variants {
+            return 0;
+        }
+        let n = n_compared(params.population.capacity);
+        let couplings: u64 = ALGORITHMS.iter().map(|(_, method)| Coupling::<T>::bytes_of(*method, n)).sum();
+        couplings + 2 * Sums::<T>::bytes_of(n)
+    }
+
+    /// Times each algorithm and compares it with the first.
+    pub fn time(&mut self, kernel: Kernel<'_, T>, (cos, sin): (&[T], &[T]), cutoff: f64, pass: &mut Pass) {
+        let n = cos.len().min(MAX_NUCLEI);
+        let kernel = Kernel { x: &kernel.x[..n], h: &kernel.h[..n] };
+        let (cos, sin) = (&cos[..n], &sin[..n]);
+        for (at, (coupling, (name, _))) in self.couplings.iter_mut().zip(ALGORITHMS).enumerate() {
+            coupling.set_cutoff(cutoff);
+            let sums = if at == 0 { &mut self.reference } else { &mut self.sums };
+            pass.span(name, (n * n) as u64, || {
+                coupling.plan(kernel);
+                coupling.sums(kernel, cos, sin, sums);
+            });
+            let off = if at == 0 { 0.0 } else { error(&self.sums, &self.reference) };
+            pass.off(name, off);
+        }
+    }
+}
+
+/// Nuclei that are compared, of a population with this capacity.
+fn n_compared(capacity: u32) -> usize {
+    MAX_NUCLEI.min(capacity as usize)
 }
 
 /// Largest difference of S and d, relative to the largest d.

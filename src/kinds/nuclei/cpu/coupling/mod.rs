@@ -55,6 +55,16 @@ impl<T: Real> Sums<T> {
         Self { re: room(), im: room(), d: room() }
     }
 
+    /// Bytes held.
+    pub fn n_bytes(&self) -> u64 {
+        [&self.re, &self.im, &self.d].iter().map(|array| (array.capacity() * T::BYTES) as u64).sum()
+    }
+
+    /// Bytes for up to `most` nuclei.
+    pub const fn bytes_of(most: usize) -> u64 {
+        (3 * most * T::BYTES) as u64
+    }
+
     fn resize(&mut self, n: usize) {
         for array in [&mut self.re, &mut self.im, &mut self.d] {
             array.resize(n, T::ZERO);
@@ -94,6 +104,11 @@ impl<T: Real> Coupling<T> {
     pub fn set_method(&mut self, method: CouplingMethod, cutoff: f64, most: usize) {
         (self.method, self.cutoff) = (method, T::of(cutoff));
         self.reserve(most);
+    }
+
+    /// Changes the cutoff of [`CouplingMethod::Sparse`].
+    pub fn set_cutoff(&mut self, cutoff: f64) {
+        self.cutoff = T::of(cutoff);
     }
 
     fn reserve(&mut self, most: usize) {
