@@ -100,6 +100,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
 
 /// Checks that the predicted memory fits on a GPU.
 fn fits(predicted: &MemoryReport, memory: Memory) -> Result<(), SimError> {
+    let predicted = predicted.required();
     let needed = predicted.on(Place::Device);
     if needed <= memory.free {
         return Ok(());
@@ -239,6 +240,8 @@ mod tests {
         let memory = |free| Memory { free, total: 8_000_000_000 };
         assert!(fits(&predicted, memory(6_040_000_000)).is_ok());
         assert!(fits(&MemoryReport::default(), memory(0)).is_ok(), "unknown memory is not refused");
+        predicted.add_optional("connectivity by block", "heads", Place::Device, 90_000_000_000);
+        assert!(fits(&predicted, memory(6_040_000_000)).is_ok(), "the simulation runs without it");
         let Err(SimError::NoDevice(why)) = fits(&predicted, memory(1_500_000_000)) else { panic!("it fitted") };
         assert!(why.starts_with(
             "needs about 6040 MB on the GPU, most of it for connectivity; of its 8000 MB it has 1500 MB free"

@@ -14,6 +14,8 @@ pub struct Held {
     pub place: Place,
     /// Bytes.
     pub bytes: u64,
+    /// Whether the simulation runs without it, slower, where it does not fit.
+    pub is_optional: bool,
 }
 
 /// Memory held or predicted, by buffer. Empty when unknown.
@@ -23,10 +25,25 @@ pub struct MemoryReport(Vec<Held>);
 impl MemoryReport {
     /// Adds a buffer; buffers of one name are summed.
     pub fn add(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
-        match self.0.iter_mut().find(|held| (held.owner, held.name, held.place) == (owner, name, place)) {
-            Some(held) => held.bytes = held.bytes.saturating_add(bytes),
-            None => self.0.push(Held { owner, name, place, bytes }),
+        self.add_held(Held { owner, name, place, bytes, is_optional: false });
+    }
+
+    /// Adds a buffer without which the simulation runs too.
+    pub fn add_optional(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
+        self.add_held(Held { owner, name, place, bytes, is_optional: true });
+    }
+
+    fn add_held(&mut self, new: Held) {
+        let key = |held: &Held| (held.owner, held.name, held.place, held.is_optional);
+        match self.0.iter_mut().find(|held| key(held) == key(&new)) {
+            Some(held) => held.bytes = held.bytes.saturating_add(new.bytes),
+            None => self.0.push(new),
         }
+    }
+
+    /// The buffers without which the simulation does not run.
+    pub fn required(&self) -> Self {
+        Self(self.0.iter().filter(|held| !held.is_optional).copied().collect())
     }
 
     /// Adds host memory that is reported as one.
@@ -95,7 +112,7 @@ impl<const N: usize> From<[(&'static str, u64); N]> for MemoryReport {
 
 impl AddAssign for MemoryReport {
     fn add_assign(&mut self, other: Self) {
-        other.0.iter().for_each(|held| self.add(held.owner, held.name, held.place, held.bytes));
+        other.0.into_iter().for_each(|held| self.add_held(held));
     }
 }
 
@@ -112,5 +129,7 @@ mod tests {
         assert_eq!((report.total(), report.on(Place::Device), report.largest()), (u64::MAX, 5, "ring"));
         assert_eq!(report.of("slots").iter().map(|held| held.name).collect::<Vec<_>>(), ["ids", "slots"]);
         assert_eq!(report.of_device().largest(), "slots");
+        report.add_optional("slots", "ids", Place::Device, 7);
+        assert_eq!((report.on(Place::Device), report.required().on(Place::Device)), (12, 5));
     }
 }

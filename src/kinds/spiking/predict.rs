@@ -85,9 +85,8 @@ pub fn scratch(params: &Params) -> MemoryReport {
     sizes.map_or_else(MemoryReport::default, |sizes| [("generating the network", 4 * sizes.connections)].into())
 }
 
-/// Memory of [`CudaSim`](super::cuda::CudaSim) at start, with stimuli of few sources and without the connectivity by
-/// block, which is built where half of the free memory suffices. Empty if the network exceeds the limits of the CUDA
-/// backend.
+/// Memory of [`CudaSim`](super::cuda::CudaSim) at start, with stimuli of few sources. Empty if the network exceeds the
+/// limits of the CUDA backend.
 pub fn cuda(params: &Params, sizes: &NetworkSize) -> MemoryReport {
     let real = match params.lif.precision {
         Precision::F64 => 8,

@@ -35,6 +35,22 @@ impl BlockCsr {
         4 * (n * blocks + 2 * connections + connections / 31 + (QUAD as u64 + 1) * blocks + 1)
     }
 
+    /// Expected bytes of heads, tails and starts, where the connections of a neuron are spread over the blocks at random:
+    /// their number per block is then Poisson distributed.
+    pub fn expected_bytes(n: u64, connections: u64, blocks: u64) -> [u64; 3] {
+        let heads = n * blocks;
+        let mean = connections as f64 / heads.max(1) as f64;
+        let most = (mean + 10.0 * mean.sqrt() + 10.0) as u64;
+        let mut log_share = -mean; // of neurons with k connections to a block, as a logarithm
+        let mut words = 0.0;
+        for k in 1..=most {
+            log_share += mean.ln() - (k as f64).ln();
+            words += log_share.exp() * tail_words(k as usize) as f64;
+        }
+        let tails = (heads as f64 * words) as u64 + QUAD as u64 * blocks;
+        [4 * heads, 4 * tails, 4 * (blocks + 1)]
+    }
+
     /// Partitions a connectivity. `None` if a count or a number of connections does not fit.
     pub fn new(connectivity: &Csr, blocks: u32) -> Option<Self> {
         if !connectivity.overflow.is_empty() {
@@ -85,6 +101,16 @@ fn head(row: &[u32], tails: &mut Vec<u32>) -> Option<u32> {
     tails.extend(row);
     tails.resize(tails.len().next_multiple_of(QUAD), 0);
     Some(place << 6 | stored << 1)
+}
+
+/// Words that the connections of a neuron to a block take among the tails.
+const fn tail_words(connections: usize) -> usize {
+    let quads = connections.div_ceil(QUAD);
+    match connections {
+        0 | 1 => 0,
+        _ if quads <= MAX_QUADS_IN_HEAD => QUAD * quads,
+        _ => QUAD * (quads + 1),
+    }
 }
 
 #[cfg(test)]

@@ -63,6 +63,7 @@ pub mod kernels;
 mod launch_queue;
 mod launches;
 mod leaky;
+mod predict;
 mod simulation;
 mod sizes;
 mod state;
@@ -80,12 +81,13 @@ use crate::{
     data::Csr,
     gpu::{Gpu, GpuError, Graph, Grid, ModuleSpec, Pass},
     kinds::field_readback::{FieldReadback, ReadsFields as _},
-    sim::{Buffers as _, BuildContext, MemoryReport, NonFinite, SimError},
+    sim::{BuildContext, NonFinite, SimError},
 };
 use block_csr::BlockCsr;
 use buffers::DeviceBuffers;
 use kernels::{Kernels, Window};
 use launch_queue::{LaunchQueue, Reading, StepMode};
+pub use predict::predict;
 use sizes::MAX_GRAPH_WINDOWS;
 pub use sizes::{BufferSizes, PersistentMode, Tuning};
 use std::sync::Arc;
@@ -404,13 +406,6 @@ fn upload_block_csr(
         Some(block_csr) => memory.upload_block_csr(&block_csr, mailboxes).map(|()| true),
         None => Ok(false),
     }
-}
-
-/// Memory of a simulation at start.
-pub fn predict(sizes: &BufferSizes) -> MemoryReport {
-    let mut report = DeviceBuffers::predict(sizes);
-    report += LaunchQueue::predict();
-    report
 }
 
 /// The kernels of a precision.
