@@ -232,12 +232,14 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
 /// The path of a declaration: items of lists are `N`, parameters of a sum type stand behind their group.
 fn path_of(group: &GroupSpec, spec: &ParamSpec) -> String {
     let item = if group.list { ".N" } else { "" };
-    let sum = spec.part.map(|part| {
-        let field = &group.params[usize::from(part.field)];
-        let variant = field.kind.variants().get(usize::from(part.variant)).map_or("", |v| v.choice.name);
-        format!("{}.{variant}.", field.name)
-    });
-    format!("{}{item}.{}{}", group.name, sum.unwrap_or_default(), spec.name)
+    let of = match spec.part {
+        Some(part) => {
+            let sum = path_of(group, &group.params[usize::from(part.field)]);
+            format!("{sum}.{}", group.variant_of(part))
+        }
+        None => format!("{}{item}", group.name),
+    };
+    format!("{of}.{}", spec.name)
 }
 
 fn spec_json(path: &str, default: &Value, spec: &ParamSpec) -> Json {

@@ -1,7 +1,7 @@
 //! Checks a parameter change against its declaration: the same for every kind.
 
 use crate::{
-    params::{Apply, Change, ParamId, ParamSpec, Params, Value},
+    params::{Apply, Change, ParamId, ParamSpec, Params, Value, one_of::VariantSpec},
     sim::SimError,
 };
 
@@ -48,7 +48,7 @@ const fn is_fixed(spec: &ParamSpec) -> bool {
 fn needs_rebuild(spec: &ParamSpec, old: &Value, new: &Value) -> bool {
     match (old, new) {
         (Value::Variant(was, old), Value::Variant(is, new)) if was == is => {
-            let params = spec.kind.variants().get(usize::from(*is)).map_or(&[][..], |variant| variant.params);
+            let params = spec.kind.variants().get(usize::from(*is)).map_or(&[][..], VariantSpec::fields);
             params.iter().zip(old.iter().zip(new)).any(|(spec, (old, new))| needs_rebuild(spec, old, new))
         }
         _ => is_fixed(spec) && old != new,

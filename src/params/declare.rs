@@ -75,11 +75,11 @@ macro_rules! params {
             }
 
             #[allow(unused_mut, unused_variables)]
-            fn shows_field(&self, i: usize, part: Option<$crate::params::one_of::Part>) -> bool {
+            fn shows_field(&self, i: usize, parts: &[$crate::params::one_of::Part]) -> bool {
                 let mut n = 0..;
                 $( if n.next() == Some(i) {
                     $( let show: fn(&Self) -> bool = $show; if !show(self) { return false; } )?
-                    return part.is_none_or(|part| $crate::params::ParamValue::shows_part(&self.$field, part));
+                    return parts.is_empty() || $crate::params::ParamValue::shows_part(&self.$field, parts);
                 } )*
                 false
             }

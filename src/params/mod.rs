@@ -14,6 +14,8 @@ pub mod interventions;
 pub mod link;
 mod list_text;
 pub mod named;
+#[cfg(test)]
+mod nested_tests;
 pub mod one_of;
 mod one_of_text;
 pub mod path;
@@ -80,8 +82,8 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
     fn field(&self, i: usize) -> Value;
     /// Writes field `i`; `false` when the kind of value does not fit.
     fn set_field(&mut self, i: usize, value: &Value) -> bool;
-    /// Whether field `i`, or a part of it, means anything given the others (`#[show_if]`).
-    fn shows_field(&self, i: usize, part: Option<Part>) -> bool;
+    /// Whether field `i`, or the parameter at the end of these parts of it, means anything given the others (`#[show_if]`).
+    fn shows_field(&self, i: usize, parts: &[Part]) -> bool;
     /// Serialises the fields of a variant that holds this group.
     fn serialize_fields<S: SerializeStructVariant>(&self, fields: &mut S) -> Result<(), S::Error>;
 
@@ -90,8 +92,8 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
         match Self::SPECS[i].part {
             None => self.field(i),
             Some(part) => {
-                let field = usize::from(part.field);
-                part.read(Self::SPECS[field].kind, self.field(field))
+                let sum = usize::from(part.field);
+                part.read(Self::SPECS[sum].kind, self.get(sum))
             }
         }
     }
@@ -101,16 +103,16 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
         match Self::SPECS.get(i).and_then(|spec| spec.part) {
             None => self.set_field(i, value),
             Some(part) => {
-                let field = usize::from(part.field);
-                part.write(self.field(field), value).is_some_and(|sum| self.set_field(field, &sum))
+                let sum = usize::from(part.field);
+                part.write(self.get(sum), value).is_some_and(|value| self.set(sum, &value))
             }
         }
     }
 
     /// Whether parameter `i` means anything given the others.
     fn is_shown(&self, i: usize) -> bool {
-        let part = Self::SPECS.get(i).and_then(|spec| spec.part);
-        self.shows_field(part.map_or(i, |part| part.field.into()), part)
+        let (field, parts) = one_of::parts_to(Self::SPECS, i);
+        self.shows_field(field, &parts)
     }
 
     /// The accepted range of the field of this name.
@@ -194,13 +196,22 @@ impl GroupSpec {
         &self.params[..one_of::n_fields(self.params)]
     }
 
+    /// Name of the group that a part belongs to.
+    pub fn variant_of(&self, part: Part) -> &'static str {
+        let variants = self.params[usize::from(part.field)].kind.variants();
+        variants.get(usize::from(part.variant)).map_or("", |variant| variant.choice.name)
+    }
+
     /// Indices of its parameters as they are listed: the parameters of a sum type behind its field.
     pub fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
-        let params = self.params;
-        let parts = move |f: usize| {
-            (0..params.len()).filter(move |i| params[*i].part.is_some_and(|part| usize::from(part.field) == f))
-        };
-        (0..one_of::n_fields(params)).flat_map(move |f| std::iter::once(f).chain(parts(f)))
+        fn add(params: &[ParamSpec], i: usize, order: &mut Vec<usize>) {
+            order.push(i);
+            let is_of = |part: usize| params[part].part.is_some_and(|part| usize::from(part.field) == i);
+            (0..params.len()).filter(|part| is_of(*part)).for_each(|part| add(params, part, order));
+        }
+        let mut order = Vec::with_capacity(self.params.len());
+        (0..one_of::n_fields(self.params)).for_each(|f| add(self.params, f, &mut order));
+        order.into_iter()
     }
 }
 
@@ -236,23 +247,28 @@ pub trait Params {
     /// Whether the parameter exists now: those of a group that is not chosen do not.
     fn has(&self, id: ParamId) -> bool {
         let part = self.spec(id).and_then(|spec| spec.part);
-        part.is_none_or(
-            |part| matches!(self.get(ParamId { field: part.field, ..id }), Value::Variant(v, _) if v == part.variant),
-        )
+        part.is_none_or(|part| {
+            let sum = ParamId { field: part.field, ..id };
+            matches!(self.get(sum), Value::Variant(v, _) if v == part.variant) && self.has(sum)
+        })
     }
 
     /// `lif.tau_m`, `interventions.0.rate_hz`, `plasticity.rule.tau_plus`.
     fn path(&self, id: ParamId) -> String {
         let group = &self.groups()[usize::from(id.group)];
-        let Some(spec) = group.params.get(usize::from(id.field)) else { return group.name.to_owned() };
+        if usize::from(id.field) >= group.params.len() {
+            return group.name.to_owned();
+        }
         let mut path = group.name.to_owned();
         if group.list {
             path += &format!(".{}", id.item);
         }
-        if let Some(part) = spec.part {
-            path += &format!(".{}", group.params[usize::from(part.field)].name);
+        let (_, parts) = one_of::parts_to(group.params, id.field.into());
+        for i in parts.iter().map(|part| part.field).chain([id.field]) {
+            path += ".";
+            path += group.params[usize::from(i)].name;
         }
-        path + "." + spec.name
+        path
     }
 
     /// Every address, lists item by item.

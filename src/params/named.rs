@@ -3,7 +3,7 @@
 //! is inserted, so none reaches a file.
 
 use super::{
-    Change, ChoiceSpec, Distribution, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType, VariantSpec,
+    Change, ChoiceSpec, Distribution, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType,
     interventions::FORMER_FIELDS,
 };
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ impl NamedValue {
             (Value::Choice(i), ValueType::Choice(choices)) => Self::Choice(choices.get(usize::from(*i))?.name.into()),
             (Value::Variant(i, row), ValueType::OneOf(variants)) => {
                 let variant = variants.get(usize::from(*i))?;
-                Self::Variant(variant.choice.name.into(), fields(variant.params, row)?)
+                Self::Variant(variant.choice.name.into(), fields(variant.fields(), row)?)
             }
             _ => return None,
         })
@@ -60,8 +60,8 @@ impl NamedValue {
             (Self::Choice(name), ValueType::Choice(choices)) => Value::Choice(choice(choices.iter().copied(), name)?),
             (Self::Variant(name, fields), ValueType::OneOf(variants)) => {
                 let variant = choice(variants.iter().map(|v| v.choice), name)?;
-                let VariantSpec { params, defaults, .. } = variants[usize::from(variant)];
-                Value::Variant(variant, row(params, defaults(), name, fields)?)
+                let spec = variants[usize::from(variant)];
+                Value::Variant(variant, row(spec.fields(), (spec.defaults)(), name, fields)?)
             }
             // A choice may get parameters between versions.
             (Self::Choice(name), ValueType::OneOf(variants)) => {
@@ -98,15 +98,18 @@ pub fn name(params: &dyn Params, change: &Change) -> Option<(String, NamedValue)
         }
         _ => return None,
     };
-    let path = match params.spec(change.id).and_then(|spec| Some((spec, spec.part?))) {
+    Some((path_with_groups(params, group, change.id), value))
+}
+
+/// The path with the names of the groups that sum types choose.
+fn path_with_groups(params: &dyn Params, group: &GroupSpec, id: ParamId) -> String {
+    match params.spec(id).and_then(|spec| Some((spec, spec.part?))) {
         Some((spec, part)) => {
-            let sum = group.params[usize::from(part.field)];
-            let variant = sum.kind.variants().get(usize::from(part.variant))?.choice.name;
-            format!("{}.{variant}.{}", params.path(ParamId { field: part.field, ..change.id }), spec.name)
+            let sum = path_with_groups(params, group, ParamId { field: part.field, ..id });
+            format!("{sum}.{}.{}", group.variant_of(part), spec.name)
         }
-        None => params.path(change.id),
-    };
-    Some((path, value))
+        None => params.path(id),
+    }
 }
 
 fn fields(specs: &[ParamSpec], row: &[Value]) -> Option<Vec<(String, NamedValue)>> {
@@ -136,19 +139,18 @@ pub fn resolve(params: &dyn Params, path: &str, value: &NamedValue) -> Result<Ch
         (true, [item, rest @ ..]) => (item.parse().map_err(|_| unknown())?, rest),
         (true, []) => return Err(unknown()),
     };
-    let f = match *rest {
-        [name] => group.fields().iter().position(|s| s.is_called(name)),
-        [sum, variant, name] => part(group, sum, variant, name),
-        _ => None,
-    };
-    let f = f.ok_or_else(unknown)?;
+    let (name, parts) = rest.split_first().ok_or_else(unknown)?;
+    let mut f = group.fields().iter().position(|s| s.is_called(name)).ok_or_else(unknown)?;
+    for names in parts.chunks(2) {
+        let [variant, name] = names else { return Err(unknown()) };
+        f = part(group, f, variant, name).ok_or_else(unknown)?;
+    }
     let value = value.value(&group.params[f]).map_err(|why| format!("{path}: {why}"))?;
     Ok(Change { id: ParamId { item, ..ParamId::of(g, f) }, value })
 }
 
-/// Index of a parameter of a sum type.
-fn part(group: &GroupSpec, sum: &str, variant: &str, name: &str) -> Option<usize> {
-    let field = group.fields().iter().position(|s| s.is_called(sum))?;
+/// Index of a parameter of the sum type `field`.
+fn part(group: &GroupSpec, field: usize, variant: &str, name: &str) -> Option<usize> {
     let variant = choice(group.params[field].kind.variants().iter().map(|v| v.choice), variant).ok()?;
     let is_it = |s: &ParamSpec| {
         s.part.is_some_and(|p| usize::from(p.field) == field && p.variant == variant) && s.is_called(name)

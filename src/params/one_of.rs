@@ -23,6 +23,7 @@
 //! `plasticity.rule=Pair` chooses, `plasticity.rule.tau_plus=20ms` sets a parameter of the chosen group, and files hold
 //! `rule: Pair(tau_plus: 20.0)`. The parameters of all groups follow the fields in [`ParamGroup::SPECS`]; each says in
 //! [`ParamSpec::part`] where it belongs. Those of a group that is not chosen cannot be set and read as their defaults.
+//! A group may hold sum types itself: `lif.start.spread.sigma`.
 
 use super::{ChoiceSpec, ParamGroup, ParamSpec, Value, ValueType};
 use serde::{
@@ -37,10 +38,17 @@ use std::{fmt, marker::PhantomData};
 pub struct VariantSpec {
     /// Its name and documentation.
     pub choice: ChoiceSpec,
-    /// Its parameters.
+    /// Its parameters: the fields, then those of the groups that its sum types choose from.
     pub params: &'static [ParamSpec],
-    /// Their defaults.
+    /// Defaults of its fields.
     pub defaults: fn() -> Vec<Value>,
+}
+
+impl VariantSpec {
+    /// Its fields, which a value of the sum type has a value each for.
+    pub const fn fields(&self) -> &'static [ParamSpec] {
+        self.params.split_at(n_fields(self.params)).0
+    }
 }
 
 impl PartialEq for VariantSpec {
@@ -54,7 +62,7 @@ impl Eq for VariantSpec {}
 /// Which parameter of which group of a sum type a declaration is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Index of the field that holds one of the groups.
+    /// Index of the parameter that holds one of the groups: a field, or itself a parameter of a sum type.
     pub field: u8,
     /// Index of the group.
     pub variant: u16,
@@ -84,6 +92,17 @@ impl Part {
     }
 }
 
+/// The field that a parameter belongs to, and the parts from it to the parameter; none for a field.
+pub fn parts_to(specs: &[ParamSpec], mut i: usize) -> (usize, Vec<Part>) {
+    let mut parts = vec![];
+    while let Some(part) = specs.get(i).and_then(|spec| spec.part) {
+        parts.push(part);
+        i = part.field.into();
+    }
+    parts.reverse();
+    (i, parts)
+}
+
 /// Number of fields that are not parts: they come first.
 pub const fn n_fields(specs: &[ParamSpec]) -> usize {
     let mut n = 0;
@@ -108,20 +127,22 @@ pub const fn n_with_parts(fields: &[ParamSpec]) -> usize {
     n
 }
 
-/// The fields, then the parameters of their groups.
+/// The fields, then the parameters of their groups, then those of the groups that these choose from.
 pub const fn with_parts<const N: usize>(fields: &[ParamSpec]) -> [ParamSpec; N] {
     assert!(N < super::ParamId::WHOLE as usize, "a group has 254 parameters at most");
     let mut all = [ParamSpec::new("", "", ValueType::Bool); N];
-    let (mut n, mut f) = (fields.len(), 0);
-    while f < fields.len() {
-        all[f] = fields[f];
-        let variants = fields[f].kind.variants();
+    let (mut n, mut f) = (0, 0);
+    while n < fields.len() {
+        all[n] = fields[n];
+        n += 1;
+    }
+    while f < n {
+        let variants = all[f].kind.variants();
         let mut v = 0;
         while v < variants.len() {
             let mut index = 0;
-            while index < variants[v].params.len() {
+            while index < variants[v].fields().len() {
                 let mut spec = variants[v].params[index];
-                assert!(spec.kind.variants().is_empty(), "groups of a sum type hold no sum types");
                 spec.part = Some(Part { field: f as u8, variant: v as u16, index: index as u8 });
                 all[n] = spec;
                 n += 1;
@@ -250,9 +271,10 @@ macro_rules! one_of {
                     } )*
                     None
                 }
-                fn shows_part(&self, part: one_of::Part) -> bool {
+                fn shows_part(&self, parts: &[one_of::Part]) -> bool {
+                    let [part, parts @ ..] = parts else { return true };
                     match self { $( Self::$Variant(group) => {
-                        part.variant == Index::$Variant as u16 && group.is_shown(part.index.into())
+                        part.variant == Index::$Variant as u16 && group.shows_field(part.index.into(), parts)
                     } )* }
                 }
             }

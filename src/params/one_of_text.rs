@@ -6,7 +6,7 @@ use super::{ParamSpec, Value, ValueType, VariantSpec, path};
 /// A chosen group with its parameters.
 pub(super) fn show(variants: &[VariantSpec], variant: u16, row: &[Value]) -> String {
     let Some(spec) = variants.get(usize::from(variant)) else { return "?".to_owned() };
-    let fields = spec.params.iter().zip(row).map(|(p, value)| match value {
+    let fields = spec.fields().iter().zip(row).map(|(p, value)| match value {
         Value::Text(text) => format!("{}: {text:?}", p.name),
         _ => format!("{}: {}", p.name, path::show(p, value)),
     });
@@ -43,7 +43,7 @@ fn fields(variant: &VariantSpec, text: &str) -> Result<Vec<Value>, String> {
         let (name, value) =
             field.split_once([':', '=']).ok_or_else(|| format!("`{field}` has no colon: write name: value"))?;
         let (name, value) = (name.trim(), value.trim());
-        let at = variant.params.iter().position(|p| p.is_called(name));
+        let at = variant.fields().iter().position(|p| p.is_called(name));
         let at = at.ok_or_else(|| unknown(variant, name))?;
         let spec = &variant.params[at];
         row[at] = match quoted(spec, value) {
@@ -55,7 +55,7 @@ fn fields(variant: &VariantSpec, text: &str) -> Result<Vec<Value>, String> {
 }
 
 fn unknown(variant: &VariantSpec, name: &str) -> String {
-    let names: Vec<&str> = variant.params.iter().map(|p| p.name).collect();
+    let names: Vec<&str> = variant.fields().iter().map(|p| p.name).collect();
     let known = if names.is_empty() { "no parameters".to_owned() } else { names.join(", ") };
     format!("{} has no `{name}`; it has {known}", variant.choice.name)
 }

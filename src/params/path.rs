@@ -117,42 +117,52 @@ pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamS
     let (name, inner) = rest.split_first().ok_or_else(unknown)?;
     let field = group.fields().iter().position(|s| s.is_called(name)).ok_or_else(unknown)?;
     let at = |f: usize| ParamId { item: item as u16, ..ParamId::of(g, f) };
-    if inner.is_empty() {
-        return Ok((at(field), &group.params[field]));
-    }
-    let chosen = params.get(at(field));
-    let f = match part_of(group, field, inner, &chosen) {
-        Some(Ok(f)) => f,
-        Some(Err((of, now))) => {
-            let (name, sum) = (inner.join("."), params.path(at(field)));
-            return Err(PathError::NotChosen { path: path.to_owned(), name, of, sum, now });
+    let (mut f, mut names) = (field, inner);
+    while !names.is_empty() {
+        let found = part_of(group, f, names, &params.get(at(f))).ok_or_else(unknown)?;
+        if let Some(now) = found.instead_of {
+            let (name, sum) = (names.join("."), params.path(at(f)));
+            return Err(PathError::NotChosen { path: path.to_owned(), name, of: found.of, sum, now });
         }
-        None => return Err(unknown()),
-    };
+        (f, names) = (found.index, found.rest);
+    }
     Ok((at(f), &group.params[f]))
 }
 
-/// Index of a parameter of the chosen group; the names of the group that has it and of the chosen one when those differ.
-fn part_of(
-    group: &GroupSpec,
-    field: usize,
-    names: &[&str],
-    chosen: &Value,
-) -> Option<Result<usize, (&'static str, &'static str)>> {
+/// A parameter of a sum type, found by name.
+struct FoundPart<'a> {
+    index: usize,
+    /// The group that has it.
+    of: &'static str,
+    /// The chosen group, where that is another.
+    instead_of: Option<&'static str>,
+    /// The names that follow its own.
+    rest: &'a [&'a str],
+}
+
+/// The parameter of the sum type `field` at the beginning of `names`, with or without the name of its group; in the
+/// chosen group if that has one.
+fn part_of<'a>(group: &GroupSpec, field: usize, names: &'a [&'a str], chosen: &Value) -> Option<FoundPart<'a>> {
     let Value::Variant(chosen, _) = *chosen else { return None };
     let variants = group.params[field].kind.variants();
-    let (variant, name) = match names {
-        [name] => (None, name),
-        [variant, name] => (Some(variants.iter().position(|v| v.choice.is_called(variant))?), name),
-        _ => return None,
+    let find = |variant: Option<usize>, names: &'a [&'a str]| {
+        let (name, rest) = names.split_first()?;
+        let found = group.params.iter().enumerate().filter_map(|(f, spec)| {
+            let part = spec.part.filter(|part| usize::from(part.field) == field && spec.is_called(name))?;
+            let is_sum = rest.is_empty() || !spec.kind.variants().is_empty();
+            (is_sum && variant.is_none_or(|v| v == usize::from(part.variant))).then_some((f, part))
+        });
+        let (index, part) = found.min_by_key(|(_, part)| part.variant != chosen)?;
+        let now = variants.get(usize::from(chosen)).map_or("", |v| v.choice.name);
+        let instead_of = (part.variant != chosen).then_some(now);
+        Some(FoundPart { index, of: group.variant_of(part), instead_of, rest })
     };
-    let found = group.params.iter().enumerate().filter_map(|(f, spec)| {
-        let part = spec.part.filter(|part| usize::from(part.field) == field && spec.is_called(name))?;
-        variant.is_none_or(|v| v == usize::from(part.variant)).then_some((f, part.variant))
-    });
-    let (f, of) = found.min_by_key(|(_, v)| *v != chosen)?;
-    let called = |v: u16| variants.get(usize::from(v)).map_or("", |v| v.choice.name);
-    Some(if of == chosen { Ok(f) } else { Err((called(of), called(chosen))) })
+    let variant = variants.iter().position(|v| v.choice.is_called(names[0]));
+    let of_group = |is_exact: bool| {
+        let variant = variant.filter(|v| !is_exact || variants[*v].choice.name == names[0])?;
+        find(Some(variant), &names[1..])
+    };
+    of_group(true).or_else(|| find(None, names)).or_else(|| of_group(false))
 }
 
 fn item_of(params: &dyn Params, group: usize, key: &str) -> Option<usize> {

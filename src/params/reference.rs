@@ -76,8 +76,8 @@ fn choices(fields: &[ParamSpec]) -> String {
         for variant in variants.iter().filter(|v| !v.params.is_empty()) {
             let _ = writeln!(out, "`{}: {}` has\n", spec.name, variant.choice.name);
             let defaults = (variant.defaults)();
-            out += &table(variant.params, |f| defaults[f].clone());
-            out += &choices(variant.params);
+            out += &table(variant.fields(), |f| defaults[f].clone());
+            out += &choices(variant.fields());
         }
     }
     out

@@ -1,6 +1,6 @@
 //! The declaration of one parameter.
 
-use super::{Apply, Distribution, Part, Role, Scale, Unit, Value, ValueType, title};
+use super::{Apply, Distribution, Part, Role, Scale, Unit, Value, ValueType, VariantSpec, title};
 use std::borrow::Cow;
 
 /// Everything the program knows about one parameter.
@@ -180,7 +180,7 @@ impl ParamSpec {
             }
             ValueType::OneOf(variants) => {
                 let (at, rest) = (nth(variants.len()), (share * variants.len() as f64).fract());
-                let params = variants.get(at).map_or(&[][..], |variant| variant.params);
+                let params = variants.get(at).map_or(&[][..], VariantSpec::fields);
                 Value::Variant(at as u16, params.iter().map(|spec| spec.value_at(rest)).collect())
             }
         }
@@ -211,7 +211,7 @@ impl ParamSpec {
                 values.iter().enumerate().find_map(refused).or_else(|| Some("that is no list of numbers".to_owned()))
             }
             Value::Variant(v, ref row) => {
-                let params = self.kind.variants().get(usize::from(v)).map_or(&[][..], |v| v.params);
+                let params = self.kind.variants().get(usize::from(v)).map_or(&[][..], VariantSpec::fields);
                 let refused = params.iter().zip(row).find_map(|(p, x)| Some(format!("{}: {}", p.name, p.refusal(x)?)));
                 refused.or_else(|| Some("there is no such choice".to_owned()))
             }
@@ -233,7 +233,7 @@ impl ParamSpec {
                 self.kind == ValueType::Distribution && distribution.refusal(self).is_none()
             }
             Value::Variant(v, row) => self.kind.variants().get(usize::from(*v)).is_some_and(|variant| {
-                row.len() <= variant.params.len() && variant.params.iter().zip(row).all(|(p, x)| p.admits(x))
+                row.len() <= variant.fields().len() && variant.fields().iter().zip(row).all(|(p, x)| p.admits(x))
             }),
             _ => true,
         }

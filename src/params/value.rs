@@ -111,8 +111,8 @@ pub trait ParamValue: Clone {
     fn to_value(&self) -> Value;
     /// From the exchange form; `None` when the kind of value does not fit.
     fn from_value(value: &Value) -> Option<Self>;
-    /// Whether a parameter of a sum type is chosen and means anything given its neighbours.
-    fn shows_part(&self, _part: Part) -> bool {
+    /// Whether a parameter of a sum type, at the end of these parts, is chosen and means anything given its neighbours.
+    fn shows_part(&self, _parts: &[Part]) -> bool {
         false
     }
 
