@@ -2,7 +2,7 @@
 //! actions are applied.
 
 use super::{
-    NeuronModel, Params,
+    Lif, NeuronModel, Params,
     actions::kick_weight,
     constants::{Constants, Real},
     measure::Measurements,
@@ -107,7 +107,8 @@ impl<T: Real> HostState<T> {
             self.stimuli_changed = true;
         }
         let mut edit = Edit::Applied;
-        if new.lif != old.lif {
+        // Start potentials take effect at a rewind.
+        if (Lif { start: old.lif.start.clone(), ..new.lif.clone() }) != old.lif {
             let shift = T::of(old.lif.v_rest - new.lif.v_rest);
             let were = Box::new(std::mem::replace(&mut self.constants, derive(&new)));
             edit = Edit::Neurons { were, shift };

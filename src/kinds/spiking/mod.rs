@@ -52,6 +52,7 @@ mod requests;
 pub mod saved_state;
 pub mod select;
 pub mod setup;
+pub mod start;
 pub mod stimuli;
 pub use params::*;
 
@@ -136,9 +137,12 @@ impl Kind for SpikingKind {
         params: &Params,
         context: &BuildContext,
         setup: &Arc<Setup>,
-        _: DeviceKind,
+        on: DeviceKind,
         taps: &[Tap],
     ) -> Result<(), SimError> {
+        if on == DeviceKind::Cuda {
+            start::check_cuda(params)?;
+        }
         let mut host = host_state::HostState::<f64>::new(params, context, setup.clone())?;
         if taps.iter().any(|tap| tap.probe == probes::CLASS_RATES) {
             host.measurements.check_column(&params.measure.group_by)?;
@@ -177,6 +181,7 @@ fn on_gpu(
     setup: Arc<Setup>,
     gpu: &Arc<Gpu>,
 ) -> Result<Box<dyn Simulation>, SimError> {
+    start::check_cuda(params)?;
     Ok(match (params.network.model, params.lif.precision) {
         (NeuronModel::ExponentialLif, Precision::F64) => Box::new(CudaSim::<f64>::new(params, context, setup, gpu)?),
         _ => Box::new(CudaSim::<f32>::new(params, context, setup, gpu)?),

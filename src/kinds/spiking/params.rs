@@ -1,8 +1,9 @@
 //! Parameters of a spiking project, in user units. `derive()` in `constants.rs` converts them to model constants.
 
+use super::start::StartPotentials;
 use crate::{
     choices, interventions, param_tree, params,
-    params::{Distribution, PathText},
+    params::{Distribution, PathText, one_of::NoParameters},
 };
 
 pub use crate::params::Selection;
@@ -98,6 +99,10 @@ params! {
         /// Precision of the state.
         #[param(title = "Precision", apply = Rebuild)]
         precision: Precision = Precision::F64,
+
+        /// Membrane potentials at step 0.
+        #[param(title = "Start potentials", apply = Rewind)]
+        start: StartPotentials = StartPotentials::AtRest(NoParameters {}),
     }
 }
 

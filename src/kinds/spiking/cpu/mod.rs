@@ -62,6 +62,7 @@ use super::{
     host_state::{HostState, check_finite},
     measure::Measurements,
     setup::Setup,
+    start,
     stimuli::ActiveStimuli,
 };
 use crate::{
@@ -108,8 +109,20 @@ impl<T: Real> CpuSim<T> {
             partitioning,
             work_per_step: 0,
         };
-        sim.reschedule_all();
+        sim.start();
         Ok(sim)
+    }
+
+    /// All neurons at their start potentials, at step 0.
+    fn start(&mut self) {
+        if let Some(u) = start::potentials(&self.host.params, self.host.context.seed) {
+            for partition in &mut self.partitions {
+                let range = partition.range();
+                let neurons = partition.store.neurons.iter_mut().zip(range);
+                neurons.for_each(|(neuron, lane)| neuron.u = T::of(u(lane)));
+            }
+        }
+        self.reschedule_all();
     }
 
     fn reschedule_all(&mut self) {

@@ -110,7 +110,7 @@ impl<T: Real> Simulation for CpuSim<T> {
         self.host.rewind();
         self.partitions.iter_mut().for_each(super::partition::Partition::rewind);
         self.rings.iter_mut().for_each(super::ring_buffer::RingBuffer::clear);
-        self.reschedule_all();
+        self.start();
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use crate::{
             constants::Real,
             host_state::Edit,
             probes::{self, LEAKY_PROBES, PROBES},
-            requests,
+            requests, start,
         },
     },
     params::{Change, Params},
@@ -50,6 +50,10 @@ impl<T: Real> Simulation for CudaSim<T> {
     }
 
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+        let mut new = self.host.params.clone();
+        if new.set(change) {
+            start::check_cuda(&new).map_err(|why| SimError::Input(why.to_string()))?;
+        }
         match self.host.edit(change)? {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Applied => {}
