@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`release`] | the live model: one step of the state per call, whatever the number of queries |
 //! | [`attention`] | attention logits with it |
+//! | [`self_attention`] | the layer around them |
 //! | [`counts`] | its three estimators of a binomial count |
 //! | [`hill`] | Hill sensors over fractions in [0, 1], not recurrent; and the recurrent kernel that is never called |
 //!
@@ -13,3 +14,4 @@ pub mod attention;
 pub mod counts;
 pub mod hill;
 pub mod release;
+pub mod self_attention;
