@@ -222,6 +222,8 @@ kinds! {
     Nuclei = nuclei::NucleiKind,
     /// A transformer language model in training.
     Transformer = transformer::TransformerKind,
+    /// A language model with presynaptic release and a lineage of experts.
+    Synaptic = synaptic::SynapticKind,
     /// Experts on a stream of symbols: a demonstration of all shapes of data.
     #[cfg(feature = "demo")]
     Demo = demo::DemoKind,

@@ -94,6 +94,7 @@ conformance!(lif_f32);
 conformance!(leaky);
 conformance!(nuclei_population);
 conformance!(transformer);
+conformance!(synaptic);
 #[cfg(feature = "demo")]
 conformance!(experts);
 

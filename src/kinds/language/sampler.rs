@@ -43,8 +43,9 @@ impl Sampler {
         for tap in taps {
             match self.probes.specs[usize::from(tap.probe)].shape {
                 Shape::Series { .. } => {
-                    let old = series.iter_mut().find(|(key, _)| tap.has_key(key));
-                    self.series.push((tap.key(), old.map(|(_, s)| mem::take(s)).unwrap_or_default()));
+                    let old = series.iter_mut().find(|(key, s)| tap.has_key(key) && s.elements == tap.elements);
+                    let new = || Series { elements: tap.elements.clone(), ..Series::default() };
+                    self.series.push((tap.key(), old.map_or_else(new, |(_, s)| mem::take(s))));
                 }
                 Shape::Histogram { .. } => {
                     let old = histograms.iter_mut().find(|(key, _)| tap.has_key(key));
@@ -98,6 +99,16 @@ impl Sampler {
         }
     }
 
+    /// Adds a row to each series of chosen elements, of the values of all elements.
+    pub fn push_elements(&mut self, probe: ProbeId, step: u64, of_all: &[f32]) {
+        for (_, series) in self.series.iter_mut().filter(|(key, _)| key.probe == probe) {
+            series.lanes = series.elements.len() as u32;
+            series.steps.push(step);
+            let value = |element: &u32| of_all.get(*element as usize).copied().unwrap_or(f32::NAN);
+            series.values.extend(series.elements.iter().map(value));
+        }
+    }
+
     /// Adds counts of values to a histogram.
     pub fn count(&mut self, key: &TapKey, step: u64, values: &[f32]) {
         let Some((_, histogram)) = self.histograms.iter_mut().find(|(known, _)| known == key) else { return };
@@ -133,7 +144,9 @@ impl Sampler {
         Some(match self.probes.specs[usize::from(tap.probe)].shape {
             Shape::Series { .. } => {
                 let (_, series) = self.series.iter_mut().find(|(key, _)| tap.has_key(key))?;
-                Reading::Series(Series { lanes: lanes as u32, ..mem::take(series) })
+                let lanes = if series.elements.is_empty() { lanes } else { series.elements.len() };
+                let next = Series { elements: series.elements.clone(), ..Series::default() };
+                Reading::Series(Series { lanes: lanes as u32, ..mem::replace(series, next) })
             }
             Shape::Histogram { .. } => {
                 let (_, histogram) = self.histograms.iter_mut().find(|(key, _)| tap.has_key(key))?;

@@ -33,6 +33,11 @@ impl StepTokens {
         tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect()
     }
 
+    /// Tokens of the last step, the newest last.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
     /// Bytes held.
     pub const fn n_bytes(&self) -> u64 {
         (self.tokens.capacity() * 8) as u64

@@ -106,7 +106,8 @@ pub fn score(
     Ok(scored)
 }
 
-fn of_token(logits: &[f32], token: u32) -> Scored {
+/// The score of a token from the logits before it.
+pub fn of_token(logits: &[f32], token: u32) -> Scored {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|z| f64::from(z - max).exp()).sum();
     let p = |z: f32| f64::from(z - max).exp() / sum;

@@ -117,6 +117,46 @@ pub fn transformer() -> Case {
     }
 }
 
+pub fn synaptic() -> Case {
+    let mut model = Model::by_name("synaptic").expect("a kind");
+    for text in [
+        "model.layers=2",
+        "model.heads=2",
+        "model.width=16",
+        "model.context=16",
+        "presynaptic.stochastic=0.5",
+        "experts.count=4",
+        "experts.hidden=16",
+        "experts.aux_weight=0.001",
+        "life.warm_up=5",
+        "life.interval=5",
+        "training.batch=2",
+        "training.micro_batches=2",
+        "training.warm_up=5",
+        "data.grammar_bytes=10000",
+        "measure.every=3",
+        "measure.held_out_every=20",
+        "measure.sample_every=10",
+        "measure.length=20",
+    ] {
+        let change = path::parse(model.params(), text).expect("a parameter");
+        assert!(model.params_mut().set(&change), "{text}");
+    }
+    Case {
+        model,
+        steps: 40,
+        edits: &[
+            "training.learning_rate=0.01",
+            "training.batch=3",
+            "presynaptic.mode=Static",
+            "experts.metabolic_bias=0.5",
+            "experts.aux_weight=0.1",
+            "training.clip=0.01",
+        ],
+        action: ("freeze_layers", &[1], &[]),
+    }
+}
+
 #[cfg(feature = "demo")]
 pub fn experts() -> Case {
     let mut model = Model::by_name("demo").expect("the feature");

@@ -5,3 +5,4 @@ mod golden_experts;
 mod golden_files;
 mod golden_postsynaptic;
 mod golden_presynaptic;
+mod simulation;

@@ -1,0 +1,58 @@
+//! Choices among the parameters.
+
+use crate::choices;
+
+choices! {
+    /// What releases the values of a key: how the history of a key changes its attention logits.
+    pub enum ReleaseMode {
+        /// Plain attention.
+        Off,
+        /// Every token sees fresh synapses: a fixed function of the attention logit.
+        #[title("Static (fresh synapses)")]
+        Static,
+        /// Calcium, vesicle pools and energy of every key evolve along the sequence.
+        #[title("Scan (calcium and vesicles)")]
+        Scan,
+        /// Resource and utilisation of every key (Tsodyks & Markram 1997): two variables.
+        #[title("Tsodyks-Markram")]
+        TsodyksMarkram,
+        /// Plain attention with a trained factor per head: the control experiment of sharper attention.
+        #[title("Temperature per head (control)")]
+        Temperature,
+    }
+}
+
+choices! {
+    /// What balances the load of experts besides metabolism.
+    pub enum BalancingMethod {
+        /// A loss that is smallest at equal load (Fedus et al. 2022).
+        #[title("Auxiliary loss")]
+        AuxLoss,
+        /// A bias per expert that only the selection sees (Wang et al. 2024).
+        #[title("Selection bias")]
+        Bias,
+    }
+}
+
+choices! {
+    /// Which of the healthy experts splits when a slot is free.
+    pub enum SplitRule {
+        /// The healthiest.
+        Healthiest,
+        /// The one with the largest mean square gradient: where training changes most (expert upcycling, arXiv 2604.19835).
+        #[title("Gradient utility")]
+        GradientUtility,
+    }
+}
+
+choices! {
+    /// What gates the writing of fast memory.
+    pub enum GateModel {
+        /// Calcium-dependent kinase against phosphatase.
+        #[title("CaMKII and PP1")]
+        Kinase,
+        /// A bistable synaptic efficacy (Graupner & Brunel 2012).
+        #[title("Bistable (Graupner-Brunel)")]
+        Bistable,
+    }
+}

@@ -1,0 +1,143 @@
+//! Parameters as the sizes and constants that operations take.
+
+use super::{
+    Params,
+    backend::Dynamics,
+    choices::{BalancingMethod, ReleaseMode, SplitRule},
+    experts::{Balancing, FEATURES, Router, RouterState},
+    life::{LifeCycle, ParentChoice},
+    model::Config,
+    presynaptic::{Constants, Edges, Mode, Presynaptic, Release},
+};
+use crate::{
+    num::{
+        normal,
+        rng::{Draw, Purpose},
+    },
+    sim::SimError,
+};
+
+/// The router of a layer at step 0: all experts rested, with random embeddings. Component i of an expert takes word i mod 4 of
+/// the draw (seed, synaptic weights, layer, number of the expert · 24 / 4 + i / 4).
+pub fn rested(config: &Config, layer: usize, seed: u64) -> RouterState {
+    let component = |i: usize| {
+        let draw = Draw { seed, purpose: Purpose::SynapticWeights, step: layer as u64, lane: (i / 4) as u32 };
+        normal::quantile((f64::from(draw.words()[i % 4]) + 0.5) / 4_294_967_296.0) as f32
+    };
+    RouterState::new(config.experts, (0..config.experts * FEATURES).map(component).collect())
+}
+
+impl Params {
+    /// Sizes of the model for a vocabulary of that many tokens.
+    pub fn config(&self, vocab: usize) -> Result<Config, SimError> {
+        let (model, experts) = (&self.model, &self.experts);
+        let config = Config {
+            vocab,
+            context: model.context as usize,
+            layers: model.layers as usize,
+            heads: model.heads as usize,
+            kv_heads: model.kv_heads as usize,
+            width: model.width as usize,
+            experts: experts.count as usize,
+            top_k: experts.top_k as usize,
+            hidden: experts.hidden as usize,
+            rope_base: model.rope_base,
+            temperature: self.presynaptic.mode == ReleaseMode::Temperature,
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// What may change while the model trains.
+    pub fn dynamics(&self, config: &Config) -> Dynamics {
+        let is_balanced_by_loss = self.experts.balancing == BalancingMethod::AuxLoss;
+        Dynamics {
+            presynaptic: self.release(config),
+            router: self.router(config),
+            aux_weight: if is_balanced_by_loss { self.experts.aux_weight as f32 } else { 0.0 },
+        }
+    }
+
+    fn release(&self, config: &Config) -> Presynaptic {
+        let p = &self.presynaptic;
+        Presynaptic {
+            mode: match p.mode {
+                ReleaseMode::Off | ReleaseMode::Temperature => Mode::Off,
+                ReleaseMode::Static => Mode::Static,
+                ReleaseMode::Scan => Mode::Scan,
+                ReleaseMode::TsodyksMarkram => Mode::TsodyksMarkram,
+            },
+            constants: Constants {
+                ca_retain: p.ca_retain,
+                alpha_c: p.ca_gain,
+                syt1_slope: p.syt1_slope,
+                syt7_slope: p.syt7_slope,
+                doc2_gain: p.doc2_gain,
+                cpx_thresh: p.complexin_threshold,
+                complexin_bias: p.complexin_bias,
+                prime_rate: p.prime_rate,
+                unprime_per_release: p.unprime,
+                nsf_recover: p.nsf_recover,
+                rec_rate: p.recycle,
+                endo_delay: p.endocytosis_delay as usize,
+                energy_half: if p.energy_limits { Constants::RECOMMENDED.energy_half } else { 0.0 },
+                energy_fill: p.energy_fill,
+                energy_use: p.energy_use,
+                lambda_loge: p.weight,
+                log_floor: p.floor,
+                barrier_strength: p.barrier,
+                tm_use: p.utilisation,
+                tm_tau_rec: p.tau_rec,
+                tm_tau_facil: p.tau_facil,
+                ..Constants::RECOMMENDED
+            },
+            edges: match p.top_keys {
+                0 => Edges::All,
+                k => Edges::TopK(k as usize),
+            },
+            context: config.context,
+            release: match p.stochastic {
+                0.0 => Release::Deterministic,
+                fraction => Release::Binomial { fraction },
+            },
+        }
+    }
+
+    fn router(&self, config: &Config) -> Router {
+        let e = &self.experts;
+        Router {
+            metabolic_bias: if e.metabolism { e.metabolic_bias } else { 0.0 },
+            align: e.align,
+            energy_cost: e.energy_cost,
+            pull: e.pull,
+            push: e.push,
+            balancing: match e.balancing {
+                BalancingMethod::AuxLoss => Balancing::AuxLoss,
+                BalancingMethod::Bias => Balancing::Bias { rate: e.bias_rate },
+            },
+            ..Router::new(config.experts, config.top_k, config.width)
+        }
+    }
+
+    /// Constants of the life cycle.
+    pub fn life_cycle(&self) -> LifeCycle {
+        let life = &self.life;
+        LifeCycle {
+            warm_up: life.warm_up.into(),
+            interval: if life.enabled { life.interval.into() } else { 0 },
+            dead: life.reset_health,
+            weak: life.merge_health,
+            similar: life.merge_cosine,
+            weakest: life.weak_health,
+            healthy: life.split_health,
+            parent: match life.split_rule {
+                SplitRule::Healthiest => ParentChoice::Healthiest,
+                SplitRule::GradientUtility => ParentChoice::GradientUtility,
+            },
+            noise: life.clone_noise,
+            mutation: life.mutation,
+            tilt: life.tilt,
+            embedding_noise: life.embedding_noise,
+        }
+    }
+}

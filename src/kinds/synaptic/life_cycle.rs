@@ -1,0 +1,315 @@
+//! The life cycle while a model trains: when experts are judged, what the user asks for, ids, events.
+
+use super::{
+    choices::SplitRule,
+    experts::RouterState,
+    life::{
+        ExpertArrays, Identities, LayerReadings, LayerStatus, LifeCycle, Move, MoveAddress, RouterSlots, Wish, apply,
+        apply::gradient_utility, health::health, plan, plan_wish,
+    },
+    model::Config,
+    simulation::SynapticSim,
+};
+use crate::{
+    gpu::Pass,
+    kinds::language::backend::StateBuffer,
+    nn::optimizer::cpu::Buffers,
+    sim::{Action, SimError},
+};
+use std::fmt::Write as _;
+
+/// Ids and events of experts.
+pub struct Lives {
+    /// Ids by slot.
+    pub identities: Identities,
+    /// Splits, merges, removals since step 0.
+    pub events: [u64; 3],
+    log: Option<String>,
+}
+
+impl Lives {
+    /// Founders at step 0.
+    pub fn new(config: &Config) -> Self {
+        Self { identities: Identities::new(config.layers, config.experts), events: [0; 3], log: None }
+    }
+
+    /// Births, deaths and their log since the last reading.
+    pub fn take_log(&mut self) -> String {
+        self.log.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn count(&mut self, step: u64, names: impl Fn(&Identities, u32) -> String, moves: &[Move]) {
+        for one in moves {
+            let (kind, line) = match *one {
+                Move::Split { parent, child } => {
+                    (0, format!("{} splits into {}", names(&self.identities, parent), names(&self.identities, child)))
+                }
+                Move::Merge { winner, loser, alpha } => (
+                    1,
+                    format!(
+                        "{} and {} merge, {:.0} % of the first",
+                        names(&self.identities, winner),
+                        names(&self.identities, loser),
+                        100.0 * alpha
+                    ),
+                ),
+                Move::Remove { slot, cause } => {
+                    (2, format!("{} ends: {}", names(&self.identities, slot), format!("{cause:?}").to_lowercase()))
+                }
+            };
+            self.events[kind] += 1;
+            if let Some(log) = &mut self.log {
+                // Writing to a text cannot fail.
+                let _ = writeln!(log, "step {step}: {line}");
+            }
+        }
+    }
+}
+
+impl SynapticSim {
+    /// Starts the ids again, at step 0.
+    pub(super) fn begin_lives(&mut self) -> Result<(), SimError> {
+        let (is_tapped, is_logged) = (self.lives.identities.is_tapped(), self.lives.log.is_some());
+        self.lives = Lives::new(&self.config);
+        self.tap_lives(is_tapped, is_logged)
+    }
+
+    /// Begins or ends the taps of lineage and log.
+    pub(super) fn tap_lives(&mut self, is_tapped: bool, is_logged: bool) -> Result<(), SimError> {
+        let genomes = self.genomes()?;
+        self.lives.identities.tap(is_tapped, self.state.step, of_slot(&genomes));
+        self.lives.log = is_logged.then(|| self.lives.log.take().unwrap_or_default());
+        Ok(())
+    }
+
+    /// Genomes of all layers, `[L E, 4]`.
+    pub(super) fn genomes(&self) -> Result<Vec<f32>, SimError> {
+        let mut all = vec![];
+        for block in &self.layout.blocks {
+            all.extend(self.weight(block.genome)?);
+        }
+        Ok(all)
+    }
+
+    /// Judges experts after a step, if it is time.
+    pub(super) fn live(&mut self, pass: &mut Pass) -> Result<(), SimError> {
+        let cycle = self.params.life_cycle();
+        if !self.params.life.enabled || !cycle.is_due(self.state.step) {
+            return Ok(());
+        }
+        pass.span("life cycle", 1, || {
+            for layer in 0..self.config.layers {
+                let status = self.status(layer)?;
+                let moves = plan(&cycle, &status.view(&self.config));
+                self.apply_moves(layer, &cycle, &moves, &status)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Does what the user asks for.
+    pub(super) fn wish(&mut self, action: &Action) -> Result<(), SimError> {
+        let n = self.config.experts;
+        let mut chosen: Vec<(usize, u32)> =
+            action.elements.iter().map(|e| (*e as usize / n, (*e as usize % n) as u32)).collect();
+        chosen.sort_unstable();
+        chosen.dedup();
+        let refused = |why: &str| Err(SimError::Input(format!("{}: {why}", action.name)));
+        if chosen.last().is_some_and(|(layer, _)| *layer >= self.config.layers) {
+            return refused("there is no such expert");
+        }
+        let cycle = self.params.life_cycle();
+        match (action.name.as_str(), &chosen[..]) {
+            ("split", [(layer, slot)]) => self.fulfil(*layer, &cycle, &[Wish::Split(*slot)]),
+            ("split", _) => refused("select one expert"),
+            ("merge", [(layer, a), (other, b)]) if layer == other => {
+                self.fulfil(*layer, &cycle, &[Wish::Merge(*a, *b)])
+            }
+            ("merge", _) => refused("select two experts of one layer"),
+            ("kill", []) => refused("select experts"),
+            ("kill", [(layer, _), ..]) => {
+                if chosen.iter().any(|(other, _)| other != layer) {
+                    return refused("select experts of one layer");
+                }
+                let wishes: Vec<Wish> = chosen.iter().map(|(_, slot)| Wish::Kill(*slot)).collect();
+                self.fulfil(*layer, &cycle, &wishes)
+            }
+            ("merge_weak", _) => {
+                let mut best: Option<(f64, usize)> = None;
+                let mut why = None;
+                for layer in 0..self.config.layers {
+                    let status = self.status(layer)?;
+                    match plan_wish(&status.view(&self.config), Wish::MergeMostSimilar) {
+                        Ok(moves) => {
+                            let cosine = status.cosine(&moves);
+                            if best.is_none_or(|(known, _)| cosine > known) {
+                                best = Some((cosine, layer));
+                            }
+                        }
+                        Err(error) => why = Some(error),
+                    }
+                }
+                match (best, why) {
+                    (Some((_, layer)), _) => self.fulfil(layer, &cycle, &[Wish::MergeMostSimilar]),
+                    (None, Some(why)) => refused(&why.to_string()),
+                    (None, None) => refused("there are no experts"),
+                }
+            }
+            (other, _) => Err(SimError::Input(format!(
+                "there is no action {other}; there are {}",
+                super::probes::ACTIONS.iter().map(|a| a.name).collect::<Vec<_>>().join(", ")
+            ))),
+        }
+    }
+
+    /// Freezes experts, or lets them change again.
+    pub(super) fn freeze_experts(&mut self, action: &Action, is_frozen: bool) -> Result<(), SimError> {
+        let (n, ids) = (self.config.experts, &mut self.lives.identities);
+        let places: Vec<_> = action.elements.iter().map(|e| (*e as usize / n, *e as usize % n)).collect();
+        if places.is_empty() || places.iter().any(|(layer, slot)| ids.occupant(*layer, *slot).is_none()) {
+            return Err(SimError::Input(format!("{}: select living experts", action.name)));
+        }
+        let mut all = places.into_iter().map(|(layer, slot)| ids.freeze(layer, slot, is_frozen));
+        all.try_for_each(|done| done.map_err(|error| SimError::Input(error.to_string())))
+    }
+
+    fn fulfil(&mut self, layer: usize, cycle: &LifeCycle, wishes: &[Wish]) -> Result<(), SimError> {
+        let before = self.status(layer)?;
+        let (mut planned, mut moves) = (before.clone(), vec![]);
+        for wish in wishes {
+            let new = plan_wish(&planned.view(&self.config), *wish);
+            let new = new.map_err(|error| SimError::Input(error.to_string()))?;
+            for one in &new {
+                if let Move::Remove { slot, .. } = one {
+                    planned.router.alive[*slot as usize] = 0;
+                }
+            }
+            moves.extend(new);
+        }
+        self.apply_moves(layer, cycle, &moves, &before)
+    }
+
+    fn apply_moves(
+        &mut self,
+        layer: usize,
+        cycle: &LifeCycle,
+        moves: &[Move],
+        before: &Status,
+    ) -> Result<(), SimError> {
+        if moves.is_empty() {
+            return Ok(());
+        }
+        let (step, first_slot) = (self.state.step, (layer * self.config.experts) as u32);
+        self.move_experts(layer, cycle, moves, &MoveAddress { seed: self.seed, step, first_slot })?;
+        let genome = self.weight(self.layout.blocks[layer].genome)?;
+        let contribution = self.contribution(layer);
+        let readings = LayerReadings { health: &before.health, contribution: &contribution, genome: &genome };
+        self.lives.count(step, |ids, slot| ids.name(layer, slot as usize), moves);
+        self.lives.identities.record(step, layer, moves, &readings);
+        for one in moves {
+            let (kind, a, b) = match *one {
+                Move::Split { parent, child } => (1, parent, child),
+                Move::Merge { winner, loser, .. } => (2, winner, loser),
+                Move::Remove { slot, .. } => (3, slot, slot),
+            };
+            for word in [step as u32, kind, first_slot + a, first_slot + b] {
+                self.state.hash.push(word);
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes weights, moments and the router of a layer.
+    fn move_experts(
+        &mut self,
+        layer: usize,
+        cycle: &LifeCycle,
+        moves: &[Move],
+        at: &MoveAddress,
+    ) -> Result<(), SimError> {
+        let mut buffers = StateBuffer::ALL.map(|_| vec![0.0_f32; self.layout.map.len()]);
+        for (buffer, values) in StateBuffer::ALL.into_iter().zip(&mut buffers) {
+            self.backend.read(buffer, 0, values)?;
+        }
+        let [p, m, v] = &mut buffers;
+        let mut router = self.backend.router(layer)?;
+        let RouterState { embeddings, fatigue, energy, balance, alive } = &mut router;
+        let slots = RouterSlots { embeddings, fatigue, energy, balance, alive };
+        apply(cycle, moves, at, &self.arrays(layer), Buffers { p, m, v }, slots);
+        for (buffer, values) in StateBuffer::ALL.into_iter().zip(&buffers) {
+            self.backend.write(buffer, 0, values)?;
+        }
+        self.backend.set_router(layer, &router)
+    }
+
+    /// Where the experts of a layer are among the parameters.
+    fn arrays(&self, layer: usize) -> ExpertArrays {
+        let block = self.layout.blocks[layer];
+        let weights = [block.fc1, block.fc1_bias, block.fc2, block.fc2_bias];
+        ExpertArrays::new(&self.layout.map, &weights, block.router, block.genome)
+    }
+
+    /// What the rules look at in a layer.
+    pub(super) fn status(&self, layer: usize) -> Result<Status, SimError> {
+        let (router, n) = (self.backend.router(layer)?, self.config.experts);
+        let utility = match self.params.life.split_rule {
+            SplitRule::Healthiest => vec![],
+            SplitRule::GradientUtility => {
+                let mut v = vec![0.0; self.layout.map.len()];
+                self.backend.read(StateBuffer::SecondMoment, 0, &mut v)?;
+                gradient_utility(&self.arrays(layer), &v, n)
+            }
+        };
+        Ok(Status {
+            health: health(&router.fatigue, &router.energy, &router.alive, self.config.top_k),
+            frozen: self.lives.identities.frozen()[layer * n..][..n].to_vec(),
+            ages: self.lives.identities.ages(layer, self.state.step),
+            utility,
+            router,
+        })
+    }
+}
+
+/// What the rules look at: values by slot.
+#[derive(Clone)]
+pub struct Status {
+    /// State of the router.
+    pub router: RouterState,
+    /// Health.
+    pub health: Vec<f64>,
+    frozen: Vec<bool>,
+    ages: Vec<u64>,
+    utility: Vec<f64>,
+}
+
+impl Status {
+    fn view(&self, config: &Config) -> LayerStatus<'_> {
+        LayerStatus {
+            health: &self.health,
+            alive: &self.router.alive,
+            frozen: &self.frozen,
+            ages: &self.ages,
+            fatigue: &self.router.fatigue,
+            embeddings: &self.router.embeddings,
+            utility: &self.utility,
+            top_k: config.top_k,
+        }
+    }
+
+    /// Cosine of the embeddings of the experts that merge.
+    fn cosine(&self, moves: &[Move]) -> f64 {
+        let dot = |a: u32, b: u32| {
+            let pairs = self.router.embedding(a as usize).iter().zip(self.router.embedding(b as usize));
+            pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+        };
+        let cosine = |one: &Move| match *one {
+            Move::Merge { winner, loser, .. } => Some(dot(winner, loser)),
+            _ => None,
+        };
+        moves.iter().find_map(cosine).unwrap_or(f64::NEG_INFINITY)
+    }
+}
+
+fn of_slot(genomes: &[f32]) -> impl Fn(usize) -> Option<[f32; 4]> + '_ {
+    |slot| genomes.get(4 * slot..4 * slot + 4)?.try_into().ok()
+}

@@ -1,0 +1,275 @@
+//! Readings of experts: fields over their slots, gates, decisions of the router, the map.
+
+use super::{
+    experts::{
+        FEATURES, GENES, Phenotype, RouterState, Routing,
+        inspect::{self, TERM_NAMES},
+        projection::Projection,
+    },
+    life::health::health,
+    measure,
+    probes::{self, PROBES},
+    sets,
+    simulation::SynapticSim,
+};
+use crate::{
+    kinds::language::{backend::StateBuffer, text, writing},
+    nn::parameters::ViewId,
+    sim::{Axis, Frame, Link, Matrix, ProbeId, Reading, Shape, SimError, Tap, TapArgs, Tokens},
+};
+use std::sync::Arc;
+
+/// Values of all slots.
+#[derive(Default)]
+pub struct ExpertValues {
+    /// States of the routers, by layer.
+    pub routers: Vec<RouterState>,
+    /// Relative to the fair load.
+    pub load: Vec<f32>,
+    /// Energy.
+    pub energy: Vec<f32>,
+    /// Health.
+    pub health: Vec<f32>,
+}
+
+/// The value of an argument that is a number; of a missing one 0.
+pub fn number(args: &TapArgs, name: &str) -> usize {
+    args.get(name).and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+impl SynapticSim {
+    /// The reading of a tap.
+    pub(super) fn reading(&mut self, tap: &Tap, frame: &Frame) -> Result<Reading, SimError> {
+        let lanes = measure::lanes(tap.probe).len().max(1);
+        if let Some(history) = self.sampler.take(tap, lanes) {
+            return Ok(history);
+        }
+        Ok(match (tap.probe, PROBES[usize::from(tap.probe)].shape) {
+            (probes::LINEAGE, _) => Reading::Lineage(self.lives.identities.take()),
+            (probes::LOG, _) => Reading::Text(self.lives.take_log()),
+            (probe, Shape::Field { over: probes::EXPERTS, .. }) => Reading::field(self.expert_field(probe)?),
+            (probes::SIMILARITY, _) => Reading::Links(Arc::new(self.similarity()?)),
+            (probes::GATES, _) => Reading::Matrix(self.gates(number(&tap.args, "layer"))?),
+            (probe, _) => {
+                let within = self.params.measure.every.max(1);
+                if let Some(known) = self.sampler.known(tap, frame, within) {
+                    return Ok(known);
+                }
+                let reading = match probe {
+                    probes::ROUTED => Reading::Tokens(Arc::new(self.routed(number(&tap.args, "layer"))?)),
+                    probes::DECISION => Reading::Matrix(self.decision(&tap.args)?),
+                    probes::ROUTES => Reading::Links(Arc::new(self.routes()?)),
+                    probes::MAP_1..=probes::MAP_ENERGY => Reading::field(self.map_field(probe)?),
+                    _ => self.text_reading(tap)?,
+                };
+                self.sampler.keep(tap, self.state.step, &reading);
+                reading
+            }
+        })
+    }
+
+    /// Values of a parameter.
+    pub(super) fn weight(&self, id: ViewId) -> Result<Vec<f32>, SimError> {
+        let view = self.layout.map.view(id);
+        let mut values = vec![0.0; view.len()];
+        self.backend.read(StateBuffer::Weights, view.start, &mut values)?;
+        Ok(values)
+    }
+
+    pub(super) fn expert_values(&self) -> Result<ExpertValues, SimError> {
+        let mut all = ExpertValues::default();
+        let fair = |state: &RouterState| state.n_alive().max(1) as f32 / self.config.top_k as f32;
+        for layer in 0..self.config.layers {
+            let state = self.backend.router(layer)?;
+            let healths = health(&state.fatigue, &state.energy, &state.alive, self.config.top_k);
+            all.load.extend(state.fatigue.iter().map(|fatigue| fatigue * fair(&state)));
+            all.energy.extend(&state.energy);
+            all.health.extend(healths.iter().map(|health| *health as f32));
+            all.routers.push(state);
+        }
+        Ok(all)
+    }
+
+    fn expert_field(&mut self, probe: ProbeId) -> Result<Vec<f32>, SimError> {
+        let now = self.expert_values()?;
+        let of_routers = |value: fn(&RouterState) -> Vec<f32>| now.routers.iter().flat_map(value).collect();
+        let gene = |i: usize| -> Result<Vec<f32>, SimError> {
+            let value = |genes: &[f32]| Phenotype::of(genes).values()[i] as f32;
+            Ok(self.genomes()?.chunks_exact(GENES).map(value).collect())
+        };
+        Ok(match probe {
+            probes::LOAD => now.load,
+            probes::ENERGY => now.energy,
+            probes::HEALTH => now.health,
+            probes::FATIGUE => of_routers(|state| state.fatigue.clone()),
+            probes::ALIVE => of_routers(|state| state.alive.iter().map(|a| f32::from(*a)).collect()),
+            probes::AGE => {
+                let ages = |layer| self.lives.identities.ages(layer, self.state.step);
+                (0..self.config.layers).flat_map(ages).map(|age| age as f32).collect()
+            }
+            probes::FROZEN => self.lives.identities.frozen().iter().map(|f| f32::from(u8::from(*f))).collect(),
+            probes::FATIGUE_RATE..=probes::PP1_GAIN => gene(usize::from(probe - probes::FATIGUE_RATE))?,
+            probes::AXIS_1..=probes::AXIS_3 => {
+                let (axis, mut values) = (usize::from(probe - probes::AXIS_1), vec![]);
+                for (layer, state) in now.routers.iter().enumerate() {
+                    let projection = self.projection(layer, state);
+                    values
+                        .extend((0..self.config.experts).map(|slot| projection.position(state.embedding(slot))[axis]));
+                }
+                values
+            }
+            _ => self.scores_field(probe, &now.energy),
+        })
+    }
+
+    /// The three dimensions of a layer's features. Axes follow those of the reading before.
+    fn projection(&mut self, layer: usize, state: &RouterState) -> Projection {
+        self.pending.axes.resize(self.config.layers, None);
+        let projection = Projection::new(&state.embeddings, &state.alive, self.pending.axes[layer].as_ref());
+        self.pending.axes[layer] = Some(projection.axes);
+        projection
+    }
+
+    /// Cosines of the embeddings of living experts of a layer.
+    fn similarity(&self) -> Result<Vec<Link>, SimError> {
+        let (n, mut links) = (self.config.experts, vec![]);
+        for layer in 0..self.config.layers {
+            let state = self.backend.router(layer)?;
+            let living: Vec<usize> = (0..n).filter(|slot| state.alive[*slot] != 0).collect();
+            for (i, a) in living.iter().enumerate() {
+                for b in &living[i + 1..] {
+                    let weight = state.embedding(*a).iter().zip(state.embedding(*b)).map(|(a, b)| a * b).sum();
+                    links.push(Link { from: (layer * n + a) as u32, to: (layer * n + b) as u32, weight });
+                }
+            }
+        }
+        Ok(links)
+    }
+
+    /// Names of the experts in the slots of a layer.
+    fn expert_names(&self, layer: usize) -> Vec<String> {
+        (0..self.config.experts).map(|slot| self.lives.identities.name(layer, slot)).collect()
+    }
+
+    /// Names of tokens.
+    pub(super) fn token_names(&self, tokens: &[u32]) -> Vec<String> {
+        tokens.iter().map(|token| self.setup.corpus.tokenizer.name(*token)).collect()
+    }
+
+    /// Gates of the last tokens of the last step.
+    fn gates(&self, layer: usize) -> Result<Matrix, SimError> {
+        let steps = self.backend.expert_steps()?;
+        let Some(selection) = steps.get(layer).map(|step| &step.selection) else { return Ok(Matrix::default()) };
+        let n = selection.gates.len() / selection.top_k.max(1);
+        let mut values = vec![0.0; self.config.experts * n];
+        for (i, (expert, gate)) in selection.experts.iter().zip(&selection.gates).enumerate() {
+            values[*expert as usize * n + i / selection.top_k] = *gate;
+        }
+        let read = self.last_tokens();
+        let names = self.token_names(&read[read.len().saturating_sub(n)..]);
+        let columns = if names.len() == n { Axis::named(names) } else { Axis::numbered(n as u32) };
+        Ok(Matrix { rows: Axis::named(self.expert_names(layer)), columns, values: Arc::new(values) })
+    }
+
+    fn routing(&self, layer: usize) -> Result<(Vec<u32>, Routing<f32>), SimError> {
+        let tokens = self.shown_tokens();
+        let routing = self.backend.decisions(&tokens, layer)?;
+        Ok((tokens, routing))
+    }
+
+    fn routed(&self, layer: usize) -> Result<Tokens, SimError> {
+        let ((tokens, routing), k) = (self.routing(layer)?, self.config.top_k);
+        let candidates = |token: usize| {
+            let slots = token * k..(token + 1) * k;
+            slots.map(|i| (self.lives.identities.name(layer, routing.indices[i] as usize), routing.gates[i])).collect()
+        };
+        Ok(Tokens {
+            step: self.state.step,
+            texts: self.token_names(&tokens),
+            values: routing.gates.iter().step_by(k).copied().collect(),
+            names: self.expert_names(layer),
+            categories: routing.indices.iter().step_by(k).copied().collect(),
+            candidates: (0..tokens.len()).map(candidates).collect(),
+        })
+    }
+
+    fn decision(&self, args: &TapArgs) -> Result<Matrix, SimError> {
+        let layer = number(args, "layer");
+        let (tokens, routing) = self.routing(layer)?;
+        let router = self.params.dynamics(&self.config).router;
+        let token = number(args, "token").min(tokens.len().saturating_sub(1));
+        let mut values = vec![];
+        for decision in inspect::decisions(&router, &routing, token) {
+            values.extend(decision.terms());
+            values.extend([decision.logit, decision.gate].map(|x| if x.is_finite() { x } else { f32::NAN }));
+        }
+        let names = TERM_NAMES.iter().copied().chain(["Logit", "Gate"]);
+        let columns = Axis::named(names.map(str::to_owned).collect());
+        Ok(Matrix { rows: Axis::named(self.expert_names(layer)), columns, values: Arc::new(values) })
+    }
+
+    /// Elements of a layer in the map: its experts, then its tokens.
+    fn map_layer_len(&self) -> usize {
+        self.config.experts + sets::map_tokens(&self.config)
+    }
+
+    fn routes(&self) -> Result<Vec<Link>, SimError> {
+        let (k, n, mut links) = (self.config.top_k, sets::map_tokens(&self.config), vec![]);
+        for layer in 0..self.config.layers {
+            let first = (layer * self.map_layer_len()) as u32;
+            let (tokens, routing) = self.routing(layer)?;
+            let begin = tokens.len().saturating_sub(n);
+            for token in begin..tokens.len() {
+                let from = first + (self.config.experts + token - begin) as u32;
+                for i in token * k..(token + 1) * k {
+                    links.push(Link { from, to: first + routing.indices[i], weight: routing.gates[i] });
+                }
+            }
+        }
+        Ok(links)
+    }
+
+    /// A field over the map: NaN for experts and tokens that are not there.
+    fn map_field(&mut self, probe: ProbeId) -> Result<Vec<f32>, SimError> {
+        let now = self.expert_values()?;
+        let (e, n, mut values) = (self.config.experts, sets::map_tokens(&self.config), vec![]);
+        for (layer, state) in now.routers.iter().enumerate() {
+            let slots = layer * e..(layer + 1) * e;
+            let (of_experts, of_token) = match probe {
+                probes::MAP_LOAD => (now.load[slots].to_vec(), 0.1),
+                probes::MAP_ENERGY => (now.energy[slots].to_vec(), f32::NAN),
+                _ => {
+                    let axis = usize::from(probe - probes::MAP_1);
+                    let projection = self.projection(layer, state);
+                    let (tokens, routing) = self.routing(layer)?;
+                    let place = |features: &[f32]| projection.position(features)[axis];
+                    values.extend((0..e).map(|slot| place(state.embedding(slot))));
+                    let begin = tokens.len().saturating_sub(n);
+                    let at = |token: usize| {
+                        let features = &routing.features[token * FEATURES..][..FEATURES];
+                        let unit: Vec<f32> = features.iter().map(|x| x * routing.inverse_norms[token]).collect();
+                        place(&unit)
+                    };
+                    values.extend((begin..tokens.len()).map(at));
+                    values.resize((layer + 1) * self.map_layer_len(), f32::NAN);
+                    continue;
+                }
+            };
+            values.extend(of_experts);
+            values.resize((layer + 1) * self.map_layer_len(), of_token);
+        }
+        Ok(values)
+    }
+
+    /// Losses of the tokens of the shown text, or what attention and synapses did there.
+    fn text_reading(&mut self, tap: &Tap) -> Result<Reading, SimError> {
+        let tokens = self.shown_tokens();
+        if tap.probe != probes::TOKENS {
+            return Ok(Reading::Matrix(self.synapse_reading(tap, &tokens)?));
+        }
+        let tokens = text::scored(&self.setup.corpus, &self.params.measure, tokens);
+        let losses = self.score(&tokens, |_| Ok(()))?;
+        let tokenizer = &self.setup.corpus.tokenizer;
+        Ok(Reading::Tokens(Arc::new(writing::tokens(tokenizer, self.state.step, &tokens, &losses))))
+    }
+}

@@ -1,0 +1,31 @@
+//! What the sampler needs to know about the probes.
+
+use super::probes::{self, PROBES};
+use crate::{
+    kinds::language::sampler::{Probes, Sampler},
+    sim::ProbeId,
+};
+
+/// Probes that are measured on the newest sampled text.
+pub const OF_TEXT: &[ProbeId] = &[
+    probes::SAMPLES,
+    probes::TOKENS,
+    probes::ATTENTION,
+    probes::RELEASE_BIAS,
+    probes::SYNAPSE,
+    probes::VESICLES,
+    probes::ROUTED,
+    probes::DECISION,
+    probes::ROUTES,
+    probes::MAP_1,
+    probes::MAP_2,
+    probes::MAP_3,
+    probes::PARITY,
+];
+/// Series of chosen experts.
+pub const OF_EXPERTS: &[ProbeId] = &[probes::LOAD_OF, probes::ENERGY_OF, probes::HEALTH_OF];
+
+/// Without taps.
+pub const fn new() -> Sampler {
+    Sampler::new(Probes { specs: PROBES, of_text: OF_TEXT, limit: |_| 1.0 })
+}

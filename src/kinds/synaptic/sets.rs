@@ -1,0 +1,71 @@
+//! Element sets: slots of experts, layers, and the map of experts and tokens.
+
+use super::{
+    model::{Config, Layout},
+    probes::{EXPERTS, LAYERS, MAP},
+};
+use crate::sim::{Column, ElementSet, MotionFields};
+use std::sync::Arc;
+
+/// Distance between slots in the diagram.
+const STEP: f32 = 10.0;
+/// Tokens of a layer in the map, at most.
+pub const MAP_TOKENS: usize = 64;
+
+/// Experts, layers, map.
+pub fn all(config: &Config, layout: &Layout) -> [Arc<ElementSet>; 3] {
+    [Arc::new(experts(config)), Arc::new(layers(layout)), Arc::new(map(config))]
+}
+
+/// Tokens of a layer in the map.
+pub fn map_tokens(config: &Config) -> usize {
+    config.context.min(MAP_TOKENS)
+}
+
+/// Slots: those of a layer are a row.
+fn experts(config: &Config) -> ElementSet {
+    let slots = (0..config.layers).flat_map(|layer| (0..config.experts).map(move |slot| (layer, slot)));
+    let positions = slots.clone().map(|(layer, slot)| [slot as f32 * STEP, layer as f32 * STEP, 0.0]).collect();
+    let layers: Vec<String> = slots.map(|(layer, _)| layer.to_string()).collect();
+    ElementSet {
+        name: EXPERTS,
+        len: layers.len() as u32,
+        are_slots: true,
+        positions,
+        motion: Some(MotionFields::Axes(["axis_1", "axis_2", "axis_3"])),
+        size: Some("load"),
+        is_diagram: true,
+        columns: vec![Column::from_texts("layer", &layers)],
+        ..ElementSet::default()
+    }
+}
+
+fn layers(layout: &Layout) -> ElementSet {
+    let names = layout.layer_names();
+    let positions = (0..names.len()).map(|i| [0.0, i as f32 * STEP, 0.0]).collect();
+    ElementSet { name: LAYERS, len: names.len() as u32, names, positions, is_diagram: true, ..ElementSet::default() }
+}
+
+/// Of each layer its experts, then the tokens of the text.
+fn map(config: &Config) -> ElementSet {
+    let (mut names, mut types, mut layers) = (vec![], vec![], vec![]);
+    for layer in 0..config.layers {
+        let experts = (0..config.experts).map(|slot| (format!("slot {slot}"), "expert"));
+        let tokens = (0..map_tokens(config)).map(|token| (format!("token {token}"), "token"));
+        for (name, kind) in experts.chain(tokens) {
+            names.push(name);
+            types.push(kind);
+            layers.push(layer.to_string());
+        }
+    }
+    ElementSet {
+        name: MAP,
+        len: names.len() as u32,
+        names,
+        motion: Some(MotionFields::Axes(["map_1", "map_2", "map_3"])),
+        size: Some("map_load"),
+        is_diagram: true,
+        columns: vec![Column::from_texts("type", &types), Column::from_texts("layer", &layers)],
+        ..ElementSet::default()
+    }
+}
