@@ -1,4 +1,5 @@
-//! The definition: queries one after the other, keys in blocks of [`LANES`], in f64; the state is rounded once per step.
+//! The definition: queries one after the other, each over all keys that it sees, in f64; the state is rounded once per
+//! step.
 
 mod rows;
 
@@ -66,15 +67,18 @@ impl<R: Real> Loop for Forward<'_, R> {
             };
             let drawn = drawn.map(|draws| (draws, query));
             state.grow(op, query + 1);
-            row.select(op, dots);
+            row.begin(op, dots);
             match op.mode {
-                Mode::Off => row.clear(query + 1),
-                Mode::Static => row.unchanging(op, dots, drawn),
-                Mode::Scan => row.scan(op, dots, state, drawn),
-                Mode::TsodyksMarkram => row.tsodyks_markram(op, dots, state),
+                Mode::Off => row.clear(),
+                Mode::Static => row.release(op, state, drawn),
+                Mode::Scan => {
+                    row.release(op, state, drawn);
+                    row.advance(op, state);
+                }
+                Mode::TsodyksMarkram => row.tsodyks_markram(op, state),
             }
             row.fill_unselected();
-            row.write(op, query, dots, seen, factor);
+            row.write(op, query, seen, factor);
         }
     }
 }

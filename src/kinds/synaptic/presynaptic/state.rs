@@ -3,8 +3,8 @@
 use super::{Constants, Presynaptic, step::whole_quanta};
 use crate::nn::real::Real;
 
-/// Keys that are computed together; arrays are padded to multiples of it.
-pub const LANES: usize = 16;
+/// Arrays are padded to multiples of this: the widest vector of f64.
+pub const LANES: usize = 8;
 
 /// One array per quantity, over the keys.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,8 @@ pub struct KeyState<R> {
     pub amplitude: Vec<R>,
     /// Energy E.
     pub energy: Vec<R>,
-    /// Vesicles under endocytosis: `endo_delay` rings of one number per key. Ring [`cursor`](Self::cursor) returns next.
+    /// Vesicles under endocytosis: `endo_delay` rings of one number per key, at least one. Ring [`cursor`](Self::cursor)
+    /// returns next.
     pub queue: Vec<Vec<R>>,
     /// Ring of the next step.
     pub cursor: usize,
@@ -101,7 +102,7 @@ impl<R: Real> KeyState<R> {
             clamp: none(),
             amplitude: none(),
             energy: none(),
-            queue: (0..op.constants.endo_delay).map(|_| none()).collect(),
+            queue: (0..op.constants.endo_delay.max(1)).map(|_| none()).collect(),
             cursor: 0,
             tm_x: none(),
             tm_u: none(),
@@ -116,7 +117,7 @@ impl<R: Real> KeyState<R> {
 
     /// Forgets all keys; keeps the memory.
     pub fn reset(&mut self, op: &Presynaptic) {
-        self.queue.resize_with(op.constants.endo_delay, Vec::new);
+        self.queue.resize_with(op.constants.endo_delay.max(1), Vec::new);
         self.arrays().into_iter().for_each(Vec::clear);
         (self.cursor, self.n_keys) = (0, 0);
     }
@@ -159,7 +160,7 @@ impl<R: Real> KeyState<R> {
             calcium: self.calcium[j].f64(),
             rrp: self.rrp[j].f64(),
             reserve: self.reserve[j].f64(),
-            returning: self.queue.get(self.cursor).map_or(0.0, |ring| ring[j].f64()),
+            returning: self.queue[self.cursor][j].f64(),
             primed: self.primed[j].f64(),
             clamp: self.clamp[j].f64(),
             amplitude: self.amplitude[j].f64(),

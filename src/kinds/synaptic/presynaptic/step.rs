@@ -35,24 +35,30 @@ pub fn whole_quanta<R: Real>(x: f64) -> f64 {
     (x - 0.5 * quantum + magic) - magic
 }
 
-/// What a drive does before vesicles are released.
-#[derive(Clone, Copy)]
-pub struct Sensed {
-    /// Calcium after the influx.
-    pub calcium: f64,
-    /// Release probability.
-    pub p: f64,
-    /// Its derivative with respect to the drive.
-    pub slope: f64,
+/// Reciprocals, by one division.
+#[inline(always)]
+fn reciprocals([a, b, c, d]: [f64; 4]) -> [f64; 4] {
+    let (ab, cd) = (a * b, c * d);
+    let inverse = 1.0 / (ab * cd);
+    let (rest_ab, rest_cd) = (inverse * cd, inverse * ab);
+    [rest_ab * b, rest_ab * a, rest_cd * d, rest_cd * c]
+}
+
+/// `1 + e^-x`, whose product with three others is finite: beyond ±150 as at ±150.
+#[inline(always)]
+fn denominator<R: Real>(x: f64) -> f64 {
+    1.0 + R::exp_wide(-clip(x, -150.0, 150.0))
 }
 
 /// Release probability at a concentration of calcium, and its derivative with respect to calcium.
 #[inline(always)]
 pub fn probability<R: Real>(c: &Constants, calcium: f64, clamp: f64, primed: f64) -> (f64, f64) {
-    let fast = sigmoid::<R>(c.syt1_slope * (calcium - c.syt1_thresh));
-    let slow = sigmoid::<R>(c.syt7_slope * (calcium - c.syt7_thresh));
-    let doc2 = sigmoid::<R>(c.doc2_slope * (calcium - c.doc2_thresh));
-    let gate = sigmoid::<R>(c.cpx_slope * (calcium - c.cpx_thresh) - c.cpx_weight * (clamp + c.complexin_bias));
+    let [fast, slow, doc2, gate] = reciprocals([
+        denominator::<R>(c.syt1_slope * (calcium - c.syt1_thresh)),
+        denominator::<R>(c.syt7_slope * (calcium - c.syt7_thresh)),
+        denominator::<R>(c.doc2_slope * (calcium - c.doc2_thresh)),
+        denominator::<R>(c.cpx_slope * (calcium - c.cpx_thresh) - c.cpx_weight * (clamp + c.complexin_bias)),
+    ]);
     let sensors = c.syt1_weight * fast + c.syt7_weight * slow + c.doc2_gain * doc2;
     let d_sensors = c.syt1_weight * c.syt1_slope * (fast * (1.0 - fast))
         + c.syt7_weight * c.syt7_slope * (slow * (1.0 - slow))
@@ -61,15 +67,6 @@ pub fn probability<R: Real>(c: &Constants, calcium: f64, clamp: f64, primed: f64
     let p = sensors * gate * primed;
     let slope = if p < c.p_max { primed * (d_sensors * gate + sensors * d_gate) } else { 0.0 };
     (clip(p, 0.0, c.p_max), slope)
-}
-
-/// Calcium and release probability under a drive.
-#[inline(always)]
-pub fn sense<R: Real>(c: &Constants, key: &Key, drive: f64) -> Sensed {
-    let (influx, influx_slope) = softplus::<R>(drive);
-    let calcium = c.ca_retain * key.calcium + c.alpha_c * influx;
-    let (p, slope) = probability::<R>(c, calcium, key.clamp, key.primed);
-    Sensed { calcium, p, slope: slope * (c.alpha_c * influx_slope) }
 }
 
 /// The state after a step that released `released` vesicles and left `calcium`. `returning` of the result is what enters the
@@ -85,6 +82,8 @@ pub fn advance<R: Real>(c: &Constants, key: &Key, calcium: f64, released: f64) -
     let take = c.prime_rate * supply * fuel;
     let room = c.rrp_max - emptied;
     let take = whole_quanta::<R>(if take > room { room } else { take });
+    let returning = if c.rec_rate < 1.0 { whole_quanta::<R>(c.rec_rate * left) } else { left };
+    let returning = if c.endo_delay == 0 { 0.0 } else { returning };
     let loss = c.unprime_per_release * released;
     let energy = key.energy + c.energy_fill * (c.energy_max - key.energy) - c.energy_use * released;
     let amplitude = key.amplitude + c.amp_load * (c.amp_target - key.amplitude) - c.amp_leak * key.amplitude;
@@ -92,7 +91,7 @@ pub fn advance<R: Real>(c: &Constants, key: &Key, calcium: f64, released: f64) -
         calcium,
         rrp: emptied + take,
         reserve: clip(returned - take, 0.0, f64::INFINITY),
-        returning: if c.rec_rate < 1.0 { whole_quanta::<R>(c.rec_rate * left) } else { left },
+        returning,
         primed: clip(key.primed * (1.0 - loss) + c.nsf_recover * (1.0 - key.primed), 0.0, 1.0),
         clamp: clip(c.clamp_retain * key.clamp + (1.0 - c.clamp_retain) - loss, 0.0, 1.0),
         amplitude: clip(amplitude, 0.0, c.amp_max),

@@ -4,7 +4,7 @@ use super::{
     Edges, Mode, Presynaptic, Release,
     release::Draws,
     state::Key,
-    step::{advance, sense},
+    step::{advance, probability, softplus},
     tsodyks_markram::{self, Resources},
 };
 use crate::nn::real::Real;
@@ -86,7 +86,7 @@ impl<R: Real> Tracer<R> {
         let c = &op.constants;
         Self {
             key: Key::fresh::<R>(c),
-            ring: vec![R::zero(); c.endo_delay],
+            ring: vec![R::zero(); c.endo_delay.max(1)],
             cursor: 0,
             resources: Resources { x: 1.0, u: R::of(c.tm_use).f64() },
         }
@@ -107,23 +107,22 @@ impl<R: Real> Tracer<R> {
         match op.mode {
             Mode::Off => {}
             Mode::Static | Mode::Scan => {
-                let slot = self.ring.get(self.cursor).map_or(0.0, |slot| slot.f64());
-                let key = Key { returning: slot, ..self.key };
-                let sensed = sense::<R>(c, &key, drive);
+                let key = Key { returning: self.ring[self.cursor].f64(), ..self.key };
+                let left = c.ca_retain * key.calcium;
+                let driven = left + c.alpha_c * softplus::<R>(drive).0;
+                let (p, _) = probability::<R>(c, driven, key.clamp, key.primed);
                 let released = match drawn {
                     _ if !is_selected => 0.0,
-                    Some((draws, query, j)) => draws.released(query, j, key.rrp, sensed.p),
-                    None => sensed.p * key.rrp,
+                    Some((draws, query, j)) => draws.released(query, j, key.rrp, p),
+                    None => p * key.rrp,
                 };
                 let effect = released * key.amplitude;
-                step = TraceStep { p: sensed.p, released, effect, bias: ln(effect), ..step };
+                step = TraceStep { p, released, effect, bias: ln(effect), ..step };
                 if op.mode == Mode::Scan {
-                    let calcium = if is_selected { sensed.calcium } else { c.ca_retain * key.calcium };
+                    let calcium = if is_selected { driven } else { left };
                     self.key = advance::<R>(c, &key, calcium, released).rounded::<R>();
-                    if let Some(slot) = self.ring.get_mut(self.cursor) {
-                        *slot = R::of(self.key.returning);
-                        self.cursor = (self.cursor + 1) % self.ring.len();
-                    }
+                    self.ring[self.cursor] = R::of(self.key.returning);
+                    self.cursor = (self.cursor + 1) % self.ring.len();
                 }
             }
             Mode::TsodyksMarkram => {

@@ -1,22 +1,34 @@
-//! One query.
+//! One query: a few passes over the keys.
+//!
+//! Each pass is a function whose slices are arguments of their own, so that the compiler knows that they do not overlap,
+//! and has as many elements as whole vectors: it becomes vector instructions without a remainder.
 
 use super::selection;
 use crate::{
     kinds::synaptic::presynaptic::{
-        KeyState, Presynaptic,
+        Constants, KeyState, Presynaptic,
         release::Draws,
         state::{Key, LANES},
-        step::{Sensed, advance, sense},
+        step::{advance, probability, softplus},
         tsodyks_markram::{self, Resources},
     },
     nn::real::Real,
 };
 
-/// Numbers of a block of keys.
-type Block = [f64; LANES];
-
-/// Bias and factor of the edges of a query, before they are rounded. Arrays are padded to whole blocks.
+/// Numbers of the edges of a query in f64, padded to whole vectors.
 pub struct Row {
+    drive: Vec<f64>,
+    /// softplus of the drive, and its derivative.
+    influx: Vec<f64>,
+    influx_slope: Vec<f64>,
+    /// Calcium after the query.
+    calcium: Vec<f64>,
+    /// Release probability, and its derivative with respect to the drive.
+    p: Vec<f64>,
+    p_slope: Vec<f64>,
+    /// Vesicles: the expected and the released number.
+    expected: Vec<f64>,
+    released: Vec<f64>,
     bias: Vec<f64>,
     factor: Vec<f64>,
     /// 1 for edges that drive their keys, otherwise 0.
@@ -29,231 +41,120 @@ pub struct Row {
     n: usize,
 }
 
-/// Some numbers as f64, and `fill` behind them.
-#[inline(always)]
-fn load<R: Real>(from: &[R], fill: f64) -> Block {
-    let mut x = [fill; LANES];
-    match <&[R; LANES]>::try_from(from) {
-        Ok(whole) => (0..LANES).for_each(|l| x[l] = whole[l].f64()),
-        Err(_) => x.iter_mut().zip(from).for_each(|(x, v)| *x = v.f64()),
-    }
-    x
-}
-
-#[inline(always)]
-fn store<R: Real>(to: &mut [R], x: &Block) {
-    if let Ok(whole) = <&mut [R; LANES]>::try_from(to) {
-        (0..LANES).for_each(|l| whole[l] = R::of(x[l]));
-    }
-}
-
-/// The state of a block of keys.
-struct Keys {
-    calcium: Block,
-    rrp: Block,
-    reserve: Block,
-    returning: Block,
-    primed: Block,
-    clamp: Block,
-    amplitude: Block,
-    energy: Block,
-}
-
-impl Keys {
-    #[inline(always)]
-    fn fresh<R: Real>(op: &Presynaptic) -> Self {
-        let key = Key::fresh::<R>(&op.constants);
-        let all = |x: f64| [x; LANES];
-        Self {
-            calcium: all(key.calcium),
-            rrp: all(key.rrp),
-            reserve: all(key.reserve),
-            returning: all(key.returning),
-            primed: all(key.primed),
-            clamp: all(key.clamp),
-            amplitude: all(key.amplitude),
-            energy: all(key.energy),
-        }
-    }
-
-    #[inline(always)]
-    fn load<R: Real>(state: &KeyState<R>, from: usize) -> Self {
-        let part = |x: &Vec<R>| load(&x[from..from + LANES], 0.0);
-        Self {
-            calcium: part(&state.calcium),
-            rrp: part(&state.rrp),
-            reserve: part(&state.reserve),
-            returning: state.queue.get(state.cursor).map_or([0.0; LANES], part),
-            primed: part(&state.primed),
-            clamp: part(&state.clamp),
-            amplitude: part(&state.amplitude),
-            energy: part(&state.energy),
-        }
-    }
-
-    #[inline(always)]
-    fn store<R: Real>(&self, state: &mut KeyState<R>, from: usize) {
-        let at = from..from + LANES;
-        store(&mut state.calcium[at.clone()], &self.calcium);
-        store(&mut state.rrp[at.clone()], &self.rrp);
-        store(&mut state.reserve[at.clone()], &self.reserve);
-        store(&mut state.primed[at.clone()], &self.primed);
-        store(&mut state.clamp[at.clone()], &self.clamp);
-        store(&mut state.amplitude[at.clone()], &self.amplitude);
-        store(&mut state.energy[at.clone()], &self.energy);
-        if let Some(ring) = state.queue.get_mut(state.cursor) {
-            store(&mut ring[at], &self.returning);
-        }
-    }
-
-    #[inline(always)]
-    fn get(&self, l: usize) -> Key {
-        Key {
-            calcium: self.calcium[l],
-            rrp: self.rrp[l],
-            reserve: self.reserve[l],
-            returning: self.returning[l],
-            primed: self.primed[l],
-            clamp: self.clamp[l],
-            amplitude: self.amplitude[l],
-            energy: self.energy[l],
-        }
-    }
-
-    #[inline(always)]
-    fn set(&mut self, l: usize, key: Key) {
-        self.calcium[l] = key.calcium;
-        self.rrp[l] = key.rrp;
-        self.reserve[l] = key.reserve;
-        self.returning[l] = key.returning;
-        self.primed[l] = key.primed;
-        self.clamp[l] = key.clamp;
-        self.amplitude[l] = key.amplitude;
-        self.energy[l] = key.energy;
-    }
-}
-
 impl Row {
     pub fn new(op: &Presynaptic, n_keys: usize) -> Self {
         let len = n_keys.next_multiple_of(LANES);
-        let order = Vec::with_capacity(if selection(op, n_keys).is_some() { n_keys } else { 0 });
-        Self { bias: vec![0.0; len], factor: vec![0.0; len], selected: vec![1.0; len], order, last: 0, n: 0 }
+        let zeros = || vec![0.0; len];
+        Self {
+            drive: zeros(),
+            influx: zeros(),
+            influx_slope: zeros(),
+            calcium: zeros(),
+            p: zeros(),
+            p_slope: zeros(),
+            expected: zeros(),
+            released: zeros(),
+            bias: zeros(),
+            factor: zeros(),
+            selected: vec![1.0; len],
+            order: Vec::with_capacity(if selection(op, n_keys).is_some() { n_keys } else { 0 }),
+            last: 0,
+            n: 0,
+        }
     }
 
-    /// Chooses the edges that drive their keys.
-    pub fn select<R: Real>(&mut self, op: &Presynaptic, dots: &[R]) {
+    /// Begins a query: chooses the edges that drive their keys.
+    pub fn begin<R: Real>(&mut self, op: &Presynaptic, dots: &[R]) {
         self.n = dots.len();
+        self.drive.iter_mut().zip(dots).for_each(|(to, from)| *to = from.f64());
         self.order.clear();
         let Some(k) = selection(op, self.n) else { return };
+        let drive = &self.drive;
         self.order.extend(0..self.n as u32);
-        let value = |j: u32| dots[j as usize].f64();
-        let (_, last, _) =
-            self.order.select_nth_unstable_by(k - 1, |a, b| value(*b).total_cmp(&value(*a)).then(a.cmp(b)));
+        let (_, last, _) = self
+            .order
+            .select_nth_unstable_by(k - 1, |a, b| drive[*b as usize].total_cmp(&drive[*a as usize]).then(a.cmp(b)));
         self.last = *last as usize;
         self.selected.fill(0.0);
         self.order[..k].iter().for_each(|j| self.selected[*j as usize] = 1.0);
     }
 
     /// No bias.
-    pub fn clear(&mut self, n: usize) {
-        self.bias[..n].fill(0.0);
-        self.factor[..n].fill(0.0);
+    pub fn clear(&mut self) {
+        self.bias[..self.n].fill(0.0);
+        self.factor[..self.n].fill(0.0);
     }
 
-    /// Every edge with the first state.
+    /// Bias and factor of every edge, from the state of its key.
     #[inline(always)]
-    pub fn unchanging<R: Real>(&mut self, op: &Presynaptic, dots: &[R], drawn: Option<(&Draws, usize)>) {
-        for from in (0..self.n).step_by(LANES) {
-            let keys = Keys::fresh::<R>(op);
-            self.release::<R>(op, from, dots, &keys, drawn);
-        }
-    }
-
-    /// Every edge with the state of its key, which is advanced.
-    #[inline(always)]
-    pub fn scan<R: Real>(
-        &mut self,
-        op: &Presynaptic,
-        dots: &[R],
-        state: &mut KeyState<R>,
-        drawn: Option<(&Draws, usize)>,
-    ) {
-        let c = &op.constants;
-        for from in (0..state.n_keys()).step_by(LANES) {
-            let mut keys = Keys::load(state, from);
-            let (calcium, released) = self.release::<R>(op, from, dots, &keys, drawn);
-            for l in 0..LANES {
-                keys.set(l, advance::<R>(c, &keys.get(l), calcium[l], released[l]));
-            }
-            keys.store(state, from);
-        }
-        state.cursor = if state.queue.is_empty() { 0 } else { (state.cursor + 1) % state.queue.len() };
-    }
-
-    /// Release of a block: bias and factor; returns calcium after the query, and released vesicles.
-    #[inline(always)]
-    fn release<R: Real>(
-        &mut self,
-        op: &Presynaptic,
-        from: usize,
-        dots: &[R],
-        keys: &Keys,
-        drawn: Option<(&Draws, usize)>,
-    ) -> (Block, Block) {
-        let c = &op.constants;
-        let drive = load(&dots[from.min(self.n)..(from + LANES).min(self.n)], 0.0);
-        let selected = load(&self.selected[from..from + LANES], 0.0);
-        let (mut calcium, mut p, mut slope) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-        for l in 0..LANES {
-            let sensed: Sensed = sense::<R>(c, &keys.get(l), drive[l]);
-            let decayed = c.ca_retain * keys.calcium[l];
-            calcium[l] = if selected[l] > 0.0 { sensed.calcium } else { decayed };
-            (p[l], slope[l]) = (sensed.p, sensed.slope);
-        }
-        let mut released = [0.0; LANES];
-        for l in 0..LANES {
-            released[l] = selected[l] * (p[l] * keys.rrp[l]);
-        }
-        let expected = released;
+    pub fn release<R: Real>(&mut self, op: &Presynaptic, s: &KeyState<R>, drawn: Option<(&Draws, usize)>) {
+        let (c, len) = (&op.constants, s.calcium.len());
+        open_channels::<R>(&self.drive[..len], &mut self.influx[..len], &mut self.influx_slope[..len]);
+        sense::<R>(
+            c,
+            &self.influx[..len],
+            &self.influx_slope[..len],
+            &self.selected[..len],
+            &s.calcium,
+            &s.clamp,
+            &s.primed,
+            &mut self.calcium[..len],
+            &mut self.p[..len],
+            &mut self.p_slope[..len],
+        );
+        expect::<R>(&self.selected[..len], &self.p[..len], &s.rrp, &mut self.expected[..len]);
+        self.released[..len].copy_from_slice(&self.expected[..len]);
         if let Some((draws, query)) = drawn {
-            for l in (0..LANES).filter(|l| selected[*l] > 0.0 && from + l < self.n) {
-                released[l] = draws.released(query, from + l, keys.rrp[l], p[l]);
+            for j in (0..self.n).filter(|j| self.selected[*j] > 0.0) {
+                self.released[j] = draws.released(query, j, s.rrp[j].f64(), self.p[j]);
             }
         }
-        let bias = &mut self.bias[from..from + LANES];
-        let factor = &mut self.factor[from..from + LANES];
-        for l in 0..LANES {
-            let quantum = keys.amplitude[l];
-            bias[l] = c.lambda_loge * R::ln_wide(c.log_floor + released[l] * quantum);
-            factor[l] = selected[l] * (c.lambda_loge * (quantum * keys.rrp[l]) * slope[l])
-                / (c.log_floor + expected[l] * quantum);
-        }
-        (calcium, released)
+        bias_and_factor::<R>(
+            c,
+            &self.expected[..len],
+            &self.released[..len],
+            &self.selected[..len],
+            &self.p_slope[..len],
+            &s.rrp,
+            &s.amplitude,
+            &mut self.bias[..len],
+            &mut self.factor[..len],
+        );
     }
 
-    /// Every edge with the resources of its key, which are advanced.
+    /// Advances the state of every key after [`Self::release`].
     #[inline(always)]
-    pub fn tsodyks_markram<R: Real>(&mut self, op: &Presynaptic, dots: &[R], state: &mut KeyState<R>) {
-        let c = &op.constants;
-        let decay = tsodyks_markram::decay(c);
-        for from in (0..state.n_keys()).step_by(LANES) {
-            let at = from..from + LANES;
-            let drive = load(&dots[from.min(self.n)..(from + LANES).min(self.n)], 0.0);
-            let selected = load(&self.selected[at.clone()], 0.0);
-            let (mut x, mut u) = (load(&state.tm_x[at.clone()], 0.0), load(&state.tm_u[at.clone()], 0.0));
-            let (bias, factor) = (&mut self.bias[at.clone()], &mut self.factor[at.clone()]);
-            for l in 0..LANES {
-                let (w, slope) = tsodyks_markram::weight::<R>(drive[l]);
-                let resources = tsodyks_markram::relax(c, decay, Resources { x: x[l], u: u[l] });
-                let (effect, after) = tsodyks_markram::spike(c, resources, selected[l] * w);
-                (x[l], u[l]) = (after.x, after.u);
-                bias[l] = c.lambda_loge * R::ln_wide(c.log_floor + effect);
-                factor[l] = selected[l] * (c.lambda_loge * c.tm_scale * (resources.u * resources.x) * slope)
-                    / (c.log_floor + effect);
-            }
-            store(&mut state.tm_x[at.clone()], &x);
-            store(&mut state.tm_u[at], &u);
-        }
+    pub fn advance<R: Real>(&self, op: &Presynaptic, s: &mut KeyState<R>) {
+        let len = s.calcium.len();
+        advance_keys(
+            &op.constants,
+            &self.calcium[..len],
+            &self.released[..len],
+            &mut s.calcium,
+            &mut s.rrp,
+            &mut s.reserve,
+            &mut s.queue[s.cursor],
+            &mut s.primed,
+            &mut s.clamp,
+            &mut s.amplitude,
+            &mut s.energy,
+        );
+        s.cursor = (s.cursor + 1) % s.queue.len();
+    }
+
+    /// Bias and factor of every edge, from the resources of its key, which are advanced.
+    #[inline(always)]
+    pub fn tsodyks_markram<R: Real>(&mut self, op: &Presynaptic, s: &mut KeyState<R>) {
+        let len = s.tm_x.len();
+        use_resources(
+            &op.constants,
+            &self.drive[..len],
+            &self.selected[..len],
+            &mut s.tm_x,
+            &mut s.tm_u,
+            &mut self.bias[..len],
+            &mut self.factor[..len],
+        );
     }
 
     /// Edges that are not selected get the bias of the last selected one.
@@ -267,22 +168,160 @@ impl Row {
 
     /// Logits and factors of the keys that the query sees.
     #[inline(always)]
-    pub fn write<R: Real>(
-        &self,
-        op: &Presynaptic,
-        query: usize,
-        dots: &[R],
-        logits: &mut [R],
-        factor: Option<&mut [R]>,
-    ) {
+    pub fn write<R: Real>(&self, op: &Presynaptic, query: usize, logits: &mut [R], factor: Option<&mut [R]>) {
         let slope = op.constants.barrier_strength / op.context.max(1) as f64;
-        for (j, ((logit, dot), bias)) in logits.iter_mut().zip(dots).zip(&self.bias).enumerate() {
+        for (j, ((logit, drive), bias)) in logits.iter_mut().zip(&self.drive).zip(&self.bias).enumerate() {
             // Distances are less than 2^31: the conversion is a vector instruction.
             let distance = f64::from(query as i32 - j as i32);
-            *logit = R::of(dot.f64() + *bias - slope * distance);
+            *logit = R::of(*drive + *bias - slope * distance);
         }
         if let Some(factor) = factor {
             factor.iter_mut().zip(&self.factor).for_each(|(to, from)| *to = R::of(*from));
         }
+    }
+}
+
+/// Calcium influx of every edge, and its derivative.
+#[inline(always)]
+fn open_channels<R: Real>(drive: &[f64], influx: &mut [f64], slope: &mut [f64]) {
+    let n = drive.len();
+    let (influx, slope) = (&mut influx[..n], &mut slope[..n]);
+    for j in 0..n {
+        (influx[j], slope[j]) = softplus::<R>(drive[j]);
+    }
+}
+
+/// Calcium and release probability of every edge.
+#[inline(always)]
+fn sense<R: Real>(
+    c: &Constants,
+    influx: &[f64],
+    influx_slope: &[f64],
+    selected: &[f64],
+    calcium_before: &[R],
+    clamp: &[R],
+    primed: &[R],
+    calcium: &mut [f64],
+    p: &mut [f64],
+    p_slope: &mut [f64],
+) {
+    let c = *c;
+    let n = influx.len();
+    let (influx_slope, selected) = (&influx_slope[..n], &selected[..n]);
+    let (calcium_before, clamp, primed) = (&calcium_before[..n], &clamp[..n], &primed[..n]);
+    let (calcium, p, p_slope) = (&mut calcium[..n], &mut p[..n], &mut p_slope[..n]);
+    for j in 0..n {
+        let left = c.ca_retain * calcium_before[j].f64();
+        let driven = left + c.alpha_c * influx[j];
+        let (probability, slope) = probability::<R>(&c, driven, clamp[j].f64(), primed[j].f64());
+        calcium[j] = if selected[j] > 0.0 { driven } else { left };
+        p[j] = probability;
+        p_slope[j] = slope * (c.alpha_c * influx_slope[j]);
+    }
+}
+
+/// Expected number of released vesicles.
+#[inline(always)]
+fn expect<R: Real>(selected: &[f64], p: &[f64], rrp: &[R], expected: &mut [f64]) {
+    for (((expected, selected), p), rrp) in expected.iter_mut().zip(selected).zip(p).zip(rrp) {
+        *expected = selected * (p * rrp.f64());
+    }
+}
+
+/// Bias, and its derivative with respect to the drive.
+#[inline(always)]
+fn bias_and_factor<R: Real>(
+    c: &Constants,
+    expected: &[f64],
+    released: &[f64],
+    selected: &[f64],
+    p_slope: &[f64],
+    rrp: &[R],
+    amplitude: &[R],
+    bias: &mut [f64],
+    factor: &mut [f64],
+) {
+    let c = *c;
+    let n = expected.len();
+    let (released, selected, p_slope) = (&released[..n], &selected[..n], &p_slope[..n]);
+    let (rrp, amplitude) = (&rrp[..n], &amplitude[..n]);
+    let (bias, factor) = (&mut bias[..n], &mut factor[..n]);
+    for j in 0..n {
+        let quantum = amplitude[j].f64();
+        bias[j] = c.lambda_loge * R::ln_wide(c.log_floor + released[j] * quantum);
+        factor[j] = selected[j] * (c.lambda_loge * (quantum * rrp[j].f64()) * p_slope[j])
+            / (c.log_floor + expected[j] * quantum);
+    }
+}
+
+/// The state of every key after a query.
+#[inline(always)]
+fn advance_keys<R: Real>(
+    c: &Constants,
+    calcium_after: &[f64],
+    released: &[f64],
+    calcium: &mut [R],
+    rrp: &mut [R],
+    reserve: &mut [R],
+    ring: &mut [R],
+    primed: &mut [R],
+    clamp: &mut [R],
+    amplitude: &mut [R],
+    energy: &mut [R],
+) {
+    let c = *c;
+    let n = calcium_after.len();
+    let released = &released[..n];
+    let (calcium, rrp, reserve, ring) = (&mut calcium[..n], &mut rrp[..n], &mut reserve[..n], &mut ring[..n]);
+    let (primed, clamp, amplitude) = (&mut primed[..n], &mut clamp[..n], &mut amplitude[..n]);
+    let energy = &mut energy[..n];
+    for j in 0..n {
+        let key = Key {
+            calcium: calcium[j].f64(),
+            rrp: rrp[j].f64(),
+            reserve: reserve[j].f64(),
+            returning: ring[j].f64(),
+            primed: primed[j].f64(),
+            clamp: clamp[j].f64(),
+            amplitude: amplitude[j].f64(),
+            energy: energy[j].f64(),
+        };
+        let after = advance::<R>(&c, &key, calcium_after[j], released[j]);
+        calcium[j] = R::of(after.calcium);
+        rrp[j] = R::of(after.rrp);
+        reserve[j] = R::of(after.reserve);
+        ring[j] = R::of(after.returning);
+        primed[j] = R::of(after.primed);
+        clamp[j] = R::of(after.clamp);
+        amplitude[j] = R::of(after.amplitude);
+        energy[j] = R::of(after.energy);
+    }
+}
+
+/// Effect of the resources of every key, and the resources after a query.
+#[inline(always)]
+fn use_resources<R: Real>(
+    c: &Constants,
+    drive: &[f64],
+    selected: &[f64],
+    x: &mut [R],
+    u: &mut [R],
+    bias: &mut [f64],
+    factor: &mut [f64],
+) {
+    let c = *c;
+    let n = drive.len();
+    let (selected, x, u) = (&selected[..n], &mut x[..n], &mut u[..n]);
+    let (bias, factor) = (&mut bias[..n], &mut factor[..n]);
+    let decay = tsodyks_markram::decay(&c);
+    for j in 0..n {
+        let (w, slope) = tsodyks_markram::weight::<R>(drive[j]);
+        let resources = tsodyks_markram::relax(&c, decay, Resources { x: x[j].f64(), u: u[j].f64() });
+        let (effect, after) = tsodyks_markram::spike(&c, resources, selected[j] * w);
+        x[j] = R::of(after.x);
+        u[j] = R::of(after.u);
+        bias[j] = c.lambda_loge * R::ln_wide(c.log_floor + effect);
+        factor[j] =
+            selected[j] * (c.lambda_loge * c.tm_scale * (resources.u * resources.x) * slope) / (c.log_floor + effect);
     }
 }
