@@ -50,6 +50,7 @@ impl<R: Real> Loop for Forward<'_, R> {
     fn run(self) {
         let Self { op, first_query, n_queries, dots, logits, mut factor, state, draws } = self;
         let n_keys = first_query + n_queries;
+        assert!(state.n_keys() <= first_query + 1, "the state has keys that the first query does not see");
         let mut row = Row::new(op, n_keys);
         for t in 0..n_queries {
             let (query, at) = (first_query + t, t * n_keys..(t + 1) * n_keys);

@@ -78,10 +78,10 @@ pub fn advance<R: Real>(c: &Constants, key: &Key, calcium: f64, released: f64) -
     let returned = key.reserve + key.returning;
     let supply = if returned < 1.0 { returned } else { 1.0 };
     let fuel = if c.energy_half > 0.0 { key.energy / (key.energy + c.energy_half) } else { 1.0 };
-    // What the pool has no room for stays in reserve.
+    // What the pool has no room for stays in reserve, and no more than there is is taken.
     let take = c.prime_rate * supply * fuel;
     let room = c.rrp_max - emptied;
-    let take = whole_quanta::<R>(if take > room { room } else { take });
+    let take = whole_quanta::<R>(clip(if take > room { room } else { take }, 0.0, returned));
     let returning = if c.rec_rate < 1.0 { whole_quanta::<R>(c.rec_rate * left) } else { left };
     let returning = if c.endo_delay == 0 { 0.0 } else { returning };
     let loss = c.unprime_per_release * released;

@@ -26,6 +26,31 @@ fn vesicles_are_conserved() {
     assert_eq!(worst, 0.0, "flows are multiples of a quantum");
 }
 
+/// Property 1 at the ends of the ranges of the parameters: nothing is created or lost.
+#[test]
+fn vesicles_are_conserved_with_extreme_constants() {
+    let c = Constants::default();
+    let cases = [
+        Constants { prime_rate: 30.0, energy_half: 0.0, ..c },
+        Constants { prime_rate: 1.0, energy_half: 0.0, rrp_max: 2.0, init_rrp: 1.0, ..c },
+        Constants { unprime_per_release: 1.0, endo_delay: 64, ..c },
+        Constants { init_rrp: 0.1, init_reserve: 0.7, ..c },
+        Constants { alpha_c: 100.0, syt1_slope: 1000.0, energy_use: 1.0, ..c },
+    ];
+    for constants in cases {
+        let op = Presynaptic { constants, ..op(1) };
+        let mut state = KeyState::<f32>::fresh(&op, 16);
+        let mut total = None;
+        for t in 0..600 {
+            let row: Vec<f32> = dots(77_000 + t, 1, 16, 4.0);
+            forward(&op, 15, 1, &row, &mut [0.0; 16], None, &mut state, None);
+            let now = state.vesicles(3);
+            assert_eq!(*total.get_or_insert(now), now, "{constants:?} step {t}");
+            assert!((0..16).all(|j| state.key(j).reserve >= 0.0 && state.key(j).rrp >= 0.0));
+        }
+    }
+}
+
 /// Property 1: without full recovery the loss is what is not recovered.
 #[test]
 fn vesicles_that_endocytosis_does_not_recover_are_lost() {

@@ -3,6 +3,7 @@
 mod dynamics;
 mod forms;
 mod gradient;
+mod speed;
 mod stochastic;
 
 use super::{Constants, Edges, KeyState, Mode, Presynaptic, forward, trace::trace};
