@@ -44,8 +44,7 @@ impl App {
                 self.after_save = None;
                 self.notify(Level::Error, format!("{SAVE_FAILED}: {e}"));
             }
-            JobResult::RecordingReady(taps, folder, Ok(writer)) => self.session.live.record(taps, writer, folder),
-            JobResult::RecordingReady(_, _, Err(e)) => self.notify(Level::Error, format!("Could not record: {e}")),
+            JobResult::RecordingReady { taps, problems, folder, writer } => self.record(taps, problems, folder, writer),
             JobResult::Exported(Ok(text)) => self.notify(Level::Info, text),
             JobResult::Exported(Err(e)) => self.notify(Level::Error, format!("Could not export: {e}")),
             JobResult::Journal(_) | JobResult::Crash(_) => self.offer_recovery(done),

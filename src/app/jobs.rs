@@ -45,8 +45,17 @@ pub enum JobResult {
     Opened(PathBuf, Result<(Box<Project>, Vec<Warning>), String>),
     /// A project was written.
     Saved(PathBuf, Arc<Project>, Result<(), String>),
-    /// A run folder was created; the recording can start.
-    RecordingReady(Vec<Tap>, PathBuf, Result<Box<RunWriter>, String>),
+    /// What is recorded was looked up and a run folder was created; the recording can start.
+    RecordingReady {
+        /// The recorded taps.
+        taps: Vec<Tap>,
+        /// The entries of `record` without a tap, in words.
+        problems: Vec<String>,
+        /// The run folder.
+        folder: PathBuf,
+        /// Writes into it.
+        writer: Result<Box<RunWriter>, String>,
+    },
     /// A run was exported; the summary for the toast.
     Exported(Result<String, String>),
     /// Unsaved work of a crashed window, if any.

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     export::{self, Format},
     project::{Elements, RunFolder, RunStart, RunWriter, outside_paths_of_run, replay::ReplayResult},
-    sim::Progress,
+    sim::{Progress, Tap},
 };
 use std::{
     path::{Path, PathBuf},
@@ -70,16 +70,10 @@ impl App {
     }
 
     fn start_recording(&mut self) -> Result<(), String> {
-        let (schema, base) = (&self.session.live.schema, self.session.folder());
-        let elements = Elements { sets: &schema.sets, connectivity: schema.connectivity.as_ref(), base: Some(&base) };
-        let (taps, problems) = self.session.project.taps_in(&elements);
-        for problem in problems {
-            self.log.add(Level::Warning, problem);
-        }
         let session = &self.session;
         let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
         // The log changes parameters; what else belongs to a recording is that of now.
-        let now = &session.project;
+        let now = session.project.clone();
         since.project.run = now.run.clone();
         since.project.record = now.record.clone();
         (since.project.name, since.project.notes) = (now.name.clone(), now.notes.clone());
@@ -87,6 +81,10 @@ impl App {
         let (runs, name) = (session.runs_folder(), session.project.name.clone());
         let (base, device, schema) = (session.folder(), self.devices.chosen(), session.live.schema.clone());
         self.jobs.spawn("record", move || {
+            // Queries of `record` read files and search all elements.
+            let connectivity = schema.connectivity.as_ref();
+            let elements = Elements { sets: &schema.sets, connectivity, base: Some(&base) };
+            let (taps, problems) = now.taps_in(&elements);
             let folder = free_folder(&runs, &name);
             let start = RunStart {
                 project: &since.project,
@@ -106,8 +104,25 @@ impl App {
                     None => writer,
                 }
             });
-            JobResult::RecordingReady(taps, folder, writer.map(Box::new).map_err(|e| e.to_string()))
+            JobResult::RecordingReady { taps, problems, folder, writer: writer.map(Box::new).map_err(|e| e.to_string()) }
         })
+    }
+
+    /// Starts the recording that was prepared.
+    pub(super) fn record(
+        &mut self,
+        taps: Vec<Tap>,
+        problems: Vec<String>,
+        folder: PathBuf,
+        writer: Result<Box<RunWriter>, String>,
+    ) {
+        for problem in problems {
+            self.log.add(Level::Warning, problem);
+        }
+        match writer {
+            Ok(writer) => self.session.live.record(taps, writer, folder),
+            Err(e) => self.notify(Level::Error, format!("Could not record: {e}")),
+        }
     }
 
     /// A recording is complete.
