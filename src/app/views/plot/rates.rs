@@ -177,17 +177,9 @@ impl Rates {
         let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
         for level in levels {
-            let (y, font) = (y(level.value as f32), kit::small(ui));
+            let y = y(level.value as f32);
             let ends = [pos2(plot.left(), y), pos2(plot.right(), y)];
             inside.extend(egui::Shape::dashed_line(&ends, Stroke::new(1.0, ctx.tokens.text_sub), 5.0, 4.0));
-            // At the right, free of the title; below a line at the top.
-            let is_high = y < plot.top() + 12.0;
-            let anchor = if is_high { egui::Align2::RIGHT_TOP } else { egui::Align2::RIGHT_BOTTOM };
-            let at = pos2(plot.right() - 4.0, if is_high { y + 1.0 } else { y - 1.0 });
-            // A low chart has room for the lines only.
-            if plot.height() >= MIN_NAMED {
-                painter.text(at, anchor, &level.name, font, ctx.tokens.text_sub);
-            }
         }
         let x = |column: f32| plot.left() + column / px;
         let smooth = self.smoothed.get(&probe).filter(|_| self.smooth_over > 0).map(Smooth::samples);
@@ -201,6 +193,11 @@ impl Rates {
                 let stroke = Stroke::new(1.5, lane_colors[*lane]);
                 paint_line(&inside, &smooth.extents(*lane, &cuts), x, y, stroke);
             }
+        }
+        // A low chart has room for the lines only.
+        if plot.height() >= MIN_NAMED {
+            let places = levels.iter().map(|level| (y(level.value as f32), &*level.name));
+            level_names(&painter, plot, places, &kit::small(ui), ctx.tokens);
         }
         let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));
         let end = title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);
@@ -226,6 +223,31 @@ impl Rates {
             if !self.smoothed.entry(*probe).or_default().follow(raw, self.smooth_over, is_angle) {
                 ctx.request_repaint();
             }
+        }
+    }
+}
+
+/// Names reference values, at the right, free of the title; below a line at the top. A name that would cover another one
+/// is left out.
+fn level_names<'a>(
+    painter: &Painter,
+    plot: Rect,
+    places: impl Iterator<Item = (f32, &'a str)>,
+    font: &egui::FontId,
+    tokens: &Tokens,
+) {
+    let mut taken: Vec<Rect> = vec![];
+    for (y, name) in places {
+        let is_high = y < plot.top() + 12.0;
+        let anchor = if is_high { Align2::RIGHT_TOP } else { Align2::RIGHT_BOTTOM };
+        let at = pos2(plot.right() - 4.0, if is_high { y + 1.0 } else { y - 1.0 });
+        let text = painter.layout_no_wrap(name.to_owned(), font.clone(), tokens.text_sub);
+        let area = anchor.anchor_size(at, text.size());
+        if taken.iter().all(|known| !known.intersects(area)) {
+            // A curve may run through the name.
+            painter.rect_filled(area.expand2(Vec2::new(2.0, -1.0)), 2.0, tokens.canvas.gamma_multiply(0.75));
+            painter.galley(area.min, text, tokens.text_sub);
+            taken.push(area);
         }
     }
 }

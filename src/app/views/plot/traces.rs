@@ -15,7 +15,7 @@ use crate::{
     engine::{SchemaChanges, SimSchema},
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
-use egui::{Align2, Key, Rect, RichText, Sense, Stroke, Ui, Vec2, pos2};
+use egui::{Align2, Key, Rect, Sense, Stroke, Ui, Vec2, pos2};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Maximum number of lanes.
@@ -119,14 +119,17 @@ impl Traces {
         ui.separator();
         kit::time_ui(ui, ctx, &mut self.link);
         self.measure_cursors.toggle_ui(ui, self.link.line(&ctx.time.axis));
-        let scope = if self.is_pinned {
+    }
+
+    /// Which elements the lanes are of.
+    fn scope(&self, n_selected: usize) -> String {
+        if self.is_pinned {
             format!("{} pinned", self.pinned.len())
-        } else if n > LANES {
-            format!("{LANES} most active of {} selected", kit::thousands(n as u64))
+        } else if n_selected > LANES {
+            format!("{LANES} most active of {} selected", kit::thousands(n_selected as u64))
         } else {
-            format!("{n} selected")
-        };
-        ui.label(RichText::new(scope).small().color(ctx.tokens.text_sub));
+            format!("{n_selected} selected")
+        }
     }
 
     fn lanes_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, unit: &str, ctx: &mut ViewCtx<'_>) {
@@ -393,10 +396,11 @@ impl View for Traces {
         }
         let samples: u64 = self.wanted.iter().filter_map(|e| self.lanes.get(e)).map(|l| l.samples.len() as u64).sum();
         let caption = format!(
-            "{} {}  |  {} samples  |  marks are spikes",
+            "{} {}  |  {} samples  |  {}  |  marks are spikes",
             self.wanted.len(),
             if self.wanted.len() == 1 { "lane" } else { "lanes" },
-            kit::thousands(samples)
+            kit::thousands(samples),
+            self.scope(ctx.selection.of(name).len())
         );
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, name));
         if self.wanted.is_empty() && ctx.schema.unrecorded.contains(&probe) {
