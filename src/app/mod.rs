@@ -63,6 +63,7 @@ mod side;
 pub mod software;
 mod start;
 mod status;
+mod step_cost;
 mod system;
 pub mod text;
 pub mod time;

@@ -30,8 +30,8 @@ impl Problem {
 }
 
 impl App {
-    /// The current problems: the file given at start, the build, the simulation, rejected edits, warnings about
-    /// parameters, open error messages.
+    /// The current problems: the file given at start, the build, the simulation, what it does otherwise than
+    /// asked, rejected edits, warnings about parameters, open error messages.
     pub fn problems(&self) -> Vec<Problem> {
         let (session, live) = (&self.session, &self.session.live);
         let mut all: Vec<Problem> = vec![];
@@ -47,6 +47,11 @@ impl App {
         } else if let Some(trouble) = &live.stop_reason {
             let text = format!("{}: {}", super::live::STOPPED, trouble.why);
             all.push(Problem::with_remedy(text, trouble.remedy.clone()));
+        }
+        all.extend(live.schema.notices.iter().cloned().map(Problem::plain));
+        let device = self.devices.chosen();
+        if live.is_loaded() && live.playback.is_none() && !device.is_gpu {
+            all.extend(super::step_cost::on_cpu(&session.project.model, device.threads).map(Problem::plain));
         }
         let params = session.project.model.params();
         all.extend(live.acks.rejections().iter().map(|rejection| {

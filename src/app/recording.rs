@@ -104,7 +104,12 @@ impl App {
                     None => writer,
                 }
             });
-            JobResult::RecordingReady { taps, problems, folder, writer: writer.map(Box::new).map_err(|e| e.to_string()) }
+            JobResult::RecordingReady {
+                taps,
+                problems,
+                folder,
+                writer: writer.map(Box::new).map_err(|e| e.to_string()),
+            }
         })
     }
 

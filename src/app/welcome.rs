@@ -67,6 +67,10 @@ fn memory_ui(ui: &mut Ui, app: &App) {
         let line = widgets::sub(ui, format!("Needs about {}", totals.join(", "))).small();
         ui.label(line).on_hover_text(owners.join("\n"));
     }
+    let is_for_gpu = project.run.device == DeviceChoice::Cuda;
+    if let Some(slow) = super::step_cost::on_cpu(&project.model, threads as u32).filter(|_| !is_for_gpu) {
+        ui.label(RichText::new(slow).small().color(Tokens::of(ui.ctx()).warn));
+    }
 }
 
 fn failed_ui(ui: &mut Ui, app: &App, error: &str, queue: &mut Vec<UiCommand>) {
@@ -76,6 +80,7 @@ fn failed_ui(ui: &mut Ui, app: &App, error: &str, queue: &mut Vec<UiCommand>) {
     ui.label(title("The simulation could not be built").color(t.text_strong));
     ui.add_space(4.0);
     ui.add(egui::Label::new(RichText::new(error).color(t.text)).wrap().selectable(true));
+    memory_ui(ui, app);
     ui.add_space(12.0);
     if app.session.live.checkpoints.failure.is_some() {
         if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).clicked() {

@@ -78,6 +78,9 @@ impl Simulation for ReusedSimulation {
     fn execution(&self) -> Execution {
         self.deref().execution()
     }
+    fn notices(&self) -> Vec<String> {
+        self.deref().notices()
+    }
     fn sets(&self) -> &[Arc<ElementSet>] {
         self.deref().sets()
     }

@@ -106,6 +106,8 @@ pub struct SimSchema {
     pub memory: MemoryReport,
     /// Registers, shared memory and occupancy of its kernels; empty on the CPU.
     pub kernels: Vec<KernelFacts>,
+    /// What it does otherwise than asked.
+    pub notices: Vec<String>,
 }
 
 impl SimSchema {
@@ -127,6 +129,7 @@ impl SimSchema {
             connectivity: sim.connectivity(),
             memory: sim.memory(),
             kernels: sim.kernels(),
+            notices: sim.notices(),
         }
     }
 

@@ -328,6 +328,10 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
         self.sim.execution()
     }
 
+    fn notices(&self) -> Vec<String> {
+        self.sim.notices()
+    }
+
     fn memory(&self) -> MemoryReport {
         self.sim.memory()
     }

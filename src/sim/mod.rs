@@ -197,6 +197,10 @@ pub trait Simulation: Send {
     fn execution(&self) -> Execution {
         Execution::cpu()
     }
+    /// What it does otherwise than asked, a sentence each: a library that was not found.
+    fn notices(&self) -> Vec<String> {
+        vec![]
+    }
     /// Memory held, by buffer.
     fn memory(&self) -> MemoryReport;
     /// The connections among its elements, if there are any.

@@ -92,6 +92,8 @@ pub struct Scripted<S> {
     pub refuses_states: bool,
     /// Predicted size of a snapshot.
     pub snapshot_bytes: u64,
+    /// What it does otherwise than asked.
+    pub notices: Vec<String>,
 }
 
 impl<S: Script> Scripted<S> {
@@ -109,6 +111,7 @@ impl<S: Script> Scripted<S> {
             panics_at: u64::MAX,
             refuses_states: false,
             snapshot_bytes: 0,
+            notices: vec![],
         }
     }
 
@@ -194,6 +197,10 @@ impl<S: Script> Simulation for Scripted<S> {
         self.step = step;
         Ok(())
     }
+    fn notices(&self) -> Vec<String> {
+        self.notices.clone()
+    }
+
     fn snapshot_bytes(&self) -> u64 {
         self.snapshot_bytes
     }

@@ -122,3 +122,19 @@ fn a_simulation_that_does_not_fit_is_offered_on_the_cpu() {
     until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some() && step(w) > 10);
     assert!(!offers_cpu(&w));
 }
+
+/// A library that is missing is no failure: the run goes on, and the window says what is used instead.
+#[test]
+fn what_a_simulation_does_otherwise_than_asked_is_a_problem() {
+    const NOTICE: &str = "compute.gemm: cuBLASLt was not found, own kernels are used instead";
+    let builder = |_: &Project, scene: &BuildContext, _: &Progress| {
+        let mut sim = fake::new(scene.seed);
+        sim.notices = vec![NOTICE.into()];
+        Ok(Box::new(sim) as Box<dyn Simulation>)
+    };
+    let mut w = open(Start { builder: Some(Arc::new(builder)), ..window::start(true) });
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| step(w) > 0);
+    assert_eq!(w.state().problems().iter().map(|p| p.text.as_str()).collect::<Vec<_>>(), [NOTICE]);
+}

@@ -73,6 +73,10 @@ pub trait Backend: Send {
     fn set_counters(&mut self, counters: Counters) -> Result<(), SimError>;
     /// Device and implementations.
     fn execution(&self) -> Execution;
+    /// What it does otherwise than asked.
+    fn notices(&self) -> Vec<String> {
+        vec![]
+    }
     /// Memory held.
     fn memory(&self) -> MemoryReport;
     /// Registers, shared memory and occupancy of its kernels.

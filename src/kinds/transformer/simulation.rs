@@ -362,6 +362,10 @@ impl Simulation for TransformerSim {
         self.backend.execution()
     }
 
+    fn notices(&self) -> Vec<String> {
+        self.backend.notices()
+    }
+
     fn kernels(&self) -> Vec<KernelFacts> {
         self.backend.kernels()
     }

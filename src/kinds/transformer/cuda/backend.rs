@@ -426,6 +426,12 @@ impl<T: ModelFormat> Backend for CudaBackend<T> {
         Execution::cuda(&self.gpu).with(self.options.choices)
     }
 
+    fn notices(&self) -> Vec<String> {
+        let ops = &self.network.ops;
+        let gemm = ops.gemm.notice(ops.options.backend);
+        gemm.map(|why| format!("compute.gemm: {why}")).into_iter().collect()
+    }
+
     fn memory(&self) -> MemoryReport {
         let mut report = self.buffers.try_borrow().map(|b| b.held()).unwrap_or_default();
         self.network.report(&mut report);
