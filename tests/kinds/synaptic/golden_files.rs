@@ -3,7 +3,7 @@
 //! The full set is in `$NEUROPIL_GOLDEN/synaptic`; a part of it is committed, with the list of all names in its
 //! `README.md` and the constants in `index.json`.
 
-use super::{golden_attention, golden_experts, golden_postsynaptic, golden_presynaptic};
+use super::{golden_attention, golden_experts, golden_life, golden_postsynaptic, golden_presynaptic};
 use neuropil_test_support::{
     Need,
     golden::{self, Golden},
@@ -54,10 +54,10 @@ readers! {
     golden_synaptic_phenotype "18_": Some(golden_experts::check_phenotype);
     golden_synaptic_mixture "19_": Some(golden_experts::check_mixture);
     golden_synaptic_router_contrastive "20_": Some(golden_experts::check_contrastive);
-    golden_synaptic_neuroscore "21_": None;
-    golden_synaptic_merge "22_": None;
-    golden_synaptic_split "23_": None;
-    golden_synaptic_structural_picks "24_": None;
+    golden_synaptic_neuroscore "21_": Some(golden_life::check_neuroscore);
+    golden_synaptic_merge "22_": Some(golden_life::check_merge);
+    golden_synaptic_split "23_": Some(golden_life::check_split);
+    golden_synaptic_structural_picks "24_": Some(golden_life::check_picks);
     golden_synaptic_attention "25_": Some(golden_attention::check);
     golden_synaptic_attention_grouped "26_": Some(golden_attention::check);
     golden_synaptic_tiny_model "27_": None;

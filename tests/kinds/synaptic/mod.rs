@@ -3,6 +3,7 @@
 mod golden_attention;
 mod golden_experts;
 mod golden_files;
+mod golden_life;
 mod golden_postsynaptic;
 mod golden_presynaptic;
 mod simulation;

@@ -6,6 +6,8 @@
 //! | [`plan`] | which experts split, merge or make room: by the rules, or as the user asks |
 //! | [`apply`] | what a move does to weights, states of the optimiser and the router |
 //! | [`identities`] | ids of experts, which are never used again, and their births and deaths |
+//! | [`score`] | contribution, specialization, efficiency, resilience and fitness of experts |
+//! | [`reference`] | scores and moves of the earlier model, for its reference data |
 //!
 //! # Rules
 //!
@@ -26,11 +28,14 @@ pub mod apply;
 pub mod health;
 pub mod identities;
 pub mod plan;
+pub mod reference;
+pub mod score;
 
 pub use apply::{ExpertArrays, MoveAddress, RouterSlots, apply};
 pub use health::health;
 pub use identities::{Identities, LayerReadings, SavedIdentities};
 pub use plan::{LayerStatus, Wish, plan, plan_wish};
+pub use score::{Score, Scoring};
 
 /// Which healthy expert splits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

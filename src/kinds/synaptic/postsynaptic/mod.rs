@@ -1,3 +1,27 @@
 //! Memory that is written while a text is continued, and the gate of its writes.
+//!
+//! Every layer of a decoder has a matrix F and a gate per feature, both of that text alone: they begin at rest, never touch
+//! the weights, and do not exist in training and evaluation. F acts on the mixture of experts, whose input is x and whose
+//! output is y, with `k = x / |x|`:
+//!
+//! ```text
+//! y' = y + s F k                                    what the layer adds to the residual stream
+//! v  = y min(1, n / |y|)                            target: the output without the memory, at most of length n
+//! F <- lambda F + eta diag(gate) (v - F k) kᵀ       delta rule (Schlag et al. 2021, arXiv 2102.11174)
+//! ```
+//!
+//! The target does not contain the read-out, so there is no feedback. With `eta <= lambda <= 1` each write moves the read-out
+//! along k towards v by a convex step, and the Frobenius norm of F stays below `eta n / (1 - lambda)` whatever is written: 10
+//! with the defaults. Without writes F decays by lambda per token, and the trained model is back.
+//!
+//! The gate opens where outputs are repeatedly large: see [`Gate`]. [`reference`] is the earlier form, for comparisons.
 
+mod gate;
+mod memory;
 pub mod reference;
+
+pub use gate::{CamkiiPp1, Gate, GateState, Latch};
+pub use memory::{FastMemory, MemoryState};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! Scores of the experts of a layer, as averages over training steps.
+//!
+//! | score | definition |
+//! | --- | --- |
+//! | contribution | average of `-Σ_t gate · dL/dgate`: to first order the rise of the loss if the expert is removed, nats |
+//! | frequency | average of the share of tokens that selected it; the sum over experts is k |
+//! | specialization | `1 - cos(mean input of its tokens, mean input of all)` |
+//! | efficiency | contribution / energy |
+//! | resilience | `1 / (variance of the contribution + 1e-4)`; 0 of an expert that is hardly used |
+//! | fitness | weighted mean of the ranks of efficiency, specialization and resilience among the living, 0..=1 |
+//!
+//! Averages are exponential with [`Scoring::decay`], and plain means before they have as many steps.
+
+use super::Move;
+use crate::nn::{lengths, lengths::LengthError, real::Real};
+
+/// Added to the variance of the contribution.
+const VARIANCE_FLOOR: f64 = 1e-4;
+/// Added to the energy.
+const ENERGY_FLOOR: f64 = 1e-6;
+/// Shortest mean input that has a direction.
+const SHORTEST: f64 = 1e-8;
+
+/// Constants of scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scoring {
+    /// Factor of averages per step.
+    pub decay: f64,
+    /// Steps between updates of the specialization.
+    pub specialization_every: u64,
+    /// Share of the fair load below which an expert counts as unused.
+    pub unused: f64,
+    /// Weights of efficiency, specialization and resilience in the fitness.
+    pub weights: [f64; 3],
+}
+
+impl Default for Scoring {
+    fn default() -> Self {
+        Self { decay: 0.99, specialization_every: 100, unused: 0.01, weights: [1.0; 3] }
+    }
+}
+
+impl Scoring {
+    /// Whether the specialization is updated in this step.
+    pub const fn is_specialization_due(&self, step: u64) -> bool {
+        self.specialization_every > 0 && step.is_multiple_of(self.specialization_every)
+    }
+}
+
+/// Averages of a layer, one entry per slot.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Score {
+    /// Steps of each average: since the birth of the expert.
+    pub steps: Vec<u64>,
+    /// Contribution, nats.
+    pub contribution: Vec<f64>,
+    /// Variance of the contribution of a step.
+    pub variance: Vec<f64>,
+    /// Share of tokens.
+    pub frequency: Vec<f64>,
+    /// Specialization, 0..=2.
+    pub specialization: Vec<f64>,
+}
+
+impl Score {
+    /// Of that many slots, without a step.
+    pub fn new(slots: usize) -> Self {
+        let zeros = vec![0.0; slots];
+        Self {
+            steps: vec![0; slots],
+            contribution: zeros.clone(),
+            variance: zeros.clone(),
+            frequency: zeros.clone(),
+            specialization: zeros,
+        }
+    }
+
+    /// Adds a training step: contributions and numbers of selections of each slot, and tokens.
+    pub fn update(&mut self, op: &Scoring, contribution: &[f64], counts: &[u64], tokens: u64) {
+        for (e, (contribution, count)) in contribution.iter().zip(counts).enumerate() {
+            self.steps[e] += 1;
+            let rate = (1.0 - op.decay).max(1.0 / self.steps[e] as f64);
+            let difference = contribution - self.contribution[e];
+            self.contribution[e] += rate * difference;
+            self.variance[e] = (1.0 - rate) * (self.variance[e] + rate * difference * difference);
+            self.frequency[e] += rate * (*count as f64 / tokens.max(1) as f64 - self.frequency[e]);
+        }
+    }
+
+    /// Updates the specialization from inputs `[N, C]` and the experts that they selected, `[N, k]`. Experts without a token
+    /// keep theirs.
+    pub fn specialize<R: Real>(&mut self, x: &[R], indices: &[u32], top_k: usize) -> Result<(), LengthError> {
+        let means = mean_inputs(x, indices, top_k, self.steps.len())?;
+        for (e, of_expert) in means.experts.iter().enumerate().filter(|(e, _)| means.counts[*e] > 0) {
+            self.specialization[e] = 1.0 - cosine(of_expert, &means.all);
+        }
+        Ok(())
+    }
+
+    /// Contribution per energy.
+    pub fn efficiency(&self, energy: &[f32]) -> Vec<f64> {
+        self.contribution.iter().zip(energy).map(|(c, e)| c / (f64::from(*e) + ENERGY_FLOOR)).collect()
+    }
+
+    /// Steadiness of the contribution; 0 of experts that are hardly used.
+    pub fn resilience(&self, op: &Scoring, top_k: usize) -> Vec<f64> {
+        let least = op.unused * top_k as f64 / self.frequency.len().max(1) as f64;
+        let of = |(variance, frequency): (&f64, &f64)| {
+            if *frequency <= least { 0.0 } else { 1.0 / (variance + VARIANCE_FLOOR) }
+        };
+        self.variance.iter().zip(&self.frequency).map(of).collect()
+    }
+
+    /// Weighted mean rank among the living, 0..=1; 0 of empty slots.
+    pub fn fitness(&self, op: &Scoring, energy: &[f32], alive: &[u8], top_k: usize) -> Vec<f64> {
+        let scores = [self.efficiency(energy), self.specialization.clone(), self.resilience(op, top_k)];
+        let total = op.weights.iter().sum::<f64>();
+        let mut fitness = vec![0.0; alive.len()];
+        for (score, weight) in scores.iter().zip(op.weights) {
+            for (fitness, rank) in fitness.iter_mut().zip(ranks(score, alive)) {
+                *fitness += if total > 0.0 { weight / total * rank } else { 0.0 };
+            }
+        }
+        fitness
+    }
+
+    /// Inequality of the frequencies, 0 (all the same) to nearly 1.
+    pub fn gini(&self) -> f64 {
+        gini(&self.frequency)
+    }
+
+    /// Follows the moves of a call: parent and child share what the parent had, a merged expert has the sum.
+    pub fn follow(&mut self, moves: &[Move]) {
+        for one in moves {
+            match *one {
+                Move::Remove { slot, .. } => self.clear(slot as usize),
+                Move::Merge { winner, loser, .. } => {
+                    let (to, from) = (winner as usize, loser as usize);
+                    for sums in [&mut self.contribution, &mut self.variance, &mut self.frequency] {
+                        sums[to] += sums[from];
+                    }
+                    self.steps[to] = self.steps[to].min(self.steps[from]);
+                    self.clear(from);
+                }
+                Move::Split { parent, child } => {
+                    let (from, to) = (parent as usize, child as usize);
+                    for sums in [&mut self.contribution, &mut self.variance, &mut self.frequency] {
+                        sums[from] *= 0.5;
+                        sums[to] = sums[from];
+                    }
+                    self.specialization[to] = self.specialization[from];
+                    self.steps[to] = self.steps[from];
+                }
+            }
+        }
+    }
+
+    fn clear(&mut self, slot: usize) {
+        self.steps[slot] = 0;
+        for values in [&mut self.contribution, &mut self.variance, &mut self.frequency, &mut self.specialization] {
+            values[slot] = 0.0;
+        }
+    }
+}
+
+/// Ranks of living slots, 0 of the smallest to 1 of the largest score; equal scores share their mean rank.
+fn ranks(score: &[f64], alive: &[u8]) -> Vec<f64> {
+    let living: Vec<f64> = score.iter().zip(alive).filter(|(_, a)| **a != 0).map(|(s, _)| *s).collect();
+    let last = living.len().saturating_sub(1).max(1) as f64;
+    let rank = |x: &f64| {
+        let below = living.iter().filter(|y| *y < x).count();
+        let same = living.iter().filter(|y| *y == x).count();
+        (below as f64 + 0.5 * same.saturating_sub(1) as f64) / last
+    };
+    score.iter().zip(alive).map(|(x, a)| if *a == 0 { 0.0 } else { rank(x) }).collect()
+}
+
+/// `Σ_i (2i - E - 1) x_i / (E Σ x + 1e-6)` of ascending values, i from 1.
+pub fn gini(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len() as f64;
+    let weighted: f64 = sorted.iter().enumerate().map(|(i, x)| (2.0 * (i as f64 + 1.0) - n - 1.0) * x).sum();
+    weighted / (n * sorted.iter().sum::<f64>() + 1e-6)
+}
+
+/// Mean inputs of all tokens and of those of each expert.
+pub(super) struct MeanInputs {
+    pub all: Vec<f64>,
+    pub experts: Vec<Vec<f64>>,
+    pub counts: Vec<u64>,
+}
+
+/// Means over inputs `[N, C]` with selections `[N, k]`; of an expert without a token, zeros.
+pub(super) fn mean_inputs<R: Real>(
+    x: &[R],
+    indices: &[u32],
+    top_k: usize,
+    slots: usize,
+) -> Result<MeanInputs, LengthError> {
+    let tokens = indices.len() / top_k.max(1);
+    let width = x.len() / tokens.max(1);
+    lengths::check([("selected experts", &[tokens, top_k], indices.len()), ("inputs", &[tokens, width], x.len())])?;
+    let mut means =
+        MeanInputs { all: vec![0.0; width], experts: vec![vec![0.0; width]; slots], counts: vec![0; slots] };
+    if tokens == 0 || width == 0 {
+        return Ok(means);
+    }
+    for (x, experts) in x.chunks_exact(width).zip(indices.chunks_exact(top_k)) {
+        means.all.iter_mut().zip(x).for_each(|(sum, x)| *sum += x.f64());
+        for e in experts.iter().map(|e| *e as usize).filter(|e| *e < slots) {
+            means.counts[e] += 1;
+            means.experts[e].iter_mut().zip(x).for_each(|(sum, x)| *sum += x.f64());
+        }
+    }
+    means.all.iter_mut().for_each(|sum| *sum /= tokens as f64);
+    for (sums, count) in means.experts.iter_mut().zip(&means.counts) {
+        sums.iter_mut().for_each(|sum| *sum /= (*count).max(1) as f64);
+    }
+    Ok(means)
+}
+
+/// Cosine of two vectors; 0 where one has no direction.
+pub(super) fn cosine(a: &[f64], b: &[f64]) -> f64 {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    dot(a, b) / (dot(a, a).sqrt().max(SHORTEST) * dot(b, b).sqrt().max(SHORTEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OP: Scoring = Scoring { decay: 0.99, specialization_every: 100, unused: 0.01, weights: [1.0; 3] };
+
+    #[test]
+    fn averages_are_means_first_and_exponential_later() {
+        let mut score = Score::new(2);
+        for step in 0..50 {
+            score.update(&OP, &[f64::from(step % 2), 0.5], &[30, 10], 20);
+        }
+        assert!((score.contribution[0] - 0.5).abs() < 1e-12 && (score.variance[0] - 0.25).abs() < 1e-12);
+        assert!((score.frequency[0] - 1.5).abs() < 1e-12 && (score.frequency.iter().sum::<f64>() - 2.0).abs() < 1e-12);
+        for _ in 0..1000 {
+            score.update(&OP, &[2.0, 0.5], &[20, 20], 20);
+        }
+        assert!((score.contribution[0] - 2.0).abs() < 1e-3 && score.variance[0] < 1e-3);
+        assert!(score.variance[1] < 1e-12, "a constant has no variance");
+    }
+
+    #[test]
+    fn resilience_does_not_reward_the_unused() {
+        let mut score = Score::new(3);
+        for step in 0..2000_u64 {
+            let noise = if step % 2 == 0 { 0.3 } else { -0.3 };
+            score.update(&OP, &[0.5, 0.5 + noise, 0.0], &[10, 10, u64::from(step < 100)], 10);
+        }
+        let resilience = score.resilience(&OP, 2);
+        assert!(resilience[0] > resilience[1] && resilience[1] > 0.0 && resilience[2] == 0.0, "{resilience:?}");
+    }
+
+    #[test]
+    fn fitness_is_a_weighted_rank_of_the_living() {
+        let mut score = Score::new(4);
+        score.contribution = vec![0.3, 0.1, 9.0, 0.2];
+        score.specialization = vec![0.1, 0.5, 9.0, 0.1];
+        score.frequency = vec![0.5; 4];
+        let alive = [1, 1, 0, 1];
+        let only = |weights| score.fitness(&Scoring { weights, ..OP }, &[1.0; 4], &alive, 2);
+        assert_eq!(only([1.0, 0.0, 0.0]), [1.0, 0.0, 0.0, 0.5]);
+        assert_eq!(only([0.0, 1.0, 0.0]), [0.25, 1.0, 0.0, 0.25], "equal scores share their mean rank");
+        assert_eq!(only([3.0, 1.0, 0.0]), [0.8125, 0.25, 0.0, 0.4375]);
+        assert_eq!(only([0.0; 3]), [0.0; 4]);
+    }
+
+    #[test]
+    fn specialization_is_the_angle_to_the_mean_input() {
+        let mut score = Score::new(3);
+        score.specialization[2] = 0.75;
+        let x = [1.0_f32, 0.0, 1.0, 0.0, 0.0, 2.0];
+        score.specialize(&x, &[0, 0, 1], 1).expect("it fits");
+        let half = 1.0 - std::f64::consts::FRAC_1_SQRT_2;
+        assert!((score.specialization[0] - half).abs() < 1e-12 && (score.specialization[1] - half).abs() < 1e-12);
+        assert_eq!(score.specialization[2], 0.75, "without a token it stays");
+        assert!(score.specialize(&x, &[0, 0, 1], 2).is_err());
+    }
+
+    #[test]
+    fn gini_is_0_of_equal_and_large_of_unequal_loads() {
+        assert!(gini(&[0.25; 8]).abs() < 1e-9);
+        assert!((gini(&[0.0, 0.0, 0.0, 1.0]) - 0.75).abs() < 1e-6);
+    }
+
+    #[test]
+    fn scores_follow_moves() {
+        let mut score = Score::new(3);
+        score.update(&OP, &[0.4, 0.2, 0.1], &[8, 4, 2], 7);
+        score.follow(&[Move::Merge { winner: 0, loser: 1, alpha: 0.5 }, Move::Split { parent: 2, child: 1 }]);
+        let near = |values: &[f64], want: [f64; 3]| values.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(near(&score.contribution, [0.6, 0.05, 0.05]), "{:?}", score.contribution);
+        assert!(near(&score.frequency, [12.0 / 7.0, 1.0 / 7.0, 1.0 / 7.0]));
+        score.follow(&[Move::Remove { slot: 0, cause: super::super::Removal::Dead }]);
+        assert_eq!((score.steps[0], score.contribution[0]), (0, 0.0));
+    }
+}

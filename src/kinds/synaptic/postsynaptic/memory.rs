@@ -1,0 +1,101 @@
+//! The fast memory of a layer.
+
+use super::{Gate, GateState, reference::Gains};
+use crate::nn::{
+    lengths::{self, LengthError},
+    real::Real,
+};
+
+/// A fast memory, without its state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FastMemory {
+    /// Features of a token, C.
+    pub width: usize,
+    /// Factor lambda of the memory per token.
+    pub decay: f64,
+    /// Largest step eta of a write, at most 0.5.
+    pub rate: f64,
+    /// Largest length n of a target.
+    pub target_norm: f64,
+    /// Factor s of the read-out.
+    pub strength: f64,
+    /// How writes are gated.
+    pub gate: Gate,
+}
+
+impl FastMemory {
+    /// Recommended constants.
+    pub fn new(width: usize) -> Self {
+        Self { width, decay: 0.95, rate: 0.5, target_norm: 1.0, strength: 1.0, gate: Gate::default() }
+    }
+}
+
+/// State of the fast memory of a layer, of one text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryState<R> {
+    /// F `[C, C]`: rows are outputs.
+    pub f: Vec<R>,
+    /// State of the gates.
+    pub gate: GateState<R>,
+    key: Vec<R>,
+}
+
+impl<R: Real> MemoryState<R> {
+    /// Empty, with gates at rest.
+    pub fn new(op: &FastMemory) -> Self {
+        let n = op.width;
+        Self { f: vec![R::zero(); n * n], gate: GateState::rest(n), key: vec![R::zero(); n] }
+    }
+
+    /// Frobenius norm of F.
+    pub fn norm(&self) -> f64 {
+        self.f.iter().map(|f| f.f64() * f.f64()).sum::<f64>().sqrt()
+    }
+
+    /// Bytes held.
+    pub const fn n_bytes(&self) -> u64 {
+        let elements = self.f.len() + self.gate.camkii.len() + self.gate.pp1.len() + self.key.len();
+        (elements * size_of::<R>()) as u64
+    }
+}
+
+impl FastMemory {
+    /// A token with input x and output y of the mixture, `[C]` each: adds the read-out to y, and writes. `writes` are the
+    /// gains of the genomes that made y; without them the memory and its gates only forget.
+    pub fn step<R: Real>(
+        &self,
+        state: &mut MemoryState<R>,
+        x: &[R],
+        y: &mut [R],
+        writes: Option<Gains>,
+    ) -> Result<(), LengthError> {
+        let n = self.width;
+        lengths::check([
+            ("the input of a fast memory", &[n], x.len()),
+            ("the output of a fast memory", &[n], y.len()),
+            ("a fast memory", &[n, n], state.f.len()),
+        ])?;
+        let (length, size) = (norm(x), norm(y));
+        let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
+        state.key.iter_mut().zip(x).for_each(|(k, x)| *k = R::of(scale * x.f64()));
+        let target = if size > self.target_norm { self.target_norm / size } else { 1.0 };
+        let per_rms = if size > 0.0 { (n as f64).sqrt() / size } else { 0.0 };
+        let decay = R::of(self.decay);
+        for (i, (row, y)) in state.f.chunks_exact_mut(n).zip(y).enumerate() {
+            let read: f64 = row.iter().zip(&state.key).map(|(f, k)| f.f64() * k.f64()).sum();
+            let out = y.f64();
+            let step = writes.map_or(0.0, |_| self.rate * self.gate.opening(&state.gate, i) * (target * out - read));
+            let step = R::of(step);
+            row.iter_mut().zip(&state.key).for_each(|(f, k)| *f = decay * *f + step * *k);
+            *y += R::of(self.strength * read);
+            // A silent feature without writes: gates return to rest by themselves.
+            let (calcium, gains) = (out.abs() * per_rms, writes.unwrap_or(Gains { camkii: 1.0, pp1: 1.0 }));
+            self.gate.update(&mut state.gate, i, if writes.is_some() { calcium } else { 0.0 }, gains);
+        }
+        Ok(())
+    }
+}
+
+fn norm<R: Real>(x: &[R]) -> f64 {
+    x.iter().map(|x| x.f64() * x.f64()).sum::<f64>().sqrt()
+}
