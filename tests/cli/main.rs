@@ -7,3 +7,4 @@ mod demo;
 mod exactness;
 mod language;
 mod program;
+mod synaptic;

@@ -11,6 +11,7 @@ use crate::{
         synaptic::{
             experts::{LoadStatistics, Router, RouterState, Routing},
             model::{Config, ConfigError},
+            postsynaptic::FastMemory,
             presynaptic::Presynaptic,
         },
     },
@@ -140,6 +141,8 @@ pub trait Backend: Send {
     fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
     /// A decoder with an empty cache and fresh synapses. Changes no state of the model.
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
+    /// A decoder with an empty fast memory besides, which each token writes.
+    fn plastic_decoder(&self, memory: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError>;
     /// Activations of one sequence.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
     /// What the router of a layer decides for each token of one sequence; see [`experts::inspect`](super::experts::inspect).

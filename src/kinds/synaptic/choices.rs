@@ -48,6 +48,9 @@ choices! {
 choices! {
     /// What gates the writing of fast memory.
     pub enum GateModel {
+        /// Nothing.
+        #[title("Always open")]
+        Open,
         /// Calcium-dependent kinase against phosphatase.
         #[title("CaMKII and PP1")]
         Kinase,

@@ -3,10 +3,11 @@
 use super::{
     Params,
     backend::Dynamics,
-    choices::{BalancingMethod, ReleaseMode, SplitRule},
+    choices::{BalancingMethod, GateModel, ReleaseMode, SplitRule},
     experts::{Balancing, FEATURES, Router, RouterState},
     life::{LifeCycle, ParentChoice},
     model::Config,
+    postsynaptic::{CamkiiPp1, FastMemory, Gate, Latch},
     presynaptic::{Constants, Edges, Mode, Presynaptic, Release},
 };
 use crate::{
@@ -116,6 +117,29 @@ impl Params {
                 BalancingMethod::Bias => Balancing::Bias { rate: e.bias_rate },
             },
             ..Router::new(config.experts, config.top_k, config.width)
+        }
+    }
+
+    /// The memory that a plastic decoder writes.
+    pub fn fast_memory(&self, config: &Config) -> FastMemory {
+        let p = &self.plasticity;
+        FastMemory {
+            decay: p.retain,
+            // Larger steps than the memory keeps would not be convex.
+            rate: p.rate.min(p.retain),
+            target_norm: p.target_norm,
+            strength: p.strength,
+            gate: match p.gate {
+                GateModel::Open => Gate::Open,
+                GateModel::Kinase => Gate::CamkiiPp1(CamkiiPp1 {
+                    up: p.camkii_up,
+                    down: p.camkii_down,
+                    steepness: p.gate_slope,
+                    ..CamkiiPp1::default()
+                }),
+                GateModel::Bistable => Gate::Latch(Latch { steepness: p.gate_slope, ..Latch::default() }),
+            },
+            ..FastMemory::new(config.width)
         }
     }
 

@@ -202,10 +202,11 @@ impl SynapticSim {
         let (step, first_slot) = (self.state.step, (layer * self.config.experts) as u32);
         self.move_experts(layer, cycle, moves, &MoveAddress { seed: self.seed, step, first_slot })?;
         let genome = self.weight(self.layout.blocks[layer].genome)?;
-        let contribution = self.contribution(layer);
+        let contribution = self.scores[layer].contribution.clone();
         let readings = LayerReadings { health: &before.health, contribution: &contribution, genome: &genome };
         self.lives.count(step, |ids, slot| ids.name(layer, slot as usize), moves);
         self.lives.identities.record(step, layer, moves, &readings);
+        self.move_scores(layer, moves);
         for one in moves {
             let (kind, a, b) = match *one {
                 Move::Split { parent, child } => (1, parent, child),

@@ -268,11 +268,6 @@ params! {
         #[param(title = "Write while sampling")]
         sampling: bool = false,
 
-        /// Whether the earlier model's rule writes, which has positive feedback: outputs grow until they are not finite. For
-        /// comparison only.
-        #[param(title = "Reference rule (unstable)")]
-        reference: bool = false,
-
         /// Fraction of the memory that stays per token.
         #[param(title = "Retention", range = 0.5..=1.0, hard = 0.0..=1.0, symbol = "λ")]
         retain: f64 = 0.95,
@@ -280,6 +275,14 @@ params! {
         /// Step of the delta rule towards the target.
         #[param(title = "Write rate", range = 0.0..=0.5, symbol = "η", source = "delta rule, Schlag et al. 2021")]
         rate: f64 = 0.5,
+
+        /// Largest length of what is written.
+        #[param(title = "Target length", range = 0.0..=10.0, hard = 0.0..=1e6)]
+        target_norm: f64 = 1.0,
+
+        /// Factor of what is read.
+        #[param(title = "Read-out", range = 0.0..=2.0, hard = 0.0..=100.0)]
+        strength: f64 = 1.0,
 
         /// What gates the writing.
         #[param(title = "Gate")]
@@ -295,9 +298,9 @@ params! {
         #[show_if(|s| s.gate == GateModel::Kinase)]
         camkii_down: f64 = 0.02,
 
-        /// Slope of the gate in CaMKII minus PP1.
+        /// Slope of the gate in CaMKII minus PP1, or in the efficacy.
         #[param(title = "Gate slope", range = 0.0..=20.0, hard = 0.0..=1000.0, symbol = "b")]
-        #[show_if(|s| s.gate == GateModel::Kinase)]
+        #[show_if(|s| s.gate != GateModel::Open)]
         gate_slope: f64 = 8.0,
     }
 }

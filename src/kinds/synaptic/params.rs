@@ -152,12 +152,6 @@ impl Params {
         let mut warn = |applies: bool, path, text: &str| {
             all.extend(applies.then(|| ParamWarning { path, text: text.to_owned() }));
         };
-        warn(
-            self.plasticity.reference,
-            "plasticity.reference",
-            "the rule of the earlier model has positive feedback: the loss of a scored text grows after about 60 tokens, and \
-             values are not finite after about 130. Switch it off for the bounded delta rule",
-        );
         let release = &self.presynaptic;
         warn(
             release.recycle < 1.0 && release.mode == super::choices::ReleaseMode::Scan,

@@ -118,7 +118,7 @@ impl SynapticSim {
                 }
                 values
             }
-            _ => self.scores_field(probe, &now.energy),
+            _ => self.scores_field(probe, &now.routers),
         })
     }
 

@@ -1,43 +1,97 @@
-//! Scores of experts while a model trains.
+//! Scores of experts while a model trains, and in saved states.
 
-use super::{probes, simulation::SynapticSim};
-use crate::sim::{ProbeId, SimError, Snapshot};
+use super::{
+    backend::Site,
+    experts::RouterState,
+    life::{
+        Move,
+        score::{Score, Scoring},
+    },
+    probes,
+    simulation::SynapticSim,
+};
+use crate::sim::{ProbeId, Progress, SimError, Snapshot};
 
-/// Weight of the past in averages.
-const KEPT: f64 = 0.99;
-
-/// Averages of the contribution, `[L E]`.
-pub type Scores = Vec<f64>;
+/// Scores by layer.
+pub type Scores = Vec<Score>;
 
 impl SynapticSim {
-    /// Takes in the step that was just taken.
+    /// Of no steps.
+    pub(super) fn no_scores(&self) -> Scores {
+        vec![Score::new(self.config.experts); self.config.layers]
+    }
+
+    /// Takes in the step that was just taken. The specialization is that of the first sequence of the step.
     pub(super) fn score_step(&mut self) -> Result<(), SimError> {
-        let steps = self.backend.expert_steps()?;
-        let new = steps.iter().flat_map(|step| &step.contribution);
-        self.scores.iter_mut().zip(new).for_each(|(score, new)| *score = KEPT * *score + (1.0 - KEPT) * new);
+        let op = Scoring::default();
+        for (score, step) in self.scores.iter_mut().zip(self.backend.expert_steps()?) {
+            score.update(&op, &step.contribution, &step.load.counts, step.load.tokens);
+        }
+        if op.is_specialization_due(self.state.step) {
+            let tokens = self.last_tokens()[..self.config.context].to_vec();
+            for layer in 0..self.config.layers {
+                let x = self.backend.inspect(&tokens, Site::RouterInput(layer), &Progress::default())?;
+                let routing = self.backend.decisions(&tokens, layer)?;
+                let done = self.scores[layer].specialize(&x, &routing.indices, self.config.top_k);
+                done.map_err(|error| SimError::Input(error.to_string()))?;
+            }
+        }
         Ok(())
     }
 
-    /// Average contributions of a layer.
-    pub(super) fn contribution(&self, layer: usize) -> Vec<f64> {
-        let n = self.config.experts;
-        self.scores.get(layer * n..(layer + 1) * n).unwrap_or_default().to_vec()
+    /// Scores of experts that were moved.
+    pub(super) fn move_scores(&mut self, layer: usize, moves: &[Move]) {
+        self.scores[layer].follow(moves);
     }
 
-    pub(super) fn scores_field(&self, probe: ProbeId, energy: &[f32]) -> Vec<f32> {
-        let scores = self.scores.iter().zip(energy);
-        match probe {
-            probes::CONTRIBUTION => scores.map(|(score, _)| *score as f32).collect(),
-            probes::EFFICIENCY => scores.map(|(score, energy)| *score as f32 / (energy + 1e-6)).collect(),
-            _ => vec![f32::NAN; energy.len()],
-        }
+    /// A score over all slots; NaN of empty ones.
+    pub(super) fn scores_field(&self, probe: ProbeId, routers: &[RouterState]) -> Vec<f32> {
+        let (op, k) = (Scoring::default(), self.config.top_k);
+        let of_layer = |(score, router): (&Score, &RouterState)| {
+            let values = match probe {
+                probes::CONTRIBUTION => score.contribution.clone(),
+                probes::EFFICIENCY => score.efficiency(&router.energy),
+                probes::RESILIENCE => score.resilience(&op, k),
+                probes::SPECIALIZATION => score.specialization.clone(),
+                _ => score.fitness(&op, &router.energy, &router.alive, k),
+            };
+            let value = |(value, alive): (f64, &u8)| if *alive == 0 { f32::NAN } else { value as f32 };
+            values.into_iter().zip(&router.alive).map(value).collect::<Vec<_>>()
+        };
+        self.scores.iter().zip(routers).flat_map(of_layer).collect()
     }
 
     pub(super) fn save_scores(&self, out: &mut Snapshot) {
-        out.array("scores", &[self.scores.len()], self.scores.clone());
+        let shape = [self.config.layers, self.config.experts];
+        let all = |values: fn(&Score) -> &[f64]| self.scores.iter().flat_map(values).copied().collect();
+        out.array("scores/steps", &shape, self.scores.iter().flat_map(|s| &s.steps).copied().collect());
+        for (name, values) in PARTS {
+            out.array(name, &shape, all(*values));
+        }
     }
 
     pub(super) fn scores_of(&self, from: &Snapshot) -> Result<Scores, SimError> {
-        from.read("scores", &[self.config.layers * self.config.experts])
+        let (mut scores, n) = (self.no_scores(), self.config.experts);
+        let shape = [self.config.layers, n];
+        let steps = from.read::<u64>("scores/steps", &shape)?;
+        let parts = PARTS.iter().map(|(name, _)| from.read::<f64>(name, &shape)).collect::<Result<Vec<_>, _>>()?;
+        if parts.iter().flatten().any(|x| !x.is_finite()) {
+            return Err(crate::sim::snapshot::misfit("a score of an expert is not finite"));
+        }
+        for (layer, score) in scores.iter_mut().enumerate() {
+            let slots = layer * n..(layer + 1) * n;
+            score.steps = steps[slots.clone()].to_vec();
+            let to = [&mut score.contribution, &mut score.variance, &mut score.frequency, &mut score.specialization];
+            to.into_iter().zip(&parts).for_each(|(to, part)| *to = part[slots.clone()].to_vec());
+        }
+        Ok(scores)
     }
 }
+
+/// Sections of a saved state.
+const PARTS: &[(&str, fn(&Score) -> &[f64])] = &[
+    ("scores/contribution", |score| &score.contribution),
+    ("scores/variance", |score| &score.variance),
+    ("scores/frequency", |score| &score.frequency),
+    ("scores/specialization", |score| &score.specialization),
+];

@@ -125,7 +125,7 @@ impl SynapticSim {
         }
         self.backend.set_counters(Counters { loss_scale: 1.0, ..Counters::default() })?;
         self.state = State::new(&self.layout);
-        self.scores = vec![0.0; self.config.layers * self.config.experts];
+        self.scores = self.no_scores();
         self.restart_measurements();
         self.begin_lives()?;
         Ok(())
@@ -191,8 +191,10 @@ impl SynapticSim {
 
     /// A decoder, which writes fast memory if it is plastic.
     pub(super) fn decoder(&self, is_plastic: bool) -> Result<Box<dyn Decoder + '_>, SimError> {
-        let _ = is_plastic;
-        self.backend.decoder()
+        match is_plastic {
+            true => self.backend.plastic_decoder(&self.params.fast_memory(&self.config)),
+            false => self.backend.decoder(),
+        }
     }
 
     /// Writes a text.

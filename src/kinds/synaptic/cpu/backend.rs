@@ -9,6 +9,7 @@ use crate::{
             backend::{Backend, Dynamics, ExpertStep, Site, StepInput},
             experts::{RouterState, Routing},
             model::{Config, Layout},
+            postsynaptic::FastMemory,
         },
     },
     sim::{Execution, MemoryReport, Progress, SimError},
@@ -82,6 +83,11 @@ impl Backend for CpuBackend {
 
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
         let decoder = CpuDecoder::new(&self.trainer.network)?;
+        Ok(Box::new(Pooled { decoder, pool: &self.pool }))
+    }
+
+    fn plastic_decoder(&self, memory: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError> {
+        let decoder = CpuDecoder::new(&self.trainer.network)?.plastic(*memory);
         Ok(Box::new(Pooled { decoder, pool: &self.pool }))
     }
 

@@ -3,12 +3,14 @@
 use super::{
     heads::softmax,
     network::{Network, refused, zeros},
+    plastic::{MixtureTokens, Plastic},
 };
 use crate::{
     kinds::{
         language::backend::Decoder,
         synaptic::{
             experts::{self, MixtureWork, Routing},
+            postsynaptic::FastMemory,
             presynaptic::{self, KeyState, Presynaptic},
         },
     },
@@ -39,6 +41,7 @@ pub struct CpuDecoder<'a, R> {
     presynaptic: Presynaptic,
     len: usize,
     caches: Vec<Cache<R>>,
+    plastic: Option<Plastic<R>>,
     logits: Vec<f32>,
 }
 
@@ -73,7 +76,13 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
             })
         };
         let caches = (0..c.layers).map(cache).collect::<Result<_, SimError>>()?;
-        Ok(Self { network, presynaptic, len: 0, caches, logits: vec![] })
+        Ok(Self { network, presynaptic, len: 0, caches, plastic: None, logits: vec![] })
+    }
+
+    /// Writes fast memory after each token.
+    pub fn plastic(mut self, memory: FastMemory) -> Self {
+        self.plastic = Some(Plastic::new(memory, self.caches.len()));
+        self
     }
 
     /// Synapses of a query head after the tokens so far.
@@ -138,7 +147,11 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
         let (router, state) = (&network.dynamics.router, &network.routers[b]);
         experts::forward(router, norm, network.router_weights(b), state, routing).map_err(refused)?;
         x.copy_from_slice(mid);
-        network.mixture().forward(norm, routing, network.expert_weights(b), mixture, x).map_err(refused)
+        network.mixture().forward(norm, routing, network.expert_weights(b), mixture, x).map_err(refused)?;
+        match &mut self.plastic {
+            Some(plastic) => plastic.step(network, b, MixtureTokens { input: norm, residual: mid, output: x, routing }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -179,6 +192,9 @@ impl<R: Real + Default> Decoder for CpuDecoder<'_, R> {
         self.len = 0;
         let synapses = self.caches.iter_mut().flat_map(|cache| &mut cache.synapses);
         synapses.for_each(|state| state.reset(&self.presynaptic));
+        if let Some(plastic) = &mut self.plastic {
+            plastic.clear();
+        }
     }
 
     fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError> {

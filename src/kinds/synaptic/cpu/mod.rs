@@ -16,6 +16,7 @@
 //! | [`trainer`] | a step: gradients of all micro-batches, clipping, optimiser, states of the routers |
 //! | [`update`] | the optimiser |
 //! | [`decoder`] | prediction with a cache of keys, values and synapses |
+//! | [`plastic`] | fast memory of a decoder |
 //! | [`inspect`] | activations, synapses and decisions of a text |
 //! | [`backend`] | all of it in f32, as a [`Backend`](super::backend::Backend) |
 //!
@@ -29,6 +30,7 @@ pub mod forward;
 pub mod heads;
 pub mod inspect;
 pub mod network;
+pub mod plastic;
 pub mod trainer;
 pub mod update;
 

@@ -1,0 +1,74 @@
+//! A model with a life cycle of experts from outside: it trains, records its lineage, continues exactly from a checkpoint,
+//! writes and scores, and its weights start another one.
+
+use crate::program::{Temp, example, neuropil, ok, run};
+use neuropil::project::RunFolder;
+use std::{fs, path::Path};
+
+/// A model that trains in a moment, whose experts split.
+const TINY: &[&str] = &[
+    "model.layers=1",
+    "model.heads=2",
+    "model.width=16",
+    "model.context=16",
+    "experts.count=6",
+    "experts.hidden=8",
+    "life.warm_up=10",
+    "life.interval=5",
+    "life.weak_health=0.4",
+    "training.batch=2",
+    "training.learning_rate=0.01",
+    "data.grammar_bytes=20000",
+    "measure.held_out_every=0",
+    "measure.every=1",
+];
+
+fn record(out: &Path, words: &[&str]) {
+    let mut command = neuropil();
+    command.args(["run", example("synaptic-nano16.ron").to_str().unwrap(), "--device", "cpu", "--threads", "1"]);
+    TINY.iter().for_each(|text| drop(command.args(["--set", text])));
+    ok(&command.arg("--out").arg(out).args(words).output().unwrap());
+}
+
+#[test]
+fn a_lineage_is_recorded_and_a_run_continues_exactly() {
+    let temp = Temp::new("synaptic");
+    let (whole, half) = (temp.join("whole"), temp.join("half"));
+    record(&whole, &["--duration", "60steps"]);
+    record(&half, &["--duration", "30steps"]);
+    let events = fs::read_to_string(whole.join("lineage.jsonl")).unwrap();
+    let n_births = events.lines().filter(|line| line.contains("\"child\"")).count();
+    assert!(n_births > 6 && events.contains("\"origin\":\"split\""), "{events}");
+    ok(&run(&[
+        "run",
+        "--resume",
+        half.to_str().unwrap(),
+        "--duration",
+        "60steps",
+        "--device",
+        "cpu",
+        "--threads",
+        "2",
+    ]));
+    let digest = |out: &Path| RunFolder::open(out).unwrap().manifest.digest.clone();
+    assert_eq!(digest(&half), digest(&whole));
+    let ask = |name: &str, more: &[&str]| {
+        ok(&run(&[&["ask", whole.to_str().unwrap(), name, "--device", "cpu", "--allow-outside"], more].concat()))
+    };
+    for plastic in ["false", "true"] {
+        let written = ask("sample", &["--prompt", "the fox", "--length", "12", "--plasticity", plastic]);
+        assert!(written.starts_with("the fox"), "{written:?}");
+        assert_eq!(ask("score", &["--text", "the fox", "--plasticity", plastic]).lines().count(), 1 + 7);
+    }
+    let file = ok(&run(&["export", whole.to_str().unwrap(), "--format", "safetensors"]));
+    record(&temp.join("again"), &["--duration", "2steps", "--set", &format!("data.weights={}", file.trim())]);
+}
+
+#[test]
+fn a_gpu_is_refused_with_a_way_out() {
+    let temp = Temp::new("synaptic-gpu");
+    let out = temp.join("out");
+    let words = ["run", "--device", "cuda", "--duration", "1steps", "--out", out.to_str().unwrap()];
+    let refused = neuropil().args(words).arg(example("synaptic-nano.ron")).output().unwrap();
+    assert!(!refused.status.success());
+}
