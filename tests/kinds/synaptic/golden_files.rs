@@ -3,7 +3,9 @@
 //! The full set is in `$NEUROPIL_GOLDEN/synaptic`; a part of it is committed, with the list of all names in its
 //! `README.md` and the constants in `index.json`.
 
-use super::{golden_attention, golden_experts, golden_life, golden_postsynaptic, golden_presynaptic};
+use super::{
+    golden_attention, golden_experts, golden_life, golden_optimizers, golden_postsynaptic, golden_presynaptic,
+};
 use neuropil_test_support::{
     Need,
     golden::{self, Golden},
@@ -61,8 +63,8 @@ readers! {
     golden_synaptic_attention "25_": Some(golden_attention::check);
     golden_synaptic_attention_grouped "26_": Some(golden_attention::check);
     golden_synaptic_tiny_model "27_": None;
-    golden_synaptic_optimizers "28_": None;
-    golden_synaptic_cellular_automaton "29_": None;
+    golden_synaptic_optimizers "28_": Some(golden_optimizers::check_optimizers);
+    golden_synaptic_cellular_automaton "29_": Some(golden_optimizers::check_automaton);
 }
 
 /// Checks every file that begins like that: all of its arrays are read.

@@ -1,5 +1,6 @@
 //! Sizes, names and first values of the parameters. All backends are built from these.
 
+pub mod automaton;
 mod config;
 mod init;
 mod layout;
