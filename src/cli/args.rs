@@ -231,7 +231,8 @@ pub(super) struct ExportArgs {
 pub(super) struct BenchArgs {
     /// Name of the kind; `device` measures bandwidth, arithmetic and launches for the roofline; `window` measures the UI
     /// thread at 1 and 30 million spikes per second; `taps` measures what five readings at 60 Hz cost a project;
-    /// `transformer` measures operations against their roofline and training steps, beside PyTorch where `python3` has it.
+    /// `transformer` measures operations against their roofline and training steps, beside PyTorch where `python3` has it;
+    /// `synaptic` measures training steps, and with --text the losses of variants.
     #[arg(default_value = "spiking")]
     pub kind: String,
     /// Result as JSON.
@@ -255,6 +256,13 @@ pub(super) struct BenchArgs {
     /// Only the case of this name.
     #[arg(long, value_name = "CASE")]
     pub only: Option<String>,
+    /// Text of `bench synaptic`: variants of the model train on it, one seed per repeat, and their held-out losses are
+    /// compared.
+    #[arg(long, value_name = "FILE")]
+    pub text: Option<PathBuf>,
+    /// Training steps of a variant with --text.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub steps: u32,
     /// Project file of `bench taps`.
     #[arg(long, value_name = "FILE")]
     pub project: Option<PathBuf>,

@@ -1,12 +1,15 @@
 //! `neuropil bench`: the only code outside `kinds` that depends on the kind.
 
 use super::{
-    args::BenchArgs, bench_taps, bench_transformer, device, error::CliError, progress::ProgressLine, signal,
-    stdout::print_line,
+    args::BenchArgs, bench_synaptic, bench_taps, bench_transformer, device, error::CliError, progress::ProgressLine,
+    signal, stdout::print_line,
 };
 use crate::{
     gpu::ceilings::{self, Ceiling, Limit},
-    kinds::{Model, nuclei::bench as nuclei, spiking::bench as spiking, transformer::bench as transformer},
+    kinds::{
+        Model, nuclei::bench as nuclei, spiking::bench as spiking, synaptic::bench as synaptic,
+        transformer::bench as transformer,
+    },
     nn::gemm::bench as gemm,
     project::peak_performance as kept,
     sim::{Device, Progress, SimError},
@@ -78,6 +81,17 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
         "transformer" => {
             let options = transformer::BenchOptions { device: chosen.device, device_name: chosen.name, repeats, only };
             Some(Box::new(move |progress: &Progress| bench_transformer::run(&options, chosen.threads, progress)))
+        }
+        "synaptic" => {
+            let options = synaptic::BenchOptions {
+                device: chosen.device,
+                device_name: chosen.name,
+                repeats,
+                only,
+                text: args.text.clone(),
+                steps: args.steps,
+            };
+            Some(Box::new(move |progress: &Progress| bench_synaptic::run(&options, progress)))
         }
         "device" => Some(Box::new(move |_: &Progress| ceilings(&chosen.device, chosen.threads))),
         "gemm" => Some(Box::new(move |progress: &Progress| {

@@ -6,6 +6,7 @@
 mod args;
 mod ask;
 mod bench;
+mod bench_synaptic;
 mod bench_taps;
 mod bench_transformer;
 mod branched;

@@ -26,9 +26,11 @@
 //! | [`setup`] | the text as tokens |
 //! | [`simulation`], `life_cycle`, `scores`, `saved` | a model in training, its experts, its saved state |
 //! | [`probes`], `measure`, `readings`, `synapses`, [`sampler`] | what can be shown, when it is measured |
+//! | [`bench`] | speed of training, losses of variants |
 //! | [`language`](super::language) | what all kinds that learn language share |
 
 pub mod backend;
+pub mod bench;
 pub mod choices;
 pub mod cpu;
 mod dynamics;

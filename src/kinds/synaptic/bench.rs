@@ -1,0 +1,296 @@
+//! Benchmark of training: bytes per second of the presets' sizes, and the loss of variants on a text.
+//!
+//! | cases | what is measured |
+//! | --- | --- |
+//! | `train-…` | time of a training step, life cycle included, on the text of a grammar; the share of release in the forward pass |
+//! | `ablate-…` | held-out loss without release, with a static transform, with the scan, with a trained temperature per head |
+//! | `grow-…` | held-out loss of a mixture that splits and merges, and of ones of fixed size |
+//!
+//! A variant trains on the same batches as the others of its seed. Seeds are 1, 2, …; one per repeat.
+
+use super::{Params, cpu::CpuBackend, setup::Setup, simulation::SynapticSim};
+use crate::{
+    gpu::{
+        Pass,
+        timing::{self, Row, Timing},
+    },
+    kinds::language::steps::HeldOutLoss,
+    params::{Params as _, PathText, path},
+    sim::{BuildContext, Device, Progress, SimError, Simulation as _},
+};
+use std::{path::PathBuf, sync::Arc, time::Instant};
+
+/// Benchmark options.
+#[derive(Clone)]
+pub struct BenchOptions {
+    /// Device.
+    pub device: Device,
+    /// Displayed name of the device.
+    pub device_name: String,
+    /// Measurements per case, of which the median is reported; seeds per variant.
+    pub repeats: u32,
+    /// Only cases whose names begin with this.
+    pub only: Option<String>,
+    /// Text that variants train on. Without it they are not measured.
+    pub text: Option<PathBuf>,
+    /// Training steps of a variant.
+    pub steps: u32,
+}
+
+/// Time of training steps.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct SpeedRow {
+    /// The case.
+    pub name: String,
+    /// Device.
+    pub device: String,
+    /// Parameters.
+    pub parameters: usize,
+    /// Time of a step, ms; the median of the repeats.
+    pub ms_per_step: f64,
+    /// Standard deviation of the repeats, relative to their median.
+    pub spread: f64,
+    /// Trained bytes per second.
+    pub bytes_per_s: f64,
+    /// Share of presynaptic release in the time of the forward pass up to the logits, 0 to 1. Heads run in parallel, so that
+    /// it is exact with one thread.
+    pub release_share: f64,
+    /// Timings by stage of one more step.
+    pub timings: Vec<Row>,
+}
+
+/// A trained variant.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct VariantRow {
+    /// The case.
+    pub name: String,
+    /// Device.
+    pub device: String,
+    /// Parameters.
+    pub parameters: usize,
+    /// Bytes that each seed trained on.
+    pub trained_bytes: u64,
+    /// Loss of the whole held-out text at the end, nats per byte, by seed.
+    pub held_out: Vec<f64>,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation; 0 of one seed.
+    pub sd: f64,
+    /// Training time of a seed, seconds; the mean.
+    pub seconds: f64,
+    /// Splits, merges and removals, of all seeds.
+    pub events: [u64; 3],
+}
+
+/// One measurement.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(untagged)]
+pub enum BenchRow {
+    /// Time of training steps.
+    Speed(SpeedRow),
+    /// A trained variant.
+    Variant(VariantRow),
+}
+
+struct Case {
+    name: &'static str,
+    /// Differences from the defaults, which are nano.
+    set: &'static [&'static str],
+}
+
+const SPEED: &[Case] = &[
+    Case { name: "train-nano", set: &[] },
+    Case { name: "train-nano-off", set: &["presynaptic.mode=Off"] },
+    Case { name: "train-nano-static", set: &["presynaptic.mode=Static"] },
+    Case { name: "train-nano16", set: &["experts.count=16"] },
+    Case { name: "train-nano64", set: &["experts.count=64"] },
+    Case { name: "train-mini", set: &["model.layers=3", "model.width=128", "experts.count=12", "experts.hidden=256"] },
+];
+
+const VARIANTS: &[Case] = &[
+    Case { name: "ablate-off", set: &["life.enabled=false", "presynaptic.mode=Off"] },
+    Case { name: "ablate-static", set: &["life.enabled=false", "presynaptic.mode=Static"] },
+    Case { name: "ablate-scan", set: &["life.enabled=false", "presynaptic.mode=Scan"] },
+    Case { name: "ablate-temperature", set: &["life.enabled=false", "presynaptic.mode=Temperature"] },
+    Case { name: "grow-fixed8", set: &["life.enabled=false"] },
+    Case { name: "grow-fixed16", set: &["life.enabled=false", "experts.count=16"] },
+    Case {
+        name: "grow-live16",
+        set: &["life.enabled=true", "experts.count=16", "experts.metabolic_bias=0.02", "experts.aux_weight=0"],
+    },
+];
+
+/// Stages of the forward pass up to the logits, as the network names them.
+const FORWARD: [&str; 11] =
+    ["embed", "norm", "qkv", "rope", "scores", "release", "softmax", "values", "projection", "router", "experts"];
+
+/// Minimum duration of a repeat, seconds.
+const MIN_S: f64 = 1.0;
+/// Steps between two looks at the progress.
+const STRIDE: u32 = 10;
+
+/// Names of all cases.
+pub fn cases() -> impl Iterator<Item = &'static str> {
+    SPEED.iter().chain(VARIANTS).map(|case| case.name)
+}
+
+/// Runs the cases; none where no name begins with [`BenchOptions::only`].
+pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
+    let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
+    let mut rows = vec![];
+    for case in SPEED.iter().filter(is_wanted) {
+        rows.push(BenchRow::Speed(measure(case, options, progress)?));
+    }
+    if let Some(text) = &options.text {
+        let mut params = params(&[])?;
+        params.data.text = PathText(text.to_string_lossy().into_owned());
+        let setup = Arc::new(Setup::prepare(&params, &BuildContext::default(), progress)?);
+        for case in VARIANTS.iter().filter(is_wanted) {
+            rows.push(BenchRow::Variant(train(case, &setup, options, progress)?));
+        }
+    }
+    Ok(rows)
+}
+
+/// Nano with the changes of a case, nothing measured while it trains.
+fn params(set: &[&str]) -> Result<Params, SimError> {
+    let mut params = Params::default();
+    for text in set {
+        let change = path::parse(&params, text).map_err(|e| SimError::Input(e.to_string()))?;
+        params.set(&change);
+    }
+    (params.measure.held_out_every, params.measure.sample_every) = (0, 0);
+    Ok(params)
+}
+
+fn start(params: &Params, seed: u64, setup: &Arc<Setup>, device: &Device) -> Result<SynapticSim, SimError> {
+    let Device::Cpu { threads } = device else { return Err(super::no_cuda()) };
+    let (config, layout) = setup.model(params)?;
+    let backend = CpuBackend::new(&config, &layout, &params.dynamics(&config), seed, *threads)?;
+    SynapticSim::new(params, seed, setup.clone(), (config, layout), Box::new(backend))
+}
+
+fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<SpeedRow, SimError> {
+    progress.report(case.name, 0.0)?;
+    let params = params(case.set)?;
+    let setup = Arc::new(Setup::prepare(&params, &BuildContext::default(), progress)?);
+    let mut sim = start(&params, 1, &setup, &options.device)?;
+    let mut steps = |n: u32, pass: &mut Pass| -> Result<f64, SimError> {
+        let since = Instant::now();
+        sim.advance(n, pass)?;
+        Ok(since.elapsed().as_secs_f64() / f64::from(n))
+    };
+    steps(2, &mut Pass::default())?;
+    let per_repeat = (MIN_S / steps(1, &mut Pass::default())?).ceil().clamp(1.0, 500.0) as u32;
+    let repeats = options.repeats.max(3);
+    let mut secs = vec![];
+    for repeat in 0..repeats {
+        progress.report(case.name, repeat as f32 / repeats as f32)?;
+        secs.push(steps(per_repeat, &mut Pass::default())?);
+    }
+    let mut pass = Pass::measuring();
+    steps(1, &mut pass)?;
+    pass.collect()?;
+    secs.sort_by(f64::total_cmp);
+    let median = secs[secs.len() / 2];
+    let bytes = params.training.sequences() * params.model.context as usize;
+    Ok(SpeedRow {
+        name: case.name.to_owned(),
+        device: options.device_name.clone(),
+        parameters: sim.layout.map.count(),
+        ms_per_step: median * 1e3,
+        spread: deviation(&secs).1 / median,
+        bytes_per_s: bytes as f64 / median,
+        release_share: release_share(&pass.timings),
+        timings: timing::report(&pass.timings, &[]),
+    })
+}
+
+fn release_share(timings: &[Timing]) -> f64 {
+    let of = |names: &[&str]| timings.iter().filter(|t| names.contains(&t.name)).map(|t| t.nanos).sum::<u64>() as f64;
+    of(&["release"]) / of(&FORWARD).max(1.0)
+}
+
+fn train(case: &Case, setup: &Arc<Setup>, options: &BenchOptions, progress: &Progress) -> Result<VariantRow, SimError> {
+    let mut params = params(case.set)?;
+    let schedule =
+        format!("training.schedule=Linear(start: {}, steps: {}, end: 0)", options.steps / 10 * 7, options.steps);
+    let change = path::parse(&params, &schedule).map_err(|e| SimError::Input(e.to_string()))?;
+    params.set(&change);
+    let mut row = VariantRow { name: case.name.to_owned(), device: options.device_name.clone(), ..Default::default() };
+    let seeds = options.repeats.max(1);
+    for seed in 1..=u64::from(seeds) {
+        let mut sim = start(&params, seed, setup, &options.device)?;
+        let (mut pass, since) = (Pass::default(), Instant::now());
+        while sim.clock().step < u64::from(options.steps) {
+            let done = sim.clock().step as f32 / options.steps as f32;
+            progress.report(&format!("{}, seed {seed}", case.name), (seed as f32 - 1.0 + done) / seeds as f32)?;
+            sim.advance(STRIDE.min(options.steps - sim.clock().step as u32), &mut pass)?;
+        }
+        row.seconds += since.elapsed().as_secs_f64() / f64::from(seeds);
+        row.held_out.push(held_out(&mut sim, progress)?.into());
+        (row.parameters, row.trained_bytes) = (sim.layout.map.count(), sim.state.tokens);
+        row.events.iter_mut().zip(sim.lives.events).for_each(|(all, n)| *all += n);
+    }
+    (row.mean, row.sd) = deviation(&row.held_out);
+    Ok(row)
+}
+
+/// The loss of the held-out text.
+fn held_out(sim: &mut SynapticSim, progress: &Progress) -> Result<f32, SimError> {
+    let size = (sim.config.context, sim.params.training.batch as usize);
+    let setup = sim.setup.clone();
+    let loss = HeldOutLoss::default().run(&setup.corpus, size, |batch, losses| {
+        progress.report("held-out text", 0.0)?;
+        sim.backend.evaluate(batch, losses, &mut Pass::default())
+    })?;
+    // Nothing stops it.
+    Ok(loss.unwrap_or(f32::NAN))
+}
+
+/// Mean and standard deviation.
+fn deviation(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
+    (mean, if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_models() {
+        for case in SPEED.iter().chain(VARIANTS) {
+            params(case.set).expect("changes of parameters").config(256).expect("a model");
+        }
+        let of = |name| Timing { nanos: 10, ..Timing::of(name) };
+        assert_eq!(release_share(&[of("release"), of("scores"), of("optimiser"), of("experts"), of("norm")]), 0.25);
+        assert_eq!(deviation(&[1.0, 3.0]), (2.0, 2.0_f64.sqrt()));
+    }
+
+    #[test]
+    fn a_variant_trains_and_is_evaluated() {
+        let progress = Progress::default();
+        let setup =
+            Setup::prepare(&Params { data: small_text(), ..Params::default() }, &BuildContext::default(), &progress);
+        let options = BenchOptions {
+            device: Device::Cpu { threads: 1 },
+            device_name: String::new(),
+            repeats: 2,
+            only: None,
+            text: None,
+            steps: 2,
+        };
+        let case =
+            Case { name: "x", set: &["model.width=16", "model.context=16", "experts.hidden=8", "experts.count=2"] };
+        let row = train(&case, &Arc::new(setup.expect("a text")), &options, &progress).expect("it trains");
+        assert_eq!((row.trained_bytes, row.held_out.len()), (2 * 8 * 16, 2));
+        assert!((4.0..7.0).contains(&row.mean) && row.held_out[0] != row.held_out[1], "{row:?}");
+    }
+
+    fn small_text() -> crate::kinds::language::params::Data {
+        crate::kinds::language::params::Data { grammar_bytes: 10_000, ..Default::default() }
+    }
+}
