@@ -4,7 +4,8 @@
 //! `README.md` and the constants in `index.json`.
 
 use super::{
-    golden_attention, golden_experts, golden_life, golden_optimizers, golden_postsynaptic, golden_presynaptic,
+    golden_attention, golden_experts, golden_life, golden_model, golden_optimizers, golden_postsynaptic,
+    golden_presynaptic,
 };
 use neuropil_test_support::{
     Need,
@@ -62,7 +63,7 @@ readers! {
     golden_synaptic_structural_picks "24_": Some(golden_life::check_picks);
     golden_synaptic_attention "25_": Some(golden_attention::check);
     golden_synaptic_attention_grouped "26_": Some(golden_attention::check);
-    golden_synaptic_tiny_model "27_": None;
+    golden_synaptic_tiny_model "27_": Some(golden_model::check_network);
     golden_synaptic_optimizers "28_": Some(golden_optimizers::check_optimizers);
     golden_synaptic_cellular_automaton "29_": Some(golden_optimizers::check_automaton);
 }

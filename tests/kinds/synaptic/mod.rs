@@ -4,6 +4,7 @@ mod golden_attention;
 mod golden_experts;
 mod golden_files;
 mod golden_life;
+mod golden_model;
 mod golden_optimizers;
 mod golden_postsynaptic;
 mod golden_presynaptic;
