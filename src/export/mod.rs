@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod csv;
+mod newick;
 mod npz;
 mod output;
 mod parquet;
@@ -33,11 +34,13 @@ pub enum Format {
     Png,
     /// The state of the last checkpoint: a tensor per section.
     Safetensors,
+    /// Lineages as trees.
+    Newick,
 }
 
 impl Format {
     /// All of them, for menus and the command line.
-    pub const ALL: [Self; 5] = [Self::Csv, Self::Npz, Self::Parquet, Self::Png, Self::Safetensors];
+    pub const ALL: [Self; 6] = [Self::Csv, Self::Npz, Self::Parquet, Self::Png, Self::Safetensors, Self::Newick];
 
     /// File name extension, and name on the command line.
     pub const fn extension(self) -> &'static str {
@@ -47,6 +50,7 @@ impl Format {
             Self::Parquet => "parquet",
             Self::Png => "png",
             Self::Safetensors => "safetensors",
+            Self::Newick => "nwk",
         }
     }
 
@@ -58,6 +62,7 @@ impl Format {
             Self::Parquet => "Parquet",
             Self::Png => "Raster image (.png)",
             Self::Safetensors => "Weights (.safetensors)",
+            Self::Newick => "Lineage trees (.nwk)",
         }
     }
 
@@ -71,6 +76,7 @@ impl Format {
             }
             Self::Png => "Spike raster as an image",
             Self::Safetensors => "Weights and other state of the last checkpoint, one tensor per section",
+            Self::Newick => "Lineages in the Newick format: a tree per founder, branch lengths in steps",
         }
     }
 
@@ -78,6 +84,7 @@ impl Format {
     const fn stem(self) -> &'static str {
         match self {
             Self::Safetensors => "checkpoint",
+            Self::Newick => "lineage",
             _ => "spikes",
         }
     }
@@ -101,6 +108,7 @@ pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result
         Format::Parquet => parquet::write(run, &trials, &out, &mut outputs),
         Format::Png => raster::write(&trials, &out, &mut outputs),
         Format::Safetensors => checkpoint::write(run, &out, &mut outputs),
+        Format::Newick => newick::write(run, &trials, &out, &mut outputs),
     }?;
     let files = outputs.commit()?;
     // The list shows a later run in the same folder which exports are of this one.

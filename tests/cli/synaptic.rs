@@ -39,6 +39,13 @@ fn a_lineage_is_recorded_and_a_run_continues_exactly() {
     let events = fs::read_to_string(whole.join("lineage.jsonl")).unwrap();
     let n_births = events.lines().filter(|line| line.contains("\"child\"")).count();
     assert!(n_births > 6 && events.contains("\"origin\":\"split\""), "{events}");
+    ok(&run(&["export", whole.to_str().unwrap(), "--format", "nwk"]));
+    let trees = fs::read_to_string(whole.join("lineage.nwk")).unwrap();
+    // Each individual is one leaf; founders begin a tree each.
+    assert_eq!((trees.matches('\'').count() / 2, trees.lines().count()), (n_births, 6), "{trees}");
+    for tree in trees.lines() {
+        assert!(tree.ends_with(';') && tree.matches('(').count() == tree.matches(')').count(), "{tree}");
+    }
     ok(&run(&[
         "run",
         "--resume",

@@ -8,6 +8,7 @@ use super::{
         apply::gradient_utility, health::health, plan, plan_wish,
     },
     model::Config,
+    probes,
     simulation::SynapticSim,
 };
 use crate::{
@@ -98,10 +99,18 @@ impl SynapticSim {
             return Ok(());
         }
         pass.span("life cycle", 1, || {
+            let mut before = None;
             for layer in 0..self.config.layers {
                 let status = self.status(layer)?;
                 let moves = plan(&cycle, &status.view(&self.config));
+                if !moves.is_empty() && before.is_none() && self.sampler.is_tapped(probes::EVENT_LOSS) {
+                    before = Some(self.fixed_loss()?);
+                }
                 self.apply_moves(layer, &cycle, &moves, &status)?;
+            }
+            if let Some(before) = before {
+                let change = self.fixed_loss()? - before;
+                self.sampler.push(probes::EVENT_LOSS, self.state.step, &[change]);
             }
             Ok(())
         })
@@ -157,7 +166,7 @@ impl SynapticSim {
             }
             (other, _) => Err(SimError::Input(format!(
                 "there is no action {other}; there are {}",
-                super::probes::ACTIONS.iter().map(|a| a.name).collect::<Vec<_>>().join(", ")
+                probes::ACTIONS.iter().map(|a| a.name).collect::<Vec<_>>().join(", ")
             ))),
         }
     }
@@ -199,6 +208,8 @@ impl SynapticSim {
         if moves.is_empty() {
             return Ok(());
         }
+        // The hash takes losses and moves in the order of steps, whatever the length of batches.
+        self.count_steps()?;
         let (step, first_slot) = (self.state.step, (layer * self.config.experts) as u32);
         self.move_experts(layer, cycle, moves, &MoveAddress { seed: self.seed, step, first_slot })?;
         let genome = self.weight(self.layout.blocks[layer].genome)?;

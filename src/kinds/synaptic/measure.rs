@@ -9,9 +9,10 @@ use super::{
     simulation::SynapticSim,
 };
 use crate::{
+    data::text::HeldOut,
     gpu::Pass,
     kinds::language::{
-        backend::{Outcome, StepStats},
+        backend::{Batch, Lengths, Outcome, StepStats},
         sampler::{self, Sampler},
         steps::{HeldOutLoss, is_due},
         text,
@@ -82,6 +83,17 @@ impl SynapticSim {
             None => return Ok(Outcome::Stopped),
         }
         Ok(Outcome::Done)
+    }
+
+    /// Mean loss of the first held-out sequences, as many as a batch has.
+    pub(super) fn fixed_loss(&mut self) -> Result<f32, SimError> {
+        let (sequences, seq_len) = (self.params.training.batch as usize, self.config.context);
+        let (mut tokens, mut targets) = (vec![0; sequences * seq_len], vec![0; sequences * seq_len]);
+        let n = HeldOut { length: seq_len }.fill(&self.setup.corpus, 0, &mut tokens, &mut targets);
+        let batch = Batch { sequences, seq_len, tokens: &tokens, targets: &targets, lengths: Lengths::Full };
+        let mut losses = vec![0.0; tokens.len()];
+        self.backend.evaluate(&batch, &mut losses, &mut Pass::default())?;
+        Ok((losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / n.max(1) as f64) as f32)
     }
 
     /// The periodic text.

@@ -90,6 +90,9 @@ probes! {
     /// Splits, merges and removals of experts since step 0.
     #[title("Events")]
     EVENTS = "events", "", Shape::Series { of: "" };
+    /// Change of the loss of fixed held-out sequences by the events of a call of the life cycle.
+    #[title("Loss change of events")]
+    EVENT_LOSS = "event_loss", "nat", Shape::Series { of: "" };
     /// Load of an expert relative to the fair share, average of the last steps.
     LOAD = "load", "", Shape::Field { over: EXPERTS, range: (0.0, 2.0), meaning: Meaning::Number };
     /// Energy of an expert: its budget minus the cost of its load, average of the last steps.
@@ -185,8 +188,23 @@ pub const PARITY_COLUMNS: &[&str] = &["Largest absolute", "Largest relative", "F
 
 /// Stages of a step.
 pub const SPANS: &[(&str, &str)] = &[
-    ("step", "Forward and backward pass, clipping, optimiser. Items: tokens."),
-    ("life cycle", "Splits and merges of experts. Items: events."),
+    ("embed", "Vectors of tokens. Items: tokens."),
+    ("norm", "Layer norms. Items: tokens."),
+    ("qkv", "Queries, keys and values. Items: tokens."),
+    ("rope", "Rotation and norm of queries and keys. Items: tokens."),
+    ("scores", "Attention logits, q·k. Items: tokens."),
+    ("release", "Presynaptic release: calcium, vesicles, bias of the logits. Items: tokens."),
+    ("softmax", "Softmax of attention. Items: tokens."),
+    ("values", "Weighted values. Items: tokens."),
+    ("projection", "Output of attention. Items: tokens."),
+    ("router", "Router logits, selection, gates and groups. Items: tokens."),
+    ("experts", "Both matrices of the selected experts. Items: tokens."),
+    ("head and loss", "Logits, loss and the gradient of both. Items: tokens."),
+    ("experts backward", "Backward pass of experts and router. Items: tokens."),
+    ("attention backward", "Backward pass of attention and release. Items: tokens."),
+    ("optimiser", "Clipping and AdamW or Muon. Items: parameters."),
+    ("metabolism", "Energy, fatigue and embeddings of experts. Items: steps."),
+    ("life cycle", "Splits and merges of experts. Items: calls."),
     ("held-out", "Loss of the held-out text. Items: tokens."),
     ("sample", "Sampled texts and what is shown of them. Items: texts."),
 ];

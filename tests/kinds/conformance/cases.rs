@@ -130,6 +130,8 @@ pub fn synaptic() -> Case {
         "experts.aux_weight=0.001",
         "life.warm_up=5",
         "life.interval=5",
+        "life.weak_health=0.45",
+        "life.split_health=0.4",
         "training.batch=2",
         "training.micro_batches=2",
         "training.warm_up=5",
