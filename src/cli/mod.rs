@@ -26,6 +26,7 @@ mod signal;
 mod speed;
 mod stdout;
 mod suggest;
+mod torch;
 mod trials;
 mod validate;
 
