@@ -91,7 +91,7 @@ fn job(args: &BenchArgs) -> Result<Option<Job>, CliError> {
                 text: args.text.clone(),
                 steps: args.steps,
             };
-            Some(Box::new(move |progress: &Progress| bench_synaptic::run(&options, progress)))
+            Some(Box::new(move |progress: &Progress| bench_synaptic::run(&options, chosen.threads, progress)))
         }
         "device" => Some(Box::new(move |_: &Progress| ceilings(&chosen.device, chosen.threads))),
         "gemm" => Some(Box::new(move |progress: &Progress| {

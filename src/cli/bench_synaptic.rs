@@ -1,13 +1,20 @@
-//! `neuropil bench synaptic`: training steps, and with `--text` the losses of variants.
+//! `neuropil bench synaptic`: training steps, beside them the same steps by PyTorch where a Python with it is found, and with
+//! `--text` the losses of variants.
 
-use super::bench::Rows;
+use super::{
+    bench::Rows,
+    torch::{self, Torch},
+};
 use crate::{
     kinds::synaptic::bench::{self, BenchOptions, BenchRow, SpeedRow, VariantRow},
-    sim::{Progress, SimError},
+    sim::{Device, Progress, SimError},
 };
 use serde_json::json;
 
-pub(super) fn run(options: &BenchOptions, progress: &Progress) -> Result<Rows, SimError> {
+/// The comparison, given to Python as text.
+const SCRIPT: &str = torch::script!("train_synaptic.py");
+
+pub(super) fn run(options: &BenchOptions, threads: u32, progress: &Progress) -> Result<Rows, SimError> {
     let rows = bench::run(options, progress)?;
     if rows.is_empty() {
         let all: Vec<&str> = bench::cases().collect();
@@ -17,19 +24,41 @@ pub(super) fn run(options: &BenchOptions, progress: &Progress) -> Result<Rows, S
             all.join(", ")
         )));
     }
-    Ok(rows.iter().map(|row| (json!(row), line(row))).collect())
+    rows.into_iter().map(|row| with_torch(row, options, threads, progress)).collect()
 }
 
-fn line(row: &BenchRow) -> String {
-    match row {
-        BenchRow::Speed(SpeedRow { name, parameters, ms_per_step, spread, bytes_per_s, release_share, .. }) => format!(
-            "{name:18} {bytes_per_s:10.0} bytes/s ± {:4.1} %  {ms_per_step:9.2} ms/step  release {:4.1} % of the forward pass  {:6.2} M parameters",
-            100.0 * spread,
-            100.0 * release_share,
-            *parameters as f64 * 1e-6
-        ),
-        BenchRow::Variant(row) => variant_line(row),
-    }
+/// A row as JSON and as a line, of training steps with those of PyTorch.
+fn with_torch(
+    row: BenchRow,
+    options: &BenchOptions,
+    threads: u32,
+    progress: &Progress,
+) -> Result<(serde_json::Value, String), SimError> {
+    let speed = match row {
+        BenchRow::Variant(row) => return Ok((json!(row), variant_line(&row))),
+        BenchRow::Speed(row) => row,
+    };
+    let mut workload = json!(speed.workload);
+    // On a CPU the compiled parts are too small: slower than without.
+    workload["compile"] = json!(matches!(options.device, Device::Cuda(_)));
+    let how = torch::Options { device: &options.device, threads, repeats: options.repeats };
+    let torch = torch::run(SCRIPT, &speed.name, workload, how, progress)?;
+    let line = speed_line(&speed, &torch);
+    let row = json!({ "training": speed, "torch": torch.as_ref().ok(), "without_torch": torch.as_ref().err() });
+    Ok((row, line))
+}
+
+fn speed_line(row: &SpeedRow, torch: &Result<Torch, String>) -> String {
+    format!(
+        "{:18} {:10.0} bytes/s ± {:4.1} %  {:9.2} ms/step  release {:4.1} % of the forward pass  {:6.2} M parameters  {}",
+        row.name,
+        row.bytes_per_s,
+        100.0 * row.spread,
+        row.ms_per_step,
+        100.0 * row.release_share,
+        row.parameters as f64 * 1e-6,
+        torch::comparison(row.bytes_per_s, "bytes", torch)
+    )
 }
 
 fn variant_line(row: &VariantRow) -> String {
@@ -66,7 +95,7 @@ mod tests {
             events: [3, 1, 0],
             ..VariantRow::default()
         };
-        let line = line(&BenchRow::Variant(row));
+        let line = variant_line(&row);
         assert!(line.contains("1.7750 ± 0.0000 nats/byte held out (1.7500, 1.8000)  after 1.02 MB"), "{line}");
         assert!(line.ends_with("3 splits, 1 merges, 0 removals"), "{line}");
     }

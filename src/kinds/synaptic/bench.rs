@@ -8,7 +8,7 @@
 //!
 //! A variant trains on the same batches as the others of its seed. Seeds are 1, 2, …; one per repeat.
 
-use super::{Params, cpu::CpuBackend, setup::Setup, simulation::SynapticSim};
+use super::{Params, cpu::CpuBackend, model::Config, presynaptic::Constants, setup::Setup, simulation::SynapticSim};
 use crate::{
     gpu::{
         Pass,
@@ -37,6 +37,59 @@ pub struct BenchOptions {
     pub steps: u32,
 }
 
+/// The model of a case and its steps, for other programs.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Workload {
+    /// Tokens of the vocabulary.
+    pub vocab: usize,
+    /// Tokens of a sequence.
+    pub context: usize,
+    /// Blocks.
+    pub layers: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Heads of keys and values.
+    pub kv_heads: usize,
+    /// Features of a token.
+    pub width: usize,
+    /// Experts of a block.
+    pub experts: usize,
+    /// Experts of a token.
+    pub top_k: usize,
+    /// Hidden features of an expert.
+    pub hidden: usize,
+    /// Sequences of a micro-batch.
+    pub batch: usize,
+    /// Micro-batches of a step.
+    pub micro_batches: usize,
+    /// Mode of release: `Scan`.
+    pub release: String,
+    /// Constants of release.
+    pub constants: Constants,
+    /// Format of the weights and of the arithmetic.
+    pub precision: &'static str,
+}
+
+fn workload(params: &Params, config: &Config) -> Workload {
+    let release = params.dynamics(config).presynaptic;
+    Workload {
+        vocab: config.vocab,
+        context: config.context,
+        layers: config.layers,
+        heads: config.heads,
+        kv_heads: config.kv_heads,
+        width: config.width,
+        experts: config.experts,
+        top_k: config.top_k,
+        hidden: config.hidden,
+        batch: params.training.batch as usize,
+        micro_batches: params.training.micro_batches as usize,
+        release: format!("{:?}", release.mode),
+        constants: release.constants,
+        precision: "f32",
+    }
+}
+
 /// Time of training steps.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct SpeedRow {
@@ -44,6 +97,8 @@ pub struct SpeedRow {
     pub name: String,
     /// Device.
     pub device: String,
+    /// The model and its steps.
+    pub workload: Workload,
     /// Parameters.
     pub parameters: usize,
     /// Time of a step, ms; the median of the repeats.
@@ -197,6 +252,7 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<S
     Ok(SpeedRow {
         name: case.name.to_owned(),
         device: options.device_name.clone(),
+        workload: workload(&params, &sim.config),
         parameters: sim.layout.map.count(),
         ms_per_step: median * 1e3,
         spread: deviation(&secs).1 / median,

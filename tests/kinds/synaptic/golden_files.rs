@@ -13,7 +13,7 @@ use neuropil_test_support::{
     skip,
 };
 use serde_json::Value;
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, path::Path};
 
 /// Checks one file.
 type Check = fn(&Golden);
@@ -26,8 +26,8 @@ pub const SEQUENCE: f64 = 1e-4;
 /// `TEST "NN_": reader;` makes a line of `READERS` and a test that reads the files whose names begin like that.
 macro_rules! readers {
     ($($test:ident $start:literal: $check:expr;)*) => {
-        /// How file names begin, and what checks such a file, if anything does.
-        const READERS: &[(&str, Option<Check>)] = &[$(($start, $check)),*];
+        /// How file names begin, and what checks such a file.
+        const READERS: &[(&str, Check)] = &[$(($start, $check)),*];
         $(
             #[test]
             fn $test() {
@@ -37,40 +37,39 @@ macro_rules! readers {
     };
 }
 readers! {
-    golden_synaptic_release_probability "01_": Some(golden_presynaptic::check_probability);
-    golden_synaptic_release_step "02_": Some(golden_presynaptic::check_step);
-    golden_synaptic_release_step_masked "03_": Some(golden_presynaptic::check_step);
-    golden_synaptic_release_step_without_queue "04_": Some(golden_presynaptic::check_step);
-    golden_synaptic_release_step_other_constants "05_": Some(golden_presynaptic::check_step);
-    golden_synaptic_release_sequence "06_": Some(golden_presynaptic::check_sequence);
-    golden_synaptic_release_depression "07_": Some(golden_presynaptic::check_sequence);
-    golden_synaptic_stochastic_counts "08_": Some(golden_presynaptic::check_counts);
-    golden_synaptic_hill "09_": Some(golden_presynaptic::check_hill);
-    golden_synaptic_hill_masked "10_": Some(golden_presynaptic::check_hill);
-    golden_synaptic_hill_default_state "11_": Some(golden_presynaptic::check_hill);
-    golden_synaptic_hill_recurrent "12_": Some(golden_presynaptic::check_recurrent);
-    golden_synaptic_postsynaptic_square "13_": Some(golden_postsynaptic::check_unit);
-    golden_synaptic_postsynaptic_genes "14_": Some(golden_postsynaptic::check_unit);
-    golden_synaptic_postsynaptic_legacy_bdnf "15_": Some(golden_postsynaptic::check_unit);
-    golden_synaptic_linear "16_": Some(golden_postsynaptic::check_linear);
-    golden_synaptic_linear_square "17_": Some(golden_postsynaptic::check_linear);
-    golden_synaptic_phenotype "18_": Some(golden_experts::check_phenotype);
-    golden_synaptic_mixture "19_": Some(golden_experts::check_mixture);
-    golden_synaptic_router_contrastive "20_": Some(golden_experts::check_contrastive);
-    golden_synaptic_neuroscore "21_": Some(golden_life::check_neuroscore);
-    golden_synaptic_merge "22_": Some(golden_life::check_merge);
-    golden_synaptic_split "23_": Some(golden_life::check_split);
-    golden_synaptic_structural_picks "24_": Some(golden_life::check_picks);
-    golden_synaptic_attention "25_": Some(golden_attention::check);
-    golden_synaptic_attention_grouped "26_": Some(golden_attention::check);
-    golden_synaptic_tiny_model "27_": Some(golden_model::check_network);
-    golden_synaptic_optimizers "28_": Some(golden_optimizers::check_optimizers);
-    golden_synaptic_cellular_automaton "29_": Some(golden_optimizers::check_automaton);
+    golden_synaptic_release_probability "01_": golden_presynaptic::check_probability;
+    golden_synaptic_release_step "02_": golden_presynaptic::check_step;
+    golden_synaptic_release_step_masked "03_": golden_presynaptic::check_step;
+    golden_synaptic_release_step_without_queue "04_": golden_presynaptic::check_step;
+    golden_synaptic_release_step_other_constants "05_": golden_presynaptic::check_step;
+    golden_synaptic_release_sequence "06_": golden_presynaptic::check_sequence;
+    golden_synaptic_release_depression "07_": golden_presynaptic::check_sequence;
+    golden_synaptic_stochastic_counts "08_": golden_presynaptic::check_counts;
+    golden_synaptic_hill "09_": golden_presynaptic::check_hill;
+    golden_synaptic_hill_masked "10_": golden_presynaptic::check_hill;
+    golden_synaptic_hill_default_state "11_": golden_presynaptic::check_hill;
+    golden_synaptic_hill_recurrent "12_": golden_presynaptic::check_recurrent;
+    golden_synaptic_postsynaptic_square "13_": golden_postsynaptic::check_unit;
+    golden_synaptic_postsynaptic_genes "14_": golden_postsynaptic::check_unit;
+    golden_synaptic_postsynaptic_legacy_bdnf "15_": golden_postsynaptic::check_unit;
+    golden_synaptic_linear "16_": golden_postsynaptic::check_linear;
+    golden_synaptic_linear_square "17_": golden_postsynaptic::check_linear;
+    golden_synaptic_phenotype "18_": golden_experts::check_phenotype;
+    golden_synaptic_mixture "19_": golden_experts::check_mixture;
+    golden_synaptic_router_contrastive "20_": golden_experts::check_contrastive;
+    golden_synaptic_neuroscore "21_": golden_life::check_neuroscore;
+    golden_synaptic_merge "22_": golden_life::check_merge;
+    golden_synaptic_split "23_": golden_life::check_split;
+    golden_synaptic_structural_picks "24_": golden_life::check_picks;
+    golden_synaptic_attention "25_": golden_attention::check;
+    golden_synaptic_attention_grouped "26_": golden_attention::check;
+    golden_synaptic_tiny_model "27_": golden_model::check_network;
+    golden_synaptic_optimizers "28_": golden_optimizers::check_optimizers;
+    golden_synaptic_cellular_automaton "29_": golden_optimizers::check_automaton;
 }
 
 /// Checks every file that begins like that: all of its arrays are read.
-fn read(start: &str, check: Option<Check>) {
-    let Some(check) = check else { return skip(Need::Golden, format!("no reader of {start}*.npz yet")) };
+fn read(start: &str, check: Check) {
     let files = golden::some("synaptic", start);
     if files.is_empty() {
         skip(Need::Golden, format!("no {start}*.npz in {}", golden::folder("synaptic").display()));
@@ -94,10 +93,16 @@ pub fn compare(file: &Golden, array: &str, got: &[f64], tolerance: f64) {
     assert!(worst <= tolerance, "{} {array}: {worst:.2e}, tolerance {tolerance:.0e}", file.name);
 }
 
-/// A part of `index.json` in the folder of the reference data.
+/// A text beside the reference data; of a set without it, the committed one.
+fn text(name: &str) -> String {
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/synaptic");
+    let read = |folder: &Path| fs::read_to_string(folder.join(name));
+    read(&golden::folder("synaptic")).or_else(|_| read(&committed)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// A part of `index.json`.
 pub fn index(part: &str) -> Value {
-    let text = fs::read_to_string(golden::folder("synaptic").join("index.json")).expect("index.json");
-    let all: Value = serde_json::from_str(&text).expect("JSON");
+    let all: Value = serde_json::from_str(&text("index.json")).expect("JSON");
     all.get(part).cloned().unwrap_or_else(|| panic!("index.json has no {part}"))
 }
 
@@ -107,13 +112,11 @@ fn names() -> BTreeSet<String> {
     let entries = fs::read_dir(&folder).expect("the folder of reference data");
     let files = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
     let mut names: BTreeSet<String> = files.filter_map(|f| f.strip_suffix(".npz").map(str::to_owned)).collect();
-    let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+    let readme = text("README.md");
     let cells = readme.lines().filter_map(|line| line.strip_prefix("| ")?.split('|').next());
     let starts_with_number = |name: &str| name.as_bytes().first().is_some_and(u8::is_ascii_digit);
     names.extend(cells.flat_map(|c| c.split('/')).map(|n| n.trim().to_owned()).filter(|n| starts_with_number(n)));
-    if folder.join("index.json").exists() {
-        names.extend(index("files").as_object().expect("a map of files").keys().cloned());
-    }
+    names.extend(index("files").as_object().expect("a map of files").keys().cloned());
     names
 }
 
@@ -122,7 +125,6 @@ fn golden_synaptic_files_have_readers() {
     let names = names();
     let lines = |name: &str| READERS.iter().filter(|(start, _)| name.starts_with(start)).count();
     let unread: Vec<&String> = names.iter().filter(|name| lines(name) != 1).collect();
-    let pending: Vec<&str> = READERS.iter().filter(|(_, check)| check.is_none()).map(|(start, _)| *start).collect();
-    println!("{} files, {} without a line, lines without a reader: {pending:?}", names.len(), unread.len());
-    assert!(names.len() >= 29 && unread.is_empty(), "no test reads {unread:?}");
+    println!("{} files, {} without a reader", names.len(), unread.len());
+    assert!(names.len() >= 29 && unread.is_empty(), "no test, or more than one, reads {unread:?}");
 }

@@ -2,7 +2,7 @@
 
 /// Constants by their names in the reference, except `ca_retain`, which it calls `tau_c` although it is a factor.
 /// Quantities have no units; a step is a token.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Constants {
     /// Share of the calcium that remains after a step.
     pub ca_retain: f64,
