@@ -175,11 +175,11 @@ fn files_and_logs_hold_every_level_by_name() {
     {
         set(&mut tree, text).expect(text);
     }
-    let text = ron::to_string(&tree).expect("written");
-    assert!(text.contains("start:Around(centre:-60.0,spread:Normal(sigma:2.0,"), "{text}");
-    assert_eq!(ron::from_str::<Tree>(&text).expect("read"), tree);
-    let short = "(lif: (start: Around(spread: Normal(sigma: 1.5))))";
-    let read: Tree = ron::from_str(short).expect("missing fields have their defaults");
+    let text = serde_json::to_string(&tree).expect("written");
+    assert!(text.contains(r#""start":{"Around":{"centre":-60.0,"spread":{"Normal":{"sigma":2.0,"#), "{text}");
+    assert_eq!(serde_json::from_str::<Tree>(&text).expect("read"), tree);
+    let short = r#"{"lif": {"start": {"Around": {"spread": {"Normal": {"sigma": 1.5}}}}}}"#;
+    let read: Tree = serde_json::from_str(short).expect("missing fields have their defaults");
     assert_eq!(
         shown(&read, "lif.start"),
         "Around(centre: -52 mV, spread: Normal(sigma: 1.5 mV, clipped: true, at: 4))"

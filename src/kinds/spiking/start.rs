@@ -220,4 +220,29 @@ mod tests {
         assert!(why.contains("lif.start") && why.contains("run on the CPU"), "{why}");
         assert!(refused(&params("lif.start=AtRest")).is_ok());
     }
+
+    #[test]
+    fn project_files_hold_a_choice_within_a_choice() {
+        use crate::{kinds::Model, project};
+        let of = |params: &Params| project::Project {
+            model: Model::Spiking(Box::new(params.clone())),
+            ..project::Project::default()
+        };
+        let before = of(&params("lif.start=AroundRest(spread: Normal(sigma: 3 mV))"));
+        let text = project::write(&before).expect("written");
+        assert!(text.replace(char::is_whitespace, "").contains("start:AroundRest(spread:Normal(sigma:3.0"), "{text}");
+        assert_eq!(project::read(&text).expect("read"), (before, vec![]));
+        let read = |start: &str| project::read(&format!("(version: 1, model: Spiking((lif: (\nstart: {start}))))"));
+        let old = project::read("(version: 1, model: Spiking((lif: (tau_m: 21))))").expect("an old file").0;
+        let Model::Spiking(old) = old.model else { panic!("a network") };
+        assert_eq!(old.lif.start, StartPotentials::AtRest(NoParameters {}));
+        let error = read("AroundRest(spread: Norml(sigma: 3))").expect_err("unknown");
+        assert!(error.to_string().contains("Norml"), "{error}");
+        let (mended, warnings) = read("AroundRest(spread: Normal(sigma: -3))").expect("read");
+        assert!(warnings[0].to_string().contains("lif.start"), "{warnings:?}");
+        let Model::Spiking(mended) = mended.model else { panic!("a network") };
+        assert!(mended.lif.start.of_u(0.0).is_none_or(|(law, _)| law != Distribution::normal(0.0, -3.0)));
+        let (_, warnings) = read("AroundRest(spread: Normal(sigma: 3, width: 1))").expect("read");
+        assert!(warnings.iter().any(|w| w.to_string().contains("width")), "{warnings:?}");
+    }
 }
