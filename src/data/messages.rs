@@ -17,7 +17,11 @@ pub fn group_digits(n: u64) -> String {
 
 /// Why a file cannot be used, in words: without the number that the system gives to the error.
 pub fn io_reason(error: &io::Error) -> String {
-    let Some(number) = error.raw_os_error() else { return error.to_string() };
+    let Some(number) = error.raw_os_error() else {
+        // The library's words for the only text that is read as a whole.
+        let is_no_text = error.to_string() == "stream did not contain valid UTF-8";
+        return if is_no_text { "not UTF-8 text".to_owned() } else { error.to_string() };
+    };
     let words = match error.kind() {
         ErrorKind::NotFound => "there is no such file or folder",
         ErrorKind::PermissionDenied => "permission denied, check who may read and write it",

@@ -83,6 +83,9 @@ type Archive = ZipArchive<BufReader<File>>;
 
 fn open(path: &Path) -> Result<Archive, DataError> {
     let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+    if path.is_dir() {
+        return Err(DataError::format(path, "it is a folder, a NumPy archive is expected"));
+    }
     ZipArchive::new(BufReader::new(file)).map_err(|e| DataError::format(path, format!("not a NumPy archive: {e}")))
 }
 

@@ -7,9 +7,11 @@ mod device;
 #[cfg(feature = "demo")]
 mod experts;
 mod fields_on_screen;
+mod generator_limits;
 mod gpu;
 mod nn;
 mod nuclei;
+mod prepare_failures;
 mod spiking;
 mod synaptic;
 mod transformer;

@@ -1,6 +1,7 @@
 //! The symbols and their source.
 
 use crate::{
+    data::io_reason,
     num::rng::{Draw, Purpose},
     sim::{Progress, SimError},
 };
@@ -60,14 +61,14 @@ impl Source {
     /// Reads a text of letters and white space.
     pub fn read(path: &Path, progress: &Progress) -> Result<Self, SimError> {
         let failed = |why: String| SimError::Input(format!("{}: {why}", path.display()));
-        let file = File::open(path).map_err(|e| failed(e.to_string()))?;
-        let n_bytes = file.metadata().map_err(|e| failed(e.to_string()))?.len();
+        let file = File::open(path).map_err(|e| failed(io_reason(&e)))?;
+        let n_bytes = file.metadata().map_err(|e| failed(io_reason(&e)))?.len();
         if n_bytes > MAX_BYTES {
             return Err(failed(format!("{n_bytes} bytes; at most {MAX_BYTES}")));
         }
         let (mut symbols, mut n_read) = (Vec::with_capacity(n_bytes as usize), 0);
         for (i, line) in BufReader::new(file.take(MAX_BYTES)).lines().enumerate() {
-            let line = line.map_err(|e| failed(format!("line {}: {e}", i + 1)))?;
+            let line = line.map_err(|e| failed(format!("line {}: {}", i + 1, io_reason(&e))))?;
             if i.is_multiple_of(1024) {
                 progress.report("reading the text", n_read as f32 / n_bytes.max(1) as f32)?;
             }
