@@ -1,7 +1,10 @@
 //! Recordings of real simulations: the engine starts the log, and every end leaves a run that replays.
 
 use neuropil::{
-    engine::{Command, EndStatus, Engine, Event, LoggedCommand, RecordingEnd, RecordingStart, Sink},
+    engine::{
+        Checkpoint, CheckpointPlan, Command, EndStatus, Engine, Event, LoggedCommand, RecordingEnd, RecordingStart,
+        Sink,
+    },
     params::path::parse,
     project::{
         Project, RunFolder, RunStart, RunWriter, Status,
@@ -62,6 +65,12 @@ impl Sink for Gate {
     fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()> {
         self.writer.lanes_changed(step, probe, lanes)
     }
+    fn checkpoints(&self) -> CheckpointPlan {
+        self.writer.checkpoints()
+    }
+    fn checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
+        self.writer.checkpoint(checkpoint)
+    }
     fn finish(self: Box<Self>, end: &RecordingEnd) -> io::Result<()> {
         self.writer.finish(end)
     }
@@ -108,7 +117,11 @@ impl Session {
     }
 
     fn writer(&self) -> Box<RunWriter> {
-        let start = RunStart {
+        Box::new(RunWriter::create(&self.folder, self.start()).unwrap())
+    }
+
+    fn start(&self) -> RunStart<'_> {
+        RunStart {
             project: &self.project,
             base: Path::new("."),
             taps: self.taps.clone(),
@@ -118,8 +131,7 @@ impl Session {
             command: String::new(),
             trial: None,
             trials: 0,
-        };
-        Box::new(RunWriter::create(&self.folder, start).unwrap())
+        }
     }
 
     fn wait(&self, wanted: impl Fn(&Event) -> bool) -> Event {
@@ -277,6 +289,51 @@ fn a_failed_recording_keeps_what_was_written_and_its_digest() {
     assert_eq!((run.manifest.last_step, end.clock.step), (200, 200));
     assert!(!run.manifest.digest.hash.is_empty() && run.manifest.digest.hash != whole.hash);
     session.replayed();
+}
+
+/// A full disk ends the recording, not the run; when there is room again, the run is resumed from its last checkpoint
+/// and ends as the one that was not interrupted.
+#[test]
+fn a_run_whose_disk_was_full_is_resumed_to_the_same_result() {
+    let mut session = Session::new("full");
+    (session.project.run.checkpoint_steps, session.project.run.keep_checkpoints) = (100, 0);
+    let (begun, _) = channel();
+    let (begin, may_begin) = channel();
+    begin.send(()).unwrap();
+    let sink = Gate { writer: session.writer(), begun, may_begin, blocks: 0, fails_at: 7 };
+    session.engine.send(Command::Record(session.taps.clone(), Box::new(sink)));
+    session.engine.send(Command::RunTo(120));
+    session.wait(|e| matches!(e, Event::Running(false, clock) if clock.step == 120));
+    session.set("lif.w_syn=0.4");
+    session.engine.send(Command::RunTo(600));
+    session.wait(|e| matches!(e, Event::RecordingFailed(..)));
+    session.wait(|e| matches!(e, Event::Running(false, clock) if clock.step == 600));
+    session.engine.send(Command::Digest);
+    let Event::Digest(whole, _) = session.wait(|e| matches!(e, Event::Digest(..))) else { unreachable!() };
+
+    let run = RunFolder::open(&session.folder).unwrap();
+    assert!(
+        matches!(&run.manifest.status, Status::Failed(why) if why.contains("no space")),
+        "{:?}",
+        run.manifest.status
+    );
+    assert_eq!(session.replayed(), [120], "what was written is valid");
+    let from = run.continuation(None, &Progress::default()).unwrap();
+    let step = from.info.step;
+    assert!((100..=run.manifest.last_step).contains(&step), "{step}");
+    let writer = RunWriter::resume(&run, &from.file, &session.start()).unwrap();
+    let mut sim = build(&from.now);
+    sim.load(&from.snapshot).unwrap();
+    let engine = Engine::spawn(|| {}).unwrap();
+    engine.send(Command::Resume(sim, from.history));
+    engine.send(Command::Batch(Some(50)));
+    session.engine = engine;
+    session.engine.send(Command::Record(session.taps.clone(), Box::new(writer)));
+    session.run_to(600);
+    assert_eq!(session.stop().digest, whole);
+    let run = RunFolder::open(&session.folder).unwrap();
+    assert_eq!((&run.manifest.status, run.manifest.first_step, run.manifest.last_step), (&Status::Complete, 0, 600));
+    assert_eq!(session.replayed(), [120]);
 }
 
 #[test]

@@ -299,6 +299,8 @@ fn a_new_stimulus_is_enabled_by_its_first_valid_target() {
     w.run();
     w.get_by_label("Run").click();
     until(&mut w, "it runs", |w| w.state().session().live.clock.step > 10);
+    w.query_all_by_label("Add stimulus").last().expect("a button").scroll_to_me();
+    w.run_steps(4);
     w.query_all_by_label("Add stimulus").last().expect("a button").click();
     w.run_steps(4);
     let id = |w: &Window, field: &str| {

@@ -160,6 +160,46 @@ fn saving_writes_what_the_engine_accepted_and_says_what_it_left_out() {
     std::fs::remove_dir_all(folder).ok();
 }
 
+/// What a kind prepares may fail in a rebuild: the simulation of before stays, with what is on screen and on disk.
+#[test]
+fn a_rebuild_that_fails_keeps_the_project_the_frame_and_the_recording() {
+    let (folder, file) = saved("failed-rebuild");
+    let failing = Arc::new(Mutex::new(false));
+    let fails = failing.clone();
+    let builder = move |_: &Project, scene: &BuildContext, _: &Progress| match *fails.lock().expect("lock") {
+        true => Err(SimError::Input("edges.csv:12: column w: `x` is not a whole number".into())),
+        false => Ok(Box::new(fake::new(scene.seed)) as Box<dyn Simulation>),
+    };
+    let start = Start { path: Some(file), project: None, builder: Some(Arc::new(builder)), ..start(true) };
+    let mut w = open(start);
+    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    command(&mut w, UiCommand::Record);
+    until(&mut w, "it records", |w| w.state().session().live.recording.is_some());
+    command(&mut w, UiCommand::Step);
+    until(&mut w, "it has run", |w| w.state().session().live.clock.step > 0 && !w.state().session().live.running);
+    let (step, model) = (w.state().session().live.clock.step, w.state().session().project.model.clone());
+    let history = |w: &Window| w.state().session().live.schema.probes.len();
+    let probes = history(&w);
+
+    *failing.lock().expect("lock") = true;
+    command(&mut w, UiCommand::Rebuild);
+    until(&mut w, "it has failed", |w| w.state().messages().iter().any(|m| m.contains("edges.csv:12: column w")));
+    let live = &w.state().session().live;
+    assert!(
+        live.is_loaded() && live.recording.is_some() && live.clock.step == step && live.schema.probes.len() == probes
+    );
+    assert_eq!(w.state().session().project.model, model);
+    command(&mut w, UiCommand::Step);
+    until(&mut w, "it continues", |w| w.state().session().live.clock.step > step && !w.state().session().live.running);
+    let recorded = w.state().session().live.recording.as_ref().expect("it records").folder.clone();
+    command(&mut w, UiCommand::Record);
+    until(&mut w, "it is recorded", |w| w.state().session().live.recording.is_none());
+    let run = neuropil::project::RunFolder::open(&recorded).expect("a run");
+    assert_eq!(run.manifest.status, neuropil::project::Status::Complete);
+    assert_eq!(run.manifest.last_step, w.state().session().live.clock.step);
+    std::fs::remove_dir_all(folder).ok();
+}
+
 #[test]
 fn a_file_that_cannot_be_opened_at_start_opens_nothing_else() {
     let (folder, file) = saved("broken");
