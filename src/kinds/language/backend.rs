@@ -104,6 +104,8 @@ pub struct Hyper {
     pub clip: f32,
     /// Probability of dropping an activation.
     pub dropout: f32,
+    /// Probability of dropping an attention probability.
+    pub attention_dropout: f32,
     /// What changes matrices of blocks.
     pub matrices: MatrixUpdate,
 }

@@ -199,6 +199,7 @@ impl Optimizer {
             weight_decay: 0.0,
             clip: 0.0,
             dropout: 0.0,
+            attention_dropout: 0.0,
         }
     }
 }

@@ -122,9 +122,12 @@ impl Kind for TransformerKind {
         params: &Params,
         _: &BuildContext,
         setup: &Arc<Setup>,
-        _: DeviceKind,
+        on: DeviceKind,
         taps: &[Tap],
     ) -> Result<(), SimError> {
+        if on == DeviceKind::Cuda {
+            cuda::check(&params.training.hyper(0))?;
+        }
         let (config, layout) = setup.model(params)?;
         text::check(&setup.corpus, &params.measure)?;
         measure::check_taps(taps, config.layers, config.heads, |name| layout.map.find(name).is_some())

@@ -181,6 +181,10 @@ params! {
         /// feed-forward outputs.
         #[param(title = "Dropout", range = 0.0..=0.5, hard = 0.0..=0.99, symbol = "p")]
         dropout: f64 = 0.0,
+
+        /// Probability with which an attention probability is dropped in training, after the softmax. On the CPU only.
+        #[param(title = "Attention dropout", range = 0.0..=0.5, hard = 0.0..=0.99)]
+        attention_dropout: f64 = 0.0,
     }
 }
 
@@ -232,6 +236,7 @@ impl Training {
             weight_decay: self.weight_decay as f32,
             clip: self.clip as f32,
             dropout: self.dropout as f32,
+            attention_dropout: self.attention_dropout as f32,
             ..self.optimizer.hyper()
         }
     }

@@ -29,6 +29,20 @@
 //! Neither pass stores the matrix of probabilities: keys are taken in tiles with a running maximum and sum (Dao et al.,
 //! "FlashAttention", arXiv:2205.14135; "FlashAttention-2", arXiv:2307.08691).
 //!
+//! # Dropout
+//!
+//! With [`Attention::dropout`] a probability is dropped with probability `p`, else scaled (Srivastava et al. 2014; as in
+//! Vaswani et al. 2017), after the softmax: with factors `m_ij`, 0 or `1 / (1 - p)`,
+//!
+//! ```text
+//! o_i  = Σ_j m_ij p_ij v_j
+//! dV_j = Σ_i m_ij p_ij dO_i
+//! dS_ij = p_ij (m_ij dO_i·v_j - D_i)
+//! ```
+//!
+//! `lse` and probability maps are those before dropout. The factor is a function of its address
+//! ([`dropout`](crate::nn::dropout)): place, step, query, head and key.
+//!
 //! # Memory
 //!
 //! [`HeadLayout`] says where a head of a token is, so that the packed projections `[tokens, (heads + 2 kv_heads) head_dim]`,
@@ -42,6 +56,7 @@ pub mod cuda;
 mod data;
 mod error;
 
+use crate::nn::dropout::Dropout;
 pub use data::{Given, Gradients, Inputs};
 pub use error::AttentionError;
 use std::ops::Range;
@@ -116,6 +131,27 @@ impl BiasLayout {
     }
 }
 
+/// Dropout of probabilities.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AttentionDropout {
+    /// Probability, seed and place; its `offset` is not used.
+    pub drop: Dropout,
+    /// Step.
+    pub step: u64,
+    /// Number of the first token of queries: tokens of a batch that is taken in parts keep their masks.
+    pub first_token: u64,
+    /// Keys of a row of addresses, at least those of a sequence; the same for all parts of a batch.
+    pub keys: usize,
+}
+
+impl AttentionDropout {
+    /// Element of [`Dropout`] of a key 0, for a token of queries in its batch, and a head.
+    pub const fn row(&self, token: usize, heads: usize, head: usize) -> u64 {
+        let keys = self.keys.next_multiple_of(4) as u64; // four keys share a draw
+        ((self.first_token + token as u64) * heads as u64 + head as u64) * keys
+    }
+}
+
 /// One attention, without its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attention {
@@ -149,6 +185,8 @@ pub struct Attention {
     pub o: HeadLayout,
     /// Of the bias, if there is one.
     pub bias: Option<BiasLayout>,
+    /// Dropout of probabilities; on the CPU only.
+    pub dropout: Option<AttentionDropout>,
 }
 
 impl Attention {
@@ -173,6 +211,7 @@ impl Attention {
             v: at(heads + kv_heads),
             o: HeadLayout::tokens(len, heads * head_dim, 0, head_dim),
             bias: None,
+            dropout: None,
         }
     }
 
@@ -274,6 +313,9 @@ impl Attention {
         }
         if head_dim == 0 || self.window == Some(0) {
             return Err(AttentionError::Empty { what: if head_dim == 0 { "head_dim" } else { "window" } });
+        }
+        if let Some(dropout) = self.dropout {
+            length("a row of the mask of dropout", k_len, dropout.keys)?;
         }
         let (sequences, starts) = if self.lengths == Lengths::Packed { (1, batch + 1) } else { (batch, batch) };
         let of = |what, layout: &HeadLayout, tokens: usize, heads: usize, given: usize| {

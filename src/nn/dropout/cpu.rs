@@ -9,23 +9,26 @@ const TASK: usize = 4096;
 
 /// Drops elements of x and scales the others, in place.
 pub fn forward<R: Real>(op: &Dropout, step: u64, x: &mut [R]) {
-    let (threshold, factor) = (op.threshold(), R::of(f64::from(op.factor())));
-    if threshold == 0 {
+    if op.threshold() == 0 {
         return;
     }
+    x.par_chunks_mut(TASK).enumerate().for_each(|(t, x)| drop_from((t * TASK) as u64, op, step, x));
+}
+
+/// The same on one thread, of the elements from `first` on.
+pub fn drop_from<R: Real>(first: u64, op: &Dropout, step: u64, x: &mut [R]) {
+    let (threshold, factor) = (op.threshold(), R::of(f64::from(op.factor())));
+    let first = op.offset + first;
     let key = [op.seed as u32, (op.seed >> 32) as u32];
     let words = |i: u64| philox4x32([i as u32, op.purpose(i), step as u32, (step >> 32) as u32], key);
     let drop = |x: &mut R, word: u32| *x = if u64::from(word) >= threshold { *x * factor } else { R::zero() };
-    // The first elements share their words with those before the offset.
-    let (skipped, n) = ((op.offset % 4) as usize, x.len());
+    // The first elements share their words with those before.
+    let (skipped, n) = ((first % 4) as usize, x.len());
     let (head, x) = x.split_at_mut(((4 - skipped) % 4).min(n));
-    head.iter_mut().zip(words(op.offset / 4).into_iter().skip(skipped)).for_each(|(x, word)| drop(x, word));
-    let first = op.offset.div_ceil(4);
-    x.par_chunks_mut(TASK).enumerate().for_each(|(t, x)| {
-        for (i, x) in (first + (t * TASK / 4) as u64..).zip(x.chunks_mut(4)) {
-            x.iter_mut().zip(words(i)).for_each(|(x, word)| drop(x, word));
-        }
-    });
+    head.iter_mut().zip(words(first / 4).into_iter().skip(skipped)).for_each(|(x, word)| drop(x, word));
+    for (i, x) in (first.div_ceil(4)..).zip(x.chunks_mut(4)) {
+        x.iter_mut().zip(words(i)).for_each(|(x, word)| drop(x, word));
+    }
 }
 
 /// The gradient: the same function of the gradient of the output.

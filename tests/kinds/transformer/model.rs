@@ -1,6 +1,6 @@
 //! The model against itself: E2, E3 and what masks, batches, caches and parts promise.
 
-use super::small::{self, HYPER, Text, config, gradients, trainer};
+use super::small::{self, HYPER, Text, config, gradients, gradients_with, trainer};
 use neuropil::{
     gpu::StopFlag,
     kinds::transformer::{
@@ -41,7 +41,7 @@ fn off<R: Real>(got: &[R], want: &[R]) -> f64 {
     crate::nn::golden_files::error(&of(got), &of(want))
 }
 
-/// E2: every parameter's gradient is a finite difference, with dropout and padding.
+/// E2: every parameter's gradient is a finite difference, with dropout, of attention too, and padding.
 #[test]
 fn gradients_are_finite_differences() {
     for set in MODELS {
@@ -50,8 +50,8 @@ fn gradients_are_finite_differences() {
         let text = Text::new(2, 11, 37, 1);
         let lens = [11, 6];
         let batch = text.with(Lengths::Padded(&lens));
-        let dropout = Some(0.2);
-        gradients(&mut trainer, &[batch], dropout);
+        let dropout = [0.2, 0.3];
+        gradients_with(&mut trainer, &[batch], dropout);
         let gradient = trainer.gradient.clone();
         let map = trainer.network.layout.map.clone();
         let scale = gradient.iter().fold(0.0_f64, |most, g| most.max(g.abs()));
@@ -61,7 +61,7 @@ fn gradients_are_finite_differences() {
                 let (old, h) = (trainer.network.weights[at], 1e-5);
                 let mut loss = |x: f64| {
                     trainer.network.weights[at] = x;
-                    gradients(&mut trainer, &[batch], dropout)
+                    gradients_with(&mut trainer, &[batch], dropout)
                 };
                 let want = (loss(old + h) - loss(old - h)) / (2.0 * h);
                 loss(old);
@@ -195,13 +195,16 @@ fn dropout_does_not_depend_on_micro_batches() {
     let config = config(&[], 37);
     let mut trainer = trainer::<f64>(&config);
     let text = Text::new(6, 12, 37, 7);
-    let whole = gradients(&mut trainer, &[text.batch()], Some(0.3));
+    let whole = gradients_with(&mut trainer, &[text.batch()], [0.3, 0.25]);
     let gradient = trainer.gradient.clone();
     let parts = [text.part(0..1), text.part(1..4), text.part(4..6)];
     let micro: Vec<_> = parts.iter().map(Text::batch).collect();
-    let sum = gradients(&mut trainer, &micro, Some(0.3));
+    let sum = gradients_with(&mut trainer, &micro, [0.3, 0.25]);
     assert!((whole - sum).abs() < 1e-12 && off(&trainer.gradient, &gradient) < 1e-12);
-    assert!((whole - gradients(&mut trainer, &[text.batch()], None)).abs() > 1e-6, "dropout matters");
+    for other in [[0.3, 0.0], [0.0, 0.25], [0.0; 2]] {
+        let loss = gradients_with(&mut trainer, &[text.batch()], other);
+        assert!((whole - loss).abs() > 1e-6, "each dropout matters: {other:?}");
+    }
 }
 
 #[test]
@@ -233,4 +236,56 @@ fn threads_change_no_bit_and_a_stop_changes_nothing() {
     };
     assert_eq!(one.step(&input, &stop).expect("it fits"), Outcome::Stopped);
     assert!(one.network.weights == weights && one.counters.updates == 2);
+}
+
+/// Gradients of frozen layers are left out; those of the others have the same bits.
+#[test]
+fn frozen_layers_cost_no_gradients_and_change_no_bit_of_the_others() {
+    for (set, frozen) in [
+        (MODELS[0], [true, false, true, false]),
+        (MODELS[2], [true, true, false, true]),
+        (MODELS[3], [false, true, true, true]),
+        (MODELS[3], [true, true, true, false]),
+    ] {
+        let config = config(&[set, &["model.layers=2"]].concat(), 37);
+        let (mut trainer, text) = (trainer::<f32>(&config), Text::new(3, 11, 37, 3));
+        let mut gradients = |frozen: &[bool]| {
+            let stop = StopFlag::default();
+            let loss = trainer.gradients(&[text.batch()], 5, [0.1, 0.1], frozen, &stop).expect("it fits");
+            (loss, trainer.gradient.clone())
+        };
+        let (whole, some) = (gradients(&[]), gradients(&frozen));
+        assert_eq!(whole.0, some.0);
+        let layout = trainer.network.layout.clone();
+        let mut n_left_out = 0;
+        for (i, view) in layout.map.views().enumerate() {
+            let layer = layout.layer(neuropil::nn::parameters::ViewId(i)).index(2);
+            let (a, b) = (&whole.1[view.range()], &some.1[view.range()]);
+            let is_matrix = view.shape.len() == 2;
+            match frozen[layer] {
+                false => assert!(a == b, "{set:?} {}", view.name),
+                true if is_matrix => {
+                    assert!(b.iter().all(|g| *g == 0.0) && a.iter().any(|g| *g != 0.0), "{set:?} {}", view.name);
+                    n_left_out += 1;
+                }
+                true => {}
+            }
+        }
+        assert!(n_left_out > 0, "{set:?}");
+        // Steps are those of an optimiser that leaves the frozen ones out.
+        let input = neuropil::kinds::transformer::backend::StepInput {
+            step: 5,
+            batches: &[text.batch()],
+            hyper: &HYPER,
+            frozen: &frozen,
+            measures: false,
+        };
+        let before = trainer.network.weights.clone();
+        assert_eq!(trainer.step(&input, &StopFlag::default()).expect("it fits"), Outcome::Done);
+        for (i, view) in layout.map.views().enumerate() {
+            let layer = layout.layer(neuropil::nn::parameters::ViewId(i)).index(2);
+            let is_same = before[view.range()] == trainer.network.weights[view.range()];
+            assert_eq!(is_same, frozen[layer], "{set:?} {}", view.name);
+        }
+    }
 }

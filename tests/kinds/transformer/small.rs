@@ -94,12 +94,18 @@ pub const HYPER: Hyper = Hyper {
     weight_decay: 0.1,
     clip: 1.0,
     dropout: 0.0,
+    attention_dropout: 0.0,
     matrices: MatrixUpdate::AdamW,
 };
 
 /// The mean loss of batches, with the gradient left in the trainer.
 pub fn gradients<R: Real + Default>(trainer: &mut Trainer<R>, batches: &[Batch<'_>], dropout: Option<f32>) -> f64 {
-    trainer.gradients(batches, 7, dropout, &StopFlag::default()).expect("it fits").expect("not stopped")
+    gradients_with(trainer, batches, [dropout.unwrap_or(0.0), 0.0])
+}
+
+/// The same with dropout of elements and of attention probabilities.
+pub fn gradients_with<R: Real + Default>(trainer: &mut Trainer<R>, batches: &[Batch<'_>], dropout: [f32; 2]) -> f64 {
+    trainer.gradients(batches, 7, dropout, &[], &StopFlag::default()).expect("it fits").expect("not stopped")
 }
 
 /// A training step; its loss and gradient norm.

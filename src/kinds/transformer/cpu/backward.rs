@@ -10,11 +10,11 @@ use crate::{
     kinds::transformer::{
         backend::Outcome,
         choices::NormPlacement,
-        model::{Linear, Norm},
+        model::{Layer, Linear, Norm},
     },
     nn::{
         activation,
-        attention::{self, Gradients, Inputs},
+        attention::{self, Attention, Gradients, Inputs},
         cross_entropy::{self, CrossEntropy},
         elementwise::bias_gradient,
         embedding::{self, Embedding},
@@ -38,9 +38,17 @@ pub struct BackwardInput<'a, R> {
     pub noise: Option<&'a Noise>,
     /// Gradient of the loss of each target.
     pub scale: R,
+    /// For each layer whether it is frozen; empty for none. Gradients of its matrices and embeddings are not computed.
+    pub frozen: &'a [bool],
 }
 
 impl<R: Real + Default> Network<R> {
+    /// Whether the gradient of a parameter is not needed.
+    fn is_frozen(&self, input: &BackwardInput<'_, R>, id: ViewId) -> bool {
+        let layer = self.layout.layer(id).index(self.config.layers);
+        input.frozen.get(layer).copied().unwrap_or(false)
+    }
+
     fn part<'g>(&self, gradient: &'g mut [R], id: ViewId) -> &'g mut [R] {
         &mut gradient[self.layout.map.view(id).range()]
     }
@@ -82,7 +90,14 @@ impl<R: Real + Default> Network<R> {
             if stop.is_raised() {
                 return Ok(Outcome::Stopped);
             }
+            // Nothing from the embedding to this block is trained.
+            if input.frozen.get(..=Layer::Block(b).index(self.config.layers)).is_some_and(|f| f.iter().all(|f| *f)) {
+                return Ok(Outcome::Done);
+            }
             self.block_backward(b, input, acts, gradient)?;
+        }
+        if self.is_frozen(input, self.layout.wte) {
+            return Ok(Outcome::Done);
         }
         let d = &mut acts.d[0][..n * width];
         if let Some(noise) = input.noise {
@@ -121,6 +136,9 @@ impl<R: Real + Default> Network<R> {
             let dx = &mut acts.d[1][from * width..to * width];
             let by_weight = Gemm::new(rows, width, padded);
             gemm(&by_weight, logits, self.weight(head), dx, Epilogue::None).map_err(refused)?;
+            if self.is_frozen(input, head) {
+                continue;
+            }
             let by_input = Gemm::new(padded, width, rows).transposed_a().scaled(R::one(), R::one());
             gemm(&by_input, logits, x, self.part(gradient, head), Epilogue::None).map_err(refused)?;
         }
@@ -187,11 +205,11 @@ impl<R: Real + Default> Network<R> {
         let d = self.dropped(DropSite::FeedForward(b), input.noise, d, branch)?;
         let (hidden, fc) = (&a.hidden[..n * c.hidden], &a.fc[..n * c.fc_width()]);
         let (dfc, dhidden) = (&mut dfc[..n * c.fc_width()], &mut dhidden[..n * c.hidden]);
-        self.linear_backward(block.mlp_proj, d, hidden, dhidden, gradient)?;
+        self.linear_backward(input, block.mlp_proj, d, hidden, dhidden, gradient)?;
         activation::backward(self.activation(), n, c.hidden, fc, dhidden, dfc).map_err(refused)?;
         let is_pre = c.placement == NormPlacement::Pre;
         let x = if is_pre { &a.norm_2 } else { &a.norm_1 };
-        self.linear_backward(block.fc, dfc, &x[..n * c.width], dx, gradient)
+        self.linear_backward(input, block.fc, dfc, &x[..n * c.width], dx, gradient)
     }
 
     /// Of the gradient `d` of the sum behind attention, that of its input in `dx`.
@@ -212,8 +230,9 @@ impl<R: Real + Default> Network<R> {
         let dqkv = &mut dqkv[..n * c.qkv_width()];
         let d = self.dropped(DropSite::Attention(b), input.noise, d, branch)?;
         // The gradient of attention's output goes where that of its input will be.
-        self.linear_backward(block.attn_proj, d, attended, dx, gradient)?;
-        let op = self.attention(extent);
+        self.linear_backward(input, block.attn_proj, d, attended, dx, gradient)?;
+        let dropout = input.noise.and_then(|noise| noise.of_attention(b, c.context));
+        let op = Attention { dropout, ..self.attention(extent) };
         let lengths = extent.offsets.or(extent.lens);
         let inputs = Inputs::packed(qkv).lengths(lengths, lengths);
         let known = (attended, &a.lse[..op.lse_len()]);
@@ -221,7 +240,7 @@ impl<R: Real + Default> Network<R> {
         self.rotate((extent.seq_len, 0), extent.positions, dqkv, true)?;
         let is_pre = c.placement == NormPlacement::Pre;
         let x = if is_pre { &a.norm_1 } else { &a.input };
-        self.linear_backward(block.qkv, dqkv, &x[..n * c.width], dx, gradient)
+        self.linear_backward(input, block.qkv, dqkv, &x[..n * c.width], dx, gradient)
     }
 
     /// The gradient before dropout: `d` itself without dropout.
@@ -233,14 +252,18 @@ impl<R: Real + Default> Network<R> {
         branch: &'d mut [R],
     ) -> Result<&'d [R], SimError> {
         let Some(noise) = noise else { return Ok(d) };
+        if noise.p <= 0.0 {
+            return Ok(d);
+        }
         branch.copy_from_slice(d);
         noise.drop(site, self.config.width, branch)?;
         Ok(branch)
     }
 
-    /// `dx = dy W`, `dW += dyᵀ x`, `db += Σ dy`.
+    /// `dx = dy W`, `dW += dyᵀ x`, `db += Σ dy`; of a frozen layer `dx` alone.
     fn linear_backward(
         &self,
+        input: &BackwardInput<'_, R>,
         linear: Linear,
         dy: &[R],
         x: &[R],
@@ -251,6 +274,9 @@ impl<R: Real + Default> Network<R> {
         let rows = dy.len() / outputs;
         let by_weight = Gemm::new(rows, inputs, outputs);
         gemm(&by_weight, dy, self.weight(linear.weight), dx, Epilogue::None).map_err(refused)?;
+        if self.is_frozen(input, linear.weight) {
+            return Ok(());
+        }
         let by_input = Gemm::new(outputs, inputs, rows).transposed_a().scaled(R::one(), R::one());
         gemm(&by_input, dy, x, self.part(gradient, linear.weight), Epilogue::None).map_err(refused)?;
         if let Some(bias) = linear.bias {

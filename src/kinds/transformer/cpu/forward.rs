@@ -9,7 +9,7 @@ use crate::{
     kinds::transformer::{backend::Outcome, choices::NormPlacement, model::Linear},
     nn::{
         activation,
-        attention::{self, Inputs},
+        attention::{self, Attention, AttentionDropout, Inputs},
         dropout::{self, Dropout},
         embedding::{self, Embedding},
         real::Real,
@@ -22,6 +22,8 @@ use crate::{
 pub struct Noise {
     /// Probability of dropping an element.
     pub p: f32,
+    /// Probability of dropping an attention probability.
+    pub attention: f32,
     /// Seed of the model.
     pub seed: u64,
     /// Number of the step.
@@ -39,6 +41,8 @@ pub enum DropSite {
     Attention(usize),
     /// Output of the feed-forward layer of a block.
     FeedForward(usize),
+    /// Attention probabilities of a block.
+    Probabilities(usize),
 }
 
 impl DropSite {
@@ -48,6 +52,7 @@ impl DropSite {
             Self::Embedding => 0,
             Self::Attention(block) => 1 + 2 * block as u32,
             Self::FeedForward(block) => 2 + 2 * block as u32,
+            Self::Probabilities(block) => 0x8000 + block as u32,
         }
     }
 }
@@ -59,6 +64,20 @@ impl Noise {
             Dropout { p: self.p.into(), seed: self.seed, layer_site: site.number(), offset: self.first * width as u64 };
         dropout::forward(&op, self.step, x);
         Ok(())
+    }
+}
+
+impl Noise {
+    /// Dropout of the attention probabilities of a block.
+    pub fn of_attention(&self, block: usize, context: usize) -> Option<AttentionDropout> {
+        let drop = Dropout {
+            p: self.attention.into(),
+            seed: self.seed,
+            layer_site: DropSite::Probabilities(block).number(),
+            offset: 0,
+        };
+        let dropout = AttentionDropout { drop, step: self.step, first_token: self.first, keys: context };
+        (self.attention > 0.0).then_some(dropout)
     }
 }
 
@@ -134,7 +153,8 @@ impl<R: Real + Default> Network<R> {
         }
         self.linear(block.qkv, if is_pre { norm_1 } else { input }, qkv, None)?;
         self.rotate((extent.seq_len, 0), extent.positions, qkv, false)?;
-        let op = self.attention(extent);
+        let dropout = noise.and_then(|noise| noise.of_attention(b, c.context));
+        let op = Attention { dropout, ..self.attention(extent) };
         if a.lse.len() < op.lse_len() {
             a.lse = zeros("statistics of attention", op.lse_len())?; // packed sequences of different lengths
         }

@@ -133,18 +133,22 @@ impl<R: Real + Default> Trainer<R> {
 
     /// Takes a step. A stop leaves everything but the gradient as it was.
     pub fn step(&mut self, input: &StepInput<'_>, stop: &StopFlag) -> Result<Outcome, SimError> {
-        let noise = (input.hyper.dropout > 0.0).then_some(input.hyper.dropout);
-        let Some(loss) = self.gradients(input.batches, input.step, noise, stop)? else { return Ok(Outcome::Stopped) };
+        let noise = [input.hyper.dropout, input.hyper.attention_dropout];
+        let Some(loss) = self.gradients(input.batches, input.step, noise, input.frozen, stop)? else {
+            return Ok(Outcome::Stopped);
+        };
         self.update(loss, input)?;
         Ok(Outcome::Done)
     }
 
-    /// The mean loss over the targets of all batches, and its gradient; `None` when it was stopped.
+    /// The mean loss over the targets of all batches, and its gradient; `None` when it was stopped. Elements and
+    /// attention probabilities are dropped with these probabilities. Gradients of frozen layers are not complete.
     pub fn gradients(
         &mut self,
         batches: &[Batch<'_>],
         step: u64,
-        dropout: Option<f32>,
+        [p, attention]: [f32; 2],
+        frozen: &[bool],
         stop: &StopFlag,
     ) -> Result<Option<f64>, SimError> {
         let n_targets: usize = batches.iter().map(targets).map(|t| t.iter().filter(|t| **t != IGNORED).count()).sum();
@@ -155,13 +159,14 @@ impl<R: Real + Default> Trainer<R> {
             batch.check(self.network.config.context, self.network.config.vocab)?;
             for part in parts(&self.network.config, batch) {
                 let start = (first + part.first) as u64;
-                let noise = dropout.map(|p| Noise { p, seed: self.seed, step, first: start });
+                let noise = Noise { p, attention, seed: self.seed, step, first: start };
+                let noise = Some(noise).filter(|_| p > 0.0 || attention > 0.0);
                 let (network, acts, extent) = (&self.network, &mut self.activations, &part.extent());
                 if network.forward(part.tokens, extent, noise.as_ref(), acts, stop)? == Outcome::Stopped {
                     return Ok(None);
                 }
                 let Part { tokens, targets, .. } = &part;
-                let input = BackwardInput { tokens, targets, extent, noise: noise.as_ref(), scale };
+                let input = BackwardInput { tokens, targets, extent, noise: noise.as_ref(), scale, frozen };
                 if network.backward(&input, acts, &mut self.gradient, stop)? == Outcome::Stopped {
                     return Ok(None);
                 }

@@ -15,7 +15,7 @@ use crate::{
     gpu::{Buf, Gpu, GpuError, Graph, KernelFacts, Mark, Pass, nvtx},
     kinds::transformer::{
         backend::{
-            Backend, Batch, Counters, Decoder, IGNORED, Lengths, MAX_WAITING_STEPS, Outcome, Site, StateBuffer,
+            Backend, Batch, Counters, Decoder, Hyper, IGNORED, Lengths, MAX_WAITING_STEPS, Outcome, Site, StateBuffer,
             StepInput, StepStats, ViewNorms,
         },
         choices::Checkpointing,
@@ -291,6 +291,10 @@ fn masked(batch: &Batch<'_>) -> Vec<i32> {
 }
 
 impl<T: ModelFormat> Backend for CudaBackend<T> {
+    fn check(&self, hyper: &Hyper) -> Result<(), SimError> {
+        super::check(hyper).map_err(|why| SimError::Input(why.to_string()))
+    }
+
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         input
             .batches

@@ -40,7 +40,7 @@ pub use kernels::MODULES;
 
 use super::{
     Params,
-    backend::Backend,
+    backend::{Backend, Hyper},
     choices::{AttentionMethod, GemmMethod, Precision},
     model::{Config, Layout},
 };
@@ -59,6 +59,18 @@ use format::ModelFormat;
 use network::Ops;
 use std::sync::Arc;
 
+/// Refuses what has no kernels.
+pub fn check(hyper: &Hyper) -> Result<(), SimError> {
+    if hyper.attention_dropout > 0.0 {
+        return Err(SimError::NoDevice(
+            "training.attention_dropout is above 0: the CUDA backend does not drop attention probabilities; set it to 0, \
+             or run on the CPU"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
 /// A model with zero weights.
 pub fn create(
     gpu: &Arc<Gpu>,
@@ -67,6 +79,7 @@ pub fn create(
     layout: &Arc<Layout>,
     seed: u64,
 ) -> Result<Box<dyn Backend>, SimError> {
+    check(&params.training.hyper(0))?;
     let compute = &params.compute;
     let backend = match compute.gemm {
         GemmMethod::Auto => None,

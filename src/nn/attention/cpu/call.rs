@@ -3,6 +3,7 @@
 use super::{HostInputs, KEYS, ROWS};
 use crate::nn::{
     attention::{Attention, AttentionError, Given, HeadLayout, Lengths, length},
+    dropout::{Dropout, cpu::drop_from},
     real::Real,
 };
 use std::ops::Range;
@@ -109,6 +110,22 @@ impl<'a, R: Real> Call<'a, R> {
     /// Position of a query's head.
     pub const fn query(&self, layout: &HeadLayout, s: &Sequence, i: usize, head: usize) -> usize {
         layout.offset + s.batch * layout.batch + (s.first[0] + i) * layout.token + head * layout.head
+    }
+
+    /// Token of a query in its batch.
+    fn token(&self, b: usize, i: usize) -> usize {
+        let s = &self.sequences[b];
+        s.batch * self.op.q_len + s.first[0] + i
+    }
+
+    /// Drops probabilities of a tile, or gradients of them, and scales the others.
+    pub fn drop(&self, b: usize, head: usize, t: &Tile, x: &mut [R]) {
+        let Some(dropout) = &self.op.dropout else { return };
+        let drop = Dropout { offset: 0, ..dropout.drop };
+        for (row, i) in x.chunks_exact_mut(t.keys.len()).zip(t.rows.clone()) {
+            let first = dropout.row(self.token(b, i), self.op.heads, head) + t.keys.start as u64;
+            drop_from(first, &drop, dropout.step, row);
+        }
     }
 
     /// Position of a key's head.

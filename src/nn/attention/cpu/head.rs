@@ -119,6 +119,7 @@ impl<R: Real> Call<'_, R> {
                     maxima[i] = top;
                 }
             });
+            self.drop(b, head, &t, x);
             let g = Gemm::new(t.rows.len(), dim, t.keys.len()).scaled(R::one(), R::one());
             let v = self.keys(self.inputs.v, &op.v, &s, &t, head);
             multiply(&Gemm { b: self.rows(&op.v), ..g }, x, v, &mut o[t.rows.start * dim..][..t.rows.len() * dim]);
@@ -179,6 +180,7 @@ impl<R: Real> Call<'_, R> {
             let (q, d_o) = (self.queries(self.inputs.q, &op.q, &s, &t, head), self.queries(d_o, &op.o, &s, &t, head));
             let (k, v) = (self.keys(self.inputs.k, &op.k, &s, &t, head), self.keys(self.inputs.v, &op.v, &s, &t, head));
             self.pairs(&t, R::one(), (d_o, &op.o), (v, &op.v), ds);
+            self.drop(b, head, &t, ds);
             wide(|| {
                 for (i, (ds, p)) in ds.chunks_exact_mut(width).zip(p.chunks_exact(width)).enumerate() {
                     let d = row_dots[t.rows.start + i];
@@ -188,6 +190,7 @@ impl<R: Real> Call<'_, R> {
                     }
                 }
             });
+            self.drop(b, head, &t, p);
             let by_keys = Gemm::new(width, dim, rows).transposed_a();
             let (dk, dv) = (&mut keys.dk[t.keys.start * dim..], &mut keys.dv[t.keys.start * dim..]);
             multiply(&Gemm { b: self.rows(&op.o), ..by_keys.scaled(R::one(), R::one()) }, p, d_o, dv);

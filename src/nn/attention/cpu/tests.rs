@@ -1,5 +1,8 @@
 use super::*;
-use crate::nn::attention::{BiasLayout, Lengths};
+use crate::nn::{
+    attention::{AttentionDropout, BiasLayout, Lengths},
+    dropout::{self, Dropout},
+};
 
 /// In (-1, 1), from a linear congruential generator.
 fn numbers(len: usize, seed: u64) -> Vec<f64> {
@@ -66,6 +69,9 @@ fn gradients_are_those_of_finite_differences() {
         Case::new(op.window(2).lengths(Lengths::Padded), Some(vec![7, 4])),
         Case::new(op.causal().bias(BiasLayout::dense(4, 7, 7)), None),
         Case::new(op.bias(BiasLayout { head: 49, query: 7, key: 1, batch: 0 }), None),
+        Case::new(dropping(op, 7, 0), None),
+        Case::new(dropping(op.causal().window(5).lengths(Lengths::Padded), 7, 0), Some(vec![7, 4])),
+        Case::new(dropping(op.causal().bias(BiasLayout::dense(4, 7, 7)), 7, 0), None),
     ];
     for mut case in cases {
         let weights = numbers(case.op.batch * case.op.o.batch, 5);
@@ -216,4 +222,64 @@ fn declarations_that_do_not_fit_are_refused() {
         Err(AttentionError::Value { index: 2, .. })
     ));
     assert!(matches!(run(op.bias(BiasLayout::default()), &inputs), Err(AttentionError::Missing { what: "bias" })));
+}
+
+/// With a third of the probabilities dropped.
+fn dropping(op: Attention, keys: usize, first_token: u64) -> Attention {
+    let drop = Dropout { p: 1.0 / 3.0, seed: 0x9abc_def0_1234_5678, layer_site: 5, offset: 0 };
+    Attention { dropout: Some(AttentionDropout { drop, step: 11, first_token, keys }), ..op }
+}
+
+#[test]
+fn dropped_probabilities_are_those_of_their_address() {
+    let (len, heads, dim) = (300, 4, 3);
+    let op = dropping(Attention::packed_qkv(2, len, heads, 2, dim).causal(), 310, 40);
+    let case = Case::new(op, None);
+    let (o, lse) = case.forward();
+    let plain = Case::new(Attention { dropout: None, ..op }, None);
+    let (whole, plain_lse) = plain.forward();
+    assert_eq!(lse, plain_lse, "statistics are those before dropout");
+    assert!(o.iter().zip(&whole).filter(|(a, b)| a != b).count() > o.len() / 2);
+    let (mut p, mut n_dropped) = (vec![0.0; len * len], 0);
+    for (b, h) in [(0, 0), (0, 3), (1, 2)] {
+        map(&op, &case.inputs(), (b, h), &lse, &mut p).expect("it fits");
+        for i in [0, 1, 63, 64, 255, 256, 299] {
+            let mut mask = vec![1.0; len];
+            let row = ((40 + b * len + i) * heads + h) * 312;
+            let dropout = Dropout { offset: row as u64, ..op.dropout.expect("dropout").drop };
+            dropout::forward(&dropout, 11, &mut mask);
+            n_dropped += mask[..=i].iter().filter(|m| **m == 0.0).count();
+            for d in 0..dim {
+                let value = |j: usize| case.qkv[(b * len + j) * op.q.token + (heads + 2 + h / 2) * dim + d];
+                let want: f64 = (0..=i).map(|j| mask[j] * p[i * len + j] * value(j)).sum();
+                let got = o[(b * len + i) * op.o.token + h * dim + d];
+                assert!((got - want).abs() < 1e-13, "{b} {h} {i}: {got} {want}");
+            }
+        }
+    }
+    assert!((700..1150).contains(&n_dropped), "{n_dropped} of about 2,820 are a third");
+}
+
+#[test]
+fn parts_of_a_batch_and_packed_sequences_drop_the_same() {
+    let (len, heads) = (70, 2);
+    let op = dropping(Attention::packed_qkv(2, len, heads, 2, 4).causal(), 128, 0);
+    let case = Case::new(op, None);
+    let d_o = numbers(2 * op.o.batch, 3);
+    let want = case.run(&d_o);
+    let second = Case {
+        op: dropping(Attention::packed_qkv(1, len, heads, 2, 4).causal(), 128, len as u64),
+        qkv: case.qkv[op.q.batch..].to_vec(),
+        lengths: None,
+        bias: None,
+    };
+    let part = second.run(&d_o[op.o.batch..]);
+    assert_eq!((&part.o[..], &part.dqkv[..]), (&want.o[op.o.batch..], &want.dqkv[op.q.batch..]));
+    let starts = [0, len as i32, 2 * len as i32];
+    let inputs = Inputs::packed(&case.qkv[..]).lengths(Some(&starts[..]), None);
+    let (mut o, mut lse) = (vec![0.0; want.o.len()], vec![0.0; want.lse.len()]);
+    forward(&op.lengths(Lengths::Packed), &inputs, &mut o, &mut lse).expect("it fits");
+    assert_eq!(o, want.o);
+    let short = forward(&dropping(op, 69, 0), &case.inputs(), &mut o, &mut lse).expect_err("a row is longer");
+    assert!(matches!(short, AttentionError::Length { needed: 70, given: 69, .. }), "{short}");
 }

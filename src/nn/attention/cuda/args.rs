@@ -7,7 +7,7 @@ use super::{
 use crate::{
     gpu::{Any, Gpu, Grid},
     nn::{
-        attention::{Attention, Given, HeadLayout, Lengths},
+        attention::{Attention, AttentionError, Given, HeadLayout, Lengths},
         storage::{Format, Storage},
     },
 };
@@ -62,6 +62,9 @@ impl<'a> Call<'a> {
             bias: inputs.bias.map(|x| x.len()),
         };
         op.check(&given)?;
+        if op.dropout.is_some() {
+            return Err(AttentionError::CpuOnly { what: "dropout" }.into());
+        }
         let unable = |why| Err(CudaAttentionError::Unable { variant: Variant::Naive, why });
         if op.head_dim > 256 {
             return unable("heads have at most 256 elements");
