@@ -420,6 +420,9 @@ impl eframe::App for App {
         let live = &self.session.live;
         if live.progress().is_some() || live.data_progress().is_some() {
             ctx.request_repaint_after(std::time::Duration::from_millis(50));
+        } else if live.running && !self.pacing.updates_are_off {
+            // No frame arrives while something beside steps takes long.
+            ctx.request_repaint_after(std::time::Duration::from_millis(250));
         }
     }
 

@@ -188,6 +188,9 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
         dot.on_hover_text(word);
         return room;
     }
+    // The step count stands meanwhile.
+    let activity = live.counters().and_then(|counters| counters.activity.now()).filter(|_| live.running);
+    let word = activity.map_or_else(|| word.to_owned(), |(what, share)| format!("{what} {:.0} %", share * 100.0));
     ui.label(RichText::new(word).small().color(if live.running { t.live } else { t.text_sub }));
     room
 }

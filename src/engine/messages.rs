@@ -2,7 +2,7 @@
 
 use super::{Checkpoint, CommandHistory, RecordingEnd, Sink};
 use crate::{
-    gpu::KernelFacts,
+    gpu::{Activity, KernelFacts},
     params::{Change, named::NamedValue},
     sim::{
         Action, Answer, ArgValues, Clock, Connectivity, Digest, ElementSet, InputData, Level, MemoryReport, ProbeId,
@@ -350,6 +350,8 @@ pub struct EngineCounters {
     pub stalled_nanos: AtomicU64,
     /// Blocks in the recorder's queue.
     pub queued_blocks: AtomicU64,
+    /// What it does beside steps.
+    pub activity: Activity,
 }
 
 impl EngineCounters {

@@ -77,6 +77,7 @@ impl<W: Fn()> Worker<W> {
     pub fn new(inbox: Receiver<Command>, outbox: Sender<Event>, shared: Shared, wake: W) -> Self {
         let mut pass = Pass::default();
         pass.stop = shared.stop.clone();
+        pass.activity = shared.counters.activity.clone();
         pass.ends_at_changes = true;
         Self {
             inbox,

@@ -8,6 +8,7 @@
 //! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph:
 //! kernels run on one compute stream, read-back on one copy stream, and [`Buf::download`] orders the two.
 
+mod activity;
 pub mod allocation;
 mod any;
 mod arena;
@@ -37,6 +38,7 @@ mod stream;
 pub mod timing;
 pub mod trace;
 
+pub use activity::Activity;
 pub use allocation::Place;
 pub use any::{Any, AnyMut};
 pub use arena::{Arena, Frame};

@@ -4,6 +4,7 @@ use super::{
     Gpu, GpuError, Timing,
     error::Doing as _,
     nvtx,
+    activity::Activity,
     stop_flag::StopFlag,
     stream::Stream,
     trace::{self, Batch, Flight, Lane, Log, Measured, Span, ThreadLog},
@@ -20,6 +21,8 @@ pub struct Pass {
     pub profiled: bool,
     /// Requests an early return.
     pub stop: StopFlag,
+    /// What is done beside steps.
+    pub activity: Activity,
     /// Asks `advance` to return after a step that changed the schema, with fewer steps than asked for.
     pub ends_at_changes: bool,
     /// Measurements since they were last taken.

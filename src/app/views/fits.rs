@@ -44,8 +44,13 @@ fn has_pairs(schema: &SimSchema) -> bool {
 
 /// Whether a model writes texts while curves show its progress: what it learns is seen there first.
 fn writes_texts(schema: &SimSchema) -> bool {
-    let has_events = has(schema, |s| matches!(s, Shape::Spikes { .. } | Shape::Lineage { .. }));
+    let has_events = has(schema, |s| matches!(s, Shape::Spikes { .. }));
     has(schema, |s| matches!(s, Shape::Samples)) && has_curves(schema) && !has_events && !has_phases(schema)
+}
+
+/// Whether elements have places.
+fn has_places(schema: &SimSchema) -> bool {
+    schema.sets.iter().any(|s| s.has_places())
 }
 
 fn has_tokens(schema: &SimSchema) -> bool {
@@ -61,15 +66,17 @@ const FITS: &[Fit] = {
     use Page::{Explore, Profile, Runs, Simulate};
     &[
         Fit { view: "rates", pages: &[Simulate], fits: writes_texts },
+        Fit { view: "lineage", pages: &[Simulate], fits: |e| writes_texts(e) && has_generations(e) },
         Fit { view: "texts", pages: &[Simulate], fits: writes_texts },
+        Fit { view: "brain", pages: &[Simulate], fits: |e| writes_texts(e) && has_generations(e) && has_places(e) },
         Fit { view: "tokens", pages: &[Simulate], fits: |e| writes_texts(e) && has_tokens(e) },
         Fit { view: "matrix", pages: &[Simulate], fits: |e| writes_texts(e) && has_matrices(e) },
         Fit { view: "circle", pages: &[Simulate], fits: has_phases },
         Fit { view: "scatter", pages: &[Simulate, Explore], fits: |e| has_phases(e) && has_pairs(e) },
         Fit { view: "rates", pages: &[Simulate], fits: |e| has_phases(e) && has_curves(e) },
-        Fit { view: "brain", pages: &[Simulate, Explore], fits: |e| e.sets.iter().any(|s| s.has_places()) },
+        Fit { view: "brain", pages: &[Simulate, Explore], fits: has_places },
         Fit { view: "raster", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Spikes { .. })) },
-        Fit { view: "lineage", pages: &[Simulate], fits: |e| has(e, |s| matches!(s, Shape::Lineage { .. })) },
+        Fit { view: "lineage", pages: &[Simulate], fits: has_generations },
         Fit { view: "rates", pages: &[Simulate], fits: has_curves },
         Fit {
             view: "traces",

@@ -13,6 +13,8 @@ use crate::{
 use egui::{Align2, Mesh, Rect, Sense, Ui, Vec2, pos2};
 
 const BINS: usize = 60;
+/// And at least: a few values are no more than a few bins.
+const MIN_BINS: usize = 8;
 
 /// The histogram view.
 #[derive(Default)]
@@ -77,11 +79,16 @@ impl Counting<'_> {
         if low > high {
             return Counts { left_out: n_included, ..Counts::default() };
         }
-        let width = ((high - low) / BINS as f32).max(1e-6);
-        let mut out = Counts { low, width, all: vec![0; BINS], chosen: vec![0; BINS], ..Counts::default() };
+        let n_bins = match self.meaning {
+            Meaning::Angle => BINS,
+            _ => n_bins(values.iter().enumerate().filter(|(i, v)| self.counts(*i, **v)).count()),
+        };
+        let width = ((high - low) / n_bins as f32).max(1e-6);
+        let bin = |v: f32| bin(v, low, width, n_bins);
+        let mut out = Counts { low, width, all: vec![0; n_bins], chosen: vec![0; n_bins], ..Counts::default() };
         let (mut sum, mut angles) = (0.0, CircularSum::default());
         for (_, v) in values.iter().enumerate().filter(|(i, v)| self.counts(*i, **v)) {
-            out.all[bin(*v, low, width)] += 1;
+            out.all[bin(*v)] += 1;
             out.n += 1;
             sum += f64::from(*v);
             if self.meaning == Meaning::Angle {
@@ -90,7 +97,7 @@ impl Counting<'_> {
         }
         for e in selected {
             if let Some(v) = values.get(*e as usize).filter(|v| self.counts(*e as usize, **v)) {
-                out.chosen[bin(*v, low, width)] += 1;
+                out.chosen[bin(*v)] += 1;
             }
         }
         out.left_out = n_included - out.n;
@@ -101,14 +108,19 @@ impl Counting<'_> {
 
     /// The elements whose values fall into these bins.
     fn members(&self, values: &[f32], counts: &Counts, (from, to): (usize, usize)) -> Vec<u32> {
-        let is_in = |v: f32| (from..=to).contains(&bin(v, counts.low, counts.width));
+        let is_in = |v: f32| (from..=to).contains(&bin(v, counts.low, counts.width, counts.all.len()));
         let all = values.iter().enumerate().filter(|(i, v)| self.counts(*i, **v) && is_in(**v));
         all.map(|(e, _)| e as u32).collect()
     }
 }
 
-fn bin(v: f32, low: f32, width: f32) -> usize {
-    (((v - low) / width).max(0.0) as usize).min(BINS - 1)
+fn bin(v: f32, low: f32, width: f32, n_bins: usize) -> usize {
+    (((v - low) / width).max(0.0) as usize).min(n_bins.max(1) - 1)
+}
+
+/// Bins for this many values.
+fn n_bins(n_values: usize) -> usize {
+    ((2.0 * (n_values as f64).sqrt()) as usize).clamp(MIN_BINS, BINS)
 }
 
 impl Histogram {
@@ -161,9 +173,10 @@ impl Histogram {
         let height = |n: u32| if self.is_linear { f64::from(n) } else { f64::from(n).ln_1p() };
         let top = c.all.iter().map(|n| height(*n)).fold(1e-9, f64::max) * 1.05;
         let low = f64::from(c.low);
-        let high = low + f64::from(c.width) * BINS as f64;
+        let n_bins = c.all.len().max(1);
+        let high = low + f64::from(c.width) * n_bins as f64;
         let mut mesh = Mesh::default();
-        let step = plot.width() / BINS as f32;
+        let step = plot.width() / n_bins as f32;
         let bar = |i: usize, n: u32| {
             let y = plot.bottom() - (height(n) / top) as f32 * plot.height();
             let left = plot.left() + i as f32 * step;
@@ -198,7 +211,7 @@ impl Histogram {
         painter.text(canvas.min + Vec2::new(58.0, 5.0), Align2::LEFT_TOP, noun, kit::small(ui), ctx.tokens.text_sub);
         let response = ui.interact(plot, ui.scope_id().with("histogram"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Histogram"));
-        let bin_at = |x: f32| (((x - plot.left()) / step).max(0.0) as usize).min(BINS - 1);
+        let bin_at = |x: f32| (((x - plot.left()) / step).max(0.0) as usize).min(n_bins - 1);
         let here = response.interact_pointer_pos().or(response.hover_pos()).map(|at| bin_at(at.x));
         if response.drag_started_by(egui::PointerButton::Primary) {
             self.dragged_from = ui.input(|i| i.pointer.press_origin()).map(|at| bin_at(at.x));

@@ -15,11 +15,16 @@ use crate::{
     sim::{Axis, Frame, Matrix as Values, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Pos2, Rect, Sense, Stroke, Ui, pos2};
+use std::borrow::Cow;
 
 /// Rows and columns drawn at most; larger matrices are averaged in square blocks.
 const MAX_CELLS: usize = 512;
 /// Rows drawn as lines at most.
 const MAX_LINES: usize = 28;
+/// Matrices of more rows are not scaled by row unless asked for.
+const MAX_SCALED_ROWS: usize = 40;
+/// Rows are scaled when half of them stay below this share of the largest value.
+const FAINT: f32 = 0.1;
 
 /// The matrix view.
 #[derive(Default)]
@@ -28,6 +33,10 @@ pub struct Matrix {
     is_log: bool,
     /// A line per row, over the columns.
     has_lines: bool,
+    /// Each row has its own scale; by default where rows are quantities of other magnitudes.
+    by_row: Option<bool>,
+    /// The values of the heat map's cells.
+    cells: Vec<f32>,
     heat: Option<Heatmap>,
     shown: Values,
     generation: u64,
@@ -51,21 +60,31 @@ impl Matrix {
         let is_signed = values.iter().any(|v| *v < 0.0);
         let scale_colors = if is_signed { ScaleColors::Diverging } else { ScaleColors::Map(Colormap::Magma) };
         let (rows, columns) = (named(&matrix.rows, n_rows), named(&matrix.columns, n_columns));
+        self.cells.clone_from(&values);
+        let values = if self.is_by_row(matrix) { scaled_rows(&values, n_columns) } else { values };
         self.heat = Some(Heatmap { rows, columns, values, scale_colors, span: None, is_log: self.is_log });
         self.shown = matrix.clone();
         self.generation += 1;
     }
 
+    fn is_by_row(&self, matrix: &Values) -> bool {
+        self.by_row.unwrap_or_else(|| {
+            let is_small = (2..=MAX_SCALED_ROWS).contains(&matrix.rows.labels.len());
+            is_small && has_other_magnitudes(&matrix.values, matrix.columns.len as usize)
+        })
+    }
+
     fn heat_ui(&mut self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
         let (Shape::Matrix { rows, columns }, Some(heat)) = (probe.shape, &self.heat) else { return };
-        self.picture.fixed = ctx.color_scales.of(probe.name).range;
+        let is_by_row = self.is_by_row(&self.shown);
+        self.picture.fixed = ctx.color_scales.of(probe.name).range.filter(|_| !is_by_row);
         let places = heat.places(ui, canvas);
         let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heatmap map"));
         let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));
         heat.paint(ui, &places, &mut self.picture, self.generation, hovered, ctx.tokens);
         if let Some((row, column)) = hovered {
-            let value = heat.values.get(row * heat.columns.len() + column).copied().unwrap_or(f32::NAN);
+            let value = self.cells.get(row * heat.columns.len() + column).copied().unwrap_or(f32::NAN);
             let (row, column) = (&heat.rows[row].text, &heat.columns[column].text);
             let text = format!("{rows} {row}, {columns} {column}\n{}", kit::with_unit(f64::from(value), probe.unit));
             response.on_hover_text_at_pointer(text);
@@ -82,12 +101,14 @@ impl Matrix {
         let xs =
             numbers.filter(|xs| xs.len() == n && xs.is_sorted()).unwrap_or_else(|| (0..n).map(|i| i as f64).collect());
         let (Some(x0), Some(x1)) = (xs.first().copied(), xs.last().copied()) else { return };
-        let finite = values.iter().copied().filter(|v| v.is_finite());
+        let is_by_row = self.is_by_row(&self.shown);
+        let drawn = if is_by_row { Cow::Owned(scaled_rows(values, n)) } else { Cow::Borrowed(&values[..]) };
+        let finite = drawn.iter().copied().filter(|v| v.is_finite());
         let (low, high) = finite.fold((0.0_f32, f32::MIN_POSITIVE), |(a, b), v| (a.min(v), b.max(v)));
         let plot = Rect::from_min_max(canvas.min + egui::vec2(54.0, 14.0), canvas.max - egui::vec2(14.0, 30.0));
         let x = |i: usize| egui::lerp(plot.x_range(), ((xs[i] - x0) / (x1 - x0).max(f64::MIN_POSITIVE)) as f32);
         let y = |v: f32| egui::lerp(plot.bottom()..=plot.top(), (v - low) / (high - low));
-        axes::y_axis(ui.painter(), plot, &font, tokens, low.into(), high.into(), probe.unit);
+        axes::y_axis(ui.painter(), plot, &font, tokens, low.into(), high.into(), if is_by_row { "" } else { probe.unit });
         ui.painter().hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
         let widest = (0..n).map(|i| column_axis.label(i).chars().count()).max().unwrap_or(1) as f32 * 6.0 + 8.0;
         let every = ((widest * n as f32) / plot.width().max(1.0)).ceil().max(1.0) as usize;
@@ -105,7 +126,7 @@ impl Matrix {
         ui.painter().text(below, egui::Align2::RIGHT_TOP, columns, font.clone(), tokens.text_sub);
         let response = ui.interact(plot, ui.scope_id().with("lines"), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Lines of a matrix"));
-        let lines = || values.chunks_exact(n).take(MAX_LINES).enumerate();
+        let lines = || drawn.chunks_exact(n).take(MAX_LINES).enumerate();
         let nearest = response.hover_pos().and_then(|at| {
             let column = (0..n).min_by(|a, b| (x(*a) - at.x).abs().total_cmp(&(x(*b) - at.x).abs()))?;
             let distance = |row: &[f32]| (y(row[column]) - at.y).abs();
@@ -126,6 +147,27 @@ impl Matrix {
             response.on_hover_text_at_pointer(text);
         }
     }
+}
+
+/// The largest finite magnitude.
+fn largest(values: &[f32]) -> f32 {
+    values.iter().filter(|v| v.is_finite()).fold(0.0, |a, v| a.max(v.abs()))
+}
+
+/// Every row divided by its largest magnitude.
+fn scaled_rows(values: &[f32], columns: usize) -> Vec<f32> {
+    let scaled = |row: &[f32]| {
+        let most = largest(row).max(f32::MIN_POSITIVE);
+        row.iter().map(|v| v / most).collect::<Vec<_>>()
+    };
+    values.chunks(columns.max(1)).flat_map(scaled).collect()
+}
+
+/// Whether half of the rows would hardly be seen beside the largest one.
+fn has_other_magnitudes(values: &[f32], columns: usize) -> bool {
+    let rows: Vec<f32> = values.chunks(columns.max(1)).map(largest).filter(|most| *most > 0.0).collect();
+    let n_faint = rows.iter().filter(|most| **most < FAINT * largest(values)).count();
+    2 * n_faint >= rows.len().max(1)
 }
 
 /// Averages a matrix in blocks: block size, rows, columns, means.
@@ -193,12 +235,18 @@ impl View for Matrix {
         } else {
             String::new()
         };
-        let caption = format!("{rows} {} × {columns} {}{unit}{drawn}", size.0, size.1);
+        let scaled = if self.is_by_row(&self.shown) { "  |  each row on its own scale" } else { "" };
+        let caption = format!("{rows} {} × {columns} {}{unit}{drawn}{scaled}", size.0, size.1);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
             if self.chosen.ui(ui, ctx, "Matrix", is_matrix) {
                 self.heat = None;
             }
             ui.toggle_value(&mut self.has_lines, "Lines").on_hover_text("A line per row over the columns");
+            let mut is_by_row = self.is_by_row(&self.shown);
+            if ui.toggle_value(&mut is_by_row, "By row").on_hover_text("Each row has its own scale").changed() {
+                self.by_row = Some(is_by_row);
+                self.take(&self.shown.clone());
+            }
             if self.has_lines {
                 return;
             }
@@ -208,7 +256,7 @@ impl View for Matrix {
                 }
                 self.generation += 1;
             }
-            if let Some(range) = self.heat.as_ref().and_then(Heatmap::range) {
+            if let Some(range) = self.heat.as_ref().and_then(Heatmap::range).filter(|_| !is_by_row) {
                 ctx.color_scales.range_ui(ui, probe.name, range);
             }
         });
@@ -230,13 +278,23 @@ impl View for Matrix {
     fn help(&self) -> &'static str {
         "# Matrix\n\nThe latest values of a matrix: couplings, attention, router use. Which one is chosen in the toolbar, with \
          its arguments. Large matrices are averaged in square blocks; the caption shows the full size. Values of both signs \
-         use a diverging colormap. **Lines** draws a line per row over the columns."
+         use a diverging colormap. **Lines** draws a line per row over the columns. **By row** gives each row its own scale, from 0 to \
+         its largest magnitude."
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_of_other_magnitudes_have_their_own_scales() {
+        let quantities = [0.1, 0.2, 24.0, 12.0, -0.5, 0.25];
+        assert!(has_other_magnitudes(&quantities, 2));
+        assert_eq!(scaled_rows(&quantities, 2), [0.5, 1.0, 1.0, 0.5, -1.0, 0.5]);
+        assert!(!has_other_magnitudes(&[1.0, 0.0, 0.4, 0.2, 0.0, 0.9], 2), "of one kind");
+        assert!(!has_other_magnitudes(&[0.0; 4], 2) || scaled_rows(&[0.0; 4], 2) == [0.0; 4]);
+    }
 
     #[test]
     fn large_matrices_are_averaged() {

@@ -3,6 +3,7 @@
 use super::backend::{Batch, IGNORED, Lengths, Outcome};
 use crate::{
     data::text::{Batches, Corpus, HeldOut},
+    gpu::Pass,
     sim::SimError,
 };
 
@@ -54,23 +55,38 @@ pub struct HeldOutLoss {
 }
 
 impl HeldOutLoss {
-    /// Continues; `None` when it was stopped. `evaluate` writes the loss of each token of a batch.
+    /// Continues, and reports how far it is; `None` when it was stopped. `evaluate` writes the loss of each token of a
+    /// batch.
     pub fn run(
         &mut self,
         corpus: &Corpus,
         (length, sequences): (usize, usize),
-        mut evaluate: impl FnMut(&Batch<'_>, &mut [f32]) -> Result<Outcome, SimError>,
+        pass: &mut Pass,
+        evaluate: impl FnMut(&Batch<'_>, &mut [f32], &mut Pass) -> Result<Outcome, SimError>,
+    ) -> Result<Option<f32>, SimError> {
+        let done = self.run_reported(corpus, (length, sequences), pass, evaluate);
+        pass.activity.end();
+        done
+    }
+
+    fn run_reported(
+        &mut self,
+        corpus: &Corpus,
+        (length, sequences): (usize, usize),
+        pass: &mut Pass,
+        mut evaluate: impl FnMut(&Batch<'_>, &mut [f32], &mut Pass) -> Result<Outcome, SimError>,
     ) -> Result<Option<f32>, SimError> {
         let windows = HeldOut { length };
         let all = windows.n_windows(corpus);
         while self.first < all {
+            pass.activity.report("held-out text", self.first as f32 / all as f32);
             let sequences = sequences.min(all - self.first);
             let (mut tokens, mut targets) = (vec![0; sequences * length], vec![0; sequences * length]);
             windows.fill(corpus, self.first, &mut tokens, &mut targets);
             let batch =
                 Batch { sequences, seq_len: length, tokens: &tokens, targets: &targets, lengths: Lengths::Full };
             let mut losses = vec![0.0; tokens.len()];
-            if evaluate(&batch, &mut losses)? == Outcome::Stopped {
+            if evaluate(&batch, &mut losses, pass)? == Outcome::Stopped {
                 return Ok(None);
             }
             for (loss, _) in losses.iter().zip(&targets).filter(|(_, target)| **target != IGNORED) {
@@ -80,5 +96,26 @@ impl HeldOutLoss {
             self.first += sequences;
         }
         Ok(Some((self.sum / self.n.max(1) as f64) as f32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::text::Style;
+
+    #[test]
+    fn a_pass_over_the_held_out_text_reports_how_far_it_is() {
+        let corpus = Corpus::small(Style::Harbour, 5_000, 1).expect("a text");
+        let (mut pass, mut seen) = (Pass::default(), vec![]);
+        let mut evaluate = |_: &Batch<'_>, losses: &mut [f32], pass: &mut Pass| {
+            losses.fill(1.0);
+            seen.extend(pass.activity.now());
+            Ok(Outcome::Done)
+        };
+        let loss = HeldOutLoss::default().run(&corpus, (32, 2), &mut pass, &mut evaluate).expect("a loss");
+        assert_eq!((loss, pass.activity.now()), (Some(1.0), None), "over");
+        assert!(seen.len() > 5 && seen.is_sorted_by(|a, b| a.1 < b.1), "{seen:?}");
+        assert_eq!(seen[0], ("held-out text", 0.0));
     }
 }
