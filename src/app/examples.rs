@@ -41,7 +41,7 @@ macro_rules! example {
 }
 
 /// All examples, in the order of the home page.
-pub static ALL: [Example; 13] = [
+pub static ALL: [Example; 14] = [
     example!(
         "fly",
         "Fly brain",
@@ -59,6 +59,12 @@ pub static ALL: [Example; 13] = [
         "Language model",
         "A small transformer learns a grammar and writes while you watch",
         ["0.36 M parameters", "any CPU", "starts at once"]
+    ),
+    example!(
+        "synaptic-nano",
+        "Synaptic language model",
+        "Keys run out of vesicles; experts with energy and genes split, merge and die",
+        ["0.32 M parameters", "any CPU", "starts at once"]
     ),
     example!(
         "fastfly",
