@@ -2,9 +2,9 @@
 
 use super::{
     Gpu, GpuError, Timing,
+    activity::Activity,
     error::Doing as _,
     nvtx,
-    activity::Activity,
     stop_flag::StopFlag,
     stream::Stream,
     trace::{self, Batch, Flight, Lane, Log, Measured, Span, ThreadLog},

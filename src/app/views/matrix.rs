@@ -108,7 +108,15 @@ impl Matrix {
         let plot = Rect::from_min_max(canvas.min + egui::vec2(54.0, 14.0), canvas.max - egui::vec2(14.0, 30.0));
         let x = |i: usize| egui::lerp(plot.x_range(), ((xs[i] - x0) / (x1 - x0).max(f64::MIN_POSITIVE)) as f32);
         let y = |v: f32| egui::lerp(plot.bottom()..=plot.top(), (v - low) / (high - low));
-        axes::y_axis(ui.painter(), plot, &font, tokens, low.into(), high.into(), if is_by_row { "" } else { probe.unit });
+        axes::y_axis(
+            ui.painter(),
+            plot,
+            &font,
+            tokens,
+            low.into(),
+            high.into(),
+            if is_by_row { "" } else { probe.unit },
+        );
         ui.painter().hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
         let widest = (0..n).map(|i| column_axis.label(i).chars().count()).max().unwrap_or(1) as f32 * 6.0 + 8.0;
         let every = ((widest * n as f32) / plot.width().max(1.0)).ceil().max(1.0) as usize;

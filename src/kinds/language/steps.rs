@@ -108,12 +108,12 @@ mod tests {
     fn a_pass_over_the_held_out_text_reports_how_far_it_is() {
         let corpus = Corpus::small(Style::Harbour, 5_000, 1).expect("a text");
         let (mut pass, mut seen) = (Pass::default(), vec![]);
-        let mut evaluate = |_: &Batch<'_>, losses: &mut [f32], pass: &mut Pass| {
+        let loss = HeldOutLoss::default().run(&corpus, (32, 2), &mut pass, |_, losses, pass| {
             losses.fill(1.0);
             seen.extend(pass.activity.now());
             Ok(Outcome::Done)
-        };
-        let loss = HeldOutLoss::default().run(&corpus, (32, 2), &mut pass, &mut evaluate).expect("a loss");
+        });
+        let loss = loss.expect("a loss");
         assert_eq!((loss, pass.activity.now()), (Some(1.0), None), "over");
         assert!(seen.len() > 5 && seen.is_sorted_by(|a, b| a.1 < b.1), "{seen:?}");
         assert_eq!(seen[0], ("held-out text", 0.0));

@@ -78,9 +78,8 @@ impl TransformerSim {
         let Some(mut held_out) = self.pending.held_out else { return Ok(Outcome::Done) };
         let size = (self.config.context, self.params.training.batch as usize);
         let backend = &mut self.backend;
-        let loss = held_out.run(&self.setup.corpus, size, pass, |batch, losses, pass| {
-            backend.evaluate(batch, losses, pass)
-        })?;
+        let loss = held_out
+            .run(&self.setup.corpus, size, pass, |batch, losses, pass| backend.evaluate(batch, losses, pass))?;
         self.pending.held_out = loss.is_none().then_some(held_out);
         match loss {
             Some(loss) => self.sampler.push(probes::HELD_OUT, self.state.step, &[loss]),
