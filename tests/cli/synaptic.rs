@@ -26,7 +26,9 @@ const TINY: &[&str] = &[
 fn record(out: &Path, words: &[&str]) {
     let mut command = neuropil();
     command.args(["run", example("synaptic-nano16.ron").to_str().unwrap(), "--device", "cpu", "--threads", "1"]);
-    TINY.iter().for_each(|text| drop(command.args(["--set", text])));
+    for text in TINY {
+        command.args(["--set", text]);
+    }
     ok(&command.arg("--out").arg(out).args(words).output().unwrap());
 }
 

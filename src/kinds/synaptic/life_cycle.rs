@@ -218,6 +218,7 @@ impl SynapticSim {
         self.lives.count(step, |ids, slot| ids.name(layer, slot as usize), moves);
         self.lives.identities.record(step, layer, moves, &readings);
         self.move_scores(layer, moves);
+        self.pending.routed.clear();
         for one in moves {
             let (kind, a, b) = match *one {
                 Move::Split { parent, child } => (1, parent, child),

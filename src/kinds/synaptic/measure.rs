@@ -5,6 +5,7 @@ use super::{
     experts::projection::Axes,
     model::Config,
     probes::{self, PROBES},
+    readings::Routed,
     sampler::OF_EXPERTS,
     simulation::SynapticSim,
 };
@@ -20,6 +21,7 @@ use crate::{
     },
     sim::{ProbeId, SimError, Tap, TextSample},
 };
+use std::sync::Arc;
 
 /// Measurements that are due.
 #[derive(Default)]
@@ -32,6 +34,8 @@ pub struct Pending {
     pub counted: u64,
     /// Axes of the map, by layer.
     pub axes: Vec<Option<Axes>>,
+    /// Decisions of the routers that readings of this step share.
+    pub routed: Vec<Arc<Routed>>,
 }
 
 impl Pending {

@@ -32,6 +32,14 @@ pub struct ExpertValues {
     pub health: Vec<f32>,
 }
 
+/// What the router of a layer decided for a text.
+pub struct Routed {
+    /// Step and layer.
+    at: (u64, usize),
+    tokens: Vec<u32>,
+    routing: Routing<f32>,
+}
+
 /// The value of an argument that is a number; of a missing one 0.
 pub fn number(args: &TapArgs, name: &str) -> usize {
     args.get(name).and_then(|text| text.parse().ok()).unwrap_or(0)
@@ -171,21 +179,30 @@ impl SynapticSim {
         Ok(Matrix { rows: Axis::named(self.expert_names(layer)), columns, values: Arc::new(values) })
     }
 
-    fn routing(&self, layer: usize) -> Result<(Vec<u32>, Routing<f32>), SimError> {
-        let tokens = self.shown_tokens();
+    /// The shown text and what the router of a layer decides for it, once for all readings of a step.
+    fn routing(&mut self, layer: usize) -> Result<Arc<Routed>, SimError> {
+        let (step, tokens) = (self.state.step, self.shown_tokens());
+        let is_same = |known: &&Arc<Routed>| known.at == (step, layer) && known.tokens == tokens;
+        if let Some(known) = self.pending.routed.iter().find(is_same) {
+            return Ok(known.clone());
+        }
         let routing = self.backend.decisions(&tokens, layer)?;
-        Ok((tokens, routing))
+        let new = Arc::new(Routed { at: (step, layer), tokens, routing });
+        self.pending.routed.retain(|known| known.at.0 == step && known.at.1 != layer);
+        self.pending.routed.push(new.clone());
+        Ok(new)
     }
 
-    fn routed(&self, layer: usize) -> Result<Tokens, SimError> {
-        let ((tokens, routing), k) = (self.routing(layer)?, self.config.top_k);
+    fn routed(&mut self, layer: usize) -> Result<Tokens, SimError> {
+        let (known, k) = (self.routing(layer)?, self.config.top_k);
+        let (tokens, routing) = (&known.tokens, &known.routing);
         let candidates = |token: usize| {
             let slots = token * k..(token + 1) * k;
             slots.map(|i| (self.lives.identities.name(layer, routing.indices[i] as usize), routing.gates[i])).collect()
         };
         Ok(Tokens {
             step: self.state.step,
-            texts: self.token_names(&tokens),
+            texts: self.token_names(tokens),
             values: routing.gates.iter().step_by(k).copied().collect(),
             names: self.expert_names(layer),
             categories: routing.indices.iter().step_by(k).copied().collect(),
@@ -193,13 +210,14 @@ impl SynapticSim {
         })
     }
 
-    fn decision(&self, args: &TapArgs) -> Result<Matrix, SimError> {
+    fn decision(&mut self, args: &TapArgs) -> Result<Matrix, SimError> {
         let layer = number(args, "layer");
-        let (tokens, routing) = self.routing(layer)?;
+        let known = self.routing(layer)?;
+        let (tokens, routing) = (&known.tokens, &known.routing);
         let router = self.params.dynamics(&self.config).router;
         let token = number(args, "token").min(tokens.len().saturating_sub(1));
         let mut values = vec![];
-        for decision in inspect::decisions(&router, &routing, token) {
+        for decision in inspect::decisions(&router, routing, token) {
             values.extend(decision.terms());
             values.extend([decision.logit, decision.gate].map(|x| if x.is_finite() { x } else { f32::NAN }));
         }
@@ -213,11 +231,12 @@ impl SynapticSim {
         self.config.experts + sets::map_tokens(&self.config)
     }
 
-    fn routes(&self) -> Result<Vec<Link>, SimError> {
+    fn routes(&mut self) -> Result<Vec<Link>, SimError> {
         let (k, n, mut links) = (self.config.top_k, sets::map_tokens(&self.config), vec![]);
         for layer in 0..self.config.layers {
             let first = (layer * self.map_layer_len()) as u32;
-            let (tokens, routing) = self.routing(layer)?;
+            let known = self.routing(layer)?;
+            let (tokens, routing) = (&known.tokens, &known.routing);
             let begin = tokens.len().saturating_sub(n);
             for token in begin..tokens.len() {
                 let from = first + (self.config.experts + token - begin) as u32;
@@ -241,7 +260,8 @@ impl SynapticSim {
                 _ => {
                     let axis = usize::from(probe - probes::MAP_1);
                     let projection = self.projection(layer, state);
-                    let (tokens, routing) = self.routing(layer)?;
+                    let known = self.routing(layer)?;
+                    let (tokens, routing) = (&known.tokens, &known.routing);
                     let place = |features: &[f32]| projection.position(features)[axis];
                     values.extend((0..e).map(|slot| place(state.embedding(slot))));
                     let begin = tokens.len().saturating_sub(n);

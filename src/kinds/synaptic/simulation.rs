@@ -299,6 +299,7 @@ impl Simulation for SynapticSim {
                 }
                 self.backend.set_dynamics(&new.dynamics(&self.config))?;
                 self.sampler.forget_text();
+                self.pending.routed.clear();
                 self.params = *new;
             }
         }

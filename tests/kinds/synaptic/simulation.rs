@@ -4,9 +4,10 @@ use neuropil::{
     gpu::Pass,
     kinds::{Model, synaptic::probes},
     params::{Value, path},
+    project::load_data,
     sim::{
-        Action, Answer, BuildContext, Device, Effect, EndCause, Frame, LifeEvent, Progress, Reading, Request, SimError,
-        Simulation, Snapshot, Tap, TapArgs,
+        Action, Answer, BuildContext, Device, DeviceKind, Effect, EndCause, Frame, LifeEvent, Progress, Reading,
+        Request, SimError, Simulation, Snapshot, Tap, TapArgs,
     },
 };
 use std::collections::HashSet;
@@ -304,4 +305,26 @@ fn texts_are_written_with_and_without_plasticity() {
         }
     };
     assert!(text(false).starts_with("once a") && text(false) == text(false) && text(true) == text(true));
+}
+
+#[test]
+fn the_text_changes_while_it_trains() {
+    let model = model(&[]);
+    let mut sim = start(&model);
+    advance(&mut *sim, 3);
+    let floor = |sim: &dyn Simulation| sim.levels(probes::LOSS).iter().map(|level| level.value).fold(9.0, f64::min);
+    let before = (floor(&*sim), sim.generation());
+    let change = path::parse(model.params(), "data.grammar=Harbour").expect("a parameter");
+    let data = load_data(&model, &BuildContext::default(), &change, &Progress::default()).expect("it is written");
+    assert_eq!(sim.replace(&data).expect("it is taken"), Effect::Applied);
+    assert_ne!((floor(&*sim), sim.generation()), before);
+    advance(&mut *sim, 2);
+    assert_eq!(sim.clock().step, 5);
+}
+
+#[test]
+fn a_gpu_is_refused_with_a_way_out() {
+    let prepared = model(&[]).prepare(&BuildContext::default(), &Progress::default()).expect("it is prepared");
+    let error = prepared.check(DeviceKind::Cuda, &[]).expect_err("no CUDA backend");
+    assert!(matches!(&error, SimError::NoDevice(why) if why.contains("--device cpu")), "{error}");
 }
