@@ -95,6 +95,7 @@ const HYPER: Hyper = Hyper {
     weight_decay: 0.0,
     clip: 1.0,
     dropout: 0.0,
+    attention_dropout: 0.0,
     matrices: MatrixUpdate::AdamW,
 };
 
