@@ -55,33 +55,51 @@ enum Item {
     Text(String),
 }
 
-fn write_forest(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
-    let (mut all, mut order) = (HashMap::<u64, Individual>::new(), vec![]);
-    let last = trial.manifest().last_step;
-    trial.individuals(stream, |birth, death| {
+/// The individuals of a lineage.
+#[derive(Default)]
+struct Forest {
+    all: HashMap<u64, Individual>,
+    /// Ids in the order of births.
+    order: Vec<u64>,
+}
+
+impl Forest {
+    fn add(&mut self, birth: &Birth, end: Option<u64>) {
         let Birth { step, born, child, parents, .. } = birth;
-        let born = born.unwrap_or(*step);
         // Parents that are not in the lineage lived before it began.
-        let parents: Vec<u64> = parents.iter().copied().filter(|parent| all.contains_key(parent)).collect();
+        let parents: Vec<u64> = parents.iter().copied().filter(|parent| self.all.contains_key(parent)).collect();
         for parent in &parents {
-            all.entry(*parent).or_default().births.push((*step, *child));
+            self.all.entry(*parent).or_default().births.push((*step, *child));
         }
-        let end = death.map_or(u64::MAX, |death| death.step);
-        all.insert(*child, Individual { label: label(birth), born, end, parents, births: vec![] });
-        order.push(*child);
+        let (born, end) = (born.unwrap_or(*step), end.unwrap_or(u64::MAX));
+        self.all.insert(*child, Individual { label: label(birth), born, end, parents, births: vec![] });
+        self.order.push(*child);
+    }
+
+    /// Writes the trees; `last` is the last step of the lineage.
+    fn write(&self, last: u64, to: &mut impl Write) -> io::Result<()> {
+        for root in self.order.iter().filter(|id| self.all[id].parents.is_empty()) {
+            let mut items = vec![Item::Branch { id: *root, k: 0, from: self.all[root].born }];
+            while let Some(item) = items.pop() {
+                match item {
+                    Item::Text(text) => to.write_all(text.as_bytes())?,
+                    Item::Branch { id, k, from } => branch(&self.all, (id, k, from), last, &mut items),
+                }
+            }
+            writeln!(to, ";")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_forest(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
+    let mut forest = Forest::default();
+    trial.individuals(stream, |birth, death| {
+        forest.add(birth, death.map(|death| death.step));
         Ok(())
     })?;
     let mut file = BufWriter::new(file);
-    for root in order.iter().filter(|id| all[id].parents.is_empty()) {
-        let mut items = vec![Item::Branch { id: *root, k: 0, from: all[root].born }];
-        while let Some(item) = items.pop() {
-            match item {
-                Item::Text(text) => file.write_all(text.as_bytes())?,
-                Item::Branch { id, k, from } => branch(&all, (id, k, from), last, &mut items),
-            }
-        }
-        writeln!(file, ";")?;
-    }
+    forest.write(trial.manifest().last_step, &mut file)?;
     file.flush()
 }
 
@@ -109,5 +127,29 @@ fn label(birth: &Birth) -> String {
     match birth.name.is_empty() {
         true => birth.child.to_string(),
         false => format!("'{}'", birth.name.replace('\'', "''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_are_chains_and_other_parents_of_a_merged_individual_refer_to_it() {
+        let mut forest = Forest::default();
+        let mut add = |step: u64, child: u64, parents: &[u64], name: &str, end: Option<u64>| {
+            let birth = Birth { step, child, parents: parents.to_vec(), name: name.to_owned(), ..Birth::default() };
+            forest.add(&birth, end);
+        };
+        add(0, 0, &[], "a", None);
+        add(0, 1, &[], "it's", Some(20));
+        add(10, 2, &[0], "", Some(20));
+        add(20, 3, &[1, 2], "d", None);
+        let mut text = vec![];
+        forest.write(30, &mut text).expect("memory");
+        assert_eq!(
+            String::from_utf8(text).expect("text"),
+            "('a':20,(2:0,#H3:0):10):10;\n('it\'\'s':0,'d'#H3:10):20;\n"
+        );
     }
 }

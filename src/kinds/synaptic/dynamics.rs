@@ -61,6 +61,8 @@ impl Params {
 
     fn release(&self, config: &Config) -> Presynaptic {
         let p = &self.presynaptic;
+        // What other modes do not show has no effect in them.
+        let is_scan = p.mode == ReleaseMode::Scan;
         Presynaptic {
             mode: match p.mode {
                 ReleaseMode::Off | ReleaseMode::Temperature => Mode::Off,
@@ -93,13 +95,13 @@ impl Params {
                 ..Constants::RECOMMENDED
             },
             edges: match p.top_keys {
-                0 => Edges::All,
-                k => Edges::TopK(k as usize),
+                k if k > 0 && is_scan => Edges::TopK(k as usize),
+                _ => Edges::All,
             },
             context: config.context,
             release: match p.stochastic {
-                0.0 => Release::Deterministic,
-                fraction => Release::Binomial { fraction },
+                fraction if fraction > 0.0 && is_scan => Release::Binomial { fraction },
+                _ => Release::Deterministic,
             },
         }
     }
