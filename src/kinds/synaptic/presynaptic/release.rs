@@ -8,7 +8,8 @@ pub enum Release {
     /// The expected number, `p·RRP`.
     #[default]
     Deterministic,
-    /// For a share of the queries, all edges draw a count from the binomial distribution.
+    /// For a share of the queries, all edges draw a count from the binomial distribution. Models without vesicles
+    /// ([`Mode::Off`](super::Mode::Off), [`Mode::TsodyksMarkram`](super::Mode::TsodyksMarkram)) draw nothing.
     Binomial {
         /// Share of the queries.
         fraction: f64,
