@@ -300,3 +300,6 @@ impl Identities {
         (slots + shared + self.pending.capacity() * size_of::<LifeEvent>()) as u64
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -169,3 +169,6 @@ pub fn plan_wish(layer: &LayerStatus<'_>, wish: Wish) -> Result<Vec<Move>, LifeE
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
