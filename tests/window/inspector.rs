@@ -7,7 +7,7 @@ use neuropil::{
     params::{self, path},
     project,
 };
-use window::{Window, assign, open, start, until, value};
+use window::{Window, assign, open, set, start, until, value};
 
 fn fresh() -> Window {
     let mut w = open(start(false));
@@ -346,4 +346,24 @@ fn the_selection_card_does_not_move_the_parameters() {
     w.run_steps(4);
     assert!(w.query_by_label_contains("3 neurons").is_some());
     assert_eq!(w.get_by_label("lif.tau_m value").rect(), before);
+}
+
+/// The parameters of a choice within a choice are rows of their own; another choice shows others.
+#[test]
+fn a_choice_within_a_choice_has_rows() {
+    let mut w = open(start(true));
+    w.run();
+    let sliders = |w: &Window| {
+        ["lif.start.spread.half_width", "lif.start.spread.sigma"]
+            .map(|path| w.query_by_role_and_label(Role::Slider, path).is_some())
+    };
+    assert_eq!(sliders(&w), [false, false], "all neurons start at rest");
+    set(&mut w, "lif.start=AroundRest");
+    assert_eq!(sliders(&w), [true, false]);
+    set(&mut w, "lif.start.spread=Normal");
+    assert_eq!(sliders(&w), [false, true]);
+    set(&mut w, "lif.start.spread.sigma=4");
+    assert_eq!(value(&w, "lif.start"), "AroundRest(spread: Normal(sigma: 4 mV))");
+    set(&mut w, "lif.start=AtRest");
+    assert_eq!(sliders(&w), [false, false]);
 }
