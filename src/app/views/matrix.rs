@@ -23,7 +23,7 @@ const MAX_CELLS: usize = 512;
 const MAX_LINES: usize = 28;
 /// Matrices of more rows are not scaled by row unless asked for.
 const MAX_SCALED_ROWS: usize = 40;
-/// Rows are scaled when half of them stay below this share of the largest value.
+/// Rows are scaled when a third of them stay below this share of the largest value.
 const FAINT: f32 = 0.1;
 
 /// The matrix view.
@@ -171,11 +171,11 @@ fn scaled_rows(values: &[f32], columns: usize) -> Vec<f32> {
     values.chunks(columns.max(1)).flat_map(scaled).collect()
 }
 
-/// Whether half of the rows would hardly be seen beside the largest one.
+/// Whether a third of the rows would hardly be seen beside the largest one.
 fn has_other_magnitudes(values: &[f32], columns: usize) -> bool {
     let rows: Vec<f32> = values.chunks(columns.max(1)).map(largest).filter(|most| *most > 0.0).collect();
     let n_faint = rows.iter().filter(|most| **most < FAINT * largest(values)).count();
-    2 * n_faint >= rows.len().max(1)
+    3 * n_faint >= rows.len().max(1)
 }
 
 /// Averages a matrix in blocks: block size, rows, columns, means.
