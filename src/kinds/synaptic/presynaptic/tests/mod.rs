@@ -1,9 +1,10 @@
 //! The properties of section 1.11 of the specification, for the shipped model.
 
+mod bench;
 mod dynamics;
 mod forms;
 mod gradient;
-mod speed;
+
 mod stochastic;
 
 use super::{Constants, Edges, KeyState, Mode, Presynaptic, forward, trace::trace};
