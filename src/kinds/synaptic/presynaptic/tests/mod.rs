@@ -4,7 +4,6 @@ mod bench;
 mod dynamics;
 mod forms;
 mod gradient;
-
 mod stochastic;
 
 use super::{Constants, Edges, KeyState, Mode, Presynaptic, forward, trace::trace};
