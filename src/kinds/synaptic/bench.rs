@@ -142,7 +142,7 @@ pub struct VariantRow {
 #[serde(untagged)]
 pub enum BenchRow {
     /// Time of training steps.
-    Speed(SpeedRow),
+    Speed(Box<SpeedRow>),
     /// A trained variant.
     Variant(VariantRow),
 }
@@ -194,7 +194,7 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
     let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
     let mut rows = vec![];
     for case in SPEED.iter().filter(is_wanted) {
-        rows.push(BenchRow::Speed(measure(case, options, progress)?));
+        rows.push(BenchRow::Speed(Box::new(measure(case, options, progress)?)));
     }
     if let Some(text) = &options.text {
         let mut params = params(&[])?;

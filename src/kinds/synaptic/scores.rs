@@ -88,8 +88,11 @@ impl SynapticSim {
     }
 }
 
+/// A value of each expert.
+type Values = fn(&Score) -> &[f64];
+
 /// Sections of a saved state.
-const PARTS: &[(&str, fn(&Score) -> &[f64])] = &[
+const PARTS: &[(&str, Values)] = &[
     ("scores/contribution", |score| &score.contribution),
     ("scores/variance", |score| &score.variance),
     ("scores/frequency", |score| &score.frequency),

@@ -108,7 +108,7 @@ impl<R: Real + Default> Heads<'_, R> {
             |scratch, (i, ((probabilities, factor), y))| self.head_forward(i, x, scratch, (probabilities, factor), y),
         );
         let timings = tasks.collect::<Result<Vec<_>, SimError>>()?;
-        self.to_tokens(self.heads, by_head, y);
+        self.gather_tokens(self.heads, by_head, y);
         let mut sums: Vec<Timing> = vec![];
         for timing in timings.into_iter().flatten() {
             match sums.iter_mut().find(|sum| sum.name == timing.name) {
@@ -173,7 +173,7 @@ impl<R: Real + Default> Heads<'_, R> {
     }
 
     /// `[B, heads, T, D]` as `[B, T, heads, D]`.
-    fn to_tokens(&self, heads: usize, by_head: &[R], by_token: &mut [R]) {
+    fn gather_tokens(&self, heads: usize, by_head: &[R], by_token: &mut [R]) {
         let (t, d) = (self.extent.seq_len, self.head_dim);
         let sequences = by_token.par_chunks_mut(t * heads * d).zip(by_head.par_chunks(t * heads * d));
         sequences.for_each(|(to, from)| {
@@ -213,9 +213,9 @@ impl<R: Real + Default> Heads<'_, R> {
                 Ok::<(), SimError>(())
             },
         )?;
-        self.to_tokens(self.heads, by_head, dq);
-        self.to_tokens(self.kv_heads, keys, dk);
-        self.to_tokens(self.kv_heads, values, dv);
+        self.gather_tokens(self.heads, by_head, dq);
+        self.gather_tokens(self.kv_heads, keys, dk);
+        self.gather_tokens(self.kv_heads, values, dv);
         Ok(())
     }
 

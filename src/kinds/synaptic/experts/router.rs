@@ -229,7 +229,7 @@ fn select<R: Real>(logits: &[R], balance: &[R], alive: &[u8], selected: &mut [u3
         let own = score(e);
         if len < selected.len() {
             len += 1;
-        } else if selected.last().is_none_or(|last| !(own > score(*last))) {
+        } else if !selected.last().is_some_and(|last| own > score(*last)) {
             continue;
         }
         let mut slot = len - 1;

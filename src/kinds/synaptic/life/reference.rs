@@ -54,13 +54,13 @@ impl ReferenceScore {
     ) -> Result<(), LengthError> {
         let tokens = (indices.len() / top_k.max(1)) as f64;
         let means = mean_inputs(x, indices, top_k, self.contribution.len())?;
-        for e in 0..self.contribution.len() {
+        for (e, energy) in energy.iter().enumerate().take(self.contribution.len()) {
             let selected = indices.iter().zip(gates).filter(|(index, _)| **index as usize == e);
             let gate: f64 = selected.map(|(_, gate)| gate.f64()).sum();
             let before = self.contribution[e];
             self.contribution[e] = DECAY * before + (1.0 - DECAY) * gate / tokens;
             self.frequency[e] = DECAY * self.frequency[e] + (1.0 - DECAY) * means.counts[e] as f64 / tokens;
-            self.efficiency[e] = self.contribution[e] / (energy[e].f64() + 1e-6);
+            self.efficiency[e] = self.contribution[e] / (energy.f64() + 1e-6);
             let change = (self.contribution[e] - before).abs();
             self.resilience[e] = DECAY * self.resilience[e] + (1.0 - DECAY) / (change + 1e-6);
             self.specialization[e] = 1.0 - cosine(&means.experts[e], &means.all);

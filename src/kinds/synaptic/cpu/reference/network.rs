@@ -58,9 +58,12 @@ pub struct NetworkGradients {
     pub wte: Vec<f64>,
     /// Of the matrix of logits.
     pub lm_head: Vec<f64>,
-    /// By block: of the first norm, attention, the second norm, the mixture.
-    pub blocks: Vec<([Vec<f64>; 2], Projections, [Vec<f64>; 2], MixtureGradients<f32>)>,
+    /// By block.
+    pub blocks: Vec<BlockGradients>,
 }
+
+/// Of the first norm (weight and bias), attention, the second norm, the mixture.
+pub type BlockGradients = ([Vec<f64>; 2], Projections, [Vec<f64>; 2], MixtureGradients<f32>);
 
 fn f32s(values: &[f64]) -> Vec<f32> {
     values.iter().map(|x| *x as f32).collect()

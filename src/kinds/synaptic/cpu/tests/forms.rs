@@ -67,8 +67,8 @@ fn losses_do_not_depend_on_later_tokens_nor_on_other_sequences() {
         losses
     };
     let before = losses(&tokens, &targets, Lengths::Full);
-    for i in 7..12 {
-        tokens[i] = (tokens[i] + 1) % config.vocab as u32;
+    for token in &mut tokens[7..12] {
+        *token = (*token + 1) % config.vocab as u32;
     }
     targets[20] = -1;
     let after = losses(&tokens, &targets, Lengths::Padded(&[9, 12]));
