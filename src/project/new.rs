@@ -4,10 +4,11 @@ use super::{Project, read};
 use crate::kinds::Model;
 
 /// Templates by kind.
-const TEMPLATES: [(&str, &str); 3] = [
+const TEMPLATES: [(&str, &str); 4] = [
     ("spiking", include_str!("../../projects/new/spiking.ron")),
     ("nuclei", include_str!("../../projects/new/nuclei.ron")),
     ("transformer", include_str!("../../projects/new/transformer.ron")),
+    ("synaptic", include_str!("../../projects/new/synaptic.ron")),
 ];
 
 /// A new project of a kind: its template, else the kind's defaults; `None` for an unknown kind.
