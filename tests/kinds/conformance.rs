@@ -347,25 +347,29 @@ fn any_allocation_may_fail(case: &Case) {
             Device::Cpu { .. } => (held(), 0, 0),
             Device::Cuda(gpu) => (0, gpu.held(Place::Device), gpu.held(Place::Pinned)),
         };
-        let before = held_now();
-        let mut n = 0;
-        loop {
-            allocation::fail_after(Some(n));
-            let result = runs(&device);
-            if allocation::fail_after(None).is_some() {
-                break assert_eq!(result.expect("it runs"), want);
+        // Host bytes kept by a round in which every allocation failed once.
+        let round = || {
+            let (before, mut n) = (held_now(), 0);
+            loop {
+                allocation::fail_after(Some(n));
+                let result = runs(&device);
+                if allocation::fail_after(None).is_some() {
+                    break assert_eq!(result.expect("it runs"), want);
+                }
+                let Err(error) = result else { panic!("allocation {n} failed without an error") };
+                let text = error.to_string();
+                let says = |all: &[&str]| all.iter().all(|part| text.contains(part));
+                assert!(says(&["needs", "make the model smaller"]) || says(&["page-locking", "full"]), "{text}");
+                n += 1;
             }
-            let Err(error) = result else { panic!("allocation {n} failed without an error") };
-            let text = error.to_string();
-            let says = |all: &[&str]| all.iter().all(|part| text.contains(part));
-            assert!(says(&["needs", "make the model smaller"]) || says(&["page-locking", "full"]), "{text}");
-            drop(error);
-            n += 1;
-        }
-        let after = held_now();
-        println!("{n} allocations failed; held before and after: {before:?}, {after:?}");
-        assert_eq!((before.1, before.2), (after.1, after.2), "device memory is kept");
-        assert!(after.0 - before.0 < 65_536, "{} B are kept", after.0 - before.0);
+            let after = held_now();
+            println!("{n} allocations failed; held before and after: {before:?}, {after:?}");
+            assert_eq!((before.1, before.2), (after.1, after.2), "device memory is kept");
+            after.0 - before.0
+        };
+        // A thread keeps its buffers from its first task on, whenever that is; what is lost is lost in every round.
+        let kept: Vec<_> = (0..5).map(|_| round()).collect();
+        assert!(kept.iter().any(|bytes| *bytes < 65_536), "{kept:?} B are kept");
         assert_eq!(runs(&device).expect("it runs"), want);
     }
 }
