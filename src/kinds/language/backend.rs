@@ -1,6 +1,13 @@
 //! What simulations of language models exchange with their backends: batches, optimiser settings, decoders.
 
-use crate::sim::SimError;
+use crate::{
+    nn::{
+        optimizer::cpu::sum_of_squares,
+        parameters::{ParameterMap, View},
+        real::Real,
+    },
+    sim::SimError,
+};
 
 /// Target of a token that is not predicted.
 pub const IGNORED: i32 = -1;
@@ -159,6 +166,22 @@ pub struct ViewNorms {
     pub gradient: f32,
     /// Of the change of its values.
     pub update: f32,
+}
+
+/// Norms of each parameter of a map: of the weights, of the gradient, and of the change since `before`.
+pub fn view_norms<R: Real>(map: &ParameterMap, before: &[R], weights: &[R], gradient: &[R]) -> Vec<ViewNorms> {
+    let norm = |x: &[R]| sum_of_squares(x).sqrt() as f32;
+    let of = |view: &View| {
+        let range = view.range();
+        let pairs = weights[range.clone()].iter().zip(&before[range.clone()]);
+        let change: f64 = pairs.map(|(w, b)| (w.f64() - b.f64()).powi(2)).sum();
+        ViewNorms {
+            weight: norm(&weights[range.clone()]),
+            gradient: norm(&gradient[range]),
+            update: change.sqrt() as f32,
+        }
+    };
+    map.views().map(of).collect()
 }
 
 /// Whether a step was taken.

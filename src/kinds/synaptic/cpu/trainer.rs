@@ -10,14 +10,16 @@ use super::{
 use crate::{
     gpu::Pass,
     kinds::{
-        language::backend::{Batch, Counters, IGNORED, Lengths, Outcome, StateBuffer, StepStats, ViewNorms},
+        language::backend::{
+            Batch, Counters, IGNORED, Lengths, Outcome, StateBuffer, StepStats, ViewNorms, view_norms,
+        },
         synaptic::{
             backend::{Dynamics, ExpertStep, Selection, StepInput},
             experts::{self, LoadStatistics, RouterState},
             model::{Config, Layout},
         },
     },
-    nn::{optimizer::cpu::sum_of_squares, parameters::View, real::Real},
+    nn::real::Real,
     sim::SimError,
 };
 use std::sync::Arc;
@@ -163,7 +165,7 @@ impl<R: Real + Default> Trainer<R> {
         }
         self.experts = experts;
         if let Some(before) = before {
-            self.measure(&before);
+            self.norms = view_norms(&self.network.layout.map, &before, &self.network.weights, &self.gradient);
         }
         Ok(())
     }
@@ -178,22 +180,6 @@ impl<R: Real + Default> Trainer<R> {
             }
         }
         self.network.routers = routers;
-    }
-
-    fn measure(&mut self, before: &[R]) {
-        let norm = |x: &[R]| sum_of_squares(x).sqrt() as f32;
-        let (weights, gradient) = (&self.network.weights, &self.gradient);
-        let of = |view: &View| {
-            let range = view.range();
-            let pairs = weights[range.clone()].iter().zip(&before[range.clone()]);
-            let change: f64 = pairs.map(|(w, b)| (w.f64() - b.f64()).powi(2)).sum();
-            ViewNorms {
-                weight: norm(&weights[range.clone()]),
-                gradient: norm(&gradient[range]),
-                update: change.sqrt() as f32,
-            }
-        };
-        self.norms = self.network.layout.map.views().map(of).collect();
     }
 
     /// Norms of the last step that measured.

@@ -11,7 +11,7 @@ use crate::{
     kinds::transformer::{
         backend::{
             Batch, Counters, Hyper, IGNORED, Lengths, MatrixUpdate, Outcome, StateBuffer, StepInput, StepStats,
-            ViewNorms,
+            ViewNorms, view_norms,
         },
         choices::ActivationFunction,
         model::{Config, Layout},
@@ -19,7 +19,7 @@ use crate::{
     nn::{
         optimizer::{
             AdamW, Clip, Method, Muon, ParameterGroups, Rule, Update,
-            cpu::{Buffers, Optimizer, sum_of_squares},
+            cpu::{Buffers, Optimizer},
         },
         parameters::{View, ViewId},
         real::Real,
@@ -191,25 +191,9 @@ impl<R: Real + Default> Trainer<R> {
         let gradient_norm = outcome.norm as f32;
         self.stats.push(StepStats { loss: loss as f32, gradient_norm, loss_scale: 1.0, is_skipped });
         if let Some(before) = before {
-            self.measure(&before);
+            self.norms = view_norms(&self.network.layout.map, &before, &self.network.weights, &self.gradient);
         }
         Ok(())
-    }
-
-    fn measure(&mut self, before: &[R]) {
-        let norm = |x: &[R]| sum_of_squares(x).sqrt() as f32;
-        let (weights, gradient) = (&self.network.weights, &self.gradient);
-        let of = |view: &View| {
-            let range = view.range();
-            let pairs = weights[range.clone()].iter().zip(&before[range.clone()]);
-            let change: f64 = pairs.map(|(w, b)| (w.f64() - b.f64()).powi(2)).sum();
-            ViewNorms {
-                weight: norm(&weights[range.clone()]),
-                gradient: norm(&gradient[range]),
-                update: change.sqrt() as f32,
-            }
-        };
-        self.norms = self.network.layout.map.views().map(of).collect();
     }
 
     /// Norms of the last step that measured.
