@@ -30,6 +30,7 @@
 
 pub mod constants;
 pub mod cpu;
+pub mod cuda;
 pub mod parity;
 pub mod reference;
 pub mod release;
