@@ -62,32 +62,39 @@ extern "C" __global__ void route_tokens(RouterArgs a, const float* __restrict__ 
     for (u64 token = warp_id(); token < a.tokens; token += n_warps()) {
         const float feature = lane < FEATURES ? features[token * FEATURES + lane] : 0.0f;
         const float inverse = 1.0f / fmaxf(sqrtf(warp_sum(feature * feature)), 1e-8f);
-        float logit[PER_LANE], cosine[PER_LANE], score[PER_LANE];
+        float logit[PER_LANE], cosine[PER_LANE] = {}, score[PER_LANE];
         unsigned int open = 0; // bits of this lane's living experts that are not selected
+#pragma unroll 4
+        for (unsigned int i = 0; i < FEATURES; ++i) {
+            const float of_token = __shfl_sync(ALL_LANES, feature, i);
+#pragma unroll
+            for (unsigned int c = 0; c < PER_LANE; ++c)
+                if (32 * c < a.experts) cosine[c] += of_token * of_experts[min(32 * c + lane, a.experts - 1) * STRIDE + i];
+        }
 #pragma unroll
         for (unsigned int c = 0; c < PER_LANE; ++c) {
-            if (32 * c >= a.experts) break;
             const unsigned int e = 32 * c + lane, known = min(e, a.experts - 1);
-            float dot = 0.0f;
-#pragma unroll
-            for (unsigned int i = 0; i < FEATURES; ++i) dot += __shfl_sync(ALL_LANES, feature, i) * of_experts[known * STRIDE + i];
-            cosine[c] = dot * inverse;
-            logit[c] = z[token * a.experts + known] + a.align * cosine[c] + terms[known];
-            score[c] = logit[c] + bonus[known];
-            if (e < a.experts && alive[e]) open |= 1u << c;
+            cosine[c] *= inverse;
+            logit[c] = score[c] = 0.0f;
+            if (32 * c < a.experts) {
+                logit[c] = z[token * a.experts + known] + a.align * cosine[c] + terms[known];
+                score[c] = logit[c] + bonus[known];
+                if (e < a.experts && alive[e]) open |= 1u << c;
+            }
         }
         // Lane s has the expert of slot s.
         float own_logit = -__int_as_float(0x7f800000), own_cosine = 0.0f;
         unsigned int own = 0;
         for (unsigned int slot = 0; slot < a.top_k; ++slot) {
-            float best = 0.0f;
+            float best = 0.0f, of_logit = 0.0f, of_cosine = 0.0f; // of the best of this lane, which may be the one
             unsigned int chosen = NONE;
 #pragma unroll
             for (unsigned int c = 0; c < PER_LANE; ++c) {
-                if (32 * c >= a.experts) break;
                 if ((open >> c & 1u) && (chosen == NONE || score[c] > best)) {
                     best = score[c];
                     chosen = 32 * c + lane;
+                    of_logit = logit[c];
+                    of_cosine = cosine[c];
                 }
             }
 #pragma unroll
@@ -101,15 +108,6 @@ extern "C" __global__ void route_tokens(RouterArgs a, const float* __restrict__ 
             }
             chosen = __shfl_sync(ALL_LANES, chosen, 0); // with NaN lanes may disagree
             if (chosen == NONE) chosen = 0;             // the host launches with at least k living experts
-            float of_logit = 0.0f, of_cosine = 0.0f;
-#pragma unroll
-            for (unsigned int c = 0; c < PER_LANE; ++c) {
-                if (32 * c >= a.experts) break;
-                if (c == chosen / 32) {
-                    of_logit = logit[c];
-                    of_cosine = cosine[c];
-                }
-            }
             of_logit = __shfl_sync(ALL_LANES, of_logit, chosen % 32);
             of_cosine = __shfl_sync(ALL_LANES, of_cosine, chosen % 32);
             if (lane == chosen % 32) open &= ~(1u << chosen / 32);
@@ -367,13 +365,13 @@ __device__ __forceinline__ float averaged(float value, double rate, double targe
 }
 
 // One block: metabolism, balance and embeddings of the living experts of a layer after an update that was applied.
-extern "C" __global__ void update_router(RouterArgs a, RouterRates r, const StepParams* __restrict__ params, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, const float* __restrict__ genome, const unsigned int* __restrict__ alive, float* __restrict__ embeddings, float* __restrict__ fatigue, float* __restrict__ energy, float* __restrict__ balance) {
+extern "C" __global__ void update_router(RouterArgs a, RouterRates r, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, const float* __restrict__ genome, const unsigned int* __restrict__ alive, float* __restrict__ embeddings, float* __restrict__ fatigue, float* __restrict__ energy, float* __restrict__ balance) {
     extern __shared__ float before[]; // [E, STRIDE]
     const unsigned int n_alive = count_alive(a, alive);
     for (unsigned int i = threadIdx.x; i < a.experts * FEATURES; i += blockDim.x) before[i / FEATURES * STRIDE + i % FEATURES] = embeddings[i];
     __syncthreads();
-    const double tokens = (double)params->tokens;
-    if (!state->is_applied || *frozen || params->tokens == 0) return;
+    const double tokens = (double)step->tokens;
+    if (!state->is_applied || *frozen || step->tokens == 0) return;
     const double fair = (double)a.top_k / (double)(n_alive > 0 ? n_alive : 1);
     for (unsigned int e = threadIdx.x; e < a.experts; e += blockDim.x) {
         if (!alive[e]) continue;

@@ -33,7 +33,7 @@ __device__ __forceinline__ Key fresh(const ScanConstants& c) {
 // Where the edges of a thread are.
 struct Column {
     ScanArgs a;
-    const ReleaseStep* step;
+    u64 seed, step;               // of random draws, with the number of the head
     const unsigned int* selected; // bits by row, or all
     const unsigned int* last;     // last selected key of a row
     float* edges;
@@ -44,12 +44,15 @@ struct Column {
 
 __device__ __forceinline__ unsigned int words_of_row(const ScanArgs& a) { return (a.n_keys + 31) / 32; }
 
-// Address of the random words of an edge (groups 0, 1) or of a query (group 2): Draws::words.
-__device__ __forceinline__ Words release_words(const Column& col, unsigned int group, unsigned int query, unsigned int key) {
-    const ReleaseStep s = *col.step;
-    const u64 head = (u64)(col.a.layer * s.sequences + s.first) * col.a.heads_of_sequence + col.head;
-    const u64 step = (s.step & 0xffffffffull) | (head << 2 | group) << 32;
-    return draw(s.seed, RELEASE, step, query << 16 | key);
+// The random words of an edge (groups 0, 1) or of a query (group 2): Draws::words. `step` has the number of the head.
+__device__ __forceinline__ Words release_words(u64 seed, u64 step, unsigned int group, unsigned int query, unsigned int key) {
+    return draw(seed, RELEASE, step | (u64)group << 32, query << 16 | key);
+}
+
+// Step and number of a head among all heads of the step.
+__device__ __forceinline__ u64 step_of_head(const ScanArgs& a, const ReleaseStep& s, unsigned int head) {
+    const u64 number = (u64)(a.layer * s.sequences + s.first) * a.heads_of_sequence + head;
+    return (s.step & 0xffffffffull) | number << 34;
 }
 
 __device__ __forceinline__ unsigned int hits(const Words& w, unsigned int n, float below) {
@@ -61,11 +64,11 @@ __device__ __forceinline__ unsigned int hits(const Words& w, unsigned int n, flo
 }
 
 // Vesicles released from a pool: each of n equal parts with probability p.
-__device__ __noinline__ float draw_release(const Column& col, unsigned int query, float pool, float p) {
+__device__ __noinline__ float draw_release(u64 seed, u64 step, unsigned int query, unsigned int key, float pool, float p) {
     const float rounded = rintf(pool);
     const unsigned int n = rounded >= 1.0f ? (unsigned int)fminf(rounded, (float)MAX_TRIALS) : 1;
-    unsigned int count = hits(release_words(col, 0, query, col.key), min(n, 4u), p);
-    if (n > 4) count += hits(release_words(col, 1, query, col.key), n - 4, p);
+    unsigned int count = hits(release_words(seed, step, 0, query, key), min(n, 4u), p);
+    if (n > 4) count += hits(release_words(seed, step, 1, query, key), n - 4, p);
     return (float)count * pool / (float)n;
 }
 
@@ -102,7 +105,7 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
     const float p = clip(free, 0.0f, c.p_max);
     const float expected = is_selected ? p * k.rrp : 0.0f;
     float released = expected;
-    if (col.a.drawn_below != 0 && is_selected && (u64)release_words(col, 2, query, 0).x < col.a.drawn_below) released = draw_release(col, query, k.rrp, p);
+    if (col.a.drawn_below != 0 && is_selected && (u64)release_words(col.seed, col.step, 2, query, 0).x < col.a.drawn_below) released = draw_release(col.seed, col.step, query, col.key, k.rrp, p);
     bias = c.lambda_loge * __logf(c.log_floor + released * k.amplitude);
     slope_of_bias = is_selected ? c.lambda_loge * (k.amplitude * k.rrp) * (slope * (c.alpha_c * influx_slope)) / (c.log_floor + expected * k.amplitude) : 0.0f;
     if (MODE != SCAN) return;
@@ -110,7 +113,7 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
     const float returned = k.reserve + slot, supply = returned < 1.0f ? returned : 1.0f;
     const float fuel = c.energy_half > 0.0f ? __fdividef(k.energy, k.energy + c.energy_half) : 1.0f;
     const float wanted = c.prime_rate * supply * fuel, room = c.rrp_max - emptied;
-    const float take = whole_quanta(wanted > room ? room : wanted), loss = c.unprime_per_release * released;
+    const float take = whole_quanta(clip(wanted > room ? room : wanted, 0.0f, returned)), loss = c.unprime_per_release * released;
     const float rest = returned - take;
     k.calcium = is_selected ? calcium : decayed;
     k.rrp = emptied + take;
@@ -170,7 +173,9 @@ extern "C" __global__ void scan_release(ScanArgs a, ScanConstants c, const void*
     // The longest walks, those of the first keys, begin first.
     const unsigned int head = blockIdx.x % a.n_heads, key = blockIdx.x / a.n_heads * blockDim.x + threadIdx.x;
     if (key >= a.n_keys) return;
-    const Column col = {a, (const ReleaseStep*)step, (const unsigned int*)selected, (const unsigned int*)last, edges, (float*)factor, (float*)row_bias, head, key};
+    ReleaseStep at = {};
+    if (step) at = *(const ReleaseStep*)step;
+    const Column col = {a, at.seed, step_of_head(a, at, head), (const unsigned int*)selected, (const unsigned int*)last, edges, (float*)factor, (float*)row_bias, head, key};
     float* queue = queues + threadIdx.x;
     float* memory = (float*)state;
     Key k = fresh(c);

@@ -88,6 +88,21 @@ impl<T: CudaType> Slice<T> {
         Ok((first, second))
     }
 
+    /// Parts of the outermost dimension that are written at the same time; their ranges ascend.
+    pub fn parts_mut<const N: usize>(&mut self, ranges: [Range<usize>; N]) -> Result<[ViewMut<'_, T>; N], GpuError> {
+        let refused = |ranges: &[Range<usize>]| GpuError::Shape {
+            what: self.what,
+            has: self.shape,
+            asked: format!("parts {ranges:?}, which do not ascend"),
+        };
+        if ranges.windows(2).any(|pair| pair[0].end > pair[1].start) {
+            return Err(refused(&ranges));
+        }
+        let part = |range: &Range<usize>| Ok(ViewMut { slice: self.borrowed(range.clone())?, owner: PhantomData });
+        let parts = ranges.iter().map(part).collect::<Result<Vec<_>, GpuError>>()?;
+        parts.try_into().map_err(|_| refused(&ranges))
+    }
+
     /// The same elements in another shape.
     pub fn reshaped(&self, shape: impl Into<Shape>) -> Result<View<'_, T>, GpuError> {
         let shape = shape.into();

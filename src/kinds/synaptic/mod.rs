@@ -22,7 +22,7 @@
 //! | [`life`] | life cycle of experts |
 //! | [`model`] | sizes, names and first values of the parameters |
 //! | [`backend`] | what the simulation asks of a backend |
-//! | [`cpu`] | the model on the CPU: the definition |
+//! | [`cpu`], [`cuda`] | the model on the CPU, which is the definition, and on a GPU |
 //! | [`setup`] | the text as tokens |
 //! | [`simulation`], `life_cycle`, `scores`, `saved` | a model in training, its experts, its saved state |
 //! | [`probes`], `measure`, `readings`, `synapses`, [`sampler`] | what can be shown, when it is measured |
@@ -33,6 +33,7 @@ pub mod backend;
 pub mod bench;
 pub mod choices;
 pub mod cpu;
+pub mod cuda;
 mod dynamics;
 pub mod experts;
 pub mod life;
@@ -66,6 +67,7 @@ use crate::{
         Progress, RequestSpec, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
+use backend::Backend;
 use cpu::{CpuBackend, Trainer, network::Extent};
 use model::{Config, Layout};
 use setup::Setup;
@@ -92,7 +94,7 @@ impl Kind for SynapticKind {
     const REQUESTS: &'static [RequestSpec] = requests::REQUESTS;
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const SHARE_LEVELS: &'static [ShareLevel] = &[ShareLevel { row: "release", name: "goal", share: 0.05 }];
-    const MODULES: &'static [ModuleSpec] = &[];
+    const MODULES: &'static [ModuleSpec] = cuda::MODULES;
     const PRESETS: &'static [Preset] = presets::PRESETS;
     const KEEPS_FINAL_STATE: bool = true;
     type Params = Params;
@@ -116,8 +118,11 @@ impl Kind for SynapticKind {
 
     fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {
         let model = setup.map_or_else(|| assumed(params), |setup| setup.model(params).ok());
-        let (Some((config, layout)), DeviceKind::Cpu { .. }) = (model, on) else { return MemoryReport::default() };
-        let mut report = cpu_memory(params, &config, &layout);
+        let Some((config, layout)) = model else { return MemoryReport::default() };
+        let mut report = match on {
+            DeviceKind::Cpu { .. } => cpu_memory(params, &config, &layout),
+            DeviceKind::Cuda => cuda::memory(&config, &layout, &params.dynamics(&config), params.training.batch as usize),
+        };
         report.host("text", setup.map_or(params.data.grammar_bytes.into(), Setup::n_bytes));
         report
     }
@@ -142,7 +147,7 @@ impl Kind for SynapticKind {
     ) -> Result<(), SimError> {
         let (config, _) = setup.model(params)?;
         if on == DeviceKind::Cuda {
-            return Err(no_cuda());
+            cuda::check(&params.dynamics(&config), &config)?;
         }
         text::check(&setup.corpus, &params.measure)?;
         measure::check_taps(taps, &config)
@@ -154,19 +159,19 @@ impl Kind for SynapticKind {
         setup: Arc<Setup>,
         on: &Device,
     ) -> Result<Box<dyn Simulation>, SimError> {
-        let Device::Cpu { threads } = on else { return Err(no_cuda()) };
         let (config, layout) = setup.model(params)?;
-        let backend = CpuBackend::new(&config, &layout, &params.dynamics(&config), context.seed, *threads)?;
-        Ok(Box::new(SynapticSim::new(params, context.seed, setup, (config, layout), Box::new(backend))?))
+        let dynamics = params.dynamics(&config);
+        let backend: Box<dyn Backend> = match on {
+            Device::Cpu { threads } => {
+                Box::new(CpuBackend::new(&config, &layout, &dynamics, context.seed, *threads)?)
+            }
+            Device::Cuda(gpu) => {
+                let sequences = params.training.batch as usize;
+                cuda::create(gpu, (&config, &layout, &dynamics), context.seed, sequences, false)?
+            }
+        };
+        Ok(Box::new(SynapticSim::new(params, context.seed, setup, (config, layout), backend)?))
     }
-}
-
-/// Why there is no simulation on a GPU.
-fn no_cuda() -> SimError {
-    SimError::NoDevice(
-        "the synaptic language model runs on the CPU only in this version: set run.device=Cpu, or run with --device cpu"
-            .to_owned(),
-    )
 }
 
 /// The model with a vocabulary of bytes.

@@ -39,6 +39,7 @@
 //! expert run in ascending order: the same bits for any number of threads.
 
 pub mod contrastive;
+pub mod cuda;
 pub mod genome;
 pub mod gradients;
 pub mod inspect;

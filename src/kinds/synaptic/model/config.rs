@@ -5,7 +5,7 @@ use crate::{kinds::synaptic::experts::FEATURES, sim::SimError};
 /// Rows of the embedding matrix are a multiple of this many: the tiles of matrix multiplications.
 pub const VOCAB_ALIGN: usize = 64;
 /// Most features of a head.
-const MAX_HEAD: usize = 256;
+pub const MAX_HEAD: usize = 256;
 
 /// Sizes of a model. They fix its parameters; what may change while it trains is in
 /// [`Dynamics`](super::super::backend::Dynamics).

@@ -5,6 +5,6 @@ mod config;
 mod init;
 mod layout;
 
-pub use config::{Config, ConfigError, VOCAB_ALIGN};
+pub use config::{Config, ConfigError, MAX_HEAD, VOCAB_ALIGN};
 pub use init::init;
 pub use layout::{Block, Layer, Layout, Norm, Role};

@@ -31,7 +31,7 @@ mod error;
 mod format;
 mod forward;
 mod inspect;
-mod kernels;
+pub mod kernels;
 mod network;
 mod pass;
 pub mod plan;

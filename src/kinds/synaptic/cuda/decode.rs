@@ -1,0 +1,92 @@
+//! Prediction of the next token with a cache of keys, values and the states of synapses.
+
+use super::{
+    buffers::DeviceBuffers,
+    error::OpError,
+    network::{Cache, DeviceBatch, Network, Routers, Run},
+    plan::{BatchShape, BlockTensors, HeadTensors, Plan, SharedTensors},
+};
+use crate::{gpu::Pass, kinds::language::backend::Decoder, sim::SimError};
+use std::cell::RefMut;
+
+/// Reads tokens one after the other, or some at a time; the results are the same.
+pub struct CudaDecoder<'a> {
+    network: &'a Network,
+    buffers: RefMut<'a, DeviceBuffers>,
+    len: usize,
+    logits: Vec<f32>,
+}
+
+impl<'a> CudaDecoder<'a> {
+    /// With an empty cache.
+    pub fn new(network: &'a Network, buffers: RefMut<'a, DeviceBuffers>) -> Self {
+        Self { network, buffers, len: 0, logits: vec![] }
+    }
+
+    /// Tokens at once: their activations and logits fit the buffers of training.
+    fn piece(&self) -> usize {
+        let shape = BatchShape { sequences: 1, seq_len: self.network.config.context };
+        let plan = Plan::new(&self.network.config, &self.network.dynamics, &shape, shape.seq_len);
+        plan.logit_rows.min(self.buffers.tokens.len()).max(1)
+    }
+
+    fn read(&mut self, tokens: &[u32]) -> Result<(), OpError> {
+        let (network, first, n) = (self.network, self.len, tokens.len());
+        let b = &mut *self.buffers;
+        let DeviceBuffers { weights, tokens: ids, targets, flag, arena, keys, values, synapses, .. } = b;
+        let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
+        ids.write_at(0, tokens)?;
+        let shape = BatchShape { sequences: 1, seq_len: n };
+        let plan = Plan::new(&network.config, &network.dynamics, &shape, first + n);
+        let (tokens, targets) = (ids.part(0..n)?, targets.part(0..n)?);
+        let batch = DeviceBatch { shape, first, tokens: &tokens, targets: &targets };
+        let routers = Routers { embeddings, fatigue, energy, balance, alive };
+        let frame = arena.frame();
+        let mut x = frame.take::<f32>("residual stream", plan.stream)?;
+        let mut next = frame.take::<f32>("next residual stream", plan.stream)?;
+        let mut block = BlockTensors::take(&frame, &plan.block)?;
+        let mut shared = SharedTensors::take(&frame, &plan.shared)?;
+        let mut head = HeadTensors::take(&frame, &plan.head)?;
+        let mut logits = frame.take::<f32>("logits", n * plan.vocab)?;
+        let (inner, mut pass) = (frame.frame(), Pass::default());
+        let cache = Some(Cache { keys, values, synapses });
+        let pass = &mut pass;
+        let mut run = Run { network, weights, routers, batch, draws: None, cache, flag, frame: &inner, pass };
+        run.embed(&mut x)?;
+        for b in 0..network.config.layers {
+            run.block(b, &x, &mut block, &mut shared.refs(), &mut next)?;
+            std::mem::swap(&mut x, &mut next);
+        }
+        run.last_norm(&x, &mut head)?;
+        run.logits(&head.norm_f, &mut logits)?;
+        self.logits.extend(logits.read()?);
+        self.len += n;
+        Ok(())
+    }
+}
+
+impl Decoder for CudaDecoder<'_> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError> {
+        let c = &self.network.config;
+        if self.len + tokens.len() > c.context {
+            let n = self.len + tokens.len();
+            return Err(SimError::Input(format!("a text of {n} tokens exceeds the context of {}", c.context)));
+        }
+        if let Some(token) = tokens.iter().find(|token| **token as usize >= c.vocab) {
+            return Err(SimError::Input(format!("token {token} is not one of the {} of the vocabulary", c.vocab)));
+        }
+        self.logits.clear();
+        for piece in tokens.chunks(self.piece()) {
+            self.read(piece)?;
+        }
+        Ok(&self.logits)
+    }
+}

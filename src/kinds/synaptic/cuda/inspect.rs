@@ -1,0 +1,99 @@
+//! Activations and decisions of one sequence.
+
+use super::{
+    backend::{CudaBackend, in_use},
+    error::OpError,
+    pass,
+    plan::BatchShape,
+};
+use crate::{
+    gpu::Pass,
+    kinds::synaptic::{
+        backend::{Backend as _, Site},
+        experts::{self, Routing, router::RouterWeights},
+        presynaptic::{self, KeyState, Presynaptic, Release},
+    },
+    nn::gemm::Epilogue,
+    sim::SimError,
+};
+
+impl CudaBackend {
+    /// Runs a sequence and reads a tensor.
+    pub(super) fn read_activations(&self, tokens: &[u32], site: Site) -> Result<Vec<f32>, SimError> {
+        let (network, n) = (&self.network, tokens.len());
+        let c = &network.config;
+        let no = |what: &str, i: usize| Err(OpError::Refused(format!("there is no {what} {i}")).into());
+        if n > self.sizes.tokens || n > c.context || tokens.iter().any(|token| *token as usize >= c.vocab) {
+            return Err(SimError::Input(format!(
+                "a text of {n} tokens does not fit a model with a context of {} and a vocabulary of {}",
+                c.context, c.vocab
+            )));
+        }
+        let (depth, most, head) = match site {
+            Site::Residual(block) => (block, c.layers + 1, 0),
+            Site::AttentionOutput(block) | Site::RouterInput(block) => (block, c.layers, 0),
+            Site::Attention { layer, head } | Site::Drive { layer, head } | Site::Bias { layer, head } => {
+                (layer, c.layers, head)
+            }
+        };
+        if depth >= most {
+            return no("block", depth);
+        }
+        if head >= c.heads {
+            return no("head", head);
+        }
+        let mut b = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
+        b.tokens.write_at(0, tokens)?;
+        let (shape, mut read) = (BatchShape { sequences: 1, seq_len: n }, vec![]);
+        let edges = head * n * n..(head + 1) * n * n;
+        pass::forward(network, &mut b, shape, &mut Pass::default(), &mut |run, _, streams, blocks, shared| {
+            read = match site {
+                Site::Residual(block) => streams[block].read()?,
+                Site::AttentionOutput(block) => blocks[block].attention.read()?,
+                Site::RouterInput(block) => blocks[block].norm_2.read()?,
+                Site::Attention { layer, .. } => blocks[layer].probabilities.read_range(edges.clone())?,
+                Site::Drive { layer, .. } | Site::Bias { layer, .. } => {
+                    let (op, ops) = (run.products(n).edges(network.scale()), &network.ops);
+                    let (a, to) = (&blocks[layer], &mut *shared.edges);
+                    ops.gemm.run(run.pass, &op, (&*a.q, &*a.k), to, Epilogue::None, ops.options)?;
+                    to.read_range(edges.clone())?
+                }
+            };
+            Ok(())
+        })?;
+        if matches!(site, Site::Bias { .. }) {
+            return Ok(bias(&network.dynamics.presynaptic, &read, n));
+        }
+        Ok(read)
+    }
+
+    /// What the router of a block decides: its input is read, the decision is that of the definition.
+    pub(super) fn read_decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<f32>, SimError> {
+        let x = self.read_activations(tokens, Site::RouterInput(layer))?;
+        let (state, network) = (self.router(layer)?, &self.network);
+        let block = network.layout.blocks[layer];
+        let weights = {
+            let b = self.buffers.try_borrow().map_err(|_| in_use())?;
+            let read = |id| b.weights.read_range(network.range(id));
+            [read(block.router)?, read(block.probe)?, read(block.genome)?]
+        };
+        let [router, probe, genome] = &weights;
+        let (weights, mut routing) = (RouterWeights { router, probe, genome }, Routing::default());
+        experts::forward(&network.dynamics.router, &x, weights, &state, &mut routing)
+            .map_err(|why| OpError::Refused(why.to_string()))?;
+        Ok(routing)
+    }
+}
+
+/// Presynaptic bias of a head from its logits `[n, n]`, without the barrier; 0 where invisible.
+fn bias(op: &Presynaptic, dots: &[f32], n: usize) -> Vec<f32> {
+    let mut op = Presynaptic { release: Release::Deterministic, ..*op };
+    op.constants.barrier_strength = 0.0;
+    let mut bias = vec![0.0; n * n];
+    presynaptic::forward(&op, 0, n, dots, &mut bias, None, &mut KeyState::fresh(&op, n), None);
+    for (query, (bias, dots)) in bias.chunks_exact_mut(n.max(1)).zip(dots.chunks_exact(n.max(1))).enumerate() {
+        bias.iter_mut().zip(dots).take(query + 1).for_each(|(bias, dot)| *bias -= *dot);
+        bias[query + 1..].fill(0.0);
+    }
+    bias
+}

@@ -1,0 +1,401 @@
+//! The model on a device: operations, layers that all passes use, and what a pass reads.
+
+use super::{
+    error::OpError,
+    kernels::{HeadArgs, HeadKernels},
+    plan::BatchShape,
+};
+use crate::{
+    gpu::{Any, Buf, Frame, Gpu, GpuError, Grid, Pass, Place, Slice, View},
+    kinds::synaptic::{
+        backend::Dynamics,
+        cpu::network::{EPS, HEAD_EPS},
+        experts::{
+            FEATURES, Mixture,
+            cuda::{CudaExperts, DeviceState, DeviceWeights},
+        },
+        model::{Config, Layout, Norm},
+        presynaptic::cuda::{CudaPresynaptic, ReleaseStep},
+    },
+    nn::{
+        cross_entropy::cuda::CudaCrossEntropy,
+        embedding::cuda::CudaEmbedding,
+        gemm::{
+            Epilogue, Gemm,
+            cuda::{CudaGemm, Options},
+        },
+        norm::{self, NormKind, cuda::CudaNorm},
+        optimizer::cuda::CudaOptimizer,
+        parameters::ViewId,
+        rope::RopeTable,
+        softmax::cuda::CudaSoftmax,
+    },
+    sim::MemoryReport,
+};
+use std::{ops::Range, sync::Arc};
+
+/// The operations of a device, and how multiplications are computed.
+pub struct Ops {
+    /// Matrix multiplication.
+    pub gemm: CudaGemm,
+    /// Its backend.
+    pub options: Options,
+    /// Norms.
+    pub norm: CudaNorm,
+    /// Softmax.
+    pub softmax: CudaSoftmax,
+    /// Embeddings.
+    pub embedding: CudaEmbedding,
+    /// Losses.
+    pub cross_entropy: CudaCrossEntropy,
+    /// Optimisers.
+    pub optimizer: CudaOptimizer,
+    /// Release.
+    pub presynaptic: CudaPresynaptic,
+    /// Mixture of experts.
+    pub experts: CudaExperts,
+    /// Heads of attention.
+    pub heads: HeadKernels,
+}
+
+impl Ops {
+    /// Loads what is loaded ahead.
+    pub fn new(gpu: &Arc<Gpu>, options: Options) -> Result<Self, GpuError> {
+        Ok(Self {
+            gemm: CudaGemm::new(gpu),
+            options,
+            norm: CudaNorm::new(gpu),
+            softmax: CudaSoftmax::new(gpu),
+            embedding: CudaEmbedding::new(gpu),
+            cross_entropy: CudaCrossEntropy::new(gpu),
+            optimizer: CudaOptimizer::load(gpu)?,
+            presynaptic: CudaPresynaptic::load(gpu)?,
+            experts: CudaExperts::load(gpu)?,
+            heads: HeadKernels::load(gpu)?,
+        })
+    }
+}
+
+/// What follows from the sizes of a model, and the operations.
+pub struct Network {
+    /// Sizes.
+    pub config: Config,
+    /// Ranges of the weights.
+    pub layout: Arc<Layout>,
+    /// Mechanisms and their constants.
+    pub dynamics: Dynamics,
+    /// Operations.
+    pub ops: Ops,
+    /// The device.
+    pub gpu: Arc<Gpu>,
+    /// Seed of the model.
+    pub seed: u64,
+    /// Cosines of rotary positions, `[T, D / 2]`.
+    pub cosines: Buf<f32>,
+    /// Sines.
+    pub sines: Buf<f32>,
+}
+
+/// Matrices that multiply the same input and whose outputs are side by side.
+pub struct Projection {
+    /// Elements of the weights.
+    pub weights: Range<usize>,
+    /// First column of the outputs.
+    pub column: usize,
+    /// Columns.
+    pub outputs: usize,
+}
+
+impl Network {
+    /// With its tables.
+    pub fn new(
+        gpu: &Arc<Gpu>,
+        config: &Config,
+        layout: &Arc<Layout>,
+        dynamics: &Dynamics,
+        ops: Ops,
+        seed: u64,
+    ) -> Result<Self, GpuError> {
+        let table = RopeTable::<f32>::new(config.context, config.head_dim(), config.rope_base);
+        Ok(Self {
+            config: config.clone(),
+            layout: layout.clone(),
+            dynamics: dynamics.clone(),
+            ops,
+            gpu: gpu.clone(),
+            seed,
+            cosines: Buf::from_slice(gpu, "cosines of rotary positions", &table.cos)?,
+            sines: Buf::from_slice(gpu, "sines of rotary positions", &table.sin)?,
+        })
+    }
+
+    /// Elements of a parameter.
+    pub fn range(&self, id: ViewId) -> Range<usize> {
+        self.layout.map.view(id).range()
+    }
+
+    /// The declaration of a LayerNorm of that many tokens.
+    pub const fn norm_op(&self, rows: usize) -> norm::Norm {
+        norm::Norm { rows, columns: self.config.width, eps: EPS, kind: NormKind::Layer }
+    }
+
+    /// The experts of a block.
+    pub const fn mixture(&self) -> Mixture {
+        let Config { experts, top_k, width, hidden, .. } = self.config;
+        Mixture { experts, top_k, width, hidden }
+    }
+
+    /// Columns of queries, keys and values of a token.
+    pub const fn packed_width(&self) -> usize {
+        self.config.width + 2 * self.config.kv_width()
+    }
+
+    /// Queries, keys and values of a block: one multiplication where their weights follow each other without a gap.
+    pub fn projections(&self, block: usize) -> Vec<Projection> {
+        let block = self.layout.blocks[block];
+        let [q, k, v] = [block.q, block.k, block.v].map(|id| self.range(id));
+        let (width, kv) = (self.config.width, self.config.kv_width());
+        if q.end == k.start && k.end == v.start {
+            return vec![Projection { weights: q.start..v.end, column: 0, outputs: width + 2 * kv }];
+        }
+        vec![
+            Projection { weights: q, column: 0, outputs: width },
+            Projection { weights: k, column: width, outputs: kv },
+            Projection { weights: v, column: width + kv, outputs: kv },
+        ]
+    }
+
+    /// Factor of the logits of attention, without a temperature.
+    pub fn scale(&self) -> f32 {
+        (1.0 / (self.config.head_dim() as f64).sqrt()) as f32
+    }
+
+    /// Sizes of heads; keys are in rows `first..` of `key_rows` of each head.
+    pub const fn head_args(&self, shape: &BatchShape, (first, key_rows): (usize, usize)) -> HeadArgs {
+        let c = &self.config;
+        HeadArgs {
+            tokens: shape.n_tokens() as u32,
+            seq_len: shape.seq_len as u32,
+            heads: c.heads as u32,
+            kv_heads: c.kv_heads as u32,
+            head_dim: c.head_dim() as u32,
+            key_rows: key_rows as u32,
+            key_offset: first as u32,
+            eps: HEAD_EPS as f32,
+        }
+    }
+
+    /// Adds the memory of its tables and operations.
+    pub fn report(&self, to: &mut MemoryReport) {
+        report_tables(&self.config, self.ops.gemm.bytes(), to);
+    }
+}
+
+/// Adds the memory of the tables of a model and of its operations.
+pub fn report_tables(config: &Config, of_gemm: u64, to: &mut MemoryReport) {
+    let rope = 2 * config.context * (config.head_dim() / 2) * 4;
+    to.add("tables", "rotary positions", Place::Device, rope as u64);
+    to.add("matrix multiplication", "cuBLASLt workspace", Place::Device, of_gemm);
+}
+
+/// A warp per item, taken in turns.
+pub fn warps(n: usize) -> Grid {
+    let blocks = n.div_ceil(8).clamp(1, 1 << 13) as u32;
+    Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
+}
+
+/// A thread per item, taken in turns.
+pub fn threads(n: usize) -> Grid {
+    let blocks = n.div_ceil(256).clamp(1, 1 << 13) as u32;
+    Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
+}
+
+/// States of the routers of all blocks, one behind the other.
+#[derive(Clone, Copy)]
+pub struct Routers<'a> {
+    /// `[L, E, 24]`
+    pub embeddings: &'a Slice<f32>,
+    /// `[L, E]`
+    pub fatigue: &'a Slice<f32>,
+    /// `[L, E]`
+    pub energy: &'a Slice<f32>,
+    /// `[L, E]`
+    pub balance: &'a Slice<f32>,
+    /// `[L, E]`
+    pub alive: &'a Slice<u32>,
+}
+
+/// The state of one router.
+pub struct RouterViews<'a>([View<'a, f32>; 5], View<'a, u32>);
+
+impl RouterViews<'_> {
+    /// As the experts read it.
+    pub fn refs(&self) -> DeviceState<'_> {
+        let [genome, embeddings, fatigue, energy, balance] = &self.0;
+        DeviceState { genome, embeddings, fatigue, energy, balance, alive: &self.1 }
+    }
+}
+
+/// Weights of router and experts of a block.
+pub struct WeightViews<'a>([View<'a, f32>; 6]);
+
+impl WeightViews<'_> {
+    /// As the experts read them.
+    pub fn refs(&self) -> DeviceWeights<'_> {
+        let [router, probe, fc1, fc1_bias, fc2, fc2_bias] = &self.0;
+        DeviceWeights { router, probe, fc1, fc1_bias, fc2, fc2_bias }
+    }
+}
+
+/// A batch in device memory.
+#[derive(Clone, Copy)]
+pub struct DeviceBatch<'a> {
+    /// Its sizes.
+    pub shape: BatchShape,
+    /// Position of the first token of every sequence.
+    pub first: usize,
+    /// `[tokens]`
+    pub tokens: &'a Slice<u32>,
+    /// `[tokens]`
+    pub targets: &'a Slice<i32>,
+}
+
+/// Keys, values and synapses of the tokens so far, of all blocks.
+pub struct Cache<'a> {
+    /// `[L, Hkv, T, D]`
+    pub keys: &'a mut Slice<f32>,
+    /// `[L, Hkv, T, D]`
+    pub values: &'a mut Slice<f32>,
+    /// `[L, 9 + delay, H, T]`
+    pub synapses: &'a mut Slice<f32>,
+}
+
+/// One pass over a batch: what its layers read, and where launches and temporaries go.
+pub struct Run<'a> {
+    /// The model.
+    pub network: &'a Network,
+    /// Its weights.
+    pub weights: &'a Slice<f32>,
+    /// States of the routers.
+    pub routers: Routers<'a>,
+    /// The batch.
+    pub batch: DeviceBatch<'a>,
+    /// Addresses of random draws, in training.
+    pub draws: Option<&'a Slice<ReleaseStep>>,
+    /// Earlier tokens, that new tokens attend to.
+    pub cache: Option<Cache<'a>>,
+    /// Raised where a token is out of range.
+    pub flag: &'a mut Slice<u32>,
+    /// Temporaries.
+    pub frame: &'a Frame<'a>,
+    /// Launches.
+    pub pass: &'a mut Pass,
+}
+
+impl Run<'_> {
+    /// Runs a part of the pass. While kernels are measured it is one row, between two events.
+    pub fn section(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce(&mut Run<'_>) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        if !self.pass.profiled {
+            return work(self);
+        }
+        let (mut inner, mut refused) = (Pass::default(), None);
+        let items = self.batch.shape.n_tokens() as u64;
+        let Self { network, weights, routers, batch, draws, cache, flag, frame, pass } = self;
+        let cache = cache.as_mut().map(|cache| Cache {
+            keys: &mut *cache.keys,
+            values: &mut *cache.values,
+            synapses: &mut *cache.synapses,
+        });
+        let (routers, batch, draws) = (*routers, *batch, *draws);
+        let mut run = Run { network, weights, routers, batch, draws, cache, flag, frame, pass: &mut inner };
+        let measured =
+            pass.device_span(&network.gpu, name, || work(&mut run).map_err(|why| why.into_gpu(name, &mut refused)));
+        pass.last_items(items);
+        match (measured, refused) {
+            (_, Some(why)) => Err(OpError::Refused(why)),
+            (measured, None) => Ok(measured?),
+        }
+    }
+
+    /// `y = norm(x)`.
+    pub fn norm(
+        &mut self,
+        of: Norm,
+        x: &Slice<f32>,
+        y: &mut Slice<f32>,
+        stats: &mut Slice<f32>,
+    ) -> Result<(), OpError> {
+        let network = self.network;
+        let op = network.norm_op(x.len() / network.config.width);
+        let weight = self.weights.part(network.range(of.weight))?;
+        let bias = self.weights.part(network.range(of.bias))?;
+        network.ops.norm.forward(self.pass, &op, x, &weight, Some(&bias), y, stats)?;
+        Ok(())
+    }
+
+    /// `y = x Wᵀ`, or with `residual` that added.
+    pub fn linear(
+        &mut self,
+        weight: ViewId,
+        x: &Slice<f32>,
+        y: &mut Slice<f32>,
+        residual: Option<&Slice<f32>>,
+    ) -> Result<(), OpError> {
+        let network = self.network;
+        let [outputs, inputs] = network.layout.map.view(weight).shape[..] else { return Err(OpError::no_matrix()) };
+        let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
+        let weight = self.weights.part(network.range(weight))?;
+        let epilogue = residual.map_or(Epilogue::None, Epilogue::Residual);
+        network.ops.gemm.run(self.pass, &op, (x, &weight), y, epilogue, network.ops.options)?;
+        Ok(())
+    }
+}
+
+impl<'a> Run<'a> {
+    /// A parameter.
+    pub fn weight(&self, id: ViewId) -> Result<View<'a, f32>, OpError> {
+        Ok(self.weights.part(self.network.range(id))?)
+    }
+
+    /// The state of the router of a block.
+    pub fn router(&self, b: usize) -> Result<RouterViews<'a>, OpError> {
+        let e = self.network.config.experts;
+        let (of_experts, of_features) = (b * e..(b + 1) * e, b * e * FEATURES..(b + 1) * e * FEATURES);
+        let r = &self.routers;
+        let values = [
+            self.weight(self.network.layout.blocks[b].genome)?,
+            r.embeddings.part(of_features)?,
+            r.fatigue.part(of_experts.clone())?,
+            r.energy.part(of_experts.clone())?,
+            r.balance.part(of_experts.clone())?,
+        ];
+        Ok(RouterViews(values, r.alive.part(of_experts)?))
+    }
+
+    /// Weights of router and experts of a block.
+    pub fn experts(&self, b: usize) -> Result<WeightViews<'a>, OpError> {
+        let block = self.network.layout.blocks[b];
+        Ok(WeightViews([
+            self.weight(block.router)?,
+            self.weight(block.probe)?,
+            self.weight(block.fc1)?,
+            self.weight(block.fc1_bias)?,
+            self.weight(block.fc2)?,
+            self.weight(block.fc2_bias)?,
+        ]))
+    }
+
+    /// The factors of the logits of a block, where there are some.
+    pub fn temperature(&self, b: usize) -> Result<Option<View<'a, f32>>, OpError> {
+        self.network.layout.blocks[b].temperature.map(|id| self.weight(id)).transpose()
+    }
+}
+
+/// As an argument that may be absent.
+pub fn optional<'v>(view: &'v Option<View<'_, f32>>) -> Any<'v> {
+    Any::or_none(view.as_deref())
+}

@@ -1,0 +1,355 @@
+//! Which tensors a pass holds, and the bytes of the arena that they are taken from.
+//!
+//! The arena is a stack: what the forward pass leaves for the backward pass, above it what all blocks share, above that the
+//! temporaries of one operation. Attention holds the probabilities and the derivatives of the bias of all edges, `2 B H T² 4`
+//! bytes per block.
+
+use crate::{
+    gpu::{Arena, Frame, GpuError, Slice, ViewMut},
+    kinds::synaptic::{
+        backend::Dynamics,
+        experts::{
+            FEATURES, Mixture,
+            cuda::{CudaExperts, DeviceRouting, DeviceRows},
+        },
+        model::Config,
+        presynaptic::{
+            Mode,
+            cuda::{CudaPresynaptic, ScanExtent},
+        },
+    },
+    nn::{
+        embedding::{Embedding, cuda::CudaEmbedding},
+        norm::{Norm, NormKind, cuda::CudaNorm},
+    },
+};
+
+/// Declares a group of tensors: their sizes, the tensors taken from a frame, and references to them.
+macro_rules! tensors {
+    (
+        $(#[doc = $docs:literal])*
+        $Tensors:ident, $Sizes:ident {
+            $( $(#[doc = $fdocs:literal])* $field:ident : $E:ident ),* $(,)?
+        }
+    ) => {
+        $(#[doc = $docs])*
+        /// Numbers of elements.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $Sizes { $( $(#[doc = $fdocs])* pub $field: usize, )* }
+
+        impl $Sizes {
+            /// Bytes in an arena.
+            pub fn bytes(&self) -> usize {
+                Arena::bytes_of(&[ $( (self.$field, size_of::<$E>()), )* ])
+            }
+        }
+
+        $(#[doc = $docs])*
+        pub struct $Tensors<'f> { $( $(#[doc = $fdocs])* pub $field: ViewMut<'f, $E>, )* }
+
+        impl<'f> $Tensors<'f> {
+            /// Takes them from a frame; their contents are not initialised.
+            pub fn take(frame: &'f Frame<'_>, sizes: &$Sizes) -> Result<Self, GpuError> {
+                Ok(Self { $( $field: frame.take::<$E>(stringify!($field), sizes.$field)?, )* })
+            }
+        }
+    };
+}
+
+tensors! {
+    /// Activations of a block, from its forward to its backward pass.
+    BlockTensors, BlockSizes {
+        /// Output of the first norm, `[tokens, C]`.
+        norm_1: f32,
+        /// Its statistics.
+        stats_1: f32,
+        /// Queries by head, with their factor, `[B, H, T, D]`.
+        q: f32,
+        /// Keys by head, `[B, Hkv, T, D]`.
+        k: f32,
+        /// Values by head.
+        v: f32,
+        /// Reciprocals of the root mean squares of queries and keys, `[tokens, H + Hkv]`.
+        rstd: f32,
+        /// Probabilities of attention, `[B, H, T, T]`.
+        probabilities: f32,
+        /// Derivative of the presynaptic bias of each edge; none without release.
+        factor: f32,
+        /// Output of attention, `[tokens, C]`.
+        attention: f32,
+        /// Input plus projected attention.
+        mid: f32,
+        /// Output of the second norm.
+        norm_2: f32,
+        /// Its statistics.
+        stats_2: f32,
+        /// Probe features, `[tokens, 24]`.
+        features: f32,
+        /// Reciprocals of their lengths.
+        inverse_norms: f32,
+        /// Selected experts, `[tokens, k]`.
+        indices: u32,
+        /// Gates.
+        gates: f32,
+        /// Cosines of the features with the embeddings of the selected experts.
+        cosines: f32,
+        /// Tokens per expert.
+        counts: u32,
+        /// First row of each expert.
+        offsets: u32,
+        /// Assignment of each row.
+        order: u32,
+        /// Row of each assignment.
+        ranks: u32,
+        /// Inputs of experts, by row, `[tokens k, C]`.
+        inputs: f32,
+        /// Before the squared ReLU, `[tokens k, hidden]`.
+        linear: f32,
+        /// Behind it.
+        hidden: f32,
+        /// Outputs of experts, `[tokens k, C]`.
+        outputs: f32,
+    }
+}
+
+/// The parts of a block's activations that are those of router and experts.
+pub struct MixtureTensors<'a> {
+    /// Input of router and experts.
+    pub x: &'a Slice<f32>,
+    /// What their output is added to.
+    pub mid: &'a Slice<f32>,
+    /// What the router decided.
+    pub routing: DeviceRouting<'a>,
+    /// Activations of the experts by row.
+    pub rows: DeviceRows<'a>,
+}
+
+impl BlockTensors<'_> {
+    /// Those of router and experts.
+    pub fn mixture(&mut self) -> MixtureTensors<'_> {
+        MixtureTensors {
+            x: &self.norm_2,
+            mid: &self.mid,
+            routing: DeviceRouting {
+                features: &mut self.features,
+                inverse_norms: &mut self.inverse_norms,
+                indices: &mut self.indices,
+                gates: &mut self.gates,
+                cosines: &mut self.cosines,
+                counts: &mut self.counts,
+                offsets: &mut self.offsets,
+                order: &mut self.order,
+                ranks: &mut self.ranks,
+            },
+            rows: DeviceRows {
+                inputs: &mut self.inputs,
+                linear: &mut self.linear,
+                hidden: &mut self.hidden,
+                outputs: &mut self.outputs,
+            },
+        }
+    }
+}
+
+tensors! {
+    /// What the passes of all blocks share.
+    SharedTensors, SharedSizes {
+        /// Queries, keys and values, then their gradients, `[tokens, C + 2 Hkv D]`.
+        packed: f32,
+        /// Logits of attention, then gradients, `[B, H, T, T]`.
+        edges: f32,
+        /// Logarithms of the sums of the softmax, `[B, H, T]`.
+        lse: f32,
+        /// Attention or its gradient by head, `[B, H, T, D]`.
+        by_head: f32,
+    }
+}
+
+tensors! {
+    /// Gradients within blocks.
+    BackwardTensors, BackwardSizes {
+        /// Of the output of a block, then of its input, `[tokens, C]`.
+        d: f32,
+        /// Of the input of a layer.
+        other: f32,
+        /// Of queries by head.
+        dq: f32,
+        /// Of keys by head.
+        dk: f32,
+        /// Of values by head.
+        dv: f32,
+        /// Of gates, `[tokens, k]`.
+        dgates: f32,
+        /// Products of queries and their gradients, `[tokens, H]`, where logits have a factor.
+        products: f32,
+    }
+}
+
+tensors! {
+    /// What the logits of a batch need.
+    HeadTensors, HeadSizes {
+        /// Input of the logits.
+        norm_f: f32,
+        /// Statistics of the last norm.
+        stats_f: f32,
+        /// Loss of each token.
+        losses: f32,
+        /// Logarithm of the sum of the softmax over the vocabulary.
+        lse: f32,
+    }
+}
+
+/// References to the shared tensors.
+pub struct Shared<'a> {
+    /// Packed projections.
+    pub packed: &'a mut Slice<f32>,
+    /// Edges.
+    pub edges: &'a mut Slice<f32>,
+    /// Logarithms of sums.
+    pub lse: &'a mut Slice<f32>,
+    /// Rows by head.
+    pub by_head: &'a mut Slice<f32>,
+}
+
+impl SharedTensors<'_> {
+    /// References to all of them.
+    pub fn refs(&mut self) -> Shared<'_> {
+        Shared { packed: &mut self.packed, edges: &mut self.edges, lse: &mut self.lse, by_head: &mut self.by_head }
+    }
+}
+
+/// Logits that are in memory at a time, about.
+const LOGITS: usize = 1 << 26;
+
+/// Sizes of a batch that a captured pass is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BatchShape {
+    /// Sequences.
+    pub sequences: usize,
+    /// Tokens of a sequence.
+    pub seq_len: usize,
+}
+
+impl BatchShape {
+    /// Tokens.
+    pub const fn n_tokens(&self) -> usize {
+        self.sequences * self.seq_len
+    }
+}
+
+/// The tensors of the passes over a batch. `keys` are those that each query may see: the tokens of a sequence, or those of a cache
+/// with the new ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Elements of the residual stream.
+    pub stream: usize,
+    /// Of a block.
+    pub block: BlockSizes,
+    /// Of all blocks.
+    pub shared: SharedSizes,
+    /// Within the backward pass.
+    pub backward: BackwardSizes,
+    /// Of the head.
+    pub head: HeadSizes,
+    /// Tokens whose logits are in memory at a time.
+    pub logit_rows: usize,
+    /// Columns of logits.
+    pub vocab: usize,
+    /// Temporaries of one operation, bytes.
+    pub temporaries: usize,
+    layers: usize,
+}
+
+impl Plan {
+    /// Of a model, for a batch.
+    pub fn new(config: &Config, dynamics: &Dynamics, shape: &BatchShape, keys: usize) -> Self {
+        let (n, c, k) = (shape.n_tokens(), config, config.top_k);
+        let (width, kv, rows) = (c.width, c.kv_width(), n * k);
+        let edges = shape.sequences * c.heads * shape.seq_len * keys;
+        let has_release = dynamics.presynaptic.mode != Mode::Off;
+        let block = BlockSizes {
+            norm_1: n * width,
+            stats_1: 2 * n,
+            q: n * width,
+            k: n * kv,
+            v: n * kv,
+            rstd: n * (c.heads + c.kv_heads),
+            probabilities: edges,
+            factor: if has_release { edges } else { 0 },
+            attention: n * width,
+            mid: n * width,
+            norm_2: n * width,
+            stats_2: 2 * n,
+            features: n * FEATURES,
+            inverse_norms: n,
+            indices: rows,
+            gates: rows,
+            cosines: rows,
+            counts: c.experts,
+            offsets: c.experts + 1,
+            order: rows,
+            ranks: rows,
+            inputs: rows * width,
+            linear: rows * c.hidden,
+            hidden: rows * c.hidden,
+            outputs: rows * width,
+        };
+        let shared = SharedSizes {
+            packed: n * (width + 2 * kv),
+            edges,
+            lse: shape.sequences * c.heads * shape.seq_len,
+            by_head: n * width,
+        };
+        let backward = BackwardSizes {
+            d: n * width,
+            other: n * width,
+            dq: n * width,
+            dk: n * kv,
+            dv: n * kv,
+            dgates: rows,
+            products: if c.temperature { n * c.heads } else { 0 },
+        };
+        Self {
+            stream: n * width,
+            block,
+            shared,
+            backward,
+            head: HeadSizes { norm_f: n * width, stats_f: 2 * n, losses: n, lse: n },
+            logit_rows: (LOGITS / c.padded_vocab() / 64 * 64).max(64).min(n),
+            vocab: c.padded_vocab(),
+            temporaries: temporaries(config, dynamics, shape, keys),
+            layers: c.layers,
+        }
+    }
+
+    /// Bytes of an arena for training.
+    pub fn bytes(&self) -> usize {
+        let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, 4)]);
+        let common = self.held() + self.shared.bytes() + self.backward.bytes();
+        common + (self.head.bytes() + logits).max(self.temporaries)
+    }
+
+    /// The same for a pass without gradients.
+    pub fn forward_bytes(&self) -> usize {
+        let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, 4)]);
+        self.held() + self.shared.bytes() + self.head.bytes() + logits.max(self.temporaries)
+    }
+
+    fn held(&self) -> usize {
+        self.layers * self.block.bytes() + (self.layers + 1) * Arena::bytes_of(&[(self.stream, 4)])
+    }
+}
+
+/// Temporaries of one operation, bytes.
+fn temporaries(config: &Config, dynamics: &Dynamics, shape: &BatchShape, keys: usize) -> usize {
+    let n = shape.n_tokens();
+    let embedding = CudaEmbedding::scratch_bytes(&Embedding::new(n, config.padded_vocab(), config.width, 1));
+    let norm = Norm { rows: n, columns: config.width, eps: 1e-5, kind: NormKind::Layer };
+    let Config { experts, top_k, width, hidden, .. } = *config;
+    let extent = ScanExtent::sequences(shape.sequences, config.heads, shape.seq_len, 0);
+    let extent = ScanExtent { first_query: keys - shape.seq_len, ..extent };
+    embedding
+        .max(Arena::bytes_of(&CudaNorm::temporaries(&norm)))
+        .max(Arena::bytes_of(&CudaExperts::temporaries(&Mixture { experts, top_k, width, hidden }, n)))
+        .max(Arena::bytes_of(&CudaPresynaptic::temporaries(&dynamics.presynaptic, &extent)))
+}

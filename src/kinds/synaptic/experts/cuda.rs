@@ -1,0 +1,222 @@
+//! The mixture of experts on a GPU, by kernels of `kernels/synaptic/router.cu` and the grouped multiplications of `nn::gemm`.
+//! Buffers have N k rows whatever the router decides, and the host waits for nothing. Sums over tokens are taken in orders that
+//! the sizes fix. Recommended rules only: the earlier model is on the CPU.
+
+mod args;
+mod backward;
+mod forward;
+
+pub use args::{BatchWeights, MODULES, RouterKernels, StepTokens};
+
+use super::{Balancing, ExpertsError, FEATURES, LoadStatistics, Mixture, Router, Rules};
+use crate::gpu::{Gpu, GpuError, Grid, Slice};
+use args::{COUNT, GATES, PARTS, RouterArgs, RouterRates, TILE};
+use std::sync::Arc;
+
+/// Most experts of a layer on a device.
+pub const MAX_EXPERTS: usize = args::MAX_EXPERTS as usize;
+/// Most experts per token on a device.
+pub const MAX_TOP_K: usize = 32;
+/// Numbers of an expert in the statistics of a step.
+pub const STATISTICS: usize = 32;
+
+/// What the experts of a layer read besides matrices.
+#[derive(Clone, Copy)]
+pub struct DeviceState<'a> {
+    /// Genomes, `[E, 4]`.
+    pub genome: &'a Slice<f32>,
+    /// Unit vectors, `[E, 24]`.
+    pub embeddings: &'a Slice<f32>,
+    /// `[E]`
+    pub fatigue: &'a Slice<f32>,
+    /// `[E]`
+    pub energy: &'a Slice<f32>,
+    /// `[E]`
+    pub balance: &'a Slice<f32>,
+    /// 1 for a living expert, `[E]`.
+    pub alive: &'a Slice<u32>,
+}
+
+/// The same, to be updated.
+pub struct DeviceStateMut<'a> {
+    /// Genomes.
+    pub genome: &'a Slice<f32>,
+    /// Living experts.
+    pub alive: &'a Slice<u32>,
+    /// Embeddings.
+    pub embeddings: &'a mut Slice<f32>,
+    /// Fatigue.
+    pub fatigue: &'a mut Slice<f32>,
+    /// Energy.
+    pub energy: &'a mut Slice<f32>,
+    /// Balance.
+    pub balance: &'a mut Slice<f32>,
+}
+
+/// What the router decided: see [`Routing`](super::Routing).
+pub struct DeviceRouting<'a> {
+    /// Probe features, `[N, 24]`.
+    pub features: &'a mut Slice<f32>,
+    /// Reciprocals of their lengths, `[N]`.
+    pub inverse_norms: &'a mut Slice<f32>,
+    /// Selected experts, `[N, k]`.
+    pub indices: &'a mut Slice<u32>,
+    /// Gates, `[N, k]`.
+    pub gates: &'a mut Slice<f32>,
+    /// Cosines of the features with the embeddings of the selected experts, `[N, k]`.
+    pub cosines: &'a mut Slice<f32>,
+    /// Tokens per expert, `[E]`.
+    pub counts: &'a mut Slice<u32>,
+    /// First row of each expert and the number of rows, `[E + 1]`.
+    pub offsets: &'a mut Slice<u32>,
+    /// Assignment of each row, `[N k]`.
+    pub order: &'a mut Slice<u32>,
+    /// Row of each assignment, `[N k]`.
+    pub ranks: &'a mut Slice<u32>,
+}
+
+/// Activations by row: see [`MixtureWork`](super::MixtureWork).
+pub struct DeviceRows<'a> {
+    /// Inputs, `[N k, C]`.
+    pub inputs: &'a mut Slice<f32>,
+    /// Before the squared ReLU, `[N k, hidden]`.
+    pub linear: &'a mut Slice<f32>,
+    /// Behind it, `[N k, hidden]`.
+    pub hidden: &'a mut Slice<f32>,
+    /// Outputs before the gates, `[N k, C]`.
+    pub outputs: &'a mut Slice<f32>,
+}
+
+/// Weights of a layer.
+#[derive(Clone, Copy)]
+pub struct DeviceWeights<'a> {
+    /// `[E, C]`
+    pub router: &'a Slice<f32>,
+    /// `[24, C]`
+    pub probe: &'a Slice<f32>,
+    /// `[E, hidden, C]`
+    pub fc1: &'a Slice<f32>,
+    /// `[E, hidden]`
+    pub fc1_bias: &'a Slice<f32>,
+    /// `[E, C, hidden]`
+    pub fc2: &'a Slice<f32>,
+    /// `[E, C]`
+    pub fc2_bias: &'a Slice<f32>,
+}
+
+/// Gradients of a layer, which are added to.
+pub struct DeviceGradients<'a> {
+    /// Of the router.
+    pub router: &'a mut Slice<f32>,
+    /// Of the probe.
+    pub probe: &'a mut Slice<f32>,
+    /// Of the first matrices.
+    pub fc1: &'a mut Slice<f32>,
+    /// Of their biases.
+    pub fc1_bias: &'a mut Slice<f32>,
+    /// Of the second matrices.
+    pub fc2: &'a mut Slice<f32>,
+    /// Of their biases.
+    pub fc2_bias: &'a mut Slice<f32>,
+}
+
+/// Sums of a step, which are added to.
+pub struct DeviceStatistics<'a> {
+    /// `[E, 32]`: 24 features, gates, contribution, tokens.
+    pub experts: &'a mut Slice<f64>,
+    /// Auxiliary loss, one number.
+    pub aux: &'a mut Slice<f64>,
+}
+
+/// Experts on one device.
+pub struct CudaExperts {
+    kernels: RouterKernels,
+}
+
+impl CudaExperts {
+    /// Loads the kernels.
+    pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
+        Ok(Self { kernels: RouterKernels::load(gpu)? })
+    }
+
+    /// Why a router cannot be computed on a device, if that is so.
+    pub fn refusal(op: &Router) -> Option<String> {
+        if op.rules != Rules::Recommended {
+            return Some("the rules of the reference router run on the CPU only".to_owned());
+        }
+        if op.experts > MAX_EXPERTS || op.top_k > MAX_TOP_K {
+            let (experts, top_k) = (op.experts, op.top_k);
+            return Some(format!(
+                "{experts} experts, {top_k} per token: a device has at most {MAX_EXPERTS}, {MAX_TOP_K} per token"
+            ));
+        }
+        None
+    }
+
+    /// Temporaries of forward and backward pass, as counts and sizes of elements.
+    pub fn temporaries(op: &Mixture, tokens: usize) -> [(usize, usize); 5] {
+        let (experts, rows) = (op.experts, tokens * op.top_k);
+        [
+            (tokens * experts, 4),
+            (rows.div_ceil(TILE as usize) * experts, 4),
+            (tokens * FEATURES, 4),
+            (experts * PARTS as usize * op.hidden.max(op.width), 4),
+            (experts * PARTS as usize * STATISTICS, 8),
+        ]
+    }
+}
+
+/// What the sums of a layer are, as on the CPU: load, contribution.
+pub fn statistics(tokens: u64, experts: &[f64]) -> (LoadStatistics, Vec<f64>) {
+    let n = experts.len() / STATISTICS;
+    let (mut load, mut contribution) = (LoadStatistics::new(n), vec![0.0; n]);
+    load.tokens = tokens;
+    for (e, sums) in experts.chunks_exact(STATISTICS).enumerate() {
+        load.counts[e] = sums[COUNT as usize] as u64;
+        load.gates[e] = sums[GATES as usize];
+        load.features[e * FEATURES..(e + 1) * FEATURES].copy_from_slice(&sums[..FEATURES]);
+        contribution[e] = sums[args::CONTRIBUTION as usize];
+    }
+    (load, contribution)
+}
+
+/// Sizes and constants.
+fn args(op: &Router, tokens: usize, aux_weight: f32, is_aligned: bool) -> RouterArgs {
+    RouterArgs {
+        tokens: tokens as u32,
+        experts: op.experts as u32,
+        top_k: op.top_k as u32,
+        width: op.width as u32,
+        gene: op.gene as f32,
+        align: op.align as f32,
+        metabolic_bias: op.metabolic_bias as f32,
+        aux_weight,
+        is_aligned: is_aligned.into(),
+        pad: 0,
+    }
+}
+
+fn rates(op: &Router) -> RouterRates {
+    let (is_balanced, balance_rate) = match op.balancing {
+        Balancing::AuxLoss => (0, 0.0),
+        Balancing::Bias { rate } => (1, rate),
+    };
+    RouterRates { energy_cost: op.energy_cost, pull: op.pull, push: op.push, balance_rate, is_balanced, pad: 0 }
+}
+
+/// A warp per item, taken in turns.
+fn warps(n: usize) -> Grid {
+    let blocks = n.div_ceil(8).clamp(1, 1 << 12) as u32;
+    Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
+}
+
+/// Floats of embeddings in shared memory, with a gap behind each.
+fn embedding_floats(op: &Router) -> u32 {
+    (op.experts * (FEATURES + 1)) as u32
+}
+
+/// Refused sizes as an error of the experts.
+fn check_rows(op: &Mixture, tokens: usize) -> Result<(), ExpertsError> {
+    let rows = tokens.saturating_mul(op.top_k);
+    if rows > u32::MAX as usize / 2 { Err(ExpertsError::Memory { elements: rows }) } else { Ok(()) }
+}
