@@ -22,7 +22,7 @@ struct alignas(8) ScanArgs {
     unsigned int capacity; // Keys from a head to the next in the state
     unsigned int mode; // Source of the bias
     unsigned int delay; // Steps of the queue
-    unsigned int pad; // Padding to eight bytes
+    unsigned int known; // Keys whose state is in memory
 };
 static_assert(sizeof(ScanArgs) == 48, "ScanArgs: size");
 

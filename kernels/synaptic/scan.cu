@@ -179,7 +179,7 @@ extern "C" __global__ void scan_release(ScanArgs a, ScanConstants c, const void*
     float* queue = queues + threadIdx.x;
     float* memory = (float*)state;
     Key k = fresh(c);
-    const bool is_known = memory && key < a.first_query;
+    const bool is_known = memory && key < a.known;
     if (is_known) {
         float* const all[QUANTITIES] = {&k.calcium, &k.rrp, &k.reserve, &k.primed, &k.clamp, &k.amplitude, &k.energy, &k.x, &k.u};
 #pragma unroll

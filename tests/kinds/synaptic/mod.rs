@@ -1,5 +1,6 @@
 //! The synaptic language model: its parts against references and themselves.
 
+mod cuda;
 mod golden_attention;
 mod golden_experts;
 mod golden_files;

@@ -127,7 +127,7 @@ impl Run<'_> {
                 let mut keys = cache.keys.part_mut(b * kv..(b + 1) * kv)?;
                 let mut values = cache.values.part_mut(b * kv..(b + 1) * kv)?;
                 let mut state = cache.synapses.part_mut(b * of_state..(b + 1) * of_state)?;
-                let memory = KeyMemory { state: &mut state, capacity: c.context };
+                let memory = KeyMemory { state: &mut state, capacity: c.context, known: self.batch.first };
                 let of_block = (&mut *a.q, &mut *keys, &mut *values, &mut *a.rstd);
                 let edges = (&mut *a.probabilities, &mut *a.factor);
                 let done = self.attend(b, of_block, edges, s, (c.context, Some(memory)), &mut a.attention);

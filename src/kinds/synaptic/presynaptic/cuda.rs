@@ -56,8 +56,8 @@ device_struct! {
         mode: u32,
         /// Steps of the queue
         delay: u32,
-        /// Padding to eight bytes
-        pad: u32,
+        /// Keys whose state is in memory
+        known: u32,
     }
 }
 
@@ -253,6 +253,8 @@ pub struct KeyMemory<'a> {
     pub state: &'a mut Slice<f32>,
     /// Keys of a head that there is room for.
     pub capacity: usize,
+    /// Keys of a head that have a state; the others begin at their own query.
+    pub known: usize,
 }
 
 impl KeyMemory<'_> {
@@ -282,7 +284,6 @@ impl CudaPresynaptic {
     /// In place of each visible logit that with its bias and barrier; `factor` becomes the derivatives of the bias by the logit.
     /// Invisible edges are neither read nor written. Without `memory` all keys begin at their own query, and their states are
     /// lost. With `draws` numbers of vesicles are random as [`Presynaptic::release`] says.
-    #[expect(clippy::too_many_arguments, reason = "those of the definition, and where temporaries are")]
     pub fn forward(
         &self,
         pass: &mut Pass,
@@ -300,7 +301,7 @@ impl CudaPresynaptic {
         }
         let mut a = args(op, extent, draws.is_some());
         if let Some(memory) = &memory {
-            a.capacity = memory.capacity as u32;
+            (a.capacity, a.known) = (memory.capacity as u32, memory.known as u32);
             lengths::check([(
                 "the state of synapses",
                 &[KeyMemory::len(op, extent.heads, memory.capacity)],
