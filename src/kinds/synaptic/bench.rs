@@ -8,7 +8,7 @@
 //!
 //! A variant trains on the same batches as the others of its seed. Seeds are 1, 2, …; one per repeat.
 
-use super::{Params, cpu::CpuBackend, model::Config, presynaptic::Constants, setup::Setup, simulation::SynapticSim};
+use super::{Params, model::Config, presynaptic::Constants, setup::Setup, simulation::SynapticSim, start_backend};
 use crate::{
     gpu::{
         Pass,
@@ -162,6 +162,47 @@ const SPEED: &[Case] = &[
     Case { name: "train-mini", set: &["model.layers=3", "model.width=128", "experts.count=12", "experts.hidden=256"] },
 ];
 
+/// Sizes that are for a GPU.
+const LARGE: &[Case] = &[
+    Case { name: "train-small", set: SMALL },
+    Case {
+        name: "train-small64",
+        set: &[
+            "model.layers=4",
+            "model.width=256",
+            "model.heads=8",
+            "model.kv_heads=2",
+            "model.context=256",
+            "experts.count=64",
+            "experts.hidden=512",
+            "training.batch=64",
+        ],
+    },
+    Case {
+        name: "train-large",
+        set: &[
+            "model.layers=6",
+            "model.width=512",
+            "model.heads=8",
+            "model.kv_heads=2",
+            "model.context=512",
+            "experts.count=16",
+            "experts.hidden=1024",
+            "training.batch=64",
+        ],
+    },
+];
+const SMALL: &[&str] = &[
+    "model.layers=4",
+    "model.width=256",
+    "model.heads=8",
+    "model.kv_heads=2",
+    "model.context=256",
+    "experts.count=16",
+    "experts.hidden=512",
+    "training.batch=64",
+];
+
 const VARIANTS: &[Case] = &[
     Case { name: "ablate-off", set: &["life.enabled=false", "presynaptic.mode=Off"] },
     Case { name: "ablate-static", set: &["life.enabled=false", "presynaptic.mode=Static"] },
@@ -186,14 +227,15 @@ const STRIDE: u32 = 10;
 
 /// Names of all cases.
 pub fn cases() -> impl Iterator<Item = &'static str> {
-    SPEED.iter().chain(VARIANTS).map(|case| case.name)
+    SPEED.iter().chain(LARGE).chain(VARIANTS).map(|case| case.name)
 }
 
 /// Runs the cases; none where no name begins with [`BenchOptions::only`].
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
     let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
     let mut rows = vec![];
-    for case in SPEED.iter().filter(is_wanted) {
+    let large = if matches!(options.device, Device::Cuda(_)) { LARGE } else { &[] };
+    for case in SPEED.iter().chain(large).filter(is_wanted) {
         rows.push(BenchRow::Speed(Box::new(measure(case, options, progress)?)));
     }
     if let Some(text) = &options.text {
@@ -219,10 +261,9 @@ fn params(set: &[&str]) -> Result<Params, SimError> {
 }
 
 fn start(params: &Params, seed: u64, setup: &Arc<Setup>, device: &Device) -> Result<SynapticSim, SimError> {
-    let Device::Cpu { threads } = device else { return Err(super::no_cuda()) };
     let (config, layout) = setup.model(params)?;
-    let backend = CpuBackend::new(&config, &layout, &params.dynamics(&config), seed, *threads)?;
-    SynapticSim::new(params, seed, setup.clone(), (config, layout), Box::new(backend))
+    let backend = start_backend(params, &config, &layout, seed, device)?;
+    SynapticSim::new(params, seed, setup.clone(), (config, layout), backend)
 }
 
 fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<SpeedRow, SimError> {
@@ -245,6 +286,9 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<S
     }
     let mut pass = Pass::measuring();
     steps(1, &mut pass)?;
+    if let Device::Cuda(gpu) = &options.device {
+        gpu.synchronize()?;
+    }
     pass.collect()?;
     secs.sort_by(f64::total_cmp);
     let median = secs[secs.len() / 2];
@@ -258,7 +302,7 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<S
         spread: deviation(&secs).1 / median,
         bytes_per_s: bytes as f64 / median,
         release_share: release_share(&pass.timings),
-        timings: timing::report(&pass.timings, &[]),
+        timings: timing::report(&pass.timings, &sim.backend.kernels()),
     })
 }
 
@@ -318,7 +362,7 @@ mod tests {
 
     #[test]
     fn cases_are_models() {
-        for case in SPEED.iter().chain(VARIANTS) {
+        for case in SPEED.iter().chain(LARGE).chain(VARIANTS) {
             params(case.set).expect("changes of parameters").config(256).expect("a model");
         }
         let of = |name| Timing { nanos: 10, ..Timing::of(name) };

@@ -160,17 +160,25 @@ impl Kind for SynapticKind {
         on: &Device,
     ) -> Result<Box<dyn Simulation>, SimError> {
         let (config, layout) = setup.model(params)?;
-        let dynamics = params.dynamics(&config);
-        let backend: Box<dyn Backend> = match on {
-            Device::Cpu { threads } => {
-                Box::new(CpuBackend::new(&config, &layout, &dynamics, context.seed, *threads)?)
-            }
-            Device::Cuda(gpu) => {
-                let sequences = params.training.batch as usize;
-                cuda::create(gpu, (&config, &layout, &dynamics), context.seed, sequences, false)?
-            }
-        };
+        let backend = start_backend(params, &config, &layout, context.seed, on)?;
         Ok(Box::new(SynapticSim::new(params, context.seed, setup, (config, layout), backend)?))
+    }
+}
+
+/// The model on a device, with zero weights.
+fn start_backend(
+    params: &Params,
+    config: &Config,
+    layout: &Arc<Layout>,
+    seed: u64,
+    on: &Device,
+) -> Result<Box<dyn Backend>, SimError> {
+    let dynamics = params.dynamics(config);
+    match on {
+        Device::Cpu { threads } => Ok(Box::new(CpuBackend::new(config, layout, &dynamics, seed, *threads)?)),
+        Device::Cuda(gpu) => {
+            cuda::create(gpu, (config, layout, &dynamics), seed, params.training.batch as usize, false)
+        }
     }
 }
 

@@ -149,7 +149,10 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
         x.copy_from_slice(mid);
         network.mixture().forward(norm, routing, network.expert_weights(b), mixture, x).map_err(refused)?;
         match &mut self.plastic {
-            Some(plastic) => plastic.step(network, b, MixtureTokens { input: norm, residual: mid, output: x, routing }),
+            Some(plastic) => {
+                let at = MixtureTokens { input: norm, residual: mid, output: x, routing };
+                plastic.step(network.weight(block.genome), b, at)
+            }
             None => Ok(()),
         }
     }

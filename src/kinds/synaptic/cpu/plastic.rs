@@ -1,6 +1,6 @@
 //! Fast memory of a decoder: written after each token, at the mixture of each block.
 
-use super::network::{Network, refused};
+use super::network::refused;
 use crate::{
     kinds::synaptic::{
         experts::{GENES, Phenotype, Routing},
@@ -39,13 +39,9 @@ impl<R: Real> Plastic<R> {
         self.blocks.iter_mut().for_each(|state| *state = MemoryState::new(&self.op));
     }
 
-    /// Reads and writes the memory of a block, token by token.
-    pub fn step(&mut self, network: &Network<R>, block: usize, at: MixtureTokens<'_, R>) -> Result<(), SimError>
-    where
-        R: Default,
-    {
+    /// Reads and writes the memory of a block with these genomes, `[E, 4]`, token by token.
+    pub fn step(&mut self, genome: &[R], block: usize, at: MixtureTokens<'_, R>) -> Result<(), SimError> {
         let (width, k) = (self.op.width, at.routing.indices.len() / at.routing.tokens.max(1));
-        let genome = network.weight(network.layout.blocks[block].genome);
         let state = &mut self.blocks[block];
         let rows = at.output.chunks_exact_mut(width).zip(at.residual.chunks_exact(width));
         for (token, ((output, residual), input)) in rows.zip(at.input.chunks_exact(width)).enumerate() {

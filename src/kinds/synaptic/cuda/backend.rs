@@ -24,6 +24,7 @@ use crate::{
                 cuda::{BatchWeights, CudaExperts, STATISTICS, StepTokens, statistics},
             },
             model::{Config, Layout, Role},
+            postsynaptic::FastMemory,
             presynaptic::cuda::ReleaseStep,
         },
         transformer::cuda::kernels::{StepKernels, StepParams, ViewRange},
@@ -406,23 +407,33 @@ impl Backend for CudaBackend {
         let fit = (self.sizes.tokens / len).clamp(1, batch.sequences.max(1));
         self.reserve(&BatchShape { sequences: fit, seq_len: batch.seq_len })?;
         let Self { network, buffers, .. } = self;
-        for from in (0..batch.sequences).step_by(fit) {
-            if pass.is_stopping() {
-                return Ok(Outcome::Stopped);
+        // One row, which is no part of the forward pass of training.
+        let mut inner = Pass::default();
+        inner.stop = pass.stop.clone();
+        pass.span("held-out", batch.n_tokens() as u64, || {
+            for from in (0..batch.sequences).step_by(fit) {
+                if inner.is_stopping() {
+                    return Ok(Outcome::Stopped);
+                }
+                let to = (from + fit).min(batch.sequences);
+                let (b, range) = (buffers.get_mut(), from * batch.seq_len..to * batch.seq_len);
+                b.tokens.write_at(0, &batch.tokens[range.clone()])?;
+                b.targets.write_at(0, &targets[range.clone()])?;
+                let shape = BatchShape { sequences: to - from, seq_len: batch.seq_len };
+                pass::losses(network, b, shape, &mut losses[range], &mut inner)?;
             }
-            let to = (from + fit).min(batch.sequences);
-            let (b, range) = (buffers.get_mut(), from * batch.seq_len..to * batch.seq_len);
-            b.tokens.write_at(0, &batch.tokens[range.clone()])?;
-            b.targets.write_at(0, &targets[range.clone()])?;
-            let shape = BatchShape { sequences: to - from, seq_len: batch.seq_len };
-            pass::losses(network, b, shape, &mut losses[range], pass)?;
-        }
-        Ok(Outcome::Done)
+            Ok(Outcome::Done)
+        })
     }
 
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
         let buffers = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
         Ok(Box::new(CudaDecoder::new(&self.network, buffers)))
+    }
+
+    fn plastic_decoder(&self, memory: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError> {
+        let buffers = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
+        Ok(Box::new(CudaDecoder::new(&self.network, buffers).plastic(*memory)?))
     }
 
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError> {

@@ -6,7 +6,18 @@ use super::{
     network::{Cache, DeviceBatch, Network, Routers, Run},
     plan::{BatchShape, BlockTensors, HeadTensors, Plan, SharedTensors},
 };
-use crate::{gpu::Pass, kinds::language::backend::Decoder, sim::SimError};
+use crate::{
+    gpu::{Pass, Slice},
+    kinds::{
+        language::backend::Decoder,
+        synaptic::{
+            cpu::plastic::{MixtureTokens, Plastic},
+            experts::Routing,
+            postsynaptic::FastMemory,
+        },
+    },
+    sim::SimError,
+};
 use std::cell::RefMut;
 
 /// Reads tokens one after the other, or some at a time; the results are the same.
@@ -15,12 +26,44 @@ pub struct CudaDecoder<'a> {
     buffers: RefMut<'a, DeviceBuffers>,
     len: usize,
     logits: Vec<f32>,
+    /// Fast memory, which is on the host.
+    plastic: Option<Memory>,
+}
+
+/// Fast memory, and the genomes of the experts of each block.
+struct Memory {
+    plastic: Plastic<f32>,
+    genomes: Vec<Vec<f32>>,
+}
+
+impl Memory {
+    /// Adds the read-out to the output `[n, C]` of a block, and writes.
+    fn step(&mut self, block: usize, a: &BlockTensors<'_>, output: &mut Slice<f32>) -> Result<(), OpError> {
+        let (input, residual, mut values) = (a.norm_2.read()?, a.mid.read()?, output.read()?);
+        let (indices, gates) = (a.indices.read()?, a.gates.read()?);
+        let routing = Routing { tokens: a.inverse_norms.len(), indices, gates, ..Routing::default() };
+        let at = MixtureTokens { input: &input, residual: &residual, output: &mut values, routing: &routing };
+        let done = self.plastic.step(&self.genomes[block], block, at);
+        done.map_err(|why| OpError::Refused(why.to_string()))?;
+        Ok(output.write(&values)?)
+    }
 }
 
 impl<'a> CudaDecoder<'a> {
     /// With an empty cache.
     pub fn new(network: &'a Network, buffers: RefMut<'a, DeviceBuffers>) -> Self {
-        Self { network, buffers, len: 0, logits: vec![] }
+        Self { network, buffers, len: 0, logits: vec![], plastic: None }
+    }
+
+    /// With an empty fast memory.
+    pub fn plastic(mut self, op: FastMemory) -> Result<Self, SimError> {
+        let (layout, weights) = (&self.network.layout, &self.buffers.weights);
+        let genome = |block: &crate::kinds::synaptic::model::Block| {
+            Ok(weights.read_range(self.network.range(block.genome))?)
+        };
+        let genomes = layout.blocks.iter().map(genome).collect::<Result<Vec<_>, SimError>>()?;
+        self.plastic = Some(Memory { plastic: Plastic::new(op, genomes.len()), genomes });
+        Ok(self)
     }
 
     /// Tokens at once: their activations and logits fit the buffers of training.
@@ -55,6 +98,9 @@ impl<'a> CudaDecoder<'a> {
         run.embed(&mut x)?;
         for b in 0..network.config.layers {
             run.block(b, &x, &mut block, &mut shared.refs(), &mut next)?;
+            if let Some(memory) = &mut self.plastic {
+                memory.step(b, &block, &mut next)?;
+            }
             std::mem::swap(&mut x, &mut next);
         }
         run.last_norm(&x, &mut head)?;
@@ -72,6 +118,9 @@ impl Decoder for CudaDecoder<'_> {
 
     fn clear(&mut self) {
         self.len = 0;
+        if let Some(memory) = &mut self.plastic {
+            memory.plastic.clear();
+        }
     }
 
     fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError> {
