@@ -63,6 +63,11 @@ __device__ __forceinline__ unsigned int hits(const Words& w, unsigned int n, flo
     return count;
 }
 
+// Whether a query draws counts.
+__device__ __noinline__ bool is_drawn(u64 seed, u64 step, unsigned int query, u64 below) {
+    return (u64)release_words(seed, step, 2, query, 0).x < below;
+}
+
 // Vesicles released from a pool: each of n equal parts with probability p.
 __device__ __noinline__ float draw_release(u64 seed, u64 step, unsigned int query, unsigned int key, float pool, float p) {
     const float rounded = rintf(pool);
@@ -105,7 +110,7 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
     const float p = clip(free, 0.0f, c.p_max);
     const float expected = is_selected ? p * k.rrp : 0.0f;
     float released = expected;
-    if (col.a.drawn_below != 0 && is_selected && (u64)release_words(col.seed, col.step, 2, query, 0).x < col.a.drawn_below) released = draw_release(col.seed, col.step, query, col.key, k.rrp, p);
+    if (col.a.drawn_below != 0 && is_selected && is_drawn(col.seed, col.step, query, col.a.drawn_below)) released = draw_release(col.seed, col.step, query, col.key, k.rrp, p);
     bias = c.lambda_loge * __logf(c.log_floor + released * k.amplitude);
     slope_of_bias = is_selected ? c.lambda_loge * (k.amplitude * k.rrp) * (slope * (c.alpha_c * influx_slope)) / (c.log_floor + expected * k.amplitude) : 0.0f;
     if (MODE != SCAN) return;

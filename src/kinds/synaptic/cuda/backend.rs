@@ -2,7 +2,7 @@
 //! asked for.
 
 use super::{
-    buffers::{DeviceBuffers, SHOWN_TOKENS, Sizes, arena_bytes, synapses},
+    buffers::{DeviceBuffers, Sizes, arena_bytes, synapses},
     decode::CudaDecoder,
     error::OpError,
     kernels::MODULES,
@@ -14,28 +14,21 @@ use crate::{
     gpu::{Buf, Gpu, GpuError, Graph, KernelFacts, Mark, Pass, nvtx},
     kinds::{
         language::backend::{
-            Batch, Counters, Decoder, Hyper, IGNORED, Lengths, MAX_WAITING_STEPS, MatrixUpdate, Outcome, StateBuffer,
-            StepStats, ViewNorms,
+            Batch, Counters, Decoder, IGNORED, Lengths, MAX_WAITING_STEPS, Outcome, StateBuffer, StepStats, ViewNorms,
         },
         synaptic::{
-            backend::{Backend, Dynamics, ExpertStep, Selection, Site, StepInput},
+            backend::{Backend, Dynamics, ExpertStep, Site, StepInput},
             experts::{
                 FEATURES, RouterState, Routing,
-                cuda::{BatchWeights, CudaExperts, STATISTICS, StepTokens, statistics},
+                cuda::{BatchWeights, CudaExperts, StepTokens},
             },
-            model::{Config, Layout, Role},
+            model::{Config, Layout},
             postsynaptic::FastMemory,
             presynaptic::cuda::ReleaseStep,
         },
         transformer::cuda::kernels::{StepKernels, StepParams, ViewRange},
     },
-    nn::{
-        optimizer::{
-            LossScaler, ParameterGroups, Rule,
-            cuda::{self, OptimizerSettings},
-        },
-        parameters::View,
-    },
+    nn::optimizer::{LossScaler, cuda},
     sim::{Buffers as _, Execution, MemoryReport, Progress, SimError},
 };
 use std::{
@@ -51,7 +44,7 @@ const GRAPHS: usize = 32;
 
 /// What is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Captured {
+pub(super) enum Captured {
     /// Gradients of a batch.
     Gradients(BatchShape),
     /// The update.
@@ -61,20 +54,20 @@ enum Captured {
 /// A model on a GPU.
 pub struct CudaBackend {
     /// Passes that were computed once (`None`), or captured. Dropped before the buffers they name.
-    graphs: HashMap<Captured, Option<Graph>>,
+    pub(super) graphs: HashMap<Captured, Option<Graph>>,
     pub(super) network: Network,
     kernels: StepKernels,
     pub(super) buffers: RefCell<DeviceBuffers>,
-    gpu: Arc<Gpu>,
+    pub(super) gpu: Arc<Gpu>,
     choices: [(&'static str, &'static str); 2],
     pub(super) sizes: Sizes,
-    update: UpdatePlan,
+    pub(super) update: UpdatePlan,
     in_flight: VecDeque<Mark>,
     /// Steps recorded, and of those the ones that were read.
     recorded: u64,
     read: u64,
     /// Tokens of the last step, and those of its last micro-batch.
-    last_tokens: Option<(u64, usize)>,
+    pub(super) last_tokens: Option<(u64, usize)>,
     /// What the experts did in it, once it is asked for.
     experts: OnceCell<Vec<ExpertStep>>,
 }
@@ -143,57 +136,6 @@ impl CudaBackend {
         Ok(())
     }
 
-    /// Constants of the optimiser, learning rate, and which parameter is updated how.
-    fn set_optimizer(&mut self, input: &StepInput<'_>) -> Result<(), SimError> {
-        let layout = &self.network.layout;
-        let groups = groups(layout, input.hyper, input.frozen)?;
-        let hyper = input.hyper;
-        let scaler = LossScaler::fixed(1.0);
-        let settings = OptimizerSettings {
-            learning_rate: hyper.learning_rate.into(),
-            beta1: hyper.beta1.into(),
-            beta2: hyper.beta2.into(),
-            seed: self.network.seed,
-            eps: hyper.eps,
-            clip: hyper.clip,
-            momentum: 0.0,
-            growth: scaler.growth as f32,
-            backoff: scaler.backoff as f32,
-            interval: scaler.interval,
-            is_nesterov: 0,
-            is_stochastic: 0,
-        };
-        let b = self.buffers.get_mut();
-        if b.settings.value() != settings {
-            b.settings.set(settings)?;
-        }
-        if b.known.as_ref() != Some(&groups) {
-            b.rules.write_at(0, &cuda::rules(&groups))?;
-            b.groups.write(&groups.table(&layout.map))?;
-            let is_frozen = |l| u32::from(input.frozen.get(1 + l).copied().unwrap_or(false));
-            b.frozen.write(&(0..self.sizes.layers).map(is_frozen).collect::<Vec<_>>())?;
-            b.known = Some(groups);
-        }
-        let (experts, n) = (self.network.config.experts, input.frozen_experts.len());
-        let frozen = (0..n).filter(|i| input.frozen_experts[*i]);
-        let ranges = frozen.filter_map(|i| Some((layout.blocks.get(i / experts)?, i % experts)));
-        let kept = ranges.flat_map(|(block, e)| block.of_experts().map(|view| layout.expert_range(view, e))).collect();
-        let update = UpdatePlan { kept, measures: input.measures };
-        if input.measures && b.before.is_none() {
-            b.before = Some(Buf::zeros(&self.gpu, "weights before a step", self.sizes.n)?);
-        }
-        if self.update != update {
-            self.gpu.synchronize()?;
-            self.graphs.remove(&Captured::Update);
-            let needed = 3 * update.n_kept();
-            if b.kept.as_ref().map_or(0, |kept| kept.len()) < needed {
-                b.kept = Some(Buf::zeros(&self.gpu, "frozen experts", needed)?);
-            }
-            self.update = update;
-        }
-        Ok(())
-    }
-
     /// Waits until at most one batch is in flight.
     fn wait_for_earlier(&mut self) -> Result<(), GpuError> {
         while self.in_flight.len() >= IN_FLIGHT {
@@ -248,24 +190,6 @@ impl CudaBackend {
         Ok(())
     }
 
-    /// What the experts of each block did in the last step.
-    fn read_experts(&self) -> Result<Vec<ExpertStep>, SimError> {
-        let Some((tokens, last)) = self.last_tokens else { return Ok(vec![]) };
-        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
-        let (e, k) = (self.sizes.experts, self.sizes.top_k);
-        let (sums, aux) = (b.statistics.read()?, b.aux.read()?);
-        let (experts, gates) = (b.selected.read()?, b.selected_gates.read()?);
-        let room = SHOWN_TOKENS * k;
-        let of_layer = |layer: usize| {
-            let (load, contribution) = statistics(tokens, &sums[layer * e * STATISTICS..(layer + 1) * e * STATISTICS]);
-            let slots = layer * room..layer * room + last.min(SHOWN_TOKENS) * k;
-            let selection =
-                Selection { top_k: k, experts: experts[slots.clone()].to_vec(), gates: gates[slots].to_vec() };
-            ExpertStep { load, contribution, aux: aux[layer], selection }
-        };
-        Ok((0..self.sizes.layers).map(of_layer).collect())
-    }
-
     fn check_layer(&self, layer: usize) -> Result<(), SimError> {
         if layer < self.sizes.layers {
             return Ok(());
@@ -278,21 +202,6 @@ impl CudaBackend {
 pub fn check_dynamics(dynamics: &Dynamics, config: &Config) -> Result<(), SimError> {
     dynamics.check(config)?;
     CudaExperts::refusal(&dynamics.router).map_or(Ok(()), |why| Err(SimError::Input(why)))
-}
-
-/// Rules of parameters; genomes are not trained.
-fn groups(layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<ParameterGroups, SimError> {
-    if matches!(hyper.matrices, MatrixUpdate::Muon { .. }) {
-        return Err(SimError::Input("Muon of the synaptic model runs on the CPU only: use AdamW".to_owned()));
-    }
-    let rule = |view: &View| {
-        let id = layout.map.find(&view.name).unwrap_or(layout.wte);
-        let role = layout.role(id);
-        let is_frozen = frozen.get(layout.layer(id).index(layout.blocks.len())).copied().unwrap_or(false);
-        let decay = if role.decays() { f64::from(hyper.weight_decay) } else { 0.0 };
-        Rule { decay, is_frozen: is_frozen || role == Role::Genome, ..Rule::default() }
-    };
-    ParameterGroups::new(&layout.map, rule).map_err(|why| SimError::Input(why.to_string()))
 }
 
 /// Targets, without those of padding: as tokens see earlier ones only, padding at the end changes no other loss.

@@ -178,20 +178,10 @@ impl Run<'_> {
             let mut experts = sums.experts.part_mut(b * e..(b + 1) * e)?;
             let mut aux = sums.aux.part_mut(b..b + 1)?;
             let statistics = DeviceStatistics { experts: &mut experts, aux: &mut aux };
-            ops.experts.add_statistics(
-                self.pass,
-                router,
-                sums.batch,
-                state,
-                &routing,
-                dgates,
-                statistics,
-                frame,
-            )?;
+            ops.experts.add_statistics(self.pass, router, sums.batch, state, &routing, dgates, statistics, frame)?;
             let of = (router, network.dynamics.aux_weight);
-            ops.experts.route_backward(
-                self.pass, gemm, of, sums.batch, x, weights, state, &routing, dgates, dx, to, frame,
-            )?;
+            ops.experts
+                .route_backward(self.pass, gemm, of, sums.batch, x, weights, state, &routing, dgates, dx, to, frame)?;
         }
         self.norm_backward(block.ln_2, &t.other, &a.mid, &a.stats_2, &mut t.d, gradient)
     }
@@ -243,11 +233,8 @@ impl Run<'_> {
         if let (Some(temperature), Some(id)) = (&temperature, block.temperature) {
             let mut to = gradient.part_mut(network.range(id))?;
             let grid = Grid::Blocks { blocks: [c.heads as u32, 1, 1], threads: [256, 1, 1], shared_bytes: 0 };
-            AddTemperatureGradient { a: heads, products: &t.products, temperature, gradient: &mut to }.launch(
-                &ops.heads,
-                self.pass,
-                grid,
-            )?;
+            AddTemperatureGradient { a: heads, products: &t.products, temperature, gradient: &mut to }
+                .launch(&ops.heads, self.pass, grid)?;
         }
         self.project_backward(b, s.packed, &a.norm_1, &mut t.other, gradient)?;
         self.norm_backward(block.ln_1, &t.other, input, &a.stats_1, &mut t.d, gradient)

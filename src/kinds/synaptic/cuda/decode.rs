@@ -58,9 +58,8 @@ impl<'a> CudaDecoder<'a> {
     /// With an empty fast memory.
     pub fn plastic(mut self, op: FastMemory) -> Result<Self, SimError> {
         let (layout, weights) = (&self.network.layout, &self.buffers.weights);
-        let genome = |block: &crate::kinds::synaptic::model::Block| {
-            Ok(weights.read_range(self.network.range(block.genome))?)
-        };
+        let genome =
+            |block: &crate::kinds::synaptic::model::Block| Ok(weights.read_range(self.network.range(block.genome))?);
         let genomes = layout.blocks.iter().map(genome).collect::<Result<Vec<_>, SimError>>()?;
         self.plastic = Some(Memory { plastic: Plastic::new(op, genomes.len()), genomes });
         Ok(self)

@@ -81,10 +81,7 @@ impl Run<'_> {
     /// Heads and edges of a block.
     pub fn extent(&self, b: usize) -> ScanExtent {
         let (shape, heads) = (self.batch.shape, self.network.config.heads);
-        ScanExtent {
-            first_query: self.batch.first,
-            ..ScanExtent::sequences(shape.sequences, heads, shape.seq_len, b)
-        }
+        ScanExtent { first_query: self.batch.first, ..ScanExtent::sequences(shape.sequences, heads, shape.seq_len, b) }
     }
 
     /// Multiplications of attention with keys in this many rows of a head.
@@ -155,14 +152,7 @@ impl Run<'_> {
             let weight = self.weights.part(one.weights)?;
             let end = packed.len();
             let mut to = packed.part_mut(one.column..end)?;
-            network.ops.gemm.run(
-                self.pass,
-                &op,
-                (x, &weight),
-                &mut *to,
-                Epilogue::None,
-                network.ops.options,
-            )?;
+            network.ops.gemm.run(self.pass, &op, (x, &weight), &mut *to, Epilogue::None, network.ops.options)?;
         }
         Ok(())
     }

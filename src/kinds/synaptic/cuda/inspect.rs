@@ -1,7 +1,8 @@
-//! Activations and decisions of one sequence.
+//! Activations and decisions of one sequence, and what the experts did in the last step.
 
 use super::{
     backend::{CudaBackend, in_use},
+    buffers::SHOWN_TOKENS,
     error::OpError,
     pass,
     plan::BatchShape,
@@ -9,8 +10,12 @@ use super::{
 use crate::{
     gpu::Pass,
     kinds::synaptic::{
-        backend::{Backend as _, Site},
-        experts::{self, Routing, router::RouterWeights},
+        backend::{Backend as _, ExpertStep, Selection, Site},
+        experts::{
+            self, Routing,
+            cuda::{STATISTICS, statistics},
+            router::RouterWeights,
+        },
         presynaptic::{self, KeyState, Presynaptic, Release},
     },
     nn::gemm::Epilogue,
@@ -18,6 +23,24 @@ use crate::{
 };
 
 impl CudaBackend {
+    /// What the experts of each block did in the last step.
+    pub(super) fn read_experts(&self) -> Result<Vec<ExpertStep>, SimError> {
+        let Some((tokens, last)) = self.last_tokens else { return Ok(vec![]) };
+        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
+        let (e, k) = (self.sizes.experts, self.sizes.top_k);
+        let (sums, aux) = (b.statistics.read()?, b.aux.read()?);
+        let (experts, gates) = (b.selected.read()?, b.selected_gates.read()?);
+        let room = SHOWN_TOKENS * k;
+        let of_layer = |layer: usize| {
+            let (load, contribution) = statistics(tokens, &sums[layer * e * STATISTICS..(layer + 1) * e * STATISTICS]);
+            let slots = layer * room..layer * room + last.min(SHOWN_TOKENS) * k;
+            let selection =
+                Selection { top_k: k, experts: experts[slots.clone()].to_vec(), gates: gates[slots].to_vec() };
+            ExpertStep { load, contribution, aux: aux[layer], selection }
+        };
+        Ok((0..self.sizes.layers).map(of_layer).collect())
+    }
+
     /// Runs a sequence and reads a tensor.
     pub(super) fn read_activations(&self, tokens: &[u32], site: Site) -> Result<Vec<f32>, SimError> {
         let (network, n) = (&self.network, tokens.len());

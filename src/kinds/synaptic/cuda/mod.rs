@@ -29,6 +29,7 @@ mod forward;
 mod inspect;
 mod kernels;
 mod network;
+mod optimizer;
 mod pass;
 pub mod plan;
 

@@ -32,12 +32,7 @@ fn blocks<'f>(frame: &'f Frame<'_>, plan: &Plan, layers: usize) -> Result<Vec<Bl
 }
 
 /// Adds the gradients of a batch to the gradient of the step, losses and statistics to their sums.
-pub fn accumulate(
-    network: &Network,
-    b: &mut DeviceBuffers,
-    shape: BatchShape,
-    pass: &mut Pass,
-) -> Result<(), OpError> {
+pub fn accumulate(network: &Network, b: &mut DeviceBuffers, shape: BatchShape, pass: &mut Pass) -> Result<(), OpError> {
     let DeviceBuffers { weights, gradient, tokens, targets, scale, total, flag, arena, .. } = b;
     let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
     let DeviceBuffers { batch: of_batch, draws, statistics, aux, selected, selected_gates, .. } = b;
@@ -86,14 +81,8 @@ fn keep_selection(
     let mut experts = experts.part_mut(layer * room..layer * room + kept * k)?;
     let mut of_gates = gates.part_mut(layer * room..layer * room + kept * k)?;
     let (first, n) = (((tokens - kept) * k) as u32, (kept * k) as u32);
-    let kernel = KeepSelection {
-        first,
-        n,
-        indices: &a.indices,
-        gates: &a.gates,
-        experts: &mut experts,
-        kept: &mut of_gates,
-    };
+    let kernel =
+        KeepSelection { first, n, indices: &a.indices, gates: &a.gates, experts: &mut experts, kept: &mut of_gates };
     Ok(kernel.launch(&network.ops.heads, pass, n)?)
 }
 
@@ -193,7 +182,11 @@ fn copy_kept(plan: &UpdatePlan, b: [&mut Slice<f32>; 3], kept: &mut Slice<f32>, 
     for buffer in b {
         for range in &plan.kept {
             let (mut place, mut of) = (kept.part_mut(at..at + range.len())?, buffer.part_mut(range.clone())?);
-            if saves { place.copy_from(&of)? } else { of.copy_from(&place)? }
+            if saves {
+                place.copy_from(&of)?
+            } else {
+                of.copy_from(&place)?
+            }
             at += range.len();
         }
     }
@@ -257,8 +250,7 @@ fn update_routers(network: &Network, b: &mut DeviceBuffers, pass: &mut Pass) -> 
         let genome = weights.part(network.range(block.genome))?;
         let of_features = layer * e * FEATURES..(layer + 1) * e * FEATURES;
         let alive = alive.part(of_experts.clone())?;
-        let (mut embeddings, mut fatigue) =
-            (embeddings.part_mut(of_features)?, fatigue.part_mut(of_experts.clone())?);
+        let (mut embeddings, mut fatigue) = (embeddings.part_mut(of_features)?, fatigue.part_mut(of_experts.clone())?);
         let (mut energy, mut balance) = (energy.part_mut(of_experts.clone())?, balance.part_mut(of_experts)?);
         let to = DeviceStateMut {
             genome: &genome,

@@ -26,8 +26,7 @@ pub(super) const CONTRIBUTION: u32 = 25;
 /// Of the number of tokens.
 pub(super) const COUNT: u32 = 26;
 
-const CONSTANTS: &[Constant] =
-    device_constants![MAX_EXPERTS, TILE, PARTS, GATES, CONTRIBUTION, COUNT, FEATURES, GENES];
+const CONSTANTS: &[Constant] = device_constants![MAX_EXPERTS, TILE, PARTS, GATES, CONTRIBUTION, COUNT, FEATURES, GENES];
 
 device_struct! {
     /// Sizes and constants of a router.

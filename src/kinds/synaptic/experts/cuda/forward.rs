@@ -4,8 +4,8 @@ use super::{
     CudaExperts, DeviceRouting, DeviceRows, DeviceState, DeviceWeights, args, check_rows, embedding_floats, warps,
 };
 use super::{
-    args::{CombineRows, CountAssignments, GatherTokens, OffsetGroups, PlaceAssignments, RouteTokens, TILE},
     args as sizes,
+    args::{CombineRows, CountAssignments, GatherTokens, OffsetGroups, PlaceAssignments, RouteTokens, TILE},
 };
 use crate::{
     gpu::{Any, Frame, Grid, Pass, Slice},

@@ -1,0 +1,370 @@
+//! The synaptic model on a GPU against the CPU, which is the definition: gradients, training, decoding.
+
+use super::cuda::{NEAR, near, noise};
+use crate::device::gpu;
+use neuropil::{
+    gpu::{Gpu, Pass},
+    kinds::{
+        language::backend::{Batch, Hyper, Lengths, MatrixUpdate, Outcome, StateBuffer, StepStats},
+        synaptic::{
+            backend::{Backend, Dynamics, Site, StepInput},
+            cpu::CpuBackend,
+            cuda,
+            experts::{Balancing, FEATURES, RouterState},
+            model::{Config, Layout, init},
+            presynaptic::{Edges, Mode, Presynaptic, Release},
+        },
+    },
+    sim::Progress,
+};
+use std::sync::Arc;
+
+const HYPER: Hyper = Hyper {
+    learning_rate: 3e-3,
+    beta1: 0.9,
+    beta2: 0.95,
+    eps: 1e-8,
+    weight_decay: 0.01,
+    clip: 1.0,
+    dropout: 0.0,
+    attention_dropout: 0.0,
+    matrices: MatrixUpdate::AdamW,
+};
+
+/// A model on both.
+struct Pair {
+    config: Config,
+    layout: Arc<Layout>,
+    cpu: Box<dyn Backend>,
+    device: Box<dyn Backend>,
+}
+
+/// Sizes that are no multiples of vectors, and those of a preset.
+fn configs() -> Vec<Config> {
+    let odd =
+        Config { context: 23, heads: 6, kv_heads: 2, width: 36, experts: 7, top_k: 3, hidden: 22, ..Config::nano(37) };
+    vec![odd, Config { context: 40, ..Config::nano(64) }]
+}
+
+impl Pair {
+    fn new(gpu: &Arc<Gpu>, config: &Config, dynamics: &Dynamics) -> Self {
+        let layout = Arc::new(Layout::new(config).expect("a model"));
+        let cpu = CpuBackend::new(config, &layout, dynamics, 5, 2).expect("a model");
+        let device = cuda::create(gpu, (config, &layout, dynamics), 5, 3, false).unwrap_or_else(|why| panic!("{why}"));
+        let mut new = Self { config: config.clone(), layout: layout.clone(), cpu: Box::new(cpu), device };
+        let first = init(config, &layout, 3);
+        let values = first.values().iter().zip(noise(layout.map.len(), 4));
+        let mut weights: Vec<f32> = values.map(|(w, n)| w + 0.05 * n).collect();
+        // Padding of the vocabulary is zero.
+        for view in [layout.wte, layout.lm_head] {
+            let range = layout.map.view(view).range();
+            weights[range.start + config.vocab * config.width..range.end].fill(0.0);
+        }
+        for backend in [&mut new.cpu, &mut new.device] {
+            backend.write(StateBuffer::Weights, 0, &weights).expect("it is written");
+            for layer in 0..config.layers {
+                let mut state = RouterState::new(config.experts, noise(config.experts * FEATURES, 90 + layer as u32));
+                state.fatigue.iter_mut().enumerate().for_each(|(e, x)| *x = 0.05 * (e + 1) as f32);
+                state.energy.iter_mut().enumerate().for_each(|(e, x)| *x = 0.9 - 0.05 * e as f32);
+                state.alive[layer] = 0;
+                backend.set_router(layer, &state).expect("it is written");
+            }
+        }
+        new
+    }
+
+    /// Tokens and targets of some sequences.
+    fn text(&self, sequences: usize, seed: u32) -> (Vec<u32>, Vec<i32>) {
+        let n = sequences * self.config.context;
+        let token = |x: &f32| ((x + 1.0) * 0.5 * (self.config.vocab as f32 - 0.01)) as u32;
+        let tokens: Vec<u32> = noise(n, seed).iter().map(token).collect();
+        let targets = tokens
+            .iter()
+            .enumerate()
+            .map(|(i, t)| if i % 7 == 3 { -1 } else { ((t + 3) * 5 % self.config.vocab as u32) as i32 });
+        let targets = targets.collect();
+        (tokens, targets)
+    }
+
+    fn batch<'a>(&self, (tokens, targets): &'a (Vec<u32>, Vec<i32>)) -> Batch<'a> {
+        let seq_len = self.config.context;
+        Batch { sequences: tokens.len() / seq_len, seq_len, tokens, targets, lengths: Lengths::Full }
+    }
+
+    fn weights(backend: &dyn Backend, layout: &Layout, buffer: StateBuffer) -> Vec<f32> {
+        let mut to = vec![0.0; layout.map.len()];
+        backend.read(buffer, 0, &mut to).expect("it is read");
+        to
+    }
+}
+
+fn stats(backend: &mut dyn Backend) -> Vec<StepStats> {
+    let mut all = vec![];
+    backend.take_stats(&mut all).expect("it is read");
+    all
+}
+
+fn dynamics(config: &Config) -> Vec<Dynamics> {
+    let first = Dynamics::new(config);
+    let with = |mode, edges, release| Dynamics {
+        presynaptic: Presynaptic { mode, edges, release, ..first.presynaptic },
+        ..first.clone()
+    };
+    let mut balanced = first.clone();
+    balanced.router.balancing = Balancing::Bias { rate: 1e-3 };
+    vec![
+        with(Mode::Off, Edges::All, Release::Deterministic),
+        with(Mode::Static, Edges::All, Release::Deterministic),
+        with(Mode::TsodyksMarkram, Edges::TopK(6), Release::Deterministic),
+        balanced,
+        first,
+    ]
+}
+
+/// Every gradient, by the first moment of a first step without clipping: `m = (1 - beta1) g`.
+#[test]
+fn cuda_gradients_are_those_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    for config in configs().into_iter().flat_map(|c| [Config { temperature: true, ..c.clone() }, c]) {
+        for dynamics in dynamics(&config) {
+            let mut pair = Pair::new(&gpu, &config, &dynamics);
+            let (first, second) = (pair.text(2, 21), pair.text(1, 22));
+            let batches = [pair.batch(&first), pair.batch(&second)];
+            let hyper = Hyper { clip: 0.0, weight_decay: 0.0, learning_rate: 1e-6, ..HYPER };
+            let input = StepInput {
+                step: 0,
+                batches: &batches,
+                hyper: &hyper,
+                frozen: &[],
+                frozen_experts: &[],
+                measures: true,
+            };
+            for backend in [&mut pair.cpu, &mut pair.device] {
+                let outcome = backend.step(&input, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));
+                assert_eq!(outcome, Outcome::Done);
+            }
+            let what = format!("{:?}, C {}", dynamics.presynaptic.mode, config.width);
+            let (want, got) = (stats(&mut *pair.cpu), stats(&mut *pair.device));
+            near(&format!("{what}: loss"), &[got[0].loss], &[want[0].loss], NEAR);
+            near(&format!("{what}: norm"), &[got[0].gradient_norm], &[want[0].gradient_norm], NEAR);
+            let [want, got] = [&pair.cpu, &pair.device]
+                .map(|backend| Pair::weights(&**backend, &pair.layout, StateBuffer::FirstMoment));
+            for view in pair.layout.map.views() {
+                let (got, want) = (&got[view.range()], &want[view.range()]);
+                let largest = want.iter().fold(1e-9_f32, |most, x| most.max(x.abs()));
+                let relative = |x: &[f32]| x.iter().map(|x| x / largest).collect::<Vec<f32>>();
+                near(&format!("{what}: {}", view.name), &relative(got), &relative(want), 3.0 * NEAR);
+            }
+            let [want, got] = [&mut pair.cpu, &mut pair.device].map(|backend| backend.norms().expect("it is read"));
+            for (got, want) in got.iter().zip(&want) {
+                near("norms", &[got.weight, got.gradient], &[want.weight, want.gradient], 3.0 * NEAR);
+            }
+            same_experts(&pair, &what);
+        }
+    }
+}
+
+/// Load, contribution, auxiliary loss and selection of the last step.
+fn same_experts(pair: &Pair, what: &str) {
+    let (want, got) = (pair.cpu.expert_steps().expect("it is read"), pair.device.expert_steps().expect("it is read"));
+    assert_eq!(got.len(), want.len());
+    let floats = |x: &[f64]| x.iter().map(|x| *x as f32).collect::<Vec<f32>>();
+    for (got, want) in got.iter().zip(want) {
+        assert_eq!((got.load.tokens, &got.load.counts), (want.load.tokens, &want.load.counts), "{what}");
+        near(&format!("{what}: gates"), &floats(&got.load.gates), &floats(&want.load.gates), NEAR);
+        near(&format!("{what}: features"), &floats(&got.load.features), &floats(&want.load.features), NEAR);
+        near(&format!("{what}: contribution"), &floats(&got.contribution), &floats(&want.contribution), NEAR);
+        near(&format!("{what}: auxiliary loss"), &[got.aux as f32], &[want.aux as f32], NEAR);
+        assert_eq!(got.selection.experts, want.selection.experts, "{what}");
+        near(&format!("{what}: selected gates"), &got.selection.gates, &want.selection.gates, NEAR);
+    }
+}
+
+/// Ten steps: losses, weights and states of the routers. Frozen blocks and experts stay.
+#[test]
+fn cuda_training_is_that_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    for config in configs() {
+        for dynamics in dynamics(&config) {
+            let mut pair = Pair::new(&gpu, &config, &dynamics);
+            let (mut frozen, mut frozen_experts) =
+                (vec![false; config.layers + 2], vec![false; config.layers * config.experts]);
+            (frozen[0], frozen_experts[config.experts + 2]) = (true, true);
+            let before = Pair::weights(&*pair.device, &pair.layout, StateBuffer::Weights);
+            for step in 0..10 {
+                let (first, second) = (pair.text(2, 100 + step), pair.text(2, 200 + step));
+                let batches = [pair.batch(&first), pair.batch(&second)];
+                let input = StepInput {
+                    step: step.into(),
+                    batches: &batches,
+                    hyper: &HYPER,
+                    frozen: &frozen,
+                    frozen_experts: &frozen_experts,
+                    measures: false,
+                };
+                for backend in [&mut pair.cpu, &mut pair.device] {
+                    backend.step(&input, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));
+                }
+            }
+            let what = format!("{:?}, C {}", dynamics.presynaptic.mode, config.width);
+            let losses = |backend: &mut dyn Backend| stats(backend).iter().map(|s| s.loss).collect::<Vec<f32>>();
+            let (want, got) = (losses(&mut *pair.cpu), losses(&mut *pair.device));
+            near(&format!("{what}: losses"), &got, &want, NEAR);
+            let [want, got] =
+                [&pair.cpu, &pair.device].map(|backend| Pair::weights(&**backend, &pair.layout, StateBuffer::Weights));
+            // Adam divides by the size of gradients: what is small may differ by its sign.
+            let off = got.iter().zip(&want).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
+            let moved = want.iter().zip(&before).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
+            println!("{what}: weights differ by {:.1e} of their change", (off / moved).sqrt());
+            assert!(off <= 1e-4 * moved, "{what}");
+            let of_embedding = pair.layout.map.view(pair.layout.wte).range();
+            assert!(got[of_embedding.clone()] == before[of_embedding], "{what}: a frozen layer");
+            for view in pair.layout.blocks[1].of_experts() {
+                let range = pair.layout.expert_range(view, 2);
+                assert!(got[range.clone()] == before[range], "{what}: a frozen expert");
+            }
+            for layer in 0..config.layers {
+                let [want, got] = [&pair.cpu, &pair.device].map(|backend| backend.router(layer).expect("it is read"));
+                assert_eq!(got.alive, want.alive);
+                near(&format!("{what}: fatigue"), &got.fatigue, &want.fatigue, NEAR);
+                near(&format!("{what}: energy"), &got.energy, &want.energy, NEAR);
+                near(&format!("{what}: balance"), &got.balance, &want.balance, NEAR);
+                near(&format!("{what}: embeddings"), &got.embeddings, &want.embeddings, NEAR);
+            }
+            same_experts(&pair, &what);
+        }
+    }
+}
+
+/// Captured steps have the bits of single launches, of a second run, and of a run that is saved and continued.
+#[test]
+fn cuda_training_repeats_bit_for_bit() {
+    let Some(gpu) = gpu() else { return };
+    let config = configs()[1].clone();
+    let mut dynamics = Dynamics::new(&config);
+    dynamics.presynaptic.release = Release::Binomial { fraction: 0.2 };
+    let run = |pair: &mut Pair, steps: std::ops::Range<u32>, measured: bool| {
+        for step in steps {
+            let text = pair.text(3, 300 + step);
+            let batches = [pair.batch(&text)];
+            let input = StepInput {
+                step: step.into(),
+                batches: &batches,
+                hyper: &HYPER,
+                frozen: &[],
+                frozen_experts: &[],
+                measures: false,
+            };
+            let mut pass = if measured { Pass::measuring() } else { Pass::default() };
+            pair.device.step(&input, &mut pass).unwrap_or_else(|why| panic!("{why}"));
+            if measured && step == 0 {
+                gpu.synchronize().expect("the device");
+                pass.collect().expect("the device");
+                let rows: Vec<&str> = pass.timings.iter().map(|row| row.name).collect();
+                for row in ["embed", "qkv", "rope", "scores", "release", "softmax", "values", "router", "experts"] {
+                    assert!(rows.contains(&row), "{row} is not among {rows:?}");
+                }
+            }
+        }
+        StateBuffer::ALL.map(|buffer| Pair::weights(&*pair.device, &pair.layout, buffer))
+    };
+    let mut whole = Pair::new(&gpu, &config, &dynamics);
+    let want = run(&mut whole, 0..8, false);
+    let mut single = Pair::new(&gpu, &config, &dynamics);
+    assert!(run(&mut single, 0..8, true) == want, "graphs change no bit");
+    let mut first = Pair::new(&gpu, &config, &dynamics);
+    let half = run(&mut first, 0..4, false);
+    let mut second = Pair::new(&gpu, &config, &dynamics);
+    for (buffer, values) in StateBuffer::ALL.into_iter().zip(&half) {
+        second.device.write(buffer, 0, values).expect("it is written");
+    }
+    for layer in 0..config.layers {
+        let state = first.device.router(layer).expect("it is read");
+        second.device.set_router(layer, &state).expect("it is written");
+    }
+    let counters = first.device.counters().expect("it is read");
+    second.device.set_counters(counters).expect("it is written");
+    assert!(run(&mut second, 4..8, false) == want, "a run that is continued");
+}
+
+/// Losses of a text, logits of the decoder token by token and in pieces, activations, decisions.
+#[test]
+fn cuda_decoding_is_training() {
+    let Some(gpu) = gpu() else { return };
+    for config in configs() {
+        for dynamics in dynamics(&config) {
+            let mut pair = Pair::new(&gpu, &config, &dynamics);
+            let text = pair.text(4, 31);
+            let batch = pair.batch(&text);
+            let (mut want, mut got) = (vec![0.0; batch.n_tokens()], vec![0.0; batch.n_tokens()]);
+            pair.cpu.evaluate(&batch, &mut want, &mut Pass::default()).expect("it is computed");
+            pair.device.evaluate(&batch, &mut got, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));
+            let what = format!("{:?}, C {}", dynamics.presynaptic.mode, config.width);
+            near(&format!("{what}: losses"), &got, &want, NEAR);
+            let (n, tokens) = (config.context, &text.0[..config.context]);
+            let mut logits = vec![];
+            for size in [n, 1, 5] {
+                for backend in [&pair.cpu, &pair.device] {
+                    let mut decoder = backend.decoder().expect("a decoder");
+                    let parts = tokens.chunks(size);
+                    logits.push(
+                        parts.flat_map(|part| decoder.push(part).expect("it is read").to_vec()).collect::<Vec<f32>>(),
+                    );
+                    assert_eq!(decoder.len(), n);
+                }
+            }
+            for (size, got) in ["whole", "one", "five"].iter().zip([&logits[1], &logits[3], &logits[5]]) {
+                near(&format!("{what}: logits, {size}"), got, &logits[0], NEAR);
+            }
+            // The decoder has the losses of the whole text.
+            let padded = config.padded_vocab();
+            for (t, row) in logits[3].chunks_exact(padded).enumerate().filter(|(t, _)| text.1[*t] >= 0) {
+                let row = &row[..config.vocab];
+                let largest = row.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
+                let sum: f32 = row.iter().map(|x| (x - largest).exp()).sum();
+                let loss = largest + sum.ln() - row[text.1[t] as usize];
+                assert!((loss - got[t]).abs() < 2e-4, "{what}: token {t}: {loss} {}", got[t]);
+            }
+            let sites = [
+                Site::Attention { layer: 1, head: 2 },
+                Site::Drive { layer: 0, head: 1 },
+                Site::Bias { layer: 1, head: 0 },
+                Site::Residual(0),
+                Site::Residual(2),
+                Site::AttentionOutput(1),
+                Site::RouterInput(0),
+            ];
+            for site in sites {
+                let [want, got] = [&pair.cpu, &pair.device]
+                    .map(|backend| backend.inspect(tokens, site, &Progress::default()).expect("it is read"));
+                near(&format!("{what}: {site:?}"), &got, &want, NEAR);
+            }
+            let [want, got] =
+                [&pair.cpu, &pair.device].map(|backend| backend.decisions(tokens, 1).expect("it is read"));
+            assert_eq!(got.indices, want.indices);
+            near(&format!("{what}: gates"), &got.gates, &want.gates, NEAR);
+        }
+    }
+}
+
+/// What a device does not compute is said before it begins.
+#[test]
+fn cuda_refusals_name_the_way_out() {
+    let Some(gpu) = gpu() else { return };
+    let config = configs()[1].clone();
+    let dynamics = Dynamics::new(&config);
+    let mut pair = Pair::new(&gpu, &config, &dynamics);
+    let text = pair.text(1, 1);
+    let batches = [pair.batch(&text)];
+    let hyper = Hyper { matrices: MatrixUpdate::Muon { momentum: 0.95, rate: 5.0 }, ..HYPER };
+    let input =
+        StepInput { step: 0, batches: &batches, hyper: &hyper, frozen: &[], frozen_experts: &[], measures: false };
+    let why = pair.device.step(&input, &mut Pass::default()).expect_err("Muon").to_string();
+    assert!(why.contains("use AdamW"), "{why}");
+    let mut state = pair.device.router(0).expect("it is read");
+    state.alive.fill(0);
+    let why = pair.device.set_router(0, &state).expect_err("no expert").to_string();
+    assert!(why.contains("2 experts per token"), "{why}");
+    let before = pair.device.memory().total();
+    assert_eq!(cuda::memory(&config, &pair.layout, &dynamics, 3).total(), before, "memory is as predicted");
+}
