@@ -8,7 +8,7 @@ pub use args::{ReleaseStep, ScanKernels};
 
 use super::{Edges, Mode, Presynaptic, Release};
 use crate::{
-    gpu::{Any, AnyMut, BlockSize, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice},
+    gpu::{Any, AnyMut, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice},
     nn::lengths::{self, LengthError},
 };
 use args::{
@@ -202,7 +202,7 @@ impl CudaPresynaptic {
         let is_aligned = extent.n_keys().is_multiple_of(4)
             && [Any::from(p), Any::from(&*d), factor].iter().all(|x| x.is_aligned_to(16));
         let packs = extent.n_keys().div_ceil(4) as u64;
-        let grid = self.kernels.release_backward.grid_of_rows(extent.rows() as u64, packs, 2, BlockSize::Automatic)?;
+        let grid = self.kernels.backward_grid(extent.rows() as u64, packs)?;
         let a = sizes(extent);
         ReleaseBackward { a, is_aligned: is_aligned.into(), p, factor, d }.launch(&self.kernels, pass, grid)?;
         pass.last_work(extent.rows() as u64, 16 * extent.visible(), 0);

@@ -3,6 +3,7 @@
 use crate::{
     device_constants, device_struct,
     gpu::{
+        BlockSize, GpuError, Grid,
         compile::Compile,
         kernel::{In, InAny, InOut, InOutAny, Size},
         layout::Constant,
@@ -186,6 +187,14 @@ kernels! {
         fn release_backward as ReleaseBackward(
             a: Size<ScanArgs>, is_aligned: Size<u32>, p: In<f32>, factor: InAny, d: InOut<f32>
         );
+    }
+}
+
+impl ScanKernels {
+    /// A grid of the backward pass for rows of that many packs of 16 bytes.
+    pub(super) fn backward_grid(&self, rows: u64, packs: u64) -> Result<Grid, GpuError> {
+        // Packs that a thread keeps in registers, as in kernels/nn/rows.cuh.
+        self.release_backward.grid_of_rows(rows, packs, 2, BlockSize::Automatic)
     }
 }
 
