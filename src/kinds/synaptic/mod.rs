@@ -121,7 +121,9 @@ impl Kind for SynapticKind {
         let Some((config, layout)) = model else { return MemoryReport::default() };
         let mut report = match on {
             DeviceKind::Cpu { .. } => cpu_memory(params, &config, &layout),
-            DeviceKind::Cuda => cuda::memory(&config, &layout, &params.dynamics(&config), params.training.batch as usize),
+            DeviceKind::Cuda => {
+                cuda::memory(&config, &layout, &params.dynamics(&config), params.training.batch as usize)
+            }
         };
         report.host("text", setup.map_or(params.data.grammar_bytes.into(), Setup::n_bytes));
         report

@@ -15,6 +15,10 @@ use std::sync::Arc;
 /// Difference of f32 on both sides, fast exponentials on one: `|a - b| <= NEAR (1 + |b|)`.
 pub const NEAR: f64 = 1e-4;
 
+/// The same of logits of a key that runs out of vesicles: where the last bits of a flow decide, it differs by a quantum, which
+/// changes the bias by up to this.
+const ONE_QUANTUM: f64 = 1.0 / (1 << 19) as f64 / Constants::RECOMMENDED.log_floor;
+
 /// Numbers in -1..1.
 pub fn noise(n: usize, seed: u32) -> Vec<f32> {
     let word = |i: u32| {
@@ -115,7 +119,8 @@ fn cuda_release_is_that_of_the_cpu() {
             let [logits, factor] = device.piece(&op, &extent, &dots, None, None);
             let [want, want_factor] = on_cpu(&op, heads, n, &dots, None);
             let what = format!("{:?} {:?}, {heads} heads of {n}", op.mode, op.edges);
-            near(&format!("{what}, logits"), &visible(&logits, heads, n), &visible(&want, heads, n), NEAR);
+            let most = if op.constants.rec_rate < 1.0 { NEAR + ONE_QUANTUM } else { NEAR };
+            near(&format!("{what}, logits"), &visible(&logits, heads, n), &visible(&want, heads, n), most);
             let (got, want) = (visible(&factor, heads, n), visible(&want_factor, heads, n));
             near(&format!("{what}, derivatives"), &got, &want, NEAR);
             // Pieces of 1, 2, 3, … queries.
