@@ -15,6 +15,10 @@ pub struct Lineage {
     slots: Vec<Occupant>,
     is_tapped: bool,
     pending: Vec<LifeEvent>,
+    /// Whether births without a tap wait for [`Lineage::catch_up`].
+    is_deferred: bool,
+    /// Slots of births that wait, in order, and their steps with the number of slots up to each.
+    late: (Vec<u32>, Vec<(u64, usize)>),
     /// A copy for others, made when it is asked for; dropped by the next event.
     shared: OnceLock<Arc<Individuals>>,
 }
@@ -60,6 +64,7 @@ impl Lineage {
     /// `step`.
     pub fn begin(&mut self, step: u64, capacity: u32, living: &[u32], saved: Option<SavedIds>) {
         self.pending.clear();
+        self.late = Default::default();
         self.shared.take();
         self.slots.clear();
         self.slots.reserve_exact(capacity as usize);
@@ -78,8 +83,31 @@ impl Lineage {
 
     /// The ids for a saved state.
     pub fn save(&self, living: &[u32]) -> SavedIds {
-        let of = |value: fn(&Occupant) -> u64| living.iter().map(|slot| value(&self.slots[*slot as usize])).collect();
-        SavedIds { next: self.next, ids: of(|o| o.id), births: of(|o| o.born) }
+        let (slots, next) = self.now();
+        let of = |value: fn(&Occupant) -> u64| living.iter().map(|slot| value(&slots[*slot as usize])).collect();
+        SavedIds { next, ids: of(|o| o.id), births: of(|o| o.born) }
+    }
+
+    /// Lets births without a tap wait for [`Lineage::catch_up`].
+    pub fn defer(&mut self) {
+        self.is_deferred = true;
+    }
+
+    /// Assigns the ids of births that wait. A backend calls it while a device computes.
+    pub fn catch_up(&mut self) {
+        self.next = assign(&mut self.slots, self.next, &self.late);
+        self.late.0.clear();
+        self.late.1.clear();
+    }
+
+    /// The nuclei of all slots, and the next id.
+    fn now(&self) -> (Cow<'_, [Occupant]>, u64) {
+        if self.late.0.is_empty() {
+            return (Cow::Borrowed(&self.slots), self.next);
+        }
+        let mut slots = self.slots.clone();
+        let next = assign(&mut slots, self.next, &self.late);
+        (Cow::Owned(slots), next)
     }
 
     /// The nuclei of now, by slot. `living` lists the occupied slots, when they are needed.
@@ -87,10 +115,10 @@ impl Lineage {
         if let Some(shared) = self.shared.get() {
             return Some(shared.clone());
         }
-        let n = self.slots.len();
+        let (slots, n) = (self.now().0, self.slots.len());
         let mut now = Individuals { ids: vec![FREE_SLOT; n], born: vec![0; n] };
         for slot in living()? {
-            let Occupant { id, born } = self.slots[slot as usize];
+            let Occupant { id, born } = slots[slot as usize];
             (now.ids[slot as usize], now.born[slot as usize]) = (id, born);
         }
         Some(self.shared.get_or_init(|| Arc::new(now)).clone())
@@ -99,6 +127,7 @@ impl Lineage {
     /// Begins or ends the tap. A tap that begins starts with the living: founders at step 0, a snapshot later.
     pub fn tap(&mut self, is_tapped: bool, step: u64, living: &[u32]) {
         let begins = is_tapped && !self.is_tapped;
+        self.catch_up();
         self.is_tapped = is_tapped;
         if begins || !is_tapped {
             self.pending = vec![];
@@ -155,6 +184,11 @@ impl Lineage {
             return;
         }
         self.shared.take();
+        if self.is_deferred && !self.is_tapped {
+            let (slots, steps) = &mut self.late;
+            slots.extend(events.fused.first().into_iter().chain(events.born.iter().map(|(child, _)| child)));
+            return steps.push((step + 1, slots.len()));
+        }
         let (of_fused, rest) = events.errors.split_at(events.fused.len().min(events.errors.len()));
         let (of_decayed, of_died) = rest.split_at(events.decayed.len().min(rest.len()));
         if self.is_tapped {
@@ -195,8 +229,23 @@ impl Lineage {
     /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         let shared = if self.shared.get().is_some() { self.slots.len() } else { 0 };
-        Self::bytes_of(self.slots.len() + shared) + (self.pending.capacity() * size_of::<LifeEvent>()) as u64
+        let late = self.late.0.capacity() * 4 + self.late.1.capacity() * 16;
+        let pending = self.pending.capacity() * size_of::<LifeEvent>();
+        Self::bytes_of(self.slots.len() + shared) + (late + pending) as u64
     }
+}
+
+/// Assigns ids from `next` on to births in these slots; the next id.
+fn assign(slots: &mut [Occupant], mut next: u64, (born_in, steps): &(Vec<u32>, Vec<(u64, usize)>)) -> u64 {
+    let mut first = 0;
+    for (born, end) in steps {
+        for slot in &born_in[first..*end] {
+            slots[*slot as usize] = Occupant { id: next, born: *born };
+            next += 1;
+        }
+        first = *end;
+    }
+    next
 }
 
 #[cfg(test)]
@@ -269,6 +318,36 @@ mod tests {
         let taken = lineage.take();
         assert_eq!(births(&taken), [(9, 7, Some(2), vec![6, 5])]);
         assert_eq!(deaths(&taken), [(9, 6, EndCause::Merged), (9, 5, EndCause::Merged)]);
+    }
+
+    #[test]
+    fn ids_that_wait_are_those_assigned_at_once() {
+        let living = [0, 1, 2, 3];
+        let run = |defers: bool, catches_up: bool| {
+            let mut lineage = Lineage::default();
+            lineage.begin(0, 6, &living, None);
+            if defers {
+                lineage.defer();
+            }
+            for step in 0..5 {
+                let born = vec![(3, 3), (2, 3), (0, 1)];
+                let fused = if step % 2 == 0 { vec![1, 2] } else { vec![] };
+                lineage.events(step, &Events { fused, decayed: vec![3, 1], born, ..Events::default() });
+                if catches_up {
+                    lineage.catch_up();
+                }
+            }
+            let saved = lineage.save(&living);
+            let individuals = lineage.individuals(|| Some(living.to_vec())).expect("the living");
+            lineage.tap(true, 5, &living);
+            let announced = births(&lineage.take());
+            lineage.events(5, &Events { decayed: vec![0], born: vec![(0, 0)], ..Events::default() });
+            (saved.next, saved.ids, saved.births, individuals.ids.clone(), announced, births(&lineage.take()))
+        };
+        let want = run(false, false);
+        assert_eq!(want.0, 22, "18 births after 4 founders");
+        assert_eq!(run(true, false), want);
+        assert_eq!(run(true, true), want);
     }
 
     #[test]

@@ -72,8 +72,10 @@ pub fn leaky() -> Case {
 }
 
 pub fn nuclei_population() -> Case {
+    let mut params = nuclei::runs::busy(300);
+    params.measure.variants = true;
     Case {
-        model: Model::Nuclei(Box::new(nuclei::runs::busy(300))),
+        model: Model::Nuclei(Box::new(params)),
         steps: 60,
         edits: &["population.death_rate=0.02", "phases.noise=0.3"],
         action: ("kick", &[3, 9, 61], &[0.7]),

@@ -1,13 +1,12 @@
 //! A nuclei simulation allocates no memory after its start.
 
+use super::cuda::runs;
+use crate::device::gpu_alone;
 use neuropil::{
     gpu::Pass,
-    kinds::nuclei::{CouplingMethod, Params, cpu::CpuSim, task},
-    sim::{BuildContext, Progress, Simulation},
-};
-use neuropil::{
+    kinds::nuclei::{CouplingMethod, NucleiKind, Params, cpu::CpuSim, cuda::Tuning, probes, task},
     params::{Params as _, path},
-    sim::Effect,
+    sim::{BuildContext, DeviceKind, Effect, Kind, Progress, Simulation},
 };
 use neuropil_test_support::allocator::{bytes, calls};
 use std::sync::Arc;
@@ -65,5 +64,31 @@ fn comparing_algorithms_allocates_no_memory_while_running() {
         assert_eq!(sim.memory(), held);
         let owned = held.by_owner().into_iter().find(|(owner, _)| *owner == "algorithms compared");
         assert!(owned.is_some_and(|(_, bytes)| bytes > 600 * 600 * 4), "{held:?}");
+    }
+}
+
+/// The same on a GPU.
+#[test]
+fn cuda_comparing_algorithms_allocates_no_memory_while_running() {
+    let Some(gpu) = gpu_alone() else { return };
+    let mut params = runs::lively();
+    let mut later = runs::start(&params, &gpu, Tuning::default());
+    let change = path::parse(&params, "measure.variants=true").expect("a path");
+    assert!(matches!(later.set(&change), Ok(Effect::Applied)) && params.set(&change));
+    let predicted = NucleiKind::predict(&params, None, DeviceKind::Cuda);
+    for mut sim in [runs::start(&params, &gpu, Tuning::default()), later] {
+        assert_eq!(sim.memory(), predicted);
+        let mut pass = Pass::measuring();
+        sim.advance(20, &mut pass).expect("it runs"); // the rows of the kernel table are named once
+        let (before, host) = (gpu.allocations(), bytes());
+        sim.advance(1, &mut pass).expect("it runs");
+        let host = bytes() - host;
+        println!("comparing algorithms once allocates {host} B of host memory");
+        assert_eq!(gpu.allocations(), before, "device memory was allocated");
+        assert!(host < 65_536, "{host} B were allocated");
+        for name in probes::VARIANTS.iter().take(4) {
+            let row = pass.timings.iter().find(|row| row.name == *name).expect("it is timed");
+            assert!(row.nanos > 0 && row.off.is_some_and(|off| off.is_finite()), "{name}");
+        }
     }
 }

@@ -68,6 +68,7 @@ use memory::TableSizes;
 use readings::FieldCopies;
 use std::sync::Arc;
 use task::TaskSizes;
+use variants::Variants;
 
 /// All modules of this backend.
 pub const MODULES: &[ModuleSpec] = &[
@@ -112,6 +113,8 @@ pub struct CudaSim {
     gpu: Arc<Gpu>,
     pipeline: Pipeline,
     tuning: Tuning,
+    /// With `measure.variants` only.
+    variants: Option<Variants>,
     fields: FieldCopies,
     readback: FieldReadback,
 }
@@ -149,7 +152,8 @@ impl CudaSim {
         )?;
         pipeline.fill(params, &setup, kernel_params)?;
         let state = initial::state(params, context.seed, dim)?;
-        let host = HostState::new(params, context, setup, state.n() as u64);
+        let mut host = HostState::new(params, context, setup, state.n() as u64);
+        host.sampler.lineage.defer();
         let mut sim = Self {
             graph: None,
             is_wanted: false,
@@ -157,6 +161,7 @@ impl CudaSim {
             gpu: gpu.clone(),
             pipeline,
             tuning,
+            variants: Variants::new(gpu, params)?,
             fields: FieldCopies::default(),
             readback: FieldReadback::default(),
         };
@@ -220,6 +225,7 @@ impl CudaSim {
                 }
             }
             self.convert_fields()?;
+            self.host.sampler.lineage.catch_up();
             self.read_log(batch, with_details)?;
             left -= batch;
         }
@@ -231,8 +237,8 @@ impl CudaSim {
         let n = self.host.ledger.n();
         let (n_slots, levels) = (self.pipeline.table.kernel_params.value().n_slots, self.pipeline.coupling.levels());
         self.pipeline.couple_generation(&self.host.params, pass)?;
-        if self.host.params.measure.variants {
-            self.pipeline.time_variants(&self.gpu, n, pass)?;
+        if let Some(variants) = &mut self.variants {
+            variants.time(&self.gpu, &self.pipeline.table, n, pass)?;
         }
         self.pipeline.end_generation(&self.host.params, with_details, pass)?;
         pass.items_of(|name| {

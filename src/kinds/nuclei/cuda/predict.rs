@@ -6,6 +6,7 @@ use super::{
     kernel_params,
     memory::TableSizes,
     task::TaskSizes,
+    variants::Variants,
 };
 use crate::{
     kinds::nuclei::{Params, lineage::Lineage, mixing, predict::task_size, task::Setup},
@@ -23,6 +24,7 @@ pub fn predict(params: &Params, setup: Option<&Setup>) -> MemoryReport {
         task: TaskSizes::of(params, samples, dim, true),
         tile: None,
     });
+    Variants::predict(params, &mut report);
     report.host("slots", 12 * n_slots as u64);
     report.host("recording", Lineage::bytes_of(n_slots));
     report

@@ -7,6 +7,7 @@ use super::{
     memory::phase_fields_of,
     readings::ChosenSamples,
     task::Task,
+    variants::Variants,
 };
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -186,6 +187,7 @@ impl Simulation for CudaSim {
     fn memory(&self) -> MemoryReport {
         let mut report = self.pipeline.held();
         self.fields.report(&mut report);
+        self.variants.iter().for_each(|variants| variants.report(&mut report));
         report.host("slots", self.host.sets.iter().map(|set| set.n_bytes()).sum());
         report.host("recording", self.host.sampler.n_bytes());
         report
@@ -221,6 +223,9 @@ impl CudaSim {
     /// Applies parameters from the next generation on.
     fn apply_params(&mut self, new: Params) -> Result<(), SimError> {
         kernel_params::check(&new, &self.host.setup)?;
+        if new.measure.variants != self.host.params.measure.variants {
+            self.variants = Variants::new(&self.gpu, &new)?;
+        }
         self.drop_graph();
         if kernel_params::algorithm(&new, self.tuning.coupling) != self.pipeline.coupling.algorithm {
             let mut coupling = Coupling::allocate(&self.gpu, &coupling_sizes(&new, &self.tuning))?;

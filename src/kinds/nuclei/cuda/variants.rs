@@ -1,12 +1,13 @@
 //! Timing of all coupling algorithms on the current population.
 
 use super::{
-    coupling::{Algorithm, Coupling},
-    generation::Pipeline,
+    coupling::{Algorithm, Coupling, CouplingSizes},
+    memory::Table,
 };
 use crate::{
     gpu::{Gpu, GpuError, Pass},
-    kinds::nuclei::probes,
+    kinds::nuclei::{Params, probes},
+    sim::{Buffers as _, MemoryReport},
 };
 use std::sync::Arc;
 
@@ -18,14 +19,45 @@ const ALGORITHMS: [(&str, Algorithm); 4] = [
     (probes::VARIANTS[3], Algorithm::MeanField),
 ];
 
-impl Pipeline {
-    /// Times each algorithm, including sorting, on separate buffers and compares it with the first. Call it after the
-    /// coupling sums of a generation, before its events.
-    pub fn time_variants(&self, gpu: &Arc<Gpu>, n: u64, pass: &mut Pass) -> Result<(), GpuError> {
-        let (t, n_slots) = (&self.table, self.table.kernel_params.value().n_slots);
-        let mut reference: Option<Vec<f32>> = None;
-        for (name, algorithm) in ALGORITHMS {
-            let mut coupling = Coupling::new(gpu, n_slots, algorithm, None)?;
+/// Owner in the memory report.
+const OWNER: &str = "algorithms compared";
+
+/// All coupling algorithms with their buffers, allocated when `measure.variants` is switched on.
+pub struct Variants {
+    couplings: Vec<Coupling>,
+    /// Coupling sums of the reference, and of another algorithm, on the host.
+    reference: Vec<f32>,
+    sums: Vec<f32>,
+}
+
+impl Variants {
+    /// For a population with this capacity; `None` where the parameters do not compare algorithms.
+    pub fn new(gpu: &Arc<Gpu>, params: &Params) -> Result<Option<Self>, GpuError> {
+        let couplings: Vec<Coupling> =
+            sizes(params).map(|sizes| Coupling::allocate(gpu, &sizes)).collect::<Result<_, _>>()?;
+        let room = || vec![0.0; 4 * params.population.capacity as usize];
+        Ok((!couplings.is_empty()).then(|| Self { couplings, reference: room(), sums: room() }))
+    }
+
+    /// Adds what is held.
+    pub fn report(&self, to: &mut MemoryReport) {
+        self.couplings.iter().for_each(|coupling| add(coupling.held(), to));
+        to.host(OWNER, ((self.reference.capacity() + self.sums.capacity()) * size_of::<f32>()) as u64);
+    }
+
+    /// Adds the memory of [`Variants::new`] with these parameters.
+    pub fn predict(params: &Params, to: &mut MemoryReport) {
+        sizes(params).for_each(|sizes| add(Coupling::predict(&sizes), to));
+        if params.measure.variants {
+            to.host(OWNER, 2 * 4 * u64::from(params.population.capacity) * size_of::<f32>() as u64);
+        }
+    }
+
+    /// Times each algorithm, including sorting, and compares it with the first. Call it after the coupling sums of a
+    /// generation of `n` nuclei, before its events.
+    pub fn time(&mut self, gpu: &Gpu, t: &Table, n: u64, pass: &mut Pass) -> Result<(), GpuError> {
+        let len = 4 * n as usize;
+        for (at, (coupling, (name, _))) in self.couplings.iter_mut().zip(ALGORITHMS).enumerate() {
             let quiet = &mut Pass::default();
             coupling.build_sites(quiet, &t.population, &t.stats, &t.idx, &t.fields)?;
             pass.device_span(gpu, name, || {
@@ -33,12 +65,25 @@ impl Pipeline {
                 coupling.couple(quiet, &t.population, &t.idx)
             })?;
             pass.last_items(n * n);
-            let sums = coupling.sums.read_range(0..4 * n as usize)?;
-            let reference = reference.get_or_insert_with(|| sums.clone());
-            pass.off(name, error(&sums, reference));
+            let sums = if at == 0 { &mut self.reference } else { &mut self.sums };
+            coupling.sums.read_into(0, &mut sums[..len])?;
+            let off = if at == 0 { 0.0 } else { error(&self.sums[..len], &self.reference[..len]) };
+            pass.off(name, off);
         }
         Ok(())
     }
+}
+
+/// Sizes of the algorithms; none where the parameters do not compare them.
+fn sizes(params: &Params) -> impl Iterator<Item = CouplingSizes> {
+    let n_slots = params.population.capacity as usize;
+    let algorithms = ALGORITHMS.into_iter().filter(|_| params.measure.variants);
+    algorithms.map(move |(_, algorithm)| CouplingSizes { n_slots, algorithm, blocks: None })
+}
+
+/// Adds buffers of an algorithm.
+fn add(coupling: MemoryReport, to: &mut MemoryReport) {
+    coupling.iter().for_each(|held| to.add(OWNER, held.name, held.place, held.bytes));
 }
 
 /// Largest difference of S and d, relative to the largest d.

@@ -7,7 +7,7 @@ mod fields;
 mod lives;
 mod measure;
 mod readings;
-mod runs;
+pub mod runs;
 mod timing;
 
 use neuropil_test_support::golden;
