@@ -36,7 +36,7 @@ pub(super) fn run(options: &training::BenchOptions, threads: u32, progress: &Pro
     if rows.is_empty() {
         let only = options.only.as_deref().unwrap_or_default();
         return Err(SimError::Input(format!(
-            "there is no case `{only}` on this device; training is train-nano, train-chars and train-gpt2"
+            "there is no case `{only}` on this device; training is train-nano, train-chars, train-gpt2 and recompute-gpt2"
         )));
     }
     Ok(rows)
@@ -56,8 +56,14 @@ fn operation_line(row: &operations::BenchRow) -> String {
 
 fn training_line(row: &training::BenchRow, torch: &Result<Torch, String>) -> String {
     let torch = torch::comparison(row.tokens_per_s, "tokens", torch);
+    let kernels = if row.kernel_ms > 0.0 {
+        let (share, added) = (row.kernel_ms / row.ms_per_step, row.measured_ms / row.ms_per_step - 1.0);
+        format!("kernels {:.1} % of a step, measuring them {:+.1} %  ", 100.0 * share, 100.0 * added)
+    } else {
+        String::new()
+    };
     format!(
-        "{:12} {:10.0} tokens/s ± {:4.1} %  {:9.2} ms/step  {:7.2} TFLOP/s  {:6.1} M parameters  {:8.1} MB  {torch}",
+        "{:12} {:10.0} tokens/s ± {:4.1} %  {:9.2} ms/step  {:7.2} TFLOP/s  {:6.1} M parameters  {:8.1} MB  {kernels}{torch}",
         row.name,
         row.tokens_per_s,
         100.0 * row.spread,

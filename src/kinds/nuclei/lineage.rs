@@ -17,10 +17,37 @@ pub struct Lineage {
     pending: Vec<LifeEvent>,
     /// Whether births without a tap wait for [`Lineage::catch_up`].
     is_deferred: bool,
-    /// Slots of births that wait, in order, and their steps with the number of slots up to each.
-    late: (Vec<u32>, Vec<(u64, usize)>),
+    waiting: WaitingBirths,
     /// A copy for others, made when it is asked for; dropped by the next event.
     shared: OnceLock<Arc<Individuals>>,
+}
+
+/// Births whose ids are not assigned yet: writing a slot of a large table is a cache miss each, which a GPU need not wait for.
+#[derive(Default)]
+struct WaitingBirths {
+    /// Slots, in order.
+    slots: Vec<u32>,
+    /// Steps of birth, and the number of slots up to the last birth of each.
+    steps: Vec<(u64, usize)>,
+}
+
+impl WaitingBirths {
+    /// Assigns ids from `next` on; the next id.
+    fn assign(&self, to: &mut [Occupant], mut next: u64) -> u64 {
+        let mut first = 0;
+        for (born, end) in &self.steps {
+            for slot in &self.slots[first..*end] {
+                to[*slot as usize] = Occupant { id: next, born: *born };
+                next += 1;
+            }
+            first = *end;
+        }
+        next
+    }
+
+    fn n_bytes(&self) -> u64 {
+        (self.slots.capacity() * size_of::<u32>() + self.steps.capacity() * size_of::<(u64, usize)>()) as u64
+    }
 }
 
 /// The nucleus in a slot, or the last one in a free slot: a death costs nothing. Id and birth are side by side, because
@@ -64,7 +91,7 @@ impl Lineage {
     /// `step`.
     pub fn begin(&mut self, step: u64, capacity: u32, living: &[u32], saved: Option<SavedIds>) {
         self.pending.clear();
-        self.late = Default::default();
+        self.waiting = WaitingBirths::default();
         self.shared.take();
         self.slots.clear();
         self.slots.reserve_exact(capacity as usize);
@@ -95,18 +122,18 @@ impl Lineage {
 
     /// Assigns the ids of births that wait. A backend calls it while a device computes.
     pub fn catch_up(&mut self) {
-        self.next = assign(&mut self.slots, self.next, &self.late);
-        self.late.0.clear();
-        self.late.1.clear();
+        self.next = self.waiting.assign(&mut self.slots, self.next);
+        self.waiting.slots.clear();
+        self.waiting.steps.clear();
     }
 
     /// The nuclei of all slots, and the next id.
     fn now(&self) -> (Cow<'_, [Occupant]>, u64) {
-        if self.late.0.is_empty() {
+        if self.waiting.slots.is_empty() {
             return (Cow::Borrowed(&self.slots), self.next);
         }
         let mut slots = self.slots.clone();
-        let next = assign(&mut slots, self.next, &self.late);
+        let next = self.waiting.assign(&mut slots, self.next);
         (Cow::Owned(slots), next)
     }
 
@@ -185,7 +212,7 @@ impl Lineage {
         }
         self.shared.take();
         if self.is_deferred && !self.is_tapped {
-            let (slots, steps) = &mut self.late;
+            let WaitingBirths { slots, steps } = &mut self.waiting;
             slots.extend(events.fused.first().into_iter().chain(events.born.iter().map(|(child, _)| child)));
             return steps.push((step + 1, slots.len()));
         }
@@ -229,23 +256,9 @@ impl Lineage {
     /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         let shared = if self.shared.get().is_some() { self.slots.len() } else { 0 };
-        let late = self.late.0.capacity() * 4 + self.late.1.capacity() * 16;
         let pending = self.pending.capacity() * size_of::<LifeEvent>();
-        Self::bytes_of(self.slots.len() + shared) + (late + pending) as u64
+        Self::bytes_of(self.slots.len() + shared) + self.waiting.n_bytes() + pending as u64
     }
-}
-
-/// Assigns ids from `next` on to births in these slots; the next id.
-fn assign(slots: &mut [Occupant], mut next: u64, (born_in, steps): &(Vec<u32>, Vec<(u64, usize)>)) -> u64 {
-    let mut first = 0;
-    for (born, end) in steps {
-        for slot in &born_in[first..*end] {
-            slots[*slot as usize] = Occupant { id: next, born: *born };
-            next += 1;
-        }
-        first = *end;
-    }
-    next
 }
 
 #[cfg(test)]

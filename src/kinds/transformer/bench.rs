@@ -5,6 +5,7 @@
 //! | `train-nano` | the preset Nano, bytes |
 //! | `train-chars` | the preset of 10.8 M parameters, 65 characters |
 //! | `train-gpt2` | the preset of 124 M parameters, 50,257 tokens; on a GPU only |
+//! | `recompute-gpt2` | the same with whole blocks computed again in the backward pass |
 //!
 //! Dropout is off and a step has [`Case::micro_batches`] micro-batches, so that another program can run the same: a [`Workload`]
 //! is what it has to know. A time is that of whole steps, optimiser included, until the device has finished.
@@ -89,7 +90,11 @@ pub struct BenchRow {
     pub memory_bytes: u64,
     /// Loss of the first and the last step, nats.
     pub losses: (f32, f32),
-    /// Timings by kernel or stage of one more step.
+    /// Time of all kernels of a step, ms, of steps in which they are measured; 0 on the CPU.
+    pub kernel_ms: f64,
+    /// Wall time of such a step, ms.
+    pub measured_ms: f64,
+    /// Timings by kernel or stage of these steps.
     pub timings: Vec<Row>,
 }
 
@@ -99,16 +104,28 @@ struct Case {
     vocab: usize,
     micro_batches: u32,
     on_gpu_only: bool,
+    /// Changes of the preset.
+    set: &'static [&'static str],
 }
 
 const CASES: &[Case] = &[
-    Case { name: "train-nano", preset: "Nano", vocab: 256, micro_batches: 1, on_gpu_only: false },
-    Case { name: "train-chars", preset: "Characters", vocab: 65, micro_batches: 1, on_gpu_only: false },
-    Case { name: "train-gpt2", preset: "GPT-2", vocab: 50_257, micro_batches: 4, on_gpu_only: true },
+    Case { name: "train-nano", preset: "Nano", vocab: 256, micro_batches: 1, on_gpu_only: false, set: &[] },
+    Case { name: "train-chars", preset: "Characters", vocab: 65, micro_batches: 1, on_gpu_only: false, set: &[] },
+    Case { name: "train-gpt2", preset: "GPT-2", vocab: 50_257, micro_batches: 4, on_gpu_only: true, set: &[] },
+    Case {
+        name: "recompute-gpt2",
+        preset: "GPT-2",
+        vocab: 50_257,
+        micro_batches: 4,
+        on_gpu_only: true,
+        set: &["compute.checkpointing=Blocks"],
+    },
 ];
 
 /// Minimum duration of a repeat, seconds.
 const MIN_S: f64 = 1.0;
+/// Steps in which kernels are measured.
+const MEASURED: u32 = 3;
 
 impl Case {
     /// The preset, with what the case changes.
@@ -116,7 +133,7 @@ impl Case {
         let preset = PRESETS.iter().find(|preset| preset.name.starts_with(self.preset));
         let preset = preset.ok_or_else(|| SimError::Input(format!("there is no preset {}", self.preset)))?;
         let mut params = Params::default();
-        for text in preset.set {
+        for text in preset.set.iter().chain(self.set) {
             let change = path::parse(&params, text).map_err(|e| SimError::Input(e.to_string()))?;
             params.set(&change);
         }
@@ -178,8 +195,10 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
         secs.push(steps(per_repeat, &mut Pass::default())?);
     }
     let mut pass = Pass::measuring();
-    steps(1, &mut pass)?;
+    let measured_ms = steps(MEASURED, &mut pass)? * 1e3;
     pass.collect()?;
+    let on_device = pass.timings.iter().map(|row| row.nanos).sum::<u64>() as f64 * 1e-6 / f64::from(MEASURED);
+    let kernel_ms = if matches!(options.device, Device::Cuda(_)) { on_device } else { 0.0 };
     let timings = timing::report(&pass.timings, &backend.kernels());
 
     secs.sort_by(f64::total_cmp);
@@ -198,6 +217,8 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
         tflops: tokens_per_s * config.flops_per_token(parameters) * 1e-12,
         memory_bytes: backend.memory().total(),
         losses: (loss(stats.first()), loss(stats.last())),
+        kernel_ms,
+        measured_ms,
         timings,
     })
 }

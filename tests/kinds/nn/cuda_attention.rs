@@ -6,9 +6,9 @@ use super::{
     cuda_every_operation::{Case as EveryCase, Number},
     golden_files,
 };
-use crate::device::gpu;
+use crate::device::{gpu, gpu_alone};
 use neuropil::{
-    gpu::{Arena, Buf, Gpu, Pass},
+    gpu::{Arena, Buf, Gpu, Pass, Place},
     nn::{
         attention::{
             Attention, BiasLayout, Gradients, Inputs, Lengths, cpu,
@@ -323,4 +323,37 @@ fn results_are_the_same_bits_whatever_is_beyond_a_length() {
             assert!(clean.iter().flatten().all(|x| !x.is_nan()), "{variant:?}");
         }
     }
+}
+
+/// At 16,384 tokens a forward and a backward pass need four bytes per sequence, head and token beside operands and `lse`.
+#[test]
+fn cuda_long_sequences_need_memory_in_proportion_to_their_length() {
+    use neuropil::num::elements::Bf16;
+    let Some(gpu) = gpu_alone() else { return };
+    let cuda = CudaAttention::new(&gpu);
+    let op = Attention::packed_qkv(1, 16_384, 2, 2, 128).causal();
+    let row = Random(4).numbers::<Bf16>(op.q.token);
+    let qkv = Buf::from_slice(&gpu, "qkv", &row.repeat(16_384)).expect("memory");
+    let d_o = Buf::from_slice(&gpu, "do", &row[..256].repeat(16_384)).expect("memory");
+    let [mut o, mut dqkv] = [d_o.len(), qkv.len()].map(|n| Buf::<Bf16>::zeros(&gpu, "o", n).expect("memory"));
+    let mut lse = Buf::<f32>::zeros(&gpu, "lse", op.lse_len()).expect("memory");
+    let now = || (gpu.held(Place::Device), gpu.memory().expect("the driver").free);
+    let mut worst = (0, 0);
+    for round in 0..2 {
+        // Kernels are loaded in the first round.
+        let before = now();
+        let mut arena = Arena::new(&gpu, "attention", cuda.scratch_bytes(&op)).expect("memory");
+        let (inputs, pass) = (Inputs::packed(&*qkv), &mut Pass::default());
+        let variant = cuda.forward(pass, &op, &inputs, &mut o, &mut lse, None, &arena.frame()).expect("it fits");
+        let gradients = Gradients::Packed(&mut *dqkv);
+        cuda.backward(pass, &op, &inputs, (&o, &lse), &d_o, gradients, None, None, &arena.frame()).expect("it fits");
+        gpu.synchronize().expect("it runs");
+        let after = now();
+        worst = (after.0 - before.0, before.1.saturating_sub(after.1));
+        println!("round {round}, {variant:?}: {} B of buffers, {} B of the driver", worst.0, worst.1);
+    }
+    let (most, n) = (4 * op.lse_len() as u64 + 65_536, op.lse_len());
+    println!("{} B beside operands at 16,384 tokens and {n} rows; at most {most}", worst.0);
+    assert!(worst.0 <= most && worst.1 <= most + (2 << 20), "{worst:?}");
+    assert!(dqkv.read().expect("it reads").iter().all(|x| x.widen().is_finite()));
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     gpu::{Pass, Slice},
     nn::attention::{
-        Attention, Gradients, Inputs,
+        Attention, Gradients, Inputs, Lengths,
         cuda::{CudaAttention, Variant},
     },
 };
@@ -68,6 +68,10 @@ pub fn cases() -> Vec<Case> {
             backward(&gpt2()),
             |gpu| run_backward(gpu, gpt2(), Some(Variant::Naive)),
         ),
+        case("attention-packed-even-16384x12x64", &["hopper_forward_64"], packed(&EVEN), |gpu| run_packed(gpu, &EVEN)),
+        case("attention-packed-mixed-16384x12x64", &["hopper_forward_64"], packed(&MIXED), |gpu| {
+            run_packed(gpu, &MIXED)
+        }),
         Case {
             name: "attention-decode-64x4096x12x64",
             kernels: &["attention_decode_128", "attention_join"],
@@ -138,6 +142,41 @@ fn run_backward(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>) -> Resu
         let frame = arena.frame();
         let call = cuda.backward(pass, &op, &inputs, (&o, &lse), &d_o, gradients, None, variant, &frame);
         call.map(drop).map_err(text)
+    }))
+}
+
+/// Lengths of packed sequences and how many there are: as many tokens, 4.6 times as many pairs.
+const EVEN: [(usize, usize); 1] = [(1024, 16)];
+const MIXED: [(usize, usize); 4] = [(8192, 1), (2048, 2), (512, 4), (128, 16)];
+
+/// Causal attention within packed sequences: equal rates of both cases mean a time proportional to the sum of the squares
+/// of the lengths.
+fn packed(sequences: &[(usize, usize)]) -> Work {
+    let of = |(len, n): &(usize, usize)| {
+        let one = forward(&Attention::packed_qkv(1, *len, HEADS, HEADS, C / HEADS).causal());
+        (one.bytes * *n as f64, one.tensor_ops * *n as f64)
+    };
+    let (bytes, tensor_ops) = sequences.iter().map(of).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+    Work { bytes, tensor_ops }
+}
+
+fn run_packed(gpu: &Arc<Gpu>, sequences: &[(usize, usize)]) -> Result<Launch, String> {
+    let lens = sequences.iter().flat_map(|(len, n)| std::iter::repeat_n(*len, *n));
+    let mut starts = vec![0_i32];
+    starts.extend(lens.scan(0, |end, len| {
+        *end += len as i32;
+        Some(*end)
+    }));
+    let (batch, tokens) = (starts.len() - 1, starts[starts.len() - 1] as usize);
+    let longest = sequences.iter().map(|(len, _)| *len).max().unwrap_or(0);
+    let op = Attention::packed_qkv(batch, longest, HEADS, HEADS, C / HEADS).causal().lengths(Lengths::Packed);
+    let (cuda, qkv, starts) = (CudaAttention::new(gpu), numbers(gpu, tokens * 3 * C)?, copy(gpu, &starts)?);
+    let (mut o, mut lse) = (zeros::<Bf16>(gpu, tokens * C)?, zeros(gpu, op.lse_len())?);
+    let mut arena = Arena::new(gpu, "workspace of the benchmark", cuda.scratch_bytes(&op)).map_err(text)?;
+    Ok(Box::new(move |pass| {
+        let inputs: Inputs<'_, Slice<Bf16>, Slice<i32>, Slice<f32>> =
+            Inputs::packed(&*qkv).lengths(Some(&*starts), None);
+        cuda.forward(pass, &op, &inputs, &mut o, &mut lse, None, &arena.frame()).map(drop).map_err(text)
     }))
 }
 
