@@ -36,9 +36,11 @@ struct alignas(8) AttentionArgs {
     unsigned int aligned; // Whether rows of keys, values and queries begin at multiples of 16 bytes
     unsigned int splits; // Parts of the keys, each of a block of its own
     float scale; // Factor of the products of queries and keys
+    unsigned int drop_site; // Place of dropout
+    unsigned int drop_keys; // Keys of a row of its addresses
     unsigned int pad; // Padding to eight bytes
 };
-static_assert(sizeof(AttentionArgs) == 224, "AttentionArgs: size");
+static_assert(sizeof(AttentionArgs) == 232, "AttentionArgs: size");
 
 // Attention of one query to a part of its keys, heads of up to 128 elements.
 extern "C" __global__ void __launch_bounds__(128, 1) attention_decode_128(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, float* __restrict__ partial, void* o, float* __restrict__ lse);

@@ -2,6 +2,8 @@
 #pragma once
 #include "common/elements.cuh"
 
+constexpr unsigned int DROPOUT = 6u;
+
 // Where the heads of tokens are, in elements.
 struct alignas(8) HeadPlaces {
     unsigned long long offset; // First element
@@ -36,30 +38,43 @@ struct alignas(8) AttentionArgs {
     unsigned int aligned; // Whether rows of keys, values and queries begin at multiples of 16 bytes
     unsigned int splits; // Parts of the keys, each of a block of its own
     float scale; // Factor of the products of queries and keys
+    unsigned int drop_site; // Place of dropout
+    unsigned int drop_keys; // Keys of a row of its addresses
     unsigned int pad; // Padding to eight bytes
 };
-static_assert(sizeof(AttentionArgs) == 224, "AttentionArgs: size");
+static_assert(sizeof(AttentionArgs) == 232, "AttentionArgs: size");
+
+// What all places of a network share in a step.
+struct alignas(8) DropoutStep {
+    unsigned long long seed; // Project seed
+    unsigned long long step; // Step
+    unsigned long long offset; // Index of the first element
+    unsigned long long threshold; // Elements whose word is at least that are kept
+    float factor; // Factor of kept elements
+    unsigned int pad; // Padding to eight bytes
+};
+static_assert(sizeof(DropoutStep) == 40, "DropoutStep: size");
 
 // Attention with heads of up to 64 elements, 64 queries per block.
-extern "C" __global__ void __launch_bounds__(256, 2) attention_forward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, void* o, float* __restrict__ lse);
+extern "C" __global__ void __launch_bounds__(256, 2) attention_forward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* drop, void* o, float* __restrict__ lse);
 
 // Attention with heads of up to 256 elements, 16 queries per block.
-extern "C" __global__ void __launch_bounds__(128, 1) attention_forward_256(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, void* o, float* __restrict__ lse);
+extern "C" __global__ void __launch_bounds__(128, 1) attention_forward_256(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* drop, void* o, float* __restrict__ lse);
 
 // Products of results and their gradients, one warp per row.
 extern "C" __global__ void __launch_bounds__(256, 1) attention_dots(AttentionArgs a, const void* o, const void* d_o, const void* q_lengths, const void* k_lengths, float* __restrict__ dots);
 
 // Gradients of queries, heads of up to 64 elements, 64 queries per block.
-extern "C" __global__ void __launch_bounds__(256, 2) attention_queries_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq, void* dbias);
+extern "C" __global__ void __launch_bounds__(256, 2) attention_queries_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq, void* dbias);
 
 // The same for heads of up to 256 elements, 16 queries per block.
-extern "C" __global__ void __launch_bounds__(128, 1) attention_queries_backward_256(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq, void* dbias);
+extern "C" __global__ void __launch_bounds__(128, 1) attention_queries_backward_256(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq, void* dbias);
 
 // Gradients of keys and values, heads of up to 64 elements, 64 keys per block. Without `dv` both are in `dk`.
-extern "C" __global__ void __launch_bounds__(256, 2) attention_keys_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
+extern "C" __global__ void __launch_bounds__(256, 2) attention_keys_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
 
 // The same for heads of up to 256 elements, 16 keys per block.
-extern "C" __global__ void __launch_bounds__(128, 1) attention_keys_backward_256(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
+extern "C" __global__ void __launch_bounds__(128, 1) attention_keys_backward_256(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
 
 // Probabilities of one sequence and head, one thread per query and key.
 extern "C" __global__ void __launch_bounds__(128, 1) attention_map(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const float* __restrict__ lse, unsigned int b, unsigned int head, float* __restrict__ map);

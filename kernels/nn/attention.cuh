@@ -75,3 +75,4 @@ __device__ __noinline__ void store(void* to, unsigned long long at, unsigned int
     if (format == STORED_F32) ((float*)to)[at] = x;
     else ((unsigned short*)to)[at] = format == STORED_F16 ? to_f16(x).bits : to_bf16(x).bits;
 }
+#include "nn/attention_dropout.cuh"

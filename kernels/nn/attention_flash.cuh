@@ -135,11 +135,12 @@ struct FlashForward {
     typedef HeadTile<KEYS, DIM, THREADS> Keys;
     static constexpr int BYTES = Queries::BYTES + 4 * Keys::BYTES;
 
-    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, unsigned short* o, float* lse) {
+    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const void* dropout, unsigned short* o, float* lse) {
         extern __shared__ __align__(128) unsigned char memory[];
         const unsigned int queries = (unsigned int)__cvta_generic_to_shared(memory), ring = queries + Queries::BYTES;
         const FlashWork work(a, a.heads, a.q_len, ROWS, true);
         const Sequence s = sequence(a, q_lengths, k_lengths, work.b);
+        const Dropping drop(a, dropout, s);
         const unsigned int lane = threadIdx.x & 31, warp = threadIdx.x / 32, kv = work.head / a.group;
         const int warp_row = work.first + (int)warp * MT * 16, last = min(work.first + ROWS, s.lq) - 1;
         const int begin = last >= work.first ? first_key(a, s, work.first) / KEYS * KEYS : 0, end = last >= work.first ? end_key(a, s, last) : 0;
@@ -244,6 +245,20 @@ struct FlashForward {
                         for (int n = 0; n < DIM / 8; ++n) sums[m][n][2 * half] *= factor, sums[m][n][2 * half + 1] *= factor;
                     }
                 }
+            if (DROPS) {
+#pragma unroll
+                for (int m = 0; m < MT; ++m) {
+                    unsigned int bits[2] = {};
+                    drop.of_queries<KEYS / 8>(bits, work.head, warp_row + m * 16, first);
+#pragma unroll
+                    for (int half = 0; half < 2; ++half)
+#pragma unroll
+                        for (int n = 0; n < KEYS / 8; ++n)
+#pragma unroll
+                            for (int e = 0; e < 2; ++e)
+                                if (!(bits[half] >> (4 * n + e) & 1)) x[m][n][2 * half + e] = 0.0f;
+                }
+            }
 #pragma unroll
             for (int step = 0; step < KEYS / 16; ++step) {
                 unsigned int left[MT][4];
@@ -273,7 +288,7 @@ struct FlashForward {
                 if (i >= (int)a.q_len) continue;
                 if (lane % 4 == 0) lse[row_of(a, work.b, work.head, i)] = exists ? tops[m][half] * a.scale + logf(total) : minus_infinity();
                 if (i >= s.lq && a.lengths == LENGTHS_PACKED) continue;
-                const float factor = exists ? 1.0f / total : 0.0f;
+                const float factor = exists ? drop.factor / total : 0.0f;
                 unsigned short* to = o + place(a.o, s, s.first_q, i, work.head) + lane % 4 * 2;
 #pragma unroll
                 for (int n = 0; n < DIM / 8; ++n)

@@ -4,11 +4,11 @@
 
 #if __CUDA_ARCH__ >= 800
 // Probabilities and gradients of logits of a pair, in place: `x` is the product of query and key, `dp` that of
-// gradient and value.
-__device__ __forceinline__ void to_gradient(float& x, float& dp, bool sees, float scale, float lse, float dot) {
+// gradient and value, `kept` the factor of dropout.
+__device__ __forceinline__ void to_gradient(float& x, float& dp, bool sees, float scale, float lse, float dot, float kept = 1.0f) {
     const float p = sees ? exp2_fast(x * scale - lse) : 0.0f;
-    x = p;
-    dp = p * (dp - dot);
+    x = p * kept;
+    dp = p * (dp * kept - dot);
 }
 // lse in base 2; of a query without keys infinite, so that its probabilities are 0.
 __device__ __forceinline__ float to_base_2(float lse) { return lse == minus_infinity() ? -minus_infinity() : lse * LOG2_E; }
@@ -21,11 +21,12 @@ struct FlashQueriesBackward {
     typedef HeadTile<KEYS, DIM, THREADS> Keys;
     static constexpr int BYTES = 2 * Queries::BYTES + 4 * Keys::BYTES;
 
-    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const unsigned short* d_o, const float* lse, const float* dots, unsigned short* dq) {
+    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const void* dropout, const unsigned short* d_o, const float* lse, const float* dots, unsigned short* dq) {
         extern __shared__ __align__(128) unsigned char memory[];
         const unsigned int queries = (unsigned int)__cvta_generic_to_shared(memory), gradients = queries + Queries::BYTES, ring = gradients + Queries::BYTES;
         const FlashWork work(a, a.heads, a.q_len, ROWS, true);
         const Sequence s = sequence(a, q_lengths, k_lengths, work.b);
+        const Dropping drop(a, dropout, s);
         const unsigned int lane = threadIdx.x & 31, warp = threadIdx.x / 32, kv = work.head / a.group;
         const int warp_row = work.first + (int)warp * 16, last = min(work.first + ROWS, s.lq) - 1;
         const int begin = last >= work.first ? first_key(a, s, work.first) / KEYS * KEYS : 0, end = last >= work.first ? end_key(a, s, last) : 0;
@@ -85,6 +86,8 @@ struct FlashQueriesBackward {
                     T::multiply(dp[2 * n], left_o[step], right[0], right[1]);
                     T::multiply(dp[2 * n + 1], left_o[step], right[2], right[3]);
                 }
+            unsigned int bits[2] = {};
+            drop.of_queries<KEYS / 8>(bits, work.head, warp_row, first);
             const bool is_whole = warp_row + 16 <= s.lq && first + KEYS <= end_key(a, s, warp_row) && first >= first_key(a, s, warp_last);
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
@@ -95,7 +98,8 @@ struct FlashQueriesBackward {
 #pragma unroll
                     for (int e = 0; e < 2; ++e) {
                         const bool sees = n * 8 + e >= from && n * 8 + e < to;
-                        to_gradient(x[n][2 * half + e], dp[n][2 * half + e], sees, scale, row_lse[half], row_dot[half]);
+                        const float kept = !DROPS ? 1.0f : bits[half] >> (4 * n + e) & 1 ? drop.factor : 0.0f;
+                        to_gradient(x[n][2 * half + e], dp[n][2 * half + e], sees, scale, row_lse[half], row_dot[half], kept);
                     }
             }
 #pragma unroll
@@ -133,11 +137,12 @@ struct FlashKeysBackward {
     static constexpr int STAGE = 2 * Queries::BYTES + 2 * ROWS * 4, BYTES = 2 * Keys::BYTES + 2 * STAGE;
     static_assert(2 * ROWS <= THREADS, "one thread copies one number of a row");
 
-    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const unsigned short* d_o, const float* lse, const float* dots, unsigned short* dk, unsigned short* dv) {
+    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const void* dropout, const unsigned short* d_o, const float* lse, const float* dots, unsigned short* dk, unsigned short* dv) {
         extern __shared__ __align__(128) unsigned char memory[];
         const unsigned int keys = (unsigned int)__cvta_generic_to_shared(memory), values = keys + Keys::BYTES, ring = values + Keys::BYTES;
         const FlashWork work(a, a.heads / a.group, a.k_len, KEYS, false);
         const Sequence s = sequence(a, q_lengths, k_lengths, work.b);
+        const Dropping drop(a, dropout, s);
         const unsigned int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
         const int warp_key = work.first + (int)warp * 16, last = min(work.first + KEYS, s.lk) - 1;
         const int begin = last >= work.first ? first_query(a, s, work.first) / ROWS * ROWS : 0, end = last >= work.first ? end_query(a, s, last) : 0;
@@ -173,7 +178,7 @@ struct FlashKeysBackward {
                     Keys::left(stays_v[KEYS_STAY ? step : 0], values, warp * 16, step);
                 }
             }
-            const int this_first = first;
+            const int this_first = first, this_head = head;
             first += ROWS;
             if (first >= end) first = begin, ++head;
             if (t + 1 < all) {
@@ -207,6 +212,8 @@ struct FlashKeysBackward {
                 }
             }
             const bool is_whole = this_first + ROWS <= s.lq && warp_key + 16 <= end_key(a, s, this_first) && warp_key >= first_key(a, s, tile_last);
+            unsigned int bits[2][2] = {};
+            drop.of_keys<ROWS / 8>(bits, work.head * a.group + this_head, this_first, warp_key);
             // Of this thread's keys the queries that see them.
             int from[2], to[2];
 #pragma unroll
@@ -222,8 +229,10 @@ struct FlashKeysBackward {
                     const int column = n * 8 + (int)(lane % 4) * 2 + e;
                     const float query_lse = to_base_2(row_lse[column]), dot = row_lse[ROWS + column];
 #pragma unroll
-                    for (int half = 0; half < 2; ++half)
-                        to_gradient(x[n][2 * half + e], dp[n][2 * half + e], column >= from[half] && column < to[half], scale, query_lse, dot);
+                    for (int half = 0; half < 2; ++half) {
+                        const float kept = !DROPS ? 1.0f : bits[half][e] >> 4 * n & 1 ? drop.factor : 0.0f;
+                        to_gradient(x[n][2 * half + e], dp[n][2 * half + e], column >= from[half] && column < to[half], scale, query_lse, dot, kept);
+                    }
                 }
 #pragma unroll
             for (int step = 0; step < ROWS / 16; ++step) {

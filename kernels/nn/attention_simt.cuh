@@ -82,6 +82,33 @@ __device__ __forceinline__ void put_64(float* weights, const float (&x)[4][4]) {
     __syncwarp();
 }
 
+// First key of the tiles of a query: four keys that share a draw are in one tile.
+__device__ __forceinline__ int first_key_64(const AttentionArgs& a, const Sequence& s, int query) {
+    return DROPS ? first_key(a, s, query) & ~3 : first_key(a, s, query);
+}
+
+// Bit 4 r + c: whether the probability of query `query` + y + 16 r and key `key` + x + 16 c is kept. Four lanes divide the
+// draws of their keys.
+__device__ __forceinline__ unsigned int kept_by_queries_64(const Dropping& drop, unsigned int head, int query, int key) {
+    if (!DROPS) return ~0u;
+    const int y = (int)threadIdx.x / 16, x = (int)threadIdx.x % 16, member = x & 3;
+    unsigned int own = 0, kept = 0;
+#pragma unroll 1
+    for (int r = 0; r < 4; ++r) own |= drop.four(head, query + y + 16 * r, key + (x & ~3) + 16 * member) << 4 * r;
+#pragma unroll
+    for (int c = 0; c < 4; ++c) kept |= (__shfl_sync(0xffffffffu, own, (threadIdx.x & 28) | c) >> member & 0x1111u) << c;
+    return kept;
+}
+// The same of key `key` + y + 16 r and query `query` + x + 16 c. Neighbouring keys are in other warps.
+__device__ __forceinline__ unsigned int kept_by_keys_64(const Dropping& drop, unsigned int head, int query, int key) {
+    if (!DROPS) return ~0u;
+    const int j = key + (int)threadIdx.x / 16, x = (int)threadIdx.x % 16;
+    unsigned int kept = 0;
+#pragma unroll 1
+    for (int n = 0; n < 16; ++n) kept |= (drop.four(head, query + x + n % 4 * 16, (j & ~3) + n / 4 * 16) >> (j & 3) & 1) << n;
+    return kept;
+}
+
 // This block's head and first token.
 struct Work64 {
     unsigned int b, head;
@@ -94,11 +121,12 @@ struct Work64 {
     }
 };
 
-__device__ __forceinline__ void forward_64(const AttentionArgs& a, const void* q, const void* k, const void* v, const int* q_lengths, const int* k_lengths, const float* bias, void* o, float* lse) {
+__device__ __forceinline__ void forward_64(const AttentionArgs& a, const void* q, const void* k, const void* v, const int* q_lengths, const int* k_lengths, const float* bias, const void* dropout, void* o, float* lse) {
     extern __shared__ __align__(16) float memory[];
     float *queries = memory, *keys = queries + FLOATS_64, *values = keys + FLOATS_64, *weights = values + FLOATS_64;
     const Work64 work(a.heads, a.q_len);
     const Sequence s = sequence(a, q_lengths, k_lengths, work.b);
+    const Dropping drop(a, dropout, s);
     const unsigned int kv = work.head / a.group;
     const int y = (int)threadIdx.x / 16, x0 = (int)threadIdx.x % 16, last = min(work.first + TILE_64, s.lq) - 1;
     float tops[4], totals[4] = {}, sums[4][4] = {};
@@ -106,11 +134,12 @@ __device__ __forceinline__ void forward_64(const AttentionArgs& a, const void* q
     for (int r = 0; r < 4; ++r) tops[r] = minus_infinity();
     load_64(queries, q, place(a.q, s, s.first_q, work.first, work.head), a.q.token, s.lq - work.first, a);
     if (last >= work.first)
-        for (int first = first_key(a, s, work.first); first < end_key(a, s, last); first += TILE_64) {
+        for (int first = first_key_64(a, s, work.first); first < end_key(a, s, last); first += TILE_64) {
             __syncthreads();
             load_64(keys, k, place(a.k, s, s.first_k, first, kv), a.k.token, s.lk - first, a);
             load_64(values, v, place(a.v, s, s.first_k, first, kv), a.v.token, s.lk - first, a);
             __syncthreads();
+            const unsigned int kept = kept_by_queries_64(drop, work.head, work.first, first);
             float x[4][4];
             multiply_64(x, queries, keys, a.head_dim);
 #pragma unroll
@@ -133,6 +162,9 @@ __device__ __forceinline__ void forward_64(const AttentionArgs& a, const void* q
                 totals[r] = totals[r] * factor + total;
 #pragma unroll
                 for (int n = 0; n < 4; ++n) sums[r][n] *= factor;
+#pragma unroll
+                for (int c = 0; c < 4; ++c)
+                    if (DROPS) x[r][c] *= kept >> (4 * r + c) & 1 ? drop.factor : 0.0f;
             }
             put_64(weights, x);
             add_64(sums, weights, values);
@@ -149,11 +181,12 @@ __device__ __forceinline__ void forward_64(const AttentionArgs& a, const void* q
 }
 
 // Gradients of queries, and those of a bias with an element for every pair.
-__device__ __forceinline__ void queries_backward_64(const AttentionArgs& a, const void* q, const void* k, const void* v, const int* q_lengths, const int* k_lengths, const float* bias, const void* d_o, const float* lse, const float* dots, void* dq, float* dbias) {
+__device__ __forceinline__ void queries_backward_64(const AttentionArgs& a, const void* q, const void* k, const void* v, const int* q_lengths, const int* k_lengths, const float* bias, const void* dropout, const void* d_o, const float* lse, const float* dots, void* dq, float* dbias) {
     extern __shared__ __align__(16) float memory[];
     float *queries = memory, *gradients = queries + FLOATS_64, *keys = gradients + FLOATS_64, *values = keys + FLOATS_64, *weights = values + FLOATS_64;
     const Work64 work(a.heads, a.q_len);
     const Sequence s = sequence(a, q_lengths, k_lengths, work.b);
+    const Dropping drop(a, dropout, s);
     const unsigned int kv = work.head / a.group;
     const int y = (int)threadIdx.x / 16, x0 = (int)threadIdx.x % 16, last = min(work.first + TILE_64, s.lq) - 1;
     float sums[4][4] = {}, row_lse[4], row_dot[4];
@@ -166,11 +199,12 @@ __device__ __forceinline__ void queries_backward_64(const AttentionArgs& a, cons
         row_dot[r] = i < s.lq ? dots[row_of(a, work.b, work.head, i)] : 0.0f;
     }
     if (last >= work.first)
-        for (int first = first_key(a, s, work.first); first < end_key(a, s, last); first += TILE_64) {
+        for (int first = first_key_64(a, s, work.first); first < end_key(a, s, last); first += TILE_64) {
             __syncthreads();
             load_64(keys, k, place(a.k, s, s.first_k, first, kv), a.k.token, s.lk - first, a);
             load_64(values, v, place(a.v, s, s.first_k, first, kv), a.v.token, s.lk - first, a);
             __syncthreads();
+            const unsigned int kept = kept_by_queries_64(drop, work.head, work.first, first);
             float x[4][4], dp[4][4];
             multiply_64(x, queries, keys, a.head_dim);
             multiply_64(dp, gradients, values, a.head_dim);
@@ -183,7 +217,7 @@ __device__ __forceinline__ void queries_backward_64(const AttentionArgs& a, cons
                     float ds = 0.0f;
                     if (j >= from && j < to) {
                         const unsigned long long at = bias ? bias_place(a, work.b, work.head, i, j) : 0;
-                        ds = expf(x[r][c] * a.scale + (bias ? bias[at] : 0.0f) - row_lse[r]) * (dp[r][c] - row_dot[r]);
+                        ds = expf(x[r][c] * a.scale + (bias ? bias[at] : 0.0f) - row_lse[r]) * ((kept >> (4 * r + c) & 1 ? dp[r][c] * drop.factor : 0.0f) - row_dot[r]);
                         if (dbias) dbias[at] += ds;
                     }
                     dp[r][c] = ds;
@@ -200,11 +234,12 @@ __device__ __forceinline__ void queries_backward_64(const AttentionArgs& a, cons
 }
 
 // Gradients of keys and values, summed over the query heads of a group.
-__device__ __forceinline__ void keys_backward_64(const AttentionArgs& a, const void* q, const void* k, const void* v, const int* q_lengths, const int* k_lengths, const float* bias, const void* d_o, const float* lse, const float* dots, void* dk, void* dv) {
+__device__ __forceinline__ void keys_backward_64(const AttentionArgs& a, const void* q, const void* k, const void* v, const int* q_lengths, const int* k_lengths, const float* bias, const void* dropout, const void* d_o, const float* lse, const float* dots, void* dk, void* dv) {
     extern __shared__ __align__(16) float memory[];
     float *queries = memory, *gradients = queries + FLOATS_64, *keys = gradients + FLOATS_64, *values = keys + FLOATS_64, *weights = values + FLOATS_64;
     const Work64 work(a.heads / a.group, a.k_len);
     const Sequence s = sequence(a, q_lengths, k_lengths, work.b);
+    const Dropping drop(a, dropout, s);
     const int y = (int)threadIdx.x / 16, x0 = (int)threadIdx.x % 16, last = min(work.first + TILE_64, s.lk) - 1;
     float sums_k[4][4] = {}, sums_v[4][4] = {};
     load_64(keys, k, place(a.k, s, s.first_k, work.first, work.head), a.k.token, s.lk - work.first, a);
@@ -216,6 +251,7 @@ __device__ __forceinline__ void keys_backward_64(const AttentionArgs& a, const v
             load_64(queries, q, place(a.q, s, s.first_q, first, head), a.q.token, s.lq - first, a);
             load_64(gradients, d_o, place(a.o, s, s.first_q, first, head), a.o.token, s.lq - first, a);
             __syncthreads();
+            const unsigned int kept = kept_by_keys_64(drop, head, first, work.first);
             float x[4][4], dp[4][4];
             multiply_64(x, keys, queries, a.head_dim);
             multiply_64(dp, values, gradients, a.head_dim);
@@ -229,8 +265,9 @@ __device__ __forceinline__ void keys_backward_64(const AttentionArgs& a, const v
                     const int j = work.first + y + 16 * r;
                     const bool sees = j >= from && j < to;
                     const float p = sees ? expf(x[r][c] * a.scale + (bias ? bias[bias_place(a, work.b, head, i, j)] : 0.0f) - row_lse) : 0.0f;
-                    x[r][c] = p;
-                    dp[r][c] = sees ? p * (dp[r][c] - dot) : 0.0f;
+                    const float factor = kept >> (4 * r + c) & 1 ? drop.factor : 0.0f;
+                    x[r][c] = p * factor;
+                    dp[r][c] = sees ? p * (dp[r][c] * factor - dot) : 0.0f;
                 }
             }
             put_64(weights, x);

@@ -26,7 +26,11 @@ pub(super) fn run(options: &training::BenchOptions, threads: u32, progress: &Pro
     }
     for row in training::run(options, progress)? {
         let how = torch::Options { device: &options.device, threads, repeats: options.repeats };
-        let torch = torch::run(SCRIPT, &row.name, json!(row.workload), how, progress)?;
+        let torch = if row.is_variant {
+            Err("a variant of the case before".to_owned())
+        } else {
+            torch::run(SCRIPT, &row.name, json!(row.workload), how, progress)?
+        };
         let line = training_line(&row, &torch);
         rows.push((
             json!({ "training": row, "torch": torch.as_ref().ok(), "without_torch": torch.as_ref().err() }),
@@ -36,7 +40,7 @@ pub(super) fn run(options: &training::BenchOptions, threads: u32, progress: &Pro
     if rows.is_empty() {
         let only = options.only.as_deref().unwrap_or_default();
         return Err(SimError::Input(format!(
-            "there is no case `{only}` on this device; training is train-nano, train-chars, train-gpt2 and recompute-gpt2"
+            "there is no case `{only}` on this device; training is train-nano, train-chars and train-gpt2, with variants"
         )));
     }
     Ok(rows)

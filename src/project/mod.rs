@@ -127,7 +127,8 @@ pub fn default_project() -> Project {
 impl Project {
     /// The build context of the model. `base` is the folder of the project file, from which its paths start.
     pub fn build_context(&self, base: &Path) -> BuildContext {
-        BuildContext { base: base.to_owned(), seed: self.seed, ..BuildContext::default() }
+        let cache = peak_performance::cache_folder();
+        BuildContext { base: base.to_owned(), seed: self.seed, cache, ..BuildContext::default() }
     }
 
     /// The checkpoints of its recordings.

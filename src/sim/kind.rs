@@ -61,6 +61,8 @@ pub struct BuildContext {
     pub ignores_memory: bool,
     /// Implementations to choose where possible: those of a recording that is repeated.
     pub kernels: KernelChoices,
+    /// The program's cache folder, for what is measured once per device.
+    pub cache: Option<PathBuf>,
 }
 
 impl BuildContext {

@@ -137,12 +137,9 @@ impl Kind for SpikingKind {
         params: &Params,
         context: &BuildContext,
         setup: &Arc<Setup>,
-        on: DeviceKind,
+        _: DeviceKind,
         taps: &[Tap],
     ) -> Result<(), SimError> {
-        if on == DeviceKind::Cuda {
-            start::check_cuda(params)?;
-        }
         let mut host = host_state::HostState::<f64>::new(params, context, setup.clone())?;
         if taps.iter().any(|tap| tap.probe == probes::CLASS_RATES) {
             host.measurements.check_column(&params.measure.group_by)?;
@@ -181,7 +178,6 @@ fn on_gpu(
     setup: Arc<Setup>,
     gpu: &Arc<Gpu>,
 ) -> Result<Box<dyn Simulation>, SimError> {
-    start::check_cuda(params)?;
     Ok(match (params.network.model, params.lif.precision) {
         (NeuronModel::ExponentialLif, Precision::F64) => Box::new(CudaSim::<f64>::new(params, context, setup, gpu)?),
         _ => Box::new(CudaSim::<f32>::new(params, context, setup, gpu)?),

@@ -1,11 +1,10 @@
 //! Membrane potentials at step 0.
 
-use super::{NeuronModel, Params};
+use super::Params;
 use crate::{
     num::rng::{Draw, Purpose},
     one_of, params,
     params::{Distribution, one_of::NoParameters},
-    sim::SimError,
 };
 
 params! {
@@ -55,8 +54,7 @@ params! {
 }
 
 one_of! {
-    /// Membrane potentials at step 0. Neurons above the threshold spike in the first step. Potentials other than the
-    /// resting potential are drawn on the CPU backend only.
+    /// Membrane potentials at step 0. Neurons above the threshold spike in the first step.
     pub enum StartPotentials {
         /// All neurons are at the resting potential.
         #[title("At rest")]
@@ -91,24 +89,13 @@ pub fn potentials(params: &Params, seed: u64) -> Option<impl Fn(u32) -> f64 + us
     Some(move |lane| distribution.draw(Draw { seed, purpose: Purpose::Start, step: 0, lane }) - from)
 }
 
-/// Refuses start potentials that the CUDA backend does not draw.
-pub fn check_cuda(params: &Params) -> Result<(), SimError> {
-    match (params.network.model, &params.lif.start) {
-        (NeuronModel::NoisyLeaky, _) | (_, StartPotentials::AtRest(_)) => Ok(()),
-        _ => Err(SimError::NoDevice(
-            "lif.start: the CUDA backend starts all neurons at rest; choose lif.start = AtRest, or run on the CPU"
-                .to_owned(),
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
         kinds::spiking::{Source, SpikingKind},
         params::{Params as _, path},
-        sim::{BuildContext, Device, DeviceKind, Effect, Frame, Kind as _, Progress, Reading, Simulation, Tap},
+        sim::{BuildContext, Device, Effect, Frame, Kind as _, Progress, Reading, Simulation, Tap},
     };
     use std::sync::Arc;
 
@@ -206,19 +193,6 @@ mod tests {
             (sim.digest(), potentials(&mut *sim))
         };
         assert_eq!(run(true), run(false));
-    }
-
-    #[test]
-    fn the_cuda_backend_says_that_it_starts_at_rest() {
-        let refused = |params: &Params| {
-            let setup = Arc::new(
-                SpikingKind::prepare(params, &BuildContext::default(), &Progress::default()).expect("prepared"),
-            );
-            SpikingKind::check(params, &BuildContext::default(), &setup, DeviceKind::Cuda, &[])
-        };
-        let why = refused(&params("lif.start=AroundRest")).expect_err("refused").to_string();
-        assert!(why.contains("lif.start") && why.contains("run on the CPU"), "{why}");
-        assert!(refused(&params("lif.start=AtRest")).is_ok());
     }
 
     #[test]

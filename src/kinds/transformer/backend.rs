@@ -48,10 +48,6 @@ pub enum Site {
 
 /// A model that is trained and asked on one device.
 pub trait Backend: Send {
-    /// Whether it computes steps with these values.
-    fn check(&self, _hyper: &Hyper) -> Result<(), SimError> {
-        Ok(())
-    }
     /// Takes a training step: gradients of all micro-batches, clipping, optimiser. It may return before the device has
     /// finished. Looks at [`Pass::is_stopping`] within every 100 ms.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;

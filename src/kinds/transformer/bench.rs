@@ -6,9 +6,11 @@
 //! | `train-chars` | the preset of 10.8 M parameters, 65 characters |
 //! | `train-gpt2` | the preset of 124 M parameters, 50,257 tokens; on a GPU only |
 //! | `recompute-gpt2` | the same with whole blocks computed again in the backward pass |
+//! | `fused-…`, `measured-…` | the same with fused activation, with measured implementations of multiplications |
+//! | `dropout-chars`, `attention-dropout-chars` | the same with dropout of 0.2, of attention probabilities too |
 //!
-//! Dropout is off and a step has [`Case::micro_batches`] micro-batches, so that another program can run the same: a [`Workload`]
-//! is what it has to know. A time is that of whole steps, optimiser included, until the device has finished.
+//! Dropout is off but where a name says otherwise, and a step has [`Case::micro_batches`] micro-batches, so that another
+//! program can run the same: a [`Workload`] is what it has to know. A time is that of whole steps, optimiser included, until the device has finished.
 
 use super::{
     Params,
@@ -23,7 +25,7 @@ use crate::{
         timing::{self, Row},
     },
     params::{Params as _, path},
-    sim::{Device, Progress, SimError},
+    sim::{BuildContext, Device, Progress, SimError},
 };
 use std::{sync::Arc, time::Instant};
 
@@ -74,6 +76,8 @@ pub struct BenchRow {
     pub name: String,
     /// Device.
     pub device: String,
+    /// Whether parameters beside the workload are set, which another program does not know.
+    pub is_variant: bool,
     /// Sizes.
     pub workload: Workload,
     /// Parameters.
@@ -109,18 +113,20 @@ struct Case {
 }
 
 const CASES: &[Case] = &[
-    Case { name: "train-nano", preset: "Nano", vocab: 256, micro_batches: 1, on_gpu_only: false, set: &[] },
-    Case { name: "train-chars", preset: "Characters", vocab: 65, micro_batches: 1, on_gpu_only: false, set: &[] },
-    Case { name: "train-gpt2", preset: "GPT-2", vocab: 50_257, micro_batches: 4, on_gpu_only: true, set: &[] },
-    Case {
-        name: "recompute-gpt2",
-        preset: "GPT-2",
-        vocab: 50_257,
-        micro_batches: 4,
-        on_gpu_only: true,
-        set: &["compute.checkpointing=Blocks"],
-    },
+    Case { name: "train-nano", ..NANO },
+    Case { name: "train-chars", ..CHARS },
+    Case { name: "train-gpt2", ..GPT2 },
+    Case { name: "recompute-gpt2", set: &["compute.checkpointing=Blocks"], ..GPT2 },
+    Case { name: "fused-chars", set: &["compute.fused_activation=true"], ..CHARS },
+    Case { name: "fused-gpt2", set: &["compute.fused_activation=true"], ..GPT2 },
+    Case { name: "measured-chars", set: &["compute.gemm=Measured"], ..CHARS },
+    Case { name: "measured-gpt2", set: &["compute.gemm=Measured"], ..GPT2 },
+    Case { name: "dropout-chars", set: &["training.dropout=0.2"], ..CHARS },
+    Case { name: "attention-dropout-chars", set: &["training.dropout=0.2", "training.attention_dropout=0.2"], ..CHARS },
 ];
+const NANO: Case = Case { name: "", preset: "Nano", vocab: 256, micro_batches: 1, on_gpu_only: false, set: &[] };
+const CHARS: Case = Case { preset: "Characters", vocab: 65, ..NANO };
+const GPT2: Case = Case { preset: "GPT-2", vocab: 50_257, micro_batches: 4, on_gpu_only: true, ..NANO };
 
 /// Minimum duration of a repeat, seconds.
 const MIN_S: f64 = 1.0;
@@ -133,12 +139,13 @@ impl Case {
         let preset = PRESETS.iter().find(|preset| preset.name.starts_with(self.preset));
         let preset = preset.ok_or_else(|| SimError::Input(format!("there is no preset {}", self.preset)))?;
         let mut params = Params::default();
-        for text in preset.set.iter().chain(self.set) {
+        let mut set = |text: &str| {
             let change = path::parse(&params, text).map_err(|e| SimError::Input(e.to_string()))?;
             params.set(&change);
-        }
+            Ok::<_, SimError>(())
+        };
+        preset.set.iter().chain(&["training.dropout=0"]).chain(self.set).try_for_each(|text| set(text))?;
         params.training.micro_batches = self.micro_batches;
-        params.training.dropout = 0.0;
         Ok(params)
     }
 }
@@ -156,7 +163,8 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
     let params = case.params()?;
     let config = Config::new(&params, case.vocab)?;
     let layout = Arc::new(Layout::new(&config)?);
-    let mut backend = start_backend(&params, &config, &layout, 1, &options.device)?;
+    let context = BuildContext { seed: 1, ..BuildContext::default() };
+    let mut backend = start_backend(&params, &config, &layout, &context, &options.device)?;
     backend.write(StateBuffer::Weights, model::init(&config, &layout, 1).values())?;
     let workload = workload(&params, &config);
 
@@ -209,6 +217,7 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
     Ok(BenchRow {
         name: case.name.to_owned(),
         device: options.device_name.clone(),
+        is_variant: !case.set.is_empty(),
         workload,
         parameters,
         ms_per_step: median * 1e3,

@@ -93,6 +93,10 @@ choices! {
         /// The library where it is found, else the tensor cores.
         #[title("Automatic")]
         Auto,
+        /// The fastest of all for each multiplication of a training step, timed before the first run on a device. Choices are
+        /// kept in the program's cache folder and in the manifest of a run, whose repetition times nothing.
+        #[title("Fastest (measured)")]
+        Measured,
         /// Own kernel without tensor cores.
         #[title("SIMT")]
         Simt,

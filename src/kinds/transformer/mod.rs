@@ -122,12 +122,9 @@ impl Kind for TransformerKind {
         params: &Params,
         _: &BuildContext,
         setup: &Arc<Setup>,
-        on: DeviceKind,
+        _: DeviceKind,
         taps: &[Tap],
     ) -> Result<(), SimError> {
-        if on == DeviceKind::Cuda {
-            cuda::check(&params.training.hyper(0))?;
-        }
         let (config, layout) = setup.model(params)?;
         text::check(&setup.corpus, &params.measure)?;
         measure::check_taps(taps, config.layers, config.heads, |name| layout.map.find(name).is_some())
@@ -140,7 +137,7 @@ impl Kind for TransformerKind {
         on: &Device,
     ) -> Result<Box<dyn Simulation>, SimError> {
         let (config, layout) = setup.model(params)?;
-        let backend = start_backend(params, &config, &layout, context.seed, on)?;
+        let backend = start_backend(params, &config, &layout, context, on)?;
         Ok(Box::new(TransformerSim::new(params, context.seed, setup, (config, layout), backend)?))
     }
 }
@@ -150,12 +147,12 @@ fn start_backend(
     params: &Params,
     config: &Config,
     layout: &Arc<Layout>,
-    seed: u64,
+    context: &BuildContext,
     on: &Device,
 ) -> Result<Box<dyn Backend>, SimError> {
     match on {
-        Device::Cpu { threads } => Ok(Box::new(CpuBackend::new(config, layout, seed, *threads)?)),
-        Device::Cuda(gpu) => cuda::create(gpu, params, config, layout, seed),
+        Device::Cpu { threads } => Ok(Box::new(CpuBackend::new(config, layout, context.seed, *threads)?)),
+        Device::Cuda(gpu) => cuda::create(gpu, params, config, layout, context),
     }
 }
 

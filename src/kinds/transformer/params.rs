@@ -131,6 +131,12 @@ params! {
         #[param(title = "Matrix multiplication", apply = Rebuild)]
         gemm: GemmMethod = GemmMethod::Auto,
 
+        /// Whether GELU and its derivative are computed within matrix multiplications on a GPU, without passes over memory of
+        /// their own. Activations are the same within the rounding of the precision. The function itself is not where it is
+        /// computed again in the backward pass (checkpointing 1 and 2), so that both are the same bits.
+        #[param(title = "Fused activation", apply = Rebuild)]
+        fused_activation: bool = false,
+
         /// Threads per block of norms, activations, dropout and sums on a GPU; 0: by occupancy and size. Results are the same
         /// within the rounding of their sums.
         #[param(title = "Threads per block", range = 0.0..=1024.0, hard = 0.0..=1024.0, apply = Rebuild)]
@@ -182,7 +188,7 @@ params! {
         #[param(title = "Dropout", range = 0.0..=0.5, hard = 0.0..=0.99, symbol = "p")]
         dropout: f64 = 0.0,
 
-        /// Probability with which an attention probability is dropped in training, after the softmax. On the CPU only.
+        /// Probability with which an attention probability is dropped in training, after the softmax.
         #[param(title = "Attention dropout", range = 0.0..=0.5, hard = 0.0..=0.99)]
         attention_dropout: f64 = 0.0,
     }

@@ -256,7 +256,6 @@ impl Simulation for TransformerSim {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Live(new) => {
                 text::check(&self.setup.corpus, &new.measure)?;
-                self.backend.check(&new.training.hyper(self.state.step))?;
                 self.sampler.forget_text();
                 self.params = *new;
             }

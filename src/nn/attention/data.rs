@@ -14,9 +14,10 @@ pub struct Given {
     pub bias: Option<usize>,
 }
 
-/// What both passes read. `X` holds tensors, `I` i32, `B` the bias: slices on the CPU, [`Slice`](crate::gpu::Slice) on a GPU.
+/// What both passes read. `X` holds tensors, `I` i32, `B` the bias: slices on the CPU, [`Slice`](crate::gpu::Slice) on a GPU;
+/// `D` what a GPU reads of dropout.
 #[derive(Debug)]
-pub struct Inputs<'a, X: ?Sized, I: ?Sized, B: ?Sized> {
+pub struct Inputs<'a, X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized = ()> {
     /// Queries.
     pub q: &'a X,
     /// Keys.
@@ -29,19 +30,21 @@ pub struct Inputs<'a, X: ?Sized, I: ?Sized, B: ?Sized> {
     pub k_lengths: Option<&'a I>,
     /// Added to logits.
     pub bias: Option<&'a B>,
+    /// On a GPU: step, seed, probability and first token of dropout, in memory of the device.
+    pub dropout: Option<&'a D>,
 }
 
-impl<X: ?Sized, I: ?Sized, B: ?Sized> Clone for Inputs<'_, X, I, B> {
+impl<X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Clone for Inputs<'_, X, I, B, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<X: ?Sized, I: ?Sized, B: ?Sized> Copy for Inputs<'_, X, I, B> {}
+impl<X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Copy for Inputs<'_, X, I, B, D> {}
 
-impl<'a, X: ?Sized, I: ?Sized, B: ?Sized> Inputs<'a, X, I, B> {
+impl<'a, X: ?Sized, I: ?Sized, B: ?Sized, D: ?Sized> Inputs<'a, X, I, B, D> {
     /// Queries, keys and values in three buffers.
     pub const fn new(q: &'a X, k: &'a X, v: &'a X) -> Self {
-        Self { q, k, v, q_lengths: None, k_lengths: None, bias: None }
+        Self { q, k, v, q_lengths: None, k_lengths: None, bias: None, dropout: None }
     }
 
     /// All three in one.
@@ -61,6 +64,13 @@ impl<'a, X: ?Sized, I: ?Sized, B: ?Sized> Inputs<'a, X, I, B> {
     #[must_use]
     pub const fn bias(mut self, bias: &'a B) -> Self {
         self.bias = Some(bias);
+        self
+    }
+
+    /// With what a GPU reads of dropout, where probabilities are dropped.
+    #[must_use]
+    pub const fn dropout(mut self, step: Option<&'a D>) -> Self {
+        self.dropout = step;
         self
     }
 }

@@ -49,12 +49,6 @@ pub enum AttentionError {
         /// Which buffer.
         what: &'static str,
     },
-    /// The GPU has no kernels for it.
-    #[error("{what} of attention is computed on the CPU only")]
-    CpuOnly {
-        /// What is declared.
-        what: &'static str,
-    },
     /// There is no such sequence or head.
     #[error("attention has {count} of {what}, and number {index} is asked for")]
     Index {

@@ -185,7 +185,7 @@ pub struct Attention {
     pub o: HeadLayout,
     /// Of the bias, if there is one.
     pub bias: Option<BiasLayout>,
-    /// Dropout of probabilities; on the CPU only.
+    /// Dropout of probabilities. A GPU reads all but place and keys from memory: [`Inputs::dropout`].
     pub dropout: Option<AttentionDropout>,
 }
 

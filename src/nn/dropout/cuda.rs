@@ -11,6 +11,7 @@ use crate::{
     },
     kernels,
     nn::{
+        attention::AttentionDropout,
         by_format::ByFormat,
         storage::{Storage, pack},
     },
@@ -19,7 +20,8 @@ use crate::{
 use std::sync::Arc;
 
 const DROPOUT: u32 = Purpose::Dropout as u32;
-const CONSTANTS: &[Constant] = device_constants![DROPOUT];
+/// What kernels that drop know of it.
+pub const CONSTANTS: &[Constant] = device_constants![DROPOUT];
 
 device_struct! {
     /// What all places of a network share in a step.
@@ -57,6 +59,11 @@ const SPECS: [ModuleSpec; 3] = [DropoutKernels::SPEC, DropoutKernels::F16, Dropo
 pub const MODULES: &[ModuleSpec] = &SPECS;
 
 impl DropoutStep {
+    /// Of the probabilities of an attention; place and keys of the declaration are not in it.
+    pub fn of_attention(of: &AttentionDropout) -> Self {
+        Self::new(&Dropout { offset: of.first_token, ..of.drop }, of.step)
+    }
+
     /// Of a step; the place of the declaration is not in it.
     pub fn new(op: &Dropout, step: u64) -> Self {
         Self { seed: op.seed, step, offset: op.offset, threshold: op.threshold(), factor: op.factor(), pad: 0 }

@@ -14,7 +14,7 @@ use neuropil::{
         probes,
         setup::Setup,
     },
-    params::{Change, ParamId, Value, path},
+    params::{Change, ParamId, Params as _, Value, path},
     sim::{Action, Effect as Taken, Frame, Reading, Simulation, Tap},
 };
 use std::sync::Arc;
@@ -56,6 +56,45 @@ fn bit_equal_for_other_neurons_too() {
         let params = Params { lif, ..busy() };
         equals_the_cpu::<f64>(&gpu, &params, seed as u64, 40);
         equals_the_cpu::<f32>(&gpu, &params, seed as u64, 500);
+    }
+}
+
+/// Drawn start potentials, some above the threshold: first states, all later ones, a rewind and other seeds.
+#[test]
+fn drawn_start_potentials_are_those_of_the_cpu() {
+    fn check<T: Real>(gpu: &Arc<Gpu>, base: &Params, start: &str) {
+        let mut params = base.clone();
+        assert!(params.set(&path::parse(&params, start).expect(start)), "{start}");
+        let setup = setup(7);
+        for persistent in [PersistentMode::Off, PersistentMode::Auto, PersistentMode::Blocks(3)] {
+            let tuning = Tuning { persistent, ..Tuning::default() };
+            let mut b = CudaSim::<T>::tuned(&params, &scene(), setup.clone(), gpu, tuning).expect("it starts");
+            let mut a = cpu::<T>(&params, &setup);
+            let first = a.states();
+            assert!(first.iter().any(|(u, _)| *u != 0.0), "{start}");
+            assert_eq!(b.states().expect("states"), first, "{start} {tuning:?}");
+            let want = advance(&mut a, 2000, 2000);
+            assert_eq!(advance(&mut b, 2000, 333), want, "{start} {tuning:?}");
+            assert_eq!(b.states().expect("states"), a.states(), "{start} {tuning:?}");
+            b.rewind().expect("rewinds");
+            assert_eq!(b.states().expect("states"), first, "after a rewind");
+            assert_eq!(advance(&mut b, 2000, 2000), want, "after a rewind");
+            assert!(a.restart(11).expect("restarts") && b.restart(11).expect("restarts"));
+            assert_ne!(a.states(), first);
+            assert_eq!(b.states().expect("states"), a.states(), "of another seed");
+            assert_eq!(advance(&mut b, 1000, 70), advance(&mut a, 1000, 1000), "of another seed");
+        }
+    }
+    let Some(gpu) = gpu() else { return };
+    for start in [
+        "lif.start=AroundRest(spread: Uniform(half_width: 9 mV))",
+        "lif.start=AroundRest(spread: Normal(sigma: 4 mV))",
+        "lif.start=Drawn(v: normal(-47, 2))",
+    ] {
+        for base in [busy(), Params::default()] {
+            check::<f64>(&gpu, &base, start);
+            check::<f32>(&gpu, &base, start);
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use neuropil::{
         model::{Config, Layout},
     },
     nn::real::Real,
-    sim::Progress,
+    sim::{BuildContext, Progress},
 };
 use neuropil_test_support::golden::all;
 use std::sync::Arc;
@@ -36,7 +36,8 @@ impl OnDevice {
     /// Of these parameters, with zero weights.
     pub fn new(gpu: &Arc<Gpu>, params: &Params, config: &Config) -> Self {
         let layout = Arc::new(Layout::new(config).expect("a model"));
-        let backend = cuda::create(gpu, params, config, &layout, 5).unwrap_or_else(|e| panic!("{e}"));
+        let context = BuildContext { seed: 5, ..BuildContext::default() };
+        let backend = cuda::create(gpu, params, config, &layout, &context).unwrap_or_else(|e| panic!("{e}"));
         Self { backend, layout }
     }
 
@@ -65,7 +66,12 @@ impl OnDevice {
 
     /// Mean loss, and gradients: first moments without memory of a step without clipping.
     pub fn gradients(&mut self, batches: &[Batch<'_>], dropout: f32) -> (f64, Vec<f32>) {
-        let hyper = Hyper { learning_rate: 0.0, beta1: 0.0, clip: 0.0, dropout, ..HYPER };
+        self.gradients_with(batches, [dropout, 0.0])
+    }
+
+    /// The same with dropout of elements and of attention probabilities.
+    pub fn gradients_with(&mut self, batches: &[Batch<'_>], [dropout, attention_dropout]: [f32; 2]) -> (f64, Vec<f32>) {
+        let hyper = Hyper { learning_rate: 0.0, beta1: 0.0, clip: 0.0, dropout, attention_dropout, ..HYPER };
         let stats = self.step(7, &hyper, batches);
         assert!(!stats.is_skipped, "{stats:?}");
         (stats.loss.into(), self.state(StateBuffer::FirstMoment))
@@ -138,9 +144,9 @@ fn cuda_gradients_are_those_of_the_cpu() {
         for (name, lengths) in
             [("full", Lengths::Full), ("padded", Lengths::Padded(&lens)), ("packed", Lengths::Packed(&offsets))]
         {
-            for dropout in [0.0, 0.2] {
+            for dropout in [[0.0, 0.0], [0.2, 0.0], [0.0, 0.3], [0.1, 0.2]] {
                 let batch = text.with(lengths);
-                let want = small::gradients(&mut trainer, &[batch], (dropout > 0.0).then_some(dropout));
+                let want = small::gradients_with(&mut trainer, &[batch], dropout);
                 for (precision, most_loss, most) in precisions {
                     // The derivative of ReLU jumps at 0: where rounding changes a sign, a gradient is another one.
                     if precision != "F32" && set.contains(&"model.activation=Relu") {
@@ -150,14 +156,14 @@ fn cuda_gradients_are_those_of_the_cpu() {
                     let set_all: Vec<&str> =
                         base.iter().copied().chain([&*precision_set, "training.batch=4"]).collect();
                     let mut device = OnDevice::like(&gpu, &small::params(&set_all), &trainer);
-                    let (loss, gradient) = device.gradients(&[batch], dropout);
+                    let (loss, gradient) = device.gradients_with(&[batch], dropout);
                     let off = (loss - want).abs() / want;
                     let (error, view) = worst(&device.layout, &gradient, &trainer.gradient);
                     println!(
-                        "{set:?} {name} dropout {dropout} {precision}: loss {off:.1e}, gradients {error:.1e} at {view}"
+                        "{set:?} {name} dropout {dropout:?} {precision}: loss {off:.1e}, gradients {error:.1e} at {view}"
                     );
                     if off.is_nan() || off > most_loss || error > most {
-                        failed.push(format!("{set:?} {name} {dropout} {precision}: {off:.1e} {error:.1e} {view}"));
+                        failed.push(format!("{set:?} {name} {dropout:?} {precision}: {off:.1e} {error:.1e} {view}"));
                     }
                 }
             }
@@ -179,7 +185,7 @@ fn cuda_checkpointing_changes_no_bit() {
                 let more = [format!("compute.precision={precision}"), format!("compute.checkpointing={mode}")];
                 let all: Vec<&str> = base.iter().copied().chain(more.iter().map(String::as_str)).collect();
                 let mut device = OnDevice::like(&gpu, &small::params(&all), &trainer);
-                let got = device.gradients(&[text.batch()], 0.1);
+                let got = device.gradients_with(&[text.batch()], [0.1, 0.2]);
                 bytes.push(
                     device.backend.memory().iter().filter(|b| b.owner == "activations").map(|b| b.bytes).sum::<u64>(),
                 );

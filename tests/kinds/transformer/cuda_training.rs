@@ -39,7 +39,7 @@ fn cuda_training_repeats_and_continues_bit_for_bit() {
             let more = format!("compute.precision={precision}");
             let params = small::params(&with(&[&more]));
             let trainer = small::trainer::<f32>(&Config::new(&params, 37).expect("a model"));
-            let hyper = Hyper { dropout: 0.1, matrices, ..HYPER };
+            let hyper = Hyper { dropout: 0.1, attention_dropout: 0.2, matrices, ..HYPER };
             let text = |t: u64| Text::new(8, 24, 37, t);
             let run = |device: &mut OnDevice, steps: std::ops::Range<u64>| -> Vec<f32> {
                 steps

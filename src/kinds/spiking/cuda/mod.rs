@@ -76,6 +76,7 @@ use super::{
     cpu::SETTLE_EVERY,
     host_state::{HostState, check_finite},
     setup::Setup,
+    start,
 };
 use crate::{
     data::Csr,
@@ -141,7 +142,7 @@ struct GraphCache {
 }
 
 impl<T: Real> CudaSim<T> {
-    /// At rest, step 0.
+    /// At step 0.
     pub fn new(params: &Params, context: &BuildContext, setup: Arc<Setup>, gpu: &Arc<Gpu>) -> Result<Self, SimError> {
         let persistent = match context.kernels.get("step") {
             Some(WINDOWS) => PersistentMode::Off,
@@ -173,7 +174,6 @@ impl<T: Real> CudaSim<T> {
         let mut memory = DeviceBuffers::new(gpu, &sizes, &tuning, &host.setup.connectivity, context.seed)?;
         if let Some(leaky) = &mut memory.leaky {
             leaky.start(params, &host.setup)?;
-            memory.states.write_at(0, &leaky::start(context.seed, host.setup.n()))?;
         }
         let fits_persistent = |grid| {
             memory.leaky.as_ref().map_or_else(|| kernels.fits_persistent(grid), |l| l.kernels.fits_persistent(grid))
@@ -206,10 +206,22 @@ impl<T: Real> CudaSim<T> {
             memory,
         };
         sim.upload_constants()?;
+        sim.write_start()?;
         (sim.host.measurements.rates_on_device, sim.host.measurements.hash_on_device) = (true, true);
         sim.memory.upload_decay(&sim.host.measurements)?;
         gpu.synchronize()?;
         Ok(sim)
+    }
+
+    /// Membrane potentials at step 0, drawn at the addresses of the CPU; all other states are cleared.
+    fn write_start(&mut self) -> Result<(), GpuError> {
+        let (n, seed) = (self.host.setup.n(), self.host.context.seed);
+        if self.memory.leaky.is_some() {
+            return self.memory.states.write_at(0, &leaky::start(seed, n));
+        }
+        let Some(u) = start::potentials(&self.host.params, seed) else { return Ok(()) };
+        let states = (0..n).flat_map(|lane| [T::of(u(lane)), T::ZERO]);
+        self.memory.states.write_at(0, &words(states).collect::<Vec<_>>())
     }
 
     /// Uploads what was derived from the parameters.

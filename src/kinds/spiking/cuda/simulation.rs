@@ -3,7 +3,7 @@
 use super::{
     CudaSim, WINDOWS,
     kernels::{LeakyKernels, VariantKernels},
-    leaky, module, state,
+    module, state,
 };
 use crate::{
     gpu::{KernelFacts, Pass},
@@ -13,7 +13,7 @@ use crate::{
             constants::Real,
             host_state::Edit,
             probes::{self, LEAKY_PROBES, PROBES},
-            requests, start,
+            requests,
         },
     },
     params::{Change, Params},
@@ -50,10 +50,6 @@ impl<T: Real> Simulation for CudaSim<T> {
     }
 
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
-        let mut new = self.host.params.clone();
-        if new.set(change) {
-            start::check_cuda(&new).map_err(|why| SimError::Input(why.to_string()))?;
-        }
         match self.host.edit(change)? {
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Applied => {}
@@ -143,10 +139,7 @@ impl<T: Real> Simulation for CudaSim<T> {
         self.queue.restart(None);
         self.manual.clear();
         self.memory.clear()?;
-        if self.memory.leaky.is_some() {
-            self.memory.states.write_at(0, &leaky::start(self.host.context.seed, self.host.setup.n()))?;
-        }
-        Ok(())
+        Ok(self.write_start()?)
     }
 
     fn restart(&mut self, seed: u64) -> Result<bool, SimError> {

@@ -7,15 +7,16 @@ use super::{
     error::OpError,
     format::ModelFormat,
     kernels::{MODULES, StepKernels, StepParams, ViewRange},
-    network::{Network, Ops},
+    network::{Drops, Network, Ops},
     pass::{self, UpdatePlan},
-    plan::{BatchShape, Division},
+    plan::BatchShape,
+    upload::{masked, shape_of, upload},
 };
 use crate::{
     gpu::{Buf, Gpu, GpuError, Graph, KernelFacts, Mark, Pass, nvtx},
     kinds::transformer::{
         backend::{
-            Backend, Batch, Counters, Decoder, Hyper, IGNORED, Lengths, MAX_WAITING_STEPS, Outcome, Site, StateBuffer,
+            Backend, Batch, Counters, Decoder, IGNORED, Lengths, MAX_WAITING_STEPS, Outcome, Site, StateBuffer,
             StepInput, StepStats, ViewNorms,
         },
         choices::Checkpointing,
@@ -46,7 +47,7 @@ const GRAPHS: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Captured {
     /// Gradients of a batch.
-    Gradients { shape: BatchShape, has_dropout: bool },
+    Gradients { shape: BatchShape, drops: Drops },
     /// The update.
     Update,
 }
@@ -60,8 +61,6 @@ pub struct Options {
     pub scaler: LossScaler,
     /// Sequences of a batch.
     pub sequences: usize,
-    /// Implementations, for the report.
-    pub choices: [(&'static str, &'static str); 4],
 }
 
 /// A model on a GPU.
@@ -72,7 +71,9 @@ pub struct CudaBackend<T: ModelFormat> {
     pub(super) kernels: StepKernels,
     pub(super) buffers: RefCell<DeviceBuffers<T>>,
     pub(super) gpu: Arc<Gpu>,
-    options: Options,
+    pub(super) options: Options,
+    /// Implementations, for the report.
+    pub(super) choices: Vec<(String, String)>,
     pub(super) sizes: Sizes,
     update: UpdatePlan,
     in_flight: VecDeque<Mark>,
@@ -95,6 +96,7 @@ impl<T: ModelFormat> CudaBackend<T> {
         seed: u64,
         ops: Ops,
         options: Options,
+        choices: Vec<(String, String)>,
     ) -> Result<Self, SimError> {
         let sizes = Sizes::new::<T>(config, layout, options.sequences, options.mode);
         let mut buffers = DeviceBuffers::<T>::allocate(gpu, &sizes)?;
@@ -108,6 +110,7 @@ impl<T: ModelFormat> CudaBackend<T> {
             buffers: RefCell::new(buffers),
             gpu: gpu.clone(),
             options,
+            choices,
             sizes,
             update: UpdatePlan::default(),
             in_flight: VecDeque::new(),
@@ -241,60 +244,9 @@ impl<T: ModelFormat> CudaBackend<T> {
         place.as_mut().map_or(Ok(()), Graph::launch)?;
         Ok(())
     }
-
-    /// Copies a part of a batch to the device: whole sequences, or all of a packed batch.
-    fn upload(b: &mut DeviceBuffers<T>, batch: &Batch<'_>, from: usize, to: usize) -> Result<BatchShape, SimError> {
-        let range = from * batch.seq_len..to * batch.seq_len;
-        b.tokens.write_at(0, &batch.tokens[range.clone()])?;
-        match batch.lengths {
-            Lengths::Full => b.targets.write_at(0, &batch.targets[range])?,
-            Lengths::Padded(lens) => {
-                b.lengths.write_at(0, &lens[from..to])?;
-                b.targets.write_at(0, &masked(batch)[range])?;
-            }
-            Lengths::Packed(offsets) => {
-                if offsets.len() > b.lengths.len() {
-                    return Err(SimError::Input(format!("a batch of {} packed sequences", offsets.len() - 1)));
-                }
-                b.lengths.write_at(0, offsets)?;
-                let positions: Vec<u32> = offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect();
-                b.positions.write_at(0, &positions)?;
-                b.targets.write_at(0, &batch.targets[range])?;
-            }
-        }
-        Ok(shape_of(batch, from, to))
-    }
-}
-
-/// Sizes of some sequences of a batch, or of all of a packed one.
-fn shape_of(batch: &Batch<'_>, from: usize, to: usize) -> BatchShape {
-    let division = match batch.lengths {
-        Lengths::Full => Division::Full,
-        Lengths::Padded(_) => Division::Padded,
-        Lengths::Packed(offsets) => {
-            let longest = offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0);
-            Division::Packed { sequences: offsets.len() - 1, longest }
-        }
-    };
-    BatchShape { division, ..BatchShape::full(to - from, batch.seq_len) }
-}
-
-/// Targets, without those of padding.
-fn masked(batch: &Batch<'_>) -> Vec<i32> {
-    let mut targets = batch.targets.to_vec();
-    if let Lengths::Padded(lens) = batch.lengths {
-        for (row, len) in targets.chunks_mut(batch.seq_len.max(1)).zip(lens) {
-            row[*len as usize..].fill(IGNORED);
-        }
-    }
-    targets
 }
 
 impl<T: ModelFormat> Backend for CudaBackend<T> {
-    fn check(&self, hyper: &Hyper) -> Result<(), SimError> {
-        super::check(hyper).map_err(|why| SimError::Input(why.to_string()))
-    }
-
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         input
             .batches
@@ -307,7 +259,7 @@ impl<T: ModelFormat> Backend for CudaBackend<T> {
         let b = self.buffers.get_mut();
         b.params.set(StepParams { record: self.recorded, targets })?;
         pass::begin(&self.kernels, b, pass)?;
-        let (has_dropout, mode) = (input.hyper.dropout > 0.0, self.options.mode);
+        let (drops, mode) = (Drops::of(input.hyper), self.options.mode);
         let mut first = 0;
         for batch in input.batches {
             self.wait_for_earlier()?;
@@ -315,14 +267,19 @@ impl<T: ModelFormat> Backend for CudaBackend<T> {
                 return Ok(Outcome::Stopped);
             }
             let b = self.buffers.get_mut();
-            let shape = Self::upload(b, batch, 0, batch.sequences)?;
-            if has_dropout {
-                let (p, seed) = (input.hyper.dropout.into(), self.network.seed);
-                let offset = (first * self.network.config.width) as u64;
-                b.noise.set(DropoutStep::new(&Dropout { p, seed, layer_site: 0, offset }, input.step))?;
+            let shape = upload(b, batch, 0, batch.sequences)?;
+            let noise = |p: f32, offset: usize| {
+                let drop = Dropout { p: p.into(), seed: self.network.seed, layer_site: 0, offset: offset as u64 };
+                DropoutStep::new(&drop, input.step)
+            };
+            if drops.elements {
+                b.noise.set(noise(input.hyper.dropout, first * self.network.config.width))?;
             }
-            self.compute(Captured::Gradients { shape, has_dropout }, pass, |network, _, b, pass| {
-                pass::accumulate(network, b, shape, mode, has_dropout, pass)
+            if drops.probabilities {
+                b.attention_noise.set(noise(input.hyper.attention_dropout, first))?;
+            }
+            self.compute(Captured::Gradients { shape, drops }, pass, |network, _, b, pass| {
+                pass::accumulate(network, b, shape, mode, drops, pass)
             })?;
             self.in_flight.push_back(Mark::now(&self.gpu)?);
             first += batch.n_tokens();
@@ -373,7 +330,7 @@ impl<T: ModelFormat> Backend for CudaBackend<T> {
             }
             let to = (from + fit).min(batch.sequences);
             let b = buffers.get_mut();
-            let shape = Self::upload(b, batch, from, to)?;
+            let shape = upload(b, batch, from, to)?;
             pass::losses(network, b, shape, &mut losses[from * batch.seq_len..to * batch.seq_len], pass)?;
         }
         Ok(Outcome::Done)
@@ -427,7 +384,7 @@ impl<T: ModelFormat> Backend for CudaBackend<T> {
     }
 
     fn execution(&self) -> Execution {
-        Execution::cuda(&self.gpu).with(self.options.choices)
+        Execution::cuda(&self.gpu).with(self.choices.iter().map(|(name, by)| (name.as_str(), by.as_str())))
     }
 
     fn notices(&self) -> Vec<String> {

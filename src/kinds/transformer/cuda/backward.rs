@@ -4,13 +4,14 @@ use super::{
     error::OpError,
     format::ModelFormat,
     forward::chunks,
-    network::{DropSite, Run},
+    network::Run,
     plan::{Backward, Block, BlockTensors, Head, Plan, Stream},
 };
 use crate::{
     gpu::{Slice, ViewMut, nvtx},
     kinds::transformer::{
         choices::{Checkpointing, NormPlacement},
+        cpu::forward::DropSite,
         model::{Linear, Norm},
     },
     nn::{
@@ -78,12 +79,13 @@ impl<T: ModelFormat> Run<'_, T> {
         Ok(())
     }
 
-    /// `dx = dy W`, `dW += dyᵀ x`, `db += Σ dy`.
+    /// `dx = dy W`, `dW += dyᵀ x`, `db += Σ dy`. With `z`, where `x = f(z)`, dx becomes dz.
     fn linear_backward(
         &mut self,
         linear: Linear,
         dy: &Slice<T>,
         x: &Slice<T>,
+        z: Option<&Slice<T>>,
         dx: &mut Slice<T>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
@@ -94,7 +96,8 @@ impl<T: ModelFormat> Run<'_, T> {
         let tokens = dy.len() / outputs;
         let weight = self.weights.part(network.range(linear.weight))?;
         let by_weight = Gemm::new(tokens, inputs, outputs);
-        ops.gemm.run(self.pass, &by_weight, (dy, &weight), dx, Epilogue::None, ops.options)?;
+        let epilogue = z.map_or(Epilogue::None, |aux| Epilogue::Gradient { f: network.activation(), aux });
+        ops.gemm.run(self.pass, &by_weight, (dy, &weight), dx, epilogue, ops.options)?;
         self.add_product((outputs, inputs, tokens), dy, x, linear.weight, gradient)?;
         if let Some(bias) = linear.bias {
             let mut dbias = gradient.part_mut(network.range(bias))?;
@@ -138,7 +141,7 @@ impl<T: ModelFormat> Run<'_, T> {
         d: &'d Slice<T>,
         branch: &'d mut Slice<T>,
     ) -> Result<&'d Slice<T>, OpError> {
-        if self.noise.is_none() {
+        if self.noise.elements.is_none() {
             return Ok(d);
         }
         branch.copy_from(d)?;
@@ -192,10 +195,14 @@ impl<T: ModelFormat> Run<'_, T> {
         }
         // The feed-forward layer: `other` becomes the gradient of the input of its first matrix.
         let dy = self.dropped(DropSite::FeedForward(b), d, branch)?;
-        self.linear_backward(block.mlp_proj, dy, a.hidden, t.dhidden, gradient)?;
-        self.activation_backward(a.fc, t.dhidden, t.dfc)?;
+        if self.network.ops.fused.backward {
+            self.linear_backward(block.mlp_proj, dy, a.hidden, Some(a.fc), t.dfc, gradient)?;
+        } else {
+            self.linear_backward(block.mlp_proj, dy, a.hidden, None, t.dhidden, gradient)?;
+            self.activation_backward(a.fc, t.dhidden, t.dfc)?;
+        }
         let x: &Slice<T> = if is_pre { a.norm_2 } else { a.norm_1 };
-        self.linear_backward(block.fc, t.dfc, x, other, gradient)?;
+        self.linear_backward(block.fc, t.dfc, x, None, other, gradient)?;
         if is_pre {
             self.norm_backward(block.ln_2, other, a.mid, a.stats_2, d, gradient)?;
         } else {
@@ -206,10 +213,10 @@ impl<T: ModelFormat> Run<'_, T> {
         }
         // Attention. The gradient of its output goes where that of its input will be.
         let dy = self.dropped(DropSite::Attention(b), d, branch)?;
-        self.linear_backward(block.attn_proj, dy, a.attention, other, gradient)?;
-        self.attention_backward(a, other, t.dqkv)?;
+        self.linear_backward(block.attn_proj, dy, a.attention, None, other, gradient)?;
+        self.attention_backward(b, a, other, t.dqkv)?;
         let x: &Slice<T> = if is_pre { a.norm_1 } else { input };
-        self.linear_backward(block.qkv, t.dqkv, x, other, gradient)?;
+        self.linear_backward(block.qkv, t.dqkv, x, None, other, gradient)?;
         if is_pre {
             self.norm_backward(block.ln_1, other, input, a.stats_1, d, gradient)
         } else {
@@ -226,11 +233,16 @@ impl<T: ModelFormat> Run<'_, T> {
         Ok(())
     }
 
-    fn attention_backward(&mut self, a: &Block<'_, T>, d_o: &Slice<T>, dqkv: &mut Slice<T>) -> Result<(), OpError> {
-        let network = self.network;
-        let op = network.attention(&self.batch.shape);
-        let lengths = self.batch.lengths;
-        let inputs = Inputs::packed(&*a.qkv).lengths(lengths, lengths);
+    fn attention_backward(
+        &mut self,
+        b: usize,
+        a: &Block<'_, T>,
+        d_o: &Slice<T>,
+        dqkv: &mut Slice<T>,
+    ) -> Result<(), OpError> {
+        let (network, lengths) = (self.network, self.batch.lengths);
+        let op = self.attention(b);
+        let inputs = Inputs::packed(&*a.qkv).lengths(lengths, lengths).dropout(self.noise.probabilities);
         let (known, variant) = ((&*a.attention, &*a.lse), network.ops.variant);
         let (to, frame) = (Gradients::Packed(&mut *dqkv), self.frame.frame());
         network.ops.attention.backward(self.pass, &op, &inputs, known, d_o, to, None, variant, &frame)?;

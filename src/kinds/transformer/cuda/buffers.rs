@@ -145,6 +145,8 @@ buffers! {
             pub positions: Buf<u32> = Workspace "positions" s.tokens;
             /// Step, probability and first element of dropout.
             pub noise: Cell<DropoutStep> = Workspace "dropout" 1;
+            /// The same of attention probabilities, with their first token.
+            pub attention_noise: Cell<DropoutStep> = Workspace "dropout of attention" 1;
             /// What the host says about the step.
             pub params: Cell<StepParams> = Workspace "step" 1;
             /// Gradient of the loss of a target; loss scale of the step.

@@ -5,7 +5,7 @@ use super::{
     error::OpError,
     format::ModelFormat,
     kernels::{AppendCache, CacheSizes, StepKernels},
-    network::{Cache, DeviceBatch, Network, Run},
+    network::{Cache, DeviceBatch, Network, Noise, Run},
     plan::{BatchShape, Block, BlockTensors, HeadTensors, Plan},
 };
 use crate::{
@@ -59,7 +59,8 @@ impl<'a, T: ModelFormat> CudaDecoder<'a, T> {
         let (inner, mut pass) = (frame.frame(), Pass::default());
         let cache = Some(Cache { kernels: self.kernels, keys, values, lengths: &lengths });
         let weights = T::weights(weights, copy);
-        let mut run = Run { network, weights, batch, noise: None, cache, flag, frame: &inner, pass: &mut pass };
+        let mut run =
+            Run { network, weights, batch, noise: Noise::default(), cache, flag, frame: &inner, pass: &mut pass };
         run.embed(&mut x)?;
         for b in 0..network.config.layers {
             run.block(b, &x, &mut block.refs(), Some(&mut *next), &mut branch)?;

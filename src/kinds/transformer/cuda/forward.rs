@@ -3,13 +3,14 @@
 use super::{
     error::OpError,
     format::ModelFormat,
-    network::{DropSite, Run},
+    network::Run,
     plan::{Block, BlockTensors, Head, Plan},
 };
 use crate::{
     gpu::{Slice, ViewMut, nvtx},
     kinds::transformer::{
         choices::NormPlacement,
+        cpu::forward::DropSite,
         model::{self, Linear},
     },
     nn::{
@@ -58,18 +59,17 @@ impl<T: ModelFormat> Run<'_, T> {
         if self.cache.is_some() {
             self.attend_to_cache(b, a)?;
         } else {
-            self.attend(a)?;
+            self.attend(b, a)?;
         }
         self.add(block.attn_proj, DropSite::Attention(b), a.attention, input, a.mid, branch)?;
         self.second_half(b, &block, a, output, branch)
     }
 
     /// `attention = softmax(scale q kᵀ) v`.
-    fn attend(&mut self, a: &mut Block<'_, T>) -> Result<(), OpError> {
+    fn attend(&mut self, b: usize, a: &mut Block<'_, T>) -> Result<(), OpError> {
         let network = self.network;
-        let op = network.attention(&self.batch.shape);
-        let lengths = self.batch.lengths;
-        let inputs = Inputs::packed(&*a.qkv).lengths(lengths, lengths);
+        let (op, lengths) = (self.attention(b), self.batch.lengths);
+        let inputs = Inputs::packed(&*a.qkv).lengths(lengths, lengths).dropout(self.noise.probabilities);
         let (variant, frame) = (network.ops.variant, self.frame.frame());
         network.ops.attention.forward(self.pass, &op, &inputs, a.attention, a.lse, variant, &frame)?;
         Ok(())
@@ -87,12 +87,11 @@ impl<T: ModelFormat> Run<'_, T> {
         let is_pre = self.network.config.placement == NormPlacement::Pre;
         if is_pre {
             self.norm(block.ln_2, a.mid, a.norm_2, a.stats_2)?;
-            self.linear(block.fc, a.norm_2, a.fc, None)?;
+            self.linear_activated(block.fc, a.norm_2, a.fc, a.hidden)?;
         } else {
             self.norm(block.ln_1, a.mid, a.norm_1, a.stats_1)?;
-            self.linear(block.fc, a.norm_1, a.fc, None)?;
+            self.linear_activated(block.fc, a.norm_1, a.fc, a.hidden)?;
         }
-        self.activate(a.fc, a.hidden)?;
         let site = DropSite::FeedForward(b);
         match (is_pre, output) {
             (true, Some(output)) => self.add(block.mlp_proj, site, a.hidden, a.mid, output, branch),
@@ -126,7 +125,7 @@ impl<T: ModelFormat> Run<'_, T> {
         y: &mut Slice<T>,
         branch: &mut Slice<T>,
     ) -> Result<(), OpError> {
-        if self.noise.is_none() {
+        if self.noise.elements.is_none() {
             return self.linear(linear, x, y, Some(residual));
         }
         self.linear(linear, x, branch, None)?;

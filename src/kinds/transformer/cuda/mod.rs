@@ -35,12 +35,14 @@ pub mod kernels;
 mod network;
 mod pass;
 pub mod plan;
+mod tuning;
+mod upload;
 
 pub use kernels::MODULES;
 
 use super::{
     Params,
-    backend::{Backend, Hyper},
+    backend::Backend,
     choices::{AttentionMethod, GemmMethod, Precision},
     model::{Config, Layout},
 };
@@ -51,38 +53,26 @@ use crate::{
         optimizer::LossScaler,
     },
     num::elements::{Bf16, F16},
-    sim::{Buffers as _, MemoryReport, SimError},
+    sim::{Buffers as _, BuildContext, MemoryReport, SimError},
 };
 use backend::{CudaBackend, Options};
 use buffers::{DeviceBuffers, Sizes};
 use format::ModelFormat;
-use network::Ops;
+use network::{Drops, Fused, Ops};
 use std::sync::Arc;
+use tuning::Tuning;
 
-/// Refuses what has no kernels.
-pub fn check(hyper: &Hyper) -> Result<(), SimError> {
-    if hyper.attention_dropout > 0.0 {
-        return Err(SimError::NoDevice(
-            "training.attention_dropout is above 0: the CUDA backend does not drop attention probabilities; set it to 0, \
-             or run on the CPU"
-                .to_owned(),
-        ));
-    }
-    Ok(())
-}
-
-/// A model with zero weights.
+/// A model with zero weights. Repeats the implementations that [`BuildContext::kernels`] names.
 pub fn create(
     gpu: &Arc<Gpu>,
     params: &Params,
     config: &Config,
     layout: &Arc<Layout>,
-    seed: u64,
+    context: &BuildContext,
 ) -> Result<Box<dyn Backend>, SimError> {
-    check(&params.training.hyper(0))?;
     let compute = &params.compute;
     let backend = match compute.gemm {
-        GemmMethod::Auto => None,
+        GemmMethod::Auto | GemmMethod::Measured => None,
         GemmMethod::Simt => Some(GemmBackend::Simt),
         GemmMethod::Wmma => Some(GemmBackend::Wmma),
         GemmMethod::Mma => Some(GemmBackend::TensorCores),
@@ -92,6 +82,7 @@ pub fn create(
     let ops = Ops::new(
         gpu,
         GemmOptions { backend, tf32, is_required: false },
+        Fused::new(compute.fused_activation, config.activation, compute.checkpointing),
         compute.attention,
         compute.threads_per_block.into(),
     )?;
@@ -99,18 +90,36 @@ pub fn create(
         mode: compute.checkpointing,
         scaler: if compute.precision == Precision::F16 { LossScaler::default() } else { LossScaler::fixed(1.0) },
         sequences: params.training.batch as usize,
-        choices: [
-            ("precision", precision_name(compute.precision)),
-            ("gemm", gemm_name(compute.gemm)),
-            ("attention", if compute.attention == AttentionMethod::Naive { "naive" } else { "flash" }),
-            ("checkpointing", ["0", "1", "2", "3"][usize::from(compute.checkpointing.mode().min(3))]),
-        ],
     };
     Ok(match compute.precision {
-        Precision::F32 | Precision::Tf32 => Box::new(CudaBackend::<f32>::new(gpu, config, layout, seed, ops, options)?),
-        Precision::Bf16 => Box::new(CudaBackend::<Bf16>::new(gpu, config, layout, seed, ops, options)?),
-        Precision::F16 => Box::new(CudaBackend::<F16>::new(gpu, config, layout, seed, ops, options)?),
+        Precision::F32 | Precision::Tf32 => {
+            Box::new(start::<f32>(gpu, params, (config, layout), context, ops, options)?)
+        }
+        Precision::Bf16 => Box::new(start::<Bf16>(gpu, params, (config, layout), context, ops, options)?),
+        Precision::F16 => Box::new(start::<F16>(gpu, params, (config, layout), context, ops, options)?),
     })
+}
+
+fn start<T: ModelFormat>(
+    gpu: &Arc<Gpu>,
+    params: &Params,
+    (config, layout): (&Config, &Arc<Layout>),
+    context: &BuildContext,
+    ops: Ops,
+    options: Options,
+) -> Result<CudaBackend<T>, SimError> {
+    let compute = &params.compute;
+    let choices = [
+        ("precision", precision_name(compute.precision)),
+        ("gemm", gemm_name(compute.gemm)),
+        ("attention", if compute.attention == AttentionMethod::Naive { "naive" } else { "flash" }),
+        ("checkpointing", ["0", "1", "2", "3"][usize::from(compute.checkpointing.mode().min(3))]),
+    ];
+    let choices = choices.map(|(name, by)| (name.to_owned(), by.to_owned())).to_vec();
+    let mut backend = CudaBackend::new(gpu, config, layout, context.seed, ops, options, choices)?;
+    let tuning = if compute.gemm == GemmMethod::Measured { Tuning::measured(context) } else { Tuning::Default };
+    backend.tune(tuning, Drops::of(&params.training.hyper(0)))?;
+    Ok(backend)
 }
 
 const fn precision_name(precision: Precision) -> &'static str {
@@ -125,6 +134,7 @@ const fn precision_name(precision: Precision) -> &'static str {
 const fn gemm_name(gemm: GemmMethod) -> &'static str {
     match gemm {
         GemmMethod::Auto => "auto",
+        GemmMethod::Measured => "measured",
         GemmMethod::Simt => "SIMT",
         GemmMethod::Wmma => "WMMA",
         GemmMethod::Mma => "mma.sync",

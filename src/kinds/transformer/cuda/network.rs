@@ -10,17 +10,22 @@ use crate::sim::MemoryReport;
 use crate::{
     gpu::{BlockSize, Buf, Frame, Gpu, GpuError, Pass, Place, Slice},
     kinds::transformer::{
-        choices::{ActivationFunction, AttentionMethod, NormFunction, PairLayout},
+        backend::Hyper,
+        choices::{ActivationFunction, AttentionMethod, Checkpointing, NormFunction, PairLayout},
+        cpu::forward::DropSite,
         model::{Config, Layout, Linear, Norm, Position},
     },
     nn::{
         activation::{Activation, cuda::CudaActivation},
         attention::{
-            Attention, Lengths,
+            Attention, AttentionDropout, Lengths,
             cuda::{CudaAttention, Variant},
         },
         cross_entropy::cuda::CudaCrossEntropy,
-        dropout::cuda::{CudaDropout, DropoutStep},
+        dropout::{
+            Dropout,
+            cuda::{CudaDropout, DropoutStep},
+        },
         elementwise::cuda::CudaElementwise,
         embedding::{cuda::CudaEmbedding, sinusoid},
         gemm::{
@@ -44,6 +49,8 @@ pub struct Ops {
     pub gemm: CudaGemm,
     /// Its backend.
     pub options: Options,
+    /// Which multiplications include the activation function.
+    pub fused: Fused,
     /// Norms.
     pub norm: CudaNorm,
     /// Activation functions.
@@ -66,17 +73,36 @@ pub struct Ops {
     pub optimizer: CudaOptimizer,
 }
 
+/// Which multiplications include the activation function or its derivative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fused {
+    /// `hidden = f(x Wᵀ + b)`.
+    pub forward: bool,
+    /// `dfc = (dy W) f′(fc)`.
+    pub backward: bool,
+}
+
+impl Fused {
+    /// Of a model. The library knows GELU only; own kernels would lose more by multiplying than a pass over memory costs.
+    pub fn new(is_wanted: bool, f: ActivationFunction, mode: Checkpointing) -> Self {
+        let backward = is_wanted && f == ActivationFunction::GeluTanh;
+        Self { forward: backward && matches!(mode, Checkpointing::Nothing | Checkpointing::Blocks), backward }
+    }
+}
+
 impl Ops {
     /// Loads what is loaded ahead.
     pub fn new(
         gpu: &Arc<Gpu>,
         options: Options,
+        fused: Fused,
         attention: AttentionMethod,
         block: BlockSize,
     ) -> Result<Self, GpuError> {
         Ok(Self {
             gemm: CudaGemm::new(gpu),
             options,
+            fused,
             norm: CudaNorm::new(gpu).with_block(block),
             activation: CudaActivation::new(gpu).with_block(block),
             elementwise: CudaElementwise::new(gpu).with_block(block),
@@ -241,7 +267,7 @@ pub struct Run<'a, T: ModelFormat> {
     /// The batch.
     pub batch: DeviceBatch<'a>,
     /// Dropout.
-    pub noise: Option<&'a Slice<DropoutStep>>,
+    pub noise: Noise<'a>,
     /// Keys and values of earlier tokens, that new tokens attend to.
     pub cache: Option<Cache<'a, T>>,
     /// Raised where a token is out of range.
@@ -286,6 +312,28 @@ impl<T: ModelFormat> Run<'_, T> {
         Ok(())
     }
 
+    /// `hidden = f(fc)`, `fc = x Wᵀ + b`.
+    pub fn linear_activated(
+        &mut self,
+        of: Linear,
+        x: &Slice<T>,
+        fc: &mut Slice<T>,
+        hidden: &mut Slice<T>,
+    ) -> Result<(), OpError> {
+        let network = self.network;
+        if !network.ops.fused.forward {
+            self.linear(of, x, fc, None)?;
+            return self.activate(fc, hidden);
+        }
+        let [outputs, inputs] = network.layout.map.view(of.weight).shape[..] else { return Err(OpError::no_matrix()) };
+        let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
+        let weight = self.weights.part(network.range(of.weight))?;
+        let bias = of.bias.map(|bias| self.weights.part(network.range(bias))).transpose()?;
+        let epilogue = Epilogue::Activation { f: network.activation(), bias: bias.as_deref(), aux: Some(fc) };
+        network.ops.gemm.run(self.pass, &op, (x, &weight), hidden, epilogue, network.ops.options)?;
+        Ok(())
+    }
+
     /// Rotates queries and keys by their positions, or by the opposite angles.
     pub fn rotate(&mut self, qkv: &mut Slice<T>, is_inverse: bool) -> Result<(), OpError> {
         let network = self.network;
@@ -297,32 +345,44 @@ impl<T: ModelFormat> Run<'_, T> {
         Ok(())
     }
 
+    /// Attention of a block, whose probabilities are dropped where the step does that.
+    pub fn attention(&self, block: usize) -> Attention {
+        let op = self.network.attention(&self.batch.shape);
+        // All else is in device memory.
+        let drop = Dropout { p: 0.0, seed: 0, layer_site: DropSite::Probabilities(block).number(), offset: 0 };
+        let dropout = AttentionDropout { drop, step: 0, first_token: 0, keys: self.network.config.context };
+        Attention { dropout: self.noise.probabilities.map(|_| dropout), ..op }
+    }
+
     /// Drops elements of a place, in place; the same on a gradient is the backward pass.
     pub fn drop(&mut self, site: DropSite, x: &mut Slice<T>) -> Result<(), OpError> {
-        let Some(noise) = self.noise else { return Ok(()) };
+        let Some(noise) = self.noise.elements else { return Ok(()) };
         self.network.ops.dropout.forward(self.pass, site.number(), noise, x)?;
         Ok(())
     }
 }
 
-/// Number of the place where elements are dropped, as on the CPU: the embedding is 0.
-#[derive(Clone, Copy, Debug)]
-pub enum DropSite {
-    /// Output of the embedding.
-    Embedding,
-    /// Output of attention of a block.
-    Attention(usize),
-    /// Output of the feed-forward layer of a block.
-    FeedForward(usize),
+/// What is dropped in a step; a captured step is valid for one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Drops {
+    /// Elements, at the places of a network.
+    pub elements: bool,
+    /// Attention probabilities.
+    pub probabilities: bool,
 }
 
-impl DropSite {
-    /// Part of the address.
-    pub const fn number(self) -> u32 {
-        match self {
-            Self::Embedding => 0,
-            Self::Attention(block) => 1 + 2 * block as u32,
-            Self::FeedForward(block) => 2 + 2 * block as u32,
-        }
+impl Drops {
+    /// Of a step.
+    pub fn of(hyper: &Hyper) -> Self {
+        Self { elements: hyper.dropout > 0.0, probabilities: hyper.attention_dropout > 0.0 }
     }
+}
+
+/// Dropout of a step in device memory, of what is dropped.
+#[derive(Clone, Copy, Default)]
+pub struct Noise<'a> {
+    /// Of elements.
+    pub elements: Option<&'a Slice<DropoutStep>>,
+    /// Of attention probabilities.
+    pub probabilities: Option<&'a Slice<DropoutStep>>,
 }

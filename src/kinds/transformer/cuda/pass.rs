@@ -7,7 +7,7 @@ use super::{
     error::OpError,
     format::ModelFormat,
     kernels::{BeginStep, FinishViews, RecordStep, StepKernels, SumViews, VIEW_PARTS},
-    network::{DeviceBatch, Network, Run},
+    network::{DeviceBatch, Drops, Network, Noise, Run},
     plan::{BackwardTensors, BatchShape, Block, BlockTensors, Division, HeadTensors, Plan, StreamTensors},
 };
 use crate::{
@@ -66,16 +66,19 @@ pub fn accumulate<T: ModelFormat>(
     b: &mut DeviceBuffers<T>,
     shape: BatchShape,
     mode: Checkpointing,
-    has_dropout: bool,
+    drops: Drops,
     pass: &mut Pass,
 ) -> Result<(), OpError> {
     let DeviceBuffers { weights, copy, gradient, tokens, targets, lengths, positions, .. } = b;
-    let DeviceBuffers { noise, scale, total, flag, arena, .. } = b;
-    let plan = Plan::new(&network.config, &shape, mode, has_dropout);
+    let DeviceBuffers { noise, attention_noise, scale, total, flag, arena, .. } = b;
+    let plan = Plan::new(&network.config, &shape, mode, drops.elements);
     let parts = parts(&shape, (tokens, targets), lengths, positions)?;
     let batch = parts.batch(shape, 0);
     let weights = T::weights(weights, copy);
-    let noise = has_dropout.then_some(&**noise.buf());
+    let noise = Noise {
+        elements: drops.elements.then_some(&**noise.buf()),
+        probabilities: drops.probabilities.then_some(&**attention_noise.buf()),
+    };
     let layers = network.config.layers;
     let frame = arena.frame();
     let mut streams = streams::<T>(&frame, layers + 1, plan.stream)?;
@@ -161,7 +164,7 @@ pub fn forward_to<T: ModelFormat>(
     let mut branch = frame.take::<T>("output before dropout", 0)?;
     let mut head = HeadTensors::<T>::take(&frame, &plan.head)?;
     let inner = frame.frame();
-    let mut run = Run { network, weights, batch, noise: None, cache: None, flag, frame: &inner, pass };
+    let mut run = Run { network, weights, batch, noise: Noise::default(), cache: None, flag, frame: &inner, pass };
     let [first, second] = &mut streams[..] else { return Err(OpError::no_matrix()) };
     let (mut x, mut next) = (&mut **first, &mut **second);
     let mut a = block.refs();

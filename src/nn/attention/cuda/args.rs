@@ -25,6 +25,8 @@ pub struct Call<'a> {
     pub q_lengths: Any<'a>,
     pub k_lengths: Any<'a>,
     pub bias: Any<'a>,
+    /// [`DropoutStep`](crate::nn::dropout::cuda::DropoutStep)
+    pub drop: Any<'a>,
     pub given: Given,
     /// Why tensor cores cannot compute it.
     no_flash: Option<&'static str>,
@@ -62,8 +64,12 @@ impl<'a> Call<'a> {
             bias: inputs.bias.map(|x| x.len()),
         };
         op.check(&given)?;
-        if op.dropout.is_some() {
-            return Err(AttentionError::CpuOnly { what: "dropout" }.into());
+        let what = "the step of dropout";
+        match (op.dropout, inputs.dropout) {
+            (Some(_), None) => return Err(AttentionError::Missing { what }.into()),
+            (None, Some(_)) => return Err(AttentionError::Unused { what }.into()),
+            (Some(_), Some(step)) => super::super::length(what, 1, step.len())?,
+            (None, None) => {}
         }
         let unable = |why| Err(CudaAttentionError::Unable { variant: Variant::Naive, why });
         if op.head_dim > 256 {
@@ -106,6 +112,8 @@ impl<'a> Call<'a> {
             aligned: 0,
             splits: 1,
             scale: op.scale,
+            drop_site: op.dropout.map_or(0, |dropout| dropout.drop.layer_site),
+            drop_keys: op.dropout.map_or(0, |dropout| dropout.keys as u32),
             pad: 0,
         };
         let (q, k, v) = (inputs.q.into(), inputs.k.into(), inputs.v.into());
@@ -132,11 +140,13 @@ impl<'a> Call<'a> {
             () => None,
         };
         let no_hopper = match no_flash {
+            None if op.dropout.is_some() => Some("it drops no probabilities"),
             None if gpu.capability != 90 => Some("compute capability 9.0 is needed"),
             None if gpu.shared_per_block < HOPPER_KEYS_128.2 => Some("too little shared memory"),
             other => other,
         };
         let no_decode = match () {
+            () if op.dropout.is_some() => Some("it drops no probabilities"),
             () if op.q_len > DECODE_QUERIES => Some("at most 8 queries"),
             () if !op.head_dim.is_multiple_of(8) => Some("heads are multiples of 8"),
             () if !rows_are_aligned => Some("rows begin at multiples of 16 bytes"),
@@ -150,6 +160,7 @@ impl<'a> Call<'a> {
             q_lengths: inputs.q_lengths.map_or(Any::NONE, Any::from),
             k_lengths: inputs.k_lengths.map_or(Any::NONE, Any::from),
             bias: inputs.bias.map_or(Any::NONE, Any::from),
+            drop: inputs.dropout.map_or(Any::NONE, Any::from),
             given,
             no_flash,
             no_hopper,

@@ -7,6 +7,7 @@ use crate::{
         kernel::{In, InAny, InOut, InOutAny, Size},
     },
     kernels,
+    nn::dropout::cuda::{CONSTANTS as DROPOUT_CONSTANTS, DropoutStep},
 };
 
 device_struct! {
@@ -72,6 +73,10 @@ device_struct! {
         splits: u32,
         /// Factor of the products of queries and keys
         scale: f32,
+        /// Place of dropout
+        drop_site: u32,
+        /// Keys of a row of its addresses
+        drop_keys: u32,
         /// Padding to eight bytes
         pad: u32,
     }
@@ -79,14 +84,16 @@ device_struct! {
 
 kernels! {
     /// Without tensor cores: any head, layout and format.
-    pub struct NaiveKernels in "nn/attention_naive.cu" compiled (Compile::FUSED) using [HeadPlaces, AttentionArgs] {
+    pub struct NaiveKernels in "nn/attention_naive.cu", also "nn/attention_naive_dropping.cu" as DROPPING
+        compiled (Compile::FUSED) using [HeadPlaces, AttentionArgs, DropoutStep] with [DROPOUT_CONSTANTS]
+    {
         /// Attention with heads of up to 64 elements, 64 queries per block.
         #[block(256, 2)]
-        fn attention_forward_64 as Forward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, o: InOutAny, lse: InOut<f32>);
+        fn attention_forward_64 as Forward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, drop: InAny, o: InOutAny, lse: InOut<f32>);
 
         /// Attention with heads of up to 256 elements, 16 queries per block.
         #[block(128)]
-        fn attention_forward_256 as Forward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, o: InOutAny, lse: InOut<f32>);
+        fn attention_forward_256 as Forward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, drop: InAny, o: InOutAny, lse: InOut<f32>);
 
         /// Products of results and their gradients, one warp per row.
         #[block(256)]
@@ -94,19 +101,19 @@ kernels! {
 
         /// Gradients of queries, heads of up to 64 elements, 64 queries per block.
         #[block(256, 2)]
-        fn attention_queries_backward_64 as QueriesBackward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny, dbias: InOutAny);
+        fn attention_queries_backward_64 as QueriesBackward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny, dbias: InOutAny);
 
         /// The same for heads of up to 256 elements, 16 queries per block.
         #[block(128)]
-        fn attention_queries_backward_256 as QueriesBackward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny, dbias: InOutAny);
+        fn attention_queries_backward_256 as QueriesBackward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny, dbias: InOutAny);
 
         /// Gradients of keys and values, heads of up to 64 elements, 64 keys per block. Without `dv` both are in `dk`.
         #[block(256, 2)]
-        fn attention_keys_backward_64 as KeysBackward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+        fn attention_keys_backward_64 as KeysBackward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
 
         /// The same for heads of up to 256 elements, 16 keys per block.
         #[block(128)]
-        fn attention_keys_backward_256 as KeysBackward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+        fn attention_keys_backward_256 as KeysBackward256(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, bias: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
 
         /// Probabilities of one sequence and head, one thread per query and key.
         #[block(128)]
@@ -136,32 +143,33 @@ const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
 
 kernels! {
     /// On tensor cores, in tiles.
-    pub struct FlashKernels in "nn/attention_flash_bf16.cu", also "nn/attention_flash_f16.cu" as F16
-        compiled (Compile::FUSED.on(TARGETS)) using [HeadPlaces, AttentionArgs]
+    pub struct FlashKernels in "nn/attention_flash_bf16.cu", also "nn/attention_flash_f16.cu" as F16,
+        also "nn/attention_flash_dropping_bf16.cu" as DROPPING, also "nn/attention_flash_dropping_f16.cu" as F16_DROPPING
+        compiled (Compile::FUSED.on(TARGETS)) using [HeadPlaces, AttentionArgs, DropoutStep] with [DROPOUT_CONSTANTS]
     {
         /// Attention with heads of up to 64 elements.
         #[block(128, 2)]
-        fn flash_forward_64 as FlashForward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, o: InOutAny, lse: InOut<f32>);
+        fn flash_forward_64 as FlashForward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, o: InOutAny, lse: InOut<f32>);
 
         /// Attention with heads of up to 128 elements.
         #[block(256)]
-        fn flash_forward_128 as FlashForward128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, o: InOutAny, lse: InOut<f32>);
+        fn flash_forward_128 as FlashForward128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, o: InOutAny, lse: InOut<f32>);
 
         /// Gradients of queries, heads of up to 64 elements.
         #[block(128, 2)]
-        fn flash_queries_backward_64 as FlashQueries64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
+        fn flash_queries_backward_64 as FlashQueries64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
 
         /// The same for heads of up to 128 elements.
         #[block(128, 2)]
-        fn flash_queries_backward_128 as FlashQueries128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
+        fn flash_queries_backward_128 as FlashQueries128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
 
         /// Gradients of keys and values, heads of up to 64 elements. Without `dv` both are in `dk`.
         #[block(128, 2)]
-        fn flash_keys_backward_64 as FlashKeys64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+        fn flash_keys_backward_64 as FlashKeys64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
 
         /// The same for heads of up to 128 elements.
         #[block(128, 2)]
-        fn flash_keys_backward_128 as FlashKeys128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+        fn flash_keys_backward_128 as FlashKeys128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
     }
 }
 

@@ -11,6 +11,9 @@
 //! | [`Variant::Flash`] | multiples of 8 up to 128 | f16, bf16 | 16-byte rows, no bias, compute capability 8.0 |
 //! | [`Variant::Decode`] | multiples of 8 up to 256 | all | forward, of up to 8 queries; its parts of the keys in a frame |
 //! | [`Variant::Naive`] | up to 256 | all | any layout; the reference |
+//!
+//! Probabilities are dropped by the variants [`Variant::Flash`] and [`Variant::Naive`], whose kernels for that are modules of
+//! their own: the other ones do not pay for it.
 
 mod args;
 mod kernels;
@@ -20,7 +23,10 @@ pub use kernels::{AttentionArgs, DecodeKernels, FlashKernels, HeadPlaces, Hopper
 use super::{Attention, AttentionError, Given, Gradients, Inputs};
 use crate::{
     gpu::{Any, AnyMut, Arena, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice},
-    nn::storage::{Format, Storage},
+    nn::{
+        dropout::cuda::DropoutStep,
+        storage::{Format, Storage},
+    },
 };
 use args::Call;
 use kernels::*;
@@ -29,15 +35,18 @@ use std::sync::{Arc, OnceLock};
 /// Every module of this operation, for the tests of kernels.
 pub const MODULES: &[ModuleSpec] = &[
     NaiveKernels::SPEC,
+    NaiveKernels::DROPPING,
     DecodeKernels::SPEC,
     FlashKernels::SPEC,
     FlashKernels::F16,
+    FlashKernels::DROPPING,
+    FlashKernels::F16_DROPPING,
     HopperKernels::SPEC,
     HopperKernels::F16,
 ];
 
-/// Tensors of type `T`, lengths and bias in device memory.
-pub type DeviceInputs<'a, T> = Inputs<'a, Slice<T>, Slice<i32>, Slice<f32>>;
+/// Tensors of type `T`, lengths, bias and dropout in device memory.
+pub type DeviceInputs<'a, T> = Inputs<'a, Slice<T>, Slice<i32>, Slice<f32>, Slice<DropoutStep>>;
 
 /// How an attention is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,9 +114,10 @@ const SPLIT: (usize, usize) = (128, 64);
 /// Computes attention on one device. Modules are loaded when they are first used; [`CudaAttention::prepare`] does it ahead.
 pub struct CudaAttention {
     gpu: Arc<Gpu>,
-    naive: OnceLock<NaiveKernels>,
+    /// Without and with dropout.
+    naive: [OnceLock<NaiveKernels>; 2],
     decode: OnceLock<DecodeKernels>,
-    flash: [OnceLock<FlashKernels>; 2],
+    flash: [OnceLock<FlashKernels>; 4],
     hopper: [OnceLock<HopperKernels>; 2],
 }
 
@@ -116,7 +126,7 @@ impl CudaAttention {
     pub fn new(gpu: &Arc<Gpu>) -> Self {
         Self {
             gpu: gpu.clone(),
-            naive: OnceLock::new(),
+            naive: Default::default(),
             decode: OnceLock::new(),
             flash: Default::default(),
             hopper: Default::default(),
@@ -125,27 +135,33 @@ impl CudaAttention {
 
     /// Loads the modules for a type, as a graph cannot be captured while a module is loaded.
     pub fn prepare(&self, format: Format) -> Result<(), GpuError> {
-        self.naive()?;
+        self.naive(false)?;
         self.decode()?;
         match self.gpu.capability {
             _ if format == Format::F32 => Ok(()),
             90 => self.hopper(format).map(drop),
-            80.. => self.flash(format).map(drop),
+            80.. => self.flash(format, false).map(drop),
             _ => Ok(()),
         }
     }
 
-    fn naive(&self) -> Result<&NaiveKernels, GpuError> {
-        loaded(&self.naive, || NaiveKernels::load(&self.gpu))
+    fn naive(&self, drops: bool) -> Result<&NaiveKernels, GpuError> {
+        let spec = if drops { NaiveKernels::DROPPING } else { NaiveKernels::SPEC };
+        loaded(&self.naive[usize::from(drops)], || NaiveKernels::load_as(&self.gpu, &spec))
     }
 
     fn decode(&self) -> Result<&DecodeKernels, GpuError> {
         loaded(&self.decode, || DecodeKernels::load(&self.gpu))
     }
 
-    fn flash(&self, format: Format) -> Result<&FlashKernels, GpuError> {
-        let spec = if format == Format::F16 { FlashKernels::F16 } else { FlashKernels::SPEC };
-        loaded(&self.flash[usize::from(format == Format::F16)], || FlashKernels::load_as(&self.gpu, &spec))
+    fn flash(&self, format: Format, drops: bool) -> Result<&FlashKernels, GpuError> {
+        let (spec, place) = match (format, drops) {
+            (Format::F16, false) => (FlashKernels::F16, 0),
+            (Format::F16, true) => (FlashKernels::F16_DROPPING, 1),
+            (_, false) => (FlashKernels::SPEC, 2),
+            (_, true) => (FlashKernels::DROPPING, 3),
+        };
+        loaded(&self.flash[place], || FlashKernels::load_as(&self.gpu, &spec))
     }
 
     fn hopper(&self, format: Format) -> Result<&HopperKernels, GpuError> {
@@ -189,16 +205,25 @@ impl CudaAttention {
         if op.lse_len() == 0 {
             return Ok(variant);
         }
-        let Call { args: a, q, k, v, q_lengths, k_lengths, bias, .. } = call;
+        let Call { args: a, q, k, v, q_lengths, k_lengths, bias, drop, .. } = call;
+        let drops = op.dropout.is_some();
         let (o, is_narrow) = (AnyMut::from(o), is_narrow(&self.gpu, op, variant));
         match variant {
             Variant::Naive if is_narrow => {
                 let grid = call.grid(op.heads, op.q_len, NAIVE_FORWARD_64)?;
-                Forward64 { a, q, k, v, q_lengths, k_lengths, bias, o, lse }.launch(self.naive()?, pass, grid)?;
+                Forward64 { a, q, k, v, q_lengths, k_lengths, bias, drop, o, lse }.launch(
+                    self.naive(drops)?,
+                    pass,
+                    grid,
+                )?;
             }
             Variant::Naive => {
                 let grid = call.naive_grid(op.heads, op.q_len, 3, 1)?;
-                Forward256 { a, q, k, v, q_lengths, k_lengths, bias, o, lse }.launch(self.naive()?, pass, grid)?;
+                Forward256 { a, q, k, v, q_lengths, k_lengths, bias, drop, o, lse }.launch(
+                    self.naive(drops)?,
+                    pass,
+                    grid,
+                )?;
             }
             Variant::Hopper if is_narrow => {
                 let grid = call.grid(op.heads, op.q_len, HOPPER_FORWARD_64)?;
@@ -212,13 +237,13 @@ impl CudaAttention {
             }
             Variant::Flash if is_narrow => {
                 let grid = call.grid(op.heads, op.q_len, FORWARD_64)?;
-                let kernels = self.flash(T::STORAGE)?;
-                FlashForward64 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
+                let kernels = self.flash(T::STORAGE, drops)?;
+                FlashForward64 { a, q, k, v, q_lengths, k_lengths, drop, o, lse }.launch(kernels, pass, grid)?;
             }
             Variant::Flash => {
                 let grid = call.grid(op.heads, op.q_len, FORWARD_128)?;
-                let kernels = self.flash(T::STORAGE)?;
-                FlashForward128 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
+                let kernels = self.flash(T::STORAGE, drops)?;
+                FlashForward128 { a, q, k, v, q_lengths, k_lengths, drop, o, lse }.launch(kernels, pass, grid)?;
             }
             Variant::Decode => {
                 let splits = self.splits(op);
@@ -289,10 +314,11 @@ impl CudaAttention {
             return Ok(variant);
         }
         let mut dots = frame.take::<f32>("products of results and their gradients", op.lse_len())?;
-        let Call { args: a, q, k, v, q_lengths, k_lengths, bias, .. } = call;
+        let Call { args: a, q, k, v, q_lengths, k_lengths, bias, drop, .. } = call;
         let warps = op.lse_len().div_ceil(8).min(1 << 20);
         let grid = call.blocks(warps, 256, 0)?;
-        let naive = self.naive()?;
+        let drops = op.dropout.is_some();
+        let naive = self.naive(drops)?;
         Dots { a, o: o.into(), d_o: d_o.into(), q_lengths, k_lengths, dots: &mut dots }.launch(naive, pass, grid)?;
         let (d_o, dots) = (Any::from(d_o), &*dots);
         let (is_narrow, kv_heads) = (is_narrow(&self.gpu, op, variant), op.kv_heads);
@@ -312,22 +338,24 @@ impl CudaAttention {
             }
             (Variant::Flash, true) => {
                 let grid = call.grid(op.heads, op.q_len, QUERIES_64)?;
-                let kernels = self.flash(T::STORAGE)?;
-                FlashQueries64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
+                let kernels = self.flash(T::STORAGE, drops)?;
+                FlashQueries64 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dq }
+                    .launch(kernels, pass, grid)?;
             }
             (Variant::Flash, false) => {
                 let grid = call.grid(op.heads, op.q_len, QUERIES_128)?;
-                let kernels = self.flash(T::STORAGE)?;
-                FlashQueries128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
+                let kernels = self.flash(T::STORAGE, drops)?;
+                FlashQueries128 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dq }
+                    .launch(kernels, pass, grid)?;
             }
             (_, true) => {
                 let grid = call.grid(op.heads, op.q_len, NAIVE_BACKWARD_64)?;
-                QueriesBackward64 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dq, dbias }
+                QueriesBackward64 { a, q, k, v, q_lengths, k_lengths, bias, drop, d_o, lse, dots, dq, dbias }
                     .launch(naive, pass, grid)?;
             }
             (_, false) => {
                 let grid = call.naive_grid(op.heads, op.q_len, 4, 1)?;
-                QueriesBackward256 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dq, dbias }
+                QueriesBackward256 { a, q, k, v, q_lengths, k_lengths, bias, drop, d_o, lse, dots, dq, dbias }
                     .launch(naive, pass, grid)?;
             }
         }
@@ -353,23 +381,24 @@ impl CudaAttention {
             }
             (Variant::Flash, true) => {
                 let grid = call.grid(kv_heads, op.k_len, KEYS_64)?;
-                let kernels = self.flash(T::STORAGE)?;
-                FlashKeys64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }.launch(kernels, pass, grid)?;
+                let kernels = self.flash(T::STORAGE, drops)?;
+                FlashKeys64 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dk, dv }
+                    .launch(kernels, pass, grid)?;
             }
             (Variant::Flash, false) => {
                 let grid = call.grid(kv_heads, op.k_len, KEYS_128)?;
-                let kernels = self.flash(T::STORAGE)?;
-                FlashKeys128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }
+                let kernels = self.flash(T::STORAGE, drops)?;
+                FlashKeys128 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dk, dv }
                     .launch(kernels, pass, grid)?;
             }
             (_, true) => {
                 let grid = call.grid(kv_heads, op.k_len, NAIVE_BACKWARD_64)?;
-                KeysBackward64 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dk, dv }
+                KeysBackward64 { a, q, k, v, q_lengths, k_lengths, bias, drop, d_o, lse, dots, dk, dv }
                     .launch(naive, pass, grid)?;
             }
             (_, false) => {
                 let grid = call.naive_grid(kv_heads, op.k_len, 4, 2)?;
-                KeysBackward256 { a, q, k, v, q_lengths, k_lengths, bias, d_o, lse, dots, dk, dv }
+                KeysBackward256 { a, q, k, v, q_lengths, k_lengths, bias, drop, d_o, lse, dots, dk, dv }
                     .launch(naive, pass, grid)?;
             }
         }
@@ -402,7 +431,7 @@ impl CudaAttention {
         let blocks = [op.k_len.div_ceil(128) as u32, op.q_len as u32, 1];
         let grid = Grid::Blocks { blocks, threads: [128, 1, 1], shared_bytes: 0 };
         let (b, head) = (batch as u32, head as u32);
-        Map { a, q, k, v, q_lengths, k_lengths, bias, lse, b, head, map }.launch(self.naive()?, pass, grid)?;
+        Map { a, q, k, v, q_lengths, k_lengths, bias, lse, b, head, map }.launch(self.naive(false)?, pass, grid)?;
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    gpu::{Pass, Slice},
+    gpu::Pass,
     nn::attention::{
         Attention, Gradients, Inputs, Lengths,
         cuda::{CudaAttention, Variant},
@@ -174,8 +174,7 @@ fn run_packed(gpu: &Arc<Gpu>, sequences: &[(usize, usize)]) -> Result<Launch, St
     let (mut o, mut lse) = (zeros::<Bf16>(gpu, tokens * C)?, zeros(gpu, op.lse_len())?);
     let mut arena = Arena::new(gpu, "workspace of the benchmark", cuda.scratch_bytes(&op)).map_err(text)?;
     Ok(Box::new(move |pass| {
-        let inputs: Inputs<'_, Slice<Bf16>, Slice<i32>, Slice<f32>> =
-            Inputs::packed(&*qkv).lengths(Some(&*starts), None);
+        let inputs = Inputs::packed(&*qkv).lengths(Some(&*starts), None);
         cuda.forward(pass, &op, &inputs, &mut o, &mut lse, None, &arena.frame()).map(drop).map_err(text)
     }))
 }
@@ -190,8 +189,7 @@ fn decode(gpu: &Arc<Gpu>) -> Result<Launch, String> {
     let lengths = copy(gpu, &vec![4096_i32; op.batch])?;
     let mut arena = Arena::new(gpu, "workspace of the benchmark", cuda.scratch_bytes(&op)).map_err(text)?;
     Ok(Box::new(move |pass| {
-        let inputs: Inputs<'_, Slice<Bf16>, Slice<i32>, Slice<f32>> =
-            Inputs::new(&*q, &*k, &*v).lengths(None, Some(&*lengths));
+        let inputs = Inputs::new(&*q, &*k, &*v).lengths(None, Some(&*lengths));
         cuda.forward(pass, &op, &inputs, &mut o, &mut lse, None, &arena.frame()).map(drop).map_err(text)
     }))
 }

@@ -16,7 +16,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt, fs, io,
     path::{Path, PathBuf},
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 /// Launches of each implementation that are not timed, and that are.
@@ -115,8 +115,13 @@ impl fmt::Display for Key {
 #[derive(Default)]
 pub(super) struct Tuning {
     table: Mutex<Table>,
-    /// Where choices are kept, if multiplications are timed when they are first run.
-    file: OnceLock<PathBuf>,
+    /// Set while multiplications are timed when they are first run: where choices are kept.
+    automatic: Mutex<Option<Kept>>,
+}
+
+#[derive(Clone)]
+struct Kept {
+    file: Option<PathBuf>,
 }
 
 #[derive(Default)]
@@ -144,6 +149,10 @@ impl Tuning {
         table.choices.len() - before
     }
 
+    fn automatic(&self) -> MutexGuard<'_, Option<Kept>> {
+        self.automatic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn all(&self) -> BTreeMap<String, Implementation> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).choices.clone()
     }
@@ -153,6 +162,15 @@ impl CudaGemm {
     /// The choices, for a manifest: `gemm 8192x768x3072 …` is `mma_large`.
     pub fn choices(&self) -> Vec<(String, String)> {
         self.tuning.all().into_iter().map(|(key, by)| (format!("{NAME}{key}"), by.to_string())).collect()
+    }
+
+    /// The same of multiplications that were run.
+    pub fn used_choices(&self) -> Vec<(String, String)> {
+        let table = self.tuning.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = table.known.iter().filter_map(|(key, by)| Some((format!("{NAME}{key}"), by.as_ref()?.to_string())));
+        let mut used: Vec<_> = used.collect();
+        used.sort();
+        used
     }
 
     /// Sets choices of another run; those of other operations and unknown implementations are left out.
@@ -188,16 +206,23 @@ impl CudaGemm {
     }
 
     /// From now on times multiplications when they are first run without a backend, outside of a capture, and keeps the
-    /// choices in this file. Returns how many it has. Results may then depend on timings: see the [module](self).
-    pub fn tune_automatically(&self, file: PathBuf) -> io::Result<usize> {
-        let known = self.read_choices(&file)?;
-        let _ = self.tuning.file.set(file);
+    /// choices in this file, if one is given. Returns how many it has. Results may then depend on timings: see the
+    /// [module](self).
+    pub fn tune_automatically(&self, file: impl Into<Option<PathBuf>>) -> io::Result<usize> {
+        let file = file.into();
+        let known = file.as_deref().map_or(Ok(0), |file| self.read_choices(file))?;
+        *self.tuning.automatic() = Some(Kept { file });
         Ok(known)
+    }
+
+    /// From now on times nothing: what has no choice is computed by default.
+    pub fn stop_tuning(&self) {
+        *self.tuning.automatic() = None;
     }
 
     /// Times a multiplication that is not known, where that is asked for. Without memory for it, nothing is chosen.
     pub(super) fn tune_first<I: Operand, O: Output<Sum = I::Sum>>(&self, call: &Call<'_, I::Sum>, options: Options) {
-        let Some(file) = self.tuning.file.get() else { return };
+        let Some(Kept { file }) = self.tuning.automatic().clone() else { return };
         let is_unknown = options.backend.is_none() && self.tuning.choice(&call.key()).is_none();
         if !is_unknown || self.gpu.is_capturing() {
             return;
@@ -206,7 +231,9 @@ impl CudaGemm {
             // Other alignment than that of the buffers of tuning has its own key.
             self.tuning.add([(call.key().to_string(), by)]);
             // A cache that cannot be written is measured again.
-            let _ = self.write_choices(file);
+            if let Some(file) = file {
+                let _ = self.write_choices(&file);
+            }
         }
     }
 
