@@ -74,6 +74,7 @@ impl<W: Fn()> Worker<W> {
         self.sim_generation = sim.generation();
         self.history = resumed.unwrap_or_else(|| history_from(&*sim));
         self.sim = Some(sim);
+        self.last_memory = None;
         self.subscribed.clear();
         self.with_individuals = false;
         self.share_params();

@@ -275,6 +275,8 @@ pub enum Event {
     Loaded(SimSchema),
     /// The schema changed while the simulation runs. Frames of older generations were published before.
     SchemaChanged(SimSchema),
+    /// The simulation holds other memory than before: some buffers are allocated when they are first needed.
+    Memory(MemoryReport),
     /// The simulation started or paused, at this step.
     Running(bool, Clock),
     /// A change or an action was applied at this step.

@@ -21,6 +21,8 @@ pub const PROFILE_EVERY: u64 = 32;
 const FRAME_EVERY: Duration = Duration::from_millis(6);
 /// Least time between two readings of states (fields, matrices) while it runs: no screen shows them sooner.
 const STATES_EVERY: Duration = Duration::from_millis(16);
+/// Least time between two readings of the memory held, while it runs.
+const MEMORY_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Running {
@@ -65,6 +67,8 @@ pub(super) struct Worker<W> {
     pub run_time: pace::Stopwatch,
     /// When states were last read.
     pub last_states: Option<Instant>,
+    /// When the memory held was last read; none before the first batch.
+    pub last_memory: Option<Instant>,
     /// Steps were taken since states were last read.
     pub states_are_stale: bool,
     /// Readings that are not published yet.
@@ -101,6 +105,7 @@ impl<W: Fn()> Worker<W> {
             last_frame: Instant::now(),
             run_time: pace::Stopwatch::default(),
             last_states: None,
+            last_memory: None,
             states_are_stale: false,
             unpublished: None,
             batch_start: None,
@@ -265,6 +270,19 @@ impl<W: Fn()> Worker<W> {
         self.sample(due, !exact)
     }
 
+    /// Sends the memory held when it changed.
+    fn update_memory(&mut self) {
+        if self.last_memory.is_some_and(|last| last.elapsed() < MEMORY_EVERY) {
+            return;
+        }
+        self.last_memory = Some(Instant::now());
+        let Some(memory) = self.sim.as_ref().map(|sim| sim.memory()) else { return };
+        if memory != self.schema.memory {
+            self.schema.memory = memory.clone();
+            self.send_event(Event::Memory(memory));
+        }
+    }
+
     pub fn publish(&mut self) {
         if let Some(frame) = self.unpublished.take() {
             self.shared.frames.put(frame);
@@ -331,6 +349,7 @@ impl<W: Fn()> Worker<W> {
             self.pace.took(steps, took);
         }
         self.checkpoint_if_due();
+        self.update_memory();
         let clock = self.clock();
         counters.step.store(clock.step, Ordering::Relaxed);
         counters.batch_nanos.store(took.as_nanos() as u64, Ordering::Relaxed);

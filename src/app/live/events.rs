@@ -229,6 +229,7 @@ impl Live {
                 }
             }
             Event::SchemaChanged(schema) => self.next_schemas.push_back(schema),
+            Event::Memory(memory) => self.next_schemas.back_mut().unwrap_or(&mut self.schema).memory = memory,
             Event::Answered { progress, clock, answer } => {
                 events.push(LiveEvent::Answered(progress, clock, answer.map_err(|e| e.to_string())));
             }

@@ -30,7 +30,7 @@ fn bands(ui: &Ui, painter: &Painter, app: &mut App, map: &Map, t: &Tokens) {
     let area = map.bands();
     let streams: Vec<_> = probes_where(&app.session.live.schema, |s| matches!(s, Shape::Spikes { .. })).collect();
     if streams.is_empty() {
-        let hint = "This simulation has no events";
+        let hint = "No event streams: marks and interventions appear here";
         painter.text(area.center(), Align2::CENTER_CENTER, hint, kit::small(ui), t.text_sub);
     }
     app.time_panel.highest.resize(streams.len(), 0.0);

@@ -4,7 +4,10 @@ use super::{ViewCtx, ViewRequest, kit};
 use crate::app::commands::UiCommand;
 use std::sync::Arc;
 
-/// The empty state of a view that fills while the model runs.
+/// Beginning of the sentences that say what a run shows; while it runs they begin otherwise.
+const RUN: &str = "Run to see ";
+
+/// The empty state of a view that fills while the model runs. `how` begins with [`RUN`] where running is the way.
 pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>, title: &str, how: &str) {
     if ctx.time.axis.is_recorded {
         if ctx.unrecorded.is_empty() {
@@ -17,7 +20,8 @@ pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_
         return;
     }
     if ctx.running {
-        kit::empty_ui(ui, canvas, ctx, title, how, None);
+        let how = how.strip_prefix(RUN).map_or_else(|| how.to_owned(), |what| format!("Waiting for {what}"));
+        kit::empty_ui(ui, canvas, ctx, title, &how, None);
         return;
     }
     let pressed = match ctx.stop_reason {

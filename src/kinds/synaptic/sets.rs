@@ -22,14 +22,15 @@ pub fn map_tokens(config: &Config) -> usize {
     config.context.min(MAP_TOKENS)
 }
 
-/// Slots: those of a layer are a row.
+/// Slots: those of a layer are a row. The individuals in them have these names with their generation (`L0 E3.2`).
 fn experts(config: &Config) -> ElementSet {
     let slots = (0..config.layers).flat_map(|layer| (0..config.experts).map(move |slot| (layer, slot)));
     let positions = slots.clone().map(|(layer, slot)| [slot as f32 * STEP, layer as f32 * STEP, 0.0]).collect();
-    let layers: Vec<String> = slots.map(|(layer, _)| layer.to_string()).collect();
+    let layers: Vec<String> = slots.clone().map(|(layer, _)| layer.to_string()).collect();
     ElementSet {
         name: EXPERTS,
         len: layers.len() as u32,
+        names: slots.map(|(layer, slot)| slot_name(layer, slot)).collect(),
         are_slots: true,
         positions,
         motion: Some(MotionFields::Axes(["axis_1", "axis_2", "axis_3"])),
@@ -38,6 +39,11 @@ fn experts(config: &Config) -> ElementSet {
         columns: vec![Column::from_texts("layer", &layers)],
         ..ElementSet::default()
     }
+}
+
+/// The name of a slot, as in the names of its individuals.
+pub fn slot_name(layer: usize, slot: usize) -> String {
+    format!("L{layer} E{slot}")
 }
 
 fn layers(layout: &Layout) -> ElementSet {
@@ -50,8 +56,8 @@ fn layers(layout: &Layout) -> ElementSet {
 fn map(config: &Config) -> ElementSet {
     let (mut names, mut types, mut layers) = (vec![], vec![], vec![]);
     for layer in 0..config.layers {
-        let experts = (0..config.experts).map(|slot| (format!("slot {slot}"), "expert"));
-        let tokens = (0..map_tokens(config)).map(|token| (format!("token {token}"), "token"));
+        let experts = (0..config.experts).map(|slot| (slot_name(layer, slot), "expert"));
+        let tokens = (0..map_tokens(config)).map(|token| (format!("L{layer} token {token}"), "token"));
         for (name, kind) in experts.chain(tokens) {
             names.push(name);
             types.push(kind);

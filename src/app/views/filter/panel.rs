@@ -12,7 +12,7 @@ use crate::{
     },
     engine::SimSchema,
     query::{self, Completion},
-    sim::{ElementSet, FREE_SLOT, Frame, Meaning, Tap},
+    sim::{ElementSet, FREE_SLOT, Frame, Meaning, ProbeSpec, Tap},
 };
 use egui::{
     Align2, Color32, Id, Key, Popup, Pos2, Rect, RichText, Sense, TextEdit, Ui, UiBuilder, Vec2, WidgetInfo,
@@ -48,20 +48,19 @@ enum Line {
     Node(usize, u32),
 }
 
-/// An example query for this set.
+/// An example query for this set, of a category and numbers that exist, so that it can be typed.
 fn example(ctx: &ViewCtx<'_>, set: &ElementSet) -> String {
-    if set.columns.is_empty() {
-        let numbers = fields::over(ctx.schema, set.name, |m| m == Meaning::Number);
-        let tests = numbers.iter().zip(["<", ">"]).map(|((_, p), sign)| format!("{} {sign} 1", fields::query_name(p)));
-        return tests.collect::<Vec<_>>().join(" and ");
-    }
-    // A category that exists, so that the example can be typed.
+    let numbers = fields::over(ctx.schema, set.name, |m| m == Meaning::Number);
     let category = set.columns.iter().find_map(|c| Some((&c.name, c.labels.iter().find(|label| !label.is_empty())?)));
-    match category {
-        Some((column, label)) if label.contains(' ') => format!("{column} = \"{label}\" and rate > 20 Hz"),
-        Some((column, label)) => format!("{column} = {label} and rate > 20 Hz"),
-        None => "rate > 20 Hz".to_owned(),
-    }
+    let quote = |label: &str| if label.contains(' ') { format!("\"{label}\"") } else { label.to_owned() };
+    let category = category.map(|(column, label)| format!("{column} = {}", quote(label)));
+    let number = |(p, sign): (&ProbeSpec, &str)| match p.unit {
+        "Hz" => format!("{} > 20 Hz", fields::query_name(p)),
+        _ => format!("{} {sign} 1", fields::query_name(p)),
+    };
+    let signs = if category.is_some() { &[">"][..] } else { &["<", ">"] };
+    let tests = numbers.iter().map(|(_, p)| *p).zip(signs.iter().copied()).map(number);
+    category.into_iter().chain(tests).collect::<Vec<_>>().join(" and ")
 }
 
 impl Panel {

@@ -4,7 +4,7 @@ mod legend;
 
 use super::{
     lane_colors::lane_colors,
-    line::{paint_line, range},
+    line::{paint_line, range, with_levels},
     psth::Psth,
     psth_chart,
     samples::Samples,
@@ -17,7 +17,7 @@ use crate::{
         views::{Selection, View, ViewCtx, fields, kit, probes_where, run_ui, tap},
     },
     engine::{SchemaChanges, SimSchema},
-    sim::{Clock, ElementSet, Frame, Level, ProbeId, Reading, Shape, Tap},
+    sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
 };
 use egui::{Align2, Painter, Rect, Sense, Stroke, Ui, Vec2, pos2};
 use std::{
@@ -169,14 +169,14 @@ impl Rates {
         let all = lines.iter().flat_map(|(_, e)| e);
         let (low, high) = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));
         let levels = ctx.schema.levels(probe);
-        let with_level = |(a, b): (f32, f32), level: &Level| (a.min(level.value as f32), b.max(level.value as f32));
-        let (low, high) = levels.iter().fold((low, high), with_level);
+        let (low, high) = with_levels((low, high), levels);
         let (low, high) = range(low, high);
+        let levels = levels.iter().filter(|level| (low..=high).contains(&level.value));
         kit::y_axis(&painter, plot, &kit::mono(ui), ctx.tokens, low, high, "");
         painter.hline(plot.x_range(), plot.bottom(), (1.0, ctx.tokens.line));
         let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
-        for level in levels {
+        for level in levels.clone() {
             let y = y(level.value as f32);
             let ends = [pos2(plot.left(), y), pos2(plot.right(), y)];
             inside.extend(egui::Shape::dashed_line(&ends, Stroke::new(1.0, ctx.tokens.text_sub), 5.0, 4.0));
@@ -196,7 +196,7 @@ impl Rates {
         }
         // A low chart has room for the lines only.
         if plot.height() >= MIN_NAMED {
-            let places = levels.iter().map(|level| (y(level.value as f32), &*level.name));
+            let places = levels.map(|level| (y(level.value as f32), &*level.name));
             level_names(&painter, plot, places, &kit::small(ui), ctx.tokens);
         }
         let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));

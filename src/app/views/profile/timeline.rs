@@ -2,7 +2,10 @@
 
 use super::{Profile, hold_ui, lanes::Lanes};
 use crate::{
-    app::views::{Selection, View, ViewCtx, ViewRequest, kit, run_ui},
+    app::{
+        text,
+        views::{Selection, View, ViewCtx, ViewRequest, kit, run_ui},
+    },
     engine::SimSchema,
     gpu::{Batch, Lane, Measured, Span},
     sim::{Frame, Tap},
@@ -159,10 +162,10 @@ fn longest_of<'a>(measured: &'a Measured, kernel: Option<&str>) -> Option<&'a Sp
 fn caption(profile: &Profile) -> Option<String> {
     let (batch, measured) = profile.shown()?;
     let mut parts = vec![format!(
-        "batch {} from {}: {} steps in {}",
+        "batch {} from {}: {} in {}",
         kit::thousands(batch.number),
         profile.time_of(batch.step),
-        kit::thousands(batch.steps.into()),
+        text::plural(batch.steps as usize, "step", "steps"),
         kit::duration(batch.nanos as f64 * 1e-9)
     )];
     for (lane, what) in [(Lane::Compute, "kernels"), (Lane::Waits, "waiting")] {

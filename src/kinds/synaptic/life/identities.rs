@@ -3,8 +3,9 @@
 //! A merge ends both experts, and a new one begins in the slot of the winner. At a split the parent lives on.
 
 use super::{LifeError, Move, Removal};
-use crate::sim::{
-    AttributeSpec, AttributeValue, Attributes, Birth, Death, EndCause, FREE_SLOT, Individuals, LifeEvent,
+use crate::{
+    kinds::synaptic::sets::slot_name,
+    sim::{AttributeSpec, AttributeValue, Attributes, Birth, Death, EndCause, FREE_SLOT, Individuals, LifeEvent},
 };
 use std::{
     borrow::Cow,
@@ -163,9 +164,10 @@ impl Identities {
 
     /// Name of an expert: layer, slot and generation.
     pub fn name(&self, layer: usize, slot: usize) -> String {
+        let slot_name = slot_name(layer, slot);
         match self.occupant(layer, slot) {
-            Some(occupant) => format!("L{layer} E{slot}.{}", occupant.generation),
-            None => format!("L{layer} E{slot} (empty)"),
+            Some(occupant) => format!("{slot_name}.{}", occupant.generation),
+            None => format!("{slot_name} (empty)"),
         }
     }
 
