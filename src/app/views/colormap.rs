@@ -58,6 +58,8 @@ impl Colormap {
             // The end that would disappear on the background is left out.
             let color = match self {
                 Self::Twilight => twilight(i / (INSIDE + 1.0), dark),
+                // Of this map, 0.9 is a strong orange.
+                Self::Magma if !dark => self.at(0.97 * (1.0 - t)),
                 _ => self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }),
             };
             color.to_array()

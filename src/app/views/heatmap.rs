@@ -9,6 +9,9 @@ use egui::{
     Align2, Color32, ColorImage, Painter, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, epaint::TextShape, pos2,
 };
 
+/// Cells of this size have room for their value.
+const NUMBER: Vec2 = Vec2::new(46.0, 14.0);
+
 /// A label beside a row or above a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisLabel {
@@ -69,9 +72,9 @@ impl Heatmap {
             |name: &AxisLabel| ui.painter().layout_no_wrap(name.text.clone(), font.clone(), Color32::WHITE).size().x;
         let longest = |names: &[AxisLabel]| names.iter().take(80).map(width).fold(0.0, f32::max);
         let left = (longest(&self.rows) + 22.0).min(canvas.width() * 0.3);
-        let above = longest(&self.columns) + 12.0;
+        let above = longest(&self.columns);
         let cell = (canvas.width() - left - 70.0) / self.columns.len().max(1) as f32;
-        let top = if above <= cell { 22.0 } else { (above + 8.0).min(canvas.height() * 0.3) };
+        let top = if fits_flat(above, cell) { 22.0 } else { (above + 20.0).min(canvas.height() * 0.3) };
         let cells = Rect::from_min_max(canvas.min + Vec2::new(left, top), canvas.max - Vec2::new(70.0, 10.0));
         let cells = Rect::from_min_max(cells.min, cells.max.max(cells.min + Vec2::splat(4.0)));
         let bar = Rect::from_min_max(
@@ -132,11 +135,32 @@ impl Heatmap {
         }
     }
 
+    /// Writes the values into cells that have room for them; `numbers` are those of the cells before scaling.
+    pub fn paint_numbers(
+        &self,
+        ui: &Ui,
+        places: &HeatmapLayout,
+        numbers: &[f32],
+        fixed: Option<(f32, f32)>,
+        tokens: &Tokens,
+    ) {
+        let size = self.cell(places, 0, 0).size();
+        let Some(of_data) = self.range().filter(|_| size.x >= NUMBER.x && size.y >= NUMBER.y) else { return };
+        let ink = ColorScale::new(self.scale_colors, self.is_log, of_data, fixed, tokens);
+        let font = kit::small(ui);
+        for (i, (number, value)) in numbers.iter().zip(&self.values).enumerate().filter(|(_, (n, _))| n.is_finite()) {
+            let cell = self.cell(places, i / self.columns.len(), i % self.columns.len());
+            let color = ink_on(ink.color(*value), tokens);
+            let text = short(f64::from(*number));
+            ui.painter().text(cell.center(), Align2::CENTER_CENTER, text, font.clone(), color);
+        }
+    }
+
     fn names(&self, ui: &Ui, places: &HeatmapLayout, hovered: Option<(usize, usize)>, tokens: &Tokens) {
         let (painter, font) = (ui.painter(), kit::small(ui));
         let ink = |is_hovered: bool| if is_hovered { tokens.text_strong } else { tokens.text_sub };
         let cell = self.cell(places, 0, 0);
-        let every = |size: f32, n: usize| (0..n).step_by((11.0 / size.max(0.1)).ceil().max(1.0) as usize);
+        let every = |size: f32, n: usize| (0..n).step_by(spacing(size));
         let shown = |i: usize, at: Option<usize>, mut every: std::iter::StepBy<std::ops::Range<usize>>| {
             at == Some(i) || (every.any(|e| e == i) && at.is_none_or(|at| at.abs_diff(i) > 0))
         };
@@ -154,7 +178,7 @@ impl Heatmap {
             painter.text(middle - Vec2::X * 14.0, Align2::RIGHT_CENTER, text, font.clone(), ink(at == Some(i)));
         }
         let widest = |n: &AxisLabel| painter.layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;
-        let is_flat = self.columns.iter().take(80).all(|n| widest(n) + 16.0 <= cell.width());
+        let is_flat = self.columns.iter().take(80).all(|n| fits_flat(widest(n), cell.width()));
         for (i, name) in self.columns.iter().enumerate() {
             let at = hovered.map(|h| h.1);
             if !shown(i, at, every(cell.width(), self.columns.len())) {
@@ -175,6 +199,25 @@ impl Heatmap {
             }
         }
     }
+}
+
+/// Every so many labels of cells of this size are shown.
+fn spacing(size: f32) -> usize {
+    (11.0 / size.max(0.1)).ceil().max(1.0) as usize
+}
+
+/// Whether labels of this width stand upright above columns of this width; single letters do above narrow ones.
+fn fits_flat(label: f32, cell: f32) -> bool {
+    label + 12.0 <= cell || label + 1.0 <= (cell * spacing(cell) as f32).min(11.0)
+}
+
+/// A colour of the theme that is readable on this one.
+pub(super) fn ink_on(color: Color32, tokens: &Tokens) -> Color32 {
+    let [r, g, b, _] = color.to_array().map(f32::from);
+    let is_bright = 0.299 * r + 0.587 * g + 0.114 * b > 140.0;
+    let (dark, bright) =
+        if tokens.dark { (tokens.canvas, tokens.text_strong) } else { (tokens.text_strong, tokens.canvas) };
+    if is_bright { dark } else { bright }
 }
 
 /// Vertical text, truncated to a height.

@@ -21,9 +21,9 @@ use std::borrow::Cow;
 const MAX_CELLS: usize = 512;
 /// Rows drawn as lines at most.
 const MAX_LINES: usize = 28;
-/// Matrices of more rows are not scaled by row unless asked for.
-const MAX_SCALED_ROWS: usize = 40;
-/// Rows are scaled when a third of them stay below this share of the largest value.
+/// Of matrices with more rows, or columns, these have no scales of their own unless asked for.
+const MAX_SCALED: usize = 40;
+/// Rows, or columns, are scaled when a third of them stay below this share of the largest value.
 const FAINT: f32 = 0.1;
 
 /// The matrix view.
@@ -33,14 +33,65 @@ pub struct Matrix {
     is_log: bool,
     /// A line per row, over the columns.
     has_lines: bool,
-    /// Each row has its own scale; by default where rows are quantities of other magnitudes.
-    by_row: Option<bool>,
+    /// Parts with a scale of their own; by default rows or columns that are quantities of other magnitudes.
+    scaling: Option<Scaling>,
     /// The values of the heat map's cells.
     cells: Vec<f32>,
     heat: Option<Heatmap>,
     shown: Values,
     generation: u64,
     picture: HeatmapTexture,
+}
+
+/// What has a scale of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Scaling {
+    /// The matrix.
+    #[default]
+    Whole,
+    /// Each row.
+    Rows,
+    /// Each column.
+    Columns,
+}
+
+impl Scaling {
+    const ALL: [Self; 3] = [Self::Whole, Self::Rows, Self::Columns];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Whole => "one scale",
+            Self::Rows => "by row",
+            Self::Columns => "by column",
+        }
+    }
+
+    /// Of a matrix with names: what is hardly seen on one scale.
+    fn of(matrix: &Values) -> Self {
+        let columns = matrix.columns.len as usize;
+        let is_small = |axis: &Axis| (2..=MAX_SCALED).contains(&axis.labels.len());
+        if is_small(&matrix.rows) && has_other_magnitudes(matrix.values.chunks(columns.max(1)).map(largest)) {
+            Self::Rows
+        } else if is_small(&matrix.columns) && has_other_magnitudes(largest_in_columns(&matrix.values, columns)) {
+            Self::Columns
+        } else {
+            Self::Whole
+        }
+    }
+
+    /// The values, each divided by the largest magnitude of its row or column.
+    fn apply(self, values: &[f32], columns: usize) -> Cow<'_, [f32]> {
+        let scaled =
+            |(row, most): (&[f32], f32)| row.iter().map(|v| v / most.max(f32::MIN_POSITIVE)).collect::<Vec<_>>();
+        match self {
+            Self::Whole => Cow::Borrowed(values),
+            Self::Rows => values.chunks(columns.max(1)).flat_map(|row| scaled((row, largest(row)))).collect(),
+            Self::Columns => {
+                let most: Vec<f32> = largest_in_columns(values, columns).map(|m| m.max(f32::MIN_POSITIVE)).collect();
+                values.iter().zip(most.iter().cycle()).map(|(v, most)| v / most).collect()
+            }
+        }
+    }
 }
 
 fn is_matrix(shape: &Shape) -> bool {
@@ -61,28 +112,26 @@ impl Matrix {
         let scale_colors = if is_signed { ScaleColors::Diverging } else { ScaleColors::Map(Colormap::Magma) };
         let (rows, columns) = (named(&matrix.rows, n_rows), named(&matrix.columns, n_columns));
         self.cells.clone_from(&values);
-        let values = if self.is_by_row(matrix) { scaled_rows(&values, n_columns) } else { values };
+        let values = self.scaling(matrix).apply(&values, n_columns).into_owned();
         self.heat = Some(Heatmap { rows, columns, values, scale_colors, span: None, is_log: self.is_log });
         self.shown = matrix.clone();
         self.generation += 1;
     }
 
-    fn is_by_row(&self, matrix: &Values) -> bool {
-        self.by_row.unwrap_or_else(|| {
-            let is_small = (2..=MAX_SCALED_ROWS).contains(&matrix.rows.labels.len());
-            is_small && has_other_magnitudes(&matrix.values, matrix.columns.len as usize)
-        })
+    fn scaling(&self, matrix: &Values) -> Scaling {
+        self.scaling.unwrap_or_else(|| Scaling::of(matrix))
     }
 
     fn heat_ui(&mut self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
         let (Shape::Matrix { rows, columns }, Some(heat)) = (probe.shape, &self.heat) else { return };
-        let is_by_row = self.is_by_row(&self.shown);
-        self.picture.fixed = ctx.color_scales.of(probe.name).range.filter(|_| !is_by_row);
+        let has_one_scale = self.scaling(&self.shown) == Scaling::Whole;
+        self.picture.fixed = ctx.color_scales.of(probe.name).range.filter(|_| has_one_scale);
         let places = heat.places(ui, canvas);
         let response = ui.interact(places.cells, ui.scope_id().with("cells"), Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Heatmap map"));
         let hovered = response.hover_pos().and_then(|at| heat.at(&places, at));
         heat.paint(ui, &places, &mut self.picture, self.generation, hovered, ctx.tokens);
+        heat.paint_numbers(ui, &places, &self.cells, self.picture.fixed, ctx.tokens);
         if let Some((row, column)) = hovered {
             let value = self.cells.get(row * heat.columns.len() + column).copied().unwrap_or(f32::NAN);
             let (row, column) = (&heat.rows[row].text, &heat.columns[column].text);
@@ -101,8 +150,8 @@ impl Matrix {
         let xs =
             numbers.filter(|xs| xs.len() == n && xs.is_sorted()).unwrap_or_else(|| (0..n).map(|i| i as f64).collect());
         let (Some(x0), Some(x1)) = (xs.first().copied(), xs.last().copied()) else { return };
-        let is_by_row = self.is_by_row(&self.shown);
-        let drawn = if is_by_row { Cow::Owned(scaled_rows(values, n)) } else { Cow::Borrowed(&values[..]) };
+        let scaling = self.scaling(&self.shown);
+        let drawn = scaling.apply(values, n);
         let finite = drawn.iter().copied().filter(|v| v.is_finite());
         let (low, high) = finite.fold((0.0_f32, f32::MIN_POSITIVE), |(a, b), v| (a.min(v), b.max(v)));
         let plot = Rect::from_min_max(canvas.min + egui::vec2(54.0, 14.0), canvas.max - egui::vec2(14.0, 30.0));
@@ -115,7 +164,7 @@ impl Matrix {
             tokens,
             low.into(),
             high.into(),
-            if is_by_row { "" } else { probe.unit },
+            if scaling == Scaling::Whole { probe.unit } else { "" },
         );
         ui.painter().hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
         let widest = (0..n).map(|i| column_axis.label(i).chars().count()).max().unwrap_or(1) as f32 * 6.0 + 8.0;
@@ -162,20 +211,16 @@ fn largest(values: &[f32]) -> f32 {
     values.iter().filter(|v| v.is_finite()).fold(0.0, |a, v| a.max(v.abs()))
 }
 
-/// Every row divided by its largest magnitude.
-fn scaled_rows(values: &[f32], columns: usize) -> Vec<f32> {
-    let scaled = |row: &[f32]| {
-        let most = largest(row).max(f32::MIN_POSITIVE);
-        row.iter().map(|v| v / most).collect::<Vec<_>>()
-    };
-    values.chunks(columns.max(1)).flat_map(scaled).collect()
+fn largest_in_columns(values: &[f32], columns: usize) -> impl Iterator<Item = f32> + '_ {
+    let of_column = move |column: usize| values.iter().skip(column).step_by(columns.max(1)).copied();
+    (0..columns).map(move |column| largest(&of_column(column).collect::<Vec<_>>()))
 }
 
-/// Whether a third of the rows would hardly be seen beside the largest one.
-fn has_other_magnitudes(values: &[f32], columns: usize) -> bool {
-    let rows: Vec<f32> = values.chunks(columns.max(1)).map(largest).filter(|most| *most > 0.0).collect();
-    let n_faint = rows.iter().filter(|most| **most < FAINT * largest(values)).count();
-    3 * n_faint >= rows.len().max(1)
+/// Whether a third of the rows, or columns, would hardly be seen beside the largest one.
+fn has_other_magnitudes(most: impl Iterator<Item = f32>) -> bool {
+    let most: Vec<f32> = most.filter(|most| *most > 0.0).collect();
+    let n_faint = most.iter().filter(|v| **v < FAINT * largest(&most)).count();
+    3 * n_faint >= most.len().max(1)
 }
 
 /// Averages a matrix in blocks: block size, rows, columns, means.
@@ -243,16 +288,21 @@ impl View for Matrix {
         } else {
             String::new()
         };
-        let scaled = if self.is_by_row(&self.shown) { "  |  each row on its own scale" } else { "" };
+        let scaled = match self.scaling(&self.shown) {
+            Scaling::Whole => "",
+            Scaling::Rows => "  |  each row on its own scale",
+            Scaling::Columns => "  |  each column on its own scale",
+        };
         let caption = format!("{rows} {} × {columns} {}{unit}{drawn}{scaled}", size.0, size.1);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
             if self.chosen.ui(ui, ctx, "Matrix", is_matrix) {
                 self.heat = None;
             }
             ui.toggle_value(&mut self.has_lines, "Lines").on_hover_text("A line per row over the columns");
-            let mut is_by_row = self.is_by_row(&self.shown);
-            if ui.toggle_value(&mut is_by_row, "By row").on_hover_text("Each row has its own scale").changed() {
-                self.by_row = Some(is_by_row);
+            let mut scaling = self.scaling(&self.shown);
+            let options = Scaling::ALL.map(|scaling| (scaling, scaling.label().to_owned()));
+            if kit::choice_ui(ui, ctx.tokens, "Scale", &mut scaling, &options) {
+                self.scaling = Some(scaling);
                 self.take(&self.shown.clone());
             }
             if self.has_lines {
@@ -264,7 +314,7 @@ impl View for Matrix {
                 }
                 self.generation += 1;
             }
-            if let Some(range) = self.heat.as_ref().and_then(Heatmap::range).filter(|_| !is_by_row) {
+            if let Some(range) = self.heat.as_ref().and_then(Heatmap::range).filter(|_| scaling == Scaling::Whole) {
                 ctx.color_scales.range_ui(ui, probe.name, range);
             }
         });
@@ -286,8 +336,8 @@ impl View for Matrix {
     fn help(&self) -> &'static str {
         "# Matrix\n\nThe latest values of a matrix: couplings, attention, router use. Which one is chosen in the toolbar, with \
          its arguments. Large matrices are averaged in square blocks; the caption shows the full size. Values of both signs \
-         use a diverging colormap. **Lines** draws a line per row over the columns. **By row** gives each row its own scale, from 0 to \
-         its largest magnitude."
+         use a diverging colormap. **Lines** draws a line per row over the columns. **Scale** gives each row or column a scale of \
+         its own, from 0 to its largest magnitude. Cells with room for it show their value."
     }
 }
 
@@ -296,12 +346,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_other_magnitudes_have_their_own_scales() {
+    fn rows_or_columns_of_other_magnitudes_have_their_own_scales() {
+        let named = |n: usize| Axis::named((0..n).map(|i| format!("q{i}")).collect());
+        let matrix = |values: &[f32], rows: usize, columns| Values {
+            rows: if rows > 0 { named(rows) } else { Axis::numbered((values.len() / columns) as u32) },
+            columns: named(columns),
+            values: values.to_vec().into(),
+        };
         let quantities = [0.1, 0.2, 24.0, 12.0, -0.5, 0.25];
-        assert!(has_other_magnitudes(&quantities, 2));
-        assert_eq!(scaled_rows(&quantities, 2), [0.5, 1.0, 1.0, 0.5, -1.0, 0.5]);
-        assert!(!has_other_magnitudes(&[1.0, 0.0, 0.4, 0.2, 0.0, 0.9], 2), "of one kind");
-        assert!(!has_other_magnitudes(&[0.0; 4], 2) || scaled_rows(&[0.0; 4], 2) == [0.0; 4]);
+        assert_eq!(Scaling::of(&matrix(&quantities, 3, 2)), Scaling::Rows);
+        assert_eq!(Scaling::Rows.apply(&quantities, 2)[..], [0.5, 1.0, 1.0, 0.5, -1.0, 0.5]);
+        let terms = [4.0, 0.1, 0.0, -2.0, 0.2, 0.0];
+        assert_eq!(Scaling::of(&matrix(&terms, 2, 3)), Scaling::Columns);
+        assert_eq!(Scaling::Columns.apply(&terms, 3)[..], [1.0, 0.5, 0.0, -0.5, 1.0, 0.0]);
+        assert_eq!(Scaling::of(&matrix(&terms, 0, 3)), Scaling::Columns, "rows without names");
+        assert_eq!(Scaling::of(&matrix(&[1.0, 0.1, 0.4, 0.2, 0.1, 0.9], 3, 2)), Scaling::Whole, "of one kind");
+        assert_eq!(Scaling::Columns.apply(&[0.0; 4], 2)[..], [0.0; 4]);
     }
 
     #[test]

@@ -6,7 +6,9 @@ use super::{
     color_scale::{ColorScale, ScaleColors},
     color_scales::ColorScales,
     colormap::Colormap,
-    colors, kit, run_ui,
+    colors,
+    heatmap::ink_on,
+    kit, run_ui,
 };
 use crate::{
     app::{icons, theme::Tokens as Theme},
@@ -56,14 +58,6 @@ fn places(widths: impl Iterator<Item = f32>, width: f32, line: f32) -> (Vec<Rect
     };
     let all: Vec<Rect> = widths.map(place).collect();
     (all, y + line)
-}
-
-/// A colour on which text is readable.
-fn ink_on(color: Color32, theme: &Theme) -> Color32 {
-    let [r, g, b, _] = color.to_array().map(f32::from);
-    let is_bright = 0.299 * r + 0.587 * g + 0.114 * b > 140.0;
-    let (dark, bright) = if theme.dark { (theme.canvas, theme.text_strong) } else { (theme.text_strong, theme.canvas) };
-    if is_bright { dark } else { bright }
 }
 
 impl TokenText {

@@ -191,7 +191,8 @@ pub fn element_name(set: &ElementSet, element: u32) -> String {
         Some(column) => {
             let label = kit::spaced(column.label(element));
             // A number alone says nothing.
-            let of = if label.parse::<f64>().is_ok() { format!("{} ", kit::spaced(&column.name)) } else { String::new() };
+            let of =
+                if label.parse::<f64>().is_ok() { format!("{} ", kit::spaced(&column.name)) } else { String::new() };
             format!("{of}{label} #{element}")
         }
         None => set.label(element),

@@ -1,6 +1,7 @@
 //! A table of a set's elements with categories and live values. Only visible rows are laid out; filtering and sorting
 //! run on the pool.
 
+mod bars;
 mod order;
 mod pointer;
 mod trail;
@@ -32,6 +33,7 @@ pub struct Table {
     /// Names of the fields shown; the default is the first field of numbers.
     fields: Option<BTreeSet<&'static str>>,
     values: BTreeMap<ProbeId, Arc<Vec<f32>>>,
+    bars: bars::Bars,
     trail: trail::Trail,
     filter: String,
     order: Order,
@@ -66,6 +68,7 @@ impl Table {
             self.set = set.cloned();
             self.named = set.map_or(0.0, |s| share_of_named(s));
             self.values.clear();
+            self.bars.clear();
             self.trail.clear();
             self.order = Order::default();
             self.cursor = None;
@@ -281,6 +284,8 @@ impl Table {
                     Some(v) => kit::fixed(f64::from(v), decimals(spec)),
                     None => "—".to_owned(),
                 };
+                let area = ui.max_rect().shrink2(Vec2::new(6.0, 1.0));
+                self.bars.paint(ui.painter(), area, probe, value.unwrap_or(f32::NAN), tokens);
                 right_ui(ui, number(text).font(mono));
             }
         }
@@ -360,6 +365,7 @@ impl View for Table {
                 if i == 0 && !shown.is_empty() {
                     self.trail.push(frame.clock.secs(), values);
                 }
+                self.bars.absorb(id, &schema.probes[usize::from(id)], values);
                 self.values.insert(id, values.clone());
             }
         }
@@ -422,7 +428,7 @@ impl View for Table {
     }
 
     fn help(&self) -> &'static str {
-        "# Table\n\nOne row per element of a set: index, id, categories, live values. Click a header to sort; live \
+        "# Table\n\nOne row per element of a set: index, id, categories, live values, each with a bar to the scale of its column. Click a header to sort; live \
          values are re-sorted twice a second.\n\n\
          - click: select · Ctrl+click: add or remove · Shift+click: up to here\n\
          - arrows: up and down · Enter or double-click: frame in the 3D view"

@@ -1,0 +1,64 @@
+//! Values as bars: along the bottom of a cell, from zero, to one scale per column.
+
+use crate::{
+    app::theme::Tokens,
+    sim::{Meaning, ProbeId, ProbeSpec},
+};
+use egui::{Painter, Rect, pos2};
+use std::collections::BTreeMap;
+
+/// Height of a bar, points.
+const HEIGHT: f32 = 2.5;
+
+/// The scales of columns of numbers: from the lowest value, or zero, to the highest, or zero.
+#[derive(Default)]
+pub struct Bars(BTreeMap<ProbeId, (f32, f32)>);
+
+impl Bars {
+    /// Takes new values of a field.
+    pub fn absorb(&mut self, probe: ProbeId, spec: &ProbeSpec, values: &[f32]) {
+        if spec.shape.meaning() == Some(Meaning::Number) {
+            self.0.insert(probe, scale(values));
+        }
+    }
+
+    /// Forgets all scales.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Draws a value of a field into the area of its cell.
+    pub fn paint(&self, painter: &Painter, area: Rect, probe: ProbeId, value: f32, tokens: &Tokens) {
+        let Some(range) = self.0.get(&probe) else { return };
+        let Some((from, to)) = share(*range, value) else { return };
+        let x = |share: f32| area.left() + share * area.width();
+        let bar = Rect::from_min_max(pos2(x(from), area.bottom() - HEIGHT), pos2(x(to), area.bottom()));
+        painter.rect_filled(bar, 1.0, Tokens::fade(tokens.accent, 0.55));
+    }
+}
+
+fn scale(values: &[f32]) -> (f32, f32) {
+    values.iter().filter(|v| v.is_finite()).fold((0.0, 0.0), |(a, b), v| (a.min(*v), b.max(*v)))
+}
+
+/// Both ends of the bar of a value, as shares of the width; none without extent.
+fn share((low, high): (f32, f32), value: f32) -> Option<(f32, f32)> {
+    let at = |v: f32| ((v - low) / (high - low)).clamp(0.0, 1.0);
+    let (zero, value) = (at(0.0), at(value));
+    (high > low && value != zero && value.is_finite()).then(|| (zero.min(value), zero.max(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_begin_at_zero() {
+        let range = scale(&[-1.0, f32::NAN, 3.0, f32::INFINITY]);
+        assert_eq!(range, (-1.0, 3.0));
+        assert_eq!(share(range, 3.0), Some((0.25, 1.0)));
+        assert_eq!(share(range, -1.0), Some((0.0, 0.25)));
+        assert_eq!([share(range, 0.0), share(range, f32::NAN), share(scale(&[0.0, 0.0]), 0.0)], [None; 3]);
+        assert_eq!(scale(&[2.0, 4.0]), (0.0, 4.0));
+    }
+}
