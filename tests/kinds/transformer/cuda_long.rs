@@ -15,7 +15,7 @@ use neuropil::{
         model::{Config, Layout, init},
     },
     num::rng::{Draw, Purpose},
-    sim::SimError,
+    sim::{BuildContext, SimError},
 };
 use neuropil_test_support::{Need, allocator, golden, skip};
 use std::{sync::Arc, time::Instant};
@@ -110,8 +110,9 @@ fn cuda_a_thousand_failed_allocations_leak_nothing() {
     let (params, config) = tiny(&["compute.precision=Bf16"]);
     let layout = Arc::new(Layout::new(&config).expect("a model"));
     let (text, larger) = (Text::new(2, 16, 37, 1), Text::new(5, 16, 37, 2));
+    let context = BuildContext { seed: 5, ..BuildContext::default() };
     let work = || -> Result<(), SimError> {
-        let mut backend = cuda::create(&gpu, &params, &config, &layout, 5)?;
+        let mut backend = cuda::create(&gpu, &params, &config, &layout, &context)?;
         for batch in [text.batch(), larger.batch()] {
             let input = StepInput { step: 0, batches: &[batch], hyper: &HYPER, frozen: &[], measures: true };
             backend.step(&input, &mut Pass::default())?;
