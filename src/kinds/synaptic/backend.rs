@@ -10,6 +10,7 @@ use crate::{
         language::backend::{Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, ViewNorms},
         synaptic::{
             experts::{LoadStatistics, Router, RouterState, Routing},
+            life::{Edit, ExpertRecord},
             model::{Config, ConfigError},
             postsynaptic::FastMemory,
             presynaptic::Presynaptic,
@@ -147,12 +148,20 @@ pub trait Backend: Send {
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
     /// What the router of a layer decides for each token of one sequence; see [`experts::inspect`](super::experts::inspect).
     fn decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<f32>, SimError>;
-    /// What the experts of each layer did in the last step; none before the first.
+    /// What the experts of each layer did in the last step; none before the first. Waits for it.
     fn expert_steps(&self) -> Result<&[ExpertStep], SimError>;
+    /// Moves what scores take from the steps since the last call to the end of `out`, `[steps, L, E]`, oldest first. At most
+    /// [`MAX_WAITING_STEPS`](crate::kinds::language::backend::MAX_WAITING_STEPS) may wait.
+    fn take_expert_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError>;
+    /// Measures the specialization of experts on one sequence, with the model as it is now. It is part of the records of the last
+    /// step. Does not wait for a device.
+    fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError>;
     /// Copies a buffer to the host: the elements of the map from `start` on.
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError>;
     /// Copies elements of a buffer from the host, from `start` on.
     fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError>;
+    /// Changes parameters and the state of their optimiser by edits, in their order.
+    fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError>;
     /// State of the router of a layer. It changes in training only.
     fn router(&self, layer: usize) -> Result<RouterState, SimError>;
     /// Sets it.

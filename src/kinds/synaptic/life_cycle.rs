@@ -4,8 +4,8 @@ use super::{
     choices::SplitRule,
     experts::RouterState,
     life::{
-        ExpertArrays, Identities, LayerReadings, LayerStatus, LifeCycle, Move, MoveAddress, RouterSlots, Wish, apply,
-        apply::gradient_utility, health::health, plan, plan_wish,
+        ExpertArrays, Identities, LayerReadings, LayerStatus, LifeCycle, Move, MoveAddress, RouterSlots, Wish, edits,
+        health::health, plan, plan_wish, slots::gradient_utility,
     },
     model::Config,
     probes,
@@ -14,10 +14,9 @@ use super::{
 use crate::{
     gpu::Pass,
     kinds::language::backend::StateBuffer,
-    nn::optimizer::cpu::Buffers,
     sim::{Action, SimError},
 };
-use std::fmt::Write as _;
+use std::{fmt::Write as _, ops::Range};
 
 /// Ids and events of experts.
 pub struct Lives {
@@ -211,6 +210,7 @@ impl SynapticSim {
         // The hash takes losses and moves in the order of steps, whatever the length of batches.
         self.count_steps()?;
         let (step, first_slot) = (self.state.step, (layer * self.config.experts) as u32);
+        self.take_scores()?;
         self.move_experts(layer, cycle, moves, &MoveAddress { seed: self.seed, step, first_slot })?;
         let genome = self.weight(self.layout.blocks[layer].genome)?;
         let contribution = self.scores[layer].contribution.clone();
@@ -240,18 +240,10 @@ impl SynapticSim {
         moves: &[Move],
         at: &MoveAddress,
     ) -> Result<(), SimError> {
-        let mut buffers = StateBuffer::ALL.map(|_| vec![0.0_f32; self.layout.map.len()]);
-        for (buffer, values) in StateBuffer::ALL.into_iter().zip(&mut buffers) {
-            self.backend.read(buffer, 0, values)?;
-        }
-        let [p, m, v] = &mut buffers;
         let mut router = self.backend.router(layer)?;
         let RouterState { embeddings, fatigue, energy, balance, alive } = &mut router;
-        let slots = RouterSlots { embeddings, fatigue, energy, balance, alive };
-        apply(cycle, moves, at, &self.arrays(layer), Buffers { p, m, v }, slots);
-        for (buffer, values) in StateBuffer::ALL.into_iter().zip(&buffers) {
-            self.backend.write(buffer, 0, values)?;
-        }
+        RouterSlots { embeddings, fatigue, energy, balance, alive }.follow(cycle, moves, at);
+        self.backend.edit(&edits(cycle, moves, at, &self.arrays(layer)))?;
         self.backend.set_router(layer, &router)
     }
 
@@ -268,9 +260,11 @@ impl SynapticSim {
         let utility = match self.params.life.split_rule {
             SplitRule::Healthiest => vec![],
             SplitRule::GradientUtility => {
-                let mut v = vec![0.0; self.layout.map.len()];
-                self.backend.read(StateBuffer::SecondMoment, 0, &mut v)?;
-                gradient_utility(&self.arrays(layer), &v, n)
+                let read = |range: Range<usize>| {
+                    let mut v = vec![0.0; range.len()];
+                    self.backend.read(StateBuffer::SecondMoment, range.start, &mut v).map(|()| v)
+                };
+                gradient_utility(&self.arrays(layer), n, read)?
             }
         };
         Ok(Status {

@@ -32,6 +32,8 @@ pub struct Pending {
     text: bool,
     /// Steps whose loss is recorded.
     pub counted: u64,
+    /// Steps that scores took in.
+    pub scored: u64,
     /// Axes of the map, by layer.
     pub axes: Vec<Option<Axes>>,
     /// Decisions of the routers that readings of this step share.

@@ -126,7 +126,10 @@ impl SynapticSim {
                 }
                 values
             }
-            _ => self.scores_field(probe, &now.routers),
+            _ => {
+                self.take_scores()?;
+                self.scores_field(probe, &now.routers)
+            }
         })
     }
 

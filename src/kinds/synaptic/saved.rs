@@ -26,6 +26,7 @@ const fn prefix(buffer: StateBuffer) -> &'static str {
 impl SynapticSim {
     /// Everything needed to continue.
     pub(super) fn saved(&mut self) -> Result<Snapshot, SimError> {
+        self.take_scores()?;
         let mut out = Snapshot::new(MODEL);
         let (state, sizes) = (&self.state, [self.config.layers, self.config.experts]);
         out.number("step", state.step);
@@ -145,6 +146,7 @@ impl SynapticSim {
             self.backend.set_router(layer, router)?;
         }
         self.backend.set_counters(counters)?;
+        self.drop_records()?;
         self.scores = scores;
         Ok(state)
     }

@@ -1,7 +1,6 @@
 //! Scores of experts while a model trains, and in saved states.
 
 use super::{
-    backend::Site,
     experts::RouterState,
     life::{
         Move,
@@ -10,7 +9,10 @@ use super::{
     probes,
     simulation::SynapticSim,
 };
-use crate::sim::{ProbeId, Progress, SimError, Snapshot};
+use crate::{
+    kinds::language::backend::MAX_WAITING_STEPS,
+    sim::{ProbeId, SimError, Snapshot},
+};
 
 /// Scores by layer.
 pub type Scores = Vec<Score>;
@@ -21,22 +23,33 @@ impl SynapticSim {
         vec![Score::new(self.config.experts); self.config.layers]
     }
 
-    /// Takes in the step that was just taken. The specialization is that of the first sequence of the step.
+    /// After a step: scores are those of the steps, whenever they are read. The specialization is that of the first sequence of
+    /// the step.
     pub(super) fn score_step(&mut self) -> Result<(), SimError> {
-        let op = Scoring::default();
-        for (score, step) in self.scores.iter_mut().zip(self.backend.expert_steps()?) {
-            score.update(&op, &step.contribution, &step.load.counts, step.load.tokens);
-        }
-        if op.is_specialization_due(self.state.step) {
+        if Scoring::default().is_specialization_due(self.state.step) {
             let tokens = self.last_tokens()[..self.config.context].to_vec();
-            for layer in 0..self.config.layers {
-                let x = self.backend.inspect(&tokens, Site::RouterInput(layer), &Progress::default())?;
-                let routing = self.backend.decisions(&tokens, layer)?;
-                let done = self.scores[layer].specialize(&x, &routing.indices, self.config.top_k);
-                done.map_err(|error| SimError::Input(error.to_string()))?;
-            }
+            self.backend.measure_specialization(&tokens)?;
+        }
+        if self.state.step - self.pending.scored >= MAX_WAITING_STEPS as u64 {
+            self.take_scores()?;
         }
         Ok(())
+    }
+
+    /// Takes in the steps since the last call. Waits for a device.
+    pub(super) fn take_scores(&mut self) -> Result<(), SimError> {
+        let (op, n, mut records) = (Scoring::default(), self.config.experts, vec![]);
+        self.backend.take_expert_records(&mut records)?;
+        for step in records.chunks_exact(self.config.layers * n) {
+            self.scores.iter_mut().zip(step.chunks_exact(n)).for_each(|(score, records)| score.update(&op, records));
+        }
+        self.pending.scored = self.state.step;
+        Ok(())
+    }
+
+    /// Forgets steps that scores did not take in, of a state that is replaced.
+    pub(super) fn drop_records(&mut self) -> Result<(), SimError> {
+        self.backend.take_expert_records(&mut vec![])
     }
 
     /// Scores of experts that were moved.

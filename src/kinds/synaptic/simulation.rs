@@ -125,6 +125,7 @@ impl SynapticSim {
         }
         self.backend.set_counters(Counters { loss_scale: 1.0, ..Counters::default() })?;
         self.state = State::new(&self.layout);
+        self.drop_records()?;
         self.scores = self.no_scores();
         self.restart_measurements();
         self.begin_lives()?;
@@ -219,7 +220,7 @@ impl SynapticSim {
     pub(super) fn put(&mut self, state: State) {
         self.state = state;
         self.restart_measurements();
-        self.pending.counted = self.state.step;
+        (self.pending.counted, self.pending.scored) = (self.state.step, self.state.step);
         self.generation += 1;
     }
 

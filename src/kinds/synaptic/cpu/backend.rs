@@ -8,6 +8,7 @@ use crate::{
         synaptic::{
             backend::{Backend, Dynamics, ExpertStep, Site, StepInput},
             experts::{RouterState, Routing},
+            life::{Edit, ExpertRecord},
             model::{Config, Layout},
             postsynaptic::FastMemory,
         },
@@ -73,6 +74,16 @@ impl Backend for CpuBackend {
         Ok(&self.trainer.experts)
     }
 
+    fn take_expert_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError> {
+        out.append(&mut self.trainer.records);
+        Ok(())
+    }
+
+    fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError> {
+        let Self { trainer, pool, .. } = self;
+        pool.install(|| trainer.measure_specialization(tokens))
+    }
+
     fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
         self.note(batch);
         let Self { trainer, pool, .. } = self;
@@ -108,6 +119,10 @@ impl Backend for CpuBackend {
     fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError> {
         self.trainer.buffer_mut(buffer)[start..start + from.len()].copy_from_slice(from);
         Ok(())
+    }
+
+    fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {
+        self.trainer.edit(edits)
     }
 
     fn router(&self, layer: usize) -> Result<RouterState, SimError> {

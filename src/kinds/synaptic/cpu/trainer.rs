@@ -14,12 +14,13 @@ use crate::{
             Batch, Counters, IGNORED, Lengths, Outcome, StateBuffer, StepStats, ViewNorms, view_norms,
         },
         synaptic::{
-            backend::{Dynamics, ExpertStep, Selection, StepInput},
+            backend::{Dynamics, ExpertStep, Selection, Site, StepInput},
             experts::{self, LoadStatistics, RouterState},
+            life::{Edit, ExpertRecord, score::specialization},
             model::{Config, Layout},
         },
     },
-    nn::real::Real,
+    nn::{optimizer::cpu::Buffers, real::Real},
     sim::SimError,
 };
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub struct Trainer<R> {
     pub counters: Counters,
     /// What the experts of each block did in the last step.
     pub experts: Vec<ExpertStep>,
+    /// What scores take from the steps that are not read yet, `[steps, L, E]`.
+    pub records: Vec<ExpertRecord>,
     activations: Activations<R>,
     seed: u64,
     /// Steps that are not read yet.
@@ -68,6 +71,7 @@ impl<R: Real + Default> Trainer<R> {
             v: zeros("second moments", n)?,
             counters: Counters { loss_scale: 1.0, ..Counters::default() },
             experts: vec![],
+            records: vec![],
             activations: Activations::default(),
             seed,
             stats: vec![],
@@ -163,9 +167,35 @@ impl<R: Real + Default> Trainer<R> {
         if outcome.is_applied {
             pass.span("metabolism", 1, || self.update_routers(&experts, input));
         }
+        self.records.extend(experts.iter().flat_map(ExpertStep::records));
         self.experts = experts;
         if let Some(before) = before {
             self.norms = view_norms(&self.network.layout.map, &before, &self.network.weights, &self.gradient);
+        }
+        Ok(())
+    }
+
+    /// Measures the specialization of experts on one sequence: part of the records of the last step.
+    pub fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError> {
+        let (network, n) = (&self.network, self.network.config.experts);
+        let first = self.records.len().saturating_sub(network.config.layers * n);
+        for (layer, records) in self.records[first..].chunks_exact_mut(n).enumerate() {
+            let x = network.inspect(tokens, Site::RouterInput(layer))?;
+            let routing = network.decisions(tokens, layer)?;
+            let measured = specialization(&x, &routing.indices, network.config.top_k, n).map_err(refused)?;
+            records.iter_mut().zip(measured).for_each(|(record, measured)| record.specialization = measured);
+        }
+        Ok(())
+    }
+
+    /// Changes parameters and the state of their optimiser.
+    pub fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {
+        let mut to = Buffers { p: &mut self.network.weights, m: &mut self.m, v: &mut self.v };
+        for edit in edits {
+            if edit.end() > to.p.len() {
+                return Err(refused(format!("an edit of parameters ends at {} of {}", edit.end(), to.p.len())));
+            }
+            edit.apply(&mut to);
         }
         Ok(())
     }
@@ -225,6 +255,17 @@ impl<R: Real + Default> Trainer<R> {
 }
 
 impl ExpertStep {
+    /// What scores take from it, by slot.
+    fn records(&self) -> impl Iterator<Item = ExpertRecord> + '_ {
+        let tokens = self.load.tokens.max(1) as f64;
+        let of = move |(count, contribution): (&u64, &f64)| ExpertRecord {
+            share: *count as f64 / tokens,
+            contribution: *contribution,
+            specialization: f64::NAN,
+        };
+        self.load.counts.iter().zip(&self.contribution).map(of)
+    }
+
     fn new(experts: usize, top_k: usize) -> Self {
         Self {
             load: LoadStatistics::new(experts),

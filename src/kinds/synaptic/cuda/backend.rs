@@ -19,9 +19,10 @@ use crate::{
         synaptic::{
             backend::{Backend, Dynamics, ExpertStep, Site, StepInput},
             experts::{
-                FEATURES, RouterState, Routing,
+                RouterState, Routing,
                 cuda::{BatchWeights, CudaExperts, StepTokens},
             },
+            life::{Edit, ExpertRecord},
             model::{Config, Layout},
             postsynaptic::FastMemory,
             presynaptic::cuda::ReleaseStep,
@@ -49,6 +50,8 @@ pub(super) enum Captured {
     Gradients(BatchShape),
     /// The update.
     Update,
+    /// The specialization of experts on a text of that many tokens.
+    Specialization(usize),
 }
 
 /// A model on a GPU.
@@ -64,8 +67,10 @@ pub struct CudaBackend {
     pub(super) update: UpdatePlan,
     in_flight: VecDeque<Mark>,
     /// Steps recorded, and of those the ones that were read.
-    recorded: u64,
+    pub(super) recorded: u64,
     read: u64,
+    /// Steps whose records of experts were read.
+    pub(super) scored: u64,
     /// Tokens of the last step, and those of its last micro-batch.
     pub(super) last_tokens: Option<(u64, usize)>,
     /// What the experts did in it, once it is asked for.
@@ -107,6 +112,7 @@ impl CudaBackend {
             in_flight: VecDeque::new(),
             recorded: 0,
             read: 0,
+            scored: 0,
             last_tokens: None,
             experts: OnceCell::new(),
         })
@@ -146,7 +152,7 @@ impl CudaBackend {
     }
 
     /// Computes a pass: launch by launch the first time and while kernels are measured, else as a graph.
-    fn compute(
+    pub(super) fn compute(
         &mut self,
         what: Captured,
         pass: &mut Pass,
@@ -190,7 +196,7 @@ impl CudaBackend {
         Ok(())
     }
 
-    fn check_layer(&self, layer: usize) -> Result<(), SimError> {
+    pub(super) fn check_layer(&self, layer: usize) -> Result<(), SimError> {
         if layer < self.sizes.layers {
             return Ok(());
         }
@@ -363,6 +369,14 @@ impl Backend for CudaBackend {
         Ok(self.experts.get().map_or(&[], Vec::as_slice))
     }
 
+    fn take_expert_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError> {
+        self.read_records(out)
+    }
+
+    fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError> {
+        self.specialize(tokens)
+    }
+
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
         let b = self.buffers.try_borrow().map_err(|_| in_use())?;
         let from = match buffer {
@@ -383,39 +397,16 @@ impl Backend for CudaBackend {
         Ok(to.write_at(start, from)?)
     }
 
+    fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {
+        Ok(self.apply_edits(edits)?)
+    }
+
     fn router(&self, layer: usize) -> Result<RouterState, SimError> {
-        self.check_layer(layer)?;
-        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
-        let e = self.sizes.experts;
-        let of_experts = layer * e..(layer + 1) * e;
-        Ok(RouterState {
-            embeddings: b.embeddings.read_range(layer * e * FEATURES..(layer + 1) * e * FEATURES)?,
-            fatigue: b.fatigue.read_range(of_experts.clone())?,
-            energy: b.energy.read_range(of_experts.clone())?,
-            balance: b.balance.read_range(of_experts.clone())?,
-            alive: b.alive.read_range(of_experts)?.into_iter().map(|alive| u8::from(alive != 0)).collect(),
-        })
+        self.read_router(layer)
     }
 
     fn set_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError> {
-        self.check_layer(layer)?;
-        let e = self.sizes.experts;
-        let is_short = [&state.fatigue, &state.energy, &state.balance].iter().any(|x| x.len() != e);
-        if is_short || state.alive.len() != e || state.embeddings.len() != e * FEATURES {
-            return Err(OpError::Refused(format!("the state of a router is not that of {e} experts")).into());
-        }
-        let (alive, k) = (state.n_alive(), self.sizes.top_k);
-        if alive < k {
-            let why = format!("{k} experts per token need as many living experts, and there are {alive}");
-            return Err(OpError::Refused(why).into());
-        }
-        let b = self.buffers.get_mut();
-        b.embeddings.write_at(layer * e * FEATURES, &state.embeddings)?;
-        b.fatigue.write_at(layer * e, &state.fatigue)?;
-        b.energy.write_at(layer * e, &state.energy)?;
-        b.balance.write_at(layer * e, &state.balance)?;
-        let alive: Vec<u32> = state.alive.iter().map(|alive| u32::from(*alive != 0)).collect();
-        Ok(b.alive.write_at(layer * e, &alive)?)
+        self.write_router(layer, state)
     }
 
     fn counters(&self) -> Result<Counters, SimError> {

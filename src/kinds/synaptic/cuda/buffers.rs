@@ -12,6 +12,7 @@ use crate::{
                 FEATURES,
                 cuda::{BatchWeights, STATISTICS, StepTokens},
             },
+            life::ExpertRecord,
             model::{Config, Layout},
             presynaptic::{
                 Presynaptic,
@@ -169,6 +170,9 @@ buffers! {
             pub records: Buf<StepRecord> = Readback "records of steps" MAX_WAITING_STEPS;
             /// What the experts did in the step, `[L, E, 32]`.
             pub statistics: Buf<f64> = Readback "statistics of experts" s.layers * s.experts * STATISTICS;
+            /// What scores take from steps that the host has not read, `[steps, L, E]`.
+            pub expert_records: Buf<ExpertRecord> =
+                Readback "records of experts" MAX_WAITING_STEPS * s.layers * s.experts;
             /// Auxiliary losses of the step, `[L]`.
             pub aux: Buf<f64> = Readback "auxiliary losses" s.layers;
             /// What the last tokens of the step selected, `[L, 256, k]`.

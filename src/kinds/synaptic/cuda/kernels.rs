@@ -9,7 +9,9 @@ use crate::{
         layout::Constant,
     },
     kernels,
-    kinds::synaptic::{experts::cuda::RouterKernels, model::MAX_HEAD, presynaptic::cuda::ScanKernels},
+    kinds::synaptic::{
+        experts::cuda::RouterKernels, life::cuda::LifeKernels, model::MAX_HEAD, presynaptic::cuda::ScanKernels,
+    },
 };
 
 const CONSTANTS: &[Constant] = device_constants![MAX_HEAD];
@@ -74,4 +76,4 @@ kernels! {
 }
 
 /// Every module of the kind.
-pub const MODULES: &[ModuleSpec] = &[ScanKernels::SPEC, RouterKernels::SPEC, HeadKernels::SPEC];
+pub const MODULES: &[ModuleSpec] = &[ScanKernels::SPEC, RouterKernels::SPEC, LifeKernels::SPEC, HeadKernels::SPEC];

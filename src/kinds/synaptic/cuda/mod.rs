@@ -28,6 +28,7 @@ mod error;
 mod forward;
 mod inspect;
 mod kernels;
+mod life;
 mod network;
 mod optimizer;
 mod pass;

@@ -14,6 +14,7 @@ use crate::{
             FEATURES, Mixture,
             cuda::{CudaExperts, DeviceState, DeviceWeights},
         },
+        life::cuda::CudaLife,
         model::{Config, Layout, Norm},
         presynaptic::cuda::{CudaPresynaptic, ReleaseStep},
     },
@@ -54,6 +55,8 @@ pub struct Ops {
     pub presynaptic: CudaPresynaptic,
     /// Mixture of experts.
     pub experts: CudaExperts,
+    /// Scores and edits of experts.
+    pub life: CudaLife,
     /// Heads of attention.
     pub heads: HeadKernels,
 }
@@ -71,6 +74,7 @@ impl Ops {
             optimizer: CudaOptimizer::load(gpu)?,
             presynaptic: CudaPresynaptic::load(gpu)?,
             experts: CudaExperts::load(gpu)?,
+            life: CudaLife::load(gpu)?,
             heads: HeadKernels::load(gpu)?,
         })
     }

@@ -23,11 +23,12 @@ use crate::{
 use std::ops::Range;
 
 /// Residual streams: the embedding, and behind each block.
-fn streams<'f>(frame: &'f Frame<'_>, plan: &Plan, layers: usize) -> Result<Vec<ViewMut<'f, f32>>, OpError> {
+pub(super) fn streams<'f>(frame: &'f Frame<'_>, plan: &Plan, layers: usize) -> Result<Vec<ViewMut<'f, f32>>, OpError> {
     (0..=layers).map(|_| frame.take::<f32>("residual stream", plan.stream).map_err(OpError::from)).collect()
 }
 
-fn blocks<'f>(frame: &'f Frame<'_>, plan: &Plan, layers: usize) -> Result<Vec<BlockTensors<'f>>, OpError> {
+/// Activations of all blocks.
+pub(super) fn blocks<'f>(frame: &'f Frame<'_>, plan: &Plan, layers: usize) -> Result<Vec<BlockTensors<'f>>, OpError> {
     (0..layers).map(|_| BlockTensors::take(frame, &plan.block).map_err(OpError::from)).collect()
 }
 
@@ -203,6 +204,7 @@ pub fn update(
 ) -> Result<(), OpError> {
     let DeviceBuffers { weights, gradient, means, squares, state, settings, rules, groups, kept, .. } = b;
     let DeviceBuffers { params, scale, total, arena, records, views, partials, norms, before, .. } = b;
+    let DeviceBuffers { step_tokens, statistics, expert_records, .. } = b;
     let before = before.as_mut().filter(|_| plan.measures);
     let mut measured = None;
     if let Some(before) = before {
@@ -237,6 +239,7 @@ pub fn update(
         FinishViews { n_views: n, scale, partials, norms }.launch(kernels, pass, n)?;
     }
     RecordStep { params: params.buf(), state, total, scale, records }.launch(kernels, pass, 1)?;
+    ops.life.record(pass, params.buf(), step_tokens.buf(), statistics, expert_records)?;
     update_routers(network, b, pass)
 }
 

@@ -6,7 +6,7 @@ mod args;
 mod backward;
 mod forward;
 
-pub use args::{BatchWeights, MODULES, RouterKernels, StepTokens};
+pub use args::{BatchWeights, CONTRIBUTION, COUNT, MODULES, RouterKernels, StepTokens};
 
 use super::{Balancing, ExpertsError, FEATURES, LoadStatistics, Mixture, Router, Rules};
 use crate::gpu::{Gpu, GpuError, Grid, Slice};

@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | [`health`] | health of an expert, from its load and its energy |
 //! | [`plan`] | which experts split, merge or make room: by the rules, or as the user asks |
-//! | [`apply`] | what a move does to weights, states of the optimiser and the router |
+//! | [`edits`] | what a move does to weights and states of the optimiser: copies and sums of ranges |
+//! | [`slots`] | where experts are among the parameters, and what a move does to their router |
 //! | [`identities`] | ids of experts, which are never used again, and their births and deaths |
 //! | [`score`] | contribution, specialization, efficiency, resilience and fitness of experts |
+//! | [`cuda`] | records of experts and edits on a GPU |
 //! | [`reference`] | scores and moves of the earlier model, for its reference data |
 //!
 //! # Rules
@@ -24,18 +26,21 @@
 //!
 //! Health 0.45 is that of the fair load, 0.80 of twice the fair load, 0.25 of half of it, 0.02 of nearly none.
 
-pub mod apply;
+pub mod cuda;
+pub mod edits;
 pub mod health;
 pub mod identities;
 pub mod plan;
 pub mod reference;
 pub mod score;
+pub mod slots;
 
-pub use apply::{ExpertArrays, MoveAddress, RouterSlots, apply};
+pub use edits::{Edit, MoveAddress, edits};
 pub use health::health;
 pub use identities::{Identities, LayerReadings, SavedIdentities};
 pub use plan::{LayerStatus, Wish, plan, plan_wish};
-pub use score::{Score, Scoring};
+pub use score::{ExpertRecord, Score, Scoring};
+pub use slots::{ExpertArray, ExpertArrays, RouterSlots};
 
 /// Which healthy expert splits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

@@ -12,14 +12,17 @@
 //! Averages are exponential with [`Scoring::decay`], and plain means before they have as many steps.
 
 use super::Move;
-use crate::nn::{lengths, lengths::LengthError, real::Real};
+use crate::{
+    device_struct,
+    nn::{lengths, lengths::LengthError, real::Real},
+};
 
 /// Added to the variance of the contribution.
 const VARIANCE_FLOOR: f64 = 1e-4;
 /// Added to the energy.
 const ENERGY_FLOOR: f64 = 1e-6;
 /// Shortest mean input that has a direction.
-const SHORTEST: f64 = 1e-8;
+pub const SHORTEST: f64 = 1e-8;
 
 /// Constants of scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +47,18 @@ impl Scoring {
     /// Whether the specialization is updated in this step.
     pub const fn is_specialization_due(&self, step: u64) -> bool {
         self.specialization_every > 0 && step.is_multiple_of(self.specialization_every)
+    }
+}
+
+device_struct! {
+    /// What an expert did in a training step, for its scores.
+    pub struct ExpertRecord {
+        /// Share of the tokens that selected it
+        share: f64,
+        /// Rise of the mean loss if it is removed, to first order
+        contribution: f64,
+        /// Specialization; NaN where it was not measured
+        specialization: f64,
     }
 }
 
@@ -75,26 +90,19 @@ impl Score {
         }
     }
 
-    /// Adds a training step: contributions and numbers of selections of each slot, and tokens.
-    pub fn update(&mut self, op: &Scoring, contribution: &[f64], counts: &[u64], tokens: u64) {
-        for (e, (contribution, count)) in contribution.iter().zip(counts).enumerate() {
+    /// Adds a training step, a record per slot.
+    pub fn update(&mut self, op: &Scoring, records: &[ExpertRecord]) {
+        for (e, record) in records.iter().enumerate() {
             self.steps[e] += 1;
             let rate = (1.0 - op.decay).max(1.0 / self.steps[e] as f64);
-            let difference = contribution - self.contribution[e];
+            let difference = record.contribution - self.contribution[e];
             self.contribution[e] += rate * difference;
             self.variance[e] = (1.0 - rate) * (self.variance[e] + rate * difference * difference);
-            self.frequency[e] += rate * (*count as f64 / tokens.max(1) as f64 - self.frequency[e]);
+            self.frequency[e] += rate * (record.share - self.frequency[e]);
+            if !record.specialization.is_nan() {
+                self.specialization[e] = record.specialization;
+            }
         }
-    }
-
-    /// Updates the specialization from inputs `[N, C]` and the experts that they selected, `[N, k]`. Experts without a token
-    /// keep theirs.
-    pub fn specialize<R: Real>(&mut self, x: &[R], indices: &[u32], top_k: usize) -> Result<(), LengthError> {
-        let means = mean_inputs(x, indices, top_k, self.steps.len())?;
-        for (e, of_expert) in means.experts.iter().enumerate().filter(|(e, _)| means.counts[*e] > 0) {
-            self.specialization[e] = 1.0 - cosine(of_expert, &means.all);
-        }
-        Ok(())
     }
 
     /// Contribution per energy.
@@ -220,6 +228,14 @@ pub(super) fn mean_inputs<R: Real>(
     Ok(means)
 }
 
+/// Specialization of each expert from inputs `[N, C]` and the experts that they selected, `[N, k]`; NaN of experts without a
+/// token.
+pub fn specialization<R: Real>(x: &[R], indices: &[u32], top_k: usize, slots: usize) -> Result<Vec<f64>, LengthError> {
+    let means = mean_inputs(x, indices, top_k, slots)?;
+    let of = |(mean, count): (&Vec<f64>, &u64)| if *count > 0 { 1.0 - cosine(mean, &means.all) } else { f64::NAN };
+    Ok(means.experts.iter().zip(&means.counts).map(of).collect())
+}
+
 /// Cosine of two vectors; 0 where one has no direction.
 pub(super) fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
@@ -232,16 +248,25 @@ mod tests {
 
     const OP: Scoring = Scoring { decay: 0.99, specialization_every: 100, unused: 0.01, weights: [1.0; 3] };
 
+    fn records(contribution: &[f64], share: &[f64]) -> Vec<ExpertRecord> {
+        let of = |(contribution, share): (&f64, &f64)| ExpertRecord {
+            share: *share,
+            contribution: *contribution,
+            specialization: f64::NAN,
+        };
+        contribution.iter().zip(share).map(of).collect()
+    }
+
     #[test]
     fn averages_are_means_first_and_exponential_later() {
         let mut score = Score::new(2);
         for step in 0..50 {
-            score.update(&OP, &[f64::from(step % 2), 0.5], &[30, 10], 20);
+            score.update(&OP, &records(&[f64::from(step % 2), 0.5], &[1.5, 0.5]));
         }
         assert!((score.contribution[0] - 0.5).abs() < 1e-12 && (score.variance[0] - 0.25).abs() < 1e-12);
         assert!((score.frequency[0] - 1.5).abs() < 1e-12 && (score.frequency.iter().sum::<f64>() - 2.0).abs() < 1e-12);
         for _ in 0..1000 {
-            score.update(&OP, &[2.0, 0.5], &[20, 20], 20);
+            score.update(&OP, &records(&[2.0, 0.5], &[1.0, 1.0]));
         }
         assert!((score.contribution[0] - 2.0).abs() < 1e-3 && score.variance[0] < 1e-3);
         assert!(score.variance[1] < 1e-12, "a constant has no variance");
@@ -252,7 +277,8 @@ mod tests {
         let mut score = Score::new(3);
         for step in 0..2000_u64 {
             let noise = if step % 2 == 0 { 0.3 } else { -0.3 };
-            score.update(&OP, &[0.5, 0.5 + noise, 0.0], &[10, 10, u64::from(step < 100)], 10);
+            let rare = if step < 100 { 0.1 } else { 0.0 };
+            score.update(&OP, &records(&[0.5, 0.5 + noise, 0.0], &[1.0, 1.0, rare]));
         }
         let resilience = score.resilience(&OP, 2);
         assert!(resilience[0] > resilience[1] && resilience[1] > 0.0 && resilience[2] == 0.0, "{resilience:?}");
@@ -277,11 +303,14 @@ mod tests {
         let mut score = Score::new(3);
         score.specialization[2] = 0.75;
         let x = [1.0_f32, 0.0, 1.0, 0.0, 0.0, 2.0];
-        score.specialize(&x, &[0, 0, 1], 1).expect("it fits");
+        let mut now = records(&[0.0; 3], &[0.0; 3]);
+        let found = specialization(&x, &[0, 0, 1], 1, 3).expect("it fits");
+        now.iter_mut().zip(found).for_each(|(record, found)| record.specialization = found);
+        score.update(&OP, &now);
         let half = 1.0 - std::f64::consts::FRAC_1_SQRT_2;
         assert!((score.specialization[0] - half).abs() < 1e-12 && (score.specialization[1] - half).abs() < 1e-12);
         assert_eq!(score.specialization[2], 0.75, "without a token it stays");
-        assert!(score.specialize(&x, &[0, 0, 1], 2).is_err());
+        assert!(specialization(&x, &[0, 0, 1], 2, 3).is_err());
     }
 
     #[test]
@@ -293,7 +322,7 @@ mod tests {
     #[test]
     fn scores_follow_moves() {
         let mut score = Score::new(3);
-        score.update(&OP, &[0.4, 0.2, 0.1], &[8, 4, 2], 7);
+        score.update(&OP, &records(&[0.4, 0.2, 0.1], &[8.0 / 7.0, 4.0 / 7.0, 2.0 / 7.0]));
         score.follow(&[Move::Merge { winner: 0, loser: 1, alpha: 0.5 }, Move::Split { parent: 2, child: 1 }]);
         let near = |values: &[f64], want: [f64; 3]| values.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-12);
         assert!(near(&score.contribution, [0.6, 0.05, 0.05]), "{:?}", score.contribution);

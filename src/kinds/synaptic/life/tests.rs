@@ -64,15 +64,16 @@ impl Layer {
 
     fn apply(&mut self, op: &LifeCycle, moves: &[Move], step: u64) {
         let at = MoveAddress { seed: 3, step, first_slot: E as u32 };
-        let weights = Buffers { p: &mut self.p, m: &mut self.m, v: &mut self.v };
-        let router = RouterSlots {
+        let mut weights = Buffers { p: &mut self.p, m: &mut self.m, v: &mut self.v };
+        edits(op, moves, &at, &self.arrays).iter().for_each(|edit| edit.apply(&mut weights));
+        let mut router = RouterSlots {
             embeddings: &mut self.embeddings,
             fatigue: &mut self.fatigue,
             energy: &mut self.energy,
             balance: &mut self.balance,
             alive: &mut self.alive,
         };
-        apply(op, moves, &at, &self.arrays, weights, router);
+        router.follow(op, moves, &at);
     }
 
     fn health(&self) -> Vec<f64> {
@@ -136,7 +137,7 @@ fn a_child_differs_by_relative_noise_a_mutation_and_a_tilt() {
     let mut layer = Layer::new(2);
     let before = layer.clone();
     layer.apply(&LifeCycle::default(), &[Move::Split { parent: 1, child: 0 }], 100);
-    let changed = |array: &apply::ExpertArray, to: usize| -> Vec<f32> {
+    let changed = |array: &ExpertArray, to: usize| -> Vec<f32> {
         array.range(to).zip(array.range(1)).map(|(c, p)| layer.p[c] - before.p[p]).collect()
     };
     let size = |d: &[f32]| d.iter().map(|d| d * d).sum::<f32>().sqrt();

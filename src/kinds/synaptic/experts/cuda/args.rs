@@ -22,9 +22,9 @@ pub(super) const PARTS: u32 = 16;
 /// Place of the sum of gates among the statistics of an expert, behind the features.
 pub(super) const GATES: u32 = 24;
 /// Of the contribution.
-pub(super) const CONTRIBUTION: u32 = 25;
+pub const CONTRIBUTION: u32 = 25;
 /// Of the number of tokens.
-pub(super) const COUNT: u32 = 26;
+pub const COUNT: u32 = 26;
 
 const CONSTANTS: &[Constant] = device_constants![MAX_EXPERTS, TILE, PARTS, GATES, CONTRIBUTION, COUNT, FEATURES, GENES];
 

@@ -1,0 +1,152 @@
+//! Where the experts of a layer are among the parameters, and what a move does to the state of their router.
+
+use super::{
+    LifeCycle, Move,
+    edits::{MoveAddress, length},
+};
+use crate::{
+    nn::parameters::{ParameterMap, ViewId},
+    num::rng::Purpose,
+};
+use std::ops::Range;
+
+/// A parameter of which every expert has an equal part, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpertArray {
+    /// First element in the buffer of the parameters.
+    pub start: usize,
+    /// Elements of an expert.
+    pub len: usize,
+}
+
+impl ExpertArray {
+    /// Elements of an expert.
+    pub const fn range(&self, slot: usize) -> Range<usize> {
+        self.start + slot * self.len..self.start + (slot + 1) * self.len
+    }
+}
+
+/// Where the experts of a layer are in the buffer of the parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpertArrays {
+    /// Matrices and biases.
+    pub weights: Vec<ExpertArray>,
+    /// Rows of the router.
+    pub router: ExpertArray,
+    /// Genomes.
+    pub genome: ExpertArray,
+}
+
+impl ExpertArrays {
+    /// From the views of a map, whose first size is the number of slots.
+    pub fn new(map: &ParameterMap, weights: &[ViewId], router: ViewId, genome: ViewId) -> Self {
+        let array = |id: ViewId| {
+            let view = map.view(id);
+            ExpertArray { start: view.start, len: view.len() / view.shape.first().copied().unwrap_or(1).max(1) }
+        };
+        Self { weights: weights.iter().map(|id| array(*id)).collect(), router: array(router), genome: array(genome) }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &ExpertArray> {
+        self.weights.iter().chain([&self.router, &self.genome])
+    }
+}
+
+/// State of the router of a layer, by slot.
+#[derive(Debug)]
+pub struct RouterSlots<'a> {
+    /// Unit vectors, `[E, F]`.
+    pub embeddings: &'a mut [f32],
+    /// `[E]`
+    pub fatigue: &'a mut [f32],
+    /// `[E]`
+    pub energy: &'a mut [f32],
+    /// `[E]`
+    pub balance: &'a mut [f32],
+    /// 0 for empty slots, `[E]`.
+    pub alive: &'a mut [u8],
+}
+
+impl RouterSlots<'_> {
+    /// Follows moves in their order. Moves name slots of the layer; those of [`plan`](super::plan()) do.
+    pub fn follow(&mut self, op: &LifeCycle, moves: &[Move], at: &MoveAddress) {
+        for one in moves {
+            match *one {
+                Move::Remove { slot, .. } => self.remove(slot as usize),
+                Move::Merge { winner, loser, alpha } => {
+                    self.merge([winner as usize, loser as usize], alpha);
+                    self.remove(loser as usize);
+                }
+                Move::Split { parent, child } => self.split(op, [parent as usize, child as usize], at),
+            }
+        }
+    }
+
+    /// An empty slot, which no token selects.
+    fn remove(&mut self, slot: usize) {
+        (self.alive[slot], self.fatigue[slot], self.energy[slot], self.balance[slot]) = (0, 0.0, 1.0, 0.0);
+    }
+
+    /// Each has half of the fatigue, since they share the tokens from now on.
+    fn split(&mut self, op: &LifeCycle, [parent, child]: [usize; 2], at: &MoveAddress) {
+        self.alive[child] = 1;
+        self.fatigue[parent] *= 0.5;
+        self.fatigue[child] = self.fatigue[parent];
+        self.energy[child] = self.energy[parent];
+        self.balance[child] = self.balance[parent];
+        let n = self.embeddings.len() / self.alive.len();
+        self.embeddings.copy_within(parent * n..(parent + 1) * n, child * n);
+        if op.embedding_noise > 0.0 {
+            let noise = at.normals(Purpose::Clone, child, u32::MAX / 2);
+            move_on_sphere(&mut self.embeddings[child * n..(child + 1) * n], &noise.take(n), op.embedding_noise);
+        }
+    }
+
+    /// Weighted means. The fatigue is the sum: the winner serves the tokens of both.
+    fn merge(&mut self, [winner, loser]: [usize; 2], alpha: f64) {
+        let mean = |values: &[f32]| alpha * f64::from(values[winner]) + (1.0 - alpha) * f64::from(values[loser]);
+        self.fatigue[winner] = (self.fatigue[winner] + self.fatigue[loser]).min(1.0);
+        self.energy[winner] = mean(self.energy) as f32;
+        self.balance[winner] = mean(self.balance) as f32;
+        let n = self.embeddings.len() / self.alive.len();
+        let [w, l] = [winner, loser].map(|slot| slot * n);
+        let mixed = (0..n)
+            .map(|i| alpha * f64::from(self.embeddings[w + i]) + (1.0 - alpha) * f64::from(self.embeddings[l + i]));
+        let mixed: Vec<f64> = mixed.collect();
+        normalise(&mut self.embeddings[w..w + n], &mixed);
+    }
+}
+
+/// Adds the tangential part of the noise to a unit vector, and normalises.
+fn move_on_sphere(x: &mut [f32], noise: &[f64], scale: f64) {
+    let along: f64 = x.iter().zip(noise).map(|(x, n)| f64::from(*x) * n).sum();
+    let moved = x.iter().zip(noise).map(|(x, n)| f64::from(*x) + scale * (n - along * f64::from(*x)));
+    normalise(x, &moved.collect::<Vec<f64>>());
+}
+
+/// Sets a vector to another one of length 1; it stays where the other one has none.
+fn normalise(x: &mut [f32], to: &[f64]) {
+    let norm = length(to);
+    if norm > 1e-8 {
+        x.iter_mut().zip(to).for_each(|(x, to)| *x = (to / norm) as f32);
+    }
+}
+
+/// Mean square gradients of the experts of a layer as AdamW knows them, `[E]`: means over their weights of v, of which `read`
+/// gives ranges. For [`ParentChoice::GradientUtility`](super::ParentChoice::GradientUtility).
+pub fn gradient_utility<E>(
+    arrays: &ExpertArrays,
+    slots: usize,
+    mut read: impl FnMut(Range<usize>) -> Result<Vec<f32>, E>,
+) -> Result<Vec<f64>, E> {
+    let n = arrays.weights.iter().map(|array| array.len).sum::<usize>().max(1) as f64;
+    let mut sums = vec![0.0; slots];
+    for array in &arrays.weights {
+        let v = read(array.start..array.start + slots * array.len)?;
+        for (sum, v) in sums.iter_mut().zip(v.chunks_exact(array.len.max(1))) {
+            *sum += v.iter().map(|v| f64::from(*v)).sum::<f64>();
+        }
+    }
+    Ok(sums.into_iter().map(|sum| sum / n).collect())
+}
