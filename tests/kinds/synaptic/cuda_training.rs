@@ -19,7 +19,7 @@ use neuropil::{
 };
 use std::sync::Arc;
 
-const HYPER: Hyper = Hyper {
+pub const HYPER: Hyper = Hyper {
     learning_rate: 3e-3,
     beta1: 0.9,
     beta2: 0.95,
@@ -32,22 +32,22 @@ const HYPER: Hyper = Hyper {
 };
 
 /// A model on both.
-struct Pair {
-    config: Config,
-    layout: Arc<Layout>,
-    cpu: Box<dyn Backend>,
-    device: Box<dyn Backend>,
+pub struct Pair {
+    pub config: Config,
+    pub layout: Arc<Layout>,
+    pub cpu: Box<dyn Backend>,
+    pub device: Box<dyn Backend>,
 }
 
 /// Sizes that are no multiples of vectors, and those of a preset.
-fn configs() -> Vec<Config> {
+pub fn configs() -> Vec<Config> {
     let odd =
         Config { context: 23, heads: 6, kv_heads: 2, width: 36, experts: 7, top_k: 3, hidden: 22, ..Config::nano(37) };
     vec![odd, Config { context: 40, ..Config::nano(64) }]
 }
 
 impl Pair {
-    fn new(gpu: &Arc<Gpu>, config: &Config, dynamics: &Dynamics) -> Self {
+    pub fn new(gpu: &Arc<Gpu>, config: &Config, dynamics: &Dynamics) -> Self {
         let layout = Arc::new(Layout::new(config).expect("a model"));
         let cpu = CpuBackend::new(config, &layout, dynamics, 5, 2).expect("a model");
         let device = cuda::create(gpu, (config, &layout, dynamics), 5, 3, false).unwrap_or_else(|why| panic!("{why}"));
@@ -74,7 +74,7 @@ impl Pair {
     }
 
     /// Tokens and targets of some sequences.
-    fn text(&self, sequences: usize, seed: u32) -> (Vec<u32>, Vec<i32>) {
+    pub fn text(&self, sequences: usize, seed: u32) -> (Vec<u32>, Vec<i32>) {
         let n = sequences * self.config.context;
         let token = |x: &f32| ((x + 1.0) * 0.5 * (self.config.vocab as f32 - 0.01)) as u32;
         let tokens: Vec<u32> = noise(n, seed).iter().map(token).collect();
@@ -86,12 +86,12 @@ impl Pair {
         (tokens, targets)
     }
 
-    fn batch<'a>(&self, (tokens, targets): &'a (Vec<u32>, Vec<i32>)) -> Batch<'a> {
+    pub fn batch<'a>(&self, (tokens, targets): &'a (Vec<u32>, Vec<i32>)) -> Batch<'a> {
         let seq_len = self.config.context;
         Batch { sequences: tokens.len() / seq_len, seq_len, tokens, targets, lengths: Lengths::Full }
     }
 
-    fn weights(backend: &dyn Backend, layout: &Layout, buffer: StateBuffer) -> Vec<f32> {
+    pub fn weights(backend: &dyn Backend, layout: &Layout, buffer: StateBuffer) -> Vec<f32> {
         let mut to = vec![0.0; layout.map.len()];
         backend.read(buffer, 0, &mut to).expect("it is read");
         to

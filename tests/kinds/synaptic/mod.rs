@@ -1,6 +1,7 @@
 //! The synaptic language model: its parts against references and themselves.
 
 mod cuda;
+mod cuda_life;
 mod cuda_training;
 mod golden_attention;
 mod golden_experts;

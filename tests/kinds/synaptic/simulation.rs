@@ -51,21 +51,21 @@ fn start_with(model: &Model, threads: usize) -> Box<dyn Simulation> {
     model.build(&context, &Device::Cpu { threads }, &Progress::default()).expect("it is built")
 }
 
-fn start(model: &Model) -> Box<dyn Simulation> {
+pub fn start(model: &Model) -> Box<dyn Simulation> {
     start_with(model, 2)
 }
 
-fn advance(sim: &mut dyn Simulation, steps: u32) {
+pub fn advance(sim: &mut dyn Simulation, steps: u32) {
     sim.advance(steps, &mut Pass::default()).expect("it runs");
 }
 
-fn frame(sim: &mut dyn Simulation) -> Frame {
+pub fn frame(sim: &mut dyn Simulation) -> Frame {
     let mut frame = Frame { clock: sim.clock(), ..Frame::default() };
     sim.sample(&mut frame).expect("it is sampled");
     frame
 }
 
-fn state(sim: &mut dyn Simulation) -> (String, Snapshot) {
+pub fn state(sim: &mut dyn Simulation) -> (String, Snapshot) {
     (format!("{:?}", sim.digest()), sim.save().expect("it saves"))
 }
 
