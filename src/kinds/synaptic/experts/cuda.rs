@@ -10,7 +10,7 @@ pub use args::{BatchWeights, CONTRIBUTION, COUNT, MODULES, RouterKernels, StepTo
 
 use super::{Balancing, ExpertsError, FEATURES, LoadStatistics, Mixture, Router, Rules};
 use crate::gpu::{Gpu, GpuError, Grid, Slice};
-use args::{COUNT, GATES, PARTS, RouterArgs, RouterRates, TILE};
+use args::{GATES, PARTS, RouterArgs, RouterRates, TILE};
 use std::sync::Arc;
 
 /// Most experts of a layer on a device.
@@ -175,7 +175,7 @@ pub fn statistics(tokens: u64, experts: &[f64]) -> (LoadStatistics, Vec<f64>) {
         load.counts[e] = sums[COUNT as usize] as u64;
         load.gates[e] = sums[GATES as usize];
         load.features[e * FEATURES..(e + 1) * FEATURES].copy_from_slice(&sums[..FEATURES]);
-        contribution[e] = sums[args::CONTRIBUTION as usize];
+        contribution[e] = sums[CONTRIBUTION as usize];
     }
     (load, contribution)
 }
