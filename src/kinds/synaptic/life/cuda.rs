@@ -1,10 +1,6 @@
 //! Records of experts and edits of parameters on a GPU, by the kernels of `kernels/synaptic/life.cu`.
 
-use super::{
-    Edit, ExpertRecord,
-    edits::Normals,
-    score::SHORTEST,
-};
+use super::{Edit, ExpertRecord, edits::Normals, score::SHORTEST};
 use crate::{
     device_constants, device_struct,
     gpu::{
