@@ -131,11 +131,11 @@ params! {
         #[param(title = "Matrix multiplication", apply = Rebuild)]
         gemm: GemmMethod = GemmMethod::Auto,
 
-        /// Whether GELU and its derivative are computed within matrix multiplications on a GPU, without passes over memory of
-        /// their own. Activations are the same within the rounding of the precision. The function itself is not where it is
-        /// computed again in the backward pass (checkpointing 1 and 2), so that both are the same bits.
-        #[param(title = "Fused activation", apply = Rebuild)]
-        fused_activation: bool = false,
+        /// Whether passes over memory are merged on a GPU: GELU and its derivative into matrix multiplications, dropout into
+        /// the sum with the residual stream. Activations are the same within the rounding of the precision. GELU itself is not
+        /// merged where it is computed again in the backward pass (checkpointing 1 and 2), so that both are the same bits.
+        #[param(title = "Fused layers", apply = Rebuild)]
+        fused: bool = false,
 
         /// Threads per block of norms, activations, dropout and sums on a GPU; 0: by occupancy and size. Results are the same
         /// within the rounding of their sums.

@@ -4,9 +4,9 @@ use super::Dropout;
 use crate::{
     device_constants, device_struct,
     gpu::{
-        AnyMut, BlockSize, Gpu, GpuError, ModuleSpec, Pass, Slice,
+        Any, AnyMut, BlockSize, Gpu, GpuError, ModuleSpec, Pass, Slice,
         compile::Compile,
-        kernel::{In, InOutAny, Size},
+        kernel::{In, InAny, InOutAny, Size},
         layout::Constant,
     },
     kernels,
@@ -50,6 +50,13 @@ kernels! {
         #[block(1024)]
         fn drop_elements as DropElements(
             n: Size<u64>, site: Size<u32>, is_aligned: Size<u32>, step: In<DropoutStep>, x: InOutAny
+        );
+
+        /// A thread per 16 bytes: the same into another tensor, with a residual added. Items: elements.
+        #[block(1024)]
+        fn add_dropped as AddDropped(
+            n: Size<u64>, site: Size<u32>, is_aligned: Size<u32>, step: In<DropoutStep>, x: InAny, residual: InAny,
+            y: InOutAny
         );
     }
 }
@@ -109,6 +116,32 @@ impl CudaDropout {
         let grid = kernels.drop_elements.grid_of_items(n.div_ceil(pack::<T>() as u64), self.block)?;
         DropElements { n, site: layer_site, is_aligned, step, x }.launch(kernels, pass, grid)?;
         pass.last_work(n, 2 * n * size_of::<T>() as u64, 0);
+        Ok(())
+    }
+
+    /// `y = residual + drop(x)`, or `y = drop(x)`, in one pass over memory: the bits of [`CudaDropout::forward`] and a sum.
+    pub fn add<T: Storage>(
+        &self,
+        pass: &mut Pass,
+        layer_site: u32,
+        step: &Slice<DropoutStep>,
+        (x, residual): (&Slice<T>, Option<&Slice<T>>),
+        y: &mut Slice<T>,
+    ) -> Result<(), GpuError> {
+        let given = residual.map_or(x.len(), |residual| residual.len().min(x.len()));
+        if step.is_empty() || given < y.len() {
+            return Err(GpuError::Length { what: "the input of dropout", device: given, host: y.len() });
+        }
+        if y.is_empty() {
+            return Ok(());
+        }
+        let kernels = self.kernels.of::<T>()?;
+        let n = y.len() as u64;
+        let (x, residual, y) = (Any::from(x), residual.map_or(Any::NONE, Any::from), AnyMut::from(y));
+        let is_aligned = (x.is_aligned_to(16) && residual.is_aligned_to(16) && y.is_aligned_to(16)).into();
+        let grid = kernels.add_dropped.grid_of_items(n.div_ceil(pack::<T>() as u64), self.block)?;
+        AddDropped { n, site: layer_site, is_aligned, step, x, residual, y }.launch(kernels, pass, grid)?;
+        pass.last_work(n, 3 * n * size_of::<T>() as u64, 0);
         Ok(())
     }
 

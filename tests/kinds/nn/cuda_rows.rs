@@ -1,8 +1,8 @@
 //! Norms, softmax, activations, dropout and operations on buffers on a GPU, against their definitions in f64.
 
-use super::cuda_every_operation::{Case, Number, by_format, wide};
+use super::cuda_every_operation::{Case, Number, Placed, by_format, wide};
 use neuropil::{
-    gpu::{Arena, Buf, Pass},
+    gpu::{Arena, Buf, Pass, Slice},
     nn::{
         activation::{self, Activation, cuda::CudaActivation},
         dropout::{
@@ -175,9 +175,19 @@ pub fn compare_dropout<T: Number>(case: &mut Case) {
     let ops = case.loaded(CudaDropout::new);
     let dev_step = Buf::from_slice(&case.gpu, "test", &[DropoutStep::new(&op, step)]).expect("memory");
     ops.forward(&mut pass(), op.layer_site, &dev_step, &mut dev_x.view_mut()).expect("it runs");
+    let (from, residual) = (case.upload::<T>(&x), case.numbers::<T>(n));
+    let (dev_residual, mut dev_y) = (case.upload::<T>(&residual), case.upload::<T>(&residual));
     dropout::forward(&op, step, &mut x);
     let want: Vec<f32> = x.iter().map(|x| T::round(*x).widen()).collect();
     case.agrees("x", &dev_x.values().expect("a copy"), &wide(&want), 0.0);
+    let add = |residual: Option<&Slice<T>>, y: &mut Placed<T>| {
+        ops.add(&mut pass(), op.layer_site, &dev_step, (&from.view(), residual), &mut y.view_mut()).expect("it runs");
+    };
+    add(None, &mut dev_y);
+    case.agrees("dropped copy", &dev_y.values().expect("a copy"), &wide(&want), 0.0);
+    add(Some(&*dev_residual.view()), &mut dev_y);
+    let want: Vec<f32> = want.iter().zip(&residual).map(|(x, y)| T::round(x + y).widen()).collect();
+    case.agrees("residual + dropped", &dev_y.values().expect("a copy"), &wide(&want), 0.0);
 }
 
 pub fn compare_elementwise<T: Number>(case: &mut Case) {

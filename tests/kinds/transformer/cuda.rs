@@ -35,9 +35,13 @@ pub struct OnDevice {
 impl OnDevice {
     /// Of these parameters, with zero weights.
     pub fn new(gpu: &Arc<Gpu>, params: &Params, config: &Config) -> Self {
+        Self::in_context(gpu, params, config, &BuildContext { seed: 5, ..BuildContext::default() })
+    }
+
+    /// The same with a context.
+    pub fn in_context(gpu: &Arc<Gpu>, params: &Params, config: &Config, context: &BuildContext) -> Self {
         let layout = Arc::new(Layout::new(config).expect("a model"));
-        let context = BuildContext { seed: 5, ..BuildContext::default() };
-        let backend = cuda::create(gpu, params, config, &layout, &context).unwrap_or_else(|e| panic!("{e}"));
+        let backend = cuda::create(gpu, params, config, &layout, context).unwrap_or_else(|e| panic!("{e}"));
         Self { backend, layout }
     }
 
@@ -170,6 +174,68 @@ fn cuda_gradients_are_those_of_the_cpu() {
         }
     }
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// Merged passes over memory: gradients of the CPU, and the same bits whether blocks are computed again or not.
+#[test]
+fn cuda_fused_layers_compute_the_same() {
+    let Some(gpu) = gpu() else { return };
+    for set in MODELS {
+        let base: Vec<&str> = SMALL.iter().chain(*set).copied().chain(["compute.fused=true"]).collect();
+        let mut trainer = small::trainer::<f64>(&Config::new(&small::params(&base), 37).expect("a model"));
+        trainer.network.weights.iter_mut().for_each(|w| *w = f64::from(*w as f32));
+        let text = Text::new(4, 24, 37, 6);
+        for dropout in [[0.0, 0.0], [0.1, 0.2]] {
+            small::gradients_with(&mut trainer, &[text.batch()], dropout);
+            for (precision, most) in [("F32", 2e-5), ("Bf16", 1e-1)] {
+                if precision != "F32" && set.contains(&"model.activation=Relu") {
+                    continue;
+                }
+                let mut modes = vec![];
+                for mode in ["Nothing", "Norms", "Blocks"] {
+                    let more = [format!("compute.precision={precision}"), format!("compute.checkpointing={mode}")];
+                    let all: Vec<&str> = base.iter().copied().chain(more.iter().map(String::as_str)).collect();
+                    let mut device = OnDevice::like(&gpu, &small::params(&all), &trainer);
+                    let (_, gradient) = device.gradients_with(&[text.batch()], dropout);
+                    let (error, view) = worst(&device.layout, &gradient, &trainer.gradient);
+                    println!("{set:?} dropout {dropout:?} {precision} {mode}: gradients {error:.1e} at {view}");
+                    assert!(error < most, "{set:?} {precision} {mode}: {error:.1e} {view}");
+                    modes.push(gradient);
+                }
+                assert!(modes[0] == modes[2], "{set:?} {precision}");
+            }
+        }
+    }
+}
+
+/// Implementations are timed once; what repeats the run takes its choices, and has its bits.
+#[test]
+fn cuda_measured_multiplications_repeat() {
+    let Some(gpu) = gpu() else { return };
+    let base: Vec<&str> =
+        SMALL.iter().copied().chain(["compute.gemm=Measured", "compute.precision=Bf16", "training.batch=4"]).collect();
+    let params = small::params(&base);
+    let trainer = small::trainer::<f32>(&Config::new(&params, 37).expect("a model"));
+    let cache = std::env::temp_dir().join(format!("neuropil-measured-{}", std::process::id()));
+    let text = Text::new(4, 24, 37, 6);
+    let run = |context: &BuildContext| {
+        let mut device = OnDevice::in_context(&gpu, &params, &trainer.network.config, context);
+        let weights: Vec<f32> = trainer.network.weights.to_vec();
+        device.backend.write(StateBuffer::Weights, &weights).expect("the device");
+        let losses: Vec<f32> = (0..5).map(|t| device.step(t, &HYPER, &[text.batch()]).loss).collect();
+        (device.backend.execution().kernels, losses)
+    };
+    let first = BuildContext { seed: 5, cache: Some(cache.clone()), ..BuildContext::default() };
+    let (kernels, losses) = run(&first);
+    println!("{kernels:#?} {losses:?}");
+    assert!(kernels.0.iter().filter(|(name, _)| name.starts_with("gemm ")).count() > 8, "{kernels:?}");
+    assert!(cache.join("gemm.txt").exists());
+    assert_eq!(run(&first), (kernels.clone(), losses.clone()), "from the cache");
+    std::fs::remove_dir_all(&cache).expect("it is ours");
+    let again = BuildContext { kernels: kernels.clone(), ..first };
+    let (repeated, same) = run(&again);
+    assert_eq!((repeated.difference_from(&kernels), same), (None, losses));
+    assert!(!cache.exists(), "a repetition measures nothing");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use neuropil::{
     gpu::{Gpu, Pass, Place, allocation},
     kinds::transformer::{
         Params,
-        backend::{Batch, Counters, Decoder as _, Hyper, Lengths, StateBuffer, StepInput},
+        backend::{Batch, Counters, Hyper, Lengths, StateBuffer, StepInput},
         cuda,
         model::{Config, Layout, init},
     },

@@ -141,11 +141,14 @@ impl<T: ModelFormat> Run<'_, T> {
         d: &'d Slice<T>,
         branch: &'d mut Slice<T>,
     ) -> Result<&'d Slice<T>, OpError> {
-        if self.noise.elements.is_none() {
-            return Ok(d);
+        let Some(noise) = self.noise.elements else { return Ok(d) };
+        let ops = &self.network.ops;
+        if ops.fused.dropout {
+            ops.dropout.add(self.pass, site.number(), noise, (d, None), branch)?;
+        } else {
+            branch.copy_from(d)?;
+            self.drop(site, branch)?;
         }
-        branch.copy_from(d)?;
-        self.drop(site, branch)?;
         Ok(branch)
     }
 

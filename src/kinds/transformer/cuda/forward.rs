@@ -125,10 +125,12 @@ impl<T: ModelFormat> Run<'_, T> {
         y: &mut Slice<T>,
         branch: &mut Slice<T>,
     ) -> Result<(), OpError> {
-        if self.noise.elements.is_none() {
-            return self.linear(linear, x, y, Some(residual));
-        }
+        let Some(noise) = self.noise.elements else { return self.linear(linear, x, y, Some(residual)) };
         self.linear(linear, x, branch, None)?;
+        let ops = &self.network.ops;
+        if ops.fused.dropout {
+            return Ok(ops.dropout.add(self.pass, site.number(), noise, (branch, Some(residual)), y)?);
+        }
         self.drop(site, branch)?;
         y.copy_from(residual)?;
         self.network.ops.elementwise.add(self.pass, y, branch)?;

@@ -82,7 +82,7 @@ pub fn create(
     let ops = Ops::new(
         gpu,
         GemmOptions { backend, tf32, is_required: false },
-        Fused::new(compute.fused_activation, config.activation, compute.checkpointing),
+        Fused::new(compute.fused, config.activation, compute.checkpointing),
         compute.attention,
         compute.threads_per_block.into(),
     )?;

@@ -49,7 +49,7 @@ pub struct Ops {
     pub gemm: CudaGemm,
     /// Its backend.
     pub options: Options,
-    /// Which multiplications include the activation function.
+    /// Which passes over memory are merged.
     pub fused: Fused,
     /// Norms.
     pub norm: CudaNorm,
@@ -73,20 +73,23 @@ pub struct Ops {
     pub optimizer: CudaOptimizer,
 }
 
-/// Which multiplications include the activation function or its derivative.
+/// Which passes over memory are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fused {
     /// `hidden = f(x Wᵀ + b)`.
     pub forward: bool,
     /// `dfc = (dy W) f′(fc)`.
     pub backward: bool,
+    /// `y = residual + drop(x)`.
+    pub dropout: bool,
 }
 
 impl Fused {
     /// Of a model. The library knows GELU only; own kernels would lose more by multiplying than a pass over memory costs.
     pub fn new(is_wanted: bool, f: ActivationFunction, mode: Checkpointing) -> Self {
         let backward = is_wanted && f == ActivationFunction::GeluTanh;
-        Self { forward: backward && matches!(mode, Checkpointing::Nothing | Checkpointing::Blocks), backward }
+        let forward = backward && matches!(mode, Checkpointing::Nothing | Checkpointing::Blocks);
+        Self { forward, backward, dropout: is_wanted }
     }
 }
 

@@ -143,10 +143,11 @@ impl Tuning {
 
     fn add(&self, choices: impl IntoIterator<Item = (String, Implementation)>) -> usize {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        table.known.clear();
-        let before = table.choices.len();
-        table.choices.extend(choices);
-        table.choices.len() - before
+        let Table { choices: all, known } = &mut *table;
+        let before = all.len();
+        all.extend(choices);
+        known.iter_mut().for_each(|(key, by)| *by = all.get(&key.to_string()).copied());
+        all.len() - before
     }
 
     fn automatic(&self) -> MutexGuard<'_, Option<Kept>> {
@@ -390,6 +391,10 @@ mod tests {
         assert_eq!(tuning.choice(&key), None);
         assert_eq!(tuning.add([(key.to_string(), Implementation::LargeTiles)]), 1);
         assert_eq!(tuning.choice(&key), Some(Implementation::LargeTiles));
-        assert_eq!(tuning.choice(&Key { has_beta: true, ..key }), None);
+        let other = Key { has_beta: true, ..key };
+        assert_eq!(tuning.choice(&other), None);
+        tuning.add([(other.to_string(), Implementation::Simt)]);
+        assert_eq!(tuning.choice(&other), Some(Implementation::Simt));
+        assert_eq!(tuning.choice(&key), Some(Implementation::LargeTiles));
     }
 }
