@@ -3,12 +3,13 @@
 //! | cases | what is measured |
 //! | --- | --- |
 //! | `train-…` | time of a training step, life cycle included, on the text of a grammar; the share of release in the forward pass |
+//! | `tf32-…` | the same with operands of multiplications in tf32 |
 //! | `ablate-…` | held-out loss without release, with a static transform, with the scan, with a trained temperature per head |
 //! | `grow-…` | held-out loss of a mixture that splits and merges, and of ones of fixed size |
 //!
 //! A variant trains on the same batches as the others of its seed. Seeds are 1, 2, …; one per repeat.
 
-use super::{Params, model::Config, presynaptic::Constants, setup::Setup, simulation::SynapticSim, start_backend};
+use super::{Params, choices::Precision, model::Config, presynaptic::Constants, setup::Setup, simulation::SynapticSim, start_backend};
 use crate::{
     gpu::{
         Pass,
@@ -86,7 +87,10 @@ fn workload(params: &Params, config: &Config) -> Workload {
         micro_batches: params.training.micro_batches as usize,
         release: format!("{:?}", release.mode),
         constants: release.constants,
-        precision: "f32",
+        precision: match params.compute.precision {
+            Precision::F32 => "f32",
+            Precision::Tf32 => "tf32",
+        },
     }
 }
 
@@ -149,49 +153,29 @@ pub enum BenchRow {
 
 struct Case {
     name: &'static str,
-    /// Differences from the defaults, which are nano.
-    set: &'static [&'static str],
+    /// Differences from the defaults, which are nano, in some lists.
+    set: &'static [&'static [&'static str]],
 }
 
 const SPEED: &[Case] = &[
     Case { name: "train-nano", set: &[] },
-    Case { name: "train-nano-off", set: &["presynaptic.mode=Off"] },
-    Case { name: "train-nano-static", set: &["presynaptic.mode=Static"] },
-    Case { name: "train-nano16", set: &["experts.count=16"] },
-    Case { name: "train-nano64", set: &["experts.count=64"] },
-    Case { name: "train-mini", set: &["model.layers=3", "model.width=128", "experts.count=12", "experts.hidden=256"] },
+    Case { name: "train-nano-off", set: &[&["presynaptic.mode=Off"]] },
+    Case { name: "train-nano-static", set: &[&["presynaptic.mode=Static"]] },
+    Case { name: "train-nano16", set: &[&["experts.count=16"]] },
+    Case { name: "train-nano64", set: &[&["experts.count=64"]] },
+    Case { name: "train-mini", set: &[&["model.layers=3", "model.width=128", "experts.count=12", "experts.hidden=256"]] },
 ];
 
 /// Sizes that are for a GPU.
 const LARGE: &[Case] = &[
-    Case { name: "train-small", set: SMALL },
-    Case {
-        name: "train-small64",
-        set: &[
-            "model.layers=4",
-            "model.width=256",
-            "model.heads=8",
-            "model.kv_heads=2",
-            "model.context=256",
-            "experts.count=64",
-            "experts.hidden=512",
-            "training.batch=64",
-        ],
-    },
-    Case {
-        name: "train-large",
-        set: &[
-            "model.layers=6",
-            "model.width=512",
-            "model.heads=8",
-            "model.kv_heads=2",
-            "model.context=512",
-            "experts.count=16",
-            "experts.hidden=1024",
-            "training.batch=64",
-        ],
-    },
+    Case { name: "train-small", set: &[SMALL] },
+    Case { name: "train-small64", set: &[SMALL, &["experts.count=64"]] },
+    Case { name: "train-large", set: &[LARGE_SIZE] },
+    Case { name: "tf32-small", set: &[SMALL, TF32] },
+    Case { name: "tf32-small64", set: &[SMALL, TF32, &["experts.count=64"]] },
+    Case { name: "tf32-large", set: &[LARGE_SIZE, TF32] },
 ];
+const TF32: &[&str] = &["compute.precision=Tf32"];
 const SMALL: &[&str] = &[
     "model.layers=4",
     "model.width=256",
@@ -202,17 +186,27 @@ const SMALL: &[&str] = &[
     "experts.hidden=512",
     "training.batch=64",
 ];
+const LARGE_SIZE: &[&str] = &[
+    "model.layers=6",
+    "model.width=512",
+    "model.heads=8",
+    "model.kv_heads=2",
+    "model.context=512",
+    "experts.count=16",
+    "experts.hidden=1024",
+    "training.batch=64",
+];
 
 const VARIANTS: &[Case] = &[
-    Case { name: "ablate-off", set: &["life.enabled=false", "presynaptic.mode=Off"] },
-    Case { name: "ablate-static", set: &["life.enabled=false", "presynaptic.mode=Static"] },
-    Case { name: "ablate-scan", set: &["life.enabled=false", "presynaptic.mode=Scan"] },
-    Case { name: "ablate-temperature", set: &["life.enabled=false", "presynaptic.mode=Temperature"] },
-    Case { name: "grow-fixed8", set: &["life.enabled=false"] },
-    Case { name: "grow-fixed16", set: &["life.enabled=false", "experts.count=16"] },
+    Case { name: "ablate-off", set: &[&["life.enabled=false", "presynaptic.mode=Off"]] },
+    Case { name: "ablate-static", set: &[&["life.enabled=false", "presynaptic.mode=Static"]] },
+    Case { name: "ablate-scan", set: &[&["life.enabled=false", "presynaptic.mode=Scan"]] },
+    Case { name: "ablate-temperature", set: &[&["life.enabled=false", "presynaptic.mode=Temperature"]] },
+    Case { name: "grow-fixed8", set: &[&["life.enabled=false"]] },
+    Case { name: "grow-fixed16", set: &[&["life.enabled=false", "experts.count=16"]] },
     Case {
         name: "grow-live16",
-        set: &["life.enabled=true", "experts.count=16", "experts.metabolic_bias=0.02", "experts.aux_weight=0"],
+        set: &[&["life.enabled=true", "experts.count=16", "experts.metabolic_bias=0.02", "experts.aux_weight=0"]],
     },
 ];
 
@@ -250,9 +244,9 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
 }
 
 /// Nano with the changes of a case, nothing measured while it trains.
-fn params(set: &[&str]) -> Result<Params, SimError> {
+fn params(set: &[&[&str]]) -> Result<Params, SimError> {
     let mut params = Params::default();
-    for text in set {
+    for text in set.iter().copied().flatten() {
         let change = path::parse(&params, text).map_err(|e| SimError::Input(e.to_string()))?;
         params.set(&change);
     }
@@ -384,7 +378,7 @@ mod tests {
             steps: 2,
         };
         let case =
-            Case { name: "x", set: &["model.width=16", "model.context=16", "experts.hidden=8", "experts.count=2"] };
+            Case { name: "x", set: &[&["model.width=16", "model.context=16", "experts.hidden=8", "experts.count=2"]] };
         let row = train(&case, &Arc::new(setup.expect("a text")), &options, &progress).expect("it trains");
         assert_eq!((row.trained_bytes, row.held_out.len()), (2 * 8 * 16, 2));
         assert!((4.0..7.0).contains(&row.mean) && row.held_out[0] != row.held_out[1], "{row:?}");

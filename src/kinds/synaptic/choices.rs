@@ -23,6 +23,19 @@ choices! {
 }
 
 choices! {
+    /// Number format of the operands of matrix multiplications on a GPU. Everything else, and the router, is f32. The CPU
+    /// computes in f32.
+    pub enum Precision {
+        /// IEEE single precision.
+        #[title("fp32")]
+        F32,
+        /// Single precision in memory, operands of multiplications rounded to 10 bits of mantissa.
+        #[title("tf32")]
+        Tf32,
+    }
+}
+
+choices! {
     /// What balances the load of experts besides metabolism.
     pub enum BalancingMethod {
         /// A loss that is smallest at equal load (Fedus et al. 2022).

@@ -179,7 +179,8 @@ fn start_backend(
     match on {
         Device::Cpu { threads } => Ok(Box::new(CpuBackend::new(config, layout, &dynamics, seed, *threads)?)),
         Device::Cuda(gpu) => {
-            cuda::create(gpu, (config, layout, &dynamics), seed, params.training.batch as usize, false)
+            let sequences = params.training.batch as usize;
+            cuda::create(gpu, (config, layout, &dynamics), seed, sequences, params.compute.precision)
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Parameters of a synaptic project.
 
-use super::mechanisms::{Experts, Life, Plasticity, Presynaptic};
+use super::{
+    choices::Precision,
+    mechanisms::{Experts, Life, Plasticity, Presynaptic},
+};
 use crate::{
     interventions,
     kinds::language::{
@@ -37,6 +40,15 @@ params! {
         /// Base of the wavelengths of rotary positions: the angle of pair i at position p is p · base^(-2i/D).
         #[param(title = "Rotary base", range = 100.0..=1e6, hard = 1.0..=1e9, scale = Log, apply = Rebuild)]
         rope_base: f64 = 1e4,
+    }
+}
+
+params! {
+    /// Arithmetic on a GPU.
+    pub struct Compute {
+        /// Number format of the operands of matrix multiplications on a GPU. The CPU computes in f32.
+        #[param(title = "Precision", apply = Rebuild)]
+        precision: Precision = Precision::F32,
     }
 }
 
@@ -103,6 +115,9 @@ param_tree! {
         /// Memory that is written while a text is continued.
         #[title("Fast memory")]
         plasticity: Plasticity,
+        /// Arithmetic on a GPU.
+        #[title("Compute")]
+        compute: Compute,
         /// Batches, optimiser and learning rate.
         #[title("Training")]
         training: Training,

@@ -56,8 +56,9 @@ fn optimizer(map: &ParameterMap, hidden: Method, clip: f64) -> cpu::Optimizer {
 }
 
 /// Buffers of a model on the device.
-struct OnDevice {
-    params: Buf<f32>,
+pub struct OnDevice {
+    /// Weights.
+    pub params: Buf<f32>,
     means: Buf<f32>,
     squares: Buf<f32>,
     bf16: Buf<Bf16>,
@@ -72,7 +73,8 @@ struct OnDevice {
 }
 
 impl OnDevice {
-    fn new(gpu: &Arc<Gpu>, map: &ParameterMap, op: &cpu::Optimizer, start: &[f32], scaler: &LossScaler) -> Self {
+    /// With a learning rate of 0.01.
+    pub fn new(gpu: &Arc<Gpu>, map: &ParameterMap, op: &cpu::Optimizer, start: &[f32], scaler: &LossScaler) -> Self {
         let settings = OptimizerSettings {
             learning_rate: 0.01,
             beta1: op.adamw.beta1,
@@ -106,7 +108,8 @@ impl OnDevice {
         }
     }
 
-    fn update(&mut self, g: &Buf<f32>) -> OptimizerState {
+    /// One update.
+    pub fn update(&mut self, g: &Buf<f32>) -> OptimizerState {
         let Self { params, means, squares, bf16, state, settings, groups, rules, arena, op, gemm, matrices } = self;
         let tables = Tables { settings, groups, rules };
         let mut pass = Pass::default();

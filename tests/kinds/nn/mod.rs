@@ -8,7 +8,7 @@ mod cuda_embedding;
 mod cuda_every_operation;
 mod cuda_gemm;
 mod cuda_gemm_groups;
-mod cuda_optimizer;
+pub mod cuda_optimizer;
 mod cuda_rows;
 mod golden_embedding;
 pub mod golden_files;

@@ -1,6 +1,9 @@
 //! Release on a GPU against the CPU, which is the definition, and against the reference data that the shipped recurrence has.
 
-use super::golden_files::{SEQUENCE, compare};
+use super::{
+    golden_files::{SEQUENCE, compare},
+    golden_presynaptic,
+};
 use crate::device::gpu;
 use neuropil::{
     gpu::{Arena, Buf, Gpu, Pass},
@@ -187,6 +190,46 @@ fn cuda_vesicles_are_conserved() {
     for key in 0..heads * n {
         let queue: f64 = (9..9 + op.constants.endo_delay).map(|slot| of(slot, key)).sum();
         assert_eq!(of(1, key) + of(2, key) + queue, 24.0, "key {key}");
+    }
+}
+
+/// Files 02 to 05: what each query releases from a random state. In the reference the queries of a call share the state before it,
+/// so that each is a call of its own here, and the state after all of them is the reference's alone.
+#[test]
+fn cuda_golden_synaptic_release_step() {
+    let Some(gpu) = gpu() else { return };
+    let mut device = OnDevice::new(&gpu);
+    for file in ["02_", "03_", "04_", "05_"].iter().flat_map(|start| golden::some("synaptic", start)) {
+        let part = if file.name.starts_with("05") { "alt_config_05" } else { "default_config" };
+        let (c, epsilon) = golden_presynaptic::constants(part);
+        let [batch, heads, queries, per_query] = file.shape("drive")[..] else { panic!("four sides") };
+        let (heads, keys) = (batch * heads, file.shape("in_C")[2]);
+        let slots = if file.has("in_DELAY") { file.shape("in_DELAY")[0] } else { 0 };
+        let constants = Constants { endo_delay: slots, barrier_strength: 0.0, log_floor: epsilon, ..c };
+        let op = Presynaptic { constants, edges: Edges::TopK(per_query), ..Presynaptic::recommended(keys) };
+        let extent = ScanExtent { first_query: keys - 1, n_queries: 1, ..ScanExtent::sequences(1, heads, 1, 0) };
+        let f32s = |name: &str| file.get(name).iter().map(|x| *x as f32).collect::<Vec<f32>>();
+        let before = ["C", "RRP", "RES", "PR", "CL", "AMP", "E"].iter().flat_map(|name| f32s(&format!("in_{name}")));
+        let resources = vec![0.0; 2 * heads * keys];
+        let queue = if slots > 0 { f32s("in_DELAY") } else { vec![] };
+        let before: Vec<f32> = before.chain(resources).chain(queue).collect();
+        let (edges, scale) = (heads * queries * per_query, file.one("ema_after") + 1e-6);
+        let mut effects = vec![0.0; edges];
+        for query in 0..queries {
+            let of_query = |i: &usize| i / per_query % queries == query;
+            let is_valid = |i: &usize| !file.has("valid") || file.get("valid")[*i] > 0.0;
+            let at = |i: usize| i / per_query / queries * keys + file.get("idx")[i] as usize;
+            let mut dots = vec![-1e4_f32; heads * keys];
+            let valid: Vec<usize> = (0..edges).filter(of_query).filter(is_valid).collect();
+            valid.iter().for_each(|i| dots[at(*i)] = file.get("drive")[*i] as f32);
+            let mut state = Buf::from_slice(&gpu, "state", &before).expect("the device");
+            let [logits, _] = device.piece(&op, &extent, &dots, Some((&mut state, keys, keys)), None);
+            for i in valid {
+                let bias = f64::from(logits[at(i)] - dots[at(i)]) / op.constants.lambda_loge;
+                effects[i] = (bias.exp() - epsilon) / scale;
+            }
+        }
+        compare(&file, "e", &effects, SEQUENCE);
     }
 }
 

@@ -8,6 +8,7 @@ use neuropil::{
         language::backend::{Batch, Hyper, Lengths, MatrixUpdate, Outcome, StateBuffer, StepStats},
         synaptic::{
             backend::{Backend, Dynamics, Site, StepInput},
+            Precision,
             cpu::CpuBackend,
             cuda,
             experts::{Balancing, FEATURES, RouterState},
@@ -48,9 +49,13 @@ pub fn configs() -> Vec<Config> {
 
 impl Pair {
     pub fn new(gpu: &Arc<Gpu>, config: &Config, dynamics: &Dynamics) -> Self {
+        Self::with(gpu, config, dynamics, Precision::F32)
+    }
+
+    fn with(gpu: &Arc<Gpu>, config: &Config, dynamics: &Dynamics, precision: Precision) -> Self {
         let layout = Arc::new(Layout::new(config).expect("a model"));
         let cpu = CpuBackend::new(config, &layout, dynamics, 5, 2).expect("a model");
-        let device = cuda::create(gpu, (config, &layout, dynamics), 5, 3, false).unwrap_or_else(|why| panic!("{why}"));
+        let device = cuda::create(gpu, (config, &layout, dynamics), 5, 3, precision).unwrap_or_else(|why| panic!("{why}"));
         let mut new = Self { config: config.clone(), layout: layout.clone(), cpu: Box::new(cpu), device };
         let first = init(config, &layout, 3);
         let values = first.values().iter().zip(noise(layout.map.len(), 4));
@@ -234,6 +239,38 @@ fn cuda_training_is_that_of_the_cpu() {
             same_experts(&pair, &what);
         }
     }
+}
+
+/// Losses of training with rounded operands are near those of f32, and the loss falls as far.
+#[test]
+fn cuda_tf32_trains_like_f32() {
+    let Some(gpu) = gpu() else { return };
+    let config = configs()[1].clone();
+    let dynamics = Dynamics::new(&config);
+    let mut pair = Pair::with(&gpu, &config, &dynamics, Precision::Tf32);
+    for step in 0..30 {
+        let text = pair.text(4, 500 + step % 3);
+        let batches = [pair.batch(&text)];
+        let input = StepInput {
+            step: step.into(),
+            batches: &batches,
+            hyper: &HYPER,
+            frozen: &[],
+            frozen_experts: &[],
+            measures: false,
+        };
+        for backend in [&mut pair.cpu, &mut pair.device] {
+            backend.step(&input, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));
+        }
+    }
+    let losses = |backend: &mut dyn Backend| stats(backend).iter().map(|s| s.loss).collect::<Vec<f32>>();
+    let (want, got) = (losses(&mut *pair.cpu), losses(&mut *pair.device));
+    near("losses of the first steps", &got[..5], &want[..5], 2e-3);
+    println!("losses from {} to {}, in f32 to {}", got[0], got[29], want[29]);
+    let fall = |losses: &[f32]| losses[0] - losses[29];
+    assert!(fall(&want) > 0.1 && (fall(&got) / fall(&want) - 1.0).abs() < 0.05);
+    let choices = pair.device.execution();
+    assert!(format!("{choices:?}").contains("tf32"), "{choices:?}");
 }
 
 /// Captured steps have the bits of single launches, of a second run, and of a run that is saved and continued.

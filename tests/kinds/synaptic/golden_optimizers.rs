@@ -1,15 +1,21 @@
 //! The optimisers of the reference through `nn::optimizer`, and the initialiser by cellular automata.
 
-use super::golden_files::{TOLERANCE, compare};
+use super::golden_files::{SEQUENCE, TOLERANCE, compare};
+use crate::{device::gpu, nn::cuda_optimizer::OnDevice};
 use neuropil::num::halves::bf16;
 use neuropil::{
+    gpu::Buf,
     kinds::synaptic::model::automaton,
     nn::{
-        optimizer::{AdamW, Matrix, Muon, NEWTON_SCHULZ, Rule, Update, cpu, muon_factor},
+        optimizer::{
+            AdamW, Clip, LossScaler, Matrix, Method, Muon, NEWTON_SCHULZ, ParameterGroups, Rule, Update, cpu,
+            muon_factor,
+        },
+        parameters::ParameterMap,
         real::Real,
     },
 };
-use neuropil_test_support::golden::Golden;
+use neuropil_test_support::golden::{self, Golden};
 
 fn wide<R: Real>(values: &[R]) -> Vec<f64> {
     values.iter().map(|x| x.f64()).collect()
@@ -119,6 +125,44 @@ pub fn check_optimizers(file: &Golden) {
     compare(file, "muon_w_f32", &muon::<f64>(file, &matrix), TOLERANCE);
     compare(file, "muon_w_f32", &muon::<f32>(file, &matrix), TOLERANCE);
     compare(file, "muon_w", &muon_bf16(file, &matrix), TOLERANCE);
+}
+
+/// The same on a GPU: AdamW, and Muon in f32.
+#[test]
+fn cuda_golden_synaptic_optimizers() {
+    let Some(gpu) = gpu() else { return };
+    for file in golden::some("synaptic", "28_") {
+        let mut map = ParameterMap::default();
+        let view = map.add("w", &file.shape("w0")).expect("a new name");
+        let range = map.view(view).range();
+        let padded = |values: &[f64]| {
+            let mut all = vec![0.0_f32; map.len()];
+            all[range.clone()].copy_from_slice(&read::<f32>(values));
+            all
+        };
+        let adamw = Rule { decay: 0.1, ..Rule::default() };
+        // The learning rate is 0.01, and 0.02 of Muon.
+        let muon = Rule { method: Method::Muon, lr_factor: 2.0, ..Rule::default() };
+        for (array, rule) in [("adamw_w", adamw), ("muon_w_f32", muon)] {
+            let groups = ParameterGroups::new(&map, |_| rule).expect("a matrix");
+            let matrices = groups.matrices(&map, |_| vec![]);
+            let op = cpu::Optimizer {
+                adamw: AdamW { beta1: 0.8, beta2: 0.95, eps: 1e-10 },
+                muon: Muon::default(),
+                clip: Clip(0.0),
+                groups,
+                matrices,
+            };
+            let start = padded(file.get("w0"));
+            let mut device = OnDevice::new(&gpu, &map, &op, &start, &LossScaler::fixed(1.0));
+            let mut got = vec![];
+            for g in file.get("grads").chunks(range.len()) {
+                device.update(&Buf::from_slice(&gpu, "gradient", &padded(g)).expect("the device"));
+                got.extend(wide(&device.params.read().expect("the device")[range.clone()]));
+            }
+            compare(&file, array, &got, SEQUENCE);
+        }
+    }
 }
 
 /// `29_`: cells of two rules from the first row of the file, and the weights that they stand for.

@@ -12,8 +12,8 @@ use neuropil::kinds::synaptic::presynaptic::{
 };
 use neuropil_test_support::golden::Golden;
 
-/// Constants of a part of the index.
-fn constants(part: &str) -> (Constants, f64) {
+/// Constants of a part of the index, and the number that the reference adds before logarithms.
+pub fn constants(part: &str) -> (Constants, f64) {
     let all = index(part);
     let get = |name: &str| all[name].as_f64().unwrap_or_else(|| panic!("{part} has no {name}"));
     let constants = Constants {

@@ -180,6 +180,7 @@ impl Run<'_> {
             let statistics = DeviceStatistics { experts: &mut experts, aux: &mut aux };
             ops.experts.add_statistics(self.pass, router, sums.batch, state, &routing, dgates, statistics, frame)?;
             let of = (router, network.dynamics.aux_weight);
+            let gemm = &ops.gemm;
             ops.experts
                 .route_backward(self.pass, gemm, of, sums.batch, x, weights, state, &routing, dgates, dx, to, frame)?;
         }

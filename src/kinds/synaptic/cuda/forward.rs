@@ -228,7 +228,7 @@ impl Run<'_> {
         let (weights, state) = (weights.refs(), state.refs());
         let MixtureTensors { x, mid, mut routing, mut rows } = a.mixture();
         self.section("router", |run| {
-            ops.experts.route(run.pass, gemm, router, x, weights, state, &mut routing, run.frame)?;
+            ops.experts.route(run.pass, &ops.gemm, router, x, weights, state, &mut routing, run.frame)?;
             Ok(())
         })?;
         self.section("experts", |run| {

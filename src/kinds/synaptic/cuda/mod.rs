@@ -17,8 +17,9 @@
 //!
 //! # Precision
 //!
-//! f32; with tf32 operands of multiplications are rounded to 11 bits. Sums of gradients, statistics and states are f32 and f64, in
-//! orders that the sizes fix: the same bits every time.
+//! f32; with tf32 operands of multiplications are rounded to 11 bits, but not those of the router, whose decisions small
+//! differences change. Sums of gradients, statistics and states are f32 and f64, in orders that the sizes fix: the same bits every
+//! time.
 
 mod backend;
 mod backward;
@@ -39,6 +40,7 @@ pub use kernels::MODULES;
 
 use super::{
     backend::{Backend, Dynamics},
+    choices::Precision,
     model::{Config, Layout},
 };
 use crate::{
@@ -56,8 +58,9 @@ pub fn create(
     (config, layout, dynamics): (&Config, &Arc<Layout>, &Dynamics),
     seed: u64,
     sequences: usize,
-    tf32: bool,
+    precision: Precision,
 ) -> Result<Box<dyn Backend>, SimError> {
+    let tf32 = precision == Precision::Tf32;
     let ops = Ops::new(gpu, Options { backend: None, is_required: false, tf32 })?;
     let choices = [("precision", if tf32 { "tf32" } else { "fp32" }), ("release", "fused")];
     Ok(Box::new(CudaBackend::new(gpu, (config, layout, dynamics), seed, sequences, ops, choices)?))

@@ -21,11 +21,11 @@ use crate::{
 };
 
 impl CudaExperts {
-    /// Routes tokens x `[N, C]`.
+    /// Routes tokens x `[N, C]`. Multiplications are f32.
     pub fn route(
         &self,
         pass: &mut Pass,
-        (gemm, options): (&CudaGemm, Options),
+        gemm: &CudaGemm,
         op: &Router,
         x: &Slice<f32>,
         weights: DeviceWeights<'_>,
@@ -53,7 +53,7 @@ impl CudaExperts {
             let mut z = inner.take::<f32>("logits of the router", tokens * e)?;
             let multiply = |pass: &mut Pass, n: usize, w: &Slice<f32>, to: &mut Slice<f32>| {
                 let op = Gemm::new(tokens, n, op.width).transposed_b();
-                gemm.run(pass, &op, (x, w), to, Epilogue::None, options).map(drop)
+                gemm.run(pass, &op, (x, w), to, Epilogue::None, Options::default()).map(drop)
             };
             multiply(pass, e, weights.router, &mut z)?;
             multiply(pass, FEATURES, weights.probe, out.features)?;
