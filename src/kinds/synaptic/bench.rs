@@ -9,7 +9,10 @@
 //!
 //! A variant trains on the same batches as the others of its seed. Seeds are 1, 2, …; one per repeat.
 
-use super::{Params, choices::Precision, model::Config, presynaptic::Constants, setup::Setup, simulation::SynapticSim, start_backend};
+use super::{
+    Params, choices::Precision, model::Config, presynaptic::Constants, setup::Setup, simulation::SynapticSim,
+    start_backend,
+};
 use crate::{
     gpu::{
         Pass,
@@ -163,7 +166,10 @@ const SPEED: &[Case] = &[
     Case { name: "train-nano-static", set: &[&["presynaptic.mode=Static"]] },
     Case { name: "train-nano16", set: &[&["experts.count=16"]] },
     Case { name: "train-nano64", set: &[&["experts.count=64"]] },
-    Case { name: "train-mini", set: &[&["model.layers=3", "model.width=128", "experts.count=12", "experts.hidden=256"]] },
+    Case {
+        name: "train-mini",
+        set: &[&["model.layers=3", "model.width=128", "experts.count=12", "experts.hidden=256"]],
+    },
 ];
 
 /// Sizes that are for a GPU.

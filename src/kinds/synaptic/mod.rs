@@ -60,7 +60,7 @@ pub use params::*;
 
 use crate::{
     gpu::ModuleSpec,
-    kinds::language::text,
+    kinds::language::{params::Optimizer, text},
     params::ParamWarning,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
@@ -150,6 +150,13 @@ impl Kind for SynapticKind {
         let (config, _) = setup.model(params)?;
         if on == DeviceKind::Cuda {
             cuda::check(&params.dynamics(&config), &config)?;
+            if matches!(params.training.optimizer, Optimizer::Muon(_)) {
+                return Err(SimError::NoDevice(
+                    "training.optimizer is Muon, which the CUDA backend of this kind does not have: choose AdamW, or run with \
+                     --device cpu"
+                        .to_owned(),
+                ));
+            }
         }
         text::check(&setup.corpus, &params.measure)?;
         measure::check_taps(taps, &config)

@@ -7,8 +7,8 @@ use neuropil::{
     kinds::{
         language::backend::{Batch, Hyper, Lengths, MatrixUpdate, Outcome, StateBuffer, StepStats},
         synaptic::{
-            backend::{Backend, Dynamics, Site, StepInput},
             Precision,
+            backend::{Backend, Dynamics, Site, StepInput},
             cpu::CpuBackend,
             cuda,
             experts::{Balancing, FEATURES, RouterState},
@@ -55,7 +55,8 @@ impl Pair {
     fn with(gpu: &Arc<Gpu>, config: &Config, dynamics: &Dynamics, precision: Precision) -> Self {
         let layout = Arc::new(Layout::new(config).expect("a model"));
         let cpu = CpuBackend::new(config, &layout, dynamics, 5, 2).expect("a model");
-        let device = cuda::create(gpu, (config, &layout, dynamics), 5, 3, precision).unwrap_or_else(|why| panic!("{why}"));
+        let device =
+            cuda::create(gpu, (config, &layout, dynamics), 5, 3, precision).unwrap_or_else(|why| panic!("{why}"));
         let mut new = Self { config: config.clone(), layout: layout.clone(), cpu: Box::new(cpu), device };
         let first = init(config, &layout, 3);
         let values = first.values().iter().zip(noise(layout.map.len(), 4));
