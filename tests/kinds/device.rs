@@ -1,8 +1,8 @@
 //! The GPU that tests run on. All tests of a process share it.
 
-use neuropil::gpu::{Gpu, OpenError};
+use neuropil::gpu::{Gpu, GpuError, Graph, OpenError, Pass};
 use neuropil_test_support::{Need, shared_resource, skip};
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 /// The first GPU; without one the test is skipped. Waits for a test that has it alone.
 #[track_caller]
@@ -28,4 +28,21 @@ fn open() -> Option<Arc<Gpu>> {
         }
         Err(why) => panic!("{why}"),
     }
+}
+
+/// Microseconds per recorded launch, replayed as a graph of twenty.
+pub fn micros(gpu: &Arc<Gpu>, mut record: impl FnMut(&mut Pass) -> Result<(), GpuError>) -> f64 {
+    const TIMES: u32 = 20;
+    // SAFETY: what the launches work on is borrowed by `record`, which outlives the graph.
+    let mut graph =
+        unsafe { Graph::capture(gpu, |pass| (0..TIMES).try_for_each(|_| record(pass))) }.expect("it is captured");
+    let mut best = f64::INFINITY;
+    for _ in 0..6 {
+        gpu.synchronize().expect("it runs");
+        let start = Instant::now();
+        graph.launch().expect("it launches");
+        gpu.synchronize().expect("it runs");
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    best * 1e6 / f64::from(TIMES)
 }

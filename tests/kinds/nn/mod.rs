@@ -3,6 +3,7 @@
 mod activation;
 mod attention;
 mod cuda_attention;
+mod cuda_block_times;
 mod cuda_blocks;
 mod cuda_embedding;
 mod cuda_every_operation;

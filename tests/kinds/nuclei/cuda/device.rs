@@ -1,11 +1,11 @@
 //! Helpers of the nuclei tests on the GPU.
 
-pub use crate::device::gpu;
+pub use crate::device::{gpu, micros};
 use neuropil::{
-    gpu::{Buf, Gpu, GpuError, Graph, Pass},
+    gpu::{Buf, Gpu},
     kinds::nuclei::cuda::layout::{DeviceStats, KernelParams, PopulationCounts},
 };
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 /// Prints an error with its tolerance, and checks it.
 pub fn within(what: &str, error: f64, tolerance: f64) {
@@ -41,23 +41,6 @@ pub fn kernel_params(gpu: &Arc<Gpu>, n_slots: usize) -> Buf<KernelParams> {
 /// The larger value; NaN is largest.
 pub fn worse(a: f64, b: f64) -> f64 {
     if a.is_nan() || a > b { a } else { b }
-}
-
-/// Microseconds per recorded launch, replayed as a graph of twenty.
-pub fn micros(gpu: &Arc<Gpu>, mut record: impl FnMut(&mut Pass) -> Result<(), GpuError>) -> f64 {
-    const TIMES: u32 = 20;
-    // SAFETY: what the launches work on is borrowed by `record`, which outlives the graph.
-    let mut graph =
-        unsafe { Graph::capture(gpu, |pass| (0..TIMES).try_for_each(|_| record(pass))) }.expect("it is captured");
-    let mut best = f64::INFINITY;
-    for _ in 0..6 {
-        gpu.synchronize().expect("it runs");
-        let start = Instant::now();
-        graph.launch().expect("it launches");
-        gpu.synchronize().expect("it runs");
-        best = best.min(start.elapsed().as_secs_f64());
-    }
-    best * 1e6 / f64::from(TIMES)
 }
 
 /// Pseudo-random numbers in [0, 1) from a counter.
