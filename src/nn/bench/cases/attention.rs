@@ -68,6 +68,12 @@ pub fn cases() -> Vec<Case> {
             backward(&gpt2()),
             |gpu| run_backward(gpu, gpt2(), Some(Variant::Naive)),
         ),
+        case("attention-4x4096x12x64", &["hopper_forward_64"], forward(&square()), |gpu| {
+            run_forward(gpu, square(), None)
+        }),
+        case("attention-causal-4x4096x12x64", &["hopper_forward_64"], forward(&square().causal()), |gpu| {
+            run_forward(gpu, square().causal(), None)
+        }),
         case("attention-packed-even-16384x12x64", &["hopper_forward_64"], packed(&EVEN), |gpu| run_packed(gpu, &EVEN)),
         case("attention-packed-mixed-16384x12x64", &["hopper_forward_64"], packed(&MIXED), |gpu| {
             run_packed(gpu, &MIXED)
@@ -90,6 +96,11 @@ fn gpt2() -> Attention {
 /// The sizes by which FlashAttention is compared.
 fn long() -> Attention {
     Attention::packed_qkv(2, 8192, 16, 16, 128)
+}
+
+/// A mask skips half of its tiles: times with and without one are compared.
+fn square() -> Attention {
+    Attention::packed_qkv(4, 4096, HEADS, HEADS, C / HEADS)
 }
 
 /// Two products forward; a causal mask skips half of them.
