@@ -2,7 +2,7 @@
 //!
 //! Trial k (from 0) draws with seed + k. The network is shared and keeps the project's seed; a worker keeps its
 //! simulation from trial to trial and restarts it with the next seed. Each trial is a run folder of its own under
-//! `trials/000k/`, written to disk together at the end; `rates.csv` holds the mean rates.
+//! `trials/000k/`, written to disk together at the end; `rates.csv` holds the mean rates, where there are spikes.
 
 use super::{
     args::RunArgs,
@@ -21,7 +21,7 @@ use crate::{
     kinds::Prepared,
     num::hash::StreamHash,
     project::{DeferredSync, RunFolder, RunStart, RunWriter, folder::trial_folder, spike_taps, write_atomic},
-    sim::{Clock, Device, Digest, Simulation, Tap},
+    sim::{Clock, Device, Digest, Execution, Shape, Simulation, Tap},
 };
 use serde_json::json;
 use std::{
@@ -55,6 +55,8 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let first = session::start(&*prepared, job.project.seed, &mut chosen)?;
     let mut taps = taps_of(job, &*first)?;
     add_spikes(job, &mut taps);
+    let counted = first_spikes(job, &taps);
+    let execution = first.execution();
     let setup_s = began.elapsed().as_secs_f64();
     let folder = folder_for(job, args.out.as_ref())?;
     let start = RunStart { trials: n, sets: first.sets(), ..run_start(job, &chosen.name, chosen.threads) };
@@ -73,10 +75,15 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let wall_s = stepping.elapsed().as_secs_f64();
     let end = Clock { step: until, base: job.project.model.time_base() };
     let digest = combined(&trials);
-    close(writer, &digest, end)?;
-    let rates = rates(&folder, n, end.secs())?;
-    let active = rates.lines().count() - 1;
-    write_atomic(&folder.join("rates.csv"), rates.as_bytes(), false)?;
+    close(writer, &digest, end, execution)?;
+    let mut rates_said = String::new();
+    let mut active = 0;
+    if let Some(counted) = counted {
+        let (file, rates) = (folder.join("rates.csv"), rates(&folder, n, end.secs())?);
+        active = rates.lines().count() - 1;
+        write_atomic(&file, rates.as_bytes(), false)?;
+        rates_said = format!("{active} {counted} with events; rates in {}", file.display());
+    }
     let sizes = trials.first().map_or(&[][..], |t| &t.outcome.n_elements);
     let mut out = common(job, &folder, &chosen.name, sizes);
     out["trials"] = trials.iter().map(trial_json).collect();
@@ -91,7 +98,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
         print_line!("{out:#}");
     } else {
         print_line!("{n} trials, {} on {}", speed_text(u64::from(n) * until, end.base, wall_s), chosen.name);
-        print_line!("{active} neurons spiked; rates in {}", folder.join("rates.csv").display());
+        print_line!("{}", if rates_said.is_empty() { folder.display().to_string() } else { rates_said });
     }
     Ok(())
 }
@@ -102,6 +109,15 @@ fn add_spikes(job: &Job, taps: &mut Vec<Tap>) {
     if !spike_taps(probes).any(|s| taps.iter().any(|t| t.probe == s.probe)) {
         taps.extend(spike_taps(probes).take(1));
     }
+}
+
+/// The set whose events `rates.csv` counts.
+fn first_spikes(job: &Job, taps: &[Tap]) -> Option<&'static str> {
+    let probes = job.project.model.probes();
+    taps.iter().find_map(|tap| match probes.get(usize::from(tap.probe))?.shape {
+        Shape::Spikes { over } => Some(over),
+        _ => None,
+    })
 }
 
 fn trial_json(trial: &Trial) -> serde_json::Value {
@@ -236,8 +252,8 @@ fn combined(trials: &[Trial]) -> Digest {
     Digest { hash: hash.hex(), totals }
 }
 
-fn close(mut writer: RunWriter, digest: &Digest, clock: Clock) -> Result<(), CliError> {
-    writer.begin(&RecordingStart { clock: Clock { step: 0, ..clock }, ..RecordingStart::default() })?;
+fn close(mut writer: RunWriter, digest: &Digest, clock: Clock, execution: Execution) -> Result<(), CliError> {
+    writer.begin(&RecordingStart { clock: Clock { step: 0, ..clock }, execution, ..RecordingStart::default() })?;
     Box::new(writer).finish(&RecordingEnd { status: EndStatus::Complete, digest: digest.clone(), clock })?;
     Ok(())
 }

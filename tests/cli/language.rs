@@ -1,6 +1,7 @@
 //! A language model from outside: it trains, writes, is exported, and continues from its own weights.
 
 use crate::program::{Temp, example, ok, run};
+use neuropil::project::RunFolder;
 use std::fs;
 
 /// A model that trains in a moment.
@@ -57,4 +58,19 @@ fn a_trained_model_writes_and_its_exported_weights_continue() {
     let (before, after) = (losses(&out), losses(&again));
     assert_eq!((before.len(), after.len()), (4, 1));
     assert!(after[0] < before[0], "{before:?}, then {after:?}");
+}
+
+#[test]
+fn trials_of_a_model_without_spikes_have_their_reference_values_and_no_rates() {
+    let temp = Temp::new("language-trials");
+    let (project, out) = (example("nano.ron"), temp.join("run"));
+    let words = ["run", project.to_str().unwrap(), "--set", "data.grammar_bytes=20000", "--duration", "2steps"];
+    let said = ok(&run(&[&words[..], &["--trials", "2", "--out", out.to_str().unwrap()], TINY].concat()));
+    assert!(said.contains("2 trials") && !said.contains("rates"), "{said}");
+    assert!(!out.join("rates.csv").exists());
+    for trial in RunFolder::open(&out).unwrap().trials().unwrap() {
+        let loss = trial.manifest.streams.iter().find(|s| s.probe == "loss").unwrap();
+        let names: Vec<_> = loss.levels.iter().map(|level| &*level.name).collect();
+        assert_eq!(names, ["uniform", "unigram", "bigram", "trigram", "entropy rate of the grammar"]);
+    }
 }

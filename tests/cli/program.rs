@@ -227,6 +227,8 @@ fn trials_share_the_network_and_sum_up() {
         trial.spikes().unwrap().iter().for_each(|s| counts.entry(s.lane).or_default()[k] += 1);
     }
     assert_ne!(said["trials"][0]["hash"], said["trials"][1]["hash"]);
+    let series = RunFolder::open(&temp.join("t")).unwrap();
+    assert_eq!(series.manifest.execution, trials[0].manifest.execution, "by what it was computed");
     let rates = fs::read_to_string(temp.join("t").join("rates.csv")).unwrap();
     let mut lines = rates.lines();
     assert_eq!(lines.next(), Some("idx,rate_hz,std_hz"));

@@ -1,6 +1,6 @@
 //! Uploads to the device; unchanged data is not sent again.
 
-use super::{Coloring, View3d, pixels};
+use super::{Coloring, View3d, by_selection::BY_SELECTION, pixels};
 use crate::{
     app::views::{ViewCtx, colormap::Colormap, colors, kit},
     sim::ElementSet,
@@ -116,7 +116,9 @@ impl View3d {
         let in_motion = self.is_in_motion();
         let by_selection = self.by_selection();
         let column = by_selection.as_deref().or_else(|| set.column(&self.column));
-        let colors = column.map(|c| self.category_colors(c, ctx.tokens));
+        // While selections are evaluated, every element is one of none.
+        let pending = (self.column == BY_SELECTION).then(|| vec![ctx.tokens.other]);
+        let colors = column.map(|c| self.category_colors(c, ctx.tokens)).or(pending);
         let categories = (self.set_generation, self.by_selection.generation);
         let Uploaded { scene, points, codes, palette, colormap, values, places, sizes } = &mut self.uploaded;
         let (device, queue) = (&state.device, &state.queue);
