@@ -1,6 +1,7 @@
 //! 3D view: any set with positions, coloured by a column, by a field, or by a glow that decays after recent
 //! activity.
 
+mod axis_box;
 mod by_selection;
 mod gestures;
 mod legend;

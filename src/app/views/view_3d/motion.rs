@@ -1,13 +1,13 @@
 //! Elements placed by fields, and sizes from a field, updated every frame: what the set declares, or what the user chose.
 
-use super::View3d;
+use super::{View3d, axis_box};
 use crate::{
     app::views::{ViewCtx, fields, fields::Fields, kit},
     engine::SimSchema,
     sim::{ElementSet, Frame, MotionFields, ProbeId, ProbeSpec},
     view3d::{Projector, Vec2, Vec3},
 };
-use egui::{Painter, Pos2, Rect, Stroke, Ui};
+use egui::{Painter, Rect, Stroke, Ui};
 use rayon::prelude::*;
 use std::f32::consts::TAU;
 
@@ -17,8 +17,6 @@ const SHARED: usize = 20_000;
 const CYLINDER: (Vec3, Vec3) = (Vec3::new(-1.0, -1.0, 0.0), Vec3::ONE);
 /// Bounds of the box of three axes, with a margin for their names.
 const BOX: (Vec3, Vec3) = (Vec3::splat(-1.2), Vec3::splat(1.2));
-/// Least distance of the names and ranges of axes from the box, points.
-const GAP: f32 = 4.0;
 /// Radius of the smallest and of the largest value.
 const SIZES: (f32, f32) = (0.35, 1.6);
 
@@ -294,55 +292,15 @@ impl View3d {
             }
             return;
         };
-        let corner = |bits: usize| std::array::from_fn(|axis| if bits >> axis & 1 == 1 { 1.0 } else { -1.0 });
-        for (bits, axis) in
-            (0..8).flat_map(|bits| (0..3).map(move |axis| (bits, axis))).filter(|(b, a)| b >> a & 1 == 0)
-        {
-            if let (Some(a), Some(b)) = (at(corner(bits)), at(corner(bits | 1 << axis))) {
-                painter.line_segment([a, b], stroke);
-            }
-        }
-        let Some(centre) = at([0.0; 3]) else { return };
-        let font = egui::TextStyle::Small.resolve(&painter.ctx().global_style());
-        let mut taken: Vec<Rect> = vec![];
-        for (axis, id) in ids.into_iter().enumerate() {
-            let Some(probe) = ctx.schema.probes.get(usize::from(id)) else { continue };
+        let named = |(axis, id): (usize, ProbeId)| {
+            let probe = ctx.schema.probes.get(usize::from(id))?;
             let value = |v: f32| kit::with_unit((f64::from(v) * 1e3).round() / 1e3, probe.unit);
             let (low, high) = self.placement.ranges[axis];
-            let texts = [(0.5, probe.label().into_owned()), (0.08, value(low)), (0.92, value(high))];
-            let texts = texts.map(|(t, text)| (t, painter.layout_no_wrap(text, font.clone(), ctx.tokens.text_sub)));
-            // Beside one of the outermost of the four edges along the axis: that with room for most texts.
-            let edges = (0..8).filter(|bits| bits >> axis & 1 == 0);
-            let edges = edges.filter_map(|bits| Some((at(corner(bits))?, at(corner(bits | 1 << axis))?)));
-            let mut edges: Vec<_> = edges.collect();
-            let distance = |(a, b): &(Pos2, Pos2)| a.lerp(*b, 0.5).distance(centre);
-            edges.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
-            let room = |(a, b): &(Pos2, Pos2)| {
-                let out = (a.lerp(*b, 0.5) - centre).normalized();
-                let mut free: Vec<(Rect, usize)> = vec![];
-                for (i, (t, galley)) in texts.iter().enumerate() {
-                    let area = beside(a.lerp(*b, *t), out, galley.size());
-                    let is_free = taken.iter().chain(free.iter().map(|(area, _)| area)).all(|r| !r.intersects(area));
-                    free.extend((is_free && canvas.contains_rect(area)).then_some((area, i)));
-                }
-                free
-            };
-            // The two outermost edges only: the others are before or behind the points.
-            let best = edges.iter().take(2).rev().map(room).max_by_key(Vec::len);
-            for (area, i) in best.into_iter().flatten() {
-                painter.galley(area.min, texts[i].1.clone(), ctx.tokens.text_sub);
-                taken.push(area.expand(2.0));
-            }
-        }
+            Some(axis_box::AxisTexts { name: probe.label().into_owned(), ends: [value(low), value(high)] })
+        };
+        let texts: Vec<_> = ids.into_iter().enumerate().map(named).collect();
+        axis_box::paint(painter, canvas, &at, &texts, ctx.tokens);
     }
-}
-
-/// The area of a text of this size beside a point: towards `out`, a direction, and clear of the point.
-fn beside(at: Pos2, out: egui::Vec2, size: egui::Vec2) -> Rect {
-    let reach = size * 0.5 + egui::Vec2::splat(GAP);
-    // Where the ray from the middle of the area leaves it.
-    let far = (reach.x / out.x.abs().max(1e-3)).min(reach.y / out.y.abs().max(1e-3));
-    Rect::from_center_size(at + out * far, size)
 }
 
 impl Placement {
@@ -390,7 +348,6 @@ fn is_same(a: &[[f32; 3]], b: &[[f32; 3]]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use egui::pos2;
 
     #[test]
     fn masked_elements_have_no_position() {
@@ -398,17 +355,6 @@ mod tests {
         assert_eq!(places[0], [1.0, 0.0, 0.5]);
         assert!((places[1][1] - 1.0).abs() < 1e-6 && places[2].iter().all(|x| x.is_nan()));
         assert!(is_same(&places, &places.clone()), "unchanged NaNs count as equal");
-    }
-
-    #[test]
-    fn names_of_axes_are_clear_of_their_edge() {
-        let (at, size) = (pos2(100.0, 50.0), egui::vec2(80.0, 12.0));
-        for i in 0..36 {
-            let out = egui::Vec2::angled(i as f32 * TAU / 36.0);
-            let area = beside(at, out, size);
-            assert!(!area.contains(at) && area.distance_to_pos(at) >= GAP - 1e-3, "{out:?} {area:?}");
-            assert!(area.distance_to_pos(at) < 2.0 * GAP, "{out:?} {area:?}");
-        }
     }
 
     #[test]
