@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     app::{
+        text,
         theme::Tokens,
         time::{TimeLink, Timeline, paint},
         views::{Selection, View, ViewCtx, fields, kit, probes_where, run_ui, tap},
@@ -124,7 +125,7 @@ impl Rates {
         let reduced = shown.iter().filter_map(|p| self.series.get(p)?.reduced()).max();
         let across = kit::steps(self.line.span, self.clock.base);
         let mut text =
-            format!("{} samples  |  window {across}  |  minimum to maximum per pixel", kit::thousands(samples));
+            format!("{}  |  window {across}  |  minimum to maximum per pixel", text::plural(samples as usize, "sample", "samples"));
         if self.smooth_over > 0 {
             text += &format!("  |  exponential moving average over {} samples, raw data faint", self.smooth_over);
         }
