@@ -124,8 +124,10 @@ impl Rates {
         let samples: u64 = shown.iter().filter_map(|p| self.series.get(p)).map(|s| s.len() as u64).sum();
         let reduced = shown.iter().filter_map(|p| self.series.get(p)?.reduced()).max();
         let across = kit::steps(self.line.span, self.clock.base);
-        let mut text =
-            format!("{}  |  window {across}  |  minimum to maximum per pixel", text::plural(samples as usize, "sample", "samples"));
+        let mut text = format!(
+            "{}  |  window {across}  |  minimum to maximum per pixel",
+            text::plural(samples as usize, "sample", "samples")
+        );
         if self.smooth_over > 0 {
             text += &format!("  |  exponential moving average over {} samples, raw data faint", self.smooth_over);
         }

@@ -31,7 +31,9 @@ pub(super) fn paint(
         starts.filter_map(|bits| Some([at(corner(bits))?, at(corner(bits | 1 << axis))?])).collect()
     };
     let edges: Vec<[Pos2; 2]> = (0..3).flat_map(edges_along).collect();
-    edges.iter().for_each(|edge| drop(painter.line_segment(*edge, Stroke::new(1.0, tokens.line))));
+    for edge in &edges {
+        painter.line_segment(*edge, Stroke::new(1.0, tokens.line));
+    }
     let Some(centre) = at([0.0; 3]) else { return };
     let font = TextStyle::Small.resolve(&painter.ctx().global_style());
     let mut taken: Vec<Rect> = vec![];
@@ -42,7 +44,9 @@ pub(super) fn paint(
         let outermost = edges_along(axis).into_iter().max_by(|a, b| distance(a).total_cmp(&distance(b)));
         let Some([a, b]) = outermost else { continue };
         let out = (a.lerp(b, 0.5) - centre).normalized();
-        for (t, texts) in [(0.5, &[name.as_str(), ["x", "y", "z"][axis]][..]), (0.08, &[low.as_str()]), (0.92, &[high.as_str()])] {
+        for (t, texts) in
+            [(0.5, &[name.as_str(), ["x", "y", "z"][axis]][..]), (0.08, &[low.as_str()]), (0.92, &[high.as_str()])]
+        {
             let place = |text: &&str| {
                 let galley = painter.layout_no_wrap((*text).to_owned(), font.clone(), tokens.text_sub);
                 let area = beside(a.lerp(b, t), out, galley.size(), &edges, &taken)?;
