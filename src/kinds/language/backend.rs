@@ -1,12 +1,17 @@
-//! What simulations of language models exchange with their backends: batches, optimiser settings, decoders.
+//! What the simulation of a language model asks of a backend: batches, optimiser settings, decoders.
+//!
+//! A backend holds parameters, optimiser states and workspace. Everything else belongs to the simulation: which tokens are
+//! trained on, the learning rate of a step, what is frozen, curves and texts. Values are exchanged in f32, whatever the backend
+//! stores.
 
 use crate::{
+    gpu::{KernelFacts, Pass},
     nn::{
         optimizer::cpu::sum_of_squares,
         parameters::{ParameterMap, View},
         real::Real,
     },
-    sim::SimError,
+    sim::{Execution, MemoryReport, SimError},
 };
 
 /// Target of a token that is not predicted.
@@ -46,9 +51,20 @@ impl Batch<'_> {
         self.sequences * self.seq_len
     }
 
-    /// Tokens that are predicted.
+    /// Tokens that are predicted; those of padding are not.
     pub fn n_targets(&self) -> usize {
-        self.targets.iter().filter(|target| **target != IGNORED).count()
+        self.masked_targets().iter().filter(|target| **target != IGNORED).count()
+    }
+
+    /// Targets, without those of padding.
+    pub fn masked_targets(&self) -> Vec<i32> {
+        let mut targets = self.targets.to_vec();
+        if let Lengths::Padded(lens) = self.lengths {
+            for (row, len) in targets.chunks_mut(self.seq_len.max(1)).zip(lens) {
+                row[(*len).max(0) as usize..].fill(IGNORED);
+            }
+        }
+        targets
     }
 
     /// Checks lengths and tokens for a model of this context and vocabulary.
@@ -206,6 +222,38 @@ pub trait Decoder {
     /// Appends tokens to the cache. Logits after each of them, `[tokens, padded vocabulary]`. More than the context are an
     /// error.
     fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError>;
+}
+
+/// A model on one device, whatever it computes. Traits of kinds add their training step and what they show.
+pub trait Backend: Send {
+    /// Moves what the steps since the last call were to the end of `out`, oldest first. Waits for the device. At most
+    /// [`MAX_WAITING_STEPS`] may wait.
+    fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError>;
+    /// Losses of a batch without dropout, per token in nats; 0 where the target is [`IGNORED`]. Changes no state. Looks at
+    /// [`Pass::is_stopping`] within every 100 ms; when it is stopped the losses are incomplete.
+    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
+    /// A decoder with an empty cache. Changes no state of the model.
+    fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
+    /// Copies a buffer to the host: the elements of the map from `start` on.
+    fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError>;
+    /// Copies elements of a buffer from the host, from `start` on.
+    fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError>;
+    /// State of the optimiser beside its moments.
+    fn counters(&self) -> Result<Counters, SimError>;
+    /// Sets it.
+    fn set_counters(&mut self, counters: Counters) -> Result<(), SimError>;
+    /// Device and implementations.
+    fn execution(&self) -> Execution;
+    /// What it does otherwise than asked.
+    fn notices(&self) -> Vec<String> {
+        vec![]
+    }
+    /// Memory held.
+    fn memory(&self) -> MemoryReport;
+    /// Registers, shared memory and occupancy of its kernels.
+    fn kernels(&self) -> Vec<KernelFacts> {
+        vec![]
+    }
 }
 
 /// Most steps whose [`StepStats`] wait on a device.

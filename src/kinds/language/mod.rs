@@ -2,19 +2,31 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | [`kind`] | what a kind adds to the simulation |
+//! | [`simulation`], [`measure`], [`saved`] | a model in training, what is measured when, its saved state |
+//! | [`backend`] | what the simulation asks of a backend: batches, optimiser settings, decoders |
+//! | [`cpu`] | parts of models on the CPU |
+//! | [`model`] | sizes and layers that all models have |
 //! | [`params`], [`choices`] | parameters of the text, the optimiser, the learning rate and recording |
-//! | [`backend`] | what a simulation exchanges with a backend: batches, optimiser settings, decoders |
-//! | [`text`] | the text as tokens, prompts, levels of loss curves |
+//! | [`probes`], [`requests`] | what all kinds show and answer |
+//! | [`setup`], [`text`] | the text as tokens, prompts, levels of loss curves |
 //! | [`steps`] | which tokens a step reads, the loss of the held-out text |
 //! | [`writing`] | texts that a model writes and scores |
-//! | [`requests`] | answers to the requests for them |
 //! | [`sampler`] | samples of tapped probes |
 
 pub mod backend;
 pub mod choices;
+pub mod cpu;
+pub mod kind;
+pub mod measure;
+pub mod model;
 pub mod params;
+pub mod probes;
 pub mod requests;
 pub mod sampler;
+pub mod saved;
+pub mod setup;
+pub mod simulation;
 pub mod steps;
 pub mod text;
 pub mod writing;

@@ -105,6 +105,79 @@ one_of! {
     }
 }
 
+/// Declares the parameter group `Training` of a kind: first values of what all kinds have, then parameters of its own, which
+/// are fields of [`Hyper`] too.
+macro_rules! training {
+    (
+        batch = $batch:literal, learning_rate = $rate:literal, schedule = $schedule:expr, optimizer = $optimizer:expr,
+        weight_decay = $decay:literal;
+        $( $(#[doc = $docs:literal])* #[param($($keys:tt)*)] $own:ident: f64 = $value:literal, )*
+    ) => {
+        $crate::params! {
+            /// Batches, optimiser and learning rate.
+            pub struct Training {
+                /// Sequences per micro-batch.
+                #[param(title = "Batch", range = 1.0..=128.0, hard = 1.0..=65_536.0, scale = Log, symbol = "B")]
+                batch: u32 = $batch,
+
+                /// Micro-batches per step, whose gradients are summed.
+                #[param(title = "Micro-batches", range = 1.0..=64.0, hard = 1.0..=65_536.0, scale = Log)]
+                micro_batches: u32 = 1,
+
+                /// Maximum learning rate.
+                #[param(title = "Learning rate", range = 1e-5..=0.1, hard = 0.0..=100.0, scale = Log, symbol = "η")]
+                learning_rate: f64 = $rate,
+
+                /// Steps during which the learning rate rises from 0.
+                #[param(title = "Warm-up", unit = Steps, range = 0.0..=2000.0, hard = 0.0..=4e9)]
+                warm_up: u32 = 50,
+
+                /// The learning rate after warm-up.
+                #[param(title = "Schedule")]
+                schedule: $crate::kinds::language::params::RateSchedule = $schedule,
+
+                /// How gradients change parameters.
+                #[param(title = "Optimiser")]
+                optimizer: $crate::kinds::language::params::Optimizer = $optimizer,
+
+                /// Decay of matrices per step, times the learning rate. Vectors do not decay.
+                #[param(title = "Weight decay", range = 0.0..=1.0, hard = 0.0..=1000.0, symbol = "λ")]
+                weight_decay: f64 = $decay,
+
+                /// Gradients with a larger norm are scaled down to it; 0: never.
+                #[param(title = "Gradient clip", range = 0.0..=10.0, hard = 0.0..=1e9)]
+                clip: f64 = 1.0,
+
+                $( $(#[doc = $docs])* #[param($($keys)*)] $own: f64 = $value, )*
+            }
+        }
+
+        impl Training {
+            /// What a step uses.
+            pub fn hyper(&self, step: u64) -> $crate::kinds::language::backend::Hyper {
+                $crate::kinds::language::backend::Hyper {
+                    learning_rate: self.rate_at(step) as f32,
+                    weight_decay: self.weight_decay as f32,
+                    clip: self.clip as f32,
+                    $( $own: self.$own as f32, )*
+                    ..self.optimizer.hyper()
+                }
+            }
+
+            /// The learning rate of a step, counted from 0.
+            pub fn rate_at(&self, step: u64) -> f64 {
+                self.schedule.rate_at(self.learning_rate, self.warm_up, step)
+            }
+
+            /// Sequences of a step.
+            pub fn sequences(&self) -> usize {
+                self.batch as usize * self.micro_batches as usize
+            }
+        }
+    };
+}
+pub(crate) use training;
+
 params! {
     /// Text and tokens.
     pub struct Data {

@@ -1,4 +1,4 @@
-//! Answers to requests: a text after a prompt, the loss of a text.
+//! Requests of every language kind: a text after a prompt, the loss of a text.
 
 use super::{
     backend::Decoder,
@@ -8,17 +8,70 @@ use super::{
 use crate::{
     data::text::Corpus,
     nn::sampling::Sampling,
-    sim::{Answer, Progress, SimError, request::Cell},
+    params::Value,
+    sim::{Answer, Progress, Request, SimError, request::Cell},
 };
 
 /// Columns of a scored text.
 pub const SCORE: &[&str] = &["token", "loss_nats", "expected", "p_expected"];
 
-/// The prompt and the text that the model writes after it.
+/// Declares the requests of a language kind; the kind's own options follow those that all kinds have.
+macro_rules! language_requests {
+    ($($own:tt)*) => { $crate::requests! {
+        /// Requests to a model.
+        pub const REQUESTS;
+
+        /// Writes a text that continues the prompt.
+        fn sample(over "") -> Text => {
+            /// The beginning of the text.
+            #[param(title = "Prompt")] prompt: String = "",
+            /// Tokens to write.
+            #[param(title = "Length", range = 1.0..=1000.0, hard = 1.0..=1e6)] length: u32 = 200_u32,
+            /// Logits are divided by it; 0: the likeliest token.
+            #[param(title = "Temperature", range = 0.0..=2.0, hard = 0.0..=100.0)] temperature: f64 = 0.8,
+            /// Samples among that many likeliest tokens; 0: all.
+            #[param(title = "Top k", range = 0.0..=1000.0, hard = 0.0..=1e9)] top_k: u32 = 0_u32,
+            /// Samples among the likeliest tokens with that total probability.
+            #[param(title = "Top p", range = 0.0..=1.0)] top_p: f64 = 1.0,
+            /// Seed of the draws.
+            #[param(title = "Seed", range = 0.0..=1000.0, hard = 0.0..=4e9)] seed: u32 = 1_u32,
+            $($own)*
+        }
+
+        /// Scores a text token by token: the loss, and the token that was expected.
+        fn score(over "") -> Table($crate::kinds::language::requests::SCORE) => {
+            /// The text.
+            #[param(title = "Text")] text: String = "",
+            $($own)*
+        }
+    } };
+}
+pub(crate) use language_requests;
+
+/// Answers a request with the decoder that the kind's own options choose.
 ///
 /// # Errors
-/// Of the prompt, of the sampling; [`SimError::Cancelled`].
-pub fn sample(
+/// Of the prompt, of the text, of the sampling; [`SimError::Cancelled`].
+pub fn answer<'a>(
+    request: &Request,
+    (corpus, context): (&Corpus, usize),
+    decoder: impl FnOnce(&[Value]) -> Result<Box<dyn Decoder + 'a>, SimError>,
+    progress: &Progress,
+) -> Result<Answer, SimError> {
+    use Value::{Int, Real, Text};
+    match (request.name.as_str(), &request.values[..]) {
+        ("sample", [Text(prompt), Int(length), Real(temperature), Int(top_k), Real(top_p), Int(seed), own @ ..]) => {
+            let (temperature, top_k, top_p) = (*temperature as f32, *top_k as usize, *top_p as f32);
+            let sampling = Sampling { temperature, top_k, top_p, seed: *seed as u64, sequence: 0 };
+            sample(corpus, (&mut *decoder(own)?, context), (prompt, *length as usize), sampling, progress)
+        }
+        ("score", [Text(text), own @ ..]) => score(corpus, (&mut *decoder(own)?, context), text, progress),
+        _ => Err(SimError::Input(format!("there is no request `{}`; there are sample and score", request.name))),
+    }
+}
+
+/// The prompt and the text that the model writes after it.
+fn sample(
     corpus: &Corpus,
     (decoder, context): (&mut dyn Decoder, usize),
     (prompt, length): (&str, usize),
@@ -33,10 +86,7 @@ pub fn sample(
 }
 
 /// A row per token of a text, with the columns [`SCORE`].
-///
-/// # Errors
-/// The text has characters without a token; [`SimError::Cancelled`].
-pub fn score(
+fn score(
     corpus: &Corpus,
     (decoder, context): (&mut dyn Decoder, usize),
     text: &str,

@@ -5,9 +5,9 @@
 //! acts, individuals, curves and texts. Values are exchanged in f32, whatever the backend stores.
 
 use crate::{
-    gpu::{KernelFacts, Pass},
+    gpu::Pass,
     kinds::{
-        language::backend::{Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, ViewNorms},
+        language::backend::{self as language, Batch, Decoder, Hyper, Outcome, ViewNorms},
         synaptic::{
             experts::{LoadStatistics, Router, RouterState, Routing},
             life::{Edit, ExpertRecord},
@@ -16,7 +16,7 @@ use crate::{
             presynaptic::Presynaptic,
         },
     },
-    sim::{Execution, MemoryReport, Progress, SimError},
+    sim::{Progress, SimError},
 };
 
 /// What may change while a model trains: mechanisms and their constants.
@@ -126,23 +126,15 @@ pub enum Site {
 }
 
 /// A model that is trained and asked on one device.
-pub trait Backend: Send {
+pub trait Backend: language::Backend {
     /// Sets what the following steps, evaluations and decoders use.
     fn set_dynamics(&mut self, dynamics: &Dynamics) -> Result<(), SimError>;
     /// Takes a training step: gradients of all micro-batches, clipping, optimiser, state of the routers. Looks at
     /// [`Pass::is_stopping`] between operations.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Moves what the steps since the last call were to the end of `out`, oldest first. At most
-    /// [`MAX_WAITING_STEPS`](crate::kinds::language::backend::MAX_WAITING_STEPS) may wait.
-    fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError>;
     /// Norms of each parameter in the last step, which had `measures`.
     fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError>;
-    /// Losses of a batch, per token in nats; 0 where the target is ignored. Changes no state. When it is stopped the losses
-    /// are incomplete.
-    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// A decoder with an empty cache and fresh synapses. Changes no state of the model.
-    fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
-    /// A decoder with an empty fast memory besides, which each token writes.
+    /// A decoder with an empty cache, fresh synapses, and an empty fast memory, which each token writes.
     fn plastic_decoder(&self, memory: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError>;
     /// Activations of one sequence.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
@@ -156,26 +148,10 @@ pub trait Backend: Send {
     /// Measures the specialization of experts on one sequence, with the model as it is now. It is part of the records of the last
     /// step. Does not wait for a device.
     fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError>;
-    /// Copies a buffer to the host: the elements of the map from `start` on.
-    fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError>;
-    /// Copies elements of a buffer from the host, from `start` on.
-    fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError>;
     /// Changes parameters and the state of their optimiser by edits, in their order.
     fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError>;
     /// State of the router of a layer. It changes in training only.
     fn router(&self, layer: usize) -> Result<RouterState, SimError>;
     /// Sets it.
     fn set_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError>;
-    /// State of the optimiser beside its moments.
-    fn counters(&self) -> Result<Counters, SimError>;
-    /// Sets it.
-    fn set_counters(&mut self, counters: Counters) -> Result<(), SimError>;
-    /// Device and implementations.
-    fn execution(&self) -> Execution;
-    /// Memory held.
-    fn memory(&self) -> MemoryReport;
-    /// Registers, shared memory and occupancy of its kernels.
-    fn kernels(&self) -> Vec<KernelFacts> {
-        vec![]
-    }
 }

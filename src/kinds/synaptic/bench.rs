@@ -330,7 +330,7 @@ fn train(case: &Case, setup: &Arc<Setup>, options: &BenchOptions, progress: &Pro
         row.seconds += since.elapsed().as_secs_f64() / f64::from(seeds);
         row.held_out.push(held_out(&mut sim, progress)?.into());
         (row.parameters, row.trained_bytes) = (sim.layout.map.count(), sim.state.tokens);
-        row.events.iter_mut().zip(sim.lives.events).for_each(|(all, n)| *all += n);
+        row.events.iter_mut().zip(sim.own.lives.events).for_each(|(all, n)| *all += n);
     }
     (row.mean, row.sd) = deviation(&row.held_out);
     Ok(row)

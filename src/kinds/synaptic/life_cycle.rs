@@ -69,16 +69,16 @@ impl Lives {
 impl SynapticSim {
     /// Starts the ids again, at step 0.
     pub(super) fn begin_lives(&mut self) -> Result<(), SimError> {
-        let (is_tapped, is_logged) = (self.lives.identities.is_tapped(), self.lives.log.is_some());
-        self.lives = Lives::new(&self.config);
+        let (is_tapped, is_logged) = (self.own.lives.identities.is_tapped(), self.own.lives.log.is_some());
+        self.own.lives = Lives::new(&self.config);
         self.tap_lives(is_tapped, is_logged)
     }
 
     /// Begins or ends the taps of lineage and log.
     pub(super) fn tap_lives(&mut self, is_tapped: bool, is_logged: bool) -> Result<(), SimError> {
         let genomes = self.genomes()?;
-        self.lives.identities.tap(is_tapped, self.state.step, of_slot(&genomes));
-        self.lives.log = is_logged.then(|| self.lives.log.take().unwrap_or_default());
+        self.own.lives.identities.tap(is_tapped, self.state.step, of_slot(&genomes));
+        self.own.lives.log = is_logged.then(|| self.own.lives.log.take().unwrap_or_default());
         Ok(())
     }
 
@@ -172,7 +172,7 @@ impl SynapticSim {
 
     /// Freezes experts, or lets them change again.
     pub(super) fn freeze_experts(&mut self, action: &Action, is_frozen: bool) -> Result<(), SimError> {
-        let (n, ids) = (self.config.experts, &mut self.lives.identities);
+        let (n, ids) = (self.config.experts, &mut self.own.lives.identities);
         let places: Vec<_> = action.elements.iter().map(|e| (*e as usize / n, *e as usize % n)).collect();
         if places.is_empty() || places.iter().any(|(layer, slot)| ids.occupant(*layer, *slot).is_none()) {
             return Err(SimError::Input(format!("{}: select living experts", action.name)));
@@ -213,12 +213,12 @@ impl SynapticSim {
         self.take_scores()?;
         self.move_experts(layer, cycle, moves, &MoveAddress { seed: self.seed, step, first_slot })?;
         let genome = self.weight(self.layout.blocks[layer].genome)?;
-        let contribution = self.scores[layer].contribution.clone();
+        let contribution = self.own.scores[layer].contribution.clone();
         let readings = LayerReadings { health: &before.health, contribution: &contribution, genome: &genome };
-        self.lives.count(step, |ids, slot| ids.name(layer, slot as usize), moves);
-        self.lives.identities.record(step, layer, moves, &readings);
+        self.own.lives.count(step, |ids, slot| ids.name(layer, slot as usize), moves);
+        self.own.lives.identities.record(step, layer, moves, &readings);
         self.move_scores(layer, moves);
-        self.pending.routed.clear();
+        self.own.routed.clear();
         for one in moves {
             let (kind, a, b) = match *one {
                 Move::Split { parent, child } => (1, parent, child),
@@ -269,8 +269,8 @@ impl SynapticSim {
         };
         Ok(Status {
             health: health(&router.fatigue, &router.energy, &router.alive, self.config.top_k),
-            frozen: self.lives.identities.frozen()[layer * n..][..n].to_vec(),
-            ages: self.lives.identities.ages(layer, self.state.step),
+            frozen: self.own.lives.identities.frozen()[layer * n..][..n].to_vec(),
+            ages: self.own.lives.identities.ages(layer, self.state.step),
             utility,
             router,
         })

@@ -24,8 +24,9 @@
 //! | [`backend`] | what the simulation asks of a backend |
 //! | [`cpu`], [`cuda`] | the model on the CPU, which is the definition, and on a GPU |
 //! | [`setup`] | the text as tokens |
-//! | [`simulation`], `life_cycle`, `scores`, `saved` | a model in training, its experts, its saved state |
-//! | [`probes`], `measure`, `readings`, `synapses`, [`sampler`] | what can be shown, when it is measured |
+//! | [`simulation`] | what the kind adds to the simulation of a language model |
+//! | `life_cycle`, `scores`, `saved` | experts while a model trains, and in a saved state |
+//! | [`probes`], `readings`, `synapses`, [`sampler`] | what can be shown |
 //! | [`bench`] | speed of training, losses of variants |
 //! | [`language`](super::language) | what all kinds that learn language share |
 
@@ -38,7 +39,6 @@ mod dynamics;
 pub mod experts;
 pub mod life;
 mod life_cycle;
-mod measure;
 pub mod mechanisms;
 pub mod model;
 mod params;
@@ -60,7 +60,7 @@ pub use params::*;
 
 use crate::{
     gpu::ModuleSpec,
-    kinds::language::{params::Optimizer, text},
+    kinds::language::{measure::check_taps, params::Optimizer, text},
     params::ParamWarning,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
@@ -147,7 +147,7 @@ impl Kind for SynapticKind {
         on: DeviceKind,
         taps: &[Tap],
     ) -> Result<(), SimError> {
-        let (config, _) = setup.model(params)?;
+        let (config, layout) = setup.model(params)?;
         if on == DeviceKind::Cuda {
             cuda::check(&params.dynamics(&config), &config)?;
             if matches!(params.training.optimizer, Optimizer::Muon(_)) {
@@ -159,7 +159,7 @@ impl Kind for SynapticKind {
             }
         }
         text::check(&setup.corpus, &params.measure)?;
-        measure::check_taps(taps, &config)
+        check_taps::<Self>(taps, &config, &layout)
     }
 
     fn start(

@@ -6,10 +6,7 @@ use super::{
 };
 use crate::{
     interventions,
-    kinds::language::{
-        backend::Hyper,
-        params::{AdamWParams, Data, Measure, Optimizer, RateSchedule},
-    },
+    kinds::language::params::{AdamWParams, Data, Measure, Optimizer, RateSchedule, training},
     param_tree, params,
     params::{ParamWarning, Selection},
 };
@@ -52,41 +49,12 @@ params! {
     }
 }
 
-params! {
-    /// Batches, optimiser and learning rate.
-    pub struct Training {
-        /// Sequences per micro-batch.
-        #[param(title = "Batch", range = 1.0..=128.0, hard = 1.0..=65_536.0, scale = Log, symbol = "B")]
-        batch: u32 = 8,
-
-        /// Micro-batches per step, whose gradients are summed.
-        #[param(title = "Micro-batches", range = 1.0..=64.0, hard = 1.0..=65_536.0, scale = Log)]
-        micro_batches: u32 = 1,
-
-        /// Maximum learning rate.
-        #[param(title = "Learning rate", range = 1e-5..=0.1, hard = 0.0..=100.0, scale = Log, symbol = "η")]
-        learning_rate: f64 = 3e-3,
-
-        /// Steps during which the learning rate rises from 0.
-        #[param(title = "Warm-up", unit = Steps, range = 0.0..=2000.0, hard = 0.0..=4e9)]
-        warm_up: u32 = 50,
-
-        /// The learning rate after warm-up.
-        #[param(title = "Schedule")]
-        schedule: RateSchedule = RateSchedule::Constant(Default::default()),
-
-        /// How gradients change parameters.
-        #[param(title = "Optimiser")]
-        optimizer: Optimizer = Optimizer::AdamW(AdamWParams { beta2: 0.95, ..Default::default() }),
-
-        /// Decay of matrices per step, times the learning rate. Vectors do not decay.
-        #[param(title = "Weight decay", range = 0.0..=1.0, hard = 0.0..=1000.0, symbol = "λ")]
-        weight_decay: f64 = 0.0,
-
-        /// Gradients with a larger norm are scaled down to it; 0: never.
-        #[param(title = "Gradient clip", range = 0.0..=10.0, hard = 0.0..=1e9)]
-        clip: f64 = 1.0,
-    }
+training! {
+    batch = 8,
+    learning_rate = 3e-3,
+    schedule = RateSchedule::Constant(Default::default()),
+    optimizer = Optimizer::AdamW(AdamWParams { beta2: 0.95, ..Default::default() }),
+    weight_decay = 0.0;
 }
 
 interventions! {
@@ -135,28 +103,6 @@ param_tree! {
         /// Curves and sampled texts.
         #[title("Recording")]
         measure: Measure,
-    }
-}
-
-impl Training {
-    /// What the optimiser uses in a step.
-    pub fn hyper(&self, step: u64) -> Hyper {
-        Hyper {
-            learning_rate: self.rate_at(step) as f32,
-            weight_decay: self.weight_decay as f32,
-            clip: self.clip as f32,
-            ..self.optimizer.hyper()
-        }
-    }
-
-    /// The learning rate of a step, counted from 0.
-    pub fn rate_at(&self, step: u64) -> f64 {
-        self.schedule.rate_at(self.learning_rate, self.warm_up, step)
-    }
-
-    /// Sequences of a step.
-    pub fn sequences(&self) -> usize {
-        self.batch as usize * self.micro_batches as usize
     }
 }
 

@@ -7,15 +7,14 @@ use super::{
         projection::Projection,
     },
     life::health::health,
-    measure,
     probes::{self, PROBES},
     sets,
     simulation::SynapticSim,
 };
 use crate::{
-    kinds::language::{backend::StateBuffer, text, writing},
+    kinds::language::{backend::StateBuffer, measure::number},
     nn::parameters::ViewId,
-    sim::{Axis, Frame, Link, Matrix, ProbeId, Reading, Shape, SimError, Tap, TapArgs, Tokens},
+    sim::{Axis, Link, Matrix, ProbeId, Reading, Shape, SimError, Tap, TapArgs, Tokens},
 };
 use std::sync::Arc;
 
@@ -40,39 +39,27 @@ pub struct Routed {
     routing: Routing<f32>,
 }
 
-/// The value of an argument that is a number; of a missing one 0.
-pub fn number(args: &TapArgs, name: &str) -> usize {
-    args.get(name).and_then(|text| text.parse().ok()).unwrap_or(0)
-}
-
 impl SynapticSim {
-    /// The reading of a tap.
-    pub(super) fn reading(&mut self, tap: &Tap, frame: &Frame) -> Result<Reading, SimError> {
-        let lanes = measure::lanes(tap.probe).len().max(1);
-        if let Some(history) = self.sampler.take(tap, lanes) {
-            return Ok(history);
-        }
-        Ok(match (tap.probe, PROBES[usize::from(tap.probe)].shape) {
-            (probes::LINEAGE, _) => Reading::Lineage(self.lives.identities.take()),
-            (probes::LOG, _) => Reading::Text(self.lives.take_log()),
+    /// A reading of this moment; `None` if it takes long.
+    pub(super) fn expert_reading(&mut self, tap: &Tap) -> Result<Option<Reading>, SimError> {
+        Ok(Some(match (tap.probe, PROBES[usize::from(tap.probe)].shape) {
+            (probes::LINEAGE, _) => Reading::Lineage(self.own.lives.identities.take()),
+            (probes::LOG, _) => Reading::Text(self.own.lives.take_log()),
             (probe, Shape::Field { over: probes::EXPERTS, .. }) => Reading::field(self.expert_field(probe)?),
             (probes::SIMILARITY, _) => Reading::Links(Arc::new(self.similarity()?)),
             (probes::GATES, _) => Reading::Matrix(self.gates(number(&tap.args, "layer"))?),
-            (probe, _) => {
-                let within = self.params.measure.every.max(1);
-                if let Some(known) = self.sampler.known(tap, frame, within) {
-                    return Ok(known);
-                }
-                let reading = match probe {
-                    probes::ROUTED => Reading::Tokens(Arc::new(self.routed(number(&tap.args, "layer"))?)),
-                    probes::DECISION => Reading::Matrix(self.decision(&tap.args)?),
-                    probes::ROUTES => Reading::Links(Arc::new(self.routes()?)),
-                    probes::MAP_1..=probes::MAP_ENERGY => Reading::field(self.map_field(probe)?),
-                    _ => self.text_reading(tap)?,
-                };
-                self.sampler.keep(tap, self.state.step, &reading);
-                reading
-            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// What routers, attention and synapses did with the shown text.
+    pub(super) fn text_reading(&mut self, tap: &Tap) -> Result<Reading, SimError> {
+        Ok(match tap.probe {
+            probes::ROUTED => Reading::Tokens(Arc::new(self.routed(number(&tap.args, "layer"))?)),
+            probes::DECISION => Reading::Matrix(self.decision(&tap.args)?),
+            probes::ROUTES => Reading::Links(Arc::new(self.routes()?)),
+            probes::MAP_1..=probes::MAP_ENERGY => Reading::field(self.map_field(tap.probe)?),
+            _ => Reading::Matrix(self.synapse_reading(tap, &self.shown_tokens())?),
         })
     }
 
@@ -112,10 +99,10 @@ impl SynapticSim {
             probes::FATIGUE => of_routers(|state| state.fatigue.clone()),
             probes::ALIVE => of_routers(|state| state.alive.iter().map(|a| f32::from(*a)).collect()),
             probes::AGE => {
-                let ages = |layer| self.lives.identities.ages(layer, self.state.step);
+                let ages = |layer| self.own.lives.identities.ages(layer, self.state.step);
                 (0..self.config.layers).flat_map(ages).map(|age| age as f32).collect()
             }
-            probes::FROZEN => self.lives.identities.frozen().iter().map(|f| f32::from(u8::from(*f))).collect(),
+            probes::FROZEN => self.own.lives.identities.frozen().iter().map(|f| f32::from(u8::from(*f))).collect(),
             probes::FATIGUE_RATE..=probes::PP1_GAIN => gene(usize::from(probe - probes::FATIGUE_RATE))?,
             probes::AXIS_1..=probes::AXIS_3 => {
                 let (axis, mut values) = (usize::from(probe - probes::AXIS_1), vec![]);
@@ -135,9 +122,9 @@ impl SynapticSim {
 
     /// The three dimensions of a layer's features. Axes follow those of the reading before.
     fn projection(&mut self, layer: usize, state: &RouterState) -> Projection {
-        self.pending.axes.resize(self.config.layers, None);
-        let projection = Projection::new(&state.embeddings, &state.alive, self.pending.axes[layer].as_ref());
-        self.pending.axes[layer] = Some(projection.axes);
+        self.own.axes.resize(self.config.layers, None);
+        let projection = Projection::new(&state.embeddings, &state.alive, self.own.axes[layer].as_ref());
+        self.own.axes[layer] = Some(projection.axes);
         projection
     }
 
@@ -159,12 +146,7 @@ impl SynapticSim {
 
     /// Names of the experts in the slots of a layer.
     fn expert_names(&self, layer: usize) -> Vec<String> {
-        (0..self.config.experts).map(|slot| self.lives.identities.name(layer, slot)).collect()
-    }
-
-    /// Names of tokens.
-    pub(super) fn token_names(&self, tokens: &[u32]) -> Vec<String> {
-        tokens.iter().map(|token| self.setup.corpus.tokenizer.name(*token)).collect()
+        (0..self.config.experts).map(|slot| self.own.lives.identities.name(layer, slot)).collect()
     }
 
     /// Gates of the last tokens of the last step.
@@ -186,13 +168,13 @@ impl SynapticSim {
     fn routing(&mut self, layer: usize) -> Result<Arc<Routed>, SimError> {
         let (step, tokens) = (self.state.step, self.shown_tokens());
         let is_same = |known: &&Arc<Routed>| known.at == (step, layer) && known.tokens == tokens;
-        if let Some(known) = self.pending.routed.iter().find(is_same) {
+        if let Some(known) = self.own.routed.iter().find(is_same) {
             return Ok(known.clone());
         }
         let routing = self.backend.decisions(&tokens, layer)?;
         let new = Arc::new(Routed { at: (step, layer), tokens, routing });
-        self.pending.routed.retain(|known| known.at.0 == step && known.at.1 != layer);
-        self.pending.routed.push(new.clone());
+        self.own.routed.retain(|known| known.at.0 == step && known.at.1 != layer);
+        self.own.routed.push(new.clone());
         Ok(new)
     }
 
@@ -201,7 +183,9 @@ impl SynapticSim {
         let (tokens, routing) = (&known.tokens, &known.routing);
         let candidates = |token: usize| {
             let slots = token * k..(token + 1) * k;
-            slots.map(|i| (self.lives.identities.name(layer, routing.indices[i] as usize), routing.gates[i])).collect()
+            slots
+                .map(|i| (self.own.lives.identities.name(layer, routing.indices[i] as usize), routing.gates[i]))
+                .collect()
         };
         Ok(Tokens {
             step: self.state.step,
@@ -282,17 +266,5 @@ impl SynapticSim {
             values.resize((layer + 1) * self.map_layer_len(), of_token);
         }
         Ok(values)
-    }
-
-    /// Losses of the tokens of the shown text, or what attention and synapses did there.
-    fn text_reading(&mut self, tap: &Tap) -> Result<Reading, SimError> {
-        let tokens = self.shown_tokens();
-        if tap.probe != probes::TOKENS {
-            return Ok(Reading::Matrix(self.synapse_reading(tap, &tokens)?));
-        }
-        let tokens = text::scored(&self.setup.corpus, &self.params.measure, tokens);
-        let losses = self.score(&tokens, |_| Ok(()))?;
-        let tokenizer = &self.setup.corpus.tokenizer;
-        Ok(Reading::Tokens(Arc::new(writing::tokens(tokenizer, self.state.step, &tokens, &losses))))
     }
 }

@@ -1,10 +1,7 @@
 //! What the sampler needs to know about the probes.
 
-use super::probes::{self, PROBES};
-use crate::{
-    kinds::language::sampler::{Probes, Sampler},
-    sim::ProbeId,
-};
+use super::probes;
+use crate::{kinds::language::sampler::Probes, sim::ProbeId};
 
 /// Probes that are measured on the newest sampled text.
 pub const OF_TEXT: &[ProbeId] = &[
@@ -25,7 +22,5 @@ pub const OF_TEXT: &[ProbeId] = &[
 /// Series of chosen experts.
 pub const OF_EXPERTS: &[ProbeId] = &[probes::LOAD_OF, probes::ENERGY_OF, probes::HEALTH_OF];
 
-/// Without taps.
-pub const fn new() -> Sampler {
-    Sampler::new(Probes { specs: PROBES, of_text: OF_TEXT, limit: |_| 1.0 })
-}
+/// All of it.
+pub const PROBES: Probes = Probes { specs: probes::PROBES, of_text: OF_TEXT, limit: |_| 1.0 };

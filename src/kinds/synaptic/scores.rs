@@ -30,7 +30,7 @@ impl SynapticSim {
             let tokens = self.last_tokens()[..self.config.context].to_vec();
             self.backend.measure_specialization(&tokens)?;
         }
-        if self.state.step - self.pending.scored >= MAX_WAITING_STEPS as u64 {
+        if self.state.step - self.own.scored >= MAX_WAITING_STEPS as u64 {
             self.take_scores()?;
         }
         Ok(())
@@ -41,9 +41,13 @@ impl SynapticSim {
         let (op, n, mut records) = (Scoring::default(), self.config.experts, vec![]);
         self.backend.take_expert_records(&mut records)?;
         for step in records.chunks_exact(self.config.layers * n) {
-            self.scores.iter_mut().zip(step.chunks_exact(n)).for_each(|(score, records)| score.update(&op, records));
+            self.own
+                .scores
+                .iter_mut()
+                .zip(step.chunks_exact(n))
+                .for_each(|(score, records)| score.update(&op, records));
         }
-        self.pending.scored = self.state.step;
+        self.own.scored = self.state.step;
         Ok(())
     }
 
@@ -54,7 +58,7 @@ impl SynapticSim {
 
     /// Scores of experts that were moved.
     pub(super) fn move_scores(&mut self, layer: usize, moves: &[Move]) {
-        self.scores[layer].follow(moves);
+        self.own.scores[layer].follow(moves);
     }
 
     /// A score over all slots; NaN of empty ones.
@@ -71,13 +75,13 @@ impl SynapticSim {
             let value = |(value, alive): (f64, &u8)| if *alive == 0 { f32::NAN } else { value as f32 };
             values.into_iter().zip(&router.alive).map(value).collect::<Vec<_>>()
         };
-        self.scores.iter().zip(routers).flat_map(of_layer).collect()
+        self.own.scores.iter().zip(routers).flat_map(of_layer).collect()
     }
 
     pub(super) fn save_scores(&self, out: &mut Snapshot) {
         let shape = [self.config.layers, self.config.experts];
-        let all = |values: fn(&Score) -> &[f64]| self.scores.iter().flat_map(values).copied().collect();
-        out.array("scores/steps", &shape, self.scores.iter().flat_map(|s| &s.steps).copied().collect());
+        let all = |values: fn(&Score) -> &[f64]| self.own.scores.iter().flat_map(values).copied().collect();
+        out.array("scores/steps", &shape, self.own.scores.iter().flat_map(|s| &s.steps).copied().collect());
         for (name, values) in PARTS {
             out.array(name, &shape, all(*values));
         }

@@ -1,8 +1,8 @@
 //! Element sets: slots of experts, layers, and the map of experts and tokens.
 
 use super::{
-    model::{Config, Layout},
-    probes::{EXPERTS, LAYERS, MAP},
+    model::{Config, Layer, Layout},
+    probes::{EXPERTS, MAP},
 };
 use crate::sim::{Column, ElementSet, MotionFields};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub const MAP_TOKENS: usize = 64;
 
 /// Experts, layers, map.
 pub fn all(config: &Config, layout: &Layout) -> [Arc<ElementSet>; 3] {
-    [Arc::new(experts(config)), Arc::new(layers(layout)), Arc::new(map(config))]
+    [Arc::new(experts(config)), Arc::new(Layer::set(layout.layer_names())), Arc::new(map(config))]
 }
 
 /// Tokens of a layer in the map.
@@ -44,12 +44,6 @@ fn experts(config: &Config) -> ElementSet {
 /// The name of a slot, as in the names of its individuals.
 pub fn slot_name(layer: usize, slot: usize) -> String {
     format!("L{layer} E{slot}")
-}
-
-fn layers(layout: &Layout) -> ElementSet {
-    let names = layout.layer_names();
-    let positions = (0..names.len()).map(|i| [0.0, i as f32 * STEP, 0.0]).collect();
-    ElementSet { name: LAYERS, len: names.len() as u32, names, positions, is_diagram: true, ..ElementSet::default() }
 }
 
 /// Of each layer its experts, then the tokens of the text.

@@ -1,195 +1,203 @@
-//! The simulation: which tokens a step reads, what is frozen, when experts split and merge, and what is measured when.
+//! The kind's parts of the simulation: mechanisms, routers, when experts split and merge, what is measured when.
 
 use super::{
-    Params,
+    Params, SynapticKind,
     backend::{Backend, StepInput},
     dynamics,
+    experts::projection::Axes,
     life_cycle::Lives,
-    measure::Pending,
     model::{self, Config, Layout},
-    probes::{self, EXPERTS, PROBES},
-    sampler,
+    probes::{self, EXPERTS},
+    readings::Routed,
+    sampler::{self, OF_EXPERTS},
     scores::Scores,
     sets,
-    setup::Setup,
 };
 use crate::{
-    data::text::Batches,
-    gpu::{KernelFacts, Pass},
-    kinds::{
-        edit::{Edit, check_change},
-        language::{
-            backend::{Counters, Decoder, MAX_WAITING_STEPS, Outcome, StateBuffer, StepStats},
-            sampler::Sampler,
-            steps::{StepTokens, is_due},
-            text,
-            writing::{self, Scored, Writing},
-        },
+    gpu::Pass,
+    kinds::language::{
+        backend::{Batch, Counters, Decoder, Outcome},
+        kind::LanguageKind,
+        probes::ArgValues,
+        sampler::Probes,
+        simulation::LanguageSim,
+        steps::is_due,
     },
-    num::hash::StreamHash,
-    params::{Change, Params as _},
-    sim::{
-        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals, InputData, Level,
-        MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, StepCount, Tap,
-    },
+    nn::parameters::Parameters,
+    params::Value,
+    sim::{Action, Effect, ElementSet, Individuals, ProbeId, Reading, SimError, Snapshot, StepCount, Tap},
 };
 use std::sync::Arc;
 
 /// A model in training.
-pub struct SynapticSim {
-    pub(super) params: Params,
-    pub(super) seed: u64,
-    pub(super) setup: Arc<Setup>,
-    pub(super) config: Config,
-    pub(super) layout: Arc<Layout>,
-    pub(super) backend: Box<dyn Backend>,
-    pub(super) state: State,
-    pub(super) lives: Lives,
-    pub(super) scores: Scores,
-    sets: [Arc<ElementSet>; 3],
-    generation: u64,
-    pub(super) sampler: Sampler,
-    pub(super) pending: Pending,
-    /// Tokens of the newest sampled text.
-    pub(super) newest: Vec<u32>,
-    batch: StepTokens,
+pub type SynapticSim = LanguageSim<SynapticKind>;
+
+/// Experts beside their weights, and what readings share.
+pub struct Own {
+    /// Ids and events of experts.
+    pub lives: Lives,
+    /// Scores of experts.
+    pub scores: Scores,
+    /// Steps that they took in.
+    pub scored: u64,
+    /// Axes of the map, by layer.
+    pub axes: Vec<Option<Axes>>,
+    /// Decisions of the routers that readings of this step share.
+    pub routed: Vec<Arc<Routed>>,
 }
 
-/// The state beside parameters, moments and what the routers keep.
-#[derive(Clone, Debug, PartialEq)]
-pub struct State {
-    /// Steps taken.
-    pub step: u64,
-    /// Tokens trained on.
-    pub tokens: u64,
-    /// For each layer whether it is frozen.
-    pub frozen: Vec<bool>,
-    /// Hash of the losses of all steps, and of all moves of experts.
-    pub hash: StreamHash,
-}
+impl LanguageKind for SynapticKind {
+    type Backend = dyn Backend;
+    type Own = Own;
+    const SAMPLER: Probes = sampler::PROBES;
 
-impl State {
-    fn new(layout: &Layout) -> Self {
-        Self { step: 0, tokens: 0, frozen: vec![false; layout.n_layers()], hash: StreamHash::default() }
-    }
-}
-
-impl SynapticSim {
-    /// At step 0.
-    pub fn new(
-        params: &Params,
-        seed: u64,
-        setup: Arc<Setup>,
-        (config, layout): (Config, Arc<Layout>),
-        backend: Box<dyn Backend>,
-    ) -> Result<Self, SimError> {
-        let mut new = Self {
-            params: params.clone(),
-            seed,
-            sets: sets::all(&config, &layout),
-            state: State::new(&layout),
-            lives: Lives::new(&config),
-            scores: Scores::default(),
-            setup,
-            config,
-            layout,
-            backend,
-            generation: 0,
-            sampler: sampler::new(),
-            pending: Pending::default(),
-            newest: vec![],
-            batch: StepTokens::default(),
-        };
-        text::check(&new.setup.corpus, &params.measure)?;
-        new.begin()?;
-        Ok(new)
+    fn own(config: &Config) -> Own {
+        Own { lives: Lives::new(config), scores: Scores::default(), scored: 0, axes: vec![], routed: vec![] }
     }
 
-    /// Initial weights, empty moments, rested routers.
-    fn begin(&mut self) -> Result<(), SimError> {
-        self.backend.set_dynamics(&self.params.dynamics(&self.config))?;
-        let drawn;
-        let weights = match &self.setup.weights {
-            Some(weights) => weights,
-            None => {
-                drawn = model::init(&self.config, &self.layout, self.seed);
-                &drawn
-            }
-        };
-        self.backend.write(StateBuffer::Weights, 0, weights.values())?;
-        let zeros = vec![0.0; self.layout.map.len()];
-        self.backend.write(StateBuffer::FirstMoment, 0, &zeros)?;
-        self.backend.write(StateBuffer::SecondMoment, 0, &zeros)?;
-        for layer in 0..self.config.layers {
-            self.backend.set_router(layer, &dynamics::rested(&self.config, layer, self.seed))?;
+    fn sets(config: &Config, layout: &Layout) -> Vec<Arc<ElementSet>> {
+        sets::all(config, layout).to_vec()
+    }
+
+    fn init(config: &Config, layout: &Layout, seed: u64) -> Parameters<f32> {
+        model::init(config, layout, seed)
+    }
+
+    /// Rested routers, founders.
+    fn begin(sim: &mut SynapticSim) -> Result<(), SimError> {
+        sim.backend.set_dynamics(&sim.params.dynamics(&sim.config))?;
+        for layer in 0..sim.config.layers {
+            sim.backend.set_router(layer, &dynamics::rested(&sim.config, layer, sim.seed))?;
         }
-        self.backend.set_counters(Counters { loss_scale: 1.0, ..Counters::default() })?;
-        self.state = State::new(&self.layout);
-        self.drop_records()?;
-        self.scores = self.no_scores();
-        self.restart_measurements();
-        self.begin_lives()?;
-        Ok(())
+        sim.drop_records()?;
+        (sim.own.scores, sim.own.scored) = (sim.no_scores(), 0);
+        sim.begin_lives()
     }
 
-    /// Forgets what was measured.
-    pub(super) fn restart_measurements(&mut self) {
-        self.sampler.restart();
-        self.lives.take_log();
-        self.pending = Pending::default();
-        self.newest.clear();
+    fn restart(own: &mut Own) {
+        own.lives.take_log();
+        own.axes.clear();
+        own.routed.clear();
     }
 
-    /// One step of training, and the life cycle after it.
-    fn train(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
-        let training = &self.params.training;
-        let batches = Batches { seed: self.seed, sequences: training.batch as usize, length: self.config.context };
-        let batches = self.batch.draw(&self.setup.corpus, &batches, training.micro_batches as usize, self.state.step);
-        let n_tokens: usize = batches.iter().map(|batch| batch.n_tokens()).sum();
+    fn step(sim: &mut SynapticSim, batches: &[Batch<'_>], pass: &mut Pass) -> Result<Outcome, SimError> {
         let input = StepInput {
-            step: self.state.step,
-            batches: &batches,
-            hyper: &training.hyper(self.state.step),
-            frozen: &self.state.frozen,
-            frozen_experts: &self.lives.identities.frozen(),
+            step: sim.state.step,
+            batches,
+            hyper: &sim.params.training.hyper(sim.state.step),
+            frozen: &sim.state.frozen,
+            frozen_experts: &sim.own.lives.identities.frozen(),
             measures: false,
         };
-        let outcome = self.backend.step(&input, pass)?;
-        if outcome == Outcome::Done {
-            self.state.step += 1;
-            self.state.tokens += n_tokens as u64;
-            self.pending.schedule(&self.params, &self.sampler, self.state.step);
-            self.score_step()?;
-            self.live(pass)?;
-            if is_due(self.params.measure.every, self.state.step) {
-                self.record_experts()?;
-            }
-            if self.state.step - self.pending.counted >= MAX_WAITING_STEPS as u64 {
-                self.count_steps()?;
-            }
-        }
-        Ok(outcome)
+        sim.backend.step(&input, pass)
     }
 
-    /// Takes in what the last steps were.
-    pub(super) fn count_steps(&mut self) -> Result<(), SimError> {
-        let mut stats = vec![];
-        self.backend.take_stats(&mut stats)?;
-        let first = self.state.step - stats.len() as u64;
-        for (step, stats) in (first + 1..).zip(&stats) {
-            self.state.hash.push(stats.loss.to_bits());
-            self.record_step(step, stats);
+    /// Scores of experts, the life cycle, series of experts.
+    fn after_step(sim: &mut SynapticSim, pass: &mut Pass) -> Result<(), SimError> {
+        sim.score_step()?;
+        sim.live(pass)?;
+        if is_due(sim.params.measure.every, sim.state.step) { sim.record_experts() } else { Ok(()) }
+    }
+
+    fn step_counts(params: &Params, config: &Config, layout: &Layout) -> Vec<StepCount> {
+        super::counts(params, config, layout)
+    }
+
+    fn before_change(sim: &mut SynapticSim, new: &Params) -> Result<Effect, SimError> {
+        // The control experiment has parameters of its own.
+        if new.config(sim.config.vocab)? != sim.config {
+            return Ok(Effect::NeedsRebuild);
         }
-        self.pending.counted = self.state.step;
-        let is_lost = |stats: &StepStats| stats.is_skipped || !stats.loss.is_finite();
-        match (first + 1..).zip(&stats).find(|(_, stats)| is_lost(stats)) {
-            Some((step, _)) => {
-                Err(SimError::non_finite("the loss or its gradient", step, "lower training.learning_rate"))
-            }
+        sim.backend.set_dynamics(&new.dynamics(&sim.config))?;
+        sim.own.routed.clear();
+        Ok(Effect::Applied)
+    }
+
+    fn act(sim: &mut SynapticSim, action: &Action) -> Result<(), SimError> {
+        match action.name.as_str() {
+            "freeze" => sim.freeze_experts(action, true),
+            "unfreeze" => sim.freeze_experts(action, false),
+            "freeze_layers" => sim.freeze_layers(action, true),
+            "unfreeze_layers" => sim.freeze_layers(action, false),
+            _ => sim.wish(action),
+        }
+    }
+
+    fn writer(sim: &SynapticSim) -> Result<Box<dyn Decoder + '_>, SimError> {
+        sim.decoder(sim.params.plasticity.sampling)
+    }
+
+    fn decoder<'a>(sim: &'a SynapticSim, options: &[Value]) -> Result<Box<dyn Decoder + 'a>, SimError> {
+        sim.decoder(matches!(options, [Value::Bool(true)]))
+    }
+
+    fn arg_values(config: &Config, _: &Layout, name: &str) -> ArgValues {
+        ArgValues::Numbers(match name {
+            "layer" => config.layers,
+            "head" => config.heads,
+            _ => config.context,
+        })
+    }
+
+    fn check_tap(config: &Config, tap: &Tap) -> Result<(), SimError> {
+        let experts = config.layers * config.experts;
+        match tap.elements.iter().find(|e| **e as usize >= experts) {
+            Some(e) => Err(SimError::Input(format!("there is no expert slot {e}: the model has {experts}, from 0"))),
             None => Ok(()),
         }
     }
 
+    fn after_tap(sim: &mut SynapticSim) -> Result<(), SimError> {
+        sim.tap_lives(sim.sampler.is_tapped(probes::LINEAGE), sim.sampler.is_tapped(probes::LOG))
+    }
+
+    fn lanes(_: &Layout, probe: ProbeId) -> Vec<String> {
+        let names = match probe {
+            probes::VESICLES => probes::POOLS,
+            probes::EVENTS => probes::EVENT_LANES,
+            _ => &[],
+        };
+        names.iter().map(|lane| (*lane).to_owned()).collect()
+    }
+
+    fn after_text(sim: &mut SynapticSim) -> Result<(), SimError> {
+        if sim.sampler.is_tapped(probes::VESICLES) {
+            let pools = sim.vesicles()?;
+            sim.sampler.push(probes::VESICLES, sim.state.step, &pools);
+        }
+        Ok(())
+    }
+
+    fn reading(sim: &mut SynapticSim, tap: &Tap) -> Result<Option<Reading>, SimError> {
+        sim.expert_reading(tap)
+    }
+
+    fn kept_reading(sim: &mut SynapticSim, tap: &Tap) -> Result<Reading, SimError> {
+        sim.text_reading(tap)
+    }
+
+    fn individuals(own: &Own, set: &str) -> Option<Arc<Individuals>> {
+        (set == EXPERTS).then(|| own.lives.identities.individuals())
+    }
+
+    fn totals(own: &Own) -> Vec<(&'static str, u64)> {
+        ["splits", "merges", "removals"].into_iter().zip(own.lives.events).collect()
+    }
+
+    fn save(sim: &mut SynapticSim, _: &Counters, out: &mut Snapshot) -> Result<(), SimError> {
+        sim.save_experts(out)
+    }
+
+    fn check_saved(config: &Config, from: &Snapshot) -> Result<(), SimError> {
+        super::saved::check_sizes(config, from)
+    }
+
+    fn load(sim: &mut SynapticSim, from: &Snapshot, step: u64, weights: &[f32]) -> Result<(), SimError> {
+        sim.load_experts(from, step, weights)
+    }
+}
+
+impl SynapticSim {
     /// A decoder, which writes fast memory if it is plastic.
     pub(super) fn decoder(&self, is_plastic: bool) -> Result<Box<dyn Decoder + '_>, SimError> {
         match is_plastic {
@@ -198,223 +206,16 @@ impl SynapticSim {
         }
     }
 
-    /// Writes a text.
-    pub(super) fn write(
-        &self,
-        writing: &Writing,
-        goes_on: impl FnMut(usize) -> Result<(), SimError>,
-    ) -> Result<Vec<u32>, SimError> {
-        let mut decoder = self.decoder(self.params.plasticity.sampling)?;
-        writing::write(&mut *decoder, self.config.context, self.config.vocab, writing, goes_on)
-    }
-
-    /// Scores a text.
-    pub(super) fn score(
-        &self,
-        text: &[u32],
-        goes_on: impl FnMut(usize) -> Result<(), SimError>,
-    ) -> Result<Vec<Scored>, SimError> {
-        writing::score(&mut *self.backend.decoder()?, self.config.context, self.config.vocab, text, goes_on)
-    }
-
-    pub(super) fn put(&mut self, state: State) {
-        self.state = state;
-        self.restart_measurements();
-        (self.pending.counted, self.pending.scored) = (self.state.step, self.state.step);
-        self.generation += 1;
-    }
-
-    fn freeze_layers(&mut self, action: &Action, is_frozen: bool) -> Result<(), SimError> {
-        let layers = self.state.frozen.len();
-        if action.elements.is_empty() || action.elements.iter().any(|e| *e as usize >= layers) {
-            return Err(SimError::Input(format!("{}: select layers", action.name)));
-        }
-        action.elements.iter().for_each(|e| self.state.frozen[*e as usize] = is_frozen);
-        Ok(())
-    }
-
-    /// Tokens of the last step, the newest last.
-    pub(super) fn last_tokens(&self) -> &[u32] {
-        self.batch.tokens()
-    }
-}
-
-impl Simulation for SynapticSim {
-    fn probes(&self) -> &'static [ProbeSpec] {
-        PROBES
-    }
-
-    fn lanes(&self, probe: ProbeId) -> Vec<String> {
-        super::measure::lanes(probe).iter().map(|lane| (*lane).to_owned()).collect()
-    }
-
-    fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
-        let numbers = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>();
-        let Config { layers, heads, context, .. } = self.config;
-        let values = |name: &str| {
-            numbers(match name {
-                "layer" => layers,
-                "head" => heads,
-                _ => context,
-            })
-        };
-        PROBES[usize::from(probe)].args.iter().map(|arg| values(arg.name)).collect()
-    }
-
-    fn levels(&self, probe: ProbeId) -> Vec<Level> {
-        match probe {
-            probes::LOSS | probes::HELD_OUT => text::levels(&self.setup.corpus),
-            _ => vec![],
-        }
-    }
-
-    fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    fn sets(&self) -> &[Arc<ElementSet>] {
-        &self.sets
-    }
-
-    fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
-        if set == EXPERTS { Some(self.lives.identities.individuals()) } else { None }
-    }
-
-    fn clock(&self) -> Clock {
-        Clock { step: self.state.step, base: super::STEPS }
-    }
-
-    fn params(&self) -> Option<&dyn crate::params::Params> {
-        Some(&self.params)
-    }
-
-    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
-        match check_change(&self.params, change)? {
-            Edit::Same => {}
-            Edit::Rebuild => return Ok(Effect::NeedsRebuild),
-            Edit::Live(new) => {
-                text::check(&self.setup.corpus, &new.measure)?;
-                // The control experiment has parameters of its own.
-                if new.config(self.config.vocab)? != self.config {
-                    return Ok(Effect::NeedsRebuild);
-                }
-                self.backend.set_dynamics(&new.dynamics(&self.config))?;
-                self.sampler.forget_text();
-                self.pending.routed.clear();
-                self.params = *new;
-            }
-        }
-        Ok(Effect::Applied)
-    }
-
-    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
-        let (setup, mut params) = (data.setup::<Setup>()?, self.params.clone());
-        if !params.set(&data.change) {
-            return Err(SimError::Input("there is no such input file".to_owned()));
-        }
-        if !setup.corpus.tokenizer.is_same(&self.setup.corpus.tokenizer) {
-            return Ok(Effect::NeedsRebuild);
-        }
-        setup.corpus.check_length(self.config.context).map_err(SimError::Input)?;
-        (self.setup, self.params) = (setup, params);
-        self.generation += 1; // the levels
-        Ok(Effect::Applied)
-    }
-
-    fn act(&mut self, action: &Action) -> Result<(), SimError> {
-        match action.name.as_str() {
-            "sample_now" => self.write_now(),
-            "freeze" => self.freeze_experts(action, true),
-            "unfreeze" => self.freeze_experts(action, false),
-            "freeze_layers" => self.freeze_layers(action, true),
-            "unfreeze_layers" => self.freeze_layers(action, false),
-            _ => self.wish(action),
-        }
-    }
-
-    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
-        super::measure::check_taps(taps, &self.config)?;
-        self.sampler.tap(taps);
-        self.tap_lives(self.sampler.is_tapped(probes::LINEAGE), self.sampler.is_tapped(probes::LOG))
-    }
-
-    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
-        let mut left = steps;
-        loop {
-            if self.measure(pass)? == Outcome::Stopped || left == 0 || pass.is_stopping() {
-                break;
-            }
-            if self.train(pass)? == Outcome::Stopped {
-                break;
-            }
-            left -= 1;
-        }
-        self.count_steps()
-    }
-
-    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        self.answer(request, progress)
-    }
-
-    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
-        for tap in self.sampler.taps() {
-            if frame.wants(PROBES[usize::from(tap.probe)].shape) {
-                let reading = self.reading(&tap, frame)?;
-                frame.readings.push((tap.key(), reading));
-            }
+    /// Series of experts at the step that was just taken.
+    fn record_experts(&mut self) -> Result<(), SimError> {
+        let step = self.state.step;
+        self.sampler.push(probes::EVENTS, step, &self.own.lives.events.map(|n| n as f32));
+        if self.sampler.is_any_tapped(OF_EXPERTS) {
+            let experts = self.expert_values()?;
+            self.sampler.push_elements(probes::LOAD_OF, step, &experts.load);
+            self.sampler.push_elements(probes::ENERGY_OF, step, &experts.energy);
+            self.sampler.push_elements(probes::HEALTH_OF, step, &experts.health);
         }
         Ok(())
-    }
-
-    fn save(&mut self) -> Result<Snapshot, SimError> {
-        self.saved()
-    }
-
-    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
-        let state = self.restore(from)?;
-        self.put(state);
-        Ok(())
-    }
-
-    fn snapshot_bytes(&self) -> u64 {
-        self.layout.map.count() as u64 * 12
-    }
-
-    fn rewind(&mut self) -> Result<(), SimError> {
-        self.begin()?;
-        self.generation += 1;
-        Ok(())
-    }
-
-    fn counts(&self) -> Vec<StepCount> {
-        super::counts(&self.params, &self.config, &self.layout)
-    }
-
-    fn execution(&self) -> Execution {
-        self.backend.execution()
-    }
-
-    fn kernels(&self) -> Vec<KernelFacts> {
-        self.backend.kernels()
-    }
-
-    fn digest(&self) -> Digest {
-        let [splits, merges, removals] = self.lives.events;
-        let totals = [
-            ("steps", self.state.step),
-            ("tokens", self.state.tokens),
-            ("splits", splits),
-            ("merges", merges),
-            ("removals", removals),
-        ];
-        let totals = totals.map(|(name, n)| (name.to_owned(), n)).to_vec();
-        Digest { hash: self.state.hash.hex(), totals }
-    }
-
-    fn memory(&self) -> MemoryReport {
-        let mut report = self.backend.memory();
-        report.host("text", self.setup.n_bytes());
-        report.host("batches", self.batch.n_bytes());
-        report
     }
 }

@@ -8,13 +8,13 @@ use super::{
         trace::{TraceStep, trace},
     },
     probes,
-    readings::number,
     simulation::SynapticSim,
 };
 use crate::{
     gpu::Pass,
     kinds::language::{
         backend::{Batch, Lengths},
+        measure::number,
         sampler,
         writing::of_token,
     },

@@ -166,7 +166,7 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
     let layout = Arc::new(Layout::new(&config)?);
     let context = BuildContext { seed: 1, ..BuildContext::default() };
     let mut backend = start_backend(&params, &config, &layout, &context, &options.device)?;
-    backend.write(StateBuffer::Weights, model::init(&config, &layout, 1).values())?;
+    backend.write(StateBuffer::Weights, 0, model::init(&config, &layout, 1).values())?;
     let workload = workload(&params, &config);
 
     // As many sets of tokens as steps that differ: the loss falls a little, and the time does not depend on it.

@@ -21,9 +21,9 @@
 //! | [`cpu`] | the model on the CPU: the definition |
 //! | [`cuda`] | the same on a GPU |
 //! | [`setup`] | the text as tokens |
-//! | [`simulation`] | a model in training, and its saved state |
-//! | [`probes`], `measure`, [`sampler`] | what can be shown, when it is measured, samples of it |
-//! | [`language`](super::language) | what all kinds that learn language share: texts, batches, writing and scoring |
+//! | [`simulation`] | what the kind adds to the simulation of a language model |
+//! | [`probes`], `readings`, [`sampler`] | what can be shown |
+//! | [`language`](super::language) | what all kinds that learn language share: the simulation, texts, batches, writing and scoring |
 //! | [`bench`] | benchmark of training steps |
 
 pub mod backend;
@@ -31,14 +31,13 @@ pub mod bench;
 mod choices;
 pub mod cpu;
 pub mod cuda;
-mod measure;
 pub mod model;
 mod params;
 pub mod presets;
 pub mod probes;
+mod readings;
 mod requests;
 pub mod sampler;
-mod saved;
 mod sets;
 pub mod setup;
 pub mod simulation;
@@ -48,7 +47,7 @@ pub use params::*;
 
 use crate::{
     gpu::ModuleSpec,
-    kinds::language::text,
+    kinds::language::{measure::check_taps, text},
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
         Progress, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
@@ -127,7 +126,7 @@ impl Kind for TransformerKind {
     ) -> Result<(), SimError> {
         let (config, layout) = setup.model(params)?;
         text::check(&setup.corpus, &params.measure)?;
-        measure::check_taps(taps, config.layers, config.heads, |name| layout.map.find(name).is_some())
+        check_taps::<Self>(taps, &config, &layout)
     }
 
     fn start(

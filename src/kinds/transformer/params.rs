@@ -1,15 +1,11 @@
 //! Parameters of a transformer project.
 
-use super::{
-    backend::Hyper,
-    choices::{
-        ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, NormFunction, NormPlacement, PairLayout,
-        Precision,
-    },
+use super::choices::{
+    ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, NormFunction, NormPlacement, PairLayout, Precision,
 };
 use crate::{
     interventions,
-    kinds::language::params::{AdamWParams, Cosine, Data, Measure, Optimizer, RateSchedule},
+    kinds::language::params::{AdamWParams, Cosine, Data, Measure, Optimizer, RateSchedule, training},
     one_of, param_tree, params,
     params::{Selection, one_of::NoParameters},
 };
@@ -148,50 +144,21 @@ params! {
     }
 }
 
-params! {
-    /// Batches, optimiser and learning rate.
-    pub struct Training {
-        /// Sequences per micro-batch.
-        #[param(title = "Batch", range = 1.0..=128.0, hard = 1.0..=65_536.0, scale = Log, symbol = "B")]
-        batch: u32 = 4,
+training! {
+    batch = 4,
+    learning_rate = 6e-3,
+    schedule = RateSchedule::Cosine(Cosine::default()),
+    optimizer = Optimizer::AdamW(AdamWParams::default()),
+    weight_decay = 0.1;
 
-        /// Micro-batches per step, whose gradients are summed.
-        #[param(title = "Micro-batches", range = 1.0..=64.0, hard = 1.0..=65_536.0, scale = Log)]
-        micro_batches: u32 = 1,
+    /// Probability with which an activation is dropped in training: of the embedding, of attention outputs and of
+    /// feed-forward outputs.
+    #[param(title = "Dropout", range = 0.0..=0.5, hard = 0.0..=0.99, symbol = "p")]
+    dropout: f64 = 0.0,
 
-        /// Maximum learning rate.
-        #[param(title = "Learning rate", range = 1e-5..=0.1, hard = 0.0..=100.0, scale = Log, symbol = "η")]
-        learning_rate: f64 = 6e-3,
-
-        /// Steps during which the learning rate rises from 0.
-        #[param(title = "Warm-up", unit = Steps, range = 0.0..=2000.0, hard = 0.0..=4e9)]
-        warm_up: u32 = 50,
-
-        /// The learning rate after warm-up.
-        #[param(title = "Schedule")]
-        schedule: RateSchedule = RateSchedule::Cosine(Cosine::default()),
-
-        /// How gradients change parameters.
-        #[param(title = "Optimiser")]
-        optimizer: Optimizer = Optimizer::AdamW(AdamWParams::default()),
-
-        /// Decay of matrices per step, times the learning rate. Vectors do not decay.
-        #[param(title = "Weight decay", range = 0.0..=1.0, hard = 0.0..=1000.0, symbol = "λ")]
-        weight_decay: f64 = 0.1,
-
-        /// Gradients with a larger norm are scaled down to it; 0: never.
-        #[param(title = "Gradient clip", range = 0.0..=10.0, hard = 0.0..=1e9)]
-        clip: f64 = 1.0,
-
-        /// Probability with which an activation is dropped in training: of the embedding, of attention outputs and of
-        /// feed-forward outputs.
-        #[param(title = "Dropout", range = 0.0..=0.5, hard = 0.0..=0.99, symbol = "p")]
-        dropout: f64 = 0.0,
-
-        /// Probability with which an attention probability is dropped in training, after the softmax.
-        #[param(title = "Attention dropout", range = 0.0..=0.5, hard = 0.0..=0.99)]
-        attention_dropout: f64 = 0.0,
-    }
+    /// Probability with which an attention probability is dropped in training, after the softmax.
+    #[param(title = "Attention dropout", range = 0.0..=0.5, hard = 0.0..=0.99)]
+    attention_dropout: f64 = 0.0,
 }
 
 interventions! {
@@ -231,29 +198,5 @@ param_tree! {
         /// Curves and sampled texts.
         #[title("Recording")]
         measure: Measure,
-    }
-}
-
-impl Training {
-    /// What the optimiser and dropout use in a step.
-    pub fn hyper(&self, step: u64) -> Hyper {
-        Hyper {
-            learning_rate: self.rate_at(step) as f32,
-            weight_decay: self.weight_decay as f32,
-            clip: self.clip as f32,
-            dropout: self.dropout as f32,
-            attention_dropout: self.attention_dropout as f32,
-            ..self.optimizer.hyper()
-        }
-    }
-
-    /// The learning rate of a step, counted from 0.
-    pub fn rate_at(&self, step: u64) -> f64 {
-        self.schedule.rate_at(self.learning_rate, self.warm_up, step)
-    }
-
-    /// Sequences of a step.
-    pub fn sequences(&self) -> usize {
-        self.batch as usize * self.micro_batches as usize
     }
 }

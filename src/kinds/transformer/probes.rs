@@ -1,36 +1,18 @@
 //! Probes, actions and timing rows.
 
+pub use crate::kinds::language::model::LAYERS;
 use crate::{
-    actions, probes,
+    actions,
+    kinds::language::probes::language_probes,
     sim::{Meaning, Shape},
 };
 
-/// Embedding, blocks, head: what is frozen as a whole.
-pub const LAYERS: &str = "layers";
 /// Matrices and vectors of weights.
 pub const TENSORS: &str = "tensors";
 
-probes! {
-    /// Mean loss per token of the step, with dropout. The levels are the losses of models that know no, one or two preceding
-    /// tokens, and of a grammar its entropy rate, which no model can beat.
-    #[title("Training loss")]
-    LOSS = "loss", "nat", Shape::Series { of: "" };
-    /// Mean loss per token over the whole held-out text, without dropout.
-    #[title("Held-out loss")]
-    HELD_OUT = "held_out", "nat", Shape::Series { of: "" };
-    /// Learning rate of the step.
-    LEARNING_RATE = "learning_rate", "", Shape::Series { of: "" };
-    /// Euclidean norm of the gradient of all parameters, before clipping.
-    GRADIENT_NORM = "gradient_norm", "", Shape::Series { of: "" };
+language_probes! {
     /// Factor of the loss that keeps fp16 gradients from underflow.
     LOSS_SCALE = "loss_scale", "", Shape::Series { of: "" };
-    /// Texts written by the model.
-    #[title("Sampled text")]
-    SAMPLES = "samples", "", Shape::Samples;
-    /// Loss of each token of the newest sampled text, or of the scored text if there is one, with the tokens that the model
-    /// expected there.
-    #[title("Token losses")]
-    TOKENS = "tokens", "nat", Shape::Tokens { values: "loss", categories: "" };
     /// Attention of the tokens of the newest sampled text (rows) to each other (columns).
     #[title("Attention map")]
     ATTENTION = "attention", "", Shape::Matrix { rows: "token", columns: "attends to" }, args {

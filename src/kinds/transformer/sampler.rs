@@ -1,10 +1,7 @@
 //! What the sampler needs to know about the probes.
 
-use super::probes::{self, PROBES};
-use crate::{
-    kinds::language::sampler::{Probes, Sampler},
-    sim::ProbeId,
-};
+use super::probes;
+use crate::{kinds::language::sampler::Probes, sim::ProbeId};
 
 /// Probes that need norms of parameters.
 pub const OF_NORMS: &[ProbeId] = &[
@@ -17,11 +14,9 @@ pub const OF_NORMS: &[ProbeId] = &[
     probes::TENSOR_UPDATE,
 ];
 
-/// Without taps.
-pub const fn new() -> Sampler {
-    Sampler::new(Probes {
-        specs: PROBES,
-        of_text: &[probes::SAMPLES, probes::TOKENS, probes::ATTENTION, probes::ACTIVATIONS],
-        limit: |probe| if probe == probes::WEIGHTS { 0.5 } else { 8.0 },
-    })
-}
+/// All of it.
+pub const PROBES: Probes = Probes {
+    specs: probes::PROBES,
+    of_text: &[probes::SAMPLES, probes::TOKENS, probes::ATTENTION, probes::ACTIVATIONS],
+    limit: |probe| if probe == probes::WEIGHTS { 0.5 } else { 8.0 },
+};

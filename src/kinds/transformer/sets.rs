@@ -2,7 +2,7 @@
 
 use super::{
     model::{Layer, Layout},
-    probes::{LAYERS, TENSORS},
+    probes::TENSORS,
 };
 use crate::{
     nn::parameters::ViewId,
@@ -15,13 +15,7 @@ const STEP: f32 = 10.0;
 
 /// Layers, tensors.
 pub fn all(layout: &Layout) -> [Arc<ElementSet>; 2] {
-    [Arc::new(layers(layout)), Arc::new(tensors(layout))]
-}
-
-fn layers(layout: &Layout) -> ElementSet {
-    let names = layout.layer_names();
-    let positions = (0..names.len()).map(|i| [0.0, i as f32 * STEP, 0.0]).collect();
-    ElementSet { name: LAYERS, len: names.len() as u32, names, positions, is_diagram: true, ..ElementSet::default() }
+    [Arc::new(Layer::set(layout.layer_names())), Arc::new(tensors(layout))]
 }
 
 /// A row per layer, a column per place in it.

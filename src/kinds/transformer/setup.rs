@@ -1,50 +1,12 @@
-//! What is prepared on the host: the text as tokens, initial weights of a file.
+//! What is prepared on the host.
 
 use super::{
     Params,
     model::{Config, Layout},
     weights,
 };
-use crate::{
-    data::text::Corpus,
-    kinds::language::text,
-    nn::parameters::Parameters,
-    sim::{BuildContext, Progress, SimError},
-};
-use std::sync::Arc;
+pub use crate::kinds::language::setup::Setup;
 
-/// The text as tokens, and initial weights. Shared by all simulations of a project.
-pub struct Setup {
-    /// Tokens, vocabulary, entropy floor.
-    pub corpus: Corpus,
-    /// Initial weights of a file.
-    pub weights: Option<Parameters<f32>>,
-}
-
-impl Setup {
-    /// Reads or writes the text.
-    pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> Result<Self, SimError> {
-        let corpus = text::read(&params.data, context, progress)?;
-        let mut setup = Self { corpus, weights: None };
-        let typed = params.data.weights.0.trim();
-        if !typed.is_empty() {
-            let (config, layout) = setup.model(params)?;
-            setup.weights = Some(weights::load(&context.resolve(typed), &config, &layout, progress)?);
-        }
-        Ok(setup)
-    }
-
-    /// Bytes held.
-    pub fn n_bytes(&self) -> u64 {
-        let weights = self.weights.as_ref().map_or(0, |weights| weights.values().len() as u64 * 4);
-        self.corpus.n_resident_bytes() + weights
-    }
-
-    /// The model of these parameters for this text, or why there is none.
-    pub fn model(&self, params: &Params) -> Result<(Config, Arc<Layout>), SimError> {
-        let config = Config::new(params, self.corpus.n_vocab())?;
-        self.corpus.check_length(config.context).map_err(SimError::Input)?;
-        let layout = Arc::new(Layout::new(&config)?);
-        Ok((config, layout))
-    }
-}
+crate::kinds::language::model::model_params!(Params, Config, Layout, weights::load, |self, vocab| Config::new(
+    self, vocab
+)?);

@@ -5,7 +5,7 @@
 //! makes the loss NaN.
 
 use super::{CrossEntropy, CrossEntropyError, IGNORE};
-use crate::nn::real::{Real, max, sums, wide};
+use crate::nn::real::{Loop, Real, max, sums, wide_loop};
 use rayon::prelude::*;
 
 /// Losses and `lse` of every row.
@@ -22,7 +22,7 @@ pub fn forward<R: Real>(
     rows.with_min_len(rows_per_task(op)).for_each_init(
         || vec![0.0; op.vocab],
         |exponentials, (((logits, target), loss), lse)| {
-            wide(|| (*loss, *lse) = row(&logits[..op.vocab], *target, exponentials).0);
+            (*loss, *lse) = wide_loop(Row { logits: &logits[..op.vocab], target: *target, exponentials });
         },
     );
     Ok(())
@@ -45,14 +45,7 @@ pub fn backward<R: Real>(
         |exponentials, (((logits, target), loss), lse)| {
             let (logits, padding) = logits.split_at_mut(op.vocab);
             padding.fill(R::zero());
-            wide(|| {
-                let (results, sum) = row(logits, *target, exponentials);
-                (*loss, *lse) = results;
-                let Some(t) = token(*target) else { return logits.fill(R::zero()) };
-                let (scale, factor) = (scale.f64(), scale.f64() / sum);
-                logits.iter_mut().zip(&*exponentials).for_each(|(d, e)| *d = R::of(e * factor));
-                logits[t] = R::of(exponentials[t] * factor - scale);
-            });
+            (*loss, *lse) = wide_loop(RowGradient { logits, target: *target, scale, exponentials });
         },
     );
     Ok(())
@@ -70,6 +63,48 @@ fn rows_per_task(op: &CrossEntropy) -> usize {
 
 fn token(target: i32) -> Option<usize> {
     usize::try_from(target).ok()
+}
+
+/// Loss and `lse` of a row.
+struct Row<'a, R> {
+    logits: &'a [R],
+    target: i32,
+    exponentials: &'a mut [f64],
+}
+
+impl<R: Real> Loop for Row<'_, R> {
+    type Output = (R, R);
+
+    #[inline(always)]
+    fn run(self) -> (R, R) {
+        row(self.logits, self.target, self.exponentials).0
+    }
+}
+
+/// The same, and the logits become `scale` times their gradients.
+struct RowGradient<'a, R> {
+    logits: &'a mut [R],
+    target: i32,
+    scale: R,
+    exponentials: &'a mut [f64],
+}
+
+impl<R: Real> Loop for RowGradient<'_, R> {
+    type Output = (R, R);
+
+    #[inline(always)]
+    fn run(self) -> (R, R) {
+        let Self { logits, target, scale, exponentials } = self;
+        let (results, sum) = row(logits, target, exponentials);
+        let Some(t) = token(target) else {
+            logits.fill(R::zero());
+            return results;
+        };
+        let (scale, factor) = (scale.f64(), scale.f64() / sum);
+        logits.iter_mut().zip(&*exponentials).for_each(|(d, e)| *d = R::of(e * factor));
+        logits[t] = R::of(exponentials[t] * factor - scale);
+        results
+    }
 }
 
 /// Loss and `lse` of a row; its `exp(z - max)` and their sum.

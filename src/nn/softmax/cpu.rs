@@ -3,7 +3,7 @@
 use super::{Mask, Softmax};
 use crate::nn::{
     lengths::LengthError,
-    real::{Real, max, sums, wide},
+    real::{Loop, Real, max, sums, wide_loop},
 };
 use rayon::prelude::*;
 
@@ -28,27 +28,45 @@ pub fn forward<R: Real>(
     let tasks = y.par_chunks_mut(task).zip(x.par_chunks(task)).zip(lse.par_chunks_mut(TASK_ROWS)).enumerate();
     tasks.for_each_init(
         || vec![0.0; op.k_len],
-        |scores, (t, ((y, x), lse))| {
-            wide(|| {
-                let rows = y.chunks_exact_mut(op.k_len).zip(x.chunks_exact(op.k_len)).zip(lse);
-                for (row, ((y, x), lse)) in (t * TASK_ROWS..).zip(rows) {
-                    let (head, i) = (row / op.q_len, row % op.q_len);
-                    let (b, h) = (head / op.heads, head % op.heads);
-                    let len = |lens: Option<&[i32]>, most: usize| lens.map_or(most, |l| most.min(l[b].max(0) as usize));
-                    let n = op.n_keys(i, len(mask.q_lens, op.q_len), len(mask.k_lens, op.k_len));
-                    let scores = &mut scores[..n];
-                    scores.iter_mut().zip(x).for_each(|(s, x)| *s = op.scale * x.f64());
-                    if let Some(bias) = &mask.bias {
-                        let [batch, head, query, key] = bias.strides;
-                        let from = &bias.values[b * batch + h * head + i * query..];
-                        scores.iter_mut().enumerate().for_each(|(j, s)| *s += from[j * key].f64());
-                    }
-                    *lse = R::of(row_forward(scores, y));
-                }
-            });
-        },
+        |scores, (t, ((y, x), lse))| wide_loop(Forward { op, mask: &mask, first: t * TASK_ROWS, x, scores, y, lse }),
     );
     Ok(())
+}
+
+/// The rows of a task, forwards.
+struct Forward<'a, R> {
+    op: &'a Softmax,
+    mask: &'a Mask<&'a [R], &'a [i32]>,
+    /// Number of the first row.
+    first: usize,
+    x: &'a [R],
+    scores: &'a mut [f64],
+    y: &'a mut [R],
+    lse: &'a mut [R],
+}
+
+impl<R: Real> Loop for Forward<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { op, mask, first, x, scores, y, lse } = self;
+        let rows = y.chunks_exact_mut(op.k_len).zip(x.chunks_exact(op.k_len)).zip(lse);
+        for (row, ((y, x), lse)) in (first..).zip(rows) {
+            let (head, i) = (row / op.q_len, row % op.q_len);
+            let (b, h) = (head / op.heads, head % op.heads);
+            let len = |lens: Option<&[i32]>, most: usize| lens.map_or(most, |l| most.min(l[b].max(0) as usize));
+            let n = op.n_keys(i, len(mask.q_lens, op.q_len), len(mask.k_lens, op.k_len));
+            let scores = &mut scores[..n];
+            scores.iter_mut().zip(x).for_each(|(s, x)| *s = op.scale * x.f64());
+            if let Some(bias) = &mask.bias {
+                let [batch, head, query, key] = bias.strides;
+                let from = &bias.values[b * batch + h * head + i * query..];
+                scores.iter_mut().enumerate().for_each(|(j, s)| *s += from[j * key].f64());
+            }
+            *lse = R::of(row_forward(scores, y));
+        }
+    }
 }
 
 /// Probabilities of the first keys, from their scores; returns the log-sum-exp.
@@ -78,21 +96,36 @@ pub fn backward<R: Real>(op: &Softmax, y: &[R], dy: &[R], dx: &mut [R]) -> Resul
         return Ok(());
     }
     let task = TASK_ROWS * op.k_len;
-    dx.par_chunks_mut(task).zip(y.par_chunks(task)).zip(dy.par_chunks(task)).for_each(|((dx, y), dy)| {
-        wide(|| {
-            let rows = dx.chunks_exact_mut(op.k_len).zip(y.chunks_exact(op.k_len));
-            for ((dx, y), dy) in rows.zip(dy.chunks_exact(op.k_len)) {
-                // Nothing of dy counts where y is 0, NaN neither.
-                let kept = |y: f64, dy: f64| if y == 0.0 { 0.0 } else { dy };
-                let [dot] = sums([y, dy], |[y, dy]| [y * kept(y, dy)]);
-                for ((dx, y), dy) in dx.iter_mut().zip(y).zip(dy) {
-                    let (y, dy) = (y.f64(), dy.f64());
-                    *dx = R::of(op.scale * y * (kept(y, dy) - dot));
-                }
-            }
-        });
-    });
+    let tasks = dx.par_chunks_mut(task).zip(y.par_chunks(task)).zip(dy.par_chunks(task));
+    tasks.for_each(|((dx, y), dy)| wide_loop(Backward { op, y, dy, dx }));
     Ok(())
+}
+
+/// The rows of a task, backwards.
+struct Backward<'a, R> {
+    op: &'a Softmax,
+    y: &'a [R],
+    dy: &'a [R],
+    dx: &'a mut [R],
+}
+
+impl<R: Real> Loop for Backward<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let op = self.op;
+        let rows = self.dx.chunks_exact_mut(op.k_len).zip(self.y.chunks_exact(op.k_len));
+        for ((dx, y), dy) in rows.zip(self.dy.chunks_exact(op.k_len)) {
+            // Nothing of dy counts where y is 0, NaN neither.
+            let kept = |y: f64, dy: f64| if y == 0.0 { 0.0 } else { dy };
+            let [dot] = sums([y, dy], |[y, dy]| [y * kept(y, dy)]);
+            for ((dx, y), dy) in dx.iter_mut().zip(y).zip(dy) {
+                let (y, dy) = (y.f64(), dy.f64());
+                *dx = R::of(op.scale * y * (kept(y, dy) - dot));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

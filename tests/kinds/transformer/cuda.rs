@@ -49,7 +49,7 @@ impl OnDevice {
     pub fn like<R: Real + Default>(gpu: &Arc<Gpu>, params: &Params, trainer: &Trainer<R>) -> Self {
         let mut new = Self::new(gpu, params, &trainer.network.config);
         let weights: Vec<f32> = trainer.network.weights.iter().map(|w| w.f64() as f32).collect();
-        new.backend.write(StateBuffer::Weights, &weights).expect("the device");
+        new.backend.write(StateBuffer::Weights, 0, &weights).expect("the device");
         new
     }
 
@@ -162,7 +162,7 @@ fn cuda_gradients_are_those_of_the_cpu() {
                     let mut device = OnDevice::like(&gpu, &small::params(&set_all), &trainer);
                     let (loss, gradient) = device.gradients_with(&[batch], dropout);
                     let off = (loss - want).abs() / want;
-                    let (error, view) = worst(&device.layout, &gradient, &trainer.gradient);
+                    let (error, view) = worst(&device.layout, &gradient, &trainer.state.gradient);
                     println!(
                         "{set:?} {name} dropout {dropout:?} {precision}: loss {off:.1e}, gradients {error:.1e} at {view}"
                     );

@@ -38,7 +38,7 @@ fn tiny(more: &[&str]) -> (Params, Config) {
 fn with_drawn_weights(gpu: &Arc<Gpu>, params: &Params, config: &Config) -> OnDevice {
     let mut device = OnDevice::new(gpu, params, config);
     let weights = init(config, &device.layout, 1);
-    device.backend.write(StateBuffer::Weights, weights.values()).expect("the device");
+    device.backend.write(StateBuffer::Weights, 0, weights.values()).expect("the device");
     device
 }
 

@@ -52,7 +52,7 @@ fn cuda_training_repeats_and_continues_bit_for_bit() {
             let mut parts = run(&mut first, 0..5);
             let mut second = OnDevice::like(&gpu, &params, &trainer);
             for buffer in STATES {
-                second.backend.write(buffer, &first.state(buffer)).expect("the device");
+                second.backend.write(buffer, 0, &first.state(buffer)).expect("the device");
             }
             let counters = first.backend.counters().expect("the device");
             second.backend.set_counters(counters).expect("the device");
@@ -203,7 +203,7 @@ fn cuda_speed_of_training() {
                 let config = Config::new(&params, vocab).expect("a model");
                 let mut device = OnDevice::new(&gpu, &params, &config);
                 let weights = init(&config, &device.layout, 1);
-                device.backend.write(StateBuffer::Weights, weights.values()).expect("the device");
+                device.backend.write(StateBuffer::Weights, 0, weights.values()).expect("the device");
                 let text = Text::new(64, config.context, vocab, 1);
                 (0..3).for_each(|t| _ = device.step(t, &HYPER, &[text.batch()]));
                 let mut pass = if profiled { Pass::measuring() } else { Pass::default() };

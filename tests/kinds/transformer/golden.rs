@@ -116,7 +116,7 @@ fn check_in<R: Real + Default>(golden: &Golden, tolerances: &Tolerances, format:
     let mut worst = (0.0, String::new());
     for view in layout.map.views() {
         let want = golden.get(&format!("G.{}", theirs(&view.name)));
-        let got: Vec<f64> = trainer.gradient[view.range()].iter().map(|g| g.f64()).collect();
+        let got: Vec<f64> = trainer.state.gradient[view.range()].iter().map(|g| g.f64()).collect();
         assert!(got[want.len()..].iter().all(|g| *g == 0.0), "{}: gradients of padding", view.name);
         let off = error(&got[..want.len()], want);
         if off.is_nan() || off > worst.0 {

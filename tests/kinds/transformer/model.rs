@@ -52,7 +52,7 @@ fn gradients_are_finite_differences() {
         let batch = text.with(Lengths::Padded(&lens));
         let dropout = [0.2, 0.3];
         gradients_with(&mut trainer, &[batch], dropout);
-        let gradient = trainer.gradient.clone();
+        let gradient = trainer.state.gradient.clone();
         let map = trainer.network.layout.map.clone();
         let scale = gradient.iter().fold(0.0_f64, |most, g| most.max(g.abs()));
         for (i, view) in map.views().enumerate() {
@@ -132,24 +132,24 @@ fn batches_are_means_of_sequences() {
         let mut text = Text::new(n, 12, 37, 5);
         (0..n).for_each(|s| text.targets[s * 12 + 12 - s % 7..(s + 1) * 12].fill(IGNORED));
         let loss = gradients(&mut trainer, &[text.batch()], None);
-        let (mut sum, mut gradient, mut total) = (0.0, vec![0.0_f64; trainer.gradient.len()], 0.0);
+        let (mut sum, mut gradient, mut total) = (0.0, vec![0.0_f64; trainer.state.gradient.len()], 0.0);
         for s in 0..n {
             let single = text.part(s..s + 1);
             let targets = single.batch().n_targets() as f64;
             sum += targets * gradients(&mut trainer, &[single.batch()], None);
-            gradient.iter_mut().zip(&trainer.gradient).for_each(|(to, g)| *to += targets * f64::from(*g));
+            gradient.iter_mut().zip(&trainer.state.gradient).for_each(|(to, g)| *to += targets * f64::from(*g));
             total += targets;
         }
         let mean: Vec<f32> = gradient.iter().map(|g| (g / total) as f32).collect();
         let parts: Vec<Text> = (0..n).map(|s| text.part(s..s + 1)).collect();
         let micro: Vec<_> = parts.iter().map(Text::batch).collect();
         let accumulated = gradients(&mut trainer, &micro, None);
-        let micro_gradient = trainer.gradient.clone();
+        let micro_gradient = trainer.state.gradient.clone();
         gradients(&mut trainer, &[text.batch()], None);
         let errors = [
             (loss - sum / total).abs() / loss,
             (loss - accumulated).abs() / loss,
-            off(&trainer.gradient, &mean),
+            off(&trainer.state.gradient, &mean),
             off(&micro_gradient, &mean),
         ];
         println!("batch of {n}: {errors:?}");
@@ -166,14 +166,14 @@ fn packed_sequences_are_padded_ones() {
         let (lens, seq_len) = ([24, 9, 0, 15], 24);
         let mut text = Text::new(4, seq_len, 37, 6);
         let padded = gradients(&mut trainer, &[text.with(Lengths::Padded(&lens))], None);
-        let gradient = trainer.gradient.clone();
+        let gradient = trainer.state.gradient.clone();
         for (s, len) in lens.iter().enumerate() {
             let range = s * seq_len + *len as usize..(s + 1) * seq_len;
             text.tokens[range.clone()].fill(36);
             text.targets[range].fill(3);
         }
         assert_eq!(gradients(&mut trainer, &[text.with(Lengths::Padded(&lens))], None), padded, "{set:?}");
-        assert_eq!(trainer.gradient, gradient);
+        assert_eq!(trainer.state.gradient, gradient);
         let kept = |i: &usize| ((i % seq_len) as i32) < lens[i / seq_len];
         let packed = Text {
             sequences: 2,
@@ -183,7 +183,7 @@ fn packed_sequences_are_padded_ones() {
         };
         let offsets = [0, 24, 33, 33, 48];
         let loss = gradients(&mut trainer, &[packed.with(Lengths::Packed(&offsets))], None);
-        let error = off(&trainer.gradient, &gradient);
+        let error = off(&trainer.state.gradient, &gradient);
         println!("{set:?}: {error:.1e}");
         assert!((loss - padded).abs() < 1e-12 && error < 1e-12, "{set:?}: {loss} {padded} {error:.1e}");
     }
@@ -196,11 +196,11 @@ fn dropout_does_not_depend_on_micro_batches() {
     let mut trainer = trainer::<f64>(&config);
     let text = Text::new(6, 12, 37, 7);
     let whole = gradients_with(&mut trainer, &[text.batch()], [0.3, 0.25]);
-    let gradient = trainer.gradient.clone();
+    let gradient = trainer.state.gradient.clone();
     let parts = [text.part(0..1), text.part(1..4), text.part(4..6)];
     let micro: Vec<_> = parts.iter().map(Text::batch).collect();
     let sum = gradients_with(&mut trainer, &micro, [0.3, 0.25]);
-    assert!((whole - sum).abs() < 1e-12 && off(&trainer.gradient, &gradient) < 1e-12);
+    assert!((whole - sum).abs() < 1e-12 && off(&trainer.state.gradient, &gradient) < 1e-12);
     for other in [[0.3, 0.0], [0.0, 0.25], [0.0; 2]] {
         let loss = gradients_with(&mut trainer, &[text.batch()], other);
         assert!((whole - loss).abs() > 1e-6, "each dropout matters: {other:?}");
@@ -223,7 +223,10 @@ fn threads_change_no_bit_and_a_stop_changes_nothing() {
     let (losses, mut one) = run(1);
     for threads in [2, 3] {
         let (others, other) = run(threads);
-        assert!(others == losses && other.network.weights == one.network.weights && other.v == one.v, "{threads}");
+        assert!(
+            others == losses && other.network.weights == one.network.weights && other.state.v == one.state.v,
+            "{threads}"
+        );
     }
     let (weights, stop) = (one.network.weights.clone(), StopFlag::default());
     stop.raise();
@@ -235,7 +238,7 @@ fn threads_change_no_bit_and_a_stop_changes_nothing() {
         measures: false,
     };
     assert_eq!(one.step(&input, &stop).expect("it fits"), Outcome::Stopped);
-    assert!(one.network.weights == weights && one.counters.updates == 2);
+    assert!(one.network.weights == weights && one.state.counters.updates == 2);
 }
 
 /// Gradients of frozen layers are left out; those of the others have the same bits.
@@ -252,7 +255,7 @@ fn frozen_layers_cost_no_gradients_and_change_no_bit_of_the_others() {
         let mut gradients = |frozen: &[bool]| {
             let stop = StopFlag::default();
             let loss = trainer.gradients(&[text.batch()], 5, [0.1, 0.1], frozen, &stop).expect("it fits");
-            (loss, trainer.gradient.clone())
+            (loss, trainer.state.gradient.clone())
         };
         let (whole, some) = (gradients(&[]), gradients(&frozen));
         assert_eq!(whole.0, some.0);

@@ -2,9 +2,12 @@
 
 use super::network::{Extent, zeros};
 use crate::{
-    kinds::synaptic::{
-        experts::{MixtureWork, RouterWork, Routing},
-        model::Config,
+    kinds::{
+        language::cpu::head::LOGIT_ROWS,
+        synaptic::{
+            experts::{MixtureWork, RouterWork, Routing},
+            model::Config,
+        },
     },
     nn::real::Real,
     sim::SimError,
@@ -85,9 +88,6 @@ pub struct Activations<R> {
     /// Memory of the router's backward pass.
     pub router: RouterWork<R>,
 }
-
-/// Rows of logits in memory at a time.
-pub const LOGIT_ROWS: usize = 512;
 
 /// Makes a buffer of at least that length; contents may be anything.
 fn room<R: Copy + Default>(buffer: &mut Vec<R>, len: usize) -> Result<(), SimError> {

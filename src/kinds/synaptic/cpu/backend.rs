@@ -1,10 +1,13 @@
 //! The CPU as a backend.
 
-use super::{decoder::CpuDecoder, network::Extent, trainer::Trainer};
+use super::{decoder::CpuDecoder, trainer::Trainer};
 use crate::{
     gpu::Pass,
     kinds::{
-        language::backend::{Batch, Counters, Decoder, Outcome, StateBuffer, StepStats, ViewNorms},
+        language::{
+            backend::{Decoder, Outcome, ViewNorms},
+            cpu::{self, decoder::Pooled},
+        },
         synaptic::{
             backend::{Backend, Dynamics, ExpertStep, Site, StepInput},
             experts::{RouterState, Routing},
@@ -13,18 +16,12 @@ use crate::{
             postsynaptic::FastMemory,
         },
     },
-    sim::{Execution, MemoryReport, Progress, SimError},
+    sim::{Progress, SimError},
 };
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::Arc;
 
 /// A model in f32 on some threads.
-pub struct CpuBackend {
-    trainer: Trainer<f32>,
-    pool: ThreadPool,
-    /// The largest micro-batch so far.
-    largest: Option<Extent>,
-}
+pub type CpuBackend = cpu::backend::CpuBackend<Trainer<f32>>;
 
 impl CpuBackend {
     /// With zero weights.
@@ -35,16 +32,7 @@ impl CpuBackend {
         seed: u64,
         threads: usize,
     ) -> Result<Self, SimError> {
-        let pool = ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
-        let pool = pool.map_err(|error| SimError::Device(format!("cannot start {threads} threads: {error}")))?;
-        Ok(Self { trainer: Trainer::new(config, layout, dynamics, seed)?, pool, largest: None })
-    }
-
-    fn note(&mut self, batch: &Batch<'_>) {
-        let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
-        if self.largest.is_none_or(|largest| largest.n_edges(1) < extent.n_edges(1)) {
-            self.largest = Some(extent);
-        }
+        Self::of(Trainer::new(config, layout, dynamics, seed)?, threads)
     }
 }
 
@@ -56,18 +44,12 @@ impl Backend for CpuBackend {
     }
 
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
-        input.batches.iter().for_each(|batch| self.note(batch));
-        let Self { trainer, pool, .. } = self;
+        let Self { trainer, pool } = self;
         pool.install(|| trainer.step(input, pass))
     }
 
-    fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError> {
-        self.trainer.take_stats(out);
-        Ok(())
-    }
-
     fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
-        Ok(self.trainer.norms().to_vec())
+        Ok(self.trainer.state.norms.clone())
     }
 
     fn expert_steps(&self) -> Result<&[ExpertStep], SimError> {
@@ -80,21 +62,8 @@ impl Backend for CpuBackend {
     }
 
     fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError> {
-        let Self { trainer, pool, .. } = self;
+        let Self { trainer, pool } = self;
         pool.install(|| trainer.measure_specialization(tokens))
-    }
-
-    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
-        self.note(batch);
-        let Self { trainer, pool, .. } = self;
-        let (mut inner, n) = (Pass::default(), batch.n_tokens() as u64);
-        inner.stop = pass.stop.clone();
-        pass.span("held-out", n, || pool.install(|| trainer.evaluate(batch, losses, &mut inner)))
-    }
-
-    fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
-        let decoder = CpuDecoder::new(&self.trainer.network)?;
-        Ok(Box::new(Pooled { decoder, pool: &self.pool }))
     }
 
     fn plastic_decoder(&self, memory: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError> {
@@ -111,16 +80,6 @@ impl Backend for CpuBackend {
         self.pool.install(|| self.trainer.network.decisions(tokens, layer))
     }
 
-    fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
-        to.copy_from_slice(&self.trainer.buffer(buffer)[start..start + to.len()]);
-        Ok(())
-    }
-
-    fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError> {
-        self.trainer.buffer_mut(buffer)[start..start + from.len()].copy_from_slice(from);
-        Ok(())
-    }
-
     fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {
         self.trainer.edit(edits)
     }
@@ -131,51 +90,5 @@ impl Backend for CpuBackend {
 
     fn set_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError> {
         self.trainer.set_router(layer, state)
-    }
-
-    fn counters(&self) -> Result<Counters, SimError> {
-        Ok(self.trainer.counters)
-    }
-
-    fn set_counters(&mut self, counters: Counters) -> Result<(), SimError> {
-        self.trainer.counters = counters;
-        Ok(())
-    }
-
-    fn execution(&self) -> Execution {
-        Execution::cpu()
-    }
-
-    fn memory(&self) -> MemoryReport {
-        let (mut report, trainer) = (MemoryReport::default(), &self.trainer);
-        report.host("parameters", trainer.network.n_bytes());
-        report.host("gradient", trainer.gradient.len() as u64 * 4);
-        report.host("optimiser", trainer.m.len() as u64 * 8);
-        if let Some(extent) = self.largest {
-            let config = &trainer.network.config;
-            report.host("activations", super::activations::Activations::<f32>::bytes(config, extent));
-        }
-        report
-    }
-}
-
-/// A decoder that runs on the threads of its backend.
-struct Pooled<'a> {
-    decoder: CpuDecoder<'a, f32>,
-    pool: &'a ThreadPool,
-}
-
-impl Decoder for Pooled<'_> {
-    fn len(&self) -> usize {
-        self.decoder.len()
-    }
-
-    fn clear(&mut self) {
-        self.decoder.clear();
-    }
-
-    fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError> {
-        let Self { decoder, pool } = self;
-        pool.install(|| decoder.push(tokens))
     }
 }

@@ -1,24 +1,26 @@
 //! The loss and the backward pass. Gradients of parameters are added to.
 
 use super::{
-    activations::{Activations, BlockActivations, LOGIT_ROWS},
+    activations::{Activations, BlockActivations},
     forward::Noise,
     heads::Rows,
-    network::{Extent, Network, parts_mut, refused},
+    network::{Extent, Network, of_experts, parts_mut, refused},
 };
 use crate::{
-    gpu::Pass,
+    gpu::{Pass, StopFlag},
     kinds::{
-        language::backend::Outcome,
+        language::{
+            backend::Outcome,
+            cpu::{go_on, head::LossRows, multiply, outcome},
+        },
         synaptic::{
             experts::{self, ExpertGradients, RouterGradients},
             model::Norm,
         },
     },
     nn::{
-        cross_entropy::{self, CrossEntropy},
         embedding::{self, Embedding},
-        gemm::{Epilogue, Gemm, cpu::gemm},
+        gemm::Gemm,
         norm,
         parameters::ViewId,
         real::Real,
@@ -48,17 +50,9 @@ impl<R: Real + Default> Network<R> {
     }
 
     /// Losses of all tokens, from activations of [`Network::forward`].
-    pub fn losses(&self, targets: &[i32], acts: &mut Activations<R>) -> Result<(), SimError> {
-        let (width, padded) = (self.config.width, self.config.padded_vocab());
-        for from in (0..targets.len()).step_by(LOGIT_ROWS) {
-            let to = (from + LOGIT_ROWS).min(targets.len());
-            let logits = &mut acts.logits[..(to - from) * padded];
-            self.logits(&acts.norm_f[from * width..to * width], logits)?;
-            let op = CrossEntropy { rows: to - from, vocab: self.config.vocab, padded };
-            let (losses, lse) = (&mut acts.losses[from..to], &mut acts.lse[from..to]);
-            cross_entropy::forward(&op, logits, &targets[from..to], losses, lse).map_err(refused)?;
-        }
-        Ok(())
+    pub fn losses(&self, targets: &[i32], acts: &mut Activations<R>, stop: &StopFlag) -> Result<Outcome, SimError> {
+        let Activations { norm_f, logits, losses, lse, .. } = acts;
+        self.head().losses(norm_f, targets, LossRows { logits, losses, lse }, stop)
     }
 
     /// Losses of all tokens, and the gradients of their sum times `scale` plus the auxiliary losses, added to `gradient`.
@@ -70,28 +64,31 @@ impl<R: Real + Default> Network<R> {
         (gradient, contributions): (&mut [R], &mut [f64]),
         pass: &mut Pass,
     ) -> Result<Outcome, SimError> {
+        outcome(self.pass_backward(input, acts, (gradient, contributions), pass))
+    }
+
+    fn pass_backward(
+        &self,
+        input: &BackwardInput<'_, R>,
+        acts: &mut Activations<R>,
+        (gradient, contributions): (&mut [R], &mut [f64]),
+        pass: &mut Pass,
+    ) -> Result<(), SimError> {
         let (n, width) = (input.extent.n_tokens(), self.config.width);
-        let items = n as u64;
-        pass.span("head and loss", items, || self.head_backward(input, acts, gradient))?;
+        let (items, stop) = (n as u64, &pass.stop.clone());
+        pass.span("head and loss", items, || self.head_backward(input, acts, gradient, stop))?;
         let d = &mut acts.d[..n * width];
         d.fill(R::zero());
         let (x, stats) = (&acts.last[..n * width], &acts.stats_f[..2 * n]);
         self.norm_backward(self.layout.ln_f, &acts.d_norm[..n * width], x, stats, d, gradient)?;
         for b in (0..self.config.layers).rev() {
-            if pass.is_stopping() {
-                return Ok(Outcome::Stopped);
-            }
-            let contributions = &mut contributions[b * self.config.experts..][..self.config.experts];
-            pass.span("experts backward", items, || self.mixture_backward(b, input, acts, gradient, contributions))?;
-            if pass.is_stopping() {
-                return Ok(Outcome::Stopped);
-            }
-            pass.span("attention backward", items, || self.attention_backward(b, input, acts, gradient))?;
+            let to = &mut contributions[b * self.config.experts..][..self.config.experts];
+            pass.span("experts backward", items, || self.mixture_backward(b, input, acts, (&mut *gradient, to), stop))?;
+            pass.span("attention backward", items, || self.attention_backward(b, input, acts, gradient, stop))?;
         }
         let op = Embedding::new(n, self.config.padded_vocab(), width, n.max(1));
         let table = self.part(gradient, self.layout.wte);
-        embedding::backward(&op, input.tokens, &acts.d[..n * width], table, None, None).map_err(refused)?;
-        Ok(Outcome::Done)
+        embedding::backward(&op, input.tokens, &acts.d[..n * width], table, None, None).map_err(refused)
     }
 
     /// Losses, gradients of the matrix of logits, and in `d_norm` those of its input.
@@ -100,21 +97,14 @@ impl<R: Real + Default> Network<R> {
         input: &BackwardInput<'_, R>,
         acts: &mut Activations<R>,
         gradient: &mut [R],
+        stop: &StopFlag,
     ) -> Result<(), SimError> {
-        let (width, padded) = (self.config.width, self.config.padded_vocab());
-        for from in (0..input.targets.len()).step_by(LOGIT_ROWS) {
-            let to = (from + LOGIT_ROWS).min(input.targets.len());
-            let rows = to - from;
-            let (x, logits) = (&acts.norm_f[from * width..to * width], &mut acts.logits[..rows * padded]);
-            self.logits(x, logits)?;
-            let op = CrossEntropy { rows, vocab: self.config.vocab, padded };
-            let (losses, lse) = (&mut acts.losses[from..to], &mut acts.lse[from..to]);
-            let targets = &input.targets[from..to];
-            cross_entropy::backward(&op, logits, targets, input.scale, losses, lse).map_err(refused)?;
-            let dx = &mut acts.d_norm[from * width..to * width];
-            self.linear_backward(self.layout.lm_head, logits, x, (dx, R::zero()), gradient)?;
+        let Activations { norm_f, logits, losses, lse, d_norm, .. } = acts;
+        let (of, rows) = ((input.targets, input.scale), LossRows { logits, losses, lse });
+        match self.head().backward(norm_f, of, rows, d_norm, Some(self.part(gradient, self.layout.lm_head)), stop)? {
+            Outcome::Done => Ok(()),
+            Outcome::Stopped => Err(SimError::Cancelled),
         }
-        Ok(())
     }
 
     /// Adds to the gradient `d` of a block's output, which is that of `mid` through the residual, that through the experts.
@@ -123,8 +113,8 @@ impl<R: Real + Default> Network<R> {
         b: usize,
         input: &BackwardInput<'_, R>,
         acts: &mut Activations<R>,
-        gradient: &mut [R],
-        contributions: &mut [f64],
+        (gradient, contributions): (&mut [R], &mut [f64]),
+        stop: &StopFlag,
     ) -> Result<(), SimError> {
         let (n, c, block) = (input.extent.n_tokens(), &self.config, self.layout.blocks[b]);
         let Activations { blocks, d, d_norm, d_gates, router: work, .. } = acts;
@@ -136,8 +126,9 @@ impl<R: Real + Default> Network<R> {
         let [router, probe, fc1_weight, fc1_bias, fc2_weight, fc2_bias] = parts_mut(gradient, views.map(range));
         let gradients = ExpertGradients { fc1_weight, fc1_bias, fc2_weight, fc2_bias };
         self.mixture()
-            .backward(&a.routing, self.expert_weights(b), &mut a.mixture, d, dx, gradients, d_gates)
-            .map_err(refused)?;
+            .backward(&a.routing, self.expert_weights(b), &mut a.mixture, d, dx, gradients, d_gates, stop)
+            .map_err(of_experts)?;
+        go_on(stop)?;
         experts::contribution(&a.routing, d_gates, contributions);
         let gradients = RouterGradients { router, probe, genome: None };
         let losses = (&*d_gates, input.aux_weight);
@@ -154,15 +145,16 @@ impl<R: Real + Default> Network<R> {
         input: &BackwardInput<'_, R>,
         acts: &mut Activations<R>,
         gradient: &mut [R],
+        stop: &StopFlag,
     ) -> Result<(), SimError> {
         let (extent, c, block) = (input.extent, &self.config, self.layout.blocks[b]);
         let (n, width, kv) = (extent.n_tokens(), c.width, c.kv_width());
         let Activations { blocks, d, d_norm, d_attention, by_head, kv_by_head, d_heads: [dq, other], .. } = acts;
         let a: &BlockActivations<R> = &blocks[b];
         let (d, dx, dy) = (&mut d[..n * width], &mut d_norm[..n * width], &mut d_attention[..n * width]);
-        self.linear_backward(block.o, d, &a.attention[..n * width], (&mut *dy, R::zero()), gradient)?;
+        self.linear_backward(block.o, d, &a.attention[..n * width], (&mut *dy, R::zero()), (&mut *gradient, stop))?;
         let (scales, presynaptic) = (self.head_scales(b), self.presynaptic(input.noise));
-        let heads = self.heads(extent, &scales, &presynaptic, None);
+        let heads = self.heads(extent, (&scales, &presynaptic), None, stop);
         let edges = extent.n_edges(c.heads);
         let known = (&a.probabilities[..edges], if a.factor.is_empty() { &[][..] } else { &a.factor[..edges] });
         let x = Rows { q: &a.q[..n * width], k: &a.k[..n * kv], v: &a.v[..n * kv] };
@@ -178,12 +170,12 @@ impl<R: Real + Default> Network<R> {
         let before = &mut dy[..n * width];
         let q_in = (&a.q_in[..n * width], &a.stats_q[..2 * n * c.heads]);
         self.heads_backward(extent.seq_len, c.heads, dq, q_in, before)?;
-        self.linear_backward(block.q, before, x, (&mut *dx, R::zero()), gradient)?;
+        self.linear_backward(block.q, before, x, (&mut *dx, R::zero()), (&mut *gradient, stop))?;
         let before = &mut dy[..n * kv];
         let k_in = (&a.k_in[..n * kv], &a.stats_k[..2 * n * c.kv_heads]);
         self.heads_backward(extent.seq_len, c.kv_heads, dk, k_in, before)?;
-        self.linear_backward(block.k, before, x, (&mut *dx, R::one()), gradient)?;
-        self.linear_backward(block.v, dv, x, (&mut *dx, R::one()), gradient)?;
+        self.linear_backward(block.k, before, x, (&mut *dx, R::one()), (&mut *gradient, stop))?;
+        self.linear_backward(block.v, dv, x, (&mut *dx, R::one()), (&mut *gradient, stop))?;
         let (x, stats) = (&a.input[..n * width], &a.stats_1[..2 * n]);
         self.norm_backward(block.ln_1, dx, x, stats, d, gradient)
     }
@@ -218,21 +210,21 @@ impl<R: Real + Default> Network<R> {
         self.rotate((seq_len, 0), heads, dx, true)
     }
 
-    /// `dx = dy W + beta dx`, `dW += dyᵀ x`.
+    /// `dx = dy W + beta dx`, `dW += dyᵀ x`. Looks at the stop flag.
     fn linear_backward(
         &self,
         weight: ViewId,
         dy: &[R],
         x: &[R],
         (dx, beta): (&mut [R], R),
-        gradient: &mut [R],
+        (gradient, stop): (&mut [R], &StopFlag),
     ) -> Result<(), SimError> {
         let [outputs, inputs] = self.layout.map.view(weight).shape[..] else { return Err(refused("no matrix")) };
         let rows = dy.len() / outputs;
         let by_weight = Gemm::new(rows, inputs, outputs).scaled(R::one(), beta);
-        gemm(&by_weight, dy, self.weight(weight), dx, Epilogue::None).map_err(refused)?;
+        multiply(&by_weight, dy, self.weight(weight), dx, None, stop)?;
         let by_input = Gemm::new(outputs, inputs, rows).transposed_a().scaled(R::one(), R::one());
-        gemm(&by_input, dy, x, self.part(gradient, weight), Epilogue::None).map_err(refused)
+        multiply(&by_input, dy, x, self.part(gradient, weight), None, stop)
     }
 
     /// Adds the gradients of a LayerNorm.

@@ -6,6 +6,7 @@ use super::{
     plastic::{MixtureTokens, Plastic},
 };
 use crate::{
+    gpu::StopFlag,
     kinds::{
         language::backend::Decoder,
         synaptic::{
@@ -147,7 +148,10 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
         let (router, state) = (&network.dynamics.router, &network.routers[b]);
         experts::forward(router, norm, network.router_weights(b), state, routing).map_err(refused)?;
         x.copy_from_slice(mid);
-        network.mixture().forward(norm, routing, network.expert_weights(b), mixture, x).map_err(refused)?;
+        network
+            .mixture()
+            .forward(norm, routing, network.expert_weights(b), mixture, x, &StopFlag::default())
+            .map_err(refused)?;
         match &mut self.plastic {
             Some(plastic) => {
                 let at = MixtureTokens { input: norm, residual: mid, output: x, routing };

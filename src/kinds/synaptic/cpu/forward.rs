@@ -3,12 +3,15 @@
 use super::{
     activations::{Activations, BlockActivations},
     heads::{Heads, Rows},
-    network::{Extent, Network, refused},
+    network::{Extent, Network, of_experts, refused},
 };
 use crate::{
-    gpu::Pass,
+    gpu::{Pass, StopFlag},
     kinds::{
-        language::backend::Outcome,
+        language::{
+            backend::Outcome,
+            cpu::{go_on, outcome},
+        },
         synaptic::{
             experts,
             presynaptic::{Draws, Presynaptic, Release},
@@ -46,26 +49,30 @@ impl<R: Real + Default> Network<R> {
         acts: &mut Activations<R>,
         pass: &mut Pass,
     ) -> Result<Outcome, SimError> {
+        outcome(self.pass_forward(tokens, extent, noise, acts, pass))
+    }
+
+    fn pass_forward(
+        &self,
+        tokens: &[u32],
+        extent: Extent,
+        noise: Option<&Noise>,
+        acts: &mut Activations<R>,
+        pass: &mut Pass,
+    ) -> Result<(), SimError> {
         let (n, width) = (extent.n_tokens(), self.config.width);
         acts.reserve(&self.config, extent, Heads::<R>::has_factor(&self.dynamics.presynaptic))?;
         let items = n as u64;
         pass.span("embed", items, || self.embed(tokens, &mut acts.blocks[0].input[..n * width]))?;
         for b in 0..self.config.layers {
-            if pass.is_stopping() {
-                return Ok(Outcome::Stopped);
-            }
             let (before, after) = acts.blocks.split_at_mut(b + 1);
             let output = after.first_mut().map_or(&mut acts.last, |next| &mut next.input);
             let block = &mut before[b];
             self.attend(b, extent, noise, block, &mut acts.by_head[..n * width], pass)?;
-            if pass.is_stopping() {
-                return Ok(Outcome::Stopped);
-            }
             self.mix(b, n, block, &mut output[..n * width], pass)?;
         }
         let (x, y) = (&acts.last[..n * width], &mut acts.norm_f[..n * width]);
-        self.norm(self.layout.ln_f, x, y, &mut acts.stats_f[..2 * n])?;
-        Ok(Outcome::Done)
+        self.norm(self.layout.ln_f, x, y, &mut acts.stats_f[..2 * n])
     }
 
     /// Vectors of tokens.
@@ -107,13 +114,13 @@ impl<R: Real + Default> Network<R> {
         let (n, c, block) = (extent.n_tokens(), &self.config, self.layout.blocks[b]);
         let (width, kv) = (c.width, c.kv_width());
         let (input, x) = (&a.input[..n * width], &mut a.norm_1[..n * width]);
-        let items = n as u64;
+        let (items, stop) = (n as u64, &pass.stop.clone());
         pass.span("norm", items, || self.norm(block.ln_1, input, x, &mut a.stats_1[..2 * n]))?;
         let (q_in, k_in, v) = (&mut a.q_in[..n * width], &mut a.k_in[..n * kv], &mut a.v[..n * kv]);
         pass.span("qkv", items, || {
-            self.linear(block.q, x, q_in, None)?;
-            self.linear(block.k, x, k_in, None)?;
-            self.linear(block.v, x, v, None)
+            self.linear_of_batch(block.q, x, q_in, None, stop)?;
+            self.linear_of_batch(block.k, x, k_in, None, stop)?;
+            self.linear_of_batch(block.v, x, v, None, stop)
         })?;
         let (q, k) = (&mut a.q[..n * width], &mut a.k[..n * kv]);
         let position = (extent.seq_len, 0);
@@ -122,7 +129,7 @@ impl<R: Real + Default> Network<R> {
             self.normalize_heads(position, c.kv_heads, k_in, k, &mut a.stats_k[..2 * n * c.kv_heads])
         })?;
         let (scales, presynaptic) = (self.head_scales(b), self.presynaptic(noise));
-        let heads = self.heads(extent, &scales, &presynaptic, self.draws(b, noise));
+        let heads = self.heads(extent, (&scales, &presynaptic), self.draws(b, noise), stop);
         let heads = Heads { profiled: pass.profiled, ..heads };
         let edges = extent.n_edges(c.heads);
         let factor = if a.factor.is_empty() { &mut [] } else { &mut a.factor[..edges] };
@@ -130,16 +137,18 @@ impl<R: Real + Default> Network<R> {
         let probabilities = &mut a.probabilities[..edges];
         let timings = heads.forward(Rows { q, k, v }, probabilities, factor, by_head, attended)?;
         timings.iter().for_each(|timing| pass.note(timing));
-        pass.span("projection", items, || self.linear(block.o, attended, &mut a.mid[..n * width], Some(input)))
+        pass.span("projection", items, || {
+            self.linear_of_batch(block.o, attended, &mut a.mid[..n * width], Some(input), stop)
+        })
     }
 
     /// Attention of the heads of a block.
     pub const fn heads<'a>(
         &self,
         extent: Extent,
-        scales: &'a [R],
-        presynaptic: &'a Presynaptic,
+        (scales, presynaptic): (&'a [R], &'a Presynaptic),
         draws: Option<Draws>,
+        stop: &'a StopFlag,
     ) -> Heads<'a, R> {
         let c = &self.config;
         Heads {
@@ -151,6 +160,7 @@ impl<R: Real + Default> Network<R> {
             presynaptic,
             draws,
             profiled: false,
+            stop,
         }
     }
 
@@ -181,12 +191,16 @@ impl<R: Real + Default> Network<R> {
         let (mid, x) = (&a.mid[..n * width], &mut a.norm_2[..n * width]);
         pass.span("norm", items, || self.norm(self.layout.blocks[b].ln_2, mid, x, &mut a.stats_2[..2 * n]))?;
         let (router, state) = (&self.dynamics.router, &self.routers[b]);
+        let stop = &pass.stop.clone();
+        go_on(stop)?;
         pass.span("router", items, || {
             experts::forward(router, x, self.router_weights(b), state, &mut a.routing).map_err(refused)
         })?;
         output.copy_from_slice(mid);
         pass.span("experts", items, || {
-            self.mixture().forward(x, &a.routing, self.expert_weights(b), &mut a.mixture, output).map_err(refused)
+            self.mixture()
+                .forward(x, &a.routing, self.expert_weights(b), &mut a.mixture, output, stop)
+                .map_err(of_experts)
         })
     }
 }

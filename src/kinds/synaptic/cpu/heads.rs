@@ -17,11 +17,14 @@
 
 use super::network::{Extent, refused};
 use crate::{
-    gpu::{Pass, Timing},
-    kinds::synaptic::presynaptic::{self, Draws, KeyState, Mode, Presynaptic},
+    gpu::{Pass, StopFlag, Timing},
+    kinds::{
+        language::cpu::go_on,
+        synaptic::presynaptic::{self, Draws, KeyState, Mode, Presynaptic},
+    },
     nn::{
         gemm::{Epilogue, Gemm, Layout, cpu::gemm},
-        real::{Real, max, sums, wide},
+        real::{Loop, Real, max, sums, wide_loop},
     },
     sim::SimError,
 };
@@ -46,6 +49,8 @@ pub struct Heads<'a, R> {
     pub draws: Option<Draws>,
     /// Whether the parts of the forward pass are measured.
     pub profiled: bool,
+    /// Looked at before each head.
+    pub stop: &'a StopFlag,
 }
 
 /// Queries `[tokens, H D]`, keys and values `[tokens, Hkv D]`.
@@ -79,6 +84,56 @@ pub fn softmax<R: Real>(row: &mut [R]) {
     let [sum] = sums([&*row], |[x]| [x]);
     let factor = R::of(1.0 / sum);
     row.iter_mut().for_each(|x| *x *= factor);
+}
+
+/// Probabilities of the visible edges of all queries, in place of their logits.
+struct CausalSoftmax<'a, R> {
+    t: usize,
+    rows: &'a mut [R],
+}
+
+impl<R: Real> Loop for CausalSoftmax<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (query, row) in self.rows.chunks_exact_mut(self.t).enumerate() {
+            let (visible, invisible) = row.split_at_mut(query + 1);
+            softmax(visible);
+            invisible.fill(R::zero());
+        }
+    }
+}
+
+/// Gradients of dots in place of those of probabilities.
+struct EdgeGradients<'a, R> {
+    t: usize,
+    probabilities: &'a [R],
+    factor: Option<&'a [R]>,
+    edges: &'a mut [R],
+}
+
+impl<R: Real> Loop for EdgeGradients<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (t, one) = (self.t, R::one());
+        for (query, d) in self.edges.chunks_exact_mut(t).enumerate() {
+            let p = &self.probabilities[query * t..][..=query];
+            let (d, invisible) = d.split_at_mut(query + 1);
+            invisible.fill(R::zero());
+            let [mean] = sums([p, &*d], |[p, d]| [p * d]);
+            let mean = R::of(mean);
+            match self.factor {
+                Some(factor) => {
+                    let factor = &factor[query * t..][..=query];
+                    d.iter_mut().zip(p).zip(factor).for_each(|((d, p), f)| *d = *p * (*d - mean) * (one + *f));
+                }
+                None => d.iter_mut().zip(p).for_each(|(d, p)| *d = *p * (*d - mean)),
+            }
+        }
+    }
 }
 
 impl<R: Real + Default> Heads<'_, R> {
@@ -142,6 +197,7 @@ impl<R: Real + Default> Heads<'_, R> {
         (probabilities, factor): (&mut [R], Option<&mut [R]>),
         y: &mut [R],
     ) -> Result<Vec<Timing>, SimError> {
+        go_on(self.stop)?;
         let mut pass = Pass::default();
         pass.profiled = self.profiled;
         let (b, head, t, d) = (i / self.heads, i % self.heads, self.extent.seq_len, self.head_dim);
@@ -158,15 +214,7 @@ impl<R: Real + Default> Heads<'_, R> {
         pass.span("release", 0, || {
             presynaptic::forward(self.presynaptic, 0, t, dots, probabilities, factor, state, draws.as_ref());
         });
-        pass.span("softmax", 0, || {
-            wide(|| {
-                for (query, row) in probabilities.chunks_exact_mut(t).enumerate() {
-                    let (visible, invisible) = row.split_at_mut(query + 1);
-                    softmax(visible);
-                    invisible.fill(R::zero());
-                }
-            });
-        });
+        pass.span("softmax", 0, || wide_loop(CausalSoftmax { t, rows: probabilities }));
         let values = Gemm { b: narrow, ..Gemm::new(t, d, t) };
         pass.span("values", 0, || gemm(&values, probabilities, v, y, Epilogue::None)).map_err(refused)?;
         Ok(pass.timings)
@@ -229,6 +277,7 @@ impl<R: Real + Default> Heads<'_, R> {
         edges: &mut [R],
         [dq, dk, dv]: [&mut [R]; 3],
     ) -> Result<(), SimError> {
+        go_on(self.stop)?;
         let (b, head, t, d) = (i / self.heads, i % self.heads, self.extent.seq_len, self.head_dim);
         let kv = head / (self.heads / self.kv_heads);
         let [q, dy] = [x.q, dy].map(|x| self.of_head(b, self.heads, head, x));
@@ -236,24 +285,8 @@ impl<R: Real + Default> Heads<'_, R> {
         let (wide_rows, narrow) = (rows_of_head(self.heads * d), rows_of_head(self.kv_heads * d));
         let by_value = Gemm { a: wide_rows, b: narrow.transposed(), ..Gemm::new(t, t, d) };
         gemm(&by_value, dy, v, edges, Epilogue::None).map_err(refused)?;
-        let one = R::one();
-        wide(|| {
-            for (query, d) in edges.chunks_exact_mut(t).enumerate() {
-                let p = &probabilities[query * t..][..=query];
-                let (d, invisible) = d.split_at_mut(query + 1);
-                invisible.fill(R::zero());
-                let [mean] = sums([p, &*d], |[p, d]| [p * d]);
-                let mean = R::of(mean);
-                match factor {
-                    Some(factor) => {
-                        let factor = &factor[query * t..][..=query];
-                        d.iter_mut().zip(p).zip(factor).for_each(|((d, p), f)| *d = *p * (*d - mean) * (one + *f));
-                    }
-                    None => d.iter_mut().zip(p).for_each(|(d, p)| *d = *p * (*d - mean)),
-                }
-            }
-        });
-        let scale = self.scales[head];
+        wide_loop(EdgeGradients { t, probabilities, factor, edges });
+        let (scale, one) = (self.scales[head], R::one());
         let dq_op = Gemm { b: narrow, ..Gemm::new(t, d, t) }.scaled(scale, R::zero());
         gemm(&dq_op, edges, k, dq, Epilogue::None).map_err(refused)?;
         let down = Gemm { b: wide_rows, ..Gemm::new(t, d, t).transposed_a() };

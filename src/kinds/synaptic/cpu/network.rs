@@ -1,10 +1,15 @@
 //! Weights, states of the routers, and layers that both passes use.
 
+pub use crate::kinds::language::cpu::{refused, zeros};
 use crate::{
-    kinds::synaptic::{
-        backend::Dynamics,
-        experts::{ExpertWeights, Mixture, RouterState, router::RouterWeights},
-        model::{Config, Layout, Norm},
+    gpu::StopFlag,
+    kinds::{
+        language::cpu::{head::Head, multiply},
+        synaptic::{
+            backend::Dynamics,
+            experts::{ExpertWeights, ExpertsError, Mixture, RouterState, router::RouterWeights},
+            model::{Config, Layout, Norm},
+        },
     },
     nn::{
         gemm::{Epilogue, Gemm, cpu::gemm},
@@ -13,12 +18,9 @@ use crate::{
         real::Real,
         rope::{Rope, RopeLayout, RopeTable},
     },
-    sim::{
-        SimError,
-        buffers::{Host, Storage as _},
-    },
+    sim::SimError,
 };
-use std::{fmt, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 /// Added to the variance in a LayerNorm.
 pub const EPS: f64 = 1e-5;
@@ -43,14 +45,9 @@ pub struct Network<R> {
     pub ones: Vec<R>,
 }
 
-/// Zeros of host memory, or an error that names the buffer.
-pub fn zeros<R: Copy + Default>(name: &'static str, len: usize) -> Result<Vec<R>, SimError> {
-    Vec::zeros(&Host, name, [len].into())
-}
-
-/// An operation refused its sizes: a defect of the model, reported instead of a panic.
-pub fn refused(error: impl fmt::Display) -> SimError {
-    SimError::Input(format!("the synaptic model cannot compute this batch: {error}"))
+/// An error of experts, or that they were stopped.
+pub fn of_experts(error: ExpertsError) -> SimError {
+    if error == ExpertsError::Stopped { SimError::Cancelled } else { refused(error) }
 }
 
 /// Sequences of one length.
@@ -133,9 +130,28 @@ impl<R: Real + Default> Network<R> {
         gemm(&op, x, self.weight(weight), y, residual.map_or(Epilogue::None, Epilogue::Residual)).map_err(refused)
     }
 
+    /// The same of many tokens. Looks at the stop flag.
+    pub fn linear_of_batch(
+        &self,
+        weight: ViewId,
+        x: &[R],
+        y: &mut [R],
+        residual: Option<&[R]>,
+        stop: &StopFlag,
+    ) -> Result<(), SimError> {
+        let [outputs, inputs] = self.layout.map.view(weight).shape[..] else { return Err(refused("no matrix")) };
+        let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
+        multiply(&op, x, self.weight(weight), y, residual, stop)
+    }
+
     /// Logits of normalised tokens.
     pub fn logits(&self, x: &[R], logits: &mut [R]) -> Result<(), SimError> {
-        self.linear(self.layout.lm_head, x, logits, None)
+        self.head().logits(x, logits)
+    }
+
+    /// The matrix of logits.
+    pub fn head(&self) -> Head<'_, R> {
+        Head { weight: self.weight(self.layout.lm_head), width: self.config.width, vocab: self.config.vocab }
     }
 
     /// Rotates heads by their positions, or by the opposite angles. `x` is `[tokens, heads D]`; the positions of every

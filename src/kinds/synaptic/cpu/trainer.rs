@@ -3,15 +3,17 @@
 use super::{
     activations::Activations,
     backward::BackwardInput,
+    decoder::CpuDecoder,
     forward::Noise,
-    network::{Extent, Network, refused, zeros},
+    network::{Extent, Network, refused},
     update,
 };
 use crate::{
     gpu::Pass,
     kinds::{
-        language::backend::{
-            Batch, Counters, IGNORED, Lengths, Outcome, StateBuffer, StepStats, ViewNorms, view_norms,
+        language::{
+            backend::{Batch, Decoder, Lengths, Outcome},
+            cpu::{backend::CpuTrainer, copy, trainer::TrainingState},
         },
         synaptic::{
             backend::{Dynamics, ExpertStep, Selection, Site, StepInput},
@@ -32,23 +34,16 @@ const SHOWN_TOKENS: usize = 256;
 pub struct Trainer<R> {
     /// Weights and states of the routers.
     pub network: Network<R>,
-    /// Gradient of the step.
-    pub gradient: Vec<R>,
-    /// First moments.
-    pub m: Vec<R>,
-    /// Second moments.
-    pub v: Vec<R>,
-    /// Optimiser steps.
-    pub counters: Counters,
+    /// Gradient, moments, what the steps were.
+    pub state: TrainingState<R>,
     /// What the experts of each block did in the last step.
     pub experts: Vec<ExpertStep>,
     /// What scores take from the steps that are not read yet, `[steps, L, E]`.
     pub records: Vec<ExpertRecord>,
     activations: Activations<R>,
+    /// The largest micro-batch so far.
+    largest: Option<Extent>,
     seed: u64,
-    /// Steps that are not read yet.
-    stats: Vec<StepStats>,
-    norms: Vec<ViewNorms>,
 }
 
 /// What the gradients of a step are of.
@@ -63,19 +58,14 @@ pub struct Loss {
 impl<R: Real + Default> Trainer<R> {
     /// With zero weights.
     pub fn new(config: &Config, layout: &Arc<Layout>, dynamics: &Dynamics, seed: u64) -> Result<Self, SimError> {
-        let n = layout.map.len();
         Ok(Self {
             network: Network::new(config, layout, dynamics)?,
-            gradient: zeros("gradient", n)?,
-            m: zeros("first moments", n)?,
-            v: zeros("second moments", n)?,
-            counters: Counters { loss_scale: 1.0, ..Counters::default() },
+            state: TrainingState::new(layout.map.len())?,
             experts: vec![],
             records: vec![],
+            largest: None,
             activations: Activations::default(),
             seed,
-            stats: vec![],
-            norms: vec![],
         })
     }
 
@@ -83,24 +73,6 @@ impl<R: Real + Default> Trainer<R> {
     pub fn bytes(config: &Config, layout: &Layout, extent: Extent) -> u64 {
         let state = 4 * layout.map.len() * size_of::<R>();
         state as u64 + Activations::<R>::bytes(config, extent)
-    }
-
-    /// One of the buffers of the state.
-    pub fn buffer(&self, buffer: StateBuffer) -> &[R] {
-        match buffer {
-            StateBuffer::Weights => &self.network.weights,
-            StateBuffer::FirstMoment => &self.m,
-            StateBuffer::SecondMoment => &self.v,
-        }
-    }
-
-    /// One of the buffers of the state, to write.
-    pub fn buffer_mut(&mut self, buffer: StateBuffer) -> &mut [R] {
-        match buffer {
-            StateBuffer::Weights => &mut self.network.weights,
-            StateBuffer::FirstMoment => &mut self.m,
-            StateBuffer::SecondMoment => &mut self.v,
-        }
     }
 
     /// Takes a step. A stop leaves everything but the gradient as it was.
@@ -113,24 +85,23 @@ impl<R: Real + Default> Trainer<R> {
     /// The mean loss over the targets of all batches, and the gradient with that of the auxiliary losses, of which a batch
     /// has the weight of its targets; `None` when it was stopped.
     pub fn gradients(&mut self, batches: &[Batch<'_>], step: u64, pass: &mut Pass) -> Result<Option<Loss>, SimError> {
-        let all = batches.iter().map(targets).collect::<Result<Vec<_>, _>>()?;
-        let counted = |targets: &[i32]| targets.iter().filter(|t| **t != IGNORED).count();
-        let n_targets = all.iter().map(|t| counted(t)).sum::<usize>().max(1) as f64;
+        batches.iter().try_for_each(|batch| check(batch, &self.network.config))?;
+        let n_targets = batches.iter().map(Batch::n_targets).sum::<usize>().max(1) as f64;
         let sequences = batches.iter().map(|batch| batch.sequences).sum();
         let c = &self.network.config;
         let mut experts = vec![ExpertStep::new(c.experts, c.top_k); c.layers];
         let mut contributions = vec![0.0; c.layers * c.experts];
-        self.gradient.fill(R::zero());
+        self.state.gradient.fill(R::zero());
         let (mut total, mut first) = (0.0, 0);
-        for (batch, targets) in batches.iter().zip(&all) {
-            check(batch, &self.network.config)?;
+        for batch in batches {
+            let targets = &batch.masked_targets();
             let noise = Noise { seed: self.seed, step, first, sequences };
-            let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
+            let extent = self.extent(batch);
             let (network, acts) = (&self.network, &mut self.activations);
             if network.forward(batch.tokens, extent, Some(&noise), acts, pass)? == Outcome::Stopped {
                 return Ok(None);
             }
-            let share = counted(targets) as f64 / n_targets;
+            let share = batch.n_targets() as f64 / n_targets;
             for (step, block) in experts.iter_mut().zip(&acts.blocks) {
                 step.load.add(&network.dynamics.router, &block.routing);
                 step.aux += share * experts::aux_loss(&block.routing);
@@ -139,7 +110,7 @@ impl<R: Real + Default> Trainer<R> {
             let scale = R::of(1.0 / n_targets);
             let aux_weight = share * f64::from(network.dynamics.aux_weight);
             let input = BackwardInput { tokens: batch.tokens, targets, extent, noise: Some(&noise), scale, aux_weight };
-            let to = (&mut self.gradient[..], &mut contributions[..]);
+            let to = (&mut self.state.gradient[..], &mut contributions[..]);
             if network.backward(&input, acts, to, pass)? == Outcome::Stopped {
                 return Ok(None);
             }
@@ -154,24 +125,19 @@ impl<R: Real + Default> Trainer<R> {
 
     fn apply(&mut self, loss: Loss, input: &StepInput<'_>, pass: &mut Pass) -> Result<(), SimError> {
         let before = if input.measures { Some(copy("weights before a step", &self.network.weights)?) } else { None };
-        let n = self.gradient.len() as u64;
+        let n = self.state.gradient.len() as u64;
         let Loss { mean, experts } = loss;
         let outcome = pass.span("optimiser", n, || {
-            let Self { network, m, v, gradient, counters, .. } = self;
+            let (network, TrainingState { m, v, gradient, counters, .. }) = (&mut self.network, &mut self.state);
             update::apply(network, (m, v), gradient, counters.updates + 1, input, &experts)
         })?;
-        let is_skipped = !outcome.is_applied || !mean.is_finite();
-        self.counters.updates += u64::from(outcome.is_applied);
-        let gradient_norm = outcome.norm as f32;
-        self.stats.push(StepStats { loss: mean as f32, gradient_norm, loss_scale: 1.0, is_skipped });
+        let map = self.network.layout.map.clone();
+        self.state.record(mean, &outcome, &map, before.as_deref(), &self.network.weights);
         if outcome.is_applied {
             pass.span("metabolism", 1, || self.update_routers(&experts, input));
         }
         self.records.extend(experts.iter().flat_map(ExpertStep::records));
         self.experts = experts;
-        if let Some(before) = before {
-            self.norms = view_norms(&self.network.layout.map, &before, &self.network.weights, &self.gradient);
-        }
         Ok(())
     }
 
@@ -190,7 +156,8 @@ impl<R: Real + Default> Trainer<R> {
 
     /// Changes parameters and the state of their optimiser.
     pub fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {
-        let mut to = Buffers { p: &mut self.network.weights, m: &mut self.m, v: &mut self.v };
+        let TrainingState { m, v, .. } = &mut self.state;
+        let mut to = Buffers { p: &mut self.network.weights, m, v };
         for edit in edits {
             if edit.end() > to.p.len() {
                 return Err(refused(format!("an edit of parameters ends at {} of {}", edit.end(), to.p.len())));
@@ -212,28 +179,13 @@ impl<R: Real + Default> Trainer<R> {
         self.network.routers = routers;
     }
 
-    /// Norms of the last step that measured.
-    pub fn norms(&self) -> &[ViewNorms] {
-        &self.norms
-    }
-
-    /// Moves what the steps were.
-    pub fn take_stats(&mut self, out: &mut Vec<StepStats>) {
-        out.append(&mut self.stats);
-    }
-
-    /// Losses per token; changes nothing but workspace.
-    pub fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
-        check(batch, &self.network.config)?;
-        let targets = targets(batch)?;
+    /// The extent of a batch, for which there is memory from now on.
+    fn extent(&mut self, batch: &Batch<'_>) -> Extent {
         let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
-        let (network, acts) = (&self.network, &mut self.activations);
-        if network.forward(batch.tokens, extent, None, acts, pass)? == Outcome::Stopped {
-            return Ok(Outcome::Stopped);
+        if self.largest.is_none_or(|largest| largest.n_edges(1) < extent.n_edges(1)) {
+            self.largest = Some(extent);
         }
-        network.losses(&targets, acts)?;
-        losses.iter_mut().zip(&acts.losses).take(targets.len()).for_each(|(to, loss)| *to = loss.f64() as f32);
-        Ok(Outcome::Done)
+        extent
     }
 
     /// State of the router of a block.
@@ -251,6 +203,48 @@ impl<R: Real + Default> Trainer<R> {
         self.router(block)?;
         self.network.routers[block].clone_from(state);
         Ok(())
+    }
+}
+
+impl<R: Real + Default> CpuTrainer for Trainer<R> {
+    type Real = R;
+
+    fn weights(&self) -> &[R] {
+        &self.network.weights
+    }
+
+    fn weights_mut(&mut self) -> &mut [R] {
+        &mut self.network.weights
+    }
+
+    fn state(&self) -> &TrainingState<R> {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut TrainingState<R> {
+        &mut self.state
+    }
+
+    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
+        check(batch, &self.network.config)?;
+        let (targets, extent) = (batch.masked_targets(), self.extent(batch));
+        let (network, acts) = (&self.network, &mut self.activations);
+        if network.forward(batch.tokens, extent, None, acts, pass)? == Outcome::Stopped
+            || network.losses(&targets, acts, &pass.stop)? == Outcome::Stopped
+        {
+            return Ok(Outcome::Stopped);
+        }
+        losses.iter_mut().zip(&acts.losses).take(targets.len()).for_each(|(to, loss)| *to = loss.f64() as f32);
+        Ok(Outcome::Done)
+    }
+
+    fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError> {
+        CpuDecoder::new(&self.network)
+    }
+
+    fn n_bytes(&self) -> [u64; 2] {
+        let of = |extent| Activations::<R>::bytes(&self.network.config, extent);
+        [self.network.n_bytes(), self.largest.map_or(0, of)]
     }
 }
 
@@ -285,30 +279,10 @@ impl Selection {
     }
 }
 
-/// A copy that may not fit.
-fn copy<R: Real + Default>(name: &'static str, from: &[R]) -> Result<Vec<R>, SimError> {
-    let mut copy = zeros(name, from.len())?;
-    copy.copy_from_slice(from);
-    Ok(copy)
-}
-
+/// Padding at the end changes no other loss, as tokens see earlier ones only.
 fn check(batch: &Batch<'_>, config: &Config) -> Result<(), SimError> {
-    batch.check(config.context, config.vocab)
-}
-
-/// Targets, without those of padding: as tokens see earlier ones only, padding at the end changes no other loss.
-fn targets(batch: &Batch<'_>) -> Result<Vec<i32>, SimError> {
-    let mut targets = batch.targets.to_vec();
-    match batch.lengths {
-        Lengths::Full => {}
-        Lengths::Padded(lens) => {
-            for (row, len) in targets.chunks_mut(batch.seq_len.max(1)).zip(lens) {
-                row[(*len).max(0) as usize..].fill(IGNORED);
-            }
-        }
-        Lengths::Packed(_) => {
-            return Err(refused("sequences of different lengths in one row are not possible here"));
-        }
+    if matches!(batch.lengths, Lengths::Packed(_)) {
+        return Err(refused("sequences of different lengths in one row are not possible here"));
     }
-    Ok(targets)
+    batch.check(config.context, config.vocab)
 }

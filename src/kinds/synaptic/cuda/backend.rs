@@ -14,7 +14,8 @@ use crate::{
     gpu::{Buf, Gpu, GpuError, Graph, KernelFacts, Mark, Pass, nvtx},
     kinds::{
         language::backend::{
-            Batch, Counters, Decoder, IGNORED, Lengths, MAX_WAITING_STEPS, Outcome, StateBuffer, StepStats, ViewNorms,
+            self as language, Batch, Counters, Decoder, IGNORED, Lengths, MAX_WAITING_STEPS, Outcome, StateBuffer,
+            StepStats, ViewNorms,
         },
         synaptic::{
             backend::{Backend, Dynamics, ExpertStep, Site, StepInput},
@@ -210,26 +211,116 @@ pub fn check_dynamics(dynamics: &Dynamics, config: &Config) -> Result<(), SimErr
     CudaExperts::refusal(&dynamics.router).map_or(Ok(()), |why| Err(SimError::Input(why)))
 }
 
-/// Targets, without those of padding: as tokens see earlier ones only, padding at the end changes no other loss.
+/// Targets; padding at the end changes no other loss, as tokens see earlier ones only.
 fn masked(batch: &Batch<'_>) -> Result<Vec<i32>, SimError> {
-    let mut targets = batch.targets.to_vec();
-    match batch.lengths {
-        Lengths::Full => {}
-        Lengths::Padded(lens) => {
-            for (row, len) in targets.chunks_mut(batch.seq_len.max(1)).zip(lens) {
-                row[(*len).max(0) as usize..].fill(IGNORED);
-            }
-        }
-        Lengths::Packed(_) => {
-            let why = "sequences of different lengths in one row are not possible here";
-            return Err(OpError::Refused(why.to_owned()).into());
-        }
+    if matches!(batch.lengths, Lengths::Packed(_)) {
+        let why = "sequences of different lengths in one row are not possible here";
+        return Err(OpError::Refused(why.to_owned()).into());
     }
-    Ok(targets)
+    Ok(batch.masked_targets())
 }
 
 const fn shape_of(batch: &Batch<'_>) -> BatchShape {
     BatchShape { sequences: batch.sequences, seq_len: batch.seq_len }
+}
+
+impl language::Backend for CudaBackend {
+    fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError> {
+        let b = self.buffers.get_mut();
+        let most = MAX_WAITING_STEPS as u64;
+        self.read = self.read.max(self.recorded.saturating_sub(most));
+        while self.read < self.recorded {
+            let start = (self.read % most) as usize;
+            let n = ((self.recorded - self.read) as usize).min(MAX_WAITING_STEPS - start);
+            for record in b.records.read_range(start..start + n)? {
+                out.push(StepStats {
+                    loss: record.loss,
+                    gradient_norm: record.norm,
+                    loss_scale: record.scale,
+                    is_skipped: record.is_applied == 0 || !record.loss.is_finite(),
+                });
+            }
+            self.read += n as u64;
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
+        batch.check(self.network.config.context, self.network.config.vocab)?;
+        let (targets, len) = (masked(batch)?, batch.seq_len.max(1));
+        let fit = (self.sizes.tokens / len).clamp(1, batch.sequences.max(1));
+        self.reserve(&BatchShape { sequences: fit, seq_len: batch.seq_len })?;
+        let Self { network, buffers, .. } = self;
+        // One row, which is no part of the forward pass of training.
+        let mut inner = Pass::default();
+        inner.stop = pass.stop.clone();
+        pass.span("held-out", batch.n_tokens() as u64, || {
+            for from in (0..batch.sequences).step_by(fit) {
+                if inner.is_stopping() {
+                    return Ok(Outcome::Stopped);
+                }
+                let to = (from + fit).min(batch.sequences);
+                let (b, range) = (buffers.get_mut(), from * batch.seq_len..to * batch.seq_len);
+                b.tokens.write_at(0, &batch.tokens[range.clone()])?;
+                b.targets.write_at(0, &targets[range.clone()])?;
+                let shape = BatchShape { sequences: to - from, seq_len: batch.seq_len };
+                pass::losses(network, b, shape, &mut losses[range], &mut inner)?;
+            }
+            Ok(Outcome::Done)
+        })
+    }
+
+    fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
+        let buffers = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
+        Ok(Box::new(CudaDecoder::new(&self.network, buffers)))
+    }
+
+    fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
+        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
+        let from = match buffer {
+            StateBuffer::Weights => &b.weights,
+            StateBuffer::FirstMoment => &b.means,
+            StateBuffer::SecondMoment => &b.squares,
+        };
+        Ok(from.read_into(start, to)?)
+    }
+
+    fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError> {
+        let b = self.buffers.get_mut();
+        let to = match buffer {
+            StateBuffer::Weights => &mut b.weights,
+            StateBuffer::FirstMoment => &mut b.means,
+            StateBuffer::SecondMoment => &mut b.squares,
+        };
+        Ok(to.write_at(start, from)?)
+    }
+
+    fn counters(&self) -> Result<Counters, SimError> {
+        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
+        let state = b.state.read()?.first().copied().unwrap_or_default();
+        Ok(Counters { updates: state.t, loss_scale: state.scale, finite_steps: state.good })
+    }
+
+    fn set_counters(&mut self, counters: Counters) -> Result<(), SimError> {
+        let mut state = cuda::initial_state(&LossScaler::fixed(1.0));
+        (state.t, state.good) = (counters.updates, counters.finite_steps);
+        Ok(self.buffers.get_mut().state.write(&[state])?)
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::cuda(&self.gpu).with(self.choices)
+    }
+
+    fn memory(&self) -> MemoryReport {
+        let mut report = self.buffers.try_borrow().map(|b| b.held()).unwrap_or_default();
+        self.network.report(&mut report);
+        report
+    }
+
+    fn kernels(&self) -> Vec<KernelFacts> {
+        let is_used = |file: &str| file.starts_with("nn/") || MODULES.iter().any(|module| module.file == file);
+        self.gpu.kernel_facts().into_iter().filter(|kernel| is_used(kernel.file)).collect()
+    }
 }
 
 impl Backend for CudaBackend {
@@ -290,60 +381,10 @@ impl Backend for CudaBackend {
         Ok(Outcome::Done)
     }
 
-    fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError> {
-        let b = self.buffers.get_mut();
-        let most = MAX_WAITING_STEPS as u64;
-        self.read = self.read.max(self.recorded.saturating_sub(most));
-        while self.read < self.recorded {
-            let start = (self.read % most) as usize;
-            let n = ((self.recorded - self.read) as usize).min(MAX_WAITING_STEPS - start);
-            for record in b.records.read_range(start..start + n)? {
-                out.push(StepStats {
-                    loss: record.loss,
-                    gradient_norm: record.norm,
-                    loss_scale: record.scale,
-                    is_skipped: record.is_applied == 0 || !record.loss.is_finite(),
-                });
-            }
-            self.read += n as u64;
-        }
-        Ok(())
-    }
-
     fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
         let norms = self.buffers.get_mut().norms.read()?;
         let of = |n: &[f32]| ViewNorms { weight: n[0], gradient: n[1], update: n[2] };
         Ok(norms.chunks_exact(3).map(of).collect())
-    }
-
-    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
-        batch.check(self.network.config.context, self.network.config.vocab)?;
-        let (targets, len) = (masked(batch)?, batch.seq_len.max(1));
-        let fit = (self.sizes.tokens / len).clamp(1, batch.sequences.max(1));
-        self.reserve(&BatchShape { sequences: fit, seq_len: batch.seq_len })?;
-        let Self { network, buffers, .. } = self;
-        // One row, which is no part of the forward pass of training.
-        let mut inner = Pass::default();
-        inner.stop = pass.stop.clone();
-        pass.span("held-out", batch.n_tokens() as u64, || {
-            for from in (0..batch.sequences).step_by(fit) {
-                if inner.is_stopping() {
-                    return Ok(Outcome::Stopped);
-                }
-                let to = (from + fit).min(batch.sequences);
-                let (b, range) = (buffers.get_mut(), from * batch.seq_len..to * batch.seq_len);
-                b.tokens.write_at(0, &batch.tokens[range.clone()])?;
-                b.targets.write_at(0, &targets[range.clone()])?;
-                let shape = BatchShape { sequences: to - from, seq_len: batch.seq_len };
-                pass::losses(network, b, shape, &mut losses[range], &mut inner)?;
-            }
-            Ok(Outcome::Done)
-        })
-    }
-
-    fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
-        let buffers = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
-        Ok(Box::new(CudaDecoder::new(&self.network, buffers)))
     }
 
     fn plastic_decoder(&self, memory: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError> {
@@ -377,26 +418,6 @@ impl Backend for CudaBackend {
         self.specialize(tokens)
     }
 
-    fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
-        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
-        let from = match buffer {
-            StateBuffer::Weights => &b.weights,
-            StateBuffer::FirstMoment => &b.means,
-            StateBuffer::SecondMoment => &b.squares,
-        };
-        Ok(from.read_into(start, to)?)
-    }
-
-    fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError> {
-        let b = self.buffers.get_mut();
-        let to = match buffer {
-            StateBuffer::Weights => &mut b.weights,
-            StateBuffer::FirstMoment => &mut b.means,
-            StateBuffer::SecondMoment => &mut b.squares,
-        };
-        Ok(to.write_at(start, from)?)
-    }
-
     fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {
         Ok(self.apply_edits(edits)?)
     }
@@ -407,32 +428,5 @@ impl Backend for CudaBackend {
 
     fn set_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError> {
         self.write_router(layer, state)
-    }
-
-    fn counters(&self) -> Result<Counters, SimError> {
-        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
-        let state = b.state.read()?.first().copied().unwrap_or_default();
-        Ok(Counters { updates: state.t, loss_scale: state.scale, finite_steps: state.good })
-    }
-
-    fn set_counters(&mut self, counters: Counters) -> Result<(), SimError> {
-        let mut state = cuda::initial_state(&LossScaler::fixed(1.0));
-        (state.t, state.good) = (counters.updates, counters.finite_steps);
-        Ok(self.buffers.get_mut().state.write(&[state])?)
-    }
-
-    fn execution(&self) -> Execution {
-        Execution::cuda(&self.gpu).with(self.choices)
-    }
-
-    fn memory(&self) -> MemoryReport {
-        let mut report = self.buffers.try_borrow().map(|b| b.held()).unwrap_or_default();
-        self.network.report(&mut report);
-        report
-    }
-
-    fn kernels(&self) -> Vec<KernelFacts> {
-        let is_used = |file: &str| file.starts_with("nn/") || MODULES.iter().any(|module| module.file == file);
-        self.gpu.kernel_facts().into_iter().filter(|kernel| is_used(kernel.file)).collect()
     }
 }

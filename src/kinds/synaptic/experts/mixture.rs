@@ -5,11 +5,14 @@
 //! need 2 (C + hidden) numbers per row and no more.
 
 use super::{ExpertsError, Routing, resize};
-use crate::nn::{
-    elementwise::cpu::bias_gradient,
-    gemm::{Epilogue, Gemm, Split, cpu::groups},
-    lengths,
-    real::{Real, wide},
+use crate::{
+    gpu::StopFlag,
+    nn::{
+        elementwise::cpu::bias_gradient,
+        gemm::{Gemm, Split, cpu::groups_parts},
+        lengths,
+        real::{Real, wide},
+    },
 };
 use rayon::prelude::*;
 
@@ -105,7 +108,7 @@ impl Mixture {
         ])?)
     }
 
-    /// `out += Σ gate · expert(x)`; x and out are `[N, C]`.
+    /// `out += Σ gate · expert(x)`; x and out are `[N, C]`. Looks at the stop flag.
     pub fn forward<R: Real + Default>(
         &self,
         x: &[R],
@@ -113,6 +116,7 @@ impl Mixture {
         weights: ExpertWeights<'_, R>,
         work: &mut MixtureWork<R>,
         out: &mut [R],
+        stop: &StopFlag,
     ) -> Result<(), ExpertsError> {
         let w = &weights;
         let lens = [w.fc1_weight.len(), w.fc1_bias.len(), w.fc2_weight.len(), w.fc2_bias.len()];
@@ -123,16 +127,16 @@ impl Mixture {
         self.gather(x, routing, inputs);
         let split = (Split::Rows, &routing.offsets[..]);
         let up = Gemm::new(rows, self.hidden, self.width).transposed_b().groups(Split::Rows, self.experts);
-        groups(&up, split, (inputs, w.fc1_weight), linear, Epilogue::None)?;
+        groups(&up, split, (inputs, w.fc1_weight), linear, None, stop)?;
         self.activate(routing, w.fc1_bias, linear, hidden);
         let down = Gemm::new(rows, self.width, self.hidden).transposed_b().groups(Split::Rows, self.experts);
-        groups(&down, split, (hidden, w.fc2_weight), outputs, Epilogue::Bias(w.fc2_bias))?;
+        groups(&down, split, (hidden, w.fc2_weight), outputs, Some(w.fc2_bias), stop)?;
         self.combine(routing, outputs, out, |slot| routing.gates[slot]);
         Ok(())
     }
 
     /// Adds gradients of input and weights, and writes those of the gates (`[N, k]`). `work` is that of the forward pass of this
-    /// batch, and its contents are used up.
+    /// batch, and its contents are used up. Looks at the stop flag.
     pub fn backward<R: Real + Default>(
         &self,
         routing: &Routing<R>,
@@ -142,6 +146,7 @@ impl Mixture {
         dx: &mut [R],
         gradients: ExpertGradients<'_, R>,
         dgates: &mut [R],
+        stop: &StopFlag,
     ) -> Result<(), ExpertsError> {
         let g = gradients;
         let lens = [g.fc1_weight.len(), g.fc1_bias.len(), g.fc2_weight.len(), g.fc2_bias.len()];
@@ -154,18 +159,18 @@ impl Mixture {
         let MixtureWork { inputs, linear, hidden, outputs } = work;
         self.scatter(routing, dout, outputs, dgates);
         // `outputs` are now their gradients.
-        self.add_weight_gradients(routing, outputs, hidden, g.fc2_weight, g.fc2_bias)?;
+        self.add_weight_gradients(routing, outputs, hidden, g.fc2_weight, g.fc2_bias, stop)?;
         let down = Gemm::new(rows, self.hidden, self.width).groups(Split::Rows, self.experts);
         let split = (Split::Rows, &routing.offsets[..]);
-        groups(&down, split, (outputs, weights.fc2_weight), hidden, Epilogue::None)?;
+        groups(&down, split, (outputs, weights.fc2_weight), hidden, None, stop)?;
         hidden.par_chunks_mut(TASK * self.hidden).zip(linear.par_chunks(TASK * self.hidden)).for_each(|(d, z)| {
             let slope = |z: R| if z > R::zero() { z + z } else { R::zero() };
             wide(|| d.iter_mut().zip(z).for_each(|(d, z)| *d *= slope(*z)));
         });
         // `hidden` is now the gradient of `linear`.
-        self.add_weight_gradients(routing, hidden, inputs, g.fc1_weight, g.fc1_bias)?;
+        self.add_weight_gradients(routing, hidden, inputs, g.fc1_weight, g.fc1_bias, stop)?;
         let up = Gemm::new(rows, self.width, self.hidden).groups(Split::Rows, self.experts);
-        groups(&up, split, (hidden, weights.fc1_weight), inputs, Epilogue::None)?;
+        groups(&up, split, (hidden, weights.fc1_weight), inputs, None, stop)?;
         self.combine(routing, inputs, dx, |_| R::one());
         Ok(())
     }
@@ -243,16 +248,28 @@ impl Mixture {
         x: &[R],
         dweight: &mut [R],
         dbias: &mut [R],
+        stop: &StopFlag,
     ) -> Result<(), ExpertsError> {
         let (rows, outputs) = (routing.order.len(), dbias.len() / self.experts);
         let inputs = dweight.len() / dbias.len();
         let op = Gemm::new(outputs, inputs, rows).transposed_a().scaled(R::one(), R::one());
         let op = op.groups(Split::Depth, self.experts);
-        groups(&op, (Split::Depth, &routing.offsets), (dy, x), dweight, Epilogue::None)?;
+        groups(&op, (Split::Depth, &routing.offsets), (dy, x), dweight, None, stop)?;
         dbias.par_chunks_exact_mut(outputs).enumerate().try_for_each(|(e, dbias)| {
             let rows = routing.rows(e);
             bias_gradient(rows.len(), outputs, &dy[rows.start * outputs..rows.end * outputs], dbias)
         })?;
         Ok(())
     }
+}
+
+fn groups<R: Real>(
+    op: &Gemm<R>,
+    split: (Split, &[u32]),
+    factors: (&[R], &[R]),
+    c: &mut [R],
+    bias: Option<&[R]>,
+    stop: &StopFlag,
+) -> Result<(), ExpertsError> {
+    if groups_parts(op, split, factors, c, bias, stop)? { Ok(()) } else { Err(ExpertsError::Stopped) }
 }

@@ -146,6 +146,9 @@ pub enum ExpertsError {
     /// A multiplication was refused.
     #[error(transparent)]
     Gemm(#[from] GemmError),
+    /// It was stopped.
+    #[error("stopped")]
+    Stopped,
     /// A token needs more experts than there are.
     #[error("{top_k} experts per token need as many living experts, and there are {alive}")]
     TooFewAlive {

@@ -1,11 +1,12 @@
 //! Sizes of a model, checked.
 
-use crate::{kinds::synaptic::experts::FEATURES, sim::SimError};
-
-/// Rows of the embedding matrix are a multiple of this many: the tiles of matrix multiplications.
-pub const VOCAB_ALIGN: usize = 64;
-/// Most features of a head.
-pub const MAX_HEAD: usize = 256;
+use crate::{
+    kinds::{
+        language::model::{ConfigError as SizeError, VOCAB_ALIGN},
+        synaptic::experts::FEATURES,
+    },
+    sim::SimError,
+};
 
 /// Sizes of a model. They fix its parameters; what may change while it trains is in
 /// [`Dynamics`](super::super::backend::Dynamics).
@@ -38,21 +39,9 @@ pub struct Config {
 /// Why a model cannot be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// A size is 0.
-    #[error("{0} must be at least 1")]
-    Zero(&'static str),
-    /// One size does not divide another.
-    #[error("{what} ({value}) must be a multiple of {of} ({divisor})")]
-    Multiple {
-        /// The larger.
-        what: &'static str,
-        /// Its value.
-        value: usize,
-        /// The smaller.
-        of: &'static str,
-        /// Its value.
-        divisor: usize,
-    },
+    /// Sizes that do not fit together.
+    #[error(transparent)]
+    Size(#[from] SizeError),
     /// More experts per token than there are.
     #[error("{top_k} experts per token, and a layer has {experts}: change experts.top_k or experts.count")]
     TopK {
@@ -61,20 +50,9 @@ pub enum ConfigError {
         /// Of a layer.
         experts: usize,
     },
-    /// Heads are too wide.
-    #[error("a head has {0} features, at most {MAX_HEAD} are possible: use more heads")]
-    WideHead(usize),
-    /// Features rotate in pairs.
-    #[error(
-        "rotary positions need an even number of features per head, and there are {0}: change model.width or model.heads"
-    )]
-    OddHead(usize),
     /// Mechanisms of another model.
     #[error("the mechanisms are of a model of other sizes")]
     Dynamics,
-    /// More parameters than can be counted.
-    #[error("the model is too large: {0}")]
-    TooLarge(String),
 }
 
 impl From<ConfigError> for SimError {
@@ -114,23 +92,10 @@ impl Config {
             ("experts.top_k", self.top_k),
             ("experts.hidden", self.hidden),
         ];
-        if let Some((what, _)) = sizes.iter().find(|(_, size)| *size == 0) {
-            return Err(ConfigError::Zero(what));
-        }
-        let multiple = |what, value: usize, of, divisor| {
-            let error = ConfigError::Multiple { what, value, of, divisor };
-            if value.is_multiple_of(divisor) { Ok(()) } else { Err(error) }
-        };
-        multiple("model.width", self.width, "model.heads", self.heads)?;
-        multiple("model.heads", self.heads, "model.kv_heads", self.kv_heads)?;
+        SizeError::check_sizes(&sizes)?;
+        SizeError::check_heads(self.width, self.heads, self.kv_heads, true)?;
         if self.top_k > self.experts {
             return Err(ConfigError::TopK { top_k: self.top_k, experts: self.experts });
-        }
-        if self.head_dim() > MAX_HEAD {
-            return Err(ConfigError::WideHead(self.head_dim()));
-        }
-        if !self.head_dim().is_multiple_of(2) {
-            return Err(ConfigError::OddHead(self.head_dim()));
         }
         Ok(())
     }

@@ -3,9 +3,12 @@
 //! Matrices are `[out, in]`, those of experts `[E, out, in]`. Rows of the embedding and of the matrix of logits behind the
 //! vocabulary are padding: zero, with zero gradients. Genomes are parameters without a gradient: they change by mutation.
 
-use super::{Config, ConfigError};
+use super::Config;
 use crate::{
-    kinds::synaptic::experts::{FEATURES, GENES},
+    kinds::{
+        language::model::{ConfigError, Layer},
+        synaptic::experts::{FEATURES, GENES},
+    },
     nn::parameters::{ParameterError, ParameterMap, ViewId},
 };
 use std::{ops::Range, sync::Arc};
@@ -94,28 +97,6 @@ impl Role {
     /// Whether it is a matrix within a block, or several: what Muon changes.
     pub const fn is_hidden_matrix(self) -> bool {
         matches!(self, Self::Attention | Self::Router | Self::ExpertIn | Self::ExpertOut)
-    }
-}
-
-/// The part of the model that a parameter belongs to. Parts are frozen as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
-    /// Embedding of tokens.
-    Embedding,
-    /// Block of that index.
-    Block(usize),
-    /// The last norm and the matrix of logits.
-    Head,
-}
-
-impl Layer {
-    /// Position among the layers: embedding, blocks, head.
-    pub const fn index(self, layers: usize) -> usize {
-        match self {
-            Self::Embedding => 0,
-            Self::Block(block) => 1 + block,
-            Self::Head => 1 + layers,
-        }
     }
 }
 
@@ -225,8 +206,7 @@ impl Layout {
 
     /// Names of the layers.
     pub fn layer_names(&self) -> Vec<String> {
-        let blocks = (0..self.blocks.len()).map(|i| format!("Block {i}"));
-        std::iter::once("Embedding".to_owned()).chain(blocks).chain(["Head".to_owned()]).collect()
+        Layer::names(self.blocks.len())
     }
 
     /// Number of parameters, without the padding of the vocabulary.

@@ -5,6 +5,7 @@ mod config;
 mod init;
 mod layout;
 
-pub use config::{Config, ConfigError, MAX_HEAD, VOCAB_ALIGN};
+pub use crate::kinds::language::model::{Layer, MAX_HEAD, VOCAB_ALIGN};
+pub use config::{Config, ConfigError};
 pub use init::init;
-pub use layout::{Block, Layer, Layout, Norm, Role};
+pub use layout::{Block, Layout, Norm, Role};

@@ -2,7 +2,10 @@
 
 use super::network::zeros;
 use crate::{
-    kinds::transformer::{choices::NormPlacement, model::Config},
+    kinds::{
+        language::cpu::head::LOGIT_ROWS,
+        transformer::{choices::NormPlacement, model::Config},
+    },
     nn::real::Real,
     sim::SimError,
 };
@@ -66,9 +69,6 @@ pub struct Activations<R> {
     /// Gradient of its output.
     pub dhidden: Vec<R>,
 }
-
-/// Rows of logits in memory at a time.
-pub const LOGIT_ROWS: usize = 512;
 
 impl<R: Real + Default> Activations<R> {
     /// Makes room for that many tokens in that many sequences of them at most. On an error the room is as before.

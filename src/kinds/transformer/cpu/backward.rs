@@ -1,21 +1,22 @@
 //! The loss and the backward pass. Gradients of parameters are added to.
 
 use super::{
-    activations::{Activations, BlockActivations, LOGIT_ROWS},
+    activations::{Activations, BlockActivations},
     forward::{DropSite, Noise},
     network::{Extent, Network, refused},
 };
 use crate::{
     gpu::StopFlag,
-    kinds::transformer::{
-        backend::Outcome,
-        choices::NormPlacement,
-        model::{Layer, Linear, Norm},
+    kinds::{
+        language::{backend::Outcome, cpu::head::LossRows},
+        transformer::{
+            choices::NormPlacement,
+            model::{Layer, Linear, Norm},
+        },
     },
     nn::{
         activation,
         attention::{self, Attention, Gradients, Inputs},
-        cross_entropy::{self, CrossEntropy},
         elementwise::bias_gradient,
         embedding::{self, Embedding},
         gemm::{Epilogue, Gemm, cpu::gemm},
@@ -54,17 +55,9 @@ impl<R: Real + Default> Network<R> {
     }
 
     /// Losses of all tokens, from activations of [`Network::forward`].
-    pub fn losses(&self, targets: &[i32], acts: &mut Activations<R>) -> Result<(), SimError> {
-        let (width, padded) = (self.config.width, self.config.padded_vocab());
-        for from in (0..targets.len()).step_by(LOGIT_ROWS) {
-            let to = (from + LOGIT_ROWS).min(targets.len());
-            let logits = &mut acts.logits[..(to - from) * padded];
-            self.logits(&acts.norm_f[from * width..to * width], logits)?;
-            let op = CrossEntropy { rows: to - from, vocab: self.config.vocab, padded };
-            let (losses, lse) = (&mut acts.losses[from..to], &mut acts.lse[from..to]);
-            cross_entropy::forward(&op, logits, &targets[from..to], losses, lse).map_err(refused)?;
-        }
-        Ok(())
+    pub fn losses(&self, targets: &[i32], acts: &mut Activations<R>, stop: &StopFlag) -> Result<Outcome, SimError> {
+        let Activations { norm_f, logits, losses, lse, .. } = acts;
+        self.head().losses(norm_f, targets, LossRows { logits, losses, lse }, stop)
     }
 
     /// Losses of all tokens, and the gradients of their sum times `scale`, added to `gradient`.
@@ -76,7 +69,9 @@ impl<R: Real + Default> Network<R> {
         stop: &StopFlag,
     ) -> Result<Outcome, SimError> {
         let (n, width) = (input.extent.n_tokens(), self.config.width);
-        self.head_backward(input, acts, gradient)?;
+        if self.head_backward(input, acts, gradient, stop)? == Outcome::Stopped {
+            return Ok(Outcome::Stopped);
+        }
         if let Some(ln_f) = self.layout.ln_f {
             // The gradient of the norm's output is in `d[1]`, that of its input begins at 0.
             let [d, dy] = &mut acts.d;
@@ -121,28 +116,13 @@ impl<R: Real + Default> Network<R> {
         input: &BackwardInput<'_, R>,
         acts: &mut Activations<R>,
         gradient: &mut [R],
-    ) -> Result<(), SimError> {
-        let (width, padded) = (self.config.width, self.config.padded_vocab());
+        stop: &StopFlag,
+    ) -> Result<Outcome, SimError> {
+        let Activations { norm_f, logits, losses, lse, d: [_, dx], .. } = acts;
+        let (of, rows) = ((input.targets, input.scale), LossRows { logits, losses, lse });
         let head = self.layout.head();
-        for from in (0..input.targets.len()).step_by(LOGIT_ROWS) {
-            let to = (from + LOGIT_ROWS).min(input.targets.len());
-            let rows = to - from;
-            let (x, logits) = (&acts.norm_f[from * width..to * width], &mut acts.logits[..rows * padded]);
-            self.logits(x, logits)?;
-            let op = CrossEntropy { rows, vocab: self.config.vocab, padded };
-            let (losses, lse) = (&mut acts.losses[from..to], &mut acts.lse[from..to]);
-            let targets = &input.targets[from..to];
-            cross_entropy::backward(&op, logits, targets, input.scale, losses, lse).map_err(refused)?;
-            let dx = &mut acts.d[1][from * width..to * width];
-            let by_weight = Gemm::new(rows, width, padded);
-            gemm(&by_weight, logits, self.weight(head), dx, Epilogue::None).map_err(refused)?;
-            if self.is_frozen(input, head) {
-                continue;
-            }
-            let by_input = Gemm::new(padded, width, rows).transposed_a().scaled(R::one(), R::one());
-            gemm(&by_input, logits, x, self.part(gradient, head), Epilogue::None).map_err(refused)?;
-        }
-        Ok(())
+        let dweight = if self.is_frozen(input, head) { None } else { Some(self.part(gradient, head)) };
+        self.head().backward(norm_f, of, rows, dx, dweight, stop)
     }
 
     /// Replaces the gradient of a block's output in `d[0]` by that of its input.

@@ -1,9 +1,13 @@
 //! Weights, tables, and the layers that both passes use.
 
+pub use crate::kinds::language::cpu::{refused, zeros};
 use crate::{
-    kinds::transformer::{
-        choices::{ActivationFunction, NormFunction, PairLayout},
-        model::{Config, Layout, Linear, Norm, Position},
+    kinds::{
+        language::cpu::head::Head,
+        transformer::{
+            choices::{ActivationFunction, NormFunction, PairLayout},
+            model::{Config, Layout, Linear, Norm, Position},
+        },
     },
     nn::{
         activation::Activation,
@@ -15,12 +19,9 @@ use crate::{
         real::Real,
         rope::{Rope, RopeLayout, RopeTable},
     },
-    sim::{
-        SimError,
-        buffers::{Host, Storage as _},
-    },
+    sim::SimError,
 };
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 /// Weights and what follows from the sizes of the model.
 pub struct Network<R> {
@@ -34,16 +35,6 @@ pub struct Network<R> {
     pub rope: Option<RopeTable<R>>,
     /// Vectors of sinusoidal positions, `[T, C]`.
     pub sinusoid: Option<Vec<R>>,
-}
-
-/// Zeros of host memory, or an error that names the buffer.
-pub fn zeros<R: Copy + Default>(name: &'static str, len: usize) -> Result<Vec<R>, SimError> {
-    Vec::zeros(&Host, name, [len].into())
-}
-
-/// An operation refused its sizes: a defect of the model, reported instead of a panic.
-pub fn refused(error: impl fmt::Display) -> SimError {
-    SimError::Input(format!("the transformer cannot compute this batch: {error}"))
 }
 
 /// Tokens of the longest of packed sequences.
@@ -135,8 +126,12 @@ impl<R: Real + Default> Network<R> {
 
     /// Logits of normalised tokens.
     pub fn logits(&self, x: &[R], logits: &mut [R]) -> Result<(), SimError> {
-        let op = Gemm::new(x.len() / self.config.width, self.config.padded_vocab(), self.config.width).transposed_b();
-        gemm(&op, x, self.weight(self.layout.head()), logits, Epilogue::None).map_err(refused)
+        self.head().logits(x, logits)
+    }
+
+    /// The matrix of logits.
+    pub fn head(&self) -> Head<'_, R> {
+        Head { weight: self.weight(self.layout.head()), width: self.config.width, vocab: self.config.vocab }
     }
 
     /// The activation function.

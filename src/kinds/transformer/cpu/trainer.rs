@@ -3,18 +3,19 @@
 use super::{
     activations::Activations,
     backward::BackwardInput,
+    decoder::CpuDecoder,
     forward::Noise,
-    network::{Extent, Network, refused, zeros},
+    network::{Extent, Network, refused},
 };
 use crate::{
-    gpu::StopFlag,
-    kinds::transformer::{
-        backend::{
-            Batch, Counters, Hyper, IGNORED, Lengths, MatrixUpdate, Outcome, StateBuffer, StepInput, StepStats,
-            ViewNorms, view_norms,
+    gpu::{Pass, StopFlag},
+    kinds::{
+        language::cpu::{backend::CpuTrainer, copy, trainer::TrainingState},
+        transformer::{
+            backend::{Batch, Decoder, Hyper, Lengths, MatrixUpdate, Outcome, StepInput},
+            choices::ActivationFunction,
+            model::{Config, Layout},
         },
-        choices::ActivationFunction,
-        model::{Config, Layout},
     },
     nn::{
         optimizer::{
@@ -35,19 +36,10 @@ const PART_OPS: usize = 2_000_000_000;
 pub struct Trainer<R> {
     /// Weights.
     pub network: Network<R>,
-    /// Gradient of the step.
-    pub gradient: Vec<R>,
-    /// First moments.
-    pub m: Vec<R>,
-    /// Second moments.
-    pub v: Vec<R>,
-    /// Optimiser steps.
-    pub counters: Counters,
+    /// Gradient, moments, what the steps were.
+    pub state: TrainingState<R>,
     activations: Activations<R>,
     seed: u64,
-    /// Steps that are not read yet.
-    stats: Vec<StepStats>,
-    norms: Vec<ViewNorms>,
 }
 
 /// A part of a batch: whole sequences.
@@ -70,17 +62,11 @@ impl Part<'_> {
 impl<R: Real + Default> Trainer<R> {
     /// With zero weights.
     pub fn new(config: &Config, layout: &Arc<Layout>, seed: u64) -> Result<Self, SimError> {
-        let n = layout.map.len();
         Ok(Self {
             network: Network::new(config, layout)?,
-            gradient: zeros("gradient", n)?,
-            m: zeros("first moments", n)?,
-            v: zeros("second moments", n)?,
-            counters: Counters { loss_scale: 1.0, ..Counters::default() },
+            state: TrainingState::new(layout.map.len())?,
             activations: Activations::default(),
             seed,
-            stats: vec![],
-            norms: vec![],
         })
     }
 
@@ -108,29 +94,6 @@ impl<R: Real + Default> Trainer<R> {
         self.activations.reserve(config, most)
     }
 
-    /// Bytes of activations held.
-    pub fn activation_bytes(&self) -> u64 {
-        Activations::<R>::bytes(&self.network.config, self.activations.capacity)
-    }
-
-    /// One of the buffers of the state.
-    pub fn buffer(&self, buffer: StateBuffer) -> &[R] {
-        match buffer {
-            StateBuffer::Weights => &self.network.weights,
-            StateBuffer::FirstMoment => &self.m,
-            StateBuffer::SecondMoment => &self.v,
-        }
-    }
-
-    /// One of the buffers of the state, to write.
-    pub fn buffer_mut(&mut self, buffer: StateBuffer) -> &mut [R] {
-        match buffer {
-            StateBuffer::Weights => &mut self.network.weights,
-            StateBuffer::FirstMoment => &mut self.m,
-            StateBuffer::SecondMoment => &mut self.v,
-        }
-    }
-
     /// Takes a step. A stop leaves everything but the gradient as it was.
     pub fn step(&mut self, input: &StepInput<'_>, stop: &StopFlag) -> Result<Outcome, SimError> {
         let noise = [input.hyper.dropout, input.hyper.attention_dropout];
@@ -151,9 +114,9 @@ impl<R: Real + Default> Trainer<R> {
         frozen: &[bool],
         stop: &StopFlag,
     ) -> Result<Option<f64>, SimError> {
-        let n_targets: usize = batches.iter().map(targets).map(|t| t.iter().filter(|t| **t != IGNORED).count()).sum();
+        let n_targets: usize = batches.iter().map(Batch::n_targets).sum();
         let scale = R::of(1.0 / n_targets.max(1) as f64);
-        self.gradient.fill(R::zero());
+        self.state.gradient.fill(R::zero());
         let (mut total, mut first) = (0.0, 0);
         for batch in batches {
             batch.check(self.network.config.context, self.network.config.vocab)?;
@@ -167,7 +130,7 @@ impl<R: Real + Default> Trainer<R> {
                 }
                 let Part { tokens, targets, .. } = &part;
                 let input = BackwardInput { tokens, targets, extent, noise: noise.as_ref(), scale, frozen };
-                if network.backward(&input, acts, &mut self.gradient, stop)? == Outcome::Stopped {
+                if network.backward(&input, acts, &mut self.state.gradient, stop)? == Outcome::Stopped {
                     return Ok(None);
                 }
                 total += acts.losses[..targets.len()].iter().map(|loss| loss.f64()).sum::<f64>();
@@ -182,68 +145,63 @@ impl<R: Real + Default> Trainer<R> {
         let layout = network.layout.clone();
         let optimizer = optimizer(&network.config, &layout, hyper, input.frozen)?;
         let before = if input.measures { Some(copy("weights before a step", &network.weights)?) } else { None };
-        let t = self.counters.updates + 1;
+        let t = self.state.counters.updates + 1;
         let update = Update { t, learning_rate: hyper.learning_rate.into(), grad_scale: 1.0 };
-        let buffers = Buffers { p: &mut network.weights, m: &mut self.m, v: &mut self.v };
-        let outcome = optimizer.update(&layout.map, &update, buffers, &self.gradient).map_err(refused)?;
-        let is_skipped = !outcome.is_applied || !loss.is_finite();
-        self.counters.updates += u64::from(outcome.is_applied);
-        let gradient_norm = outcome.norm as f32;
-        self.stats.push(StepStats { loss: loss as f32, gradient_norm, loss_scale: 1.0, is_skipped });
-        if let Some(before) = before {
-            self.norms = view_norms(&self.network.layout.map, &before, &self.network.weights, &self.gradient);
-        }
+        let buffers = Buffers { p: &mut network.weights, m: &mut self.state.m, v: &mut self.state.v };
+        let outcome = optimizer.update(&layout.map, &update, buffers, &self.state.gradient).map_err(refused)?;
+        self.state.record(loss, &outcome, &layout.map, before.as_deref(), &self.network.weights);
         Ok(())
     }
+}
 
-    /// Norms of the last step that measured.
-    pub fn norms(&self) -> &[ViewNorms] {
-        &self.norms
+impl<R: Real + Default> CpuTrainer for Trainer<R> {
+    type Real = R;
+
+    fn weights(&self) -> &[R] {
+        &self.network.weights
     }
 
-    /// Moves what the steps were.
-    pub fn take_stats(&mut self, out: &mut Vec<StepStats>) {
-        out.append(&mut self.stats);
+    fn weights_mut(&mut self) -> &mut [R] {
+        &mut self.network.weights
     }
 
-    /// Losses per token without dropout; `false` when it was stopped.
-    pub fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], stop: &StopFlag) -> Result<Outcome, SimError> {
+    fn state(&self) -> &TrainingState<R> {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut TrainingState<R> {
+        &mut self.state
+    }
+
+    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
+        self.reserve([batch])?;
         batch.check(self.network.config.context, self.network.config.vocab)?;
         for part in parts(&self.network.config, batch) {
             let (network, acts) = (&self.network, &mut self.activations);
-            if network.forward(part.tokens, &part.extent(), None, acts, stop)? == Outcome::Stopped {
+            if network.forward(part.tokens, &part.extent(), None, acts, &pass.stop)? == Outcome::Stopped
+                || network.losses(&part.targets, acts, &pass.stop)? == Outcome::Stopped
+            {
                 return Ok(Outcome::Stopped);
             }
-            network.losses(&part.targets, acts)?;
             let to = losses[part.first..].iter_mut().zip(&acts.losses).take(part.targets.len());
             to.for_each(|(to, loss)| *to = loss.f64() as f32);
         }
         Ok(Outcome::Done)
     }
-}
 
-/// A copy that may not fit.
-fn copy<R: Real + Default>(name: &'static str, from: &[R]) -> Result<Vec<R>, SimError> {
-    let mut copy = zeros(name, from.len())?;
-    copy.copy_from_slice(from);
-    Ok(copy)
-}
-
-/// Targets, without those of padding.
-fn targets(batch: &Batch<'_>) -> Vec<i32> {
-    let mut targets = batch.targets.to_vec();
-    if let Lengths::Padded(lens) = batch.lengths {
-        for (row, len) in targets.chunks_mut(batch.seq_len).zip(lens) {
-            row[*len as usize..].fill(IGNORED);
-        }
+    fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError> {
+        CpuDecoder::new(&self.network)
     }
-    targets
+
+    fn n_bytes(&self) -> [u64; 2] {
+        [self.network.n_bytes(), Activations::<R>::bytes(&self.network.config, self.activations.capacity)]
+    }
 }
 
 /// Parts of a batch, of about equal work; packed sequences are one part.
 fn parts<'a>(config: &Config, batch: &Batch<'a>) -> impl Iterator<Item = Part<'a>> + use<'a> {
     let (seq_len, batch) = (batch.seq_len, *batch);
-    let all = targets(&batch);
+    let all = batch.masked_targets();
     let is_packed = matches!(batch.lengths, Lengths::Packed(_));
     let sequences = match is_packed {
         true => batch.sequences,

@@ -10,18 +10,21 @@ use super::{
     network::{Drops, Network, Ops},
     pass::{self, UpdatePlan},
     plan::BatchShape,
-    upload::{masked, shape_of, upload},
+    upload::{shape_of, upload},
 };
 use crate::{
     gpu::{Buf, Gpu, GpuError, Graph, KernelFacts, Mark, Pass, nvtx},
-    kinds::transformer::{
-        backend::{
-            Backend, Batch, Counters, Decoder, IGNORED, Lengths, MAX_WAITING_STEPS, Outcome, Site, StateBuffer,
-            StepInput, StepStats, ViewNorms,
+    kinds::{
+        language::backend as language,
+        transformer::{
+            backend::{
+                Backend, Batch, Counters, Decoder, Lengths, MAX_WAITING_STEPS, Outcome, Site, StateBuffer, StepInput,
+                StepStats, ViewNorms,
+            },
+            choices::Checkpointing,
+            cpu::trainer::optimizer,
+            model::{Config, Layout},
         },
-        choices::Checkpointing,
-        cpu::trainer::optimizer,
-        model::{Config, Layout},
     },
     nn::{
         dropout::{Dropout, cuda::DropoutStep},
@@ -246,6 +249,109 @@ impl<T: ModelFormat> CudaBackend<T> {
     }
 }
 
+impl<T: ModelFormat> language::Backend for CudaBackend<T> {
+    fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError> {
+        let b = self.buffers.get_mut();
+        let most = MAX_WAITING_STEPS as u64;
+        self.read = self.read.max(self.recorded.saturating_sub(most));
+        while self.read < self.recorded {
+            let start = (self.read % most) as usize;
+            let n = ((self.recorded - self.read) as usize).min(MAX_WAITING_STEPS - start);
+            for record in b.records.read_range(start..start + n)? {
+                out.push(StepStats {
+                    loss: record.loss,
+                    gradient_norm: record.norm,
+                    loss_scale: record.scale,
+                    is_skipped: record.is_applied == 0 || !record.loss.is_finite(),
+                });
+            }
+            self.read += n as u64;
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
+        batch.check(self.network.config.context, self.network.config.vocab)?;
+        let is_packed = matches!(batch.lengths, Lengths::Packed(_));
+        let fit = if is_packed { batch.sequences } else { self.sizes.tokens / batch.seq_len.max(1) }.max(1);
+        self.reserve(&shape_of(batch, 0, fit.min(batch.sequences)))?;
+        let Self { network, buffers, .. } = self;
+        for from in (0..batch.sequences).step_by(fit) {
+            if pass.is_stopping() {
+                return Ok(Outcome::Stopped);
+            }
+            let to = (from + fit).min(batch.sequences);
+            let b = buffers.get_mut();
+            let shape = upload(b, batch, from, to)?;
+            pass::losses(network, b, shape, &mut losses[from * batch.seq_len..to * batch.seq_len], pass)?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
+        let buffers = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
+        Ok(Box::new(CudaDecoder::new(&self.network, &self.kernels, buffers)))
+    }
+
+    fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
+        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
+        let from = match buffer {
+            StateBuffer::Weights => &b.weights,
+            StateBuffer::FirstMoment => &b.means,
+            StateBuffer::SecondMoment => &b.squares,
+        };
+        Ok(from.read_into(start, to)?)
+    }
+
+    fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError> {
+        let b = self.buffers.get_mut();
+        match buffer {
+            StateBuffer::Weights => {
+                b.weights.write_at(start, from)?;
+                if T::HAS_COPY {
+                    self.network.ops.optimizer.round(&mut Pass::default(), &b.weights, T::copy(&mut b.copy))?;
+                }
+            }
+            StateBuffer::FirstMoment => b.means.write_at(start, from)?,
+            StateBuffer::SecondMoment => b.squares.write_at(start, from)?,
+        }
+        Ok(())
+    }
+
+    fn counters(&self) -> Result<Counters, SimError> {
+        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
+        let state = b.state.read()?.first().copied().unwrap_or_default();
+        Ok(Counters { updates: state.t, loss_scale: state.scale, finite_steps: state.good })
+    }
+
+    fn set_counters(&mut self, counters: Counters) -> Result<(), SimError> {
+        let mut state = cuda::initial_state(&self.options.scaler);
+        (state.t, state.scale, state.good) = (counters.updates, counters.loss_scale, counters.finite_steps);
+        Ok(self.buffers.get_mut().state.write(&[state])?)
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::cuda(&self.gpu).with(self.choices.iter().map(|(name, by)| (name.as_str(), by.as_str())))
+    }
+
+    fn notices(&self) -> Vec<String> {
+        let ops = &self.network.ops;
+        let gemm = ops.gemm.notice(ops.options.backend);
+        gemm.map(|why| format!("compute.gemm: {why}")).into_iter().collect()
+    }
+
+    fn memory(&self) -> MemoryReport {
+        let mut report = self.buffers.try_borrow().map(|b| b.held()).unwrap_or_default();
+        self.network.report(&mut report);
+        report
+    }
+
+    fn kernels(&self) -> Vec<KernelFacts> {
+        let is_used = |file: &str| file.starts_with("nn/") || MODULES.iter().any(|module| module.file == file);
+        self.gpu.kernel_facts().into_iter().filter(|kernel| is_used(kernel.file)).collect()
+    }
+}
+
 impl<T: ModelFormat> Backend for CudaBackend<T> {
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         input
@@ -254,8 +360,7 @@ impl<T: ModelFormat> Backend for CudaBackend<T> {
             .try_for_each(|batch| batch.check(self.network.config.context, self.network.config.vocab))?;
         input.batches.iter().try_for_each(|batch| self.reserve(&shape_of(batch, 0, batch.sequences)))?;
         self.set_optimizer(input)?;
-        let n_targets = |batch: &Batch<'_>| masked(batch).iter().filter(|target| **target != IGNORED).count();
-        let targets = input.batches.iter().map(n_targets).sum::<usize>() as u64;
+        let targets = input.batches.iter().map(Batch::n_targets).sum::<usize>() as u64;
         let b = self.buffers.get_mut();
         b.params.set(StepParams { record: self.recorded, targets })?;
         pass::begin(&self.kernels, b, pass)?;
@@ -292,115 +397,14 @@ impl<T: ModelFormat> Backend for CudaBackend<T> {
         Ok(Outcome::Done)
     }
 
-    fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError> {
-        let b = self.buffers.get_mut();
-        let most = MAX_WAITING_STEPS as u64;
-        self.read = self.read.max(self.recorded.saturating_sub(most));
-        while self.read < self.recorded {
-            let start = (self.read % most) as usize;
-            let n = ((self.recorded - self.read) as usize).min(MAX_WAITING_STEPS - start);
-            for record in b.records.read_range(start..start + n)? {
-                out.push(StepStats {
-                    loss: record.loss,
-                    gradient_norm: record.norm,
-                    loss_scale: record.scale,
-                    is_skipped: record.is_applied == 0 || !record.loss.is_finite(),
-                });
-            }
-            self.read += n as u64;
-        }
-        Ok(())
-    }
-
     fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
         let norms = self.buffers.get_mut().norms.read()?;
         let of = |n: &[f32]| ViewNorms { weight: n[0], gradient: n[1], update: n[2] };
         Ok(norms.chunks_exact(3).map(of).collect())
     }
 
-    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
-        batch.check(self.network.config.context, self.network.config.vocab)?;
-        let is_packed = matches!(batch.lengths, Lengths::Packed(_));
-        let fit = if is_packed { batch.sequences } else { self.sizes.tokens / batch.seq_len.max(1) }.max(1);
-        self.reserve(&shape_of(batch, 0, fit.min(batch.sequences)))?;
-        let Self { network, buffers, .. } = self;
-        for from in (0..batch.sequences).step_by(fit) {
-            if pass.is_stopping() {
-                return Ok(Outcome::Stopped);
-            }
-            let to = (from + fit).min(batch.sequences);
-            let b = buffers.get_mut();
-            let shape = upload(b, batch, from, to)?;
-            pass::losses(network, b, shape, &mut losses[from * batch.seq_len..to * batch.seq_len], pass)?;
-        }
-        Ok(Outcome::Done)
-    }
-
-    fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
-        let buffers = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
-        Ok(Box::new(CudaDecoder::new(&self.network, &self.kernels, buffers)))
-    }
-
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError> {
         progress.report("activations", 0.0)?;
         self.read_activations(tokens, site)
-    }
-
-    fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
-        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
-        let from = match buffer {
-            StateBuffer::Weights => &b.weights,
-            StateBuffer::FirstMoment => &b.means,
-            StateBuffer::SecondMoment => &b.squares,
-        };
-        Ok(from.read_into(start, to)?)
-    }
-
-    fn write(&mut self, buffer: StateBuffer, from: &[f32]) -> Result<(), SimError> {
-        let b = self.buffers.get_mut();
-        match buffer {
-            StateBuffer::Weights => {
-                b.weights.write(from)?;
-                if T::HAS_COPY {
-                    self.network.ops.optimizer.round(&mut Pass::default(), &b.weights, T::copy(&mut b.copy))?;
-                }
-            }
-            StateBuffer::FirstMoment => b.means.write(from)?,
-            StateBuffer::SecondMoment => b.squares.write(from)?,
-        }
-        Ok(())
-    }
-
-    fn counters(&self) -> Result<Counters, SimError> {
-        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
-        let state = b.state.read()?.first().copied().unwrap_or_default();
-        Ok(Counters { updates: state.t, loss_scale: state.scale, finite_steps: state.good })
-    }
-
-    fn set_counters(&mut self, counters: Counters) -> Result<(), SimError> {
-        let mut state = cuda::initial_state(&self.options.scaler);
-        (state.t, state.scale, state.good) = (counters.updates, counters.loss_scale, counters.finite_steps);
-        Ok(self.buffers.get_mut().state.write(&[state])?)
-    }
-
-    fn execution(&self) -> Execution {
-        Execution::cuda(&self.gpu).with(self.choices.iter().map(|(name, by)| (name.as_str(), by.as_str())))
-    }
-
-    fn notices(&self) -> Vec<String> {
-        let ops = &self.network.ops;
-        let gemm = ops.gemm.notice(ops.options.backend);
-        gemm.map(|why| format!("compute.gemm: {why}")).into_iter().collect()
-    }
-
-    fn memory(&self) -> MemoryReport {
-        let mut report = self.buffers.try_borrow().map(|b| b.held()).unwrap_or_default();
-        self.network.report(&mut report);
-        report
-    }
-
-    fn kernels(&self) -> Vec<KernelFacts> {
-        let is_used = |file: &str| file.starts_with("nn/") || MODULES.iter().any(|module| module.file == file);
-        self.gpu.kernel_facts().into_iter().filter(|kernel| is_used(kernel.file)).collect()
     }
 }

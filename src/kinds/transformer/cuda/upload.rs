@@ -6,7 +6,7 @@ use super::{
     plan::{BatchShape, Division},
 };
 use crate::{
-    kinds::transformer::backend::{Batch, IGNORED, Lengths},
+    kinds::transformer::backend::{Batch, Lengths},
     sim::SimError,
 };
 
@@ -23,7 +23,7 @@ pub fn upload<T: ModelFormat>(
         Lengths::Full => b.targets.write_at(0, &batch.targets[range])?,
         Lengths::Padded(lens) => {
             b.lengths.write_at(0, &lens[from..to])?;
-            b.targets.write_at(0, &masked(batch)[range])?;
+            b.targets.write_at(0, &batch.masked_targets()[range])?;
         }
         Lengths::Packed(offsets) => {
             if offsets.len() > b.lengths.len() {
@@ -49,15 +49,4 @@ pub fn shape_of(batch: &Batch<'_>, from: usize, to: usize) -> BatchShape {
         }
     };
     BatchShape { division, ..BatchShape::full(to - from, batch.seq_len) }
-}
-
-/// Targets, without those of padding.
-pub fn masked(batch: &Batch<'_>) -> Vec<i32> {
-    let mut targets = batch.targets.to_vec();
-    if let Lengths::Padded(lens) = batch.lengths {
-        for (row, len) in targets.chunks_mut(batch.seq_len.max(1)).zip(lens) {
-            row[*len as usize..].fill(IGNORED);
-        }
-    }
-    targets
 }

@@ -1,17 +1,12 @@
 //! Sizes and options of a model, checked.
 
-use crate::{
-    kinds::transformer::{
+use crate::kinds::{
+    language::model::{ConfigError, VOCAB_ALIGN},
+    transformer::{
         Params, Positions,
         choices::{ActivationFunction, NormFunction, NormPlacement, PairLayout},
     },
-    sim::SimError,
 };
-
-/// Rows of the embedding matrix are a multiple of this many: the tiles of matrix multiplications.
-pub const VOCAB_ALIGN: usize = 64;
-/// Most features of a head.
-const MAX_HEAD: usize = 256;
 
 /// How the model sees the position of a token.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,43 +63,6 @@ pub struct Config {
     pub window: Option<usize>,
 }
 
-/// Why a model cannot be built.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ConfigError {
-    /// A size is 0.
-    #[error("{0} must be at least 1")]
-    Zero(&'static str),
-    /// One size does not divide another.
-    #[error("{what} ({value}) must be a multiple of {of} ({divisor})")]
-    Multiple {
-        /// The larger.
-        what: &'static str,
-        /// Its value.
-        value: usize,
-        /// The smaller.
-        of: &'static str,
-        /// Its value.
-        divisor: usize,
-    },
-    /// Heads are too wide.
-    #[error("a head has {0} features, at most {MAX_HEAD} are possible: use more heads")]
-    WideHead(usize),
-    /// Features rotate in pairs.
-    #[error(
-        "rotary positions need an even number of features per head, and there are {0}: change model.width or model.heads"
-    )]
-    OddHead(usize),
-    /// More parameters than can be counted.
-    #[error("the model is too large: {0}")]
-    TooLarge(String),
-}
-
-impl From<ConfigError> for SimError {
-    fn from(error: ConfigError) -> Self {
-        Self::Input(error.to_string())
-    }
-}
-
 impl Config {
     /// Of these parameters, for a vocabulary of that many tokens.
     pub fn new(params: &Params, vocab: usize) -> Result<Self, ConfigError> {
@@ -149,22 +107,9 @@ impl Config {
             ("model.width", self.width),
             ("the width of feed-forward layers", self.hidden),
         ];
-        if let Some((what, _)) = sizes.iter().find(|(_, size)| *size == 0) {
-            return Err(ConfigError::Zero(what));
-        }
-        let multiple = |what, value: usize, of, divisor| {
-            let error = ConfigError::Multiple { what, value, of, divisor };
-            if value.is_multiple_of(divisor) { Ok(()) } else { Err(error) }
-        };
-        multiple("model.width", self.width, "model.heads", self.heads)?;
-        multiple("model.heads", self.heads, "model.kv_heads", self.kv_heads)?;
-        if self.head_dim() > MAX_HEAD {
-            return Err(ConfigError::WideHead(self.head_dim()));
-        }
-        if matches!(self.positions, Position::Rope { .. }) && !self.head_dim().is_multiple_of(2) {
-            return Err(ConfigError::OddHead(self.head_dim()));
-        }
-        Ok(())
+        ConfigError::check_sizes(&sizes)?;
+        let is_rotated = matches!(self.positions, Position::Rope { .. });
+        ConfigError::check_heads(self.width, self.heads, self.kv_heads, is_rotated)
     }
 
     /// Features of a head, d.

@@ -4,7 +4,7 @@
 
 use super::{Config, ConfigError, Position};
 use crate::{
-    kinds::transformer::choices::NormPlacement,
+    kinds::{language::model::Layer, transformer::choices::NormPlacement},
     nn::parameters::{ParameterError, ParameterMap, ViewId},
 };
 use std::sync::Arc;
@@ -68,28 +68,6 @@ impl Role {
     /// Whether it is a matrix within a block: what Muon changes.
     pub const fn is_hidden_matrix(self) -> bool {
         matches!(self, Self::Matrix | Self::Residual)
-    }
-}
-
-/// The part of the model that a parameter belongs to. Parts are frozen as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
-    /// Embeddings of tokens and positions.
-    Embedding,
-    /// Block of that index.
-    Block(usize),
-    /// The last norm, and the matrix of logits unless it is tied.
-    Head,
-}
-
-impl Layer {
-    /// Position among the layers: embedding, blocks, head.
-    pub const fn index(self, layers: usize) -> usize {
-        match self {
-            Self::Embedding => 0,
-            Self::Block(block) => 1 + block,
-            Self::Head => 1 + layers,
-        }
     }
 }
 
@@ -201,8 +179,7 @@ impl Layout {
 
     /// Names of the layers.
     pub fn layer_names(&self) -> Vec<String> {
-        let blocks = (0..self.blocks.len()).map(|i| format!("Block {i}"));
-        std::iter::once("Embedding".to_owned()).chain(blocks).chain(["Head".to_owned()]).collect()
+        Layer::names(self.blocks.len())
     }
 
     /// Number of parameters, without the padding of the vocabulary.

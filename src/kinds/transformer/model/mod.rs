@@ -4,6 +4,7 @@ mod config;
 mod init;
 mod layout;
 
-pub use config::{Config, ConfigError, Position, VOCAB_ALIGN};
+pub use crate::kinds::language::model::{ConfigError, Layer, VOCAB_ALIGN};
+pub use config::{Config, Position};
 pub use init::{STD, init};
-pub use layout::{Block, Layer, Layout, Linear, Norm, Role};
+pub use layout::{Block, Layout, Linear, Norm, Role};

@@ -31,10 +31,12 @@ mod grouped;
 mod memory;
 mod micro;
 mod pack;
+mod parts;
 
 pub use element::Element;
 pub use grouped::{groups, scaled};
 pub use micro::{Isa, Sum};
+pub use parts::{gemm_parts, groups_parts};
 
 use super::{Epilogue, Gemm, GemmError, epilogue::Parts};
 use crate::nn::real::wide;

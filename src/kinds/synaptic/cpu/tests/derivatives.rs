@@ -5,6 +5,7 @@
 use super::{Mode, batch, dynamics, tiny, tokens, trainer};
 use crate::{
     gpu::Pass,
+    gpu::StopFlag,
     kinds::{
         language::backend::Batch,
         synaptic::{
@@ -21,7 +22,7 @@ use crate::{
 fn loss(network: &Network<f64>, batch: &Batch<'_>, acts: &mut Activations<f64>) -> f64 {
     let extent = Extent { sequences: batch.sequences, seq_len: batch.seq_len };
     network.forward(batch.tokens, extent, None, acts, &mut Pass::default()).expect("it fits");
-    network.losses(batch.targets, acts).expect("it fits");
+    network.losses(batch.targets, acts, &StopFlag::default()).expect("it fits");
     let n = batch.n_tokens();
     let aux: f64 = acts.blocks.iter().map(|block| experts::aux_loss(&block.routing)).sum();
     acts.losses[..n].iter().sum::<f64>() / n as f64 + f64::from(network.dynamics.aux_weight) * aux
@@ -52,7 +53,7 @@ fn check(config: &Config, mode: Mode) {
     let batch = batch(2, &tokens, &targets);
     let (mut acts, at) = (Activations::default(), gradient(&mut trainer, &batch));
     assert!((at - loss(&trainer.network, &batch, &mut acts)).abs() < 1e-12);
-    let gradient = trainer.gradient.clone();
+    let gradient = trainer.state.gradient.clone();
     for (name, i) in checked(&trainer) {
         let mut at = |h: f64| {
             let before = trainer.network.weights[i];
@@ -135,7 +136,7 @@ fn with_states_the_gradient_is_that_of_the_linearised_bias() {
         let (tokens, targets) = tokens(&config, 2, config.context, 8);
         let batch = batch(2, &tokens, &targets);
         gradient(&mut trainer, &batch);
-        let gradient = trainer.gradient.clone();
+        let gradient = trainer.state.gradient.clone();
         let mut acts = Activations::default();
         loss(&trainer.network, &batch, &mut acts);
         let base = linearised::Base::of(&trainer.network, &acts, 2, config.context);
@@ -156,7 +157,7 @@ fn with_states_the_gradient_is_that_of_the_linearised_bias() {
 
 /// A second forward pass in plain loops, with a linear bias.
 mod linearised {
-    use super::{Activations, Batch, Network, experts};
+    use super::{Activations, Batch, Network, StopFlag, experts};
     use crate::kinds::synaptic::{cpu::network::HEAD_EPS, experts::Routing};
 
     /// Dots, logits and factors of every block, sequence and head, `[T, T]` each.
@@ -263,7 +264,10 @@ mod linearised {
             aux += experts::aux_loss(&routing);
             x.copy_from_slice(&mid);
             let (weights, mut work) = (network.expert_weights(b), Default::default());
-            network.mixture().forward(&norm, &routing, weights, &mut work, &mut x).expect("it fits");
+            network
+                .mixture()
+                .forward(&norm, &routing, weights, &mut work, &mut x, &StopFlag::default())
+                .expect("it fits");
         }
         network.norm(network.layout.ln_f, &x, &mut norm, &mut stats).expect("it fits");
         let padded = c.padded_vocab();

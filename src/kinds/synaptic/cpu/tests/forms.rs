@@ -4,7 +4,10 @@ use super::{Mode, batch, dynamics, logits, tiny, tokens, trainer};
 use crate::{
     gpu::Pass,
     kinds::{
-        language::backend::{Batch, Decoder as _, Lengths},
+        language::{
+            backend::{Batch, Decoder as _, Lengths},
+            cpu::backend::CpuTrainer as _,
+        },
         synaptic::{
             backend::Site,
             cpu::decoder::CpuDecoder,

@@ -56,10 +56,10 @@ fn the_loss_falls() {
             trainer.step(&step(i, &batches, &hyper), &mut Pass::default()).expect("it fits");
         }
         let mut stats = vec![];
-        trainer.take_stats(&mut stats);
+        stats.append(&mut trainer.state.stats);
         let (first, last) = (stats[0].loss, stats[29].loss);
         assert!(last < 0.7 * first, "{mode:?}: {first} {last}");
-        assert_eq!(trainer.counters, Counters { updates: 30, loss_scale: 1.0, finite_steps: 0 });
+        assert_eq!(trainer.state.counters, Counters { updates: 30, loss_scale: 1.0, finite_steps: 0 });
     }
 }
 
@@ -72,7 +72,7 @@ fn gradients_of_micro_batches_are_those_of_the_batch_without_the_auxiliary_loss(
     let (tokens, targets) = tokens(&config, 4, config.context, 41);
     let mut of = |batches: &[_]| {
         let loss = trainer.gradients(batches, 0, &mut Pass::default()).expect("it fits").expect("not stopped");
-        (loss, trainer.gradient.clone())
+        (loss, trainer.state.gradient.clone())
     };
     let (whole, gradient) = of(&[batch(4, &tokens, &targets)]);
     let (parts, sum) = of(&[batch(1, &tokens[..12], &targets[..12]), batch(3, &tokens[12..], &targets[12..])]);
@@ -127,7 +127,7 @@ fn frozen_blocks_and_experts_keep_parameters_moments_and_routers() {
         );
         for view in layout.blocks[1].of_experts() {
             let range = layout.expert_range(view, 2);
-            assert!(same(range.clone()) && trainer.m[range].iter().all(|m| *m == 0.0));
+            assert!(same(range.clone()) && trainer.state.m[range].iter().all(|m| *m == 0.0));
         }
         assert!(!same(layout.expert_range(layout.blocks[1].fc1, 1)));
         assert!(trainer.network.routers[0] == routers[0] && trainer.network.routers[1] != routers[1]);
@@ -145,8 +145,8 @@ fn a_gradient_that_is_not_finite_changes_nothing() {
     let batches = [batch(1, &tokens, &targets)];
     trainer.step(&step(0, &batches, &HYPER), &mut Pass::default()).expect("it fits");
     let mut stats = vec![];
-    trainer.take_stats(&mut stats);
-    assert!(stats[0].is_skipped && trainer.counters.updates == 0 && trainer.network.routers == routers);
+    stats.append(&mut trainer.state.stats);
+    assert!(stats[0].is_skipped && trainer.state.counters.updates == 0 && trainer.network.routers == routers);
     assert!(trainer.network.weights.iter().zip(&before).all(|(a, b)| a.to_bits() == b.to_bits()));
 }
 

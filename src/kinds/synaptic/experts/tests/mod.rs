@@ -1,7 +1,10 @@
 use super::{router::RouterWeights, *};
-use crate::nn::{
-    real::Real,
-    testing::{derivative_error, numbers},
+use crate::{
+    gpu::StopFlag,
+    nn::{
+        real::Real,
+        testing::{derivative_error, numbers},
+    },
 };
 
 mod derivatives;
@@ -66,7 +69,9 @@ impl<R: Real + Default> Layer<R> {
     /// The output, which is added to zeros.
     pub fn output(&self, routing: &Routing<R>) -> (Vec<R>, MixtureWork<R>) {
         let (mut out, mut work) = (vec![R::zero(); self.x.len()], MixtureWork::default());
-        self.mixture.forward(&self.x, routing, self.expert_weights(), &mut work, &mut out).expect("it fits");
+        self.mixture
+            .forward(&self.x, routing, self.expert_weights(), &mut work, &mut out, &StopFlag::default())
+            .expect("it fits");
         (out, work)
     }
 
@@ -79,7 +84,9 @@ impl<R: Real + Default> Layer<R> {
         let [router, probe, genome, fc1_weight, fc1_bias, fc2_weight, fc2_bias] = &mut d;
         let experts = ExpertGradients { fc1_weight, fc1_bias, fc2_weight, fc2_bias };
         let weights = self.expert_weights();
-        self.mixture.backward(&routing, weights, &mut work, dout, &mut dx, experts, &mut dgates).expect("it fits");
+        self.mixture
+            .backward(&routing, weights, &mut work, dout, &mut dx, experts, &mut dgates, &StopFlag::default())
+            .expect("it fits");
         let gradients = RouterGradients { router, probe, genome: Some(genome) };
         let mut work = RouterWork::default();
         let of = (&dgates[..], aux_weight);

@@ -1,15 +1,15 @@
 //! The saved state: each tensor of weights and its moments is a section of its name.
 
 use super::{
-    backend::{Counters, StateBuffer},
-    simulation::{State, TransformerSim},
+    backend::{Backend as _, StateBuffer},
+    kind::LanguageKind,
+    model::Ranges as _,
+    simulation::{LanguageSim, State},
 };
 use crate::{
     num::hash::StreamHash,
     sim::{SimError, Snapshot, snapshot::misfit},
 };
-
-const MODEL: &str = "transformer";
 
 /// Before the name of a tensor.
 const fn prefix(buffer: StateBuffer) -> &'static str {
@@ -20,21 +20,32 @@ const fn prefix(buffer: StateBuffer) -> &'static str {
     }
 }
 
-impl TransformerSim {
+/// Flags of a section.
+pub fn flags(from: &Snapshot, name: &str, shape: &[usize]) -> Result<Vec<bool>, SimError> {
+    Ok(from.read::<u32>(name, shape)?.iter().map(|flag| *flag != 0).collect())
+}
+
+/// An error of a saved state with a value that is not a number.
+pub fn expect_finite(values: &[f32], what: &str) -> Result<(), SimError> {
+    match values.iter().all(|x| x.is_finite()) {
+        true => Ok(()),
+        false => Err(misfit(&format!("{what} is not finite"))),
+    }
+}
+
+impl<K: LanguageKind> LanguageSim<K> {
     /// Everything needed to continue.
     pub(super) fn saved(&mut self) -> Result<Snapshot, SimError> {
-        let mut out = Snapshot::new(MODEL);
-        let state = &self.state;
-        out.number("step", state.step);
-        out.number("tokens", state.tokens);
-        out.number("hash", state.hash.0);
+        let mut out = Snapshot::new(K::NAME);
+        out.number("step", self.state.step);
+        out.number("tokens", self.state.tokens);
+        out.number("hash", self.state.hash.0);
         let counters = self.backend.counters()?;
         out.number("updates", counters.updates);
-        out.number("finite_steps", counters.finite_steps);
-        out.number("loss_scale", counters.loss_scale);
-        out.list("frozen", state.frozen.iter().map(|f| u32::from(*f)).collect());
+        out.list("frozen", self.state.frozen.iter().map(|f| u32::from(*f)).collect());
+        K::save(self, &counters, &mut out)?;
         for buffer in StateBuffer::ALL {
-            for view in self.layout.map.views() {
+            for view in self.layout.map().views() {
                 let mut values = vec![0.0_f32; view.len()];
                 self.backend.read(buffer, view.start, &mut values)?;
                 out.array(&format!("{}{}", prefix(buffer), view.name), &view.shape, values);
@@ -45,9 +56,10 @@ impl TransformerSim {
 
     /// Loads weights, moments and counters; the rest of the state is returned. An error changes nothing.
     pub(super) fn restore(&mut self, from: &Snapshot) -> Result<State, SimError> {
-        from.expect_model(MODEL)?;
-        let map = self.layout.map.clone();
-        let mut buffers = Vec::with_capacity(3);
+        from.expect_model(K::NAME)?;
+        K::check_saved(&self.config, from)?;
+        let map = self.layout.map().clone();
+        let mut buffers = Vec::with_capacity(StateBuffer::ALL.len());
         for buffer in StateBuffer::ALL {
             let mut values = vec![0.0_f32; map.len()];
             for view in map.views() {
@@ -55,27 +67,20 @@ impl TransformerSim {
             }
             buffers.push(values);
         }
-        let counters = Counters {
-            updates: from.read_number("updates")?,
-            loss_scale: from.read_number("loss_scale")?,
-            finite_steps: from.read_number("finite_steps")?,
-        };
-        let frozen = from.read::<u32>("frozen", &[self.layout.n_layers()])?;
         let state = State {
             step: from.read_number("step")?,
             tokens: from.read_number("tokens")?,
             hash: StreamHash(from.read_number("hash")?),
-            frozen: frozen.iter().map(|f| *f != 0).collect(),
+            frozen: flags(from, "frozen", &[self.state.frozen.len()])?,
         };
+        let counters = K::saved_counters(from, from.read_number("updates")?)?;
         if counters.updates > state.step {
             return Err(misfit("it is inconsistent"));
         }
-        let all = StateBuffer::ALL.into_iter().zip(&buffers);
-        if all.clone().any(|(_, values)| values.iter().any(|x| !x.is_finite())) {
-            return Err(misfit("a weight or moment is not finite"));
-        }
-        for (buffer, values) in all {
-            self.backend.write(buffer, values)?;
+        buffers.iter().try_for_each(|values| expect_finite(values, "a weight or moment"))?;
+        K::load(self, from, state.step, &buffers[0])?;
+        for (buffer, values) in StateBuffer::ALL.into_iter().zip(&buffers) {
+            self.backend.write(buffer, 0, values)?;
         }
         self.backend.set_counters(counters)?;
         Ok(state)

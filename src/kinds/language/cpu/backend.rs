@@ -1,0 +1,111 @@
+//! A model in f32 on some threads, as a backend.
+
+use super::{
+    decoder::{Pooled, threads},
+    trainer::TrainingState,
+};
+use crate::{
+    gpu::Pass,
+    kinds::language::backend::{Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats},
+    sim::{Execution, MemoryReport, SimError},
+};
+use rayon::ThreadPool;
+
+/// A network with everything that training needs.
+pub trait CpuTrainer: Send {
+    /// Type of its numbers.
+    type Real;
+    /// Weights.
+    fn weights(&self) -> &[Self::Real];
+    /// Weights, to write.
+    fn weights_mut(&mut self) -> &mut [Self::Real];
+    /// Moments and others.
+    fn state(&self) -> &TrainingState<Self::Real>;
+    /// The same, to write.
+    fn state_mut(&mut self) -> &mut TrainingState<Self::Real>;
+    /// Losses per token without dropout; changes nothing but workspace.
+    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
+    /// A decoder with an empty cache.
+    fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError>;
+    /// Bytes of weights and of tables, and of activations.
+    fn n_bytes(&self) -> [u64; 2];
+}
+
+/// A model in f32 on some threads.
+pub struct CpuBackend<T> {
+    /// The model.
+    pub trainer: T,
+    /// The threads.
+    pub pool: ThreadPool,
+}
+
+impl<T: CpuTrainer<Real = f32>> CpuBackend<T> {
+    /// A model on so many threads.
+    pub fn of(trainer: T, n_threads: usize) -> Result<Self, SimError> {
+        Ok(Self { trainer, pool: threads(n_threads)? })
+    }
+}
+
+impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
+    fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError> {
+        out.append(&mut self.trainer.state_mut().stats);
+        Ok(())
+    }
+
+    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
+        // Its operations are no rows of a step.
+        let mut inner = Pass::default();
+        inner.stop = pass.stop.clone();
+        let Self { trainer, pool } = self;
+        let n = batch.n_tokens() as u64;
+        pass.span("held-out", n, || pool.install(|| trainer.evaluate(batch, losses, &mut inner)))
+    }
+
+    fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
+        Ok(Box::new(Pooled { decoder: self.trainer.decoder()?, pool: &self.pool }))
+    }
+
+    fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
+        let state = self.trainer.state();
+        let from = match buffer {
+            StateBuffer::Weights => self.trainer.weights(),
+            StateBuffer::FirstMoment => &state.m,
+            StateBuffer::SecondMoment => &state.v,
+        };
+        to.copy_from_slice(&from[start..start + to.len()]);
+        Ok(())
+    }
+
+    fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError> {
+        let to = match buffer {
+            StateBuffer::Weights => self.trainer.weights_mut(),
+            StateBuffer::FirstMoment => &mut self.trainer.state_mut().m,
+            StateBuffer::SecondMoment => &mut self.trainer.state_mut().v,
+        };
+        to[start..start + from.len()].copy_from_slice(from);
+        Ok(())
+    }
+
+    fn counters(&self) -> Result<Counters, SimError> {
+        Ok(self.trainer.state().counters)
+    }
+
+    fn set_counters(&mut self, counters: Counters) -> Result<(), SimError> {
+        self.trainer.state_mut().counters = counters;
+        Ok(())
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::cpu()
+    }
+
+    fn memory(&self) -> MemoryReport {
+        let (mut report, state) = (MemoryReport::default(), self.trainer.state());
+        let [parameters, activations] = self.trainer.n_bytes();
+        report.host("parameters", parameters);
+        report.host("gradient", state.gradient.len() as u64 * 4);
+        report.host("optimiser", state.m.len() as u64 * 8);
+        report.host("activations", activations);
+        report
+    }
+}

@@ -1,0 +1,71 @@
+//! Probes of every language kind.
+
+use crate::sim::ProbeId;
+
+/// Declares the probes of a language kind: those that all of them have, then its own.
+macro_rules! language_probes {
+    ($($own:tt)*) => { $crate::probes! {
+        /// Mean loss per token of the step, with dropout if there is any, without auxiliary losses. The levels are the losses
+        /// of models that know no, one or two preceding tokens, and of a grammar its entropy rate, which no model can beat.
+        #[title("Training loss")]
+        LOSS = "loss", "nat", $crate::sim::Shape::Series { of: "" };
+        /// Mean loss per token over the whole held-out text, without dropout. Nothing is learned from it.
+        #[title("Held-out loss")]
+        HELD_OUT = "held_out", "nat", $crate::sim::Shape::Series { of: "" };
+        /// Learning rate of the step.
+        LEARNING_RATE = "learning_rate", "", $crate::sim::Shape::Series { of: "" };
+        /// Euclidean norm of the gradient of all parameters, before clipping.
+        GRADIENT_NORM = "gradient_norm", "", $crate::sim::Shape::Series { of: "" };
+        /// Texts written by the model.
+        #[title("Sampled text")]
+        SAMPLES = "samples", "", $crate::sim::Shape::Samples;
+        /// Loss of each token of the newest sampled text, or of the scored text if there is one, with the tokens that the
+        /// model expected there.
+        #[title("Token losses")]
+        TOKENS = "tokens", "nat", $crate::sim::Shape::Tokens { values: "loss", categories: "" };
+        $($own)*
+    } };
+}
+pub(crate) use language_probes;
+
+pub mod common {
+    //! Ids of the probes that all language kinds have.
+    super::language_probes! {}
+}
+pub use common::{GRADIENT_NORM, HELD_OUT, LEARNING_RATE, LOSS, SAMPLES, TOKENS};
+
+/// Values that an argument of a probe takes.
+pub enum ArgValues {
+    /// Numbers from 0, so many.
+    Numbers(usize),
+    /// These.
+    Names(Vec<String>),
+}
+
+impl ArgValues {
+    /// All of them.
+    pub fn all(self) -> Vec<String> {
+        match self {
+            Self::Numbers(n) => (0..n).map(|i| i.to_string()).collect(),
+            Self::Names(names) => names,
+        }
+    }
+
+    /// Why `value` is none of them.
+    pub fn refusal(&self, name: &str, value: &str) -> Option<String> {
+        match self {
+            Self::Numbers(n) => {
+                let is_one = value.parse::<usize>().is_ok_and(|i| i < *n);
+                (!is_one).then(|| format!("there is no {name} `{value}`: the model has {n}, from 0"))
+            }
+            Self::Names(names) if names.iter().any(|known| known == value) => None,
+            Self::Names(names) if names.len() > 8 => Some(format!("there is no {name} `{value}`")),
+            Self::Names(names) => Some(format!("there is no {name} `{value}`; there are {}", names.join(", "))),
+        }
+    }
+}
+
+/// Whether a probe is a loss: its levels are those of simpler models.
+pub const fn is_loss(probe: ProbeId) -> bool {
+    matches!(probe, LOSS | HELD_OUT)
+}

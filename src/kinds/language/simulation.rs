@@ -1,0 +1,343 @@
+//! The simulation of a language model: which tokens a step reads, what is frozen, and what is measured when.
+
+use super::{
+    backend::{Backend as _, MAX_WAITING_STEPS, Outcome, StateBuffer},
+    kind::{Config, LanguageKind, Layout},
+    measure::{self, Pending},
+    model::{ModelParams as _, Ranges as _, Sizes as _},
+    probes, requests,
+    sampler::Sampler,
+    setup::Setup,
+    steps::StepTokens,
+    text,
+};
+use crate::{
+    data::text::Batches,
+    gpu::{KernelFacts, Pass},
+    kinds::edit::{Edit, check_change},
+    num::hash::StreamHash,
+    params::{Change, Params as _},
+    sim::{
+        Action, Answer, Clock, Digest, Effect, ElementSet, Execution, Frame, Individuals, InputData, Level,
+        MemoryReport, ProbeId, ProbeSpec, Progress, Request, SimError, Simulation, Snapshot, StepCount, Tap,
+    },
+};
+use std::{mem, sync::Arc};
+
+/// A model in training.
+pub struct LanguageSim<K: LanguageKind> {
+    pub(in crate::kinds) params: K::Params,
+    pub(in crate::kinds) seed: u64,
+    pub(in crate::kinds) setup: Arc<Setup>,
+    pub(in crate::kinds) config: Config<K>,
+    pub(in crate::kinds) layout: Arc<Layout<K>>,
+    pub(in crate::kinds) backend: Box<K::Backend>,
+    pub(in crate::kinds) state: State,
+    /// What other kinds do not have.
+    pub(in crate::kinds) own: K::Own,
+    pub(in crate::kinds) sampler: Sampler,
+    pub(super) pending: Pending,
+    /// Tokens of the newest sampled text.
+    pub(super) newest: Vec<u32>,
+    sets: Vec<Arc<ElementSet>>,
+    generation: u64,
+    batch: StepTokens,
+}
+
+/// The state beside parameters and moments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// Steps taken.
+    pub step: u64,
+    /// Tokens trained on.
+    pub tokens: u64,
+    /// For each layer whether it is frozen.
+    pub frozen: Vec<bool>,
+    /// Hash of the losses of all steps, and of what kinds add.
+    pub hash: StreamHash,
+}
+
+impl State {
+    fn new(layers: usize) -> Self {
+        Self { step: 0, tokens: 0, frozen: vec![false; layers], hash: StreamHash::default() }
+    }
+}
+
+impl<K: LanguageKind> LanguageSim<K> {
+    /// At step 0.
+    pub fn new(
+        params: &K::Params,
+        seed: u64,
+        setup: Arc<Setup>,
+        (config, layout): (Config<K>, Arc<Layout<K>>),
+        backend: Box<K::Backend>,
+    ) -> Result<Self, SimError> {
+        let mut new = Self {
+            params: params.clone(),
+            seed,
+            sets: K::sets(&config, &layout),
+            state: State::new(layout.layer_names().len()),
+            own: K::own(&config),
+            setup,
+            config,
+            layout,
+            backend,
+            generation: 0,
+            sampler: Sampler::new(K::SAMPLER),
+            pending: Pending::default(),
+            newest: vec![],
+            batch: StepTokens::default(),
+        };
+        text::check(&new.setup.corpus, params.measure())?;
+        new.begin()?;
+        Ok(new)
+    }
+
+    /// Initial weights, empty moments.
+    fn begin(&mut self) -> Result<(), SimError> {
+        match &self.setup.weights {
+            Some(weights) => self.backend.write(StateBuffer::Weights, 0, weights.values())?,
+            None => {
+                let weights = K::init(&self.config, &self.layout, self.seed);
+                self.backend.write(StateBuffer::Weights, 0, weights.values())?;
+            }
+        }
+        let zeros = vec![0.0; self.layout.map().len()];
+        self.backend.write(StateBuffer::FirstMoment, 0, &zeros)?;
+        self.backend.write(StateBuffer::SecondMoment, 0, &zeros)?;
+        self.backend.set_counters(K::counters(&self.params))?;
+        self.state = State::new(self.state.frozen.len());
+        self.restart_measurements();
+        K::begin(self)
+    }
+
+    /// Forgets what was measured.
+    fn restart_measurements(&mut self) {
+        self.sampler.restart();
+        K::restart(&mut self.own);
+        self.pending = Pending::after(self.state.step);
+        self.newest.clear();
+    }
+
+    /// One step of training.
+    fn train(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
+        let [sequences, micro_batches] = self.params.batches();
+        let batches = Batches { seed: self.seed, sequences, length: self.config.context() };
+        let mut tokens = mem::take(&mut self.batch);
+        let drawn = tokens.draw(&self.setup.corpus, &batches, micro_batches, self.state.step);
+        let n_tokens: usize = drawn.iter().map(|batch| batch.n_tokens()).sum();
+        let outcome = K::step(self, &drawn, pass);
+        self.batch = tokens;
+        let outcome = outcome?;
+        if outcome == Outcome::Done {
+            self.state.step += 1;
+            self.state.tokens += n_tokens as u64;
+            self.pending.schedule(self.params.measure(), &self.sampler, self.state.step);
+            K::after_step(self, pass)?;
+            if self.state.step - self.pending.counted >= MAX_WAITING_STEPS as u64 {
+                self.count_steps()?;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Takes in what the last steps were.
+    pub(in crate::kinds) fn count_steps(&mut self) -> Result<(), SimError> {
+        let mut stats = vec![];
+        self.backend.take_stats(&mut stats)?;
+        let first = self.state.step - stats.len() as u64;
+        for (step, stats) in (first + 1..).zip(&stats) {
+            self.state.hash.push(stats.loss.to_bits());
+            self.record_step(step, stats);
+        }
+        self.pending.counted = self.state.step;
+        match (first + 1..).zip(&stats).find(|(_, stats)| K::is_lost(&self.params, stats)) {
+            Some((step, _)) => {
+                Err(SimError::non_finite("the loss or its gradient", step, "lower training.learning_rate"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Freezes layers, or lets them change again.
+    pub(in crate::kinds) fn freeze_layers(&mut self, action: &Action, is_frozen: bool) -> Result<(), SimError> {
+        let layers = self.state.frozen.len();
+        if action.elements.is_empty() || action.elements.iter().any(|e| *e as usize >= layers) {
+            return Err(SimError::Input(format!("{}: select {}", action.name, super::model::LAYERS)));
+        }
+        action.elements.iter().for_each(|e| self.state.frozen[*e as usize] = is_frozen);
+        Ok(())
+    }
+
+    /// Tokens of the last step, the newest last.
+    pub(in crate::kinds) fn last_tokens(&self) -> &[u32] {
+        self.batch.tokens()
+    }
+
+    /// Continues from a state whose weights are loaded.
+    pub(super) fn put(&mut self, state: State) {
+        self.state = state;
+        self.restart_measurements();
+        self.generation += 1;
+    }
+}
+
+impl<K: LanguageKind> Simulation for LanguageSim<K> {
+    fn probes(&self) -> &'static [ProbeSpec] {
+        K::PROBES
+    }
+
+    fn lanes(&self, probe: ProbeId) -> Vec<String> {
+        K::lanes(&self.layout, probe)
+    }
+
+    fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
+        let args = K::PROBES[usize::from(probe)].args.iter();
+        args.map(|arg| K::arg_values(&self.config, &self.layout, arg.name).all()).collect()
+    }
+
+    fn levels(&self, probe: ProbeId) -> Vec<Level> {
+        if probes::is_loss(probe) { text::levels(&self.setup.corpus) } else { vec![] }
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    fn sets(&self) -> &[Arc<ElementSet>] {
+        &self.sets
+    }
+
+    fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
+        K::individuals(&self.own, set)
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { step: self.state.step, base: K::time_base(&self.params) }
+    }
+
+    fn params(&self) -> Option<&dyn crate::params::Params> {
+        Some(&self.params)
+    }
+
+    fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
+        match check_change(&self.params, change)? {
+            Edit::Same => {}
+            Edit::Rebuild => return Ok(Effect::NeedsRebuild),
+            Edit::Live(new) => {
+                text::check(&self.setup.corpus, new.measure())?;
+                let effect = K::before_change(self, &new)?;
+                if effect != Effect::Applied {
+                    return Ok(effect);
+                }
+                self.sampler.forget_text();
+                self.params = *new;
+            }
+        }
+        Ok(Effect::Applied)
+    }
+
+    fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
+        let (setup, mut params) = (data.setup::<Setup>()?, self.params.clone());
+        if !params.set(&data.change) {
+            return Err(SimError::Input("there is no such input file".to_owned()));
+        }
+        if !setup.corpus.tokenizer.is_same(&self.setup.corpus.tokenizer) {
+            return Ok(Effect::NeedsRebuild);
+        }
+        setup.corpus.check_length(self.config.context()).map_err(SimError::Input)?;
+        (self.setup, self.params) = (setup, params);
+        self.generation += 1; // the levels
+        Ok(Effect::Applied)
+    }
+
+    fn act(&mut self, action: &Action) -> Result<(), SimError> {
+        match action.name.as_str() {
+            "sample_now" => self.write_now(),
+            _ => K::act(self, action),
+        }
+    }
+
+    fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError> {
+        measure::check_taps::<K>(taps, &self.config, &self.layout)?;
+        self.sampler.tap(taps);
+        K::after_tap(self)
+    }
+
+    fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
+        let mut left = steps;
+        loop {
+            if self.measure(pass)? == Outcome::Stopped || left == 0 || pass.is_stopping() {
+                break;
+            }
+            if self.train(pass)? == Outcome::Stopped {
+                break;
+            }
+            left -= 1;
+        }
+        self.count_steps()
+    }
+
+    fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
+        let text = (&self.setup.corpus, self.config.context());
+        requests::answer(request, text, |options| K::decoder(self, options), progress)
+    }
+
+    fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError> {
+        for tap in self.sampler.taps() {
+            if frame.wants(K::PROBES[usize::from(tap.probe)].shape) {
+                let reading = self.reading(&tap, frame)?;
+                frame.readings.push((tap.key(), reading));
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<Snapshot, SimError> {
+        self.saved()
+    }
+
+    fn load(&mut self, from: &Snapshot) -> Result<(), SimError> {
+        let state = self.restore(from)?;
+        self.put(state);
+        Ok(())
+    }
+
+    fn snapshot_bytes(&self) -> u64 {
+        self.layout.map().count() as u64 * 12
+    }
+
+    fn rewind(&mut self) -> Result<(), SimError> {
+        self.begin()?;
+        self.generation += 1;
+        Ok(())
+    }
+
+    fn counts(&self) -> Vec<StepCount> {
+        K::step_counts(&self.params, &self.config, &self.layout)
+    }
+
+    fn execution(&self) -> Execution {
+        self.backend.execution()
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.backend.notices()
+    }
+
+    fn kernels(&self) -> Vec<KernelFacts> {
+        self.backend.kernels()
+    }
+
+    fn digest(&self) -> Digest {
+        let all = [("steps", self.state.step), ("tokens", self.state.tokens)].into_iter().chain(K::totals(&self.own));
+        Digest { hash: self.state.hash.hex(), totals: all.map(|(name, n)| (name.to_owned(), n)).collect() }
+    }
+
+    fn memory(&self) -> MemoryReport {
+        let mut report = self.backend.memory();
+        report.host("text", self.setup.n_bytes());
+        report.host("batches", self.batch.n_bytes());
+        report
+    }
+}

@@ -1,0 +1,78 @@
+//! Norms of parameters and of layers, frozen layers, values of a tensor.
+
+use super::{
+    backend::{StateBuffer, ViewNorms},
+    probes,
+    simulation::TransformerSim,
+};
+use crate::{
+    nn::parameters::ViewId,
+    sim::{ProbeId, SimError, TapArgs},
+};
+
+/// Of each parameter.
+pub type Norms = Vec<ViewNorms>;
+
+impl TransformerSim {
+    /// Norms of the step that was just taken.
+    pub(super) fn record_norms(&mut self) -> Result<(), SimError> {
+        self.own = self.backend.norms()?;
+        let (step, layers) = (self.state.step, self.layer_norms());
+        let of = |f: fn(&ViewNorms) -> f32| layers.iter().map(f).collect::<Vec<f32>>();
+        let rows = [
+            (probes::WEIGHT_NORMS, of(|n| n.weight)),
+            (probes::GRADIENT_NORMS, of(|n| n.gradient)),
+            (probes::UPDATE_RATIOS, of(update_ratio)),
+        ];
+        rows.iter().for_each(|(probe, values)| self.sampler.push(*probe, step, values));
+        Ok(())
+    }
+
+    /// Norms over all parameters of each layer.
+    fn layer_norms(&self) -> Vec<ViewNorms> {
+        let mut layers = vec![ViewNorms::default(); self.layout.n_layers()];
+        for (i, norms) in self.own.iter().enumerate() {
+            let layer = &mut layers[self.layout.layer(ViewId(i)).index(self.layout.blocks.len())];
+            layer.weight = layer.weight.hypot(norms.weight);
+            layer.gradient = layer.gradient.hypot(norms.gradient);
+            layer.update = layer.update.hypot(norms.update);
+        }
+        layers
+    }
+
+    /// Values of a field over layers or tensors.
+    pub(super) fn field(&self, probe: ProbeId) -> Option<Vec<f32>> {
+        Some(match probe {
+            probes::LAYER_UPDATE => self.layer_norms().iter().map(update_ratio).collect(),
+            probes::FROZEN => self.state.frozen.iter().map(|f| f32::from(u8::from(*f))).collect(),
+            probes::TENSOR_RMS | probes::TENSOR_GRADIENT | probes::TENSOR_UPDATE => self.tensor_field(probe),
+            _ => return None,
+        })
+    }
+
+    fn tensor_field(&self, probe: ProbeId) -> Vec<f32> {
+        let value = |(i, view): (usize, &crate::nn::parameters::View)| {
+            let norms = self.own.get(i).copied().unwrap_or_default();
+            let root = (view.len().max(1) as f32).sqrt();
+            match probe {
+                probes::TENSOR_RMS => norms.weight / root,
+                probes::TENSOR_GRADIENT => norms.gradient / root,
+                _ => update_ratio(&norms),
+            }
+        };
+        self.layout.map.views().enumerate().map(value).collect()
+    }
+
+    /// Values of a tensor.
+    pub(super) fn weights_of(&self, args: &TapArgs) -> Result<Vec<f32>, SimError> {
+        let named = args.get("tensor").and_then(|name| self.layout.map.find(&name));
+        let view = self.layout.map.view(named.unwrap_or(self.layout.wte));
+        let mut values = vec![0.0; view.len()];
+        self.backend.read(StateBuffer::Weights, view.start, &mut values)?;
+        Ok(values)
+    }
+}
+
+fn update_ratio(norms: &ViewNorms) -> f32 {
+    norms.update / norms.weight.max(f32::MIN_POSITIVE)
+}
