@@ -9,6 +9,7 @@ constexpr unsigned int TSODYKS_MARKRAM = 3u;
 constexpr unsigned int RELEASE = 12u;
 constexpr unsigned int QUANTITIES = 9u;
 constexpr unsigned int MAX_TRIALS = 8u;
+constexpr unsigned int FAST_DELAY = 3u;
 
 // Sizes of a pass.
 struct alignas(8) ScanArgs {
@@ -26,36 +27,44 @@ struct alignas(8) ScanArgs {
 };
 static_assert(sizeof(ScanArgs) == 48, "ScanArgs: size");
 
-// Constants of release; see `Constants`.
+// Constants of release; see `Constants`. Exponents are of 2.
 struct alignas(4) ScanConstants {
     float ca_retain; // Share of the calcium that remains after a step
     float alpha_c; // Calcium influx per softplus of the drive
-    float syt1_slope; // Slope of synaptotagmin 1
-    float syt1_thresh; // Its calcium at half activation
+    float syt1_slope; // Exponent of synaptotagmin 1 per calcium
+    float syt1_thresh; // Its exponent without calcium
+    float syt1_factor; // 2 to that
     float syt1_weight; // Its weight
-    float syt7_slope; // Slope of synaptotagmin 7
-    float syt7_thresh; // Its calcium at half activation
+    float syt1_gain; // Weight of the derivative of its activation
+    float syt7_slope; // Exponent of synaptotagmin 7 per calcium
+    float syt7_thresh; // Its exponent without calcium
+    float syt7_factor; // 2 to that
     float syt7_weight; // Its weight
-    float doc2_gain; // Weight of Doc2
-    float doc2_slope; // Its slope
-    float doc2_thresh; // Its calcium at half activation
-    float cpx_slope; // Slope of the complexin gate
-    float cpx_thresh; // Its calcium at half opening
-    float cpx_weight; // Weight of the clamp in it
-    float complexin_bias; // Added to the clamp
+    float syt7_gain; // Weight of the derivative of its activation
+    float doc2_slope; // Exponent of Doc2 per calcium
+    float doc2_thresh; // Its exponent without calcium
+    float doc2_factor; // 2 to that
+    float doc2_gain; // Its weight
+    float doc2_slope_gain; // Weight of the derivative of its activation
+    float cpx_slope; // Exponent of the complexin gate per calcium
+    float cpx_thresh; // Its exponent without calcium and clamp
+    float cpx_weight; // Its exponent per clamp
+    float cpx_gain; // Weight of the derivative of its opening
     float p_max; // Largest release probability
     float prime_rate; // Vesicles primed per step, at most
     float unprime_per_release; // Loss of primed SNAREs and of clamp per released vesicle
     float nsf_recover; // Recovery of primed SNAREs
-    float rec_rate; // Share of the released vesicles that is recovered
-    float amp_load; // Approach of the quantal amplitude to its target
-    float amp_leak; // Loss of quantal amplitude
-    float amp_target; // Target of the quantal amplitude
+    float rec_rate; // Share of the released vesicles that is recovered, at most 1
+    float amp_retain; // Share of the quantal amplitude that remains after a step
+    float amp_rise; // Added to it
     float amp_max; // Largest quantal amplitude
-    float energy_fill; // Recovery of energy
+    float energy_retain; // Share of the energy that remains after a step
+    float energy_rise; // Added to it
     float energy_use; // Energy per released vesicle
     float energy_max; // Largest energy
-    float energy_half; // Energy at which priming has half its rate
+    float fuel_slope; // Fuel of priming is (slope E + base) / (slope E + offset): the slope
+    float fuel_base; // Its base
+    float fuel_offset; // Its offset
     float clamp_retain; // Share of the clamp that remains after a step
     float clamp_rise; // The rest
     float rrp_max; // Largest readily releasable pool
@@ -66,6 +75,8 @@ struct alignas(4) ScanConstants {
     float init_amp; // First quantal amplitude
     float init_energy; // First energy
     float lambda_loge; // Weight of the bias
+    float log_gain; // The same of a logarithm to base 2
+    float slope_gain; // Weight of the derivative of the bias
     float log_floor; // Added to the effect before its logarithm
     float barrier; // Barrier per position
     float tm_use; // Tsodyks-Markram: use of resources at rest
@@ -73,7 +84,7 @@ struct alignas(4) ScanConstants {
     float tm_facilitation; // What remains of facilitation after a step
     float tm_scale; // Effect when all resources are used at once
 };
-static_assert(sizeof(ScanConstants) == 176, "ScanConstants: size");
+static_assert(sizeof(ScanConstants) == 216, "ScanConstants: size");
 
 // Where the random draws of a batch are: see `Draws`.
 struct alignas(8) ReleaseStep {
@@ -86,6 +97,9 @@ static_assert(sizeof(ReleaseStep) == 24, "ReleaseStep: size");
 
 // One thread per key: walks the queries, in place of each logit that with its bias. Items: edges.
 extern "C" __global__ void __launch_bounds__(128, 4) scan_release(ScanArgs a, ScanConstants c, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state);
+
+// The same of all edges with the slopes and the delay of the defaults. Items: edges.
+extern "C" __global__ void __launch_bounds__(128, 8) scan_all_edges(ScanArgs a, ScanConstants c, float* __restrict__ edges, void* factor, void* state);
 
 // One block per query: the edges with the largest logits. Items: rows.
 extern "C" __global__ void __launch_bounds__(256, 1) select_edges(ScanArgs a, unsigned int k, const float* __restrict__ edges, unsigned int* __restrict__ selected, unsigned int* __restrict__ last);

@@ -9,9 +9,12 @@ use crate::{
         layout::Constant,
     },
     kernels,
-    kinds::synaptic::presynaptic::{Presynaptic, release::MAX_TRIALS, state::Key, tsodyks_markram},
+    kinds::synaptic::presynaptic::{
+        Constants, Edges, Mode, Presynaptic, release::MAX_TRIALS, state::Key, tsodyks_markram,
+    },
     num::rng::Purpose,
 };
+use std::f64::consts::LN_2;
 
 pub(super) const OFF: u32 = 0;
 pub(super) const STATIC: u32 = 1;
@@ -20,7 +23,10 @@ pub(super) const TSODYKS_MARKRAM: u32 = 3;
 const RELEASE: u32 = Purpose::Release as u32;
 /// Numbers of a key, without the queue.
 pub(super) const QUANTITIES: u32 = 9;
-const CONSTANTS: &[Constant] = device_constants![OFF, STATIC, SCAN, TSODYKS_MARKRAM, RELEASE, QUANTITIES, MAX_TRIALS];
+/// Steps of the queue that is in registers.
+const FAST_DELAY: u32 = 3;
+const CONSTANTS: &[Constant] =
+    device_constants![OFF, STATIC, SCAN, TSODYKS_MARKRAM, RELEASE, QUANTITIES, MAX_TRIALS, FAST_DELAY];
 
 device_struct! {
     /// Sizes of a pass.
@@ -51,38 +57,50 @@ device_struct! {
 }
 
 device_struct! {
-    /// Constants of release; see `Constants`.
+    /// Constants of release; see `Constants`. Exponents are of 2.
     pub struct ScanConstants {
         /// Share of the calcium that remains after a step
         ca_retain: f32,
         /// Calcium influx per softplus of the drive
         alpha_c: f32,
-        /// Slope of synaptotagmin 1
+        /// Exponent of synaptotagmin 1 per calcium
         syt1_slope: f32,
-        /// Its calcium at half activation
+        /// Its exponent without calcium
         syt1_thresh: f32,
+        /// 2 to that
+        syt1_factor: f32,
         /// Its weight
         syt1_weight: f32,
-        /// Slope of synaptotagmin 7
+        /// Weight of the derivative of its activation
+        syt1_gain: f32,
+        /// Exponent of synaptotagmin 7 per calcium
         syt7_slope: f32,
-        /// Its calcium at half activation
+        /// Its exponent without calcium
         syt7_thresh: f32,
+        /// 2 to that
+        syt7_factor: f32,
         /// Its weight
         syt7_weight: f32,
-        /// Weight of Doc2
-        doc2_gain: f32,
-        /// Its slope
+        /// Weight of the derivative of its activation
+        syt7_gain: f32,
+        /// Exponent of Doc2 per calcium
         doc2_slope: f32,
-        /// Its calcium at half activation
+        /// Its exponent without calcium
         doc2_thresh: f32,
-        /// Slope of the complexin gate
+        /// 2 to that
+        doc2_factor: f32,
+        /// Its weight
+        doc2_gain: f32,
+        /// Weight of the derivative of its activation
+        doc2_slope_gain: f32,
+        /// Exponent of the complexin gate per calcium
         cpx_slope: f32,
-        /// Its calcium at half opening
+        /// Its exponent without calcium and clamp
         cpx_thresh: f32,
-        /// Weight of the clamp in it
+        /// Its exponent per clamp
         cpx_weight: f32,
-        /// Added to the clamp
-        complexin_bias: f32,
+        /// Weight of the derivative of its opening
+        cpx_gain: f32,
         /// Largest release probability
         p_max: f32,
         /// Vesicles primed per step, at most
@@ -91,24 +109,28 @@ device_struct! {
         unprime_per_release: f32,
         /// Recovery of primed SNAREs
         nsf_recover: f32,
-        /// Share of the released vesicles that is recovered
+        /// Share of the released vesicles that is recovered, at most 1
         rec_rate: f32,
-        /// Approach of the quantal amplitude to its target
-        amp_load: f32,
-        /// Loss of quantal amplitude
-        amp_leak: f32,
-        /// Target of the quantal amplitude
-        amp_target: f32,
+        /// Share of the quantal amplitude that remains after a step
+        amp_retain: f32,
+        /// Added to it
+        amp_rise: f32,
         /// Largest quantal amplitude
         amp_max: f32,
-        /// Recovery of energy
-        energy_fill: f32,
+        /// Share of the energy that remains after a step
+        energy_retain: f32,
+        /// Added to it
+        energy_rise: f32,
         /// Energy per released vesicle
         energy_use: f32,
         /// Largest energy
         energy_max: f32,
-        /// Energy at which priming has half its rate
-        energy_half: f32,
+        /// Fuel of priming is (slope E + base) / (slope E + offset): the slope
+        fuel_slope: f32,
+        /// Its base
+        fuel_base: f32,
+        /// Its offset
+        fuel_offset: f32,
         /// Share of the clamp that remains after a step
         clamp_retain: f32,
         /// The rest
@@ -129,6 +151,10 @@ device_struct! {
         init_energy: f32,
         /// Weight of the bias
         lambda_loge: f32,
+        /// The same of a logarithm to base 2
+        log_gain: f32,
+        /// Weight of the derivative of the bias
+        slope_gain: f32,
         /// Added to the effect before its logarithm
         log_floor: f32,
         /// Barrier per position
@@ -170,6 +196,12 @@ kernels! {
             factor: InOutAny, row_bias: InOutAny, state: InOutAny
         );
 
+        /// The same of all edges with the slopes and the delay of the defaults. Items: edges.
+        #[block(128, 8)]
+        fn scan_all_edges as ScanAllEdges(
+            a: Size<ScanArgs>, c: Size<ScanConstants>, edges: InOut<f32>, factor: InOutAny, state: InOutAny
+        );
+
         /// One block per query: the edges with the largest logits. Items: rows.
         #[block(256)]
         fn select_edges as SelectEdges(
@@ -198,40 +230,76 @@ impl ScanKernels {
     }
 }
 
+/// Whether `scan_all_edges` computes this: slopes 8, 3, 4, 8 and the default delay, no vesicle lost, exponentials that are finite,
+/// and states that stay within their bounds by themselves.
+pub(super) fn has_short_form(op: &Presynaptic) -> bool {
+    let c = &op.constants;
+    let amplitude = c.amp_load * c.amp_target / (c.amp_load + c.amp_leak).max(f64::MIN_POSITIVE);
+    op.mode == Mode::Scan
+        && op.edges == Edges::All
+        && [c.syt1_slope, c.syt7_slope, c.doc2_slope, c.cpx_slope] == [8.0, 3.0, 4.0, 8.0]
+        && (c.endo_delay == FAST_DELAY as usize && c.rec_rate >= 1.0)
+        && exponents(c)[3] + c.cpx_weight.max(0.0) / LN_2 <= 100.0
+        && (c.amp_load + c.amp_leak <= 1.0 && c.init_amp.max(amplitude) <= c.amp_max)
+        && (c.energy_max == 1.0 && c.init_rrp <= c.rrp_max && c.prime_rate >= 0.0)
+}
+
+/// Exponents of 2 of sensors and gate without calcium and clamp.
+fn exponents(c: &Constants) -> [f64; 4] {
+    [
+        c.syt1_slope * c.syt1_thresh / LN_2,
+        c.syt7_slope * c.syt7_thresh / LN_2,
+        c.doc2_slope * c.doc2_thresh / LN_2,
+        (c.cpx_slope * c.cpx_thresh + c.cpx_weight * c.complexin_bias) / LN_2,
+    ]
+}
+
 /// Constants as a launch takes them.
 pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
     let c = &op.constants;
     let first = Key::fresh::<f32>(c);
     let [tm_recovery, tm_facilitation] = tsodyks_markram::decay(c).map(|x| x as f32);
+    let [syt1, syt7, doc2, cpx] = exponents(c);
+    // Without an effect of energy the fuel is 1 / 1.
+    let [fuel_slope, fuel_base, fuel_offset] =
+        if c.energy_half > 0.0 { [1.0, 0.0, c.energy_half as f32] } else { [0.0, 1.0, 1.0] };
     ScanConstants {
         ca_retain: c.ca_retain as f32,
         alpha_c: c.alpha_c as f32,
-        syt1_slope: c.syt1_slope as f32,
-        syt1_thresh: c.syt1_thresh as f32,
+        syt1_slope: (c.syt1_slope / LN_2) as f32,
+        syt1_thresh: syt1 as f32,
+        syt1_factor: syt1.exp2() as f32,
         syt1_weight: c.syt1_weight as f32,
-        syt7_slope: c.syt7_slope as f32,
-        syt7_thresh: c.syt7_thresh as f32,
+        syt1_gain: (c.syt1_weight * c.syt1_slope) as f32,
+        syt7_slope: (c.syt7_slope / LN_2) as f32,
+        syt7_thresh: syt7 as f32,
+        syt7_factor: syt7.exp2() as f32,
         syt7_weight: c.syt7_weight as f32,
+        syt7_gain: (c.syt7_weight * c.syt7_slope) as f32,
+        doc2_slope: (c.doc2_slope / LN_2) as f32,
+        doc2_thresh: doc2 as f32,
+        doc2_factor: doc2.exp2() as f32,
         doc2_gain: c.doc2_gain as f32,
-        doc2_slope: c.doc2_slope as f32,
-        doc2_thresh: c.doc2_thresh as f32,
-        cpx_slope: c.cpx_slope as f32,
-        cpx_thresh: c.cpx_thresh as f32,
-        cpx_weight: c.cpx_weight as f32,
-        complexin_bias: c.complexin_bias as f32,
+        doc2_slope_gain: (c.doc2_gain * c.doc2_slope) as f32,
+        cpx_slope: (c.cpx_slope / LN_2) as f32,
+        cpx_thresh: cpx as f32,
+        cpx_weight: (c.cpx_weight / LN_2) as f32,
+        cpx_gain: c.cpx_slope as f32,
         p_max: c.p_max as f32,
         prime_rate: c.prime_rate as f32,
         unprime_per_release: c.unprime_per_release as f32,
         nsf_recover: c.nsf_recover as f32,
-        rec_rate: c.rec_rate as f32,
-        amp_load: c.amp_load as f32,
-        amp_leak: c.amp_leak as f32,
-        amp_target: c.amp_target as f32,
+        rec_rate: c.rec_rate.min(1.0) as f32,
+        amp_retain: (1.0 - c.amp_load - c.amp_leak) as f32,
+        amp_rise: (c.amp_load * c.amp_target) as f32,
         amp_max: c.amp_max as f32,
-        energy_fill: c.energy_fill as f32,
+        energy_retain: (1.0 - c.energy_fill) as f32,
+        energy_rise: (c.energy_fill * c.energy_max) as f32,
         energy_use: c.energy_use as f32,
         energy_max: c.energy_max as f32,
-        energy_half: c.energy_half as f32,
+        fuel_slope,
+        fuel_base,
+        fuel_offset,
         clamp_retain: c.clamp_retain as f32,
         clamp_rise: (1.0 - c.clamp_retain) as f32,
         rrp_max: c.rrp_max as f32,
@@ -242,6 +310,8 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
         init_amp: first.amplitude as f32,
         init_energy: first.energy as f32,
         lambda_loge: c.lambda_loge as f32,
+        log_gain: (c.lambda_loge * LN_2) as f32,
+        slope_gain: (c.lambda_loge * c.alpha_c) as f32,
         log_floor: c.log_floor as f32,
         barrier: (c.barrier_strength / op.context.max(1) as f64) as f32,
         tm_use: c.tm_use as f32,
