@@ -145,7 +145,7 @@ pub fn compare_activation<T: Number>(case: &mut Case) {
     let (rows, columns) = (case.whole(1, 40), case.whole(1, 300));
     case.text += &format!(": {act:?}, {rows} × {columns}");
     let n = rows * columns;
-    let spread = case.one_of(&[1.0, 6.0]);
+    let spread = case.one_of(&[1.0, 6.0, 40.0]);
     let x: Vec<f32> = case.numbers::<T>(n * act.inputs()).iter().map(|x| T::round(x * spread).widen()).collect();
     let dy = case.numbers::<T>(n);
     let ops = case.loaded(CudaActivation::new);
