@@ -49,6 +49,7 @@ pub fn cases() -> Vec<Case> {
             gelu(gpu, true)
         }),
         buffer("dropout-64Mi", &["drop_elements"], 2 * M * H, dropout),
+        buffer("dropout-residual-64Mi", &["add_dropped"], 3 * M * H, dropout_and_residual),
         buffer("add-64Mi", &["add_elements"], 3 * M * H, |gpu| {
             let (mut x, y) = (numbers(gpu, M)?, numbers(gpu, M)?);
             on_buffer(gpu, move |ops, pass| ops.add(pass, &mut x, &y))
@@ -152,6 +153,13 @@ fn dropout(gpu: &Arc<Gpu>) -> Result<Launch, String> {
     let (cuda, op) = (CudaDropout::new(gpu), Dropout { p: 0.1, seed: 1, layer_site: 1, offset: 0 });
     let (step, mut x) = (copy(gpu, &[DropoutStep::new(&op, 0)])?, numbers(gpu, M)?);
     Ok(Box::new(move |pass| cuda.forward(pass, op.layer_site, &step, &mut x).map_err(text)))
+}
+
+fn dropout_and_residual(gpu: &Arc<Gpu>) -> Result<Launch, String> {
+    let (cuda, op) = (CudaDropout::new(gpu), Dropout { p: 0.1, seed: 1, layer_site: 1, offset: 0 });
+    let (step, x) = (copy(gpu, &[DropoutStep::new(&op, 0)])?, numbers(gpu, M)?);
+    let (residual, mut y) = (numbers(gpu, M)?, zeros::<Bf16>(gpu, M)?);
+    Ok(Box::new(move |pass| cuda.add(pass, op.layer_site, &step, (&x, Some(&*residual)), &mut y).map_err(text)))
 }
 
 fn bias_gradient(gpu: &Arc<Gpu>) -> Result<Launch, String> {
