@@ -33,7 +33,7 @@ struct alignas(8) RouterRates {
     double push; // Rate at which similar embeddings repel each other
     double balance_rate; // Change of the balance per step
     unsigned int is_balanced; // Whether load is balanced by it
-    unsigned int pad; // Padding to eight bytes
+    unsigned int is_own; // Whether the mean gate that scales the pull is that over the tokens of the expert, not over all
 };
 static_assert(sizeof(RouterRates) == 40, "RouterRates: size");
 

@@ -387,7 +387,8 @@ extern "C" __global__ void update_router(RouterArgs a, RouterRates r, const Step
         const double own = lane < FEATURES ? (double)before[e * STRIDE + component] : 0.0;
         double after = own;
         const double gates = statistics[(u64)e * 32 + GATES];
-        if (gates > 0.0) after += r.pull * (gates / tokens) * (statistics[(u64)e * 32 + component] / gates - own);
+        const double over = r.is_own ? statistics[(u64)e * 32 + COUNT] : tokens;
+        if (gates > 0.0) after += r.pull * (gates / over) * (statistics[(u64)e * 32 + component] / gates - own);
         // Cosines with 32 experts at a time, a lane each.
         for (unsigned int from = 0; from < a.experts; from += 32) {
             const unsigned int other = from + lane;

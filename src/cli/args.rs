@@ -56,9 +56,9 @@ pub(super) enum Task {
         #[arg(long)]
         json: bool,
     },
-    /// Describe a project or a run.
+    /// Describe a project, a run or exported lineages.
     Info {
-        /// Project file or run folder.
+        /// Project file, run folder or lineages (.nwk).
         path: PathBuf,
         /// As JSON.
         #[arg(long)]

@@ -2,7 +2,8 @@
 
 use super::{error::CliError, run, stdout::print_line};
 use crate::{
-    data::io_reason,
+    data::{io_reason, newick},
+    export::Format,
     kinds::Model,
     params::{Apply, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Scale, Value, ValueType, path, reference},
     project::{self, OutsidePath, Project, RunFolder, Status, check::check, outside_paths_of_run, run::MANIFEST},
@@ -11,7 +12,7 @@ use crate::{
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
-/// Describes a project file or a run folder.
+/// Describes a project file, a run folder or a file of lineages.
 pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
     if path.join(MANIFEST).exists() {
         return run_info(&RunFolder::open(path)?, as_json);
@@ -20,6 +21,9 @@ pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
         std::fs::read_dir(path).map_err(|e| CliError::Usage(format!("{}: {}", path.display(), io_reason(&e))))?;
         return Err(CliError::Usage(format!("{} is neither a project file nor a run folder", path.display())));
     }
+    if path.extension().is_some_and(|name| name == Format::Newick.extension()) {
+        return lineage_info(path, as_json);
+    }
     let (project, warnings) = project::open(path)?;
     for warning in &warnings {
         eprintln!("{}: {warning}", path.display());
@@ -27,6 +31,24 @@ pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
     let base = run::base_of(path);
     let outside = if run::is_own(&base) { vec![] } else { project::outside_paths(&project, &base) };
     project_info(&project, &outside, as_json);
+    Ok(())
+}
+
+/// Describes the lineages of a file of trees.
+fn lineage_info(path: &Path, as_json: bool) -> Result<(), CliError> {
+    let trees = newick::read(path).map_err(|e| CliError::Usage(e.to_string()))?;
+    let all = trees.summary();
+    if as_json {
+        let mut out = json!(all);
+        out["steps_per_unit"] = json!(trees.scale);
+        print_line!("{out:#}");
+        return Ok(());
+    }
+    print_line!("{} individuals of {} founders, steps {} to {}", all.individuals, all.founders, all.first, all.last);
+    print_line!("{} splits, {} merges, {} alive at the end", all.splits, all.merges, all.alive);
+    if trees.scale > 1.0 {
+        print_line!("{} steps are a unit of length", trees.scale);
+    }
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`read`] turns a folder, an edge list or the published file pair into a [`Connectome`];
 //! [`generate`] makes one from a seed; [`columns`] reads small lists of indices; [`text`] makes tokens of texts;
-//! [`tensors`] reads and writes weights. Every error is a [`DataError`] that names the file and
+//! [`tensors`] reads and writes weights; [`newick`] reads lineages. Every error is a [`DataError`] that names the file and
 //! the line, or the column and row group.
 
 pub mod columns;
@@ -11,6 +11,7 @@ pub mod csr;
 pub mod fuzz_entry;
 pub mod generate;
 pub mod import;
+pub mod newick;
 pub mod samples;
 pub mod tensors;
 pub mod text;

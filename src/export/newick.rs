@@ -2,7 +2,8 @@
 //!
 //! Branch lengths are steps. An individual that has offspring and lives on is a chain of nodes, one per birth, that ends in a
 //! leaf of its name. A merged individual has several parents: it stands below the first one, with a label `#H` and its id,
-//! and as a leaf with that label below the others (extended Newick: Cardona, Rosselló & Valiente 2008).
+//! and as a leaf with that label below the others (extended Newick: Cardona, Rosselló & Valiente 2008). A founder that was not
+//! born at step 0 has its step in a comment. [`crate::data::newick`] reads it back.
 
 use super::{Format, Outputs, Trial, at, beside};
 use crate::{
@@ -79,7 +80,11 @@ impl Forest {
     /// Writes the trees; `last` is the last step of the lineage.
     fn write(&self, last: u64, to: &mut impl Write) -> io::Result<()> {
         for root in self.order.iter().filter(|id| self.all[id].parents.is_empty()) {
-            let mut items = vec![Item::Branch { id: *root, k: 0, from: self.all[root].born }];
+            let born = self.all[root].born;
+            if born > 0 {
+                write!(to, "[&born={born}]")?;
+            }
+            let mut items = vec![Item::Branch { id: *root, k: 0, from: born }];
             while let Some(item) = items.pop() {
                 match item {
                     Item::Text(text) => to.write_all(text.as_bytes())?,
@@ -151,5 +156,70 @@ mod tests {
             String::from_utf8(text).expect("text"),
             "('a':20,(2:0,#H3:0):10):10;\n('it\'\'s':0,'d'#H3:10):20;\n"
         );
+    }
+
+    /// Random lineages come back: births, parents, ends and names.
+    #[test]
+    fn what_is_written_is_read_back() {
+        for seed in 0..30_u64 {
+            let mut state = seed;
+            let mut random = |below: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) % below
+            };
+            let (mut forest, mut all, mut alive) = (Forest::default(), vec![], vec![]);
+            for step in 0..60_u64 {
+                // Up to two events a step; a merged individual begins where both of its parents end.
+                for _ in 0..random(3) {
+                    let child = all.len() as u64;
+                    let parents: Vec<u64> = match (random(4), alive.len()) {
+                        (0, n) if n > 1 => {
+                            let first = alive.swap_remove(random(n as u64) as usize);
+                            vec![first, alive.swap_remove(random(n as u64 - 1) as usize)]
+                        }
+                        (1, n) if n > 2 => {
+                            let gone: u64 = alive.swap_remove(random(n as u64) as usize);
+                            all[gone as usize] = (step, all[gone as usize].1.clone());
+                            continue;
+                        }
+                        (2, _) | (_, 0) => vec![],
+                        (_, n) => vec![alive[random(n as u64) as usize]],
+                    };
+                    if parents.len() > 1 {
+                        parents.iter().for_each(|parent| all[*parent as usize].0 = step);
+                    }
+                    let name = if random(2) == 0 { String::new() } else { format!("it's {child}") };
+                    all.push((u64::MAX, Birth { step, child, parents, name, ..Birth::default() }));
+                    alive.push(child);
+                }
+            }
+            all.iter().for_each(|(end, birth)| forest.add(birth, (*end < u64::MAX).then_some(*end)));
+            let mut text = vec![];
+            forest.write(100, &mut text).expect("memory");
+            let text = String::from_utf8(text).expect("text");
+            let trees = crate::data::newick::parse(&text).expect("trees");
+            // By names: ids are new ones.
+            let known = |birth: &Birth| if birth.name.is_empty() { birth.child.to_string() } else { birth.name.clone() };
+            let mut want: Vec<String> = vec![];
+            for (end, birth) in &all {
+                let parents: Vec<String> = birth.parents.iter().map(|p| known(&all[*p as usize].1)).collect();
+                want.push(format!("{} {} {parents:?} {end}", known(birth), birth.step));
+            }
+            let (mut names, mut got) = (vec![], vec![]);
+            for event in &trees.events {
+                match event {
+                    crate::sim::LifeEvent::Birth(birth) => {
+                        let parents: Vec<&String> = birth.parents.iter().map(|p| &names[*p as usize]).collect();
+                        got.push((format!("{} {} {parents:?}", birth.name, birth.step), u64::MAX));
+                        names.push(birth.name.clone());
+                    }
+                    crate::sim::LifeEvent::Death(death) => got[death.gone as usize].1 = death.step,
+                }
+            }
+            let mut got: Vec<String> = got.into_iter().map(|(line, end)| format!("{line} {end}")).collect();
+            want.sort_unstable();
+            got.sort_unstable();
+            assert_eq!(got, want, "seed {seed}: {text}");
+        }
     }
 }

@@ -212,7 +212,16 @@ const VARIANTS: &[Case] = &[
     Case { name: "grow-fixed16", set: &[&["life.enabled=false", "experts.count=16"]] },
     Case {
         name: "grow-live16",
-        set: &[&["life.enabled=true", "experts.count=16", "experts.metabolic_bias=0.02", "experts.aux_weight=0"]],
+        // The preset "Live evolution".
+        set: &[&[
+            "life.enabled=true",
+            "experts.count=16",
+            "experts.metabolic_bias=0.02",
+            "experts.aux_weight=0",
+            "experts.pull_over=OwnTokens",
+            "experts.push=0.001",
+            "life.merge_health=0.25",
+        ]],
     },
 ];
 

@@ -48,6 +48,18 @@ choices! {
 }
 
 choices! {
+    /// Tokens whose mean gate scales the pull of the embedding of an expert.
+    pub enum PullMean {
+        /// All tokens: embeddings of idle experts hardly move.
+        #[title("All tokens")]
+        AllTokens,
+        /// The tokens that the expert serves: those of idle experts move as fast, so that similar ones serve similar tokens.
+        #[title("Tokens of the expert")]
+        OwnTokens,
+    }
+}
+
+choices! {
     /// Which of the healthy experts splits when a slot is free.
     pub enum SplitRule {
         /// The healthiest.

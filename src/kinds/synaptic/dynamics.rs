@@ -3,8 +3,8 @@
 use super::{
     Params,
     backend::Dynamics,
-    choices::{BalancingMethod, GateModel, ReleaseMode, SplitRule},
-    experts::{Balancing, FEATURES, Router, RouterState},
+    choices::{BalancingMethod, GateModel, PullMean, ReleaseMode, SplitRule},
+    experts::{Balancing, FEATURES, PullOver, Router, RouterState},
     life::{LifeCycle, ParentChoice},
     model::Config,
     postsynaptic::{CamkiiPp1, FastMemory, Gate, Latch},
@@ -113,6 +113,10 @@ impl Params {
             align: e.align,
             energy_cost: e.energy_cost,
             pull: e.pull,
+            pull_over: match e.pull_over {
+                PullMean::AllTokens => PullOver::AllTokens,
+                PullMean::OwnTokens => PullOver::OwnTokens,
+            },
             push: e.push,
             balancing: match e.balancing {
                 BalancingMethod::AuxLoss => Balancing::AuxLoss,

@@ -1,7 +1,7 @@
 //! Parameters of the mechanisms: release, experts, life cycle, fast memory. All of them act on a running model, but for the
 //! number and width of experts.
 
-use super::choices::{BalancingMethod, GateModel, ReleaseMode, SplitRule};
+use super::choices::{BalancingMethod, GateModel, PullMean, ReleaseMode, SplitRule};
 use crate::params;
 
 params! {
@@ -189,6 +189,10 @@ params! {
         /// Rate at which the embedding of an expert moves to the tokens that it serves.
         #[param(title = "Embedding pull", range = 0.0..=0.5, hard = 0.0..=1.0)]
         pull: f64 = 0.05,
+
+        /// Tokens whose mean gate scales the pull.
+        #[param(title = "Pull by mean gate of")]
+        pull_over: PullMean = PullMean::AllTokens,
 
         /// Rate at which similar embeddings repel each other.
         #[param(title = "Embedding push", range = 0.0..=0.1, hard = 0.0..=1.0)]

@@ -14,6 +14,8 @@ pub const PRESETS: &[Preset] = &[
             "experts.metabolic_bias=0.1",
             "experts.balancing=AuxLoss",
             "experts.aux_weight=0.01",
+            "experts.pull_over=AllTokens",
+            "experts.push=0.005",
             "life.enabled=true",
             "life.warm_up=200",
             "life.interval=100",
@@ -26,17 +28,20 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "Live evolution",
         docs: "Without a loss that balances them, loads drift apart: busy experts split into the slots of idle ones, most often \
-               in the last layer. 16 experts per layer are livelier than 8.",
-        source: "measured: a split in nearly every call of the life cycle, every 100 steps",
+               in the last layer, and weak experts that serve similar tokens merge: embeddings follow the tokens of their own \
+               expert. 16 experts per layer are livelier than 8.",
+        source: "measured with 16 experts: a split in every call of the life cycle, every 100 steps; a merge in every fifth",
         set: &[
             "experts.metabolism=true",
             "experts.metabolic_bias=0.02",
             "experts.balancing=AuxLoss",
             "experts.aux_weight=0",
+            "experts.pull_over=OwnTokens",
+            "experts.push=0.001",
             "life.enabled=true",
             "life.warm_up=200",
             "life.interval=100",
-            "life.merge_health=0.35",
+            "life.merge_health=0.25",
             "life.merge_cosine=0.85",
             "life.weak_health=0.12",
             "life.split_health=0.45",

@@ -1,7 +1,7 @@
 //! Router embeddings after a step: unit vectors, one per expert.
 //!
 //! Recommended, for living experts, with `f_e` the gate-weighted mean of the normalised probe features that e served, `P_e`
-//! its mean gate over all tokens, and all embeddings on the right from before the step:
+//! its mean gate over all tokens or over its own ([`PullOver`]), and all embeddings on the right from before the step:
 //!
 //! ```text
 //! emb_e += pull P_e (f_e - emb_e) - push Σ_j≠e max(cos(e, j), 0) emb_j,   then normalised
@@ -15,7 +15,7 @@
 //! emb -= rate G emb,   then normalised
 //! ```
 
-use super::{FEATURES, LoadStatistics, Router, RouterState, Rules};
+use super::{FEATURES, LoadStatistics, PullOver, Router, RouterState, Rules};
 
 /// Rate of the reference rule in its model.
 const REFERENCE_RATE: f64 = 1e-4;
@@ -53,7 +53,11 @@ fn recommended(op: &Router, statistics: &LoadStatistics, state: &mut RouterState
     let alive: Vec<usize> = (0..op.experts).filter(is_alive).collect();
     for e in alive.iter().copied() {
         let mut after = before[e];
-        let (gates, mean_gate) = (statistics.gates[e], statistics.mean_gate(e));
+        let gates = statistics.gates[e];
+        let mean_gate = match op.pull_over {
+            PullOver::AllTokens => statistics.mean_gate(e),
+            PullOver::OwnTokens => gates / statistics.counts[e].max(1) as f64,
+        };
         if gates > 0.0 {
             let served = &statistics.features[e * FEATURES..][..FEATURES];
             after.iter_mut().zip(served).for_each(|(x, sum)| *x += op.pull * mean_gate * (sum / gates - *x));

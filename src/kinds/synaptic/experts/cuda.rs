@@ -8,7 +8,7 @@ mod forward;
 
 pub use args::{BatchWeights, CONTRIBUTION, COUNT, MODULES, RouterKernels, StepTokens};
 
-use super::{Balancing, ExpertsError, FEATURES, LoadStatistics, Mixture, Router, Rules};
+use super::{Balancing, ExpertsError, FEATURES, LoadStatistics, Mixture, PullOver, Router, Rules};
 use crate::gpu::{Gpu, GpuError, Grid, Slice};
 use args::{GATES, PARTS, RouterArgs, RouterRates, TILE};
 use std::sync::Arc;
@@ -201,7 +201,8 @@ fn rates(op: &Router) -> RouterRates {
         Balancing::AuxLoss => (0, 0.0),
         Balancing::Bias { rate } => (1, rate),
     };
-    RouterRates { energy_cost: op.energy_cost, pull: op.pull, push: op.push, balance_rate, is_balanced, pad: 0 }
+    let is_own = u32::from(op.pull_over == PullOver::OwnTokens);
+    RouterRates { energy_cost: op.energy_cost, pull: op.pull, push: op.push, balance_rate, is_balanced, is_own }
 }
 
 /// A warp per item, taken in turns.

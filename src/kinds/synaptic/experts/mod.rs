@@ -86,6 +86,16 @@ pub enum Balancing {
     },
 }
 
+/// Tokens whose mean gate is the factor of the pull of an embedding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PullOver {
+    /// All of them: the embeddings of idle experts hardly move, whatever they serve.
+    #[default]
+    AllTokens,
+    /// Those that the expert serves: idle experts move as fast as busy ones.
+    OwnTokens,
+}
+
 /// A router, without its data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Router {
@@ -107,6 +117,8 @@ pub struct Router {
     pub energy_cost: f64,
     /// Rate at which an embedding moves to the features that its expert serves, at a mean gate of 1.
     pub pull: f64,
+    /// Tokens of that mean.
+    pub pull_over: PullOver,
     /// Rate at which similar embeddings repel each other.
     pub push: f64,
     /// How load is balanced.
@@ -126,6 +138,7 @@ impl Router {
             gene: 0.05,
             energy_cost: 0.1,
             pull: 0.05,
+            pull_over: PullOver::AllTokens,
             push: 0.005,
             balancing: Balancing::AuxLoss,
         }

@@ -67,8 +67,8 @@ device_struct! {
         balance_rate: f64,
         /// Whether load is balanced by it
         is_balanced: u32,
-        /// Padding to eight bytes
-        pad: u32,
+        /// Whether the mean gate that scales the pull is that over the tokens of the expert, not over all
+        is_own: u32,
     }
 }
 

@@ -297,3 +297,31 @@ fn projections_keep_distances_and_are_stable() {
     let alone = projection::Projection::new(&embeddings, &[0, 0, 0, 1, 0, 0, 0, 0, 0], None);
     assert_eq!((alone.explained, alone.position(&point(&embeddings, 3))), (1.0, [0.0; 3]));
 }
+
+#[test]
+fn idle_experts_follow_their_tokens_as_fast_as_busy_ones_where_only_those_count() {
+    // Expert 0 serves 63 of 64 tokens, expert 1 one; both with gate 1, of the same features.
+    let mut statistics =
+        LoadStatistics { tokens: 64, counts: vec![63, 1], gates: vec![63.0, 1.0], ..LoadStatistics::new(2) };
+    (statistics.features[0], statistics.features[FEATURES]) = (63.0, 1.0);
+    let start = RouterState::new(
+        2,
+        [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+            .iter()
+            .flat_map(|e| {
+                let mut all = [0.0; FEATURES];
+                all[..3].copy_from_slice(e);
+                all
+            })
+            .collect(),
+    );
+    let moved = |pull_over| {
+        let mut state = start.clone();
+        contrastive::update(&Router { pull_over, push: 0.0, ..Router::new(2, 1, 8) }, &statistics, &mut state);
+        [state.embedding(0)[0], state.embedding(1)[0]]
+    };
+    let [busy, idle] = moved(PullOver::AllTokens);
+    assert!((60.0..66.0).contains(&(busy / idle)), "{busy} {idle}");
+    let [busy, idle] = moved(PullOver::OwnTokens);
+    assert!(busy == idle && busy > 0.04, "{busy} {idle}");
+}
