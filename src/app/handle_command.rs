@@ -315,10 +315,13 @@ impl App {
         self.session.live.play();
     }
 
-    /// Reads a project or a run folder on a thread.
+    /// Reads a project, a run folder or a file of trees on a thread.
     pub(super) fn open_path(&mut self, path: PathBuf) {
         if let Some(folder) = run_folder(&path) {
             return self.open_run(folder);
+        }
+        if super::trees::is_tree_file(&path) {
+            return self.open_trees(path);
         }
         if let Err(e) = self.jobs.open(path) {
             self.notify(Level::Error, e);

@@ -43,6 +43,8 @@ pub enum JobResult {
     },
     /// A project was read.
     Opened(PathBuf, Result<(Box<Project>, Vec<Warning>), String>),
+    /// A file of trees was read.
+    Trees(PathBuf, Result<crate::data::newick::Trees, String>),
     /// A project was written.
     Saved(PathBuf, Arc<Project>, Result<(), String>),
     /// What is recorded was looked up and a run folder was created; the recording can start.
@@ -272,7 +274,11 @@ impl Jobs {
             }
             let project = |d: rfd::FileDialog| d.add_filter("Project", &["ron"]);
             let path = match purpose {
-                Purpose::Open => project(dialog).set_title("Open project").pick_file(),
+                Purpose::Open => {
+                    let trees = crate::export::Format::Newick;
+                    let dialog = project(dialog).add_filter(trees.label(), &[trees.extension()]);
+                    dialog.set_title("Open project").pick_file()
+                }
                 Purpose::SaveAs => {
                     let name = place.file_name().unwrap_or_default().to_string_lossy();
                     project(dialog).set_title("Save project").set_file_name(name).save_file()

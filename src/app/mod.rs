@@ -71,6 +71,7 @@ mod time_panel;
 mod toasts;
 mod topbar;
 mod tree;
+mod trees;
 mod unsaved_guard;
 mod welcome;
 mod widgets;
@@ -129,6 +130,8 @@ pub struct App {
     pub(crate) devices: Arc<device::Devices>,
     pub(crate) native_dialogs: bool,
     after_save: Option<dialogs::Intent>,
+    /// An open file of trees.
+    trees: Option<trees::TreeFile>,
     /// The file given at start, until a document is open.
     pub(crate) opening: Option<opening::Opening>,
     /// The area of the views, for the toasts.
@@ -206,6 +209,7 @@ impl App {
             devices,
             native_dialogs: start.native_dialogs,
             after_save: None,
+            trees: None,
             opening: start.path.clone().map(opening::Opening::new),
             centre: egui::Rect::EVERYTHING,
             process_memory: system::ProcessMemory::default(),
@@ -390,6 +394,7 @@ impl eframe::App for App {
         }
         palette::ui(&ctx, self, &mut queue);
         import::ui(&ctx, self);
+        trees::ui(&ctx, self);
         dialogs::ui(&ctx, self);
         preferences::ui(&ctx, self);
         shortcuts_sheet::ui(&ctx, self);

@@ -71,6 +71,7 @@ impl App {
     pub(super) fn open_dropped(&mut self, ctx: &egui::Context) {
         let dropped = ctx.input(|i| i.raw.dropped_files.first().map(|f| f.path().to_owned()));
         match dropped {
+            Some(path) if super::trees::is_tree_file(&path) => self.open_trees(path),
             Some(path) if path.is_dir() || path.extension().is_some_and(|e| e == "ron") => {
                 self.confirm_unsaved(Intent::Open(path))
             }

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 #[command(after_help = "Exit codes: 0 ok, 1 error, 2 usage, 3 cancelled, 4 no usable GPU or a GPU that failed.\n\
     NEUROPIL_LOG (or RUST_LOG) sets what is logged to stderr, e.g. NEUROPIL_LOG=debug.")]
 pub(super) struct Args {
-    /// Project or run folder to open.
+    /// Project, run folder or lineages (.nwk) to open.
     pub project: Option<PathBuf>,
     /// Options of the window.
     #[command(flatten)]

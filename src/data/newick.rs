@@ -57,7 +57,8 @@ pub struct Summary {
 impl Trees {
     /// Counts.
     pub fn summary(&self) -> Summary {
-        let mut all = Summary { first: self.events.first().map_or(0, LifeEvent::step), last: self.last, ..Summary::default() };
+        let mut all =
+            Summary { first: self.events.first().map_or(0, LifeEvent::step), last: self.last, ..Summary::default() };
         for event in &self.events {
             match event {
                 LifeEvent::Birth(birth) => {
@@ -97,7 +98,8 @@ struct One {
 
 /// Parses trees; the error says where and what.
 pub fn parse(text: &str) -> Result<Trees, String> {
-    let mut reader = Reader { text: text.as_bytes(), at: 0, all: vec![], labels: HashMap::new(), comment: String::new() };
+    let mut reader =
+        Reader { text: text.as_bytes(), at: 0, all: vec![], labels: HashMap::new(), comment: String::new() };
     while reader.skip()? {
         let born = reader.born();
         let node = reader.tree()?;
@@ -163,7 +165,11 @@ impl Reader<'_> {
     /// The step of a comment `[&born=…]` before the tree.
     fn born(&mut self) -> f64 {
         let comment = &self.comment;
-        comment.strip_prefix("&born=").and_then(|step| step.trim().parse().ok()).filter(|step| *step >= 0.0).unwrap_or(0.0)
+        comment
+            .strip_prefix("&born=")
+            .and_then(|step| step.trim().parse().ok())
+            .filter(|step| *step >= 0.0)
+            .unwrap_or(0.0)
     }
 
     fn peek(&mut self) -> Result<Option<u8>, String> {
@@ -406,10 +412,7 @@ mod tests {
         let text = "[a comment](A:0.5,(B:0.25,C:0.25)[x]E:0.25)Root;";
         let trees = parse(text).expect("a tree");
         assert_eq!((trees.scale, trees.last), (1000.0, 500));
-        assert_eq!(
-            lines(text),
-            ["Root 0 [] 0 split", "A 0 [0]", "E 0 [0] 250 split", "B 250 [2]", "C 250 [2]"]
-        );
+        assert_eq!(lines(text), ["Root 0 [] 0 split", "A 0 [0]", "E 0 [0] 250 split", "B 250 [2]", "C 250 [2]"]);
         assert_eq!(lines("[&born=120](A:3,B:2):5; C:7;"), ["C 0 [] 7 died", "A 120 []", "B 125 [1] 127 died"]);
         assert_eq!(lines(";"), [" 0 []"]);
         assert!(parse(" \n").expect("no tree").events.is_empty());

@@ -167,7 +167,9 @@ mod tests {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 (state >> 33) % below
             };
-            let (mut forest, mut all, mut alive) = (Forest::default(), vec![], vec![]);
+            let (mut forest, mut alive) = (Forest::default(), vec![]);
+            // Ends and births.
+            let mut all: Vec<(u64, Birth)> = vec![];
             for step in 0..60_u64 {
                 // Up to two events a step; a merged individual begins where both of its parents end.
                 for _ in 0..random(3) {
@@ -179,7 +181,7 @@ mod tests {
                         }
                         (1, n) if n > 2 => {
                             let gone: u64 = alive.swap_remove(random(n as u64) as usize);
-                            all[gone as usize] = (step, all[gone as usize].1.clone());
+                            all[gone as usize].0 = step;
                             continue;
                         }
                         (2, _) | (_, 0) => vec![],
@@ -199,7 +201,8 @@ mod tests {
             let text = String::from_utf8(text).expect("text");
             let trees = crate::data::newick::parse(&text).expect("trees");
             // By names: ids are new ones.
-            let known = |birth: &Birth| if birth.name.is_empty() { birth.child.to_string() } else { birth.name.clone() };
+            let known =
+                |birth: &Birth| if birth.name.is_empty() { birth.child.to_string() } else { birth.name.clone() };
             let mut want: Vec<String> = vec![];
             for (end, birth) in &all {
                 let parents: Vec<String> = birth.parents.iter().map(|p| known(&all[*p as usize].1)).collect();

@@ -48,6 +48,14 @@ fn a_lineage_is_recorded_and_a_run_continues_exactly() {
     for tree in trees.lines() {
         assert!(tree.ends_with(';') && tree.matches('(').count() == tree.matches(')').count(), "{tree}");
     }
+    // Reopened: the same individuals.
+    let n_merges = events.lines().filter(|line| line.contains("\"origin\":\"merge\"")).count();
+    let n_ended = events.lines().filter(|line| line.contains("\"gone\"")).count();
+    let told = ok(&run(&["info", whole.join("lineage.nwk").to_str().unwrap(), "--json"]));
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let number = |name: &str| told[name].as_u64().unwrap() as usize;
+    assert_eq!((number("individuals"), number("founders"), number("merges")), (n_births, 6, n_merges));
+    assert_eq!((number("alive"), number("last")), (n_births - n_ended, 60));
     ok(&run(&[
         "run",
         "--resume",

@@ -66,6 +66,25 @@ fn saving_before_a_run_is_opened_opens_the_run() {
 }
 
 #[test]
+fn a_file_of_trees_opens_in_the_lineage_view() {
+    let (folder, file) = saved("trees");
+    let trees = folder.join("run.nwk");
+    std::fs::write(&trees, "('a':20,(2:0,#H3:0):10):10;\n('b':0,'d'#H3:10):20;\n").expect("written");
+    let mut w = open(Start { path: Some(trees), project: None, ..start(true) });
+    until(&mut w, "the lineage is shown", |w| w.query_by_label("Lineage of run.nwk").is_some());
+    until(&mut w, "it is counted", |w| {
+        let all = "4 of 4 lines  |  2 alive  |  • 1 splits  |  ◆ 1 merges  |  × 0 deaths";
+        w.query_by_label_contains(all).is_some()
+    });
+    // A file that is no tree is refused, with the place.
+    std::fs::write(folder.join("bad.nwk"), "(a,b;\n").expect("written");
+    let mut w = open(Start { path: Some(folder.join("bad.nwk")), project: None, ..start(true) });
+    until(&mut w, "it says why", |w| w.query_by_label_contains("line 1: `,` or `)` was expected").is_some());
+    drop((w, file));
+    std::fs::remove_dir_all(folder).ok();
+}
+
+#[test]
 fn a_playback_is_read_only_and_says_so() {
     let (folder, file) = saved("playback");
     let mut w = record(&file);

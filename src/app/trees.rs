@@ -1,0 +1,145 @@
+//! A file of trees, in the lineage view: a window of its own, beside whatever is open.
+
+use super::{
+    App, icons,
+    library::Library,
+    log::Level,
+    theme::Tokens,
+    time::Time,
+    views::{
+        self, KindFeatures, Selection, View, ViewCtx, color_scales::ColorScales, filter::Filter, profile::Profile,
+    },
+};
+use crate::{
+    data::newick::{self, Trees},
+    engine::SimSchema,
+    export::Format,
+    sim::{Clock, Frame, ProbeSpec, Reading, Shape, TimeBase},
+};
+use egui::{Window, vec2};
+use std::path::{Path, PathBuf};
+
+/// The lineage of a file.
+const PROBES: &[ProbeSpec] = &[ProbeSpec {
+    name: "lineage",
+    title: "",
+    docs: "Births and deaths of the individuals in a file.",
+    unit: "",
+    shape: Shape::Lineage { over: "individuals", attributes: &[] },
+    args: &[],
+}];
+
+/// An open file of trees, with what a view needs of a simulation: none of it is shared with the one that is open.
+pub struct TreeFile {
+    name: String,
+    clock: Clock,
+    schema: SimSchema,
+    view: Box<dyn View>,
+    selection: Selection,
+    time: Time,
+    filter: Filter,
+    runs: Library,
+    profile: Profile,
+    color_scales: ColorScales,
+}
+
+/// Whether a path is that of a file of trees.
+pub fn is_tree_file(path: &Path) -> bool {
+    path.extension().is_some_and(|name| name.eq_ignore_ascii_case(Format::Newick.extension()))
+}
+
+impl TreeFile {
+    fn new(path: &Path, trees: Trees) -> Option<Self> {
+        let schema = SimSchema { probes: PROBES, lanes: vec![vec![]], ..SimSchema::default() };
+        let clock = Clock { step: trees.last, base: TimeBase::STEPS };
+        let mut view = views::by_name("lineage")?;
+        view.reset(&schema);
+        let mut frame = Frame { clock, ..Frame::default() };
+        frame.push(0, Reading::Lineage(trees.events));
+        view.absorb(&schema, &frame);
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Some(Self {
+            name,
+            clock,
+            schema,
+            view,
+            selection: Selection::default(),
+            time: Time::default(),
+            filter: Filter::default(),
+            runs: Library::default(),
+            profile: Profile::default(),
+            color_scales: ColorScales::default(),
+        })
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui) {
+        let (tokens, features) = (Tokens::of(ui.ctx()), KindFeatures::default());
+        // Nothing here can be asked of a simulation.
+        let (mut requests, mut saved_views) = (vec![], vec![]);
+        self.time.axis.line.update(ui, self.clock.step as f64);
+        let mut ctx = ViewCtx {
+            schema: &self.schema,
+            clock: self.clock,
+            running: false,
+            stop_reason: None,
+            icon: icons::GRID,
+            unrecorded: vec![],
+            tokens: &tokens,
+            selection: &mut self.selection,
+            time: &mut self.time,
+            filter: &mut self.filter,
+            features: &features,
+            runs: &mut self.runs,
+            color_scales: &mut self.color_scales,
+            saved_views: &mut saved_views,
+            render_state: None,
+            timing_docs: &|_| None,
+            share_levels: &[],
+            profile: &mut self.profile,
+            requests: &mut requests,
+        };
+        ctx.enter(&*self.view);
+        self.view.ui(ui, &mut ctx);
+    }
+}
+
+impl App {
+    /// Reads a file of trees on a thread.
+    pub(super) fn open_trees(&mut self, path: PathBuf) {
+        let read = move || {
+            let trees = newick::read(&path).map_err(|e| e.to_string());
+            super::jobs::JobResult::Trees(path, trees)
+        };
+        if let Err(e) = self.jobs.spawn("open", read) {
+            self.notify(Level::Error, e);
+        }
+    }
+
+    /// Shows what was read.
+    pub(super) fn show_trees(&mut self, path: &Path, read: Result<Trees, String>) {
+        match read {
+            Ok(trees) => {
+                self.opening = None;
+                self.trees = TreeFile::new(path, trees);
+            }
+            Err(e) => self.open_failed(format!("Could not open: {e}")),
+        }
+    }
+}
+
+/// Draws the window of the file.
+pub fn ui(ctx: &egui::Context, app: &mut App) {
+    let Some(file) = &mut app.trees else { return };
+    let mut is_open = true;
+    let area = ctx.content_rect().shrink(60.0);
+    Window::new(format!("Lineage of {}", file.name))
+        .id(egui::Id::unique("tree file"))
+        .open(&mut is_open)
+        .default_rect(area)
+        .min_size(vec2(320.0, 200.0))
+        .collapsible(false)
+        .show(ctx, |ui| file.ui(ui));
+    if !is_open {
+        app.trees = None;
+    }
+}
