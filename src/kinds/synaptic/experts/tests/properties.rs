@@ -321,7 +321,7 @@ fn idle_experts_follow_their_tokens_as_fast_as_busy_ones_where_only_those_count(
         [state.embedding(0)[0], state.embedding(1)[0]]
     };
     let [busy, idle] = moved(PullOver::AllTokens);
-    assert!((60.0..66.0).contains(&(busy / idle)), "{busy} {idle}");
+    assert!((60.0..70.0).contains(&(busy / idle)), "{busy} {idle}");
     let [busy, idle] = moved(PullOver::OwnTokens);
     assert!(busy == idle && busy > 0.04, "{busy} {idle}");
 }
