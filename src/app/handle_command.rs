@@ -147,6 +147,7 @@ impl App {
             UiCommand::Palette => self.palette = Some(Palette::default()),
             UiCommand::Help => self.shortcuts_sheet = true,
             UiCommand::PanelHelp => self.panel_help(),
+            UiCommand::ModelHelp => self.model_help(),
             UiCommand::About => self.dialog = Some(Dialog::Text("About Neuropil", help::about())),
             UiCommand::System => self.dialog = Some(Dialog::Text("System", super::system::describe(self))),
         }
@@ -230,6 +231,16 @@ impl App {
             Some(help) => self.dialog = Some(Dialog::Text("Help", help.to_owned())),
             None => self.shortcuts_sheet = true,
         }
+    }
+
+    /// Help on the kind: its page, else what it models.
+    fn model_help(&mut self) {
+        let model = &self.session.project.model;
+        let text = match model.help() {
+            "" => format!("# {}\n{}", model.title(), model.about()),
+            page => page.to_owned(),
+        };
+        self.dialog = Some(Dialog::Text("Model help", text));
     }
 
     fn run_pause(&mut self) {

@@ -137,6 +137,9 @@ macro_rules! kinds {
             /// What it models, with references.
             pub fn about(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::ABOUT, )* } }
 
+            /// A page on its mechanisms and on what was measured; empty: none.
+            pub fn help(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::HELP, )* } }
+
             /// Its probes.
             pub fn probes(&self) -> &'static [ProbeSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::PROBES, )* } }
 

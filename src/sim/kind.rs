@@ -170,6 +170,8 @@ pub trait Kind {
     const TITLE: &'static str;
     /// One paragraph: what it models, with references.
     const ABOUT: &'static str;
+    /// A page on its mechanisms and on what was measured, in the markup of help texts; empty: none.
+    const HELP: &'static str = "";
     /// Stable lower-case name, for the command line and golden folders.
     const NAME: &'static str;
     /// Probes of its simulations.

@@ -56,6 +56,7 @@ fn everything_has_a_name() {
         UiCommand::Keys,
         UiCommand::Help,
         UiCommand::PanelHelp,
+        UiCommand::ModelHelp,
         UiCommand::About,
         UiCommand::System,
         UiCommand::SaveLayout,

@@ -171,6 +171,8 @@ pub enum UiCommand {
     Keys,
     /// Help of the focused panel.
     PanelHelp,
+    /// Help on the kind of the project.
+    ModelHelp,
     /// System information.
     System,
     /// Zooms the window in.
@@ -254,7 +256,7 @@ impl UiCommand {
         ]);
         all.extend(Self::layout(app));
         all.extend([Self::ToggleTree, Self::ToggleInspector, Self::ToggleLog]);
-        all.extend([Self::Palette, Self::Help, Self::PanelHelp, Self::Settings, Self::Keys]);
+        all.extend([Self::Palette, Self::Help, Self::PanelHelp, Self::ModelHelp, Self::Settings, Self::Keys]);
         all.extend([Self::ToggleDev, Self::System, Self::About]);
         all
     }
@@ -316,7 +318,8 @@ impl UiCommand {
             Self::Rebuild | Self::Record | Self::GoStart => ("Simulation", true),
             Self::Theme(t) => ("View", matches!(t, Theme::Dark)),
             Self::ZoomOut | Self::ZoomReset | Self::FullScreen => ("View", false),
-            Self::Palette | Self::Help | Self::PanelHelp | Self::Keys | Self::System | Self::About => ("Help", false),
+            Self::Palette | Self::Help | Self::PanelHelp | Self::ModelHelp => ("Help", false),
+            Self::Keys | Self::System | Self::About => ("Help", false),
             Self::Settings | Self::ToggleDev => ("Help", true),
         }
     }

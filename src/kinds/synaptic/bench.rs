@@ -399,6 +399,17 @@ mod tests {
         assert!((4.0..7.0).contains(&row.mean) && row.held_out[0] != row.held_out[1], "{row:?}");
     }
 
+    /// The measured figures of every variant are where a user reads them.
+    #[test]
+    fn the_help_page_has_a_line_for_every_variant() {
+        use crate::sim::Kind as _;
+        for case in VARIANTS {
+            let n =
+                crate::kinds::synaptic::SynapticKind::HELP.lines().filter(|line| line.starts_with(case.name)).count();
+            assert_eq!(n, 1, "{}", case.name);
+        }
+    }
+
     fn small_text() -> crate::kinds::language::params::Data {
         crate::kinds::language::params::Data { grammar_bytes: 10_000, ..Default::default() }
     }

@@ -36,6 +36,17 @@ choices! {
 }
 
 choices! {
+    /// What draws the first values of hidden matrices.
+    pub enum FirstValues {
+        /// A normal or uniform distribution of a standard deviation that fits the sizes.
+        Random,
+        /// The history of an elementary cellular automaton with a random first row (Wolfram 1983).
+        #[title("Cellular automaton")]
+        CellularAutomaton,
+    }
+}
+
+choices! {
     /// What balances the load of experts besides metabolism.
     pub enum BalancingMethod {
         /// A loss that is smallest at equal load (Fedus et al. 2022).

@@ -3,7 +3,7 @@
 use super::{
     Params,
     backend::Dynamics,
-    choices::{BalancingMethod, GateModel, PullMean, ReleaseMode, SplitRule},
+    choices::{BalancingMethod, FirstValues, GateModel, PullMean, ReleaseMode, SplitRule},
     experts::{Balancing, FEATURES, PullOver, Router, RouterState},
     life::{LifeCycle, ParentChoice},
     model::Config,
@@ -44,6 +44,7 @@ impl Params {
             hidden: experts.hidden as usize,
             rope_base: model.rope_base,
             temperature: self.presynaptic.mode == ReleaseMode::Temperature,
+            automaton: (model.init == FirstValues::CellularAutomaton).then_some(model.rule as u8),
         };
         config.check()?;
         Ok(config)

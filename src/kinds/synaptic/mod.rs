@@ -85,6 +85,7 @@ impl Kind for SynapticKind {
     const ABOUT: &'static str = "A language model with a metabolism: attention whose keys release vesicles and run out of \
         them (Tsodyks & Markram 1997; Südhof 2013), and mixtures of experts with energy, genes and a lineage, which split, \
         merge and die while the model trains. It shows dynamics and makes no claim that they improve the loss.";
+    const HELP: &'static str = include_str!("../../../assets/help/synaptic.md");
     const NAME: &'static str = "synaptic";
     const PROBES: &'static [ProbeSpec] = probes::PROBES;
     /// Devices sum in other orders, and the differences grow with every step.

@@ -1,7 +1,7 @@
 //! Parameters of a synaptic project.
 
 use super::{
-    choices::Precision,
+    choices::{FirstValues, Precision},
     mechanisms::{Experts, Life, Plasticity, Presynaptic},
 };
 use crate::{
@@ -37,6 +37,15 @@ params! {
         /// Base of the wavelengths of rotary positions: the angle of pair i at position p is p · base^(-2i/D).
         #[param(title = "Rotary base", range = 100.0..=1e6, hard = 1.0..=1e9, scale = Log, apply = Rebuild)]
         rope_base: f64 = 1e4,
+
+        /// What draws the first values of the matrices of attention, router and experts.
+        #[param(title = "First values", apply = Rebuild)]
+        init: FirstValues = FirstValues::Random,
+
+        /// Rule of the automaton: bit 4 left + 2 self + right is the next state of a cell.
+        #[param(title = "Rule", range = 0.0..=255.0, apply = Rebuild)]
+        #[show_if(|s| s.init == FirstValues::CellularAutomaton)]
+        rule: u32 = 30,
     }
 }
 

@@ -67,8 +67,9 @@ mod tests {
         let config = Config::nano(65);
         let layout = Layout::new(&config).expect("it fits");
         let before = init(&config, &layout, 7);
-        let mut after = before.clone();
-        fill(&layout, 30, 7, &mut after);
+        let by_rule = |rule| init(&Config { automaton: Some(rule), ..config.clone() }, &layout, 7);
+        let after = by_rule(30);
+        assert_ne!(after, by_rule(110), "rules differ");
         let block = layout.blocks[1];
         let of_expert = &after.get(block.fc1)[3 * 128 * 64..4 * 128 * 64];
         let variance = of_expert.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>() / of_expert.len() as f64;

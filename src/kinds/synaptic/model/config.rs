@@ -34,6 +34,8 @@ pub struct Config {
     pub rope_base: f64,
     /// Whether attention has a trained factor per query head, in place of presynaptic release: the ablation.
     pub temperature: bool,
+    /// Rule of the cellular automaton that gives hidden matrices their first values; `None`: random ones.
+    pub automaton: Option<u8>,
 }
 
 /// Why a model cannot be built.
@@ -76,6 +78,7 @@ impl Config {
             hidden: 128,
             rope_base: 1e4,
             temperature: false,
+            automaton: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! First values of parameters.
 
-use super::{Config, Layout, Role};
+use super::{Config, Layout, Role, automaton};
 use crate::{
     nn::parameters::{Parameters, ViewId},
     num::{
@@ -51,6 +51,9 @@ pub fn init(config: &Config, layout: &Layout, seed: u64) -> Parameters<f32> {
         let values = parameters.get_mut(id);
         let n = if is_padded { config.vocab * config.width } else { values.len() };
         fill(&mut values[..n], distribution(layout.role(id), fan_in), seed, i as u64);
+    }
+    if let Some(rule) = config.automaton {
+        automaton::fill(layout, rule, seed, &mut parameters);
     }
     parameters
 }
