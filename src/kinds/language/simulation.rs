@@ -275,7 +275,9 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
             }
             left -= 1;
         }
-        self.count_steps()
+        self.count_steps()?;
+        // The steps are done: what was measured is complete.
+        Ok(pass.collect()?)
     }
 
     fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {

@@ -170,3 +170,15 @@ fn cuda_events_are_those_of_the_cpu() {
         near(name, &read(&got), &read(&want), 2e-2);
     }
 }
+
+/// Measured launches become kernel times in the same call; they do not pile up.
+#[test]
+fn cuda_kernel_times_are_collected() {
+    let Some(gpu) = gpu() else { return };
+    let (mut sim, mut pass) = (start(&gpu, &[]), Pass::measuring());
+    sim.advance(2, &mut pass).expect("it runs");
+    let rows: Vec<&str> = pass.timings.iter().map(|row| row.name).collect();
+    for row in ["release", "experts", "record_experts"] {
+        assert!(rows.contains(&row), "{row} is not among {rows:?}");
+    }
+}
