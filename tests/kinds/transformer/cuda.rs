@@ -197,7 +197,7 @@ fn cuda_fused_layers_compute_the_same() {
                     let all: Vec<&str> = base.iter().copied().chain(more.iter().map(String::as_str)).collect();
                     let mut device = OnDevice::like(&gpu, &small::params(&all), &trainer);
                     let (_, gradient) = device.gradients_with(&[text.batch()], dropout);
-                    let (error, view) = worst(&device.layout, &gradient, &trainer.gradient);
+                    let (error, view) = worst(&device.layout, &gradient, &trainer.state.gradient);
                     println!("{set:?} dropout {dropout:?} {precision} {mode}: gradients {error:.1e} at {view}");
                     assert!(error < most, "{set:?} {precision} {mode}: {error:.1e} {view}");
                     modes.push(gradient);
@@ -221,7 +221,7 @@ fn cuda_measured_multiplications_repeat() {
     let run = |context: &BuildContext| {
         let mut device = OnDevice::in_context(&gpu, &params, &trainer.network.config, context);
         let weights: Vec<f32> = trainer.network.weights.to_vec();
-        device.backend.write(StateBuffer::Weights, &weights).expect("the device");
+        device.backend.write(StateBuffer::Weights, 0, &weights).expect("the device");
         let losses: Vec<f32> = (0..5).map(|t| device.step(t, &HYPER, &[text.batch()]).loss).collect();
         (device.backend.execution().kernels, losses)
     };
