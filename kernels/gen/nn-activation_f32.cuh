@@ -20,4 +20,4 @@ static_assert(sizeof(ActivationArgs) == 24, "ActivationArgs: size");
 extern "C" __global__ void __launch_bounds__(1024, 1) activation_forward(ActivationArgs a, const void* x, void* y);
 
 // A thread per 16 bytes of the gradient of the output. Items: elements of it.
-extern "C" __global__ void __launch_bounds__(1024, 1) activation_backward(ActivationArgs a, const void* x, const void* dy, void* dx);
+extern "C" __global__ void __launch_bounds__(512, 3) activation_backward(ActivationArgs a, const void* x, const void* dy, void* dx);

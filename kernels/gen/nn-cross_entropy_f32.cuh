@@ -25,6 +25,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) cross_entropy_small(CrossEn
 // Cross-entropy and gradient: one block per row. Bound by memory bandwidth.
 extern "C" __global__ void __launch_bounds__(512, 1) cross_entropy_large(CrossEntropyArgs g, void* logits, const int* __restrict__ targets, const void* scale, float* __restrict__ losses, float* __restrict__ lse, unsigned int* __restrict__ flag);
 
+// Cross-entropy and gradient of rows that fit into shared memory: one block per row. Bound by memory bandwidth.
+extern "C" __global__ void __launch_bounds__(512, 2) cross_entropy_kept(CrossEntropyArgs g, void* logits, const int* __restrict__ targets, const void* scale, float* __restrict__ losses, float* __restrict__ lse, unsigned int* __restrict__ flag);
+
 // Sum of the losses of a block of logits, added to the total: one block.
 extern "C" __global__ void __launch_bounds__(1024, 1) add_losses(CrossEntropyArgs g, const float* __restrict__ losses, const int* __restrict__ targets, LossTotal* __restrict__ total);
 

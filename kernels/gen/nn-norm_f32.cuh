@@ -15,13 +15,16 @@ struct alignas(8) NormArgs {
 static_assert(sizeof(NormArgs) == 32, "NormArgs: size");
 
 // A warp or a block per row: output and statistics; with a residual, of its sum with the input. Items: rows.
-extern "C" __global__ void __launch_bounds__(512, 1) norm_forward(NormArgs a, const void* x, const void* residual, const void* weight, const void* bias, void* sum, void* y, float* __restrict__ stats);
+extern "C" __global__ void __launch_bounds__(1024, 1) norm_forward(NormArgs a, const void* x, const void* residual, const void* weight, const void* bias, void* sum, void* y, float* __restrict__ stats);
 
-// A warp or a block per row: adds the gradient of the input. Items: rows.
+// Narrow rows, a warp each: adds the gradient of the input; sums of a part of the rows for weight and bias. Items: rows.
+extern "C" __global__ void __launch_bounds__(256, 2) norm_backward_narrow(NormArgs a, const void* dy, const void* x, const void* weight, const float* __restrict__ stats, void* dx, float* __restrict__ partials);
+
+// A warp or a block per wide row: adds the gradient of the input. Items: rows.
 extern "C" __global__ void __launch_bounds__(512, 1) norm_backward(NormArgs a, const void* dy, const void* x, const void* weight, const float* __restrict__ stats, void* dx, float* __restrict__ shifts);
 
-// A block per 128 columns and a part of the rows: their part of the gradients of weight and bias.
+// Of wide rows, a block per 128 columns and a part of the rows: their part of the gradients of weight and bias.
 extern "C" __global__ void __launch_bounds__(256, 1) norm_parameters(NormArgs a, const void* dy, const void* x, const float* __restrict__ stats, const float* __restrict__ shifts, float* __restrict__ partials);
 
-// A thread per column: adds the parts to the gradients of weight and bias, in ascending order.
-extern "C" __global__ void __launch_bounds__(256, 1) add_norm_partials(unsigned int columns, unsigned int n_parts, const float* __restrict__ partials, float* __restrict__ dweight, void* dbias);
+// A block per 32 columns: adds the parts to the gradients of weight and bias.
+extern "C" __global__ void __launch_bounds__(512, 1) add_norm_partials(unsigned int columns, unsigned int n_parts, const float* __restrict__ partials, float* __restrict__ dweight, void* dbias);

@@ -22,4 +22,4 @@ static_assert(sizeof(SoftmaxArgs) == 64, "SoftmaxArgs: size");
 extern "C" __global__ void __launch_bounds__(1024, 1) softmax_forward(SoftmaxArgs a, const void* x, const void* q_lens, const void* k_lens, const void* bias, void* y, float* __restrict__ lse);
 
 // A warp or a block per row: gradient of the scores before their scale. Items: rows.
-extern "C" __global__ void __launch_bounds__(512, 1) softmax_backward(SoftmaxArgs a, const void* y, const void* dy, void* dx);
+extern "C" __global__ void __launch_bounds__(1024, 1) softmax_backward(SoftmaxArgs a, const void* y, const void* dy, void* dx);

@@ -43,179 +43,237 @@ extern "C" __global__ void embed_tokens(EmbeddingArgs g, const unsigned int* __r
     }
 }
 
-// The key of a place, at most `last`.
-__device__ inline unsigned int key_at(const SortArgs& s, const unsigned int* keys, unsigned long long i) {
-    const unsigned int key = keys[i];
-    return key < s.keys ? key : s.keys - 1;
-}
+// A group as it is in memory: four registers, and the thread waits for it only when it is widened.
+struct RawGroup {
+    uint4 bits;
+
+    __device__ static __forceinline__ RawGroup none() { return {make_uint4(0, 0, 0, 0)}; }
+    __device__ static __forceinline__ RawGroup load(const T* from, unsigned int n, bool aligned) {
+        if (aligned) return {*(const uint4*)from};
+        union { uint4 bits; T x[Group<T>::N]; } all;
+        all.bits = make_uint4(0, 0, 0, 0);
+#pragma unroll
+        for (unsigned int i = 0; i < Group<T>::N; ++i) if (i < n) all.x[i] = from[i];
+        return {all.bits};
+    }
+    __device__ __forceinline__ Group<T> widen() const {
+        union { uint4 bits; T x[Group<T>::N]; } all;
+        all.bits = bits;
+        Group<T> g;
+#pragma unroll
+        for (unsigned int i = 0; i < Group<T>::N; ++i) g.x[i] = to_float(all.x[i]);
+        return g;
+    }
+};
+
+// Loads of a thread before the first is used.
+constexpr unsigned int BATCH = 4;
+
+__device__ __forceinline__ unsigned int key_in(const SortArgs& s, unsigned int key) { return key < s.keys ? key : s.keys - 1; }
 
 // Occurrences of each digit in each segment: one warp per segment.
 extern "C" __global__ void count_digits(SortArgs s, const unsigned int* __restrict__ keys, unsigned int* __restrict__ counts, unsigned int* __restrict__ flag) {
     __shared__ unsigned int histogram[8][256];
-    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x & 31, segment = blockIdx.x * 8 + warp;
+    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x & 31, segment = blockIdx.x * (blockDim.x / 32) + warp;
     for (unsigned int d = lane; d < 256; d += 32) histogram[warp][d] = 0;
     __syncwarp();
     if (segment >= s.segments) return;
     const unsigned long long start = (unsigned long long)segment * s.length, end = min(start + s.length, s.n);
+#pragma unroll 8
     for (unsigned long long i = start + lane; i < end; i += 32) {
-        if (keys[i] >= s.keys) raise_flag(flag, i);
-        atomicAdd(&histogram[warp][key_at(s, keys, i) >> s.shift & 255u], 1u);
+        const unsigned int key = keys[i];
+        if (key >= s.keys) raise_flag(flag, i);
+        atomicAdd(&histogram[warp][key_in(s, key) >> s.shift & 255u], 1u);
     }
     __syncwarp();
-    for (unsigned int d = lane; d < 256; d += 32) counts[d * s.segments + segment] = histogram[warp][d];
+    for (unsigned int d = lane; d < 256; d += 32) counts[segment * 256 + d] = histogram[warp][d];
 }
 
-// Exclusive prefix sums in place, by one block of 1024 threads.
-extern "C" __global__ void sum_counts(SortArgs s, unsigned int* __restrict__ counts) {
-    __shared__ unsigned int warp_sums[32];
-    const unsigned int n = 256 * s.segments, lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    unsigned int before = 0;
-    for (unsigned int start = 0; start < n; start += 1024) {
-        const unsigned int i = start + threadIdx.x, own = i < n ? counts[i] : 0;
-        unsigned int sum = own;
-        for (unsigned int step = 1; step < 32; step *= 2) {
-            const unsigned int other = __shfl_up_sync(WARP_MASK, sum, step);
-            if (lane >= step) sum += other;
-        }
-        if (lane == 31) warp_sums[warp] = sum;
-        __syncthreads();
-        if (warp == 0) {
-            unsigned int all = warp_sums[lane];
-            for (unsigned int step = 1; step < 32; step *= 2) {
-                const unsigned int other = __shfl_up_sync(WARP_MASK, all, step);
-                if (lane >= step) all += other;
-            }
-            warp_sums[lane] = all;
-        }
-        __syncthreads();
-        const unsigned int earlier = before + (warp > 0 ? warp_sums[warp - 1] : 0);
-        if (i < n) counts[i] = earlier + sum - own;
-        before += warp_sums[31];
-        __syncthreads();
-    }
-}
-
-// Places in the order of a digit, stable: one warp per segment, 32 places at a time.
+// Places in the order of a digit, stable: one block of 256 threads per segment. Each finds where the places of its digit begin:
+// behind those of smaller digits, and of earlier segments. Then one warp sorts, 32 places at a time.
 extern "C" __global__ void sort_places(SortArgs s, const unsigned int* __restrict__ keys, const void* places, const unsigned int* __restrict__ counts,
                                        unsigned int* __restrict__ sorted_keys, unsigned int* __restrict__ sorted_places) {
-    __shared__ unsigned int next[8][256];
-    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x & 31, segment = blockIdx.x * 8 + warp;
-    if (segment >= s.segments) return;
-    for (unsigned int d = lane; d < 256; d += 32) next[warp][d] = counts[d * s.segments + segment];
-    __syncwarp();
+    __shared__ unsigned int next[256], warp_sums[8];
+    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x & 31, segment = blockIdx.x;
+    unsigned int all = 0, earlier = 0;
+#pragma unroll 8
+    for (unsigned int i = 0; i < s.segments; ++i) {
+        const unsigned int count = counts[i * 256 + threadIdx.x];
+        all += count;
+        earlier += i < segment ? count : 0;
+    }
+    unsigned int sum = all;
+    for (unsigned int step = 1; step < 32; step *= 2) {
+        const unsigned int other = __shfl_up_sync(WARP_MASK, sum, step);
+        if (lane >= step) sum += other;
+    }
+    if (lane == 31) warp_sums[warp] = sum;
+    __syncthreads();
+    for (unsigned int w = 0; w < warp; ++w) sum += warp_sums[w];
+    next[threadIdx.x] = sum - all + earlier;
+    __syncthreads();
+    if (warp > 0) return;
     const unsigned long long start = (unsigned long long)segment * s.length, end = min(start + s.length, s.n);
-    for (unsigned long long first = start; first < end; first += 32) {
-        const unsigned long long i = first + lane;
-        const bool is_in = i < end;
-        const unsigned int key = is_in ? key_at(s, keys, i) : 0;
-        // 256 is no digit: lanes beyond the end match each other only.
-        const unsigned int digit = is_in ? key >> s.shift & 255u : 256u;
-        const unsigned int same = __match_any_sync(WARP_MASK, digit), rank = __popc(same & ((1u << lane) - 1));
-        if (is_in) {
-            const unsigned int to = next[warp][digit] + rank;
-            sorted_keys[to] = key;
-            const unsigned int place = places != nullptr ? ((const unsigned int*)places)[i] : (unsigned int)i;
-            sorted_places[to] = keys[i] < s.keys ? place : NO_PLACE;
+    for (unsigned long long base = start; base < end; base += 32 * BATCH) {
+        unsigned int key[BATCH], place[BATCH];
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            const unsigned long long i = base + b * 32 + lane;
+            key[b] = i < end ? keys[i] : 0;
+            place[b] = places == nullptr ? (unsigned int)i : i < end ? ((const unsigned int*)places)[i] : 0;
         }
-        __syncwarp();
-        if (is_in && rank == 0) next[warp][digit] += __popc(same);
-        __syncwarp();
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            if (base + b * 32 >= end) break;
+            const bool is_in = base + b * 32 + lane < end;
+            // 256 is no digit: lanes beyond the end match each other only.
+            const unsigned int own = key_in(s, key[b]), digit = is_in ? own >> s.shift & 255u : 256u;
+            const unsigned int same = __match_any_sync(WARP_MASK, digit), rank = __popc(same & ((1u << lane) - 1));
+            if (is_in) {
+                const unsigned int to = next[digit] + rank;
+                sorted_keys[to] = own;
+                sorted_places[to] = key[b] < s.keys ? place[b] : NO_PLACE;
+            }
+            __syncwarp();
+            if (is_in && rank == 0) next[digit] += __popc(same);
+            __syncwarp();
+        }
     }
 }
 
-// First of the sorted places `from..to` whose key is at least (`after`: more than) `key`.
-__device__ inline unsigned int bound(const unsigned int* keys, unsigned int from, unsigned int to, unsigned int key, bool after) {
+// The first (or the end) of the sorted places of `key` in from..to, which is sorted; by a warp.
+__device__ __forceinline__ unsigned int find(const unsigned int* keys, unsigned int from, unsigned int to, unsigned int key, bool after) {
+    const unsigned int lane = threadIdx.x & 31;
     while (from < to) {
-        const unsigned int middle = from + (to - from) / 2;
-        if (keys[middle] < key || (after && keys[middle] == key)) from = middle + 1;
-        else to = middle;
+        const unsigned int step = (to - from + 31) / 32, at = from + lane * step;
+        // Lanes of places before the bound; they are the first lanes.
+        const bool is_before = at < to && (keys[at] < key || (after && keys[at] == key));
+        const unsigned int n = __popc(__ballot_sync(WARP_MASK, is_before));
+        if (n == 0) return from;
+        to = min(to, from + n * step);
+        from += (n - 1) * step + 1;
     }
     return from;
 }
-
-// Chunks that begin in a window of CHUNK sorted places.
-struct Chunks {
-    unsigned int n;
-    unsigned int row[CHUNK]; // first sorted place
-    unsigned int rows[CHUNK]; // of the chunk; in the second kernel of all chunks of the run
-    bool is_whole[CHUNK]; // the chunk is all of its run
-    bool is_first[CHUNK];
-};
-
-// Finds them; called by all threads. `of_runs`: only the first of each run of several chunks.
-__device__ inline void find_chunks(const EmbeddingArgs& g, const unsigned int* keys, unsigned int window, bool of_runs, Chunks& chunks) {
-    __shared__ unsigned int in_first_warp;
-    const unsigned int n = (unsigned int)g.tokens, row = window * CHUNK + threadIdx.x, lane = threadIdx.x & 31;
-    bool is_wanted = false, is_whole = false, is_first = false;
-    unsigned int end = 0;
-    if (threadIdx.x < CHUNK && row < n) {
-        const unsigned int key = keys[row], start = bound(keys, 0, row, key, false);
-        is_first = start == row;
-        if ((row - start) % CHUNK == 0) {
-            const unsigned int limit = n - row < CHUNK ? n : row + CHUNK;
-            end = bound(keys, row, limit, key, true);
-            is_whole = is_first && (end == n || keys[end] != key);
-            is_wanted = !of_runs || (is_first && !is_whole);
-            if (of_runs && is_wanted) end = bound(keys, row, n, key, true);
-        }
-    }
-    // Compacted in order: the window is two warps.
-    const unsigned int mask = __ballot_sync(WARP_MASK, is_wanted);
-    if (threadIdx.x == 0) in_first_warp = __popc(mask);
-    __syncthreads();
-    if (threadIdx.x < CHUNK) {
-        const unsigned int at = __popc(mask & ((1u << lane) - 1)) + (threadIdx.x >= 32 ? in_first_warp : 0);
-        if (is_wanted) chunks.row[at] = row, chunks.rows[at] = end - row, chunks.is_whole[at] = is_whole, chunks.is_first[at] = is_first;
-        if (threadIdx.x == 32) chunks.n = in_first_warp + __popc(mask);
-    }
-    __syncthreads();
-}
-
 // The partial sum of the chunk that begins at a sorted place. Two chunks of longer runs begin in one window at most: the
 // last of a run, and the first of another.
 __device__ inline unsigned long long slot(unsigned int row, bool is_first) { return 2ull * (row / CHUNK) + is_first; }
 
-// Sums of chunks: one block per window of sorted places, one thread per chunk and group of columns.
-extern "C" __global__ void add_gradients(EmbeddingArgs g, const unsigned int* __restrict__ keys, const unsigned int* __restrict__ places, const void* dy,
-                                         float* __restrict__ partial, float* __restrict__ dtable) {
-    __shared__ Chunks chunks;
-    __shared__ unsigned int own[2 * CHUNK];
-    const unsigned int n = (unsigned int)g.tokens, groups = (g.features + Group<T>::N - 1) / Group<T>::N, window = blockIdx.x;
-    for (unsigned int i = threadIdx.x; i < 2 * CHUNK; i += blockDim.x)
-        own[i] = (unsigned long long)window * CHUNK + i < n ? places[window * CHUNK + i] : NO_PLACE;
-    find_chunks(g, keys, window, false, chunks);
-    for (unsigned int item = threadIdx.x; item < chunks.n * groups; item += blockDim.x) {
-        const unsigned int chunk = item / groups, group = item % groups, row = chunks.row[chunk];
+// The chunks of a window: their first places in it, and their lengths with two flags, whether they are all and the first of a run.
+struct Window {
+    unsigned int places[2 * CHUNK], keys[2 * CHUNK], begin[CHUNK], counts[CHUNK], n_chunks;
+};
+
+template <bool IS_ALIGNED>
+__device__ __forceinline__ void add_chunks(const EmbeddingArgs& g, const Window& w, unsigned int base, const T* dy, float* partial, float* dtable) {
+    constexpr unsigned int AT_ONCE = IS_ALIGNED ? BATCH : 1;
+    const unsigned int groups = (g.features + Group<T>::N - 1) / Group<T>::N;
+    for (unsigned int item = threadIdx.x; item < w.n_chunks * groups; item += blockDim.x) {
+        const unsigned int chunk = item / groups, group = item % groups, row = w.begin[chunk], rows = w.counts[chunk] & 0x3fffffffu;
         const unsigned int columns = columns_of(g, group), column = group * Group<T>::N;
-        const unsigned int* at = own + (row - window * CHUNK);
+        const unsigned int* at = w.places + row;
+        // Of a whole run, what the table has: loaded before the sum, which would wait twice else.
+        const bool is_whole = w.counts[chunk] >> 30 & 1;
+        float* to = is_whole ? dtable + (unsigned long long)w.keys[row] * g.features + column
+                             : partial + slot(base + row, w.counts[chunk] >> 31) * g.features + column;
+        Group<T> old;
+        old.clear();
+        if (is_whole) old = Group<T>::read(to, columns, IS_ALIGNED);
         Group<T> sum;
         sum.clear();
-#pragma unroll 4
-        for (unsigned int i = 0; i < chunks.rows[chunk]; ++i) {
-            if (at[i] != NO_PLACE)
-                sum.add(Group<T>::load((const T*)dy + (unsigned long long)at[i] * g.features + column, columns, g.aligned));
+        for (unsigned int i = 0; i < rows; i += AT_ONCE) {
+            RawGroup x[AT_ONCE];
+#pragma unroll
+            for (unsigned int j = 0; j < AT_ONCE; ++j) {
+                x[j] = RawGroup::none();
+                const unsigned int place = i + j < rows ? at[i + j] : NO_PLACE;
+                if (place != NO_PLACE) x[j] = RawGroup::load(dy + (unsigned long long)place * g.features + column, columns, IS_ALIGNED);
+            }
+#pragma unroll
+            for (unsigned int j = 0; j < AT_ONCE; ++j) sum.add(x[j].widen()); // zeros change no bit: a sum is never -0
         }
-        if (chunks.is_whole[chunk])
-            sum.add_to(dtable + (unsigned long long)keys[row] * g.features + column, columns, g.aligned);
-        else
-            sum.write(partial + slot(row, chunks.is_first[chunk]) * g.features + column, columns, g.aligned);
+        if (is_whole) old.add(sum), old.write(to, columns, IS_ALIGNED);
+        else sum.write(to, columns, IS_ALIGNED);
     }
 }
 
-// Runs of several chunks: their partial sums are added in order.
+// Sums of chunks: one block per window of CHUNK sorted places, one thread per chunk and group of columns. Chunks begin with
+// their run and reach into the next window.
+extern "C" __global__ void add_gradients(EmbeddingArgs g, const unsigned int* __restrict__ keys, const unsigned int* __restrict__ places, const void* dy,
+                                         float* __restrict__ partial, float* __restrict__ dtable) {
+    __shared__ Window w;
+    __shared__ unsigned int differs[4], first_start, half;
+    const unsigned int n = (unsigned int)g.tokens, base = blockIdx.x * CHUNK;
+    for (unsigned int i = threadIdx.x; i < 2 * CHUNK; i += blockDim.x) {
+        const bool is_in = base + i < n;
+        w.places[i] = is_in ? places[base + i] : NO_PLACE;
+        w.keys[i] = is_in ? keys[base + i] : NO_PLACE; // no key is that large
+    }
+    if (threadIdx.x < 32) {
+        const unsigned int key = keys[base];
+        const unsigned int start = base > 0 && keys[base - 1] == key ? find(keys, 0, base, key, false) : base;
+        if (threadIdx.x == 0) first_start = start;
+    }
+    __syncthreads();
+    if (threadIdx.x < 2 * CHUNK) {
+        const unsigned int bits = __ballot_sync(WARP_MASK, threadIdx.x > 0 && w.keys[threadIdx.x] != w.keys[threadIdx.x - 1]);
+        if (threadIdx.x % 32 == 0) differs[threadIdx.x / 32] = bits;
+    }
+    __syncthreads();
+    // A thread per place of the window: whether a chunk begins there, and how long it is.
+    unsigned int count = 0, mask = 0;
+    if (threadIdx.x < CHUNK) {
+        const unsigned int i = threadIdx.x, row = base + i, word = i / 32, bit = i % 32;
+        unsigned int before = differs[word] & (2u << bit) - 1, start = 32 * word;
+        if (before == 0 && word > 0) before = differs[0], start = 0;
+        const unsigned int since = before == 0 ? row - first_start : i - (start + 31 - __clz(before));
+        if (row < n && since % CHUNK == 0) {
+            unsigned int after = differs[word] >> bit >> 1, end = i;
+            if (after == 0) after = differs[word + 1], end = 32 * word + 31;
+            if (after == 0) after = differs[word + 2], end = 32 * word + 63;
+            end = after == 0 ? 2 * CHUNK : end + __ffs(after);
+            const bool is_first = since == 0, is_whole = is_first && end - i <= CHUNK;
+            count = min(end - i, CHUNK) | (unsigned int)is_whole << 30 | (unsigned int)is_first << 31;
+        }
+        mask = __ballot_sync(WARP_MASK, count != 0);
+        if (threadIdx.x == 0) half = __popc(mask);
+    }
+    __syncthreads();
+    if (threadIdx.x < CHUNK) {
+        const unsigned int to = __popc(mask & ((1u << (threadIdx.x & 31)) - 1)) + (threadIdx.x >= 32 ? half : 0);
+        if (count != 0) w.begin[to] = threadIdx.x, w.counts[to] = count;
+        if (threadIdx.x == 32) w.n_chunks = half + __popc(mask);
+    }
+    __syncthreads();
+    if (g.aligned) add_chunks<true>(g, w, base, (const T*)dy, partial, dtable);
+    else add_chunks<false>(g, w, base, (const T*)dy, partial, dtable);
+}
+
+// Runs of several chunks: their partial sums are added in order. At most one run of several chunks begins in a window: its last.
 extern "C" __global__ void add_partial_sums(EmbeddingArgs g, const unsigned int* __restrict__ keys, const float* __restrict__ partial, float* __restrict__ dtable) {
-    __shared__ Chunks runs;
-    const unsigned int groups = (g.features + Group<T>::N - 1) / Group<T>::N;
-    find_chunks(g, keys, blockIdx.x, true, runs);
-    for (unsigned int item = threadIdx.x; item < runs.n * groups; item += blockDim.x) {
-        const unsigned int run = item / groups, group = item % groups, row = runs.row[run];
-        const unsigned int columns = columns_of(g, group), column = group * Group<T>::N;
-        Group<T> total;
+    const unsigned int n = (unsigned int)g.tokens, base = blockIdx.x * CHUNK, last = min(base + CHUNK, n) - 1, key = keys[last], lane = threadIdx.x & 31;
+    if (last + 1 == n || keys[last + 1] != key) return;
+    if (base > 0 && keys[base - 1] == key) return;
+    unsigned int start = base;
+    for (unsigned int i = base + lane; i < base + CHUNK; i += 32) start += __popc(__ballot_sync(WARP_MASK, keys[i] != key));
+    if (start + CHUNK >= n || keys[start + CHUNK] != key) return;
+    const unsigned int end = find(keys, start + CHUNK, n, key, true);
+    for (unsigned int column = threadIdx.x * 4; column < g.features; column += blockDim.x * 4) {
+        const unsigned int columns = min(g.features - column, 4u);
+        Group<float> total;
         total.clear();
-#pragma unroll 4
-        for (unsigned int i = 0; i < runs.rows[run]; i += CHUNK)
-            total.add(Group<T>::read(partial + slot(row + i, i == 0) * g.features + column, columns, g.aligned));
-        total.add_to(dtable + (unsigned long long)keys[row] * g.features + column, columns, g.aligned);
+        for (unsigned int i = start; i < end; i += CHUNK * 8) {
+            Group<float> x[8];
+#pragma unroll
+            for (unsigned int j = 0; j < 8; ++j) {
+                const unsigned int row = i + j * CHUNK;
+                x[j].clear();
+                if (row < end) x[j] = Group<float>::read(partial + slot(row, row == start) * g.features + column, columns, g.aligned);
+            }
+#pragma unroll
+            for (unsigned int j = 0; j < 8; ++j) total.add(x[j]);
+        }
+        total.add_to(dtable + (unsigned long long)key * g.features + column, columns, g.aligned);
     }
 }
 
@@ -223,18 +281,28 @@ extern "C" __global__ void add_partial_sums(EmbeddingArgs g, const unsigned int*
 extern "C" __global__ void add_position_gradients(EmbeddingArgs g, const void* dy, float* __restrict__ dpositions) {
     const unsigned int groups = (g.features + Group<T>::N - 1) / Group<T>::N;
     const unsigned long long n = (g.tokens < g.seq_len ? g.tokens : g.seq_len) * groups;
-    for (unsigned long long item = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; item < n;
-         item += (unsigned long long)gridDim.x * blockDim.x) {
+    for (unsigned long long item = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; item < n; item += (unsigned long long)gridDim.x * blockDim.x) {
         const unsigned long long position = item / groups;
         const unsigned int group = (unsigned int)(item % groups), columns = columns_of(g, group), column = group * Group<T>::N;
+        const unsigned int rows = (unsigned int)((g.tokens - position + g.seq_len - 1) / g.seq_len);
+        const T* from = (const T*)dy + position * g.features + column;
+        const unsigned long long step = g.seq_len * g.features;
         Group<T> total;
         total.clear();
-        for (unsigned long long i = position; i < g.tokens;) {
+        for (unsigned int start = 0; start < rows; start += CHUNK) {
+            const unsigned int end = min(start + CHUNK, rows);
             Group<T> sum;
             sum.clear();
-#pragma unroll 4
-            for (unsigned int k = 0; k < CHUNK && i < g.tokens; ++k, i += g.seq_len)
-                sum.add(Group<T>::load((const T*)dy + i * g.features + column, columns, g.aligned));
+            for (unsigned int i = start; i < end; i += BATCH) {
+                RawGroup x[BATCH];
+#pragma unroll
+                for (unsigned int j = 0; j < BATCH; ++j) {
+                    x[j] = RawGroup::none();
+                    if (i + j < end) x[j] = RawGroup::load(from + (i + j) * step, columns, g.aligned);
+                }
+#pragma unroll
+                for (unsigned int j = 0; j < BATCH; ++j) sum.add(x[j].widen());
+            }
             total.add(sum);
         }
         total.add_to(dpositions + (g.offset + position) * g.features + column, columns, g.aligned);

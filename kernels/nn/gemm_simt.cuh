@@ -1,11 +1,14 @@
 // Matrix multiplication without tensor cores, for any layout, alignment and device: f32 sums of f32, f16 or bf16, and s32
-// sums of s8. A block of 256 threads multiplies 128 x 128 elements of C, each thread 8 x 8, from tiles of 8 k that are
-// loaded to registers while the tiles before them are multiplied, four adjacent elements per thread and operand: one access
+// sums of s8. A block of 256 threads multiplies 128 x 128 elements of C, each thread 8 x 8, from tiles of 16 k that are
+// loaded to registers while the tiles before them are multiplied, twice four adjacent elements per thread and operand: one access
 // where rows begin at multiples of 16 bytes. Sums run over ascending k, fused, without blocks of k.
 //
-// Measured on an H200 at 4096 x 4096 x 4096, f32, TFLOP/s (cuBLAS 49.9), by the rows that are adjacent: nn 40.5, tn 40.7, tt 42.2,
-// nt 38.8, which stores transposed; bf16 nt 34.5, s8 nt 19. What decided: loads of four elements, a warp of 4 x 8 threads instead of
-// 2 x 16, and two blocks per multiprocessor, for which 128 registers must suffice.
+// Measured on an H200 at 4096 x 4096 x 4096, f32, TFLOP/s (cuBLAS 49.9), by the rows that are adjacent: nn 44.3, tn 44.8, tt 44.0,
+// nt 43.4, which stores transposed. What decided: loads of four elements, a warp of 4 x 8 threads instead of 2 x 16, two blocks
+// per multiprocessor, for which 128 registers must suffice, and 16 k per tile, whose loads take 64 adjacent bytes of a row.
+//   16 k, tiles of two steps at a time                   f32 nn 42.6, tn 43.1, tt 42.5, nt 42.0
+//   8 k, tiles of two steps at a time                    f32 nn 40.6, tn 42.0, tt 40.8, nt 38.9; bf16 nt 34.5, s8 nt 19
+// Before, with 8 k:
 //   loads of single elements, warps of 2 x 16            f32 nt 34.3; 161 registers and so one block: 30.7
 //   the operand's type asked for at every load           f32 nt 37.6, nn 39.4
 //   the loop over k unrolled twice only                  f32 nt 38.2, nn 40.0
@@ -40,43 +43,50 @@ __device__ __forceinline__ void load_four(const unsigned char* from, int count, 
     for (int i = 0; i < 4; ++i) x[i] = i < count ? ((const signed char*)from)[i] : 0;
 }
 
-// A tile of 8 k by 128 rows of A or columns of B: each thread copies four elements, of adjacent k or of adjacent lines.
+// A tile of 16 k by 128 rows of A or columns of B: each thread copies twice four elements, of adjacent k or of adjacent lines.
+constexpr int SIMT_DEPTH = 16;
 template <class Sum>
 struct SimtOperand {
     const unsigned char* from; // of the next tile
-    unsigned int step;         // to the next tile, bytes: rows are shorter than 2^29 (src/nn/gemm/cuda/own.rs)
+    unsigned long long second; // to the other four elements, bytes: 64 lines or 8 k further
+    unsigned int step;         // to the next tile, bytes: rows are shorter than 2^28 (src/nn/gemm/cuda/own.rs)
     int lines;                 // from this thread's first element on
-    int least;                 // with so many k left, four elements are one access without a conversion
+    int least, least_second;   // with so many k left, four elements are one access without a conversion
 
-    static __device__ __forceinline__ unsigned int first_k(bool by_k) { return by_k ? threadIdx.x % 2 * 4 : threadIdx.x / 32; }
-    static __device__ __forceinline__ unsigned int first_line(bool by_k) { return by_k ? threadIdx.x / 2 : threadIdx.x % 32 * 4; }
+    static __device__ __forceinline__ unsigned int first_k(bool by_k) { return by_k ? threadIdx.x % 4 * 4 : threadIdx.x / 32; }
+    static __device__ __forceinline__ unsigned int first_line(bool by_k) { return by_k ? threadIdx.x / 4 : threadIdx.x % 32 * 4; }
 
     __device__ __forceinline__ SimtOperand(const void* matrix, unsigned long long before, bool by_k, unsigned long long ld, unsigned int first, unsigned int size, const GemmArgs& g) {
         const unsigned int bytes = g.operands == OPERANDS_F32 ? 4 : g.operands == OPERANDS_S8 ? 1 : 2, line = first + first_line(by_k);
         from = (const unsigned char*)matrix + (before + (by_k ? line * ld + first_k(by_k) : first_k(by_k) * ld + line)) * bytes;
-        step = (by_k ? 8 : 8 * (unsigned int)ld) * bytes;
+        second = (by_k ? 64 : 8) * ld * bytes;
+        step = (by_k ? SIMT_DEPTH : SIMT_DEPTH * (unsigned int)ld) * bytes;
         lines = (int)size - (int)line;
-        const bool is_plain = g.operands == OPERANDS_F32 && g.aligned != 0 && lines > (by_k ? 0 : 3);
-        least = is_plain ? (int)first_k(by_k) + (by_k ? 4 : 1) : 0x7fffffff;
+        const bool is_plain = g.operands == OPERANDS_F32 && g.aligned != 0;
+        const int never = 0x7fffffff;
+        least = is_plain && lines > (by_k ? 0 : 3) ? (int)first_k(by_k) + (by_k ? 4 : 1) : never;
+        least_second = by_k ? (is_plain && lines > 64 ? least : never) : (least == never ? never : least + 8);
     }
 
     // `all`: k from this tile on.
-    __device__ __forceinline__ void load(Sum (&x)[4], int all, bool by_k, const GemmArgs& g) {
-        if (all >= least) {
-            *(uint4*)x = *(const uint4*)from;
-        } else {
-            const int left = all - (int)first_k(by_k);
-            load_four(from, by_k ? (lines > 0 ? left : 0) : (left > 0 ? lines : 0), g.aligned != 0, g.operands, x);
-        }
+    __device__ __forceinline__ void load(Sum (&x)[2][4], int all, bool by_k, const GemmArgs& g) {
+        const int left = all - (int)first_k(by_k);
+        if (all >= least) *(uint4*)x[0] = *(const uint4*)from;
+        else load_four(from, by_k ? (lines > 0 ? left : 0) : (left > 0 ? lines : 0), g.aligned != 0, g.operands, x[0]);
+        if (all >= least_second) *(uint4*)x[1] = *(const uint4*)(from + second);
+        else load_four(from + second, by_k ? (lines > 64 ? left : 0) : (left > 8 ? lines : 0), g.aligned != 0, g.operands, x[1]);
         from += step;
     }
 
-    __device__ __forceinline__ static void store(Sum (*tile)[132], const Sum (&x)[4], bool by_k) {
+    // Lines of k from 8 on are exchanged in eights, so that the stores of a warp meet different banks.
+    __device__ __forceinline__ static void store(Sum (*tile)[132], const Sum (&x)[2][4], bool by_k) {
         if (by_k) {
+            const unsigned int k = first_k(true), line = first_line(true) ^ (k & 8);
 #pragma unroll
-            for (unsigned int i = 0; i < 4; ++i) tile[first_k(true) + i][first_line(true)] = x[i];
+            for (unsigned int i = 0; i < 4; ++i) tile[k + i][line] = x[0][i], tile[k + i][64 + line] = x[1][i];
         } else {
-            *(uint4*)&tile[first_k(false)][first_line(false)] = *(const uint4*)x;
+            *(uint4*)&tile[first_k(false)][first_line(false)] = *(const uint4*)x[0];
+            *(uint4*)&tile[first_k(false) + 8][first_line(false) ^ 8] = *(const uint4*)x[1];
         }
     }
 };
@@ -87,43 +97,45 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
     if (!place_of<128, 128>(g, offsets, blockIdx.x, place)) return;
     // One array for both types of sums, as only one of them runs.
     extern __shared__ __align__(16) unsigned char memory[];
-    Sum(*left)[8][132] = (Sum(*)[8][132])memory, (*right)[8][132] = left + 2;
+    Sum(*left)[132] = (Sum(*)[132])memory, (*right)[132] = left + SIMT_DEPTH;
     SimtOperand<Sum> from_a(a, place.a, g.a_by_k, g.lda, place.row, place.rows, g);
     SimtOperand<Sum> from_b(b, place.b, g.b_by_k, g.ldb, place.column, g.n, g);
     // A warp has 32 x 64 elements, twice two 16 rows apart and twice 32 columns: it reads 4 + 8 vectors per k.
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned int x = (warp % 2 * 8 + lane % 8) * 4, y = (warp / 2 * 4 + lane / 8) * 4;
     Sum sums[8][8] = {};
-    alignas(16) Sum next_a[4], next_b[4];
+    alignas(16) Sum next_a[2][4], next_b[2][4];
     int left_k = (int)place.k;
     from_a.load(next_a, left_k, g.a_by_k, g);
     from_b.load(next_b, left_k, g.b_by_k, g);
-    from_a.store(left[0], next_a, g.a_by_k);
-    from_b.store(right[0], next_b, g.b_by_k);
+    from_a.store(left, next_a, g.a_by_k);
+    from_b.store(right, next_b, g.b_by_k);
     __syncthreads();
-    for (unsigned int now = 0; left_k > 0; now ^= 1) {
-        left_k -= 8;
+    while (left_k > 0) {
+        left_k -= SIMT_DEPTH;
         from_b.load(next_b, left_k, g.b_by_k, g);
         from_a.load(next_a, left_k, g.a_by_k, g);
 #pragma unroll
-        for (int q = 0; q < 8; ++q) {
+        for (int q = 0; q < SIMT_DEPTH; ++q) {
             alignas(16) Sum p[8], r[4];
-            *(uint4*)&p[0] = *(const uint4*)&left[now][q][y], *(uint4*)&p[4] = *(const uint4*)&left[now][q][64 + y];
+            const unsigned int sx = x ^ (q & 8), sy = y ^ (q & 8);
+            *(uint4*)&p[0] = *(const uint4*)&left[q][sy], *(uint4*)&p[4] = *(const uint4*)&left[q][64 + sy];
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                *(uint4*)r = *(const uint4*)&right[now][q][64 * half + x];
+                *(uint4*)r = *(const uint4*)&right[q][64 * half + sx];
 #pragma unroll
                 for (int i = 0; i < 8; ++i)
 #pragma unroll
                     for (int j = 0; j < 4; ++j) sums[i][4 * half + j] = add_product(p[i], r[j], sums[i][4 * half + j]);
             }
         }
-        from_a.store(left[now ^ 1], next_a, g.a_by_k);
-        from_b.store(right[now ^ 1], next_b, g.b_by_k);
+        __syncthreads();
+        from_a.store(left, next_a, g.a_by_k);
+        from_b.store(right, next_b, g.b_by_k);
         __syncthreads();
     }
     // Through shared memory, 32 rows at a time, so that the code of the epilogue is there once.
-    Sum(*lines)[132] = left[0]; // over all four tiles
+    Sum(*lines)[132] = left; // over both tiles
     place_of<128, 128>(g, offsets, block_again(), place);
 #pragma unroll 1
     for (unsigned int pass = 0; pass < 4; ++pass) {

@@ -1,14 +1,14 @@
 // 16 bytes of f32, f16 or bf16 as floats. Where a row is not aligned, or ends inside a group, elements are accessed one at a
 // time, in the same groups: results are the same bits.
 #pragma once
-#include "common/elements.cuh"
+#include "nn/narrow.cuh"
 
 __device__ inline float to_float(float x) { return x; }
 
 template <class T> __device__ inline T rounded(float x);
 template <> __device__ inline float rounded<float>(float x) { return x; }
 template <> __device__ inline f16 rounded<f16>(float x) { return to_f16(x); }
-template <> __device__ inline bf16 rounded<bf16>(float x) { return to_bf16(x); }
+template <> __device__ inline bf16 rounded<bf16>(float x) { return narrow(x); }
 
 template <class T>
 struct Group {
@@ -32,10 +32,10 @@ struct Group {
 
     __device__ inline void store(T* to, unsigned int n, bool aligned) const {
         if (aligned) {
-            union { uint4 bits; T x[N]; } all;
+            unsigned int words[4];
 #pragma unroll
-            for (unsigned int i = 0; i < N; ++i) all.x[i] = rounded<T>(x[i]);
-            *(uint4*)to = all.bits;
+            for (unsigned int i = 0; i < 4; ++i) words[i] = narrow_two(x[i * N / 4], x[i * N / 4 + N / 4 - 1], T{});
+            *(uint4*)to = make_uint4(words[0], words[1], words[2], words[3]);
         } else {
 #pragma unroll
             for (unsigned int i = 0; i < N; ++i)

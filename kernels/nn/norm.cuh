@@ -1,83 +1,96 @@
 // LayerNorm and RMSNorm: formulas in src/nn/norm/mod.rs, threads of a row in nn/rows.cuh. A row is read once from memory: the
-// first four packs of each thread are loaded before any is used and stay in registers, later ones are found in the first-level
-// cache. With one pack per thread, 96 threads per row of 768 bf16, both kernels reached 1.5 TB/s on an H200.
+// first four packs of each thread stay in registers, later ones are found in the first-level cache.
+//
+// NUMBERS
 #pragma once
 #define KEPT_PACKS 4
 #define KEEPS_DX (sizeof(T) < 4) // with f32, registers would spill on sm_120
+#if __CUDA_ARCH__ >= 800
+#define NARROW_KEEPS_DX KEEPS_DX
+#else
+#define NARROW_KEEPS_DX false // rounding takes registers there
+#endif
 #include "gen/nn-norm_f32.cuh"
 #include "nn/rows.cuh"
 
-// y = norm(x); with a residual, sum = x + residual, y = norm(sum).
-extern "C" __global__ void norm_forward(NormArgs a, const void* x, const void* residual, const void* weight, const void* bias, void* sum, void* y, float* stats) {
-    __shared__ float slots[2][MAX_WARPS];
+// Rows of whole and aligned packs stay in registers as floats; others are read again, in the same order: the same bits.
+template <bool IS_ALIGNED, bool IS_SUM>
+__device__ __forceinline__ void norm_of_row(const NormArgs& a, u64 row, const T* x, const T* residual, const T* weight, const T* bias, T* sum, T* y, float* stats, float (*slots)[MAX_WARPS]) {
+    constexpr unsigned int K = IS_ALIGNED ? KEPT : 0;
     const unsigned int n = a.columns;
-    for (u64 row = first_row(); row < a.rows; row += row_step()) {
-        const u64 at = row * n;
-        const T* from = (const T*)x + at;
-        Raw kept[KEPT] = {};
-        if (residual) {
-            each_pack(n, [&](unsigned int, unsigned int i) {
-                float v[PACK], other[PACK];
-                read_pack(from, i, n, a.is_aligned, v);
-                read_pack((const T*)residual + at, i, n, a.is_aligned, other);
+    const T* from = IS_SUM ? sum : x; // each thread reads what it wrote
+    auto read = [&](const T* row, unsigned int i) { return IS_ALIGNED ? read_whole(row + i) : read_raw(row, i, n, a.is_aligned); };
+    float kept[KEPT][PACK];
+    float total[1] = {0.0f};
+    each_pack<K>(n, [&](unsigned int c, unsigned int i) {
+        float other[PACK];
+        float (&v)[PACK] = is_kept<K>(c) ? kept[is_kept<K>(c) ? c : 0] : other;
+        unpack(read(x, i), v);
+        if (IS_SUM) {
+            const Raw r = read(residual, i);
 #pragma unroll
-                for (unsigned int e = 0; e < PACK; ++e) v[e] += other[e];
-                write_pack((T*)sum + at, i, n, a.is_aligned, v);
-            });
-            from = (const T*)sum + at; // each thread reads what it wrote
+            for (unsigned int e = 0; e < PACK; ++e) v[e] = to_float(from_float<T>(v[e] + element(r, e)));
+            write_pack(sum, i, n, IS_ALIGNED || a.is_aligned, v);
         }
-        each_kept(n, [&](unsigned int c, unsigned int i) { kept[c] = read_raw(from, i, n, a.is_aligned); });
-        auto get = [&](unsigned int c, unsigned int i, float (&v)[PACK]) {
-            if (c < KEPT) unpack(kept[c < KEPT ? c : 0], v);
-            else unpack(read_raw(from, i, n, a.is_aligned), v);
-        };
-        float total[1] = {0.0f};
-        float mean = 0.0f;
-        if (!a.is_rms) {
-            each_pack(n, [&](unsigned int c, unsigned int i) {
-                float v[PACK];
-                get(c, i, v);
 #pragma unroll
-                for (unsigned int e = 0; e < PACK; ++e) total[0] += v[e];
-            });
-            reduce_row<Sum>(total, slots);
-            mean = total[0] / n;
+        for (unsigned int e = 0; e < PACK; ++e) total[0] += v[e];
+    });
+    float mean = 0.0f;
+    if (!a.is_rms) {
+        reduce_row<Sum>(total, slots);
+        mean = total[0] / n;
+    }
+    // The mean is rounded: the sum of differences from it corrects mean and variance.
+    float parts[2] = {0.0f, 0.0f};
+    each_pack<K>(n, [&](unsigned int c, unsigned int i) {
+        float other[PACK];
+        float (&v)[PACK] = is_kept<K>(c) ? kept[is_kept<K>(c) ? c : 0] : other;
+        if (!is_kept<K>(c)) unpack(read(from, i), v);
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) {
+            v[e] = IS_ALIGNED || i + e < n ? v[e] - mean : 0.0f;
+            parts[0] += v[e];
+            parts[1] += v[e] * v[e];
         }
-        // The mean is rounded: the sum of differences from it corrects mean and variance.
-        float parts[2] = {0.0f, 0.0f};
-        each_pack(n, [&](unsigned int c, unsigned int i) {
-            float v[PACK];
-            get(c, i, v);
+    });
+    reduce_row<Sum>(parts, slots);
+    const float shift = a.is_rms ? 0.0f : parts[0] / n;
+    const float scale = 1.0f / sqrtf(fmaxf(parts[1] / n - shift * shift, 0.0f) + a.eps);
+    each_pack<K>(n, [&](unsigned int c, unsigned int i) {
+        float other[PACK];
+        const Raw g = read(weight, i), b = bias ? read(bias, i) : Raw{};
+        float (&v)[PACK] = is_kept<K>(c) ? kept[is_kept<K>(c) ? c : 0] : other;
+        if (!is_kept<K>(c)) {
+            unpack(read(from, i), v);
 #pragma unroll
-            for (unsigned int e = 0; e < PACK; ++e) {
-                const float d = i + e < n ? v[e] - mean : 0.0f;
-                parts[0] += d;
-                parts[1] += d * d;
-            }
-        });
-        reduce_row<Sum>(parts, slots);
-        const float shift = a.is_rms ? 0.0f : parts[0] / n;
-        const float scale = 1.0f / sqrtf(fmaxf(parts[1] / n - shift * shift, 0.0f) + a.eps);
-        each_pack(n, [&](unsigned int c, unsigned int i) {
-            float v[PACK], g[PACK], b[PACK];
-            read_pack((const T*)weight, i, n, a.is_aligned, g);
-            if (bias) read_pack((const T*)bias, i, n, a.is_aligned, b);
-            get(c, i, v);
-#pragma unroll
-            for (unsigned int e = 0; e < PACK; ++e) {
-                const float normalised = ((v[e] - mean) - shift) * scale;
-                g[e] = bias ? normalised * g[e] + b[e] : normalised * g[e];
-            }
-            write_pack((T*)y + at, i, n, a.is_aligned, g);
-        });
-        if (threadIdx.x == 0) {
-            stats[2 * row] = mean + shift;
-            stats[2 * row + 1] = scale;
+            for (unsigned int e = 0; e < PACK; ++e) v[e] -= mean;
         }
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) {
+            const float normalised = (v[e] - shift) * scale;
+            v[e] = bias ? normalised * element(g, e) + element(b, e) : normalised * element(g, e);
+        }
+        write_pack(y, i, n, IS_ALIGNED || a.is_aligned, v);
+    });
+    if (threadIdx.x == 0) {
+        stats[2 * row] = mean + shift;
+        stats[2 * row + 1] = scale;
     }
 }
 
-// dx += gradient of the rows. shifts: what is left of the mean in the normalised row, as the stored mean is rounded.
+// y = norm(x); with a residual, sum = x + residual, y = norm(sum).
+extern "C" __global__ void norm_forward(NormArgs a, const void* x, const void* residual, const void* weight, const void* bias, void* sum, void* y, float* stats) {
+    const u64 row = first_row(), at = row * a.columns;
+    if (row >= a.rows) return;
+    __shared__ float slots[2][MAX_WARPS];
+    const T* added = residual ? (const T*)residual + at : nullptr;
+    if (a.is_aligned && !added) norm_of_row<true, false>(a, row, (const T*)x + at, nullptr, (const T*)weight, (const T*)bias, nullptr, (T*)y + at, stats, slots);
+    else if (a.is_aligned) norm_of_row<true, true>(a, row, (const T*)x + at, added, (const T*)weight, (const T*)bias, (T*)sum + at, (T*)y + at, stats, slots);
+    else if (!added) norm_of_row<false, false>(a, row, (const T*)x + at, nullptr, (const T*)weight, (const T*)bias, nullptr, (T*)y + at, stats, slots);
+    else norm_of_row<false, true>(a, row, (const T*)x + at, added, (const T*)weight, (const T*)bias, (T*)sum + at, (T*)y + at, stats, slots);
+}
+
+// Wide rows: dx += gradient of the rows. shifts: what is left of the mean in the normalised row, as the stored mean is rounded.
 extern "C" __global__ void norm_backward(NormArgs a, const void* dy, const void* x, const void* weight, const float* stats, void* dx, float* shifts) {
     __shared__ float slots[3][MAX_WARPS];
     const unsigned int n = a.columns;
@@ -129,7 +142,104 @@ extern "C" __global__ void norm_backward(NormArgs a, const void* dy, const void*
     }
 }
 
-// A block per 128 columns and rows_per_part rows: their sums of dy n and of dy, `[part, 2, columns]`.
+// What a lane keeps of narrow rows, packs, and rows at a time of a block.
+constexpr unsigned int NARROW_PACKS = 3, NARROW_WARPS = 8;
+typedef float Halves[NARROW_WARPS / 2][2][NARROW_PACKS * 32 * PACK];
+
+// The sums of a part, over the warps of its block, `[2, columns]`.
+template <bool IS_ALIGNED>
+__device__ __forceinline__ void gradients_of_part(const NormArgs& a, const T* dy, const T* x, const T* weight, const float* stats, T* dx, float* partials, Halves& halves) {
+    constexpr unsigned int K = NARROW_PACKS;
+    const unsigned int n = a.columns, warp = threadIdx.y;
+    const u64 first = (u64)blockIdx.x * a.rows_per_part, last = min(first + a.rows_per_part, a.rows);
+    auto read = [&](const T* row, unsigned int i) { return IS_ALIGNED ? read_whole(row + i) : read_raw(row, i, n, a.is_aligned); };
+    float g_sums[K][PACK] = {}, b_sums[K][PACK] = {};
+    for (u64 row = first + warp; row < last; row += NARROW_WARPS) {
+        const T *above = dy + row * n, *from = x + row * n;
+        T* to = dx + row * n;
+        Raw kept_dy[K], kept_x[K], kept_dx[K];
+        if (IS_ALIGNED)
+            each_kept<K>(n, [&](unsigned int c, unsigned int i) {
+                kept_dy[c] = read(above, i), kept_x[c] = read(from, i);
+                if (NARROW_KEEPS_DX) kept_dx[c] = read(to, i);
+            });
+        const float mean = a.is_rms ? 0.0f : stats[2 * row], scale = stats[2 * row + 1];
+        // dy, dy g, and the normalised row.
+        auto get = [&](unsigned int c, unsigned int i, float (&d)[PACK], float (&dg)[PACK], float (&h)[PACK]) {
+            float g[PACK];
+            unpack(read(weight, i), g);
+            unpack(IS_ALIGNED ? kept_dy[c] : read(above, i), d);
+            unpack(IS_ALIGNED ? kept_x[c] : read(from, i), h);
+#pragma unroll
+            for (unsigned int e = 0; e < PACK; ++e) {
+                dg[e] = __fmul_rn(d[e], g[e]); // not fused: a row of one column has gradient 0
+                h[e] = IS_ALIGNED || i + e < n ? (h[e] - mean) * scale : 0.0f;
+            }
+        };
+        float sums[3] = {0.0f, 0.0f, 0.0f};
+        each_kept<K>(n, [&](unsigned int c, unsigned int i) {
+            float d[PACK], dg[PACK], h[PACK];
+            get(c, i, d, dg, h);
+#pragma unroll
+            for (unsigned int e = 0; e < PACK; ++e) {
+                sums[0] += dg[e];
+                sums[1] += dg[e] * h[e];
+                sums[2] += h[e];
+            }
+        });
+        reduce_warp<Sum>(sums);
+        // What is left of the mean in the normalised row, as the stored mean is rounded.
+        const float shift = a.is_rms ? 0.0f : sums[2] / n;
+        const float mean_d = a.is_rms ? 0.0f : sums[0] / n, mean_dn = (sums[1] - shift * sums[0]) / n;
+        each_kept<K>(n, [&](unsigned int c, unsigned int i) {
+            float d[PACK], dg[PACK], h[PACK], out[PACK];
+            get(c, i, d, dg, h);
+            unpack(IS_ALIGNED && NARROW_KEEPS_DX ? kept_dx[c] : read(to, i), out);
+#pragma unroll
+            for (unsigned int e = 0; e < PACK; ++e) {
+                h[e] -= shift;
+                g_sums[c][e] += d[e] * h[e];
+                b_sums[c][e] += d[e];
+                out[e] += scale * (dg[e] - mean_d - h[e] * mean_dn);
+            }
+            write_pack(to, i, n, IS_ALIGNED || a.is_aligned, out);
+        });
+    }
+#pragma unroll
+    for (unsigned int half = NARROW_WARPS / 2; half > 0; half /= 2) {
+        if (warp >= half && warp < 2 * half)
+            each_kept<K>(n, [&](unsigned int c, unsigned int i) {
+#pragma unroll
+                for (unsigned int e = 0; e < PACK; e += 4) {
+                    *(float4*)&halves[warp - half][0][i + e] = *(const float4*)&g_sums[c][e];
+                    *(float4*)&halves[warp - half][1][i + e] = *(const float4*)&b_sums[c][e];
+                }
+            });
+        __syncthreads();
+        if (warp < half)
+            each_kept<K>(n, [&](unsigned int c, unsigned int i) {
+#pragma unroll
+                for (unsigned int e = 0; e < PACK; ++e) g_sums[c][e] += halves[warp][0][i + e], b_sums[c][e] += halves[warp][1][i + e];
+            });
+        __syncthreads();
+    }
+    if (warp > 0) return;
+    each_kept<K>(n, [&](unsigned int c, unsigned int i) {
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) if (i + e < n) partials[i + e] = g_sums[c][e], partials[n + i + e] = b_sums[c][e];
+    });
+}
+
+// Narrow rows: dx += gradient of the rows, and the sums of dy n and of dy of a part, `[part, 2, columns]`. A block of 32 x 8
+// threads has rows_per_part rows, a warp each at a time; a lane sums columns of its own.
+extern "C" __global__ void norm_backward_narrow(NormArgs a, const void* dy, const void* x, const void* weight, const float* stats, void* dx, float* partials) {
+    __shared__ __align__(16) Halves halves;
+    float* sums = partials + (u64)blockIdx.x * 2 * a.columns;
+    if (a.is_aligned) gradients_of_part<true>(a, (const T*)dy, (const T*)x, (const T*)weight, stats, (T*)dx, sums, halves);
+    else gradients_of_part<false>(a, (const T*)dy, (const T*)x, (const T*)weight, stats, (T*)dx, sums, halves);
+}
+
+// Of wide rows: a block per 128 columns and rows_per_part rows: their sums of dy n and of dy, `[part, 2, columns]`.
 extern "C" __global__ void norm_parameters(NormArgs a, const void* dy, const void* x, const float* stats, const float* shifts, float* partials) {
     __shared__ float slots[2][8][128];
     const u64 first = (u64)blockIdx.y * a.rows_per_part, last = min(first + a.rows_per_part, a.rows);
@@ -159,15 +269,18 @@ extern "C" __global__ void norm_parameters(NormArgs a, const void* dy, const voi
     if (at < a.columns) partials[((u64)blockIdx.y * 2 + which) * a.columns + at] = sum;
 }
 
-// A thread per column: dweight and, if it is there, dbias += their partial sums, in ascending order.
+// A block of 32 x 16 threads per 32 columns of either sum: dweight (y = 0) or, if it is there, dbias += the partial sums.
 extern "C" __global__ void add_norm_partials(unsigned int columns, unsigned int n_parts, const float* partials, float* dweight, void* dbias) {
-    const unsigned int c = blockIdx.x * blockDim.x + threadIdx.x;
-    if (c >= columns) return;
-    float g = 0.0f, b = 0.0f;
-    for (unsigned int part = 0; part < n_parts; ++part) {
-        g += partials[(u64)part * 2 * columns + c];
-        b += partials[((u64)part * 2 + 1) * columns + c];
-    }
-    dweight[c] += g;
-    if (dbias) ((float*)dbias)[c] += b;
+    __shared__ float slots[16][32];
+    const unsigned int c = blockIdx.x * 32 + threadIdx.x, which = blockIdx.y;
+    float sum = 0.0f;
+    if (c < columns)
+#pragma unroll 8
+        for (unsigned int part = threadIdx.y; part < n_parts; part += 16) sum += partials[((u64)part * 2 + which) * columns + c];
+    slots[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    float* to = which ? (float*)dbias : dweight;
+    if (threadIdx.y > 0 || c >= columns || !to) return;
+    for (int y = 1; y < 16; ++y) sum += slots[y][threadIdx.x];
+    to[c] += sum;
 }

@@ -6,7 +6,7 @@
 // passes over a row. A pack is one access where it is whole and the rows are aligned, else it is read element by element: the
 // same elements belong to the same thread in the same order, so that alignment changes no bit.
 #pragma once
-#include "common/elements.cuh"
+#include "nn/narrow.cuh"
 
 typedef unsigned long long u64;
 
@@ -14,7 +14,7 @@ __device__ __forceinline__ float to_float(float x) { return x; }
 template <class To> __device__ __forceinline__ To from_float(float x);
 template <> __device__ __forceinline__ float from_float<float>(float x) { return x; }
 template <> __device__ __forceinline__ f16 from_float<f16>(float x) { return to_f16(x); }
-template <> __device__ __forceinline__ bf16 from_float<bf16>(float x) { return to_bf16(x); }
+template <> __device__ __forceinline__ bf16 from_float<bf16>(float x) { return narrow(x); }
 
 // Elements of a pack, and packs of a row that a thread keeps: 8 numbers, unless the kernels keep packs as they are read.
 constexpr unsigned int PACK = 16 / sizeof(T);
@@ -39,14 +39,20 @@ __device__ __forceinline__ void read_pack(const E* from, u64 i, u64 n, bool is_a
     }
 }
 
+__device__ __forceinline__ unsigned int bits_of(float x) { return (unsigned int)__float_as_int(x); }
+__device__ __forceinline__ unsigned int bits_of(f16 x) { return x.bits; }
+__device__ __forceinline__ unsigned int bits_of(bf16 x) { return x.bits; }
+
 template <class E>
 __device__ __forceinline__ void write_pack(E* to, u64 i, u64 n, bool is_aligned, const float (&x)[PACK]) {
     if (is_aligned && i + PACK <= n) {
-        alignas(16) E all[PACK];
+        alignas(16) unsigned int words[PACK * sizeof(E) / 4];
 #pragma unroll
-        for (unsigned int e = 0; e < PACK; ++e) all[e] = from_float<E>(x[e]);
+        for (unsigned int e = 0; e < PACK; e += 4 / sizeof(E)) {
+            words[e * sizeof(E) / 4] = narrow_two(x[e], x[e + 4 / sizeof(E) - 1], E{});
+        }
 #pragma unroll
-        for (unsigned int part = 0; part < sizeof(all) / 16; ++part) ((uint4*)(to + i))[part] = ((const uint4*)all)[part];
+        for (unsigned int part = 0; part < sizeof(words) / 16; ++part) ((uint4*)(to + i))[part] = ((const uint4*)words)[part];
     } else {
 #pragma unroll
         for (unsigned int e = 0; e < PACK; ++e) if (i + e < n) to[i + e] = from_float<E>(x[e]);
@@ -56,9 +62,6 @@ __device__ __forceinline__ void write_pack(E* to, u64 i, u64 n, bool is_aligned,
 // A pack as it is in memory: it takes four registers, and the thread waits for it only when it is unpacked.
 struct Raw { unsigned int words[4]; };
 
-__device__ __forceinline__ unsigned int bits_of(float x) { return (unsigned int)__float_as_int(x); }
-__device__ __forceinline__ unsigned int bits_of(f16 x) { return x.bits; }
-__device__ __forceinline__ unsigned int bits_of(bf16 x) { return x.bits; }
 __device__ __forceinline__ float from_bits(unsigned int bits, float) { return __int_as_float((int)bits); }
 __device__ __forceinline__ float from_bits(unsigned int bits, f16) { return to_float(f16{(unsigned short)bits}); }
 __device__ __forceinline__ float from_bits(unsigned int bits, bf16) { return to_float(bf16{(unsigned short)bits}); }
@@ -66,12 +69,17 @@ __device__ __forceinline__ float from_bits(unsigned int bits, bf16) { return to_
 // Elements of a word, and bits of an element.
 constexpr unsigned int PER_WORD = PACK / 4, BITS = 8 * sizeof(T);
 
+// A whole pack that is aligned.
+__device__ __forceinline__ Raw read_whole(const T* from) {
+    const uint4 all = *(const uint4*)from;
+    return {{all.x, all.y, all.z, all.w}};
+}
+
 // Elements i to i + PACK of n; those beyond are 0.
 __device__ __forceinline__ Raw read_raw(const T* from, u64 i, u64 n, bool is_aligned) {
     Raw raw = {};
     if (is_aligned && i + PACK <= n) {
-        const uint4 all = *(const uint4*)(from + i);
-        raw = {{all.x, all.y, all.z, all.w}};
+        raw = read_whole(from + i);
     } else {
 #pragma unroll
         for (unsigned int e = 0; e < PACK; ++e)
@@ -80,27 +88,38 @@ __device__ __forceinline__ Raw read_raw(const T* from, u64 i, u64 n, bool is_ali
     return raw;
 }
 
+// Element e of a pack, and a word of one f32 or of two neighbours.
+__device__ __forceinline__ float element(const Raw& raw, unsigned int e) {
+    return from_bits(raw.words[e / PER_WORD] >> (e % PER_WORD * BITS), T{});
+}
+__device__ __forceinline__ unsigned int word_of(float low, float high) { return narrow_two(low, high, T{}); }
+
 __device__ __forceinline__ void unpack(const Raw& raw, float (&x)[PACK]) {
 #pragma unroll
-    for (unsigned int e = 0; e < PACK; ++e) x[e] = from_bits(raw.words[e / PER_WORD] >> (e % PER_WORD * BITS), T{});
+    for (unsigned int e = 0; e < PACK; ++e) x[e] = element(raw, e);
 }
 
-// Calls f(c, i) for each pack of this thread that has a place in its registers.
-template <class F>
+// Calls f(c, i) for each of the first K packs of this thread, whose places in its registers are c.
+template <unsigned int K = KEPT, class F>
 __device__ __forceinline__ void each_kept(unsigned int n, F f) {
+    if constexpr (K > 0)
 #pragma unroll
-    for (unsigned int c = 0; c < KEPT; ++c) {
-        const unsigned int i = (c * blockDim.x + threadIdx.x) * PACK;
-        if (i < n) f(c, i);
-    }
+        for (unsigned int c = 0; c < K; ++c) {
+            const unsigned int i = (c * blockDim.x + threadIdx.x) * PACK;
+            if (i < n) f(c, i);
+        }
 }
 
-// Calls f(c, i) for each pack of this thread, from element i on; c is its place in the registers, KEPT for all that have none.
-template <class F>
+// Whether there is a place c.
+template <unsigned int K>
+__device__ __forceinline__ constexpr bool is_kept(unsigned int c) { return K > 0 && c + 1 <= K; }
+
+// Calls f(c, i) for each pack of this thread, from element i on; c is its place in the registers, K for all that have none.
+template <unsigned int K = KEPT, class F>
 __device__ __forceinline__ void each_pack(unsigned int n, F f) {
-    each_kept(n, f);
+    each_kept<K>(n, f);
 #pragma unroll 1
-    for (unsigned int i = (KEPT * blockDim.x + threadIdx.x) * PACK; i < n; i += blockDim.x * PACK) f(KEPT, i);
+    for (unsigned int i = (K * blockDim.x + threadIdx.x) * PACK; i < n; i += blockDim.x * PACK) f(K, i);
 }
 
 // First row of this thread, and the distance to its next.
@@ -146,4 +165,18 @@ __device__ __forceinline__ void reduce_row(float (&x)[N], float (*slots)[MAX_WAR
 #pragma unroll
     for (int i = 0; i < N; ++i) x[i] = lane < warps ? slots[i][lane] : Op::NONE;
     reduce_warp<Op>(x);
+}
+
+// The same of one number with one barrier: each call of a block has slots of its own.
+template <class Op>
+__device__ __forceinline__ float reduce_once(float x, float* slots) {
+    float all[1] = {x};
+    reduce_warp<Op>(all);
+    if (blockDim.x == 32) return all[0];
+    const unsigned int lane = threadIdx.x % 32;
+    if (lane == 0) slots[threadIdx.x / 32] = all[0];
+    __syncthreads();
+    all[0] = lane < blockDim.x / 32 ? slots[lane] : Op::NONE;
+    reduce_warp<Op>(all);
+    return all[0];
 }

@@ -1,6 +1,9 @@
 // Softmax with scale, bias and mask: formulas in src/nn/softmax/mod.rs, threads of a row in nn/rows.cuh. One launch, one read and
-// one write of each score: between the passes over a row it stays in registers or in the first-level cache.
+// one write of each score: between the passes over a row it stays in registers. A block (or a warp) has one row.
+//
+// NUMBERS
 #pragma once
+#define KEPT_PACKS 4
 #include "gen/nn-softmax_f32.cuh"
 #include "nn/rows.cuh"
 
@@ -15,83 +18,121 @@ __device__ __forceinline__ unsigned int count_keys(const SoftmaxArgs& a, unsigne
     return query + 1 + k_len <= q_len ? 0 : min(query + 1 + k_len - q_len, k_len);
 }
 
+// Rows of plain scores, of whole and aligned packs, stay in registers; others are read again, in the same order: the same bits.
+template <bool IS_PLAIN>
+__device__ __forceinline__ void softmax_of_row(const SoftmaxArgs& a, u64 row, const T* from, unsigned int n, const float* added, T* to, float* lse) {
+    __shared__ float maxima[MAX_WARPS], sums[MAX_WARPS];
+    constexpr unsigned int K = IS_PLAIN ? KEPT : 0;
+    Raw raw[KEPT];
+    float kept[KEPT][PACK];
+    each_kept<K>(n, [&](unsigned int c, unsigned int i) { raw[c] = read_whole(from + i); });
+    // Scores from element i on; those beyond n are -infinity.
+    auto scores = [&](unsigned int c, unsigned int i, float (&x)[PACK]) {
+        if (IS_PLAIN) unpack(is_kept<K>(c) ? raw[is_kept<K>(c) ? c : 0] : read_whole(from + i), x);
+        else read_pack(from, i, n, a.is_aligned, x);
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) {
+            x[e] *= a.scale;
+            if (!IS_PLAIN && added && i + e < n) x[e] += added[(i + e) * a.bias_key];
+        }
+        if (i + PACK > n)
+#pragma unroll
+            for (unsigned int e = 0; e < PACK; ++e) if (i + e >= n) x[e] = -infinite();
+    };
+    float largest = -infinite();
+    each_pack<K>(n, [&](unsigned int c, unsigned int i) {
+        float other[PACK];
+        float (&x)[PACK] = is_kept<K>(c) ? kept[is_kept<K>(c) ? c : 0] : other;
+        scores(c, i, x);
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) largest = fmaxf(largest, x[e]);
+    });
+    largest = reduce_once<Largest>(largest, maxima);
+    // Without a key all exponentials are 0; NaN is not larger than anything, and stays NaN.
+    const float m = largest > Largest::NONE ? largest : 0.0f;
+    float sum = 0.0f;
+    each_pack<K>(n, [&](unsigned int c, unsigned int i) {
+        float other[PACK];
+        float (&x)[PACK] = is_kept<K>(c) ? kept[is_kept<K>(c) ? c : 0] : other;
+        if (!is_kept<K>(c)) scores(c, i, x);
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) {
+            x[e] = power_of_two((x[e] - m) * LOG2_E);
+            sum += x[e];
+        }
+    });
+    sum = reduce_once<Sum>(sum, sums);
+    const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
+    each_pack<K>(a.k_len, [&](unsigned int c, unsigned int i) {
+        float x[PACK];
+#pragma unroll
+        for (unsigned int e = 0; e < PACK; ++e) x[e] = 0.0f;
+        if (i < n) {
+            if (!is_kept<K>(c)) scores(c, i, x);
+#pragma unroll
+            for (unsigned int e = 0; e < PACK; ++e) {
+                x[e] = is_kept<K>(c) ? kept[is_kept<K>(c) ? c : 0][e] : power_of_two((x[e] - m) * LOG2_E);
+                x[e] *= factor;
+            }
+            if (i + PACK > n)
+#pragma unroll
+                for (unsigned int e = 0; e < PACK; ++e) if (i + e >= n) x[e] = 0.0f;
+        }
+        write_pack(to, i, a.k_len, IS_PLAIN || a.is_aligned, x);
+    });
+    if (threadIdx.x == 0) lse[row] = sum == 0.0f ? -infinite() : m + logf(sum);
+}
+
 extern "C" __global__ void softmax_forward(SoftmaxArgs a, const void* x, const void* q_lens, const void* k_lens, const void* bias, void* y, float* lse) {
-    __shared__ float slots[1][MAX_WARPS];
-    for (u64 row = first_row(); row < a.rows; row += row_step()) {
-        const unsigned int query = row % a.q_len;
-        const u64 head = row / a.q_len;
-        const unsigned int batch = head / a.heads;
-        const unsigned int n = count_keys(a, batch, query, (const int*)q_lens, (const int*)k_lens);
-        const u64 at = row * a.k_len;
-        const float* added = bias ? (const float*)bias + batch * a.bias_batch + head % a.heads * a.bias_head + query * a.bias_query : nullptr;
-        float kept[KEPT + 1][PACK];
-        auto read = [&](unsigned int c, unsigned int i) {
-            read_pack((const T*)x + at, i, n, a.is_aligned, kept[c]);
+    const u64 row = first_row();
+    if (row >= a.rows) return;
+    const unsigned int head = (unsigned int)(row / a.q_len), query = (unsigned int)(row - (u64)head * a.q_len), batch = head / a.heads;
+    const unsigned int n = count_keys(a, batch, query, (const int*)q_lens, (const int*)k_lens);
+    const u64 at = row * a.k_len;
+    const float* added = bias ? (const float*)bias + batch * a.bias_batch + head % a.heads * a.bias_head + query * a.bias_query : nullptr;
+    if (a.is_aligned && !added) softmax_of_row<true>(a, row, (const T*)x + at, n, nullptr, (T*)y + at, lse);
+    else softmax_of_row<false>(a, row, (const T*)x + at, n, added, (T*)y + at, lse);
+}
+
+template <bool IS_ALIGNED>
+__device__ __forceinline__ void gradient_of_row(const SoftmaxArgs& a, const T* y, const T* dy, T* dx) {
+    __shared__ float slots[MAX_WARPS];
+    constexpr unsigned int K = IS_ALIGNED ? KEPT : 0;
+    const unsigned int n = a.k_len;
+    Raw kept_y[KEPT], kept_dy[KEPT];
+    each_kept<K>(n, [&](unsigned int c, unsigned int i) { kept_y[c] = read_whole(y + i), kept_dy[c] = read_whole(dy + i); });
+    auto read = [&](unsigned int c, unsigned int i, float (&p)[PACK], float (&d)[PACK]) {
+        if (IS_ALIGNED) {
+            unpack(is_kept<K>(c) ? kept_y[is_kept<K>(c) ? c : 0] : read_whole(y + i), p);
+            unpack(is_kept<K>(c) ? kept_dy[is_kept<K>(c) ? c : 0] : read_whole(dy + i), d);
+        } else {
+            read_pack(y, i, n, a.is_aligned, p);
+            read_pack(dy, i, n, a.is_aligned, d);
+        }
 #pragma unroll
-            for (unsigned int e = 0; e < PACK; ++e) {
-                kept[c][e] *= a.scale;
-                if (added && i + e < n) kept[c][e] += added[(i + e) * a.bias_key];
-            }
-        };
-        float largest[1] = {-infinite()};
-        each_pack(n, [&](unsigned int c, unsigned int i) {
-            read(c, i);
+        for (unsigned int e = 0; e < PACK; ++e) if (p[e] == 0.0f) d[e] = 0.0f; // NaN neither
+    };
+    float dot = 0.0f;
+    each_pack<K>(n, [&](unsigned int c, unsigned int i) {
+        float p[PACK], d[PACK];
+        read(c, i, p, d);
 #pragma unroll
-            for (unsigned int e = 0; e < PACK; ++e) if (i + e < n) largest[0] = fmaxf(largest[0], kept[c][e]);
-        });
-        reduce_row<Largest>(largest, slots);
-        // Without a key all exponentials are 0; NaN is not larger than anything, and stays NaN.
-        const float m = largest[0] > Largest::NONE ? largest[0] : 0.0f;
-        float sum[1] = {0.0f};
-        each_pack(n, [&](unsigned int c, unsigned int i) {
-            if (c == KEPT) read(c, i);
+        for (unsigned int e = 0; e < PACK; ++e) dot += p[e] * d[e];
+    });
+    dot = reduce_once<Sum>(dot, slots);
+    each_pack<K>(n, [&](unsigned int c, unsigned int i) {
+        float p[PACK], d[PACK];
+        read(c, i, p, d);
 #pragma unroll
-            for (unsigned int e = 0; e < PACK; ++e) {
-                kept[c][e] = i + e < n ? expf(kept[c][e] - m) : 0.0f;
-                sum[0] += kept[c][e];
-            }
-        });
-        reduce_row<Sum>(sum, slots);
-        const float factor = sum[0] == 0.0f ? 0.0f : 1.0f / sum[0];
-        each_pack(a.k_len, [&](unsigned int c, unsigned int i) {
-            if (c == KEPT) read(c, i);
-            float out[PACK];
-#pragma unroll
-            for (unsigned int e = 0; e < PACK; ++e) {
-                const float exponential = c == KEPT ? expf(kept[c][e] - m) : kept[c][e];
-                out[e] = i + e < n ? exponential * factor : 0.0f;
-            }
-            write_pack((T*)y + at, i, a.k_len, a.is_aligned, out);
-        });
-        if (threadIdx.x == 0) lse[row] = sum[0] == 0.0f ? -infinite() : m + logf(sum[0]);
-    }
+        for (unsigned int e = 0; e < PACK; ++e) d[e] = a.scale * p[e] * (d[e] - dot);
+        write_pack(dx, i, n, IS_ALIGNED, d);
+    });
 }
 
 extern "C" __global__ void softmax_backward(SoftmaxArgs a, const void* y, const void* dy, void* dx) {
-    __shared__ float slots[1][MAX_WARPS];
-    const unsigned int n = a.k_len;
-    for (u64 row = first_row(); row < a.rows; row += row_step()) {
-        const u64 at = row * n;
-        float p[KEPT + 1][PACK], d[KEPT + 1][PACK];
-        auto read = [&](unsigned int c, unsigned int i) {
-            read_pack((const T*)y + at, i, n, a.is_aligned, p[c]);
-            read_pack((const T*)dy + at, i, n, a.is_aligned, d[c]);
-#pragma unroll
-            for (unsigned int e = 0; e < PACK; ++e) if (p[c][e] == 0.0f) d[c][e] = 0.0f; // NaN neither
-        };
-        float dot[1] = {0.0f};
-        each_pack(n, [&](unsigned int c, unsigned int i) {
-            read(c, i);
-#pragma unroll
-            for (unsigned int e = 0; e < PACK; ++e) dot[0] += p[c][e] * d[c][e];
-        });
-        reduce_row<Sum>(dot, slots);
-        each_pack(n, [&](unsigned int c, unsigned int i) {
-            if (c == KEPT) read(c, i);
-            float out[PACK];
-#pragma unroll
-            for (unsigned int e = 0; e < PACK; ++e) out[e] = a.scale * p[c][e] * (d[c][e] - dot[0]);
-            write_pack((T*)dx + at, i, n, a.is_aligned, out);
-        });
-    }
+    const u64 row = first_row();
+    if (row >= a.rows) return;
+    const u64 at = row * a.k_len;
+    if (a.is_aligned) gradient_of_row<true>(a, (const T*)y + at, (const T*)dy + at, (T*)dx + at);
+    else gradient_of_row<false>(a, (const T*)y + at, (const T*)dy + at, (T*)dx + at);
 }

@@ -74,6 +74,9 @@ impl Compile {
     /// Targets of a file that branches on `__CUDA_ARCH__` for Ampere's and Hopper's instructions.
     pub const PER_GENERATION: &'static [Target] = &[Target::portable(75), Target::portable(80), Target::portable(90)];
 
+    /// Targets of a file that includes `nn/narrow.cuh`: Ampere and later round two floats to 16 bits in one instruction.
+    pub const NARROWS: &'static [Target] = &[Target::portable(75), Target::portable(80)];
+
     /// The same for other targets.
     pub const fn on(self, targets: &'static [Target]) -> Self {
         Self { targets, ..self }

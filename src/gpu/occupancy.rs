@@ -3,6 +3,10 @@
 //! The occupancy API says how many blocks of a size a multiprocessor holds. Of the sizes that fill it as far as any does, the
 //! smallest is taken: more blocks leave fewer threads idle at the end. A problem too small to give every multiprocessor a
 //! block gets smaller ones. [`BlockSize::Threads`] overrides that; kernels return the same within the rounding of their sums.
+//!
+//! Where blocks share no work there is one for every part of the problem, as the device balances them better than a loop over
+//! as many as are resident: GELU of 16384 x 3072 bf16 takes 48.9 instead of 54.4 µs on an H200, softmax of 10,000 x 4096
+//! 48.5 instead of 50.1 µs.
 
 use super::{GpuError, Grid, Kernel, error::Doing as _};
 
@@ -42,9 +46,21 @@ impl From<u32> for BlockSize {
 }
 
 impl Fill {
-    /// One thread per item, in turns where there are more than the device holds.
+    /// One thread per item.
     fn items(self, items: u64, size: BlockSize) -> Grid {
-        let block = match size {
+        let block = self.block_of_items(items, size);
+        Self::grid(items.div_ceil(block.into()).max(1), [block, 1, 1])
+    }
+
+    /// One thread per item, in turns where there are more than the device holds.
+    fn turns(self, items: u64, size: BlockSize) -> Grid {
+        let block = self.block_of_items(items, size);
+        let resident = u64::from(self.blocks) * u64::from(self.block) / u64::from(block);
+        Self::grid(items.div_ceil(block.into()).clamp(1, resident.max(1)), [block, 1, 1])
+    }
+
+    fn block_of_items(self, items: u64, size: BlockSize) -> u32 {
+        match size {
             BlockSize::Threads(threads) => self.allowed(threads),
             BlockSize::Automatic => {
                 // Halved until every multiprocessor has a block.
@@ -54,9 +70,7 @@ impl Fill {
                 }
                 block
             }
-        };
-        let resident = u64::from(self.blocks) * u64::from(self.block) / u64::from(block);
-        Self::grid(items.div_ceil(block.into()).clamp(1, resident.max(1)), [block, 1, 1])
+        }
     }
 
     /// A warp per row while its `packs` are at most `kept` per thread, with several rows per block; else a block per row.
@@ -77,8 +91,7 @@ impl Fill {
                 }
             }
         };
-        let resident = u64::from(self.blocks) * u64::from(self.block) / u64::from(threads[0] * threads[1]);
-        Self::grid(rows.div_ceil(threads[1].into()).clamp(1, resident.max(1)), threads)
+        Self::grid(rows.div_ceil(threads[1].into()).max(1), threads)
     }
 
     fn allowed(self, threads: u32) -> u32 {
@@ -109,13 +122,18 @@ impl Kernel {
         Ok(*self.fill.get_or_init(|| fill))
     }
 
-    /// A grid for a kernel whose threads take one item each, in turns where there are more than the device holds.
+    /// A grid for a kernel whose threads take one item each.
     pub fn grid_of_items(&self, items: u64, size: BlockSize) -> Result<Grid, GpuError> {
         Ok(self.fill()?.items(items, size))
     }
 
-    /// A grid for a kernel with `blockDim.x` threads per row and `blockDim.y` rows per block, which takes rows in turns. A row
-    /// has `packs` accesses, of which a thread keeps `kept` in registers.
+    /// A grid for a kernel whose blocks do something besides their items: as many as are resident, which take items in turns.
+    pub fn grid_of_turns(&self, items: u64, size: BlockSize) -> Result<Grid, GpuError> {
+        Ok(self.fill()?.turns(items, size))
+    }
+
+    /// A grid for a kernel with `blockDim.x` threads per row and `blockDim.y` rows per block. A row has `packs` accesses, of
+    /// which a thread keeps `kept` in registers.
     pub fn grid_of_rows(&self, rows: u64, packs: u64, kept: u32, size: BlockSize) -> Result<Grid, GpuError> {
         Ok(self.fill()?.rows(rows, packs, kept, size))
     }
@@ -133,23 +151,31 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_covers_its_items_and_is_never_larger_than_the_device() {
+    fn a_grid_covers_its_items() {
         let of = |items, size| shape(H200.items(items, size));
         assert_eq!(of(0, BlockSize::Automatic), (1, [64, 1, 1]));
         assert_eq!(of(1, BlockSize::Automatic), (1, [64, 1, 1]));
         assert_eq!(of(132 * 256, BlockSize::Automatic), (132, [256, 1, 1]));
         assert_eq!(of(132 * 128, BlockSize::Automatic), (132, [128, 1, 1]));
+        assert_eq!(of(1 << 30, BlockSize::Automatic), (1 << 22, [256, 1, 1]));
+        assert_eq!(of(u64::MAX, BlockSize::Automatic), (i32::MAX.unsigned_abs(), [256, 1, 1]));
+        assert_eq!(of(1000, BlockSize::Threads(33)), (16, [64, 1, 1]));
+    }
+
+    #[test]
+    fn a_grid_of_turns_is_never_larger_than_the_device() {
+        let of = |items, size| shape(H200.turns(items, size));
+        assert_eq!(of(1, BlockSize::Automatic), (1, [64, 1, 1]));
         assert_eq!(of(1 << 40, BlockSize::Automatic), (8 * 132, [256, 1, 1]));
         assert_eq!(of(1 << 40, BlockSize::Threads(1024)), (2 * 132, [1024, 1, 1]));
-        assert_eq!(of(1000, BlockSize::Threads(33)), (16, [64, 1, 1]));
     }
 
     #[test]
     fn threads_of_a_row_follow_its_length() {
         let of = |rows, packs, size| shape(H200.rows(rows, packs, 2, size));
-        assert_eq!(of(65_536, 48, BlockSize::Automatic), (8 * 132, [32, 8, 1]));
+        assert_eq!(of(65_536, 48, BlockSize::Automatic), (8192, [32, 8, 1]));
         assert_eq!(of(132, 48, BlockSize::Automatic), (132, [32, 1, 1]));
-        assert_eq!(of(65_536, 96, BlockSize::Automatic), (32 * 132, [64, 1, 1]));
+        assert_eq!(of(65_536, 96, BlockSize::Automatic), (65_536, [64, 1, 1]));
         assert_eq!(of(10, 1 << 30, BlockSize::Automatic), (10, [1024, 1, 1]));
         assert_eq!(of(0, 0, BlockSize::Automatic), (1, [32, 1, 1]));
         for threads in 1..=2000 {

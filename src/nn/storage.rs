@@ -62,10 +62,8 @@ pub(super) const fn packs<T>(columns: usize) -> u64 {
     columns.div_ceil(pack::<T>()) as u64
 }
 
-/// Accesses of a row whose elements a thread keeps in registers, as in kernels/nn/rows.cuh.
-pub(super) const fn kept<T>() -> u32 {
-    8 / pack::<T>() as u32
-}
+/// Accesses of a row whose elements a thread keeps in registers, as in kernels/nn/norm.cuh and softmax.cuh.
+pub(super) const KEPT_PACKS: u32 = 4;
 
 /// Most parts of the rows of a matrix whose columns are summed apart.
 const MAX_PARTS: usize = 128;

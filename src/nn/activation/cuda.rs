@@ -41,14 +41,14 @@ device_struct! {
 kernels! {
     /// Activation functions, by type of the elements.
     pub struct ActivationKernels in "nn/activation_f32.cu", also "nn/activation_f16.cu" as F16,
-        also "nn/activation_bf16.cu" as BF16 compiled (Compile::FUSED) using [ActivationArgs] with [CONSTANTS]
+        also "nn/activation_bf16.cu" as BF16 compiled (Compile::FUSED.on(Compile::NARROWS)) using [ActivationArgs] with [CONSTANTS]
     {
         /// A thread per 16 bytes of the output. Items: elements of it.
         #[block(1024)]
         fn activation_forward as ActivationForward(a: Size<ActivationArgs>, x: InAny, y: InOutAny);
 
         /// A thread per 16 bytes of the gradient of the output. Items: elements of it.
-        #[block(1024)]
+        #[block(512, 3)]
         fn activation_backward as ActivationBackward(a: Size<ActivationArgs>, x: InAny, dy: InAny, dx: InOutAny);
     }
 }

@@ -56,7 +56,7 @@ impl LossTotal {
 kernels! {
     /// Cross-entropy and its gradient.
     pub struct CrossEntropyKernels in "nn/cross_entropy_f32.cu", also "nn/cross_entropy_f16.cu" as F16,
-        also "nn/cross_entropy_bf16.cu" as BF16 compiled (Compile::FUSED) using [CrossEntropyArgs, LossTotal]
+        also "nn/cross_entropy_bf16.cu" as BF16 compiled (Compile::FUSED.on(Compile::NARROWS)) using [CrossEntropyArgs, LossTotal]
     {
         /// Cross-entropy and gradient of small vocabularies: one warp per row. Bound by memory bandwidth.
         #[block(256)]
@@ -65,6 +65,10 @@ kernels! {
         /// Cross-entropy and gradient: one block per row. Bound by memory bandwidth.
         #[block(512)]
         fn cross_entropy_large as CrossEntropyLarge(g: Size<CrossEntropyArgs>, logits: InOutAny, targets: In<i32>, scale: InAny, losses: InOut<f32>, lse: InOut<f32>, flag: InOut<u32>);
+
+        /// Cross-entropy and gradient of rows that fit into shared memory: one block per row. Bound by memory bandwidth.
+        #[block(512, 2)]
+        fn cross_entropy_kept as CrossEntropyKept(g: Size<CrossEntropyArgs>, logits: InOutAny, targets: In<i32>, scale: InAny, losses: InOut<f32>, lse: InOut<f32>, flag: InOut<u32>);
 
         /// Sum of the losses of a block of logits, added to the total: one block.
         #[block(1024)]
@@ -92,6 +96,9 @@ pub enum CudaCrossEntropyError {
 
 /// Columns up to which a warp computes a row.
 const SMALL: usize = 1024;
+
+/// Bytes of shared memory that a block needs besides its row, with what the driver takes.
+const RESERVED: usize = 2048;
 
 /// Computes losses on one device.
 pub struct CudaCrossEntropy {
@@ -161,13 +168,17 @@ impl CudaCrossEntropy {
         let is_aligned = Any::from(&*logits).is_aligned_to(16) && op.padded.is_multiple_of(16 / size_of::<T>());
         let g = CrossEntropyArgs { aligned: is_aligned.into(), writes: scale.is_some().into(), ..args(op) };
         let kernels = self.kernels.of::<T>()?;
-        let most = u64::from(self.kernels.gpu().multiprocessors) * 32;
         let (logits, scale) = (logits.into(), scale.map_or(Any::NONE, Any::from));
+        let row_bytes = op.vocab * size_of::<T>();
         if op.padded <= SMALL {
+            let most = u64::from(self.kernels.gpu().multiprocessors) * 32;
             let grid = blocks((op.rows as u64).div_ceil(8).min(most), 256);
             CrossEntropySmall { g, logits, targets, scale, losses, lse, flag }.launch(kernels, pass, grid)?;
+        } else if is_aligned && row_bytes + RESERVED <= self.kernels.gpu().shared_per_block as usize / 2 {
+            let grid = blocks(op.rows as u64, 512).with_shared(row_bytes as u32);
+            CrossEntropyKept { g, logits, targets, scale, losses, lse, flag }.launch(kernels, pass, grid)?;
         } else {
-            let grid = blocks((op.rows as u64).min(most), 512);
+            let grid = blocks(op.rows as u64, 512);
             CrossEntropyLarge { g, logits, targets, scale, losses, lse, flag }.launch(kernels, pass, grid)?;
         }
         Ok(())

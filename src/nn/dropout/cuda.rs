@@ -44,7 +44,7 @@ device_struct! {
 kernels! {
     /// Dropout, by type of the elements.
     pub struct DropoutKernels in "nn/dropout_f32.cu", also "nn/dropout_f16.cu" as F16, also "nn/dropout_bf16.cu" as BF16
-        compiled (Compile::FUSED) using [DropoutStep] with [CONSTANTS]
+        compiled (Compile::FUSED.on(Compile::NARROWS)) using [DropoutStep] with [CONSTANTS]
     {
         /// A thread per 16 bytes: drops elements and scales the others. Items: elements.
         #[block(1024)]

@@ -23,7 +23,7 @@ const CONSTANTS: &[Constant] = device_constants![BLOCK];
 kernels! {
     /// Operations on whole buffers, by type of the elements.
     pub struct ElementwiseKernels in "nn/elementwise_f32.cu", also "nn/elementwise_f16.cu" as F16,
-        also "nn/elementwise_bf16.cu" as BF16 compiled (Compile::FUSED) with [CONSTANTS]
+        also "nn/elementwise_bf16.cu" as BF16 compiled (Compile::FUSED.on(Compile::NARROWS)) with [CONSTANTS]
     {
         /// A thread per 16 bytes: adds a buffer. Items: elements.
         #[block(1024)]
@@ -257,7 +257,7 @@ impl CudaElementwise {
         lengths::check([("the counts of a histogram", &[bins.n_counts()], counts.len())])?;
         self.each::<T>(pass, x.len(), x.bytes(), |kernels, pass, n, block| {
             let is_aligned = Any::from(x).is_aligned_to(16).into();
-            let grid = kernels.count_elements.grid_of_items(n.div_ceil(pack::<T>() as u64), block)?;
+            let grid = kernels.count_elements.grid_of_turns(n.div_ceil(pack::<T>() as u64), block)?;
             let shared_bytes = bins.n_counts() as u32 * size_of::<u32>() as u32;
             let (first, n_bins) = (bins.first(), bins.n_bins());
             CountElements { n, is_aligned, first, n_bins, x: x.into(), counts }.launch(

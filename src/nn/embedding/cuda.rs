@@ -72,16 +72,12 @@ kernels! {
         #[block(256)]
         fn count_digits as CountDigits(s: Size<SortArgs>, keys: In<u32>, counts: InOut<u32>, flag: InOut<u32>);
 
-        /// Sorting tokens for the gradient of the embedding: prefix sums of the counts, by one block.
-        #[block(1024)]
-        fn sum_counts as SumCounts(s: Size<SortArgs>, counts: InOut<u32>);
-
-        /// Sorting tokens for the gradient of the embedding: places in the order of a digit, one warp per segment.
+        /// Sorting tokens for the gradient of the embedding: places in the order of a digit, one block per segment.
         #[block(256)]
         fn sort_places as SortPlaces(s: Size<SortArgs>, keys: In<u32>, places: InAny, counts: In<u32>, sorted_keys: InOut<u32>, sorted_places: InOut<u32>);
 
         /// Gradient of the embedding: sums of chunks of equal tokens, one block per 64 sorted places. Bound by memory bandwidth.
-        #[block(256)]
+        #[block(256, 6)]
         fn add_gradients as AddGradients(g: Size<EmbeddingArgs>, keys: In<u32>, places: In<u32>, dy: InAny, partial: InOut<f32>, dtable: InOut<f32>);
 
         /// Gradient of the embedding: partial sums of frequent tokens.
@@ -121,8 +117,8 @@ pub struct CudaEmbedding {
 
 /// Bits of a digit.
 const DIGIT: u32 = 8;
-/// Warps of a block that sorts.
-const SORTERS: u32 = 8;
+/// Warps of a block that counts.
+const COUNTERS: u32 = 4;
 
 impl CudaEmbedding {
     /// Loads nothing yet.
@@ -241,16 +237,15 @@ impl CudaEmbedding {
         let mut sorted = (take("sorted tokens")?, take("places of sorted tokens")?);
         let mut other = (take("tokens being sorted")?, take("places being sorted")?);
         let bits = (u32::BITS - (n_keys - 1).leading_zeros()).max(1);
-        let sorters = blocks(segments.div_ceil(SORTERS), 256);
+        let counters = blocks(segments.div_ceil(COUNTERS), COUNTERS * 32);
         for (i, shift) in (0..bits).step_by(DIGIT as usize).enumerate() {
             let s = SortArgs { n: n as u64, length, keys: n_keys, segments, shift, pad: 0 };
             std::mem::swap(&mut sorted, &mut other);
             let (keys, places) = if i == 0 { (keys, Any::NONE) } else { (&*other.0, Any::from(&*other.1)) };
-            CountDigits { s, keys, counts: &mut counts, flag: &mut *flag }.launch(kernels, pass, sorters)?;
-            SumCounts { s, counts: &mut counts }.launch(kernels, pass, blocks(1, 1024))?;
+            CountDigits { s, keys, counts: &mut counts, flag: &mut *flag }.launch(kernels, pass, counters)?;
             let (sorted_keys, sorted_places) = (&mut *sorted.0, &mut *sorted.1);
             SortPlaces { s, keys, places, counts: &counts, sorted_keys, sorted_places }
-                .launch(kernels, pass, sorters)?;
+                .launch(kernels, pass, blocks(segments, 256))?;
         }
         let mut partial = frame.take::<f32>("partial sums of gradients", 2 * n.div_ceil(CHUNK) * op.features)?;
         let dy = Any::from(rows);
@@ -269,7 +264,7 @@ impl CudaEmbedding {
     }
 }
 
-/// Places of a segment, and segments: few enough for the prefix sums of one block.
+/// Places of a segment, and segments: few enough for each block that sorts to read the counts of all.
 fn segments(n: usize) -> (u64, u32) {
     let length = n.div_ceil(128).next_multiple_of(32).max(512);
     (length as u64, n.div_ceil(length) as u32)

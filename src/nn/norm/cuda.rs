@@ -12,7 +12,7 @@ use crate::{
     kernels,
     nn::{
         by_format::ByFormat,
-        storage::{Storage, pack, packs, parts},
+        storage::{KEPT_PACKS, Storage, pack, packs, parts},
     },
 };
 use std::sync::Arc;
@@ -40,29 +40,35 @@ device_struct! {
 kernels! {
     /// Norms, by type of the elements.
     pub struct NormKernels in "nn/norm_f32.cu", also "nn/norm_f16.cu" as F16, also "nn/norm_bf16.cu" as BF16
-        compiled (Compile::FUSED) using [NormArgs]
+        compiled (Compile::FUSED.on(Compile::NARROWS)) using [NormArgs]
     {
         /// A warp or a block per row: output and statistics; with a residual, of its sum with the input. Items: rows.
-        #[block(512)]
+        #[block(1024)]
         fn norm_forward as NormForward(
             a: Size<NormArgs>, x: InAny, residual: InAny, weight: InAny, bias: InAny, sum: InOutAny, y: InOutAny,
             stats: InOut<f32>
         );
 
-        /// A warp or a block per row: adds the gradient of the input. Items: rows.
+        /// Narrow rows, a warp each: adds the gradient of the input; sums of a part of the rows for weight and bias. Items: rows.
+        #[block(256, 2)]
+        fn norm_backward_narrow as NormBackwardNarrow(
+            a: Size<NormArgs>, dy: InAny, x: InAny, weight: InAny, stats: In<f32>, dx: InOutAny, partials: InOut<f32>
+        );
+
+        /// A warp or a block per wide row: adds the gradient of the input. Items: rows.
         #[block(512)]
         fn norm_backward as NormBackward(
             a: Size<NormArgs>, dy: InAny, x: InAny, weight: InAny, stats: In<f32>, dx: InOutAny, shifts: InOut<f32>
         );
 
-        /// A block per 128 columns and a part of the rows: their part of the gradients of weight and bias.
+        /// Of wide rows, a block per 128 columns and a part of the rows: their part of the gradients of weight and bias.
         #[block(256)]
         fn norm_parameters as NormParameters(
             a: Size<NormArgs>, dy: InAny, x: InAny, stats: In<f32>, shifts: In<f32>, partials: InOut<f32>
         );
 
-        /// A thread per column: adds the parts to the gradients of weight and bias, in ascending order.
-        #[block(256)]
+        /// A block per 32 columns: adds the parts to the gradients of weight and bias.
+        #[block(512)]
         fn add_norm_partials as AddNormPartials(
             columns: Size<u32>, n_parts: Size<u32>, partials: In<f32>, dweight: InOut<f32>, dbias: InOutAny
         );
@@ -73,8 +79,16 @@ const SPECS: [ModuleSpec; 3] = [NormKernels::SPEC, NormKernels::F16, NormKernels
 /// Every module of norms.
 pub const MODULES: &[ModuleSpec] = &SPECS;
 
-/// Packs of 16 bytes of a row that a thread keeps in registers, as in kernels/nn/norm.cuh.
-const KEPT_PACKS: u32 = 4;
+/// Packs of a lane of narrow rows, and rows at a time of a block, as in kernels/nn/norm.cuh.
+const NARROW: (u64, u32) = (3, 8);
+/// Parts of the rows at most: as many blocks as two per multiprocessor of a large GPU.
+const MAX_PARTS: usize = 256;
+
+/// Rows of a part, and parts, of the gradients of weight and bias: of the number of rows only, so that a sum has one order.
+fn parts_of_narrow(rows: usize) -> (usize, usize) {
+    let per_part = rows.div_ceil(MAX_PARTS).max(NARROW.1 as usize);
+    (per_part, rows.div_ceil(per_part))
+}
 
 /// Norms on one device.
 pub struct CudaNorm {
@@ -155,7 +169,8 @@ impl CudaNorm {
 
     /// Temporaries of [`CudaNorm::backward`], as counts and sizes of elements: see [`Arena::bytes_of`](crate::gpu::Arena::bytes_of).
     pub fn temporaries(op: &Norm) -> [(usize, usize); 2] {
-        [(op.rows, 4), (parts(op.rows).1 * 2 * op.columns, 4)]
+        let n_parts = parts(op.rows).1.max(parts_of_narrow(op.rows).1);
+        [(op.rows, 4), (n_parts * 2 * op.columns, 4)]
     }
 
     /// Adds the gradients of input, weight and bias.
@@ -179,24 +194,33 @@ impl CudaNorm {
         }
         let kernels = self.kernels.of::<T>()?;
         let inner = frame.frame();
-        let (n_parts, n_bytes) = (parts(op.rows).1, x.bytes());
-        let mut shifts = inner.take::<f32>("remainders of means", op.rows)?;
+        let is_narrow = packs::<T>(op.columns) <= 32 * NARROW.0;
+        let (rows_per_part, n_parts) = if is_narrow { parts_of_narrow(op.rows) } else { parts(op.rows) };
+        let n_bytes = x.bytes();
         let mut partials = inner.take::<f32>("partial sums of a norm", n_parts * 2 * op.columns)?;
         let (dy, x, weight, dx) = (Any::from(dy), Any::from(x), Any::from(weight), AnyMut::from(dx));
         let is_aligned = [dy, x, weight].iter().all(|a| a.is_aligned_to(16)) && dx.is_aligned_to(16);
-        let a = args::<T>(op, is_aligned);
-        let grid =
-            kernels.norm_backward.grid_of_rows(op.rows as u64, packs::<T>(op.columns), KEPT_PACKS, self.block)?;
-        NormBackward { a, dy, x, weight, stats, dx, shifts: &mut shifts }.launch(kernels, pass, grid)?;
-        pass.last_work(a.rows, 4 * n_bytes, 0);
-        let blocks = [op.columns.div_ceil(128) as u32, n_parts as u32, 1];
-        let grid = Grid::Blocks { blocks, threads: [32, 8, 1], shared_bytes: 0 };
-        NormParameters { a, dy, x, stats, shifts: &shifts, partials: &mut partials }.launch(kernels, pass, grid)?;
-        pass.last_work(a.rows, 2 * n_bytes, 0);
+        let a = NormArgs { rows_per_part: rows_per_part as u32, ..args::<T>(op, is_aligned) };
+        if is_narrow {
+            let grid = Grid::Blocks { blocks: [n_parts as u32, 1, 1], threads: [32, NARROW.1, 1], shared_bytes: 0 };
+            NormBackwardNarrow { a, dy, x, weight, stats, dx, partials: &mut partials }.launch(kernels, pass, grid)?;
+            pass.last_work(a.rows, 4 * n_bytes, 0);
+        } else {
+            let mut shifts = inner.take::<f32>("remainders of means", op.rows)?;
+            let grid =
+                kernels.norm_backward.grid_of_rows(op.rows as u64, packs::<T>(op.columns), KEPT_PACKS, self.block)?;
+            NormBackward { a, dy, x, weight, stats, dx, shifts: &mut shifts }.launch(kernels, pass, grid)?;
+            pass.last_work(a.rows, 4 * n_bytes, 0);
+            let blocks = [op.columns.div_ceil(128) as u32, n_parts as u32, 1];
+            let grid = Grid::Blocks { blocks, threads: [32, 8, 1], shared_bytes: 0 };
+            NormParameters { a, dy, x, stats, shifts: &shifts, partials: &mut partials }.launch(kernels, pass, grid)?;
+            pass.last_work(a.rows, 2 * n_bytes, 0);
+        }
         let dbias = dbias.map_or(AnyMut::none(), AnyMut::from);
-        let columns = op.columns as u32;
-        AddNormPartials { columns, n_parts: n_parts as u32, partials: &partials, dweight, dbias }
-            .launch(kernels, pass, columns)
+        let blocks = [op.columns.div_ceil(32) as u32, 2, 1];
+        let grid = Grid::Blocks { blocks, threads: [32, 16, 1], shared_bytes: 0 };
+        AddNormPartials { columns: op.columns as u32, n_parts: n_parts as u32, partials: &partials, dweight, dbias }
+            .launch(kernels, pass, grid)
     }
 }
 
@@ -204,7 +228,7 @@ fn args<T: Storage>(op: &Norm, is_aligned: bool) -> NormArgs {
     NormArgs {
         rows: op.rows as u64,
         columns: op.columns as u32,
-        rows_per_part: parts(op.rows).0 as u32,
+        rows_per_part: 0,
         eps: op.eps as f32,
         is_rms: (op.kind == NormKind::Rms).into(),
         is_aligned: (is_aligned && op.columns.is_multiple_of(pack::<T>())).into(),

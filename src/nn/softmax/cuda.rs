@@ -11,7 +11,7 @@ use crate::{
     kernels,
     nn::{
         by_format::ByFormat,
-        storage::{Storage, kept, pack, packs},
+        storage::{KEPT_PACKS, Storage, pack, packs},
     },
 };
 use std::sync::Arc;
@@ -47,7 +47,7 @@ device_struct! {
 kernels! {
     /// Softmax, by type of the elements.
     pub struct SoftmaxKernels in "nn/softmax_f32.cu", also "nn/softmax_f16.cu" as F16, also "nn/softmax_bf16.cu" as BF16
-        compiled (Compile::FUSED) using [SoftmaxArgs]
+        compiled (Compile::FUSED.on(Compile::NARROWS)) using [SoftmaxArgs]
     {
         /// A warp or a block per row: probabilities and log-sum-exp. Items: rows.
         #[block(1024)]
@@ -56,7 +56,7 @@ kernels! {
         );
 
         /// A warp or a block per row: gradient of the scores before their scale. Items: rows.
-        #[block(512)]
+        #[block(1024)]
         fn softmax_backward as SoftmaxBackward(a: Size<SoftmaxArgs>, y: InAny, dy: InAny, dx: InOutAny);
     }
 }
@@ -108,7 +108,7 @@ impl CudaSoftmax {
         }
         let (q_lens, k_lens) = (Any::or_none(mask.q_lens), Any::or_none(mask.k_lens));
         let bias = Any::or_none(mask.bias.map(|bias| bias.values));
-        let grid = kernels.softmax_forward.grid_of_rows(a.rows, packs::<T>(op.k_len), kept::<T>(), self.block)?;
+        let grid = kernels.softmax_forward.grid_of_rows(a.rows, packs::<T>(op.k_len), KEPT_PACKS, self.block)?;
         SoftmaxForward { a, x, q_lens, k_lens, bias, y, lse }.launch(kernels, pass, grid)?;
         pass.last_work(a.rows, n_bytes, 0);
         Ok(())
@@ -133,7 +133,7 @@ impl CudaSoftmax {
         let (y, dy, dx) = (Any::from(y), Any::from(dy), AnyMut::from(dx));
         let is_aligned = [y, dy].iter().all(|a| a.is_aligned_to(16)) && dx.is_aligned_to(16);
         let a = args::<T>(op, is_aligned);
-        let grid = kernels.softmax_backward.grid_of_rows(a.rows, packs::<T>(op.k_len), kept::<T>(), self.block)?;
+        let grid = kernels.softmax_backward.grid_of_rows(a.rows, packs::<T>(op.k_len), KEPT_PACKS, self.block)?;
         SoftmaxBackward { a, y, dy, dx }.launch(kernels, pass, grid)?;
         pass.last_work(a.rows, n_bytes, 0);
         Ok(())

@@ -22,6 +22,8 @@ const HIDDEN: [usize; 2] = [N, 4 * C];
 /// Rows and columns of a softmax without a mask.
 const ROWS: [usize; 2] = [10_000, 4096];
 const NORM: Norm = Norm { rows: N64, columns: C, eps: 1e-5, kind: NormKind::Layer };
+/// Rows that are too wide for a warp.
+const WIDE_NORM: Norm = Norm { rows: N, columns: 2048, ..NORM };
 
 pub fn cases() -> Vec<Case> {
     let attention = 8 * HEADS * T * T;
@@ -31,10 +33,16 @@ pub fn cases() -> Vec<Case> {
         buffer("norm-of-sum-65536x768", &["norm_forward"], 4 * N64 * C * H, |gpu| norm(gpu, true)),
         buffer(
             "norm-backward-65536x768",
-            &["norm_backward", "norm_parameters", "add_norm_partials"],
+            &["norm_backward_narrow", "add_norm_partials"],
             // The gradient of the residual stream is read and written.
             4 * N64 * C * H,
-            norm_backward,
+            |gpu| norm_backward(gpu, NORM),
+        ),
+        buffer(
+            "norm-backward-16384x2048",
+            &["norm_backward", "norm_parameters", "add_norm_partials"],
+            4 * WIDE_NORM.rows * WIDE_NORM.columns * H,
+            |gpu| norm_backward(gpu, WIDE_NORM),
         ),
         buffer("softmax-10000x4096", &["softmax_forward"], 2 * ROWS[0] * ROWS[1] * H, |gpu| {
             softmax(gpu, Softmax::rows(ROWS[0], ROWS[1]))
@@ -111,16 +119,16 @@ fn norm(gpu: &Arc<Gpu>, is_sum: bool) -> Result<Launch, String> {
     }))
 }
 
-fn norm_backward(gpu: &Arc<Gpu>) -> Result<Launch, String> {
-    let (cuda, n) = (CudaNorm::new(gpu), NORM.rows * NORM.columns);
-    let (x, dy, weight) = (numbers(gpu, n)?, numbers(gpu, n)?, numbers(gpu, C)?);
-    let (mut y, mut dx, mut stats) = (zeros::<Bf16>(gpu, n)?, zeros::<Bf16>(gpu, n)?, zeros(gpu, 2 * NORM.rows)?);
-    cuda.forward(&mut Pass::default(), &NORM, &x, &weight, None, &mut y, &mut stats).map_err(text)?;
-    let (mut dweight, mut dbias) = (zeros(gpu, C)?, zeros(gpu, C)?);
-    let mut arena = workspace(gpu, &CudaNorm::temporaries(&NORM))?;
+fn norm_backward(gpu: &Arc<Gpu>, op: Norm) -> Result<Launch, String> {
+    let (cuda, n) = (CudaNorm::new(gpu), op.rows * op.columns);
+    let (x, dy, weight) = (numbers(gpu, n)?, numbers(gpu, n)?, numbers(gpu, op.columns)?);
+    let (mut y, mut dx, mut stats) = (zeros::<Bf16>(gpu, n)?, zeros::<Bf16>(gpu, n)?, zeros(gpu, 2 * op.rows)?);
+    cuda.forward(&mut Pass::default(), &op, &x, &weight, None, &mut y, &mut stats).map_err(text)?;
+    let (mut dweight, mut dbias) = (zeros(gpu, op.columns)?, zeros(gpu, op.columns)?);
+    let mut arena = workspace(gpu, &CudaNorm::temporaries(&op))?;
     Ok(Box::new(move |pass| {
         let (frame, dbias) = (arena.frame(), Some(&mut *dbias));
-        cuda.backward(pass, &NORM, &dy, &x, &weight, &stats, &mut dx, &mut dweight, dbias, &frame).map_err(text)
+        cuda.backward(pass, &op, &dy, &x, &weight, &stats, &mut dx, &mut dweight, dbias, &frame).map_err(text)
     }))
 }
 

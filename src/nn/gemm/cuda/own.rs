@@ -78,7 +78,7 @@ impl OwnKernels {
         let format = call.formats.0;
         let row_bytes = call.gemm.a.ld.max(call.gemm.b.ld).saturating_mul(format.bytes());
         let tile = match by {
-            Implementation::Simt if row_bytes >= 1 << 29 => return unable("a row is longer than 512 MiB"),
+            Implementation::Simt if row_bytes >= 1 << 28 => return unable("a row is longer than 256 MiB"),
             Implementation::Simt => Tile::SIMT,
             Implementation::Wmma if matches!(format, Format::F32 | Format::S8) => {
                 return unable("its operands are f16 or bf16");

@@ -29,7 +29,7 @@ impl Tile {
     pub const SMALL: Self = Self { rows: 64, columns: 64, threads: 128, shared_bytes: 65_536, resident: 3, cost: 1.43 };
     /// WMMA: two stages of (128 + 128) × 80 bytes.
     pub const WMMA: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 40_960, resident: 2, cost: 1.5 };
-    /// Without tensor cores: two tiles of 2 × 8 × 132 sums.
+    /// Without tensor cores: two tiles of 16 × 132 sums.
     pub const SIMT: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 16_896, resident: 1, cost: 1.0 };
 
     /// The tile of tensor cores that is expected to be faster on a device with so many multiprocessors and so much
