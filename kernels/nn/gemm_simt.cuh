@@ -91,6 +91,26 @@ struct SimtOperand {
     }
 };
 
+// Adds the products of a tile's k of a thread's rows, four of them 64 rows behind the others, with its 8 columns.
+template <class Sum>
+__device__ __forceinline__ void multiply_tile(const Sum (*left)[132], const Sum (*right)[132], unsigned int x, unsigned int y, Sum (&sums)[8][8]) {
+#pragma unroll
+    for (int q = 0; q < SIMT_DEPTH; ++q) {
+        alignas(16) Sum p[8], r[4];
+        const unsigned int sx = x ^ (q & 8), sy = y ^ (q & 8);
+#pragma unroll
+        for (int i = 0; i < 8; i += 4) *(uint4*)&p[i] = *(const uint4*)&left[q][16 * i + sy];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            *(uint4*)r = *(const uint4*)&right[q][64 * half + sx];
+#pragma unroll
+            for (int i = 0; i < 8; ++i)
+#pragma unroll
+                for (int j = 0; j < 4; ++j) sums[i][4 * half + j] = add_product(p[i], r[j], sums[i][4 * half + j]);
+        }
+    }
+}
+
 template <class Sum>
 __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a, const void* b, void* c, const Data& data, const void* offsets) {
     Place place;
@@ -103,6 +123,8 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
     // A warp has 32 x 64 elements, twice two 16 rows apart and twice 32 columns: it reads 4 + 8 vectors per k.
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned int x = (warp % 2 * 8 + lane % 8) * 4, y = (warp / 2 * 4 + lane / 8) * 4;
+    // Groups end with tiles that are partly empty.
+    const bool has_rows = place.row + warp / 2 * 16 < place.rows;
     Sum sums[8][8] = {};
     alignas(16) Sum next_a[2][4], next_b[2][4];
     int left_k = (int)place.k;
@@ -115,20 +137,7 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
         left_k -= SIMT_DEPTH;
         from_b.load(next_b, left_k, g.b_by_k, g);
         from_a.load(next_a, left_k, g.a_by_k, g);
-#pragma unroll
-        for (int q = 0; q < SIMT_DEPTH; ++q) {
-            alignas(16) Sum p[8], r[4];
-            const unsigned int sx = x ^ (q & 8), sy = y ^ (q & 8);
-            *(uint4*)&p[0] = *(const uint4*)&left[q][sy], *(uint4*)&p[4] = *(const uint4*)&left[q][64 + sy];
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                *(uint4*)r = *(const uint4*)&right[q][64 * half + sx];
-#pragma unroll
-                for (int i = 0; i < 8; ++i)
-#pragma unroll
-                    for (int j = 0; j < 4; ++j) sums[i][4 * half + j] = add_product(p[i], r[j], sums[i][4 * half + j]);
-            }
-        }
+        if (has_rows) multiply_tile(left, right, x, y, sums);
         __syncthreads();
         from_a.store(left, next_a, g.a_by_k);
         from_b.store(right, next_b, g.b_by_k);

@@ -1,7 +1,16 @@
 // Softmax with scale, bias and mask: formulas in src/nn/softmax/mod.rs, threads of a row in nn/rows.cuh. One launch, one read and
 // one write of each score: between the passes over a row it stays in registers. A block (or a warp) has one row.
 //
-// NUMBERS
+// bf16 on an H200, microseconds (share of 4.8 TB/s; copying reaches 81 to 87 %): forward 10,000 x 4096, causal 96 x 1024 x 1024, backward
+// 10,000 x 4096.
+//   one pack per thread, expf, bf16 by integers, blocks in turns over rows    187.2 (18 %)   320.3 (26 %)   97.5 (53 %)
+//   powers of two, bf16 by cvt, one barrier per reduction                      76.8          189.7          61.2
+//   two packs per thread                                                       57.9          135.0          64.1
+//   four packs                                                                 53.6           98.1          63.9
+//   a block per row and no loop over rows, in 64 registers: this               45.4 (75 %)    87.0 (96 %)   58.9 (87 %)
+//   eight packs, 96 registers                                                  45.3            -            59.5
+//   two packs, 40 registers                                                    55.2          104.6          58.8
+//   four packs with bf16 by integers, blocks in turns                          63.1
 #pragma once
 #define KEPT_PACKS 4
 #include "gen/nn-softmax_f32.cuh"
