@@ -16,11 +16,13 @@
 #include "nn/groups.cuh"
 
 constexpr unsigned int WARP_MASK = 0xffffffffu;
-constexpr float LOWEST = -3.402823466e38f, LN_2 = 0.6931471805599453f;
+constexpr float LOWEST = -3.402823466e38f;
 
 __device__ inline float minus_infinity() { return __int_as_float((int)0xff800000u); }
 
-// Sum of 2^(x log2(e) - top); `top` is the largest x times log2(e), rounded, and LOWEST where there is none.
+__device__ __forceinline__ float exponential(float x) { return power_of_two(x * LOG2_E); }
+
+// Sum of exp(x - top); `top` is the largest x, and LOWEST where there is none.
 struct SumOfExp {
     float top, sum;
 
@@ -28,15 +30,15 @@ struct SumOfExp {
         float largest = g.x[0];
 #pragma unroll
         for (unsigned int i = 1; i < Group<T>::N; ++i) largest = fmaxf(largest, g.x[i]);
-        const float larger = fmaxf(top, largest * LOG2_E);
-        sum *= power_of_two(top - larger);
+        const float larger = fmaxf(top, largest);
+        sum *= exponential(top - larger);
         top = larger;
 #pragma unroll
-        for (unsigned int i = 0; i < Group<T>::N; ++i) sum += power_of_two(fmaf(g.x[i], LOG2_E, -top));
+        for (unsigned int i = 0; i < Group<T>::N; ++i) sum += exponential(g.x[i] - top);
     }
     __device__ __forceinline__ void merge(float other, float other_sum) {
         const float larger = fmaxf(top, other);
-        sum = sum * power_of_two(top - larger) + other_sum * power_of_two(other - larger);
+        sum = fmaf(sum, exponential(top - larger), __fmul_rn(other_sum, exponential(other - larger)));
         top = larger;
     }
     // The lanes of a warp in a fixed order; every lane gets the total of lane 0.
@@ -47,9 +49,8 @@ struct SumOfExp {
         top = __shfl_sync(WARP_MASK, top, 0);
         sum = __shfl_sync(WARP_MASK, sum, 0);
     }
-    // The exponents of `top` and of the target have the same rounding: their difference is exact but for one.
-    __device__ __forceinline__ float loss(float at_target) const { return logf(sum) - LN_2 * fmaf(at_target, LOG2_E, -top); }
-    __device__ __forceinline__ float lse() const { return fmaf(top, LN_2, logf(sum)); }
+    __device__ __forceinline__ float loss(float at_target) const { return logf(sum) + (top - at_target); }
+    __device__ __forceinline__ float lse() const { return top + logf(sum); }
 };
 
 // Copies 16 bytes to shared memory; the thread itself may read them after wait_for_copies.
@@ -144,7 +145,7 @@ struct Row {
             if (target >= 0 && column < g.vocab) {
                 x = KEEPS && column + Group<T>::N <= g.vocab ? widen(kept[i]) : load(column); // beyond the vocabulary 2^-infinity
 #pragma unroll
-                for (unsigned int e = 0; e < Group<T>::N; ++e) x.x[e] = power_of_two(fmaf(x.x[e], LOG2_E, -s.top)) * factor;
+                for (unsigned int e = 0; e < Group<T>::N; ++e) x.x[e] = exponential(x.x[e] - s.top) * factor;
                 if (i == group_of_target)
 #pragma unroll
                     for (unsigned int e = 0; e < Group<T>::N; ++e) if (column + e == (unsigned int)target) x.x[e] -= scale;

@@ -3,6 +3,12 @@
 // Backward without atomics on floats: the places of the batch are sorted by token (stable, so places ascend within a token),
 // then each run of equal tokens is summed in chunks of CHUNK places that start with the run; partial sums of longer runs are
 // added in a second kernel. The order is that of nn::embedding::cpu.
+//
+// 65,536 x 768 of bf16 with positions, on an H200, microseconds; tokens as in a text (uniform). Of 4.8 TB/s 47 (55) %, before 29 (39):
+//   counts, prefix sums by one block, sort, twice       41 (41) -> 16 (16) each, as blocks that sort sum the counts themselves
+//   gradients of chunks, branches between the loads      79 (104) -> 72 (96) with four loads at a time and old values loaded first;
+//     eight and 16 loads, more registers: 82, 111; blocks of 128 and 192 instead of 256 threads: 91, 76
+//   sums of frequent tokens 29 -> 9, with threads of four instead of eight columns; gradients of positions 36 -> 28
 #pragma once
 #include "nn/groups.cuh"
 

@@ -13,11 +13,6 @@
 #pragma once
 #define KEPT_PACKS 4
 #define KEEPS_DX (sizeof(T) < 4) // with f32, registers would spill on sm_120
-#if __CUDA_ARCH__ >= 800
-#define NARROW_KEEPS_DX KEEPS_DX
-#else
-#define NARROW_KEEPS_DX false // rounding takes registers there
-#endif
 #include "gen/nn-norm_f32.cuh"
 #include "nn/rows.cuh"
 
@@ -28,12 +23,15 @@ __device__ __forceinline__ void norm_of_row(const NormArgs& a, u64 row, const T*
     const unsigned int n = a.columns;
     const T* from = IS_SUM ? sum : x; // each thread reads what it wrote
     auto read = [&](const T* row, unsigned int i) { return IS_ALIGNED ? read_whole(row + i) : read_raw(row, i, n, a.is_aligned); };
+    // All loads of the kept packs come before the first use; of a sum they would need more than 64 registers.
+    Raw raw[KEPT];
+    if (!IS_SUM) each_kept<K>(n, [&](unsigned int c, unsigned int i) { raw[c] = read(x, i); });
     float kept[KEPT][PACK];
     float total[1] = {0.0f};
     each_pack<K>(n, [&](unsigned int c, unsigned int i) {
         float other[PACK];
         float (&v)[PACK] = is_kept<K>(c) ? kept[is_kept<K>(c) ? c : 0] : other;
-        unpack(read(x, i), v);
+        unpack(!IS_SUM && is_kept<K>(c) ? raw[is_kept<K>(c) ? c : 0] : read(x, i), v);
         if (IS_SUM) {
             const Raw r = read(residual, i);
 #pragma unroll
@@ -58,12 +56,12 @@ __device__ __forceinline__ void norm_of_row(const NormArgs& a, u64 row, const T*
         for (unsigned int e = 0; e < PACK; ++e) {
             v[e] = IS_ALIGNED || i + e < n ? v[e] - mean : 0.0f;
             parts[0] += v[e];
-            parts[1] += v[e] * v[e];
+            parts[1] = fmaf(v[e], v[e], parts[1]);
         }
     });
     reduce_row<Sum>(parts, slots);
     const float shift = a.is_rms ? 0.0f : parts[0] / n;
-    const float scale = 1.0f / sqrtf(fmaxf(parts[1] / n - shift * shift, 0.0f) + a.eps);
+    const float scale = 1.0f / sqrtf(fmaxf(fmaf(-shift, shift, parts[1] / n), 0.0f) + a.eps);
     each_pack<K>(n, [&](unsigned int c, unsigned int i) {
         float other[PACK];
         const Raw g = read(weight, i), b = bias ? read(bias, i) : Raw{};
@@ -76,7 +74,7 @@ __device__ __forceinline__ void norm_of_row(const NormArgs& a, u64 row, const T*
 #pragma unroll
         for (unsigned int e = 0; e < PACK; ++e) {
             const float normalised = (v[e] - shift) * scale;
-            v[e] = bias ? normalised * element(g, e) + element(b, e) : normalised * element(g, e);
+            v[e] = bias ? fmaf(normalised, element(g, e), element(b, e)) : normalised * element(g, e);
         }
         write_pack(y, i, n, IS_ALIGNED || a.is_aligned, v);
     });
@@ -152,6 +150,16 @@ extern "C" __global__ void norm_backward(NormArgs a, const void* dy, const void*
 
 // What a lane keeps of narrow rows, packs, and rows at a time of a block.
 constexpr unsigned int NARROW_PACKS = 3, NARROW_WARPS = 8;
+// Whether its gradient is among what a lane keeps: elsewhere it is read when it is needed, else 128 registers do not suffice.
+__device__ constexpr bool narrow_keeps_dx(float) { return false; }
+__device__ constexpr bool narrow_keeps_dx(f16) { return false; }
+__device__ constexpr bool narrow_keeps_dx(bf16) {
+#if __CUDA_ARCH__ >= 800
+    return true;
+#else
+    return false;
+#endif
+}
 typedef float Halves[NARROW_WARPS / 2][2][NARROW_PACKS * 32 * PACK];
 
 // The sums of a part, over the warps of its block, `[2, columns]`.
@@ -169,19 +177,25 @@ __device__ __forceinline__ void gradients_of_part(const NormArgs& a, const T* dy
         if (IS_ALIGNED)
             each_kept<K>(n, [&](unsigned int c, unsigned int i) {
                 kept_dy[c] = read(above, i), kept_x[c] = read(from, i);
-                if (NARROW_KEEPS_DX) kept_dx[c] = read(to, i);
+                if (narrow_keeps_dx(T{})) kept_dx[c] = read(to, i);
             });
         const float mean = a.is_rms ? 0.0f : stats[2 * row], scale = stats[2 * row + 1];
         // dy, dy g, and the normalised row.
         auto get = [&](unsigned int c, unsigned int i, float (&d)[PACK], float (&dg)[PACK], float (&h)[PACK]) {
             float g[PACK];
-            unpack(read(weight, i), g);
-            unpack(IS_ALIGNED ? kept_dy[c] : read(above, i), d);
-            unpack(IS_ALIGNED ? kept_x[c] : read(from, i), h);
+            if (IS_ALIGNED) {
+                unpack(read(weight, i), g);
+                unpack(kept_dy[c], d);
+                unpack(kept_x[c], h);
+            } else {
+                read_pack(weight, i, n, a.is_aligned, g);
+                read_pack(above, i, n, a.is_aligned, d);
+                read_pack(from, i, n, a.is_aligned, h);
+            }
 #pragma unroll
             for (unsigned int e = 0; e < PACK; ++e) {
                 dg[e] = __fmul_rn(d[e], g[e]); // not fused: a row of one column has gradient 0
-                h[e] = IS_ALIGNED || i + e < n ? (h[e] - mean) * scale : 0.0f;
+                h[e] = IS_ALIGNED || i + e < n ? __fmul_rn(h[e] - mean, scale) : 0.0f; // nor this with what is left of the mean
             }
         };
         float sums[3] = {0.0f, 0.0f, 0.0f};
@@ -191,24 +205,24 @@ __device__ __forceinline__ void gradients_of_part(const NormArgs& a, const T* dy
 #pragma unroll
             for (unsigned int e = 0; e < PACK; ++e) {
                 sums[0] += dg[e];
-                sums[1] += dg[e] * h[e];
+                sums[1] = fmaf(dg[e], h[e], sums[1]);
                 sums[2] += h[e];
             }
         });
         reduce_warp<Sum>(sums);
         // What is left of the mean in the normalised row, as the stored mean is rounded.
         const float shift = a.is_rms ? 0.0f : sums[2] / n;
-        const float mean_d = a.is_rms ? 0.0f : sums[0] / n, mean_dn = (sums[1] - shift * sums[0]) / n;
+        const float mean_d = a.is_rms ? 0.0f : sums[0] / n, mean_dn = fmaf(-shift, sums[0], sums[1]) / n;
         each_kept<K>(n, [&](unsigned int c, unsigned int i) {
             float d[PACK], dg[PACK], h[PACK], out[PACK];
             get(c, i, d, dg, h);
-            unpack(IS_ALIGNED && NARROW_KEEPS_DX ? kept_dx[c] : read(to, i), out);
+            unpack(IS_ALIGNED && narrow_keeps_dx(T{}) ? kept_dx[c] : read(to, i), out);
 #pragma unroll
             for (unsigned int e = 0; e < PACK; ++e) {
                 h[e] -= shift;
-                g_sums[c][e] += d[e] * h[e];
+                g_sums[c][e] = fmaf(d[e], h[e], g_sums[c][e]);
                 b_sums[c][e] += d[e];
-                out[e] += scale * (dg[e] - mean_d - h[e] * mean_dn);
+                out[e] = fmaf(scale, fmaf(-h[e], mean_dn, dg[e] - mean_d), out[e]);
             }
             write_pack(to, i, n, IS_ALIGNED || a.is_aligned, out);
         });

@@ -41,8 +41,8 @@ __device__ __forceinline__ void softmax_of_row(const SoftmaxArgs& a, u64 row, co
         else read_pack(from, i, n, a.is_aligned, x);
 #pragma unroll
         for (unsigned int e = 0; e < PACK; ++e) {
-            x[e] *= a.scale;
-            if (!IS_PLAIN && added && i + e < n) x[e] += added[(i + e) * a.bias_key];
+            x[e] = __fmul_rn(x[e], a.scale); // never fused with the difference: it is kept, or computed again
+            if (!IS_PLAIN && added && i + e < n) x[e] = __fadd_rn(x[e], added[(i + e) * a.bias_key]);
         }
         if (i + PACK > n)
 #pragma unroll
@@ -126,7 +126,7 @@ __device__ __forceinline__ void gradient_of_row(const SoftmaxArgs& a, const T* y
         float p[PACK], d[PACK];
         read(c, i, p, d);
 #pragma unroll
-        for (unsigned int e = 0; e < PACK; ++e) dot += p[e] * d[e];
+        for (unsigned int e = 0; e < PACK; ++e) dot = fmaf(p[e], d[e], dot);
     });
     dot = reduce_once<Sum>(dot, slots);
     each_pack<K>(n, [&](unsigned int c, unsigned int i) {

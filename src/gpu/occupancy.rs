@@ -63,8 +63,9 @@ impl Fill {
         match size {
             BlockSize::Threads(threads) => self.allowed(threads),
             BlockSize::Automatic => {
+                // Smaller blocks of short work begin too slowly: filling 64 Mi bf16 takes 40 instead of 30 µs with 128 threads.
                 // Halved until every multiprocessor has a block.
-                let mut block = self.block;
+                let mut block = self.block.max(self.most.min(256));
                 while block > 2 * WARP && items.div_ceil(block.into()) < self.multiprocessors.into() {
                     block /= 2;
                 }

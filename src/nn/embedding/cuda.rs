@@ -244,8 +244,11 @@ impl CudaEmbedding {
             let (keys, places) = if i == 0 { (keys, Any::NONE) } else { (&*other.0, Any::from(&*other.1)) };
             CountDigits { s, keys, counts: &mut counts, flag: &mut *flag }.launch(kernels, pass, counters)?;
             let (sorted_keys, sorted_places) = (&mut *sorted.0, &mut *sorted.1);
-            SortPlaces { s, keys, places, counts: &counts, sorted_keys, sorted_places }
-                .launch(kernels, pass, blocks(segments, 256))?;
+            SortPlaces { s, keys, places, counts: &counts, sorted_keys, sorted_places }.launch(
+                kernels,
+                pass,
+                blocks(segments, 256),
+            )?;
         }
         let mut partial = frame.take::<f32>("partial sums of gradients", 2 * n.div_ceil(CHUNK) * op.features)?;
         let dy = Any::from(rows);
