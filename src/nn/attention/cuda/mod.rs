@@ -17,6 +17,7 @@
 
 mod args;
 mod kernels;
+mod tiles;
 
 pub use kernels::{AttentionArgs, DecodeKernels, FlashKernels, HeadPlaces, HopperKernels, NaiveKernels};
 
@@ -31,6 +32,7 @@ use crate::{
 use args::Call;
 use kernels::*;
 use std::sync::{Arc, OnceLock};
+use tiles::*;
 
 /// Every module of this operation, for the tests of kernels.
 pub const MODULES: &[ModuleSpec] = &[
@@ -79,30 +81,6 @@ pub enum CudaAttentionError {
         why: &'static str,
     },
 }
-
-/// Tokens of a block, its threads and bytes of shared memory; of the kernels in `nn/attention_flash_kernels.cuh`.
-type Tile = (usize, u32, u32);
-/// Forward: queries, and two stages of 64 keys and values.
-const FORWARD_64: Tile = (128, 128, 2 * 64 * (128 + 4 * 64));
-const FORWARD_128: Tile = (128, 256, 2 * 128 * (128 + 4 * 64));
-/// Queries and gradients of results, and two stages of 64 or 32 keys and values.
-const QUERIES_64: Tile = (64, 128, 2 * 64 * (2 * 64 + 4 * 64));
-const QUERIES_128: Tile = (64, 128, 2 * 128 * (2 * 64 + 4 * 32));
-/// Keys and values, and two stages of 64 or 32 queries, gradients of results and two f32 each.
-const KEYS_64: Tile = (64, 128, 2 * 64 * (2 * 64 + 4 * 64) + 4 * 4 * 64);
-const KEYS_128: Tile = (64, 128, 2 * 128 * (2 * 64 + 4 * 32) + 4 * 4 * 32);
-
-/// The same of the kernels in `nn/attention_hopper_kernels.cuh`, which begin at a multiple of 1024 bytes.
-const HOPPER_FORWARD_64: Tile = (128, 256, 2 * 64 * (128 + 4 * 128) + 1024);
-const HOPPER_FORWARD_128: Tile = (128, 256, 2 * 128 * (128 + 4 * 128) + 1024);
-const HOPPER_QUERIES_64: Tile = (128, 256, 2 * 64 * (2 * 128 + 6 * 64) + 1024);
-const HOPPER_QUERIES_128: Tile = (128, 256, 2 * 128 * (2 * 128 + 6 * 64) + 1024);
-const HOPPER_KEYS_64: Tile = (128, 256, 2 * 64 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + 1024);
-const HOPPER_KEYS_128: Tile = (128, 256, 2 * 128 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + 1024);
-
-/// Without tensor cores: queries, keys, values and logits, with gradients of results, 64 rows of 68 floats each.
-const NAIVE_FORWARD_64: Tile = (64, 256, 4 * 4 * 64 * 68);
-const NAIVE_BACKWARD_64: Tile = (64, 256, 5 * 4 * 64 * 68);
 
 /// Variants for many queries, fastest first.
 const TILED: &[Variant] = &[Variant::Hopper, Variant::Flash];
