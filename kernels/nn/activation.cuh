@@ -1,11 +1,12 @@
 // Activation functions: formulas in src/nn/activation/mod.rs. A thread has one pack of 16 bytes; all of it is bound by memory.
 //
-// GELU by tanh of 16384 x 3072 bf16 on an H200, microseconds forward and backward (share of 4.8 TB/s; copying reaches 81 %):
-//   expf, exact quotients, bf16 by integers, threads of a resident grid in turns   126.6 (33 %)   157.7 (40 %)
-//   approximate powers and reciprocals, bf16 by cvt                                 54.4 (77 %)    78.3 (80 %)
-//   and a thread for each pack: this                                                48.9 (86 %)    71.1 (89 %)
-//   and two or four packs of a thread, loaded first                                 50.0, 50.7     71.2, 73.2
-//   with two packs, bf16 by integers                                                52.0           73.2
+// GELU by tanh on an H200, share of 4.8 TB/s (copying reaches 81 to 87 %): 60 % with expf, exact quotients, bf16 by integers and threads
+// that take turns; now 85 % of 65,536 x 1024 of bf16 (65.6 us). Variants of it alone, 16384 x 3072, us forward and backward:
+//   approximate powers and reciprocals, bf16 by cvt, threads in turns   54.4 (77 %)   78.3 (80 %)
+//   and a thread for each pack                                          48.9 (86 %)   71.1 (89 %)
+//   and two or four packs of a thread, loaded first                     50.0, 50.7    71.2, 73.2
+//   with two packs, bf16 by integers                                    52.0          73.2
+// GELU by erf is bound by arithmetic: 126.6 and 157.7 before, 107.9 and 136.7 now.
 #pragma once
 #include "gen/nn-activation_f32.cuh"
 #include "nn/rows.cuh"

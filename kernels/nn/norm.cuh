@@ -5,6 +5,7 @@
 //   packs as they are read, bf16 by integers, warps in turns over rows      90.9 (46 %)   162.6 (52 %)
 //   floats, bf16 by cvt, a warp per row in 64 registers: this               53.9 (78 %)   101.4 (83 %)
 //   the same in turns, with the next row ahead, with weights in registers   54.8, 55.6, 63.1
+//   (variants for rows of three packs per lane; this kernel, whose lanes have up to four, 65,536 x 1024: 72.6, 77 %)
 //   blocks of one or two warps                                              52.7, 52.9
 //   rows, then parameters from dy and x read again                                                     224.4 (37 %)
 //   both in one kernel, 256 parts: narrow rows                                                         112.8 (74 %)
