@@ -303,7 +303,7 @@ fn cuda_time_of_packed_sequences() {
     let mut rows: Vec<(f64, f64)> = vec![];
     for n in [64, 16, 4, 2, 1] {
         let len = 16_384 / n;
-        let starts: Vec<i32> = (0..=n as i32).map(|i| i * len as i32).collect();
+        let starts: Vec<i32> = (0..=n).map(|i| i * len).collect();
         let batch: Batch<'_> = text.with(Lengths::Packed(&starts));
         (0..3).for_each(|t| _ = device.step(t, &HYPER, &[batch]));
         let mut pass = Pass::measuring();
