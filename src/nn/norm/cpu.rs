@@ -3,7 +3,7 @@
 use super::{Norm, NormKind};
 use crate::nn::{
     lengths::LengthError,
-    real::{Loop, Real, sums, wide_loop},
+    real::{Real, sums, wide},
 };
 use rayon::prelude::*;
 
@@ -26,33 +26,17 @@ pub fn forward<R: Real>(
     }
     let task = TASK_ROWS * op.columns;
     let tasks = x.par_chunks(task).zip(y.par_chunks_mut(task)).zip(stats.par_chunks_mut(2 * TASK_ROWS));
-    tasks.for_each(|((x, y), stats)| wide_loop(Forward { op, x, weight, bias, y, stats }));
+    tasks.for_each(|((x, y), stats)| {
+        wide(|| {
+            let rows = x.chunks_exact(op.columns).zip(y.chunks_exact_mut(op.columns));
+            for ((x, y), stats) in rows.zip(stats.chunks_exact_mut(2)) {
+                let (mean, scale) = statistics(op, x);
+                normalise(x, (mean, scale), weight, bias, y);
+                (stats[0], stats[1]) = (R::of(mean), R::of(scale));
+            }
+        });
+    });
     Ok(())
-}
-
-/// The rows of a task, forwards.
-struct Forward<'a, R> {
-    op: &'a Norm,
-    x: &'a [R],
-    weight: &'a [R],
-    bias: Option<&'a [R]>,
-    y: &'a mut [R],
-    stats: &'a mut [R],
-}
-
-impl<R: Real> Loop for Forward<'_, R> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let columns = self.op.columns;
-        let rows = self.x.chunks_exact(columns).zip(self.y.chunks_exact_mut(columns));
-        for ((x, y), stats) in rows.zip(self.stats.chunks_exact_mut(2)) {
-            let (mean, scale) = statistics(self.op, x);
-            normalise(x, (mean, scale), self.weight, self.bias, y);
-            (stats[0], stats[1]) = (R::of(mean), R::of(scale));
-        }
-    }
 }
 
 /// Mean and scale of a row.
@@ -99,7 +83,12 @@ pub fn backward<R: Real>(
         .zip(stats.par_chunks(2 * TASK_ROWS))
         .map(|(((dy, x), dx), stats)| {
             let mut sum = Gradients { weight: vec![0.0; columns], bias: vec![0.0; columns] };
-            wide_loop(Backward { op, dy, x, weight, stats, dx, sum: &mut sum });
+            wide(|| {
+                let rows = dy.chunks_exact(columns).zip(x.chunks_exact(columns)).zip(dx.chunks_exact_mut(columns));
+                for (((dy, x), dx), stats) in rows.zip(stats.chunks_exact(2)) {
+                    backward_row(op, dy, x, weight, (stats[0].f64(), stats[1].f64()), dx, &mut sum);
+                }
+            });
             sum
         })
         .collect();
@@ -119,31 +108,6 @@ pub fn backward<R: Real>(
 struct Gradients {
     weight: Vec<f64>,
     bias: Vec<f64>,
-}
-
-/// The rows of a task, backwards.
-struct Backward<'a, R> {
-    op: &'a Norm,
-    dy: &'a [R],
-    x: &'a [R],
-    weight: &'a [R],
-    stats: &'a [R],
-    dx: &'a mut [R],
-    sum: &'a mut Gradients,
-}
-
-impl<R: Real> Loop for Backward<'_, R> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let columns = self.op.columns;
-        let rows = self.dy.chunks_exact(columns).zip(self.x.chunks_exact(columns));
-        let rows = rows.zip(self.dx.chunks_exact_mut(columns)).zip(self.stats.chunks_exact(2));
-        for (((dy, x), dx), stats) in rows {
-            backward_row(self.op, dy, x, self.weight, (stats[0].f64(), stats[1].f64()), dx, self.sum);
-        }
-    }
 }
 
 #[inline(always)]
