@@ -44,7 +44,7 @@ pub enum JobResult {
     /// A project was read.
     Opened(PathBuf, Result<(Box<Project>, Vec<Warning>), String>),
     /// A file of trees was read.
-    Trees(PathBuf, Result<crate::data::newick::Trees, String>),
+    Trees(PathBuf, Result<crate::export::newick::Trees, String>),
     /// A project was written.
     Saved(PathBuf, Arc<Project>, Result<(), String>),
     /// What is recorded was looked up and a run folder was created; the recording can start.

@@ -11,9 +11,11 @@ use super::{
     },
 };
 use crate::{
-    data::newick::{self, Trees},
     engine::SimSchema,
-    export::Format,
+    export::{
+        Format,
+        newick::{self, Trees},
+    },
     sim::{Clock, Frame, ProbeSpec, Reading, Shape, TimeBase},
 };
 use egui::{Window, vec2};

@@ -2,8 +2,8 @@
 
 use super::{error::CliError, run, stdout::print_line};
 use crate::{
-    data::{io_reason, newick},
-    export::Format,
+    data::io_reason,
+    export::{Format, newick},
     kinds::Model,
     params::{Apply, ChoiceSpec, GroupSpec, ParamId, ParamSpec, Params, Scale, Value, ValueType, path, reference},
     project::{self, OutsidePath, Project, RunFolder, Status, check::check, outside_paths_of_run, run::MANIFEST},

@@ -2,7 +2,7 @@
 //!
 //! [`read`] turns a folder, an edge list or the published file pair into a [`Connectome`];
 //! [`generate`] makes one from a seed; [`columns`] reads small lists of indices; [`text`] makes tokens of texts;
-//! [`tensors`] reads and writes weights; [`newick`] reads lineages. Every error is a [`DataError`] that names the file and
+//! [`tensors`] reads and writes weights. Every error is a [`DataError`] that names the file and
 //! the line, or the column and row group.
 
 pub mod columns;
@@ -11,7 +11,6 @@ pub mod csr;
 pub mod fuzz_entry;
 pub mod generate;
 pub mod import;
-pub mod newick;
 pub mod samples;
 pub mod tensors;
 pub mod text;
@@ -72,11 +71,11 @@ pub enum DataError {
 }
 
 impl DataError {
-    fn io(path: &Path, source: std::io::Error) -> Self {
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
         Self::Io { path: path.display().to_string(), source }
     }
 
-    fn format(path: &Path, what: impl Into<String>) -> Self {
+    pub(crate) fn format(path: &Path, what: impl Into<String>) -> Self {
         Self::Format { path: path.display().to_string(), what: what.into() }
     }
 

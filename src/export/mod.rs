@@ -3,7 +3,7 @@
 
 mod checkpoint;
 mod csv;
-mod newick;
+pub mod newick;
 mod npz;
 mod output;
 mod parquet;

@@ -3,7 +3,11 @@
 //! Branch lengths are steps. An individual that has offspring and lives on is a chain of nodes, one per birth, that ends in a
 //! leaf of its name. A merged individual has several parents: it stands below the first one, with a label `#H` and its id,
 //! and as a leaf with that label below the others (extended Newick: Cardona, Rosselló & Valiente 2008). A founder that was not
-//! born at step 0 has its step in a comment. [`crate::data::newick`] reads it back.
+//! born at step 0 has its step in a comment. [`read`] opens it again.
+
+mod reader;
+
+pub use reader::{Summary, Trees, parse, read};
 
 use super::{Format, Outputs, Trial, at, beside};
 use crate::{
@@ -199,7 +203,7 @@ mod tests {
             let mut text = vec![];
             forest.write(100, &mut text).expect("memory");
             let text = String::from_utf8(text).expect("text");
-            let trees = crate::data::newick::parse(&text).expect("trees");
+            let trees = super::parse(&text).expect("trees");
             // By names: ids are new ones.
             let known =
                 |birth: &Birth| if birth.name.is_empty() { birth.child.to_string() } else { birth.name.clone() };

@@ -9,8 +9,10 @@
 //! Whoever reaches the last step of all trees lives. Whoever ends where an individual of several parents begins, as one of
 //! them, merged; one with a name and children split; others died. Lengths that are not whole are counted in thousandths.
 
-use super::DataError;
-use crate::sim::{Birth, Death, EndCause, LifeEvent};
+use crate::{
+    data::DataError,
+    sim::{Birth, Death, EndCause, LifeEvent},
+};
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, HashMap, HashSet},
