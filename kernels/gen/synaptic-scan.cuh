@@ -96,7 +96,7 @@ struct alignas(8) ReleaseStep {
 static_assert(sizeof(ReleaseStep) == 24, "ReleaseStep: size");
 
 // One thread per key: walks the queries, in place of each logit that with its bias. Items: edges.
-extern "C" __global__ void __launch_bounds__(128, 4) scan_release(ScanArgs a, ScanConstants c, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state);
+extern "C" __global__ void __launch_bounds__(128, 3) scan_release(ScanArgs a, ScanConstants c, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state);
 
 // The same of all edges with the slopes and the delay of the defaults. Items: edges.
 extern "C" __global__ void __launch_bounds__(128, 8) scan_all_edges(ScanArgs a, ScanConstants c, float* __restrict__ edges, void* factor, void* state);

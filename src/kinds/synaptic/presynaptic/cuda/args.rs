@@ -190,7 +190,7 @@ kernels! {
         compiled (Compile::FUSED) using [ScanArgs, ScanConstants, ReleaseStep] with [CONSTANTS]
     {
         /// One thread per key: walks the queries, in place of each logit that with its bias. Items: edges.
-        #[block(128, 4)]
+        #[block(128, 3)]
         fn scan_release as ScanRelease(
             a: Size<ScanArgs>, c: Size<ScanConstants>, step: InAny, selected: InAny, last: InAny, edges: InOut<f32>,
             factor: InOutAny, row_bias: InOutAny, state: InOutAny
