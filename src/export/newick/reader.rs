@@ -6,8 +6,8 @@
 //! a comment `[&born=120]` before it. Nodes of one label `#…` are one individual with several parents (extended Newick:
 //! Cardona, Rosselló & Valiente 2008).
 //!
-//! Whoever reaches the last step of all trees lives. Whoever ends where an individual of several parents begins, as one of
-//! them, merged; one with a name and children split; others died. Lengths that are not whole are counted in thousandths.
+//! An individual that reaches the last step of all trees lives. One that ends where an individual of several parents begins, as
+//! one of them, merged; one with a name and children split; others died. Lengths that are not whole are counted in thousandths.
 
 use crate::{
     data::DataError,
