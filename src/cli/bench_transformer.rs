@@ -6,6 +6,7 @@ use super::{
     torch::{self, Torch},
 };
 use crate::{
+    gpu::PROFILE_EVERY,
     kinds::transformer::bench as training,
     nn::{bench as operations, gemm::bench::BenchOptions},
     sim::{Device, Progress, SimError},
@@ -61,8 +62,15 @@ fn operation_line(row: &operations::BenchRow) -> String {
 fn training_line(row: &training::BenchRow, torch: &Result<Torch, String>) -> String {
     let torch = torch::comparison(row.tokens_per_s, "tokens", torch);
     let kernels = if row.kernel_ms > 0.0 {
-        let (share, added) = (row.kernel_ms / row.ms_per_step, row.measured_ms / row.ms_per_step - 1.0);
-        format!("kernels {:.1} % of a step, measuring them {:+.1} %  ", 100.0 * share, 100.0 * added)
+        let percent = |ms: f64| 100.0 * ms / row.ms_per_step;
+        format!(
+            "kernels {:.1} % of a step, {:.1} % of a measured one; cost of measuring {:+.1} % of that, {:+.2} % where one step in {} is  ",
+            percent(row.kernel_ms),
+            100.0 * row.kernel_ms / row.measured_ms,
+            percent(row.measured_ms) - 100.0,
+            percent(row.profiled_ms) - 100.0,
+            PROFILE_EVERY
+        )
     } else {
         String::new()
     };

@@ -3,6 +3,7 @@
 use super::{
     Checkpoint, Command, CommandHistory, EndStatus, Event, LoggedCommand, RecordingEnd, RecordingStart, SetChange,
     SimSchema, Sink, checkpoint,
+    measuring::MeasuringRate,
     recorder::Recorder,
     worker::{Running, Worker},
 };
@@ -46,7 +47,7 @@ impl<W: Fn()> Worker<W> {
             }
             Command::Profile(every) => {
                 self.profile_next = self.profile.is_none() && every.is_some();
-                self.profile = every.map(|n| n.max(1));
+                self.profile = every;
             }
             Command::Record(taps, sink) => self.record(taps, sink),
             Command::StopRecording => self.end_recording(EndStatus::Complete),
@@ -74,6 +75,7 @@ impl<W: Fn()> Worker<W> {
         self.sim_generation = sim.generation();
         self.history = resumed.unwrap_or_else(|| history_from(&*sim));
         self.sim = Some(sim);
+        self.measuring = MeasuringRate::default();
         self.last_memory = None;
         self.subscribed.clear();
         self.with_individuals = false;

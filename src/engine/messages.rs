@@ -48,7 +48,8 @@ pub enum Command {
     Subscribe(Vec<Tap>),
     /// Whether frames hold the individuals of sets of slots.
     Individuals(bool),
-    /// Profiles one batch in this many, launch by launch, and puts every batch into frames; `None` ends it.
+    /// Profiles one batch in this many, launch by launch, and puts every batch into frames; `None` ends it. 0: as many as
+    /// cost at most 1 % of the run time.
     Profile(Option<u32>),
     /// Starts recording these probes.
     Record(Vec<Tap>, Box<dyn Sink>),

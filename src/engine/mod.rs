@@ -6,6 +6,7 @@ mod checkpoint;
 mod handlers;
 mod loader;
 mod mailbox;
+mod measuring;
 mod messages;
 mod pace;
 pub mod parity;
@@ -20,7 +21,6 @@ pub use mailbox::Mailbox;
 pub use messages::{Command, EngineCounters, Event, LoggedCommand, SchemaChanges, SetChange, SimSchema};
 pub use priority::lower_priority;
 pub use recorder::{CommandHistory, EndStatus, RecordingEnd, RecordingStart, Sink};
-pub use worker::PROFILE_EVERY;
 
 use crate::{
     gpu::StopFlag,

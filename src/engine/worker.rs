@@ -1,8 +1,8 @@
 //! The worker's loop: handle commands, run a batch, sample probes, publish frames.
 
 use super::{
-    AcceptedParams, Command, CommandHistory, EndStatus, EngineCounters, Event, Mailbox, RecordingEnd, SimSchema, pace,
-    recorder::Recorder,
+    AcceptedParams, Command, CommandHistory, EndStatus, EngineCounters, Event, Mailbox, RecordingEnd, SimSchema,
+    measuring::MeasuringRate, pace, recorder::Recorder,
 };
 use crate::{
     gpu::{Pass, StopFlag, nvtx},
@@ -14,8 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// One batch in this many is measured kernel by kernel.
-pub const PROFILE_EVERY: u64 = 32;
 /// Least time between two frames for the screen; histories in between are merged. Shorter than the target length of a
 /// batch: merging a batch that came a moment early copies its spikes while the device waits.
 const FRAME_EVERY: Duration = Duration::from_millis(6);
@@ -58,6 +56,7 @@ pub(super) struct Worker<W> {
     pub profile: Option<u32>,
     /// Profiling was switched on: the next batch is measured.
     pub profile_next: bool,
+    pub measuring: MeasuringRate,
     pub recorder: Option<Recorder>,
     pub running: Running,
     pub pace: pace::Pace,
@@ -97,6 +96,7 @@ impl<W: Fn()> Worker<W> {
             with_individuals: false,
             profile: None,
             profile_next: false,
+            measuring: MeasuringRate::default(),
             recorder: None,
             running: Running::Paused,
             pace: pace::Pace::new(),
@@ -317,7 +317,7 @@ impl<W: Fn()> Worker<W> {
         let counters = self.shared.counters.clone();
         let stalled = EngineCounters::read(&counters.stalled_nanos);
         let start = Instant::now();
-        let every = self.profile.map_or(PROFILE_EVERY, u64::from);
+        let every = self.profile.filter(|n| *n > 0).map_or_else(|| self.measuring.every(), u64::from);
         let profiled = std::mem::take(&mut self.profile_next) || self.batches.is_multiple_of(every);
         self.pass.begin(self.batches, clock.step, profiled, self.profile.is_some());
         self.batches += 1;
@@ -341,6 +341,7 @@ impl<W: Fn()> Worker<W> {
         // Time spent waiting for the disk does not count: shorter batches would not help.
         let stalled = Duration::from_nanos(EngineCounters::read(&counters.stalled_nanos) - stalled);
         let took = start.elapsed().saturating_sub(stalled);
+        self.measuring.took(profiled, taken, took.as_nanos() as u64);
         self.pass.end(taken, took.as_nanos() as u64)?;
         if let Some(frame) = &mut self.unpublished {
             frame.batches.append(&mut self.pass.batches);

@@ -9,7 +9,10 @@ use cudarc::driver::{CudaGraph, CudaStream, LaunchConfig, sys};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// Captured kernel launches. Scalars are fixed at capture; values that change between steps are
@@ -17,6 +20,8 @@ use std::{
 pub struct Graph {
     graph: CudaGraph,
     stream: Arc<CudaStream>,
+    /// [`Gpu`]'s count of what was issued.
+    issued: Arc<AtomicU64>,
     kernels: u32,
     /// Names and nodes of its launches, if they may be updated.
     nodes: Vec<(&'static str, usize)>,
@@ -65,7 +70,8 @@ impl Graph {
         let empty = || GpuError::Driver { doing: doing(), why: "no kernel was launched".into() };
         let graph = captured.doing(doing)?.ok_or_else(empty)?;
         graph.upload().doing(doing)?;
-        Ok(Self { graph, stream: gpu.compute.clone(), kernels: pass.captured, nodes: pass.nodes.unwrap_or_default() })
+        let nodes = pass.nodes.unwrap_or_default();
+        Ok(Self { graph, stream: gpu.compute.clone(), issued: gpu.issued.clone(), kernels: pass.captured, nodes })
     }
 
     /// Replaces grid and arguments of one launch; the kernel stays.
@@ -110,7 +116,8 @@ impl Graph {
     /// Launches everything captured, in order, after the kernels so far.
     pub fn launch(&mut self) -> Result<(), GpuError> {
         let span = Span { name: "graph", lane: Lane::Compute, kernels: self.kernels, ..Span::default() };
-        let Self { graph, stream, .. } = self;
+        let Self { graph, stream, issued, .. } = self;
+        issued.fetch_add(1, Ordering::Relaxed);
         trace::device(stream, span, || graph.launch().doing(|| "launching a captured step".to_owned()))
     }
 }

@@ -12,7 +12,6 @@ use super::{
     layout::{Constant, CudaType, comment},
     module::Module,
     occupancy::Fill,
-    trace,
 };
 use cudarc::driver::{CudaFunction, LaunchConfig, result, sys};
 use std::{
@@ -22,7 +21,6 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicU32, Ordering},
     },
-    time::Instant,
 };
 
 /// The declaration of a kernel, available without a GPU.
@@ -267,12 +265,9 @@ impl Kernel {
         let _range = pass.profiled.then(|| super::nvtx::range(self.spec.name));
         let (threads, block) = (grid::threads_of(&config), grid::block_of(&config));
         let failed = |e| GpuError::launch(self.spec.name, threads, block, &e);
-        let stream = pass.stream(&self.gpu);
+        let stream = pass.stream(&self.gpu).clone();
         self.gpu.context.bind_to_thread().map_err(failed)?;
-        let base = if pass.profiled { trace::base(stream)? } else { None };
-        let called = pass.profiled.then(Instant::now);
-        let event = || stream.record_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT)).map_err(failed);
-        let start = if pass.profiled { Some(event()?) } else { None };
+        let begun = if pass.profiled { Some(pass.event_before(&self.gpu, &stream, self.spec.name)?) } else { None };
         let launch = match grid {
             Grid::Cooperative { .. } => result::launch_cooperative_kernel,
             _ => result::launch_kernel,
@@ -286,13 +281,11 @@ impl Kernel {
             launch(function, config.grid_dim, config.block_dim, shared, stream.cu_stream(), pointers)
         }
         .map_err(failed)?;
-        let end = if pass.profiled { Some(event()?) } else { None };
-        let stream = stream.clone();
-        graph::note_launch(pass, self.spec.name, &stream)?;
-        if let (Some(events), Some(called)) = (start.zip(end), called) {
-            pass.launched(self.spec.name, events, base, called);
+        self.gpu.note_issued();
+        if let Some(begun) = begun {
+            pass.event_behind(&self.gpu, &stream, self.spec.name, begun)?;
         }
-        Ok(())
+        graph::note_launch(pass, self.spec.name, &stream)
     }
 
     /// Replaces the arguments of a captured launch. Private to the macro, like [`Kernel::go`].

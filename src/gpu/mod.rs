@@ -50,7 +50,7 @@ pub use graph::Graph;
 pub use grid::Grid;
 pub use kernel::{Kernel, KernelFacts, KernelSpec, ModuleSpec};
 pub use occupancy::BlockSize;
-pub use pass::{Follow, Pass};
+pub use pass::{Follow, PROFILE_EVERY, Pass};
 pub use pinned::{Mark, Pinned};
 pub use present::{Present, present};
 pub use probe::OpenError;
@@ -93,6 +93,8 @@ pub struct Gpu {
     copy: Arc<CudaStream>,
     facts: Mutex<Vec<KernelFacts>>,
     allocations: AtomicU64,
+    /// Launches, copies, graphs and waits issued to the compute stream.
+    issued: Arc<AtomicU64>,
     held: Arc<HeldBytes>,
 }
 
@@ -139,6 +141,7 @@ impl Gpu {
             copy: context.new_stream()?,
             facts: Mutex::default(),
             allocations: AtomicU64::new(0),
+            issued: Arc::default(),
             held: Arc::default(),
             context,
         }))
@@ -155,10 +158,16 @@ impl Gpu {
         self.allocations.load(Ordering::Relaxed)
     }
 
-    /// The compute stream, with the device's context bound to this thread.
+    /// The compute stream, for a copy into it, with the device's context bound to this thread.
     fn bound(&self, doing: impl FnOnce() -> String) -> Result<&Arc<CudaStream>, GpuError> {
         self.context.bind_to_thread().doing(doing)?;
+        self.note_issued();
         Ok(&self.compute)
+    }
+
+    /// Something is issued to the compute stream: the event behind the last launch is not that before the next one.
+    fn note_issued(&self) {
+        self.issued.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether launches are being captured into a graph instead of run.

@@ -1,18 +1,21 @@
 //! What one call of `advance` is given: whether to measure, and where measurements go.
 
 use super::{
-    Gpu, GpuError, Timing,
+    GpuError, Timing,
     activity::Activity,
     error::Doing as _,
     nvtx,
     stop_flag::StopFlag,
-    stream::Stream,
     trace::{self, Batch, Flight, Lane, Log, Measured, Span, ThreadLog},
 };
-use cudarc::driver::{CudaEvent, CudaStream, sys::CUevent_flags};
+use cudarc::driver::{CudaEvent, CudaStream};
 use std::{sync::Arc, time::Instant};
 
+mod launches;
 mod work;
+
+/// One batch in this many is measured, or fewer where measuring costs much.
+pub const PROFILE_EVERY: u64 = 32;
 
 /// Measures, or does not: ordinary batches are not measured, so that measuring costs nothing.
 #[derive(Default)]
@@ -44,6 +47,10 @@ pub struct Pass {
     pub(super) nodes: Option<Vec<(&'static str, usize)>>,
     /// Where launches go instead of the compute stream.
     stream: Option<Arc<CudaStream>>,
+    /// Shared by neighbouring launches.
+    last_event: Option<launches::LastEvent>,
+    /// Steps of this batch that are measured; 0: all of them.
+    measured_steps: u32,
 }
 
 /// How a worker thread measures: see [`Pass::follow`].
@@ -84,7 +91,7 @@ impl Pass {
 
     /// Begins a batch. With `looked_at` it is kept for the profile; with `profiled` too, span by span.
     pub fn begin(&mut self, number: u64, step: u64, profiled: bool, looked_at: bool) {
-        (self.profiled, self.number) = (profiled, number);
+        (self.profiled, self.number, self.measured_steps) = (profiled, number, 0);
         if !looked_at {
             return;
         }
@@ -109,10 +116,24 @@ impl Pass {
             let logs = [Some(log), thread_log.map(|thread_log| self.fly(thread_log))];
             if let Some(open) = self.open.last_mut() {
                 (open.batch.steps, open.batch.nanos, open.is_over) = (steps, nanos, true);
+                let all = if self.measured_steps == 0 { steps } else { self.measured_steps };
+                open.measured().steps = all.min(steps);
                 logs.into_iter().flatten().for_each(|log| open.take(log));
             }
         }
         if self.open.is_empty() { Ok(()) } else { self.collect() }
+    }
+
+    /// A step begins whose launches are measured one by one, in place of one captured graph: of a batch only the first is
+    /// measured, so that measuring costs little.
+    pub fn begin_step(&mut self) {
+        self.profiled &= self.measured_steps == 0;
+        self.measured_steps += u32::from(self.profiled);
+    }
+
+    /// Of this batch so many steps are measured, in place of all.
+    pub fn measures_steps(&mut self, steps: u32) {
+        self.measured_steps += steps;
     }
 
     /// Something went wrong in the batch: it is not shown.
@@ -208,60 +229,6 @@ impl Pass {
         }
     }
 
-    /// Runs `work`, which asks the device for something that is no kernel of ours (a copy, a library
-    /// call), between two events.
-    pub fn device_span<T>(
-        &mut self,
-        gpu: &Gpu,
-        name: &'static str,
-        work: impl FnOnce() -> Result<T, GpuError>,
-    ) -> Result<T, GpuError> {
-        if !self.profiled {
-            return work();
-        }
-        let _range = nvtx::range(name);
-        let event =
-            || gpu.compute.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| format!("timing {name}"));
-        let base = trace::base(&gpu.compute)?;
-        let called = Instant::now();
-        let start = event()?;
-        let out = work()?;
-        self.launched(name, (start, event()?), base, called);
-        Ok(out)
-    }
-
-    /// Runs `work`, whose launches go to another stream, beside the kernels of the compute stream; see [`Stream`].
-    pub fn on<T>(&mut self, stream: &Stream, work: impl FnOnce(&mut Self) -> T) -> T {
-        let before = self.stream.replace(stream.0.clone());
-        let out = work(self);
-        self.stream = before;
-        out
-    }
-
-    /// Where launches go.
-    pub(super) fn stream<'a>(&'a self, gpu: &'a Gpu) -> &'a Arc<CudaStream> {
-        self.stream.as_ref().unwrap_or(&gpu.compute)
-    }
-
-    /// A kernel was launched between two events.
-    pub(super) fn launched(
-        &mut self,
-        name: &'static str,
-        (start, end): (CudaEvent, CudaEvent),
-        base: Option<Arc<CudaEvent>>,
-        called: Instant,
-    ) {
-        trace::note(called, Span { name, lane: Lane::Calls, ..Span::default() });
-        let called = self.log.as_ref().map_or(0, |log| log.at(called));
-        let span = Span { name, lane: Lane::Compute, ..Span::default() };
-        self.pending.push(Pending {
-            flight: Flight { span, start, end, base, called },
-            batch: self.number,
-            counts: true,
-            repeats: 1,
-        });
-    }
-
     /// Work that the thread issued without a pass is in flight too.
     fn fly(&mut self, thread_log: ThreadLog) -> Log {
         let batch = self.number;
@@ -275,7 +242,7 @@ impl Pass {
     }
 
     /// Turns the launches the device has finished into timings; unfinished ones wait for the next call, so
-    /// that nothing waits for the device. An event pair costs about 2 µs, which a measured launch contains.
+    /// that nothing waits for the device.
     pub fn collect(&mut self) -> Result<(), GpuError> {
         let doing = || "reading kernel times".to_owned();
         let mut finished = 0;
@@ -407,6 +374,26 @@ mod tests {
         let spans: Vec<_> = measured.spans.iter().map(|s| (s.name, s.lane)).collect();
         assert_eq!(spans, [("integrate", Lane::Engine), ("sample", Lane::Engine), ("deliver", Lane::Thread(1))]);
         assert_eq!(pass.timings.iter().map(|t| t.launches).sum::<u32>(), 4, "the sums hold both measured batches");
+    }
+
+    #[test]
+    fn of_the_steps_of_a_batch_the_first_is_measured() {
+        let mut pass = Pass::default();
+        for (number, is_measured) in [(0, true), (1, false), (2, true)] {
+            pass.begin(number, 10 * number, is_measured, true);
+            for _ in 0..10 {
+                pass.begin_step();
+                pass.span("step", 1, || ());
+            }
+            pass.end(10, 1_000).unwrap();
+        }
+        let steps: Vec<_> = pass.batches.iter().map(|b| (b.steps, b.measured.as_ref().map(|m| m.steps))).collect();
+        assert_eq!(steps, [(10, Some(1)), (10, None), (10, Some(1))]);
+        assert_eq!(pass.timings[0].launches, 2);
+        pass.begin(3, 30, true, true);
+        pass.span("step", 1, || ());
+        pass.end(10, 1_000).unwrap();
+        assert_eq!(pass.batches[3].measured.as_ref().map(|m| m.steps), Some(10), "loops of the CPU: all");
     }
 
     #[test]

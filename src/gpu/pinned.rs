@@ -82,6 +82,7 @@ impl<T: CudaType> Pinned<T> {
 
     /// Later kernels wait for the last copy into it, and may then overwrite the source.
     pub fn hold_kernels(&self, gpu: &Gpu) -> Result<(), GpuError> {
+        gpu.note_issued();
         gpu.compute.wait(&self.copied).doing(|| "ordering kernels behind a copy".to_owned())
     }
 

@@ -238,6 +238,7 @@ impl<T: CudaType> Slice<T> {
         let after = compute.record_event(None).doing(doing)?;
         self.copy_out(range, into, 0, &after)?;
         // The source cannot change before it is copied.
+        self.gpu.note_issued();
         compute.wait(&into.copied).doing(doing)
     }
 

@@ -28,6 +28,7 @@ impl Stream {
 impl Gpu {
     /// What is issued to the compute stream from now on runs after the mark. The host does not wait.
     pub fn wait(&self, mark: &Mark) -> Result<(), GpuError> {
+        self.note_issued();
         self.compute.wait(&mark.0).doing(|| "ordering two streams".to_owned())
     }
 }

@@ -81,6 +81,8 @@ impl Batch {
 /// The measurements of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
+    /// Steps of the batch that were measured; the others ran without events between their kernels.
+    pub steps: u32,
     /// Sums by kernel.
     pub timings: Vec<Timing>,
     /// In the order they ended, per lane.
@@ -130,8 +132,8 @@ impl Log {
 /// Work between two events on a stream, to be placed on the timeline.
 pub(super) struct Flight {
     pub span: Span,
-    pub start: CudaEvent,
-    pub end: CudaEvent,
+    pub start: Arc<CudaEvent>,
+    pub end: Arc<CudaEvent>,
     /// Origin of device times.
     pub base: Option<Arc<CudaEvent>>,
     /// Issue time on the host, nanoseconds since the batch began.
@@ -190,10 +192,10 @@ pub(super) fn device<T>(
         return work();
     }
     let begun = Instant::now();
-    let start = event(stream)?;
+    let start = Arc::new(event(stream)?);
     let base = base(stream)?;
     let out = work()?;
-    let end = event(stream)?;
+    let end = Arc::new(event(stream)?);
     LOG.with_borrow_mut(|log| {
         if let Some(log) = log {
             let called = log.trace.at(begun);

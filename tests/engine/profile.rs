@@ -50,6 +50,12 @@ fn a_profile_has_every_batch_and_details_of_some() {
 }
 
 #[test]
+fn the_engine_chooses_how_many_batches_are_measured() {
+    let measured: Vec<u64> = batches(Some(0)).iter().filter(|b| b.measured.is_some()).map(|b| b.number).collect();
+    assert_eq!(measured, [0, 32]);
+}
+
+#[test]
 fn two_backends_are_compared_step_by_step() {
     use neuropil::{engine::parity::compare, sim::Progress};
     let progress = Progress::default();

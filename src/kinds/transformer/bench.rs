@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     gpu::{
-        Pass,
+        PROFILE_EVERY, Pass,
         timing::{self, Row},
     },
     params::{Params as _, path},
@@ -98,6 +98,8 @@ pub struct BenchRow {
     pub kernel_ms: f64,
     /// Wall time of such a step, ms.
     pub measured_ms: f64,
+    /// Wall time of a step where one in [`PROFILE_EVERY`] is measured, ms.
+    pub profiled_ms: f64,
     /// Timings by kernel or stage of these steps.
     pub timings: Vec<Row>,
 }
@@ -184,9 +186,11 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
     let batches: Vec<Batch<'_>> = tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect();
     let frozen = vec![false; layout.n_layers()];
     let (mut step, mut stats) = (0, Vec::<StepStats>::new());
-    let mut steps = |n: u32, pass: &mut Pass| -> Result<f64, SimError> {
+    // Measures one step in `every`, none for 0.
+    let mut steps = |n: u32, every: u64, pass: &mut Pass| -> Result<f64, SimError> {
         let since = Instant::now();
-        for _ in 0..n {
+        for i in 0..u64::from(n) {
+            pass.begin(step, step, every > 0 && i.is_multiple_of(every), false);
             let hyper = params.training.hyper(step);
             let input = StepInput { step, batches: &batches, hyper: &hyper, frozen: &frozen, measures: false };
             backend.step(&input, pass)?;
@@ -195,16 +199,20 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
         backend.take_stats(&mut stats)?;
         Ok(since.elapsed().as_secs_f64() / f64::from(n))
     };
-    steps(2, &mut Pass::default())?;
-    let per_repeat = (MIN_S / steps(1, &mut Pass::default())?).ceil().clamp(1.0, 500.0) as u32;
+    let mut pass = Pass::default();
+    steps(2, 0, &mut pass)?;
+    let per_repeat = (MIN_S / steps(1, 0, &mut pass)?).ceil().clamp(1.0, 500.0) as u32;
     let repeats = options.repeats.max(3);
     let mut secs = vec![];
     for repeat in 0..repeats {
         progress.report(case.name, repeat as f32 / repeats as f32)?;
-        secs.push(steps(per_repeat, &mut Pass::default())?);
+        secs.push(steps(per_repeat, 0, &mut pass)?);
     }
-    let mut pass = Pass::measuring();
-    let measured_ms = steps(MEASURED, &mut pass)? * 1e3;
+    let profiled = per_repeat.next_multiple_of(PROFILE_EVERY as u32);
+    let profiled_ms = steps(profiled, PROFILE_EVERY, &mut pass)? * 1e3;
+    pass.collect()?;
+    pass.timings.clear();
+    let measured_ms = steps(MEASURED, 1, &mut pass)? * 1e3;
     pass.collect()?;
     let on_device = pass.timings.iter().map(|row| row.nanos).sum::<u64>() as f64 * 1e-6 / f64::from(MEASURED);
     let kernel_ms = if matches!(options.device, Device::Cuda(_)) { on_device } else { 0.0 };
@@ -229,6 +237,7 @@ fn measure(case: &Case, options: &BenchOptions, progress: &Progress) -> Result<B
         losses: (loss(stats.first()), loss(stats.last())),
         kernel_ms,
         measured_ms,
+        profiled_ms,
         timings,
     })
 }

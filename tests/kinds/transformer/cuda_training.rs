@@ -210,6 +210,7 @@ fn cuda_speed_of_training() {
                 let (start, batch) = (Instant::now(), [text.batch()]);
                 for t in 3..3 + n {
                     let input = StepInput { step: t, batches: &batch, hyper: &HYPER, frozen: &[], measures: false };
+                    pass.begin(t, t, profiled, false);
                     device.backend.step(&input, &mut pass).expect("the device");
                 }
                 let mut stats = vec![];

@@ -95,7 +95,7 @@ fn measured(wobble: impl Fn(u64) -> f64) -> Measured {
     of.graph(10 * STEP.len() as u32, (115_000.0 * wobble(99)) as u64);
     of.copy_and_wait();
     of.spans.sort_by_key(|s| (s.lane, s.start));
-    Measured { timings: of.timings, spans: of.spans, left_out: 0 }
+    Measured { steps: 10, timings: of.timings, spans: of.spans, left_out: 0 }
 }
 
 #[derive(Default)]

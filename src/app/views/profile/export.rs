@@ -23,7 +23,7 @@ fn add(events: &mut Vec<Json>, named: &mut Vec<Lane>, start: u64, batch: &Batch,
     let micros = |nanos: u64| nanos as f64 * 1e-3;
     events.push(json!({
         "ph": "X", "pid": 1, "tid": 0, "name": "batch", "ts": micros(start), "dur": micros(batch.nanos),
-        "args": { "number": batch.number, "first step": batch.step, "steps": batch.steps },
+        "args": { "number": batch.number, "first step": batch.step, "steps": batch.steps, "measured steps": measured.steps },
     }));
     for span in &measured.spans {
         let known = named.iter().position(|lane| *lane == span.lane);
@@ -55,7 +55,7 @@ mod tests {
             steps: 4,
             measured: number.is_multiple_of(2).then(|| {
                 let spans = vec![span(Lane::Calls, 0), span(Lane::Compute, 1_000)];
-                Box::new(Measured { timings: vec![Timing::of("deliver")], spans, left_out: 0 })
+                Box::new(Measured { steps: 1, timings: vec![Timing::of("deliver")], spans, left_out: 0 })
             }),
             ..Batch::default()
         };

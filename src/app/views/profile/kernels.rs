@@ -332,8 +332,8 @@ impl View for Kernels {
         let per_batch = sums.iter().map(|r| r.nanos).sum::<u64>() as f64 * 1e-9 / n.max(1) as f64;
         let range = if ctx.profile.range.is_some() { "chosen range" } else { "all kept" };
         let caption = format!(
-            "{range}: mean over {n} measured batches (1 of {})  |  {} per batch  |  {}",
-            ctx.profile.every,
+            "{range}: mean over {n} measured batches, {}  |  {} per batch  |  {}",
+            super::steps_text(ctx.profile),
             kit::duration(per_batch),
             overhead_text(ctx.profile)
         );

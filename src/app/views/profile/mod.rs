@@ -28,8 +28,8 @@ pub use roofline::Roofline;
 pub use steps::Steps;
 pub use timeline::Timeline;
 
-use super::ViewCtx;
-use crate::gpu::Timing;
+use super::{ViewCtx, kit};
+use crate::gpu::{PROFILE_EVERY, Timing};
 use egui::Ui;
 
 /// `1.2 G`: a quantity per second.
@@ -60,9 +60,16 @@ fn ops_of(timing: &Timing, machine: &Machine) -> u64 {
 /// Explains when data will appear.
 fn waiting(profile: &Profile) -> String {
     match profile.every {
-        0 | 1 => "Every batch is measured during a run".to_owned(),
+        0 => format!("One batch in {PROFILE_EVERY}, or fewer, is measured during a run (see Steps)"),
+        1 => "Every batch is measured during a run".to_owned(),
         every => format!("One batch in {every} is measured during a run (see Steps)"),
     }
+}
+
+/// `3 of 240 steps measured`.
+fn steps_text(profile: &Profile) -> String {
+    let (measured, all) = profile.steps();
+    format!("{} of {} steps measured", kit::thousands(measured), kit::thousands(all))
 }
 
 /// `measuring costs 4 % of a measured batch, 0.1 % overall`.

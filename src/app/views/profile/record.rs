@@ -3,7 +3,6 @@
 use super::{baseline::Baseline, machine::Machine, numerics::Comparison};
 use crate::{
     app::{theme::Tokens, views::colors},
-    engine::PROFILE_EVERY,
     gpu::{Batch, Measured, Timing},
     sim::{Clock, Frame, TimeBase},
 };
@@ -29,7 +28,7 @@ pub struct Profile {
     hovered: Option<(&'static str, &'static str)>,
     /// The baseline.
     pub baseline: Option<Baseline>,
-    /// One batch in this many is measured.
+    /// One batch in this many is measured; 0: the engine chooses.
     pub every: u32,
     /// New batches are not added.
     pub held: bool,
@@ -54,7 +53,7 @@ impl Default for Profile {
             kernel: None,
             hovered: None,
             baseline: None,
-            every: PROFILE_EVERY as u32,
+            every: 0,
             held: false,
             machine: Machine::default(),
             comparison: Comparison::default(),
@@ -161,6 +160,12 @@ impl Profile {
         self.in_range().filter(move |b| inside(b)).filter_map(|b| Some((b, &**b.measured.as_ref()?)))
     }
 
+    /// Steps of the range that were measured, and all of its steps.
+    pub fn steps(&self) -> (u64, u64) {
+        let measured = self.measured().map(|(_, m)| u64::from(m.steps)).sum();
+        (measured, self.in_range().map(|b| u64::from(b.steps)).sum())
+    }
+
     /// The batches with spans.
     pub fn in_detail(&self) -> impl DoubleEndedIterator<Item = (&Batch, &Measured)> {
         self.measured().filter(|(_, m)| !m.spans.is_empty())
@@ -208,7 +213,9 @@ impl Profile {
         let is_steady = |(low, high): (f64, f64)| high < STEADY * low;
         let is_known = is_steady(measured) && is_steady(ordinary);
         let measured = measured.0 / ordinary.0 - 1.0;
-        is_known.then(|| Overhead { measured, overall: measured / f64::from(self.every.max(1)) })
+        let n_measured = self.batches.iter().filter(|b| b.measured.is_some()).count();
+        let share = n_measured as f64 / self.batches.len().max(1) as f64;
+        is_known.then(|| Overhead { measured, overall: measured * share })
     }
 
     /// The colour of a kernel, the same in all panels.
@@ -249,7 +256,8 @@ mod tests {
         let measured = nanos.map(|nanos| {
             let mut timing = Timing::of("deliver");
             timing.launch(nanos);
-            Box::new(Measured { timings: vec![timing], spans: vec![crate::gpu::Span::default()], left_out: 0 })
+            let spans = vec![crate::gpu::Span::default()];
+            Box::new(Measured { steps: 2, timings: vec![timing], spans, left_out: 0 })
         });
         let nanos = if measured.is_some() { 1_100 } else { 1_000 };
         Batch { number, step: number * 10, steps: 10, nanos, measured }
@@ -269,7 +277,8 @@ mod tests {
         profile.batch = Some(5);
         assert_eq!(profile.shown().map(|(b, _)| b.number), Some(4));
         let overhead = profile.overhead().expect("enough");
-        assert!((overhead.measured - 0.1).abs() < 1e-9 && (overhead.overall - 0.1 / 32.0).abs() < 1e-9);
+        assert_eq!(profile.steps(), (20, 400));
+        assert!((overhead.measured - 0.1).abs() < 1e-9 && (overhead.overall - 0.1 / 4.0).abs() < 1e-9);
         profile.batches.iter_mut().step_by(3).for_each(|b| b.nanos *= 2);
         assert_eq!(profile.overhead(), None, "variable steps give no estimate");
     }

@@ -1,6 +1,6 @@
 //! One bar per batch: the duration of its steps. Dragging chooses the range of all profile panels.
 
-use super::{Profile, hold_ui, overhead_text};
+use super::{Profile, hold_ui, overhead_text, steps_text};
 use crate::{
     app::views::{Selection, View, ViewCtx, kit, run_ui},
     engine::SimSchema,
@@ -71,7 +71,7 @@ impl Steps {
     fn toolbar_ui(&mut self, ui: &mut Ui, spread: Option<&Spread>, ctx: &mut ViewCtx<'_>) {
         let options = [(false, "step".to_owned()), (true, "batch".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "Per", &mut self.per_batch, &options);
-        let every = [(32, "1 of 32".to_owned()), (8, "1 of 8".to_owned()), (1, "all".to_owned())];
+        let every = [(0, "few".to_owned()), (8, "1 of 8".to_owned()), (1, "all".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "Measured batches", &mut ctx.profile.every, &every);
         hold_ui(ui, ctx);
         if ctx.profile.range.is_some() && ui.small_button("Whole range").on_hover_text("Esc").clicked() {
@@ -98,8 +98,9 @@ impl Steps {
         let measured = profile.measured().count();
         let range = if profile.range.is_some() { "chosen range" } else { "all kept" };
         format!(
-            "{range}: {} batches, {measured} measured (filled)  |  {}  |  drag chooses a range, a click shows a batch",
+            "{range}: {} batches, {measured} measured (filled), {}  |  {}  |  drag chooses a range, a click shows a batch",
             kit::thousands(n as u64),
+            steps_text(profile),
             overhead_text(profile)
         )
     }
@@ -275,8 +276,9 @@ impl View for Steps {
 
     fn help(&self) -> &'static str {
         "# Steps\n\nOne bar per batch; its height is the wall time of a step (or of the whole batch). Filled bars were \
-         measured kernel by kernel; where batches share a pixel, the longest is drawn. A very high bar is cut, with a \
-         mark on top.\n\n**Drag** chooses the range that \
+         measured kernel by kernel; of several steps that run as a captured graph, only the first is measured. *Few* measures as \
+         many batches as cost at most 1 % of the run time. Where batches share a pixel, the longest is drawn. A very high bar \
+         is cut, with a mark on top.\n\n**Drag** chooses the range that \
          all Profile panels show; **click** shows a batch in the timeline; **double-click** or **Esc** goes back to \
          everything. *Overhead* compares the steps of measured batches with those of their neighbours."
     }

@@ -234,6 +234,7 @@ impl CudaSim {
 
     /// One generation without a graph, with a timing event after every kernel.
     fn profiled_generation(&mut self, with_details: bool, pass: &mut Pass) -> Result<(), SimError> {
+        pass.measures_steps(1);
         let n = self.host.ledger.n();
         let (n_slots, levels) = (self.pipeline.table.kernel_params.value().n_slots, self.pipeline.coupling.levels());
         self.pipeline.couple_generation(&self.host.params, pass)?;

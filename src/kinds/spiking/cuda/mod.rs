@@ -303,6 +303,7 @@ impl<T: Real> CudaSim<T> {
         let measured = pass.profiled && !self.queue.is_measured();
         if measured {
             self.queue.measure();
+            pass.measures_steps((end - step).min(u64::from(n * self.window)) as u32);
         }
         if let Some(grid) = persistent {
             let pass = if measured { pass } else { &mut Pass::default() };

@@ -339,6 +339,7 @@ impl Backend for CudaBackend {
     }
 
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
+        pass.begin_step();
         let (context, vocab) = (self.network.config.context, self.network.config.vocab);
         input.batches.iter().try_for_each(|batch| batch.check(context, vocab))?;
         input.batches.iter().try_for_each(|batch| self.reserve(&shape_of(batch)))?;

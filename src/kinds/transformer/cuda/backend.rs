@@ -354,6 +354,7 @@ impl<T: ModelFormat> language::Backend for CudaBackend<T> {
 
 impl<T: ModelFormat> Backend for CudaBackend<T> {
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
+        pass.begin_step();
         input
             .batches
             .iter()

@@ -1,0 +1,120 @@
+//! Times of launches: between the events before and behind them.
+//!
+//! Neighbours on the compute stream share an event: that behind a launch is that before the next one, unless something
+//! that is not measured was issued in between (a copy, a graph), or the host paused so long that the device may have been
+//! idle. An event costs the device about 1 µs, which a measured launch contains.
+
+use super::{Pass, Pending};
+use crate::gpu::{
+    Gpu, GpuError,
+    error::Doing as _,
+    nvtx,
+    stream::Stream,
+    trace::{self, Flight, Lane, Span},
+};
+use cudarc::driver::{CudaEvent, CudaStream, sys::CUevent_flags};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+/// A pause of the host after which the device may have been idle.
+const PAUSE: Duration = Duration::from_micros(5);
+
+/// The event behind the last measured launch on the compute stream.
+pub(super) struct LastEvent {
+    event: Arc<CudaEvent>,
+    /// What was issued up to it: [`Gpu::issued`].
+    issued: u64,
+    recorded: Instant,
+}
+
+/// A measured launch that is about to be issued.
+pub(in crate::gpu) struct Begun {
+    start: Arc<CudaEvent>,
+    base: Option<Arc<CudaEvent>>,
+    called: Instant,
+}
+
+impl Pass {
+    /// Runs `work`, which asks the device for something that is no kernel of ours (a copy, a library
+    /// call), between two events.
+    pub fn device_span<T>(
+        &mut self,
+        gpu: &Gpu,
+        name: &'static str,
+        work: impl FnOnce() -> Result<T, GpuError>,
+    ) -> Result<T, GpuError> {
+        if !self.profiled {
+            gpu.note_issued();
+            return work();
+        }
+        let _range = nvtx::range(name);
+        let begun = self.event_before(gpu, &gpu.compute, name)?;
+        let out = work()?;
+        gpu.note_issued();
+        self.event_behind(gpu, &gpu.compute, name, begun)?;
+        Ok(out)
+    }
+
+    /// Runs `work`, whose launches go to another stream, beside the kernels of the compute stream; see [`Stream`].
+    pub fn on<T>(&mut self, stream: &Stream, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.stream.replace(stream.0.clone());
+        let out = work(self);
+        self.stream = before;
+        out
+    }
+
+    /// Where launches go.
+    pub(in crate::gpu) fn stream<'a>(&'a self, gpu: &'a Gpu) -> &'a Arc<CudaStream> {
+        self.stream.as_ref().unwrap_or(&gpu.compute)
+    }
+
+    /// The event before a measured launch: that behind the last one where neighbours can share it.
+    pub(in crate::gpu) fn event_before(
+        &self,
+        gpu: &Gpu,
+        stream: &Arc<CudaStream>,
+        name: &'static str,
+    ) -> Result<Begun, GpuError> {
+        let base = trace::base(stream)?;
+        let issued = gpu.issued.load(Ordering::Relaxed);
+        let is_neighbour = |last: &&LastEvent| last.issued == issued && last.recorded.elapsed() < PAUSE;
+        let shared = self.last_event.as_ref().filter(is_neighbour).filter(|_| Arc::ptr_eq(stream, &gpu.compute));
+        let start = match shared {
+            Some(last) => last.event.clone(),
+            None => event(stream, name)?,
+        };
+        Ok(Begun { start, base, called: Instant::now() })
+    }
+
+    /// The launch was issued.
+    pub(in crate::gpu) fn event_behind(
+        &mut self,
+        gpu: &Gpu,
+        stream: &Arc<CudaStream>,
+        name: &'static str,
+        begun: Begun,
+    ) -> Result<(), GpuError> {
+        let Begun { start, base, called } = begun;
+        let end = event(stream, name)?;
+        let issued = gpu.issued.load(Ordering::Relaxed);
+        let last = || LastEvent { event: end.clone(), issued, recorded: Instant::now() };
+        self.last_event = Arc::ptr_eq(stream, &gpu.compute).then(last);
+        trace::note(called, Span { name, lane: Lane::Calls, ..Span::default() });
+        let called = self.log.as_ref().map_or(0, |log| log.at(called));
+        let span = Span { name, lane: Lane::Compute, ..Span::default() };
+        self.pending.push(Pending {
+            flight: Flight { span, start, end, base, called },
+            batch: self.number,
+            counts: true,
+            repeats: 1,
+        });
+        Ok(())
+    }
+}
+
+fn event(stream: &Arc<CudaStream>, name: &'static str) -> Result<Arc<CudaEvent>, GpuError> {
+    let event = stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
+    event.map(Arc::new).doing(|| format!("timing {name}"))
+}
