@@ -277,7 +277,7 @@ mod tests {
         profile.batch = Some(5);
         assert_eq!(profile.shown().map(|(b, _)| b.number), Some(4));
         let overhead = profile.overhead().expect("enough");
-        assert_eq!(profile.steps(), (20, 400));
+        assert_eq!(profile.steps(), (4, 50), "of the range");
         assert!((overhead.measured - 0.1).abs() < 1e-9 && (overhead.overall - 0.1 / 4.0).abs() < 1e-9);
         profile.batches.iter_mut().step_by(3).for_each(|b| b.nanos *= 2);
         assert_eq!(profile.overhead(), None, "variable steps give no estimate");
