@@ -7,7 +7,7 @@
 use crate::{
     gpu::{KernelFacts, Pass},
     nn::{
-        optimizer::cpu::sum_of_squares,
+        optimizer::{AdamW, Method, Muon, Rule, cpu::sum_of_squares},
         parameters::{ParameterMap, View},
         real::Real,
     },
@@ -131,6 +131,36 @@ pub struct Hyper {
     pub attention_dropout: f32,
     /// What changes matrices of blocks.
     pub matrices: MatrixUpdate,
+}
+
+impl Hyper {
+    /// Constants of AdamW.
+    pub fn adamw(&self) -> AdamW {
+        let [beta1, beta2, eps] = [self.beta1, self.beta2, self.eps].map(f64::from);
+        AdamW { beta1, beta2, eps }
+    }
+
+    /// Constants of Muon.
+    pub fn muon(&self) -> Muon {
+        let momentum = match self.matrices {
+            MatrixUpdate::Muon { momentum, .. } => momentum.into(),
+            MatrixUpdate::AdamW => 0.0,
+        };
+        Muon { momentum, ..Muon::default() }
+    }
+
+    /// How a parameter is updated, of which weight decay is applied to or not, and which is a matrix of a block or not.
+    pub fn rule(&self, decays: bool, is_hidden_matrix: bool, is_frozen: bool) -> Rule {
+        let decay = if decays { f64::from(self.weight_decay) } else { 0.0 };
+        match self.matrices {
+            MatrixUpdate::Muon { rate, .. } if is_hidden_matrix => {
+                // The decay is of the learning rate, not of that of the matrices.
+                let rate = f64::from(rate);
+                Rule { decay: decay / rate.max(f64::MIN_POSITIVE), lr_factor: rate, is_frozen, method: Method::Muon }
+            }
+            _ => Rule { decay, is_frozen, ..Rule::default() },
+        }
+    }
 }
 
 /// What a step was.

@@ -6,6 +6,7 @@
 //! | [`simulation`], [`measure`], [`saved`] | a model in training, what is measured when, its saved state |
 //! | [`backend`] | what the simulation asks of a backend: batches, optimiser settings, decoders |
 //! | [`cpu`] | parts of models on the CPU |
+//! | [`cuda`] | parts of models on a GPU |
 //! | [`model`] | sizes and layers that all models have |
 //! | [`params`], [`choices`] | parameters of the text, the optimiser, the learning rate and recording |
 //! | [`probes`], [`requests`] | what all kinds show and answer |
@@ -17,6 +18,7 @@
 pub mod backend;
 pub mod choices;
 pub mod cpu;
+pub mod cuda;
 pub mod kind;
 pub mod measure;
 pub mod model;

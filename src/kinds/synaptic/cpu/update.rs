@@ -5,16 +5,13 @@
 
 use super::network::{Network, refused};
 use crate::{
-    kinds::{
-        language::backend::{Hyper, MatrixUpdate},
-        synaptic::{
-            backend::{ExpertStep, StepInput},
-            model::{Layer, Layout, Role},
-        },
+    kinds::synaptic::{
+        backend::{ExpertStep, StepInput},
+        model::{Layer, Layout, Role},
     },
     nn::{
         optimizer::{
-            AdamW, Clip, Matrix, Method, Muon, Rule, Update,
+            Clip, Matrix, Method, Update,
             cpu::{Buffers, Outcome, adamw, muon, sum_of_squares},
         },
         parameters::ViewId,
@@ -54,16 +51,16 @@ pub fn apply<R: Real + Default>(
     let grad_scale = Clip(hyper.clip.into()).factor(norm);
     let update = Update { t, learning_rate: hyper.learning_rate.into(), grad_scale };
     for view in trained {
-        let rule = rule(layout.role(view), hyper);
+        let role = layout.role(view);
+        let rule = hyper.rule(role.decays(), role.is_hidden_matrix(), false);
         match rule.method {
             Method::AdamW => {
                 let range = layout.map.view(view).range();
                 let to = Buffers { p: &mut p[range.clone()], m: &mut m[range.clone()], v: &mut v[range.clone()] };
-                adamw(&constants(hyper), &update, &rule, to, &gradient[range]);
+                adamw(&hyper.adamw(), &update, &rule, to, &gradient[range]);
             }
             Method::Muon => {
-                let momentum = if let MatrixUpdate::Muon { momentum, .. } = hyper.matrices { momentum } else { 0.0 };
-                let op = Muon { momentum: momentum.into(), ..Muon::default() };
+                let op = hyper.muon();
                 for matrix in matrices(layout, view, experts) {
                     let range = matrix.range();
                     let (p, m) = (&mut p[range.clone()], &mut m[range.clone()]);
@@ -83,23 +80,6 @@ pub fn apply<R: Real + Default>(
     Ok(Outcome { norm, is_applied: true })
 }
 
-fn constants(hyper: &Hyper) -> AdamW {
-    let [beta1, beta2, eps] = [hyper.beta1, hyper.beta2, hyper.eps].map(f64::from);
-    AdamW { beta1, beta2, eps }
-}
-
-fn rule(role: Role, hyper: &Hyper) -> Rule {
-    let decay = if role.decays() { f64::from(hyper.weight_decay) } else { 0.0 };
-    match hyper.matrices {
-        MatrixUpdate::Muon { rate, .. } if role.is_hidden_matrix() => {
-            // The decay is of the learning rate, not of that of the matrices.
-            let rate = f64::from(rate);
-            Rule { decay: decay / rate.max(f64::MIN_POSITIVE), lr_factor: rate, is_frozen: false, method: Method::Muon }
-        }
-        _ => Rule { decay, ..Rule::default() },
-    }
-}
-
 /// The matrices of a view that have a gradient.
 fn matrices(layout: &Layout, id: ViewId, experts: &[ExpertStep]) -> Vec<Matrix> {
     let view = layout.map.view(id);
@@ -116,7 +96,7 @@ fn matrices(layout: &Layout, id: ViewId, experts: &[ExpertStep]) -> Vec<Matrix> 
 }
 
 /// What frozen experts keep; genomes are not trained.
-fn frozen_ranges(layout: &Layout, frozen: &[bool], experts: usize) -> Vec<Range<usize>> {
+pub fn frozen_ranges(layout: &Layout, frozen: &[bool], experts: usize) -> Vec<Range<usize>> {
     let all = (0..frozen.len()).filter(|i| frozen[*i]);
     let ranges = all.filter_map(|i| Some((layout.blocks.get(i / experts)?, i % experts)));
     ranges.flat_map(|(block, e)| block.of_experts().map(|view| layout.expert_range(view, e))).collect()

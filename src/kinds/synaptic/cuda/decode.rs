@@ -2,17 +2,22 @@
 
 use super::{
     buffers::DeviceBuffers,
-    error::OpError,
-    network::{Cache, DeviceBatch, Network, Routers, Run},
-    plan::{BatchShape, BlockTensors, HeadTensors, Plan, SharedTensors},
+    network::{Cache, Network, Routers, Run},
+    plan::{BlockTensors, Plan, SharedTensors},
 };
 use crate::{
     gpu::{Pass, Slice},
     kinds::{
-        language::backend::Decoder,
+        language::cuda::{
+            buffers::{BatchBuffers, BatchParts},
+            decode::PieceReader,
+            error::OpError,
+            plan::{BatchShape, HeadTensors},
+        },
         synaptic::{
             cpu::plastic::{MixtureTokens, Plastic},
             experts::Routing,
+            model::Block,
             postsynaptic::FastMemory,
         },
     },
@@ -21,11 +26,9 @@ use crate::{
 use std::cell::RefMut;
 
 /// Reads tokens one after the other, or some at a time; the results are the same.
-pub struct CudaDecoder<'a> {
+pub struct PieceOfText<'a> {
     network: &'a Network,
     buffers: RefMut<'a, DeviceBuffers>,
-    len: usize,
-    logits: Vec<f32>,
     /// Fast memory, which is on the host.
     plastic: Option<Memory>,
 }
@@ -49,39 +52,51 @@ impl Memory {
     }
 }
 
-impl<'a> CudaDecoder<'a> {
+impl<'a> PieceOfText<'a> {
     /// With an empty cache.
     pub fn new(network: &'a Network, buffers: RefMut<'a, DeviceBuffers>) -> Self {
-        Self { network, buffers, len: 0, logits: vec![], plastic: None }
+        Self { network, buffers, plastic: None }
     }
 
     /// With an empty fast memory.
     pub fn plastic(mut self, op: FastMemory) -> Result<Self, SimError> {
-        let (layout, weights) = (&self.network.layout, &self.buffers.weights);
-        let genome =
-            |block: &crate::kinds::synaptic::model::Block| Ok(weights.read_range(self.network.range(block.genome))?);
+        let (layout, weights) = (&self.network.layout, &self.buffers.trained.weights);
+        let genome = |block: &Block| Ok(weights.read_range(self.network.range(block.genome))?);
         let genomes = layout.blocks.iter().map(genome).collect::<Result<Vec<_>, SimError>>()?;
         self.plastic = Some(Memory { plastic: Plastic::new(op, genomes.len()), genomes });
         Ok(self)
     }
+}
 
-    /// Tokens at once: their activations and logits fit the buffers of training.
-    fn piece(&self) -> usize {
-        let shape = BatchShape { sequences: 1, seq_len: self.network.config.context };
-        let plan = Plan::new(&self.network.config, &self.network.dynamics, &shape, shape.seq_len);
-        plan.logit_rows.min(self.buffers.tokens.len()).max(1)
+impl PieceReader for PieceOfText<'_> {
+    fn limits(&self) -> [usize; 2] {
+        [self.network.config.context, self.network.config.vocab]
     }
 
-    fn read(&mut self, tokens: &[u32]) -> Result<(), OpError> {
-        let (network, first, n) = (self.network, self.len, tokens.len());
+    /// Their activations and logits fit the buffers of training.
+    fn piece(&self) -> usize {
+        let shape = BatchShape::full(1, self.network.config.context);
+        let plan = Plan::new(&self.network.config, &self.network.dynamics, &shape, shape.seq_len);
+        plan.logit_rows.min(self.buffers.batch.tokens.len())
+    }
+
+    fn clear(&mut self) {
+        if let Some(memory) = &mut self.plastic {
+            memory.plastic.clear();
+        }
+    }
+
+    fn read(&mut self, first: usize, tokens: &[u32], to: &mut Vec<f32>) -> Result<(), OpError> {
+        let (network, n) = (self.network, tokens.len());
         let b = &mut *self.buffers;
-        let DeviceBuffers { weights, tokens: ids, targets, flag, arena, keys, values, synapses, .. } = b;
+        let DeviceBuffers { trained, batch, keys, values, synapses, .. } = b;
         let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
+        let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena } = batch;
         ids.write_at(0, tokens)?;
-        let shape = BatchShape { sequences: 1, seq_len: n };
+        let shape = BatchShape::full(1, n);
         let plan = Plan::new(&network.config, &network.dynamics, &shape, first + n);
-        let (tokens, targets) = (ids.part(0..n)?, targets.part(0..n)?);
-        let batch = DeviceBatch { shape, first, tokens: &tokens, targets: &targets };
+        let parts = BatchParts::new(shape, (ids, targets), (lengths, positions))?;
+        let (batch, weights) = (parts.at(first), &*trained.weights);
         let routers = Routers { embeddings, fatigue, energy, balance, alive };
         let frame = arena.frame();
         let mut x = frame.take::<f32>("residual stream", plan.stream)?;
@@ -104,37 +119,7 @@ impl<'a> CudaDecoder<'a> {
         }
         run.last_norm(&x, &mut head)?;
         run.logits(&head.norm_f, &mut logits)?;
-        self.logits.extend(logits.read()?);
-        self.len += n;
+        to.extend(logits.read()?);
         Ok(())
-    }
-}
-
-impl Decoder for CudaDecoder<'_> {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn clear(&mut self) {
-        self.len = 0;
-        if let Some(memory) = &mut self.plastic {
-            memory.plastic.clear();
-        }
-    }
-
-    fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError> {
-        let c = &self.network.config;
-        if self.len + tokens.len() > c.context {
-            let n = self.len + tokens.len();
-            return Err(SimError::Input(format!("a text of {n} tokens exceeds the context of {}", c.context)));
-        }
-        if let Some(token) = tokens.iter().find(|token| **token as usize >= c.vocab) {
-            return Err(SimError::Input(format!("token {token} is not one of the {} of the vocabulary", c.vocab)));
-        }
-        self.logits.clear();
-        for piece in tokens.chunks(self.piece()) {
-            self.read(piece)?;
-        }
-        Ok(&self.logits)
     }
 }

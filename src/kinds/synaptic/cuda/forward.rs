@@ -1,25 +1,24 @@
 //! The forward pass; formulas are those of the CPU model.
 
 use super::{
-    error::OpError,
     kernels::{MoveHeads, SplitHeads},
     network::{Run, optional, threads, warps},
-    plan::{BlockTensors, HeadTensors, MixtureTensors, Plan, Shared},
+    plan::{BlockTensors, MixtureTensors, Shared},
 };
 use crate::{
     gpu::{Slice, ViewMut, nvtx},
-    kinds::synaptic::presynaptic::{
-        Mode, Presynaptic, Release,
-        cuda::{KeyMemory, ScanExtent},
+    kinds::{
+        language::cuda::{error::OpError, plan::HeadTensors},
+        synaptic::presynaptic::{
+            Mode, Presynaptic, Release,
+            cuda::{KeyMemory, ScanExtent},
+        },
     },
     nn::{
-        cross_entropy::CrossEntropy,
-        embedding::Embedding,
         gemm::{Epilogue, Gemm, Layout},
         softmax::{Mask, Softmax},
     },
 };
-use std::ops::Range;
 
 /// Multiplications of attention, by head of keys: the query heads that share it are rows of one matrix.
 pub struct Products {
@@ -68,20 +67,14 @@ impl Products {
 impl Run<'_> {
     /// Vectors of tokens.
     pub fn embed(&mut self, y: &mut Slice<f32>) -> Result<(), OpError> {
-        self.section("embed", |run| {
-            let (network, batch) = (run.network, run.batch);
-            let c = &network.config;
-            let op = Embedding::new(batch.tokens.len(), c.padded_vocab(), c.width, batch.shape.seq_len.max(1));
-            let table = run.weights.part(network.range(network.layout.wte))?;
-            network.ops.embedding.forward(run.pass, &op, batch.tokens, &table, None, None, y, run.flag)?;
-            Ok(())
-        })
+        let table = self.network.layout.wte;
+        self.section("embed", |run| run.layers().embed(table, None, y))
     }
 
     /// Heads and edges of a block.
     pub fn extent(&self, b: usize) -> ScanExtent {
         let (shape, heads) = (self.batch.shape, self.network.config.heads);
-        ScanExtent { first_query: self.batch.first, ..ScanExtent::sequences(shape.sequences, heads, shape.seq_len, b) }
+        ScanExtent { first_query: self.batch.offset, ..ScanExtent::sequences(shape.sequences, heads, shape.seq_len, b) }
     }
 
     /// Multiplications of attention with keys in this many rows of a head.
@@ -89,7 +82,7 @@ impl Run<'_> {
         let (c, shape) = (&self.network.config, self.batch.shape);
         Products {
             queries: c.group() * shape.seq_len,
-            keys: self.batch.first + shape.seq_len,
+            keys: self.batch.offset + shape.seq_len,
             key_rows,
             heads: shape.sequences * c.kv_heads,
             head_dim: c.head_dim(),
@@ -124,7 +117,7 @@ impl Run<'_> {
                 let mut keys = cache.keys.part_mut(b * kv..(b + 1) * kv)?;
                 let mut values = cache.values.part_mut(b * kv..(b + 1) * kv)?;
                 let mut state = cache.synapses.part_mut(b * of_state..(b + 1) * of_state)?;
-                let memory = KeyMemory { state: &mut state, capacity: c.context, known: self.batch.first };
+                let memory = KeyMemory { state: &mut state, capacity: c.context, known: self.batch.offset };
                 let of_block = (&mut *a.q, &mut *keys, &mut *values, &mut *a.rstd);
                 let edges = (&mut *a.probabilities, &mut *a.factor);
                 let done = self.attend(b, of_block, edges, s, (c.context, Some(memory)), &mut a.attention);
@@ -138,7 +131,7 @@ impl Run<'_> {
                 self.attend(b, of_block, edges, s, (rows, None), &mut a.attention)?;
             }
         }
-        self.section("projection", |run| run.linear(block.o, &a.attention, &mut a.mid, Some(input)))?;
+        self.section("projection", |run| run.layers().linear((block.o, None), &a.attention, &mut a.mid, Some(input)))?;
         self.section("norm", |run| run.norm(block.ln_2, &a.mid, &mut a.norm_2, &mut a.stats_2))?;
         self.mix(b, a, output)
     }
@@ -152,7 +145,14 @@ impl Run<'_> {
             let weight = self.weights.part(one.weights)?;
             let end = packed.len();
             let mut to = packed.part_mut(one.column..end)?;
-            network.ops.gemm.run(self.pass, &op, (x, &weight), &mut *to, Epilogue::None, network.ops.options)?;
+            network.ops.model.gemm.run(
+                self.pass,
+                &op,
+                (x, &weight),
+                &mut *to,
+                Epilogue::None,
+                network.ops.model.options,
+            )?;
         }
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Run<'_> {
     ) -> Result<(), OpError> {
         let (network, batch) = (self.network, self.batch);
         let (ops, c) = (&network.ops, &network.config);
-        let a = network.head_args(&batch.shape, (batch.first, key_rows));
+        let a = network.head_args(&batch.shape, (batch.offset, key_rows));
         let slots = batch.shape.n_tokens() * (c.heads + 2 * c.kv_heads);
         self.section("rope", |run| {
             let temperature = run.network.layout.blocks[b].temperature;
@@ -186,7 +186,7 @@ impl Run<'_> {
         let (products, extent) = (self.products(key_rows), self.extent(b));
         self.section("scores", |run| {
             let op = products.edges(network.scale());
-            ops.gemm.run(run.pass, &op, (&*q, &*k), &mut *s.edges, Epilogue::None, ops.options)?;
+            ops.model.gemm.run(run.pass, &op, (&*q, &*k), &mut *s.edges, Epilogue::None, ops.model.options)?;
             Ok(())
         })?;
         let (op, factor) = (self.release(), if factor.is_empty() { None } else { Some(factor) });
@@ -212,7 +212,14 @@ impl Run<'_> {
         })?;
         self.section("values", |run| {
             let op = products.queries(1.0);
-            ops.gemm.run(run.pass, &op, (&*probabilities, &*v), &mut *s.by_head, Epilogue::None, ops.options)?;
+            ops.model.gemm.run(
+                run.pass,
+                &op,
+                (&*probabilities, &*v),
+                &mut *s.by_head,
+                Epilogue::None,
+                ops.model.options,
+            )?;
             let n = y.len();
             MoveHeads { a, to_tokens: 1, from: s.by_head, to: y }.launch(&ops.heads, run.pass, threads(n))?;
             Ok(())
@@ -223,12 +230,12 @@ impl Run<'_> {
     fn mix(&mut self, b: usize, a: &mut BlockTensors<'_>, output: &mut Slice<f32>) -> Result<(), OpError> {
         let network = self.network;
         let (ops, router, mixture) = (&network.ops, &network.dynamics.router, network.mixture());
-        let gemm = (&ops.gemm, ops.options);
+        let gemm = (&ops.model.gemm, ops.model.options);
         let (weights, state) = (self.experts(b)?, self.router(b)?);
         let (weights, state) = (weights.refs(), state.refs());
         let MixtureTensors { x, mid, mut routing, mut rows } = a.mixture();
         self.section("router", |run| {
-            ops.experts.route(run.pass, &ops.gemm, router, x, weights, state, &mut routing, run.frame)?;
+            ops.experts.route(run.pass, &ops.model.gemm, router, x, weights, state, &mut routing, run.frame)?;
             Ok(())
         })?;
         self.section("experts", |run| {
@@ -254,42 +261,14 @@ impl Run<'_> {
     }
 
     /// The last norm.
-    pub fn last_norm(&mut self, x: &Slice<f32>, head: &mut HeadTensors<'_>) -> Result<(), OpError> {
+    pub fn last_norm(&mut self, x: &Slice<f32>, head: &mut HeadTensors<'_, f32>) -> Result<(), OpError> {
         let norm = self.network.layout.ln_f;
         self.norm(norm, x, &mut head.norm_f, &mut head.stats_f)
     }
 
     /// Logits of normalised tokens, `[tokens, padded vocabulary]`.
     pub fn logits(&mut self, x: &Slice<f32>, logits: &mut Slice<f32>) -> Result<(), OpError> {
-        self.linear(self.network.layout.lm_head, x, logits, None)
+        let head = self.network.layout.lm_head;
+        self.layers().linear((head, None), x, logits, None)
     }
-
-    /// The declaration of the losses of some tokens.
-    pub fn loss_op(&self, rows: usize) -> CrossEntropy {
-        let c = &self.network.config;
-        CrossEntropy { rows, vocab: c.vocab, padded: c.padded_vocab() }
-    }
-
-    /// Losses of all tokens, without gradients.
-    pub fn losses(&mut self, plan: &Plan, head: &mut HeadTensors<'_>) -> Result<(), OpError> {
-        let (network, width) = (self.network, self.network.config.width);
-        for rows in chunks(self.batch.tokens.len(), plan.logit_rows) {
-            let frame = self.frame.frame();
-            let mut logits = frame.take::<f32>("logits", rows.len() * plan.vocab)?;
-            let x = head.norm_f.part(rows.start * width..rows.end * width)?;
-            self.logits(&x, &mut logits)?;
-            let targets = self.batch.targets.part(rows.clone())?;
-            let op = self.loss_op(rows.len());
-            let (mut losses, mut lse) = (head.losses.part_mut(rows.clone())?, head.lse.part_mut(rows)?);
-            let ops = &network.ops.cross_entropy;
-            ops.forward(self.pass, &op, &mut logits, &targets, &mut losses, &mut lse, self.flag)?;
-        }
-        Ok(())
-    }
-}
-
-/// Ranges of at most `most`.
-pub fn chunks(n: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
-    let most = most.max(1);
-    (0..n).step_by(most).map(move |from| from..(from + most).min(n))
 }

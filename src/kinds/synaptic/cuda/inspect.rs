@@ -1,32 +1,29 @@
 //! Activations and decisions of one sequence, and what the experts did in the last step.
 
-use super::{
-    backend::{CudaBackend, in_use},
-    buffers::SHOWN_TOKENS,
-    error::OpError,
-    pass,
-    plan::BatchShape,
-};
+use super::{backend::SynapticBackend, buffers::SHOWN_TOKENS, pass};
 use crate::{
     gpu::Pass,
-    kinds::synaptic::{
-        backend::{Backend as _, ExpertStep, Selection, Site},
-        experts::{
-            self, Routing,
-            cuda::{STATISTICS, statistics},
-            router::RouterWeights,
+    kinds::{
+        language::cuda::{error::OpError, plan::BatchShape},
+        synaptic::{
+            backend::{Backend as _, ExpertStep, Selection, Site},
+            experts::{
+                self, Routing,
+                cuda::{STATISTICS, statistics},
+                router::RouterWeights,
+            },
+            presynaptic::{self, KeyState, Presynaptic, Release},
         },
-        presynaptic::{self, KeyState, Presynaptic, Release},
     },
     nn::gemm::Epilogue,
     sim::SimError,
 };
 
-impl CudaBackend {
+impl SynapticBackend {
     /// What the experts of each block did in the last step.
     pub(super) fn read_experts(&self) -> Result<Vec<ExpertStep>, SimError> {
-        let Some((tokens, last)) = self.last_tokens else { return Ok(vec![]) };
-        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
+        let Some((tokens, last)) = self.own.last_tokens else { return Ok(vec![]) };
+        let b = self.buffers()?;
         let (e, k) = (self.sizes.experts, self.sizes.top_k);
         let (sums, aux) = (b.statistics.read()?, b.aux.read()?);
         let (experts, gates) = (b.selected.read()?, b.selected_gates.read()?);
@@ -46,7 +43,7 @@ impl CudaBackend {
         let (network, n) = (&self.network, tokens.len());
         let c = &network.config;
         let no = |what: &str, i: usize| Err(OpError::Refused(format!("there is no {what} {i}")).into());
-        if n > self.sizes.tokens || n > c.context || tokens.iter().any(|token| *token as usize >= c.vocab) {
+        if n > self.sizes.batch.tokens || n > c.context || tokens.iter().any(|token| *token as usize >= c.vocab) {
             return Err(SimError::Input(format!(
                 "a text of {n} tokens does not fit a model with a context of {} and a vocabulary of {}",
                 c.context, c.vocab
@@ -65,9 +62,9 @@ impl CudaBackend {
         if head >= c.heads {
             return no("head", head);
         }
-        let mut b = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
-        b.tokens.write_at(0, tokens)?;
-        let (shape, mut read) = (BatchShape { sequences: 1, seq_len: n }, vec![]);
+        let mut b = self.workspace()?;
+        b.batch.tokens.write_at(0, tokens)?;
+        let (shape, mut read) = (BatchShape::full(1, n), vec![]);
         let edges = head * n * n..(head + 1) * n * n;
         pass::forward(network, &mut b, shape, &mut Pass::default(), &mut |run, _, streams, blocks, shared| {
             read = match site {
@@ -78,7 +75,7 @@ impl CudaBackend {
                 Site::Drive { layer, .. } | Site::Bias { layer, .. } => {
                     let (op, ops) = (run.products(n).edges(network.scale()), &network.ops);
                     let (a, to) = (&blocks[layer], &mut *shared.edges);
-                    ops.gemm.run(run.pass, &op, (&*a.q, &*a.k), to, Epilogue::None, ops.options)?;
+                    ops.model.gemm.run(run.pass, &op, (&*a.q, &*a.k), to, Epilogue::None, ops.model.options)?;
                     to.read_range(edges.clone())?
                 }
             };
@@ -96,8 +93,8 @@ impl CudaBackend {
         let (state, network) = (self.router(layer)?, &self.network);
         let block = network.layout.blocks[layer];
         let weights = {
-            let b = self.buffers.try_borrow().map_err(|_| in_use())?;
-            let read = |id| b.weights.read_range(network.range(id));
+            let b = self.buffers()?;
+            let read = |id| b.trained.weights.read_range(network.range(id));
             [read(block.router)?, read(block.probe)?, read(block.genome)?]
         };
         let [router, probe, genome] = &weights;

@@ -1,17 +1,20 @@
 //! The life cycle on the device: records of experts, edits of parameters, states of the routers.
 
 use super::{
-    backend::{Captured, CudaBackend, in_use},
+    backend::{Captured, SynapticBackend},
     buffers::DeviceBuffers,
-    error::OpError,
-    network::{DeviceBatch, Network, Routers, Run},
+    network::{Network, Routers, Run},
     pass,
-    plan::{BatchShape, Plan, SharedTensors},
+    plan::{Plan, SharedTensors},
 };
 use crate::{
     gpu::Pass,
     kinds::{
-        language::backend::MAX_WAITING_STEPS,
+        language::cuda::{
+            buffers::{BatchBuffers, BatchParts, Trained, waiting},
+            error::OpError,
+            plan::{BatchShape, streams},
+        },
         synaptic::{
             experts::{FEATURES, RouterState},
             life::{Edit, ExpertRecord, cuda::Served},
@@ -21,46 +24,42 @@ use crate::{
     sim::SimError,
 };
 
-impl CudaBackend {
+impl SynapticBackend {
     /// Moves the records of experts that were not read to the end of `out`.
-    pub(super) fn read_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError> {
-        let (most, n) = (MAX_WAITING_STEPS as u64, self.sizes.layers * self.sizes.experts);
-        self.scored = self.scored.max(self.recorded.saturating_sub(most));
-        while self.scored < self.recorded {
-            let start = (self.scored % most) as usize;
-            let steps = ((self.recorded - self.scored) as usize).min(MAX_WAITING_STEPS - start);
-            out.extend(self.buffers.get_mut().expert_records.read_range(start * n..(start + steps) * n)?);
-            self.scored += steps as u64;
+    pub(super) fn read_expert_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError> {
+        let (steps, n) = (self.own.scored..self.recorded(), self.sizes.layers * self.sizes.experts);
+        for part in waiting(steps.clone()) {
+            out.extend(self.buffers_mut().expert_records.read_range(part.start * n..part.end * n)?);
         }
+        self.own.scored = steps.end;
         Ok(())
     }
 
     /// Measures the specialization of experts on a text, for the record of the last step.
     pub(super) fn specialize(&mut self, tokens: &[u32]) -> Result<(), SimError> {
         let c = &self.network.config;
-        if tokens.len() > self.sizes.tokens.min(c.context) || tokens.iter().any(|token| *token as usize >= c.vocab) {
+        if tokens.len() > self.sizes.batch.tokens.min(c.context)
+            || tokens.iter().any(|token| *token as usize >= c.vocab)
+        {
             let why = format!("a text of {} tokens does not fit the model", tokens.len());
             return Err(OpError::Refused(why).into());
         }
-        if self.recorded == 0 || tokens.is_empty() {
+        if self.recorded() == 0 || tokens.is_empty() {
             return Ok(());
         }
-        self.buffers.get_mut().tokens.write_at(0, tokens)?;
-        let n = tokens.len();
+        self.buffers_mut().batch.tokens.write_at(0, tokens)?;
         // No row of a training step.
-        self.compute(Captured::Specialization(n), &mut Pass::default(), |network, _, b, pass| {
-            specialize(network, b, n, pass)
-        })
+        self.compute(Captured::Specialization(tokens.len()), &mut Pass::default())
     }
 
     /// Applies edits to parameters and their state.
     pub(super) fn apply_edits(&mut self, edits: &[Edit]) -> Result<(), OpError> {
-        let Self { network, buffers, .. } = self;
-        let DeviceBuffers { weights, means, squares, arena, .. } = buffers.get_mut();
+        let (network, b) = self.parts_mut();
+        let Trained { weights, means, squares, .. } = &mut b.trained;
         let mut to = Buffers { params: &mut *weights, means, squares, copy: Copy::None };
         let (ops, mut pass) = (&network.ops, Pass::default());
         for edit in edits {
-            ops.life.edit(&mut pass, &ops.optimizer, edit, &mut to, &arena.frame())?;
+            ops.life.edit(&mut pass, &ops.model.optimizer, edit, &mut to, &b.batch.arena.frame())?;
         }
         Ok(())
     }
@@ -68,7 +67,7 @@ impl CudaBackend {
     /// The state of the router of a layer.
     pub(super) fn read_router(&self, layer: usize) -> Result<RouterState, SimError> {
         self.check_layer(layer)?;
-        let b = self.buffers.try_borrow().map_err(|_| in_use())?;
+        let b = self.buffers()?;
         let e = self.sizes.experts;
         let of_experts = layer * e..(layer + 1) * e;
         Ok(RouterState {
@@ -93,7 +92,7 @@ impl CudaBackend {
             let why = format!("{k} experts per token need as many living experts, and there are {alive}");
             return Err(OpError::Refused(why).into());
         }
-        let b = self.buffers.get_mut();
+        let b = self.buffers_mut();
         b.embeddings.write_at(layer * e * FEATURES, &state.embeddings)?;
         b.fatigue.write_at(layer * e, &state.fatigue)?;
         b.energy.write_at(layer * e, &state.energy)?;
@@ -104,17 +103,19 @@ impl CudaBackend {
 }
 
 /// The specialization of all experts on the first tokens of the batch.
-fn specialize(network: &Network, b: &mut DeviceBuffers, n: usize, pass: &mut Pass) -> Result<(), OpError> {
-    let DeviceBuffers { weights, tokens, targets, flag, arena, params, expert_records, .. } = b;
+pub(super) fn specialize(network: &Network, b: &mut DeviceBuffers, n: usize, pass: &mut Pass) -> Result<(), OpError> {
+    let DeviceBuffers { trained, batch, expert_records, .. } = b;
     let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
+    let Trained { weights, params, .. } = trained;
+    let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = batch;
     let (layers, experts, top_k) = (network.config.layers, network.config.experts, network.config.top_k);
-    let shape = BatchShape { sequences: 1, seq_len: n };
+    let shape = BatchShape::full(1, n);
     let plan = Plan::new(&network.config, &network.dynamics, &shape, n);
-    let (tokens, targets) = (tokens.part(0..n)?, targets.part(0..n)?);
-    let batch = DeviceBatch { shape, first: 0, tokens: &tokens, targets: &targets };
+    let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
+    let batch = parts.at(0);
     let routers = Routers { embeddings, fatigue, energy, balance, alive };
     let frame = arena.frame();
-    let mut streams = pass::streams(&frame, &plan, layers)?;
+    let mut streams = streams::<f32>(&frame, layers + 1, plan.stream)?;
     let mut blocks = pass::blocks(&frame, &plan, layers)?;
     let mut shared = SharedTensors::take(&frame, &plan.shared)?;
     let inner = frame.frame();

@@ -1,13 +1,7 @@
 //! The model on a GPU: the formulas of the CPU model, with the operations of `nn` on a device and kernels for release, heads and
 //! routing.
 //!
-//! # A step
-//!
-//! Tokens of a micro-batch are copied to the device, its gradients are computed and added up, then parameters and routers are
-//! updated. Gradients of a batch and the update are captured as CUDA graphs at their second use, one per size of a batch; what
-//! changes from step to step (learning rate, number of the step, targets) is read from device memory. A change of mechanisms
-//! captures again. The host waits for the batch before the last one only; losses, statistics of experts and norms wait on the
-//! device until they are read.
+//! A change of mechanisms captures passes again.
 //!
 //! # Attention
 //!
@@ -25,7 +19,6 @@ mod backend;
 mod backward;
 mod buffers;
 mod decode;
-mod error;
 mod forward;
 mod inspect;
 mod kernels;
@@ -35,7 +28,7 @@ mod optimizer;
 mod pass;
 pub mod plan;
 
-pub use backend::{CudaBackend, check_dynamics as check};
+pub use backend::check_dynamics as check;
 pub use kernels::MODULES;
 
 use super::{
@@ -45,11 +38,15 @@ use super::{
 };
 use crate::{
     gpu::Gpu,
-    nn::gemm::cuda::{CudaGemm, Options},
+    kinds::language::cuda::CudaBackend,
+    nn::{
+        gemm::cuda::{CudaGemm, Options},
+        optimizer::LossScaler,
+    },
     sim::{Buffers as _, MemoryReport, SimError},
 };
 use buffers::{DeviceBuffers, Sizes};
-use network::Ops;
+use network::{Network, Ops};
 use std::sync::Arc;
 
 /// A model with zero weights, for batches of up to that many sequences of the context.
@@ -63,7 +60,11 @@ pub fn create(
     let tf32 = precision == Precision::Tf32;
     let ops = Ops::new(gpu, Options { backend: None, is_required: false, tf32 })?;
     let choices = [("precision", if tf32 { "tf32" } else { "fp32" }), ("release", "fused")];
-    Ok(Box::new(CudaBackend::new(gpu, (config, layout, dynamics), seed, sequences, ops, choices)?))
+    check(dynamics, config)?;
+    let network = Network::new(gpu, config, layout, dynamics, ops, seed)?;
+    let mut backend = CudaBackend::new(gpu, network, sequences, LossScaler::fixed(1.0), &choices)?;
+    backend.begin()?;
+    Ok(Box::new(backend))
 }
 
 /// Memory that [`create`] allocates.

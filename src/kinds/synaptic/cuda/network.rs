@@ -1,32 +1,33 @@
 //! The model on a device: operations, layers that all passes use, and what a pass reads.
 
 use super::{
-    error::OpError,
     kernels::{HeadArgs, HeadKernels},
-    plan::BatchShape,
+    plan::Plan,
 };
 use crate::{
-    gpu::{Any, Buf, Frame, Gpu, GpuError, Grid, Pass, Place, Slice, View},
-    kinds::synaptic::{
-        backend::Dynamics,
-        cpu::network::{EPS, HEAD_EPS},
-        experts::{
-            FEATURES, Mixture,
-            cuda::{CudaExperts, DeviceState, DeviceWeights},
+    gpu::{Any, BlockSize, Buf, Frame, Gpu, GpuError, Grid, Pass, Place, Slice, View},
+    kinds::{
+        language::cuda::{
+            buffers::DeviceBatch,
+            error::OpError,
+            layers::{HeadMatrix, Layers, ModelOps},
+            plan::BatchShape,
         },
-        life::cuda::CudaLife,
-        model::{Config, Layout, Norm},
-        presynaptic::cuda::{CudaPresynaptic, ReleaseStep},
+        synaptic::{
+            backend::Dynamics,
+            cpu::network::{EPS, HEAD_EPS},
+            experts::{
+                FEATURES, Mixture,
+                cuda::{CudaExperts, DeviceState, DeviceWeights},
+            },
+            life::cuda::CudaLife,
+            model::{Config, Layout, Norm},
+            presynaptic::cuda::{CudaPresynaptic, ReleaseStep},
+        },
     },
     nn::{
-        cross_entropy::cuda::CudaCrossEntropy,
-        embedding::cuda::CudaEmbedding,
-        gemm::{
-            Epilogue, Gemm,
-            cuda::{CudaGemm, Options},
-        },
-        norm::{self, NormKind, cuda::CudaNorm},
-        optimizer::cuda::CudaOptimizer,
+        gemm::cuda::Options,
+        norm::{self, NormKind},
         parameters::ViewId,
         rope::RopeTable,
         softmax::cuda::CudaSoftmax,
@@ -37,20 +38,10 @@ use std::{ops::Range, sync::Arc};
 
 /// The operations of a device, and how multiplications are computed.
 pub struct Ops {
-    /// Matrix multiplication.
-    pub gemm: CudaGemm,
-    /// Its backend.
-    pub options: Options,
-    /// Norms.
-    pub norm: CudaNorm,
+    /// Those of every model.
+    pub model: ModelOps,
     /// Softmax.
     pub softmax: CudaSoftmax,
-    /// Embeddings.
-    pub embedding: CudaEmbedding,
-    /// Losses.
-    pub cross_entropy: CudaCrossEntropy,
-    /// Optimisers.
-    pub optimizer: CudaOptimizer,
     /// Release.
     pub presynaptic: CudaPresynaptic,
     /// Mixture of experts.
@@ -65,13 +56,8 @@ impl Ops {
     /// Loads what is loaded ahead.
     pub fn new(gpu: &Arc<Gpu>, options: Options) -> Result<Self, GpuError> {
         Ok(Self {
-            gemm: CudaGemm::new(gpu),
-            options,
-            norm: CudaNorm::new(gpu),
+            model: ModelOps::new(gpu, options, BlockSize::Automatic)?,
             softmax: CudaSoftmax::new(gpu),
-            embedding: CudaEmbedding::new(gpu),
-            cross_entropy: CudaCrossEntropy::new(gpu),
-            optimizer: CudaOptimizer::load(gpu)?,
             presynaptic: CudaPresynaptic::load(gpu)?,
             experts: CudaExperts::load(gpu)?,
             life: CudaLife::load(gpu)?,
@@ -188,11 +174,6 @@ impl Network {
             eps: HEAD_EPS as f32,
         }
     }
-
-    /// Adds the memory of its tables and operations.
-    pub fn report(&self, to: &mut MemoryReport) {
-        report_tables(&self.config, self.ops.gemm.bytes(), to);
-    }
 }
 
 /// Adds the memory of the tables of a model and of its operations.
@@ -249,19 +230,6 @@ impl WeightViews<'_> {
         let [router, probe, fc1, fc1_bias, fc2, fc2_bias] = &self.0;
         DeviceWeights { router, probe, fc1, fc1_bias, fc2, fc2_bias }
     }
-}
-
-/// A batch in device memory.
-#[derive(Clone, Copy)]
-pub struct DeviceBatch<'a> {
-    /// Its sizes.
-    pub shape: BatchShape,
-    /// Position of the first token of every sequence.
-    pub first: usize,
-    /// `[tokens]`
-    pub tokens: &'a Slice<u32>,
-    /// `[tokens]`
-    pub targets: &'a Slice<i32>,
 }
 
 /// Keys, values and synapses of the tokens so far, of all blocks.
@@ -325,6 +293,13 @@ impl Run<'_> {
         }
     }
 
+    /// Layers of every model.
+    pub fn layers(&mut self) -> Layers<'_, f32> {
+        let (network, weights, batch, frame) = (self.network, self.weights, self.batch, self.frame);
+        let (flag, pass) = (&mut *self.flag, &mut *self.pass);
+        Layers { ops: &network.ops.model, map: &network.layout.map, weights, batch, flag, frame, pass }
+    }
+
     /// `y = norm(x)`.
     pub fn norm(
         &mut self,
@@ -333,29 +308,14 @@ impl Run<'_> {
         y: &mut Slice<f32>,
         stats: &mut Slice<f32>,
     ) -> Result<(), OpError> {
-        let network = self.network;
-        let op = network.norm_op(x.len() / network.config.width);
-        let weight = self.weights.part(network.range(of.weight))?;
-        let bias = self.weights.part(network.range(of.bias))?;
-        network.ops.norm.forward(self.pass, &op, x, &weight, Some(&bias), y, stats)?;
-        Ok(())
+        let op = self.network.norm_op(x.len() / self.network.config.width);
+        self.layers().norm(&op, (of.weight, Some(of.bias)), x, y, stats)
     }
 
-    /// `y = x Wᵀ`, or with `residual` that added.
-    pub fn linear(
-        &mut self,
-        weight: ViewId,
-        x: &Slice<f32>,
-        y: &mut Slice<f32>,
-        residual: Option<&Slice<f32>>,
-    ) -> Result<(), OpError> {
+    /// The matrix of logits.
+    pub fn head(&self, plan: &Plan) -> HeadMatrix {
         let network = self.network;
-        let [outputs, inputs] = network.layout.map.view(weight).shape[..] else { return Err(OpError::no_matrix()) };
-        let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
-        let weight = self.weights.part(network.range(weight))?;
-        let epilogue = residual.map_or(Epilogue::None, Epilogue::Residual);
-        network.ops.gemm.run(self.pass, &op, (x, &weight), y, epilogue, network.ops.options)?;
-        Ok(())
+        HeadMatrix { weight: network.layout.lm_head, vocab: network.config.vocab, rows: plan.logit_rows }
     }
 }
 

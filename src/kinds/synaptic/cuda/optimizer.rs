@@ -1,79 +1,75 @@
-//! Constants of the optimiser, and which parameter is updated how.
+//! Which parameter is updated how, and what frozen experts keep.
 
 use super::{
-    backend::{Captured, CudaBackend},
-    pass::UpdatePlan,
+    backend::{Captured, SynapticBackend},
+    buffers::DeviceBuffers,
 };
 use crate::{
-    gpu::Buf,
+    gpu::{Buf, Slice},
     kinds::{
-        language::backend::{Hyper, MatrixUpdate},
+        language::{
+            backend::{Hyper, MatrixUpdate},
+            cuda::{buffers::UpdatePlan, error::OpError},
+        },
         synaptic::{
             backend::StepInput,
+            cpu::update::frozen_ranges,
             model::{Layout, Role},
         },
     },
-    nn::{
-        optimizer::{
-            LossScaler, ParameterGroups, Rule,
-            cuda::{self, OptimizerSettings},
-        },
-        parameters::View,
-    },
+    nn::{optimizer::ParameterGroups, parameters::View},
     sim::SimError,
 };
 
-impl CudaBackend {
-    /// Constants of the optimiser, learning rate, and which parameter is updated how.
-    pub(super) fn set_optimizer(&mut self, input: &StepInput<'_>) -> Result<(), SimError> {
-        let layout = &self.network.layout;
-        let groups = groups(layout, input.hyper, input.frozen)?;
-        let hyper = input.hyper;
-        let scaler = LossScaler::fixed(1.0);
-        let settings = OptimizerSettings {
-            learning_rate: hyper.learning_rate.into(),
-            beta1: hyper.beta1.into(),
-            beta2: hyper.beta2.into(),
-            seed: self.network.seed,
-            eps: hyper.eps,
-            clip: hyper.clip,
-            momentum: 0.0,
-            growth: scaler.growth as f32,
-            backoff: scaler.backoff as f32,
-            interval: scaler.interval,
-            is_nesterov: 0,
-            is_stochastic: 0,
-        };
-        let b = self.buffers.get_mut();
-        if b.settings.value() != settings {
-            b.settings.set(settings)?;
+impl SynapticBackend {
+    /// Sets how the update of a step is computed.
+    pub(super) fn set_update(&mut self, input: &StepInput<'_>) -> Result<(), SimError> {
+        let (layout, layers, gpu) = (self.network.layout.clone(), self.sizes.layers, self.gpu.clone());
+        let groups = groups(&layout, input.hyper, input.frozen)?;
+        let is_frozen = |l: usize| u32::from(input.frozen.get(1 + l).copied().unwrap_or(false));
+        let frozen: Vec<u32> = (0..layers).map(is_frozen).collect();
+        let ranges = frozen_ranges(&layout, input.frozen_experts, self.network.config.experts);
+        let b = self.buffers_mut();
+        if b.known_frozen.as_ref() != Some(&frozen) {
+            b.frozen.write(&frozen)?;
+            b.known_frozen = Some(frozen);
         }
-        if b.known.as_ref() != Some(&groups) {
-            b.rules.write_at(0, &cuda::rules(&groups))?;
-            b.groups.write(&groups.table(&layout.map))?;
-            let is_frozen = |l| u32::from(input.frozen.get(1 + l).copied().unwrap_or(false));
-            b.frozen.write(&(0..self.sizes.layers).map(is_frozen).collect::<Vec<_>>())?;
-            b.known = Some(groups);
-        }
-        let (experts, n) = (self.network.config.experts, input.frozen_experts.len());
-        let frozen = (0..n).filter(|i| input.frozen_experts[*i]);
-        let ranges = frozen.filter_map(|i| Some((layout.blocks.get(i / experts)?, i % experts)));
-        let kept = ranges.flat_map(|(block, e)| block.of_experts().map(|view| layout.expert_range(view, e))).collect();
-        let update = UpdatePlan { kept, measures: input.measures };
-        if input.measures && b.before.is_none() {
-            b.before = Some(Buf::zeros(&self.gpu, "weights before a step", self.sizes.n)?);
-        }
-        if self.update != update {
-            self.gpu.synchronize()?;
-            self.graphs.remove(&Captured::Update);
-            let needed = 3 * update.n_kept();
+        if b.frozen_ranges != ranges {
+            self.forget(Some(Captured::Update))?;
+            let b = self.buffers_mut();
+            let needed = 3 * ranges.iter().map(ExactSizeIterator::len).sum::<usize>();
             if b.kept.as_ref().map_or(0, |kept| kept.len()) < needed {
-                b.kept = Some(Buf::zeros(&self.gpu, "frozen experts", needed)?);
+                b.kept = Some(Buf::zeros(&gpu, "frozen experts", needed)?);
             }
-            self.update = update;
+            b.frozen_ranges = ranges;
         }
-        Ok(())
+        let update = UpdatePlan { measures: input.measures, ..UpdatePlan::default() };
+        self.set_optimizer(input.hyper, groups, update)
     }
+}
+
+/// Copies what frozen experts keep to the memory beside the parameters, or back.
+pub(super) fn copy_frozen(b: &mut DeviceBuffers, saves: bool) -> Result<(), OpError> {
+    let DeviceBuffers { trained, kept, frozen_ranges, .. } = b;
+    let (Some(kept), mut at) = (kept.as_mut().filter(|_| !frozen_ranges.is_empty()), 0) else { return Ok(()) };
+    if saves {
+        for range in &*frozen_ranges {
+            trained.gradient.clear_range(range.clone())?;
+        }
+    }
+    let all: [&mut Slice<f32>; 3] = [&mut trained.weights, &mut trained.means, &mut trained.squares];
+    for buffer in all {
+        for range in &*frozen_ranges {
+            let (mut place, mut of) = (kept.part_mut(at..at + range.len())?, buffer.part_mut(range.clone())?);
+            if saves {
+                place.copy_from(&of)?
+            } else {
+                of.copy_from(&place)?
+            }
+            at += range.len();
+        }
+    }
+    Ok(())
 }
 
 /// Rules of parameters; genomes are not trained.
@@ -85,8 +81,7 @@ fn groups(layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<ParameterGr
         let id = layout.map.find(&view.name).unwrap_or(layout.wte);
         let role = layout.role(id);
         let is_frozen = frozen.get(layout.layer(id).index(layout.blocks.len())).copied().unwrap_or(false);
-        let decay = if role.decays() { f64::from(hyper.weight_decay) } else { 0.0 };
-        Rule { decay, is_frozen: is_frozen || role == Role::Genome, ..Rule::default() }
+        hyper.rule(role.decays(), role.is_hidden_matrix(), is_frozen || role == Role::Genome)
     };
     ParameterGroups::new(&layout.map, rule).map_err(|why| SimError::Input(why.to_string()))
 }

@@ -2,30 +2,29 @@
 //! and can be captured into a graph.
 
 use super::{
-    backward::{Loss, Sums},
+    backward::Sums,
     buffers::{DeviceBuffers, SHOWN_TOKENS},
-    error::OpError,
     kernels::KeepSelection,
-    network::{DeviceBatch, Network, Routers, Run},
-    plan::{BackwardTensors, BatchShape, BlockTensors, HeadTensors, Plan, SharedTensors},
+    network::{Network, Routers, Run},
+    optimizer::copy_frozen,
+    plan::{BackwardTensors, BlockTensors, Plan, SharedTensors},
 };
 use crate::{
-    gpu::{Frame, Grid, Pass, Slice, ViewMut},
+    gpu::{Frame, Pass, Slice, ViewMut},
     kinds::{
+        language::cuda::{
+            buffers::{BatchBuffers, BatchParts, Trained},
+            error::OpError,
+            kernels::StepKernels,
+            layers::Loss,
+            plan::{BatchShape, HeadTensors, streams},
+        },
         synaptic::experts::{
             FEATURES,
             cuda::{DeviceStateMut, STATISTICS},
         },
-        transformer::cuda::kernels::{BeginStep, FinishViews, RecordStep, StepKernels, SumViews, VIEW_PARTS},
     },
-    nn::optimizer::cuda::{Buffers, Copy, Tables},
 };
-use std::ops::Range;
-
-/// Residual streams: the embedding, and behind each block.
-pub(super) fn streams<'f>(frame: &'f Frame<'_>, plan: &Plan, layers: usize) -> Result<Vec<ViewMut<'f, f32>>, OpError> {
-    (0..=layers).map(|_| frame.take::<f32>("residual stream", plan.stream).map_err(OpError::from)).collect()
-}
 
 /// Activations of all blocks.
 pub(super) fn blocks<'f>(frame: &'f Frame<'_>, plan: &Plan, layers: usize) -> Result<Vec<BlockTensors<'f>>, OpError> {
@@ -34,17 +33,18 @@ pub(super) fn blocks<'f>(frame: &'f Frame<'_>, plan: &Plan, layers: usize) -> Re
 
 /// Adds the gradients of a batch to the gradient of the step, losses and statistics to their sums.
 pub fn accumulate(network: &Network, b: &mut DeviceBuffers, shape: BatchShape, pass: &mut Pass) -> Result<(), OpError> {
-    let DeviceBuffers { weights, gradient, tokens, targets, scale, total, flag, arena, .. } = b;
-    let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
-    let DeviceBuffers { batch: of_batch, draws, statistics, aux, selected, selected_gates, .. } = b;
+    let DeviceBuffers { trained, batch, embeddings, fatigue, energy, balance, alive, .. } = b;
+    let DeviceBuffers { micro_batch, draws, statistics, aux, selected, selected_gates, .. } = b;
+    let Trained { weights, gradient, scale, total, .. } = trained;
+    let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = batch;
     let (n, layers) = (shape.n_tokens(), network.config.layers);
     let plan = Plan::new(&network.config, &network.dynamics, &shape, shape.seq_len);
-    let (tokens, targets) = (tokens.part(0..n)?, targets.part(0..n)?);
-    let batch = DeviceBatch { shape, first: 0, tokens: &tokens, targets: &targets };
+    let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
+    let batch = parts.at(0);
     let routers = Routers { embeddings, fatigue, energy, balance, alive };
     let draws = Some(&**draws.buf());
     let frame = arena.frame();
-    let mut streams = streams(&frame, &plan, layers)?;
+    let mut streams = streams::<f32>(&frame, layers + 1, plan.stream)?;
     let mut blocks = blocks(&frame, &plan, layers)?;
     let mut shared = SharedTensors::take(&frame, &plan.shared)?;
     let mut t = BackwardTensors::take(&frame, &plan.backward)?;
@@ -64,7 +64,7 @@ pub fn accumulate(network: &Network, b: &mut DeviceBuffers, shape: BatchShape, p
     }
     let inner = frame.frame();
     let mut run = Run { network, weights, routers, batch, draws, cache: None, flag, frame: &inner, pass };
-    let mut sums = Sums { batch: of_batch.buf(), experts: statistics, aux };
+    let mut sums = Sums { batch: micro_batch.buf(), experts: statistics, aux };
     run.blocks_backward(&streams, &mut blocks, &mut shared.refs(), &mut t, &mut sums, gradient)
 }
 
@@ -104,15 +104,15 @@ pub fn forward(
     pass: &mut Pass,
     then: Then<'_>,
 ) -> Result<(), OpError> {
-    let DeviceBuffers { weights, tokens, targets, flag, arena, .. } = b;
-    let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
-    let (n, layers) = (shape.n_tokens(), network.config.layers);
+    let DeviceBuffers { trained, batch, embeddings, fatigue, energy, balance, alive, .. } = b;
+    let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = batch;
+    let (weights, layers) = (&*trained.weights, network.config.layers);
     let plan = Plan::new(&network.config, &network.dynamics, &shape, shape.seq_len);
-    let (tokens, targets) = (tokens.part(0..n)?, targets.part(0..n)?);
-    let batch = DeviceBatch { shape, first: 0, tokens: &tokens, targets: &targets };
+    let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
+    let batch = parts.at(0);
     let routers = Routers { embeddings, fatigue, energy, balance, alive };
     let frame = arena.frame();
-    let mut streams = streams(&frame, &plan, layers)?;
+    let mut streams = streams::<f32>(&frame, layers + 1, plan.stream)?;
     let mut blocks = blocks(&frame, &plan, layers)?;
     let mut shared = SharedTensors::take(&frame, &plan.shared)?;
     let inner = frame.frame();
@@ -145,108 +145,30 @@ pub fn losses(
             pass: &mut *run.pass,
         };
         run.last_norm(&streams[network.config.layers], &mut head)?;
-        run.losses(plan, &mut head)?;
+        let of = run.head(plan);
+        run.layers().losses(of, &mut head.refs())?;
         head.losses.read_into(0, to)?;
         Ok(())
     })
 }
 
-/// Clears the sums of a step.
-pub fn begin(kernels: &StepKernels, b: &mut DeviceBuffers, pass: &mut Pass) -> Result<(), OpError> {
-    let DeviceBuffers { gradient, params, state, total, scale, statistics, aux, .. } = b;
-    BeginStep { params: params.buf(), state, total, scale }.launch(kernels, pass, 1)?;
-    gradient.clear()?;
-    statistics.clear()?;
-    aux.clear()?;
-    Ok(())
-}
-
-/// How an update is computed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct UpdatePlan {
-    /// What frozen experts keep.
-    pub kept: Vec<Range<usize>>,
-    /// Whether norms of parameters are measured.
-    pub measures: bool,
-}
-
-impl UpdatePlan {
-    /// Elements that frozen experts keep, of one buffer.
-    pub fn n_kept(&self) -> usize {
-        self.kept.iter().map(|range| range.len()).sum()
-    }
-}
-
-/// Copies what frozen experts keep: to the memory beside the parameters, or back.
-fn copy_kept(plan: &UpdatePlan, b: [&mut Slice<f32>; 3], kept: &mut Slice<f32>, saves: bool) -> Result<(), OpError> {
-    let mut at = 0;
-    for buffer in b {
-        for range in &plan.kept {
-            let (mut place, mut of) = (kept.part_mut(at..at + range.len())?, buffer.part_mut(range.clone())?);
-            if saves {
-                place.copy_from(&of)?
-            } else {
-                of.copy_from(&place)?
-            }
-            at += range.len();
-        }
-    }
-    Ok(())
-}
-
 /// Updates parameters and routers, and records the step.
-pub fn update(
-    network: &Network,
-    kernels: &StepKernels,
-    b: &mut DeviceBuffers,
-    plan: &UpdatePlan,
-    pass: &mut Pass,
-) -> Result<(), OpError> {
-    let DeviceBuffers { weights, gradient, means, squares, state, settings, rules, groups, kept, .. } = b;
-    let DeviceBuffers { params, scale, total, arena, records, views, partials, norms, before, .. } = b;
-    let DeviceBuffers { step_tokens, statistics, expert_records, .. } = b;
-    let before = before.as_mut().filter(|_| plan.measures);
-    let mut measured = None;
-    if let Some(before) = before {
-        before.copy_from(weights)?;
-        measured = Some(before);
-    }
-    let kept = kept.as_mut().filter(|_| !plan.kept.is_empty());
-    let mut saved = None;
-    if let Some(kept) = kept {
-        for range in &plan.kept {
-            gradient.clear_range(range.clone())?;
-        }
-        copy_kept(plan, [&mut *weights, &mut *means, &mut *squares], kept, true)?;
-        saved = Some(kept);
-    }
-    let ops = &network.ops;
-    let tables = Tables { settings: settings.buf(), groups, rules };
-    {
-        let frame = arena.frame();
-        ops.optimizer.begin(pass, tables, gradient, state, &frame)?;
-    }
-    let mut to = Buffers { params: &mut *weights, means, squares, copy: Copy::None };
-    ops.optimizer.adamw(pass, tables, state, gradient, &mut to)?;
-    if let Some(kept) = saved {
-        copy_kept(plan, [&mut *weights, &mut *means, &mut *squares], kept, false)?;
-    }
-    if let Some(before) = measured {
-        let n = views.len() as u32;
-        let grid = Grid::Blocks { blocks: [n, VIEW_PARTS, 1], threads: [256, 1, 1], shared_bytes: 0 };
-        let (weights, before, gradient) = (&**weights, &**before, &**gradient);
-        SumViews { views, weights, before, gradient, partials }.launch(kernels, pass, grid)?;
-        FinishViews { n_views: n, scale, partials, norms }.launch(kernels, pass, n)?;
-    }
-    RecordStep { params: params.buf(), state, total, scale, records }.launch(kernels, pass, 1)?;
-    ops.life.record(pass, params.buf(), step_tokens.buf(), statistics, expert_records)?;
+pub fn update(network: &Network, kernels: &StepKernels, b: &mut DeviceBuffers, pass: &mut Pass) -> Result<(), OpError> {
+    b.trained.keep_before()?;
+    copy_frozen(b, true)?;
+    b.trained.optimize(&network.ops.model, &b.batch.arena.frame(), pass)?;
+    copy_frozen(b, false)?;
+    b.trained.record_step(kernels, pass)?;
+    let DeviceBuffers { trained, step_tokens, statistics, expert_records, .. } = b;
+    network.ops.life.record(pass, trained.params.buf(), step_tokens.buf(), statistics, expert_records)?;
     update_routers(network, b, pass)
 }
 
 /// Metabolism of all blocks.
 fn update_routers(network: &Network, b: &mut DeviceBuffers, pass: &mut Pass) -> Result<(), OpError> {
-    let DeviceBuffers { weights, embeddings, fatigue, energy, balance, alive, frozen, .. } = b;
-    let DeviceBuffers { state, statistics, step_tokens, .. } = b;
+    let DeviceBuffers { trained, embeddings, fatigue, energy, balance, alive, frozen, .. } = b;
+    let DeviceBuffers { statistics, step_tokens, .. } = b;
+    let Trained { weights, state, .. } = trained;
     let (op, e) = (&network.dynamics.router, network.config.experts);
     for (layer, block) in network.layout.blocks.iter().enumerate() {
         let of_experts = layer * e..(layer + 1) * e;

@@ -6,16 +6,19 @@
 
 use crate::{
     gpu::{Arena, Frame, GpuError, Slice, ViewMut},
-    kinds::synaptic::{
-        backend::Dynamics,
-        experts::{
-            FEATURES, Mixture,
-            cuda::{CudaExperts, DeviceRouting, DeviceRows},
-        },
-        model::Config,
-        presynaptic::{
-            Mode,
-            cuda::{CudaPresynaptic, ScanExtent},
+    kinds::{
+        language::cuda::plan::{BatchShape, HeadSizes, logit_rows, tensors},
+        synaptic::{
+            backend::Dynamics,
+            experts::{
+                FEATURES, Mixture,
+                cuda::{CudaExperts, DeviceRouting, DeviceRows},
+            },
+            model::Config,
+            presynaptic::{
+                Mode,
+                cuda::{CudaPresynaptic, ScanExtent},
+            },
         },
     },
     nn::{
@@ -24,41 +27,9 @@ use crate::{
     },
 };
 
-/// Declares a group of tensors: their sizes, the tensors taken from a frame, and references to them.
-macro_rules! tensors {
-    (
-        $(#[doc = $docs:literal])*
-        $Tensors:ident, $Sizes:ident {
-            $( $(#[doc = $fdocs:literal])* $field:ident : $E:ident ),* $(,)?
-        }
-    ) => {
-        $(#[doc = $docs])*
-        /// Numbers of elements.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $Sizes { $( $(#[doc = $fdocs])* pub $field: usize, )* }
-
-        impl $Sizes {
-            /// Bytes in an arena.
-            pub fn bytes(&self) -> usize {
-                Arena::bytes_of(&[ $( (self.$field, size_of::<$E>()), )* ])
-            }
-        }
-
-        $(#[doc = $docs])*
-        pub struct $Tensors<'f> { $( $(#[doc = $fdocs])* pub $field: ViewMut<'f, $E>, )* }
-
-        impl<'f> $Tensors<'f> {
-            /// Takes them from a frame; their contents are not initialised.
-            pub fn take(frame: &'f Frame<'_>, sizes: &$Sizes) -> Result<Self, GpuError> {
-                Ok(Self { $( $field: frame.take::<$E>(stringify!($field), sizes.$field)?, )* })
-            }
-        }
-    };
-}
-
 tensors! {
     /// Activations of a block, from its forward to its backward pass.
-    BlockTensors, BlockSizes {
+    BlockTensors, BlockSizes, Block {
         /// Output of the first norm, `[tokens, C]`.
         norm_1: f32,
         /// Its statistics.
@@ -153,7 +124,7 @@ impl BlockTensors<'_> {
 
 tensors! {
     /// What the passes of all blocks share.
-    SharedTensors, SharedSizes {
+    SharedTensors, SharedSizes, Shared {
         /// Queries, keys and values, then their gradients, `[tokens, C + 2 Hkv D]`.
         packed: f32,
         /// Logits of attention, then gradients, `[B, H, T, T]`.
@@ -167,7 +138,7 @@ tensors! {
 
 tensors! {
     /// Gradients within blocks.
-    BackwardTensors, BackwardSizes {
+    BackwardTensors, BackwardSizes, Backward {
         /// Of the output of a block, then of its input, `[tokens, C]`.
         d: f32,
         /// Of the input of a layer.
@@ -185,57 +156,8 @@ tensors! {
     }
 }
 
-tensors! {
-    /// What the logits of a batch need.
-    HeadTensors, HeadSizes {
-        /// Input of the logits.
-        norm_f: f32,
-        /// Statistics of the last norm.
-        stats_f: f32,
-        /// Loss of each token.
-        losses: f32,
-        /// Logarithm of the sum of the softmax over the vocabulary.
-        lse: f32,
-    }
-}
-
-/// References to the shared tensors.
-pub struct Shared<'a> {
-    /// Packed projections.
-    pub packed: &'a mut Slice<f32>,
-    /// Edges.
-    pub edges: &'a mut Slice<f32>,
-    /// Logarithms of sums.
-    pub lse: &'a mut Slice<f32>,
-    /// Rows by head.
-    pub by_head: &'a mut Slice<f32>,
-}
-
-impl SharedTensors<'_> {
-    /// References to all of them.
-    pub fn refs(&mut self) -> Shared<'_> {
-        Shared { packed: &mut self.packed, edges: &mut self.edges, lse: &mut self.lse, by_head: &mut self.by_head }
-    }
-}
-
 /// Logits that are in memory at a time, about.
 const LOGITS: usize = 1 << 26;
-
-/// Sizes of a batch that a captured pass is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BatchShape {
-    /// Sequences.
-    pub sequences: usize,
-    /// Tokens of a sequence.
-    pub seq_len: usize,
-}
-
-impl BatchShape {
-    /// Tokens.
-    pub const fn n_tokens(&self) -> usize {
-        self.sequences * self.seq_len
-    }
-}
 
 /// The tensors of the passes over a batch. `keys` are those that each query may see: the tokens of a sequence, or those of a cache
 /// with the new ones.
@@ -314,8 +236,8 @@ impl Plan {
             block,
             shared,
             backward,
-            head: HeadSizes { norm_f: n * width, stats_f: 2 * n, losses: n, lse: n },
-            logit_rows: (LOGITS / c.padded_vocab() / 64 * 64).max(64).min(n),
+            head: HeadSizes::of(n, width),
+            logit_rows: logit_rows(LOGITS, c.padded_vocab(), n),
             vocab: c.padded_vocab(),
             temporaries: temporaries(config, dynamics, shape, keys),
             layers: c.layers,
@@ -326,13 +248,13 @@ impl Plan {
     pub fn bytes(&self) -> usize {
         let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, 4)]);
         let common = self.held() + self.shared.bytes() + self.backward.bytes();
-        common + (self.head.bytes() + logits).max(self.temporaries)
+        common + (self.head.bytes::<f32>() + logits).max(self.temporaries)
     }
 
     /// The same for a pass without gradients.
     pub fn forward_bytes(&self) -> usize {
         let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, 4)]);
-        self.held() + self.shared.bytes() + self.head.bytes() + logits.max(self.temporaries)
+        self.held() + self.shared.bytes() + self.head.bytes::<f32>() + logits.max(self.temporaries)
     }
 
     fn held(&self) -> usize {

@@ -10,9 +10,8 @@ use crate::{
     },
     kernels,
     kinds::{
-        language::backend::MAX_WAITING_STEPS,
+        language::{backend::MAX_WAITING_STEPS, cuda::kernels::StepParams},
         synaptic::experts::cuda::{CONTRIBUTION, COUNT, STATISTICS, StepTokens},
-        transformer::cuda::kernels::StepParams,
     },
     nn::{
         lengths,

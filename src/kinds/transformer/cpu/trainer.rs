@@ -12,14 +12,14 @@ use crate::{
     kinds::{
         language::cpu::{backend::CpuTrainer, copy, trainer::TrainingState},
         transformer::{
-            backend::{Batch, Decoder, Hyper, Lengths, MatrixUpdate, Outcome, StepInput},
+            backend::{Batch, Decoder, Hyper, Lengths, Outcome, StepInput},
             choices::ActivationFunction,
             model::{Config, Layout},
         },
     },
     nn::{
         optimizer::{
-            AdamW, Clip, Method, Muon, ParameterGroups, Rule, Update,
+            Clip, ParameterGroups, Update,
             cpu::{Buffers, Optimizer},
         },
         parameters::{View, ViewId},
@@ -227,29 +227,15 @@ fn parts<'a>(config: &Config, batch: &Batch<'a>) -> impl Iterator<Item = Part<'a
 
 /// The optimiser of a step.
 pub fn optimizer(config: &Config, layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<Optimizer, SimError> {
-    let [beta1, beta2, eps] = [hyper.beta1, hyper.beta2, hyper.eps].map(f64::from);
     let rule = |view: &View| {
         let id = layout.map.find(&view.name).unwrap_or(layout.wte);
         let role = layout.role(id);
         let is_frozen = frozen.get(layout.layer(id).index(config.layers)).copied().unwrap_or(false);
-        let decay = if role.decays() { f64::from(hyper.weight_decay) } else { 0.0 };
-        match hyper.matrices {
-            MatrixUpdate::Muon { rate, .. } if role.is_hidden_matrix() => {
-                // The decay is of the learning rate, not of that of the matrices.
-                let rate = f64::from(rate);
-                Rule { decay: decay / rate.max(f64::MIN_POSITIVE), lr_factor: rate, is_frozen, method: Method::Muon }
-            }
-            _ => Rule { decay, is_frozen, ..Rule::default() },
-        }
+        hyper.rule(role.decays(), role.is_hidden_matrix(), is_frozen)
     };
     let groups = ParameterGroups::new(&layout.map, rule).map_err(refused)?;
     let matrices = groups.matrices(&layout.map, |view| matrix_parts(config, layout, layout.map.find(&view.name)));
-    let momentum = match hyper.matrices {
-        MatrixUpdate::Muon { momentum, .. } => momentum.into(),
-        MatrixUpdate::AdamW => 0.0,
-    };
-    let muon = Muon { momentum, ..Muon::default() };
-    Ok(Optimizer { adamw: AdamW { beta1, beta2, eps }, muon, clip: Clip(hyper.clip.into()), groups, matrices })
+    Ok(Optimizer { adamw: hyper.adamw(), muon: hyper.muon(), clip: Clip(hyper.clip.into()), groups, matrices })
 }
 
 /// Rows of the matrices that a packed one is made of: queries, keys and values; gate and up.

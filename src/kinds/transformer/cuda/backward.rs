@@ -1,84 +1,27 @@
 //! The loss and the backward pass; formulas are those of the CPU model. Gradients of parameters are added to.
 
 use super::{
-    error::OpError,
-    format::ModelFormat,
-    forward::chunks,
     network::Run,
-    plan::{Backward, Block, BlockTensors, Head, Plan, Stream},
+    plan::{Backward, Block, BlockTensors, Plan, Stream},
 };
 use crate::{
     gpu::{Slice, ViewMut, nvtx},
-    kinds::transformer::{
-        choices::{Checkpointing, NormPlacement},
-        cpu::forward::DropSite,
-        model::{Linear, Norm},
+    kinds::{
+        language::cuda::{error::OpError, format::ModelFormat, layers::Loss, plan::Head},
+        transformer::{
+            choices::{Checkpointing, NormPlacement},
+            cpu::forward::DropSite,
+            model::{Linear, Norm},
+        },
     },
     nn::{
         attention::{Gradients, Inputs},
-        cross_entropy::cuda::LossTotal,
-        embedding::Embedding,
-        gemm::{Epilogue, Gemm},
-        parameters::ViewId,
+        gemm::Epilogue,
     },
 };
 use std::mem;
 
-/// What the loss needs besides activations.
-pub struct Loss<'a> {
-    /// Gradient of the loss of a target, one element.
-    pub scale: &'a Slice<f32>,
-    /// Sum of the losses.
-    pub total: &'a mut Slice<LossTotal>,
-}
-
 impl<T: ModelFormat> Run<'_, T> {
-    /// Losses, gradients of the matrix of logits, and in `dx` those of its input.
-    pub fn head_backward(
-        &mut self,
-        plan: &Plan,
-        head: &mut Head<'_, T>,
-        loss: &mut Loss<'_>,
-        dx: &mut Slice<T>,
-        gradient: &mut Slice<f32>,
-    ) -> Result<(), OpError> {
-        let (network, width, vocab) = (self.network, self.network.config.width, plan.vocab);
-        let (id, ops) = (network.layout.head(), &network.ops);
-        for rows in chunks(self.batch.tokens.len(), plan.logit_rows) {
-            let (frame, n) = (self.frame.frame(), rows.len());
-            let mut logits = frame.take::<T>("logits", n * vocab)?;
-            let x = head.norm_f.part(rows.start * width..rows.end * width)?;
-            self.logits(&x, &mut logits)?;
-            let (op, targets) = (self.loss_op(n), self.batch.targets.part(rows.clone())?);
-            let (mut losses, mut lse) = (head.losses.part_mut(rows.clone())?, head.lse.part_mut(rows.clone())?);
-            let (losses, lse) = (&mut losses, &mut lse);
-            ops.cross_entropy.backward(self.pass, &op, &mut logits, &targets, loss.scale, losses, lse, self.flag)?;
-            let mut dx = dx.part_mut(rows.start * width..rows.end * width)?;
-            let weight = self.weights.part(network.range(id))?;
-            let by_weight = Gemm::new(n, width, vocab);
-            ops.gemm.run(self.pass, &by_weight, (&*logits, &weight), &mut *dx, Epilogue::None, ops.options)?;
-            self.add_product((vocab, width, n), &logits, &x, id, gradient)?;
-        }
-        ops.cross_entropy.add_losses(self.pass, head.losses, self.batch.targets, loss.total)?;
-        Ok(())
-    }
-
-    /// `dW += dyᵀ x`, with the sizes of W and the number of tokens.
-    fn add_product(
-        &mut self,
-        (outputs, inputs, tokens): (usize, usize, usize),
-        dy: &Slice<T>,
-        x: &Slice<T>,
-        id: ViewId,
-        gradient: &mut Slice<f32>,
-    ) -> Result<(), OpError> {
-        let ops = &self.network.ops;
-        let op = Gemm::new(outputs, inputs, tokens).transposed_a().scaled(1.0, 1.0);
-        let mut to = gradient.part_mut(self.network.range(id))?;
-        ops.gemm.run(self.pass, &op, (dy, x), &mut *to, Epilogue::None, ops.options)?;
-        Ok(())
-    }
-
     /// `dx = dy W`, `dW += dyᵀ x`, `db += Σ dy`. With `z`, where `x = f(z)`, dx becomes dz.
     fn linear_backward(
         &mut self,
@@ -89,21 +32,9 @@ impl<T: ModelFormat> Run<'_, T> {
         dx: &mut Slice<T>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
-        let (network, ops) = (self.network, &self.network.ops);
-        let [outputs, inputs] = network.layout.map.view(linear.weight).shape[..] else {
-            return Err(OpError::no_matrix());
-        };
-        let tokens = dy.len() / outputs;
-        let weight = self.weights.part(network.range(linear.weight))?;
-        let by_weight = Gemm::new(tokens, inputs, outputs);
-        let epilogue = z.map_or(Epilogue::None, |aux| Epilogue::Gradient { f: network.activation(), aux });
-        ops.gemm.run(self.pass, &by_weight, (dy, &weight), dx, epilogue, ops.options)?;
-        self.add_product((outputs, inputs, tokens), dy, x, linear.weight, gradient)?;
-        if let Some(bias) = linear.bias {
-            let mut dbias = gradient.part_mut(network.range(bias))?;
-            ops.elementwise.bias_gradient(self.pass, tokens, outputs, dy, &mut dbias, self.frame)?;
-        }
-        Ok(())
+        let f = self.network.activation();
+        let epilogue = z.map_or(Epilogue::None, |aux| Epilogue::Gradient { f, aux });
+        self.layers().linear_backward((linear.weight, linear.bias), (dy, x), epilogue, dx, gradient)
     }
 
     fn norm_backward(
@@ -115,23 +46,8 @@ impl<T: ModelFormat> Run<'_, T> {
         dx: &mut Slice<T>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
-        let network = self.network;
-        let op = network.norm_op(x.len() / network.config.width);
-        let weight = self.weights.part(network.range(of.weight))?;
-        // The bias is behind the weight.
-        let split = network.range(of.weight).end;
-        let (mut before, mut after) = gradient.split_at_mut(split)?;
-        let mut dweight = before.part_mut(network.range(of.weight))?;
-        let mut dbias = match of.bias {
-            Some(bias) => {
-                let range = network.range(bias);
-                Some(after.part_mut(range.start - split..range.end - split)?)
-            }
-            None => None,
-        };
-        let dbias = dbias.as_deref_mut();
-        network.ops.norm.backward(self.pass, &op, dy, x, &weight, stats, dx, &mut dweight, dbias, self.frame)?;
-        Ok(())
+        let op = self.network.norm_op(x.len() / self.network.config.width);
+        self.layers().norm_backward(&op, (of.weight, of.bias), (dy, x, stats), dx, gradient)
     }
 
     /// The gradient of a branch before dropout: `d` itself without dropout.
@@ -209,7 +125,7 @@ impl<T: ModelFormat> Run<'_, T> {
         if is_pre {
             self.norm_backward(block.ln_2, other, a.mid, a.stats_2, d, gradient)?;
         } else {
-            self.network.ops.elementwise.add(self.pass, d, other)?;
+            self.network.ops.model.elementwise.add(self.pass, d, other)?;
             other.clear()?;
             self.norm_backward(block.ln_1, d, a.mid, a.stats_1, other, gradient)?;
             mem::swap(&mut d, &mut other);
@@ -224,7 +140,7 @@ impl<T: ModelFormat> Run<'_, T> {
             self.norm_backward(block.ln_1, other, input, a.stats_1, d, gradient)
         } else {
             // Swapped twice: `d` is the first buffer again.
-            self.network.ops.elementwise.add(self.pass, d, other)?;
+            self.network.ops.model.elementwise.add(self.pass, d, other)?;
             Ok(())
         }
     }
@@ -263,10 +179,11 @@ impl<T: ModelFormat> Run<'_, T> {
         g: &mut Stream<'_, T>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
+        let of = self.head(plan);
         let Some(ln_f) = self.network.layout.ln_f else {
-            return self.head_backward(plan, head, loss, g.d, gradient);
+            return self.layers().head_backward(of, head, loss, g.d, gradient);
         };
-        self.head_backward(plan, head, loss, g.other, gradient)?;
+        self.layers().head_backward(of, head, loss, g.other, gradient)?;
         g.d.clear()?;
         self.norm_backward(ln_f, g.other, last, head.stats_f, g.d, gradient)
     }
@@ -289,28 +206,7 @@ impl<T: ModelFormat> Run<'_, T> {
             self.block_backward(b, &streams[b], &mut a, g, t, branch, gradient)?;
         }
         self.drop(DropSite::Embedding, g.d)?;
-        self.embedding_backward(g.d, gradient)
-    }
-
-    fn embedding_backward(&mut self, d: &Slice<T>, gradient: &mut Slice<f32>) -> Result<(), OpError> {
-        let (network, batch) = (self.network, self.batch);
-        let c = &network.config;
-        let op = Embedding::new(batch.tokens.len(), c.padded_vocab(), c.width, batch.shape.seq_len.max(1));
-        let table = network.range(network.layout.wte);
-        let split = table.end;
-        let (mut before, mut after) = gradient.split_at_mut(split)?;
-        let mut dtable = before.part_mut(table)?;
-        let mut dpositions = match network.layout.wpe {
-            Some(wpe) => {
-                let range = network.range(wpe);
-                Some(after.part_mut(range.start - split..range.end - split)?)
-            }
-            None => None,
-        };
-        let ids = network.layout.wpe.and(batch.positions);
-        let dpositions = dpositions.as_deref_mut();
-        let ops = &network.ops.embedding;
-        ops.backward(self.pass, &op, batch.tokens, d, &mut dtable, dpositions, ids, self.flag, self.frame)?;
-        Ok(())
+        let layout = &self.network.layout;
+        self.layers().embedding_backward((layout.wte, layout.wpe), g.d, gradient)
     }
 }

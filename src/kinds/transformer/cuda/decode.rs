@@ -2,53 +2,60 @@
 
 use super::{
     buffers::DeviceBuffers,
-    error::OpError,
-    format::ModelFormat,
-    kernels::{AppendCache, CacheSizes, StepKernels},
-    network::{Cache, DeviceBatch, Network, Noise, Run},
-    plan::{BatchShape, Block, BlockTensors, HeadTensors, Plan},
+    network::{Cache, Network, Noise, Run},
+    plan::{Block, BlockTensors, Plan},
 };
 use crate::{
     gpu::{Grid, Pass},
-    kinds::transformer::{backend::Decoder, choices::Checkpointing},
+    kinds::{
+        language::cuda::{
+            buffers::{BatchBuffers, BatchParts, Trained},
+            decode::PieceReader,
+            error::OpError,
+            format::ModelFormat,
+            kernels::{AppendCache, CacheSizes, StepKernels},
+            layers::widened,
+            plan::{BatchShape, HeadTensors},
+        },
+        transformer::choices::Checkpointing,
+    },
     nn::attention::{Attention, Inputs},
-    sim::SimError,
 };
 use std::cell::RefMut;
 
 /// Reads tokens one after the other, or some at a time.
-pub struct CudaDecoder<'a, T: ModelFormat> {
-    network: &'a Network<T>,
-    kernels: &'a StepKernels,
-    buffers: RefMut<'a, DeviceBuffers<T>>,
-    len: usize,
-    logits: Vec<f32>,
+pub struct PieceOfText<'a, T: ModelFormat> {
+    /// The model.
+    pub network: &'a Network<T>,
+    /// What appends to the cache.
+    pub kernels: &'a StepKernels,
+    /// Weights and cache.
+    pub buffers: RefMut<'a, DeviceBuffers<T>>,
 }
 
-impl<'a, T: ModelFormat> CudaDecoder<'a, T> {
-    /// With an empty cache.
-    pub fn new(network: &'a Network<T>, kernels: &'a StepKernels, buffers: RefMut<'a, DeviceBuffers<T>>) -> Self {
-        Self { network, kernels, buffers, len: 0, logits: vec![] }
+impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
+    fn limits(&self) -> [usize; 2] {
+        [self.network.config.context, self.network.config.vocab]
     }
 
-    /// Tokens at once: their activations and logits fit the buffers of training.
+    /// Their activations and logits fit the buffers of training.
     fn piece(&self) -> usize {
         let shape = BatchShape::full(1, self.network.config.context);
         let plan = Plan::new(&self.network.config, &shape, Checkpointing::Nothing, false);
-        plan.logit_rows.min(self.buffers.tokens.len()).max(1)
+        plan.logit_rows.min(self.buffers.batch.tokens.len())
     }
 
-    fn read(&mut self, tokens: &[u32]) -> Result<(), OpError> {
-        let (network, first, n) = (self.network, self.len, tokens.len());
-        let DeviceBuffers { weights, copy, tokens: ids, targets, lengths, flag, arena, keys, values, .. } =
-            &mut *self.buffers;
+    fn read(&mut self, first: usize, tokens: &[u32], to: &mut Vec<f32>) -> Result<(), OpError> {
+        let (network, n) = (self.network, tokens.len());
+        let DeviceBuffers { trained, batch, keys, values, .. } = &mut *self.buffers;
+        let Trained { weights, copy, .. } = trained;
+        let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena } = batch;
         ids.write_at(0, tokens)?;
         lengths.write_at(0, &[(first + n) as i32])?;
         let shape = BatchShape::full(1, n);
         let plan = Plan::new(&network.config, &shape, Checkpointing::Nothing, false);
-        let (tokens, targets, lengths) = (ids.part(0..n)?, targets.part(0..n)?, lengths.part(0..1)?);
-        let batch =
-            DeviceBatch { shape, offset: first, tokens: &tokens, targets: &targets, lengths: None, positions: None };
+        let parts = BatchParts::new(shape, (ids, targets), (lengths, positions))?;
+        let (batch, lengths) = (parts.at(first), lengths.part(0..1)?);
         let frame = arena.frame();
         let mut x = frame.take::<T>("residual stream", plan.stream)?;
         let mut next = frame.take::<T>("next residual stream", plan.stream)?;
@@ -69,8 +76,7 @@ impl<'a, T: ModelFormat> CudaDecoder<'a, T> {
         let mut head = head.refs();
         run.last_norm(&x, &mut head)?;
         run.logits(head.norm_f, &mut logits)?;
-        self.logits.extend(logits.read()?.into_iter().map(|x| x.widen()));
-        self.len += n;
+        to.extend(widened(&logits.read()?));
         Ok(())
     }
 }
@@ -107,31 +113,5 @@ impl<T: ModelFormat> Run<'_, T> {
         let frame = self.frame.frame();
         network.ops.attention.forward(self.pass, &op, &inputs, a.attention, a.lse, None, &frame)?;
         Ok(())
-    }
-}
-
-impl<T: ModelFormat> Decoder for CudaDecoder<'_, T> {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn clear(&mut self) {
-        self.len = 0;
-    }
-
-    fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError> {
-        let c = &self.network.config;
-        if self.len + tokens.len() > c.context {
-            let n = self.len + tokens.len();
-            return Err(SimError::Input(format!("a text of {n} tokens exceeds the context of {}", c.context)));
-        }
-        if let Some(token) = tokens.iter().find(|token| **token as usize >= c.vocab) {
-            return Err(SimError::Input(format!("token {token} is not one of the {} of the vocabulary", c.vocab)));
-        }
-        self.logits.clear();
-        for piece in tokens.chunks(self.piece()) {
-            self.read(piece)?;
-        }
-        Ok(&self.logits)
     }
 }

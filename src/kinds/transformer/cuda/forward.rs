@@ -1,39 +1,29 @@
 //! The forward pass; formulas are those of the CPU model.
 
 use super::{
-    error::OpError,
-    format::ModelFormat,
     network::Run,
-    plan::{Block, BlockTensors, Head, Plan},
+    plan::{Block, BlockTensors},
 };
 use crate::{
     gpu::{Slice, ViewMut, nvtx},
-    kinds::transformer::{
-        choices::NormPlacement,
-        cpu::forward::DropSite,
-        model::{self, Linear},
+    kinds::{
+        language::cuda::{error::OpError, format::ModelFormat, plan::Head},
+        transformer::{
+            choices::NormPlacement,
+            cpu::forward::DropSite,
+            model::{self, Linear},
+        },
     },
-    nn::{
-        attention::Inputs,
-        cross_entropy::CrossEntropy,
-        embedding::Embedding,
-        gemm::{Epilogue, Gemm},
-    },
+    nn::attention::Inputs,
 };
-use std::ops::Range;
 
 impl<T: ModelFormat> Run<'_, T> {
     /// Vectors of tokens and positions.
     pub fn embed(&mut self, y: &mut Slice<T>) -> Result<(), OpError> {
-        let (network, batch) = (self.network, self.batch);
-        let c = &network.config;
-        let op = Embedding::new(batch.tokens.len(), c.padded_vocab(), c.width, batch.shape.seq_len.max(1));
-        let op = op.offset(batch.offset);
-        let table = self.weights.part(network.range(network.layout.wte))?;
-        let learned = network.layout.wpe.map(|wpe| self.weights.part(network.range(wpe))).transpose()?;
-        let positions = learned.as_deref().or(network.sinusoid.as_deref());
-        let ids = positions.and(batch.positions);
-        network.ops.embedding.forward(self.pass, &op, batch.tokens, &table, positions, ids, y, self.flag)?;
+        let network = self.network;
+        let mut layers = self.layers();
+        let learned = network.layout.wpe.map(|wpe| layers.weight(wpe)).transpose()?;
+        layers.embed(network.layout.wte, learned.as_deref().or(network.sinusoid.as_deref()), y)?;
         self.drop(DropSite::Embedding, y)
     }
 
@@ -133,7 +123,7 @@ impl<T: ModelFormat> Run<'_, T> {
         }
         self.drop(site, branch)?;
         y.copy_from(residual)?;
-        self.network.ops.elementwise.add(self.pass, y, branch)?;
+        self.network.ops.model.elementwise.add(self.pass, y, branch)?;
         Ok(())
     }
 
@@ -164,39 +154,7 @@ impl<T: ModelFormat> Run<'_, T> {
 
     /// Logits of normalised tokens, `[tokens, padded vocabulary]`.
     pub fn logits(&mut self, x: &Slice<T>, logits: &mut Slice<T>) -> Result<(), OpError> {
-        let (network, c) = (self.network, &self.network.config);
-        let op = Gemm::new(x.len() / c.width, c.padded_vocab(), c.width).transposed_b();
-        let weight = self.weights.part(network.range(network.layout.head()))?;
-        network.ops.gemm.run(self.pass, &op, (x, &weight), logits, Epilogue::None, network.ops.options)?;
-        Ok(())
+        let head = self.network.layout.head();
+        self.layers().linear((head, None), x, logits, None)
     }
-
-    /// The declaration of the losses of some tokens.
-    pub fn loss_op(&self, rows: usize) -> CrossEntropy {
-        let c = &self.network.config;
-        CrossEntropy { rows, vocab: c.vocab, padded: c.padded_vocab() }
-    }
-
-    /// Losses of all tokens, without gradients.
-    pub fn losses(&mut self, plan: &Plan, head: &mut Head<'_, T>) -> Result<(), OpError> {
-        let (network, width) = (self.network, self.network.config.width);
-        for rows in chunks(self.batch.tokens.len(), plan.logit_rows) {
-            let frame = self.frame.frame();
-            let mut logits = frame.take::<T>("logits", rows.len() * plan.vocab)?;
-            let x = head.norm_f.part(rows.start * width..rows.end * width)?;
-            self.logits(&x, &mut logits)?;
-            let targets = self.batch.targets.part(rows.clone())?;
-            let op = self.loss_op(rows.len());
-            let (mut losses, mut lse) = (head.losses.part_mut(rows.clone())?, head.lse.part_mut(rows)?);
-            let ops = &network.ops.cross_entropy;
-            ops.forward(self.pass, &op, &mut logits, &targets, &mut losses, &mut lse, self.flag)?;
-        }
-        Ok(())
-    }
-}
-
-/// Ranges of at most `most`.
-pub fn chunks(n: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
-    let most = most.max(1);
-    (0..n).step_by(most).map(move |from| from..(from + most).min(n))
 }

@@ -1,28 +1,26 @@
 //! Activations of one sequence.
 
-use super::{
-    backend::{CudaBackend, in_use},
-    format::ModelFormat,
-    pass,
-    plan::BatchShape,
-};
+use super::{network::Network, pass};
 use crate::{
     gpu::Pass,
-    kinds::transformer::backend::Site,
-    nn::{attention::Inputs, storage::Storage},
+    kinds::{
+        language::cuda::{CudaBackend, format::ModelFormat, layers::widened, plan::BatchShape},
+        transformer::backend::Site,
+    },
+    nn::attention::Inputs,
     sim::SimError,
 };
 
-impl<T: ModelFormat> CudaBackend<T> {
+impl<T: ModelFormat> CudaBackend<Network<T>> {
     /// Runs a sequence up to a block and reads a tensor.
     pub fn read_activations(&self, tokens: &[u32], site: Site) -> Result<Vec<f32>, SimError> {
         let network = &self.network;
         let (n, layers) = (tokens.len(), network.config.layers);
-        if n > self.sizes.tokens || n > network.config.context {
+        if n > self.sizes.batch.tokens || n > network.config.context {
             return Err(SimError::Input(format!("{n} tokens exceed the context of {}", network.config.context)));
         }
-        let mut b = self.buffers.try_borrow_mut().map_err(|_| in_use())?;
-        b.tokens.write_at(0, tokens)?;
+        let mut b = self.workspace()?;
+        b.batch.tokens.write_at(0, tokens)?;
         let (shape, mut values) = (BatchShape::full(1, n), vec![]);
         let depth = match site {
             Site::Residual(block) => block.min(layers),
@@ -32,9 +30,9 @@ impl<T: ModelFormat> CudaBackend<T> {
         };
         pass::forward_to(network, &mut b, shape, depth, &mut Pass::default(), &mut |run, x, a, _, _| {
             values = match site {
-                Site::Residual(_) => wide(&x.read()?),
-                Site::AttentionOutput(_) => wide(&a.attention.read()?),
-                Site::Hidden(_) => wide(&a.hidden.read()?),
+                Site::Residual(_) => widened(&x.read()?),
+                Site::AttentionOutput(_) => widened(&a.attention.read()?),
+                Site::Hidden(_) => widened(&a.hidden.read()?),
                 Site::Attention { head, .. } => {
                     let mut map = run.frame.take::<f32>("attention map", n * n)?;
                     let (op, inputs) = (network.attention(&shape), Inputs::packed(&*a.qkv));
@@ -46,8 +44,4 @@ impl<T: ModelFormat> CudaBackend<T> {
         })?;
         Ok(values)
     }
-}
-
-fn wide<T: Storage>(x: &[T]) -> Vec<f32> {
-    x.iter().map(|x| x.widen()).collect()
 }

@@ -1,13 +1,5 @@
 //! The model on a GPU: the formulas of the CPU model, with the operations of `nn` on a device.
 //!
-//! # A step
-//!
-//! Tokens of a micro-batch are copied to the device, its gradients are computed and added up, then all parameters are
-//! updated. Gradients of a batch and the update are captured as CUDA graphs at their second use, one per size of a batch;
-//! what changes from step to step (learning rate, number of the step, loss scale, number of targets) is read from device
-//! memory. The host waits for the batch before the last one only, so that it can stop between two batches; losses and norms
-//! wait in a ring until they are read.
-//!
 //! # Precision
 //!
 //! | | weights and activations | sums, statistics, losses, gradients of parameters, master weights, moments |
@@ -27,18 +19,14 @@ mod backend;
 mod backward;
 mod buffers;
 mod decode;
-mod error;
-mod format;
 mod forward;
 mod inspect;
-pub mod kernels;
 mod network;
 mod pass;
 pub mod plan;
 mod tuning;
-mod upload;
 
-pub use kernels::MODULES;
+pub use crate::kinds::language::cuda::MODULES;
 
 use super::{
     Params,
@@ -48,6 +36,7 @@ use super::{
 };
 use crate::{
     gpu::Gpu,
+    kinds::language::cuda::{CudaBackend, format::ModelFormat},
     nn::{
         gemm::cuda::{Backend as GemmBackend, CudaGemm, Options as GemmOptions},
         optimizer::LossScaler,
@@ -55,10 +44,8 @@ use crate::{
     num::elements::{Bf16, F16},
     sim::{Buffers as _, BuildContext, MemoryReport, SimError},
 };
-use backend::{CudaBackend, Options};
 use buffers::{DeviceBuffers, Sizes};
-use format::ModelFormat;
-use network::{Drops, Fused, Ops};
+use network::{Drops, Fused, Network, Ops};
 use std::sync::Arc;
 use tuning::Tuning;
 
@@ -86,17 +73,10 @@ pub fn create(
         compute.attention,
         compute.threads_per_block.into(),
     )?;
-    let options = Options {
-        mode: compute.checkpointing,
-        scaler: if compute.precision == Precision::F16 { LossScaler::default() } else { LossScaler::fixed(1.0) },
-        sequences: params.training.batch as usize,
-    };
     Ok(match compute.precision {
-        Precision::F32 | Precision::Tf32 => {
-            Box::new(start::<f32>(gpu, params, (config, layout), context, ops, options)?)
-        }
-        Precision::Bf16 => Box::new(start::<Bf16>(gpu, params, (config, layout), context, ops, options)?),
-        Precision::F16 => Box::new(start::<F16>(gpu, params, (config, layout), context, ops, options)?),
+        Precision::F32 | Precision::Tf32 => Box::new(start::<f32>(gpu, params, (config, layout), context, ops)?),
+        Precision::Bf16 => Box::new(start::<Bf16>(gpu, params, (config, layout), context, ops)?),
+        Precision::F16 => Box::new(start::<F16>(gpu, params, (config, layout), context, ops)?),
     })
 }
 
@@ -106,8 +86,7 @@ fn start<T: ModelFormat>(
     (config, layout): (&Config, &Arc<Layout>),
     context: &BuildContext,
     ops: Ops,
-    options: Options,
-) -> Result<CudaBackend<T>, SimError> {
+) -> Result<CudaBackend<Network<T>>, SimError> {
     let compute = &params.compute;
     let choices = [
         ("precision", precision_name(compute.precision)),
@@ -115,10 +94,12 @@ fn start<T: ModelFormat>(
         ("attention", if compute.attention == AttentionMethod::Naive { "naive" } else { "flash" }),
         ("checkpointing", ["0", "1", "2", "3"][usize::from(compute.checkpointing.mode().min(3))]),
     ];
-    let choices = choices.map(|(name, by)| (name.to_owned(), by.to_owned())).to_vec();
-    let mut backend = CudaBackend::new(gpu, config, layout, context.seed, ops, options, choices)?;
+    let scaler = if compute.precision == Precision::F16 { LossScaler::default() } else { LossScaler::fixed(1.0) };
+    let sequences = params.training.batch as usize;
+    let network = Network::new(gpu, (config, layout), ops, compute.checkpointing, context.seed)?;
+    let mut backend = CudaBackend::new(gpu, network, sequences, scaler, &choices)?;
     let tuning = if compute.gemm == GemmMethod::Measured { Tuning::measured(context) } else { Tuning::Default };
-    backend.tune(tuning, Drops::of(&params.training.hyper(0)))?;
+    backend.tune(tuning, sequences, Drops::of(&params.training.hyper(0)))?;
     Ok(backend)
 }
 

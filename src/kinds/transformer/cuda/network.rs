@@ -1,19 +1,23 @@
 //! Weights on the device, and the layers that all passes use.
 
-use super::{
-    error::OpError,
-    format::ModelFormat,
-    kernels::StepKernels,
-    plan::{BatchShape, Division},
-};
-use crate::sim::MemoryReport;
+use super::plan::Plan;
 use crate::{
     gpu::{BlockSize, Buf, Frame, Gpu, GpuError, Pass, Place, Slice},
-    kinds::transformer::{
-        backend::Hyper,
-        choices::{ActivationFunction, AttentionMethod, Checkpointing, NormFunction, PairLayout},
-        cpu::forward::DropSite,
-        model::{Config, Layout, Linear, Norm, Position},
+    kinds::{
+        language::cuda::{
+            buffers::DeviceBatch,
+            error::OpError,
+            format::ModelFormat,
+            kernels::StepKernels,
+            layers::{HeadMatrix, Layers, ModelOps},
+            plan::{BatchShape, Division},
+        },
+        transformer::{
+            backend::Hyper,
+            choices::{ActivationFunction, AttentionMethod, Checkpointing, NormFunction, PairLayout},
+            cpu::forward::DropSite,
+            model::{Config, Layout, Linear, Norm, Position},
+        },
     },
     nn::{
         activation::{Activation, cuda::CudaActivation},
@@ -21,56 +25,39 @@ use crate::{
             Attention, AttentionDropout, Lengths,
             cuda::{CudaAttention, Variant},
         },
-        cross_entropy::cuda::CudaCrossEntropy,
         dropout::{
             Dropout,
             cuda::{CudaDropout, DropoutStep},
         },
-        elementwise::cuda::CudaElementwise,
-        embedding::{cuda::CudaEmbedding, sinusoid},
-        gemm::{
-            Epilogue, Gemm,
-            cuda::{CudaGemm, Options},
-        },
-        norm::{self, NormKind, cuda::CudaNorm},
-        optimizer::cuda::CudaOptimizer,
+        embedding::sinusoid,
+        gemm::{Epilogue, cuda::Options},
+        norm::{self, NormKind},
         parameters::ViewId,
         rope::{
             Rope, RopeLayout, RopeTable,
             cuda::{CudaRope, CudaRopeTable},
         },
     },
+    sim::MemoryReport,
 };
 use std::{ops::Range, sync::Arc};
 
 /// The operations of a device, and how they are computed.
 pub struct Ops {
-    /// Matrix multiplication.
-    pub gemm: CudaGemm,
-    /// Its backend.
-    pub options: Options,
+    /// Those of every model.
+    pub model: ModelOps,
     /// Which passes over memory are merged.
     pub fused: Fused,
-    /// Norms.
-    pub norm: CudaNorm,
     /// Activation functions.
     pub activation: CudaActivation,
-    /// Sums of tensors.
-    pub elementwise: CudaElementwise,
     /// Dropout.
     pub dropout: CudaDropout,
     /// Attention.
     pub attention: CudaAttention,
     /// Its implementation.
     pub variant: Option<Variant>,
-    /// Embeddings.
-    pub embedding: CudaEmbedding,
     /// Rotary positions.
     pub rope: CudaRope,
-    /// Losses.
-    pub cross_entropy: CudaCrossEntropy,
-    /// Optimisers.
-    pub optimizer: CudaOptimizer,
 }
 
 /// Which passes over memory are merged.
@@ -103,22 +90,16 @@ impl Ops {
         block: BlockSize,
     ) -> Result<Self, GpuError> {
         Ok(Self {
-            gemm: CudaGemm::new(gpu),
-            options,
+            model: ModelOps::new(gpu, options, block)?,
             fused,
-            norm: CudaNorm::new(gpu).with_block(block),
             activation: CudaActivation::new(gpu).with_block(block),
-            elementwise: CudaElementwise::new(gpu).with_block(block),
             dropout: CudaDropout::new(gpu).with_block(block),
             attention: CudaAttention::new(gpu),
             variant: match attention {
                 AttentionMethod::Flash => None,
                 AttentionMethod::Naive => Some(Variant::Naive),
             },
-            embedding: CudaEmbedding::new(gpu),
             rope: CudaRope::new(gpu),
-            cross_entropy: CudaCrossEntropy::new(gpu),
-            optimizer: CudaOptimizer::load(gpu)?,
         })
     }
 }
@@ -135,13 +116,21 @@ pub struct Network<T: ModelFormat> {
     pub rope: Option<CudaRopeTable>,
     /// Vectors of sinusoidal positions, `[T, C]`.
     pub sinusoid: Option<Buf<T>>,
+    /// What is computed again in the backward pass.
+    pub mode: Checkpointing,
     /// Seed of dropout.
     pub seed: u64,
 }
 
 impl<T: ModelFormat> Network<T> {
     /// With its tables.
-    pub fn new(gpu: &Arc<Gpu>, config: &Config, layout: &Arc<Layout>, ops: Ops, seed: u64) -> Result<Self, GpuError> {
+    pub fn new(
+        gpu: &Arc<Gpu>,
+        (config, layout): (&Config, &Arc<Layout>),
+        ops: Ops,
+        mode: Checkpointing,
+        seed: u64,
+    ) -> Result<Self, GpuError> {
         let rope = match config.positions {
             Position::Rope { base, .. } => {
                 let table = RopeTable::new(config.context, config.head_dim(), base);
@@ -157,13 +146,13 @@ impl<T: ModelFormat> Network<T> {
             }
             _ => None,
         };
-        Ok(Self { config: config.clone(), layout: layout.clone(), ops, rope, sinusoid, seed })
+        Ok(Self { config: config.clone(), layout: layout.clone(), ops, rope, sinusoid, mode, seed })
     }
 
     /// Adds the memory of its tables and operations.
     pub fn report(&self, to: &mut MemoryReport) {
         report_tables::<T>(&self.config, to);
-        report_operations(self.ops.gemm.bytes(), to);
+        report_operations(self.ops.model.gemm.bytes(), to);
     }
 
     /// Elements of a parameter.
@@ -232,23 +221,6 @@ pub fn report_operations(of_gemm: u64, to: &mut MemoryReport) {
     to.add("matrix multiplication", "cuBLASLt workspace", Place::Device, of_gemm);
 }
 
-/// A batch in device memory.
-#[derive(Clone, Copy)]
-pub struct DeviceBatch<'a> {
-    /// Its sizes.
-    pub shape: BatchShape,
-    /// Position of the first token of every sequence.
-    pub offset: usize,
-    /// `[tokens]`
-    pub tokens: &'a Slice<u32>,
-    /// `[tokens]`
-    pub targets: &'a Slice<i32>,
-    /// Lengths of padded sequences, or offsets of packed ones.
-    pub lengths: Option<&'a Slice<i32>>,
-    /// Positions of packed tokens.
-    pub positions: Option<&'a Slice<u32>>,
-}
-
 /// Keys and values of the tokens so far, of all blocks.
 pub struct Cache<'a, T: ModelFormat> {
     /// What appends to it.
@@ -282,14 +254,17 @@ pub struct Run<'a, T: ModelFormat> {
 }
 
 impl<T: ModelFormat> Run<'_, T> {
+    /// Layers of every model.
+    pub fn layers(&mut self) -> Layers<'_, T> {
+        let (network, weights, batch, frame) = (self.network, self.weights, self.batch, self.frame);
+        let (flag, pass) = (&mut *self.flag, &mut *self.pass);
+        Layers { ops: &network.ops.model, map: &network.layout.map, weights, batch, flag, frame, pass }
+    }
+
     /// `y = norm(x)`.
     pub fn norm(&mut self, of: Norm, x: &Slice<T>, y: &mut Slice<T>, stats: &mut Slice<f32>) -> Result<(), OpError> {
-        let network = self.network;
-        let op = network.norm_op(x.len() / network.config.width);
-        let weight = self.weights.part(network.range(of.weight))?;
-        let bias = of.bias.map(|bias| self.weights.part(network.range(bias))).transpose()?;
-        network.ops.norm.forward(self.pass, &op, x, &weight, bias.as_deref(), y, stats)?;
-        Ok(())
+        let op = self.network.norm_op(x.len() / self.network.config.width);
+        self.layers().norm(&op, (of.weight, of.bias), x, y, stats)
     }
 
     /// `y = x Wᵀ + b`, or with `residual` that added.
@@ -300,19 +275,13 @@ impl<T: ModelFormat> Run<'_, T> {
         y: &mut Slice<T>,
         residual: Option<&Slice<T>>,
     ) -> Result<(), OpError> {
+        self.layers().linear((of.weight, of.bias), x, y, residual)
+    }
+
+    /// The matrix of logits.
+    pub fn head(&self, plan: &Plan) -> HeadMatrix {
         let network = self.network;
-        let [outputs, inputs] = network.layout.map.view(of.weight).shape[..] else { return Err(OpError::no_matrix()) };
-        let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
-        let weight = self.weights.part(network.range(of.weight))?;
-        let bias = of.bias.map(|bias| self.weights.part(network.range(bias))).transpose()?;
-        let epilogue = match (bias.as_deref(), residual) {
-            (None, None) => Epilogue::None,
-            (Some(bias), None) => Epilogue::Bias(bias),
-            (None, Some(residual)) => Epilogue::Residual(residual),
-            (Some(bias), Some(residual)) => Epilogue::BiasResidual(bias, residual),
-        };
-        network.ops.gemm.run(self.pass, &op, (x, &weight), y, epilogue, network.ops.options)?;
-        Ok(())
+        HeadMatrix { weight: network.layout.head(), vocab: network.config.vocab, rows: plan.logit_rows }
     }
 
     /// `hidden = f(fc)`, `fc = x Wᵀ + b`.
@@ -328,13 +297,10 @@ impl<T: ModelFormat> Run<'_, T> {
             self.linear(of, x, fc, None)?;
             return self.activate(fc, hidden);
         }
-        let [outputs, inputs] = network.layout.map.view(of.weight).shape[..] else { return Err(OpError::no_matrix()) };
-        let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
-        let weight = self.weights.part(network.range(of.weight))?;
-        let bias = of.bias.map(|bias| self.weights.part(network.range(bias))).transpose()?;
+        let mut layers = self.layers();
+        let bias = of.bias.map(|bias| layers.weight(bias)).transpose()?;
         let epilogue = Epilogue::Activation { f: network.activation(), bias: bias.as_deref(), aux: Some(fc) };
-        network.ops.gemm.run(self.pass, &op, (x, &weight), hidden, epilogue, network.ops.options)?;
-        Ok(())
+        layers.linear_with(of.weight, x, hidden, epilogue)
     }
 
     /// Rotates queries and keys by their positions, or by the opposite angles.

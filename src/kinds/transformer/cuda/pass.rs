@@ -2,78 +2,39 @@
 //! and can be captured into a graph.
 
 use super::{
-    backward::Loss,
     buffers::DeviceBuffers,
-    error::OpError,
-    format::ModelFormat,
-    kernels::{BeginStep, FinishViews, RecordStep, StepKernels, SumViews, VIEW_PARTS},
-    network::{DeviceBatch, Drops, Network, Noise, Run},
-    plan::{BackwardTensors, BatchShape, Block, BlockTensors, Division, HeadTensors, Plan, StreamTensors},
+    network::{Drops, Network, Noise, Run},
+    plan::{BackwardTensors, Block, BlockTensors, Plan, StreamTensors},
 };
 use crate::{
-    gpu::{Frame, Grid, Pass, Slice, View, ViewMut},
-    kinds::transformer::choices::Checkpointing,
-    nn::{
-        optimizer::{
-            Matrix,
-            cuda::{Buffers, Tables},
+    gpu::{Pass, Slice},
+    kinds::{
+        language::cuda::{
+            buffers::{BatchBuffers, BatchParts, Trained},
+            error::OpError,
+            format::ModelFormat,
+            kernels::StepKernels,
+            layers::Loss,
+            plan::{BatchShape, Head, HeadTensors, streams},
         },
-        storage::Storage,
+        transformer::choices::Checkpointing,
     },
 };
-
-/// Parts of the buffers of a batch that are in use.
-struct Parts<'a> {
-    tokens: View<'a, u32>,
-    targets: View<'a, i32>,
-    lengths: Option<View<'a, i32>>,
-    positions: Option<View<'a, u32>>,
-}
-
-impl Parts<'_> {
-    fn batch(&self, shape: BatchShape, offset: usize) -> DeviceBatch<'_> {
-        let (lengths, positions) = (self.lengths.as_deref(), self.positions.as_deref());
-        DeviceBatch { shape, offset, tokens: &self.tokens, targets: &self.targets, lengths, positions }
-    }
-}
-
-/// The parts that a batch of this shape uses.
-fn parts<'a>(
-    shape: &BatchShape,
-    (tokens, targets): (&'a Slice<u32>, &'a Slice<i32>),
-    lengths: &'a Slice<i32>,
-    positions: &'a Slice<u32>,
-) -> Result<Parts<'a>, OpError> {
-    let n = shape.n_tokens();
-    let lengths = match shape.division {
-        Division::Full => None,
-        Division::Padded => Some(lengths.part(0..shape.sequences)?),
-        Division::Packed { sequences, .. } => Some(lengths.part(0..sequences + 1)?),
-    };
-    let is_packed = matches!(shape.division, Division::Packed { .. });
-    let positions = if is_packed { Some(positions.part(0..n)?) } else { None };
-    Ok(Parts { tokens: tokens.part(0..n)?, targets: targets.part(0..n)?, lengths, positions })
-}
-
-/// Tensors of that many elements, of each block and one more.
-fn streams<'f, T: Storage>(frame: &'f Frame<'_>, n: usize, len: usize) -> Result<Vec<ViewMut<'f, T>>, OpError> {
-    (0..n).map(|_| frame.take::<T>("residual stream", len).map_err(OpError::from)).collect()
-}
 
 /// Adds the gradients of the losses of a batch to the gradient of the step, and the losses to their sum.
 pub fn accumulate<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
     shape: BatchShape,
-    mode: Checkpointing,
     drops: Drops,
     pass: &mut Pass,
 ) -> Result<(), OpError> {
-    let DeviceBuffers { weights, copy, gradient, tokens, targets, lengths, positions, .. } = b;
-    let DeviceBuffers { noise, attention_noise, scale, total, flag, arena, .. } = b;
-    let plan = Plan::new(&network.config, &shape, mode, drops.elements);
-    let parts = parts(&shape, (tokens, targets), lengths, positions)?;
-    let batch = parts.batch(shape, 0);
+    let DeviceBuffers { trained, batch, noise, attention_noise, .. } = b;
+    let Trained { weights, copy, gradient, scale, total, .. } = trained;
+    let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = batch;
+    let (mode, plan) = (network.mode, Plan::new(&network.config, &shape, network.mode, drops.elements));
+    let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
+    let batch = parts.at(0);
     let weights = T::weights(weights, copy);
     let noise = Noise {
         elements: drops.elements.then_some(&**noise.buf()),
@@ -118,7 +79,8 @@ pub fn losses<T: ModelFormat>(
 ) -> Result<(), OpError> {
     forward(network, b, shape, pass, &mut |run, last, _, plan, head| {
         run.last_norm(last, head)?;
-        run.losses(plan, head)?;
+        let of = run.head(plan);
+        run.layers().losses(of, head)?;
         head.losses.read_into(0, to)?;
         Ok(())
     })
@@ -126,13 +88,8 @@ pub fn losses<T: ModelFormat>(
 
 /// What is done after a forward pass: with the residual stream behind the last block, the tensors of the last block, and
 /// those of the head.
-type Then<'a, T> = &'a mut dyn FnMut(
-    &mut Run<'_, T>,
-    &Slice<T>,
-    &mut Block<'_, T>,
-    &Plan,
-    &mut super::plan::Head<'_, T>,
-) -> Result<(), OpError>;
+type Then<'a, T> =
+    &'a mut dyn FnMut(&mut Run<'_, T>, &Slice<T>, &mut Block<'_, T>, &Plan, &mut Head<'_, T>) -> Result<(), OpError>;
 
 /// A forward pass that holds one block at a time.
 fn forward<T: ModelFormat>(
@@ -154,10 +111,11 @@ pub fn forward_to<T: ModelFormat>(
     pass: &mut Pass,
     then: Then<'_, T>,
 ) -> Result<(), OpError> {
-    let DeviceBuffers { weights, copy, tokens, targets, lengths, positions, flag, arena, .. } = b;
+    let Trained { weights, copy, .. } = &b.trained;
+    let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = &mut b.batch;
     let plan = Plan::new(&network.config, &shape, Checkpointing::Nothing, false);
-    let parts = parts(&shape, (tokens, targets), lengths, positions)?;
-    let (batch, weights) = (parts.batch(shape, 0), T::weights(weights, copy));
+    let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
+    let (batch, weights) = (parts.at(0), T::weights(weights, copy));
     let frame = arena.frame();
     let mut streams = streams::<T>(&frame, 2, plan.stream)?;
     let mut block = BlockTensors::<T>::take(&frame, &plan.block)?;
@@ -176,61 +134,15 @@ pub fn forward_to<T: ModelFormat>(
     then(&mut run, x, &mut a, &plan, &mut head.refs())
 }
 
-/// Clears the loss and the gradient of a step.
-pub fn begin<T: ModelFormat>(kernels: &StepKernels, b: &mut DeviceBuffers<T>, pass: &mut Pass) -> Result<(), OpError> {
-    let DeviceBuffers { gradient, params, state, total, scale, .. } = b;
-    BeginStep { params: params.buf(), state, total, scale }.launch(kernels, pass, 1)?;
-    gradient.clear()?;
-    Ok(())
-}
-
-/// How an update is computed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct UpdatePlan {
-    /// Matrices of Muon.
-    pub matrices: Vec<Matrix>,
-    /// Newton-Schulz iterations.
-    pub iterations: u32,
-    /// Whether norms of parameters are measured.
-    pub measures: bool,
-}
-
 /// Updates the parameters, and records the step.
 pub fn update<T: ModelFormat>(
     network: &Network<T>,
     kernels: &StepKernels,
     b: &mut DeviceBuffers<T>,
-    plan: &UpdatePlan,
     pass: &mut Pass,
 ) -> Result<(), OpError> {
-    let DeviceBuffers { weights, copy, gradient, means, squares, state, settings, rules, groups, .. } = b;
-    let DeviceBuffers { params, scale, total, arena, records, views, partials, norms, before, .. } = b;
-    let before = before.as_mut().filter(|_| plan.measures);
-    let mut measured = None;
-    if let Some(before) = before {
-        before.copy_from(weights)?;
-        measured = Some(before);
-    }
-    let ops = &network.ops;
-    let frame = arena.frame();
-    let tables = Tables { settings: settings.buf(), groups, rules };
-    {
-        let frame = frame.frame();
-        ops.optimizer.begin(pass, tables, gradient, state, &frame)?;
-    }
-    let mut to = Buffers { params: &mut *weights, means, squares, copy: T::copy(copy) };
-    ops.optimizer.adamw(pass, tables, state, gradient, &mut to)?;
-    if !plan.matrices.is_empty() {
-        let (gemm, matrices) = ((&ops.gemm, ops.options), &plan.matrices[..]);
-        ops.optimizer.muon(pass, gemm, matrices, plan.iterations, tables, state, gradient, &mut to, &frame)?;
-    }
-    if let Some(before) = measured {
-        let n = views.len() as u32;
-        let grid = Grid::Blocks { blocks: [n, VIEW_PARTS, 1], threads: [256, 1, 1], shared_bytes: 0 };
-        let (weights, before, gradient) = (&**weights, &**before, &**gradient);
-        SumViews { views, weights, before, gradient, partials }.launch(kernels, pass, grid)?;
-        FinishViews { n_views: n, scale, partials, norms }.launch(kernels, pass, n)?;
-    }
-    RecordStep { params: params.buf(), state, total, scale, records }.launch(kernels, pass, 1)?;
-    Ok(())
+    let DeviceBuffers { trained, batch, .. } = b;
+    trained.keep_before()?;
+    trained.optimize(&network.ops.model, &batch.arena.frame(), pass)?;
+    Ok(trained.record_step(kernels, pass)?)
 }

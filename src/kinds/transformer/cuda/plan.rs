@@ -6,70 +6,19 @@
 
 use crate::{
     gpu::{Arena, Frame, GpuError, Slice, ViewMut, layout::CudaType},
-    kinds::transformer::{
-        choices::{Checkpointing, NormPlacement},
-        model::Config,
+    kinds::{
+        language::cuda::plan::{BatchShape, HeadSizes, logit_rows, tensors},
+        transformer::{
+            choices::{Checkpointing, NormPlacement},
+            model::Config,
+        },
     },
     nn::storage::Storage,
 };
 
-/// Declares a group of tensors: their sizes, the tensors taken from a frame, and references to them.
-macro_rules! tensors {
-    (
-        $(#[doc = $docs:literal])*
-        $Tensors:ident, $Sizes:ident, $Refs:ident {
-            $( $(#[doc = $fdocs:literal])* $field:ident : $E:ident ),* $(,)?
-        }
-    ) => {
-        $(#[doc = $docs])*
-        /// Numbers of elements; 0: not held.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $Sizes { $( $(#[doc = $fdocs])* pub $field: usize, )* }
-
-        impl $Sizes {
-            /// Bytes in an arena.
-            pub fn bytes<T: CudaType>(&self) -> usize {
-                Arena::bytes_of(&[ $( (self.$field, size_of::<$E>()), )* ])
-            }
-
-            /// Those of `all` that are not held here.
-            #[must_use]
-            pub fn others(&self, all: &Self) -> Self {
-                Self { $( $field: if self.$field == 0 { all.$field } else { 0 }, )* }
-            }
-        }
-
-        $(#[doc = $docs])*
-        pub struct $Tensors<'f, T: CudaType> { $( $(#[doc = $fdocs])* pub $field: ViewMut<'f, $E>, )* }
-
-        impl<'f, T: CudaType> $Tensors<'f, T> {
-            /// References to all of them.
-            pub fn refs(&mut self) -> $Refs<'_, T> {
-                $Refs { $( $field: &mut *self.$field, )* }
-            }
-
-            /// Takes them from a frame; their contents are not initialised.
-            pub fn take(frame: &'f Frame<'_>, sizes: &$Sizes) -> Result<Self, GpuError> {
-                Ok(Self { $( $field: frame.take::<$E>(stringify!($field), sizes.$field)?, )* })
-            }
-        }
-
-        $(#[doc = $docs])*
-        pub struct $Refs<'a, T: CudaType> { $( $(#[doc = $fdocs])* pub $field: &'a mut Slice<$E>, )* }
-
-        #[allow(dead_code, reason = "not every group is shared")]
-        impl<'a, T: CudaType> $Refs<'a, T> {
-            /// The tensors that are held, and for the others the shared ones.
-            pub fn of(held: &'a mut $Tensors<'_, T>, shared: &'a mut $Tensors<'_, T>) -> Self {
-                Self { $( $field: if held.$field.is_empty() { &mut *shared.$field } else { &mut *held.$field }, )* }
-            }
-        }
-    };
-}
-
 tensors! {
     /// Activations of a block, `[tokens, …]`.
-    BlockTensors, BlockSizes, Block {
+    BlockTensors<T>, BlockSizes, Block {
         /// Output of the first norm.
         norm_1: T,
         /// Its statistics.
@@ -97,7 +46,7 @@ tensors! {
 
 tensors! {
     /// Gradients of the residual stream, from the logits to the end of the backward pass.
-    StreamTensors, StreamSizes, Stream {
+    StreamTensors<T>, StreamSizes, Stream {
         /// Of the output of a block, then of its input.
         d: T,
         /// Of the input of a layer.
@@ -107,7 +56,7 @@ tensors! {
 
 tensors! {
     /// Gradients within a block.
-    BackwardTensors, BackwardSizes, Backward {
+    BackwardTensors<T>, BackwardSizes, Backward {
         /// Gradient of queries, keys and values.
         dqkv: T,
         /// Gradient of the input of the activation function.
@@ -117,69 +66,8 @@ tensors! {
     }
 }
 
-tensors! {
-    /// What the logits of a batch need.
-    HeadTensors, HeadSizes, Head {
-        /// Input of the logits.
-        norm_f: T,
-        /// Statistics of the last norm.
-        stats_f: f32,
-        /// Loss of each token.
-        losses: f32,
-        /// Logarithm of the sum of the softmax over the vocabulary.
-        lse: f32,
-    }
-}
-
 /// Logits that are in memory at a time, about.
 const LOGITS: usize = 1 << 28;
-
-/// How sequences of a batch are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Division {
-    /// All sequences are full.
-    Full,
-    /// The first tokens of each sequence.
-    Padded,
-    /// Sequences one behind the other.
-    Packed {
-        /// How many.
-        sequences: usize,
-        /// Tokens of the longest.
-        longest: usize,
-    },
-}
-
-/// Sizes of a batch that a captured pass is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BatchShape {
-    /// Rows of tokens.
-    pub sequences: usize,
-    /// Tokens of a row.
-    pub seq_len: usize,
-    /// What belongs together.
-    pub division: Division,
-}
-
-impl BatchShape {
-    /// Rows of full sequences.
-    pub const fn full(sequences: usize, seq_len: usize) -> Self {
-        Self { sequences, seq_len, division: Division::Full }
-    }
-
-    /// Tokens.
-    pub const fn n_tokens(&self) -> usize {
-        self.sequences * self.seq_len
-    }
-
-    /// Sequences and their longest length, as attention sees them.
-    pub const fn attended(&self) -> (usize, usize) {
-        match self.division {
-            Division::Packed { sequences, longest } => (sequences, longest),
-            _ => (self.sequences, self.seq_len),
-        }
-    }
-}
 
 /// The tensors of the passes over a batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -235,8 +123,8 @@ impl Plan {
         let stream = n * config.width;
         let backward =
             BackwardSizes { dqkv: n * config.qkv_width(), dfc: n * config.fc_width(), dhidden: n * config.hidden };
-        let head = HeadSizes { norm_f: stream, stats_f: 2 * n, losses: n, lse: n };
-        let logit_rows = (LOGITS / config.padded_vocab() / 64 * 64).max(64).min(n);
+        let head = HeadSizes::of(n, config.width);
+        let logit_rows = logit_rows(LOGITS, config.padded_vocab(), n);
         let branch = if has_dropout { stream } else { 0 };
         let gradients = StreamSizes { d: stream, other: stream };
         Self {
@@ -280,7 +168,10 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::{
-        kinds::transformer::{Params, choices::ActivationFunction, model::Position},
+        kinds::{
+            language::cuda::plan::Division,
+            transformer::{Params, choices::ActivationFunction, model::Position},
+        },
         num::elements::Bf16,
     };
 

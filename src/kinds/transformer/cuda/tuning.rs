@@ -1,14 +1,12 @@
 //! Which implementations multiply: timed before the first step, or those of a run that is repeated.
 
 use super::{
-    backend::CudaBackend,
-    format::ModelFormat,
-    network::Drops,
+    network::{Drops, Network},
     pass,
-    plan::{BatchShape, Division},
 };
 use crate::{
     gpu::Pass,
+    kinds::language::cuda::{CudaBackend, format::ModelFormat, plan::BatchShape},
     sim::{BuildContext, SimError},
 };
 use std::path::PathBuf;
@@ -37,11 +35,11 @@ impl Tuning {
     }
 }
 
-impl<T: ModelFormat> CudaBackend<T> {
+impl<T: ModelFormat> CudaBackend<Network<T>> {
     /// Chooses implementations, and remembers them for the manifest. Measured are the multiplications of the gradients of a
-    /// full batch, by computing them once; others, and those of batches of other sizes, are chosen by default.
-    pub fn tune(&mut self, tuning: Tuning, drops: Drops) -> Result<(), SimError> {
-        let gemm = &self.network.ops.gemm;
+    /// full batch of that many sequences, by computing them once; others, and those of batches of other sizes, are chosen by default.
+    pub fn tune(&mut self, tuning: Tuning, sequences: usize, drops: Drops) -> Result<(), SimError> {
+        let gemm = &self.network.ops.model.gemm;
         match tuning {
             Tuning::Default => {}
             Tuning::Repeated(choices) => {
@@ -54,16 +52,12 @@ impl<T: ModelFormat> CudaBackend<T> {
                 if gemm.tune_automatically(file).is_err() {
                     gemm.tune_automatically(None).map_err(|why| SimError::Input(why.to_string()))?;
                 }
-                let shape = BatchShape {
-                    sequences: self.options.sequences,
-                    seq_len: self.network.config.context,
-                    division: Division::Full,
-                };
+                let shape = BatchShape::full(sequences, self.network.config.context);
                 // Of weights and tokens that are 0; what it leaves is cleared by the first step.
-                let (mode, b) = (self.options.mode, self.buffers.get_mut());
-                pass::accumulate(&self.network, b, shape, mode, drops, &mut Pass::default())?;
+                let (network, b) = self.parts_mut();
+                pass::accumulate(network, b, shape, drops, &mut Pass::default())?;
                 self.gpu.synchronize()?;
-                let gemm = &self.network.ops.gemm;
+                let gemm = &self.network.ops.model.gemm;
                 gemm.stop_tuning();
                 self.choices.extend(gemm.used_choices());
             }

@@ -1,4 +1,4 @@
-//! The kernels under `kernels/transformer`.
+//! The kernels under `kernels/language`: the beginning and the record of a step, norms of parameters, caches.
 
 use crate::{
     device_constants, device_struct,
@@ -8,7 +8,7 @@ use crate::{
         layout::Constant,
     },
     kernels,
-    kinds::transformer::backend::MAX_WAITING_STEPS,
+    kinds::language::backend::MAX_WAITING_STEPS,
     nn::{cross_entropy::cuda::LossTotal, optimizer::cuda::OptimizerState},
 };
 
@@ -70,7 +70,7 @@ device_struct! {
 
 kernels! {
     /// Kernels of a training step.
-    pub struct StepKernels in "transformer/step.cu"
+    pub struct StepKernels in "language/step.cu"
         using [StepParams, StepRecord, ViewRange, CacheSizes, LossTotal, OptimizerState] with [CONSTANTS]
     {
         /// One thread: clears the loss, and sets the gradient of the loss of a target.
@@ -102,5 +102,5 @@ kernels! {
     }
 }
 
-/// Every module of the kind.
+/// Every module that kinds share.
 pub const MODULES: &[ModuleSpec] = &[StepKernels::SPEC];

@@ -1,6 +1,6 @@
-// What a training step of a transformer does besides the operations of nn: its beginning and its record, norms of
+// What a training step of a language model does besides the operations of nn: its beginning and its record, norms of
 // parameters for probes, and the cache of keys and values.
-#include "gen/transformer-step.cuh"
+#include "gen/language-step.cuh"
 
 typedef unsigned long long u64;
 

@@ -17,7 +17,7 @@ pub enum OpError {
     #[error(transparent)]
     Gpu(#[from] GpuError),
     /// An operation refused its sizes or its backend.
-    #[error("the transformer cannot compute this batch: {0}")]
+    #[error("the model cannot compute this batch: {0}")]
     Refused(String),
 }
 
@@ -25,6 +25,17 @@ impl OpError {
     /// A view that should have two dimensions.
     pub fn no_matrix() -> Self {
         Self::Refused("a weight is no matrix".to_owned())
+    }
+
+    /// The error of the device, or the refusal in its place; `refused` keeps the text.
+    pub fn into_gpu(self, doing: &str, refused: &mut Option<String>) -> GpuError {
+        match self {
+            Self::Gpu(error) => error,
+            Self::Refused(why) => {
+                *refused = Some(why.clone());
+                GpuError::Driver { doing: doing.to_owned(), why }
+            }
+        }
     }
 }
 

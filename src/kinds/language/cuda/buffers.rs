@@ -1,0 +1,404 @@
+//! What every trained model holds on a device: weights and the state of their optimiser, a batch, what the steps were.
+
+use super::{
+    error::OpError,
+    format::ModelFormat,
+    kernels::{
+        BeginStep, FinishViews, RecordStep, StepKernels, StepParams, StepRecord, SumViews, VIEW_PARTS, ViewRange,
+    },
+    layers::ModelOps,
+    plan::{BatchShape, Division},
+};
+use crate::{
+    buffers,
+    gpu::{Arena, Buf, Cell, Frame, Gpu, GpuError, Grid, Pass, Slice, View},
+    kinds::language::backend::{Batch, Counters, Lengths, MAX_WAITING_STEPS, StateBuffer, StepStats, ViewNorms},
+    nn::{
+        cross_entropy::cuda::LossTotal,
+        optimizer::{
+            LossScaler, Matrix, ParameterGroups,
+            cuda::{
+                self, Buffers as OptimizerBuffers, CudaOptimizer, OptimizerRule, OptimizerSettings, OptimizerState,
+                Tables,
+            },
+        },
+        parameters::{ALIGN, ParameterMap},
+    },
+    sim::SimError,
+};
+use std::{ops::Range, sync::Arc};
+
+/// What the sizes of [`Trained`] follow from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrainedSizes {
+    /// Elements of the parameters.
+    pub n: usize,
+    /// Named parameters.
+    pub views: usize,
+}
+
+impl TrainedSizes {
+    /// Of parameters.
+    pub fn new(map: &ParameterMap) -> Self {
+        Self { n: map.len(), views: map.views().len() }
+    }
+
+    /// Temporaries of an update in which any of these matrices may be one of Muon, bytes.
+    pub fn temporaries(map: &ParameterMap, matrices: &[Matrix]) -> usize {
+        let all = CudaOptimizer::temporaries(map, matrices);
+        all.into_iter().map(|temporary| Arena::bytes_of(&[temporary])).sum()
+    }
+}
+
+buffers! {
+    /// Weights, the state of their optimiser, and what the steps were.
+    pub struct Trained<T: ModelFormat, struct: ModelFormat>(gpu: Arc<Gpu>, s: TrainedSizes) {
+        "parameters" {
+            /// Master weights.
+            pub weights: Buf<f32> = State "weights" s.n;
+            /// Weights in the format of the model, unless it is f32.
+            pub copy: Buf<T> = Derived "rounded weights" if T::HAS_COPY { s.n } else { 0 };
+        }
+        "gradient" {
+            /// Of the step.
+            pub gradient: Buf<f32> = Workspace "gradient" s.n;
+        }
+        "optimiser" {
+            /// First moments.
+            pub means: Buf<f32> = State "first moments" s.n;
+            /// Second moments.
+            pub squares: Buf<f32> = State "second moments" s.n;
+            /// Updates, loss scale.
+            pub state: Buf<OptimizerState> = Derived "optimiser state" 1;
+            /// Learning rate and others.
+            pub settings: Cell<OptimizerSettings> = Derived "optimiser settings" 1;
+            /// Rules of groups.
+            rules: Buf<OptimizerRule> = Derived "rules of parameters" s.views;
+            /// Group of each run of parameters.
+            groups: Buf<u16> = Derived "groups of parameters" s.n / ALIGN;
+        }
+        "batch" {
+            /// What the host says about the step.
+            pub params: Cell<StepParams> = Workspace "step" 1;
+            /// Gradient of the loss of a target; loss scale of the step.
+            pub scale: Buf<f32> = Workspace "gradient of a loss" 2;
+            /// Sum of the losses of the step.
+            pub total: Buf<LossTotal> = Workspace "loss" 1;
+        }
+        "readback" {
+            /// Losses and norms of steps that the host has not read.
+            records: Buf<StepRecord> = Readback "records of steps" MAX_WAITING_STEPS;
+            /// Ranges of the named parameters.
+            views: Buf<ViewRange> = Derived "ranges of parameters" s.views;
+            /// Sums of squares of parts of the parameters.
+            partials: Buf<f64> = Workspace "sums of squares" 3 * s.views * VIEW_PARTS as usize;
+            /// Norms of the named parameters.
+            norms: Buf<f32> = Readback "norms of parameters" 3 * s.views;
+            /// Weights before a step whose changes are measured.
+            before: Option<Buf<f32>> = Workspace "weights before a step" 0;
+        }
+        plain {
+            /// The groups that rules and groups on the device are of.
+            known: Option<ParameterGroups> = None;
+            /// How the next update is computed.
+            pub update: UpdatePlan = UpdatePlan::default();
+        }
+    }
+}
+
+/// How an update is computed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UpdatePlan {
+    /// Matrices of Muon.
+    pub matrices: Vec<Matrix>,
+    /// Newton-Schulz iterations.
+    pub iterations: u32,
+    /// Whether norms of parameters are measured.
+    pub measures: bool,
+}
+
+impl<T: ModelFormat> Trained<T> {
+    /// Before step 0.
+    pub fn begin_training(&mut self, map: &ParameterMap, scaler: &LossScaler) -> Result<(), GpuError> {
+        self.state.write(&[cuda::initial_state(scaler)])?;
+        let views = map.views().map(|view| ViewRange { start: view.start as u64, len: view.len() as u64 });
+        self.views.write(&views.collect::<Vec<_>>())
+    }
+
+    fn buffer(&self, of: StateBuffer) -> &Buf<f32> {
+        match of {
+            StateBuffer::Weights => &self.weights,
+            StateBuffer::FirstMoment => &self.means,
+            StateBuffer::SecondMoment => &self.squares,
+        }
+    }
+
+    /// Copies elements to the host.
+    pub fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), GpuError> {
+        self.buffer(buffer).read_into(start, to)
+    }
+
+    /// Copies elements from the host.
+    pub fn write(
+        &mut self,
+        buffer: StateBuffer,
+        start: usize,
+        from: &[f32],
+        optimizer: &CudaOptimizer,
+    ) -> Result<(), GpuError> {
+        match buffer {
+            StateBuffer::Weights => {
+                self.weights.write_at(start, from)?;
+                if T::HAS_COPY {
+                    optimizer.round(&mut Pass::default(), &self.weights, T::copy(&mut self.copy))?;
+                }
+                Ok(())
+            }
+            StateBuffer::FirstMoment => self.means.write_at(start, from),
+            StateBuffer::SecondMoment => self.squares.write_at(start, from),
+        }
+    }
+
+    /// State of the optimiser beside its moments.
+    pub fn counters(&self) -> Result<Counters, GpuError> {
+        let state = self.state.read()?.first().copied().unwrap_or_default();
+        Ok(Counters { updates: state.t, loss_scale: state.scale, finite_steps: state.good })
+    }
+
+    /// Sets it.
+    pub fn set_counters(&mut self, counters: Counters, scaler: &LossScaler) -> Result<(), GpuError> {
+        let mut state = cuda::initial_state(scaler);
+        (state.t, state.scale, state.good) = (counters.updates, counters.loss_scale, counters.finite_steps);
+        self.state.write(&[state])
+    }
+
+    /// Appends what the steps `from..to` were.
+    pub fn read_records(&self, steps: Range<u64>, out: &mut Vec<StepStats>) -> Result<(), GpuError> {
+        for part in waiting(steps) {
+            out.extend(self.records.read_range(part)?.into_iter().map(|record| StepStats {
+                loss: record.loss,
+                gradient_norm: record.norm,
+                loss_scale: record.scale,
+                is_skipped: record.is_applied == 0 || !record.loss.is_finite(),
+            }));
+        }
+        Ok(())
+    }
+
+    /// Norms of each parameter in the last step that measured them.
+    pub fn view_norms(&self) -> Result<Vec<ViewNorms>, GpuError> {
+        let of = |n: &[f32]| ViewNorms { weight: n[0], gradient: n[1], update: n[2] };
+        Ok(self.norms.read()?.chunks_exact(3).map(of).collect())
+    }
+
+    /// Sets how the following updates are computed. Whether captured ones are no longer valid.
+    pub fn set_update(
+        &mut self,
+        gpu: &Arc<Gpu>,
+        map: &ParameterMap,
+        settings: OptimizerSettings,
+        groups: ParameterGroups,
+        update: UpdatePlan,
+    ) -> Result<bool, GpuError> {
+        if self.settings.value() != settings {
+            self.settings.set(settings)?;
+        }
+        if self.known.as_ref() != Some(&groups) {
+            self.rules.write_at(0, &cuda::rules(&groups))?;
+            self.groups.write(&groups.table(map))?;
+            self.known = Some(groups);
+        }
+        if update.measures && self.before.is_none() {
+            self.before = Some(Buf::zeros(gpu, "weights before a step", self.weights.len())?);
+        }
+        if self.update == update {
+            return Ok(false);
+        }
+        self.update = update;
+        Ok(true)
+    }
+
+    /// Clears the loss and the gradient of a step.
+    pub fn begin_step(&mut self, kernels: &StepKernels, params: StepParams, pass: &mut Pass) -> Result<(), GpuError> {
+        self.params.set(params)?;
+        let Self { gradient, params, state, total, scale, .. } = self;
+        BeginStep { params: params.buf(), state, total, scale }.launch(kernels, pass, 1)?;
+        gradient.clear()
+    }
+
+    /// Keeps the weights where their changes are measured; the update follows.
+    pub fn keep_before(&mut self) -> Result<(), GpuError> {
+        match self.before.as_mut().filter(|_| self.update.measures) {
+            Some(before) => before.copy_from(&self.weights),
+            None => Ok(()),
+        }
+    }
+
+    /// Updates the weights by their gradient.
+    pub fn optimize(&mut self, ops: &ModelOps, frame: &Frame<'_>, pass: &mut Pass) -> Result<(), OpError> {
+        let Self { weights, copy, gradient, means, squares, state, settings, rules, groups, update, .. } = self;
+        let tables = Tables { settings: settings.buf(), groups, rules };
+        ops.optimizer.begin(pass, tables, gradient, state, &frame.frame())?;
+        let mut to = OptimizerBuffers { params: &mut *weights, means, squares, copy: T::copy(copy) };
+        ops.optimizer.adamw(pass, tables, state, gradient, &mut to)?;
+        if !update.matrices.is_empty() {
+            let (gemm, matrices, n) = ((&ops.gemm, ops.options), &update.matrices[..], update.iterations);
+            ops.optimizer.muon(pass, gemm, matrices, n, tables, state, gradient, &mut to, frame)?;
+        }
+        Ok(())
+    }
+
+    /// Measures and records a step.
+    pub fn record_step(&mut self, kernels: &StepKernels, pass: &mut Pass) -> Result<(), GpuError> {
+        let Self { weights, gradient, params, scale, total, state, records, .. } = self;
+        let Self { views, partials, norms, before, update, .. } = self;
+        if let Some(before) = before.as_ref().filter(|_| update.measures) {
+            let n = views.len() as u32;
+            let grid = Grid::Blocks { blocks: [n, VIEW_PARTS, 1], threads: [256, 1, 1], shared_bytes: 0 };
+            let (weights, before, gradient) = (&**weights, &**before, &**gradient);
+            SumViews { views, weights, before, gradient, partials }.launch(kernels, pass, grid)?;
+            FinishViews { n_views: n, scale, partials, norms }.launch(kernels, pass, n)?;
+        }
+        RecordStep { params: params.buf(), state, total, scale, records }.launch(kernels, pass, 1)
+    }
+}
+
+/// Where the records of steps are: ranges of a ring of [`MAX_WAITING_STEPS`], oldest first.
+pub fn waiting(steps: Range<u64>) -> impl Iterator<Item = Range<usize>> {
+    let most = MAX_WAITING_STEPS as u64;
+    let mut at = steps.start.max(steps.end.saturating_sub(most));
+    std::iter::from_fn(move || {
+        let start = (at % most) as usize;
+        let n = (steps.end.saturating_sub(at) as usize).min(MAX_WAITING_STEPS - start);
+        at += n as u64;
+        (n > 0).then_some(start..start + n)
+    })
+}
+
+/// What the sizes of [`BatchBuffers`] follow from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BatchSizes {
+    /// Tokens of the largest batch.
+    pub tokens: usize,
+    /// Bytes of the arena.
+    pub arena: usize,
+    /// Whether sequences have lengths.
+    pub is_divided: bool,
+}
+
+buffers! {
+    /// A batch and its activations.
+    pub struct BatchBuffers(gpu: Arc<Gpu>, s: BatchSizes) {
+        "batch" {
+            /// Tokens.
+            pub tokens: Buf<u32> = Workspace "tokens" s.tokens;
+            /// Targets.
+            pub targets: Buf<i32> = Workspace "targets" s.tokens;
+            /// Lengths or offsets of sequences.
+            pub lengths: Buf<i32> = Workspace "lengths" if s.is_divided { s.tokens + 1 } else { 0 };
+            /// Positions of packed tokens.
+            pub positions: Buf<u32> = Workspace "positions" if s.is_divided { s.tokens } else { 0 };
+            /// Raised where a token is out of range.
+            pub flag: Buf<u32> = Workspace "invalid token" 1;
+        }
+        "activations" {
+            /// Activations and temporaries.
+            pub arena: Arena = Workspace "activations" s.arena;
+        }
+    }
+}
+
+impl BatchBuffers {
+    /// Replaces what depends on the sizes of batches, where they changed. Nothing may use it.
+    pub fn resize(&mut self, gpu: &Arc<Gpu>, sizes: &BatchSizes) -> Result<(), GpuError> {
+        // The former activations are given back first.
+        self.arena = Arena::new(gpu, "activations", 0)?;
+        self.arena = Arena::new(gpu, "activations", sizes.arena)?;
+        self.tokens = Buf::zeros(gpu, "tokens", sizes.tokens)?;
+        self.targets = Buf::zeros(gpu, "targets", sizes.tokens)?;
+        if sizes.is_divided {
+            self.lengths = Buf::zeros(gpu, "lengths", sizes.tokens + 1)?;
+            self.positions = Buf::zeros(gpu, "positions", sizes.tokens)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a part of a batch to the device: whole sequences, or all of a packed batch.
+    pub fn upload(&mut self, batch: &Batch<'_>, rows: Range<usize>) -> Result<BatchShape, SimError> {
+        let shape = BatchShape::of(batch, rows.clone(), !self.lengths.is_empty())?;
+        let range = rows.start * batch.seq_len..rows.end * batch.seq_len;
+        self.tokens.write_at(0, &batch.tokens[range.clone()])?;
+        match (batch.lengths, shape.division) {
+            (Lengths::Padded(lens), Division::Padded) => self.lengths.write_at(0, &lens[rows])?,
+            (Lengths::Packed(offsets), _) => {
+                if offsets.len() > self.lengths.len() {
+                    return Err(SimError::Input(format!("a batch of {} packed sequences", offsets.len() - 1)));
+                }
+                self.lengths.write_at(0, offsets)?;
+                let positions: Vec<u32> = offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect();
+                self.positions.write_at(0, &positions)?;
+            }
+            _ => {}
+        }
+        match batch.lengths {
+            Lengths::Padded(_) => self.targets.write_at(0, &batch.masked_targets()[range])?,
+            _ => self.targets.write_at(0, &batch.targets[range])?,
+        }
+        Ok(shape)
+    }
+}
+
+/// Parts of the buffers of a batch that are in use.
+pub struct BatchParts<'a> {
+    shape: BatchShape,
+    tokens: View<'a, u32>,
+    targets: View<'a, i32>,
+    lengths: Option<View<'a, i32>>,
+    positions: Option<View<'a, u32>>,
+}
+
+/// A batch in device memory.
+#[derive(Clone, Copy)]
+pub struct DeviceBatch<'a> {
+    /// Its sizes.
+    pub shape: BatchShape,
+    /// Position of the first token of every sequence.
+    pub offset: usize,
+    /// `[tokens]`
+    pub tokens: &'a Slice<u32>,
+    /// `[tokens]`
+    pub targets: &'a Slice<i32>,
+    /// Lengths of padded sequences, or offsets of packed ones.
+    pub lengths: Option<&'a Slice<i32>>,
+    /// Positions of packed tokens.
+    pub positions: Option<&'a Slice<u32>>,
+}
+
+impl<'a> BatchParts<'a> {
+    /// What a batch of this shape uses of tokens and targets, and of lengths and positions.
+    pub fn new(
+        shape: BatchShape,
+        (tokens, targets): (&'a Slice<u32>, &'a Slice<i32>),
+        (lengths, positions): (&'a Slice<i32>, &'a Slice<u32>),
+    ) -> Result<Self, OpError> {
+        let n = shape.n_tokens();
+        let (lengths, positions) = match shape.division {
+            Division::Full => (None, None),
+            Division::Padded => (Some(lengths.part(0..shape.sequences)?), None),
+            Division::Packed { sequences, .. } => (Some(lengths.part(0..sequences + 1)?), Some(positions.part(0..n)?)),
+        };
+        Ok(Self { shape, tokens: tokens.part(0..n)?, targets: targets.part(0..n)?, lengths, positions })
+    }
+
+    /// Sequences that begin at this position.
+    pub fn at(&self, offset: usize) -> DeviceBatch<'_> {
+        DeviceBatch {
+            shape: self.shape,
+            offset,
+            tokens: &self.tokens,
+            targets: &self.targets,
+            lengths: self.lengths.as_deref(),
+            positions: self.positions.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What models of all language kinds share on a GPU. A kind implements [`DeviceModel`]: its layers, by operations of `nn` and
+//! its own kernels, and what they hold.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | [`backend`] | steps, evaluations and readings; captured passes |
+//! | [`buffers`] | weights, the state of their optimiser, batches |
+//! | [`layers`] | embedding, norms, linear layers, logits and losses |
+//! | [`decode`] | texts in pieces |
+//! | [`plan`] | groups of tensors in an arena, sizes of batches |
+//! | [`format`](mod@format), [`error`], [`kernels`] | formats of weights, errors of passes, kernels of a step |
+//!
+//! # A step
+//!
+//! Tokens of a micro-batch are copied to the device, its gradients are computed and added up, then all parameters are
+//! updated. Gradients of a batch and the update are captured as CUDA graphs at their second use, one per size of a batch;
+//! what changes from step to step (learning rate, number of the step, loss scale, number of targets) is read from device
+//! memory. The host waits for the batch before the last one only, so that it can stop between two batches; losses and norms
+//! wait in a ring until they are read.
+
+pub mod backend;
+pub mod buffers;
+pub mod decode;
+pub mod error;
+pub mod format;
+pub mod kernels;
+pub mod layers;
+pub mod plan;
+
+pub use backend::{CudaBackend, DeviceModel};
+pub use kernels::MODULES;
