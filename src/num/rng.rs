@@ -51,6 +51,8 @@ pub enum Purpose {
     SynapticWeights = 15,
     /// Directions in which the router rows of twin experts are moved apart.
     Tilt = 16,
+    /// Words of an invented language.
+    Words = 17,
 }
 
 /// The address of one draw.

@@ -8,12 +8,12 @@ use super::{
 };
 use crate::num::hash::StreamHash;
 use rayon::prelude::*;
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 /// A tokenized text. The first 90 % of its tokens are for training, the rest is held out.
 pub struct Corpus {
     /// What a token is.
-    pub tokenizer: Tokenizer,
+    pub tokenizer: Arc<Tokenizer>,
     tokens: Tokens,
     /// Bytes of the text.
     pub n_bytes: u64,
@@ -35,7 +35,12 @@ enum Tokens {
 
 impl Corpus {
     /// Encodes a text; `name` is that of its source, for messages.
-    pub(super) fn new(name: &str, text: &Text, tokenizer: Tokenizer, watch: &ProgressFn) -> Result<Self, DataError> {
+    pub(super) fn new(
+        name: &str,
+        text: &Text,
+        tokenizer: Arc<Tokenizer>,
+        watch: &ProgressFn,
+    ) -> Result<Self, DataError> {
         let tokens = encode(name, text, &tokenizer, watch)?;
         if tokens.len() < 20 {
             let what = format!("the text has {} tokens; at least 20 are needed", tokens.len());
@@ -43,7 +48,7 @@ impl Corpus {
         }
         let mut hash = StreamHash::default();
         hash.push(tokenizer.n_vocab() as u32);
-        if let Tokenizer::Chars(chars) = &tokenizer {
+        if let Tokenizer::Chars(chars) = &*tokenizer {
             chars.iter().for_each(|c| hash.push(*c as u32));
         }
         tokens.iter().for_each(|t| hash.push(*t));
@@ -60,7 +65,7 @@ impl Corpus {
 
     /// A short generated text of bytes, for tests of kinds.
     pub fn small(style: Style, n_bytes: u64, seed: u64) -> Result<Self, DataError> {
-        let source = super::Source::Grammar { style, n_bytes, seed };
+        let source = super::Source::Grammar { style, n_bytes, seed, language: 0 };
         super::prepare(&source, &super::TokenUnit::Byte, &|_, _| true)
     }
 

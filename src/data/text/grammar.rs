@@ -27,7 +27,7 @@
 //! No predictor has a lower expected loss per byte, whatever its context; one with a limited context has a higher one.
 
 use crate::num::rng::{Draw, Purpose};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Rules of a grammar; rule 0 is the start.
 #[derive(Clone, Debug)]
@@ -106,6 +106,21 @@ impl Grammar {
         }
         let rules = split.iter().map(|(_, by_rank, body)| rule(body, *by_rank, &ids)).collect::<Result<_, _>>()?;
         Ok(Self { rules })
+    }
+
+    /// The same rules with other words; words that have none stay.
+    pub fn with_words(mut self, words: &BTreeMap<String, String>) -> Self {
+        let parts = self.rules.iter_mut().flat_map(|r| &mut r.alternatives).flat_map(|a| &mut a.parts);
+        for text in parts.filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None }) {
+            // Whole words: runs of letters, with what separates them.
+            let runs = text.split_inclusive(|c: char| !c.is_alphabetic());
+            let other = |run: &str| {
+                let word = run.trim_end_matches(|c: char| !c.is_alphabetic());
+                format!("{}{}", words.get(word).map_or(word, String::as_str), &run[word.len()..])
+            };
+            *text = runs.map(other).collect();
+        }
+        self
     }
 
     /// Expected visits of every rule in one tale: (I - Mᵀ) n = e_start by Gaussian elimination with pivots.
@@ -251,15 +266,19 @@ mod tests {
 
     #[test]
     fn a_tale_has_one_derivation() {
-        for style in Style::ALL {
-            let grammar = style.grammar();
+        for (style, language) in Style::ALL.into_iter().flat_map(|style| [(style, 0), (style, 1), (style, 7)]) {
+            let grammar = style.in_language(3, language);
             for number in 0..400 {
                 let mut text = String::new();
                 let nats = grammar.append_tale(7, number, &mut text);
                 assert!(text.ends_with('\n') && text.matches('\n').count() == 1, "{text}");
                 let mut inside = Inside { grammar: &grammar, text: &text, known: HashMap::new() };
                 let p: f64 = inside.rule(0, 0).iter().filter(|(end, _)| *end == text.len()).map(|(_, p)| p).sum();
-                assert!((-p.ln() - nats).abs() < 1e-9 * nats, "{style:?}: {} nats of {nats}: {text}", -p.ln());
+                assert!(
+                    (-p.ln() - nats).abs() < 1e-9 * nats,
+                    "{style:?} {language}: {} nats of {nats}: {text}",
+                    -p.ln()
+                );
             }
         }
     }
@@ -284,6 +303,23 @@ mod tests {
                 assert!((mean - expected).abs() < 4.0 * error, "{style:?}: {mean} ± {error}, expected {expected}");
             }
             println!("{style:?}: {:.4} nats per byte, {} words", grammar.entropy_rate(), grammar.lexicon().len());
+        }
+    }
+
+    /// Other words of the same lengths: the same entropy rate, whatever the language.
+    #[test]
+    fn a_language_has_the_entropy_rate_of_its_grammar() {
+        for style in Style::ALL {
+            let (own, rate) = (style.grammar(), style.grammar().entropy_rate());
+            for language in 1..40 {
+                let other = style.in_language(language.into(), language);
+                assert_eq!(other.lexicon().len(), own.lexicon().len(), "different words stay different");
+                assert_eq!(other.entropy_rate(), rate);
+                assert!(own.lexicon().intersection(&other.lexicon()).count() < 5, "{style:?} {language}");
+            }
+            assert_eq!(style.in_language(5, 0).lexicon(), own.lexicon());
+            assert_ne!(style.in_language(5, 1).lexicon(), style.in_language(5, 2).lexicon());
+            assert_ne!(style.in_language(5, 1).lexicon(), style.in_language(6, 1).lexicon());
         }
     }
 

@@ -6,7 +6,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | [`grammar`] | generated text with an exactly known entropy rate, the floor of every loss |
-//! | [`styles`] | the built-in grammars |
+//! | [`styles`], [`words`] | the built-in grammars, their sentences in invented words |
 //! | `files` | texts of the user |
 //! | [`tokenizer`] | bytes, characters, or a `tokenizer.json` |
 //! | [`corpus`] | tokens, their names, hash, floor |
@@ -20,6 +20,7 @@ pub mod grammar;
 pub mod ngrams;
 pub mod styles;
 pub mod tokenizer;
+pub mod words;
 
 pub use batches::{Batches, HeldOut};
 pub use corpus::Corpus;
@@ -27,7 +28,7 @@ pub use styles::Style;
 pub use tokenizer::{TokenError, Tokenizer};
 
 use super::{DataError, ProgressFn, report};
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 /// Where a text comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub enum Source {
         n_bytes: u64,
         /// Seed of the draws.
         seed: u64,
+        /// 0: the words of the grammar; the others: invented words.
+        language: u32,
     },
     /// A file or a folder.
     File(PathBuf),
@@ -75,37 +78,57 @@ pub(crate) struct Text {
 /// With file and line or character for anything that cannot be read; [`DataError::Cancelled`].
 pub fn prepare(source: &Source, unit: &TokenUnit, watch: &ProgressFn) -> Result<Corpus, DataError> {
     let text = read(source, watch)?;
-    let tokenizer = match unit {
-        TokenUnit::Byte => Tokenizer::Bytes,
-        TokenUnit::Character => Tokenizer::chars_of(&text.text)
-            .map_err(|e| DataError::Format { path: source.name(), what: e.to_string() })?,
-        TokenUnit::Bpe(path) => Tokenizer::read(path)?,
-    };
+    let tokenizer = Arc::new(tokenizer(unit, &source.name(), &[&text])?);
     Corpus::new(&source.name(), &text, tokenizer, watch)
+}
+
+/// Makes a corpus of each source; all have the same tokens.
+///
+/// # Errors
+/// Those of [`prepare`].
+pub fn prepare_all(sources: &[Source], unit: &TokenUnit, watch: &ProgressFn) -> Result<Vec<Corpus>, DataError> {
+    let texts: Vec<Text> = sources.iter().map(|source| read(source, watch)).collect::<Result<_, _>>()?;
+    let name = sources.first().map(Source::name).unwrap_or_default();
+    let tokenizer = Arc::new(tokenizer(unit, &name, &texts.iter().collect::<Vec<_>>())?);
+    let corpora = sources.iter().zip(&texts);
+    corpora.map(|(source, text)| Corpus::new(&source.name(), text, tokenizer.clone(), watch)).collect()
+}
+
+fn tokenizer(unit: &TokenUnit, name: &str, texts: &[&Text]) -> Result<Tokenizer, DataError> {
+    match unit {
+        TokenUnit::Byte => Ok(Tokenizer::Bytes),
+        TokenUnit::Character => Tokenizer::chars_of(texts.iter().map(|text| &text.text[..]))
+            .map_err(|e| DataError::Format { path: name.to_owned(), what: e.to_string() }),
+        TokenUnit::Bpe(path) => Tokenizer::read(path),
+    }
 }
 
 fn read(source: &Source, watch: &ProgressFn) -> Result<Text, DataError> {
     match source {
         Source::File(path) => files::read(path, watch),
-        Source::Grammar { style, n_bytes, seed } => generate(*style, *n_bytes, *seed, watch),
+        Source::Grammar { style, n_bytes, seed, language } => generate(*style, *n_bytes, (*seed, *language), watch),
     }
 }
 
 /// Most bytes of a text.
 pub const MAX_BYTES: u64 = 1 << 30;
 
-fn generate(style: Style, n_bytes: u64, seed: u64, watch: &ProgressFn) -> Result<Text, DataError> {
-    let (grammar, n_bytes) = (style.grammar(), n_bytes.min(MAX_BYTES) as usize);
+fn generate(style: Style, n_bytes: u64, (seed, language): (u64, u32), watch: &ProgressFn) -> Result<Text, DataError> {
+    let (grammar, n_bytes) = (style.in_language(seed, language), n_bytes.min(MAX_BYTES) as usize);
+    let text_seed = words::text_seed(seed, language);
     let (mut text, mut tale) = (String::with_capacity(n_bytes + 4096), 0);
     while text.len() < n_bytes {
         if tale % 256 == 0 {
             report(watch, "generating the text", text.len() as f32 / n_bytes as f32)?;
         }
-        grammar.append_tale(seed, tale, &mut text);
+        grammar.append_tale(text_seed, tale, &mut text);
         tale += 1;
     }
-    let provenance =
-        format!("{style:?} grammar, seed {seed}: {} bytes", super::messages::group_digits(text.len() as u64));
+    let bytes = super::messages::group_digits(text.len() as u64);
+    let provenance = match language {
+        0 => format!("{style:?} grammar, seed {seed}: {bytes} bytes"),
+        _ => format!("{style:?} grammar, seed {seed}, language {language}: {bytes} bytes"),
+    };
     Ok(Text { text, starts: vec![0], entropy_rate: Some(grammar.entropy_rate()), provenance })
 }
 

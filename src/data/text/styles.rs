@@ -1,6 +1,6 @@
 //! The grammars that come with the program: two styles, so that the data of a running training can be changed.
 
-use super::grammar::Grammar;
+use super::{grammar::Grammar, words};
 
 /// A built-in grammar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +23,16 @@ impl Style {
             Self::Harbour => (SHIPS, LOGS),
         };
         Grammar::parse(topics, rules).expect("the tests parse it")
+    }
+
+    /// Its rules with the words of a language: 0 has those of the grammar, the others have invented ones.
+    pub fn in_language(self, seed: u64, language: u32) -> Grammar {
+        let own = self.grammar();
+        if language == 0 {
+            return own;
+        }
+        let words = words::invented(&own.lexicon(), seed, language);
+        own.with_words(&words)
     }
 }
 

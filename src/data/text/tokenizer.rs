@@ -54,9 +54,9 @@ pub enum TokenError {
 }
 
 impl Tokenizer {
-    /// The distinct characters of a text.
-    pub fn chars_of(text: &str) -> Result<Self, TokenError> {
-        let chars: Vec<char> = text.chars().collect::<BTreeSet<char>>().into_iter().collect();
+    /// The distinct characters of texts.
+    pub fn chars_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, TokenError> {
+        let chars: Vec<char> = texts.into_iter().flat_map(str::chars).collect::<BTreeSet<char>>().into_iter().collect();
         if chars.len() > MAX_VOCABULARY { Err(TokenError::TooMany) } else { Ok(Self::Chars(chars)) }
     }
 
@@ -208,13 +208,13 @@ mod tests {
     #[test]
     fn bytes_and_characters_are_read_back() {
         for (tokenizer, text, tokens) in
-            [(Tokenizer::Bytes, "aé", vec![97, 0xC3, 0xA9]), (Tokenizer::chars_of("bé a").unwrap(), "aé", vec![1, 3])]
+            [(Tokenizer::Bytes, "aé", vec![97, 0xC3, 0xA9]), (Tokenizer::chars_of(["bé a"]).unwrap(), "aé", vec![1, 3])]
         {
             assert_eq!(tokenizer.encode(text).unwrap(), tokens);
             assert_eq!(tokenizer.decode(&tokens), text);
         }
         assert_eq!([0x61, 0xC3, 0].map(|t| Tokenizer::Bytes.name(t)), ["a", "\\xc3", "\\x00"]);
-        let error = Tokenizer::chars_of("ab").unwrap().encode("a\n").unwrap_err().to_string();
+        let error = Tokenizer::chars_of(["a", "b"]).unwrap().encode("a\n").unwrap_err().to_string();
         assert_eq!(error, "the character `\\n` is not in the vocabulary of 2 characters");
     }
 

@@ -77,8 +77,9 @@ impl<K: LanguageKind> LanguageSim<K> {
         let Some(mut held_out) = self.pending.held_out else { return Ok(Outcome::Done) };
         let size = (self.config.context(), self.params.batches()[0]);
         let backend = &mut self.backend;
-        let loss = held_out
-            .run(&self.setup.corpus, size, pass, |batch, losses, pass| backend.evaluate(batch, losses, pass))?;
+        let loss = held_out.run(self.setup.texts.after(self.state.step), size, pass, |batch, losses, pass| {
+            backend.evaluate(batch, losses, pass)
+        })?;
         self.pending.held_out = loss.is_none().then_some(held_out);
         match loss {
             Some(loss) => self.sampler.push(probes::HELD_OUT, self.state.step, &[loss]),
@@ -91,7 +92,7 @@ impl<K: LanguageKind> LanguageSim<K> {
     pub(in crate::kinds) fn fixed_loss(&mut self) -> Result<f32, SimError> {
         let (sequences, seq_len) = (self.params.batches()[0], self.config.context());
         let (mut tokens, mut targets) = (vec![0; sequences * seq_len], vec![0; sequences * seq_len]);
-        let n = HeldOut { length: seq_len }.fill(&self.setup.corpus, 0, &mut tokens, &mut targets);
+        let n = HeldOut { length: seq_len }.fill(self.corpus(), 0, &mut tokens, &mut targets);
         let batch = Batch { sequences, seq_len, tokens: &tokens, targets: &targets, lengths: Lengths::Full };
         let mut losses = vec![0.0; tokens.len()];
         self.backend.evaluate(&batch, &mut losses, &mut Pass::default())?;
@@ -100,7 +101,7 @@ impl<K: LanguageKind> LanguageSim<K> {
 
     /// The periodic text.
     fn writing(&self) -> Writing {
-        text::periodic(&self.setup.corpus, self.params.measure(), self.seed, self.state.step)
+        text::periodic(self.setup.texts.tokenizer(), self.params.measure(), self.seed, self.state.step)
     }
 
     fn write(
@@ -121,7 +122,7 @@ impl<K: LanguageKind> LanguageSim<K> {
     fn finish_text(&mut self, writing: &Writing, tokens: Vec<u32>) -> Result<(), SimError> {
         let measure = self.params.measure();
         let title = format!("step {}, temperature {}", self.state.step, measure.temperature);
-        let text = self.setup.corpus.tokenizer.decode(&tokens[writing.prompt.len()..]);
+        let text = self.setup.texts.tokenizer().decode(&tokens[writing.prompt.len()..]);
         let text = format!("{}{text}", measure.prompt);
         self.sampler.text(TextSample { step: self.state.step, title, text });
         self.newest = tokens;
@@ -132,12 +133,12 @@ impl<K: LanguageKind> LanguageSim<K> {
 
     /// Tokens of the newest sampled text that fit into the context; before there is one, the first held-out tokens.
     pub(in crate::kinds) fn shown_tokens(&self) -> Vec<u32> {
-        text::shown(&self.setup.corpus, &self.newest, self.config.context())
+        text::shown(self.corpus(), &self.newest, self.config.context())
     }
 
     /// Names of tokens.
     pub(in crate::kinds) fn token_names(&self, tokens: &[u32]) -> Vec<String> {
-        tokens.iter().map(|token| self.setup.corpus.tokenizer.name(*token)).collect()
+        tokens.iter().map(|token| self.setup.texts.tokenizer().name(*token)).collect()
     }
 
     /// The loss of a step and what belongs to it.
@@ -175,11 +176,11 @@ impl<K: LanguageKind> LanguageSim<K> {
 
     /// Losses of the tokens of the scored or shown text.
     fn token_losses(&self) -> Result<Reading, SimError> {
-        let corpus = &self.setup.corpus;
-        let tokens = text::scored(corpus, self.params.measure(), self.shown_tokens());
+        let tokenizer = self.setup.texts.tokenizer();
+        let tokens = text::scored(tokenizer, self.params.measure(), self.shown_tokens());
         let (context, vocab) = (self.config.context(), self.config.vocab());
         let losses: Vec<Scored> = writing::score(&mut *self.backend.decoder()?, context, vocab, &tokens, |_| Ok(()))?;
-        Ok(Reading::Tokens(Arc::new(writing::tokens(&corpus.tokenizer, self.state.step, &tokens, &losses))))
+        Ok(Reading::Tokens(Arc::new(writing::tokens(tokenizer, self.state.step, &tokens, &losses))))
     }
 }
 

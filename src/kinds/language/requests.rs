@@ -6,7 +6,7 @@ use super::{
     writing::{self, Scored, Writing},
 };
 use crate::{
-    data::text::Corpus,
+    data::text::Tokenizer,
     nn::sampling::Sampling,
     params::Value,
     sim::{Answer, Progress, Request, SimError, request::Cell},
@@ -54,7 +54,7 @@ pub(crate) use language_requests;
 /// Of the prompt, of the text, of the sampling; [`SimError::Cancelled`].
 pub fn answer<'a>(
     request: &Request,
-    (corpus, context): (&Corpus, usize),
+    (tokenizer, context): (&Tokenizer, usize),
     decoder: impl FnOnce(&[Value]) -> Result<Box<dyn Decoder + 'a>, SimError>,
     progress: &Progress,
 ) -> Result<Answer, SimError> {
@@ -63,39 +63,38 @@ pub fn answer<'a>(
         ("sample", [Text(prompt), Int(length), Real(temperature), Int(top_k), Real(top_p), Int(seed), own @ ..]) => {
             let (temperature, top_k, top_p) = (*temperature as f32, *top_k as usize, *top_p as f32);
             let sampling = Sampling { temperature, top_k, top_p, seed: *seed as u64, sequence: 0 };
-            sample(corpus, (&mut *decoder(own)?, context), (prompt, *length as usize), sampling, progress)
+            sample(tokenizer, (&mut *decoder(own)?, context), (prompt, *length as usize), sampling, progress)
         }
-        ("score", [Text(text), own @ ..]) => score(corpus, (&mut *decoder(own)?, context), text, progress),
+        ("score", [Text(text), own @ ..]) => score(tokenizer, (&mut *decoder(own)?, context), text, progress),
         _ => Err(SimError::Input(format!("there is no request `{}`; there are sample and score", request.name))),
     }
 }
 
 /// The prompt and the text that the model writes after it.
 fn sample(
-    corpus: &Corpus,
+    tokenizer: &Tokenizer,
     (decoder, context): (&mut dyn Decoder, usize),
     (prompt, length): (&str, usize),
     sampling: Sampling,
     progress: &Progress,
 ) -> Result<Answer, SimError> {
-    let writing = Writing { prompt: text::prompt(corpus, prompt)?, length, sampling };
+    let writing = Writing { prompt: text::prompt(tokenizer, prompt)?, length, sampling };
     let told = |i: usize| progress.report("sampling", i as f32 / length as f32);
-    let tokens = writing::write(decoder, context, corpus.n_vocab(), &writing, told)?;
-    let text = corpus.tokenizer.decode(&tokens[writing.prompt.len()..]);
+    let tokens = writing::write(decoder, context, tokenizer.n_vocab(), &writing, told)?;
+    let text = tokenizer.decode(&tokens[writing.prompt.len()..]);
     Ok(Answer::Text(format!("{prompt}{text}")))
 }
 
 /// A row per token of a text, with the columns [`SCORE`].
 fn score(
-    corpus: &Corpus,
+    tokenizer: &Tokenizer,
     (decoder, context): (&mut dyn Decoder, usize),
     text: &str,
     progress: &Progress,
 ) -> Result<Answer, SimError> {
-    let tokenizer = &corpus.tokenizer;
     let tokens = tokenizer.encode(text).map_err(|error| SimError::Input(error.to_string()))?;
     let told = |i: usize| progress.report("scoring", i as f32 / tokens.len() as f32);
-    let scored = writing::score(decoder, context, corpus.n_vocab(), &tokens, told)?;
+    let scored = writing::score(decoder, context, tokenizer.n_vocab(), &tokens, told)?;
     let row = |(token, scored): (&u32, &Scored)| {
         let (best, p) = scored.expected.first().copied().unwrap_or((0, f32::NAN));
         let expected = if scored.expected.is_empty() { String::new() } else { tokenizer.name(best) };

@@ -2,7 +2,7 @@
 
 use super::{
     model::{ModelParams, Sizes as _},
-    text,
+    text::Texts,
 };
 use crate::{
     data::text::Corpus,
@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 /// The text as tokens, and initial weights. Shared by all simulations of a project.
 pub struct Setup {
-    /// Tokens, vocabulary, entropy floor.
-    pub corpus: Corpus,
+    /// Tokens, vocabulary, entropy floors.
+    pub texts: Texts,
     /// Initial weights of a file.
     pub weights: Option<Parameters<f32>>,
 }
@@ -22,8 +22,8 @@ pub struct Setup {
 impl Setup {
     /// Reads or writes the text, and reads the weights.
     pub fn prepare<P: ModelParams>(params: &P, context: &BuildContext, progress: &Progress) -> Result<Self, SimError> {
-        let corpus = text::read(params.data(), context, progress)?;
-        let mut setup = Self { corpus, weights: None };
+        let texts = Texts::read(params.data(), context, progress)?;
+        let mut setup = Self { texts, weights: None };
         let typed = params.data().weights.0.trim();
         if !typed.is_empty() {
             let (config, layout) = setup.model(params)?;
@@ -35,13 +35,18 @@ impl Setup {
     /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         let weights = self.weights.as_ref().map_or(0, |weights| weights.values().len() as u64 * 4);
-        self.corpus.n_resident_bytes() + weights
+        self.texts.all().iter().map(Corpus::n_resident_bytes).sum::<u64>() + weights
     }
 
     /// The model of these parameters for this text, or why there is none.
     pub fn model<P: ModelParams>(&self, params: &P) -> Result<(P::Config, Arc<P::Layout>), SimError> {
-        let (config, layout) = params.model(self.corpus.n_vocab())?;
-        self.corpus.check_length(config.context()).map_err(SimError::Input)?;
+        let (config, layout) = params.model(self.texts.tokenizer().n_vocab())?;
+        self.check_length(config.context())?;
         Ok((config, layout))
+    }
+
+    /// An error unless sequences of this many tokens fit into every text.
+    pub fn check_length(&self, length: usize) -> Result<(), SimError> {
+        self.texts.all().iter().try_for_each(|text| text.check_length(length)).map_err(SimError::Input)
     }
 }

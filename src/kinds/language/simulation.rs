@@ -12,7 +12,7 @@ use super::{
     text,
 };
 use crate::{
-    data::text::Batches,
+    data::text::{Batches, Corpus},
     gpu::{KernelFacts, Pass},
     kinds::edit::{Edit, check_change},
     num::hash::StreamHash,
@@ -88,7 +88,7 @@ impl<K: LanguageKind> LanguageSim<K> {
             newest: vec![],
             batch: StepTokens::default(),
         };
-        text::check(&new.setup.corpus, params.measure())?;
+        text::check(new.setup.texts.tokenizer(), params.measure())?;
         new.begin()?;
         Ok(new)
     }
@@ -124,7 +124,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         let [sequences, micro_batches] = self.params.batches();
         let batches = Batches { seed: self.seed, sequences, length: self.config.context() };
         let mut tokens = mem::take(&mut self.batch);
-        let drawn = tokens.draw(&self.setup.corpus, &batches, micro_batches, self.state.step);
+        let drawn = tokens.draw(self.setup.texts.of_step(self.state.step), &batches, micro_batches, self.state.step);
         let n_tokens: usize = drawn.iter().map(|batch| batch.n_tokens()).sum();
         let outcome = K::step(self, &drawn, pass);
         self.batch = tokens;
@@ -132,6 +132,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         if outcome == Outcome::Done {
             self.state.step += 1;
             self.state.tokens += n_tokens as u64;
+            self.generation += u64::from(self.setup.texts.is_new_after(self.state.step)); // the levels
             self.pending.schedule(self.params.measure(), &self.sampler, self.state.step);
             K::after_step(self, pass)?;
             if self.state.step - self.pending.counted >= MAX_WAITING_STEPS as u64 {
@@ -169,6 +170,11 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(())
     }
 
+    /// The text of the last step.
+    pub(in crate::kinds) fn corpus(&self) -> &Corpus {
+        self.setup.texts.after(self.state.step)
+    }
+
     /// Tokens of the last step, the newest last.
     pub(in crate::kinds) fn last_tokens(&self) -> &[u32] {
         self.batch.tokens()
@@ -197,7 +203,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
     }
 
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
-        if probes::is_loss(probe) { text::levels(&self.setup.corpus) } else { vec![] }
+        if probes::is_loss(probe) { text::levels(self.corpus()) } else { vec![] }
     }
 
     fn generation(&self) -> u64 {
@@ -225,7 +231,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
             Edit::Same => {}
             Edit::Rebuild => return Ok(Effect::NeedsRebuild),
             Edit::Live(new) => {
-                text::check(&self.setup.corpus, new.measure())?;
+                text::check(self.setup.texts.tokenizer(), new.measure())?;
                 let effect = K::before_change(self, &new)?;
                 if effect != Effect::Applied {
                     return Ok(effect);
@@ -242,10 +248,10 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
         if !params.set(&data.change) {
             return Err(SimError::Input("there is no such input file".to_owned()));
         }
-        if !setup.corpus.tokenizer.is_same(&self.setup.corpus.tokenizer) {
+        if !setup.texts.tokenizer().is_same(self.setup.texts.tokenizer()) {
             return Ok(Effect::NeedsRebuild);
         }
-        setup.corpus.check_length(self.config.context()).map_err(SimError::Input)?;
+        setup.check_length(self.config.context())?;
         (self.setup, self.params) = (setup, params);
         self.generation += 1; // the levels
         Ok(Effect::Applied)
@@ -265,9 +271,10 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
     }
 
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
-        let mut left = steps;
+        let (mut left, generation) = (steps, self.generation);
         loop {
-            if self.measure(pass)? == Outcome::Stopped || left == 0 || pass.is_stopping() {
+            let has_changed = pass.ends_at_changes && self.generation != generation;
+            if self.measure(pass)? == Outcome::Stopped || left == 0 || has_changed || pass.is_stopping() {
                 break;
             }
             if self.train(pass)? == Outcome::Stopped {
@@ -281,7 +288,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
     }
 
     fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
-        let text = (&self.setup.corpus, self.config.context());
+        let text = (self.setup.texts.tokenizer(), self.config.context());
         requests::answer(request, text, |options| K::decoder(self, options), progress)
     }
 

@@ -8,28 +8,71 @@ use super::{
 use crate::{
     data::{
         DataError,
-        text::{self, Corpus, Source, Style, TokenUnit},
+        text::{self, Corpus, Source, Style, TokenUnit, Tokenizer},
     },
     nn::sampling::Sampling,
     sim::{BuildContext, Level, Progress, SimError},
 };
 
-/// Reads or writes the text.
-///
-/// # Errors
-/// Of the file, with its line; of the tokenizer.
-pub fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Corpus, SimError> {
+/// The texts of a project, each for so many steps, one after the other and then again.
+pub struct Texts {
+    /// At least one; all have the same tokens.
+    all: Vec<Corpus>,
+    /// Steps of each.
+    steps: u64,
+}
+
+impl Texts {
+    /// Reads the text, or writes that of each language.
+    ///
+    /// # Errors
+    /// Of the file, with its line; of the tokenizer.
+    pub fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Self, SimError> {
+        Ok(Self { all: read(data, context, progress)?, steps: data.language_steps.max(1).into() })
+    }
+
+    /// The text of a step, which is counted from 0.
+    pub fn of_step(&self, step: u64) -> &Corpus {
+        &self.all[self.index(step)]
+    }
+
+    /// The text of the last step after so many: the one that measurements are about.
+    pub fn after(&self, steps: u64) -> &Corpus {
+        self.of_step(steps.saturating_sub(1))
+    }
+
+    /// Whether the last of so many steps was the first one with its text.
+    pub fn is_new_after(&self, steps: u64) -> bool {
+        steps > 1 && self.index(steps - 1) != self.index(steps - 2)
+    }
+
+    /// All texts.
+    pub fn all(&self) -> &[Corpus] {
+        &self.all
+    }
+
+    /// What a token is, in all of them.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.all[0].tokenizer
+    }
+
+    fn index(&self, step: u64) -> usize {
+        (step / self.steps % self.all.len() as u64) as usize
+    }
+}
+
+fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Vec<Corpus>, SimError> {
     progress.report("text", 0.0)?;
-    let source = match data.text.0.trim() {
-        "" => Source::Grammar {
-            style: match data.grammar {
+    let sources: Vec<Source> = match data.text.0.trim() {
+        "" => {
+            let style = match data.grammar {
                 GrammarStyle::Animals => Style::Animals,
                 GrammarStyle::Harbour => Style::Harbour,
-            },
-            n_bytes: data.grammar_bytes.into(),
-            seed: context.seed,
-        },
-        typed => Source::File(context.resolve(typed)),
+            };
+            let (n_bytes, seed) = (data.grammar_bytes.into(), context.seed);
+            (0..data.languages.max(1)).map(|language| Source::Grammar { style, n_bytes, seed, language }).collect()
+        }
+        typed => vec![Source::File(context.resolve(typed))],
     };
     let unit = match data.tokenizer {
         TokenizerChoice::Bytes => TokenUnit::Byte,
@@ -44,7 +87,7 @@ pub fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<
         },
     };
     let watch = |stage: &str, fraction: f32| progress.report(stage, fraction).is_ok();
-    text::prepare(&source, &unit, &watch).map_err(|error| match error {
+    text::prepare_all(&sources, &unit, &watch).map_err(|error| match error {
         DataError::Cancelled => SimError::Cancelled,
         other => SimError::Input(other.to_string()),
     })
@@ -54,8 +97,7 @@ pub fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<
 ///
 /// # Errors
 /// The tokenizer has no token for a character.
-pub fn prompt(corpus: &Corpus, text: &str) -> Result<Vec<u32>, SimError> {
-    let tokenizer = &corpus.tokenizer;
+pub fn prompt(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, SimError> {
     if !text.is_empty() {
         return tokenizer.encode(text).map_err(|error| SimError::Input(format!("the prompt: {error}")));
     }
@@ -67,9 +109,9 @@ pub fn prompt(corpus: &Corpus, text: &str) -> Result<Vec<u32>, SimError> {
 ///
 /// # Errors
 /// The character without one.
-pub fn check(corpus: &Corpus, measure: &Measure) -> Result<(), SimError> {
-    prompt(corpus, &measure.prompt)?;
-    let scored = corpus.tokenizer.encode(&measure.scored);
+pub fn check(tokenizer: &Tokenizer, measure: &Measure) -> Result<(), SimError> {
+    prompt(tokenizer, &measure.prompt)?;
+    let scored = tokenizer.encode(&measure.scored);
     scored.map_err(|error| SimError::Input(format!("measure.scored: {error}")))?;
     Ok(())
 }
@@ -80,7 +122,7 @@ pub fn levels(corpus: &Corpus) -> Vec<Level> {
 }
 
 /// The text that is written every so many steps.
-pub fn periodic(corpus: &Corpus, measure: &Measure, seed: u64, step: u64) -> Writing {
+pub fn periodic(tokenizer: &Tokenizer, measure: &Measure, seed: u64, step: u64) -> Writing {
     let sampling = Sampling {
         temperature: measure.temperature as f32,
         top_k: measure.top_k as usize,
@@ -89,7 +131,7 @@ pub fn periodic(corpus: &Corpus, measure: &Measure, seed: u64, step: u64) -> Wri
         sequence: step as u32,
     };
     // It was checked when it was set.
-    let prompt = prompt(corpus, &measure.prompt).unwrap_or_else(|_| vec![0]);
+    let prompt = prompt(tokenizer, &measure.prompt).unwrap_or_else(|_| vec![0]);
     Writing { prompt, length: measure.length as usize, sampling }
 }
 
@@ -104,9 +146,9 @@ pub fn shown(corpus: &Corpus, newest: &[u32], context: usize) -> Vec<u32> {
 }
 
 /// Tokens whose losses are shown: of the scored text if there is one, else those [`shown`].
-pub fn scored(corpus: &Corpus, measure: &Measure, shown: Vec<u32>) -> Vec<u32> {
+pub fn scored(tokenizer: &Tokenizer, measure: &Measure, shown: Vec<u32>) -> Vec<u32> {
     match measure.scored.is_empty() {
         true => shown,
-        false => corpus.tokenizer.encode(&measure.scored).unwrap_or(shown),
+        false => tokenizer.encode(&measure.scored).unwrap_or(shown),
     }
 }

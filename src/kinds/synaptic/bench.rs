@@ -349,10 +349,15 @@ fn train(case: &Case, setup: &Arc<Setup>, options: &BenchOptions, progress: &Pro
 fn held_out(sim: &mut SynapticSim, progress: &Progress) -> Result<f32, SimError> {
     let size = (sim.config.context, sim.params.training.batch as usize);
     let setup = sim.setup.clone();
-    let loss = HeldOutLoss::default().run(&setup.corpus, size, &mut Pass::default(), |batch, losses, pass| {
-        progress.report("held-out text", 0.0)?;
-        sim.backend.evaluate(batch, losses, pass)
-    })?;
+    let loss = HeldOutLoss::default().run(
+        setup.texts.after(sim.state.step),
+        size,
+        &mut Pass::default(),
+        |batch, losses, pass| {
+            progress.report("held-out text", 0.0)?;
+            sim.backend.evaluate(batch, losses, pass)
+        },
+    )?;
     // Nothing stops it.
     Ok(loss.unwrap_or(f32::NAN))
 }

@@ -126,7 +126,7 @@ impl Kind for SynapticKind {
                 cuda::memory(&config, &layout, &params.dynamics(&config), params.training.batch as usize)
             }
         };
-        report.host("text", setup.map_or(params.data.grammar_bytes.into(), Setup::n_bytes));
+        report.host("text", setup.map_or(params.data.generated_bytes(), Setup::n_bytes));
         report
     }
 
@@ -159,7 +159,7 @@ impl Kind for SynapticKind {
                 ));
             }
         }
-        text::check(&setup.corpus, &params.measure)?;
+        text::check(setup.texts.tokenizer(), &params.measure)?;
         check_taps::<Self>(taps, &config, &layout)
     }
 

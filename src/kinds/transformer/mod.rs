@@ -108,7 +108,7 @@ impl Kind for TransformerKind {
             DeviceKind::Cpu { .. } => cpu_memory(params, &config, &layout),
             DeviceKind::Cuda => cuda::memory(params, &config, &layout),
         };
-        let text = setup.map_or(params.data.grammar_bytes.into(), Setup::n_bytes);
+        let text = setup.map_or(params.data.generated_bytes(), Setup::n_bytes);
         report.host("text", text);
         report
     }
@@ -125,7 +125,7 @@ impl Kind for TransformerKind {
         taps: &[Tap],
     ) -> Result<(), SimError> {
         let (config, layout) = setup.model(params)?;
-        text::check(&setup.corpus, &params.measure)?;
+        text::check(setup.texts.tokenizer(), &params.measure)?;
         check_taps::<Self>(taps, &config, &layout)
     }
 
