@@ -65,7 +65,7 @@ impl Corpus {
 
     /// A short generated text of bytes, for tests of kinds.
     pub fn small(style: Style, n_bytes: u64, seed: u64) -> Result<Self, DataError> {
-        let source = super::Source::Grammar { style, n_bytes, seed, language: 0 };
+        let source = super::Source::Grammar { style, n_bytes, seed, languages: 0..1 };
         super::prepare(&source, &super::TokenUnit::Byte, &|_, _| true)
     }
 

@@ -28,7 +28,8 @@ pub use styles::Style;
 pub use tokenizer::{TokenError, Tokenizer};
 
 use super::{DataError, ProgressFn, report};
-use std::{path::PathBuf, sync::Arc};
+use crate::num::rng::{Draw, Purpose};
+use std::{ops::Range, path::PathBuf, sync::Arc};
 
 /// Where a text comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +42,8 @@ pub enum Source {
         n_bytes: u64,
         /// Seed of the draws.
         seed: u64,
-        /// 0: the words of the grammar; the others: invented words.
-        language: u32,
+        /// Languages: 0 has the words of the grammar, the others have invented ones. Each tale is in one of them.
+        languages: Range<u32>,
     },
     /// A file or a folder.
     File(PathBuf),
@@ -106,30 +107,41 @@ fn tokenizer(unit: &TokenUnit, name: &str, texts: &[&Text]) -> Result<Tokenizer,
 fn read(source: &Source, watch: &ProgressFn) -> Result<Text, DataError> {
     match source {
         Source::File(path) => files::read(path, watch),
-        Source::Grammar { style, n_bytes, seed, language } => generate(*style, *n_bytes, (*seed, *language), watch),
+        Source::Grammar { style, n_bytes, seed, languages } => generate(*style, *n_bytes, *seed, languages, watch),
     }
 }
 
 /// Most bytes of a text.
 pub const MAX_BYTES: u64 = 1 << 30;
 
-fn generate(style: Style, n_bytes: u64, (seed, language): (u64, u32), watch: &ProgressFn) -> Result<Text, DataError> {
-    let (grammar, n_bytes) = (style.in_language(seed, language), n_bytes.min(MAX_BYTES) as usize);
-    let text_seed = words::text_seed(seed, language);
+fn generate(
+    style: Style,
+    n_bytes: u64,
+    seed: u64,
+    languages: &Range<u32>,
+    watch: &ProgressFn,
+) -> Result<Text, DataError> {
+    let (n_bytes, n) = (n_bytes.min(MAX_BYTES) as usize, languages.len().max(1));
+    let grammars: Vec<_> = (languages.start..).take(n).map(|language| style.in_language(seed, language)).collect();
+    let text_seed = words::text_seed(seed, languages.start);
     let (mut text, mut tale) = (String::with_capacity(n_bytes + 4096), 0);
     while text.len() < n_bytes {
         if tale % 256 == 0 {
             report(watch, "generating the text", text.len() as f32 / n_bytes as f32)?;
         }
-        grammar.append_tale(text_seed, tale, &mut text);
+        let [word, ..] = Draw { seed: text_seed, purpose: Purpose::Words, step: tale, lane: u32::MAX }.words();
+        grammars[(u64::from(word) * n as u64 >> 32) as usize].append_tale(text_seed, tale, &mut text);
         tale += 1;
     }
     let bytes = super::messages::group_digits(text.len() as u64);
-    let provenance = match language {
-        0 => format!("{style:?} grammar, seed {seed}: {bytes} bytes"),
-        _ => format!("{style:?} grammar, seed {seed}, language {language}: {bytes} bytes"),
+    let provenance = match (languages.start, n) {
+        (0, 1) => format!("{style:?} grammar, seed {seed}: {bytes} bytes"),
+        (first, 1) => format!("{style:?} grammar, seed {seed}, language {first}: {bytes} bytes"),
+        (first, n) => format!("{style:?} grammar, seed {seed}, {n} languages from {first}: {bytes} bytes"),
     };
-    Ok(Text { text, starts: vec![0], entropy_rate: Some(grammar.entropy_rate()), provenance })
+    // The words of a tale say which language it is in, and nothing before does.
+    let (nats, mean_bytes) = grammars[0].entropy_and_bytes();
+    Ok(Text { text, starts: vec![0], entropy_rate: Some((nats + (n as f64).ln()) / mean_bytes), provenance })
 }
 
 impl Source {

@@ -200,23 +200,27 @@ params! {
         #[show_if(|s| s.text.0.trim().is_empty())]
         grammar: GrammarStyle = GrammarStyle::Animals,
 
-        /// Bytes that the grammar writes, of each language.
+        /// Bytes that the grammar writes, of each text.
         #[param(title = "Grammar text", unit = Bytes, range = 1e5..=1e8, hard = 1e4..=2e9, scale = Log, apply = Data)]
         #[show_if(|s| s.text.0.trim().is_empty())]
         grammar_bytes: u32 = 1_000_000,
 
-        /// Languages of the grammar, one after the other and then again: its own words, then invented words of the same
-        /// lengths in the same sentences. With more than one, the source of the text is not stationary: at each change the
-        /// words that the model knows are worth nothing. Held-out text, loss levels and prompts are those of the language of
-        /// the step.
-        #[param(title = "Languages", range = 1.0..=32.0, hard = 1.0..=256.0, apply = Data)]
+        /// Languages of the grammar: its own words, then invented words of the same lengths in the same sentences.
+        #[param(title = "Languages", range = 1.0..=128.0, apply = Data)]
         #[show_if(|s| s.text.0.trim().is_empty())]
         languages: u32 = 1,
 
-        /// Steps until the next language.
-        #[param(title = "Language interval", unit = Steps, range = 50.0..=10_000.0, hard = 1.0..=4e9, scale = Log, apply = Data)]
+        /// Languages of a text, of which each tale has one. With fewer than there are languages, texts follow one another and
+        /// return after the last one: the source is not stationary, and at each change the words that the model knows are worth
+        /// nothing. Held-out text and loss levels are those of the text of the step.
+        #[param(title = "Languages at once", range = 1.0..=128.0, apply = Data)]
         #[show_if(|s| s.text.0.trim().is_empty() && s.languages > 1)]
-        language_steps: u32 = 1000,
+        languages_at_once: u32 = 1,
+
+        /// Steps until the next text.
+        #[param(title = "Text interval", unit = Steps, range = 50.0..=10_000.0, hard = 1.0..=4e9, scale = Log, apply = Data)]
+        #[show_if(|s| s.n_texts() > 1)]
+        text_steps: u32 = 1000,
 
         /// Weights to start from: a safetensors file, also of a GPT-2 model of Hugging Face. Without a path, random
         /// weights.
@@ -226,9 +230,15 @@ params! {
 }
 
 impl Data {
+    /// Texts that follow one another.
+    pub fn n_texts(&self) -> u32 {
+        let is_generated = self.text.0.trim().is_empty();
+        if is_generated { self.languages.div_ceil(self.languages_at_once.max(1)).max(1) } else { 1 }
+    }
+
     /// Bytes of the texts that grammars write.
     pub fn generated_bytes(&self) -> u64 {
-        u64::from(self.grammar_bytes) * u64::from(self.languages)
+        u64::from(self.grammar_bytes) * u64::from(self.n_texts())
     }
 }
 

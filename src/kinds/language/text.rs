@@ -23,12 +23,12 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Reads the text, or writes that of each language.
+    /// Reads the text, or writes those of the languages.
     ///
     /// # Errors
     /// Of the file, with its line; of the tokenizer.
     pub fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Self, SimError> {
-        Ok(Self { all: read(data, context, progress)?, steps: data.language_steps.max(1).into() })
+        Ok(Self { all: read(data, context, progress)?, steps: data.text_steps.max(1).into() })
     }
 
     /// The text of a step, which is counted from 0.
@@ -70,7 +70,10 @@ fn read(data: &Data, context: &BuildContext, progress: &Progress) -> Result<Vec<
                 GrammarStyle::Harbour => Style::Harbour,
             };
             let (n_bytes, seed) = (data.grammar_bytes.into(), context.seed);
-            (0..data.languages.max(1)).map(|language| Source::Grammar { style, n_bytes, seed, language }).collect()
+            let (n, at_once) = (data.languages.max(1), data.languages_at_once.max(1));
+            let languages = |text: u32| text * at_once..n.min((text + 1).saturating_mul(at_once));
+            let source = |text| Source::Grammar { style, n_bytes, seed, languages: languages(text) };
+            (0..data.n_texts()).map(source).collect()
         }
         typed => vec![Source::File(context.resolve(typed))],
     };
@@ -150,5 +153,43 @@ pub fn scored(tokenizer: &Tokenizer, measure: &Measure, shown: Vec<u32>) -> Vec<
     match measure.scored.is_empty() {
         true => shown,
         false => tokenizer.encode(&measure.scored).unwrap_or(shown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(data: Data) -> Texts {
+        let context = BuildContext { seed: 4, ..BuildContext::default() };
+        Texts::read(&Data { grammar_bytes: 20_000, ..data }, &context, &Progress::default()).expect("texts")
+    }
+
+    #[test]
+    fn texts_follow_one_another_and_return() {
+        let tokenizer = TokenizerChoice::Chars;
+        let all = texts(Data { languages: 5, languages_at_once: 2, text_steps: 3, tokenizer, ..Data::default() });
+        let hashes: Vec<u64> = all.all().iter().map(|text| text.hash).collect();
+        let read: Vec<u64> = (0..10).map(|step| all.of_step(step).hash).collect();
+        let [a, b, c] = hashes[..] else { panic!("{} texts", hashes.len()) };
+        assert_eq!(read, [a, a, a, b, b, b, c, c, c, a]);
+        assert!(a != b && b != c && a != c);
+        assert_eq!([0, 1, 3, 4].map(|steps| all.after(steps).hash), [a, a, a, b], "that of the last step");
+        let new: Vec<u64> = (0..=10).filter(|steps| all.is_new_after(*steps)).collect();
+        assert_eq!(new, [4, 7, 10]);
+        // One vocabulary for all; a text of two languages tells more than one of one.
+        assert!(all.all().iter().all(|text| text.tokenizer.is_same(all.tokenizer())));
+        let floors: Vec<f64> = all.all().iter().filter_map(|text| text.floor).collect();
+        assert!(floors[0] == floors[1] && floors[0] > floors[2], "{floors:?}");
+    }
+
+    /// A project without languages has the text that it always had.
+    #[test]
+    fn one_language_is_the_grammar() {
+        let one = texts(Data::default());
+        let grammar = Corpus::small(Style::Animals, 20_000, 4).expect("a text");
+        assert_eq!((one.all().len(), one.of_step(5_000).hash), (1, grammar.hash));
+        assert_eq!(one.of_step(0).floor, grammar.floor);
+        assert!(!(0..5_000).any(|steps| one.is_new_after(steps)));
     }
 }

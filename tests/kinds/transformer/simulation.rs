@@ -191,6 +191,33 @@ fn the_text_changes_while_it_trains() {
     std::fs::remove_file(file.0).expect("it was there");
 }
 
+/// Texts that follow one another are a function of the step: a run that is interrupted, saved or shown reads the same ones.
+#[test]
+fn languages_change_on_schedule() {
+    let model = model(&["data.languages=3", "data.text_steps=20", "measure.sample_every=0"]);
+    let mut whole = start(&model);
+    advance(&mut *whole, 50);
+    let mut shown = start(&model);
+    let floors = |sim: &dyn Simulation| sim.levels(probes::HELD_OUT);
+    let (first, generation) = (floors(&*shown), shown.generation());
+    let mut pass = Pass::default();
+    pass.ends_at_changes = true;
+    shown.advance(50, &mut pass).expect("it runs");
+    assert_eq!(shown.clock().step, 21, "after the first step with the next text");
+    assert!(shown.generation() > generation && floors(&*shown) != first);
+    let saved = shown.save().expect("a state");
+    let mut resumed = start(&model);
+    resumed.load(&saved).expect("it is loaded");
+    advance(&mut *resumed, 29);
+    assert_eq!(resumed.digest(), whole.digest());
+    assert_eq!(floors(&*resumed), floors(&*whole));
+    let mut one = start(&self::model(&["measure.sample_every=0"]));
+    advance(&mut *one, 20);
+    let mut three = start(&model);
+    advance(&mut *three, 20);
+    assert_eq!(one.digest(), three.digest(), "the first text is that of one language");
+}
+
 fn tempfile() -> (std::path::PathBuf, std::fs::File) {
     let path = std::env::temp_dir().join(format!("neuropil-text-{}.txt", std::process::id()));
     (path.clone(), std::fs::File::create(&path).expect("a file"))
