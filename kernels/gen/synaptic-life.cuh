@@ -65,5 +65,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) add_numbers(unsigned long l
 // One block: the standard deviation of a range of parameters, times a factor.
 extern "C" __global__ void __launch_bounds__(1024, 1) measure_spread(double factor, unsigned long long start, unsigned long long n, const float* __restrict__ params, double* __restrict__ spread);
 
+// One block per expert of a layer: adds the sum of its part of an array to its sum.
+extern "C" __global__ void __launch_bounds__(256, 1) sum_parts(unsigned long long start, unsigned long long len, const float* __restrict__ values, double* __restrict__ sums);
+
 // Four elements per thread: adds noise to a range of parameters.
 extern "C" __global__ void __launch_bounds__(256, 1) add_noise(NoiseArgs a, const double* __restrict__ spread, float* __restrict__ params);

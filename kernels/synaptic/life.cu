@@ -103,6 +103,15 @@ extern "C" __global__ void measure_spread(double factor, u64 start, u64 n, const
     if (threadIdx.x == 0) *spread = factor * sqrt(sum / (double)n);
 }
 
+// A block per expert: adds the sum of its part of an array to its sum.
+extern "C" __global__ void sum_parts(u64 start, u64 len, const float* __restrict__ values, double* __restrict__ sums) {
+    const float* const own = values + start + blockIdx.x * len;
+    double sum = 0.0;
+    for (u64 i = threadIdx.x; i < len; i += blockDim.x) sum += (double)own[i];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) sums[blockIdx.x] += sum;
+}
+
 // Four elements per thread and turn: adds noise of that spread to a range of parameters.
 extern "C" __global__ void add_noise(NoiseArgs a, const double* __restrict__ spread, float* __restrict__ params) {
     const double scale = *spread;

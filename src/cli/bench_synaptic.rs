@@ -62,7 +62,7 @@ fn speed_line(row: &SpeedRow, torch: &Result<Torch, String>) -> String {
 }
 
 fn variant_line(row: &VariantRow) -> String {
-    let seeds: Vec<String> = row.held_out.iter().map(|loss| format!("{loss:.4}")).collect();
+    let list = |losses: &[f64]| losses.iter().map(|loss| format!("{loss:.4}")).collect::<Vec<_>>().join(", ");
     let [splits, merges, removals] = row.events;
     let events = if row.events == [0; 3] {
         String::new()
@@ -70,11 +70,12 @@ fn variant_line(row: &VariantRow) -> String {
         format!("  {splits} splits, {merges} merges, {removals} removals")
     };
     format!(
-        "{:18} {:.4} ± {:.4} nats/byte held out ({})  after {:.2} MB in {:.0} s  {:6.2} M parameters{events}",
+        "{:18} {:.4} ± {:.4} nats/byte held out ({})  second half of training ({})  after {:.2} MB in {:.0} s  {:6.2} M parameters{events}",
         row.name,
         row.mean,
         row.sd,
-        seeds.join(", "),
+        list(&row.held_out),
+        list(&row.online),
         row.trained_bytes as f64 * 1e-6,
         row.seconds,
         row.parameters as f64 * 1e-6
@@ -90,13 +91,15 @@ mod tests {
         let row = VariantRow {
             name: "grow-live16".into(),
             held_out: vec![1.75, 1.8],
+            online: vec![1.9, 2.0],
             mean: 1.775,
             trained_bytes: 1_024_000,
             events: [3, 1, 0],
             ..VariantRow::default()
         };
         let line = variant_line(&row);
-        assert!(line.contains("1.7750 ± 0.0000 nats/byte held out (1.7500, 1.8000)  after 1.02 MB"), "{line}");
+        assert!(line.contains("1.7750 ± 0.0000 nats/byte held out (1.7500, 1.8000)"), "{line}");
+        assert!(line.contains("second half of training (1.9000, 2.0000)  after 1.02 MB"), "{line}");
         assert!(line.ends_with("3 splits, 1 merges, 0 removals"), "{line}");
     }
 }

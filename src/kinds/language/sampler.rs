@@ -3,7 +3,7 @@
 use crate::sim::{
     Axis, Frame, Histogram, Matrix, ProbeId, ProbeSpec, Reading, Series, Shape, SimError, Tap, TapKey, TextSample,
 };
-use std::{mem, sync::Arc};
+use std::{mem, ops::Range, sync::Arc};
 
 /// Bins of a histogram.
 pub const N_BINS: usize = 64;
@@ -99,12 +99,18 @@ impl Sampler {
         }
     }
 
-    /// Adds a row to each series of chosen elements, of the values of all elements.
-    pub fn push_elements(&mut self, probe: ProbeId, step: u64, of_all: &[f32]) {
+    /// The elements of a probe whose series are tapped, with those between them; empty without one.
+    pub fn span(&self, probe: ProbeId) -> Range<usize> {
+        let elements = || self.series.iter().filter(|(key, _)| key.probe == probe).flat_map(|(_, s)| s.elements.iter());
+        elements().min().zip(elements().max()).map_or(0..0, |(a, b)| *a as usize..*b as usize + 1)
+    }
+
+    /// Adds a row to each series of chosen elements, of the values of elements from the first of the [`span`](Self::span) on.
+    pub fn push_elements(&mut self, probe: ProbeId, step: u64, first: usize, values: &[f32]) {
         for (_, series) in self.series.iter_mut().filter(|(key, _)| key.probe == probe) {
             series.lanes = series.elements.len() as u32;
             series.steps.push(step);
-            let value = |element: &u32| of_all.get(*element as usize).copied().unwrap_or(f32::NAN);
+            let value = |element: &u32| values.get((*element as usize).wrapping_sub(first)).copied().unwrap_or(f32::NAN);
             series.values.extend(series.elements.iter().map(value));
         }
     }

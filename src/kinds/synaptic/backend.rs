@@ -10,7 +10,7 @@ use crate::{
         language::backend::{self as language, Batch, Decoder, Hyper, Outcome, ViewNorms},
         synaptic::{
             experts::{LoadStatistics, Router, RouterState, Routing},
-            life::{Edit, ExpertRecord},
+            life::{Edit, ExpertArrays, ExpertRecord},
             model::{Config, ConfigError},
             postsynaptic::FastMemory,
             presynaptic::Presynaptic,
@@ -18,6 +18,7 @@ use crate::{
     },
     sim::{Progress, SimError},
 };
+use std::ops::Range;
 
 /// What may change while a model trains: mechanisms and their constants.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,6 +126,15 @@ pub enum Site {
     RouterInput(usize),
 }
 
+/// An average that a router keeps of each expert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotAverage {
+    /// Share of the tokens that it served.
+    Fatigue,
+    /// Energy.
+    Energy,
+}
+
 /// A model that is trained and asked on one device.
 pub trait Backend: language::Backend {
     /// Sets what the following steps, evaluations and decoders use.
@@ -150,6 +160,10 @@ pub trait Backend: language::Backend {
     fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError>;
     /// Changes parameters and the state of their optimiser by edits, in their order.
     fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError>;
+    /// Mean square gradients of the experts of a layer, `[E]`: see [`life::slots::gradient_utility`](super::life::slots::gradient_utility).
+    fn gradient_utility(&self, arrays: &ExpertArrays) -> Result<Vec<f64>, SimError>;
+    /// Averages of slots, which are numbered over all layers.
+    fn slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError>;
     /// State of the router of a layer. It changes in training only.
     fn router(&self, layer: usize) -> Result<RouterState, SimError>;
     /// Sets it.

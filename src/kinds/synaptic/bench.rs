@@ -6,6 +6,7 @@
 //! | `tf32-…` | the same with operands of multiplications in tf32 |
 //! | `ablate-…` | held-out loss without release, with a static transform, with the scan, with a trained temperature per head |
 //! | `grow-…` | held-out loss of a mixture that splits and merges, and of ones of fixed size |
+//! | `change-…` | the same on a text that changes its languages: no file is needed |
 //!
 //! A variant trains on the same batches as the others of its seed. Seeds are 1, 2, …; one per repeat.
 
@@ -18,9 +19,9 @@ use crate::{
         Pass,
         timing::{self, Row, Timing},
     },
-    kinds::language::steps::HeldOutLoss,
+    kinds::language::{probes::LOSS, steps::HeldOutLoss},
     params::{Params as _, PathText, path},
-    sim::{BuildContext, Device, Progress, SimError, Simulation as _},
+    sim::{BuildContext, Device, Frame, Progress, Reading, SimError, Simulation as _, Tap},
 };
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
@@ -138,6 +139,8 @@ pub struct VariantRow {
     pub mean: f64,
     /// Their standard deviation; 0 of one seed.
     pub sd: f64,
+    /// Mean training loss of the second half of the steps, nats per byte, by seed: what a text that changes costs.
+    pub online: Vec<f64>,
     /// Training time of a seed, seconds; the mean.
     pub seconds: f64,
     /// Splits, merges and removals, of all seeds.
@@ -210,20 +213,28 @@ const VARIANTS: &[Case] = &[
     Case { name: "ablate-temperature", set: &[&["life.enabled=false", "presynaptic.mode=Temperature"]] },
     Case { name: "grow-fixed8", set: &[&["life.enabled=false"]] },
     Case { name: "grow-fixed16", set: &[&["life.enabled=false", "experts.count=16"]] },
-    Case {
-        name: "grow-live16",
-        // The preset "Live evolution".
-        set: &[&[
-            "life.enabled=true",
-            "experts.count=16",
-            "experts.metabolic_bias=0.02",
-            "experts.aux_weight=0",
-            "experts.pull_over=OwnTokens",
-            "experts.push=0.001",
-            "life.merge_health=0.25",
-        ]],
-    },
+    Case { name: "grow-live16", set: &[LIVE] },
 ];
+
+/// Variants on the text of `projects/synaptic-nano16.ron`.
+const CHANGING: &[Case] = &[
+    Case { name: "change-fixed8", set: &[CHANGES, &["life.enabled=false"]] },
+    Case { name: "change-fixed16", set: &[CHANGES, &["life.enabled=false", "experts.count=16"]] },
+    Case { name: "change-live16", set: &[CHANGES, LIVE] },
+];
+
+/// The preset "Live evolution" with 16 experts.
+const LIVE: &[&str] = &[
+    "life.enabled=true",
+    "experts.count=16",
+    "experts.metabolic_bias=0.02",
+    "experts.aux_weight=0",
+    "experts.pull_over=OwnTokens",
+    "experts.push=0.001",
+    "life.merge_health=0.25",
+];
+const CHANGES: &[&str] =
+    &["data.grammar_bytes=500000", "data.languages=48", "data.languages_at_once=12", "data.text_steps=500"];
 
 /// Stages of the forward pass up to the logits, as the network names them.
 const FORWARD: [&str; 11] =
@@ -236,7 +247,7 @@ const STRIDE: u32 = 10;
 
 /// Names of all cases.
 pub fn cases() -> impl Iterator<Item = &'static str> {
-    SPEED.iter().chain(LARGE).chain(VARIANTS).map(|case| case.name)
+    SPEED.iter().chain(LARGE).chain(VARIANTS).chain(CHANGING).map(|case| case.name)
 }
 
 /// Runs the cases; none where no name begins with [`BenchOptions::only`].
@@ -255,6 +266,12 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
             rows.push(BenchRow::Variant(train(case, &setup, options, progress)?));
         }
     }
+    // Those take long: with the other variants, or where they are asked for.
+    let is_asked_for = options.text.is_some() || options.only.is_some();
+    for case in CHANGING.iter().filter(is_wanted).filter(|_| is_asked_for) {
+        let setup = Arc::new(Setup::prepare(&params(case.set)?, &BuildContext::default(), progress)?);
+        rows.push(BenchRow::Variant(train(case, &setup, options, progress)?));
+    }
     Ok(rows)
 }
 
@@ -265,7 +282,7 @@ fn params(set: &[&[&str]]) -> Result<Params, SimError> {
         let change = path::parse(&params, text).map_err(|e| SimError::Input(e.to_string()))?;
         params.set(&change);
     }
-    (params.measure.held_out_every, params.measure.sample_every) = (0, 0);
+    (params.measure.every, params.measure.held_out_every, params.measure.sample_every) = (1, 0, 0);
     Ok(params)
 }
 
@@ -330,6 +347,7 @@ fn train(case: &Case, setup: &Arc<Setup>, options: &BenchOptions, progress: &Pro
     let seeds = options.repeats.max(1);
     for seed in 1..=u64::from(seeds) {
         let mut sim = start(&params, seed, setup, &options.device)?;
+        sim.tap(&[Tap::of(LOSS)])?;
         let (mut pass, since) = (Pass::default(), Instant::now());
         while sim.clock().step < u64::from(options.steps) {
             let done = sim.clock().step as f32 / options.steps as f32;
@@ -337,12 +355,22 @@ fn train(case: &Case, setup: &Arc<Setup>, options: &BenchOptions, progress: &Pro
             sim.advance(STRIDE.min(options.steps - sim.clock().step as u32), &mut pass)?;
         }
         row.seconds += since.elapsed().as_secs_f64() / f64::from(seeds);
+        row.online.push(online(&mut sim)?);
         row.held_out.push(held_out(&mut sim, progress)?.into());
         (row.parameters, row.trained_bytes) = (sim.layout.map.count(), sim.state.tokens);
         row.events.iter_mut().zip(sim.own.lives.events).for_each(|(all, n)| *all += n);
     }
     (row.mean, row.sd) = deviation(&row.held_out);
     Ok(row)
+}
+
+/// Mean training loss of the second half of the steps.
+fn online(sim: &mut SynapticSim) -> Result<f64, SimError> {
+    let mut frame = Frame { clock: sim.clock(), ..Frame::default() };
+    sim.sample(&mut frame)?;
+    let Some((_, Reading::Series(losses))) = frame.readings.first() else { return Ok(f64::NAN) };
+    let half = &losses.values[losses.values.len() / 2..];
+    Ok(deviation(&half.iter().map(|loss| f64::from(*loss)).collect::<Vec<_>>()).0)
 }
 
 /// The loss of the held-out text.
@@ -376,7 +404,7 @@ mod tests {
 
     #[test]
     fn cases_are_models() {
-        for case in SPEED.iter().chain(LARGE).chain(VARIANTS) {
+        for case in SPEED.iter().chain(LARGE).chain(VARIANTS).chain(CHANGING) {
             params(case.set).expect("changes of parameters").config(256).expect("a model");
         }
         let of = |name| Timing { nanos: 10, ..Timing::of(name) };
@@ -401,6 +429,7 @@ mod tests {
             Case { name: "x", set: &[&["model.width=16", "model.context=16", "experts.hidden=8", "experts.count=2"]] };
         let row = train(&case, &Arc::new(setup.expect("a text")), &options, &progress).expect("it trains");
         assert_eq!((row.trained_bytes, row.held_out.len()), (2 * 8 * 16, 2));
+        assert!(row.online.len() == 2 && row.online.iter().all(|loss| (4.0..7.0).contains(loss)), "{row:?}");
         assert!((4.0..7.0).contains(&row.mean) && row.held_out[0] != row.held_out[1], "{row:?}");
     }
 
@@ -408,7 +437,7 @@ mod tests {
     #[test]
     fn the_help_page_has_a_line_for_every_variant() {
         use crate::sim::Kind as _;
-        for case in VARIANTS {
+        for case in VARIANTS.iter().chain(CHANGING) {
             let n =
                 crate::kinds::synaptic::SynapticKind::HELP.lines().filter(|line| line.starts_with(case.name)).count();
             assert_eq!(n, 1, "{}", case.name);

@@ -5,7 +5,7 @@ use super::{
     experts::RouterState,
     life::{
         ExpertArrays, Identities, LayerReadings, LayerStatus, LifeCycle, Move, MoveAddress, RouterSlots, Wish, edits,
-        health::health, plan, plan_wish, slots::gradient_utility,
+        health::health, plan, plan_wish,
     },
     model::Config,
     probes,
@@ -13,10 +13,9 @@ use super::{
 };
 use crate::{
     gpu::Pass,
-    kinds::language::backend::StateBuffer,
     sim::{Action, SimError},
 };
-use std::{fmt::Write as _, ops::Range};
+use std::fmt::Write as _;
 
 /// Ids and events of experts.
 pub struct Lives {
@@ -259,13 +258,7 @@ impl SynapticSim {
         let (router, n) = (self.backend.router(layer)?, self.config.experts);
         let utility = match self.params.life.split_rule {
             SplitRule::Healthiest => vec![],
-            SplitRule::GradientUtility => {
-                let read = |range: Range<usize>| {
-                    let mut v = vec![0.0; range.len()];
-                    self.backend.read(StateBuffer::SecondMoment, range.start, &mut v).map(|()| v)
-                };
-                gradient_utility(&self.arrays(layer), n, read)?
-            }
+            SplitRule::GradientUtility => self.backend.gradient_utility(&self.arrays(layer))?,
         };
         Ok(Status {
             health: health(&router.fatigue, &router.energy, &router.alive, self.config.top_k),

@@ -164,7 +164,8 @@ params! {
         #[show_if(|s| s.metabolism)]
         metabolic_bias: f64 = 0.1,
 
-        /// Energy that an expert spends per step at the fair load, of a budget of 1.
+        /// Energy that an expert spends per step at the fair load, of a budget of 1: its energy settles at 1 minus
+        /// cost times load. With 0.1, an expert at 5.5 times the fair load or more has a health below 0.45 and never splits.
         #[param(title = "Energy cost", range = 0.0..=0.5, hard = 0.0..=1.0, symbol = "κ")]
         energy_cost: f64 = 0.1,
 
@@ -237,7 +238,8 @@ params! {
         #[show_if(|s| s.enabled)]
         weak_health: f64 = 0.12,
 
-        /// An expert with at least this health splits when a slot is free.
+        /// An expert with at least this health splits when a slot is free. One that serves many times the fair load is exhausted
+        /// and below it: see the energy cost.
         #[param(title = "Split above", range = 0.0..=1.0)]
         #[show_if(|s| s.enabled)]
         split_health: f64 = 0.45,

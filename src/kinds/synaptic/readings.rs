@@ -6,7 +6,8 @@ use super::{
         inspect::{self, TERM_NAMES},
         projection::Projection,
     },
-    life::health::health,
+    backend::SlotAverage,
+    life::health::{health, of_one},
     probes::{self, PROBES},
     sets,
     simulation::SynapticSim,
@@ -16,7 +17,7 @@ use crate::{
     nn::parameters::ViewId,
     sim::{Axis, Link, Matrix, ProbeId, Reading, Shape, SimError, Tap, TapArgs, Tokens},
 };
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// Values of all slots.
 #[derive(Default)]
@@ -37,6 +38,11 @@ pub struct Routed {
     at: (u64, usize),
     tokens: Vec<u32>,
     routing: Routing<f32>,
+}
+
+/// Factor of a share of tokens that makes it 1 at the fair load.
+fn fair_load(n_alive: usize, top_k: usize) -> f32 {
+    n_alive.max(1) as f32 / top_k as f32
 }
 
 impl SynapticSim {
@@ -73,7 +79,7 @@ impl SynapticSim {
 
     pub(super) fn expert_values(&self) -> Result<ExpertValues, SimError> {
         let mut all = ExpertValues::default();
-        let fair = |state: &RouterState| state.n_alive().max(1) as f32 / self.config.top_k as f32;
+        let fair = |state: &RouterState| fair_load(state.n_alive(), self.config.top_k);
         for layer in 0..self.config.layers {
             let state = self.backend.router(layer)?;
             let healths = health(&state.fatigue, &state.energy, &state.alive, self.config.top_k);
@@ -83,6 +89,34 @@ impl SynapticSim {
             all.routers.push(state);
         }
         Ok(all)
+    }
+
+    /// Load, energy or health of slots that are numbered over all layers: nothing else is copied from a device.
+    pub(super) fn slot_values(&self, probe: ProbeId, slots: &Range<usize>) -> Result<Vec<f32>, SimError> {
+        let (e, lives) = (self.config.experts, &self.own.lives.identities);
+        let read = |average| match slots.is_empty() {
+            true => Ok(vec![]),
+            false => self.backend.slots(average, slots.clone()),
+        };
+        let alive = |layer: usize| -> Vec<u8> {
+            (0..e).map(|slot| u8::from(lives.occupant(layer, slot).is_some())).collect()
+        };
+        if probe == probes::ENERGY_OF {
+            return read(SlotAverage::Energy);
+        }
+        let fatigue = read(SlotAverage::Fatigue)?;
+        let energy = if probe == probes::HEALTH_OF { read(SlotAverage::Energy)? } else { vec![] };
+        let mut values = vec![];
+        for (i, slot) in slots.clone().enumerate() {
+            let alive = alive(slot / e);
+            let n_alive = alive.iter().filter(|a| **a != 0).count();
+            values.push(match energy.get(i) {
+                Some(energy) if alive[slot % e] != 0 => of_one(fatigue[i], *energy, n_alive, self.config.top_k) as f32,
+                Some(_) => 0.0,
+                None => fatigue[i] * fair_load(n_alive, self.config.top_k),
+            });
+        }
+        Ok(values)
     }
 
     fn expert_field(&mut self, probe: ProbeId) -> Result<Vec<f32>, SimError> {

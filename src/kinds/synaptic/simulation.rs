@@ -210,11 +210,13 @@ impl SynapticSim {
     fn record_experts(&mut self) -> Result<(), SimError> {
         let step = self.state.step;
         self.sampler.push(probes::EVENTS, step, &self.own.lives.events.map(|n| n as f32));
-        if self.sampler.is_any_tapped(OF_EXPERTS) {
-            let experts = self.expert_values()?;
-            self.sampler.push_elements(probes::LOAD_OF, step, &experts.load);
-            self.sampler.push_elements(probes::ENERGY_OF, step, &experts.energy);
-            self.sampler.push_elements(probes::HEALTH_OF, step, &experts.health);
+        for probe in OF_EXPERTS.iter().copied() {
+            if !self.sampler.is_tapped(probe) {
+                continue;
+            }
+            let span = self.sampler.span(probe);
+            let values = self.slot_values(probe, &span)?;
+            self.sampler.push_elements(probe, step, span.start, &values);
         }
         Ok(())
     }

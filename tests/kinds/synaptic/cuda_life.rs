@@ -11,7 +11,7 @@ use neuropil::{
     kinds::{
         language::backend::StateBuffer,
         synaptic::{
-            backend::{Backend, Dynamics, StepInput},
+            backend::{Backend, Dynamics, SlotAverage, StepInput},
             life::{Edit, ExpertArrays, ExpertRecord, LifeCycle, Move, MoveAddress, Removal, edits},
             probes,
         },
@@ -60,6 +60,37 @@ fn cuda_moves_are_those_of_the_cpu() {
         }
         let end = Edit::Clear(n..n + 1);
         assert!(pair.device.edit(std::slice::from_ref(&end)).is_err() && pair.cpu.edit(&[end]).is_err());
+    }
+}
+
+/// What the life cycle and the window read of experts, without the rest of a layer: f64 sums in another order, averages as they are.
+#[test]
+fn cuda_readings_of_slots_are_those_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    for config in configs() {
+        let mut pair = Pair::new(&gpu, &config, &Dynamics::new(&config));
+        let n = pair.layout.map.len();
+        let squares: Vec<f32> = noise(n, 73).iter().map(|x| x * x).collect();
+        for backend in [&mut pair.cpu, &mut pair.device] {
+            backend.write(StateBuffer::SecondMoment, 0, &squares).expect("it is written");
+        }
+        for block in &pair.layout.blocks {
+            let weights = [block.fc1, block.fc1_bias, block.fc2, block.fc2_bias];
+            let arrays = ExpertArrays::new(&pair.layout.map, &weights, block.router, block.genome);
+            let [want, got] = [&pair.cpu, &pair.device].map(|b| b.gradient_utility(&arrays).expect("a utility"));
+            assert!(want.len() == config.experts && want.iter().all(|x| *x > 0.0), "{want:?}");
+            let off = want.iter().zip(&got).map(|(a, b)| (a - b).abs() / a).fold(0.0, f64::max);
+            println!("utility: {off:.1e} off");
+            assert!(off < 1e-12, "{off}: {want:?}, {got:?}");
+        }
+        let slots = 1..config.layers * config.experts - 1;
+        for average in [SlotAverage::Fatigue, SlotAverage::Energy] {
+            let [want, got] = [&pair.cpu, &pair.device].map(|b| b.slots(average, slots.clone()).expect("averages"));
+            assert_eq!((got.len(), &got), (slots.len(), &want), "{average:?}");
+        }
+        let behind = slots.end..slots.end + 2;
+        assert!(pair.device.slots(SlotAverage::Energy, behind.clone()).is_err());
+        assert!(pair.cpu.slots(SlotAverage::Energy, behind).is_err());
     }
 }
 

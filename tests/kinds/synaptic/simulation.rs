@@ -181,6 +181,37 @@ fn validation_and_requests_change_nothing() {
     assert!(state(&mut *watched) == state(&mut *plain));
 }
 
+/// Only the chosen slots are read for a series, in both layers, whether somebody lives there or not.
+#[test]
+fn series_of_chosen_experts_are_their_fields() {
+    let mut sim = start(&model(&[]));
+    let chosen = [
+        (probes::LOAD_OF, probes::LOAD, vec![3, 7]),
+        (probes::ENERGY_OF, probes::ENERGY, vec![9]),
+        (probes::HEALTH_OF, probes::HEALTH, vec![2, 4, 11]),
+    ];
+    let both = |(series, field, elements): &(u16, u16, Vec<u32>)| {
+        [Tap { elements: elements.clone(), ..Tap::of(*series) }, Tap::of(*field)]
+    };
+    sim.tap(&chosen.iter().flat_map(both).collect::<Vec<_>>()).expect("it is tapped");
+    let mut seen = HashSet::new();
+    for i in 0..20 {
+        if i == 9 {
+            act(&mut *sim, "kill", &[2]).expect("it ends");
+        }
+        advance(&mut *sim, 2);
+        let shown = frame(&mut *sim);
+        for (series, field, elements) in &chosen {
+            let Some(Reading::Series(rows)) = shown.reading(*series) else { panic!("a series") };
+            let Some(Reading::Field(values)) = shown.reading(*field) else { panic!("a field") };
+            let want: Vec<f32> = elements.iter().map(|slot| values[*slot as usize]).collect();
+            assert_eq!(rows.values, want, "probe {series} after {} steps", sim.clock().step);
+            seen.extend(want.iter().map(|value| value.to_bits()));
+        }
+    }
+    assert!(seen.len() > 60 && seen.contains(&0), "{}", seen.len());
+}
+
 #[test]
 fn a_checkpoint_with_another_number_of_experts_is_refused() {
     let mut sim = start(&model(&[]));

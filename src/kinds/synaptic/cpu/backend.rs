@@ -9,16 +9,16 @@ use crate::{
             cpu::{self, decoder::Pooled},
         },
         synaptic::{
-            backend::{Backend, Dynamics, ExpertStep, Site, StepInput},
+            backend::{Backend, Dynamics, ExpertStep, Site, SlotAverage, StepInput},
             experts::{RouterState, Routing},
-            life::{Edit, ExpertRecord},
+            life::{Edit, ExpertArrays, ExpertRecord, slots::gradient_utility},
             model::{Config, Layout},
             postsynaptic::FastMemory,
         },
     },
     sim::{Progress, SimError},
 };
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// A model in f32 on some threads.
 pub type CpuBackend = cpu::backend::CpuBackend<Trainer<f32>>;
@@ -82,6 +82,22 @@ impl Backend for CpuBackend {
 
     fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {
         self.trainer.edit(edits)
+    }
+
+    fn gradient_utility(&self, arrays: &ExpertArrays) -> Result<Vec<f64>, SimError> {
+        Ok(gradient_utility(arrays, self.trainer.network.config.experts, &self.trainer.state.v))
+    }
+
+    fn slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError> {
+        let experts = self.trainer.network.config.experts;
+        let value = |slot: usize| {
+            let router = self.trainer.router(slot / experts)?;
+            Ok(match average {
+                SlotAverage::Fatigue => router.fatigue[slot % experts],
+                SlotAverage::Energy => router.energy[slot % experts],
+            })
+        };
+        slots.map(value).collect()
     }
 
     fn router(&self, layer: usize) -> Result<RouterState, SimError> {

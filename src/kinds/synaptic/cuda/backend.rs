@@ -18,12 +18,12 @@ use crate::{
             },
         },
         synaptic::{
-            backend::{Backend, Dynamics, ExpertStep, Site, StepInput},
+            backend::{Backend, Dynamics, ExpertStep, Site, SlotAverage, StepInput},
             experts::{
                 RouterState, Routing,
                 cuda::{BatchWeights, CudaExperts, StepTokens},
             },
-            life::{Edit, ExpertRecord},
+            life::{Edit, ExpertArrays, ExpertRecord},
             model::Config,
             postsynaptic::FastMemory,
             presynaptic::cuda::ReleaseStep,
@@ -34,6 +34,7 @@ use crate::{
 };
 use std::{
     cell::{OnceCell, RefMut},
+    ops::Range,
     sync::Arc,
 };
 
@@ -224,6 +225,14 @@ impl Backend for SynapticBackend {
 
     fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {
         Ok(self.apply_edits(edits)?)
+    }
+
+    fn gradient_utility(&self, arrays: &ExpertArrays) -> Result<Vec<f64>, SimError> {
+        self.utility(arrays)
+    }
+
+    fn slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError> {
+        self.read_slots(average, slots)
     }
 
     fn router(&self, layer: usize) -> Result<RouterState, SimError> {

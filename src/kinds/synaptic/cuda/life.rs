@@ -17,12 +17,14 @@ use crate::{
         },
         synaptic::{
             experts::{FEATURES, RouterState},
-            life::{Edit, ExpertRecord, cuda::Served},
+            backend::SlotAverage,
+            life::{Edit, ExpertArrays, ExpertRecord, cuda::Served},
         },
     },
     nn::optimizer::cuda::{Buffers, Copy},
     sim::SimError,
 };
+use std::ops::Range;
 
 impl SynapticBackend {
     /// Moves the records of experts that were not read to the end of `out`.
@@ -62,6 +64,25 @@ impl SynapticBackend {
             ops.life.edit(&mut pass, &ops.model.optimizer, edit, &mut to, &b.batch.arena.frame())?;
         }
         Ok(())
+    }
+
+    /// Mean square gradients of the experts of a layer, summed on the device.
+    pub(super) fn utility(&self, arrays: &ExpertArrays) -> Result<Vec<f64>, SimError> {
+        let mut b = self.workspace()?;
+        let DeviceBuffers { trained, batch, .. } = &mut *b;
+        let (life, experts) = (&self.network.ops.life, self.sizes.experts);
+        let frame = batch.arena.frame();
+        Ok(life.gradient_utility(&mut Pass::default(), arrays, experts, &trained.squares, &frame)?)
+    }
+
+    /// Averages of slots of all layers.
+    pub(super) fn read_slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError> {
+        let b = self.buffers()?;
+        let values = match average {
+            SlotAverage::Fatigue => &b.fatigue,
+            SlotAverage::Energy => &b.energy,
+        };
+        Ok(values.read_range(slots)?)
     }
 
     /// The state of the router of a layer.

@@ -1,6 +1,6 @@
 //! Records of experts and edits of parameters on a GPU, by the kernels of `kernels/synaptic/life.cu`.
 
-use super::{Edit, ExpertRecord, edits::Normals, score::SHORTEST};
+use super::{Edit, ExpertArrays, ExpertRecord, edits::Normals, score::SHORTEST};
 use crate::{
     device_constants, device_struct,
     gpu::{
@@ -94,6 +94,10 @@ kernels! {
             factor: Size<f64>, start: Size<u64>, n: Size<u64>, params: In<f32>, spread: InOut<f64>
         );
 
+        /// One block per expert of a layer: adds the sum of its part of an array to its sum.
+        #[block(256)]
+        fn sum_parts as SumParts(start: Size<u64>, len: Size<u64>, values: In<f32>, sums: InOut<f64>);
+
         /// Four elements per thread: adds noise to a range of parameters.
         #[block(256)]
         fn add_noise as AddNoise(a: Size<NoiseArgs>, spread: In<f64>, params: InOut<f32>);
@@ -163,6 +167,29 @@ impl CudaLife {
         };
         let grid = Grid::Blocks { blocks: [slots.len() as u32, 1, 1], threads: [256, 1, 1], shared_bytes: 0 };
         MeasureSpecialization { a, params, x, indices, records }.launch(&self.kernels, pass, grid)
+    }
+
+    /// Mean square gradients of so many experts, as [`gradient_utility`](super::slots::gradient_utility) has them.
+    pub fn gradient_utility(
+        &self,
+        pass: &mut Pass,
+        arrays: &ExpertArrays,
+        slots: usize,
+        squares: &Slice<f32>,
+        frame: &Frame<'_>,
+    ) -> Result<Vec<f64>, GpuError> {
+        let mut sums = frame.take::<f64>("sums of second moments", slots)?;
+        sums.write(&vec![0.0; slots])?;
+        for array in &arrays.weights {
+            let end = array.range(slots).start;
+            if end > squares.len() {
+                return Err(GpuError::Length { what: squares.what, device: squares.len(), host: end });
+            }
+            let grid = Grid::Blocks { blocks: [slots as u32, 1, 1], threads: [256, 1, 1], shared_bytes: 0 };
+            let (start, len) = (array.start as u64, array.len as u64);
+            SumParts { start, len, values: squares, sums: &mut sums }.launch(&self.kernels, pass, grid)?;
+        }
+        Ok(sums.read()?.into_iter().map(|sum| sum / arrays.n_weights() as f64).collect())
     }
 
     /// Applies an edit, as [`Edit::apply`] does on the CPU.

@@ -5,7 +5,10 @@ use super::{
     edits::{MoveAddress, length},
 };
 use crate::{
-    nn::parameters::{ParameterMap, ViewId},
+    nn::{
+        parameters::{ParameterMap, ViewId},
+        real::Real,
+    },
     num::rng::Purpose,
 };
 use std::ops::Range;
@@ -45,6 +48,11 @@ impl ExpertArrays {
             ExpertArray { start: view.start, len: view.len() / view.shape.first().copied().unwrap_or(1).max(1) }
         };
         Self { weights: weights.iter().map(|id| array(*id)).collect(), router: array(router), genome: array(genome) }
+    }
+
+    /// Matrices and biases of an expert, at least 1.
+    pub fn n_weights(&self) -> usize {
+        self.weights.iter().map(|array| array.len).sum::<usize>().max(1)
     }
 
     /// All of them.
@@ -133,20 +141,10 @@ fn normalise(x: &mut [f32], to: &[f64]) {
     }
 }
 
-/// Mean square gradients of the experts of a layer as AdamW knows them, `[E]`: means over their weights of v, of which `read`
-/// gives ranges. For [`ParentChoice::GradientUtility`](super::ParentChoice::GradientUtility).
-pub fn gradient_utility<E>(
-    arrays: &ExpertArrays,
-    slots: usize,
-    mut read: impl FnMut(Range<usize>) -> Result<Vec<f32>, E>,
-) -> Result<Vec<f64>, E> {
-    let n = arrays.weights.iter().map(|array| array.len).sum::<usize>().max(1) as f64;
-    let mut sums = vec![0.0; slots];
-    for array in &arrays.weights {
-        let v = read(array.start..array.start + slots * array.len)?;
-        for (sum, v) in sums.iter_mut().zip(v.chunks_exact(array.len.max(1))) {
-            *sum += v.iter().map(|v| f64::from(*v)).sum::<f64>();
-        }
-    }
-    Ok(sums.into_iter().map(|sum| sum / n).collect())
+/// Mean square gradients of the experts of a layer as AdamW knows them, `[E]`: means over their weights of the second moments `v`
+/// of all parameters. For [`ParentChoice::GradientUtility`](super::ParentChoice::GradientUtility).
+pub fn gradient_utility<R: Real>(arrays: &ExpertArrays, slots: usize, v: &[R]) -> Vec<f64> {
+    let sum = |range: Range<usize>| v[range].iter().map(|v| v.f64()).sum::<f64>();
+    let of = |slot: usize| arrays.weights.iter().map(|array| sum(array.range(slot))).sum::<f64>();
+    (0..slots).map(|slot| of(slot) / arrays.n_weights() as f64).collect()
 }
