@@ -44,6 +44,7 @@ pub fn text_seed(seed: u64, language: u32) -> u64 {
     if language == 0 {
         return seed;
     }
-    let [low, high, ..] = Draw { seed, purpose: Purpose::Words, step: u64::MAX - u64::from(language), lane: u32::MAX }.words();
+    let [low, high, ..] =
+        Draw { seed, purpose: Purpose::Words, step: u64::MAX - u64::from(language), lane: u32::MAX }.words();
     u64::from(low) | u64::from(high) << 32
 }

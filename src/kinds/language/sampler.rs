@@ -110,7 +110,8 @@ impl Sampler {
         for (_, series) in self.series.iter_mut().filter(|(key, _)| key.probe == probe) {
             series.lanes = series.elements.len() as u32;
             series.steps.push(step);
-            let value = |element: &u32| values.get((*element as usize).wrapping_sub(first)).copied().unwrap_or(f32::NAN);
+            let value =
+                |element: &u32| values.get((*element as usize).wrapping_sub(first)).copied().unwrap_or(f32::NAN);
             series.values.extend(series.elements.iter().map(value));
         }
     }

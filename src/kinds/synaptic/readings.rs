@@ -1,12 +1,12 @@
 //! Readings of experts: fields over their slots, gates, decisions of the router, the map.
 
 use super::{
+    backend::SlotAverage,
     experts::{
         FEATURES, GENES, Phenotype, RouterState, Routing,
         inspect::{self, TERM_NAMES},
         projection::Projection,
     },
-    backend::SlotAverage,
     life::health::{health, of_one},
     probes::{self, PROBES},
     sets,
@@ -98,9 +98,8 @@ impl SynapticSim {
             true => Ok(vec![]),
             false => self.backend.slots(average, slots.clone()),
         };
-        let alive = |layer: usize| -> Vec<u8> {
-            (0..e).map(|slot| u8::from(lives.occupant(layer, slot).is_some())).collect()
-        };
+        let alive =
+            |layer: usize| -> Vec<u8> { (0..e).map(|slot| u8::from(lives.occupant(layer, slot).is_some())).collect() };
         if probe == probes::ENERGY_OF {
             return read(SlotAverage::Energy);
         }

@@ -16,8 +16,8 @@ use crate::{
             plan::{BatchShape, streams},
         },
         synaptic::{
-            experts::{FEATURES, RouterState},
             backend::SlotAverage,
+            experts::{FEATURES, RouterState},
             life::{Edit, ExpertArrays, ExpertRecord, cuda::Served},
         },
     },

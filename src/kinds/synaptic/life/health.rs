@@ -20,7 +20,10 @@ pub fn of_one(fatigue: f32, energy: f32, n_alive: usize, top_k: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::of_one;
-    use crate::{kinds::synaptic::{Params, SynapticKind}, sim::Kind as _};
+    use crate::{
+        kinds::synaptic::{Params, SynapticKind},
+        sim::Kind as _,
+    };
 
     /// The load from which an expert with the default constants is too tired to split is where a user reads it.
     #[test]
