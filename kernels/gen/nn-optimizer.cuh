@@ -64,14 +64,14 @@ extern "C" __global__ void __launch_bounds__(256, 1) begin_update(unsigned int n
 // Four parameters per thread: AdamW, with a rounded copy of the new weights.
 extern "C" __global__ void __launch_bounds__(256, 1) update_adamw(unsigned long long n, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const unsigned short* __restrict__ groups, const OptimizerRule* __restrict__ rules, const float* __restrict__ gradients, float* __restrict__ params, float* __restrict__ means, float* __restrict__ squares, void* copy, unsigned int format);
 
-// One block per run of elements of a matrix: Muon's momentum, and the matrix to orthogonalise.
-extern "C" __global__ void __launch_bounds__(256, 1) update_momentum(unsigned long long n, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const float* __restrict__ g, float* __restrict__ momentum, float* __restrict__ x, float* __restrict__ partials);
+// One block per run of elements of each matrix: Muon's momentum, and the matrix to orthogonalise.
+extern "C" __global__ void __launch_bounds__(256, 1) update_momentum(unsigned long long n, const void* used, unsigned int used_stride, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const float* __restrict__ g, float* __restrict__ momentum, float* __restrict__ x, float* __restrict__ partials);
 
-// One block per run of elements: divides a matrix by its norm.
+// One block per run of elements of each matrix: divides it by its norm.
 extern "C" __global__ void __launch_bounds__(256, 1) divide_by_norm(unsigned long long n, unsigned int n_partials, const float* __restrict__ partials, float* __restrict__ x);
 
-// An element of a matrix per thread: Muon's update by the orthogonal matrix, with a rounded copy.
-extern "C" __global__ void __launch_bounds__(256, 1) update_muon(unsigned long long first, unsigned long long n, float factor, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const unsigned short* __restrict__ groups, const OptimizerRule* __restrict__ rules, const float* __restrict__ x, float* __restrict__ params, void* copy, unsigned int format);
+// An element of each matrix per thread: Muon's update by the orthogonal matrix, with a rounded copy.
+extern "C" __global__ void __launch_bounds__(256, 1) update_muon(unsigned long long first, unsigned long long n, float factor, const void* used, unsigned int used_stride, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const unsigned short* __restrict__ groups, const OptimizerRule* __restrict__ rules, const float* __restrict__ x, float* __restrict__ params, void* copy, unsigned int format);
 
 // Four weights per thread: the copy in the format of the model.
 extern "C" __global__ void __launch_bounds__(256, 1) round_weights(unsigned long long n, const float* __restrict__ params, void* copy, unsigned int format);

@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) offset_groups(RouterArgs a,
 extern "C" __global__ void __launch_bounds__(512, 1) place_assignments(RouterArgs a, const unsigned int* __restrict__ indices, const unsigned int* __restrict__ offsets, const unsigned int* __restrict__ tiles, unsigned int* __restrict__ order, unsigned int* __restrict__ ranks);
 
 // One warp per row: tokens in the order of their groups.
-extern "C" __global__ void __launch_bounds__(256, 1) gather_tokens(RouterArgs a, const unsigned int* __restrict__ order, const float* __restrict__ x, float* __restrict__ rows);
+extern "C" __global__ void __launch_bounds__(256, 1) gather_tokens(RouterArgs a, unsigned int is_rounded, const unsigned int* __restrict__ order, const float* __restrict__ x, void* rows);
 
 // One warp per token: sum of its rows.
 extern "C" __global__ void __launch_bounds__(256, 1) combine_rows(RouterArgs a, const unsigned int* __restrict__ ranks, const void* gates, const float* __restrict__ rows, const void* base, float* __restrict__ out);
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) combine_rows(RouterArgs a, 
 extern "C" __global__ void __launch_bounds__(256, 1) scatter_gradients(RouterArgs a, const unsigned int* __restrict__ order, const float* __restrict__ gates, const float* __restrict__ dout, float* __restrict__ rows, float* __restrict__ dgates);
 
 // One block per 32 columns, part and expert: sums of columns.
-extern "C" __global__ void __launch_bounds__(256, 1) sum_group_parts(unsigned int columns, const unsigned int* __restrict__ offsets, const float* __restrict__ dy, float* __restrict__ partials);
+extern "C" __global__ void __launch_bounds__(256, 1) sum_group_parts(unsigned int columns, unsigned int is_rounded, const unsigned int* __restrict__ offsets, const void* dy, float* __restrict__ partials);
 
 // One thread per column of an expert: adds the parts.
 extern "C" __global__ void __launch_bounds__(256, 1) add_group_parts(unsigned int columns, unsigned int n, const float* __restrict__ partials, float* __restrict__ to);

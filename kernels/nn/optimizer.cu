@@ -124,11 +124,19 @@ extern "C" __global__ void update_adamw(u64 n, const OptimizerSettings* __restri
     }
 }
 
-// One block per RUN elements of a matrix: its momentum, the matrix to orthogonalise, and the sum of its squares.
-extern "C" __global__ void update_momentum(u64 n, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const float* __restrict__ g, float* __restrict__ momentum, float* __restrict__ x, float* __restrict__ partials) {
+// Whether the matrix of this row of blocks is updated: one without numbers in `used` always is.
+__device__ inline bool is_used(const void* used, unsigned int stride) {
+    return used == nullptr || ((const double*)used)[(u64)blockIdx.y * stride] > 0.0;
+}
+
+// A row of blocks per matrix of n elements, and one of its blocks per RUN elements: momentum, the matrix to orthogonalise, and
+// the sum of its squares.
+extern "C" __global__ void update_momentum(u64 n, const void* used, unsigned int used_stride, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const float* __restrict__ g, float* __restrict__ momentum, float* __restrict__ x, float* __restrict__ partials) {
     __shared__ float warps[8];
     const float mu = settings->momentum, scale = state->grad_scale;
-    const bool is_applied = state->is_applied, is_nesterov = settings->is_nesterov;
+    const bool is_applied = state->is_applied && is_used(used, used_stride), is_nesterov = settings->is_nesterov;
+    const u64 first = blockIdx.y * n;
+    g += first, momentum += first, x += first;
     float sum = 0.0f;
     for (unsigned int i = threadIdx.x; i < RUN; i += blockDim.x) {
         const u64 at = (u64)blockIdx.x * RUN + i;
@@ -142,12 +150,13 @@ extern "C" __global__ void update_momentum(u64 n, const OptimizerSettings* __res
         sum += u * u;
     }
     sum = block_sum(sum, warps);
-    if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+    if (threadIdx.x == 0) partials[(u64)blockIdx.y * gridDim.x + blockIdx.x] = sum;
 }
 
-// The same grid: divides the matrix by its norm.
+// The same grid: divides each matrix by its norm.
 extern "C" __global__ void divide_by_norm(u64 n, unsigned int n_partials, const float* __restrict__ partials, float* __restrict__ x) {
     __shared__ double warps[8];
+    partials += (u64)blockIdx.y * n_partials, x += blockIdx.y * n;
     double sum = 0.0;
     for (unsigned int i = threadIdx.x; i < n_partials; i += blockDim.x) sum += (double)partials[i];
     const float factor = (float)(1.0 / (sqrt(block_sum(sum, warps)) + MUON_EPS));
@@ -157,11 +166,13 @@ extern "C" __global__ void divide_by_norm(u64 n, unsigned int n_partials, const 
     }
 }
 
-// Four parameters of a matrix per thread and turn; `first` is its place in the buffer. x is the orthogonal matrix.
-extern "C" __global__ void update_muon(u64 first, u64 n, float factor, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const unsigned short* __restrict__ groups, const OptimizerRule* __restrict__ rules, const float* __restrict__ x, float* __restrict__ params, void* copy, unsigned int format) {
-    if (!state->is_applied) return;
+// A row of blocks per matrix of n elements, of which `first` is the place of the first one in the buffer; an element per thread
+// and turn. x are the orthogonal matrices.
+extern "C" __global__ void update_muon(u64 first, u64 n, float factor, const void* used, unsigned int used_stride, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const unsigned short* __restrict__ groups, const OptimizerRule* __restrict__ rules, const float* __restrict__ x, float* __restrict__ params, void* copy, unsigned int format) {
+    if (!state->is_applied || !is_used(used, used_stride)) return;
     const OptimizerRule rule = rules[groups[first / 64]];
     if (rule.mode != MUON) return;
+    first += blockIdx.y * n, x += blockIdx.y * n;
     const float rate = (float)(settings->learning_rate * rule.lr_factor), decay = rule.decay;
     const u64 stride = (u64)gridDim.x * blockDim.x;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
@@ -173,10 +184,17 @@ extern "C" __global__ void update_muon(u64 first, u64 n, float factor, const Opt
     }
 }
 
-// The copy of all weights. n is a multiple of 4.
+// The copy of all weights, or of other numbers.
 extern "C" __global__ void round_weights(u64 n, const float* __restrict__ params, void* copy, unsigned int format) {
     const u64 stride = 4ull * gridDim.x * blockDim.x;
     for (u64 at = 4ull * ((u64)blockIdx.x * blockDim.x + threadIdx.x); at < n; at += stride) {
+        if (at + 4 > n) {
+            for (u64 i = at; i < n; ++i) {
+                if (format == COPY_F16) ((f16*)copy)[i] = to_f16(params[i]);
+                if (format == COPY_BF16) ((bf16*)copy)[i] = to_bf16(params[i]);
+            }
+            return;
+        }
         const float4 p = *(const float4*)(params + at);
         write_copy(copy, format, at, {p.x, p.y, p.z, p.w}, false, 0, 0);
     }

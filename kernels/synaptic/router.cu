@@ -209,14 +209,29 @@ __device__ __forceinline__ float fused(float s, float x, float y) { return s * x
 __device__ __forceinline__ float dot_of(float4 x, float4 y) { return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w; }
 __device__ __forceinline__ float dot_of(float x, float y) { return x * y; }
 
-// A warp per row: tokens in the order of their groups.
-extern "C" __global__ void gather_tokens(RouterArgs a, const unsigned int* __restrict__ order, const float* __restrict__ x, float* __restrict__ rows) {
+__device__ __forceinline__ unsigned int pair_of(float x, float y) { return to_bf16(x).bits | (unsigned int)to_bf16(y).bits << 16; }
+
+// A warp per row: tokens in the order of their groups, in f32 or rounded to bfloat16.
+extern "C" __global__ void gather_tokens(RouterArgs a, unsigned int is_rounded, const unsigned int* __restrict__ order, const float* __restrict__ x, void* rows) {
     for (u64 row = warp_id(); row < (u64)a.tokens * a.top_k; row += n_warps()) {
-        const u64 from = (u64)(order[row] / a.top_k) * a.width, to = row * a.width;
-        each_column(a, [&](unsigned int i) {
-            if (a.is_aligned) ((float4*)(rows + to))[i] = ((const float4*)(x + from))[i];
-            else rows[to + i] = x[from + i];
-        });
+        const float* from = x + (u64)(order[row] / a.top_k) * a.width;
+        if (is_rounded) {
+            bf16* to = (bf16*)rows + row * a.width;
+            each_column(a, [&](unsigned int i) {
+                if (a.is_aligned) {
+                    const float4 v = ((const float4*)from)[i];
+                    ((uint2*)to)[i] = make_uint2(pair_of(v.x, v.y), pair_of(v.z, v.w));
+                } else {
+                    to[i] = to_bf16(from[i]);
+                }
+            });
+        } else {
+            float* to = (float*)rows + row * a.width;
+            each_column(a, [&](unsigned int i) {
+                if (a.is_aligned) ((float4*)to)[i] = ((const float4*)from)[i];
+                else to[i] = from[i];
+            });
+        }
     }
 }
 
@@ -268,12 +283,15 @@ extern "C" __global__ void scatter_gradients(RouterArgs a, const unsigned int* _
 }
 
 // A block per 32 columns, part and expert: sums of the columns of some rows of its group.
-extern "C" __global__ void sum_group_parts(unsigned int columns, const unsigned int* __restrict__ offsets, const float* __restrict__ dy, float* __restrict__ partials) {
+extern "C" __global__ void sum_group_parts(unsigned int columns, unsigned int is_rounded, const unsigned int* __restrict__ offsets, const void* dy, float* __restrict__ partials) {
     __shared__ float sums[8][32];
     const unsigned int column = blockIdx.x * 32 + threadIdx.x, e = blockIdx.z;
     float sum = 0.0f;
     if (column < columns)
-        for (unsigned int row = offsets[e] + blockIdx.y * 8 + threadIdx.y; row < offsets[e + 1]; row += 8 * PARTS) sum += dy[(u64)row * columns + column];
+        for (unsigned int row = offsets[e] + blockIdx.y * 8 + threadIdx.y; row < offsets[e + 1]; row += 8 * PARTS) {
+            const u64 at = (u64)row * columns + column;
+            sum += is_rounded ? to_float(((const bf16*)dy)[at]) : ((const float*)dy)[at];
+        }
     sums[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y != 0 || column >= columns) return;

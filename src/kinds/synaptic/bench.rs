@@ -3,7 +3,7 @@
 //! | cases | what is measured |
 //! | --- | --- |
 //! | `train-…` | time of a training step, life cycle included, on the text of a grammar; the share of release in the forward pass |
-//! | `tf32-…` | the same with operands of multiplications in tf32 |
+//! | `tf32-…`, `bf16-…` | the same with operands of multiplications in tf32, in bf16 |
 //! | `ablate-…` | held-out loss without release, with a static transform, with the scan, with a trained temperature per head |
 //! | `grow-…` | held-out loss of a mixture that splits and merges, and of ones of fixed size |
 //! | `change-…` | the same on a text that changes its languages: no file is needed |
@@ -94,6 +94,7 @@ fn workload(params: &Params, config: &Config) -> Workload {
         precision: match params.compute.precision {
             Precision::F32 => "f32",
             Precision::Tf32 => "tf32",
+            Precision::Bf16 => "bf16",
         },
     }
 }
@@ -183,7 +184,11 @@ const LARGE: &[Case] = &[
     Case { name: "tf32-small", set: &[SMALL, TF32] },
     Case { name: "tf32-small64", set: &[SMALL, TF32, &["experts.count=64"]] },
     Case { name: "tf32-large", set: &[LARGE_SIZE, TF32] },
+    Case { name: "bf16-small", set: &[SMALL, BF16] },
+    Case { name: "bf16-small64", set: &[SMALL, BF16, &["experts.count=64"]] },
+    Case { name: "bf16-large", set: &[LARGE_SIZE, BF16] },
 ];
+const BF16: &[&str] = &["compute.precision=Bf16"];
 const TF32: &[&str] = &["compute.precision=Tf32"];
 const SMALL: &[&str] = &[
     "model.layers=4",

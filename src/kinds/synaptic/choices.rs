@@ -32,6 +32,10 @@ choices! {
         /// Single precision in memory, operands of multiplications rounded to 10 bits of mantissa.
         #[title("tf32")]
         Tf32,
+        /// Operands of projections, experts and logits in bfloat16, those of attention rounded as in tf32; master weights and
+        /// sums are single precision.
+        #[title("bf16")]
+        Bf16,
     }
 }
 

@@ -60,7 +60,7 @@ pub use params::*;
 
 use crate::{
     gpu::ModuleSpec,
-    kinds::language::{measure::check_taps, params::Optimizer, text},
+    kinds::language::{measure::check_taps, text},
     params::ParamWarning,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
@@ -123,7 +123,8 @@ impl Kind for SynapticKind {
         let mut report = match on {
             DeviceKind::Cpu { .. } => cpu_memory(params, &config, &layout),
             DeviceKind::Cuda => {
-                cuda::memory(&config, &layout, &params.dynamics(&config), params.training.batch as usize)
+                let sequences = params.training.batch as usize;
+                cuda::memory(&config, &layout, &params.dynamics(&config), sequences, params.compute.precision)
             }
         };
         report.host("text", setup.map_or(params.data.generated_bytes(), Setup::n_bytes));
@@ -151,13 +152,6 @@ impl Kind for SynapticKind {
         let (config, layout) = setup.model(params)?;
         if on == DeviceKind::Cuda {
             cuda::check(&params.dynamics(&config), &config)?;
-            if matches!(params.training.optimizer, Optimizer::Muon(_)) {
-                return Err(SimError::NoDevice(
-                    "training.optimizer is Muon, which the CUDA backend of this kind does not have: choose AdamW, or run with \
-                     --device cpu"
-                        .to_owned(),
-                ));
-            }
         }
         text::check(setup.texts.tokenizer(), &params.measure)?;
         check_taps::<Self>(taps, &config, &layout)

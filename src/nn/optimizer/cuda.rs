@@ -9,12 +9,12 @@ mod kernels;
 
 pub use kernels::{OptimizerKernels, OptimizerRule, OptimizerSettings, OptimizerState};
 
-use super::{LossScaler, Matrix, NEWTON_SCHULZ, ParameterGroups, muon_factor};
+use super::{LossScaler, MatrixRun, NEWTON_SCHULZ, ParameterGroups, muon_factor};
 use crate::{
-    gpu::{AnyMut, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice},
+    gpu::{Any, AnyMut, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice},
     nn::{
         gemm::{
-            Epilogue, Gemm,
+            Epilogue, Gemm, Layout,
             cuda::{CudaGemm, CudaGemmError, Options},
         },
         parameters::ParameterMap,
@@ -117,9 +117,19 @@ fn grid(n: usize, per_thread: usize) -> Grid {
     Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
 }
 
-/// One block per run.
-fn runs(n: usize) -> Grid {
-    Grid::Blocks { blocks: [n.div_ceil(RUN).max(1) as u32, 1, 1], threads: [256, 1, 1], shared_bytes: 0 }
+/// One block per run of each of some matrices.
+fn runs(n: usize, matrices: usize) -> Grid {
+    let blocks = [n.div_ceil(RUN).max(1) as u32, matrices as u32, 1];
+    Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes: 0 }
+}
+
+/// Numbers that say which matrices have a gradient: those above 0, `stride` from one to the next.
+#[derive(Clone, Copy)]
+pub struct Used<'a> {
+    /// The numbers.
+    pub numbers: &'a Slice<f64>,
+    /// From one matrix to the next.
+    pub stride: usize,
 }
 
 /// The optimisers of one device.
@@ -134,11 +144,11 @@ impl CudaOptimizer {
     }
 
     /// Temporaries of an update, as counts and sizes of elements: of the norm, then those that Muon takes together.
-    pub fn temporaries(map: &ParameterMap, matrices: &[Matrix]) -> Vec<(usize, usize)> {
-        let most = |size: fn(&Matrix) -> usize| matrices.iter().map(size).max().unwrap_or(0);
-        let (len, side) = (most(Matrix::len), most(Matrix::side));
-        let norm = map.len().max(len).div_ceil(RUN).max(1);
-        vec![(norm, 4), (len, 4), (len, 4), (side * side, 4), (side * side, 4)]
+    pub fn temporaries(map: &ParameterMap, matrices: &[MatrixRun]) -> Vec<(usize, usize)> {
+        let most = |size: fn(&MatrixRun) -> usize| matrices.iter().map(size).max().unwrap_or(0);
+        let (len, gram) = (most(MatrixRun::len), most(|run| run.count * run.first.side() * run.first.side()));
+        let norm = map.len().div_ceil(RUN).max(most(|run| run.count * run.first.len().div_ceil(RUN))).max(1);
+        vec![(norm, 4), (len, 4), (len, 4), (gram, 4), (gram, 4)]
     }
 
     /// Norm of the gradient, decision about the update, and scale of the next loss.
@@ -156,7 +166,7 @@ impl CudaOptimizer {
         SumSquares { n: g.len() as u64, groups, rules, g, partials: &mut partials }.launch(
             &self.kernels,
             pass,
-            runs(g.len()),
+            runs(g.len(), 1),
         )?;
         BeginUpdate { n_partials: n_partials as u32, partials: &partials, settings, state }.launch(
             &self.kernels,
@@ -186,12 +196,12 @@ impl CudaOptimizer {
         Ok(())
     }
 
-    /// Updates these matrices by Muon, unless the update is skipped.
+    /// Updates these matrices by Muon, unless the update is skipped. One that is not `used` keeps its momentum.
     pub fn muon(
         &self,
         pass: &mut Pass,
         gemm: (&CudaGemm, Options),
-        matrices: &[Matrix],
+        (matrices, used): (&[MatrixRun], Option<Used<'_>>),
         iterations: u32,
         tables: Tables<'_>,
         state: &Slice<OptimizerState>,
@@ -200,16 +210,26 @@ impl CudaOptimizer {
         frame: &Frame<'_>,
     ) -> Result<(), CudaGemmError> {
         to.check(gradients)?;
-        for matrix in matrices {
+        for run in matrices {
             let frame = frame.frame();
-            let (range, n_partials) = (matrix.range(), matrix.len().div_ceil(RUN).max(1));
-            let n = matrix.len() as u64;
-            let mut partials = frame.take::<f32>("sums of squares", n_partials)?;
-            let mut x = frame.take::<f32>("Muon update", matrix.len())?;
+            let (matrix, range, len) = (run.first, run.range(), run.first.len());
+            let (n, n_partials, grid) = (len as u64, len.div_ceil(RUN).max(1), runs(len, run.count));
+            let numbers = match (run.used, used) {
+                (Some(start), Some(Used { numbers, stride })) => {
+                    Some(numbers.part(start..start + (run.count.max(1) - 1) * stride + 1)?)
+                }
+                _ => None,
+            };
+            let used_stride = used.map_or(0, |used| used.stride as u32);
+            let used = Any::or_none(numbers.as_deref());
+            let mut partials = frame.take::<f32>("sums of squares", run.count * n_partials)?;
+            let mut x = frame.take::<f32>("Muon update", run.len())?;
             let g = gradients.part(range.clone())?;
             let mut momentum = to.means.part_mut(range)?;
             UpdateMomentum {
                 n,
+                used,
+                used_stride,
                 settings: tables.settings,
                 state,
                 g: &g,
@@ -217,24 +237,37 @@ impl CudaOptimizer {
                 x: &mut x,
                 partials: &mut partials,
             }
-            .launch(&self.kernels, pass, runs(matrix.len()))?;
+            .launch(&self.kernels, pass, grid)?;
             DivideByNorm { n, n_partials: n_partials as u32, partials: &partials, x: &mut x }.launch(
                 &self.kernels,
                 pass,
-                runs(matrix.len()),
+                grid,
             )?;
-            let mut next = frame.take::<f32>("Muon update, next", matrix.len())?;
-            let is_swapped = orthogonalise(pass, gemm, matrix, iterations, &mut x, &mut next, &frame)?;
+            let mut next = frame.take::<f32>("Muon update, next", run.len())?;
+            let is_swapped = orthogonalise(pass, gemm, run, iterations, &mut x, &mut next, &frame)?;
             let x = if is_swapped { &next } else { &x };
             let (copy, format) = to.copy.arguments();
             let Tables { settings, groups, rules } = tables;
             let factor = muon_factor(matrix.rows, matrix.columns) as f32;
             let (first, params) = (matrix.start as u64, &mut *to.params);
-            UpdateMuon { first, n, factor, settings, state, groups, rules, x, params, copy, format }.launch(
-                &self.kernels,
-                pass,
-                grid(matrix.len(), 1),
-            )?;
+            let blocks = [len.div_ceil(256).clamp(1, 1 << 16) as u32, run.count as u32, 1];
+            let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes: 0 };
+            let kernel = UpdateMuon {
+                first,
+                n,
+                factor,
+                used,
+                used_stride,
+                settings,
+                state,
+                groups,
+                rules,
+                x,
+                params,
+                copy,
+                format,
+            };
+            kernel.launch(&self.kernels, pass, grid)?;
         }
         Ok(())
     }
@@ -293,21 +326,28 @@ impl CudaOptimizer {
     }
 }
 
-/// The Newton-Schulz iteration. Returns whether the result is in `next`.
+/// The Newton-Schulz iteration of each matrix. Returns whether the results are in `next`.
 fn orthogonalise(
     pass: &mut Pass,
     (gemm, options): (&CudaGemm, Options),
-    matrix: &Matrix,
+    run: &MatrixRun,
     iterations: u32,
     x: &mut Slice<f32>,
     next: &mut Slice<f32>,
     frame: &Frame<'_>,
 ) -> Result<bool, CudaGemmError> {
-    let (rows, columns, side) = (matrix.rows, matrix.columns, matrix.side());
+    let (rows, columns, side) = (run.first.rows, run.first.columns, run.first.side());
     let [a, b, c] = NEWTON_SCHULZ.map(|x| x as f32);
-    let mut gram = frame.take::<f32>("Gram matrix", side * side)?;
-    let mut polynomial = frame.take::<f32>("polynomial of the Gram matrix", side * side)?;
+    let mut gram = frame.take::<f32>("Gram matrices", run.count * side * side)?;
+    let mut polynomial = frame.take::<f32>("polynomials of Gram matrices", run.count * side * side)?;
     let is_wide = rows <= columns;
+    // Of every matrix: operands and result, each one behind the other.
+    let of_all = |op: Gemm, strides: [usize; 3]| {
+        let [a, b, c] = strides.map(|stride| if run.count > 1 { stride } else { 0 });
+        let stride = |layout: Layout, stride| layout.stride(stride);
+        Gemm { batch: run.count, a: stride(op.a, a), b: stride(op.b, b), c: stride(op.c, c), ..op }
+    };
+    let (len, square) = (rows * columns, side * side);
     let (mut x, mut next) = (x, next);
     for _ in 0..iterations {
         let product = if is_wide {
@@ -315,12 +355,14 @@ fn orthogonalise(
         } else {
             Gemm::new(side, side, rows).transposed_a()
         };
+        let product = of_all(product, [len, len, square]);
         gemm.run(pass, &product, (x, x), &mut *gram, Epilogue::None, options)?;
         polynomial.copy_from(&gram)?;
-        let square = Gemm::new(side, side, side).scaled(c, b);
-        gemm.run(pass, &square, (&*gram, &*gram), &mut *polynomial, Epilogue::None, options)?;
+        let product = of_all(Gemm::new(side, side, side).scaled(c, b), [square; 3]);
+        gemm.run(pass, &product, (&*gram, &*gram), &mut *polynomial, Epilogue::None, options)?;
         next.copy_from(x)?;
-        let product = Gemm::new(rows, columns, side).scaled(1.0, a);
+        let strides = if is_wide { [square, len, len] } else { [len, square, len] };
+        let product = of_all(Gemm::new(rows, columns, side).scaled(1.0, a), strides);
         let operands: (&Slice<f32>, &Slice<f32>) = if is_wide { (&*polynomial, x) } else { (x, &*polynomial) };
         gemm.run(pass, &product, operands, next, Epilogue::None, options)?;
         std::mem::swap(&mut x, &mut next);

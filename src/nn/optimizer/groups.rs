@@ -80,7 +80,7 @@ pub struct ParameterGroups {
 /// Why a rule was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
-    /// Muon of what is no matrix.
+    /// Muon of what is neither a matrix nor several.
     #[error("parameter `{0}` is no matrix: Muon cannot update it, use AdamW")]
     NoMatrix(String),
     /// More different rules than a table holds.
@@ -94,7 +94,7 @@ impl ParameterGroups {
         let (mut groups, mut of_view) = (Vec::<ParameterGroup>::new(), vec![]);
         for (i, view) in map.views().enumerate() {
             let rule = rule(view);
-            if rule.method == Method::Muon && view.shape.len() != 2 {
+            if rule.method == Method::Muon && !matches!(view.shape.len(), 2 | 3) {
                 return Err(GroupError::NoMatrix(view.name.clone()));
             }
             let known = groups.iter().position(|group| group.rule == rule);
@@ -133,14 +133,19 @@ impl ParameterGroups {
         table
     }
 
-    /// Matrices of Muon that are not frozen. `parts` divides the rows of a packed view: their numbers of rows, or nothing
-    /// for one that is not packed.
+    /// Matrices of Muon that are not frozen; of a view `[n, rows, columns]` there are n. `parts` divides the rows of a packed
+    /// view: their numbers of rows, or nothing for one that is not packed.
     pub fn matrices(&self, map: &ParameterMap, parts: impl Fn(&View) -> Vec<usize>) -> Vec<(Matrix, Rule)> {
         let mut matrices = vec![];
         for (view, rule) in self.views(map).filter(|(_, rule)| rule.mode() == Mode::Muon) {
-            let [all, columns] = view.shape[..] else { continue };
+            let (whole, columns) = match view.shape[..] {
+                [rows, columns] => (vec![rows], columns),
+                [n, rows, columns] => (vec![rows; n], columns),
+                _ => continue,
+            };
             let (parts, mut start) = (parts(view), view.start);
-            let parts = if parts.iter().sum::<usize>() == all { parts } else { vec![all] };
+            let is_divided = parts.iter().sum::<usize>() == whole.iter().sum::<usize>();
+            let parts = if is_divided && !parts.is_empty() { parts } else { whole };
             for rows in parts {
                 let matrix = Matrix { start, rows, columns };
                 start += matrix.len();

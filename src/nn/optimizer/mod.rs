@@ -132,6 +132,40 @@ pub struct Update {
     pub grad_scale: f64,
 }
 
+/// Matrices of one size, one behind the other, each of which Muon makes orthogonal for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatrixRun {
+    /// The first of them.
+    pub first: Matrix,
+    /// How many.
+    pub count: usize,
+    /// Where the number of the first one is among those that say which have a gradient; all have without it.
+    pub used: Option<usize>,
+}
+
+impl From<Matrix> for MatrixRun {
+    fn from(first: Matrix) -> Self {
+        Self { first, count: 1, used: None }
+    }
+}
+
+impl MatrixRun {
+    /// Elements of all.
+    pub const fn len(&self) -> usize {
+        self.count * self.first.len()
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Elements of all in the buffer.
+    pub const fn range(&self) -> std::ops::Range<usize> {
+        self.first.start..self.first.start + self.len()
+    }
+}
+
 /// A part of the parameters that is one matrix of Muon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matrix {

@@ -6,7 +6,7 @@ use neuropil::{
     nn::{
         gemm::cuda::{CudaGemm, Options},
         optimizer::{
-            AdamW, Clip, LossScaler, Matrix, Method, Muon, ParameterGroups, Rule, Update, cpu,
+            AdamW, Clip, LossScaler, MatrixRun, Method, Muon, ParameterGroups, Rule, Update, cpu,
             cuda::{self, Copy, CudaOptimizer, OptimizerRule, OptimizerSettings, OptimizerState, Tables},
         },
         parameters::{ParameterMap, View},
@@ -69,7 +69,7 @@ pub struct OnDevice {
     arena: Arena,
     op: CudaOptimizer,
     gemm: CudaGemm,
-    matrices: Vec<Matrix>,
+    matrices: Vec<MatrixRun>,
 }
 
 impl OnDevice {
@@ -89,7 +89,7 @@ impl OnDevice {
             is_nesterov: 1,
             is_stochastic: 0,
         };
-        let matrices: Vec<Matrix> = op.matrices.iter().map(|(matrix, _)| *matrix).collect();
+        let matrices: Vec<MatrixRun> = op.matrices.iter().map(|(matrix, _)| (*matrix).into()).collect();
         let bytes = Arena::bytes_of(&CudaOptimizer::temporaries(map, &matrices));
         let zeros = || Buf::<f32>::zeros(gpu, "moments", map.len()).unwrap();
         Self {
@@ -121,7 +121,7 @@ impl OnDevice {
         op.adamw(&mut pass, tables, state, g, &mut to).unwrap();
         let frame = arena.frame();
         let with = (&*gemm, Options::default());
-        op.muon(&mut pass, with, matrices, 5, tables, state, g, &mut to, &frame).unwrap();
+        op.muon(&mut pass, with, (matrices, None), 5, tables, state, g, &mut to, &frame).unwrap();
         state.read().unwrap()[0]
     }
 }

@@ -139,7 +139,7 @@ fn records(backend: &mut Box<dyn Backend>) -> Vec<ExpertRecord> {
     all
 }
 
-fn start(gpu: &Arc<Gpu>, set: &[&str]) -> Box<dyn Simulation> {
+pub fn start(gpu: &Arc<Gpu>, set: &[&str]) -> Box<dyn Simulation> {
     let context = BuildContext { seed: 1, ..BuildContext::default() };
     let device = Device::Cuda(gpu.clone());
     simulation::model(set).build(&context, &device, &Progress::default()).unwrap_or_else(|why| panic!("{why}"))

@@ -2,6 +2,7 @@
 
 mod cuda;
 mod cuda_life;
+mod cuda_muon;
 mod cuda_training;
 mod golden_attention;
 mod golden_experts;

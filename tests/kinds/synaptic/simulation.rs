@@ -6,8 +6,8 @@ use neuropil::{
     params::{Value, path},
     project::load_data,
     sim::{
-        Action, Answer, BuildContext, Device, DeviceKind, Effect, EndCause, Frame, LifeEvent, Progress, Reading,
-        Request, SimError, Simulation, Snapshot, Tap, TapArgs,
+        Action, Answer, BuildContext, Device, Effect, EndCause, Frame, LifeEvent, Progress, Reading, Request, SimError,
+        Simulation, Snapshot, Tap, TapArgs,
     },
 };
 use std::collections::HashSet;
@@ -351,13 +351,4 @@ fn the_text_changes_while_it_trains() {
     assert_ne!((floor(&*sim), sim.generation()), before);
     advance(&mut *sim, 2);
     assert_eq!(sim.clock().step, 5);
-}
-
-#[test]
-fn muon_on_a_gpu_is_refused_with_a_way_out() {
-    let prepare =
-        |set: &[&str]| model(set).prepare(&BuildContext::default(), &Progress::default()).expect("it is prepared");
-    prepare(&[]).check(DeviceKind::Cuda, &[]).expect("AdamW");
-    let error = prepare(&["training.optimizer=Muon()"]).check(DeviceKind::Cuda, &[]).expect_err("Muon on the CPU only");
-    assert!(matches!(&error, SimError::NoDevice(why) if why.contains("--device cpu")), "{error}");
 }

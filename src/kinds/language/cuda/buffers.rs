@@ -16,10 +16,10 @@ use crate::{
     nn::{
         cross_entropy::cuda::LossTotal,
         optimizer::{
-            LossScaler, Matrix, ParameterGroups,
+            LossScaler, MatrixRun, ParameterGroups,
             cuda::{
                 self, Buffers as OptimizerBuffers, CudaOptimizer, OptimizerRule, OptimizerSettings, OptimizerState,
-                Tables,
+                Tables, Used,
             },
         },
         parameters::{ALIGN, ParameterMap},
@@ -44,7 +44,7 @@ impl TrainedSizes {
     }
 
     /// Temporaries of an update in which any of these matrices may be one of Muon, bytes.
-    pub fn temporaries(map: &ParameterMap, matrices: &[Matrix]) -> usize {
+    pub fn temporaries(map: &ParameterMap, matrices: &[MatrixRun]) -> usize {
         let all = CudaOptimizer::temporaries(map, matrices);
         all.into_iter().map(|temporary| Arena::bytes_of(&[temporary])).sum()
     }
@@ -110,7 +110,7 @@ buffers! {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UpdatePlan {
     /// Matrices of Muon.
-    pub matrices: Vec<Matrix>,
+    pub matrices: Vec<MatrixRun>,
     /// Newton-Schulz iterations.
     pub iterations: u32,
     /// Whether norms of parameters are measured.
@@ -149,14 +149,16 @@ impl<T: ModelFormat> Trained<T> {
         match buffer {
             StateBuffer::Weights => {
                 self.weights.write_at(start, from)?;
-                if T::HAS_COPY {
-                    optimizer.round(&mut Pass::default(), &self.weights, T::copy(&mut self.copy))?;
-                }
-                Ok(())
+                self.round(optimizer, &mut Pass::default())
             }
             StateBuffer::FirstMoment => self.means.write_at(start, from),
             StateBuffer::SecondMoment => self.squares.write_at(start, from),
         }
+    }
+
+    /// Rounds all weights anew, where the model has a copy.
+    pub fn round(&mut self, optimizer: &CudaOptimizer, pass: &mut Pass) -> Result<(), GpuError> {
+        T::keep(&mut self.copy, &self.weights, |weights, copy| optimizer.round(pass, weights, copy))
     }
 
     /// State of the optimiser beside its moments.
@@ -234,15 +236,21 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Updates the weights by their gradient.
-    pub fn optimize(&mut self, ops: &ModelOps, frame: &Frame<'_>, pass: &mut Pass) -> Result<(), OpError> {
+    /// Updates the weights by their gradient. `used` says which matrices have one, where that is not all.
+    pub fn optimize(
+        &mut self,
+        ops: &ModelOps,
+        used: Option<Used<'_>>,
+        frame: &Frame<'_>,
+        pass: &mut Pass,
+    ) -> Result<(), OpError> {
         let Self { weights, copy, gradient, means, squares, state, settings, rules, groups, update, .. } = self;
         let tables = Tables { settings: settings.buf(), groups, rules };
         ops.optimizer.begin(pass, tables, gradient, state, &frame.frame())?;
         let mut to = OptimizerBuffers { params: &mut *weights, means, squares, copy: T::copy(copy) };
         ops.optimizer.adamw(pass, tables, state, gradient, &mut to)?;
         if !update.matrices.is_empty() {
-            let (gemm, matrices, n) = ((&ops.gemm, ops.options), &update.matrices[..], update.iterations);
+            let (gemm, matrices, n) = ((&ops.gemm, ops.options), (&update.matrices[..], used), update.iterations);
             ops.optimizer.muon(pass, gemm, matrices, n, tables, state, gradient, &mut to, frame)?;
         }
         Ok(())

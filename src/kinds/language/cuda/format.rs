@@ -1,7 +1,7 @@
 //! Formats of weights and activations.
 
 use crate::{
-    gpu::{Buf, Slice},
+    gpu::{Buf, GpuError, Slice, View},
     nn::{optimizer::cuda::Copy, storage::Storage},
     num::elements::{Bf16, Element, F16},
 };
@@ -12,8 +12,25 @@ pub trait ModelFormat: Storage + Element {
     const HAS_COPY: bool;
     /// The weights that the layers use.
     fn weights<'a>(master: &'a Buf<f32>, copy: &'a Buf<Self>) -> &'a Slice<Self>;
-    /// The copy, as the optimiser writes it.
-    fn copy(copy: &mut Buf<Self>) -> Copy<'_>;
+    /// The copy, or another tensor, as numbers are rounded to it.
+    fn copy(copy: &mut Slice<Self>) -> Copy<'_>;
+    /// Where a tensor is computed in f32: in its place, or in `room`, from which [`keep`](Self::keep) takes it.
+    fn wide<'a>(own: &'a mut Slice<Self>, room: &'a mut Slice<f32>) -> &'a mut Slice<f32>;
+    /// f32 in this format: the same memory, or rounded to the begin of `room` by `round`.
+    fn rounded<'a>(
+        x: &'a Slice<f32>,
+        room: &'a mut Slice<Self>,
+        round: impl FnOnce(&Slice<f32>, Copy<'_>) -> Result<(), GpuError>,
+    ) -> Result<View<'a, Self>, GpuError>;
+
+    /// Rounds what was computed in `room` to its place.
+    fn keep(
+        own: &mut Slice<Self>,
+        room: &Slice<f32>,
+        round: impl FnOnce(&Slice<f32>, Copy<'_>) -> Result<(), GpuError>,
+    ) -> Result<(), GpuError> {
+        if Self::HAS_COPY { round(room, Self::copy(own)) } else { Ok(()) }
+    }
 }
 
 impl ModelFormat for f32 {
@@ -21,27 +38,43 @@ impl ModelFormat for f32 {
     fn weights<'a>(master: &'a Buf<f32>, _: &'a Buf<Self>) -> &'a Slice<Self> {
         master
     }
-    fn copy(_: &mut Buf<Self>) -> Copy<'_> {
+    fn copy(_: &mut Slice<Self>) -> Copy<'_> {
         Copy::None
     }
+    fn wide<'a>(own: &'a mut Slice<Self>, _: &'a mut Slice<f32>) -> &'a mut Slice<f32> {
+        own
+    }
+    fn rounded<'a>(
+        x: &'a Slice<f32>,
+        _: &'a mut Slice<Self>,
+        _: impl FnOnce(&Slice<f32>, Copy<'_>) -> Result<(), GpuError>,
+    ) -> Result<View<'a, Self>, GpuError> {
+        x.part(0..x.len())
+    }
 }
 
-impl ModelFormat for F16 {
-    const HAS_COPY: bool = true;
-    fn weights<'a>(_: &'a Buf<f32>, copy: &'a Buf<Self>) -> &'a Slice<Self> {
-        copy
-    }
-    fn copy(copy: &mut Buf<Self>) -> Copy<'_> {
-        Copy::F16(copy)
-    }
+macro_rules! halves {
+    ($($T:ident),*) => { $(
+        impl ModelFormat for $T {
+            const HAS_COPY: bool = true;
+            fn weights<'a>(_: &'a Buf<f32>, copy: &'a Buf<Self>) -> &'a Slice<Self> {
+                copy
+            }
+            fn copy(copy: &mut Slice<Self>) -> Copy<'_> {
+                Copy::$T(copy)
+            }
+            fn wide<'a>(_: &'a mut Slice<Self>, room: &'a mut Slice<f32>) -> &'a mut Slice<f32> {
+                room
+            }
+            fn rounded<'a>(
+                x: &'a Slice<f32>,
+                room: &'a mut Slice<Self>,
+                round: impl FnOnce(&Slice<f32>, Copy<'_>) -> Result<(), GpuError>,
+            ) -> Result<View<'a, Self>, GpuError> {
+                round(x, Self::copy(&mut *room.part_mut(0..x.len())?))?;
+                room.part(0..x.len())
+            }
+        }
+    )* };
 }
-
-impl ModelFormat for Bf16 {
-    const HAS_COPY: bool = true;
-    fn weights<'a>(_: &'a Buf<f32>, copy: &'a Buf<Self>) -> &'a Slice<Self> {
-        copy
-    }
-    fn copy(copy: &mut Buf<Self>) -> Copy<'_> {
-        Copy::Bf16(copy)
-    }
-}
+halves!(F16, Bf16);

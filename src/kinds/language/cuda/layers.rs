@@ -146,13 +146,13 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
         self.linear_with(weight, x, y, epilogue)
     }
 
-    /// `x Wᵀ` with what follows it.
-    pub fn linear_with(
+    /// `x Wᵀ` with what follows it, in a format that may be another.
+    pub fn linear_with<O: Storage>(
         &mut self,
         weight: ViewId,
         x: &Slice<T>,
-        y: &mut Slice<T>,
-        epilogue: Epilogue<&Slice<T>, &mut Slice<T>>,
+        y: &mut Slice<O>,
+        epilogue: Epilogue<&Slice<O>, &mut Slice<O>>,
     ) -> Result<(), OpError> {
         let [outputs, inputs] = self.sides(weight)?;
         let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
@@ -162,12 +162,12 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
     }
 
     /// `dx = dy W`, `dW += dyᵀ x`, `db += Σ dy`; `epilogue` follows the first.
-    pub fn linear_backward(
+    pub fn linear_backward<O: Storage>(
         &mut self,
         (weight, bias): Weight,
         (dy, x): (&Slice<T>, &Slice<T>),
-        epilogue: Epilogue<&Slice<T>, &mut Slice<T>>,
-        dx: &mut Slice<T>,
+        epilogue: Epilogue<&Slice<O>, &mut Slice<O>>,
+        dx: &mut Slice<O>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
         let (ops, [outputs, inputs]) = (self.ops, self.sides(weight)?);
@@ -247,16 +247,16 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
 
     /// Losses of all tokens, without gradients.
     pub fn losses(&mut self, of: HeadMatrix, head: &mut Head<'_, T>) -> Result<(), OpError> {
-        self.head_rows(of, head, None)
+        self.head_rows::<T>(of, head, None)
     }
 
     /// Losses and their sum, gradients of the matrix of logits, and in `dx` those of its input.
-    pub fn head_backward(
+    pub fn head_backward<O: Storage>(
         &mut self,
         of: HeadMatrix,
         head: &mut Head<'_, T>,
         loss: &mut Loss<'_>,
-        dx: &mut Slice<T>,
+        dx: &mut Slice<O>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
         self.head_rows(of, head, Some((loss.scale, dx, gradient)))?;
@@ -265,11 +265,11 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
     }
 
     /// Logits and losses of some tokens at a time, and with a scale the gradients.
-    fn head_rows(
+    fn head_rows<O: Storage>(
         &mut self,
         of: HeadMatrix,
         head: &mut Head<'_, T>,
-        mut to: Option<(&Slice<f32>, &mut Slice<T>, &mut Slice<f32>)>,
+        mut to: Option<(&Slice<f32>, &mut Slice<O>, &mut Slice<f32>)>,
     ) -> Result<(), OpError> {
         let ([padded, width], ops) = (self.sides(of.weight)?, &self.ops.cross_entropy);
         for rows in chunks(self.batch.tokens.len(), of.rows) {

@@ -13,8 +13,8 @@ use crate::{
         language::{
             backend::{Batch, Decoder, Outcome, ViewNorms},
             cuda::{
-                CudaBackend, backend::DeviceModel, decode::PieceDecoder, error::OpError, kernels::StepKernels,
-                layers::ModelOps, plan::BatchShape,
+                CudaBackend, backend::DeviceModel, decode::PieceDecoder, error::OpError, format::ModelFormat,
+                kernels::StepKernels, layers::ModelOps, plan::BatchShape,
             },
         },
         synaptic::{
@@ -61,11 +61,11 @@ pub struct Experts {
 }
 
 /// The synaptic model on a GPU.
-pub type SynapticBackend = CudaBackend<Network>;
+pub type SynapticBackend<T> = CudaBackend<Network<T>>;
 
-impl DeviceModel for Network {
-    type Format = f32;
-    type Buffers = DeviceBuffers;
+impl<T: ModelFormat> DeviceModel for Network<T> {
+    type Format = T;
+    type Buffers = DeviceBuffers<T>;
     type Captured = Captured;
     type Own = Experts;
     const MODULES: &'static [ModuleSpec] = super::MODULES;
@@ -88,11 +88,11 @@ impl DeviceModel for Network {
     }
 
     fn sizes(&self, sequences: usize) -> Sizes {
-        Sizes::new(&self.config, &self.layout, &self.dynamics, sequences)
+        Sizes::new::<T>(&self.config, &self.layout, &self.dynamics, sequences)
     }
 
     fn arena_bytes(&self, shape: &BatchShape) -> usize {
-        arena_bytes(&self.config, &self.dynamics, shape)
+        arena_bytes::<T>(&self.config, &self.dynamics, shape)
     }
 
     fn report(&self, to: &mut MemoryReport) {
@@ -102,7 +102,7 @@ impl DeviceModel for Network {
     fn launch(
         &self,
         kernels: &StepKernels,
-        b: &mut DeviceBuffers,
+        b: &mut DeviceBuffers<T>,
         what: Captured,
         pass: &mut Pass,
     ) -> Result<(), OpError> {
@@ -113,16 +113,22 @@ impl DeviceModel for Network {
         }
     }
 
-    fn losses(&self, b: &mut DeviceBuffers, shape: BatchShape, to: &mut [f32], pass: &mut Pass) -> Result<(), OpError> {
+    fn losses(
+        &self,
+        b: &mut DeviceBuffers<T>,
+        shape: BatchShape,
+        to: &mut [f32],
+        pass: &mut Pass,
+    ) -> Result<(), OpError> {
         pass::losses(self, b, shape, to, pass)
     }
 
-    fn decoder<'a>(&'a self, _: &'a StepKernels, buffers: RefMut<'a, DeviceBuffers>) -> Box<dyn Decoder + 'a> {
+    fn decoder<'a>(&'a self, _: &'a StepKernels, buffers: RefMut<'a, DeviceBuffers<T>>) -> Box<dyn Decoder + 'a> {
         Box::new(PieceDecoder::new(PieceOfText::new(self, buffers)))
     }
 }
 
-impl SynapticBackend {
+impl<T: ModelFormat> SynapticBackend<T> {
     /// Experts that are all alive and full of energy.
     pub fn begin(&mut self) -> Result<(), SimError> {
         let n = self.sizes.layers * self.sizes.experts;
@@ -146,7 +152,7 @@ pub fn check_dynamics(dynamics: &Dynamics, config: &Config) -> Result<(), SimErr
     CudaExperts::refusal(&dynamics.router).map_or(Ok(()), |why| Err(SimError::Input(why)))
 }
 
-impl Backend for SynapticBackend {
+impl<T: ModelFormat> Backend for SynapticBackend<T> {
     fn set_dynamics(&mut self, dynamics: &Dynamics) -> Result<(), SimError> {
         check_dynamics(dynamics, &self.network.config)?;
         if self.network.dynamics != *dynamics {

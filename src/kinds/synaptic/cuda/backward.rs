@@ -8,7 +8,7 @@ use super::{
 use crate::{
     gpu::{AnyMut, Grid, Slice, ViewMut, nvtx},
     kinds::{
-        language::cuda::{error::OpError, layers::Loss, plan::HeadTensors},
+        language::cuda::{error::OpError, format::ModelFormat, layers::Loss, plan::HeadTensors},
         synaptic::{
             experts::cuda::{BatchWeights, DeviceGradients, DeviceStatistics, STATISTICS},
             model::Norm,
@@ -27,20 +27,20 @@ pub struct Sums<'a> {
     pub aux: &'a mut Slice<f64>,
 }
 
-impl Run<'_> {
+impl<T: ModelFormat> Run<'_, T> {
     /// Losses, and the gradient of the residual stream behind the last block in `t.d`.
     pub fn loss_backward(
         &mut self,
         plan: &Plan,
         last: &Slice<f32>,
-        head: &mut HeadTensors<'_, f32>,
+        head: &mut HeadTensors<'_, T>,
         loss: &mut Loss<'_>,
         t: &mut BackwardTensors<'_>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
         self.section("head and loss", |run| {
             let of = run.head(plan);
-            run.layers().head_backward(of, &mut head.refs(), loss, &mut t.other, gradient)?;
+            run.rounded().head_backward(of, &mut head.refs(), loss, &mut *t.other, gradient)?;
             t.d.clear()?;
             let norm = run.network.layout.ln_f;
             run.norm_backward(norm, &t.other, last, &head.stats_f, &mut t.d, gradient)
@@ -65,15 +65,15 @@ impl Run<'_> {
     pub fn blocks_backward(
         &mut self,
         streams: &[ViewMut<'_, f32>],
-        blocks: &mut [BlockTensors<'_>],
-        s: &mut Shared<'_>,
+        blocks: &mut [BlockTensors<'_, T>],
+        s: &mut Shared<'_, T>,
         t: &mut BackwardTensors<'_>,
         sums: &mut Sums<'_>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
         for (b, a) in blocks.iter_mut().enumerate().rev() {
             let _range = nvtx::range_of(|| format!("block {b}, backward"));
-            self.section("experts backward", |run| run.mixture_backward(b, a, t, sums, gradient))?;
+            self.section("experts backward", |run| run.mixture_backward(b, a, (t, s.rounded), sums, gradient))?;
             self.section("attention backward", |run| run.attention_backward(b, &streams[b], a, s, t, gradient))?;
         }
         let table = (self.network.layout.wte, None);
@@ -84,14 +84,13 @@ impl Run<'_> {
     fn mixture_backward(
         &mut self,
         b: usize,
-        a: &mut BlockTensors<'_>,
-        t: &mut BackwardTensors<'_>,
+        a: &mut BlockTensors<'_, T>,
+        (t, room): (&mut BackwardTensors<'_>, &mut Slice<T>),
         sums: &mut Sums<'_>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
         let (network, block) = (self.network, self.network.layout.blocks[b]);
         let (ops, router, mixture) = (&network.ops, &network.dynamics.router, network.mixture());
-        let gemm = (&ops.model.gemm, ops.model.options);
         let (weights, state) = (self.experts(b)?, self.router(b)?);
         let (weights, state) = (weights.refs(), state.refs());
         {
@@ -110,7 +109,8 @@ impl Run<'_> {
             let (d, dx, dgates, frame) = (&*t.d, &mut *t.other, &mut *t.dgates, self.frame);
             let of = (router, &mixture);
             let to = &mut gradients;
-            ops.experts.backward(self.pass, gemm, of, weights, &routing, &mut rows, d, dx, dgates, to, frame)?;
+            let with = (&mut rows, room);
+            ops.experts.backward(self.pass, &ops.model, of, weights, &routing, with, d, dx, dgates, to, frame)?;
             let e = network.config.experts * STATISTICS;
             let mut experts = sums.experts.part_mut(b * e..(b + 1) * e)?;
             let mut aux = sums.aux.part_mut(b..b + 1)?;
@@ -129,20 +129,21 @@ impl Run<'_> {
         &mut self,
         b: usize,
         input: &Slice<f32>,
-        a: &mut BlockTensors<'_>,
-        s: &mut Shared<'_>,
+        a: &mut BlockTensors<'_, T>,
+        s: &mut Shared<'_, T>,
         t: &mut BackwardTensors<'_>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
         let (network, block, shape) = (self.network, self.network.layout.blocks[b], self.batch.shape);
         let (ops, c) = (&network.ops, &network.config);
         let heads = network.head_args(&shape, (0, shape.seq_len));
-        let (dy, x) = (&*t.d, &*a.attention);
-        self.layers().linear_backward((block.o, None), (dy, x), Epilogue::None, &mut t.other, gradient)?;
+        let dy = self.operand(&t.d, s.rounded)?;
+        let of = (&*dy, &*a.attention);
+        self.rounded().linear_backward((block.o, None), of, Epilogue::None, &mut *t.other, gradient)?;
         let moved = threads(s.by_head.len());
         MoveHeads { a: heads, to_tokens: 0, from: &t.other, to: s.by_head }.launch(&ops.heads, self.pass, moved)?;
         let (products, extent, scale) = (self.products(shape.seq_len), self.extent(b), network.scale());
-        let multiply = |run: &mut Run<'_>, op: Gemm, x: (&Slice<f32>, &Slice<f32>), to: &mut Slice<f32>| {
+        let multiply = |run: &mut Run<'_, T>, op: Gemm, x: (&Slice<f32>, &Slice<f32>), to: &mut Slice<f32>| {
             ops.model.gemm.run(run.pass, &op, x, to, Epilogue::None, ops.model.options).map(drop)
         };
         multiply(self, products.edges(1.0), (s.by_head, &a.v), s.edges)?;
@@ -175,7 +176,8 @@ impl Run<'_> {
             AddTemperatureGradient { a: heads, products: &t.products, temperature, gradient: &mut to }
                 .launch(&ops.heads, self.pass, grid)?;
         }
-        self.project_backward(b, s.packed, &a.norm_1, &mut t.other, gradient)?;
+        let dpacked = self.operand(s.packed, s.rounded)?;
+        self.project_backward(b, &dpacked, &a.norm_1, &mut t.other, gradient)?;
         self.norm_backward(block.ln_1, &t.other, input, &a.stats_1, &mut t.d, gradient)
     }
 
@@ -183,8 +185,8 @@ impl Run<'_> {
     fn project_backward(
         &mut self,
         b: usize,
-        dpacked: &Slice<f32>,
-        x: &Slice<f32>,
+        dpacked: &Slice<T>,
+        x: &Slice<T>,
         dx: &mut Slice<f32>,
         gradient: &mut Slice<f32>,
     ) -> Result<(), OpError> {
@@ -192,7 +194,7 @@ impl Run<'_> {
         let (n, ops, columns) = (x.len() / width, &network.ops, network.packed_width());
         for (i, one) in network.projections(b).into_iter().enumerate() {
             let dy = dpacked.part(one.column..dpacked.len())?;
-            let weight = self.weights.part(one.weights.clone())?;
+            let weight = self.matrices.part(one.weights.clone())?;
             let by_weight = Gemm { a: Layout::rows(columns), ..Gemm::new(n, width, one.outputs) };
             let by_weight = by_weight.scaled(1.0, if i == 0 { 0.0 } else { 1.0 });
             ops.model.gemm.run(self.pass, &by_weight, (&dy, &weight), &mut *dx, Epilogue::None, ops.model.options)?;

@@ -1,6 +1,6 @@
 //! Everything a model holds on a device.
 
-use super::plan::Plan;
+use super::{optimizer::matrices, plan::Plan};
 use crate::{
     buffers,
     gpu::{Buf, Cell, Gpu},
@@ -10,6 +10,7 @@ use crate::{
             cuda::{
                 backend::ModelBuffers,
                 buffers::{BatchBuffers, BatchSizes, Trained, TrainedSizes},
+                format::ModelFormat,
                 plan::BatchShape,
             },
         },
@@ -27,6 +28,7 @@ use crate::{
             },
         },
     },
+    nn::optimizer::MatrixRun,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,10 +57,12 @@ pub struct Sizes {
 
 impl Sizes {
     /// For batches of up to that many sequences of the context.
-    pub fn new(config: &Config, layout: &Layout, dynamics: &Dynamics, sequences: usize) -> Self {
+    pub fn new<T: ModelFormat>(config: &Config, layout: &Layout, dynamics: &Dynamics, sequences: usize) -> Self {
         let shape = BatchShape::full(sequences, config.context);
-        let optimizer = TrainedSizes::temporaries(&layout.map, &[]);
-        let arena = arena_bytes(config, dynamics, &shape).max(optimizer);
+        // Every matrix may become one of Muon.
+        let matrices: Vec<MatrixRun> = matrices(layout, config.experts).map(|(_, run)| run).collect();
+        let optimizer = TrainedSizes::temporaries(&layout.map, &matrices);
+        let arena = arena_bytes::<T>(config, dynamics, &shape).max(optimizer);
         Self {
             trained: TrainedSizes::new(&layout.map),
             batch: BatchSizes { tokens: shape.n_tokens(), arena, is_divided: false },
@@ -77,16 +81,16 @@ pub const fn synapses(config: &Config, op: &Presynaptic) -> usize {
 }
 
 /// Bytes of an arena for a batch, and for a text that is looked at or continued.
-pub fn arena_bytes(config: &Config, dynamics: &Dynamics, shape: &BatchShape) -> usize {
+pub fn arena_bytes<T: ModelFormat>(config: &Config, dynamics: &Dynamics, shape: &BatchShape) -> usize {
     let one = BatchShape::full(1, config.context);
-    let plan = Plan::new(config, dynamics, shape, shape.seq_len);
-    let one = Plan::new(config, dynamics, &one, config.context);
-    plan.bytes().max(plan.forward_bytes()).max(one.forward_bytes())
+    let plan = Plan::new::<T>(config, dynamics, shape, shape.seq_len);
+    let one = Plan::new::<T>(config, dynamics, &one, config.context);
+    plan.bytes::<T>().max(plan.forward_bytes::<T>()).max(one.forward_bytes::<T>())
 }
 
 buffers! {
     /// Weights, states and workspace.
-    pub struct DeviceBuffers(gpu: Arc<Gpu>, s: Sizes) {
+    pub struct DeviceBuffers<T: ModelFormat, struct: ModelFormat>(gpu: Arc<Gpu>, s: Sizes) {
         "routers" {
             /// Embeddings of experts, `[L, E, 24]`.
             pub embeddings: Buf<f32> = State "embeddings of experts" s.layers * s.experts * FEATURES;
@@ -134,7 +138,7 @@ buffers! {
         }
         groups {
             /// Weights and the state of their optimiser.
-            pub trained: Trained<f32> = s.trained;
+            pub trained: Trained<T> = s.trained;
             /// A batch and its activations.
             pub batch: BatchBuffers = s.batch;
         }
@@ -147,12 +151,12 @@ buffers! {
     }
 }
 
-impl ModelBuffers<f32> for DeviceBuffers {
-    fn trained(&self) -> &Trained<f32> {
+impl<T: ModelFormat> ModelBuffers<T> for DeviceBuffers<T> {
+    fn trained(&self) -> &Trained<T> {
         &self.trained
     }
 
-    fn trained_mut(&mut self) -> &mut Trained<f32> {
+    fn trained_mut(&mut self) -> &mut Trained<T> {
         &mut self.trained
     }
 

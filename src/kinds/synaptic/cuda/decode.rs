@@ -12,6 +12,8 @@ use crate::{
             buffers::{BatchBuffers, BatchParts},
             decode::PieceReader,
             error::OpError,
+            format::ModelFormat,
+            layers::widened,
             plan::{BatchShape, HeadTensors},
         },
         synaptic::{
@@ -26,9 +28,9 @@ use crate::{
 use std::cell::RefMut;
 
 /// Reads tokens one after the other, or some at a time; the results are the same.
-pub struct PieceOfText<'a> {
-    network: &'a Network,
-    buffers: RefMut<'a, DeviceBuffers>,
+pub struct PieceOfText<'a, T: ModelFormat> {
+    network: &'a Network<T>,
+    buffers: RefMut<'a, DeviceBuffers<T>>,
     /// Fast memory, which is on the host.
     plastic: Option<Memory>,
 }
@@ -41,7 +43,12 @@ struct Memory {
 
 impl Memory {
     /// Adds the read-out to the output `[n, C]` of a block, and writes.
-    fn step(&mut self, block: usize, a: &BlockTensors<'_>, output: &mut Slice<f32>) -> Result<(), OpError> {
+    fn step<T: ModelFormat>(
+        &mut self,
+        block: usize,
+        a: &BlockTensors<'_, T>,
+        output: &mut Slice<f32>,
+    ) -> Result<(), OpError> {
         let (input, residual, mut values) = (a.norm_2.read()?, a.mid.read()?, output.read()?);
         let (indices, gates) = (a.indices.read()?, a.gates.read()?);
         let routing = Routing { tokens: a.inverse_norms.len(), indices, gates, ..Routing::default() };
@@ -52,9 +59,9 @@ impl Memory {
     }
 }
 
-impl<'a> PieceOfText<'a> {
+impl<'a, T: ModelFormat> PieceOfText<'a, T> {
     /// With an empty cache.
-    pub fn new(network: &'a Network, buffers: RefMut<'a, DeviceBuffers>) -> Self {
+    pub fn new(network: &'a Network<T>, buffers: RefMut<'a, DeviceBuffers<T>>) -> Self {
         Self { network, buffers, plastic: None }
     }
 
@@ -68,7 +75,7 @@ impl<'a> PieceOfText<'a> {
     }
 }
 
-impl PieceReader for PieceOfText<'_> {
+impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
     fn limits(&self) -> [usize; 2] {
         [self.network.config.context, self.network.config.vocab]
     }
@@ -76,7 +83,7 @@ impl PieceReader for PieceOfText<'_> {
     /// Their activations and logits fit the buffers of training.
     fn piece(&self) -> usize {
         let shape = BatchShape::full(1, self.network.config.context);
-        let plan = Plan::new(&self.network.config, &self.network.dynamics, &shape, shape.seq_len);
+        let plan = Plan::new::<T>(&self.network.config, &self.network.dynamics, &shape, shape.seq_len);
         plan.logit_rows.min(self.buffers.batch.tokens.len())
     }
 
@@ -94,9 +101,10 @@ impl PieceReader for PieceOfText<'_> {
         let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena } = batch;
         ids.write_at(0, tokens)?;
         let shape = BatchShape::full(1, n);
-        let plan = Plan::new(&network.config, &network.dynamics, &shape, first + n);
+        let plan = Plan::new::<T>(&network.config, &network.dynamics, &shape, first + n);
         let parts = BatchParts::new(shape, (ids, targets), (lengths, positions))?;
         let (batch, weights) = (parts.at(first), &*trained.weights);
+        let matrices = T::weights(&trained.weights, &trained.copy);
         let routers = Routers { embeddings, fatigue, energy, balance, alive };
         let frame = arena.frame();
         let mut x = frame.take::<f32>("residual stream", plan.stream)?;
@@ -104,11 +112,11 @@ impl PieceReader for PieceOfText<'_> {
         let mut block = BlockTensors::take(&frame, &plan.block)?;
         let mut shared = SharedTensors::take(&frame, &plan.shared)?;
         let mut head = HeadTensors::take(&frame, &plan.head)?;
-        let mut logits = frame.take::<f32>("logits", n * plan.vocab)?;
+        let mut logits = frame.take::<T>("logits", n * plan.vocab)?;
         let (inner, mut pass) = (frame.frame(), Pass::default());
         let cache = Some(Cache { keys, values, synapses });
         let pass = &mut pass;
-        let mut run = Run { network, weights, routers, batch, draws: None, cache, flag, frame: &inner, pass };
+        let mut run = Run { network, weights, matrices, routers, batch, draws: None, cache, flag, frame: &inner, pass };
         run.embed(&mut x)?;
         for b in 0..network.config.layers {
             run.block(b, &x, &mut block, &mut shared.refs(), &mut next)?;
@@ -117,9 +125,9 @@ impl PieceReader for PieceOfText<'_> {
             }
             std::mem::swap(&mut x, &mut next);
         }
-        run.last_norm(&x, &mut head)?;
+        run.last_norm(&x, &mut head, &mut shared.wide)?;
         run.logits(&head.norm_f, &mut logits)?;
-        to.extend(logits.read()?);
+        to.extend(widened(&logits.read()?));
         Ok(())
     }
 }

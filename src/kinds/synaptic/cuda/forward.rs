@@ -8,7 +8,7 @@ use super::{
 use crate::{
     gpu::{Slice, ViewMut, nvtx},
     kinds::{
-        language::cuda::{error::OpError, plan::HeadTensors},
+        language::cuda::{error::OpError, format::ModelFormat, plan::HeadTensors},
         synaptic::presynaptic::{
             Mode, Presynaptic, Release,
             cuda::{KeyMemory, ScanExtent},
@@ -64,7 +64,7 @@ impl Products {
     }
 }
 
-impl Run<'_> {
+impl<T: ModelFormat> Run<'_, T> {
     /// Vectors of tokens.
     pub fn embed(&mut self, y: &mut Slice<f32>) -> Result<(), OpError> {
         let table = self.network.layout.wte;
@@ -100,13 +100,16 @@ impl Run<'_> {
         &mut self,
         b: usize,
         input: &Slice<f32>,
-        a: &mut BlockTensors<'_>,
-        s: &mut Shared<'_>,
+        a: &mut BlockTensors<'_, T>,
+        s: &mut Shared<'_, T>,
         output: &mut Slice<f32>,
     ) -> Result<(), OpError> {
         let _range = nvtx::range_of(|| format!("block {b}"));
         let block = self.network.layout.blocks[b];
-        self.section("norm", |run| run.norm(block.ln_1, input, &mut a.norm_1, &mut a.stats_1))?;
+        self.section("norm", |run| {
+            run.norm(block.ln_1, input, T::wide(&mut a.norm_1, s.wide), &mut a.stats_1)?;
+            run.keep(&mut a.norm_1, s.wide)
+        })?;
         self.section("qkv", |run| run.project(b, &a.norm_1, s.packed))?;
         // A cache is taken out of the pass, whose layers it is not for.
         match self.cache.take() {
@@ -131,18 +134,20 @@ impl Run<'_> {
                 self.attend(b, of_block, edges, s, (rows, None), &mut a.attention)?;
             }
         }
-        self.section("projection", |run| run.layers().linear((block.o, None), &a.attention, &mut a.mid, Some(input)))?;
+        self.section("projection", |run| {
+            run.rounded().linear_with(block.o, &a.attention, &mut a.mid, Epilogue::Residual(input))
+        })?;
         self.section("norm", |run| run.norm(block.ln_2, &a.mid, &mut a.norm_2, &mut a.stats_2))?;
         self.mix(b, a, output)
     }
 
     /// Queries, keys and values side by side.
-    fn project(&mut self, b: usize, x: &Slice<f32>, packed: &mut Slice<f32>) -> Result<(), OpError> {
+    fn project(&mut self, b: usize, x: &Slice<T>, packed: &mut Slice<f32>) -> Result<(), OpError> {
         let (network, width) = (self.network, self.network.config.width);
         let (n, columns) = (x.len() / width, network.packed_width());
         for one in network.projections(b) {
             let op = Gemm { c: Layout::rows(columns), ..Gemm::new(n, one.outputs, width).transposed_b() };
-            let weight = self.weights.part(one.weights)?;
+            let weight = self.matrices.part(one.weights)?;
             let end = packed.len();
             let mut to = packed.part_mut(one.column..end)?;
             network.ops.model.gemm.run(
@@ -163,9 +168,9 @@ impl Run<'_> {
         b: usize,
         (q, k, v, rstd): (&mut Slice<f32>, &mut Slice<f32>, &mut Slice<f32>, &mut Slice<f32>),
         (probabilities, factor): (&mut Slice<f32>, &mut Slice<f32>),
-        s: &mut Shared<'_>,
+        s: &mut Shared<'_, T>,
         (key_rows, memory): (usize, Option<KeyMemory<'_>>),
-        y: &mut Slice<f32>,
+        y: &mut Slice<T>,
     ) -> Result<(), OpError> {
         let (network, batch) = (self.network, self.batch);
         let (ops, c) = (&network.ops, &network.config);
@@ -220,14 +225,14 @@ impl Run<'_> {
                 Epilogue::None,
                 ops.model.options,
             )?;
-            let n = y.len();
-            MoveHeads { a, to_tokens: 1, from: s.by_head, to: y }.launch(&ops.heads, run.pass, threads(n))?;
-            Ok(())
+            let (n, to) = (y.len(), T::wide(y, s.wide));
+            MoveHeads { a, to_tokens: 1, from: s.by_head, to }.launch(&ops.heads, run.pass, threads(n))?;
+            run.keep(y, s.wide)
         })
     }
 
     /// `output = mid + mixture(LN2 mid)`
-    fn mix(&mut self, b: usize, a: &mut BlockTensors<'_>, output: &mut Slice<f32>) -> Result<(), OpError> {
+    fn mix(&mut self, b: usize, a: &mut BlockTensors<'_, T>, output: &mut Slice<f32>) -> Result<(), OpError> {
         let network = self.network;
         let (ops, router, mixture) = (&network.ops, &network.dynamics.router, network.mixture());
         let gemm = (&ops.model.gemm, ops.model.options);
@@ -249,8 +254,8 @@ impl Run<'_> {
     pub fn forward(
         &mut self,
         streams: &mut [ViewMut<'_, f32>],
-        blocks: &mut [BlockTensors<'_>],
-        s: &mut Shared<'_>,
+        blocks: &mut [BlockTensors<'_, T>],
+        s: &mut Shared<'_, T>,
     ) -> Result<(), OpError> {
         self.embed(&mut streams[0])?;
         for (b, a) in blocks.iter_mut().enumerate() {
@@ -260,15 +265,21 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The last norm.
-    pub fn last_norm(&mut self, x: &Slice<f32>, head: &mut HeadTensors<'_, f32>) -> Result<(), OpError> {
+    /// The last norm, with room for it in f32.
+    pub fn last_norm(
+        &mut self,
+        x: &Slice<f32>,
+        head: &mut HeadTensors<'_, T>,
+        room: &mut Slice<f32>,
+    ) -> Result<(), OpError> {
         let norm = self.network.layout.ln_f;
-        self.norm(norm, x, &mut head.norm_f, &mut head.stats_f)
+        self.norm(norm, x, T::wide(&mut head.norm_f, room), &mut head.stats_f)?;
+        self.keep(&mut head.norm_f, room)
     }
 
     /// Logits of normalised tokens, `[tokens, padded vocabulary]`.
-    pub fn logits(&mut self, x: &Slice<f32>, logits: &mut Slice<f32>) -> Result<(), OpError> {
+    pub fn logits(&mut self, x: &Slice<T>, logits: &mut Slice<T>) -> Result<(), OpError> {
         let head = self.network.layout.lm_head;
-        self.layers().linear((head, None), x, logits, None)
+        self.rounded().linear((head, None), x, logits, None)
     }
 }

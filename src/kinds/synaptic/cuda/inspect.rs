@@ -4,7 +4,7 @@ use super::{backend::SynapticBackend, buffers::SHOWN_TOKENS, pass};
 use crate::{
     gpu::Pass,
     kinds::{
-        language::cuda::{error::OpError, plan::BatchShape},
+        language::cuda::{error::OpError, format::ModelFormat, layers::widened, plan::BatchShape},
         synaptic::{
             backend::{Backend as _, ExpertStep, Selection, Site},
             experts::{
@@ -19,7 +19,7 @@ use crate::{
     sim::SimError,
 };
 
-impl SynapticBackend {
+impl<T: ModelFormat> SynapticBackend<T> {
     /// What the experts of each block did in the last step.
     pub(super) fn read_experts(&self) -> Result<Vec<ExpertStep>, SimError> {
         let Some((tokens, last)) = self.own.last_tokens else { return Ok(vec![]) };
@@ -69,7 +69,7 @@ impl SynapticBackend {
         pass::forward(network, &mut b, shape, &mut Pass::default(), &mut |run, _, streams, blocks, shared| {
             read = match site {
                 Site::Residual(block) => streams[block].read()?,
-                Site::AttentionOutput(block) => blocks[block].attention.read()?,
+                Site::AttentionOutput(block) => widened(&blocks[block].attention.read()?),
                 Site::RouterInput(block) => blocks[block].norm_2.read()?,
                 Site::Attention { layer, .. } => blocks[layer].probabilities.read_range(edges.clone())?,
                 Site::Drive { layer, .. } | Site::Bias { layer, .. } => {

@@ -13,6 +13,7 @@ use crate::{
         language::cuda::{
             buffers::{BatchBuffers, BatchParts, Trained, waiting},
             error::OpError,
+            format::ModelFormat,
             plan::{BatchShape, streams},
         },
         synaptic::{
@@ -26,7 +27,7 @@ use crate::{
 };
 use std::ops::Range;
 
-impl SynapticBackend {
+impl<T: ModelFormat> SynapticBackend<T> {
     /// Moves the records of experts that were not read to the end of `out`.
     pub(super) fn read_expert_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError> {
         let (steps, n) = (self.own.scored..self.recorded(), self.sizes.layers * self.sizes.experts);
@@ -63,7 +64,7 @@ impl SynapticBackend {
         for edit in edits {
             ops.life.edit(&mut pass, &ops.model.optimizer, edit, &mut to, &b.batch.arena.frame())?;
         }
-        Ok(())
+        Ok(b.trained.round(&ops.model.optimizer, &mut pass)?)
     }
 
     /// Mean square gradients of the experts of a layer, summed on the device.
@@ -124,14 +125,20 @@ impl SynapticBackend {
 }
 
 /// The specialization of all experts on the first tokens of the batch.
-pub(super) fn specialize(network: &Network, b: &mut DeviceBuffers, n: usize, pass: &mut Pass) -> Result<(), OpError> {
+pub(super) fn specialize<T: ModelFormat>(
+    network: &Network<T>,
+    b: &mut DeviceBuffers<T>,
+    n: usize,
+    pass: &mut Pass,
+) -> Result<(), OpError> {
     let DeviceBuffers { trained, batch, expert_records, .. } = b;
     let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
-    let Trained { weights, params, .. } = trained;
+    let Trained { weights, copy, params, .. } = trained;
+    let matrices = T::weights(weights, copy);
     let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = batch;
     let (layers, experts, top_k) = (network.config.layers, network.config.experts, network.config.top_k);
     let shape = BatchShape::full(1, n);
-    let plan = Plan::new(&network.config, &network.dynamics, &shape, n);
+    let plan = Plan::new::<T>(&network.config, &network.dynamics, &shape, n);
     let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
     let batch = parts.at(0);
     let routers = Routers { embeddings, fatigue, energy, balance, alive };
@@ -140,7 +147,8 @@ pub(super) fn specialize(network: &Network, b: &mut DeviceBuffers, n: usize, pas
     let mut blocks = pass::blocks(&frame, &plan, layers)?;
     let mut shared = SharedTensors::take(&frame, &plan.shared)?;
     let inner = frame.frame();
-    let mut run = Run { network, weights, routers, batch, draws: None, cache: None, flag, frame: &inner, pass };
+    let mut run =
+        Run { network, weights, matrices, routers, batch, draws: None, cache: None, flag, frame: &inner, pass };
     run.forward(&mut streams, &mut blocks, &mut shared.refs())?;
     for (layer, block) in blocks.iter().enumerate() {
         let slots = &(layer * experts..(layer + 1) * experts);

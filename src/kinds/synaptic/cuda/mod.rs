@@ -11,9 +11,15 @@
 //!
 //! # Precision
 //!
-//! f32; with tf32 operands of multiplications are rounded to 11 bits, but not those of the router, whose decisions small
-//! differences change. Sums of gradients, statistics and states are f32 and f64, in orders that the sizes fix: the same bits every
-//! time.
+//! | | operands of multiplications: projections, experts, logits | products of queries, keys and values | else |
+//! |---|---|---|---|
+//! | fp32 | f32 | f32 | f32 |
+//! | tf32 | f32, rounded to tf32 | f32, rounded to tf32 | f32 |
+//! | bf16 | bf16, weights by a rounded copy, logits of tokens too | f32, rounded to tf32 | f32 |
+//!
+//! The router is f32 in all of them, for small differences change its decisions. So are release, norms, the residual stream and
+//! all gradients of parameters. Sums of gradients, statistics and states are f32 and f64, in orders that the sizes fix: the same
+//! bits every time.
 
 mod backend;
 mod backward;
@@ -38,11 +44,12 @@ use super::{
 };
 use crate::{
     gpu::Gpu,
-    kinds::language::cuda::CudaBackend,
+    kinds::language::cuda::{CudaBackend, format::ModelFormat},
     nn::{
         gemm::cuda::{CudaGemm, Options},
         optimizer::LossScaler,
     },
+    num::elements::Bf16,
     sim::{Buffers as _, MemoryReport, SimError},
 };
 use buffers::{DeviceBuffers, Sizes};
@@ -57,19 +64,46 @@ pub fn create(
     sequences: usize,
     precision: Precision,
 ) -> Result<Box<dyn Backend>, SimError> {
-    let tf32 = precision == Precision::Tf32;
-    let ops = Ops::new(gpu, Options { backend: None, is_required: false, tf32 })?;
-    let choices = [("precision", if tf32 { "tf32" } else { "fp32" }), ("release", "fused")];
+    match precision {
+        Precision::F32 => start::<f32>(gpu, (config, layout, dynamics), seed, sequences, (false, "fp32")),
+        Precision::Tf32 => start::<f32>(gpu, (config, layout, dynamics), seed, sequences, (true, "tf32")),
+        Precision::Bf16 => start::<Bf16>(gpu, (config, layout, dynamics), seed, sequences, (true, "bf16")),
+    }
+}
+
+fn start<T: ModelFormat>(
+    gpu: &Arc<Gpu>,
+    (config, layout, dynamics): (&Config, &Arc<Layout>, &Dynamics),
+    seed: u64,
+    sequences: usize,
+    (tf32, name): (bool, &str),
+) -> Result<Box<dyn Backend>, SimError> {
     check(dynamics, config)?;
-    let network = Network::new(gpu, config, layout, dynamics, ops, seed)?;
+    let ops = Ops::new(gpu, Options { backend: None, is_required: false, tf32 })?;
+    let network = Network::<T>::new(gpu, config, layout, dynamics, ops, seed)?;
+    let choices = [("precision", name), ("release", "fused")];
     let mut backend = CudaBackend::new(gpu, network, sequences, LossScaler::fixed(1.0), &choices)?;
     backend.begin()?;
     Ok(Box::new(backend))
 }
 
 /// Memory that [`create`] allocates.
-pub fn memory(config: &Config, layout: &Layout, dynamics: &Dynamics, sequences: usize) -> MemoryReport {
-    let mut report = DeviceBuffers::predict(&Sizes::new(config, layout, dynamics, sequences));
+pub fn memory(
+    config: &Config,
+    layout: &Layout,
+    dynamics: &Dynamics,
+    sequences: usize,
+    precision: Precision,
+) -> MemoryReport {
+    let of = match precision {
+        Precision::F32 | Precision::Tf32 => memory_as::<f32>,
+        Precision::Bf16 => memory_as::<Bf16>,
+    };
+    let mut report = of(config, layout, dynamics, sequences);
     network::report_tables(config, CudaGemm::predicted_bytes(), &mut report);
     report
+}
+
+fn memory_as<T: ModelFormat>(config: &Config, layout: &Layout, dynamics: &Dynamics, sequences: usize) -> MemoryReport {
+    DeviceBuffers::<T>::predict(&Sizes::new::<T>(config, layout, dynamics, sequences))
 }

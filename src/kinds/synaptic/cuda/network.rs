@@ -10,6 +10,7 @@ use crate::{
         language::cuda::{
             buffers::DeviceBatch,
             error::OpError,
+            format::ModelFormat,
             layers::{HeadMatrix, Layers, ModelOps},
             plan::BatchShape,
         },
@@ -34,7 +35,7 @@ use crate::{
     },
     sim::MemoryReport,
 };
-use std::{ops::Range, sync::Arc};
+use std::{marker::PhantomData, ops::Range, sync::Arc};
 
 /// The operations of a device, and how multiplications are computed.
 pub struct Ops {
@@ -67,7 +68,7 @@ impl Ops {
 }
 
 /// What follows from the sizes of a model, and the operations.
-pub struct Network {
+pub struct Network<T: ModelFormat> {
     /// Sizes.
     pub config: Config,
     /// Ranges of the weights.
@@ -84,6 +85,7 @@ pub struct Network {
     pub cosines: Buf<f32>,
     /// Sines.
     pub sines: Buf<f32>,
+    format: PhantomData<fn() -> T>,
 }
 
 /// Matrices that multiply the same input and whose outputs are side by side.
@@ -96,7 +98,7 @@ pub struct Projection {
     pub outputs: usize,
 }
 
-impl Network {
+impl<T: ModelFormat> Network<T> {
     /// With its tables.
     pub fn new(
         gpu: &Arc<Gpu>,
@@ -116,6 +118,7 @@ impl Network {
             seed,
             cosines: Buf::from_slice(gpu, "cosines of rotary positions", &table.cos)?,
             sines: Buf::from_slice(gpu, "sines of rotary positions", &table.sin)?,
+            format: PhantomData,
         })
     }
 
@@ -221,13 +224,13 @@ impl RouterViews<'_> {
     }
 }
 
-/// Weights of router and experts of a block.
-pub struct WeightViews<'a>([View<'a, f32>; 6]);
+/// Weights of router and experts of a block: what is read as f32, and what is multiplied.
+pub struct WeightViews<'a, T: ModelFormat>([View<'a, f32>; 3], [View<'a, T>; 3]);
 
-impl WeightViews<'_> {
+impl<T: ModelFormat> WeightViews<'_, T> {
     /// As the experts read them.
-    pub fn refs(&self) -> DeviceWeights<'_> {
-        let [router, probe, fc1, fc1_bias, fc2, fc2_bias] = &self.0;
+    pub fn refs(&self) -> DeviceWeights<'_, T> {
+        let Self([router, probe, fc2_bias], [fc1, fc1_bias, fc2]) = self;
         DeviceWeights { router, probe, fc1, fc1_bias, fc2, fc2_bias }
     }
 }
@@ -243,11 +246,13 @@ pub struct Cache<'a> {
 }
 
 /// One pass over a batch: what its layers read, and where launches and temporaries go.
-pub struct Run<'a> {
+pub struct Run<'a, T: ModelFormat> {
     /// The model.
-    pub network: &'a Network,
+    pub network: &'a Network<T>,
     /// Its weights.
     pub weights: &'a Slice<f32>,
+    /// The same as operands of multiplications.
+    pub matrices: &'a Slice<T>,
     /// States of the routers.
     pub routers: Routers<'a>,
     /// The batch.
@@ -264,26 +269,27 @@ pub struct Run<'a> {
     pub pass: &'a mut Pass,
 }
 
-impl Run<'_> {
+impl<T: ModelFormat> Run<'_, T> {
     /// Runs a part of the pass. While kernels are measured it is one row, between two events.
     pub fn section(
         &mut self,
         name: &'static str,
-        work: impl FnOnce(&mut Run<'_>) -> Result<(), OpError>,
+        work: impl FnOnce(&mut Run<'_, T>) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
         if !self.pass.profiled {
             return work(self);
         }
         let (mut inner, mut refused) = (Pass::default(), None);
         let items = self.batch.shape.n_tokens() as u64;
-        let Self { network, weights, routers, batch, draws, cache, flag, frame, pass } = self;
+        let Self { network, weights, matrices, routers, batch, draws, cache, flag, frame, pass } = self;
         let cache = cache.as_mut().map(|cache| Cache {
             keys: &mut *cache.keys,
             values: &mut *cache.values,
             synapses: &mut *cache.synapses,
         });
         let (routers, batch, draws) = (*routers, *batch, *draws);
-        let mut run = Run { network, weights, routers, batch, draws, cache, flag, frame, pass: &mut inner };
+        let pass_of_run = &mut inner;
+        let mut run = Run { network, weights, matrices, routers, batch, draws, cache, flag, frame, pass: pass_of_run };
         let measured =
             pass.device_span(&network.gpu, name, || work(&mut run).map_err(|why| why.into_gpu(name, &mut refused)));
         pass.last_items(items);
@@ -293,7 +299,26 @@ impl Run<'_> {
         }
     }
 
-    /// Layers of every model.
+    /// Layers that multiply by weights in the format of the model.
+    pub fn rounded(&mut self) -> Layers<'_, T> {
+        let (network, weights, batch, frame) = (self.network, self.matrices, self.batch, self.frame);
+        let (flag, pass) = (&mut *self.flag, &mut *self.pass);
+        Layers { ops: &network.ops.model, map: &network.layout.map, weights, batch, flag, frame, pass }
+    }
+
+    /// Rounds what was computed in `room` to its place, where the format is not f32.
+    pub fn keep(&mut self, own: &mut Slice<T>, room: &Slice<f32>) -> Result<(), OpError> {
+        let (network, pass) = (self.network, &mut *self.pass);
+        Ok(T::keep(own, room, |x, to| network.ops.model.optimizer.round(pass, x, to))?)
+    }
+
+    /// f32 as an operand of a multiplication.
+    pub fn operand<'x>(&mut self, x: &'x Slice<f32>, room: &'x mut Slice<T>) -> Result<View<'x, T>, OpError> {
+        let (network, pass) = (self.network, &mut *self.pass);
+        Ok(T::rounded(x, room, |x, to| network.ops.model.optimizer.round(pass, x, to))?)
+    }
+
+    /// Layers of f32.
     pub fn layers(&mut self) -> Layers<'_, f32> {
         let (network, weights, batch, frame) = (self.network, self.weights, self.batch, self.frame);
         let (flag, pass) = (&mut *self.flag, &mut *self.pass);
@@ -319,7 +344,7 @@ impl Run<'_> {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a, T: ModelFormat> Run<'a, T> {
     /// A parameter.
     pub fn weight(&self, id: ViewId) -> Result<View<'a, f32>, OpError> {
         Ok(self.weights.part(self.network.range(id))?)
@@ -341,16 +366,13 @@ impl<'a> Run<'a> {
     }
 
     /// Weights of router and experts of a block.
-    pub fn experts(&self, b: usize) -> Result<WeightViews<'a>, OpError> {
+    pub fn experts(&self, b: usize) -> Result<WeightViews<'a, T>, OpError> {
         let block = self.network.layout.blocks[b];
-        Ok(WeightViews([
-            self.weight(block.router)?,
-            self.weight(block.probe)?,
-            self.weight(block.fc1)?,
-            self.weight(block.fc1_bias)?,
-            self.weight(block.fc2)?,
-            self.weight(block.fc2_bias)?,
-        ]))
+        let rounded = |id| self.matrices.part(self.network.range(id));
+        Ok(WeightViews(
+            [self.weight(block.router)?, self.weight(block.probe)?, self.weight(block.fc2_bias)?],
+            [rounded(block.fc1)?, rounded(block.fc1_bias)?, rounded(block.fc2)?],
+        ))
     }
 
     /// The factors of the logits of a block, where there are some.

@@ -8,20 +8,25 @@ use crate::{
     gpu::{Buf, Slice},
     kinds::{
         language::{
-            backend::{Hyper, MatrixUpdate},
-            cuda::{buffers::UpdatePlan, error::OpError},
+            backend::Hyper,
+            cuda::{buffers::UpdatePlan, error::OpError, format::ModelFormat},
+            model::Layer,
         },
         synaptic::{
             backend::StepInput,
             cpu::update::frozen_ranges,
+            experts::cuda::{COUNT, STATISTICS},
             model::{Layout, Role},
         },
     },
-    nn::{optimizer::ParameterGroups, parameters::View},
+    nn::{
+        optimizer::{Matrix, MatrixRun, Mode, ParameterGroups},
+        parameters::{View, ViewId},
+    },
     sim::SimError,
 };
 
-impl SynapticBackend {
+impl<T: ModelFormat> SynapticBackend<T> {
     /// Sets how the update of a step is computed.
     pub(super) fn set_update(&mut self, input: &StepInput<'_>) -> Result<(), SimError> {
         let (layout, layers, gpu) = (self.network.layout.clone(), self.sizes.layers, self.gpu.clone());
@@ -43,13 +48,15 @@ impl SynapticBackend {
             }
             b.frozen_ranges = ranges;
         }
-        let update = UpdatePlan { measures: input.measures, ..UpdatePlan::default() };
+        let is_of_muon = |(id, _): &(ViewId, MatrixRun)| groups.rule(*id).mode() == Mode::Muon;
+        let matrices = matrices(&layout, self.network.config.experts).filter(is_of_muon).map(|(_, run)| run).collect();
+        let update = UpdatePlan { matrices, iterations: input.hyper.muon().iterations, measures: input.measures };
         self.set_optimizer(input.hyper, groups, update)
     }
 }
 
 /// Copies what frozen experts keep to the memory beside the parameters, or back.
-pub(super) fn copy_frozen(b: &mut DeviceBuffers, saves: bool) -> Result<(), OpError> {
+pub(super) fn copy_frozen<T: ModelFormat>(b: &mut DeviceBuffers<T>, saves: bool) -> Result<(), OpError> {
     let DeviceBuffers { trained, kept, frozen_ranges, .. } = b;
     let (Some(kept), mut at) = (kept.as_mut().filter(|_| !frozen_ranges.is_empty()), 0) else { return Ok(()) };
     if saves {
@@ -74,9 +81,6 @@ pub(super) fn copy_frozen(b: &mut DeviceBuffers, saves: bool) -> Result<(), OpEr
 
 /// Rules of parameters; genomes are not trained.
 fn groups(layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<ParameterGroups, SimError> {
-    if matches!(hyper.matrices, MatrixUpdate::Muon { .. }) {
-        return Err(SimError::Input("Muon of the synaptic model runs on the CPU only: use AdamW".to_owned()));
-    }
     let rule = |view: &View| {
         let id = layout.map.find(&view.name).unwrap_or(layout.wte);
         let role = layout.role(id);
@@ -84,4 +88,23 @@ fn groups(layout: &Layout, hyper: &Hyper, frozen: &[bool]) -> Result<ParameterGr
         hyper.rule(role.decays(), role.is_hidden_matrix(), is_frozen || role == Role::Genome)
     };
     ParameterGroups::new(&layout.map, rule).map_err(|why| SimError::Input(why.to_string()))
+}
+
+/// The matrices of blocks, those of each expert for themselves: experts without tokens in a step are passed over.
+pub(super) fn matrices(layout: &Layout, experts: usize) -> impl Iterator<Item = (ViewId, MatrixRun)> + '_ {
+    let of_view = move |(i, view): (usize, &View)| {
+        let id = ViewId(i);
+        let (Layer::Block(block), true) = (layout.layer(id), layout.role(id).is_hidden_matrix()) else { return None };
+        let run = match view.shape[..] {
+            [rows, columns] => MatrixRun::from(Matrix { start: view.start, rows, columns }),
+            [count, rows, columns] => MatrixRun {
+                first: Matrix { start: view.start, rows, columns },
+                count,
+                used: Some(block * experts * STATISTICS + COUNT as usize),
+            },
+            _ => return None,
+        };
+        Some((id, run))
+    };
+    layout.map.views().enumerate().filter_map(of_view)
 }

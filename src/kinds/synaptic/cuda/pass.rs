@@ -15,6 +15,7 @@ use crate::{
         language::cuda::{
             buffers::{BatchBuffers, BatchParts, Trained},
             error::OpError,
+            format::ModelFormat,
             kernels::StepKernels,
             layers::Loss,
             plan::{BatchShape, HeadTensors, streams},
@@ -24,21 +25,32 @@ use crate::{
             cuda::{DeviceStateMut, STATISTICS},
         },
     },
+    nn::optimizer::cuda::Used,
 };
 
 /// Activations of all blocks.
-pub(super) fn blocks<'f>(frame: &'f Frame<'_>, plan: &Plan, layers: usize) -> Result<Vec<BlockTensors<'f>>, OpError> {
+pub(super) fn blocks<'f, T: ModelFormat>(
+    frame: &'f Frame<'_>,
+    plan: &Plan,
+    layers: usize,
+) -> Result<Vec<BlockTensors<'f, T>>, OpError> {
     (0..layers).map(|_| BlockTensors::take(frame, &plan.block).map_err(OpError::from)).collect()
 }
 
 /// Adds the gradients of a batch to the gradient of the step, losses and statistics to their sums.
-pub fn accumulate(network: &Network, b: &mut DeviceBuffers, shape: BatchShape, pass: &mut Pass) -> Result<(), OpError> {
+pub fn accumulate<T: ModelFormat>(
+    network: &Network<T>,
+    b: &mut DeviceBuffers<T>,
+    shape: BatchShape,
+    pass: &mut Pass,
+) -> Result<(), OpError> {
     let DeviceBuffers { trained, batch, embeddings, fatigue, energy, balance, alive, .. } = b;
     let DeviceBuffers { micro_batch, draws, statistics, aux, selected, selected_gates, .. } = b;
-    let Trained { weights, gradient, scale, total, .. } = trained;
+    let Trained { weights, copy, gradient, scale, total, .. } = trained;
+    let matrices = T::weights(weights, copy);
     let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = batch;
     let (n, layers) = (shape.n_tokens(), network.config.layers);
-    let plan = Plan::new(&network.config, &network.dynamics, &shape, shape.seq_len);
+    let plan = Plan::new::<T>(&network.config, &network.dynamics, &shape, shape.seq_len);
     let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
     let batch = parts.at(0);
     let routers = Routers { embeddings, fatigue, energy, balance, alive };
@@ -53,9 +65,9 @@ pub fn accumulate(network: &Network, b: &mut DeviceBuffers, shape: BatchShape, p
         let mut head = HeadTensors::take(&frame, &plan.head)?;
         let inner = frame.frame();
         let (flag, pass) = (&mut *flag, &mut *pass);
-        let mut run = Run { network, weights, routers, batch, draws, cache: None, flag, frame: &inner, pass };
+        let mut run = Run { network, weights, matrices, routers, batch, draws, cache: None, flag, frame: &inner, pass };
         run.forward(&mut streams, &mut blocks, &mut shared.refs())?;
-        run.last_norm(&streams[layers], &mut head)?;
+        run.last_norm(&streams[layers], &mut head, &mut shared.wide)?;
         let mut loss = Loss { scale, total };
         run.loss_backward(&plan, &streams[layers], &mut head, &mut loss, &mut t, gradient)?;
     }
@@ -63,17 +75,17 @@ pub fn accumulate(network: &Network, b: &mut DeviceBuffers, shape: BatchShape, p
         keep_selection(network, n, layer, a, (selected, selected_gates), pass)?;
     }
     let inner = frame.frame();
-    let mut run = Run { network, weights, routers, batch, draws, cache: None, flag, frame: &inner, pass };
+    let mut run = Run { network, weights, matrices, routers, batch, draws, cache: None, flag, frame: &inner, pass };
     let mut sums = Sums { batch: micro_batch.buf(), experts: statistics, aux };
     run.blocks_backward(&streams, &mut blocks, &mut shared.refs(), &mut t, &mut sums, gradient)
 }
 
 /// Keeps what the last tokens selected.
-fn keep_selection(
-    network: &Network,
+fn keep_selection<T: ModelFormat>(
+    network: &Network<T>,
     tokens: usize,
     layer: usize,
-    a: &BlockTensors<'_>,
+    a: &BlockTensors<'_, T>,
     (experts, gates): (&mut Slice<u32>, &mut Slice<f32>),
     pass: &mut Pass,
 ) -> Result<(), OpError> {
@@ -88,26 +100,27 @@ fn keep_selection(
 }
 
 /// What is done after a forward pass without random draws.
-type Then<'a> = &'a mut dyn FnMut(
-    &mut Run<'_>,
+type Then<'a, T> = &'a mut dyn FnMut(
+    &mut Run<'_, T>,
     &Plan,
     &[ViewMut<'_, f32>],
-    &mut [BlockTensors<'_>],
-    &mut SharedTensors<'_>,
+    &mut [BlockTensors<'_, T>],
+    &mut SharedTensors<'_, T>,
 ) -> Result<(), OpError>;
 
 /// A forward pass without random draws.
-pub fn forward(
-    network: &Network,
-    b: &mut DeviceBuffers,
+pub fn forward<T: ModelFormat>(
+    network: &Network<T>,
+    b: &mut DeviceBuffers<T>,
     shape: BatchShape,
     pass: &mut Pass,
-    then: Then<'_>,
+    then: Then<'_, T>,
 ) -> Result<(), OpError> {
     let DeviceBuffers { trained, batch, embeddings, fatigue, energy, balance, alive, .. } = b;
     let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = batch;
     let (weights, layers) = (&*trained.weights, network.config.layers);
-    let plan = Plan::new(&network.config, &network.dynamics, &shape, shape.seq_len);
+    let matrices = T::weights(&trained.weights, &trained.copy);
+    let plan = Plan::new::<T>(&network.config, &network.dynamics, &shape, shape.seq_len);
     let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
     let batch = parts.at(0);
     let routers = Routers { embeddings, fatigue, energy, balance, alive };
@@ -116,26 +129,28 @@ pub fn forward(
     let mut blocks = blocks(&frame, &plan, layers)?;
     let mut shared = SharedTensors::take(&frame, &plan.shared)?;
     let inner = frame.frame();
-    let mut run = Run { network, weights, routers, batch, draws: None, cache: None, flag, frame: &inner, pass };
+    let mut run =
+        Run { network, weights, matrices, routers, batch, draws: None, cache: None, flag, frame: &inner, pass };
     run.forward(&mut streams, &mut blocks, &mut shared.refs())?;
     then(&mut run, &plan, &streams, &mut blocks, &mut shared)
 }
 
 /// Losses of a batch without gradients and random draws, read to the host.
-pub fn losses(
-    network: &Network,
-    b: &mut DeviceBuffers,
+pub fn losses<T: ModelFormat>(
+    network: &Network<T>,
+    b: &mut DeviceBuffers<T>,
     shape: BatchShape,
     to: &mut [f32],
     pass: &mut Pass,
 ) -> Result<(), OpError> {
-    forward(network, b, shape, pass, &mut |run, plan, streams, _, _| {
+    forward(network, b, shape, pass, &mut |run, plan, streams, _, shared| {
         let frame = run.frame.frame();
         let mut head = HeadTensors::take(&frame, &plan.head)?;
         let inner = frame.frame();
         let mut run = Run {
             network: run.network,
             weights: run.weights,
+            matrices: run.matrices,
             routers: run.routers,
             batch: run.batch,
             draws: None,
@@ -144,20 +159,30 @@ pub fn losses(
             frame: &inner,
             pass: &mut *run.pass,
         };
-        run.last_norm(&streams[network.config.layers], &mut head)?;
+        run.last_norm(&streams[network.config.layers], &mut head, &mut shared.wide)?;
         let of = run.head(plan);
-        run.layers().losses(of, &mut head.refs())?;
+        run.rounded().losses(of, &mut head.refs())?;
         head.losses.read_into(0, to)?;
         Ok(())
     })
 }
 
 /// Updates parameters and routers, and records the step.
-pub fn update(network: &Network, kernels: &StepKernels, b: &mut DeviceBuffers, pass: &mut Pass) -> Result<(), OpError> {
+pub fn update<T: ModelFormat>(
+    network: &Network<T>,
+    kernels: &StepKernels,
+    b: &mut DeviceBuffers<T>,
+    pass: &mut Pass,
+) -> Result<(), OpError> {
     b.trained.keep_before()?;
     copy_frozen(b, true)?;
-    b.trained.optimize(&network.ops.model, &b.batch.arena.frame(), pass)?;
+    let used = Some(Used { numbers: &b.statistics, stride: STATISTICS });
+    b.trained.optimize(&network.ops.model, used, &b.batch.arena.frame(), pass)?;
     copy_frozen(b, false)?;
+    // Frozen experts keep their weights, but for the copy.
+    if !b.frozen_ranges.is_empty() {
+        b.trained.round(&network.ops.model.optimizer, pass)?;
+    }
     b.trained.record_step(kernels, pass)?;
     let DeviceBuffers { trained, step_tokens, statistics, expert_records, .. } = b;
     network.ops.life.record(pass, trained.params.buf(), step_tokens.buf(), statistics, expert_records)?;
@@ -165,7 +190,11 @@ pub fn update(network: &Network, kernels: &StepKernels, b: &mut DeviceBuffers, p
 }
 
 /// Metabolism of all blocks.
-fn update_routers(network: &Network, b: &mut DeviceBuffers, pass: &mut Pass) -> Result<(), OpError> {
+fn update_routers<T: ModelFormat>(
+    network: &Network<T>,
+    b: &mut DeviceBuffers<T>,
+    pass: &mut Pass,
+) -> Result<(), OpError> {
     let DeviceBuffers { trained, embeddings, fatigue, energy, balance, alive, frozen, .. } = b;
     let DeviceBuffers { statistics, step_tokens, .. } = b;
     let Trained { weights, state, .. } = trained;

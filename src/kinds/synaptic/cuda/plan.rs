@@ -5,9 +5,12 @@
 //! bytes per block.
 
 use crate::{
-    gpu::{Arena, Frame, GpuError, Slice, ViewMut},
+    gpu::{Arena, Frame, GpuError, Slice, ViewMut, layout::CudaType},
     kinds::{
-        language::cuda::plan::{BatchShape, HeadSizes, logit_rows, tensors},
+        language::cuda::{
+            format::ModelFormat,
+            plan::{BatchShape, HeadSizes, logit_rows, tensors},
+        },
         synaptic::{
             backend::Dynamics,
             experts::{
@@ -29,9 +32,9 @@ use crate::{
 
 tensors! {
     /// Activations of a block, from its forward to its backward pass.
-    BlockTensors, BlockSizes, Block {
+    BlockTensors<T>, BlockSizes, Block {
         /// Output of the first norm, `[tokens, C]`.
-        norm_1: f32,
+        norm_1: T,
         /// Its statistics.
         stats_1: f32,
         /// Queries by head, with their factor, `[B, H, T, D]`.
@@ -47,7 +50,7 @@ tensors! {
         /// Derivative of the presynaptic bias of each edge; none without release.
         factor: f32,
         /// Output of attention, `[tokens, C]`.
-        attention: f32,
+        attention: T,
         /// Input plus projected attention.
         mid: f32,
         /// Output of the second norm.
@@ -73,18 +76,18 @@ tensors! {
         /// Row of each assignment.
         ranks: u32,
         /// Inputs of experts, by row, `[tokens k, C]`.
-        inputs: f32,
+        inputs: T,
         /// Before the squared ReLU, `[tokens k, hidden]`.
-        linear: f32,
+        linear: T,
         /// Behind it.
-        hidden: f32,
+        hidden: T,
         /// Outputs of experts, `[tokens k, C]`.
         outputs: f32,
     }
 }
 
 /// The parts of a block's activations that are those of router and experts.
-pub struct MixtureTensors<'a> {
+pub struct MixtureTensors<'a, T: ModelFormat> {
     /// Input of router and experts.
     pub x: &'a Slice<f32>,
     /// What their output is added to.
@@ -92,12 +95,12 @@ pub struct MixtureTensors<'a> {
     /// What the router decided.
     pub routing: DeviceRouting<'a>,
     /// Activations of the experts by row.
-    pub rows: DeviceRows<'a>,
+    pub rows: DeviceRows<'a, T>,
 }
 
-impl BlockTensors<'_> {
+impl<T: ModelFormat> BlockTensors<'_, T> {
     /// Those of router and experts.
-    pub fn mixture(&mut self) -> MixtureTensors<'_> {
+    pub fn mixture(&mut self) -> MixtureTensors<'_, T> {
         MixtureTensors {
             x: &self.norm_2,
             mid: &self.mid,
@@ -124,7 +127,7 @@ impl BlockTensors<'_> {
 
 tensors! {
     /// What the passes of all blocks share.
-    SharedTensors, SharedSizes, Shared {
+    SharedTensors<T>, SharedSizes, Shared {
         /// Queries, keys and values, then their gradients, `[tokens, C + 2 Hkv D]`.
         packed: f32,
         /// Logits of attention, then gradients, `[B, H, T, T]`.
@@ -133,6 +136,10 @@ tensors! {
         lse: f32,
         /// Attention or its gradient by head, `[B, H, T, D]`.
         by_head: f32,
+        /// What is then rounded, `[tokens, C]`; none in f32.
+        wide: f32,
+        /// What was f32, as an operand; none in f32.
+        rounded: T,
     }
 }
 
@@ -184,7 +191,7 @@ pub struct Plan {
 
 impl Plan {
     /// Of a model, for a batch.
-    pub fn new(config: &Config, dynamics: &Dynamics, shape: &BatchShape, keys: usize) -> Self {
+    pub fn new<T: ModelFormat>(config: &Config, dynamics: &Dynamics, shape: &BatchShape, keys: usize) -> Self {
         let (n, c, k) = (shape.n_tokens(), config, config.top_k);
         let (width, kv, rows) = (c.width, c.kv_width(), n * k);
         let edges = shape.sequences * c.heads * shape.seq_len * keys;
@@ -221,6 +228,8 @@ impl Plan {
             edges,
             lse: shape.sequences * c.heads * shape.seq_len,
             by_head: n * width,
+            wide: if T::HAS_COPY { n * width } else { 0 },
+            rounded: if T::HAS_COPY { (n * (width + 2 * kv)).max(rows * width) } else { 0 },
         };
         let backward = BackwardSizes {
             d: n * width,
@@ -245,20 +254,21 @@ impl Plan {
     }
 
     /// Bytes of an arena for training.
-    pub fn bytes(&self) -> usize {
-        let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, 4)]);
-        let common = self.held() + self.shared.bytes() + self.backward.bytes();
-        common + (self.head.bytes::<f32>() + logits).max(self.temporaries)
+    pub fn bytes<T: ModelFormat>(&self) -> usize {
+        let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, size_of::<T>())]);
+        let common = self.held::<T>() + self.backward.bytes();
+        common + (self.head.bytes::<T>() + logits).max(self.temporaries)
     }
 
     /// The same for a pass without gradients.
-    pub fn forward_bytes(&self) -> usize {
-        let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, 4)]);
-        self.held() + self.shared.bytes() + self.head.bytes::<f32>() + logits.max(self.temporaries)
+    pub fn forward_bytes<T: ModelFormat>(&self) -> usize {
+        let logits = Arena::bytes_of(&[(self.logit_rows * self.vocab, size_of::<T>())]);
+        self.held::<T>() + self.head.bytes::<T>() + logits.max(self.temporaries)
     }
 
-    fn held(&self) -> usize {
-        self.layers * self.block.bytes() + (self.layers + 1) * Arena::bytes_of(&[(self.stream, 4)])
+    fn held<T: ModelFormat>(&self) -> usize {
+        let streams = (self.layers + 1) * Arena::bytes_of(&[(self.stream, 4)]);
+        self.layers * self.block.bytes::<T>() + streams + self.shared.bytes::<T>()
     }
 }
 

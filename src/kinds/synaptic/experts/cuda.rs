@@ -9,7 +9,10 @@ mod forward;
 pub use args::{BatchWeights, CONTRIBUTION, COUNT, MODULES, RouterKernels, StepTokens};
 
 use super::{Balancing, ExpertsError, FEATURES, LoadStatistics, Mixture, PullOver, Router, Rules};
-use crate::gpu::{Gpu, GpuError, Grid, Slice};
+use crate::{
+    gpu::{Gpu, GpuError, Grid, Slice},
+    kinds::language::cuda::format::ModelFormat,
+};
 use args::{GATES, PARTS, RouterArgs, RouterRates, TILE};
 use std::sync::Arc;
 
@@ -76,30 +79,30 @@ pub struct DeviceRouting<'a> {
 }
 
 /// Activations by row: see [`MixtureWork`](super::MixtureWork).
-pub struct DeviceRows<'a> {
+pub struct DeviceRows<'a, T: ModelFormat> {
     /// Inputs, `[N k, C]`.
-    pub inputs: &'a mut Slice<f32>,
+    pub inputs: &'a mut Slice<T>,
     /// Before the squared ReLU, `[N k, hidden]`.
-    pub linear: &'a mut Slice<f32>,
+    pub linear: &'a mut Slice<T>,
     /// Behind it, `[N k, hidden]`.
-    pub hidden: &'a mut Slice<f32>,
+    pub hidden: &'a mut Slice<T>,
     /// Outputs before the gates, `[N k, C]`.
     pub outputs: &'a mut Slice<f32>,
 }
 
 /// Weights of a layer.
 #[derive(Clone, Copy)]
-pub struct DeviceWeights<'a> {
+pub struct DeviceWeights<'a, T: ModelFormat> {
     /// `[E, C]`
     pub router: &'a Slice<f32>,
     /// `[24, C]`
     pub probe: &'a Slice<f32>,
     /// `[E, hidden, C]`
-    pub fc1: &'a Slice<f32>,
+    pub fc1: &'a Slice<T>,
     /// `[E, hidden]`
-    pub fc1_bias: &'a Slice<f32>,
+    pub fc1_bias: &'a Slice<T>,
     /// `[E, C, hidden]`
-    pub fc2: &'a Slice<f32>,
+    pub fc2: &'a Slice<T>,
     /// `[E, C]`
     pub fc2_bias: &'a Slice<f32>,
 }

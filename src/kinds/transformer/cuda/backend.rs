@@ -115,7 +115,7 @@ impl<T: ModelFormat> Backend for CudaBackend<Network<T>> {
         self.reserve_all(input.batches)?;
         let network = &self.network;
         let op = optimizer(&network.config, &network.layout, input.hyper, input.frozen)?;
-        let matrices = op.matrices.iter().map(|(matrix, _)| *matrix).collect();
+        let matrices = op.matrices.iter().map(|(matrix, _)| (*matrix).into()).collect();
         let update = UpdatePlan { matrices, iterations: op.muon.iterations, measures: input.measures };
         self.set_optimizer(input.hyper, op.groups, update)?;
         let drops = Drops::of(input.hyper);

@@ -21,7 +21,7 @@ use crate::{
         elementwise::cuda::CudaElementwise,
         embedding::{Embedding, cuda::CudaEmbedding},
         norm::{Norm, NormKind, cuda::CudaNorm},
-        optimizer::Matrix,
+        optimizer::{Matrix, MatrixRun},
         parameters::{View, ViewId},
     },
 };
@@ -57,14 +57,14 @@ impl Sizes {
         let shape = BatchShape::full(sequences, config.context);
         // Every matrix may become one of Muon.
         let matrix = |view: &View| match view.shape[..] {
-            [rows, columns] => Some(Matrix { start: view.start, rows, columns }),
+            [rows, columns] => Some(MatrixRun::from(Matrix { start: view.start, rows, columns })),
             _ => None,
         };
         let hidden = |(i, view): (usize, &View)| {
             let is_hidden = layout.role(ViewId(i)).is_hidden_matrix();
             if is_hidden { matrix(view) } else { None }
         };
-        let matrices: Vec<Matrix> = layout.map.views().enumerate().filter_map(hidden).collect();
+        let matrices: Vec<MatrixRun> = layout.map.views().enumerate().filter_map(hidden).collect();
         let optimizer = TrainedSizes::temporaries(&layout.map, &matrices);
         // A sequence that is looked at, and one that is continued.
         let one = BatchShape::full(1, config.context);

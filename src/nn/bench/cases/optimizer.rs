@@ -6,7 +6,7 @@ use crate::{
     nn::{
         gemm::cuda::{CudaGemm, Options},
         optimizer::{
-            LossScaler, Method, ParameterGroups, Rule,
+            LossScaler, MatrixRun, Method, ParameterGroups, Rule,
             cuda::{self, Buffers, Copy, CudaOptimizer, OptimizerRule, OptimizerSettings, OptimizerState, Tables},
         },
         parameters::ParameterMap,
@@ -66,7 +66,8 @@ fn run(gpu: &Arc<Gpu>, shape: [usize; 2], method: Method, part: Part) -> Result<
     let mut map = ParameterMap::default();
     map.add("weight", &shape).map_err(text)?;
     let groups = ParameterGroups::new(&map, |view| Rule { method, ..Rule::adamw(view, 0.1) }).map_err(text)?;
-    let matrices: Vec<_> = groups.matrices(&map, |_| vec![]).into_iter().map(|(matrix, _)| matrix).collect();
+    let matrices: Vec<_> =
+        groups.matrices(&map, |_| vec![]).into_iter().map(|(matrix, _)| MatrixRun::from(matrix)).collect();
     let settings = OptimizerSettings {
         learning_rate: 1e-4,
         beta1: 0.9,
@@ -96,7 +97,7 @@ fn run(gpu: &Arc<Gpu>, shape: [usize; 2], method: Method, part: Part) -> Result<
             Part::Begin => optimizer.begin(pass, tables, &g, &mut state, &frame).map_err(text),
             Part::AdamW => optimizer.adamw(pass, tables, &state, &g, &mut to).map_err(text),
             Part::Muon => optimizer
-                .muon(pass, (&gemm, options), &matrices, ITERATIONS, tables, &state, &g, &mut to, &frame)
+                .muon(pass, (&gemm, options), (&matrices, None), ITERATIONS, tables, &state, &g, &mut to, &frame)
                 .map_err(text),
             Part::Round => optimizer.round(pass, to.params, to.copy).map_err(text),
         }

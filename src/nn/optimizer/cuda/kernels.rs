@@ -3,7 +3,7 @@
 use crate::{
     device_constants, device_struct,
     gpu::{
-        kernel::{In, InOut, InOutAny, Size},
+        kernel::{In, InAny, InOut, InOutAny, Size},
         layout::Constant,
     },
     kernels,
@@ -122,22 +122,22 @@ kernels! {
             copy: InOutAny, format: Size<u32>
         );
 
-        /// One block per run of elements of a matrix: Muon's momentum, and the matrix to orthogonalise.
+        /// One block per run of elements of each matrix: Muon's momentum, and the matrix to orthogonalise.
         #[block(256)]
         fn update_momentum as UpdateMomentum(
-            n: Size<u64>, settings: In<OptimizerSettings>, state: In<OptimizerState>, g: In<f32>, momentum: InOut<f32>,
-            x: InOut<f32>, partials: InOut<f32>
+            n: Size<u64>, used: InAny, used_stride: Size<u32>, settings: In<OptimizerSettings>,
+            state: In<OptimizerState>, g: In<f32>, momentum: InOut<f32>, x: InOut<f32>, partials: InOut<f32>
         );
 
-        /// One block per run of elements: divides a matrix by its norm.
+        /// One block per run of elements of each matrix: divides it by its norm.
         #[block(256)]
         fn divide_by_norm as DivideByNorm(n: Size<u64>, n_partials: Size<u32>, partials: In<f32>, x: InOut<f32>);
 
-        /// An element of a matrix per thread: Muon's update by the orthogonal matrix, with a rounded copy.
+        /// An element of each matrix per thread: Muon's update by the orthogonal matrix, with a rounded copy.
         #[block(256)]
         fn update_muon as UpdateMuon(
-            first: Size<u64>, n: Size<u64>, factor: Size<f32>, settings: In<OptimizerSettings>,
-            state: In<OptimizerState>, groups: In<u16>, rules: In<OptimizerRule>, x: In<f32>, params: InOut<f32>,
+            first: Size<u64>, n: Size<u64>, factor: Size<f32>, used: InAny, used_stride: Size<u32>,
+            settings: In<OptimizerSettings>, state: In<OptimizerState>, groups: In<u16>, rules: In<OptimizerRule>, x: In<f32>, params: InOut<f32>,
             copy: InOutAny, format: Size<u32>
         );
 

@@ -5,7 +5,7 @@ use crate::{
     gpu::{
         ModuleSpec,
         compile::Compile,
-        kernel::{In, InAny, InOut, Size},
+        kernel::{In, InAny, InOut, InOutAny, Size},
         layout::Constant,
     },
     kernels,
@@ -121,7 +121,9 @@ kernels! {
 
         /// One warp per row: tokens in the order of their groups.
         #[block(256)]
-        fn gather_tokens as GatherTokens(a: Size<RouterArgs>, order: In<u32>, x: In<f32>, rows: InOut<f32>);
+        fn gather_tokens as GatherTokens(
+            a: Size<RouterArgs>, is_rounded: Size<u32>, order: In<u32>, x: In<f32>, rows: InOutAny
+        );
 
         /// One warp per token: sum of its rows.
         #[block(256)]
@@ -138,7 +140,7 @@ kernels! {
         /// One block per 32 columns, part and expert: sums of columns.
         #[block(256)]
         fn sum_group_parts as SumGroupParts(
-            columns: Size<u32>, offsets: In<u32>, dy: In<f32>, partials: InOut<f32>
+            columns: Size<u32>, is_rounded: Size<u32>, offsets: In<u32>, dy: InAny, partials: InOut<f32>
         );
 
         /// One thread per column of an expert: adds the parts.

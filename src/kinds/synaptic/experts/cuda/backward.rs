@@ -13,7 +13,10 @@ use super::{
 };
 use crate::{
     gpu::{Any, Frame, GpuError, Grid, Pass, Slice},
-    kinds::synaptic::experts::{FEATURES, Mixture, Router},
+    kinds::{
+        language::cuda::{format::ModelFormat, layers::ModelOps},
+        synaptic::experts::{FEATURES, Mixture, Router},
+    },
     nn::{
         activation::Activation,
         gemm::{
@@ -27,15 +30,15 @@ use crate::{
 
 impl CudaExperts {
     /// Writes the gradient of the input of the experts to `dx` and those of the gates to `dgates`, adds those of the weights. The
-    /// rows are used up.
-    pub fn backward(
+    /// rows are used up, and `room` for as many numbers as the outputs where the format is not f32.
+    pub fn backward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
-        (gemm, options): (&CudaGemm, Options),
+        ops: &ModelOps,
         (router, op): (&Router, &Mixture),
-        weights: DeviceWeights<'_>,
+        weights: DeviceWeights<'_, T>,
         routing: &DeviceRouting<'_>,
-        rows: &mut DeviceRows<'_>,
+        (rows, room): (&mut DeviceRows<'_, T>, &mut Slice<T>),
         dout: &Slice<f32>,
         dx: &mut Slice<f32>,
         dgates: &mut Slice<f32>,
@@ -65,13 +68,15 @@ impl CudaExperts {
         let add = |outputs, inputs| {
             Gemm::new(outputs, inputs, n).transposed_a().scaled(1.0, 1.0).groups(Split::Depth, op.experts)
         };
-        let (dy, hidden) = (&*rows.outputs, &*rows.hidden);
+        let (gemm, options) = (&ops.gemm, ops.options);
+        let dy = T::rounded(rows.outputs, room, |x, to| ops.optimizer.round(pass, x, to))?;
+        let (dy, hidden) = (&*dy, &*rows.hidden);
         let fc2 = add(op.width, op.hidden);
         gemm.run_groups(pass, &fc2, of_depth, (dy, hidden), &mut *gradients.fc2, Epilogue::None, options)?;
         self.add_columns(pass, op, op.width, routing, rows.outputs, gradients.fc2_bias, frame)?;
         let down = Gemm::new(n, op.hidden, op.width).groups(Split::Rows, op.experts);
         let slope = Epilogue::Gradient { f: Activation::ReluSquared, aux: &*rows.linear };
-        gemm.run_groups(pass, &down, of_rows, (&*rows.outputs, weights.fc2), &mut *rows.hidden, slope, options)?;
+        gemm.run_groups(pass, &down, of_rows, (dy, weights.fc2), &mut *rows.hidden, slope, options)?;
         // `hidden` is now the gradient of `linear`.
         let (dz, inputs) = (&*rows.hidden, &*rows.inputs);
         let fc1 = add(op.hidden, op.width);
@@ -79,18 +84,18 @@ impl CudaExperts {
         self.add_columns(pass, op, op.hidden, routing, rows.hidden, gradients.fc1_bias, frame)?;
         let up = Gemm::new(n, op.width, op.hidden).groups(Split::Rows, op.experts);
         let (dz, fc1) = (&*rows.hidden, weights.fc1);
-        gemm.run_groups(pass, &up, of_rows, (dz, fc1), &mut *rows.inputs, Epilogue::None, options)?;
-        self.combine(pass, router, (rows.inputs, None, None), routing, dx)
+        gemm.run_groups(pass, &up, of_rows, (dz, fc1), &mut *rows.outputs, Epilogue::None, options)?;
+        self.combine(pass, router, (rows.outputs, None, None), routing, dx)
     }
 
     /// `db += Σ dy` by expert.
-    fn add_columns(
+    fn add_columns<T: ModelFormat>(
         &self,
         pass: &mut Pass,
         op: &Mixture,
         columns: usize,
         routing: &DeviceRouting<'_>,
-        dy: &Slice<f32>,
+        dy: &Slice<T>,
         to: &mut Slice<f32>,
         frame: &Frame<'_>,
     ) -> Result<(), CudaGemmError> {
@@ -100,24 +105,22 @@ impl CudaExperts {
         let blocks = [columns.div_ceil(32) as u32, PARTS, op.experts as u32];
         let grid = Grid::Blocks { blocks, threads: [32, 8, 1], shared_bytes: 0 };
         let (columns, n) = (columns as u32, to.len() as u32);
-        SumGroupParts { columns, offsets: routing.offsets, dy, partials: &mut partials }.launch(
-            &self.kernels,
-            pass,
-            grid,
-        )?;
+        let is_rounded = T::HAS_COPY.into();
+        SumGroupParts { columns, is_rounded, offsets: routing.offsets, dy: dy.into(), partials: &mut partials }
+            .launch(&self.kernels, pass, grid)?;
         pass.last_work(dy.len() as u64, dy.bytes(), 0);
         Ok(AddGroupParts { columns, n, partials: &partials, to }.launch(&self.kernels, pass, n)?)
     }
 
     /// Adds the gradients of the router: of its input to `dx`, of its weights to theirs. Multiplications are f32.
-    pub fn route_backward(
+    pub fn route_backward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
         gemm: &CudaGemm,
         (op, aux_weight): (&Router, f32),
         batch: &Slice<BatchWeights>,
         x: &Slice<f32>,
-        weights: DeviceWeights<'_>,
+        weights: DeviceWeights<'_, T>,
         state: DeviceState<'_>,
         routing: &DeviceRouting<'_>,
         dgates: &Slice<f32>,

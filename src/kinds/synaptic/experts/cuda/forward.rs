@@ -9,7 +9,10 @@ use super::{
 };
 use crate::{
     gpu::{Any, Frame, Grid, Pass, Slice},
-    kinds::synaptic::experts::{FEATURES, Mixture, Router},
+    kinds::{
+        language::cuda::format::ModelFormat,
+        synaptic::experts::{FEATURES, Mixture, Router},
+    },
     nn::{
         activation::Activation,
         gemm::{
@@ -22,13 +25,13 @@ use crate::{
 
 impl CudaExperts {
     /// Routes tokens x `[N, C]`. Multiplications are f32.
-    pub fn route(
+    pub fn route<T: ModelFormat>(
         &self,
         pass: &mut Pass,
         gemm: &CudaGemm,
         op: &Router,
         x: &Slice<f32>,
-        weights: DeviceWeights<'_>,
+        weights: DeviceWeights<'_, T>,
         state: DeviceState<'_>,
         out: &mut DeviceRouting<'_>,
         frame: &Frame<'_>,
@@ -117,15 +120,15 @@ impl CudaExperts {
     }
 
     /// `out = base + Σ gate · expert(x)`; x, base and out are `[N, C]`.
-    pub fn forward(
+    pub fn forward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
         (gemm, options): (&CudaGemm, Options),
         (router, op): (&Router, &Mixture),
         (x, base): (&Slice<f32>, &Slice<f32>),
-        weights: DeviceWeights<'_>,
+        weights: DeviceWeights<'_, T>,
         routing: &DeviceRouting<'_>,
-        rows: &mut DeviceRows<'_>,
+        rows: &mut DeviceRows<'_, T>,
         out: &mut Slice<f32>,
     ) -> Result<(), CudaGemmError> {
         let (tokens, n) = (x.len() / op.width.max(1), rows.inputs.len() / op.width.max(1));
@@ -150,13 +153,13 @@ impl CudaExperts {
     }
 
     /// Tokens in the order of their groups.
-    fn gather(
+    fn gather<T: ModelFormat>(
         &self,
         pass: &mut Pass,
         op: &Router,
         x: &Slice<f32>,
         routing: &DeviceRouting<'_>,
-        rows: &mut DeviceRows<'_>,
+        rows: &mut DeviceRows<'_, T>,
     ) -> Result<(), CudaGemmError> {
         let n = routing.order.len();
         lengths::check([
@@ -167,7 +170,12 @@ impl CudaExperts {
         let is_aligned = is_aligned(op, &[Any::from(x), Any::from(&*rows.inputs)]);
         let a = args(op, n / op.top_k, 0.0, is_aligned);
         let n_bytes = 2 * rows.inputs.bytes();
-        GatherTokens { a, order: routing.order, x, rows: rows.inputs }.launch(&self.kernels, pass, warps(n))?;
+        let is_rounded = T::HAS_COPY.into();
+        GatherTokens { a, is_rounded, order: routing.order, x, rows: (&mut *rows.inputs).into() }.launch(
+            &self.kernels,
+            pass,
+            warps(n),
+        )?;
         pass.last_work(n as u64, n_bytes, 0);
         Ok(())
     }
