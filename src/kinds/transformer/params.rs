@@ -133,6 +133,12 @@ params! {
         #[param(title = "Fused layers", apply = Rebuild)]
         fused: bool = false,
 
+        /// Whether the bf16 copy of the weights, with which a GPU computes, is rounded stochastically after each update: up
+        /// with the probability of the part that is cut off, by draws of seed, update and weight. Updates smaller than a unit
+        /// of bf16 then count on average. Other formats are rounded to the nearest.
+        #[param(title = "Stochastic rounding", apply = Rebuild)]
+        stochastic_rounding: bool = false,
+
         /// Threads per block of norms, activations, dropout and sums on a GPU; 0: by occupancy and size. Results are the same
         /// within the rounding of their sums.
         #[param(title = "Threads per block", range = 0.0..=1024.0, hard = 0.0..=1024.0, apply = Rebuild)]

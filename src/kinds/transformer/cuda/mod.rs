@@ -88,7 +88,7 @@ fn start<T: ModelFormat>(
     ops: Ops,
 ) -> Result<CudaBackend<Network<T>>, SimError> {
     let compute = &params.compute;
-    let choices = [
+    let mut choices = vec![
         ("precision", precision_name(compute.precision)),
         ("gemm", gemm_name(compute.gemm)),
         ("attention", if compute.attention == AttentionMethod::Naive { "naive" } else { "flash" }),
@@ -96,7 +96,9 @@ fn start<T: ModelFormat>(
     ];
     let scaler = if compute.precision == Precision::F16 { LossScaler::default() } else { LossScaler::fixed(1.0) };
     let sequences = params.training.batch as usize;
-    let network = Network::new(gpu, (config, layout), ops, compute.checkpointing, context.seed)?;
+    let mut network = Network::new(gpu, (config, layout), ops, compute.checkpointing, context.seed)?;
+    network.is_stochastic = compute.stochastic_rounding && compute.precision == Precision::Bf16;
+    choices.extend(network.is_stochastic.then_some(("rounding of weights", "stochastic")));
     let mut backend = CudaBackend::new(gpu, network, sequences, scaler, &choices)?;
     let tuning = if compute.gemm == GemmMethod::Measured { Tuning::measured(context) } else { Tuning::Default };
     backend.tune(tuning, sequences, Drops::of(&params.training.hyper(0)))?;
