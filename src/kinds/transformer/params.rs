@@ -150,6 +150,23 @@ params! {
     }
 }
 
+params! {
+    /// Another implementation of some matrix multiplications on a GPU.
+    pub struct GemmException {
+        /// Linear layers, of all blocks.
+        #[param(title = "Layer", apply = Rebuild)]
+        layer: LinearLayer = LinearLayer::AttentionQkv,
+
+        /// Which of its multiplications.
+        #[param(title = "Multiplication", apply = Rebuild)]
+        product: LayerProduct = LayerProduct::All,
+
+        /// Their implementation. Fastest (measured): automatic, unless all multiplications are measured.
+        #[param(title = "Implementation", apply = Rebuild)]
+        gemm: GemmMethod = GemmMethod::Auto,
+    }
+}
+
 training! {
     batch = 4,
     learning_rate = 6e-3,
@@ -193,6 +210,10 @@ param_tree! {
         /// Precision and implementations.
         #[title("Compute")]
         compute: Compute,
+        /// Implementations of matrix multiplications that differ from that of the others; of several for the same
+        /// multiplication the last counts.
+        #[title("Matrix multiplication exceptions")]
+        gemm_exceptions: [GemmException],
         /// Named sets of layers, for use in views.
         #[title("Selections")]
         #[role(Selections)]

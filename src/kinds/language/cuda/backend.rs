@@ -401,9 +401,7 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
     }
 
     fn notices(&self) -> Vec<String> {
-        let ops = self.network.ops();
-        let gemm = ops.gemm.notice(ops.options.backend);
-        gemm.map(|why| format!("compute.gemm: {why}")).into_iter().collect()
+        self.network.ops().notice().map(|why| format!("compute.gemm: {why}")).into_iter().collect()
     }
 
     fn memory(&self) -> MemoryReport {
