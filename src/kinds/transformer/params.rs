@@ -1,7 +1,8 @@
 //! Parameters of a transformer project.
 
 use super::choices::{
-    ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, NormFunction, NormPlacement, PairLayout, Precision,
+    ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, LayerProduct, LinearLayer, NormFunction,
+    NormPlacement, PairLayout, Precision,
 };
 use crate::{
     interventions,

@@ -8,6 +8,7 @@ use crate::device::{gpu, gpu_alone};
 use neuropil::{
     gpu::{Pass, Place},
     kinds::transformer::{
+        GemmException, GemmMethod, LayerProduct, LinearLayer,
         backend::{Batch, Hyper, MatrixUpdate, Outcome, StateBuffer, StepInput},
         cuda,
         model::{Config, Layout, init},
@@ -165,6 +166,41 @@ fn cuda_loss_curves_do_not_depend_on_the_backend() {
             assert!(off < most, "{gemm}");
         }
     }
+}
+
+/// Multiplications of some layers by other implementations: the kernels of a measured step.
+#[test]
+fn cuda_call_sites_take_their_implementation() {
+    let Some(gpu) = gpu() else { return };
+    use {GemmMethod::*, LayerProduct::*, LinearLayer::*};
+    let mut params = small::params(&with(&["compute.precision=Bf16", "compute.gemm=Simt"]));
+    let config = Config::new(&params, 37).expect("a model");
+    let trainer = small::trainer::<f32>(&config);
+    let mut launches = |exceptions: &[(LinearLayer, LayerProduct, GemmMethod)]| {
+        let of = |(layer, product, gemm): &(LinearLayer, LayerProduct, GemmMethod)| GemmException {
+            layer: *layer,
+            product: *product,
+            gemm: *gemm,
+        };
+        params.gemm_exceptions = exceptions.iter().map(of).collect();
+        let mut device = OnDevice::like(&gpu, &params, &trainer);
+        let text = Text::new(8, 24, 37, 1);
+        let mut pass = Pass::measuring();
+        let input = StepInput { step: 0, batches: &[text.batch()], hyper: &HYPER, frozen: &[], measures: false };
+        device.backend.step(&input, &mut pass).expect("the device");
+        let mut stats = vec![];
+        device.backend.take_stats(&mut stats).expect("the device");
+        pass.collect().expect("the device");
+        println!("{exceptions:?}: loss {}", stats[0].loss);
+        let of =
+            |names: &[&str]| pass.timings.iter().filter(|t| names.contains(&t.name)).map(|t| t.launches).sum::<u32>();
+        [&["gemm_simt"][..], &["gemm_wmma"], &["gemm_large", "gemm_small"]].map(of)
+    };
+    // Three multiplications of each of four layers of two blocks, and of the head.
+    assert_eq!(launches(&[]), [27_u32, 0, 0]);
+    assert_eq!(launches(&[(Head, Forward, Wmma)]), [26, 1, 0]);
+    assert_eq!(launches(&[(MlpUp, All, Mma), (AttentionQkv, BackwardInputs, Wmma)]), [19, 2, 6]);
+    assert_eq!(launches(&[(MlpUp, All, Mma), (MlpUp, BackwardWeights, Simt)]), [23, 0, 4], "the last counts");
 }
 
 /// fp16 finds its loss scale; frozen layers stay; norms are those of the buffers; a stop changes nothing.

@@ -35,7 +35,7 @@ impl ModelOps {
 
     /// Why another implementation than a chosen one is used.
     pub fn notice(&self) -> Option<String> {
-        let backends = [self.options.backend].into_iter().chain(self.call_sites.values().copied());
-        backends.filter_map(|backend| self.gemm.notice(backend)).next()
+        let mut backends = [self.options.backend].into_iter().chain(self.call_sites.values().copied());
+        backends.find_map(|backend| self.gemm.notice(backend))
     }
 }
