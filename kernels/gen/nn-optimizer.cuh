@@ -28,7 +28,7 @@ struct alignas(8) OptimizerSettings {
     float backoff; // Factor of a shrinking one
     unsigned int interval; // Updates without overflow before the scale grows
     unsigned int is_nesterov; // Whether Muon applies the momentum once ahead
-    unsigned int is_stochastic; // Whether the copy in bf16 is rounded stochastically
+    unsigned int is_stochastic; // Whether the copy in bf16 is rounded stochastically, by draws of seed, number of updates and element
 };
 static_assert(sizeof(OptimizerSettings) == 64, "OptimizerSettings: size");
 
@@ -75,6 +75,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) update_muon(unsigned long l
 
 // Four weights per thread: the copy in the format of the model.
 extern "C" __global__ void __launch_bounds__(256, 1) round_weights(unsigned long long n, const float* __restrict__ params, void* copy, unsigned int format);
+
+// Four weights per thread: the copy that is rounded stochastically, as the last update leaves it.
+extern "C" __global__ void __launch_bounds__(256, 1) draw_weights(unsigned long long n, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const float* __restrict__ params, void* copy, unsigned int format);
 
 // An element per thread: copies a range of parameters with its state, or sets it or its state to zero.
 extern "C" __global__ void __launch_bounds__(256, 1) edit_range(unsigned int edit, unsigned long long from, unsigned long long to, unsigned long long n, float* __restrict__ params, float* __restrict__ means, float* __restrict__ squares, void* copy, unsigned int format);

@@ -76,6 +76,20 @@ extern "C" __global__ void begin_update(unsigned int n_partials, const float* __
     if (change != 1.0f) state->scale = fminf(fmaxf(state->scale * change, 1.0f), 16777216.0f);
 }
 
+// Rounds to bfloat16: up with the probability of the part that is cut off. Infinite and NaN stay.
+__device__ inline unsigned short round_stochastically(float p, unsigned int word) {
+    const unsigned int x = (unsigned int)__float_as_int(p);
+    return (x & 0x7f800000u) == 0x7f800000u ? to_bf16(p).bits : (unsigned short)((x + (word >> 16)) >> 16);
+}
+
+// One element of the copy in bfloat16; a stochastic one is that of write_copy.
+__device__ inline unsigned short bf16_bits(float p, u64 at, const OptimizerSettings* settings, u64 step) {
+    if (!settings->is_stochastic) return to_bf16(p).bits;
+    const Words w = draw(settings->seed, ROUNDING, step, (unsigned int)(at / 4));
+    const unsigned int words[4] = {w.x, w.y, w.z, w.w};
+    return round_stochastically(p, words[at % 4]);
+}
+
 // Writes four neighbours of the copy in the format of the model.
 __device__ inline void write_copy(void* copy, unsigned int format, u64 at, const float (&p)[4], bool is_stochastic, u64 seed, u64 step) {
     if (format == COPY_NONE) return;
@@ -83,13 +97,9 @@ __device__ inline void write_copy(void* copy, unsigned int format, u64 at, const
     if (format == COPY_F16) {
         for (int i = 0; i < 4; ++i) bits[i] = to_f16(p[i]).bits;
     } else if (is_stochastic) {
-        // Up with the probability of the part that is cut off; infinite and NaN stay.
         const Words w = draw(seed, ROUNDING, step, (unsigned int)(at / 4));
         const unsigned int words[4] = {w.x, w.y, w.z, w.w};
-        for (int i = 0; i < 4; ++i) {
-            const unsigned int x = (unsigned int)__float_as_int(p[i]);
-            bits[i] = (x & 0x7f800000u) == 0x7f800000u ? to_bf16(p[i]).bits : (unsigned short)((x + (words[i] >> 16)) >> 16);
-        }
+        for (int i = 0; i < 4; ++i) bits[i] = round_stochastically(p[i], words[i]);
     } else {
         for (int i = 0; i < 4; ++i) bits[i] = to_bf16(p[i]).bits;
     }
@@ -105,6 +115,11 @@ extern "C" __global__ void update_adamw(u64 n, const OptimizerSettings* __restri
     const u64 stride = 4ull * gridDim.x * blockDim.x;
     for (u64 at = 4ull * ((u64)blockIdx.x * blockDim.x + threadIdx.x); at < n; at += stride) {
         const OptimizerRule rule = rules[groups[at / 64]];
+        if (rule.mode == FROZEN && settings->is_stochastic) {
+            // It stays, but its copy is drawn anew, so that every copy follows from weights, seed and updates.
+            const float4 p4 = *(const float4*)(params + at);
+            write_copy(copy, format, at, {p4.x, p4.y, p4.z, p4.w}, true, settings->seed, state->t);
+        }
         if (rule.mode != ADAMW) continue;
         const float rate = (float)(settings->learning_rate * rule.lr_factor), decay = rule.decay;
         const float4 g4 = *(const float4*)(gradients + at);
@@ -180,7 +195,7 @@ extern "C" __global__ void update_muon(u64 first, u64 n, float factor, const voi
         p -= rate * (factor * x[i] + decay * p);
         params[first + i] = p;
         if (format == COPY_F16) ((f16*)copy)[first + i] = to_f16(p);
-        if (format == COPY_BF16) ((bf16*)copy)[first + i] = to_bf16(p);
+        if (format == COPY_BF16) ((unsigned short*)copy)[first + i] = bf16_bits(p, first + i, settings, state->t);
     }
 }
 
@@ -197,6 +212,15 @@ extern "C" __global__ void round_weights(u64 n, const float* __restrict__ params
         }
         const float4 p = *(const float4*)(params + at);
         write_copy(copy, format, at, {p.x, p.y, p.z, p.w}, false, 0, 0);
+    }
+}
+
+// The copy that is rounded stochastically, as the update that led to this state leaves it. n is a multiple of 4.
+extern "C" __global__ void draw_weights(u64 n, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const float* __restrict__ params, void* copy, unsigned int format) {
+    const u64 stride = 4ull * gridDim.x * blockDim.x;
+    for (u64 at = 4ull * ((u64)blockIdx.x * blockDim.x + threadIdx.x); at < n; at += stride) {
+        const float4 p = *(const float4*)(params + at);
+        write_copy(copy, format, at, {p.x, p.y, p.z, p.w}, true, settings->seed, state->t);
     }
 }
 

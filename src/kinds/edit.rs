@@ -31,7 +31,10 @@ pub fn check_change<P: Params + Clone + PartialEq>(params: &P, change: &Change) 
             }));
         }
     }
-    if values.iter().any(|(id, spec, value)| needs_rebuild(spec, &params.get(*id), value)) {
+    // Of a list that has become longer or shorter, no field says so.
+    let lengths = [params, &*new].map(|params| params.len(change.id.group));
+    let resized = lengths[0] != lengths[1] && fields(&*new, change.id.group).iter().any(is_fixed);
+    if resized || values.iter().any(|(id, spec, value)| needs_rebuild(spec, &params.get(*id), value)) {
         return Ok(Edit::Rebuild);
     }
     let is_same = *new == *params && values.iter().any(|(_, spec, _)| is_fixed(spec));
@@ -67,6 +70,11 @@ fn values(new: &dyn Params, change: &Change) -> Vec<(ParamId, &'static ParamSpec
         _ => vec![change.id],
     };
     ids.into_iter().filter_map(|id| Some((id, new.spec(id)?, new.get(id)))).collect()
+}
+
+/// The fields of a group.
+fn fields(params: &dyn Params, group: u8) -> &'static [ParamSpec] {
+    params.groups().get(usize::from(group)).map_or(&[], |spec| spec.fields())
 }
 
 /// Why a change does not fit the parameters.

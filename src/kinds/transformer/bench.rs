@@ -6,8 +6,8 @@
 //! | `train-chars` | the preset of 10.8 M parameters, 65 characters |
 //! | `train-gpt2` | the preset of 124 M parameters, 50,257 tokens; on a GPU only |
 //! | `recompute-gpt2` | the same with whole blocks computed again in the backward pass |
-//! | `fused-…`, `measured-…` | the same with fused layers, with measured implementations of multiplications |
-//! | `dropout-chars`, `attention-dropout-chars`, `fused-dropout-chars` | the same with dropout of 0.2, of attention probabilities too |
+//! | `unfused-…`, `measured-…` | the same without fused layers, with measured implementations of multiplications |
+//! | `dropout-chars`, `attention-dropout-chars`, `unfused-dropout-chars` | the same with dropout of 0.2, of attention probabilities too |
 //!
 //! Dropout is off but where a name says otherwise, and a step has [`Case::micro_batches`] micro-batches, so that another
 //! program can run the same: a [`Workload`] is what it has to know. A time is that of whole steps, optimiser included, until the device has finished.
@@ -119,12 +119,12 @@ const CASES: &[Case] = &[
     Case { name: "train-chars", ..CHARS },
     Case { name: "train-gpt2", ..GPT2 },
     Case { name: "recompute-gpt2", set: &["compute.checkpointing=Blocks"], ..GPT2 },
-    Case { name: "fused-chars", set: &["compute.fused=true"], ..CHARS },
-    Case { name: "fused-gpt2", set: &["compute.fused=true"], ..GPT2 },
+    Case { name: "unfused-chars", set: &["compute.fused=false"], ..CHARS },
+    Case { name: "unfused-gpt2", set: &["compute.fused=false"], ..GPT2 },
     Case { name: "measured-chars", set: &["compute.gemm=Measured"], ..CHARS },
     Case { name: "measured-gpt2", set: &["compute.gemm=Measured"], ..GPT2 },
     Case { name: "dropout-chars", set: &["training.dropout=0.2"], ..CHARS },
-    Case { name: "fused-dropout-chars", set: &["training.dropout=0.2", "compute.fused=true"], ..CHARS },
+    Case { name: "unfused-dropout-chars", set: &["training.dropout=0.2", "compute.fused=false"], ..CHARS },
     Case { name: "attention-dropout-chars", set: &["training.dropout=0.2", "training.attention_dropout=0.2"], ..CHARS },
 ];
 const NANO: Case = Case { name: "", preset: "Nano", vocab: 256, micro_batches: 1, on_gpu_only: false, set: &[] };
@@ -147,7 +147,12 @@ impl Case {
             params.set(&change);
             Ok::<_, SimError>(())
         };
-        preset.set.iter().chain(&["training.dropout=0"]).chain(self.set).try_for_each(|text| set(text))?;
+        preset
+            .set
+            .iter()
+            .chain(&["training.dropout=0", "training.attention_dropout=0"])
+            .chain(self.set)
+            .try_for_each(|text| set(text))?;
         params.training.micro_batches = self.micro_batches;
         Ok(params)
     }

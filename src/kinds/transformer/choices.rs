@@ -113,6 +113,43 @@ choices! {
 }
 
 choices! {
+    /// Linear layer of a transformer.
+    pub enum LinearLayer {
+        /// Queries, keys and values.
+        #[title("Attention, q k v")]
+        AttentionQkv,
+        /// Output of attention.
+        #[title("Attention, output")]
+        AttentionOut,
+        /// First matrix of the feed-forward layer.
+        #[title("Feed-forward, up")]
+        MlpUp,
+        /// Second matrix of the feed-forward layer.
+        #[title("Feed-forward, down")]
+        MlpDown,
+        /// Logits.
+        Head,
+    }
+}
+
+choices! {
+    /// Multiplication of a linear layer.
+    pub enum LayerProduct {
+        /// All three.
+        All,
+        /// y = x Wᵀ, in training, evaluation and decoding.
+        #[title("Forward")]
+        Forward,
+        /// dx = dy W, in the backward pass.
+        #[title("Backward, inputs")]
+        BackwardInputs,
+        /// dW = dyᵀ x, in the backward pass.
+        #[title("Backward, weights")]
+        BackwardWeights,
+    }
+}
+
+choices! {
     /// What is computed again in the backward pass instead of being kept. Gradients are the same bits in all of them.
     pub enum Checkpointing {
         /// Everything is kept.

@@ -1,7 +1,8 @@
 //! Parameters of a transformer project.
 
 use super::choices::{
-    ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, NormFunction, NormPlacement, PairLayout, Precision,
+    ActivationFunction, AttentionMethod, Checkpointing, GemmMethod, LayerProduct, LinearLayer, NormFunction,
+    NormPlacement, PairLayout, Precision,
 };
 use crate::{
     interventions,
@@ -133,6 +134,12 @@ params! {
         #[param(title = "Fused layers", apply = Rebuild)]
         fused: bool = false,
 
+        /// Whether the bf16 copy of the weights, with which a GPU computes, is rounded stochastically after each update: up
+        /// with the probability of the part that is cut off, by draws of seed, update and weight. Updates smaller than a unit
+        /// of bf16 then count on average. Other formats are rounded to the nearest.
+        #[param(title = "Stochastic rounding", apply = Rebuild)]
+        stochastic_rounding: bool = false,
+
         /// Threads per block of norms, activations, dropout and sums on a GPU; 0: by occupancy and size. Results are the same
         /// within the rounding of their sums.
         #[param(title = "Threads per block", range = 0.0..=1024.0, hard = 0.0..=1024.0, apply = Rebuild)]
@@ -141,6 +148,23 @@ params! {
         /// What is computed again in the backward pass instead of being kept. The CPU keeps everything.
         #[param(title = "Checkpointing", apply = Rebuild)]
         checkpointing: Checkpointing = Checkpointing::Nothing,
+    }
+}
+
+params! {
+    /// Another implementation of some matrix multiplications on a GPU.
+    pub struct GemmException {
+        /// Linear layers, of all blocks.
+        #[param(title = "Layer", apply = Rebuild)]
+        layer: LinearLayer = LinearLayer::AttentionQkv,
+
+        /// Which of its multiplications.
+        #[param(title = "Multiplication", apply = Rebuild)]
+        product: LayerProduct = LayerProduct::All,
+
+        /// Their implementation. Fastest (measured): automatic, unless all multiplications are measured.
+        #[param(title = "Implementation", apply = Rebuild)]
+        gemm: GemmMethod = GemmMethod::Auto,
     }
 }
 
@@ -187,6 +211,10 @@ param_tree! {
         /// Precision and implementations.
         #[title("Compute")]
         compute: Compute,
+        /// Implementations of matrix multiplications that differ from that of the others; of several for the same
+        /// multiplication the last counts.
+        #[title("Matrix multiplication exceptions")]
+        gemm_exceptions: [GemmException],
         /// Named sets of layers, for use in views.
         #[title("Selections")]
         #[role(Selections)]

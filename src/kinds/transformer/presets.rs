@@ -29,8 +29,10 @@ pub const PRESETS: &[Preset] = &[
             "training.optimizer=AdamW(beta1: 0.9, beta2: 0.99, eps: 1e-8)",
             "training.weight_decay=0.1",
             "training.dropout=0",
+            "training.attention_dropout=0",
             "data.tokenizer=Bytes",
             "compute.precision=F32",
+            "compute.fused=false",
         ],
     },
     Preset {
@@ -57,8 +59,10 @@ pub const PRESETS: &[Preset] = &[
             "training.optimizer=AdamW(beta1: 0.9, beta2: 0.99, eps: 1e-8)",
             "training.weight_decay=0.1",
             "training.dropout=0.2",
+            "training.attention_dropout=0.2",
             "data.tokenizer=Chars",
             "compute.precision=Bf16",
+            "compute.fused=true",
         ],
     },
     Preset {
@@ -86,8 +90,10 @@ pub const PRESETS: &[Preset] = &[
             "training.optimizer=AdamW(beta1: 0.9, beta2: 0.95, eps: 1e-8)",
             "training.weight_decay=0.1",
             "training.dropout=0",
+            "training.attention_dropout=0",
             "data.tokenizer=Bpe",
             "compute.precision=Bf16",
+            "compute.fused=true",
         ],
     },
 ];

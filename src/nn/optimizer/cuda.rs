@@ -279,6 +279,22 @@ impl CudaOptimizer {
         RoundWeights { n: params.len() as u64, params, copy, format }.launch(&self.kernels, pass, grid(params.len(), 4))
     }
 
+    /// Writes the copy that is rounded stochastically: the bits that the update which led to this state leaves. Of the
+    /// settings, the seed is read.
+    pub fn draw(
+        &self,
+        pass: &mut Pass,
+        settings: &Slice<OptimizerSettings>,
+        state: &Slice<OptimizerState>,
+        params: &Slice<f32>,
+        mut copy: Copy<'_>,
+    ) -> Result<(), GpuError> {
+        copy.check(params.len())?;
+        let (copy, format) = copy.arguments();
+        let n = params.len() as u64;
+        DrawWeights { n, settings, state, params, copy, format }.launch(&self.kernels, pass, grid(params.len(), 4))
+    }
+
     /// Copies a range of parameters with its state to the same number of elements at `to`; they do not overlap.
     pub fn copy_range(
         &self,

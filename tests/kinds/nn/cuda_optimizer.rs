@@ -228,6 +228,10 @@ fn cuda_stochastic_rounding_is_unbiased() {
     let rounded = device.bf16.read().unwrap();
     let mean = rounded.iter().map(|x| f64::from(x.to_f32())).sum::<f64>() / map.len() as f64;
     let deviation = (mean - f64::from(x)) * 128.0;
+    let mut again = Buf::zeros(&gpu, "weights in bf16", map.len()).unwrap();
+    let OnDevice { op, settings, state, params, .. } = &device;
+    op.draw(&mut Pass::default(), settings, state, params, Copy::Bf16(&mut again)).unwrap();
+    assert!(again.read().unwrap() == rounded, "a copy that is made again has the bits of the update");
     println!("mean of {} roundings: {deviation:.5} of a unit in the last place off", map.len());
     assert!(deviation.abs() < 0.01, "{deviation}");
 }

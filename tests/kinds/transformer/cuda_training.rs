@@ -8,6 +8,7 @@ use crate::device::{gpu, gpu_alone};
 use neuropil::{
     gpu::{Pass, Place},
     kinds::transformer::{
+        GemmException, GemmMethod, LayerProduct, LinearLayer,
         backend::{Batch, Hyper, MatrixUpdate, Outcome, StateBuffer, StepInput},
         cuda,
         model::{Config, Layout, init},
@@ -34,10 +35,11 @@ const STATES: [StateBuffer; 3] = StateBuffer::ALL;
 #[test]
 fn cuda_training_repeats_and_continues_bit_for_bit() {
     let Some(gpu) = gpu() else { return };
-    for precision in ["F32", "Bf16", "F16"] {
+    for (precision, rounding) in [("F32", false), ("Bf16", false), ("Bf16", true), ("F16", false)] {
         for matrices in [MatrixUpdate::AdamW, MatrixUpdate::Muon { momentum: 0.95, rate: 5.0 }] {
             let more = format!("compute.precision={precision}");
-            let params = small::params(&with(&[&more]));
+            let rounding = format!("compute.stochastic_rounding={rounding}");
+            let params = small::params(&with(&[&more, &rounding]));
             let trainer = small::trainer::<f32>(&Config::new(&params, 37).expect("a model"));
             let hyper = Hyper { dropout: 0.1, attention_dropout: 0.2, matrices, ..HYPER };
             let text = |t: u64| Text::new(8, 24, 37, t);
@@ -57,7 +59,7 @@ fn cuda_training_repeats_and_continues_bit_for_bit() {
             let counters = first.backend.counters().expect("the device");
             second.backend.set_counters(counters).expect("the device");
             parts.extend(run(&mut second, 5..10));
-            println!("{precision} {matrices:?}: losses {losses:?}");
+            println!("{more} {rounding} {matrices:?}: losses {losses:?}");
             assert!(losses == parts && losses.iter().all(|x| x.is_finite()), "{losses:?} {parts:?}");
             for buffer in STATES {
                 assert!(whole.state(buffer) == second.state(buffer), "{precision} {buffer:?}");
@@ -77,6 +79,43 @@ fn cuda_training_repeats_and_continues_bit_for_bit() {
                 single.backend.step(&input, &mut Pass::measuring()).expect("the device");
             }
             assert!(single.state(StateBuffer::Weights) == whole.state(StateBuffer::Weights), "graphs change no bit");
+        }
+    }
+}
+
+/// Layers that are frozen, too: a run that continues from the state after any step has the losses of the whole.
+#[test]
+fn cuda_stochastic_rounding_repeats_with_frozen_layers() {
+    let Some(gpu) = gpu() else { return };
+    let params = small::params(&with(&["compute.precision=Bf16", "compute.stochastic_rounding=true"]));
+    let trainer = small::trainer::<f32>(&Config::new(&params, 37).expect("a model"));
+    let nearest = small::params(&with(&["compute.precision=Bf16"]));
+    for matrices in [MatrixUpdate::AdamW, MatrixUpdate::Muon { momentum: 0.95, rate: 5.0 }] {
+        let hyper = Hyper { matrices, ..HYPER };
+        let run = |device: &mut OnDevice, steps: std::ops::Range<u64>| -> Vec<f32> {
+            let step = |t: u64| {
+                let (text, frozen) = (Text::new(8, 24, 37, t), [t > 2, false, t > 3, false]);
+                let batches = [text.batch()];
+                let input = StepInput { step: t, batches: &batches, hyper: &hyper, frozen: &frozen, measures: false };
+                device.backend.step(&input, &mut Pass::default()).expect("the device");
+                let mut stats = vec![];
+                device.backend.take_stats(&mut stats).expect("the device");
+                stats[0].loss
+            };
+            steps.map(step).collect()
+        };
+        let whole = run(&mut OnDevice::like(&gpu, &params, &trainer), 0..8);
+        assert!(whole != run(&mut OnDevice::like(&gpu, &nearest, &trainer), 0..8), "rounded otherwise");
+        for cut in 1..8 {
+            let mut first = OnDevice::like(&gpu, &params, &trainer);
+            run(&mut first, 0..cut);
+            let mut second = OnDevice::like(&gpu, &params, &trainer);
+            for buffer in STATES {
+                second.backend.write(buffer, 0, &first.state(buffer)).expect("the device");
+            }
+            let counters = first.backend.counters().expect("the device");
+            second.backend.set_counters(counters).expect("the device");
+            assert_eq!(run(&mut second, cut..8), whole[cut as usize..], "{matrices:?}, from step {cut}");
         }
     }
 }
@@ -127,6 +166,41 @@ fn cuda_loss_curves_do_not_depend_on_the_backend() {
             assert!(off < most, "{gemm}");
         }
     }
+}
+
+/// Multiplications of some layers by other implementations: the kernels of a measured step.
+#[test]
+fn cuda_call_sites_take_their_implementation() {
+    let Some(gpu) = gpu() else { return };
+    use {GemmMethod::*, LayerProduct::*, LinearLayer::*};
+    let mut params = small::params(&with(&["compute.precision=Bf16", "compute.gemm=Simt"]));
+    let config = Config::new(&params, 37).expect("a model");
+    let trainer = small::trainer::<f32>(&config);
+    let mut launches = |exceptions: &[(LinearLayer, LayerProduct, GemmMethod)]| {
+        let of = |(layer, product, gemm): &(LinearLayer, LayerProduct, GemmMethod)| GemmException {
+            layer: *layer,
+            product: *product,
+            gemm: *gemm,
+        };
+        params.gemm_exceptions = exceptions.iter().map(of).collect();
+        let mut device = OnDevice::like(&gpu, &params, &trainer);
+        let text = Text::new(8, 24, 37, 1);
+        let mut pass = Pass::measuring();
+        let input = StepInput { step: 0, batches: &[text.batch()], hyper: &HYPER, frozen: &[], measures: false };
+        device.backend.step(&input, &mut pass).expect("the device");
+        let mut stats = vec![];
+        device.backend.take_stats(&mut stats).expect("the device");
+        pass.collect().expect("the device");
+        println!("{exceptions:?}: loss {}", stats[0].loss);
+        let of =
+            |names: &[&str]| pass.timings.iter().filter(|t| names.contains(&t.name)).map(|t| t.launches).sum::<u32>();
+        [&["gemm_simt"][..], &["gemm_wmma"], &["gemm_large", "gemm_small"]].map(of)
+    };
+    // Three multiplications of each of four layers of two blocks, and of the head.
+    assert_eq!(launches(&[]), [27_u32, 0, 0]);
+    assert_eq!(launches(&[(Head, Forward, Wmma)]), [26, 1, 0]);
+    assert_eq!(launches(&[(MlpUp, All, Mma), (AttentionQkv, BackwardInputs, Wmma)]), [19, 2, 6]);
+    assert_eq!(launches(&[(MlpUp, All, Mma), (MlpUp, BackwardWeights, Simt)]), [23, 0, 4], "the last counts");
 }
 
 /// fp16 finds its loss scale; frozen layers stay; norms are those of the buffers; a stop changes nothing.

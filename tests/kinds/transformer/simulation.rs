@@ -5,10 +5,10 @@ use neuropil::{
     gpu::Pass,
     kinds::{
         Model,
-        transformer::{Params, probes},
+        transformer::{GemmException, GemmMethod, LayerProduct, LinearLayer, Params, probes},
     },
-    params::{Change, Value, path},
-    project::load_data,
+    params::{Change, ParamId, Params as _, Value, path},
+    project::{self, load_data},
     sim::{
         Action, Answer, BuildContext, Device, Effect, Frame, Progress, Reading, Request, SimError, Simulation, Tap,
         TapArgs,
@@ -61,6 +61,42 @@ fn request(name: &str, set: &[(usize, Value)]) -> Request {
 fn series(frame: &Frame, probe: u16) -> (Vec<u64>, Vec<f32>) {
     let Some(Reading::Series(series)) = frame.reading(probe) else { panic!("a series") };
     (series.steps.clone(), series.values.clone())
+}
+
+/// Implementations by call site: none in older files; a running simulation is rebuilt for each change of the list.
+#[test]
+fn exceptions_of_multiplications_are_read_and_edited() {
+    let text = include_str!("../../../projects/chars.ron");
+    let parsed = |text: &str| -> Box<Params> {
+        let (project, warnings) = project::read(text).expect("a project");
+        assert!(warnings.is_empty(), "{warnings:?}");
+        match project.model {
+            Model::Transformer(params) => params,
+            _ => panic!("a transformer"),
+        }
+    };
+    assert!(parsed(text).gemm_exceptions.is_empty());
+    let list = "gemm_exceptions: [(layer: Head, product: Forward, gemm: Simt), (layer: MlpUp)],\n        compute: (";
+    let with = parsed(&text.replace("compute: (", list));
+    let item = |layer, product, gemm| GemmException { layer, product, gemm };
+    let head = item(LinearLayer::Head, LayerProduct::Forward, GemmMethod::Simt);
+    let up = item(LinearLayer::MlpUp, LayerProduct::All, GemmMethod::Auto);
+    assert_eq!(with.gemm_exceptions, [head.clone(), up.clone()]);
+
+    let Model::Transformer(mut params) = model(&[]) else { panic!("a transformer") };
+    params.gemm_exceptions = vec![GemmException::default()];
+    let mut sim = start(&Model::Transformer(params.clone()));
+    let group = params.groups().iter().position(|g| g.name == "gemm_exceptions").expect("a list");
+    let mut set = |items: &[&GemmException]| {
+        params.gemm_exceptions = items.iter().map(|item| (*item).clone()).collect();
+        let id = ParamId::list(group);
+        sim.set(&Change { id, value: params.get(id) }).expect("it fits")
+    };
+    let default = GemmException::default();
+    assert_eq!(set(&[&default]), Effect::Applied, "the same");
+    for items in [&[][..], &[&default, &default], &[&head], &[&head, &up]] {
+        assert_eq!(set(items), Effect::NeedsRebuild, "{items:?}");
+    }
 }
 
 #[test]

@@ -68,6 +68,10 @@ pub trait DeviceModel: Send + Sized {
     fn ops(&self) -> &ModelOps;
     /// Seed of the model.
     fn seed(&self) -> u64;
+    /// Whether weights in bf16 are rounded stochastically after an update.
+    fn rounds_stochastically(&self) -> bool {
+        false
+    }
     /// Sizes for batches of up to that many sequences of the context.
     fn sizes(&self, sequences: usize) -> <Self::Buffers as Buffers>::Sizes;
     /// Bytes of an arena for a batch.
@@ -142,7 +146,9 @@ impl<M: DeviceModel> CudaBackend<M> {
     ) -> Result<Self, SimError> {
         let sizes = network.sizes(sequences);
         let mut buffers = M::Buffers::allocate(gpu, &sizes)?;
-        buffers.trained_mut().begin_training(network.map(), &scaler)?;
+        let (seed, is_stochastic) = (network.seed(), network.rounds_stochastically().into());
+        let settings = OptimizerSettings { seed, is_stochastic, ..OptimizerSettings::default() };
+        buffers.trained_mut().begin_training(network.map(), &scaler, settings)?;
         Ok(Self {
             graphs: HashMap::new(),
             network,
@@ -236,7 +242,7 @@ impl<M: DeviceModel> CudaBackend<M> {
             backoff: scaler.backoff as f32,
             interval: scaler.interval,
             is_nesterov: muon.is_nesterov.into(),
-            is_stochastic: 0,
+            is_stochastic: self.network.rounds_stochastically().into(),
         };
         let trained = self.buffers.get_mut().trained_mut();
         if trained.set_update(&self.gpu, self.network.map(), settings, groups, update)? {
@@ -386,7 +392,8 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
     }
 
     fn set_counters(&mut self, counters: Counters) -> Result<(), SimError> {
-        Ok(self.buffers.get_mut().trained_mut().set_counters(counters, &self.scaler)?)
+        let Self { network, buffers, scaler, .. } = self;
+        Ok(buffers.get_mut().trained_mut().set_counters(counters, scaler, &network.ops().optimizer)?)
     }
 
     fn execution(&self) -> Execution {
@@ -394,9 +401,7 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
     }
 
     fn notices(&self) -> Vec<String> {
-        let ops = self.network.ops();
-        let gemm = ops.gemm.notice(ops.options.backend);
-        gemm.map(|why| format!("compute.gemm: {why}")).into_iter().collect()
+        self.network.ops().notice().map(|why| format!("compute.gemm: {why}")).into_iter().collect()
     }
 
     fn memory(&self) -> MemoryReport {

@@ -118,9 +118,15 @@ pub struct UpdatePlan {
 }
 
 impl<T: ModelFormat> Trained<T> {
-    /// Before step 0.
-    pub fn begin_training(&mut self, map: &ParameterMap, scaler: &LossScaler) -> Result<(), GpuError> {
+    /// Before step 0. Of the settings, seed and rounding count.
+    pub fn begin_training(
+        &mut self,
+        map: &ParameterMap,
+        scaler: &LossScaler,
+        settings: OptimizerSettings,
+    ) -> Result<(), GpuError> {
         self.state.write(&[cuda::initial_state(scaler)])?;
+        self.settings.set(settings)?;
         let views = map.views().map(|view| ViewRange { start: view.start as u64, len: view.len() as u64 });
         self.views.write(&views.collect::<Vec<_>>())
     }
@@ -156,9 +162,18 @@ impl<T: ModelFormat> Trained<T> {
         }
     }
 
-    /// Rounds all weights anew, where the model has a copy.
+    /// Rounds all weights anew, where the model has a copy: as the last update did.
     pub fn round(&mut self, optimizer: &CudaOptimizer, pass: &mut Pass) -> Result<(), GpuError> {
-        T::keep(&mut self.copy, &self.weights, |weights, copy| optimizer.round(pass, weights, copy))
+        let (settings, state, is_stochastic) = (&self.settings, &self.state, self.is_stochastic());
+        T::keep(&mut self.copy, &self.weights, |weights, copy| match is_stochastic {
+            true => optimizer.draw(pass, settings.buf(), state, weights, copy),
+            false => optimizer.round(pass, weights, copy),
+        })
+    }
+
+    /// Whether the copy of the weights is rounded stochastically.
+    fn is_stochastic(&self) -> bool {
+        self.settings.value().is_stochastic != 0
     }
 
     /// State of the optimiser beside its moments.
@@ -167,11 +182,17 @@ impl<T: ModelFormat> Trained<T> {
         Ok(Counters { updates: state.t, loss_scale: state.scale, finite_steps: state.good })
     }
 
-    /// Sets it.
-    pub fn set_counters(&mut self, counters: Counters, scaler: &LossScaler) -> Result<(), GpuError> {
+    /// Sets it. Draws of the rounding depend on the number of updates.
+    pub fn set_counters(
+        &mut self,
+        counters: Counters,
+        scaler: &LossScaler,
+        optimizer: &CudaOptimizer,
+    ) -> Result<(), GpuError> {
         let mut state = cuda::initial_state(scaler);
         (state.t, state.scale, state.good) = (counters.updates, counters.loss_scale, counters.finite_steps);
-        self.state.write(&[state])
+        self.state.write(&[state])?;
+        if self.is_stochastic() { self.round(optimizer, &mut Pass::default()) } else { Ok(()) }
     }
 
     /// Appends what the steps `from..to` were.

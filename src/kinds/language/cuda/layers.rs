@@ -3,6 +3,7 @@
 
 use super::{
     buffers::DeviceBatch,
+    call_sites::{CallSites, Product},
     error::OpError,
     format::ModelFormat,
     plan::{Head, chunks},
@@ -34,6 +35,8 @@ pub struct ModelOps {
     pub gemm: CudaGemm,
     /// Its backend.
     pub options: Options,
+    /// Other backends of some multiplications.
+    pub call_sites: CallSites,
     /// Norms.
     pub norm: CudaNorm,
     /// Sums of tensors.
@@ -52,6 +55,7 @@ impl ModelOps {
         Ok(Self {
             gemm: CudaGemm::new(gpu),
             options,
+            call_sites: CallSites::new(),
             norm: CudaNorm::new(gpu).with_block(block),
             elementwise: CudaElementwise::new(gpu).with_block(block),
             embedding: CudaEmbedding::new(gpu),
@@ -156,8 +160,8 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
     ) -> Result<(), OpError> {
         let [outputs, inputs] = self.sides(weight)?;
         let op = Gemm::new(x.len() / inputs, outputs, inputs).transposed_b();
-        let weight = self.weight(weight)?;
-        self.ops.gemm.run(self.pass, &op, (x, &weight), y, epilogue, self.ops.options)?;
+        let (matrix, options) = (self.weight(weight)?, self.ops.options_of(weight, Product::Outputs));
+        self.ops.gemm.run(self.pass, &op, (x, &matrix), y, epilogue, options)?;
         Ok(())
     }
 
@@ -172,10 +176,12 @@ impl<'a, T: ModelFormat> Layers<'a, T> {
     ) -> Result<(), OpError> {
         let (ops, [outputs, inputs]) = (self.ops, self.sides(weight)?);
         let (n, matrix) = (dy.len() / outputs, self.weight(weight)?);
-        ops.gemm.run(self.pass, &Gemm::new(n, inputs, outputs), (dy, &matrix), dx, epilogue, ops.options)?;
+        let options = |product| ops.options_of(weight, product);
+        let by_weight = Gemm::new(n, inputs, outputs);
+        ops.gemm.run(self.pass, &by_weight, (dy, &matrix), dx, epilogue, options(Product::InputGradients))?;
         let by_input = Gemm::new(outputs, inputs, n).transposed_a().scaled(1.0, 1.0);
         let mut to = gradient.part_mut(self.map.view(weight).range())?;
-        ops.gemm.run(self.pass, &by_input, (dy, x), &mut *to, Epilogue::None, ops.options)?;
+        ops.gemm.run(self.pass, &by_input, (dy, x), &mut *to, Epilogue::None, options(Product::WeightGradients))?;
         drop(to);
         if let Some(bias) = bias {
             let mut dbias = gradient.part_mut(self.map.view(bias).range())?;

@@ -6,6 +6,7 @@
 //! | [`backend`] | steps, evaluations and readings; captured passes |
 //! | [`buffers`] | weights, the state of their optimiser, batches |
 //! | [`layers`] | embedding, norms, linear layers, logits and losses |
+//! | [`call_sites`] | which implementation multiplies where |
 //! | [`decode`] | texts in pieces |
 //! | [`plan`] | groups of tensors in an arena, sizes of batches |
 //! | [`format`](mod@format), [`error`], [`kernels`] | formats of weights, errors of passes, kernels of a step |
@@ -20,6 +21,7 @@
 
 pub mod backend;
 pub mod buffers;
+pub mod call_sites;
 pub mod decode;
 pub mod error;
 pub mod format;

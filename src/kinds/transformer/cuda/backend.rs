@@ -70,6 +70,10 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         self.seed
     }
 
+    fn rounds_stochastically(&self) -> bool {
+        self.is_stochastic
+    }
+
     fn sizes(&self, sequences: usize) -> Sizes {
         Sizes::new::<T>(&self.config, &self.layout, sequences, self.mode)
     }

@@ -31,15 +31,21 @@ pub use crate::kinds::language::cuda::MODULES;
 use super::{
     Params,
     backend::Backend,
-    choices::{AttentionMethod, GemmMethod, Precision},
+    choices::{AttentionMethod, GemmMethod, LayerProduct, LinearLayer, Precision},
     model::{Config, Layout},
+    params::GemmException,
 };
 use crate::{
     gpu::Gpu,
-    kinds::language::cuda::{CudaBackend, format::ModelFormat},
+    kinds::language::cuda::{
+        CudaBackend,
+        call_sites::{CallSites, Product},
+        format::ModelFormat,
+    },
     nn::{
         gemm::cuda::{Backend as GemmBackend, CudaGemm, Options as GemmOptions},
         optimizer::LossScaler,
+        parameters::ViewId,
     },
     num::elements::{Bf16, F16},
     sim::{Buffers as _, BuildContext, MemoryReport, SimError},
@@ -58,21 +64,15 @@ pub fn create(
     context: &BuildContext,
 ) -> Result<Box<dyn Backend>, SimError> {
     let compute = &params.compute;
-    let backend = match compute.gemm {
-        GemmMethod::Auto | GemmMethod::Measured => None,
-        GemmMethod::Simt => Some(GemmBackend::Simt),
-        GemmMethod::Wmma => Some(GemmBackend::Wmma),
-        GemmMethod::Mma => Some(GemmBackend::TensorCores),
-        GemmMethod::CublasLt => Some(GemmBackend::CublasLt),
-    };
-    let tf32 = compute.precision == Precision::Tf32;
-    let ops = Ops::new(
+    let (backend, tf32) = (backend_of(compute.gemm), compute.precision == Precision::Tf32);
+    let mut ops = Ops::new(
         gpu,
         GemmOptions { backend, tf32, is_required: false },
         Fused::new(compute.fused, config.activation, compute.checkpointing),
         compute.attention,
         compute.threads_per_block.into(),
     )?;
+    ops.model.call_sites = call_sites(&params.gemm_exceptions, layout);
     Ok(match compute.precision {
         Precision::F32 | Precision::Tf32 => Box::new(start::<f32>(gpu, params, (config, layout), context, ops)?),
         Precision::Bf16 => Box::new(start::<Bf16>(gpu, params, (config, layout), context, ops)?),
@@ -88,7 +88,7 @@ fn start<T: ModelFormat>(
     ops: Ops,
 ) -> Result<CudaBackend<Network<T>>, SimError> {
     let compute = &params.compute;
-    let choices = [
+    let mut choices = vec![
         ("precision", precision_name(compute.precision)),
         ("gemm", gemm_name(compute.gemm)),
         ("attention", if compute.attention == AttentionMethod::Naive { "naive" } else { "flash" }),
@@ -96,11 +96,53 @@ fn start<T: ModelFormat>(
     ];
     let scaler = if compute.precision == Precision::F16 { LossScaler::default() } else { LossScaler::fixed(1.0) };
     let sequences = params.training.batch as usize;
-    let network = Network::new(gpu, (config, layout), ops, compute.checkpointing, context.seed)?;
+    let mut network = Network::new(gpu, (config, layout), ops, compute.checkpointing, context.seed)?;
+    network.is_stochastic = compute.stochastic_rounding && compute.precision == Precision::Bf16;
+    let sites: Vec<String> = params.gemm_exceptions.iter().map(site_name).collect();
+    choices.extend(sites.iter().zip(&params.gemm_exceptions).map(|(name, by)| (name.as_str(), gemm_name(by.gemm))));
+    choices.extend(network.is_stochastic.then_some(("rounding of weights", "stochastic")));
     let mut backend = CudaBackend::new(gpu, network, sequences, scaler, &choices)?;
     let tuning = if compute.gemm == GemmMethod::Measured { Tuning::measured(context) } else { Tuning::Default };
     backend.tune(tuning, sequences, Drops::of(&params.training.hyper(0)))?;
     Ok(backend)
+}
+
+const fn backend_of(gemm: GemmMethod) -> Option<GemmBackend> {
+    match gemm {
+        GemmMethod::Auto | GemmMethod::Measured => None,
+        GemmMethod::Simt => Some(GemmBackend::Simt),
+        GemmMethod::Wmma => Some(GemmBackend::Wmma),
+        GemmMethod::Mma => Some(GemmBackend::TensorCores),
+        GemmMethod::CublasLt => Some(GemmBackend::CublasLt),
+    }
+}
+
+/// The weights and multiplications that exceptions are of.
+fn call_sites(exceptions: &[GemmException], layout: &Layout) -> CallSites {
+    let mut sites = CallSites::new();
+    for exception in exceptions {
+        let weights: Vec<ViewId> = match exception.layer {
+            LinearLayer::AttentionQkv => layout.blocks.iter().map(|block| block.qkv.weight).collect(),
+            LinearLayer::AttentionOut => layout.blocks.iter().map(|block| block.attn_proj.weight).collect(),
+            LinearLayer::MlpUp => layout.blocks.iter().map(|block| block.fc.weight).collect(),
+            LinearLayer::MlpDown => layout.blocks.iter().map(|block| block.mlp_proj.weight).collect(),
+            LinearLayer::Head => vec![layout.head()],
+        };
+        let products = match exception.product {
+            LayerProduct::All => &Product::ALL[..],
+            LayerProduct::Forward => &[Product::Outputs],
+            LayerProduct::BackwardInputs => &[Product::InputGradients],
+            LayerProduct::BackwardWeights => &[Product::WeightGradients],
+        };
+        let of = |weight: ViewId| products.iter().map(move |product| (weight, *product));
+        sites.extend(weights.into_iter().flat_map(of).map(|site| (site, backend_of(exception.gemm))));
+    }
+    sites
+}
+
+/// The name of an exception in a manifest.
+fn site_name(exception: &GemmException) -> String {
+    format!("multiplication {:?} {:?}", exception.layer, exception.product)
 }
 
 const fn precision_name(precision: Precision) -> &'static str {

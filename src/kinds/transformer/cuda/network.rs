@@ -120,6 +120,8 @@ pub struct Network<T: ModelFormat> {
     pub mode: Checkpointing,
     /// Seed of dropout.
     pub seed: u64,
+    /// Whether weights in bf16 are rounded stochastically after an update.
+    pub is_stochastic: bool,
 }
 
 impl<T: ModelFormat> Network<T> {
@@ -146,7 +148,8 @@ impl<T: ModelFormat> Network<T> {
             }
             _ => None,
         };
-        Ok(Self { config: config.clone(), layout: layout.clone(), ops, rope, sinusoid, mode, seed })
+        let (config, layout, is_stochastic) = (config.clone(), layout.clone(), false);
+        Ok(Self { config, layout, ops, rope, sinusoid, mode, seed, is_stochastic })
     }
 
     /// Adds the memory of its tables and operations.

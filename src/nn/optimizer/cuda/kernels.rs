@@ -54,7 +54,7 @@ device_struct! {
         interval: u32,
         /// Whether Muon applies the momentum once ahead
         is_nesterov: u32,
-        /// Whether the copy in bf16 is rounded stochastically
+        /// Whether the copy in bf16 is rounded stochastically, by draws of seed, number of updates and element
         is_stochastic: u32,
     }
 }
@@ -144,6 +144,13 @@ kernels! {
         /// Four weights per thread: the copy in the format of the model.
         #[block(256)]
         fn round_weights as RoundWeights(n: Size<u64>, params: In<f32>, copy: InOutAny, format: Size<u32>);
+
+        /// Four weights per thread: the copy that is rounded stochastically, as the last update leaves it.
+        #[block(256)]
+        fn draw_weights as DrawWeights(
+            n: Size<u64>, settings: In<OptimizerSettings>, state: In<OptimizerState>, params: In<f32>, copy: InOutAny,
+            format: Size<u32>
+        );
 
         /// An element per thread: copies a range of parameters with its state, or sets it or its state to zero.
         #[block(256)]
