@@ -230,13 +230,13 @@ const CHANGING: &[Case] = &[
 
 /// The preset "Live evolution" with 16 experts.
 const LIVE: &[&str] = &[
-    "life.enabled=true",
     "experts.count=16",
     "experts.metabolic_bias=0.02",
     "experts.aux_weight=0",
     "experts.pull_over=OwnTokens",
     "experts.push=0.001",
     "life.merge_health=0.25",
+    "life.weak_health=0.08",
 ];
 const CHANGES: &[&str] =
     &["data.grammar_bytes=500000", "data.languages=48", "data.languages_at_once=12", "data.text_steps=500"];
