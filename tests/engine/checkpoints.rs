@@ -204,6 +204,16 @@ fn models() -> Vec<Model> {
         "population.capacity=64",
         "population.n_start=32",
         "experts.weights_mib=1",
+        "experts.hidden=16",
+        "model.layers=2",
+        "model.heads=2",
+        "model.width=16",
+        "model.context=16",
+        "training.batch=2",
+        "data.grammar_bytes=10000",
+        "measure.held_out_every=20",
+        "measure.sample_every=10",
+        "measure.length=20",
     ];
     let mut models = Model::all();
     for model in &mut models {

@@ -1,7 +1,7 @@
 //! The selection and the filter shared by all views, with 138,639 elements and 15 M connections. Pictures are written
 //! when `NEUROPIL_SHOTS` names a folder.
 
-use crate::support::{fake_fly, stage};
+use crate::support::{fake_fly, harness::asserts_timings, stage};
 use fake_fly::schema;
 use neuropil::{
     app::views::{KindFeatures, ViewRequest},
@@ -113,7 +113,7 @@ fn the_matrix_sums_all_connections() {
     let mut weights = Stage::new("weights", schema(), (900.0, 500.0)).headless();
     let more = weights.until("Levels used");
     println!("weights: {more:.2} s for all connections");
-    assert!(std::env::var_os("NEUROPIL_TIMINGS").is_none() || (secs < 20.0 && more < 20.0));
+    assert!(!asserts_timings() || (secs < 20.0 && more < 20.0));
     stage.press("Partners");
     assert!(stage.says("Nothing is selected"));
     stage.select(&[17]);

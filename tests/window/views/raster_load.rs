@@ -4,6 +4,7 @@
 
 use crate::support::{
     fake_fly::schema,
+    harness::asserts_timings,
     stage::{Stage, graphics},
 };
 use egui::{Modifiers, Pos2, Vec2, pos2, vec2};
@@ -149,7 +150,7 @@ fn a_raster_of_twenty_million_spikes_pans_and_zooms() {
         worst.push(gesture(&mut stage, &format!("{list} {option}"), 40, |_, _| {}));
     }
     for ms in worst {
-        assert!(std::env::var_os("NEUROPIL_TIMINGS").is_none() || ms <= 8.0, "a p99 of {ms:.2} ms");
+        assert!(!asserts_timings() || ms <= 8.0, "a p99 of {ms:.2} ms");
     }
 }
 
@@ -190,5 +191,5 @@ fn points_are_encoded_in_a_millisecond() {
         .collect();
     ms.sort_by(f64::total_cmp);
     println!("encoding 138,639 points: median {:.2}, p95 {:.2}, max {:.2} ms", ms[30], ms[56], ms[59]);
-    assert!(std::env::var_os("NEUROPIL_TIMINGS").is_none() || ms[30] < 10.0, "{:.2} ms", ms[30]);
+    assert!(!asserts_timings() || ms[30] < 10.0, "{:.2} ms", ms[30]);
 }

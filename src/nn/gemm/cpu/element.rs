@@ -13,6 +13,7 @@ pub trait Element: Copy + Default + Send + Sync {
     /// Without loss.
     fn widen(self) -> Self::Sum;
     #[doc(hidden)]
+    #[inline(always)]
     fn packed(first: Self, _second: impl FnOnce() -> Self) -> Self::Sum {
         first.widen()
     }

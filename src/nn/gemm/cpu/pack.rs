@@ -44,13 +44,8 @@ impl<E: Element> Lines<'_, E> {
                 prefetch(row(p).as_ptr().wrapping_add(ROWS_AHEAD * self.k), 0, 1, count);
                 for (s, source) in row(p).chunks(width).enumerate() {
                     let lines = source.len();
-                    let out = out[s * strip + p / E::PER_PACKED * pitch(lines)..][..lines].iter_mut().zip(source);
-                    if second.is_empty() {
-                        out.for_each(|(out, x)| *out = E::packed(*x, E::default));
-                    } else {
-                        let second = &second[s * width..][..lines];
-                        out.zip(second).for_each(|((out, x), y)| *out = E::packed(*x, || *y));
-                    }
+                    let out = &mut out[s * strip + p / E::PER_PACKED * pitch(lines)..][..lines];
+                    pack_row(out, source, second.get(s * width..).unwrap_or_default());
                 }
             }
             return;
@@ -95,6 +90,25 @@ impl<E: Element> Lines<'_, E> {
                     out[q / E::PER_PACKED * pitch + i] = E::packed(at(q), || at(q + 1));
                 }
             }
+        }
+    }
+}
+
+/// The same k of some lines, in pairs with the next k unless there is none. Rows are so short that the call which begins an
+/// iteration over several slices would take a third of the time.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "an iterator over several slices begins with a call")]
+fn pack_row<E: Element>(out: &mut [E::Sum], first: &[E], second: &[E]) {
+    let n = out.len();
+    let first = &first[..n];
+    if second.is_empty() {
+        for i in 0..n {
+            out[i] = E::packed(first[i], E::default);
+        }
+    } else {
+        let second = &second[..n];
+        for i in 0..n {
+            out[i] = E::packed(first[i], || second[i]);
         }
     }
 }
