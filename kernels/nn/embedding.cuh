@@ -11,6 +11,7 @@
 //   sums of frequent tokens 29 -> 9, with threads of four instead of eight columns; gradients of positions 36 -> 28
 #pragma once
 #include "nn/groups.cuh"
+#include "nn/shared_memory.cuh"
 
 constexpr unsigned int WARP_MASK = 0xffffffffu;
 // A place whose token was out of range: it adds nothing.
@@ -77,7 +78,13 @@ constexpr unsigned int BATCH = 4;
 
 __device__ __forceinline__ unsigned int key_in(const SortArgs& s, unsigned int key) { return key < s.keys ? key : s.keys - 1; }
 
-// Occurrences of each digit in each segment: one warp per segment.
+// Occurrences of the digits of a pass in the segments of its places. There are three tables, of this pass, of the next one, and
+// of the one after it, which this pass clears.
+__device__ __forceinline__ unsigned int* counts_of(const SortArgs& s, unsigned int* counts, unsigned int ahead) {
+    return counts + (unsigned long long)((s.pass + ahead) % 3) * s.segments * 256;
+}
+
+// Occurrences of the first digit in each segment: one warp per segment. Later digits are counted as places are sorted.
 extern "C" __global__ void count_digits(SortArgs s, const unsigned int* __restrict__ keys, unsigned int* __restrict__ counts, unsigned int* __restrict__ flag) {
     __shared__ unsigned int histogram[8][256];
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x & 31, segment = blockIdx.x * (blockDim.x / 32) + warp;
@@ -85,29 +92,40 @@ extern "C" __global__ void count_digits(SortArgs s, const unsigned int* __restri
     __syncwarp();
     if (segment >= s.segments) return;
     const unsigned long long start = (unsigned long long)segment * s.length, end = min(start + s.length, s.n);
-#pragma unroll 8
+#pragma unroll 16
     for (unsigned long long i = start + lane; i < end; i += 32) {
         const unsigned int key = keys[i];
         if (key >= s.keys) raise_flag(flag, i);
         atomicAdd(&histogram[warp][key_in(s, key) >> s.shift & 255u], 1u);
     }
     __syncwarp();
-    for (unsigned int d = lane; d < 256; d += 32) counts[segment * 256 + d] = histogram[warp][d];
+    for (unsigned int d = lane; d < 256; d += 32) {
+        counts_of(s, counts, 0)[segment * 256 + d] = histogram[warp][d];
+        counts_of(s, counts, 1)[segment * 256 + d] = 0;
+    }
 }
 
-// Places in the order of a digit, stable: one block of 256 threads per segment. Each finds where the places of its digit begin:
-// behind those of smaller digits, and of earlier segments. Then one warp sorts, 32 places at a time.
-extern "C" __global__ void sort_places(SortArgs s, const unsigned int* __restrict__ keys, const void* places, const unsigned int* __restrict__ counts,
-                                       unsigned int* __restrict__ sorted_keys, unsigned int* __restrict__ sorted_places) {
+// Segments at most, as in src/nn/embedding/cuda.rs, and counts that a thread loads at a time.
+constexpr unsigned int MAX_SEGMENTS = 128, COUNTS_AT_ONCE = 32;
+
+// Places in the order of a digit, stable: one block of 256 threads per segment. Each thread finds where the places of its digit
+// begin: behind those of smaller digits, and of earlier segments. Then one warp sorts, 512 places at a time.
+__device__ __forceinline__ void sort_segment(const SortArgs& s, const unsigned int* keys, const unsigned int* places, unsigned int* counts,
+                                             unsigned int* sorted_keys, unsigned int* sorted_places) {
+    constexpr unsigned int AT_ONCE = 8; // groups of 32 places
     __shared__ unsigned int next[256], warp_sums[8];
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x & 31, segment = blockIdx.x;
+    const unsigned int* own_counts = counts_of(s, counts, 0) + threadIdx.x;
     unsigned int all = 0, earlier = 0;
-#pragma unroll 8
-    for (unsigned int i = 0; i < s.segments; ++i) {
-        const unsigned int count = counts[i * 256 + threadIdx.x];
-        all += count;
-        earlier += i < segment ? count : 0;
+#pragma unroll 1
+    for (unsigned int first = 0; first < MAX_SEGMENTS; first += COUNTS_AT_ONCE) {
+        unsigned int count[COUNTS_AT_ONCE];
+#pragma unroll
+        for (unsigned int i = 0; i < COUNTS_AT_ONCE; ++i) count[i] = first + i < s.segments ? own_counts[(first + i) * 256] : 0;
+#pragma unroll
+        for (unsigned int i = 0; i < COUNTS_AT_ONCE; ++i) all += count[i], earlier += first + i < segment ? count[i] : 0;
     }
+    counts_of(s, counts, 2)[segment * 256 + threadIdx.x] = 0;
     unsigned int sum = all;
     for (unsigned int step = 1; step < 32; step *= 2) {
         const unsigned int other = __shfl_up_sync(WARP_MASK, sum, step);
@@ -119,17 +137,18 @@ extern "C" __global__ void sort_places(SortArgs s, const unsigned int* __restric
     next[threadIdx.x] = sum - all + earlier;
     __syncthreads();
     if (warp > 0) return;
-    const unsigned long long start = (unsigned long long)segment * s.length, end = min(start + s.length, s.n);
-    for (unsigned long long base = start; base < end; base += 32 * BATCH) {
-        unsigned int key[BATCH], place[BATCH];
+    const unsigned int start = segment * (unsigned int)s.length, end = (unsigned int)min(start + s.length, s.n), next_shift = s.shift + 8;
+    const bool counts_next = s.pass + 1 < s.passes;
+    for (unsigned int base = start; base < end; base += 32 * AT_ONCE) {
+        unsigned int key[AT_ONCE], place[AT_ONCE];
 #pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
-            const unsigned long long i = base + b * 32 + lane;
+        for (int b = 0; b < AT_ONCE; ++b) {
+            const unsigned int i = base + b * 32 + lane;
             key[b] = i < end ? keys[i] : 0;
-            place[b] = places == nullptr ? (unsigned int)i : i < end ? ((const unsigned int*)places)[i] : 0;
+            place[b] = places == nullptr ? i : i < end ? places[i] : 0;
         }
 #pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
+        for (int b = 0; b < AT_ONCE; ++b) {
             if (base + b * 32 >= end) break;
             const bool is_in = base + b * 32 + lane < end;
             // 256 is no digit: lanes beyond the end match each other only.
@@ -139,6 +158,7 @@ extern "C" __global__ void sort_places(SortArgs s, const unsigned int* __restric
                 const unsigned int to = next[digit] + rank;
                 sorted_keys[to] = own;
                 sorted_places[to] = key[b] < s.keys ? place[b] : NO_PLACE;
+                if (counts_next) atomicAdd(counts_of(s, counts, 1) + to / (unsigned int)s.length * 256 + (own >> next_shift & 255u), 1u);
             }
             __syncwarp();
             if (is_in && rank == 0) next[digit] += __popc(same);
@@ -187,6 +207,30 @@ __device__ __forceinline__ void add_chunks(const EmbeddingArgs& g, const Window&
         if (is_whole) old = Group<T>::read(to, columns, IS_ALIGNED);
         Group<T> sum;
         sum.clear();
+#if __CUDA_ARCH__ >= 800 && defined(ASYNC)
+        if (IS_ALIGNED) {
+            // Rows on their way are in shared memory instead of registers, in places of the thread that reads them.
+            __shared__ uint4 ring[ASYNC][256];
+            const unsigned int ring_at = (unsigned int)__cvta_generic_to_shared(&ring[0][threadIdx.x]);
+            auto copy = [&](unsigned int i) {
+                if (i < rows) {
+                    const unsigned int place = at[i];
+                    const bool exists = place != NO_PLACE;
+                    copy_chunk(ring_at + i % ASYNC * sizeof(ring[0]), dy + (exists ? (unsigned long long)place * g.features + column : 0), exists ? 16 : 0);
+                }
+                commit_copies();
+            };
+#pragma unroll
+            for (unsigned int i = 0; i < ASYNC; ++i) copy(i);
+#pragma unroll 2
+            for (unsigned int i = 0; i < rows; ++i) {
+                wait_for_copies<ASYNC - 1>();
+                RawGroup x = {ring[i % ASYNC][threadIdx.x]};
+                sum.add(x.widen());
+                copy(i + ASYNC);
+            }
+        } else
+#endif
         for (unsigned int i = 0; i < rows; i += AT_ONCE) {
             RawGroup x[AT_ONCE];
 #pragma unroll
@@ -283,28 +327,28 @@ extern "C" __global__ void add_partial_sums(EmbeddingArgs g, const unsigned int*
     }
 }
 
-// Gradients of positions in sequences of one length: one thread per position and group of columns.
-extern "C" __global__ void add_position_gradients(EmbeddingArgs g, const void* dy, float* __restrict__ dpositions) {
+// Gradients of positions in sequences of one length: of items `first` to `end`, each a position and a group of columns, by blocks
+// `block` of `blocks`.
+__device__ __forceinline__ void add_position_gradients(const EmbeddingArgs& g, const T* dy, float* dpositions, unsigned long long first, unsigned long long end, unsigned int block, unsigned int blocks) {
     const unsigned int groups = (g.features + Group<T>::N - 1) / Group<T>::N;
-    const unsigned long long n = (g.tokens < g.seq_len ? g.tokens : g.seq_len) * groups;
-    for (unsigned long long item = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; item < n; item += (unsigned long long)gridDim.x * blockDim.x) {
+    for (unsigned long long item = first + (unsigned long long)block * blockDim.x + threadIdx.x; item < end; item += (unsigned long long)blocks * blockDim.x) {
         const unsigned long long position = item / groups;
         const unsigned int group = (unsigned int)(item % groups), columns = columns_of(g, group), column = group * Group<T>::N;
         const unsigned int rows = (unsigned int)((g.tokens - position + g.seq_len - 1) / g.seq_len);
-        const T* from = (const T*)dy + position * g.features + column;
+        const T* from = dy + position * g.features + column;
         const unsigned long long step = g.seq_len * g.features;
         Group<T> total;
         total.clear();
         for (unsigned int start = 0; start < rows; start += CHUNK) {
-            const unsigned int end = min(start + CHUNK, rows);
+            const unsigned int end_row = min(start + CHUNK, rows);
             Group<T> sum;
             sum.clear();
-            for (unsigned int i = start; i < end; i += BATCH) {
+            for (unsigned int i = start; i < end_row; i += BATCH) {
                 RawGroup x[BATCH];
 #pragma unroll
                 for (unsigned int j = 0; j < BATCH; ++j) {
                     x[j] = RawGroup::none();
-                    if (i + j < end) x[j] = RawGroup::load(from + (i + j) * step, columns, g.aligned);
+                    if (i + j < end_row) x[j] = RawGroup::load(from + (i + j) * step, columns, g.aligned);
                 }
 #pragma unroll
                 for (unsigned int j = 0; j < BATCH; ++j) sum.add(x[j].widen());
@@ -312,5 +356,18 @@ extern "C" __global__ void add_position_gradients(EmbeddingArgs g, const void* d
             total.add(sum);
         }
         total.add_to(dpositions + (g.offset + position) * g.features + column, columns, g.aligned);
+    }
+}
+
+// A pass of the sort, which waits more than it moves; and beside it, in blocks of their own, a share of the gradients of
+// positions, which are bound by memory: `dpositions` is null where there are none.
+extern "C" __global__ void sort_places(SortArgs s, const unsigned int* __restrict__ keys, const void* places, unsigned int* counts, unsigned int* __restrict__ sorted_keys,
+                                       unsigned int* __restrict__ sorted_places, EmbeddingArgs g, const void* dy, void* dpositions) {
+    if (blockIdx.x < s.segments) {
+        sort_segment(s, keys, (const unsigned int*)places, counts, sorted_keys, sorted_places);
+    } else if (dpositions != nullptr) {
+        const unsigned int groups = (g.features + Group<T>::N - 1) / Group<T>::N;
+        const unsigned long long n = (g.tokens < g.seq_len ? g.tokens : g.seq_len) * groups, first = n * s.pass / s.passes, end = n * (s.pass + 1) / s.passes;
+        add_position_gradients(g, (const T*)dy, (float*)dpositions, first, end, blockIdx.x - s.segments, gridDim.x - s.segments);
     }
 }
