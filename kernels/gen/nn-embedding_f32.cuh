@@ -34,7 +34,7 @@ static_assert(sizeof(SortArgs) == 40, "SortArgs: size");
 extern "C" __global__ void __launch_bounds__(256, 1) embed_tokens(EmbeddingArgs g, const unsigned int* __restrict__ tokens, const void* table, const void* positions, const void* position_ids, void* y, unsigned int* __restrict__ flag);
 
 // Sorting tokens for the gradient of the embedding: occurrences of the first digit in each segment.
-extern "C" __global__ void __launch_bounds__(256, 1) count_digits(SortArgs s, const unsigned int* __restrict__ keys, unsigned int* __restrict__ counts, unsigned int* __restrict__ flag);
+extern "C" __global__ void __launch_bounds__(256, 1) count_digits(SortArgs s, const unsigned int* __restrict__ keys, unsigned int* __restrict__ counts, unsigned int* __restrict__ flag, EmbeddingArgs g, const void* dy, void* dpositions);
 
 // Sorting tokens for the gradient of the embedding: places in the order of a digit, one block per segment; in the other
 // blocks a share of the gradients of position embeddings, one thread per position and 16 bytes of columns.

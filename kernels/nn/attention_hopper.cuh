@@ -16,10 +16,6 @@
 #pragma once
 #include "nn/attention_flash.cuh"
 
-#ifndef DRAW_FIRST
-#define DRAW_FIRST 8
-#endif
-
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define WGMMA_R8(n) "%" #n "0,%" #n "1,%" #n "2,%" #n "3,%" #n "4,%" #n "5,%" #n "6,%" #n "7,%" #n "8,%" #n "9,"
 #define WGMMA_32 "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9," WGMMA_R8(1) WGMMA_R8(2) "%30,%31}"
@@ -208,15 +204,10 @@ struct HopperForward {
             copy_keys(t + 2);
             copy_values(t + 1);
             commit_copies();
-#if DRAW_FIRST & 1
             draw_bits(begin + (t + 1) * KEYS);
-#endif
             begin_products();
             multiply_keys(t + 1);
             multiply_values(t);
-#if !(DRAW_FIRST & 1)
-            draw_bits(begin + (t + 1) * KEYS);
-#endif
             wait_for_products<1>();
             pin(x);
             exponentials(begin + (t + 1) * KEYS);

@@ -127,17 +127,12 @@ struct HopperQueriesBackward {
             copy_tile(t + 2);
             commit_copies();
             const unsigned int next = now == ring + (STAGES - 1) * 2 * Keys::BYTES ? ring : now + 2 * Keys::BYTES;
-#if DRAW_FIRST & 2
             draw_bits(begin + (t + 1) * KEYS);
-#endif
             begin_products();
             multiply(next);
             add_products<T>(sums, ds, describe(now, Keys::BLOCK));
             commit_products();
             now = next;
-#if !(DRAW_FIRST & 2)
-            draw_bits(begin + (t + 1) * KEYS);
-#endif
             wait_for_products<1>();
             pin(x);
             pin(dp);
@@ -172,7 +167,6 @@ struct HopperKeysBackward {
     typedef BlockTile<ROWS, DIM, THREADS> Queries;
     typedef BlockTile<KEYS, DIM, THREADS> Keys;
     // A stage begins at a multiple of 1024 bytes.
-    static constexpr bool DRAWS_FIRST = DRAW_FIRST & (DIM > 64 ? 8 : 4);
     static constexpr int STAGE = 2 * Queries::BYTES, STATISTICS = 2 * ROWS * 4, BYTES = 2 * Keys::BYTES + STAGES * (STAGE + STATISTICS) + 1024;
 
     static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const void* dropout, const unsigned short* d_o, const float* lse, const float* dots, unsigned short* dk, unsigned short* dv) {
@@ -281,7 +275,7 @@ struct HopperKeysBackward {
             __syncthreads();
             copy_tile(t + 2);
             commit_copies();
-            if (DRAWS_FIRST) {
+            if (DROPS) {
                 draw_bits(t + 1);
                 // So that their registers are free meanwhile.
 #pragma unroll
@@ -290,7 +284,6 @@ struct HopperKeysBackward {
             begin_products();
             multiply(ring + (t + 1) % STAGES * STAGE);
             add(ring + t % STAGES * STAGE);
-            if (!DRAWS_FIRST) draw_bits(t + 1);
             wait_for_products<1>();
             pin(x);
             pin(dp);

@@ -11,7 +11,6 @@
 //   sums of frequent tokens 29 -> 9, with threads of four instead of eight columns; gradients of positions 36 -> 28
 #pragma once
 #include "nn/groups.cuh"
-#include "nn/shared_memory.cuh"
 
 constexpr unsigned int WARP_MASK = 0xffffffffu;
 // A place whose token was out of range: it adds nothing.
@@ -73,8 +72,12 @@ struct RawGroup {
     }
 };
 
-// Loads of a thread before the first is used.
-constexpr unsigned int BATCH = 4;
+// Loads of a thread before the first is used: of gradients of chunks, of gradients of positions, of partial sums.
+#ifndef POSITIONS_AT_ONCE
+#define POSITIONS_AT_ONCE 8
+#define PARTIAL_AT_ONCE 16
+#endif
+constexpr unsigned int BATCH = 4, POSITIONS_BATCH = POSITIONS_AT_ONCE, PARTIAL_BATCH = PARTIAL_AT_ONCE;
 
 __device__ __forceinline__ unsigned int key_in(const SortArgs& s, unsigned int key) { return key < s.keys ? key : s.keys - 1; }
 
@@ -84,25 +87,22 @@ __device__ __forceinline__ unsigned int* counts_of(const SortArgs& s, unsigned i
     return counts + (unsigned long long)((s.pass + ahead) % 3) * s.segments * 256;
 }
 
-// Occurrences of the first digit in each segment: one warp per segment. Later digits are counted as places are sorted.
-extern "C" __global__ void count_digits(SortArgs s, const unsigned int* __restrict__ keys, unsigned int* __restrict__ counts, unsigned int* __restrict__ flag) {
-    __shared__ unsigned int histogram[8][256];
-    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x & 31, segment = blockIdx.x * (blockDim.x / 32) + warp;
-    for (unsigned int d = lane; d < 256; d += 32) histogram[warp][d] = 0;
-    __syncwarp();
-    if (segment >= s.segments) return;
+// Occurrences of the first digit in a segment: one block. Later digits are counted as places are sorted.
+__device__ __forceinline__ void count_segment(const SortArgs& s, const unsigned int* keys, unsigned int* counts, unsigned int* flag) {
+    __shared__ unsigned int histogram[256];
+    const unsigned int segment = blockIdx.x, at = segment * 256 + threadIdx.x;
+    histogram[threadIdx.x] = 0;
+    __syncthreads();
     const unsigned long long start = (unsigned long long)segment * s.length, end = min(start + s.length, s.n);
-#pragma unroll 16
-    for (unsigned long long i = start + lane; i < end; i += 32) {
+#pragma unroll 2
+    for (unsigned long long i = start + threadIdx.x; i < end; i += 256) {
         const unsigned int key = keys[i];
         if (key >= s.keys) raise_flag(flag, i);
-        atomicAdd(&histogram[warp][key_in(s, key) >> s.shift & 255u], 1u);
+        atomicAdd(&histogram[key_in(s, key) >> s.shift & 255u], 1u);
     }
-    __syncwarp();
-    for (unsigned int d = lane; d < 256; d += 32) {
-        counts_of(s, counts, 0)[segment * 256 + d] = histogram[warp][d];
-        counts_of(s, counts, 1)[segment * 256 + d] = 0;
-    }
+    __syncthreads();
+    counts_of(s, counts, 0)[at] = histogram[threadIdx.x];
+    counts_of(s, counts, 1)[at] = 0;
 }
 
 // Segments at most, as in src/nn/embedding/cuda.rs, and counts that a thread loads at a time.
@@ -207,30 +207,6 @@ __device__ __forceinline__ void add_chunks(const EmbeddingArgs& g, const Window&
         if (is_whole) old = Group<T>::read(to, columns, IS_ALIGNED);
         Group<T> sum;
         sum.clear();
-#if __CUDA_ARCH__ >= 800 && defined(ASYNC)
-        if (IS_ALIGNED) {
-            // Rows on their way are in shared memory instead of registers, in places of the thread that reads them.
-            __shared__ uint4 ring[ASYNC][256];
-            const unsigned int ring_at = (unsigned int)__cvta_generic_to_shared(&ring[0][threadIdx.x]);
-            auto copy = [&](unsigned int i) {
-                if (i < rows) {
-                    const unsigned int place = at[i];
-                    const bool exists = place != NO_PLACE;
-                    copy_chunk(ring_at + i % ASYNC * sizeof(ring[0]), dy + (exists ? (unsigned long long)place * g.features + column : 0), exists ? 16 : 0);
-                }
-                commit_copies();
-            };
-#pragma unroll
-            for (unsigned int i = 0; i < ASYNC; ++i) copy(i);
-#pragma unroll 2
-            for (unsigned int i = 0; i < rows; ++i) {
-                wait_for_copies<ASYNC - 1>();
-                RawGroup x = {ring[i % ASYNC][threadIdx.x]};
-                sum.add(x.widen());
-                copy(i + ASYNC);
-            }
-        } else
-#endif
         for (unsigned int i = 0; i < rows; i += AT_ONCE) {
             RawGroup x[AT_ONCE];
 #pragma unroll
@@ -312,16 +288,16 @@ extern "C" __global__ void add_partial_sums(EmbeddingArgs g, const unsigned int*
         const unsigned int columns = min(g.features - column, 4u);
         Group<float> total;
         total.clear();
-        for (unsigned int i = start; i < end; i += CHUNK * 8) {
-            Group<float> x[8];
+        for (unsigned int i = start; i < end; i += CHUNK * PARTIAL_BATCH) {
+            Group<float> x[PARTIAL_BATCH];
 #pragma unroll
-            for (unsigned int j = 0; j < 8; ++j) {
+            for (unsigned int j = 0; j < PARTIAL_BATCH; ++j) {
                 const unsigned int row = i + j * CHUNK;
                 x[j].clear();
                 if (row < end) x[j] = Group<float>::read(partial + slot(row, row == start) * g.features + column, columns, g.aligned);
             }
 #pragma unroll
-            for (unsigned int j = 0; j < 8; ++j) total.add(x[j]);
+            for (unsigned int j = 0; j < PARTIAL_BATCH; ++j) total.add(x[j]);
         }
         total.add_to(dtable + (unsigned long long)key * g.features + column, columns, g.aligned);
     }
@@ -343,15 +319,15 @@ __device__ __forceinline__ void add_position_gradients(const EmbeddingArgs& g, c
             const unsigned int end_row = min(start + CHUNK, rows);
             Group<T> sum;
             sum.clear();
-            for (unsigned int i = start; i < end_row; i += BATCH) {
-                RawGroup x[BATCH];
+            for (unsigned int i = start; i < end_row; i += POSITIONS_BATCH) {
+                RawGroup x[POSITIONS_BATCH];
 #pragma unroll
-                for (unsigned int j = 0; j < BATCH; ++j) {
+                for (unsigned int j = 0; j < POSITIONS_BATCH; ++j) {
                     x[j] = RawGroup::none();
                     if (i + j < end_row) x[j] = RawGroup::load(from + (i + j) * step, columns, g.aligned);
                 }
 #pragma unroll
-                for (unsigned int j = 0; j < BATCH; ++j) sum.add(x[j].widen());
+                for (unsigned int j = 0; j < POSITIONS_BATCH; ++j) sum.add(x[j].widen());
             }
             total.add(sum);
         }
@@ -359,15 +335,22 @@ __device__ __forceinline__ void add_position_gradients(const EmbeddingArgs& g, c
     }
 }
 
-// A pass of the sort, which waits more than it moves; and beside it, in blocks of their own, a share of the gradients of
-// positions, which are bound by memory: `dpositions` is null where there are none.
+// The share of a launch of the gradients of positions, by its blocks behind those of the segments; `dpositions` is null where there
+// are none.
+__device__ __forceinline__ void add_share_of_positions(const SortArgs& s, const EmbeddingArgs& g, const void* dy, void* dpositions, unsigned int share) {
+    if (dpositions == nullptr) return;
+    const unsigned int shares = s.passes + 1, groups = (g.features + Group<T>::N - 1) / Group<T>::N;
+    const unsigned long long n = (g.tokens < g.seq_len ? g.tokens : g.seq_len) * groups;
+    add_position_gradients(g, (const T*)dy, (float*)dpositions, n * share / shares, n * (share + 1) / shares, blockIdx.x - s.segments, gridDim.x - s.segments);
+}
+
+// Counting and sorting wait more than they move, and the gradients of positions are bound by memory: one runs beside the other.
+extern "C" __global__ void count_digits(SortArgs s, const unsigned int* __restrict__ keys, unsigned int* counts, unsigned int* __restrict__ flag, EmbeddingArgs g, const void* dy, void* dpositions) {
+    if (blockIdx.x < s.segments) count_segment(s, keys, counts, flag);
+    else add_share_of_positions(s, g, dy, dpositions, 0);
+}
 extern "C" __global__ void sort_places(SortArgs s, const unsigned int* __restrict__ keys, const void* places, unsigned int* counts, unsigned int* __restrict__ sorted_keys,
                                        unsigned int* __restrict__ sorted_places, EmbeddingArgs g, const void* dy, void* dpositions) {
-    if (blockIdx.x < s.segments) {
-        sort_segment(s, keys, (const unsigned int*)places, counts, sorted_keys, sorted_places);
-    } else if (dpositions != nullptr) {
-        const unsigned int groups = (g.features + Group<T>::N - 1) / Group<T>::N;
-        const unsigned long long n = (g.tokens < g.seq_len ? g.tokens : g.seq_len) * groups, first = n * s.pass / s.passes, end = n * (s.pass + 1) / s.passes;
-        add_position_gradients(g, (const T*)dy, (float*)dpositions, first, end, blockIdx.x - s.segments, gridDim.x - s.segments);
-    }
+    if (blockIdx.x < s.segments) sort_segment(s, keys, (const unsigned int*)places, counts, sorted_keys, sorted_places);
+    else add_share_of_positions(s, g, dy, dpositions, s.pass + 1);
 }

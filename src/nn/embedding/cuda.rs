@@ -46,7 +46,7 @@ device_struct! {
     pub struct SortArgs {
         /// Places
         n: u64,
-        /// Places of a segment, which one warp sorts
+        /// Places of a segment, which one block sorts
         length: u64,
         /// Keys are less than this
         keys: u32,
@@ -72,12 +72,12 @@ kernels! {
         #[block(256)]
         fn embed_tokens as EmbedTokens(g: Size<EmbeddingArgs>, tokens: In<u32>, table: InAny, positions: InAny, position_ids: InAny, y: InOutAny, flag: InOut<u32>);
 
-        /// Sorting tokens for the gradient of the embedding: occurrences of the first digit in each segment.
-        #[block(256)]
-        fn count_digits as CountDigits(s: Size<SortArgs>, keys: In<u32>, counts: InOut<u32>, flag: InOut<u32>);
-
-        /// Sorting tokens for the gradient of the embedding: places in the order of a digit, one block per segment; in the other
+        /// Sorting tokens for the gradient of the embedding: occurrences of the first digit, one block per segment; in the other
         /// blocks a share of the gradients of position embeddings, one thread per position and 16 bytes of columns.
+        #[block(256)]
+        fn count_digits as CountDigits(s: Size<SortArgs>, keys: In<u32>, counts: InOut<u32>, flag: InOut<u32>, g: Size<EmbeddingArgs>, dy: InAny, dpositions: InOutAny);
+
+        /// Sorting tokens for the gradient of the embedding: places in the order of a digit, in blocks as above.
         #[block(256)]
         fn sort_places as SortPlaces(s: Size<SortArgs>, keys: In<u32>, places: InAny, counts: InOut<u32>, sorted_keys: InOut<u32>, sorted_places: InOut<u32>, g: Size<EmbeddingArgs>, dy: InAny, dpositions: InOutAny);
 
@@ -118,8 +118,6 @@ pub struct CudaEmbedding {
 
 /// Bits of a digit.
 const DIGIT: u32 = 8;
-/// Warps of a block that counts.
-const COUNTERS: u32 = 4;
 
 impl CudaEmbedding {
     /// Loads nothing yet.
@@ -232,22 +230,21 @@ impl CudaEmbedding {
         let mut other = (take("tokens being sorted")?, take("places being sorted")?);
         let passes = (u32::BITS - (n_keys - 1).leading_zeros()).max(1).div_ceil(DIGIT);
         let pass_of = |i| SortArgs { n: n as u64, length, keys: n_keys, segments, shift: DIGIT * i, pass: i, passes, pad: 0 };
-        let counters = blocks(segments.div_ceil(COUNTERS), COUNTERS * 32);
-        CountDigits { s: pass_of(0), keys, counts: &mut counts, flag }.launch(kernels, pass, counters)?;
         let (dy, n_positions) = (Any::from(rows), beside.as_ref().map(|p| p.len()));
         let mut beside = beside.map_or(AnyMut::none(), AnyMut::from);
         let of_positions = args::<T>(op, n_positions, dy.is_aligned_to(16) && beside.is_aligned_to(16));
         let items = op.tokens.min(op.seq_len) * op.features.div_ceil(16 / size_of::<T>());
-        let others = if n_positions.is_some() { self.most_blocks(items.div_ceil(256 * passes as usize) as u64) } else { 0 };
+        let others = n_positions.map_or(0, |_| self.most_blocks(items.div_ceil(256 * (passes as usize + 1)) as u64));
+        let grid = blocks(segments + others, 256);
+        CountDigits { s: pass_of(0), keys, counts: &mut counts, flag, g: of_positions, dy, dpositions: beside.again() }
+            .launch(kernels, pass, grid)?;
         for i in 0..passes {
             std::mem::swap(&mut sorted, &mut other);
             let (keys, places) = if i == 0 { (keys, Any::NONE) } else { (&*other.0, Any::from(&*other.1)) };
             let (sorted_keys, sorted_places) = (&mut *sorted.0, &mut *sorted.1);
             let (s, counts, g, dpositions) = (pass_of(i), &mut *counts, of_positions, beside.again());
             SortPlaces { s, keys, places, counts, sorted_keys, sorted_places, g, dy, dpositions }.launch(
-                kernels,
-                pass,
-                blocks(segments + others, 256),
+                kernels, pass, grid,
             )?;
         }
         let mut partial = frame.take::<f32>("partial sums of gradients", 2 * n.div_ceil(CHUNK) * op.features)?;

@@ -148,7 +148,7 @@ struct Buffers {
     qkv: Buf<Bf16>,
     o: Buf<Bf16>,
     lse: Buf<f32>,
-    drop: Option<Buf<DropoutStep>>,
+    step: Option<Buf<DropoutStep>>,
     arena: Arena,
 }
 
@@ -158,27 +158,27 @@ impl Buffers {
         let cuda = CudaAttention::new(gpu);
         let arena = Arena::new(gpu, "workspace of the benchmark", cuda.scratch_bytes(op)).map_err(text)?;
         let qkv = numbers(gpu, tokens * (op.heads + 2 * op.kv_heads) * op.head_dim)?;
-        let drop = op.dropout.map(|of| copy(gpu, &[DropoutStep::of_attention(&of)])).transpose()?;
-        Ok(Self { cuda, qkv, o: zeros(gpu, tokens * width)?, lse: zeros(gpu, op.lse_len())?, drop, arena })
+        let step = op.dropout.map(|of| copy(gpu, &[DropoutStep::of_attention(&of)])).transpose()?;
+        Ok(Self { cuda, qkv, o: zeros(gpu, tokens * width)?, lse: zeros(gpu, op.lse_len())?, step, arena })
     }
 }
 
 fn run_forward(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>) -> Result<Launch, String> {
-    let Buffers { cuda, qkv, mut o, mut lse, drop, mut arena } = Buffers::new(gpu, &op)?;
+    let Buffers { cuda, qkv, mut o, mut lse, step, mut arena } = Buffers::new(gpu, &op)?;
     Ok(Box::new(move |pass| {
-        let inputs = Inputs::packed(&*qkv).dropout(drop.as_deref());
+        let inputs = Inputs::packed(&*qkv).dropout(step.as_deref());
         cuda.forward(pass, &op, &inputs, &mut o, &mut lse, variant, &arena.frame()).map(drop).map_err(text)
     }))
 }
 
 fn run_backward(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>) -> Result<Launch, String> {
-    let Buffers { cuda, qkv, mut o, mut lse, drop, mut arena } = Buffers::new(gpu, &op)?;
+    let Buffers { cuda, qkv, mut o, mut lse, step, mut arena } = Buffers::new(gpu, &op)?;
     let (d_o, mut dqkv) = (numbers(gpu, o.len())?, zeros::<Bf16>(gpu, qkv.len())?);
-    let inputs = Inputs::packed(&*qkv).dropout(drop.as_deref());
+    let inputs = Inputs::packed(&*qkv).dropout(step.as_deref());
     let first = cuda.forward(&mut Pass::default(), &op, &inputs, &mut o, &mut lse, variant, &arena.frame());
     first.map_err(text)?;
     Ok(Box::new(move |pass| {
-        let (inputs, gradients) = (Inputs::packed(&*qkv).dropout(drop.as_deref()), Gradients::Packed(&mut *dqkv));
+        let (inputs, gradients) = (Inputs::packed(&*qkv).dropout(step.as_deref()), Gradients::Packed(&mut *dqkv));
         let frame = arena.frame();
         let call = cuda.backward(pass, &op, &inputs, (&o, &lse), &d_o, gradients, None, variant, &frame);
         call.map(drop).map_err(text)
