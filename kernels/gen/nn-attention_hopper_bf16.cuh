@@ -2,6 +2,8 @@
 #pragma once
 #include "common/elements.cuh"
 
+constexpr unsigned int DROPOUT = 6u;
+
 // Where the heads of tokens are, in elements.
 struct alignas(8) HeadPlaces {
     unsigned long long offset; // First element
@@ -42,20 +44,31 @@ struct alignas(8) AttentionArgs {
 };
 static_assert(sizeof(AttentionArgs) == 232, "AttentionArgs: size");
 
+// What all places of a network share in a step.
+struct alignas(8) DropoutStep {
+    unsigned long long seed; // Project seed
+    unsigned long long step; // Step
+    unsigned long long offset; // Index of the first element
+    unsigned long long threshold; // Elements whose word is at least that are kept
+    float factor; // Factor of kept elements
+    unsigned int pad; // Padding to eight bytes
+};
+static_assert(sizeof(DropoutStep) == 40, "DropoutStep: size");
+
 // Attention with heads of up to 64 elements.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_forward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, void* o, float* __restrict__ lse);
+extern "C" __global__ void __launch_bounds__(256, 1) hopper_forward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, void* o, float* __restrict__ lse);
 
 // Attention with heads of up to 128 elements.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_forward_128(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, void* o, float* __restrict__ lse);
+extern "C" __global__ void __launch_bounds__(256, 1) hopper_forward_128(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, void* o, float* __restrict__ lse);
 
 // Gradients of queries, heads of up to 64 elements.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_queries_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq);
+extern "C" __global__ void __launch_bounds__(256, 1) hopper_queries_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq);
 
 // The same for heads of up to 128 elements.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_queries_backward_128(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq);
+extern "C" __global__ void __launch_bounds__(256, 1) hopper_queries_backward_128(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq);
 
 // Gradients of keys and values, heads of up to 64 elements. Without `dv` both are in `dk`.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_keys_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
+extern "C" __global__ void __launch_bounds__(256, 1) hopper_keys_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
 
 // The same for heads of up to 128 elements.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_keys_backward_128(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
+extern "C" __global__ void __launch_bounds__(256, 1) hopper_keys_backward_128(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);

@@ -69,3 +69,108 @@ struct Dropping {
     __device__ __forceinline__ void of_keys(unsigned int (&)[2][2], unsigned int, int, int) const {}
 };
 #endif
+
+// The same for wgmma, whose sums leave few registers: what a block needs is in shared memory, which its threads read again after
+// each barrier, and bits of eight tiles of eight columns are a word. Byte 2 h + e of it, bit n: element e of tile n, in the row
+// lane / 4 + 8 h.
+#if DROPS
+struct PackedDropping {
+    const Dropping& shared;
+
+    // Before the first barrier of a block.
+    __device__ __forceinline__ PackedDropping(const AttentionArgs& a, const void* from, const Sequence& s) : shared(place()) {
+        if (threadIdx.x == 0) place() = Dropping(a, from, s);
+    }
+    static __device__ __forceinline__ Dropping& place() {
+        __shared__ __align__(16) unsigned char bytes[sizeof(Dropping)];
+        return *(Dropping*)bytes;
+    }
+    __device__ __forceinline__ float factor() const { return shared.factor; }
+    // The halves of x m. 2^52 + x as a double is x with an upper word; to its product 2^84 - 2^52 m is added, so that the sum
+    // rounded towards zero has the upper half of x m in its lower word.
+    static __device__ __forceinline__ void multiply(unsigned int x, unsigned int m, unsigned int& high, unsigned int& low) {
+#if PHILOX == 1
+        const unsigned long long product = (unsigned long long)x * m;
+        high = (unsigned int)(product >> 32), low = (unsigned int)product;
+#else
+        high = (unsigned int)__double2loint(__fma_rz(__hiloint2double(0x43300000, (int)x), (double)m, 4503599627370496.0 * (4294967296.0 - (double)m)));
+        low = x * m;
+#endif
+    }
+    // Draws `at`, `at` + `step`, …, of philox4x32 side by side with one schedule of keys: bit n of byte j, whether word j of draw n is kept.
+    template <int N>
+    static __device__ __forceinline__ unsigned int draws(const Dropping& d, unsigned long long at, unsigned long long step) {
+        Words c[N];
+        unsigned int k0 = (unsigned int)d.seed, k1 = (unsigned int)(d.seed >> 32), bits = 0;
+#pragma unroll
+        for (int n = 0; n < N; ++n, at += step) c[n] = {(unsigned int)at, d.purpose | (unsigned int)(at >> 32) << 24, (unsigned int)d.step, (unsigned int)(d.step >> 32)};
+#pragma unroll
+        for (int round = 0; round < 10; ++round) {
+#pragma unroll
+            for (int n = 0; n < N; ++n) {
+                unsigned int high[2], low[2];
+                multiply(c[n].x, 0xD2511F53u, high[0], low[0]);
+                multiply(c[n].z, 0xCD9E8D57u, high[1], low[1]);
+                c[n] = {high[1] ^ c[n].y ^ k0, low[1], high[0] ^ c[n].w ^ k1, low[0]};
+            }
+            k0 += 0x9E3779B9u;
+            k1 += 0xBB67AE85u;
+        }
+#pragma unroll
+        for (int n = 0; n < N; ++n) {
+            if (c[n].x >= d.threshold) bits |= 1u << n;
+            if (c[n].y >= d.threshold) bits |= 0x100u << n;
+            if (c[n].z >= d.threshold) bits |= 0x10000u << n;
+            if (c[n].w >= d.threshold) bits |= 0x1000000u << n;
+        }
+        return d.kept ? bits : 0;
+    }
+    // Of eight tiles, of which only the first or last four may be needed.
+    static __device__ __forceinline__ unsigned int eight(const Dropping& d, unsigned long long at, unsigned long long step, bool first, bool last) {
+        unsigned int bits = 0;
+        if (first) bits = draws<4>(d, at, step);
+        if (last) bits |= draws<4>(d, at + 4 * step, step) << 4;
+        return bits;
+    }
+    // Rows are queries, from `query` on, columns keys, from `key` on, of which `from` to `to` are seen by any of the rows.
+    __device__ __forceinline__ unsigned int of_queries(unsigned int head, int query, int key, int from, int to) const {
+        const Dropping d = shared;
+        const unsigned int lane = threadIdx.x & 31, odd = lane & 1;
+        const unsigned long long row = (unsigned long long)(query + (int)(lane / 4 + odd * 8)) * d.heads + head;
+        const unsigned int own = eight(d, d.first + row * d.draws + ((unsigned int)key / 4 + (lane >> 1 & 1)), 2, key < to && key + 32 > from, key + 32 < to && key + 64 > from);
+        const unsigned int other = __shfl_xor_sync(0xffffffffu, own, 1);
+        return odd ? permute(other, own, 0x7632) : permute(own, other, 0x5410);
+    }
+    // Rows are keys, columns queries, of which `from` to `to` see any of the rows.
+    __device__ __forceinline__ unsigned int of_keys(unsigned int head, int query, int key, int from, int to) const {
+        const Dropping d = shared;
+        const unsigned int lane = threadIdx.x & 31, member = lane >> 2 & 3;
+        const unsigned long long row = (unsigned long long)(query + (int)((lane & 3) * 2 + (member & 1))) * d.heads + head;
+        const unsigned int four = (unsigned int)key / 4 + 2 * (member >> 1) + (lane >> 4);
+        const unsigned int own = eight(d, d.first + row * d.draws + four, 8ull * d.heads * d.draws, query < to && query + 32 > from, query + 32 < to && query + 64 > from);
+        // Byte f of member m is byte m of member f.
+        unsigned int other = __shfl_xor_sync(0xffffffffu, own, 8);
+        const unsigned int both = permute(own, other, member & 2 ? 0x3276 : 0x5410);
+        other = __shfl_xor_sync(0xffffffffu, both, 4);
+        return permute(both, other, member & 1 ? 0x3715 : 0x6240);
+    }
+    // Of a tile, all ones where an element is kept: a pair of 16 bits, and one of 32.
+    static __device__ __forceinline__ unsigned int pair(unsigned int bits, int tile, int half) { return permute(bits << (7 - tile), 0, half ? 0xbbaa : 0x9988); }
+    static __device__ __forceinline__ unsigned int one(unsigned int bits, int tile, int half, int e) { return permute(bits << (7 - tile), 0, 0x8888 + 0x1111 * (2 * half + e)); }
+    // Bytes of two words; 8 and more are the sign of byte - 8.
+    static __device__ __forceinline__ unsigned int permute(unsigned int low, unsigned int high, unsigned int bytes) {
+        unsigned int out;
+        asm("prmt.b32 %0, %1, %2, %3;" : "=r"(out) : "r"(low), "r"(high), "r"(bytes));
+        return out;
+    }
+};
+#else
+struct PackedDropping {
+    __device__ __forceinline__ PackedDropping(const AttentionArgs&, const void*, const Sequence&) {}
+    static __device__ __forceinline__ float factor() { return 1.0f; }
+    static __device__ __forceinline__ unsigned int of_queries(unsigned int, int, int, int, int) { return 0; }
+    static __device__ __forceinline__ unsigned int of_keys(unsigned int, int, int, int, int) { return 0; }
+    static __device__ __forceinline__ unsigned int pair(unsigned int, int, int) { return ~0u; }
+    static __device__ __forceinline__ unsigned int one(unsigned int, int, int, int) { return ~0u; }
+};
+#endif

@@ -90,11 +90,12 @@ struct HopperForward {
     typedef BlockTile<KEYS, DIM, THREADS> Keys;
     static constexpr int BYTES = Queries::BYTES + 4 * Keys::BYTES + 1024;
 
-    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, unsigned short* o, float* lse) {
+    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const void* dropout, unsigned short* o, float* lse) {
         extern __shared__ __align__(1024) unsigned char memory[];
         const unsigned int queries = ((unsigned int)__cvta_generic_to_shared(memory) + 1023) / 1024 * 1024, keys = queries + Queries::BYTES, values = keys + 2 * Keys::BYTES;
         const FlashWork work(a, a.heads, a.q_len, ROWS, true);
         const Sequence s = sequence(a, q_lengths, k_lengths, work.b);
+        const PackedDropping drop(a, dropout, s);
         const unsigned int lane = threadIdx.x & 31, kv = work.head / a.group;
         const int warp_row = work.first + (int)(threadIdx.x / 32) * 16, last = min(work.first + ROWS, s.lq) - 1;
         const int begin = last >= work.first ? first_key(a, s, work.first) / KEYS * KEYS : 0, end = last >= work.first ? end_key(a, s, last) : 0;
@@ -110,7 +111,7 @@ struct HopperForward {
         const float scale = a.scale * LOG2_E;
         const unsigned long long group_queries = describe(queries + threadIdx.x / 128 * 64 * 128, 16);
         float sums[DIM / 2], x[KEYS / 2], tops[2] = {minus_infinity(), minus_infinity()}, totals[2] = {}, factors[2];
-        unsigned int p[KEYS / 16][4];
+        unsigned int p[KEYS / 16][4], bits[KEYS / 64];
 #pragma unroll
         for (int i = 0; i < DIM / 2; ++i) sums[i] = 0.0f;
 #pragma unroll
@@ -158,11 +159,16 @@ struct HopperForward {
                 totals[half] = totals[half] * factors[half] + total;
             }
         };
+        auto draw_bits = [&](int first) {
+            const int warp_last = max(min(warp_row + 16, s.lq) - 1, 0), from = first_key(a, s, warp_row), to = end_key(a, s, warp_last);
+#pragma unroll
+            for (int part = 0; part < KEYS / 64; ++part) bits[part] = drop.of_queries(work.head, warp_row, first + 64 * part, from, to);
+        };
         auto pack = [&]() {
 #pragma unroll
             for (int n = 0; n < KEYS / 16; ++n)
 #pragma unroll
-                for (int r = 0; r < 4; ++r) p[n][r] = T::pack(x[n * 8 + 2 * r], x[n * 8 + 2 * r + 1]);
+                for (int r = 0; r < 4; ++r) p[n][r] = T::pack(x[n * 8 + 2 * r], x[n * 8 + 2 * r + 1]) & drop.pair(bits[n / 4], (2 * n + r / 2) % 8, r % 2);
         };
 
         if (tiles) {
@@ -177,6 +183,7 @@ struct HopperForward {
             __syncthreads();
             begin_products();
             multiply_keys(0);
+            draw_bits(begin);
             wait_for_products<0>();
             pin(x);
             exponentials(begin);
@@ -197,6 +204,7 @@ struct HopperForward {
             copy_keys(t + 2);
             copy_values(t + 1);
             commit_copies();
+            draw_bits(begin + (t + 1) * KEYS);
             begin_products();
             multiply_keys(t + 1);
             multiply_values(t);
@@ -230,7 +238,7 @@ struct HopperForward {
             if (i >= (int)a.q_len) continue;
             if (lane % 4 == 0) lse[row_of(a, work.b, work.head, i)] = exists ? tops[half] * a.scale + logf(total) : minus_infinity();
             if (i >= s.lq && a.lengths == LENGTHS_PACKED) continue;
-            const float factor = exists ? 1.0f / total : 0.0f;
+            const float factor = exists ? drop.factor() / total : 0.0f;
             unsigned short* to = o + place(a.o, s, s.first_q, i, work.head) + lane % 4 * 2;
 #pragma unroll
             for (int n = 0; n < DIM / 8; ++n)

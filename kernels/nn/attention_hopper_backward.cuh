@@ -26,6 +26,9 @@ __device__ __forceinline__ void pack_left(unsigned int (&left)[STEPS][4], const 
         for (int r = 0; r < 4; ++r) left[n][r] = T::pack(x[n * 8 + 2 * r], x[n * 8 + 2 * r + 1]);
 }
 
+// What dropout leaves of an element, of which `kept` is all ones or zero.
+__device__ __forceinline__ float dropped(float x, unsigned int kept, float factor) { return DROPS ? __int_as_float(__float_as_int(x) & (int)kept) * factor : x; }
+
 // Gradients of queries.
 template <class T, int DIM, int GROUPS>
 struct HopperQueriesBackward {
@@ -34,11 +37,12 @@ struct HopperQueriesBackward {
     typedef BlockTile<KEYS, DIM, THREADS> Keys;
     static constexpr int BYTES = 2 * Queries::BYTES + 2 * STAGES * Keys::BYTES + 1024;
 
-    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const unsigned short* d_o, const float* lse, const float* dots, unsigned short* dq) {
+    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const void* dropout, const unsigned short* d_o, const float* lse, const float* dots, unsigned short* dq) {
         extern __shared__ __align__(1024) unsigned char memory[];
         const unsigned int queries = ((unsigned int)__cvta_generic_to_shared(memory) + 1023) / 1024 * 1024, gradients = queries + Queries::BYTES, ring = gradients + Queries::BYTES;
         const FlashWork work(a, a.heads, a.q_len, ROWS, true);
         const Sequence s = sequence(a, q_lengths, k_lengths, work.b);
+        const PackedDropping drop(a, dropout, s);
         const unsigned int lane = threadIdx.x & 31, kv = work.head / a.group;
         const int warp_row = work.first + (int)(threadIdx.x / 32) * 16, last = min(work.first + ROWS, s.lq) - 1;
         const int begin = last >= work.first ? first_key(a, s, work.first) / KEYS * KEYS : 0, end = last >= work.first ? end_key(a, s, last) : 0;
@@ -72,7 +76,7 @@ struct HopperQueriesBackward {
         const unsigned int group = threadIdx.x / 128 * 64 * 128;
         const unsigned long long left_q = describe(queries + group, 16), left_o = describe(gradients + group, 16);
         float sums[DIM / 2], x[KEYS / 2], dp[KEYS / 2];
-        unsigned int ds[KEYS / 16][4], now = ring;
+        unsigned int ds[KEYS / 16][4], now = ring, bits = 0;
 #pragma unroll
         for (int i = 0; i < DIM / 2; ++i) sums[i] = 0.0f;
 #pragma unroll
@@ -82,8 +86,10 @@ struct HopperQueriesBackward {
             multiply_heads<T, DIM, Queries::BLOCK, Keys::BLOCK>(dp, left_o, describe(tile + Keys::BYTES, 16));
             commit_products();
         };
+        auto draw_bits = [&](int first) { bits = drop.of_queries(work.head, warp_row, first, first_key(a, s, warp_row), end_key(a, s, max(min(warp_row + 16, s.lq) - 1, 0))); };
         auto gradients_of_logits = [&](int first) {
             const int warp_last = min(warp_row + 16, s.lq) - 1;
+            const float factor = drop.factor();
             const bool is_whole = warp_row + 16 <= s.lq && first + KEYS <= end_key(a, s, warp_row) && first >= first_key(a, s, warp_last);
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
@@ -94,6 +100,7 @@ struct HopperQueriesBackward {
 #pragma unroll
                     for (int e = 0; e < 2; ++e) {
                         const int at = n * 4 + 2 * half + e;
+                        dp[at] = dropped(dp[at], drop.one(bits, n, half, e), factor);
                         to_gradient(x[at], dp[at], n * 8 + e >= from && n * 8 + e < to, scale, row_lse[half], row_dot[half]);
                     }
             }
@@ -104,6 +111,7 @@ struct HopperQueriesBackward {
             __syncthreads();
             begin_products();
             multiply(now);
+            draw_bits(begin);
             wait_for_products<0>();
             pin(x);
             pin(dp);
@@ -119,6 +127,7 @@ struct HopperQueriesBackward {
             copy_tile(t + 2);
             commit_copies();
             const unsigned int next = now == ring + (STAGES - 1) * 2 * Keys::BYTES ? ring : now + 2 * Keys::BYTES;
+            draw_bits(begin + (t + 1) * KEYS);
             begin_products();
             multiply(next);
             add_products<T>(sums, ds, describe(now, Keys::BLOCK));
@@ -160,11 +169,12 @@ struct HopperKeysBackward {
     // A stage begins at a multiple of 1024 bytes.
     static constexpr int STAGE = 2 * Queries::BYTES, STATISTICS = 2 * ROWS * 4, BYTES = 2 * Keys::BYTES + STAGES * (STAGE + STATISTICS) + 1024;
 
-    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const unsigned short* d_o, const float* lse, const float* dots, unsigned short* dk, unsigned short* dv) {
+    static __device__ __forceinline__ void run(const AttentionArgs& a, const unsigned short* q, const unsigned short* k, const unsigned short* v, const int* q_lengths, const int* k_lengths, const void* dropout, const unsigned short* d_o, const float* lse, const float* dots, unsigned short* dk, unsigned short* dv) {
         extern __shared__ __align__(1024) unsigned char memory[];
         const unsigned int base = (unsigned int)__cvta_generic_to_shared(memory), keys = (base + 1023) / 1024 * 1024, values = keys + Keys::BYTES, ring = values + Keys::BYTES, statistics = ring + STAGES * STAGE;
         const FlashWork work(a, a.heads / a.group, a.k_len, KEYS, false);
         const Sequence s = sequence(a, q_lengths, k_lengths, work.b);
+        const PackedDropping drop(a, dropout, s);
         const unsigned int lane = threadIdx.x & 31;
         const int warp_key = work.first + (int)(threadIdx.x / 32) * 16, last = min(work.first + KEYS, s.lk) - 1;
         const int begin = last >= work.first ? first_query(a, s, work.first) / ROWS * ROWS : 0, end = last >= work.first ? end_query(a, s, last) : 0;
@@ -193,7 +203,7 @@ struct HopperKeysBackward {
         const unsigned int group = threadIdx.x / 128 * 64 * 128;
         const unsigned long long left_k = describe(keys + group, 16), left_v = describe(values + group, 16);
         float sums_k[DIM / 2], sums_v[DIM / 2], x[ROWS / 2], dp[ROWS / 2];
-        unsigned int p[ROWS / 16][4], ds[ROWS / 16][4];
+        unsigned int p[ROWS / 16][4], ds[ROWS / 16][4], bits = 0;
 #pragma unroll
         for (int i = 0; i < DIM / 2; ++i) sums_k[i] = sums_v[i] = 0.0f;
 #pragma unroll
@@ -208,8 +218,10 @@ struct HopperKeysBackward {
             add_products<T>(sums_k, ds, describe(tile, Queries::BLOCK));
             commit_products();
         };
+        auto draw_bits = [&](int t) { bits = drop.of_keys(work.head * a.group + t / tiles, begin + t % tiles * ROWS, warp_key, first_query(a, s, warp_key), end_query(a, s, warp_key + 15)); };
         auto gradients_of_logits = [&](int t) {
             const int first = begin + t % tiles * ROWS;
+            const float factor = drop.factor();
             const int tile_last = min(first + ROWS, s.lq) - 1;
             const bool is_whole = first + ROWS <= s.lq && warp_key + 16 <= end_key(a, s, first) && warp_key >= first_key(a, s, tile_last);
             const float* row_lse = (const float*)(memory + (statistics + t % STAGES * STATISTICS - base));
@@ -228,9 +240,19 @@ struct HopperKeysBackward {
                     const int column = n * 8 + (int)(lane % 4) * 2 + e, at = n * 4 + e;
                     const float query_lse = to_base_2(row_lse[column]), dot = row_lse[ROWS + column];
 #pragma unroll
-                    for (int half = 0; half < 2; ++half)
+                    for (int half = 0; half < 2; ++half) {
+                        dp[at + 2 * half] = dropped(dp[at + 2 * half], drop.one(bits, n, half, e), factor);
                         to_gradient(x[at + 2 * half], dp[at + 2 * half], column >= from[half] && column < to[half], scale, query_lse, dot);
+                    }
                 }
+        };
+        // Products of values take what is kept of the probabilities; their factor follows at the end.
+        auto pack = [&]() {
+#pragma unroll
+            for (int n = 0; n < ROWS / 16; ++n)
+#pragma unroll
+                for (int r = 0; r < 4; ++r) p[n][r] = T::pack(x[n * 8 + 2 * r], x[n * 8 + 2 * r + 1]) & drop.pair(bits, 2 * n + r / 2, r % 2);
+            pack_left<T>(ds, dp);
         };
         if (all) {
             wait_for_copies<1>();
@@ -238,12 +260,12 @@ struct HopperKeysBackward {
             __syncthreads();
             begin_products();
             multiply(ring);
+            draw_bits(0);
             wait_for_products<0>();
             pin(x);
             pin(dp);
             gradients_of_logits(0);
-            pack_left<T>(p, x);
-            pack_left<T>(ds, dp);
+            pack();
         }
         // Tile t+1 is there, and the place of tile t+2 is free.
 #pragma unroll 1
@@ -253,6 +275,12 @@ struct HopperKeysBackward {
             __syncthreads();
             copy_tile(t + 2);
             commit_copies();
+            if (DROPS) {
+                draw_bits(t + 1);
+                // So that their registers are free meanwhile.
+#pragma unroll
+                for (int i = 0; i < ROWS / 2; ++i) x[i] = dp[i] = 0.0f;
+            }
             begin_products();
             multiply(ring + (t + 1) % STAGES * STAGE);
             add(ring + t % STAGES * STAGE);
@@ -263,8 +291,7 @@ struct HopperKeysBackward {
             wait_for_products<0>();
             pin(sums_v);
             pin(sums_k);
-            pack_left<T>(p, x);
-            pack_left<T>(ds, dp);
+            pack();
         }
         if (all) {
             begin_products();
@@ -273,6 +300,7 @@ struct HopperKeysBackward {
             pin(sums_v);
             pin(sums_k);
         }
+        const float factor = drop.factor();
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int j = warp_key + (int)(lane / 4) + half * 8;
@@ -283,7 +311,7 @@ struct HopperKeysBackward {
             for (int n = 0; n < DIM / 8; ++n)
                 if (n * 8 < a.head_dim) {
                     *(unsigned int*)(to_k + n * 8) = j < s.lk ? T::pack(sums_k[n * 4 + 2 * half] * a.scale, sums_k[n * 4 + 2 * half + 1] * a.scale) : 0u;
-                    *(unsigned int*)(to_v + n * 8) = j < s.lk ? T::pack(sums_v[n * 4 + 2 * half], sums_v[n * 4 + 2 * half + 1]) : 0u;
+                    *(unsigned int*)(to_v + n * 8) = j < s.lk ? T::pack(sums_v[n * 4 + 2 * half] * factor, sums_v[n * 4 + 2 * half + 1] * factor) : 0u;
                 }
         }
     }

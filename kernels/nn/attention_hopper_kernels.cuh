@@ -1,8 +1,8 @@
 // The kernels of one element type, ELEMENTS. Their tiles and bytes of shared memory are repeated in src/nn/attention/cuda/mod.rs.
 #pragma once
 
-#define FORWARD_ARGS AttentionArgs a, const void *q, const void *k, const void *v, const void *q_lengths, const void *k_lengths
-#define FORWARD_VALUES a, (const unsigned short*)q, (const unsigned short*)k, (const unsigned short*)v, (const int*)q_lengths, (const int*)k_lengths
+#define FORWARD_ARGS AttentionArgs a, const void *q, const void *k, const void *v, const void *q_lengths, const void *k_lengths, const void *drop
+#define FORWARD_VALUES a, (const unsigned short*)q, (const unsigned short*)k, (const unsigned short*)v, (const int*)q_lengths, (const int*)k_lengths, drop
 #define BACKWARD_ARGS FORWARD_ARGS, const void *d_o, const float *lse, const float *dots
 #define BACKWARD_VALUES FORWARD_VALUES, (const unsigned short*)d_o, lse, dots
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL

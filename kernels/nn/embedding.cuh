@@ -72,42 +72,60 @@ struct RawGroup {
     }
 };
 
-// Loads of a thread before the first is used.
-constexpr unsigned int BATCH = 4;
+// Loads of a thread before the first is used: of gradients of chunks, of gradients of positions, of partial sums.
+#ifndef POSITIONS_AT_ONCE
+#define POSITIONS_AT_ONCE 8
+#define PARTIAL_AT_ONCE 16
+#endif
+constexpr unsigned int BATCH = 4, POSITIONS_BATCH = POSITIONS_AT_ONCE, PARTIAL_BATCH = PARTIAL_AT_ONCE;
 
 __device__ __forceinline__ unsigned int key_in(const SortArgs& s, unsigned int key) { return key < s.keys ? key : s.keys - 1; }
 
-// Occurrences of each digit in each segment: one warp per segment.
-extern "C" __global__ void count_digits(SortArgs s, const unsigned int* __restrict__ keys, unsigned int* __restrict__ counts, unsigned int* __restrict__ flag) {
-    __shared__ unsigned int histogram[8][256];
-    const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x & 31, segment = blockIdx.x * (blockDim.x / 32) + warp;
-    for (unsigned int d = lane; d < 256; d += 32) histogram[warp][d] = 0;
-    __syncwarp();
-    if (segment >= s.segments) return;
-    const unsigned long long start = (unsigned long long)segment * s.length, end = min(start + s.length, s.n);
-#pragma unroll 8
-    for (unsigned long long i = start + lane; i < end; i += 32) {
-        const unsigned int key = keys[i];
-        if (key >= s.keys) raise_flag(flag, i);
-        atomicAdd(&histogram[warp][key_in(s, key) >> s.shift & 255u], 1u);
-    }
-    __syncwarp();
-    for (unsigned int d = lane; d < 256; d += 32) counts[segment * 256 + d] = histogram[warp][d];
+// Occurrences of the digits of a pass in the segments of its places. There are three tables, of this pass, of the next one, and
+// of the one after it, which this pass clears.
+__device__ __forceinline__ unsigned int* counts_of(const SortArgs& s, unsigned int* counts, unsigned int ahead) {
+    return counts + (unsigned long long)((s.pass + ahead) % 3) * s.segments * 256;
 }
 
-// Places in the order of a digit, stable: one block of 256 threads per segment. Each finds where the places of its digit begin:
-// behind those of smaller digits, and of earlier segments. Then one warp sorts, 32 places at a time.
-extern "C" __global__ void sort_places(SortArgs s, const unsigned int* __restrict__ keys, const void* places, const unsigned int* __restrict__ counts,
-                                       unsigned int* __restrict__ sorted_keys, unsigned int* __restrict__ sorted_places) {
+// Occurrences of the first digit in a segment: one block. Later digits are counted as places are sorted.
+__device__ __forceinline__ void count_segment(const SortArgs& s, const unsigned int* keys, unsigned int* counts, unsigned int* flag) {
+    __shared__ unsigned int histogram[256];
+    const unsigned int segment = blockIdx.x, at = segment * 256 + threadIdx.x;
+    histogram[threadIdx.x] = 0;
+    __syncthreads();
+    const unsigned long long start = (unsigned long long)segment * s.length, end = min(start + s.length, s.n);
+#pragma unroll 2
+    for (unsigned long long i = start + threadIdx.x; i < end; i += 256) {
+        const unsigned int key = keys[i];
+        if (key >= s.keys) raise_flag(flag, i);
+        atomicAdd(&histogram[key_in(s, key) >> s.shift & 255u], 1u);
+    }
+    __syncthreads();
+    counts_of(s, counts, 0)[at] = histogram[threadIdx.x];
+    counts_of(s, counts, 1)[at] = 0;
+}
+
+// Segments at most, as in src/nn/embedding/cuda.rs, and counts that a thread loads at a time.
+constexpr unsigned int MAX_SEGMENTS = 128, COUNTS_AT_ONCE = 32;
+
+// Places in the order of a digit, stable: one block of 256 threads per segment. Each thread finds where the places of its digit
+// begin: behind those of smaller digits, and of earlier segments. Then one warp sorts, 512 places at a time.
+__device__ __forceinline__ void sort_segment(const SortArgs& s, const unsigned int* keys, const unsigned int* places, unsigned int* counts,
+                                             unsigned int* sorted_keys, unsigned int* sorted_places) {
+    constexpr unsigned int AT_ONCE = 8; // groups of 32 places
     __shared__ unsigned int next[256], warp_sums[8];
     const unsigned int warp = threadIdx.x / 32, lane = threadIdx.x & 31, segment = blockIdx.x;
+    const unsigned int* own_counts = counts_of(s, counts, 0) + threadIdx.x;
     unsigned int all = 0, earlier = 0;
-#pragma unroll 8
-    for (unsigned int i = 0; i < s.segments; ++i) {
-        const unsigned int count = counts[i * 256 + threadIdx.x];
-        all += count;
-        earlier += i < segment ? count : 0;
+#pragma unroll 1
+    for (unsigned int first = 0; first < MAX_SEGMENTS; first += COUNTS_AT_ONCE) {
+        unsigned int count[COUNTS_AT_ONCE];
+#pragma unroll
+        for (unsigned int i = 0; i < COUNTS_AT_ONCE; ++i) count[i] = first + i < s.segments ? own_counts[(first + i) * 256] : 0;
+#pragma unroll
+        for (unsigned int i = 0; i < COUNTS_AT_ONCE; ++i) all += count[i], earlier += first + i < segment ? count[i] : 0;
     }
+    counts_of(s, counts, 2)[segment * 256 + threadIdx.x] = 0;
     unsigned int sum = all;
     for (unsigned int step = 1; step < 32; step *= 2) {
         const unsigned int other = __shfl_up_sync(WARP_MASK, sum, step);
@@ -119,17 +137,18 @@ extern "C" __global__ void sort_places(SortArgs s, const unsigned int* __restric
     next[threadIdx.x] = sum - all + earlier;
     __syncthreads();
     if (warp > 0) return;
-    const unsigned long long start = (unsigned long long)segment * s.length, end = min(start + s.length, s.n);
-    for (unsigned long long base = start; base < end; base += 32 * BATCH) {
-        unsigned int key[BATCH], place[BATCH];
+    const unsigned int start = segment * (unsigned int)s.length, end = (unsigned int)min(start + s.length, s.n), next_shift = s.shift + 8;
+    const bool counts_next = s.pass + 1 < s.passes;
+    for (unsigned int base = start; base < end; base += 32 * AT_ONCE) {
+        unsigned int key[AT_ONCE], place[AT_ONCE];
 #pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
-            const unsigned long long i = base + b * 32 + lane;
+        for (int b = 0; b < AT_ONCE; ++b) {
+            const unsigned int i = base + b * 32 + lane;
             key[b] = i < end ? keys[i] : 0;
-            place[b] = places == nullptr ? (unsigned int)i : i < end ? ((const unsigned int*)places)[i] : 0;
+            place[b] = places == nullptr ? i : i < end ? places[i] : 0;
         }
 #pragma unroll
-        for (int b = 0; b < BATCH; ++b) {
+        for (int b = 0; b < AT_ONCE; ++b) {
             if (base + b * 32 >= end) break;
             const bool is_in = base + b * 32 + lane < end;
             // 256 is no digit: lanes beyond the end match each other only.
@@ -139,6 +158,7 @@ extern "C" __global__ void sort_places(SortArgs s, const unsigned int* __restric
                 const unsigned int to = next[digit] + rank;
                 sorted_keys[to] = own;
                 sorted_places[to] = key[b] < s.keys ? place[b] : NO_PLACE;
+                if (counts_next) atomicAdd(counts_of(s, counts, 1) + to / (unsigned int)s.length * 256 + (own >> next_shift & 255u), 1u);
             }
             __syncwarp();
             if (is_in && rank == 0) next[digit] += __popc(same);
@@ -268,49 +288,69 @@ extern "C" __global__ void add_partial_sums(EmbeddingArgs g, const unsigned int*
         const unsigned int columns = min(g.features - column, 4u);
         Group<float> total;
         total.clear();
-        for (unsigned int i = start; i < end; i += CHUNK * 8) {
-            Group<float> x[8];
+        for (unsigned int i = start; i < end; i += CHUNK * PARTIAL_BATCH) {
+            Group<float> x[PARTIAL_BATCH];
 #pragma unroll
-            for (unsigned int j = 0; j < 8; ++j) {
+            for (unsigned int j = 0; j < PARTIAL_BATCH; ++j) {
                 const unsigned int row = i + j * CHUNK;
                 x[j].clear();
                 if (row < end) x[j] = Group<float>::read(partial + slot(row, row == start) * g.features + column, columns, g.aligned);
             }
 #pragma unroll
-            for (unsigned int j = 0; j < 8; ++j) total.add(x[j]);
+            for (unsigned int j = 0; j < PARTIAL_BATCH; ++j) total.add(x[j]);
         }
         total.add_to(dtable + (unsigned long long)key * g.features + column, columns, g.aligned);
     }
 }
 
-// Gradients of positions in sequences of one length: one thread per position and group of columns.
-extern "C" __global__ void add_position_gradients(EmbeddingArgs g, const void* dy, float* __restrict__ dpositions) {
+// Gradients of positions in sequences of one length: of items `first` to `end`, each a position and a group of columns, by blocks
+// `block` of `blocks`.
+__device__ __forceinline__ void add_position_gradients(const EmbeddingArgs& g, const T* dy, float* dpositions, unsigned long long first, unsigned long long end, unsigned int block, unsigned int blocks) {
     const unsigned int groups = (g.features + Group<T>::N - 1) / Group<T>::N;
-    const unsigned long long n = (g.tokens < g.seq_len ? g.tokens : g.seq_len) * groups;
-    for (unsigned long long item = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; item < n; item += (unsigned long long)gridDim.x * blockDim.x) {
+    for (unsigned long long item = first + (unsigned long long)block * blockDim.x + threadIdx.x; item < end; item += (unsigned long long)blocks * blockDim.x) {
         const unsigned long long position = item / groups;
         const unsigned int group = (unsigned int)(item % groups), columns = columns_of(g, group), column = group * Group<T>::N;
         const unsigned int rows = (unsigned int)((g.tokens - position + g.seq_len - 1) / g.seq_len);
-        const T* from = (const T*)dy + position * g.features + column;
+        const T* from = dy + position * g.features + column;
         const unsigned long long step = g.seq_len * g.features;
         Group<T> total;
         total.clear();
         for (unsigned int start = 0; start < rows; start += CHUNK) {
-            const unsigned int end = min(start + CHUNK, rows);
+            const unsigned int end_row = min(start + CHUNK, rows);
             Group<T> sum;
             sum.clear();
-            for (unsigned int i = start; i < end; i += BATCH) {
-                RawGroup x[BATCH];
+            for (unsigned int i = start; i < end_row; i += POSITIONS_BATCH) {
+                RawGroup x[POSITIONS_BATCH];
 #pragma unroll
-                for (unsigned int j = 0; j < BATCH; ++j) {
+                for (unsigned int j = 0; j < POSITIONS_BATCH; ++j) {
                     x[j] = RawGroup::none();
-                    if (i + j < end) x[j] = RawGroup::load(from + (i + j) * step, columns, g.aligned);
+                    if (i + j < end_row) x[j] = RawGroup::load(from + (i + j) * step, columns, g.aligned);
                 }
 #pragma unroll
-                for (unsigned int j = 0; j < BATCH; ++j) sum.add(x[j].widen());
+                for (unsigned int j = 0; j < POSITIONS_BATCH; ++j) sum.add(x[j].widen());
             }
             total.add(sum);
         }
         total.add_to(dpositions + (g.offset + position) * g.features + column, columns, g.aligned);
     }
+}
+
+// The share of a launch of the gradients of positions, by its blocks behind those of the segments; `dpositions` is null where there
+// are none.
+__device__ __forceinline__ void add_share_of_positions(const SortArgs& s, const EmbeddingArgs& g, const void* dy, void* dpositions, unsigned int share) {
+    if (dpositions == nullptr) return;
+    const unsigned int shares = s.passes + 1, groups = (g.features + Group<T>::N - 1) / Group<T>::N;
+    const unsigned long long n = (g.tokens < g.seq_len ? g.tokens : g.seq_len) * groups;
+    add_position_gradients(g, (const T*)dy, (float*)dpositions, n * share / shares, n * (share + 1) / shares, blockIdx.x - s.segments, gridDim.x - s.segments);
+}
+
+// Counting and sorting wait more than they move, and the gradients of positions are bound by memory: one runs beside the other.
+extern "C" __global__ void count_digits(SortArgs s, const unsigned int* __restrict__ keys, unsigned int* counts, unsigned int* __restrict__ flag, EmbeddingArgs g, const void* dy, void* dpositions) {
+    if (blockIdx.x < s.segments) count_segment(s, keys, counts, flag);
+    else add_share_of_positions(s, g, dy, dpositions, 0);
+}
+extern "C" __global__ void sort_places(SortArgs s, const unsigned int* __restrict__ keys, const void* places, unsigned int* counts, unsigned int* __restrict__ sorted_keys,
+                                       unsigned int* __restrict__ sorted_places, EmbeddingArgs g, const void* dy, void* dpositions) {
+    if (blockIdx.x < s.segments) sort_segment(s, keys, (const unsigned int*)places, counts, sorted_keys, sorted_places);
+    else add_share_of_positions(s, g, dy, dpositions, s.pass + 1);
 }

@@ -22,6 +22,8 @@ pub enum BlockSize {
 
 /// Threads of a warp.
 const WARP: u32 = 32;
+/// Rows per multiprocessor up to which they are few.
+const FEW: u64 = 4;
 /// Sizes among which occupancy chooses.
 const SIZES: [u32; 4] = [128, 256, 512, 1024];
 
@@ -74,12 +76,14 @@ impl Fill {
         }
     }
 
-    /// A warp per row while its `packs` are at most `kept` per thread, with several rows per block; else a block per row.
+    /// A warp per row while its `packs` are at most `kept` per thread, with several rows per block; else a block per row. Few
+    /// rows, which leave most of the device idle, have a thread per pack: norms of 4 to 512 rows of 1,024 bf16 take NORM_FEW.
     fn rows(self, rows: u64, packs: u64, kept: u32, size: BlockSize) -> Grid {
         let threads = match size {
             BlockSize::Threads(threads) => [self.allowed(threads), 1, 1],
             BlockSize::Automatic => {
-                let wanted = packs.div_ceil(kept.into()).next_multiple_of(WARP.into()).min(self.most.into()) as u32;
+                let kept = if rows <= u64::from(self.multiprocessors) * FEW { 1 } else { u64::from(kept) };
+                let wanted = packs.div_ceil(kept).next_multiple_of(WARP.into()).min(self.most.into()) as u32;
                 if wanted <= WARP {
                     // Fewer rows per block while there are too few of them for all multiprocessors.
                     let mut side = self.block / WARP;
@@ -175,7 +179,10 @@ mod tests {
     fn threads_of_a_row_follow_its_length() {
         let of = |rows, packs, size| shape(H200.rows(rows, packs, 2, size));
         assert_eq!(of(65_536, 48, BlockSize::Automatic), (8192, [32, 8, 1]));
-        assert_eq!(of(132, 48, BlockSize::Automatic), (132, [32, 1, 1]));
+        assert_eq!(of(600, 48, BlockSize::Automatic), (150, [32, 4, 1]));
+        assert_eq!(of(132, 48, BlockSize::Automatic), (132, [64, 1, 1]));
+        assert_eq!(of(4, 128, BlockSize::Automatic), (4, [128, 1, 1]));
+        assert_eq!(of(4, 16, BlockSize::Automatic), (4, [32, 1, 1]));
         assert_eq!(of(65_536, 96, BlockSize::Automatic), (65_536, [64, 1, 1]));
         assert_eq!(of(10, 1 << 30, BlockSize::Automatic), (10, [1024, 1, 1]));
         assert_eq!(of(0, 0, BlockSize::Automatic), (1, [32, 1, 1]));

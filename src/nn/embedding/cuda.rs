@@ -8,7 +8,7 @@ use super::{Embedding, EmbeddingError, cpu::CHUNK};
 use crate::{
     device_constants, device_struct,
     gpu::{
-        Any, Arena, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice,
+        Any, AnyMut, Arena, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice,
         kernel::{In, InAny, InOut, InOutAny, Size},
     },
     kernels,
@@ -46,7 +46,7 @@ device_struct! {
     pub struct SortArgs {
         /// Places
         n: u64,
-        /// Places of a segment, which one warp sorts
+        /// Places of a segment, which one block sorts
         length: u64,
         /// Keys are less than this
         keys: u32,
@@ -54,6 +54,10 @@ device_struct! {
         segments: u32,
         /// First bit of the digit
         shift: u32,
+        /// Number of this pass
+        pass: u32,
+        /// Passes
+        passes: u32,
         /// Padding to eight bytes
         pad: u32,
     }
@@ -68,13 +72,14 @@ kernels! {
         #[block(256)]
         fn embed_tokens as EmbedTokens(g: Size<EmbeddingArgs>, tokens: In<u32>, table: InAny, positions: InAny, position_ids: InAny, y: InOutAny, flag: InOut<u32>);
 
-        /// Sorting tokens for the gradient of the embedding: occurrences of each digit in each segment.
+        /// Sorting tokens for the gradient of the embedding: occurrences of the first digit, one block per segment; in the other
+        /// blocks a share of the gradients of position embeddings, one thread per position and 16 bytes of columns.
         #[block(256)]
-        fn count_digits as CountDigits(s: Size<SortArgs>, keys: In<u32>, counts: InOut<u32>, flag: InOut<u32>);
+        fn count_digits as CountDigits(s: Size<SortArgs>, keys: In<u32>, counts: InOut<u32>, flag: InOut<u32>, g: Size<EmbeddingArgs>, dy: InAny, dpositions: InOutAny);
 
-        /// Sorting tokens for the gradient of the embedding: places in the order of a digit, one block per segment.
+        /// Sorting tokens for the gradient of the embedding: places in the order of a digit, in blocks as above.
         #[block(256)]
-        fn sort_places as SortPlaces(s: Size<SortArgs>, keys: In<u32>, places: InAny, counts: In<u32>, sorted_keys: InOut<u32>, sorted_places: InOut<u32>);
+        fn sort_places as SortPlaces(s: Size<SortArgs>, keys: In<u32>, places: InAny, counts: InOut<u32>, sorted_keys: InOut<u32>, sorted_places: InOut<u32>, g: Size<EmbeddingArgs>, dy: InAny, dpositions: InOutAny);
 
         /// Gradient of the embedding: sums of chunks of equal tokens, one block per 64 sorted places. Bound by memory bandwidth.
         #[block(256, 5)]
@@ -83,10 +88,6 @@ kernels! {
         /// Gradient of the embedding: partial sums of frequent tokens.
         #[block(256)]
         fn add_partial_sums as AddPartialSums(g: Size<EmbeddingArgs>, keys: In<u32>, partial: In<f32>, dtable: InOut<f32>);
-
-        /// Gradient of position embeddings: one thread per position and 16 bytes of columns. Bound by memory bandwidth.
-        #[block(256)]
-        fn add_position_gradients as AddPositionGradients(g: Size<EmbeddingArgs>, dy: InAny, dpositions: InOut<f32>);
     }
 }
 
@@ -117,8 +118,6 @@ pub struct CudaEmbedding {
 
 /// Bits of a digit.
 const DIGIT: u32 = 8;
-/// Warps of a block that counts.
-const COUNTERS: u32 = 4;
 
 impl CudaEmbedding {
     /// Loads nothing yet.
@@ -142,7 +141,7 @@ impl CudaEmbedding {
         let n = op.tokens;
         let list = (n, size_of::<u32>());
         let partial = (2 * n.div_ceil(CHUNK) * op.features, size_of::<f32>());
-        Arena::bytes_of(&[list, list, list, list, ((segments(n).1 as usize) << DIGIT, size_of::<u32>()), partial])
+        Arena::bytes_of(&[list, list, list, list, (3 * (segments(n).1 as usize) << DIGIT, size_of::<u32>()), partial])
     }
 
     /// `y = table[tokens] + positions`.
@@ -167,7 +166,7 @@ impl CudaEmbedding {
         let aligned = [table, positions, Any::from(&*y)].iter().all(|x| x.is_aligned_to(16));
         let g = args::<T>(op, lens.0, aligned);
         let position_ids = position_ids.map_or(Any::NONE, Any::from);
-        let grid = self.blocks(op.tokens.div_ceil(8) as u64);
+        let grid = blocks(self.most_blocks(op.tokens.div_ceil(8) as u64), 256);
         EmbedTokens { g, tokens, table, positions, position_ids, y: y.into(), flag }.launch(
             self.kernels.of::<T>()?,
             pass,
@@ -199,25 +198,17 @@ impl CudaEmbedding {
             let (needed, given) = (u32::MAX as usize - 1, op.tokens);
             return Err(EmbeddingError::Length { what: "tokens of one call at most", needed, given }.into());
         }
-        self.scatter_add(pass, op, op.vocab, tokens, dy, dtable, flag, frame)?;
-        let Some(dpositions) = dpositions else { return Ok(()) };
-        if let Some(ids) = position_ids {
-            let context = dpositions.len() / op.features;
-            return self.scatter_add(pass, op, context, ids, dy, dpositions, flag, frame);
-        }
-        let (dy, to) = (Any::from(dy), Any::from(&*dpositions));
-        let g = args::<T>(op, n_positions, dy.is_aligned_to(16) && to.is_aligned_to(16));
-        let groups = op.features.div_ceil(16 / size_of::<T>());
-        let items = op.tokens.min(op.seq_len) as u64 * groups as u64;
-        AddPositionGradients { g, dy, dpositions }.launch(
-            self.kernels.of::<T>()?,
-            pass,
-            self.blocks(items.div_ceil(256)),
-        )?;
-        Ok(())
+        // Positions of sequences of one length need no sort: their gradients are computed beside that of the tokens.
+        let (beside, sorted) = match (dpositions, position_ids) {
+            (Some(to), Some(ids)) => (None, Some((to, ids))),
+            (to, _) => (to, None),
+        };
+        self.scatter_add(pass, op, op.vocab, tokens, dy, dtable, beside, flag, frame)?;
+        let Some((to, ids)) = sorted else { return Ok(()) };
+        self.scatter_add(pass, op, to.len() / op.features, ids, dy, to, None, flag, frame)
     }
 
-    /// `to[keys[i]] += rows[i]`.
+    /// `to[keys[i]] += rows[i]`, and `beside += rows summed over sequences`.
     fn scatter_add<T: Storage>(
         &self,
         pass: &mut Pass,
@@ -226,32 +217,37 @@ impl CudaEmbedding {
         keys: &Slice<u32>,
         rows: &Slice<T>,
         to: &mut Slice<f32>,
+        beside: Option<&mut Slice<f32>>,
         flag: &mut Slice<u32>,
         frame: &Frame<'_>,
     ) -> Result<(), CudaEmbeddingError> {
         let (frame, kernels, n) = (frame.frame(), self.kernels.of::<T>()?, op.tokens);
         let n_keys = u32::try_from(n_keys).unwrap_or(u32::MAX).max(1);
         let (length, segments) = segments(n);
-        let mut counts = frame.take::<u32>("counts of tokens", (segments as usize) << DIGIT)?;
+        let mut counts = frame.take::<u32>("counts of tokens", 3 * (segments as usize) << DIGIT)?;
         let take = |what| frame.take::<u32>(what, n);
         let mut sorted = (take("sorted tokens")?, take("places of sorted tokens")?);
         let mut other = (take("tokens being sorted")?, take("places being sorted")?);
-        let bits = (u32::BITS - (n_keys - 1).leading_zeros()).max(1);
-        let counters = blocks(segments.div_ceil(COUNTERS), COUNTERS * 32);
-        for (i, shift) in (0..bits).step_by(DIGIT as usize).enumerate() {
-            let s = SortArgs { n: n as u64, length, keys: n_keys, segments, shift, pad: 0 };
+        let passes = (u32::BITS - (n_keys - 1).leading_zeros()).max(1).div_ceil(DIGIT);
+        let pass_of = |i| SortArgs { n: n as u64, length, keys: n_keys, segments, shift: DIGIT * i, pass: i, passes, pad: 0 };
+        let (dy, n_positions) = (Any::from(rows), beside.as_ref().map(|p| p.len()));
+        let mut beside = beside.map_or(AnyMut::none(), AnyMut::from);
+        let of_positions = args::<T>(op, n_positions, dy.is_aligned_to(16) && beside.is_aligned_to(16));
+        let items = op.tokens.min(op.seq_len) * op.features.div_ceil(16 / size_of::<T>());
+        let others = n_positions.map_or(0, |_| self.most_blocks(items.div_ceil(256 * (passes as usize + 1)) as u64));
+        let grid = blocks(segments + others, 256);
+        CountDigits { s: pass_of(0), keys, counts: &mut counts, flag, g: of_positions, dy, dpositions: beside.again() }
+            .launch(kernels, pass, grid)?;
+        for i in 0..passes {
             std::mem::swap(&mut sorted, &mut other);
             let (keys, places) = if i == 0 { (keys, Any::NONE) } else { (&*other.0, Any::from(&*other.1)) };
-            CountDigits { s, keys, counts: &mut counts, flag: &mut *flag }.launch(kernels, pass, counters)?;
             let (sorted_keys, sorted_places) = (&mut *sorted.0, &mut *sorted.1);
-            SortPlaces { s, keys, places, counts: &counts, sorted_keys, sorted_places }.launch(
-                kernels,
-                pass,
-                blocks(segments, 256),
+            let (s, counts, g, dpositions) = (pass_of(i), &mut *counts, of_positions, beside.again());
+            SortPlaces { s, keys, places, counts, sorted_keys, sorted_places, g, dy, dpositions }.launch(
+                kernels, pass, grid,
             )?;
         }
         let mut partial = frame.take::<f32>("partial sums of gradients", 2 * n.div_ceil(CHUNK) * op.features)?;
-        let dy = Any::from(rows);
         let g = args::<T>(op, None, dy.is_aligned_to(16) && Any::from(&*to).is_aligned_to(16));
         let windows = blocks(n.div_ceil(CHUNK) as u32, 256);
         let (keys, places) = (&*sorted.0, &*sorted.1);
@@ -261,9 +257,9 @@ impl CudaEmbedding {
     }
 
     /// Up to that many blocks of 256 threads; the kernels loop.
-    fn blocks(&self, wanted: u64) -> Grid {
+    fn most_blocks(&self, wanted: u64) -> u32 {
         let most = u64::from(self.kernels.gpu().multiprocessors) * 32;
-        blocks(wanted.clamp(1, most.max(1)) as u32, 256)
+        wanted.clamp(1, most.max(1)) as u32
     }
 }
 

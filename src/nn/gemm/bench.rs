@@ -43,8 +43,8 @@ pub struct BenchOptions<'a> {
     pub proceed: &'a dyn Fn(&str, f32) -> bool,
 }
 
-/// m, n, k: squares, and those of a GPT-2 of 124 million parameters with 8192 tokens.
-const SIZES: [(usize, usize, usize); 7] = [
+/// m, n, k: squares, those of a GPT-2 of 124 million parameters with 8192 tokens, and a smaller dense layer.
+const SIZES: [(usize, usize, usize); 8] = [
     (1024, 1024, 1024),
     (2048, 2048, 2048),
     (4096, 4096, 4096),
@@ -52,6 +52,7 @@ const SIZES: [(usize, usize, usize); 7] = [
     (8192, 2304, 768),
     (8192, 3072, 768),
     (8192, 768, 3072),
+    (4096, 1536, 384),
 ];
 
 /// Time a measurement takes at least, seconds.

@@ -309,7 +309,7 @@ fn dropped_probabilities_are_those_of_the_cpu() {
     let cuda = CudaAttention::new(&gpu);
     let mut random = Random(9);
     for (dim, len, window) in
-        [(64, 256, None), (64, 130, Some(37)), (128, 200, None), (32, 65, None), (48, 77, Some(20))]
+        [(64, 400, None), (64, 130, Some(37)), (128, 200, None), (32, 65, None), (48, 77, Some(20))]
     {
         for lengths in [Lengths::Full, Lengths::Packed] {
             let mut op = Attention::packed_qkv(2, len, 4, 2, dim).causal().lengths(lengths);
@@ -349,7 +349,7 @@ fn dropped_probabilities_are_those_of_the_cpu() {
             let mut worst = [[0.0; 8]; 4];
             compare(&gpu, &cuda, &data, &mut worst);
             report::<neuropil::num::elements::Bf16>(&worst);
-            assert_eq!(worst[0][7], 0.0, "wgmma drops nothing");
+            assert_eq!(worst[0][7] > 0.0, gpu.capability == 90, "wgmma drops, too");
         }
     }
 }

@@ -140,7 +140,6 @@ impl<'a> Call<'a> {
             () => None,
         };
         let no_hopper = match no_flash {
-            None if op.dropout.is_some() => Some("it drops no probabilities"),
             None if gpu.capability != 90 => Some("compute capability 9.0 is needed"),
             None if gpu.shared_per_block < HOPPER_KEYS_128.2 => Some("too little shared memory"),
             other => other,

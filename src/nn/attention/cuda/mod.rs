@@ -12,8 +12,8 @@
 //! | [`Variant::Decode`] | multiples of 8 up to 256 | all | forward, of up to 8 queries; its parts of the keys in a frame |
 //! | [`Variant::Naive`] | up to 256 | all | any layout; the reference |
 //!
-//! Probabilities are dropped by the variants [`Variant::Flash`] and [`Variant::Naive`], whose kernels for that are modules of
-//! their own: the other ones do not pay for it.
+//! Probabilities are dropped by all variants but [`Variant::Decode`], whose kernels for that are modules of their own: the other
+//! ones do not pay for it.
 
 mod args;
 mod kernels;
@@ -45,6 +45,8 @@ pub const MODULES: &[ModuleSpec] = &[
     FlashKernels::F16_DROPPING,
     HopperKernels::SPEC,
     HopperKernels::F16,
+    HopperKernels::DROPPING,
+    HopperKernels::F16_DROPPING,
 ];
 
 /// Tensors of type `T`, lengths, bias and dropout in device memory.
@@ -96,7 +98,7 @@ pub struct CudaAttention {
     naive: [OnceLock<NaiveKernels>; 2],
     decode: OnceLock<DecodeKernels>,
     flash: [OnceLock<FlashKernels>; 4],
-    hopper: [OnceLock<HopperKernels>; 2],
+    hopper: [OnceLock<HopperKernels>; 4],
 }
 
 impl CudaAttention {
@@ -117,7 +119,7 @@ impl CudaAttention {
         self.decode()?;
         match self.gpu.capability {
             _ if format == Format::F32 => Ok(()),
-            90 => self.hopper(format).map(drop),
+            90 => self.hopper(format, false).map(drop),
             80.. => self.flash(format, false).map(drop),
             _ => Ok(()),
         }
@@ -142,9 +144,14 @@ impl CudaAttention {
         loaded(&self.flash[place], || FlashKernels::load_as(&self.gpu, &spec))
     }
 
-    fn hopper(&self, format: Format) -> Result<&HopperKernels, GpuError> {
-        let spec = if format == Format::F16 { HopperKernels::F16 } else { HopperKernels::SPEC };
-        loaded(&self.hopper[usize::from(format == Format::F16)], || HopperKernels::load_as(&self.gpu, &spec))
+    fn hopper(&self, format: Format, drops: bool) -> Result<&HopperKernels, GpuError> {
+        let (spec, place) = match (format, drops) {
+            (Format::F16, false) => (HopperKernels::F16, 0),
+            (Format::F16, true) => (HopperKernels::F16_DROPPING, 1),
+            (_, false) => (HopperKernels::SPEC, 2),
+            (_, true) => (HopperKernels::DROPPING, 3),
+        };
+        loaded(&self.hopper[place], || HopperKernels::load_as(&self.gpu, &spec))
     }
 
     /// Parts of the keys of a query, by sizes alone, so that a captured launch stays valid.
@@ -205,13 +212,13 @@ impl CudaAttention {
             }
             Variant::Hopper if is_narrow => {
                 let grid = call.grid(op.heads, op.q_len, HOPPER_FORWARD_64)?;
-                let kernels = self.hopper(T::STORAGE)?;
-                HopperForward64 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
+                let kernels = self.hopper(T::STORAGE, drops)?;
+                HopperForward64 { a, q, k, v, q_lengths, k_lengths, drop, o, lse }.launch(kernels, pass, grid)?;
             }
             Variant::Hopper => {
                 let grid = call.grid(op.heads, op.q_len, HOPPER_FORWARD_128)?;
-                let kernels = self.hopper(T::STORAGE)?;
-                HopperForward128 { a, q, k, v, q_lengths, k_lengths, o, lse }.launch(kernels, pass, grid)?;
+                let kernels = self.hopper(T::STORAGE, drops)?;
+                HopperForward128 { a, q, k, v, q_lengths, k_lengths, drop, o, lse }.launch(kernels, pass, grid)?;
             }
             Variant::Flash if is_narrow => {
                 let grid = call.grid(op.heads, op.q_len, FORWARD_64)?;
@@ -305,13 +312,13 @@ impl CudaAttention {
         match (variant, is_narrow) {
             (Variant::Hopper, true) => {
                 let grid = call.grid(op.heads, op.q_len, HOPPER_QUERIES_64)?;
-                let kernels = self.hopper(T::STORAGE)?;
-                HopperQueries64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
+                let kernels = self.hopper(T::STORAGE, drops)?;
+                HopperQueries64 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
             }
             (Variant::Hopper, false) => {
                 let grid = call.grid(op.heads, op.q_len, HOPPER_QUERIES_128)?;
-                let kernels = self.hopper(T::STORAGE)?;
-                HopperQueries128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dq }
+                let kernels = self.hopper(T::STORAGE, drops)?;
+                HopperQueries128 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dq }
                     .launch(kernels, pass, grid)?;
             }
             (Variant::Flash, true) => {
@@ -347,14 +354,14 @@ impl CudaAttention {
         match (variant, is_narrow) {
             (Variant::Hopper, true) => {
                 let grid = call.grid(kv_heads, op.k_len, HOPPER_KEYS_64)?;
-                let kernels = self.hopper(T::STORAGE)?;
-                HopperKeys64 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }
+                let kernels = self.hopper(T::STORAGE, drops)?;
+                HopperKeys64 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dk, dv }
                     .launch(kernels, pass, grid)?;
             }
             (Variant::Hopper, false) => {
                 let grid = call.grid(kv_heads, op.k_len, HOPPER_KEYS_128)?;
-                let kernels = self.hopper(T::STORAGE)?;
-                HopperKeys128 { a, q, k, v, q_lengths, k_lengths, d_o, lse, dots, dk, dv }
+                let kernels = self.hopper(T::STORAGE, drops)?;
+                HopperKeys128 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dk, dv }
                     .launch(kernels, pass, grid)?;
             }
             (Variant::Flash, true) => {

@@ -3,9 +3,12 @@
 use super::*;
 use crate::{
     gpu::Pass,
-    nn::attention::{
-        Attention, Gradients, Inputs, Lengths,
-        cuda::{CudaAttention, Variant},
+    nn::{
+        attention::{
+            Attention, AttentionDropout, Gradients, Inputs, Lengths,
+            cuda::{CudaAttention, Variant},
+        },
+        dropout::{Dropout, cuda::DropoutStep},
     },
 };
 
@@ -59,6 +62,24 @@ pub fn cases() -> Vec<Case> {
             backward(&long()),
             |gpu| run_backward(gpu, long(), Some(Variant::Flash)),
         ),
+        case("attention-dropout-causal-16x1024x12x64", &["hopper_forward_64"], forward(&gpt2()), |gpu| {
+            run_forward(gpu, dropping(), None)
+        }),
+        case(
+            "attention-dropout-causal-backward-16x1024x12x64",
+            &["attention_dots", "hopper_queries_backward_64", "hopper_keys_backward_64"],
+            backward(&gpt2()),
+            |gpu| run_backward(gpu, dropping(), None),
+        ),
+        case("attention-mma-dropout-causal-16x1024x12x64", &["flash_forward_64"], forward(&gpt2()), |gpu| {
+            run_forward(gpu, dropping(), Some(Variant::Flash))
+        }),
+        case(
+            "attention-mma-dropout-causal-backward-16x1024x12x64",
+            &["attention_dots", "flash_queries_backward_64", "flash_keys_backward_64"],
+            backward(&gpt2()),
+            |gpu| run_backward(gpu, dropping(), Some(Variant::Flash)),
+        ),
         case("attention-naive-causal-16x1024x12x64", &["attention_forward_64"], forward(&gpt2()), |gpu| {
             run_forward(gpu, gpt2(), Some(Variant::Naive))
         }),
@@ -93,6 +114,12 @@ fn gpt2() -> Attention {
     Attention::packed_qkv(N / T, T, HEADS, HEADS, C / HEADS).causal()
 }
 
+/// The same with dropout of probabilities.
+fn dropping() -> Attention {
+    let drop = Dropout { p: 0.1, seed: 1, layer_site: 0x8001, offset: 0 };
+    Attention { dropout: Some(AttentionDropout { drop, step: 0, first_token: 0, keys: T }), ..gpt2() }
+}
+
 /// The sizes by which FlashAttention is compared.
 fn long() -> Attention {
     Attention::packed_qkv(2, 8192, 16, 16, 128)
@@ -121,6 +148,7 @@ struct Buffers {
     qkv: Buf<Bf16>,
     o: Buf<Bf16>,
     lse: Buf<f32>,
+    step: Option<Buf<DropoutStep>>,
     arena: Arena,
 }
 
@@ -130,26 +158,27 @@ impl Buffers {
         let cuda = CudaAttention::new(gpu);
         let arena = Arena::new(gpu, "workspace of the benchmark", cuda.scratch_bytes(op)).map_err(text)?;
         let qkv = numbers(gpu, tokens * (op.heads + 2 * op.kv_heads) * op.head_dim)?;
-        Ok(Self { cuda, qkv, o: zeros(gpu, tokens * width)?, lse: zeros(gpu, op.lse_len())?, arena })
+        let step = op.dropout.map(|of| copy(gpu, &[DropoutStep::of_attention(&of)])).transpose()?;
+        Ok(Self { cuda, qkv, o: zeros(gpu, tokens * width)?, lse: zeros(gpu, op.lse_len())?, step, arena })
     }
 }
 
 fn run_forward(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>) -> Result<Launch, String> {
-    let Buffers { cuda, qkv, mut o, mut lse, mut arena } = Buffers::new(gpu, &op)?;
+    let Buffers { cuda, qkv, mut o, mut lse, step, mut arena } = Buffers::new(gpu, &op)?;
     Ok(Box::new(move |pass| {
-        let inputs = Inputs::packed(&*qkv);
+        let inputs = Inputs::packed(&*qkv).dropout(step.as_deref());
         cuda.forward(pass, &op, &inputs, &mut o, &mut lse, variant, &arena.frame()).map(drop).map_err(text)
     }))
 }
 
 fn run_backward(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>) -> Result<Launch, String> {
-    let Buffers { cuda, qkv, mut o, mut lse, mut arena } = Buffers::new(gpu, &op)?;
+    let Buffers { cuda, qkv, mut o, mut lse, step, mut arena } = Buffers::new(gpu, &op)?;
     let (d_o, mut dqkv) = (numbers(gpu, o.len())?, zeros::<Bf16>(gpu, qkv.len())?);
-    let first =
-        cuda.forward(&mut Pass::default(), &op, &Inputs::packed(&*qkv), &mut o, &mut lse, variant, &arena.frame());
+    let inputs = Inputs::packed(&*qkv).dropout(step.as_deref());
+    let first = cuda.forward(&mut Pass::default(), &op, &inputs, &mut o, &mut lse, variant, &arena.frame());
     first.map_err(text)?;
     Ok(Box::new(move |pass| {
-        let (inputs, gradients) = (Inputs::packed(&*qkv), Gradients::Packed(&mut *dqkv));
+        let (inputs, gradients) = (Inputs::packed(&*qkv).dropout(step.as_deref()), Gradients::Packed(&mut *dqkv));
         let frame = arena.frame();
         let call = cuda.backward(pass, &op, &inputs, (&o, &lse), &d_o, gradients, None, variant, &frame);
         call.map(drop).map_err(text)

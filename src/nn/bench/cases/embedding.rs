@@ -29,7 +29,7 @@ pub fn cases() -> Vec<Case> {
         },
         Case {
             name: "embedding-backward-65536x768",
-            kernels: &["count_digits", "sort_places", "add_gradients", "add_partial_sums", "add_position_gradients"],
+            kernels: &["count_digits", "sort_places", "add_gradients", "add_partial_sums"],
             // Gradients are read for tokens and for positions; the rows of the tokens that occur are read and written.
             work: Work::bytes(2 * N64 * C * H + 8 * C * (distinct() + T)),
             prepare: embedding_backward,
