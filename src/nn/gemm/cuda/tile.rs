@@ -3,6 +3,9 @@
 use super::{GemmArgs, GemmError, Split};
 use crate::gpu::Grid;
 
+/// k of the shortest piece of a group.
+const PIECE: u64 = 256;
+
 /// Elements of C per block, and what a block needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tile {
@@ -30,7 +33,7 @@ impl Tile {
     /// WMMA: two stages of (128 + 128) × 80 bytes.
     pub const WMMA: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 40_960, resident: 2, cost: 1.5 };
     /// Without tensor cores: two tiles of 16 × 132 sums.
-    pub const SIMT: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 16_896, resident: 1, cost: 1.0 };
+    pub const SIMT: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 16_896, resident: 2, cost: 1.0 };
 
     /// The tile of tensor cores that is expected to be faster on a device with so many multiprocessors and so much
     /// shared memory per block.
@@ -49,12 +52,27 @@ impl Tile {
         tiles.saturating_mul(batch as u64)
     }
 
-    /// Blocks for groups of unknown sizes: each has one tile of rows at most that is not full.
+    /// k of the pieces that long groups are summed in, so that a device with so many multiprocessors has about four blocks for
+    /// each that it holds; 0 where there are more than `most` tiles.
+    pub fn piece(self, g: &GemmArgs, multiprocessors: u32, most: usize) -> u32 {
+        let tiles = self.blocks(g, 1);
+        if tiles.saturating_mul(u64::from(g.batch)) > most as u64 {
+            return 0;
+        }
+        let at_once = 4 * u64::from(multiprocessors.max(1) * self.resident);
+        let piece = (u64::from(g.k) * tiles / at_once).next_multiple_of(PIECE).max(PIECE);
+        u32::try_from(piece).unwrap_or(0)
+    }
+
+    /// Blocks for groups of unknown sizes: each has one tile of rows, or one piece of k, at most that is not full.
     pub fn grid_of_groups(self, g: &GemmArgs, split: Split) -> Result<Grid, GemmError> {
         let (full, groups) = (u64::from(g.m), u64::from(g.batch));
         let rows = match split {
             Split::Rows => full / u64::from(self.rows) + groups,
-            Split::Depth => full.div_ceil(u64::from(self.rows)) * groups,
+            Split::Depth => {
+                let pieces = if g.piece == 0 { 0 } else { u64::from(g.k / g.piece) };
+                full.div_ceil(u64::from(self.rows)) * (groups + pieces)
+            }
         };
         self.blocks_of(rows.saturating_mul(u64::from(g.n.div_ceil(self.columns))))
     }
