@@ -56,26 +56,29 @@ __device__ __forceinline__ Place place_in_batch(const GemmArgs& g, unsigned int 
     return p;
 }
 
-// Group i has rows (or k) offsets[i] .. offsets[i + 1]; a lane looks at every 32nd group. Rows: tiles of a group follow each
-// other. Depth: first pieces of all groups, then second ones, so that a piece does not wait for one that runs beside it. False:
-// there is nothing for this block.
+// Group i has rows (or k) offsets[i] .. offsets[i + 1]; a lane looks at every 32nd group. Rows: full tiles of all groups, then
+// their last ones with more than half of the rows, then the others, so that the shortest blocks are the last. Depth: first
+// pieces of all groups, then second ones, so that a piece does not wait for one that runs beside it. False: there is nothing for
+// this block.
 template <int BM, int BN>
 __device__ __forceinline__ bool place_in_group(const GemmArgs& g, const void* from, unsigned int block, Place& p) {
     const unsigned int* offsets = (const unsigned int*)from;
     const bool is_rows = g.split == SPLIT_ROWS;
     const unsigned int columns = (g.n + BN - 1) / BN, tiles = is_rows ? columns : (g.m + BM - 1) / BM * columns, size = is_rows ? g.m : g.k;
     const unsigned int all = 0xffffffffu, lane = threadIdx.x % 32;
-    unsigned int slot = block / tiles, piece = 0, seen = 0;
+    unsigned int slot = block / tiles, turn = 0, seen = 0;
     for (unsigned int first = 0;; first += 32) {
         if (first >= g.batch) {
-            if (is_rows || seen == 0) return false;
+            if (is_rows ? turn == 2 : seen == 0) return false;
             first = seen = 0;
-            ++piece;
+            ++turn;
         }
         const unsigned int group = first + lane, start = min(offsets[min(group, g.batch)], size), end = max(min(offsets[min(group + 1, g.batch)], size), start);
-        unsigned int parts = (end - start + BM - 1) / BM, before = 0, n;
-        if (is_rows) {
-            before = parts;
+        const unsigned int full = (end - start) / BM, rest = (end - start) % BM;
+        // Of this turn: blocks of the group, and those of the lower lanes.
+        unsigned int parts, before, n;
+        if (is_rows && turn == 0) {
+            before = parts = full;
 #pragma unroll
             for (unsigned int distance = 1; distance < 32; distance *= 2) {
                 const unsigned int lower = __shfl_up_sync(all, before, distance);
@@ -84,8 +87,9 @@ __device__ __forceinline__ bool place_in_group(const GemmArgs& g, const void* fr
             n = __shfl_sync(all, before, 31);
             before -= parts;
         } else {
-            parts = group >= g.batch ? 0 : g.piece == 0 || start == end ? 1 : (end - start + g.piece - 1) / g.piece;
-            const unsigned int with = __ballot_sync(all, parts > piece);
+            const unsigned int pieces = group >= g.batch ? 0 : g.piece == 0 || start == end ? 1 : (end - start + g.piece - 1) / g.piece;
+            parts = is_rows ? rest != 0 && (rest > BM / 2) == (turn == 1) : pieces > turn;
+            const unsigned int with = __ballot_sync(all, parts != 0);
             before = __popc(with & ((1u << lane) - 1));
             n = __popc(with);
             seen |= with;
@@ -95,12 +99,13 @@ __device__ __forceinline__ bool place_in_group(const GemmArgs& g, const void* fr
             continue;
         }
         // The lane of the group: the last one with a part whose parts begin by the slot.
-        const unsigned int has = __ballot_sync(all, parts > piece && before <= slot), owner = 31 - __clz(has);
-        const unsigned int begin = __shfl_sync(all, start, owner), past = __shfl_sync(all, end, owner), inside = slot - __shfl_sync(all, before, owner);
-        const unsigned int of = first + owner, tile = is_rows ? inside * columns + block % tiles : block % tiles;
-        const unsigned int line = is_rows ? begin : begin + piece * g.piece;
-        p.pieces = is_rows ? 1 : __shfl_sync(all, parts, owner);
-        p.piece = piece;
+        const unsigned int owner = 31 - __clz(__ballot_sync(all, parts != 0 && before <= slot));
+        const unsigned int begin = __shfl_sync(all, start, owner), past = __shfl_sync(all, end, owner), of = first + owner;
+        const unsigned int inside = turn == 0 ? slot - __shfl_sync(all, before, owner) : __shfl_sync(all, full, owner);
+        const unsigned int tile = is_rows ? inside * columns + block % tiles : block % tiles;
+        const unsigned int line = is_rows ? begin : begin + turn * g.piece;
+        p.pieces = is_rows || g.piece == 0 ? 1 : max((past - begin + g.piece - 1) / g.piece, 1u);
+        p.piece = is_rows ? 0 : turn;
         p.turn = of * tiles + tile;
         p.a = (unsigned long long)line * ((g.a_by_k != 0) == is_rows ? g.lda : 1);
         p.b = is_rows ? of * g.stride_b : (unsigned long long)line * (g.b_by_k ? 1 : g.ldb);
@@ -167,37 +172,42 @@ __device__ __forceinline__ float gelu_share(float x) {
     return share;
 }
 // Not inlined: kernels have eight copies of the epilogue.
-__device__ __noinline__ float other_activation(unsigned int f, float x) {
-    if (f == GELU_ERF) return 0.5f * x * erfcf(-0.70710678118654752f * x);
-    x = fmaxf(x, 0.0f);
-    return f == RELU ? x : x * x;
-}
-__device__ __noinline__ float other_slope(unsigned int f, float x) {
-    if (f == GELU_ERF) return 0.5f * erfcf(-0.70710678118654752f * x) + x * 0.3989422804014327f * expf(-0.5f * x * x);
-    if (f == RELU) return x > 0.0f ? 1.0f : 0.0f;
-    return 2.0f * fmaxf(x, 0.0f);
+__device__ __noinline__ float gelu_erf(float x) { return 0.5f * x * erfcf(-0.70710678118654752f * x); }
+__device__ __noinline__ float gelu_erf_slope(float x) {
+    return 0.5f * erfcf(-0.70710678118654752f * x) + x * 0.3989422804014327f * expf(-0.5f * x * x);
 }
 // x = f(x), and x = x f'(z). One branch for all N, whose evaluations overlap.
 template <int N>
 __device__ __forceinline__ void activate(unsigned int f, float (&x)[N]) {
-    if (f == GELU_TANH)
+    if (f == GELU_TANH) {
 #pragma unroll
         for (int i = 0; i < N; ++i) x[i] *= gelu_share(x[i]);
-    else
+    } else if (f == GELU_ERF) {
 #pragma unroll
-        for (int i = 0; i < N; ++i) x[i] = other_activation(f, x[i]);
+        for (int i = 0; i < N; ++i) x[i] = gelu_erf(x[i]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            const float positive = fmaxf(x[i], 0.0f);
+            x[i] = f == RELU ? positive : positive * positive;
+        }
+    }
 }
 template <int N>
 __device__ __forceinline__ void times_slope(unsigned int f, float (&x)[N], const float (&z)[N]) {
-    if (f == GELU_TANH)
+    if (f == GELU_TANH) {
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             const float s = gelu_share(z[i]), t = z[i] * s;
             x[i] *= fmaf(t - t * s, fmaf(0.21406445f, z[i] * z[i], 1.5957691216057308f), s);
         }
-    else
+    } else if (f == GELU_ERF) {
 #pragma unroll
-        for (int i = 0; i < N; ++i) x[i] *= other_slope(f, z[i]);
+        for (int i = 0; i < N; ++i) x[i] *= gelu_erf_slope(z[i]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; ++i) x[i] *= f == RELU ? (z[i] > 0.0f ? 1.0f : 0.0f) : 2.0f * fmaxf(z[i], 0.0f);
+    }
 }
 // Not called: the host refuses it.
 template <int N>

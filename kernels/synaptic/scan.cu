@@ -102,20 +102,13 @@ __device__ __noinline__ float draw_release(u64 seed, u64 step, unsigned int quer
 // Activations of the sensors and of the complexin gate at a concentration of calcium.
 struct Sensors { float syt1, syt7, doc2, gate; };
 
-template <bool FAST>
 __device__ __forceinline__ Sensors sense(const ScanConstants& c, float calcium, float clamp) {
-    const float opening = c.cpx_thresh + c.cpx_weight * clamp;
-    if (!FAST) {
-        auto logistic = [&](float slope, float threshold) { return inverse_of(1.0f + exp2_of(threshold - slope * calcium)); };
-        return {logistic(c.syt1_slope, c.syt1_thresh), logistic(c.syt7_slope, c.syt7_thresh), logistic(c.doc2_slope, c.doc2_thresh), logistic(c.cpx_slope, opening)};
-    }
-    // Slopes 8, 3, 4 and 8.
-    const float e = exp2_of(-LOG2_OF_E * calcium), e2 = e * e, e4 = e2 * e2, e8 = e4 * e4;
-    return {inverse_of(1.0f + c.syt1_factor * e8), inverse_of(1.0f + c.syt7_factor * (e2 * e)), inverse_of(1.0f + c.doc2_factor * e4), inverse_of(1.0f + exp2_of(opening) * e8)};
+    auto logistic = [&](float slope, float threshold) { return inverse_of(1.0f + exp2_of(threshold - slope * calcium)); };
+    return {logistic(c.syt1_slope, c.syt1_thresh), logistic(c.syt7_slope, c.syt7_thresh), logistic(c.doc2_slope, c.doc2_thresh), logistic(c.cpx_slope, c.cpx_thresh + c.cpx_weight * clamp)};
 }
 
 // One query: bias and its derivative; the state is advanced. `slot` is what returns from endocytosis, then what enters.
-template <unsigned int MODE, bool FAST>
+template <unsigned int MODE>
 __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& col, unsigned int query, bool is_selected, float drive, Key& k, float& slot, float& bias, float& slope_of_bias) {
     if (MODE == OFF) {
         bias = slope_of_bias = 0.0f;
@@ -136,7 +129,7 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
         return;
     }
     const float decayed = c.ca_retain * k.calcium, calcium = decayed + c.alpha_c * influx;
-    const Sensors s = sense<FAST>(c, calcium, k.clamp);
+    const Sensors s = sense(c, calcium, k.clamp);
     const float sensors = c.syt1_weight * s.syt1 + c.syt7_weight * s.syt7 + c.doc2_gain * s.doc2;
     const float d_sensors = c.syt1_gain * (s.syt1 - s.syt1 * s.syt1) + c.syt7_gain * (s.syt7 - s.syt7 * s.syt7) + c.doc2_slope_gain * (s.doc2 - s.doc2 * s.doc2);
     const float d_gate = c.cpx_gain * (s.gate - s.gate * s.gate);
@@ -146,13 +139,12 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
     const float p = is_full ? c.p_max : free;
     const float expected = is_selected ? p * k.rrp : 0.0f;
     float released = expected;
-    if (!FAST && col.a.drawn_below != 0 && is_selected && is_drawn(col.seed, col.step, query, col.a.drawn_below)) released = draw_release(col.seed, col.step, query, col.key, k.rrp, p);
-    const float effect = c.log_floor + released * k.amplitude, expected_effect = FAST ? effect : c.log_floor + expected * k.amplitude;
+    if (col.a.drawn_below != 0 && is_selected && is_drawn(col.seed, col.step, query, col.a.drawn_below)) released = draw_release(col.seed, col.step, query, col.key, k.rrp, p);
+    const float effect = c.log_floor + released * k.amplitude, expected_effect = c.log_floor + expected * k.amplitude;
     bias = c.log_gain * log2_of(effect);
     slope_of_bias = is_selected ? c.slope_gain * (k.amplitude * k.rrp) * slope * activation * inverse_of(expected_effect) : 0.0f;
     if (MODE != SCAN) return;
-    // Bounds that no state reaches with the constants of FAST are not tested there.
-    auto bounded = [](float x, float most) { return FAST ? x : fminf(fmaxf(x, 0.0f), most); };
+    auto bounded = [](float x, float most) { return fminf(fmaxf(x, 0.0f), most); };
     const float fuel = (c.fuel_slope * k.energy + c.fuel_base) * inverse_of(c.fuel_slope * k.energy + c.fuel_offset);
     const float left = whole_quanta(released), emptied = bounded(k.rrp - left, c.rrp_max);
     const float returned = k.reserve + slot, supply = fminf(returned, 1.0f);
@@ -161,12 +153,39 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
     k.calcium = is_selected ? calcium : decayed;
     k.rrp = emptied + take;
     k.reserve = returned - take;
-    slot = FAST ? left : whole_quanta(c.rec_rate * left);
+    slot = whole_quanta(c.rec_rate * left);
     k.primed = __saturatef(k.primed * (1.0f - loss) + c.nsf_recover * (1.0f - k.primed));
     k.clamp = __saturatef(c.clamp_retain * k.clamp + (c.clamp_rise - loss));
     k.amplitude = bounded(c.amp_retain * k.amplitude + c.amp_rise, c.amp_max);
-    const float energy = c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released);
-    k.energy = FAST ? __saturatef(energy) : bounded(energy, c.energy_max);
+    k.energy = bounded(c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released), c.energy_max);
+}
+
+// The same of a selected edge in mode SCAN without draws, for the slopes 8, 3, 4 and 8 and states within their bounds: see
+// `has_short_form`. Exponentials are powers of one; drives count up to 80. `logarithm`: of the effect, to base 2.
+__device__ __forceinline__ void step_short(const ScanConstants& c, float drive, Key& k, float& slot, float& logarithm, float& slope_of_bias) {
+    const float u = exp2_of(LOG2_OF_E * fminf(drive, 80.0f)), open = 1.0f + u;
+    const float calcium = c.influx_gain * log2_of(open) + c.ca_retain * k.calcium;
+    const float e = exp2_of(-LOG2_OF_E * calcium), e2 = e * e, e4 = e2 * e2, e8 = e4 * e4;
+    const float syt1 = inverse_of(1.0f + c.syt1_factor * e8), syt7 = inverse_of(1.0f + c.syt7_factor * (e2 * e));
+    const float doc2 = inverse_of(1.0f + c.doc2_factor * e4), gate = inverse_of(1.0f + exp2_of(c.cpx_thresh + c.cpx_weight * k.clamp) * e8);
+    const float sensors = c.syt1_weight * syt1 + c.syt7_weight * syt7 + c.doc2_gain * doc2;
+    const float d_sensors = c.syt1_gain * (syt1 - syt1 * syt1) + c.syt7_gain * (syt7 - syt7 * syt7) + c.doc2_slope_gain * (doc2 - doc2 * doc2);
+    const float ready = gate * k.primed, free = sensors * ready;
+    const bool is_full = free >= c.p_max; // not so of NaN, which stays
+    const float slope = is_full ? 0.0f : ready * (d_sensors + sensors * (c.cpx_gain - c.cpx_gain * gate));
+    const float released = (is_full ? c.p_max : free) * k.rrp, effect = c.log_floor + released * k.amplitude;
+    logarithm = log2_of(effect);
+    slope_of_bias = c.slope_gain * (k.amplitude * k.rrp) * (slope * u) * inverse_of(open * effect);
+    const float prime = (c.prime_slope * k.energy + c.prime_base) * inverse_of(c.fuel_slope * k.energy + c.fuel_offset);
+    const float left = whole_quanta(released), returned = k.reserve + slot, take = whole_quanta(prime * fminf(returned, 1.0f));
+    k.calcium = calcium;
+    k.rrp = k.rrp - left + take;
+    k.reserve = returned - take;
+    slot = left;
+    k.primed = __saturatef(k.primed * (c.snare_retain - c.unprime_per_release * released) + c.nsf_recover);
+    k.clamp = __saturatef(c.clamp_retain * k.clamp + (c.clamp_rise - c.unprime_per_release * released));
+    k.amplitude = c.amp_retain * k.amplitude + c.amp_rise;
+    k.energy = __saturatef(c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released));
 }
 
 // Vesicles under endocytosis, in shared memory: those of this thread are at multiples of the size of a block.
@@ -195,26 +214,32 @@ struct RegisterQueue {
     __device__ __forceinline__ float& at(unsigned int i) { return slots[i]; }
 };
 
-// Walks the queries that see a key of the warp. A key begins at its own query.
-template <unsigned int MODE, bool FAST, class Queue>
+// Walks the queries that see a key of the warp. A key begins at its own query. SHORT: see `step_short`; KEYS: how many there are,
+// where it is known.
+template <unsigned int MODE, bool SHORT, unsigned int KEYS, class Queue>
 __device__ __forceinline__ void walk(const ScanConstants& c, const Column& col, Key& k, Queue& queue) {
     const ScanArgs& a = col.a;
     const unsigned int first = col.key / 32 * 32, from = first > a.first_query ? first - a.first_query : 0;
-    const u64 stride = a.n_keys, first_row = (u64)col.head * a.n_queries + from;
+    const u64 stride = KEYS ? KEYS : a.n_keys, first_row = (u64)col.head * a.n_queries + from;
     float* edge = col.edges + first_row * stride + col.key;
     float* factor = col.factor + first_row * stride + col.key;
     const bool has_factor = col.factor;
     float distance = (float)(int)(a.first_query + from - col.key);
     auto one = [&](unsigned int t, float drive, bool is_visible) {
         if (is_visible) {
-            const u64 row = first_row + (t - from);
-            const bool is_selected = FAST || !col.selected || (col.selected[row * words_of_row(a) + col.key / 32] >> col.key % 32 & 1u);
-            float slot = MODE == SCAN ? queue.take() : 0.0f, bias, slope;
-            step_key<MODE, FAST>(c, col, a.first_query + t, is_selected, drive, k, slot, bias, slope);
+            float slot = MODE == SCAN ? queue.take() : 0.0f, bias = 0.0f, slope;
+            if (SHORT) {
+                step_short(c, drive, k, slot, bias, slope);
+                *edge = drive - c.barrier * distance + c.log_gain * bias;
+            } else {
+                const u64 row = first_row + (t - from);
+                const bool is_selected = !col.selected || (col.selected[row * words_of_row(a) + col.key / 32] >> col.key % 32 & 1u);
+                step_key<MODE>(c, col, a.first_query + t, is_selected, drive, k, slot, bias, slope);
+                // Edges that are not selected get the bias of the last one that is, in fill_unselected.
+                if (col.selected && col.last[row] == col.key) col.row_bias[row] = bias;
+                *edge = drive + (is_selected ? bias : 0.0f) - c.barrier * distance;
+            }
             if (MODE == SCAN) queue.put(slot);
-            // Edges that are not selected get the bias of the last one that is, in fill_unselected.
-            if (!FAST && col.selected && col.last[row] == col.key) col.row_bias[row] = bias;
-            *edge = drive + (is_selected ? bias : 0.0f) - c.barrier * distance;
             if (has_factor) *factor = slope;
         }
         edge += stride;
@@ -249,10 +274,10 @@ __device__ __forceinline__ u64 place(const ScanArgs& a, unsigned int quantity, u
 }
 
 // Walks from the state in memory, or from the first one, and leaves it there.
-template <unsigned int MODE, bool FAST, class Queue>
+template <unsigned int MODE, bool SHORT, unsigned int KEYS, class Queue>
 __device__ __forceinline__ void walk_from(const ScanConstants& c, const Column& col, Queue& queue, float* memory) {
     const ScanArgs& a = col.a;
-    const unsigned int delay = FAST ? FAST_DELAY : a.delay;
+    const unsigned int delay = SHORT ? FAST_DELAY : a.delay;
     const bool is_known = memory && col.key < a.known;
     Key k = fresh(c);
     float* const all[QUANTITIES] = {&k.calcium, &k.rrp, &k.reserve, &k.primed, &k.clamp, &k.amplitude, &k.energy, &k.x, &k.u};
@@ -260,13 +285,13 @@ __device__ __forceinline__ void walk_from(const ScanConstants& c, const Column& 
 #pragma unroll
         for (unsigned int i = 0; i < QUANTITIES; ++i) *all[i] = memory[place(a, i, col.head, col.key)];
     }
-#pragma unroll FAST ? FAST_DELAY : 1
+#pragma unroll SHORT ? FAST_DELAY : 1
     for (unsigned int i = 0; i < delay; ++i) queue.at(i) = is_known ? memory[place(a, QUANTITIES + i, col.head, col.key)] : 0.0f;
-    walk<MODE, FAST>(c, col, k, queue);
+    walk<MODE, SHORT, KEYS>(c, col, k, queue);
     if (!memory) return;
 #pragma unroll
     for (unsigned int i = 0; i < QUANTITIES; ++i) memory[place(a, i, col.head, col.key)] = *all[i];
-#pragma unroll FAST ? FAST_DELAY : 1
+#pragma unroll SHORT ? FAST_DELAY : 1
     for (unsigned int i = 0; i < delay; ++i) memory[place(a, QUANTITIES + i, col.head, col.key)] = queue.at(i);
 }
 
@@ -280,10 +305,10 @@ extern "C" __global__ void scan_release(ScanArgs a, ScanConstants c, const void*
     const Column col = {a, at.seed, step_of_head(a, at, head), (const unsigned int*)selected, (const unsigned int*)last, edges, (float*)factor, (float*)row_bias, head, key};
     SharedQueue queue = {queues + threadIdx.x, a.delay, 0};
     switch (a.mode) {
-        case SCAN: walk_from<SCAN, false>(c, col, queue, (float*)state); break;
-        case STATIC: walk_from<STATIC, false>(c, col, queue, (float*)state); break;
-        case TSODYKS_MARKRAM: walk_from<TSODYKS_MARKRAM, false>(c, col, queue, (float*)state); break;
-        default: walk_from<OFF, false>(c, col, queue, (float*)state); break;
+        case SCAN: walk_from<SCAN, false, 0>(c, col, queue, (float*)state); break;
+        case STATIC: walk_from<STATIC, false, 0>(c, col, queue, (float*)state); break;
+        case TSODYKS_MARKRAM: walk_from<TSODYKS_MARKRAM, false, 0>(c, col, queue, (float*)state); break;
+        default: walk_from<OFF, false, 0>(c, col, queue, (float*)state); break;
     }
 }
 
@@ -292,7 +317,10 @@ extern "C" __global__ void scan_all_edges(ScanArgs a, ScanConstants c, float* __
     if (key >= a.n_keys) return;
     const Column col = {a, 0, 0, nullptr, nullptr, edges, (float*)factor, nullptr, head, key};
     RegisterQueue queue;
-    walk_from<SCAN, true>(c, col, queue, (float*)state);
+    // Where the length of a row is a constant, so are addresses.
+    if (!state && a.n_keys == 256) walk_from<SCAN, true, 256>(c, col, queue, nullptr);
+    else if (!state && a.n_keys == 512) walk_from<SCAN, true, 512>(c, col, queue, nullptr);
+    else walk_from<SCAN, true, 0>(c, col, queue, (float*)state);
 }
 
 // Larger for larger logits (f32 total order), then for earlier keys: 48 bits.

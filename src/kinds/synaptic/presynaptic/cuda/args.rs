@@ -63,6 +63,8 @@ device_struct! {
         ca_retain: f32,
         /// Calcium influx per softplus of the drive
         alpha_c: f32,
+        /// The same of a logarithm to base 2
+        influx_gain: f32,
         /// Exponent of synaptotagmin 1 per calcium
         syt1_slope: f32,
         /// Its exponent without calcium
@@ -109,6 +111,8 @@ device_struct! {
         unprime_per_release: f32,
         /// Recovery of primed SNAREs
         nsf_recover: f32,
+        /// The rest
+        snare_retain: f32,
         /// Share of the released vesicles that is recovered, at most 1
         rec_rate: f32,
         /// Share of the quantal amplitude that remains after a step
@@ -131,6 +135,10 @@ device_struct! {
         fuel_base: f32,
         /// Its offset
         fuel_offset: f32,
+        /// Slope times the primed vesicles
+        prime_slope: f32,
+        /// Base times the primed vesicles
+        prime_base: f32,
         /// Share of the clamp that remains after a step
         clamp_retain: f32,
         /// The rest
@@ -241,7 +249,7 @@ pub(super) fn has_short_form(op: &Presynaptic) -> bool {
         && (c.endo_delay == FAST_DELAY as usize && c.rec_rate >= 1.0)
         && exponents(c)[3] + c.cpx_weight.max(0.0) / LN_2 <= 100.0
         && (c.amp_load + c.amp_leak <= 1.0 && c.init_amp.max(amplitude) <= c.amp_max)
-        && (c.energy_max == 1.0 && c.init_rrp <= c.rrp_max && c.prime_rate >= 0.0)
+        && (c.energy_max == 1.0 && c.init_rrp + c.init_reserve <= c.rrp_max && (0.0..=1.0).contains(&c.prime_rate))
 }
 
 /// Exponents of 2 of sensors and gate without calcium and clamp.
@@ -266,6 +274,7 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
     ScanConstants {
         ca_retain: c.ca_retain as f32,
         alpha_c: c.alpha_c as f32,
+        influx_gain: (c.alpha_c * LN_2) as f32,
         syt1_slope: (c.syt1_slope / LN_2) as f32,
         syt1_thresh: syt1 as f32,
         syt1_factor: syt1.exp2() as f32,
@@ -289,6 +298,7 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
         prime_rate: c.prime_rate as f32,
         unprime_per_release: c.unprime_per_release as f32,
         nsf_recover: c.nsf_recover as f32,
+        snare_retain: (1.0 - c.nsf_recover) as f32,
         rec_rate: c.rec_rate.min(1.0) as f32,
         amp_retain: (1.0 - c.amp_load - c.amp_leak) as f32,
         amp_rise: (c.amp_load * c.amp_target) as f32,
@@ -300,6 +310,8 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
         fuel_slope,
         fuel_base,
         fuel_offset,
+        prime_slope: c.prime_rate as f32 * fuel_slope,
+        prime_base: c.prime_rate as f32 * fuel_base,
         clamp_retain: c.clamp_retain as f32,
         clamp_rise: (1.0 - c.clamp_retain) as f32,
         rrp_max: c.rrp_max as f32,
