@@ -12,6 +12,7 @@
 
 typedef float T;
 #include "nn/rows.cuh"
+#include "nn/shared_memory.cuh"
 
 // Queries whose edges are read before those of the ones before them are computed.
 constexpr unsigned int AHEAD = 4;
@@ -214,13 +215,12 @@ struct RegisterQueue {
     __device__ __forceinline__ float& at(unsigned int i) { return slots[i]; }
 };
 
-// Walks the queries that see a key of the warp. A key begins at its own query. SHORT: see `step_short`; KEYS: how many there are,
-// where it is known.
-template <unsigned int MODE, bool SHORT, unsigned int KEYS, class Queue>
+// Walks the queries that see a key of the warp. A key begins at its own query. SHORT: see `step_short`.
+template <unsigned int MODE, bool SHORT, class Queue>
 __device__ __forceinline__ void walk(const ScanConstants& c, const Column& col, Key& k, Queue& queue) {
     const ScanArgs& a = col.a;
     const unsigned int first = col.key / 32 * 32, from = first > a.first_query ? first - a.first_query : 0;
-    const u64 stride = KEYS ? KEYS : a.n_keys, first_row = (u64)col.head * a.n_queries + from;
+    const u64 stride = a.n_keys, first_row = (u64)col.head * a.n_queries + from;
     float* edge = col.edges + first_row * stride + col.key;
     float* factor = col.factor + first_row * stride + col.key;
     const bool has_factor = col.factor;
@@ -274,7 +274,7 @@ __device__ __forceinline__ u64 place(const ScanArgs& a, unsigned int quantity, u
 }
 
 // Walks from the state in memory, or from the first one, and leaves it there.
-template <unsigned int MODE, bool SHORT, unsigned int KEYS, class Queue>
+template <unsigned int MODE, bool SHORT, class Queue>
 __device__ __forceinline__ void walk_from(const ScanConstants& c, const Column& col, Queue& queue, float* memory) {
     const ScanArgs& a = col.a;
     const unsigned int delay = SHORT ? FAST_DELAY : a.delay;
@@ -287,7 +287,7 @@ __device__ __forceinline__ void walk_from(const ScanConstants& c, const Column& 
     }
 #pragma unroll SHORT ? FAST_DELAY : 1
     for (unsigned int i = 0; i < delay; ++i) queue.at(i) = is_known ? memory[place(a, QUANTITIES + i, col.head, col.key)] : 0.0f;
-    walk<MODE, SHORT, KEYS>(c, col, k, queue);
+    walk<MODE, SHORT>(c, col, k, queue);
     if (!memory) return;
 #pragma unroll
     for (unsigned int i = 0; i < QUANTITIES; ++i) memory[place(a, i, col.head, col.key)] = *all[i];
@@ -305,22 +305,84 @@ extern "C" __global__ void scan_release(ScanArgs a, ScanConstants c, const void*
     const Column col = {a, at.seed, step_of_head(a, at, head), (const unsigned int*)selected, (const unsigned int*)last, edges, (float*)factor, (float*)row_bias, head, key};
     SharedQueue queue = {queues + threadIdx.x, a.delay, 0};
     switch (a.mode) {
-        case SCAN: walk_from<SCAN, false, 0>(c, col, queue, (float*)state); break;
-        case STATIC: walk_from<STATIC, false, 0>(c, col, queue, (float*)state); break;
-        case TSODYKS_MARKRAM: walk_from<TSODYKS_MARKRAM, false, 0>(c, col, queue, (float*)state); break;
-        default: walk_from<OFF, false, 0>(c, col, queue, (float*)state); break;
+        case SCAN: walk_from<SCAN, false>(c, col, queue, (float*)state); break;
+        case STATIC: walk_from<STATIC, false>(c, col, queue, (float*)state); break;
+        case TSODYKS_MARKRAM: walk_from<TSODYKS_MARKRAM, false>(c, col, queue, (float*)state); break;
+        default: walk_from<OFF, false>(c, col, queue, (float*)state); break;
     }
 }
 
-extern "C" __global__ void scan_all_edges(ScanArgs a, ScanConstants c, float* __restrict__ edges, void* factor, void* state) {
+#if __CUDA_ARCH__ >= 800
+// The same as walk_from<SCAN, true> for whole sequences of KEYS tokens, and without a state in memory: addresses are constants, and
+// rows are copied to shared memory, 4 at a time and 4 RING - 4 before they are used, a quarter of a warp per row.
+template <unsigned int KEYS>
+__device__ __forceinline__ void walk_sequence(const ScanConstants& c, unsigned int head, unsigned int first, float* edges, float* factors) {
+    extern __shared__ __align__(16) float rows[]; // [warps, RING, 4, 32]
+    const unsigned int lane = threadIdx.x % 32;
+    const float* own = rows + threadIdx.x / 32 * (RING * 128) + lane;
+    const unsigned int to = (unsigned int)__cvta_generic_to_shared(rows + threadIdx.x / 32 * (RING * 128) + lane * 4);
+    const u64 before = ((u64)head * KEYS + first) * KEYS + first;
+    const float* from = edges + before + lane / 8 * KEYS + lane % 8 * 4;
+    unsigned int copied = first, filled = 0, read = 0;
+    auto copy = [&] {
+        if (copied < KEYS) copy_chunk(to + filled * 512, from, 16);
+        commit_copies();
+        from += 4 * KEYS;
+        copied += 4;
+        filled = filled + 1 == RING ? 0 : filled + 1;
+    };
+#pragma unroll
+    for (unsigned int i = 0; i + 1 < RING; ++i) copy();
+    float *edge = edges + before + lane, *factor = factors + before + lane;
+    const bool has_factor = factors;
+    Key k = fresh(c);
+    RegisterQueue queue = {};
+    float distance = -(float)(int)lane;
+    auto group = [&](bool is_checked) {
+        float drive[4];
+        wait_for_copies<RING - 2>();
+        __syncwarp();
+#pragma unroll
+        for (unsigned int i = 0; i < 4; ++i) drive[i] = own[read * 128 + i * 32];
+        read = read + 1 == RING ? 0 : read + 1;
+        copy();
+#pragma unroll
+        for (unsigned int i = 0; i < 4; ++i) {
+            if (!is_checked || distance >= 0.0f) {
+                float slot = queue.take(), logarithm, slope;
+                step_short(c, drive[i], k, slot, logarithm, slope);
+                queue.put(slot);
+                edge[i * KEYS] = drive[i] - c.barrier * distance + c.log_gain * logarithm;
+                if (has_factor) factor[i * KEYS] = slope;
+            }
+            distance += 1.0f;
+        }
+        edge += 4 * KEYS;
+        factor += 4 * KEYS;
+    };
+    unsigned int t = first;
+#pragma unroll 1
+    for (; t < first + 32; t += 4) group(true);
+#pragma unroll 1
+    for (; t < KEYS; t += 4) group(false);
+}
+#endif
+
+// `is_sequence`: whole sequences of 128, 256 or 512 tokens without a state in memory, which begin at multiples of 16 bytes.
+extern "C" __global__ void scan_all_edges(ScanArgs a, ScanConstants c, unsigned int is_sequence, float* __restrict__ edges, void* factor, void* state) {
     const unsigned int head = blockIdx.x % a.n_heads, key = blockIdx.x / a.n_heads * blockDim.x + threadIdx.x;
     if (key >= a.n_keys) return;
+#if __CUDA_ARCH__ >= 800
+    if (is_sequence) {
+        if (a.n_keys == 128) walk_sequence<128>(c, head, key / 32 * 32, edges, (float*)factor);
+        else if (a.n_keys == 256) walk_sequence<256>(c, head, key / 32 * 32, edges, (float*)factor);
+        else walk_sequence<512>(c, head, key / 32 * 32, edges, (float*)factor);
+        return;
+    }
+#endif
     const Column col = {a, 0, 0, nullptr, nullptr, edges, (float*)factor, nullptr, head, key};
     RegisterQueue queue;
-    // Where the length of a row is a constant, so are addresses.
-    if (!state && a.n_keys == 256) walk_from<SCAN, true, 256>(c, col, queue, nullptr);
-    else if (!state && a.n_keys == 512) walk_from<SCAN, true, 512>(c, col, queue, nullptr);
-    else walk_from<SCAN, true, 0>(c, col, queue, (float*)state);
+    walk_from<SCAN, true>(c, col, queue, (float*)state);
 }
 
 // Larger for larger logits (f32 total order), then for earlier keys: 48 bits.

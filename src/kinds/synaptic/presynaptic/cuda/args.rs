@@ -3,7 +3,7 @@
 use crate::{
     device_constants, device_struct,
     gpu::{
-        BlockSize, GpuError, Grid,
+        BlockSize, GpuError, Grid, Target,
         compile::Compile,
         kernel::{In, InAny, InOut, InOutAny, Size},
         layout::Constant,
@@ -25,8 +25,12 @@ const RELEASE: u32 = Purpose::Release as u32;
 pub(super) const QUANTITIES: u32 = 9;
 /// Steps of the queue that is in registers.
 const FAST_DELAY: u32 = 3;
+/// Groups of four rows of a warp that are in shared memory.
+pub(super) const RING: u32 = 8;
 const CONSTANTS: &[Constant] =
-    device_constants![OFF, STATIC, SCAN, TSODYKS_MARKRAM, RELEASE, QUANTITIES, MAX_TRIALS, FAST_DELAY];
+    device_constants![OFF, STATIC, SCAN, TSODYKS_MARKRAM, RELEASE, QUANTITIES, MAX_TRIALS, FAST_DELAY, RING];
+/// Copies beside other work from 8.0 on.
+const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
 
 device_struct! {
     /// Sizes of a pass.
@@ -195,7 +199,7 @@ device_struct! {
 kernels! {
     /// Release of vesicles as a bias of attention logits.
     pub struct ScanKernels in "synaptic/scan.cu"
-        compiled (Compile::FUSED) using [ScanArgs, ScanConstants, ReleaseStep] with [CONSTANTS]
+        compiled (Compile::FUSED.on(TARGETS)) using [ScanArgs, ScanConstants, ReleaseStep] with [CONSTANTS]
     {
         /// One thread per key: walks the queries, in place of each logit that with its bias. Items: edges.
         #[block(128, 3)]
@@ -207,7 +211,8 @@ kernels! {
         /// The same of all edges with the slopes and the delay of the defaults. Items: edges.
         #[block(128, 8)]
         fn scan_all_edges as ScanAllEdges(
-            a: Size<ScanArgs>, c: Size<ScanConstants>, edges: InOut<f32>, factor: InOutAny, state: InOutAny
+            a: Size<ScanArgs>, c: Size<ScanConstants>, is_sequence: Size<u32>, edges: InOut<f32>, factor: InOutAny,
+            state: InOutAny
         );
 
         /// One block per query: the edges with the largest logits. Items: rows.
