@@ -17,17 +17,17 @@ struct alignas(4) HeadArgs {
 };
 static_assert(sizeof(HeadArgs) == 32, "HeadArgs: size");
 
-// One warp per one or two heads of a token: rotary positions and norm of queries and keys, by head. Items: tokens.
+// One warp per head of a token: rotary positions and norm of queries and keys, by head. Items: tokens.
 extern "C" __global__ void __launch_bounds__(256, 1) split_heads(HeadArgs a, const float* __restrict__ packed, const float* __restrict__ cosines, const float* __restrict__ sines, const void* temperature, float* __restrict__ q, float* __restrict__ k, float* __restrict__ v, float* __restrict__ rstd);
 
-// One warp per one or two heads of a token: the same backwards. Items: tokens.
+// One warp per head of a token: the same backwards. Items: tokens.
 extern "C" __global__ void __launch_bounds__(256, 1) split_heads_backward(HeadArgs a, const float* __restrict__ cosines, const float* __restrict__ sines, const void* temperature, const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ rstd, const float* __restrict__ dq, const float* __restrict__ dk, const float* __restrict__ dv, float* __restrict__ dpacked, void* products);
 
 // One block per head: gradient of the factor of its logits.
 extern "C" __global__ void __launch_bounds__(256, 1) add_temperature_gradient(HeadArgs a, const float* __restrict__ products, const float* __restrict__ temperature, float* __restrict__ gradient);
 
-// One thread per element, or per four: rows by head as rows by token, or the reverse.
-extern "C" __global__ void __launch_bounds__(256, 1) move_heads(HeadArgs a, unsigned int to_tokens, unsigned int fours, const float* __restrict__ from, float* __restrict__ to);
+// One thread per element: rows by head as rows by token, or the reverse.
+extern "C" __global__ void __launch_bounds__(256, 1) move_heads(HeadArgs a, unsigned int to_tokens, const float* __restrict__ from, float* __restrict__ to);
 
 // One thread per slot: what the last tokens of a batch selected.
 extern "C" __global__ void __launch_bounds__(256, 1) keep_selection(unsigned int first, unsigned int n, const unsigned int* __restrict__ indices, const float* __restrict__ gates, unsigned int* __restrict__ experts, float* __restrict__ kept);

@@ -147,8 +147,9 @@ extern "C" __global__ void add_temperature_gradient(HeadArgs a, const float* __r
 }
 
 // A thread per element, or per four neighbouring ones, of tokens [B, T, H D] and rows by head [B, H, T, D], in the order of what
-// is written. Fours are less than 2^32.
-extern "C" __global__ void move_heads(HeadArgs a, unsigned int to_tokens, unsigned int fours, const float* __restrict__ from, float* __restrict__ to) {
+// is written. There are less than 2^32.
+extern "C" __global__ void move_heads(HeadArgs a, unsigned int to_tokens, const float* __restrict__ from, float* __restrict__ to) {
+    const bool fours = a.head_dim % 4 == 0 && (((u64)from | (u64)to) & 15) == 0;
     const unsigned int dim = fours ? a.head_dim / 4 : a.head_dim, n = a.tokens * a.heads * dim, stride = gridDim.x * blockDim.x;
     for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
         const unsigned int row = i / dim, c = i - row * dim, inner = to_tokens ? a.heads : a.seq_len, outer = to_tokens ? a.seq_len : a.heads;

@@ -140,8 +140,7 @@ impl Run<'_> {
         let (dy, x) = (&*t.d, &*a.attention);
         self.layers().linear_backward((block.o, None), (dy, x), Epilogue::None, &mut t.other, gradient)?;
         let moved = threads(s.by_head.len());
-        let fours = heads.fours(&t.other, s.by_head);
-        MoveHeads { a: heads, to_tokens: 0, fours, from: &t.other, to: s.by_head }.launch(&ops.heads, self.pass, moved)?;
+        MoveHeads { a: heads, to_tokens: 0, from: &t.other, to: s.by_head }.launch(&ops.heads, self.pass, moved)?;
         let (products, extent, scale) = (self.products(shape.seq_len), self.extent(b), network.scale());
         let multiply = |run: &mut Run<'_>, op: Gemm, x: (&Slice<f32>, &Slice<f32>), to: &mut Slice<f32>| {
             ops.model.gemm.run(run.pass, &op, x, to, Epilogue::None, ops.model.options).map(drop)

@@ -221,7 +221,7 @@ impl Run<'_> {
                 ops.model.options,
             )?;
             let n = y.len();
-            MoveHeads { a, to_tokens: 1, fours: a.fours(s.by_head, y), from: s.by_head, to: y }.launch(&ops.heads, run.pass, threads(n))?;
+            MoveHeads { a, to_tokens: 1, from: s.by_head, to: y }.launch(&ops.heads, run.pass, threads(n))?;
             Ok(())
         })
     }

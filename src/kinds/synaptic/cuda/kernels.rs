@@ -3,7 +3,7 @@
 use crate::{
     device_constants, device_struct,
     gpu::{
-        Any, ModuleSpec, Slice,
+        ModuleSpec,
         compile::Compile,
         kernel::{In, InAny, InOut, InOutAny, Size},
         layout::Constant,
@@ -43,14 +43,14 @@ kernels! {
     pub struct HeadKernels in "synaptic/heads.cu"
         compiled (Compile::FUSED) using [HeadArgs] with [CONSTANTS]
     {
-        /// One warp per one or two heads of a token: rotary positions and norm of queries and keys, by head. Items: tokens.
+        /// One warp per head of a token: rotary positions and norm of queries and keys, by head. Items: tokens.
         #[block(256)]
         fn split_heads as SplitHeads(
             a: Size<HeadArgs>, packed: In<f32>, cosines: In<f32>, sines: In<f32>, temperature: InAny, q: InOut<f32>,
             k: InOut<f32>, v: InOut<f32>, rstd: InOut<f32>
         );
 
-        /// One warp per one or two heads of a token: the same backwards. Items: tokens.
+        /// One warp per head of a token: the same backwards. Items: tokens.
         #[block(256)]
         fn split_heads_backward as SplitHeadsBackward(
             a: Size<HeadArgs>, cosines: In<f32>, sines: In<f32>, temperature: InAny, q: In<f32>, k: In<f32>,
@@ -63,24 +63,15 @@ kernels! {
             a: Size<HeadArgs>, products: In<f32>, temperature: In<f32>, gradient: InOut<f32>
         );
 
-        /// One thread per element, or per four: rows by head as rows by token, or the reverse.
+        /// One thread per element: rows by head as rows by token, or the reverse.
         #[block(256)]
-        fn move_heads as MoveHeads(
-            a: Size<HeadArgs>, to_tokens: Size<u32>, fours: Size<u32>, from: In<f32>, to: InOut<f32>
-        );
+        fn move_heads as MoveHeads(a: Size<HeadArgs>, to_tokens: Size<u32>, from: In<f32>, to: InOut<f32>);
 
         /// One thread per slot: what the last tokens of a batch selected.
         #[block(256)]
         fn keep_selection as KeepSelection(
             first: Size<u32>, n: Size<u32>, indices: In<u32>, gates: In<f32>, experts: InOut<u32>, kept: InOut<f32>
         );
-    }
-}
-
-impl HeadArgs {
-    /// Whether rows of heads are moved four elements at a time.
-    pub fn fours(&self, from: &Slice<f32>, to: &Slice<f32>) -> u32 {
-        (self.head_dim.is_multiple_of(4) && Any::from(from).is_aligned_to(16) && Any::from(to).is_aligned_to(16)).into()
     }
 }
 
