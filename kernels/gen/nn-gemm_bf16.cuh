@@ -32,7 +32,7 @@ struct alignas(8) GemmArgs {
     float beta; // Factor of the old C
     int alpha_int; // The same for integers
     int beta_int; // The same for integers
-    unsigned int pad; // Padding to eight bytes
+    unsigned int piece; // k of a piece of a group; 0: whole groups
 };
 static_assert(sizeof(GemmArgs) == 152, "GemmArgs: size");
 
@@ -40,4 +40,4 @@ static_assert(sizeof(GemmArgs) == 152, "GemmArgs: size");
 extern "C" __global__ void __launch_bounds__(256, 1) gemm_large(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales);
 
 // Matrix multiplication by tensor cores, 64 × 64 elements of C per block.
-extern "C" __global__ void __launch_bounds__(128, 1) gemm_small(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales, const void* offsets);
+extern "C" __global__ void __launch_bounds__(128, 1) gemm_small(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales, const void* offsets, void* turns);

@@ -32,12 +32,12 @@ struct alignas(8) GemmArgs {
     float beta; // Factor of the old C
     int alpha_int; // The same for integers
     int beta_int; // The same for integers
-    unsigned int pad; // Padding to eight bytes
+    unsigned int piece; // k of a piece of a group; 0: whole groups
 };
 static_assert(sizeof(GemmArgs) == 152, "GemmArgs: size");
 
 // Matrix multiplication, 128 × 128 elements of C per block, 8 × 8 per thread.
-extern "C" __global__ void __launch_bounds__(256, 2) gemm_simt(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales, const void* offsets);
+extern "C" __global__ void __launch_bounds__(256, 2) gemm_simt(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales, const void* offsets, void* turns);
 
 // Matrix multiplication of bytes, 128 × 128 elements of C per block, 8 × 8 per thread.
 extern "C" __global__ void __launch_bounds__(256, 1) gemm_simt_s8(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales, const void* offsets);

@@ -10,6 +10,7 @@ constexpr unsigned int RELEASE = 12u;
 constexpr unsigned int QUANTITIES = 9u;
 constexpr unsigned int MAX_TRIALS = 8u;
 constexpr unsigned int FAST_DELAY = 3u;
+constexpr unsigned int RING = 8u;
 
 // Sizes of a pass.
 struct alignas(8) ScanArgs {
@@ -31,6 +32,7 @@ static_assert(sizeof(ScanArgs) == 48, "ScanArgs: size");
 struct alignas(4) ScanConstants {
     float ca_retain; // Share of the calcium that remains after a step
     float alpha_c; // Calcium influx per softplus of the drive
+    float influx_gain; // The same of a logarithm to base 2
     float syt1_slope; // Exponent of synaptotagmin 1 per calcium
     float syt1_thresh; // Its exponent without calcium
     float syt1_factor; // 2 to that
@@ -54,6 +56,7 @@ struct alignas(4) ScanConstants {
     float prime_rate; // Vesicles primed per step, at most
     float unprime_per_release; // Loss of primed SNAREs and of clamp per released vesicle
     float nsf_recover; // Recovery of primed SNAREs
+    float snare_retain; // The rest
     float rec_rate; // Share of the released vesicles that is recovered, at most 1
     float amp_retain; // Share of the quantal amplitude that remains after a step
     float amp_rise; // Added to it
@@ -65,6 +68,8 @@ struct alignas(4) ScanConstants {
     float fuel_slope; // Fuel of priming is (slope E + base) / (slope E + offset): the slope
     float fuel_base; // Its base
     float fuel_offset; // Its offset
+    float prime_slope; // Slope times the primed vesicles
+    float prime_base; // Base times the primed vesicles
     float clamp_retain; // Share of the clamp that remains after a step
     float clamp_rise; // The rest
     float rrp_max; // Largest readily releasable pool
@@ -84,7 +89,7 @@ struct alignas(4) ScanConstants {
     float tm_facilitation; // What remains of facilitation after a step
     float tm_scale; // Effect when all resources are used at once
 };
-static_assert(sizeof(ScanConstants) == 216, "ScanConstants: size");
+static_assert(sizeof(ScanConstants) == 232, "ScanConstants: size");
 
 // Where the random draws of a batch are: see `Draws`.
 struct alignas(8) ReleaseStep {
@@ -99,7 +104,7 @@ static_assert(sizeof(ReleaseStep) == 24, "ReleaseStep: size");
 extern "C" __global__ void __launch_bounds__(128, 3) scan_release(ScanArgs a, ScanConstants c, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state);
 
 // The same of all edges with the slopes and the delay of the defaults. Items: edges.
-extern "C" __global__ void __launch_bounds__(128, 8) scan_all_edges(ScanArgs a, ScanConstants c, float* __restrict__ edges, void* factor, void* state);
+extern "C" __global__ void __launch_bounds__(128, 8) scan_all_edges(ScanArgs a, ScanConstants c, unsigned int is_sequence, float* __restrict__ edges, void* factor, void* state);
 
 // One block per query: the edges with the largest logits. Items: rows.
 extern "C" __global__ void __launch_bounds__(256, 1) select_edges(ScanArgs a, unsigned int k, const float* __restrict__ edges, unsigned int* __restrict__ selected, unsigned int* __restrict__ last);

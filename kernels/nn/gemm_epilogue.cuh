@@ -17,10 +17,11 @@ struct Data {
 };
 
 // Which part of C a block computes: the elements before its matrices in their buffers, its first row and column in them, the
-// rows of A and the sums' length.
+// rows of A and the sums' length. Of a long group it is one of several pieces of k, which are added to C one after the other.
 struct Place {
     unsigned long long a, b, c, bias, row_scale, column_scale;
     unsigned int row, column, rows, k;
+    unsigned int piece, pieces, turn; // number of the piece, of all, and where the number of those that are in C is
 };
 
 __device__ __forceinline__ unsigned long long first_of(const GemmArgs& g, unsigned int matrix, unsigned long long outer, unsigned long long stride) {
@@ -50,40 +51,89 @@ __device__ __forceinline__ Place place_in_batch(const GemmArgs& g, unsigned int 
     p.column = inside / height * BN;
     p.rows = g.m;
     p.k = g.k;
+    p.piece = p.turn = 0;
+    p.pieces = 1;
     return p;
 }
 
-// Group i has rows (or k) offsets[i] .. offsets[i + 1]. False: there is nothing for this block.
+// Group i has rows (or k) offsets[i] .. offsets[i + 1]; a lane looks at every 32nd group. Rows: full tiles of all groups, then
+// their last ones with more than half of the rows, then the others, so that the shortest blocks are the last. Depth: first
+// pieces of all groups, then second ones, so that a piece does not wait for one that runs beside it. False: there is nothing for
+// this block.
 template <int BM, int BN>
 __device__ __forceinline__ bool place_in_group(const GemmArgs& g, const void* from, unsigned int block, Place& p) {
     const unsigned int* offsets = (const unsigned int*)from;
-    const unsigned int columns = (g.n + BN - 1) / BN, size = g.split == SPLIT_ROWS ? g.m : g.k;
-    unsigned int tile = block / columns, group = 0, start, end;
-    if (g.split == SPLIT_DEPTH) {
-        const unsigned int rows = (g.m + BM - 1) / BM;
-        group = tile / rows;
-        tile %= rows;
-    }
-    for (;; ++group) {
-        if (group >= g.batch) return false;
-        start = min(offsets[group], size);
-        end = max(min(offsets[group + 1], size), start);
-        const unsigned int tiles = (end - start + BM - 1) / BM;
-        if (g.split == SPLIT_DEPTH || tile < tiles) break;
-        tile -= tiles;
-    }
-    const unsigned long long first = start;
     const bool is_rows = g.split == SPLIT_ROWS;
-    p.a = first * ((g.a_by_k != 0) == is_rows ? g.lda : 1);
-    p.b = is_rows ? group * g.stride_b : first * (g.b_by_k ? 1 : g.ldb);
-    p.c = is_rows ? first * g.ldc : group * g.stride_c;
-    p.bias = p.column_scale = (unsigned long long)group * g.n;
-    p.row_scale = is_rows ? first : (unsigned long long)group * g.m;
-    p.row = tile * BM;
-    p.column = block % columns * BN;
-    p.rows = is_rows ? end - start : g.m;
-    p.k = is_rows ? g.k : end - start;
-    return true;
+    const unsigned int columns = (g.n + BN - 1) / BN, tiles = is_rows ? columns : (g.m + BM - 1) / BM * columns, size = is_rows ? g.m : g.k;
+    const unsigned int all = 0xffffffffu, lane = threadIdx.x % 32;
+    unsigned int slot = block / tiles, turn = 0, seen = 0;
+    for (unsigned int first = 0;; first += 32) {
+        if (first >= g.batch) {
+            if (is_rows ? turn == 2 : seen == 0) return false;
+            first = seen = 0;
+            ++turn;
+        }
+        const unsigned int group = first + lane, start = min(offsets[min(group, g.batch)], size), end = max(min(offsets[min(group + 1, g.batch)], size), start);
+        const unsigned int full = (end - start) / BM, rest = (end - start) % BM;
+        // Of this turn: blocks of the group, and those of the lower lanes.
+        unsigned int parts, before, n;
+        if (is_rows && turn == 0) {
+            before = parts = full;
+#pragma unroll
+            for (unsigned int distance = 1; distance < 32; distance *= 2) {
+                const unsigned int lower = __shfl_up_sync(all, before, distance);
+                before += lane >= distance ? lower : 0;
+            }
+            n = __shfl_sync(all, before, 31);
+            before -= parts;
+        } else {
+            const unsigned int pieces = group >= g.batch ? 0 : g.piece == 0 || start == end ? 1 : (end - start + g.piece - 1) / g.piece;
+            parts = is_rows ? rest != 0 && (rest > BM / 2) == (turn == 1) : pieces > turn;
+            const unsigned int with = __ballot_sync(all, parts != 0);
+            before = __popc(with & ((1u << lane) - 1));
+            n = __popc(with);
+            seen |= with;
+        }
+        if (slot >= n) {
+            slot -= n;
+            continue;
+        }
+        // The lane of the group: the last one with a part whose parts begin by the slot.
+        const unsigned int owner = 31 - __clz(__ballot_sync(all, parts != 0 && before <= slot));
+        const unsigned int begin = __shfl_sync(all, start, owner), past = __shfl_sync(all, end, owner), of = first + owner;
+        const unsigned int inside = turn == 0 ? slot - __shfl_sync(all, before, owner) : __shfl_sync(all, full, owner);
+        const unsigned int tile = is_rows ? inside * columns + block % tiles : block % tiles;
+        const unsigned int line = is_rows ? begin : begin + turn * g.piece;
+        p.pieces = is_rows || g.piece == 0 ? 1 : max((past - begin + g.piece - 1) / g.piece, 1u);
+        p.piece = is_rows ? 0 : turn;
+        p.turn = of * tiles + tile;
+        p.a = (unsigned long long)line * ((g.a_by_k != 0) == is_rows ? g.lda : 1);
+        p.b = is_rows ? of * g.stride_b : (unsigned long long)line * (g.b_by_k ? 1 : g.ldb);
+        p.c = is_rows ? (unsigned long long)line * g.ldc : of * g.stride_c;
+        p.bias = p.column_scale = (unsigned long long)of * g.n;
+        p.row_scale = is_rows ? (unsigned long long)line : (unsigned long long)of * g.m;
+        p.row = tile / columns * BM;
+        p.column = tile % columns * BN;
+        p.rows = is_rows ? past - begin : g.m;
+        p.k = is_rows ? g.k : g.piece ? min(past - line, g.piece) : past - line;
+        return true;
+    }
+}
+
+// Waits until the earlier pieces are in C. Their blocks have smaller numbers, and so began before.
+__device__ __forceinline__ void begin_turn(const Place& p, void* turns) {
+    if (p.piece == 0) return;
+    if (threadIdx.x == 0)
+        for (unsigned int done = 0; done != p.piece;) asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(done) : "l"((unsigned int*)turns + p.turn) : "memory");
+    __syncthreads();
+}
+// Lets the next piece add. The last one leaves 0 for the next launch.
+__device__ __forceinline__ void end_turn(const Place& p, void* turns) {
+    if (p.pieces == 1) return;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence();
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"((unsigned int*)turns + p.turn), "r"(p.piece + 1 == p.pieces ? 0 : p.piece + 1) : "memory");
 }
 
 template <int BM, int BN>
@@ -91,6 +141,15 @@ __device__ __forceinline__ bool place_of(const GemmArgs& g, const void* offsets,
     if (g.split) return place_in_group<BM, BN>(g, offsets, block, p);
     p = place_in_batch<BM, BN>(g, block);
     return true;
+}
+
+// A block's part, read again from shared memory: it takes no registers while sums are added up.
+__device__ __forceinline__ Place place_again(const Place& kept) {
+    Place p;
+    const unsigned int at = (unsigned int)__cvta_generic_to_shared(&kept);
+#pragma unroll
+    for (unsigned int i = 0; i < sizeof(Place) / 8; ++i) asm volatile("ld.shared.u64 %0, [%1];" : "=l"(((unsigned long long*)&p)[i]) : "r"(at + 8 * i) : "memory");
+    return p;
 }
 
 // The epilogue's data of a part of C.
@@ -113,37 +172,42 @@ __device__ __forceinline__ float gelu_share(float x) {
     return share;
 }
 // Not inlined: kernels have eight copies of the epilogue.
-__device__ __noinline__ float other_activation(unsigned int f, float x) {
-    if (f == GELU_ERF) return 0.5f * x * erfcf(-0.70710678118654752f * x);
-    x = fmaxf(x, 0.0f);
-    return f == RELU ? x : x * x;
-}
-__device__ __noinline__ float other_slope(unsigned int f, float x) {
-    if (f == GELU_ERF) return 0.5f * erfcf(-0.70710678118654752f * x) + x * 0.3989422804014327f * expf(-0.5f * x * x);
-    if (f == RELU) return x > 0.0f ? 1.0f : 0.0f;
-    return 2.0f * fmaxf(x, 0.0f);
+__device__ __noinline__ float gelu_erf(float x) { return 0.5f * x * erfcf(-0.70710678118654752f * x); }
+__device__ __noinline__ float gelu_erf_slope(float x) {
+    return 0.5f * erfcf(-0.70710678118654752f * x) + x * 0.3989422804014327f * expf(-0.5f * x * x);
 }
 // x = f(x), and x = x f'(z). One branch for all N, whose evaluations overlap.
 template <int N>
 __device__ __forceinline__ void activate(unsigned int f, float (&x)[N]) {
-    if (f == GELU_TANH)
+    if (f == GELU_TANH) {
 #pragma unroll
         for (int i = 0; i < N; ++i) x[i] *= gelu_share(x[i]);
-    else
+    } else if (f == GELU_ERF) {
 #pragma unroll
-        for (int i = 0; i < N; ++i) x[i] = other_activation(f, x[i]);
+        for (int i = 0; i < N; ++i) x[i] = gelu_erf(x[i]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            const float positive = fmaxf(x[i], 0.0f);
+            x[i] = f == RELU ? positive : positive * positive;
+        }
+    }
 }
 template <int N>
 __device__ __forceinline__ void times_slope(unsigned int f, float (&x)[N], const float (&z)[N]) {
-    if (f == GELU_TANH)
+    if (f == GELU_TANH) {
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             const float s = gelu_share(z[i]), t = z[i] * s;
             x[i] *= fmaf(t - t * s, fmaf(0.21406445f, z[i] * z[i], 1.5957691216057308f), s);
         }
-    else
+    } else if (f == GELU_ERF) {
 #pragma unroll
-        for (int i = 0; i < N; ++i) x[i] *= other_slope(f, z[i]);
+        for (int i = 0; i < N; ++i) x[i] *= gelu_erf_slope(z[i]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; ++i) x[i] *= f == RELU ? (z[i] > 0.0f ? 1.0f : 0.0f) : 2.0f * fmaxf(z[i], 0.0f);
+    }
 }
 // Not called: the host refuses it.
 template <int N>
@@ -212,7 +276,7 @@ __device__ __forceinline__ int add_product(int a, int b, int c) { return a * b +
 template <class Sum, int N>
 __device__ __forceinline__ void finish(const GemmArgs& g, void* c, const Data& data, const Place& p, unsigned int row, unsigned int column, Sum (&x)[N]) {
     const unsigned long long at = p.c + row * g.ldc + column;
-    const Sum alpha = alpha_of(g, x[0]), beta = beta_of(g, x[0]);
+    const Sum alpha = alpha_of(g, x[0]), beta = p.piece ? (Sum)1 : beta_of(g, x[0]);
     alignas(16) Sum y[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) x[i] *= alpha;

@@ -23,14 +23,18 @@ extern "C" __global__ void gemm_large(GemmArgs g, const void* a, const void* b, 
 #endif
 }
 
-extern "C" __global__ void gemm_small(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales, const void* offsets) {
+extern "C" __global__ void gemm_small(GemmArgs g, const void* a, const void* b, void* c, const void* bias, const void* other, void* aux, const void* row_scales, const void* column_scales, const void* offsets, void* turns) {
 #if __CUDA_ARCH__ >= 800
     typedef MmaTile<Operands, 64, 64, 4, 32, 32, 4> Tile;
+    __shared__ Place kept;
     Place place;
     if (!place_of<64, 64>(g, offsets, blockIdx.x, place)) return;
+    if (threadIdx.x == 0) kept = place;
     if (g.aligned) sum_by_layout(Tile(place), g, a, b);
     else Tile(place).sum_any(g, a, b);
-    place_of<64, 64>(g, offsets, block_again(), place);
-    Tile(place).finish(g, c, Data{bias, other, aux, (const float*)row_scales, (const float*)column_scales});
+    __syncthreads();
+    begin_turn(kept, turns);
+    Tile(kept).finish(g, c, Data{bias, other, aux, (const float*)row_scales, (const float*)column_scales});
+    end_turn(kept, turns);
 #endif
 }

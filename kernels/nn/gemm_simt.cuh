@@ -52,7 +52,7 @@ struct SimtOperand {
     unsigned long long second; // to the other four elements, bytes: 64 lines or 8 k further
     unsigned int step;         // to the next tile, bytes: rows are shorter than 2^28 (src/nn/gemm/cuda/own.rs)
     int lines;                 // from this thread's first element on
-    int least, least_second;   // with so many k left, four elements are one access without a conversion
+    bool is_plain;             // all lines are there, and four elements are one access without a conversion
 
     static __device__ __forceinline__ unsigned int first_k(bool by_k) { return by_k ? threadIdx.x % 4 * 4 : threadIdx.x / 32; }
     static __device__ __forceinline__ unsigned int first_line(bool by_k) { return by_k ? threadIdx.x / 4 : threadIdx.x % 32 * 4; }
@@ -63,19 +63,19 @@ struct SimtOperand {
         second = (by_k ? 64 : 8) * ld * bytes;
         step = (by_k ? SIMT_DEPTH : SIMT_DEPTH * (unsigned int)ld) * bytes;
         lines = (int)size - (int)line;
-        const bool is_plain = g.operands == OPERANDS_F32 && g.aligned != 0;
-        const int never = 0x7fffffff;
-        least = is_plain && lines > (by_k ? 0 : 3) ? (int)first_k(by_k) + (by_k ? 4 : 1) : never;
-        least_second = by_k ? (is_plain && lines > 64 ? least : never) : (least == never ? never : least + 8);
+        is_plain = g.operands == OPERANDS_F32 && g.aligned != 0 && size >= first + 128;
     }
 
     // `all`: k from this tile on.
     __device__ __forceinline__ void load(Sum (&x)[2][4], int all, bool by_k, const GemmArgs& g) {
-        const int left = all - (int)first_k(by_k);
-        if (all >= least) *(uint4*)x[0] = *(const uint4*)from;
-        else load_four(from, by_k ? (lines > 0 ? left : 0) : (left > 0 ? lines : 0), g.aligned != 0, g.operands, x[0]);
-        if (all >= least_second) *(uint4*)x[1] = *(const uint4*)(from + second);
-        else load_four(from + second, by_k ? (lines > 64 ? left : 0) : (left > 8 ? lines : 0), g.aligned != 0, g.operands, x[1]);
+        if (is_plain && all >= SIMT_DEPTH) {
+            *(uint4*)x[0] = *(const uint4*)from;
+            *(uint4*)x[1] = *(const uint4*)(from + second);
+        } else {
+            const int left = all - (int)first_k(by_k);
+            load_four(from, by_k ? (lines > 0 ? left : 0) : (left > 0 ? lines : 0), g.aligned != 0, g.operands, x[0]);
+            load_four(from + second, by_k ? (lines > 64 ? left : 0) : (left > 8 ? lines : 0), g.aligned != 0, g.operands, x[1]);
+        }
         from += step;
     }
 
@@ -92,20 +92,20 @@ struct SimtOperand {
     }
 };
 
-// Adds the products of a tile's k of a thread's rows, four of them 64 rows behind the others, with its 8 columns.
-template <class Sum>
+// Adds the products of a tile's k of a thread's rows, or of the first four; the others are 64 rows behind them; with its 8 columns.
+template <int ROWS, class Sum>
 __device__ __forceinline__ void multiply_tile(const Sum (*left)[132], const Sum (*right)[132], unsigned int x, unsigned int y, Sum (&sums)[8][8]) {
 #pragma unroll
     for (int q = 0; q < SIMT_DEPTH; ++q) {
         alignas(16) Sum p[8], r[4];
         const unsigned int sx = x ^ (q & 8), sy = y ^ (q & 8);
 #pragma unroll
-        for (int i = 0; i < 8; i += 4) *(uint4*)&p[i] = *(const uint4*)&left[q][16 * i + sy];
+        for (int i = 0; i < ROWS; i += 4) *(uint4*)&p[i] = *(const uint4*)&left[q][16 * i + sy];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             *(uint4*)r = *(const uint4*)&right[q][64 * half + sx];
 #pragma unroll
-            for (int i = 0; i < 8; ++i)
+            for (int i = 0; i < ROWS; ++i)
 #pragma unroll
                 for (int j = 0; j < 4; ++j) sums[i][4 * half + j] = add_product(p[i], r[j], sums[i][4 * half + j]);
         }
@@ -113,9 +113,12 @@ __device__ __forceinline__ void multiply_tile(const Sum (*left)[132], const Sum 
 }
 
 template <class Sum>
-__device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a, const void* b, void* c, const Data& data, const void* offsets) {
+__device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a, const void* b, void* c, const Data& data, const void* offsets, void* turns) {
+    // Kept for the epilogue, where registers are scarce.
+    __shared__ Place kept;
     Place place;
     if (!place_of<128, 128>(g, offsets, blockIdx.x, place)) return;
+    if (threadIdx.x == 0) kept = place;
     // One array for both types of sums, as only one of them runs.
     extern __shared__ __align__(16) unsigned char memory[];
     Sum(*left)[132] = (Sum(*)[132])memory, (*right)[132] = left + SIMT_DEPTH;
@@ -125,7 +128,8 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned int x = (warp % 2 * 8 + lane % 8) * 4, y = (warp / 2 * 4 + lane / 8) * 4;
     // Groups end with tiles that are partly empty.
-    const bool has_rows = place.row + warp / 2 * 16 < place.rows;
+    const unsigned int first_row = place.row + warp / 2 * 16;
+    const bool has_rows = first_row < place.rows, has_second = first_row + 64 < place.rows;
     Sum sums[8][8] = {};
     alignas(16) Sum next_a[2][4], next_b[2][4];
     int left_k = (int)place.k;
@@ -138,7 +142,8 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
         left_k -= SIMT_DEPTH;
         from_b.load(next_b, left_k, g.b_by_k, g);
         from_a.load(next_a, left_k, g.a_by_k, g);
-        if (has_rows) multiply_tile(left, right, x, y, sums);
+        if (has_second) multiply_tile<8>(left, right, x, y, sums);
+        else if (has_rows) multiply_tile<4>(left, right, x, y, sums);
         __syncthreads();
         from_a.store(left, next_a, g.a_by_k);
         from_b.store(right, next_b, g.b_by_k);
@@ -146,7 +151,8 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
     }
     // Through shared memory, 32 rows at a time, so that the code of the epilogue is there once.
     Sum(*lines)[132] = left; // over both tiles
-    place_of<128, 128>(g, offsets, block_again(), place);
+    begin_turn(kept, turns);
+    place = place_again(kept);
 #pragma unroll 1
     for (unsigned int pass = 0; pass < 4; ++pass) {
         __syncthreads();
@@ -158,4 +164,5 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
         __syncthreads();
         finish_rows<128, 132, 256>(g, c, data, place, lines[0], 32, 32 * pass);
     }
+    end_turn(kept, turns);
 }

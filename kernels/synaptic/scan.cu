@@ -12,6 +12,7 @@
 
 typedef float T;
 #include "nn/rows.cuh"
+#include "nn/shared_memory.cuh"
 
 // Queries whose edges are read before those of the ones before them are computed.
 constexpr unsigned int AHEAD = 4;
@@ -102,20 +103,13 @@ __device__ __noinline__ float draw_release(u64 seed, u64 step, unsigned int quer
 // Activations of the sensors and of the complexin gate at a concentration of calcium.
 struct Sensors { float syt1, syt7, doc2, gate; };
 
-template <bool FAST>
 __device__ __forceinline__ Sensors sense(const ScanConstants& c, float calcium, float clamp) {
-    const float opening = c.cpx_thresh + c.cpx_weight * clamp;
-    if (!FAST) {
-        auto logistic = [&](float slope, float threshold) { return inverse_of(1.0f + exp2_of(threshold - slope * calcium)); };
-        return {logistic(c.syt1_slope, c.syt1_thresh), logistic(c.syt7_slope, c.syt7_thresh), logistic(c.doc2_slope, c.doc2_thresh), logistic(c.cpx_slope, opening)};
-    }
-    // Slopes 8, 3, 4 and 8.
-    const float e = exp2_of(-LOG2_OF_E * calcium), e2 = e * e, e4 = e2 * e2, e8 = e4 * e4;
-    return {inverse_of(1.0f + c.syt1_factor * e8), inverse_of(1.0f + c.syt7_factor * (e2 * e)), inverse_of(1.0f + c.doc2_factor * e4), inverse_of(1.0f + exp2_of(opening) * e8)};
+    auto logistic = [&](float slope, float threshold) { return inverse_of(1.0f + exp2_of(threshold - slope * calcium)); };
+    return {logistic(c.syt1_slope, c.syt1_thresh), logistic(c.syt7_slope, c.syt7_thresh), logistic(c.doc2_slope, c.doc2_thresh), logistic(c.cpx_slope, c.cpx_thresh + c.cpx_weight * clamp)};
 }
 
 // One query: bias and its derivative; the state is advanced. `slot` is what returns from endocytosis, then what enters.
-template <unsigned int MODE, bool FAST>
+template <unsigned int MODE>
 __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& col, unsigned int query, bool is_selected, float drive, Key& k, float& slot, float& bias, float& slope_of_bias) {
     if (MODE == OFF) {
         bias = slope_of_bias = 0.0f;
@@ -136,7 +130,7 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
         return;
     }
     const float decayed = c.ca_retain * k.calcium, calcium = decayed + c.alpha_c * influx;
-    const Sensors s = sense<FAST>(c, calcium, k.clamp);
+    const Sensors s = sense(c, calcium, k.clamp);
     const float sensors = c.syt1_weight * s.syt1 + c.syt7_weight * s.syt7 + c.doc2_gain * s.doc2;
     const float d_sensors = c.syt1_gain * (s.syt1 - s.syt1 * s.syt1) + c.syt7_gain * (s.syt7 - s.syt7 * s.syt7) + c.doc2_slope_gain * (s.doc2 - s.doc2 * s.doc2);
     const float d_gate = c.cpx_gain * (s.gate - s.gate * s.gate);
@@ -146,13 +140,12 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
     const float p = is_full ? c.p_max : free;
     const float expected = is_selected ? p * k.rrp : 0.0f;
     float released = expected;
-    if (!FAST && col.a.drawn_below != 0 && is_selected && is_drawn(col.seed, col.step, query, col.a.drawn_below)) released = draw_release(col.seed, col.step, query, col.key, k.rrp, p);
-    const float effect = c.log_floor + released * k.amplitude, expected_effect = FAST ? effect : c.log_floor + expected * k.amplitude;
+    if (col.a.drawn_below != 0 && is_selected && is_drawn(col.seed, col.step, query, col.a.drawn_below)) released = draw_release(col.seed, col.step, query, col.key, k.rrp, p);
+    const float effect = c.log_floor + released * k.amplitude, expected_effect = c.log_floor + expected * k.amplitude;
     bias = c.log_gain * log2_of(effect);
     slope_of_bias = is_selected ? c.slope_gain * (k.amplitude * k.rrp) * slope * activation * inverse_of(expected_effect) : 0.0f;
     if (MODE != SCAN) return;
-    // Bounds that no state reaches with the constants of FAST are not tested there.
-    auto bounded = [](float x, float most) { return FAST ? x : fminf(fmaxf(x, 0.0f), most); };
+    auto bounded = [](float x, float most) { return fminf(fmaxf(x, 0.0f), most); };
     const float fuel = (c.fuel_slope * k.energy + c.fuel_base) * inverse_of(c.fuel_slope * k.energy + c.fuel_offset);
     const float left = whole_quanta(released), emptied = bounded(k.rrp - left, c.rrp_max);
     const float returned = k.reserve + slot, supply = fminf(returned, 1.0f);
@@ -161,12 +154,39 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
     k.calcium = is_selected ? calcium : decayed;
     k.rrp = emptied + take;
     k.reserve = returned - take;
-    slot = FAST ? left : whole_quanta(c.rec_rate * left);
+    slot = whole_quanta(c.rec_rate * left);
     k.primed = __saturatef(k.primed * (1.0f - loss) + c.nsf_recover * (1.0f - k.primed));
     k.clamp = __saturatef(c.clamp_retain * k.clamp + (c.clamp_rise - loss));
     k.amplitude = bounded(c.amp_retain * k.amplitude + c.amp_rise, c.amp_max);
-    const float energy = c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released);
-    k.energy = FAST ? __saturatef(energy) : bounded(energy, c.energy_max);
+    k.energy = bounded(c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released), c.energy_max);
+}
+
+// The same of a selected edge in mode SCAN without draws, for the slopes 8, 3, 4 and 8 and states within their bounds: see
+// `has_short_form`. Exponentials are powers of one; drives count up to 80. `logarithm`: of the effect, to base 2.
+__device__ __forceinline__ void step_short(const ScanConstants& c, float drive, Key& k, float& slot, float& logarithm, float& slope_of_bias) {
+    const float u = exp2_of(LOG2_OF_E * fminf(drive, 80.0f)), open = 1.0f + u;
+    const float calcium = c.influx_gain * log2_of(open) + c.ca_retain * k.calcium;
+    const float e = exp2_of(-LOG2_OF_E * calcium), e2 = e * e, e4 = e2 * e2, e8 = e4 * e4;
+    const float syt1 = inverse_of(1.0f + c.syt1_factor * e8), syt7 = inverse_of(1.0f + c.syt7_factor * (e2 * e));
+    const float doc2 = inverse_of(1.0f + c.doc2_factor * e4), gate = inverse_of(1.0f + exp2_of(c.cpx_thresh + c.cpx_weight * k.clamp) * e8);
+    const float sensors = c.syt1_weight * syt1 + c.syt7_weight * syt7 + c.doc2_gain * doc2;
+    const float d_sensors = c.syt1_gain * (syt1 - syt1 * syt1) + c.syt7_gain * (syt7 - syt7 * syt7) + c.doc2_slope_gain * (doc2 - doc2 * doc2);
+    const float ready = gate * k.primed, free = sensors * ready;
+    const bool is_full = free >= c.p_max; // not so of NaN, which stays
+    const float slope = is_full ? 0.0f : ready * (d_sensors + sensors * (c.cpx_gain - c.cpx_gain * gate));
+    const float released = (is_full ? c.p_max : free) * k.rrp, effect = c.log_floor + released * k.amplitude;
+    logarithm = log2_of(effect);
+    slope_of_bias = c.slope_gain * (k.amplitude * k.rrp) * (slope * u) * inverse_of(open * effect);
+    const float prime = (c.prime_slope * k.energy + c.prime_base) * inverse_of(c.fuel_slope * k.energy + c.fuel_offset);
+    const float left = whole_quanta(released), returned = k.reserve + slot, take = whole_quanta(prime * fminf(returned, 1.0f));
+    k.calcium = calcium;
+    k.rrp = k.rrp - left + take;
+    k.reserve = returned - take;
+    slot = left;
+    k.primed = __saturatef(k.primed * (c.snare_retain - c.unprime_per_release * released) + c.nsf_recover);
+    k.clamp = __saturatef(c.clamp_retain * k.clamp + (c.clamp_rise - c.unprime_per_release * released));
+    k.amplitude = c.amp_retain * k.amplitude + c.amp_rise;
+    k.energy = __saturatef(c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released));
 }
 
 // Vesicles under endocytosis, in shared memory: those of this thread are at multiples of the size of a block.
@@ -195,8 +215,8 @@ struct RegisterQueue {
     __device__ __forceinline__ float& at(unsigned int i) { return slots[i]; }
 };
 
-// Walks the queries that see a key of the warp. A key begins at its own query.
-template <unsigned int MODE, bool FAST, class Queue>
+// Walks the queries that see a key of the warp. A key begins at its own query. SHORT: see `step_short`.
+template <unsigned int MODE, bool SHORT, class Queue>
 __device__ __forceinline__ void walk(const ScanConstants& c, const Column& col, Key& k, Queue& queue) {
     const ScanArgs& a = col.a;
     const unsigned int first = col.key / 32 * 32, from = first > a.first_query ? first - a.first_query : 0;
@@ -207,14 +227,19 @@ __device__ __forceinline__ void walk(const ScanConstants& c, const Column& col, 
     float distance = (float)(int)(a.first_query + from - col.key);
     auto one = [&](unsigned int t, float drive, bool is_visible) {
         if (is_visible) {
-            const u64 row = first_row + (t - from);
-            const bool is_selected = FAST || !col.selected || (col.selected[row * words_of_row(a) + col.key / 32] >> col.key % 32 & 1u);
-            float slot = MODE == SCAN ? queue.take() : 0.0f, bias, slope;
-            step_key<MODE, FAST>(c, col, a.first_query + t, is_selected, drive, k, slot, bias, slope);
+            float slot = MODE == SCAN ? queue.take() : 0.0f, bias = 0.0f, slope;
+            if (SHORT) {
+                step_short(c, drive, k, slot, bias, slope);
+                *edge = drive - c.barrier * distance + c.log_gain * bias;
+            } else {
+                const u64 row = first_row + (t - from);
+                const bool is_selected = !col.selected || (col.selected[row * words_of_row(a) + col.key / 32] >> col.key % 32 & 1u);
+                step_key<MODE>(c, col, a.first_query + t, is_selected, drive, k, slot, bias, slope);
+                // Edges that are not selected get the bias of the last one that is, in fill_unselected.
+                if (col.selected && col.last[row] == col.key) col.row_bias[row] = bias;
+                *edge = drive + (is_selected ? bias : 0.0f) - c.barrier * distance;
+            }
             if (MODE == SCAN) queue.put(slot);
-            // Edges that are not selected get the bias of the last one that is, in fill_unselected.
-            if (!FAST && col.selected && col.last[row] == col.key) col.row_bias[row] = bias;
-            *edge = drive + (is_selected ? bias : 0.0f) - c.barrier * distance;
             if (has_factor) *factor = slope;
         }
         edge += stride;
@@ -249,10 +274,10 @@ __device__ __forceinline__ u64 place(const ScanArgs& a, unsigned int quantity, u
 }
 
 // Walks from the state in memory, or from the first one, and leaves it there.
-template <unsigned int MODE, bool FAST, class Queue>
+template <unsigned int MODE, bool SHORT, class Queue>
 __device__ __forceinline__ void walk_from(const ScanConstants& c, const Column& col, Queue& queue, float* memory) {
     const ScanArgs& a = col.a;
-    const unsigned int delay = FAST ? FAST_DELAY : a.delay;
+    const unsigned int delay = SHORT ? FAST_DELAY : a.delay;
     const bool is_known = memory && col.key < a.known;
     Key k = fresh(c);
     float* const all[QUANTITIES] = {&k.calcium, &k.rrp, &k.reserve, &k.primed, &k.clamp, &k.amplitude, &k.energy, &k.x, &k.u};
@@ -260,13 +285,13 @@ __device__ __forceinline__ void walk_from(const ScanConstants& c, const Column& 
 #pragma unroll
         for (unsigned int i = 0; i < QUANTITIES; ++i) *all[i] = memory[place(a, i, col.head, col.key)];
     }
-#pragma unroll FAST ? FAST_DELAY : 1
+#pragma unroll SHORT ? FAST_DELAY : 1
     for (unsigned int i = 0; i < delay; ++i) queue.at(i) = is_known ? memory[place(a, QUANTITIES + i, col.head, col.key)] : 0.0f;
-    walk<MODE, FAST>(c, col, k, queue);
+    walk<MODE, SHORT>(c, col, k, queue);
     if (!memory) return;
 #pragma unroll
     for (unsigned int i = 0; i < QUANTITIES; ++i) memory[place(a, i, col.head, col.key)] = *all[i];
-#pragma unroll FAST ? FAST_DELAY : 1
+#pragma unroll SHORT ? FAST_DELAY : 1
     for (unsigned int i = 0; i < delay; ++i) memory[place(a, QUANTITIES + i, col.head, col.key)] = queue.at(i);
 }
 
@@ -287,9 +312,74 @@ extern "C" __global__ void scan_release(ScanArgs a, ScanConstants c, const void*
     }
 }
 
-extern "C" __global__ void scan_all_edges(ScanArgs a, ScanConstants c, float* __restrict__ edges, void* factor, void* state) {
+#if __CUDA_ARCH__ >= 800
+// The same as walk_from<SCAN, true> for whole sequences of KEYS tokens, and without a state in memory: addresses are constants, and
+// rows are copied to shared memory, 4 at a time and 4 RING - 4 before they are used, a quarter of a warp per row.
+template <unsigned int KEYS>
+__device__ __forceinline__ void walk_sequence(const ScanConstants& c, unsigned int head, unsigned int first, float* edges, float* factors) {
+    extern __shared__ __align__(16) float rows[]; // [warps, RING, 4, 32]
+    const unsigned int lane = threadIdx.x % 32;
+    const float* own = rows + threadIdx.x / 32 * (RING * 128) + lane;
+    const unsigned int to = (unsigned int)__cvta_generic_to_shared(rows + threadIdx.x / 32 * (RING * 128) + lane * 4);
+    const u64 before = ((u64)head * KEYS + first) * KEYS + first;
+    const float* from = edges + before + lane / 8 * KEYS + lane % 8 * 4;
+    unsigned int copied = first, filled = 0, read = 0;
+    auto copy = [&] {
+        if (copied < KEYS) copy_chunk(to + filled * 512, from, 16);
+        commit_copies();
+        from += 4 * KEYS;
+        copied += 4;
+        filled = filled + 1 == RING ? 0 : filled + 1;
+    };
+#pragma unroll
+    for (unsigned int i = 0; i + 1 < RING; ++i) copy();
+    float *edge = edges + before + lane, *factor = factors + before + lane;
+    const bool has_factor = factors;
+    Key k = fresh(c);
+    RegisterQueue queue = {};
+    float distance = -(float)(int)lane;
+    auto group = [&](bool is_checked) {
+        float drive[4];
+        wait_for_copies<RING - 2>();
+        __syncwarp();
+#pragma unroll
+        for (unsigned int i = 0; i < 4; ++i) drive[i] = own[read * 128 + i * 32];
+        read = read + 1 == RING ? 0 : read + 1;
+        copy();
+#pragma unroll
+        for (unsigned int i = 0; i < 4; ++i) {
+            if (!is_checked || distance >= 0.0f) {
+                float slot = queue.take(), logarithm, slope;
+                step_short(c, drive[i], k, slot, logarithm, slope);
+                queue.put(slot);
+                edge[i * KEYS] = drive[i] - c.barrier * distance + c.log_gain * logarithm;
+                if (has_factor) factor[i * KEYS] = slope;
+            }
+            distance += 1.0f;
+        }
+        edge += 4 * KEYS;
+        factor += 4 * KEYS;
+    };
+    unsigned int t = first;
+#pragma unroll 1
+    for (; t < first + 32; t += 4) group(true);
+#pragma unroll 1
+    for (; t < KEYS; t += 4) group(false);
+}
+#endif
+
+// `is_sequence`: whole sequences of 128, 256 or 512 tokens without a state in memory, which begin at multiples of 16 bytes.
+extern "C" __global__ void scan_all_edges(ScanArgs a, ScanConstants c, unsigned int is_sequence, float* __restrict__ edges, void* factor, void* state) {
     const unsigned int head = blockIdx.x % a.n_heads, key = blockIdx.x / a.n_heads * blockDim.x + threadIdx.x;
     if (key >= a.n_keys) return;
+#if __CUDA_ARCH__ >= 800
+    if (is_sequence) {
+        if (a.n_keys == 128) walk_sequence<128>(c, head, key / 32 * 32, edges, (float*)factor);
+        else if (a.n_keys == 256) walk_sequence<256>(c, head, key / 32 * 32, edges, (float*)factor);
+        else walk_sequence<512>(c, head, key / 32 * 32, edges, (float*)factor);
+        return;
+    }
+#endif
     const Column col = {a, 0, 0, nullptr, nullptr, edges, (float*)factor, nullptr, head, key};
     RegisterQueue queue;
     walk_from<SCAN, true>(c, col, queue, (float*)state);

@@ -12,7 +12,7 @@ use crate::{
     nn::lengths::{self, LengthError},
 };
 use args::{
-    FillUnselected, OFF, QUANTITIES, ReleaseBackward, SCAN, STATIC, ScanAllEdges, ScanArgs, ScanRelease, SelectEdges,
+    FillUnselected, OFF, QUANTITIES, RING, ReleaseBackward, SCAN, STATIC, ScanAllEdges, ScanArgs, ScanRelease, SelectEdges,
     TSODYKS_MARKRAM, constants, has_short_form,
 };
 use std::sync::Arc;
@@ -152,11 +152,15 @@ impl CudaPresynaptic {
         let n_bytes = extent.visible() * if factor.is_some() { 12 } else { 8 };
         let c = constants(op);
         let factor = factor.map_or(AnyMut::none(), AnyMut::from);
+        let has_state = memory.is_some();
         let state = memory.map_or(AnyMut::none(), |memory| AnyMut::from(memory.state));
         let blocks = (extent.heads * extent.n_keys().div_ceil(BLOCK as usize)) as u32;
         let grid = Grid::Blocks { blocks: [blocks, 1, 1], threads: [BLOCK, 1, 1], shared_bytes: 0 };
         if a.drawn_below == 0 && has_short_form(op) {
-            ScanAllEdges { a, c, edges, factor, state }.launch(&self.kernels, pass, grid)?;
+            let is_whole = extent.first_query == 0 && !has_state && Any::from(&*edges).is_aligned_to(16);
+            let is_sequence: u32 = (is_whole && matches!(extent.n_queries, 128 | 256 | 512)).into();
+            let grid = grid.with_shared(if is_sequence == 1 { 16 * RING * BLOCK } else { 0 });
+            ScanAllEdges { a, c, is_sequence, edges, factor, state }.launch(&self.kernels, pass, grid)?;
         } else {
             let selected = Any::or_none(k.map(|_| &*selected));
             let last = Any::or_none(k.map(|_| &*last));

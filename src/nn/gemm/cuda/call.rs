@@ -63,6 +63,11 @@ impl<S: Scale> Call<'_, S> {
         (self.matrices() * bytes) as u64
     }
 
+    /// Whether sums over a long group may be added to C piece by piece: it is not rounded, and nothing else happens to the sums.
+    pub fn adds_pieces(&self) -> bool {
+        self.split == Some(Split::Depth) && self.formats == (Format::F32, Format::F32) && self.epilogue == Epilogue::None
+    }
+
     fn has_adjacent_k(&self) -> bool {
         self.gemm.a.order == Order::RowMajor && self.gemm.b.order == Order::ColMajor
     }
@@ -143,7 +148,7 @@ impl<S: Scale> Call<'_, S> {
             beta,
             alpha_int,
             beta_int,
-            pad: 0,
+            piece: 0,
         }
     }
 }

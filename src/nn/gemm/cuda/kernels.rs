@@ -68,8 +68,8 @@ device_struct! {
         alpha_int: i32,
         /// The same for integers
         beta_int: i32,
-        /// Padding to eight bytes
-        pad: u32,
+        /// k of a piece of a group; 0: whole groups
+        piece: u32,
     }
 }
 
@@ -92,7 +92,7 @@ kernels! {
         #[block(128)]
         fn gemm_small as GemmSmall(
             g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
-            row_scales: InAny, column_scales: InAny, offsets: InAny,
+            row_scales: InAny, column_scales: InAny, offsets: InAny, turns: InOutAny,
         );
     }
 }
@@ -104,7 +104,7 @@ kernels! {
         #[block(256, 2)]
         fn gemm_simt as GemmSimt(
             g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
-            row_scales: InAny, column_scales: InAny, offsets: InAny,
+            row_scales: InAny, column_scales: InAny, offsets: InAny, turns: InOutAny,
         );
 
         /// Matrix multiplication of bytes, 128 × 128 elements of C per block, 8 × 8 per thread.

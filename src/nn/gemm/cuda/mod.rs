@@ -28,7 +28,7 @@ use crate::gpu::{
     library::{CUBLASLT, CublasLt, LibraryError, WORKSPACE},
 };
 use call::Call;
-use own::OwnKernels;
+use own::{OwnKernels, TURNS_BYTES};
 use std::{fmt, sync::Arc};
 use tuning::Tuning;
 
@@ -157,14 +157,14 @@ impl CudaGemm {
         self.library.as_ref()
     }
 
-    /// Device memory held: the workspace of the library.
+    /// Device memory held: the workspace of the library, and that of groups.
     pub fn bytes(&self) -> u64 {
-        if self.library.is_ok() { WORKSPACE as u64 } else { 0 }
+        TURNS_BYTES + if self.library.is_ok() { WORKSPACE as u64 } else { 0 }
     }
 
     /// What [`CudaGemm::new`] will hold.
     pub fn predicted_bytes() -> u64 {
-        if CUBLASLT.find().is_ok() { WORKSPACE as u64 } else { 0 }
+        TURNS_BYTES + if CUBLASLT.find().is_ok() { WORKSPACE as u64 } else { 0 }
     }
 
     /// Why another backend than the wanted one is used for everything, if that is so.

@@ -5,8 +5,13 @@ use super::{
     call::Call,
     kernels::{GemmLarge, GemmSimt, GemmSimtBytes, GemmSmall, GemmWmma},
 };
-use crate::gpu::{Gpu, GpuError, Pass};
-use std::sync::{Arc, OnceLock};
+use crate::gpu::{AnyMut, Buf, Gpu, GpuError, Pass};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Tiles of all groups that can be summed in pieces: each has the number of its pieces that are in C.
+const TURNS: usize = 1 << 16;
+/// Device memory of [`TURNS`], bytes.
+pub(super) const TURNS_BYTES: u64 = 4 * TURNS as u64;
 
 /// Modules of one device.
 pub(super) struct OwnKernels {
@@ -14,6 +19,7 @@ pub(super) struct OwnKernels {
     simt: OnceLock<SimtKernels>,
     mma: [OnceLock<MmaKernels>; 4],
     wmma: [OnceLock<WmmaKernels>; 2],
+    turns: OnceLock<Mutex<Buf<u32>>>,
 }
 
 /// The value, made when it is first asked for.
@@ -26,7 +32,8 @@ fn loaded<T>(place: &OnceLock<T>, load: impl FnOnce() -> Result<T, GpuError>) ->
 
 impl OwnKernels {
     pub fn new(gpu: &Arc<Gpu>) -> Self {
-        Self { gpu: gpu.clone(), simt: OnceLock::new(), mma: Default::default(), wmma: Default::default() }
+        let (mma, wmma) = (Default::default(), Default::default());
+        Self { gpu: gpu.clone(), simt: OnceLock::new(), mma, wmma, turns: OnceLock::new() }
     }
 
     /// Whether the device has the tensor cores that own kernels use.
@@ -53,6 +60,11 @@ impl OwnKernels {
         loaded(&self.wmma[index], || WmmaKernels::load_as(&self.gpu, &spec))
     }
 
+    /// Memory for the turns of pieces, all 0 between launches.
+    fn turns(&self) -> Result<&Mutex<Buf<u32>>, GpuError> {
+        loaded(&self.turns, || Buf::zeros(&self.gpu, "turns of pieces of sums", TURNS).map(Mutex::new))
+    }
+
     /// The kernel with mma.sync that is expected to be faster.
     pub fn tile<S: Scale>(&self, call: &Call<'_, S>) -> Implementation {
         let (args, gpu) = (call.args(), &self.gpu);
@@ -70,7 +82,7 @@ impl OwnKernels {
         call: &mut Call<'_, S>,
         by: Implementation,
     ) -> Result<(), CudaGemmError> {
-        let g = call.args();
+        let mut g = call.args();
         let unable = |why| Err(CudaGemmError::Unable { backend: by.backend(), why });
         if by.backend() != Backend::Simt && !self.have_tensor_cores() {
             return unable("tensor cores of compute capability 8.0 are needed");
@@ -94,10 +106,16 @@ impl OwnKernels {
             Implementation::SmallTiles => Tile::SMALL,
             Implementation::CublasLt => return unable("it is no own kernel"),
         };
+        g.piece = if call.adds_pieces() { tile.piece(&g, self.gpu.multiprocessors, TURNS) } else { 0 };
         let grid = match call.split {
             None => tile.grid(&g, call.matrices())?,
             Some(split) => tile.grid_of_groups(&g, split)?,
         };
+        let mut all_turns = match g.piece {
+            0 => None,
+            _ => Some(self.turns()?.lock().unwrap_or_else(PoisonError::into_inner)),
+        };
+        let turns = all_turns.as_mut().map_or(AnyMut::none(), |turns| AnyMut::from(&mut ***turns));
         let Call { a, b, bias, other, offsets, scales: [row_scales, column_scales], .. } = *call;
         let (c, aux) = (call.c.reborrow(), call.aux.reborrow());
         match by {
@@ -106,7 +124,7 @@ impl OwnKernels {
                 args.launch(self.simt()?, pass, grid)?;
             }
             Implementation::Simt => {
-                let args = GemmSimt { g, a, b, c, bias, other, aux, row_scales, column_scales, offsets };
+                let args = GemmSimt { g, a, b, c, bias, other, aux, row_scales, column_scales, offsets, turns };
                 args.launch(self.simt()?, pass, grid)?;
             }
             Implementation::Wmma => {
@@ -117,7 +135,7 @@ impl OwnKernels {
                 args.launch(self.mma(format)?, pass, grid)?;
             }
             Implementation::SmallTiles | Implementation::CublasLt => {
-                let args = GemmSmall { g, a, b, c, bias, other, aux, row_scales, column_scales, offsets };
+                let args = GemmSmall { g, a, b, c, bias, other, aux, row_scales, column_scales, offsets, turns };
                 args.launch(self.mma(format)?, pass, grid)?;
             }
         }

@@ -3,7 +3,7 @@
 use crate::{
     device_constants, device_struct,
     gpu::{
-        BlockSize, GpuError, Grid,
+        BlockSize, GpuError, Grid, Target,
         compile::Compile,
         kernel::{In, InAny, InOut, InOutAny, Size},
         layout::Constant,
@@ -25,8 +25,12 @@ const RELEASE: u32 = Purpose::Release as u32;
 pub(super) const QUANTITIES: u32 = 9;
 /// Steps of the queue that is in registers.
 const FAST_DELAY: u32 = 3;
+/// Groups of four rows of a warp that are in shared memory.
+pub(super) const RING: u32 = 8;
 const CONSTANTS: &[Constant] =
-    device_constants![OFF, STATIC, SCAN, TSODYKS_MARKRAM, RELEASE, QUANTITIES, MAX_TRIALS, FAST_DELAY];
+    device_constants![OFF, STATIC, SCAN, TSODYKS_MARKRAM, RELEASE, QUANTITIES, MAX_TRIALS, FAST_DELAY, RING];
+/// Copies beside other work from 8.0 on.
+const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
 
 device_struct! {
     /// Sizes of a pass.
@@ -63,6 +67,8 @@ device_struct! {
         ca_retain: f32,
         /// Calcium influx per softplus of the drive
         alpha_c: f32,
+        /// The same of a logarithm to base 2
+        influx_gain: f32,
         /// Exponent of synaptotagmin 1 per calcium
         syt1_slope: f32,
         /// Its exponent without calcium
@@ -109,6 +115,8 @@ device_struct! {
         unprime_per_release: f32,
         /// Recovery of primed SNAREs
         nsf_recover: f32,
+        /// The rest
+        snare_retain: f32,
         /// Share of the released vesicles that is recovered, at most 1
         rec_rate: f32,
         /// Share of the quantal amplitude that remains after a step
@@ -131,6 +139,10 @@ device_struct! {
         fuel_base: f32,
         /// Its offset
         fuel_offset: f32,
+        /// Slope times the primed vesicles
+        prime_slope: f32,
+        /// Base times the primed vesicles
+        prime_base: f32,
         /// Share of the clamp that remains after a step
         clamp_retain: f32,
         /// The rest
@@ -187,7 +199,7 @@ device_struct! {
 kernels! {
     /// Release of vesicles as a bias of attention logits.
     pub struct ScanKernels in "synaptic/scan.cu"
-        compiled (Compile::FUSED) using [ScanArgs, ScanConstants, ReleaseStep] with [CONSTANTS]
+        compiled (Compile::FUSED.on(TARGETS)) using [ScanArgs, ScanConstants, ReleaseStep] with [CONSTANTS]
     {
         /// One thread per key: walks the queries, in place of each logit that with its bias. Items: edges.
         #[block(128, 3)]
@@ -199,7 +211,8 @@ kernels! {
         /// The same of all edges with the slopes and the delay of the defaults. Items: edges.
         #[block(128, 8)]
         fn scan_all_edges as ScanAllEdges(
-            a: Size<ScanArgs>, c: Size<ScanConstants>, edges: InOut<f32>, factor: InOutAny, state: InOutAny
+            a: Size<ScanArgs>, c: Size<ScanConstants>, is_sequence: Size<u32>, edges: InOut<f32>, factor: InOutAny,
+            state: InOutAny
         );
 
         /// One block per query: the edges with the largest logits. Items: rows.
@@ -241,7 +254,7 @@ pub(super) fn has_short_form(op: &Presynaptic) -> bool {
         && (c.endo_delay == FAST_DELAY as usize && c.rec_rate >= 1.0)
         && exponents(c)[3] + c.cpx_weight.max(0.0) / LN_2 <= 100.0
         && (c.amp_load + c.amp_leak <= 1.0 && c.init_amp.max(amplitude) <= c.amp_max)
-        && (c.energy_max == 1.0 && c.init_rrp <= c.rrp_max && c.prime_rate >= 0.0)
+        && (c.energy_max == 1.0 && c.init_rrp + c.init_reserve <= c.rrp_max && (0.0..=1.0).contains(&c.prime_rate))
 }
 
 /// Exponents of 2 of sensors and gate without calcium and clamp.
@@ -266,6 +279,7 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
     ScanConstants {
         ca_retain: c.ca_retain as f32,
         alpha_c: c.alpha_c as f32,
+        influx_gain: (c.alpha_c * LN_2) as f32,
         syt1_slope: (c.syt1_slope / LN_2) as f32,
         syt1_thresh: syt1 as f32,
         syt1_factor: syt1.exp2() as f32,
@@ -289,6 +303,7 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
         prime_rate: c.prime_rate as f32,
         unprime_per_release: c.unprime_per_release as f32,
         nsf_recover: c.nsf_recover as f32,
+        snare_retain: (1.0 - c.nsf_recover) as f32,
         rec_rate: c.rec_rate.min(1.0) as f32,
         amp_retain: (1.0 - c.amp_load - c.amp_leak) as f32,
         amp_rise: (c.amp_load * c.amp_target) as f32,
@@ -300,6 +315,8 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
         fuel_slope,
         fuel_base,
         fuel_offset,
+        prime_slope: c.prime_rate as f32 * fuel_slope,
+        prime_base: c.prime_rate as f32 * fuel_base,
         clamp_retain: c.clamp_retain as f32,
         clamp_rise: (1.0 - c.clamp_retain) as f32,
         rrp_max: c.rrp_max as f32,
