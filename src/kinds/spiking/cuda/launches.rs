@@ -4,8 +4,8 @@ use super::{
     GraphVariant,
     buffers::DeviceBuffers,
     kernels::{
-        DeliverSpikes, DeliverSpikesDriven, Kernels, MarkKicks, Model, SampleRecordedTraces, SampleTraces, SampleTracesLeaky, SortSpikes,
-        StepLeaky, StepLeakyPersistent, StepLif, StepLifPersistent,
+        DeliverSpikes, DeliverSpikesDriven, Kernels, MarkKicks, Model, SampleRecordedTraces, SampleTraces,
+        SampleTracesLeaky, SortSpikes, StepLeaky, StepLeakyPersistent, StepLif, StepLifPersistent,
     },
     leaky::LeakyDevice,
     sizes::{COPIES, MAX_TRACED, NEURONS_PER_BLOCK, TAGS},
