@@ -19,6 +19,8 @@ constexpr unsigned int MAX_NEURONS_PER_BLOCK = 1088u;
 constexpr unsigned int MAX_BLOCKS = 256u;
 constexpr unsigned int MAX_PENDING_QUADS = 2560u;
 constexpr unsigned int MAX_LOCAL_SPIKES = 1024u;
+constexpr unsigned int MAX_TRACED = 128u;
+constexpr unsigned int TRACE_WORDS = 40u;
 constexpr unsigned int MEMBER_BITS = 11u;
 constexpr unsigned int SORTED_BY_DEVICE = 8192u;
 

@@ -19,6 +19,8 @@ constexpr unsigned int MAX_NEURONS_PER_BLOCK = 1088u;
 constexpr unsigned int MAX_BLOCKS = 256u;
 constexpr unsigned int MAX_PENDING_QUADS = 2560u;
 constexpr unsigned int MAX_LOCAL_SPIKES = 1024u;
+constexpr unsigned int MAX_TRACED = 128u;
+constexpr unsigned int TRACE_WORDS = 40u;
 constexpr unsigned int MEMBER_BITS = 11u;
 constexpr unsigned int SORTED_BY_DEVICE = 8192u;
 
@@ -146,8 +148,11 @@ extern "C" __global__ void __launch_bounds__(256, 1) deliver_spikes_driven(RingL
 // Marks the listed kicks of the window per neuron and step.
 extern "C" __global__ void __launch_bounds__(256, 1) mark_kicks(const Model* __restrict__ model, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ live, const Kick* __restrict__ kicks, unsigned int* __restrict__ kick_bits, unsigned char* __restrict__ touched);
 
-// Samples v and g of traced neurons over the window, one thread per neuron, ahead of `step_lif`.
+// Samples v and g of traced neurons over the window, one warp per neuron, ahead of `step_lif`.
 extern "C" __global__ void __launch_bounds__(64, 1) sample_traces(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int index, const Segment* __restrict__ live, const KickSource* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const Kick* __restrict__ kicks, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, const unsigned int* __restrict__ states, const unsigned int* __restrict__ anchors, const int* __restrict__ arrivals, const unsigned int* __restrict__ kick_bits, unsigned int n_traced, const unsigned int* __restrict__ traced, float* __restrict__ samples);
+
+// The same for all windows of a persistent launch, from what it recorded, one warp per window and neuron.
+extern "C" __global__ void __launch_bounds__(64, 1) sample_recorded_traces(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, const Segment* __restrict__ segments, const KickSource* __restrict__ sources, const unsigned int* __restrict__ currents, unsigned int n_traced, const unsigned int* __restrict__ traced, const unsigned int* __restrict__ trace_inputs, float* __restrict__ samples);
 
 // Steps all neurons through the window: input, spikes, resets. Blocks of 512 neurons without input and
 // without possible crossings return at once; eight more blocks count synaptic events. Items: spikes.
@@ -155,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) step_lif(const Model* __res
 
 // Many windows per launch: neurons in shared memory, blocks exchange their spikes once per window and add
 // arrivals in shared memory. Items: synaptic events.
-extern "C" __global__ void __launch_bounds__(544, 1) step_lif_persistent(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails, const unsigned int* __restrict__ tail_starts, const KickSource* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ barrier, unsigned long long* __restrict__ mailboxes, unsigned int first_tag, DeviceRate* __restrict__ rates, const float* __restrict__ fade);
+extern "C" __global__ void __launch_bounds__(544, 1) step_lif_persistent(const Model* __restrict__ model, const unsigned int* __restrict__ propagators, const Window* __restrict__ windows, unsigned int n_windows, Segment* __restrict__ segments, const unsigned int* __restrict__ rows, const unsigned int* __restrict__ words, const unsigned int* __restrict__ heads, const unsigned int* __restrict__ tails, const unsigned int* __restrict__ tail_starts, const KickSource* __restrict__ sources, const unsigned long long* __restrict__ chances, const unsigned int* __restrict__ masks, const unsigned int* __restrict__ trains, const unsigned int* __restrict__ marks, const unsigned int* __restrict__ currents, unsigned int* __restrict__ states, unsigned int* __restrict__ anchors, unsigned int* __restrict__ checks, unsigned int* __restrict__ wakes, int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ barrier, unsigned long long* __restrict__ mailboxes, unsigned int first_tag, DeviceRate* __restrict__ rates, const float* __restrict__ fade, unsigned int n_traced, const unsigned int* __restrict__ traced, unsigned int* __restrict__ trace_inputs);
 
 // Sorts the spikes of each window by step and neuron. Once per graph; for windows launched one by one, it
 // also hashes the spikes and copies their segments into the ring buffer.

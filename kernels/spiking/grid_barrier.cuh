@@ -20,6 +20,8 @@ struct ExchangeState {
     unsigned int first_keys[MAX_BLOCKS]; // the first two keys of each mailbox
     unsigned int n_pending, chunk_start, n_evaluated;
     unsigned int non_finite; // the first non-finite neuron of a window: see `non_finite_key`
+    // Traced neurons of this block: index among all that are traced in the upper half, member in the lower.
+    unsigned int n_traced, traced[MAX_TRACED];
     // Read in every window.
     Model model;
     Window plan[2];
@@ -32,6 +34,23 @@ struct ExchangeState {
         n_spikes[0] = n_spikes[1] = n_evaluated = non_finite = 0;
         start[1] = last.spike_start + last.n_spikes; // as if from the previous window
         chunk_start = last.chunk_start + last.n_chunks;
+    }
+
+    __device__ static unsigned int member_of(unsigned int traced) { return traced & 0xffff; }
+    __device__ static unsigned int index_of(unsigned int traced) { return traced >> 16; }
+    // Lists the traced neurons of this block. Called by all threads before a barrier.
+    __device__ void find_traced(unsigned int n, const unsigned int* all) {
+        const unsigned int me = threadIdx.x;
+        if (me >= 32) return;
+        unsigned int n_found = 0;
+        for (unsigned int from = 0; from < n; from += 32) {
+            const unsigned int at = from + me, lane = at < n ? all[at] : 0, group = lane >> 5;
+            const bool is_mine = at < n && group % gridDim.x == blockIdx.x;
+            const unsigned int found = __ballot_sync(FULL_MASK, is_mine);
+            if (is_mine) traced[n_found + __popc(found & ((1u << me) - 1))] = at << 16 | group / gridDim.x << 5 | (lane & 31);
+            n_found += __popc(found);
+        }
+        if (me == 0) n_traced = n_found;
     }
 
     // Records a spike in step `i` of the window; `at` is its index in this block.

@@ -70,6 +70,16 @@ extern "C" __global__ void sample_traces(const Model* __restrict__ model, const 
                          states, anchors, arrivals, kick_bits, n_traced, traced, samples);
 }
 
+extern "C" __global__ void sample_recorded_traces(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
+                                 const Window* __restrict__ windows, unsigned int n_windows,
+                                 const Segment* __restrict__ segments, const KickSource* __restrict__ sources,
+                                 const unsigned int* __restrict__ currents, unsigned int n_traced,
+                                 const unsigned int* __restrict__ traced, const unsigned int* __restrict__ trace_inputs,
+                                 float* __restrict__ samples) {
+    spiking::sample_recorded_traces<REAL>(*model, propagators, windows, n_windows, segments, sources, currents, n_traced, traced,
+                                     trace_inputs, samples);
+}
+
 // Three blocks per multiprocessor, so that all neurons of a fly brain are resident at once.
 extern "C" __global__ void __launch_bounds__(256, 3)
     step_lif(const Model* __restrict__ model, const unsigned int* __restrict__ propagators,
@@ -107,13 +117,15 @@ extern "C" __global__ void
            int* __restrict__ arrivals, unsigned int* __restrict__ spikes, Chunk* __restrict__ chunks,
            unsigned int* __restrict__ counters, unsigned int* __restrict__ barrier,
            unsigned long long* __restrict__ mailboxes, unsigned int first_tag, DeviceRate* __restrict__ rates,
-           const float* __restrict__ fade) {
+           const float* __restrict__ fade, unsigned int n_traced, const unsigned int* __restrict__ traced,
+           unsigned int* __restrict__ trace_inputs) {
     extern __shared__ __align__(16) unsigned char shared[];
     spiking::HotState<REAL>& smem = *reinterpret_cast<spiking::HotState<REAL>*>(shared);
     const spiking::BlockPartition partition(*model);
     const spiking::BlockCsr csr(heads, tails, tail_starts);
     if (threadIdx.x == 0) smem.init(*model, windows, segments);
-    spiking::PersistentNeurons<REAL> neurons(smem, partition, csr, propagators, currents, fade);
+    spiking::PersistentNeurons<REAL> neurons(smem, partition, csr, propagators, currents, fade, trace_inputs, n_traced);
+    smem.find_traced(n_traced, traced);
     neurons.enter(*model, sources, chances, masks, trains, marks, states, anchors, checks, wakes, rates);
     __syncthreads();
     spiking::run_windows(smem, neurons, partition,

@@ -104,6 +104,11 @@ extern "C" __global__ void __launch_bounds__(256, 5)
 
 namespace spiking {
 
+// v of a traced unit after the step; g is 0.
+__device__ inline void write_sample(float* samples, unsigned int n_traced, const Window& w, unsigned int at, float v) {
+    *reinterpret_cast<float2*>(samples + 2 * ((unsigned long long)w.slot * MAX_WINDOW_STEPS * n_traced + at)) = make_float2(v, 0.0f);
+}
+
 // Shared memory of a persistent block of units.
 struct LeakyHotState : ExchangeState {
     int sums[MAX_NEURONS_PER_BLOCK]; // arrived synapse counts
@@ -123,10 +128,13 @@ struct PersistentUnits {
     unsigned int last_step = 0;
     float v[2], current[2], unit[2];
     DeviceRate rate[2];
+    float* const samples;
+    const unsigned int n_traced;
 
-    __device__ PersistentUnits(LeakyHotState& smem, const BlockPartition& partition, const BlockCsr& csr, const LeakyConstants& units, const float* fade)
+    __device__ PersistentUnits(LeakyHotState& smem, const BlockPartition& partition, const BlockCsr& csr, const LeakyConstants& units, const float* fade,
+                               float* samples, unsigned int n_traced)
         : smem(smem), partition(partition), csr(csr), u(units), fade(fade), member(2 * threadIdx.x),
-          owns(threadIdx.x >> 4 < partition.mine) {
+          owns(threadIdx.x >> 4 < partition.mine), samples(samples), n_traced(n_traced) {
         lane = owns ? partition.lane(member) : 0;
     }
 
@@ -191,6 +199,10 @@ struct PersistentUnits {
             fired[h] = true;
         }
         last_step = (unsigned int)w.step;
+        for (unsigned int i = 0; i < smem.n_traced; ++i) {
+            const unsigned int of = ExchangeState::member_of(smem.traced[i]);
+            if (of >> 1 == threadIdx.x) write_sample(samples, n_traced, w, ExchangeState::index_of(smem.traced[i]), of & 1 ? v[1] : v[0]);
+        }
         __syncthreads();
     }
 
@@ -217,12 +229,14 @@ extern "C" __global__ void
           unsigned int* __restrict__ states, int* __restrict__ arrivals, unsigned int* __restrict__ spikes,
           Chunk* __restrict__ chunks, unsigned int* __restrict__ counters, unsigned int* __restrict__ barrier,
           unsigned long long* __restrict__ mailboxes, unsigned int first_tag, DeviceRate* __restrict__ rates,
-          const float* __restrict__ fade) {
+          const float* __restrict__ fade, unsigned int n_traced, const unsigned int* __restrict__ traced,
+          float* __restrict__ samples) {
     __shared__ spiking::LeakyHotState smem;
     const spiking::BlockPartition partition(*model);
     const spiking::BlockCsr csr(heads, tails, tail_starts);
     if (threadIdx.x == 0) smem.init(*model, windows, segments);
-    spiking::PersistentUnits neurons(smem, partition, csr, *units, fade);
+    spiking::PersistentUnits neurons(smem, partition, csr, *units, fade, samples, n_traced);
+    smem.find_traced(n_traced, traced);
     neurons.enter(marks, currents, states, rates);
     __syncthreads();
     spiking::run_windows(smem, neurons, partition,
@@ -237,7 +251,5 @@ extern "C" __global__ void sample_traces_leaky(const Window* __restrict__ window
                                        float* __restrict__ samples) {
     const unsigned int at = spiking::thread_index();
     if (at >= n_traced || live[index + 1].halted) return;
-    float* out = samples + 2 * ((unsigned long long)windows[index].slot * MAX_WINDOW_STEPS * n_traced + at);
-    out[0] = __int_as_float((int)states[traced[at]]);
-    out[1] = 0.0f;
+    spiking::write_sample(samples, n_traced, windows[index], at, __int_as_float((int)states[traced[at]]));
 }

@@ -8,6 +8,7 @@
 // launch.
 #pragma once
 #include "spiking/step_lif.cuh"
+#include "spiking/traces.cuh"
 #include "spiking/between_windows.cuh"
 #include "spiking/deliver_spikes.cuh"
 #include "spiking/lif_persistent.cuh"

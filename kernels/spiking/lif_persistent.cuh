@@ -2,7 +2,7 @@
 // assigned to blocks in turn, so that adjacent neurons, which are often active together, are on different blocks.
 // After each window the blocks exchange their spikes (mailboxes.cuh); run_windows.cuh holds the loop over windows.
 //
-// Supported: at most one kick source, no listed kicks, unchanged weights, no traced neurons. Everything else takes
+// Supported: at most one kick source, no listed kicks, unchanged weights, MAX_TRACED traced neurons. Everything else takes
 // two launches per window, and both modes can continue from each other's state. Code for rare cases would cost
 // registers here, and with them loads in flight.
 //
@@ -58,13 +58,14 @@ template <typename T> struct PersistentNeurons {
     const BlockCsr& csr;
     const void *propagators, *currents;
     const float* fade;
+    unsigned int *const trace_inputs, n_traced;
     unsigned int member, mine, group, lane, last_start = 0;
     bool owns, driven[2];
 
     __device__ PersistentNeurons(HotState<T>& smem, const BlockPartition& partition, const BlockCsr& csr, const void* propagators,
-                         const void* currents, const float* fade)
+                         const void* currents, const float* fade, unsigned int* trace_inputs, unsigned int n_traced)
         : smem(smem), partition(partition), csr(csr), propagators(propagators), currents(currents), fade(fade),
-          member(2 * threadIdx.x), mine(threadIdx.x >> 4), owns(mine < partition.mine) {
+          trace_inputs(trace_inputs), n_traced(n_traced), member(2 * threadIdx.x), mine(threadIdx.x >> 4), owns(mine < partition.mine) {
         group = owns ? partition.group(member) : 0;
         lane = owns ? partition.lane(member) : 0;
         driven[0] = driven[1] = false;
@@ -142,10 +143,26 @@ template <typename T> struct PersistentNeurons {
         if (owns) take_arrivals(smem, member, lane, smem.model, w.steps, arrivals);
     }
 
+    // Records the state of traced neurons and what arrives: a warp per neuron, a lane per step.
+    __device__ void record_traced(const Window& w) {
+        const unsigned int step = threadIdx.x & 31;
+        for (unsigned int i = threadIdx.x >> 5; i < smem.n_traced; i += blockDim.x >> 5) {
+            const unsigned int member = ExchangeState::member_of(smem.traced[i]), at = ExchangeState::index_of(smem.traced[i]);
+            TraceInput<T>& to = *reinterpret_cast<TraceInput<T>*>(trace_inputs + (w.slot * n_traced + at) * TRACE_WORDS);
+            to.sums[step] = step < w.steps ? smem.peek(step, member) : 0;
+            if (step) continue;
+            to.state = smem.state[member];
+            to.anchor = smem.anchor[member];
+            to.marks = smem.marks[member];
+            to.kicked = smem.kicked[member];
+        }
+    }
+
     // Steps all neurons with events, sorted by number of events as in `step_lif`.
     __device__ void step(const Window& w, unsigned int* list, unsigned int& n_spikes) {
         const Model& m = smem.model;
         const unsigned int me = threadIdx.x, start = (unsigned int)w.step;
+        record_traced(w);
         last_start = start;
         if (me == 0) smem.drawn_block = (w.step + w.steps - 1) >> 6;
         const unsigned long long both = owns ? *reinterpret_cast<const unsigned long long*>(&smem.summed[member]) |

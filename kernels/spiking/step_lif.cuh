@@ -286,49 +286,4 @@ __device__ inline void step_lif(const Model& m, const void* propagators, const W
     }
 }
 
-// Computes the window of one traced neuron ahead of `step_lif` and keeps only the samples. `at` is its index among
-// `n_traced`.
-template <typename T>
-__device__ inline void sample_trace(const Model& m, const Window& w, const KickInputs& drive, Neuron<T> neuron, unsigned int lane,
-                                unsigned int kicked, const int* table, const Constants<T>& c, unsigned int at,
-                                unsigned int n_traced, float* samples) {
-    const unsigned int start = (unsigned int)w.step;
-    const int* sums = table + column(m.layout, lane);
-    unsigned int summed = 0;
-    for (unsigned int i = 0; i < w.steps; ++i) summed |= (unsigned int)(sums[i * ROW] != 0) << i;
-    PendingEvents pending = {kicked | summed, 0}; // an early check changes nothing
-    pending.wait_until(signed_gap(neuron.anchor, start));
-    for (int done = 0;;) {
-        const int i = min(pending.next(), (int)w.steps);
-        for (; done < i; ++done) { // the state after each step before the event
-            Neuron<T> copy = neuron;
-            T u, g;
-            copy.state_at(start + done + 1, c, nullptr, u, g);
-            float* out = samples + 2 * ((unsigned long long)(w.slot * MAX_WINDOW_STEPS + done) * n_traced + at);
-            out[0] = (float)(m.v_rest + (double)u);
-            out[1] = (float)(double)g;
-        }
-        if (i >= (int)w.steps) break;
-        State<T> adds = {T(0), c.w_syn * (T)sums[i * ROW]};
-        if (kicked >> i & 1) adds.u = drive.template sum<T>(w.step + i, lane);
-        process_event(neuron, pending, i, start, c, (const PropagatorCache<T>*)nullptr, adds);
-    }
-}
-
-template <typename T>
-__device__ inline void sample_traces(const Model& m, const void* propagators, const Window& w, const Segment& live,
-                             const KickSource* sources, const unsigned long long* chances,
-    const unsigned int* masks, const unsigned int* trains,
-                             const Kick* kicks, const unsigned int* marks, const void* currents, const void* states,
-                             const unsigned int* anchors, const int* arrivals, const unsigned int* kick_bits,
-                             unsigned int n_traced, const unsigned int* traced, float* samples) {
-    const unsigned int at = thread_index();
-    if (at >= n_traced || live.halted) return;
-    const unsigned int lane = traced[at];
-    const KickInputs drive = {m, sources, chances, masks, kicks, w.kick_from, w.kick_to};
-    const bool has_kicks = trains[lane >> 5] || w.kick_from < w.kick_to;
-    sample_trace(m, w, drive, load<T>(lane, states, anchors, marks, currents), lane, has_kicks ? kick_bits[lane] : 0, arrivals,
-             Constants<T>(m, propagators), at, n_traced, samples);
-}
-
 }  // namespace spiking

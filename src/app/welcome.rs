@@ -3,7 +3,9 @@
 use super::{
     App,
     commands::UiCommand,
-    icons, runbar, text,
+    icons,
+    log::{self, Link},
+    runbar, text,
     theme::{TITLE, Tokens},
     widgets,
 };
@@ -11,13 +13,13 @@ use crate::{project::DeviceChoice, sim::DeviceKind};
 use egui::{Align, Layout, ProgressBar, Rect, RichText, TextStyle, Ui, UiBuilder, vec2};
 
 /// Draws the page.
-pub fn ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let size = vec2(440.0, 320.0).min(ui.available_size());
     let rect = Rect::from_center_size(ui.max_rect().center(), size);
     ui.scope_builder(UiBuilder::new().max_rect(rect).layout(Layout::top_down(Align::Center)), |ui| {
-        match (app.session.live.progress(), &app.session.live.error) {
+        match (app.session.live.progress(), app.session.live.error.clone()) {
             (Some(progress), _) => loading_ui(ui, app, progress, queue),
-            (None, Some(error)) => failed_ui(ui, app, error, queue),
+            (None, Some(error)) => failed_ui(ui, app, &error, queue),
             (None, None) => start_ui(ui, app, queue),
         }
     });
@@ -73,7 +75,7 @@ fn memory_ui(ui: &mut Ui, app: &App) {
     }
 }
 
-fn failed_ui(ui: &mut Ui, app: &App, error: &str, queue: &mut Vec<UiCommand>) {
+fn failed_ui(ui: &mut Ui, app: &mut App, error: &str, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     ui.add_space(60.0);
     ui.label(icons::rich(icons::ERROR).size(34.0).color(t.error));
@@ -85,6 +87,13 @@ fn failed_ui(ui: &mut Ui, app: &App, error: &str, queue: &mut Vec<UiCommand>) {
     if app.session.live.checkpoints.failure.is_some() {
         if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).clicked() {
             queue.push(UiCommand::ContinueOnCpu);
+        }
+        ui.add_space(4.0);
+    }
+    let params = app.session.project.model.params();
+    if let Some(link) = log::parameter(params, error).map(Link::Param) {
+        if widgets::primary(ui, "Show parameter").on_hover_text("Finds it in the inspector").clicked() {
+            link.follow(ui.ctx(), app);
         }
         ui.add_space(4.0);
     }

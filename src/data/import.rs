@@ -353,5 +353,4 @@ fn describe(spec: &ImportSpec) -> String {
 }
 
 #[cfg(test)]
-#[path = "import_tests.rs"]
 mod tests;

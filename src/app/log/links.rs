@@ -2,7 +2,7 @@
 
 use crate::{
     app::App,
-    params::{ParamId, path},
+    params::{ParamId, Params, path},
     sim::ElementSet,
 };
 use std::{path::PathBuf, sync::Arc};
@@ -24,8 +24,7 @@ impl Link {
         if let Some(run) = app.library.runs.iter().find(|r| text.contains(&r.name)) {
             return Some(Self::Run(run.folder.clone()));
         }
-        let params = app.session.project.model.params();
-        let param = words(text).find_map(|word| path::find(params, word).ok().map(|(id, _)| Self::Param(id)));
+        let param = parameter(app.session.project.model.params(), text).map(Self::Param);
         param.or_else(|| element(&app.session.live.schema.sets, text))
     }
 
@@ -43,6 +42,11 @@ impl Link {
             Self::Run(folder) => app.show_run(&folder),
         }
     }
+}
+
+/// The first parameter whose path a sentence names.
+pub fn parameter(params: &dyn Params, text: &str) -> Option<ParamId> {
+    words(text).find_map(|word| path::find(params, word).ok().map(|(id, _)| id))
 }
 
 /// Words that could be paths.

@@ -4,7 +4,7 @@ pub mod capture;
 mod links;
 pub mod panel;
 
-pub use links::Link;
+pub use links::{Link, parameter};
 
 use std::{collections::VecDeque, time::Instant};
 

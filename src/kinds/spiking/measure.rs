@@ -114,12 +114,17 @@ pub struct Measurements {
     waiting: Vec<Spike>,
     series: Vec<Series>,
     trace_row: Vec<[f32; 2]>,
+    /// For v and for g: which entries of a row are the elements of the series.
+    trace_columns: [Vec<usize>; 2],
     sizes: Vec<u32>,
 }
 
 /// Series that grow with every bin or trace, in the order of `Measurements::series`.
 const SERIES_PROBES: [ProbeId; 6] =
     [probes::RATE, probes::CLASS_RATES, probes::V, probes::G, probes::SYNAPTIC_EVENTS, probes::ACTIVE];
+
+/// Traces: probe, index of its series, index of its value in an entry of a row.
+const TRACES: [(ProbeId, usize, usize); 2] = [(probes::V, 2, 0), (probes::G, 3, 1)];
 
 impl Measurements {
     /// Nothing tapped, all counters 0.
@@ -147,6 +152,7 @@ impl Measurements {
             waiting: vec![],
             series: vec![Series::default(); SERIES_PROBES.len()],
             trace_row: vec![],
+            trace_columns: [vec![], vec![]],
             sizes: vec![],
         };
         measurements.configure(measure, 0);
@@ -220,6 +226,8 @@ impl Measurements {
         }
         traced.sort_unstable();
         traced.dedup();
+        let column = |e: &u32| traced.binary_search(e).unwrap_or(usize::MAX); // of a series that is not tapped
+        self.trace_columns = TRACES.map(|(_, series, _)| self.series[series].elements.iter().map(column).collect());
         self.traced = traced;
         if !self.is_tapped(probes::SPIKES) {
             self.waiting = vec![];
@@ -306,16 +314,16 @@ impl Measurements {
     }
 
     fn push_traces(&mut self, completed: u64) {
-        for (probe, series, which) in [(probes::V, 2, 0), (probes::G, 3, 1)] {
+        for (probe, series, which) in TRACES {
             if !self.is_tapped(probe) {
                 continue;
             }
             let series = &mut self.series[series];
             series.lanes = series.elements.len() as u32;
             series.steps.push(completed);
-            let (traced, row) = (&self.traced, &self.trace_row);
-            let value = |e: &u32| traced.binary_search(e).ok().and_then(|i| row.get(i)).map_or(f32::NAN, |r| r[which]);
-            series.values.extend(series.elements.iter().map(value));
+            let row = &self.trace_row;
+            let value = |column: &usize| row.get(*column).map_or(f32::NAN, |entry| entry[which]);
+            series.values.extend(self.trace_columns[which].iter().map(value));
         }
         self.trace_row.clear();
     }

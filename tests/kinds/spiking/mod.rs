@@ -3,6 +3,7 @@
 mod cuda;
 mod cuda_distribution;
 mod cuda_fly;
+mod cuda_traces;
 mod cuda_trials;
 mod device;
 mod golden_spiking;

@@ -6,7 +6,7 @@ use super::{
         ReanchorNeurons, RingLayout, Segment, WeightGain, Window,
     },
     leaky::LeakyDevice,
-    sizes::{BufferSizes, COUNTERS, MAX_GRAPH_WINDOWS, MAX_WINDOW_STEPS, Tuning},
+    sizes::{BufferSizes, COUNTERS, MAX_GRAPH_WINDOWS, MAX_TRACED, MAX_WINDOW_STEPS, TRACE_WORDS, Tuning},
     stimuli::DeviceStimuli,
 };
 use crate::{
@@ -111,6 +111,8 @@ buffers! {
         "samples" {
             /// Neurons whose v and g are sampled.
             pub(super) traced: Buf<u32> = Derived "traced neurons" 1;
+            /// What persistent blocks record of them: `[window][neuron][TRACE_WORDS]`.
+            pub(super) trace_inputs: Buf<u32> = Workspace "inputs of traced neurons" 1;
             /// `[window][step][neuron][v, g]`.
             pub samples: Buf<f32> = Readback "samples" 1;
             /// v of every neuron.
@@ -278,7 +280,12 @@ impl DeviceBuffers {
         let gpu = self.gpu.clone();
         fill(&gpu, &mut self.traced, traced)?;
         self.n_traced = traced.len() as u32;
-        let samples = 2 * MAX_GRAPH_WINDOWS as usize * MAX_WINDOW_STEPS as usize * traced.len() * 2;
+        let windows = 2 * MAX_GRAPH_WINDOWS as usize;
+        let inputs = if self.n_traced <= MAX_TRACED { windows * traced.len() * TRACE_WORDS } else { 0 };
+        if inputs > self.trace_inputs.len() {
+            self.trace_inputs = Buf::zeros(&gpu, "inputs of traced neurons", inputs)?;
+        }
+        let samples = windows * MAX_WINDOW_STEPS as usize * traced.len() * 2;
         if samples > self.samples.len() {
             self.samples = Buf::zeros(&gpu, "samples", samples)?;
         }

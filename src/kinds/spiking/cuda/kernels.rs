@@ -6,7 +6,7 @@ use super::{
     block_csr::MEMBER_BITS,
     sizes::{
         CHUNK, COPIES, COUNTERS, HASH, LANE_BITS, MAX_BLOCKS, MAX_LOCAL_SPIKES, MAX_NEURONS_PER_BLOCK,
-        MAX_PENDING_QUADS, MAX_WINDOW_STEPS, NEURONS_PER_BLOCK, NON_FINITE, SORTED_BY_DEVICE,
+        MAX_PENDING_QUADS, MAX_TRACED, MAX_WINDOW_STEPS, NEURONS_PER_BLOCK, NON_FINITE, SORTED_BY_DEVICE, TRACE_WORDS,
     },
 };
 use crate::{
@@ -228,6 +228,8 @@ const SHARED: &[Constant] = device_constants![
     MAX_BLOCKS,
     MAX_PENDING_QUADS,
     MAX_LOCAL_SPIKES,
+    MAX_TRACED,
+    TRACE_WORDS,
     MEMBER_BITS,
     SORTED_BY_DEVICE
 ];
@@ -261,13 +263,21 @@ kernels! {
             kick_bits: InOut<u32>, touched: InOut<u8>
         );
 
-        /// Samples v and g of traced neurons over the window, one thread per neuron, ahead of `step_lif`.
+        /// Samples v and g of traced neurons over the window, one warp per neuron, ahead of `step_lif`.
         #[block(64)]
         fn sample_traces as SampleTraces(
             model: In<Model>, propagators: In<u32>, windows: In<Window>, index: Size<u32>, live: In<Segment>,
             sources: In<KickSource>, chances: In<u64>, masks: In<u32>, trains: In<u32>, kicks: In<Kick>, marks: In<u32>, currents: In<u32>,
             states: In<u32>, anchors: In<u32>, arrivals: In<i32>, kick_bits: In<u32>, n_traced: Size<u32>,
             traced: In<u32>, samples: InOut<f32>
+        );
+
+        /// The same for all windows of a persistent launch, from what it recorded, one warp per window and neuron.
+        #[block(64)]
+        fn sample_recorded_traces as SampleRecordedTraces(
+            model: In<Model>, propagators: In<u32>, windows: In<Window>, n_windows: Size<u32>, segments: In<Segment>,
+            sources: In<KickSource>, currents: In<u32>, n_traced: Size<u32>, traced: In<u32>, trace_inputs: In<u32>,
+            samples: InOut<f32>
         );
 
         /// Steps all neurons through the window: input, spikes, resets. Blocks of 512 neurons without input and
@@ -290,7 +300,7 @@ kernels! {
             chances: In<u64>, masks: In<u32>, trains: In<u32>, marks: In<u32>, currents: In<u32>, states: InOut<u32>,
             anchors: InOut<u32>, checks: InOut<u32>, wakes: InOut<u32>, arrivals: InOut<i32>, spikes: InOut<u32>,
             chunks: InOut<Chunk>, counters: InOut<u32>, barrier: InOut<u32>, mailboxes: InOut<u64>, first_tag: Size<u32>,
-            rates: InOut<DeviceRate>, fade: In<f32>
+            rates: InOut<DeviceRate>, fade: In<f32>, n_traced: Size<u32>, traced: In<u32>, trace_inputs: InOut<u32>
         );
 
         /// Sorts the spikes of each window by step and neuron. Once per graph; for windows launched one by one, it
@@ -367,7 +377,7 @@ kernels! {
             rows: In<u32>, words: In<u32>, heads: In<u32>, tails: In<u32>, tail_starts: In<u32>, marks: In<u32>,
             currents: In<u32>, states: InOut<u32>, arrivals: InOut<i32>, spikes: InOut<u32>, chunks: InOut<Chunk>,
             counters: InOut<u32>, barrier: InOut<u32>, mailboxes: InOut<u64>, first_tag: Size<u32>, rates: InOut<DeviceRate>,
-            fade: In<f32>
+            fade: In<f32>, n_traced: Size<u32>, traced: In<u32>, samples: InOut<f32>
         );
 
         /// Samples v of traced units.

@@ -376,9 +376,7 @@ fn record_window(
         measurements.spikes(step, &keys[from..at]);
         if samples.n > 0 && (step + 1).is_multiple_of(measurements.trace_every) {
             let from = (samples.window * MAX_WINDOW_STEPS as usize + i as usize) * samples.n * 2;
-            let values: Vec<[f32; 2]> =
-                samples.all[from..from + samples.n * 2].chunks_exact(2).map(|c| [c[0], c[1]]).collect();
-            measurements.trace(&values);
+            measurements.trace(samples.all[from..from + samples.n * 2].as_chunks().0);
         }
         let events = (0..COPIES).map(|copy| u64::from(counters[copy * steps + i as usize])).sum();
         total += events;

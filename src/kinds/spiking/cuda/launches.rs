@@ -4,11 +4,11 @@ use super::{
     GraphVariant,
     buffers::DeviceBuffers,
     kernels::{
-        DeliverSpikes, DeliverSpikesDriven, Kernels, MarkKicks, Model, SampleTraces, SampleTracesLeaky, SortSpikes,
-        StepLeaky, StepLeakyPersistent, StepLif, StepLifPersistent,
+        DeliverSpikes, DeliverSpikesDriven, Kernels, MarkKicks, Model, SampleRecordedTraces, SampleTraces,
+        SampleTracesLeaky, SortSpikes, StepLeaky, StepLeakyPersistent, StepLif, StepLifPersistent,
     },
     leaky::LeakyDevice,
-    sizes::{COPIES, NEURONS_PER_BLOCK, TAGS},
+    sizes::{COPIES, MAX_TRACED, NEURONS_PER_BLOCK, TAGS},
 };
 use crate::{
     gpu::{Buf, GpuError, Grid, Pass},
@@ -72,6 +72,8 @@ macro_rules! persistent_step {
             barrier: &mut $memory.barrier,
             mailboxes: &mut $memory.mailboxes,
             first_tag: $first_tag,
+            n_traced: $memory.n_traced,
+            traced: &$memory.traced,
             $($own)*
         })
     };
@@ -156,7 +158,7 @@ impl DeviceBuffers {
                 traced: &self.traced,
                 samples: &mut self.samples,
             }
-            .launch(kernels, pass, self.n_traced)?;
+            .launch(kernels, pass, 32 * self.n_traced)?;
         }
         if let Some(LeakyDevice { kernels, constants, .. }) = &self.leaky {
             step_of_window!(StepLeaky, self, index, { layout, n: self.n, seed, units: constants.buf() }).launch(
@@ -202,13 +204,13 @@ impl DeviceBuffers {
     }
 
     /// Whether the persistent kernels support the active stimuli: at most one kick source (none for leaky units),
-    /// packed weights, bounded inputs, no traced neurons.
+    /// packed weights, bounded inputs, not too many traced neurons.
     pub fn supports_persistent(&self) -> bool {
         let model = self.model.value();
         model.n_sources <= u32::from(self.leaky.is_none())
             && !self.is_exact()
             && model.may_overflow == 0
-            && self.n_traced == 0
+            && self.n_traced <= MAX_TRACED
     }
 
     /// Uploads the connectivity of persistent blocks and allocates their mailboxes.
@@ -236,8 +238,11 @@ impl DeviceBuffers {
         let first_tag = self.next_tag;
         self.next_tag += windows;
         if let Some(LeakyDevice { kernels, constants, .. }) = &self.leaky {
-            return persistent_step!(StepLeakyPersistent, self, windows, first_tag, { units: constants.buf() })
-                .launch(kernels, pass, grid);
+            return persistent_step!(StepLeakyPersistent, self, windows, first_tag, {
+                units: constants.buf(),
+                samples: &mut self.samples,
+            })
+            .launch(kernels, pass, grid);
         }
         persistent_step!(StepLifPersistent, self, windows, first_tag, {
             propagators: &self.propagators,
@@ -248,8 +253,26 @@ impl DeviceBuffers {
             anchors: &mut self.anchors,
             checks: &mut self.checks,
             wakes: &mut self.wakes,
+            trace_inputs: &mut self.trace_inputs,
         })
-        .launch(kernels, pass, grid)
+        .launch(kernels, pass, grid)?;
+        if self.n_traced == 0 {
+            return Ok(());
+        }
+        SampleRecordedTraces {
+            model: self.model.buf(),
+            propagators: &self.propagators,
+            windows: &self.windows,
+            n_windows: windows,
+            segments: &self.segments,
+            sources: &self.sources,
+            currents: &self.currents,
+            n_traced: self.n_traced,
+            traced: &self.traced,
+            trace_inputs: &self.trace_inputs,
+            samples: &mut self.samples,
+        }
+        .launch(kernels, pass, 32 * windows * self.n_traced)
     }
 
     /// Sorts the spikes of the first `windows` of the plan, launched one by one or not.

@@ -16,7 +16,7 @@
 //! # Persistent kernels
 //!
 //! If all neurons fit into the shared memory of the device (1,088 per multiprocessor) and the stimuli allow it (one
-//! kick source, unchanged weights, no traced neurons), `step_lif_persistent` runs up to 64 windows per launch:
+//! kick source, unchanged weights, at most 128 traced neurons), `step_lif_persistent` runs up to 64 windows per launch:
 //! neurons stay in shared memory, and arrivals are summed there. Blocks exchange their spikes once per window, and
 //! look up the connections to their own neurons in a connectivity [partitioned by block](block_csr::BlockCsr). It
 //! leaves memory as the two launches do, so both modes can continue from each other.

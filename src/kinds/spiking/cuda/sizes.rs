@@ -31,6 +31,10 @@ pub const MAX_NEURONS_PER_BLOCK: u32 = 1088;
 pub const MAX_PENDING_QUADS: u32 = 2560;
 /// Spikes of a window that a block keeps in shared memory.
 pub const MAX_LOCAL_SPIKES: u32 = 1024;
+/// Neurons that persistent blocks trace, maximum.
+pub const MAX_TRACED: u32 = 128;
+/// Words of what a persistent block records of a traced neuron per window.
+pub const TRACE_WORDS: usize = MAX_WINDOW_STEPS as usize + 8;
 /// Blocks of `step_lif_persistent`, maximum.
 pub const MAX_BLOCKS: u32 = 256;
 /// Neurons per block of `step_lif_persistent`, minimum for several blocks: fewer are not worth the exchange.
@@ -246,10 +250,10 @@ fn left(ring: u32, per_step: u32, steps: u32) -> i32 {
 /// `HotState` of `hot_state.cuh` without the arrivals: exchange state; propagators of 128 steps; per neuron its
 /// state, drawn kicks, a rate, five words, an order and flags; chances, counts, bounds, the kick source.
 const fn ensemble_bytes(real: u32) -> u32 {
-    let words = 8 + 2 * MAX_BLOCKS + MAX_BLOCKS / 32 + 4;
+    let words = 8 + 2 * MAX_BLOCKS + MAX_BLOCKS / 32 + 4 + 1 + MAX_TRACED;
     let turns = MAX_PENDING_QUADS * 8
         + MAX_LOCAL_SPIKES * 2
-        + words * 4
+        + (words * 4).next_multiple_of(8)
         + (size_of::<Model>() + 2 * size_of::<Window>()) as u32;
     let before_states = (turns + 128 * 4 * real).next_multiple_of(2 * real);
     let neurons = MAX_NEURONS_PER_BLOCK * (2 * real + 8 + 8 + 5 * 4 + 2 + 1);

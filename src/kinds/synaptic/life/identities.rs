@@ -18,8 +18,8 @@ pub const ATTRIBUTES: &[AttributeSpec] = &[
     attribute("origin", "What it came from: founder, split or merge.", ""),
     attribute("fatigue_gene", "Gene of the fatigue rate at birth.", ""),
     attribute("energy_gene", "Gene of the energy rate at birth.", ""),
-    attribute("camkii_gene", "Gene of the CaMKII gain at birth.", ""),
-    attribute("pp1_gene", "Gene of the PP1 gain at birth.", ""),
+    AttributeSpec { title: "CaMKII gene", ..attribute("camkii_gene", "Gene of the CaMKII gain at birth.", "") },
+    AttributeSpec { title: "PP1 gene", ..attribute("pp1_gene", "Gene of the PP1 gain at birth.", "") },
     attribute("cause", "Why it ended: merged, dead, weakest or killed.", ""),
     attribute("age_at_end", "Steps from its birth to its end.", "steps"),
     attribute(
