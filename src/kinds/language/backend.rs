@@ -262,6 +262,27 @@ pub trait Backend: Send {
     /// Losses of a batch without dropout, per token in nats; 0 where the target is [`IGNORED`]. Changes no state. Looks at
     /// [`Pass::is_stopping`] within every 100 ms; when it is stopped the losses are incomplete.
     fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
+    /// Batches of the size of training to [evaluate together](Self::evaluate_all).
+    fn batches_at_once(&self) -> usize {
+        1
+    }
+    /// The same for several batches, one behind the other.
+    fn evaluate_all(
+        &mut self,
+        batches: &[Batch<'_>],
+        losses: &mut [f32],
+        pass: &mut Pass,
+    ) -> Result<Outcome, SimError> {
+        let mut rest = losses;
+        for batch in batches {
+            let (own, others) = rest.split_at_mut(batch.n_tokens());
+            if self.evaluate(batch, own, pass)? == Outcome::Stopped {
+                return Ok(Outcome::Stopped);
+            }
+            rest = others;
+        }
+        Ok(Outcome::Done)
+    }
     /// A decoder with an empty cache. Changes no state of the model.
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
     /// Copies a buffer to the host: the elements of the map from `start` on.

@@ -75,10 +75,10 @@ impl<K: LanguageKind> LanguageSim<K> {
 
     fn evaluate(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
         let Some(mut held_out) = self.pending.held_out else { return Ok(Outcome::Done) };
-        let size = (self.config.context(), self.params.batches()[0]);
         let backend = &mut self.backend;
-        let loss = held_out.run(self.setup.texts.after(self.state.step), size, pass, |batch, losses, pass| {
-            backend.evaluate(batch, losses, pass)
+        let size = (self.config.context(), self.params.batches()[0], backend.batches_at_once());
+        let loss = held_out.run(self.setup.texts.after(self.state.step), size, pass, |batches, losses, pass| {
+            backend.evaluate_all(batches, losses, pass)
         })?;
         self.pending.held_out = loss.is_none().then_some(held_out);
         match loss {

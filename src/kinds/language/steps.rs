@@ -55,16 +55,16 @@ pub struct HeldOutLoss {
 }
 
 impl HeldOutLoss {
-    /// Continues, and reports how far it is; `None` when it was stopped. `evaluate` writes the loss of each token of a
-    /// batch.
+    /// Continues, and reports how far it is; `None` when it was stopped. `evaluate` writes the loss of each token of
+    /// batches of so many sequences, of which there are at most `at_once`.
     pub fn run(
         &mut self,
         corpus: &Corpus,
-        (length, sequences): (usize, usize),
+        size: (usize, usize, usize),
         pass: &mut Pass,
-        evaluate: impl FnMut(&Batch<'_>, &mut [f32], &mut Pass) -> Result<Outcome, SimError>,
+        evaluate: impl FnMut(&[Batch<'_>], &mut [f32], &mut Pass) -> Result<Outcome, SimError>,
     ) -> Result<Option<f32>, SimError> {
-        let done = self.run_reported(corpus, (length, sequences), pass, evaluate);
+        let done = self.run_reported(corpus, size, pass, evaluate);
         pass.activity.end();
         done
     }
@@ -72,28 +72,36 @@ impl HeldOutLoss {
     fn run_reported(
         &mut self,
         corpus: &Corpus,
-        (length, sequences): (usize, usize),
+        (length, sequences, at_once): (usize, usize, usize),
         pass: &mut Pass,
-        mut evaluate: impl FnMut(&Batch<'_>, &mut [f32], &mut Pass) -> Result<Outcome, SimError>,
+        mut evaluate: impl FnMut(&[Batch<'_>], &mut [f32], &mut Pass) -> Result<Outcome, SimError>,
     ) -> Result<Option<f32>, SimError> {
         let windows = HeldOut { length };
         let all = windows.n_windows(corpus);
         while self.first < all {
             pass.activity.report("held-out text", self.first as f32 / all as f32);
-            let sequences = sequences.min(all - self.first);
-            let (mut tokens, mut targets) = (vec![0; sequences * length], vec![0; sequences * length]);
+            let n = (sequences * at_once.max(1)).min(all - self.first);
+            let (mut tokens, mut targets) = (vec![0; n * length], vec![0; n * length]);
             windows.fill(corpus, self.first, &mut tokens, &mut targets);
-            let batch =
-                Batch { sequences, seq_len: length, tokens: &tokens, targets: &targets, lengths: Lengths::Full };
+            let parts = tokens.chunks(sequences * length).zip(targets.chunks(sequences * length));
+            let batches: Vec<Batch<'_>> = parts
+                .map(|(tokens, targets)| Batch {
+                    sequences: tokens.len() / length,
+                    seq_len: length,
+                    tokens,
+                    targets,
+                    lengths: Lengths::Full,
+                })
+                .collect();
             let mut losses = vec![0.0; tokens.len()];
-            if evaluate(&batch, &mut losses, pass)? == Outcome::Stopped {
+            if evaluate(&batches, &mut losses, pass)? == Outcome::Stopped {
                 return Ok(None);
             }
             for (loss, _) in losses.iter().zip(&targets).filter(|(_, target)| **target != IGNORED) {
                 self.sum += f64::from(*loss);
                 self.n += 1;
             }
-            self.first += sequences;
+            self.first += n;
         }
         Ok(Some((self.sum / self.n.max(1) as f64) as f32))
     }
@@ -108,7 +116,7 @@ mod tests {
     fn a_pass_over_the_held_out_text_reports_how_far_it_is() {
         let corpus = Corpus::small(Style::Harbour, 5_000, 1).expect("a text");
         let (mut pass, mut seen) = (Pass::default(), vec![]);
-        let loss = HeldOutLoss::default().run(&corpus, (32, 2), &mut pass, |_, losses, pass| {
+        let loss = HeldOutLoss::default().run(&corpus, (32, 2, 1), &mut pass, |_, losses, pass| {
             losses.fill(1.0);
             seen.extend(pass.activity.now());
             Ok(Outcome::Done)

@@ -380,15 +380,15 @@ fn online(sim: &mut SynapticSim) -> Result<f64, SimError> {
 
 /// The loss of the held-out text.
 fn held_out(sim: &mut SynapticSim, progress: &Progress) -> Result<f32, SimError> {
-    let size = (sim.config.context, sim.params.training.batch as usize);
+    let size = (sim.config.context, sim.params.training.batch as usize, sim.backend.batches_at_once());
     let setup = sim.setup.clone();
     let loss = HeldOutLoss::default().run(
         setup.texts.after(sim.state.step),
         size,
         &mut Pass::default(),
-        |batch, losses, pass| {
+        |batches, losses, pass| {
             progress.report("held-out text", 0.0)?;
-            sim.backend.evaluate(batch, losses, pass)
+            sim.backend.evaluate_all(batches, losses, pass)
         },
     )?;
     // Nothing stops it.

@@ -1,9 +1,11 @@
 //! A GPU as a backend: batches are copied to the device, passes are captured into graphs, results are read when they are
 //! asked for.
 
+mod evaluate;
+
 use super::{
     MODULES,
-    buffers::{BatchBuffers, BatchSizes, Trained, UpdatePlan},
+    buffers::{BatchBuffers, BatchSizes, MAX_KEPT, Trained, UpdatePlan},
     error::OpError,
     format::ModelFormat,
     kernels::{StepKernels, StepParams},
@@ -12,7 +14,7 @@ use super::{
 };
 use crate::{
     gpu::{Gpu, GpuError, Graph, KernelFacts, Mark, ModuleSpec, Pass, nvtx},
-    kinds::language::backend::{Backend, Batch, Counters, Decoder, Hyper, Lengths, Outcome, StateBuffer, StepStats},
+    kinds::language::backend::{Backend, Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats},
     nn::{
         optimizer::{LossScaler, ParameterGroups, cuda::OptimizerSettings},
         parameters::ParameterMap,
@@ -87,8 +89,8 @@ pub trait DeviceModel: Send + Sized {
         what: Self::Captured,
         pass: &mut Pass,
     ) -> Result<(), OpError>;
-    /// Losses per token of a batch in memory, without gradients and random draws, read to the host.
-    fn losses(&self, b: &mut Self::Buffers, shape: BatchShape, to: &mut [f32], pass: &mut Pass) -> Result<(), OpError>;
+    /// The pass that writes the [losses](BatchBuffers::losses) of a batch in memory, without gradients and random draws.
+    fn losses(shape: BatchShape) -> Self::Captured;
     /// A decoder with an empty cache.
     fn decoder<'a>(&'a self, kernels: &'a StepKernels, buffers: RefMut<'a, Self::Buffers>) -> Box<dyn Decoder + 'a>;
 }
@@ -347,31 +349,20 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
     }
 
     fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
-        let ([context, vocab], is_divided) = (self.network.limits(), self.is_divided());
-        batch.check(context, vocab)?;
-        let tokens = M::Buffers::batch_sizes(&mut self.sizes).tokens;
-        let fit = match batch.lengths {
-            Lengths::Packed(_) => batch.sequences,
-            _ => tokens / batch.seq_len.max(1),
-        };
-        let fit = fit.clamp(1, batch.sequences.max(1));
-        self.reserve(&BatchShape::of(batch, 0..fit, is_divided)?)?;
-        let Self { network, buffers, .. } = self;
-        // One row, which is no part of the forward pass of training.
-        let mut inner = Pass::default();
-        inner.stop = pass.stop.clone();
-        pass.span("held-out", batch.n_tokens() as u64, || {
-            for from in (0..batch.sequences).step_by(fit) {
-                if inner.is_stopping() {
-                    return Ok(Outcome::Stopped);
-                }
-                let (to, b) = ((from + fit).min(batch.sequences), buffers.get_mut());
-                let shape = b.batch_mut().upload(batch, from..to)?;
-                let losses = &mut losses[from * batch.seq_len..to * batch.seq_len];
-                network.losses(b, shape, losses, &mut inner)?;
-            }
-            Ok(Outcome::Done)
-        })
+        self.evaluate_all(&[*batch], losses, pass)
+    }
+
+    fn batches_at_once(&self) -> usize {
+        MAX_KEPT
+    }
+
+    fn evaluate_all(
+        &mut self,
+        batches: &[Batch<'_>],
+        losses: &mut [f32],
+        pass: &mut Pass,
+    ) -> Result<Outcome, SimError> {
+        self.evaluate_parts(batches, losses, pass)
     }
 
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {

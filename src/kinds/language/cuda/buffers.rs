@@ -329,6 +329,10 @@ buffers! {
             pub positions: Buf<u32> = Workspace "positions" if s.is_divided { s.tokens } else { 0 };
             /// Raised where a token is out of range.
             pub flag: Buf<u32> = Workspace "invalid token" 1;
+            /// Losses of the tokens of a batch that is evaluated.
+            pub losses: Buf<f32> = Workspace "losses" s.tokens;
+            /// Those of several batches, which are read together.
+            kept_losses: Buf<f32> = Workspace "losses of several batches" MAX_KEPT * s.tokens;
         }
         "activations" {
             /// Activations and temporaries.
@@ -337,7 +341,26 @@ buffers! {
     }
 }
 
+/// Batches of the largest size whose losses are kept until they are read.
+pub const MAX_KEPT: usize = 16;
+
 impl BatchBuffers {
+    /// Keeps the losses of the batch that was evaluated, of `n` tokens, at an offset. The host does not wait.
+    pub fn keep_losses(&mut self, at: usize, n: usize) -> Result<(), GpuError> {
+        let losses = self.losses.part(0..n)?;
+        self.kept_losses.part_mut(at..at + n)?.copy_from(&losses)
+    }
+
+    /// Room for losses that are kept, tokens.
+    pub fn room_for_losses(&self) -> usize {
+        self.kept_losses.len()
+    }
+
+    /// Waits for the losses that are kept, from the first on.
+    pub fn read_losses(&self, to: &mut [f32]) -> Result<(), GpuError> {
+        self.kept_losses.read_into(0, to)
+    }
+
     /// Replaces what depends on the sizes of batches, where they changed. Nothing may use it.
     pub fn resize(&mut self, gpu: &Arc<Gpu>, sizes: &BatchSizes) -> Result<(), GpuError> {
         // The former activations are given back first.
@@ -345,6 +368,8 @@ impl BatchBuffers {
         self.arena = Arena::new(gpu, "activations", sizes.arena)?;
         self.tokens = Buf::zeros(gpu, "tokens", sizes.tokens)?;
         self.targets = Buf::zeros(gpu, "targets", sizes.tokens)?;
+        self.losses = Buf::zeros(gpu, "losses", sizes.tokens)?;
+        self.kept_losses = Buf::zeros(gpu, "losses of several batches", MAX_KEPT * sizes.tokens)?;
         if sizes.is_divided {
             self.lengths = Buf::zeros(gpu, "lengths", sizes.tokens + 1)?;
             self.positions = Buf::zeros(gpu, "positions", sizes.tokens)?;

@@ -14,7 +14,7 @@
 //! # A step
 //!
 //! Tokens of a micro-batch are copied to the device, its gradients are computed and added up, then all parameters are
-//! updated. Gradients of a batch and the update are captured as CUDA graphs at their second use, one per size of a batch;
+//! updated. Gradients and losses of a batch and the update are captured as CUDA graphs at their second use, one per size of a batch;
 //! what changes from step to step (learning rate, number of the step, loss scale, number of targets) is read from device
 //! memory. The host waits for the batch before the last one only, so that it can stop between two batches; losses and norms
 //! wait in a ring until they are read.

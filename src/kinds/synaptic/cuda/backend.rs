@@ -43,6 +43,8 @@ use std::{
 pub enum Captured {
     /// Gradients of a batch.
     Gradients(BatchShape),
+    /// Losses of a batch.
+    Losses(BatchShape),
     /// The update.
     Update,
     /// The specialization of experts on a text of that many tokens.
@@ -108,19 +110,14 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
     ) -> Result<(), OpError> {
         match what {
             Captured::Gradients(shape) => pass::accumulate(self, b, shape, pass),
+            Captured::Losses(shape) => pass::losses(self, b, shape, pass),
             Captured::Update => pass::update(self, kernels, b, pass),
             Captured::Specialization(n) => life::specialize(self, b, n, pass),
         }
     }
 
-    fn losses(
-        &self,
-        b: &mut DeviceBuffers<T>,
-        shape: BatchShape,
-        to: &mut [f32],
-        pass: &mut Pass,
-    ) -> Result<(), OpError> {
-        pass::losses(self, b, shape, to, pass)
+    fn losses(shape: BatchShape) -> Captured {
+        Captured::Losses(shape)
     }
 
     fn decoder<'a>(&'a self, _: &'a StepKernels, buffers: RefMut<'a, DeviceBuffers<T>>) -> Box<dyn Decoder + 'a> {

@@ -66,7 +66,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
         b.batch.tokens.write_at(0, tokens)?;
         let (shape, mut read) = (BatchShape::full(1, n), vec![]);
         let edges = head * n * n..(head + 1) * n * n;
-        pass::forward(network, &mut b, shape, &mut Pass::default(), &mut |run, _, streams, blocks, shared| {
+        pass::forward(network, &mut b, shape, &mut Pass::default(), &mut |run, _, streams, blocks, shared, _| {
             read = match site {
                 Site::Residual(block) => streams[block].read()?,
                 Site::AttentionOutput(block) => widened(&blocks[block].attention.read()?),

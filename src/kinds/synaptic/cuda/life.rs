@@ -135,7 +135,7 @@ pub(super) fn specialize<T: ModelFormat>(
     let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
     let Trained { weights, copy, params, .. } = trained;
     let matrices = T::weights(weights, copy);
-    let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = batch;
+    let BatchBuffers { tokens, targets, lengths, positions, flag, arena, .. } = batch;
     let (layers, experts, top_k) = (network.config.layers, network.config.experts, network.config.top_k);
     let shape = BatchShape::full(1, n);
     let plan = Plan::new::<T>(&network.config, &network.dynamics, &shape, n);

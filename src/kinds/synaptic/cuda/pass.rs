@@ -48,7 +48,7 @@ pub fn accumulate<T: ModelFormat>(
     let DeviceBuffers { micro_batch, draws, statistics, aux, selected, selected_gates, .. } = b;
     let Trained { weights, copy, gradient, scale, total, .. } = trained;
     let matrices = T::weights(weights, copy);
-    let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = batch;
+    let BatchBuffers { tokens, targets, lengths, positions, flag, arena, .. } = batch;
     let (n, layers) = (shape.n_tokens(), network.config.layers);
     let plan = Plan::new::<T>(&network.config, &network.dynamics, &shape, shape.seq_len);
     let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
@@ -99,13 +99,14 @@ fn keep_selection<T: ModelFormat>(
     Ok(kernel.launch(&network.ops.heads, pass, n)?)
 }
 
-/// What is done after a forward pass without random draws.
+/// What is done after a forward pass without random draws; the last argument is where losses are kept.
 type Then<'a, T> = &'a mut dyn FnMut(
     &mut Run<'_, T>,
     &Plan,
     &[ViewMut<'_, f32>],
     &mut [BlockTensors<'_, T>],
     &mut SharedTensors<'_, T>,
+    &mut Slice<f32>,
 ) -> Result<(), OpError>;
 
 /// A forward pass without random draws.
@@ -117,7 +118,7 @@ pub fn forward<T: ModelFormat>(
     then: Then<'_, T>,
 ) -> Result<(), OpError> {
     let DeviceBuffers { trained, batch, embeddings, fatigue, energy, balance, alive, .. } = b;
-    let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = batch;
+    let BatchBuffers { tokens, targets, lengths, positions, flag, arena, losses, .. } = batch;
     let (weights, layers) = (&*trained.weights, network.config.layers);
     let matrices = T::weights(&trained.weights, &trained.copy);
     let plan = Plan::new::<T>(&network.config, &network.dynamics, &shape, shape.seq_len);
@@ -132,18 +133,17 @@ pub fn forward<T: ModelFormat>(
     let mut run =
         Run { network, weights, matrices, routers, batch, draws: None, cache: None, flag, frame: &inner, pass };
     run.forward(&mut streams, &mut blocks, &mut shared.refs())?;
-    then(&mut run, &plan, &streams, &mut blocks, &mut shared)
+    then(&mut run, &plan, &streams, &mut blocks, &mut shared, losses)
 }
 
-/// Losses of a batch without gradients and random draws, read to the host.
+/// Losses of a batch without gradients and random draws, for [`BatchBuffers::keep_losses`].
 pub fn losses<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
     shape: BatchShape,
-    to: &mut [f32],
     pass: &mut Pass,
 ) -> Result<(), OpError> {
-    forward(network, b, shape, pass, &mut |run, plan, streams, _, shared| {
+    forward(network, b, shape, pass, &mut |run, plan, streams, _, shared, losses| {
         let frame = run.frame.frame();
         let mut head = HeadTensors::take(&frame, &plan.head)?;
         let inner = frame.frame();
@@ -162,8 +162,7 @@ pub fn losses<T: ModelFormat>(
         run.last_norm(&streams[network.config.layers], &mut head, &mut shared.wide)?;
         let of = run.head(plan);
         run.rounded().losses(of, &mut head.refs())?;
-        head.losses.read_into(0, to)?;
-        Ok(())
+        Ok(losses.part_mut(0..head.losses.len())?.copy_from(&head.losses)?)
     })
 }
 

@@ -42,6 +42,8 @@ pub enum Captured {
         /// What is dropped.
         drops: Drops,
     },
+    /// Losses of a batch.
+    Losses(BatchShape),
     /// The update.
     Update,
 }
@@ -95,18 +97,13 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
     ) -> Result<(), OpError> {
         match what {
             Captured::Gradients { shape, drops } => pass::accumulate(self, b, shape, drops, pass),
+            Captured::Losses(shape) => pass::losses(self, b, shape, pass),
             Captured::Update => pass::update(self, kernels, b, pass),
         }
     }
 
-    fn losses(
-        &self,
-        b: &mut DeviceBuffers<T>,
-        shape: BatchShape,
-        to: &mut [f32],
-        pass: &mut Pass,
-    ) -> Result<(), OpError> {
-        pass::losses(self, b, shape, to, pass)
+    fn losses(shape: BatchShape) -> Captured {
+        Captured::Losses(shape)
     }
 
     fn decoder<'a>(&'a self, kernels: &'a StepKernels, buffers: RefMut<'a, DeviceBuffers<T>>) -> Box<dyn Decoder + 'a> {

@@ -49,7 +49,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         let (network, n) = (self.network, tokens.len());
         let DeviceBuffers { trained, batch, keys, values, .. } = &mut *self.buffers;
         let Trained { weights, copy, .. } = trained;
-        let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena } = batch;
+        let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena, .. } = batch;
         ids.write_at(0, tokens)?;
         lengths.write_at(0, &[(first + n) as i32])?;
         let shape = BatchShape::full(1, n);

@@ -28,7 +28,7 @@ impl<T: ModelFormat> CudaBackend<Network<T>> {
                 (block + 1).min(layers)
             }
         };
-        pass::forward_to(network, &mut b, shape, depth, &mut Pass::default(), &mut |run, x, a, _, _| {
+        pass::forward_to(network, &mut b, shape, depth, &mut Pass::default(), &mut |run, x, a, _, _, _| {
             values = match site {
                 Site::Residual(_) => widened(&x.read()?),
                 Site::AttentionOutput(_) => widened(&a.attention.read()?),

@@ -31,7 +31,7 @@ pub fn accumulate<T: ModelFormat>(
 ) -> Result<(), OpError> {
     let DeviceBuffers { trained, batch, noise, attention_noise, .. } = b;
     let Trained { weights, copy, gradient, scale, total, .. } = trained;
-    let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = batch;
+    let BatchBuffers { tokens, targets, lengths, positions, flag, arena, .. } = batch;
     let (mode, plan) = (network.mode, Plan::new(&network.config, &shape, network.mode, drops.elements));
     let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
     let batch = parts.at(0);
@@ -69,27 +69,31 @@ pub fn accumulate<T: ModelFormat>(
     run.blocks_backward(mode, &streams, &mut held, &mut shared, &mut g, &mut t, &mut branch, gradient)
 }
 
-/// Losses of a batch without gradients and dropout, read to the host.
+/// Losses of a batch without gradients and dropout, for [`BatchBuffers::keep_losses`].
 pub fn losses<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
     shape: BatchShape,
-    to: &mut [f32],
     pass: &mut Pass,
 ) -> Result<(), OpError> {
-    forward(network, b, shape, pass, &mut |run, last, _, plan, head| {
+    forward(network, b, shape, pass, &mut |run, last, _, plan, head, losses| {
         run.last_norm(last, head)?;
         let of = run.head(plan);
         run.layers().losses(of, head)?;
-        head.losses.read_into(0, to)?;
-        Ok(())
+        Ok(losses.part_mut(0..head.losses.len())?.copy_from(head.losses)?)
     })
 }
 
 /// What is done after a forward pass: with the residual stream behind the last block, the tensors of the last block, and
-/// those of the head.
-type Then<'a, T> =
-    &'a mut dyn FnMut(&mut Run<'_, T>, &Slice<T>, &mut Block<'_, T>, &Plan, &mut Head<'_, T>) -> Result<(), OpError>;
+/// those of the head; with where losses are kept.
+type Then<'a, T> = &'a mut dyn FnMut(
+    &mut Run<'_, T>,
+    &Slice<T>,
+    &mut Block<'_, T>,
+    &Plan,
+    &mut Head<'_, T>,
+    &mut Slice<f32>,
+) -> Result<(), OpError>;
 
 /// A forward pass that holds one block at a time.
 fn forward<T: ModelFormat>(
@@ -112,7 +116,7 @@ pub fn forward_to<T: ModelFormat>(
     then: Then<'_, T>,
 ) -> Result<(), OpError> {
     let Trained { weights, copy, .. } = &b.trained;
-    let BatchBuffers { tokens, targets, lengths, positions, flag, arena } = &mut b.batch;
+    let BatchBuffers { tokens, targets, lengths, positions, flag, arena, losses, .. } = &mut b.batch;
     let plan = Plan::new(&network.config, &shape, Checkpointing::Nothing, false);
     let parts = BatchParts::new(shape, (tokens, targets), (lengths, positions))?;
     let (batch, weights) = (parts.at(0), T::weights(weights, copy));
@@ -131,7 +135,7 @@ pub fn forward_to<T: ModelFormat>(
         run.block(b, x, &mut a, Some(&mut *next), &mut branch)?;
         std::mem::swap(&mut x, &mut next);
     }
-    then(&mut run, x, &mut a, &plan, &mut head.refs())
+    then(&mut run, x, &mut a, &plan, &mut head.refs(), losses)
 }
 
 /// Updates the parameters, and records the step.

@@ -1,0 +1,75 @@
+//! Losses of batches: passes are captured as those of training, and the host waits for several of them together.
+
+use super::{CudaBackend, DeviceModel, ModelBuffers as _};
+use crate::{
+    gpu::{Mark, Pass},
+    kinds::language::{
+        backend::{Batch, Lengths, Outcome},
+        cuda::plan::BatchShape,
+    },
+    sim::SimError,
+};
+
+impl<M: DeviceModel> CudaBackend<M> {
+    /// Losses of batches, one row of the profile: they are no part of the forward pass of training.
+    pub(super) fn evaluate_parts(
+        &mut self,
+        batches: &[Batch<'_>],
+        losses: &mut [f32],
+        pass: &mut Pass,
+    ) -> Result<Outcome, SimError> {
+        let fits = batches.iter().map(|batch| self.reserve_evaluated(batch)).collect::<Result<Vec<_>, _>>()?;
+        let mut inner = Pass::default();
+        inner.stop = pass.stop.clone();
+        let n: usize = batches.iter().map(Batch::n_tokens).sum();
+        pass.span("held-out", n as u64, || self.losses(batches, &fits, losses, &mut inner))
+    }
+
+    /// Makes room for a batch that is evaluated. Sequences of a pass.
+    fn reserve_evaluated(&mut self, batch: &Batch<'_>) -> Result<usize, SimError> {
+        let ([context, vocab], is_divided) = (self.network.limits(), self.is_divided());
+        batch.check(context, vocab)?;
+        let tokens = M::Buffers::batch_sizes(&mut self.sizes).tokens;
+        let fit = match batch.lengths {
+            Lengths::Packed(_) => batch.sequences,
+            _ => tokens / batch.seq_len.max(1),
+        };
+        let fit = fit.clamp(1, batch.sequences.max(1));
+        self.reserve(&BatchShape::of(batch, 0..fit, is_divided)?)?;
+        Ok(fit)
+    }
+
+    /// Losses of batches, of so many sequences in a pass. The host waits for several passes together.
+    fn losses(
+        &mut self,
+        batches: &[Batch<'_>],
+        fits: &[usize],
+        losses: &mut [f32],
+        pass: &mut Pass,
+    ) -> Result<Outcome, SimError> {
+        let parts = batches.iter().zip(fits).flat_map(|(batch, fit)| {
+            let starts = (0..batch.sequences).step_by(*fit);
+            starts.map(move |from| (batch, from..(from + fit).min(batch.sequences)))
+        });
+        // Tokens that were read, and those whose losses are on the device.
+        let (mut n_read, mut n_kept) = (0, 0);
+        for (batch, rows) in parts {
+            self.wait_for_earlier()?;
+            if pass.is_stopping() {
+                return Ok(Outcome::Stopped);
+            }
+            let (n, b) = (rows.len() * batch.seq_len, self.buffers.get_mut().batch_mut());
+            if n_kept + n > b.room_for_losses() {
+                b.read_losses(&mut losses[n_read..n_read + n_kept])?;
+                (n_read, n_kept) = (n_read + n_kept, 0);
+            }
+            let shape = b.upload(batch, rows)?;
+            self.compute(M::losses(shape), pass)?;
+            self.buffers.get_mut().batch_mut().keep_losses(n_kept, n)?;
+            n_kept += n;
+            self.in_flight.push_back(Mark::now(&self.gpu)?);
+        }
+        self.buffers.get_mut().batch_mut().read_losses(&mut losses[n_read..n_read + n_kept])?;
+        Ok(Outcome::Done)
+    }
+}
