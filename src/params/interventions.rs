@@ -74,7 +74,7 @@ macro_rules! interventions {
                 $($fields)*
 
                 /// Parameter that has another value while the intervention is active. Afterwards it has its own value again;
-                /// edits of that value meanwhile take effect then.
+                /// edits of that value meanwhile take effect then. Parameters linked to it by a formula do not follow.
                 #[param(title = "Parameter", role = Role::Parameter)]
                 #[show_if(|s| $crate::params::ParamValue::role(&s.effect) == $crate::params::Role::SetsParameter)]
                 parameter: String = String::new(),

@@ -5,7 +5,7 @@ use neuropil::{
     gpu::Pass,
     kinds::{Model, demo::probes},
     params::path,
-    sim::{Action, BuildContext, Device, Frame, Progress, Simulation, Tap, TapArgs},
+    sim::{Action, BuildContext, Device, Frame, Place, Progress, Simulation, Tap, TapArgs},
 };
 
 fn model(settings: &[&str]) -> Model {
@@ -73,4 +73,28 @@ fn cuda_has_the_bits_of_the_cpu() {
             assert!(cpu.save().expect("saved") == cuda.save().expect("saved"), "after loading");
         }
     }
+}
+
+/// A gigabyte of weights in bfloat16: predicted, held, saved in sections without a second copy, loaded and continued.
+#[test]
+#[ignore = "holds 1 GiB on the device and 2 GiB on the host"]
+fn cuda_a_gigabyte_of_weights_is_saved_and_continued() {
+    const BYTES: u64 = 1 << 30;
+    let Some(gpu) = gpu() else { return };
+    let context = BuildContext { seed: 5, ..BuildContext::default() };
+    let model = model(&["experts.weights_mib=1024", "experts.initial_weight=normal(0, 0.1)", "growth.split_every=500"]);
+    let prepared = model.prepare(&context, &Progress::default()).expect("prepared");
+    let start = || prepared.start(5, &Device::Cuda(gpu.clone())).expect("it starts");
+    let mut sim = start();
+    sim.advance(1_200, &mut Pass::default()).expect("it runs");
+    assert!(sim.memory().on(Place::Device) >= BYTES, "{:?}", sim.memory());
+    assert!(sim.snapshot_bytes() >= BYTES, "{}", sim.snapshot_bytes());
+    let state = sim.save().expect("saved");
+    sim.advance(1_300, &mut Pass::default()).expect("it runs");
+    let (want, splits) = (sim.digest(), sim.sets().iter().map(|set| set.len).max());
+    drop(sim);
+    let mut other = start();
+    other.load(&state).expect("loaded");
+    other.advance(1_300, &mut Pass::default()).expect("it runs");
+    assert_eq!((other.digest(), other.sets().iter().map(|set| set.len).max()), (want, splits));
 }
