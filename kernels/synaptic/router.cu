@@ -30,6 +30,7 @@ __device__ __forceinline__ double logistic(double x) { return 1.0 / (1.0 + exp(-
 // Rates of a genome: Phenotype::of.
 __device__ __forceinline__ double fatigue_rate(const float* genes) { return 0.01 * (2.0 * logistic(genes[0]) + 0.1); }
 __device__ __forceinline__ double energy_rate(const float* genes) { return 0.005 * (2.0 * logistic(genes[1]) + 0.1); }
+__device__ __forceinline__ double softplus(double x) { return x > 20.0 ? x : log1p(exp(x)); }
 
 // Living experts, for all threads of a block.
 __device__ __forceinline__ unsigned int count_alive(const RouterArgs& a, const unsigned int* alive) {
@@ -50,7 +51,7 @@ extern "C" __global__ void route_tokens(RouterArgs a, const float* __restrict__ 
     float* const terms = of_experts + a.experts * STRIDE;
     float* const bonus = terms + a.experts; // balance, NaN of an empty slot
     const unsigned int n_alive = count_alive(a, alive);
-    const float fatigue_factor = a.metabolic_bias * (float)n_alive / (float)a.top_k;
+    const float fatigue_factor = a.is_reference ? a.metabolic_bias : a.metabolic_bias * (float)n_alive / (float)a.top_k;
     for (unsigned int e = threadIdx.x; e < a.experts; e += blockDim.x) {
         const float gene = (float)((double)a.gene * (energy_rate(genome + GENES * e) - fatigue_rate(genome + GENES * e)));
         terms[e] = gene + a.metabolic_bias * energy[e] - fatigue_factor * fatigue[e];
@@ -375,11 +376,12 @@ extern "C" __global__ void update_router(RouterArgs a, RouterRates r, const Step
     const double fair = (double)a.top_k / (double)(n_alive > 0 ? n_alive : 1);
     for (unsigned int e = threadIdx.x; e < a.experts; e += blockDim.x) {
         if (!alive[e]) continue;
-        const double load = statistics[(u64)e * 32 + COUNT] / tokens;
+        const double counted = statistics[(u64)e * 32 + COUNT] / tokens, load = a.is_reference ? fmax(counted, 1.0 / tokens) : counted;
         fatigue[e] = averaged(fatigue[e], fatigue_rate(genome + GENES * e), load);
-        energy[e] = averaged(energy[e], energy_rate(genome + GENES * e), 1.0 - r.energy_cost * load / fair);
+        energy[e] = averaged(energy[e], energy_rate(genome + GENES * e), a.is_reference ? 1.0 - load : 1.0 - r.energy_cost * load / fair);
         if (r.is_balanced && load != fair) balance[e] = (float)((double)balance[e] + (load < fair ? r.balance_rate : -r.balance_rate));
     }
+    if (a.is_reference) return; // repel_embeddings
     // A warp per expert, a lane per component.
     const unsigned int lane = lane_id(), component = lane < FEATURES ? lane : 0;
     for (unsigned int e = threadIdx.x / 32; e < a.experts; e += blockDim.x / 32) {
@@ -403,4 +405,59 @@ extern "C" __global__ void update_router(RouterArgs a, RouterRates r, const Step
         const double norm = sqrt(warp_sum(lane < FEATURES ? after * after : 0.0));
         if (lane < FEATURES && norm > 1e-8) embeddings[(u64)e * FEATURES + lane] = (float)(after / norm);
     }
+}
+
+// An entry of the matrix of the earlier model's rule of embeddings, for unit vectors of that cosine.
+__device__ __forceinline__ double repulsion(double cosine, double mean_gate) { return mean_gate * (cosine - 1.0) - REFERENCE_PUSH * (1.0 - mean_gate) * (cosine + 0.3); }
+
+// One block, a warp per expert: embeddings of a layer by the rule of the earlier model, contrastive::reference. Each entry is
+// computed twice: for the mean of all, then for the step.
+extern "C" __global__ void repel_embeddings(RouterArgs a, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, float* __restrict__ embeddings) {
+    extern __shared__ float before[]; // [E, STRIDE]
+    __shared__ double sums[MAX_EXPERTS];
+    if (!state->is_applied || *frozen || step->tokens == 0) return;
+    const unsigned int lane = lane_id(), component = lane < FEATURES ? lane : 0, first = threadIdx.x / 32, warps = blockDim.x / 32;
+    for (unsigned int e = first; e < a.experts; e += warps) {
+        const double x = lane < FEATURES ? (double)embeddings[(u64)e * FEATURES + lane] : 0.0, norm = sqrt(warp_sum(x * x));
+        if (lane < FEATURES) before[e * STRIDE + lane] = norm > 1e-8 ? (float)(x / norm) : lane == 0 ? 1.0f : 0.0f;
+    }
+    __syncthreads();
+    auto entry = [&](unsigned int e, unsigned int other) {
+        if (other >= a.experts) return 0.0;
+        double cosine = 0.0;
+#pragma unroll
+        for (unsigned int i = 0; i < FEATURES; ++i) cosine += (double)before[e * STRIDE + i] * (double)before[other * STRIDE + i];
+        return repulsion(cosine, e == other ? statistics[(u64)e * 32 + GATES] / (double)step->tokens : 0.0);
+    };
+    for (unsigned int e = first; e < a.experts; e += warps) {
+        double sum = 0.0;
+        for (unsigned int other = lane; other < a.experts; other += 32) sum += entry(e, other);
+        sum = warp_sum(sum);
+        if (lane == 0) sums[e] = sum;
+    }
+    __syncthreads();
+    double mean = 0.0;
+    for (unsigned int e = 0; e < a.experts; ++e) mean += sums[e];
+    mean /= (double)a.experts * (double)a.experts;
+    for (unsigned int e = first; e < a.experts; e += warps) {
+        double after = lane < FEATURES ? (double)before[e * STRIDE + component] : 0.0;
+        for (unsigned int from = 0; from < a.experts; from += 32) {
+            const double along = REFERENCE_RATE * (entry(e, from + lane) - mean);
+            for (unsigned int i = 0; i < 32 && from + i < a.experts; ++i) after -= __shfl_sync(ALL_LANES, along, i) * (double)before[(from + i) * STRIDE + component];
+        }
+        const double norm = sqrt(warp_sum(lane < FEATURES ? after * after : 0.0));
+        if (lane < FEATURES && norm > 1e-8) embeddings[(u64)e * FEATURES + lane] = (float)(after / norm);
+    }
+}
+
+// A thread per expert: what its genome stands for, in the order of Phenotype::values.
+extern "C" __global__ void decode_genomes(unsigned int experts, const float* __restrict__ genome, double* __restrict__ phenotypes) {
+    const unsigned int e = blockIdx.x * blockDim.x + threadIdx.x;
+    if (e >= experts) return;
+    const float* const genes = genome + GENES * e;
+    double* const to = phenotypes + GENES * e;
+    to[0] = fatigue_rate(genes);
+    to[1] = energy_rate(genes);
+    to[2] = softplus((double)genes[2] + 1.0);
+    to[3] = softplus((double)genes[3] + 0.5);
 }

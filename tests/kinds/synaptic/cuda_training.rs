@@ -104,7 +104,7 @@ impl Pair {
     }
 }
 
-fn stats(backend: &mut dyn Backend) -> Vec<StepStats> {
+pub fn stats(backend: &mut dyn Backend) -> Vec<StepStats> {
     let mut all = vec![];
     backend.take_stats(&mut all).expect("it is read");
     all
