@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(lines(text), ["Root 0 [] 0 split", "A 0 [0]", "E 0 [0] 250 split", "B 250 [2]", "C 250 [2]"]);
         assert_eq!(lines("[&born=120](A:3,B:2):5; C:7;"), ["C 0 [] 7 died", "A 120 []", "B 125 [1] 127 died"]);
         assert_eq!(lines(";"), [" 0 []"]);
-        assert_eq!(lines("(A:3[&ended],B:3):5[&x=1];"), [" 0 [] 8 died", "B 5 [0]"]);
+        assert_eq!(lines("(A:3[&ended],B:3):5[&x=1];"), ["A 0 [] 8 died", "B 5 [0]"]);
         assert_eq!(lines("(A:3[&ended],B:3[&!color=#f00,ended]):5;").len(), 2);
         assert!(parse(" \n").expect("no tree").events.is_empty());
     }
