@@ -62,7 +62,7 @@ struct alignas(8) OptimizerState {
     float grad_scale; // Factor of the last gradient: of the clipping, and 1 / scale of the loss
     float c1; // 1 / (1 - beta1^t)
     float c2; // 1 / (1 - beta2^t)
-    unsigned int is_reference; // Whether terms and updates are those of the earlier model
+    unsigned int pad; // Padding to eight bytes
 };
 static_assert(sizeof(OptimizerState) == 48, "OptimizerState: size");
 
