@@ -10,6 +10,8 @@ constexpr unsigned int CONTRIBUTION = 25u;
 constexpr unsigned int COUNT = 26u;
 constexpr unsigned int FEATURES = 24u;
 constexpr unsigned int GENES = 4u;
+constexpr double REFERENCE_RATE = 0.0001;
+constexpr double REFERENCE_PUSH = 0.1;
 
 // Sizes and constants of a router.
 struct alignas(4) RouterArgs {
@@ -22,7 +24,7 @@ struct alignas(4) RouterArgs {
     float metabolic_bias; // Factor of energy and fatigue
     float aux_weight; // Weight of the auxiliary loss
     unsigned int is_aligned; // Whether rows are read 16 bytes at a time
-    unsigned int pad; // Padding to eight bytes
+    unsigned int is_reference; // Whether terms and updates are those of the earlier model
 };
 static_assert(sizeof(RouterArgs) == 40, "RouterArgs: size");
 
@@ -102,3 +104,9 @@ extern "C" __global__ void __launch_bounds__(1024, 1) add_statistics(RouterArgs 
 
 // One block: fatigue, energy, balance and embeddings of the experts of a layer.
 extern "C" __global__ void __launch_bounds__(1024, 1) update_router(RouterArgs a, RouterRates r, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, const float* __restrict__ genome, const unsigned int* __restrict__ alive, float* __restrict__ embeddings, float* __restrict__ fatigue, float* __restrict__ energy, float* __restrict__ balance);
+
+// One block: embeddings of a layer by the rule of the earlier model.
+extern "C" __global__ void __launch_bounds__(256, 1) repel_embeddings(RouterArgs a, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, float* __restrict__ embeddings);
+
+// One thread per expert: what its genome stands for. Items: experts.
+extern "C" __global__ void __launch_bounds__(256, 1) decode_genomes(unsigned int experts, const float* __restrict__ genome, double* __restrict__ phenotypes);

@@ -30,6 +30,7 @@ __device__ __forceinline__ double logistic(double x) { return 1.0 / (1.0 + exp(-
 // Rates of a genome: Phenotype::of.
 __device__ __forceinline__ double fatigue_rate(const float* genes) { return 0.01 * (2.0 * logistic(genes[0]) + 0.1); }
 __device__ __forceinline__ double energy_rate(const float* genes) { return 0.005 * (2.0 * logistic(genes[1]) + 0.1); }
+__device__ __forceinline__ double softplus(double x) { return x > 20.0 ? x : log1p(exp(x)); }
 
 // Living experts, for all threads of a block.
 __device__ __forceinline__ unsigned int count_alive(const RouterArgs& a, const unsigned int* alive) {
@@ -50,7 +51,7 @@ extern "C" __global__ void route_tokens(RouterArgs a, const float* __restrict__ 
     float* const terms = of_experts + a.experts * STRIDE;
     float* const bonus = terms + a.experts; // balance, NaN of an empty slot
     const unsigned int n_alive = count_alive(a, alive);
-    const float fatigue_factor = a.metabolic_bias * (float)n_alive / (float)a.top_k;
+    const float fatigue_factor = a.is_reference ? a.metabolic_bias : a.metabolic_bias * (float)n_alive / (float)a.top_k;
     for (unsigned int e = threadIdx.x; e < a.experts; e += blockDim.x) {
         const float gene = (float)((double)a.gene * (energy_rate(genome + GENES * e) - fatigue_rate(genome + GENES * e)));
         terms[e] = gene + a.metabolic_bias * energy[e] - fatigue_factor * fatigue[e];
@@ -377,48 +378,4 @@ extern "C" __global__ void add_statistics(RouterArgs a, const BatchWeights* __re
     *aux += (double)weights->share * (double)n_alive * sum;
 }
 
-__device__ __forceinline__ float averaged(float value, double rate, double target) {
-    const double moved = (double)value * (1.0 - rate) + rate * target;
-    return (float)(moved < 0.0 ? 0.0 : moved > 1.0 ? 1.0 : moved);
-}
-
-// One block: metabolism, balance and embeddings of the living experts of a layer after an update that was applied.
-extern "C" __global__ void update_router(RouterArgs a, RouterRates r, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, const float* __restrict__ genome, const unsigned int* __restrict__ alive, float* __restrict__ embeddings, float* __restrict__ fatigue, float* __restrict__ energy, float* __restrict__ balance) {
-    extern __shared__ float before[]; // [E, STRIDE]
-    const unsigned int n_alive = count_alive(a, alive);
-    for (unsigned int i = threadIdx.x; i < a.experts * FEATURES; i += blockDim.x) before[i / FEATURES * STRIDE + i % FEATURES] = embeddings[i];
-    __syncthreads();
-    const double tokens = (double)step->tokens;
-    if (!state->is_applied || *frozen || step->tokens == 0) return;
-    const double fair = (double)a.top_k / (double)(n_alive > 0 ? n_alive : 1);
-    for (unsigned int e = threadIdx.x; e < a.experts; e += blockDim.x) {
-        if (!alive[e]) continue;
-        const double load = statistics[(u64)e * 32 + COUNT] / tokens;
-        fatigue[e] = averaged(fatigue[e], fatigue_rate(genome + GENES * e), load);
-        energy[e] = averaged(energy[e], energy_rate(genome + GENES * e), 1.0 - r.energy_cost * load / fair);
-        if (r.is_balanced && load != fair) balance[e] = (float)((double)balance[e] + (load < fair ? r.balance_rate : -r.balance_rate));
-    }
-    // A warp per expert, a lane per component.
-    const unsigned int lane = lane_id(), component = lane < FEATURES ? lane : 0;
-    for (unsigned int e = threadIdx.x / 32; e < a.experts; e += blockDim.x / 32) {
-        if (!alive[e]) continue;
-        const double own = lane < FEATURES ? (double)before[e * STRIDE + component] : 0.0;
-        double after = own;
-        const double gates = statistics[(u64)e * 32 + GATES];
-        const double over = r.is_own ? statistics[(u64)e * 32 + COUNT] : tokens;
-        if (gates > 0.0) after += r.pull * (gates / over) * (statistics[(u64)e * 32 + component] / gates - own);
-        // Cosines with 32 experts at a time, a lane each.
-        for (unsigned int from = 0; from < a.experts; from += 32) {
-            const unsigned int other = from + lane;
-            double cosine = 0.0;
-            if (other < a.experts && other != e && alive[other]) {
-#pragma unroll
-                for (unsigned int i = 0; i < FEATURES; ++i) cosine += (double)before[e * STRIDE + i] * (double)before[other * STRIDE + i];
-            }
-            const double push = cosine > 0.0 ? r.push * cosine : 0.0;
-            for (unsigned int i = 0; i < 32 && from + i < a.experts; ++i) after -= __shfl_sync(ALL_LANES, push, i) * (double)before[(from + i) * STRIDE + component];
-        }
-        const double norm = sqrt(warp_sum(lane < FEATURES ? after * after : 0.0));
-        if (lane < FEATURES && norm > 1e-8) embeddings[(u64)e * FEATURES + lane] = (float)(after / norm);
-    }
-}
+#include "synaptic/router_state.cuh" // the kernels behind a step

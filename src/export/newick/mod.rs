@@ -2,12 +2,16 @@
 //!
 //! Branch lengths are steps. An individual that has offspring and lives on is a chain of nodes, one per birth, that ends in a
 //! leaf of its name. A merged individual has several parents: it stands below the first one, with a label `#H` and its id,
-//! and as a leaf with that label below the others (extended Newick: Cardona, Rosselló & Valiente 2008). A founder that was not
-//! born at step 0 has its step in a comment. [`read`] opens it again.
+//! and as a leaf with that label below the others (extended Newick: Cardona, Rosselló & Valiente 2008). Two things that the
+//! format has no place for are in comments, which other programs skip: `[&born=120]` before the tree of a founder that was not
+//! born at step 0, and `[&ended]` behind the length of an individual that ends in the last step, so that it does not read as
+//! living. [`read`] opens it again.
 
 mod reader;
+mod trees;
 
-pub use reader::{Summary, Trees, parse, read};
+pub use reader::{parse, read};
+pub use trees::{Summary, Trees};
 
 use super::{Format, Outputs, Trial, at, beside};
 use crate::{
@@ -119,7 +123,8 @@ fn branch(all: &HashMap<u64, Individual>, (id, k, from): (u64, usize, u64), last
     let hybrid = if k == 0 && one.parents.len() > 1 { format!("#H{id}") } else { String::new() };
     let length = |to: u64| to.saturating_sub(from);
     let Some((step, child)) = one.births.get(k).copied() else {
-        return items.push(Item::Text(format!("{}{hybrid}:{}", one.label, length(one.end.min(last)))));
+        let mark = if one.end == last { "[&ended]" } else { "" };
+        return items.push(Item::Text(format!("{}{hybrid}:{}{mark}", one.label, length(one.end.min(last)))));
     };
     items.push(Item::Text(format!("){hybrid}:{}", length(step))));
     items.push(match all[&child].parents.first() == Some(&id) {
@@ -201,7 +206,8 @@ mod tests {
             }
             all.iter().for_each(|(end, birth)| forest.add(birth, (*end < u64::MAX).then_some(*end)));
             let mut text = vec![];
-            forest.write(100, &mut text).expect("memory");
+            // Odd seeds: some individuals end in the last step, and do not live.
+            forest.write(if seed % 2 == 0 { 100 } else { 59 }, &mut text).expect("memory");
             let text = String::from_utf8(text).expect("text");
             let trees = super::parse(&text).expect("trees");
             // By names: ids are new ones.
@@ -227,6 +233,8 @@ mod tests {
             want.sort_unstable();
             got.sort_unstable();
             assert_eq!(got, want, "seed {seed}: {text}");
+            let alive = all.iter().filter(|(end, _)| *end == u64::MAX).count() as u64;
+            assert_eq!(trees.summary().alive, alive, "seed {seed}");
         }
     }
 }

@@ -6,9 +6,10 @@
 //! a comment `[&born=120]` before it. Nodes of one label `#…` are one individual with several parents (extended Newick:
 //! Cardona, Rosselló & Valiente 2008).
 //!
-//! An individual that reaches the last step of all trees lives. One that ends where an individual of several parents begins, as
+//! An individual that reaches the last step of all trees lives, unless a comment `[&ended]` stands behind it. One that ends where an individual of several parents begins, as
 //! one of them, merged; one with a name and children split; others died. Lengths that are not whole are counted in thousandths.
 
+use super::Trees;
 use crate::{
     data::DataError,
     sim::{Birth, Death, EndCause, LifeEvent},
@@ -25,55 +26,6 @@ const MOST_BYTES: u64 = 1 << 30;
 const FINE: f64 = 1000.0;
 /// Largest step.
 const MOST_STEPS: f64 = 9e15;
-
-/// What a file of trees says of a lineage.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Trees {
-    /// Births and deaths in order of their steps; individuals have their number in that order as id.
-    pub events: Vec<LifeEvent>,
-    /// The last step.
-    pub last: u64,
-    /// Steps per unit of length: 1, or 1000 where lengths are not whole.
-    pub scale: f64,
-}
-
-/// What is in [`Trees`], counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Summary {
-    /// Individuals.
-    pub individuals: u64,
-    /// Of these without a parent.
-    pub founders: u64,
-    /// Births of one parent.
-    pub splits: u64,
-    /// Births of several parents.
-    pub merges: u64,
-    /// Individuals that live at the last step.
-    pub alive: u64,
-    /// Step of the first birth.
-    pub first: u64,
-    /// The last step.
-    pub last: u64,
-}
-
-impl Trees {
-    /// Counts.
-    pub fn summary(&self) -> Summary {
-        let mut all =
-            Summary { first: self.events.first().map_or(0, LifeEvent::step), last: self.last, ..Summary::default() };
-        for event in &self.events {
-            match event {
-                LifeEvent::Birth(birth) => {
-                    all.individuals += 1;
-                    all.alive += 1;
-                    *[&mut all.founders, &mut all.splits, &mut all.merges][birth.parents.len().min(2)] += 1;
-                }
-                LifeEvent::Death(_) => all.alive -= 1,
-            }
-        }
-        all
-    }
-}
 
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Trees, DataError> {
@@ -94,6 +46,8 @@ struct One {
     end: f64,
     /// Whether it ends in its offspring.
     splits: bool,
+    /// Whether it ends even in the last step.
+    ended: bool,
     /// That of its own node first.
     parents: Vec<usize>,
 }
@@ -117,6 +71,7 @@ struct Node {
     name: String,
     label: String,
     length: f64,
+    ended: bool,
     children: Vec<Node>,
 }
 
@@ -218,8 +173,9 @@ impl Reader<'_> {
         }
     }
 
-    /// `name#label:length`, each of which may be absent.
+    /// `name#label:length`, each of which may be absent, and the comment behind it.
     fn name_and_length(&mut self, node: &mut Node) -> Result<(), String> {
+        self.comment.clear();
         let name = match self.peek()? {
             Some(b'\'') => self.quoted()?,
             _ => self.word(b"#"),
@@ -235,6 +191,9 @@ impl Reader<'_> {
             let length = text.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
             node.length = length.ok_or_else(|| self.wrong("a length is a number of at least 0"))?;
         }
+        self.skip()?;
+        // Other programs add entries to comments.
+        node.ended = self.comment.trim_start_matches('&').split(',').any(|entry| entry.trim() == "ended");
         Ok(())
     }
 
@@ -270,7 +229,14 @@ impl Reader<'_> {
         let n = self.all.len();
         let index = if label.is_empty() { n } else { *self.labels.entry(label.to_owned()).or_insert(n) };
         if index == n {
-            self.all.push(One { name: String::new(), born: None, end: 0.0, splits: false, parents: vec![] });
+            self.all.push(One {
+                name: String::new(),
+                born: None,
+                end: 0.0,
+                splits: false,
+                ended: false,
+                parents: vec![],
+            });
         }
         index
     }
@@ -302,6 +268,7 @@ impl Reader<'_> {
                 individual.born = Some(from);
             }
             individual.end = individual.end.max(end);
+            individual.ended |= node.ended;
             let is_named = !node.name.is_empty();
             if is_named {
                 individual.name = std::mem::take(&mut node.name);
@@ -358,7 +325,7 @@ fn events(mut all: Vec<One>) -> Result<Trees, String> {
         events.push((now, 1, LifeEvent::Birth(Birth { step: now, child: ids[i], parents, name, ..Birth::default() })));
         let end = step(all[i].end).max(now);
         let merges = children[i].iter().any(|c| all[*c].parents.len() > 1 && born(&all[*c]) == end);
-        if end < last || merges || all[i].splits {
+        if end < last || merges || all[i].splits || all[i].ended {
             let cause = match (merges, all[i].splits) {
                 (true, _) => EndCause::Merged,
                 (_, true) => EndCause::Split,
@@ -384,7 +351,7 @@ fn events(mut all: Vec<One>) -> Result<Trees, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::Summary, *};
 
     /// Name, birth, parents, end and cause of every individual, by id.
     fn lines(text: &str) -> Vec<String> {
@@ -417,6 +384,8 @@ mod tests {
         assert_eq!(lines(text), ["Root 0 [] 0 split", "A 0 [0]", "E 0 [0] 250 split", "B 250 [2]", "C 250 [2]"]);
         assert_eq!(lines("[&born=120](A:3,B:2):5; C:7;"), ["C 0 [] 7 died", "A 120 []", "B 125 [1] 127 died"]);
         assert_eq!(lines(";"), [" 0 []"]);
+        assert_eq!(lines("(A:3[&ended],B:3):5[&x=1];"), ["A 0 [] 8 died", "B 5 [0]"]);
+        assert_eq!(lines("(A:3[&ended],B:3[&!color=#f00,ended]):5;").len(), 2);
         assert!(parse(" \n").expect("no tree").events.is_empty());
     }
 

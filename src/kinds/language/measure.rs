@@ -60,7 +60,7 @@ impl<K: LanguageKind> LanguageSim<K> {
             let goes_on = |_| if stop.is_raised() { Err(SimError::Cancelled) } else { Ok(()) };
             match pass.span("sample", 1, || self.write(&writing, goes_on)) {
                 Err(SimError::Cancelled) => return Ok(Outcome::Stopped),
-                result => self.finish_text(&writing, result?)?,
+                result => self.finish_text(&writing, result)?,
             }
         }
         if self.pending.histograms {
@@ -115,13 +115,19 @@ impl<K: LanguageKind> LanguageSim<K> {
     /// Writes a text at once, also of a paused simulation.
     pub(super) fn write_now(&mut self) -> Result<(), SimError> {
         let writing = self.writing();
-        let tokens = self.write(&writing, |_| Ok(()))?;
-        self.finish_text(&writing, tokens)
+        let written = self.write(&writing, |_| Ok(()));
+        self.finish_text(&writing, written)
     }
 
-    fn finish_text(&mut self, writing: &Writing, tokens: Vec<u32>) -> Result<(), SimError> {
+    /// Keeps a text that was written. One whose logits became NaN is its prompt, and its title says so: training goes on, whose loss
+    /// is watched by itself.
+    fn finish_text(&mut self, writing: &Writing, written: Result<Vec<u32>, SimError>) -> Result<(), SimError> {
+        let (tokens, failed) = match written {
+            Err(SimError::Diverged(why)) => (writing.prompt.clone(), format!(": {why}")),
+            written => (written?, String::new()),
+        };
         let measure = self.params.measure();
-        let title = format!("step {}, temperature {}", self.state.step, measure.temperature);
+        let title = format!("step {}, temperature {}{failed}", self.state.step, measure.temperature);
         let text = self.setup.texts.tokenizer().decode(&tokens[writing.prompt.len()..]);
         let text = format!("{}{text}", measure.prompt);
         self.sampler.text(TextSample { step: self.state.step, title, text });

@@ -12,7 +12,7 @@ use crate::{
             experts::{LoadStatistics, Router, RouterState, Routing},
             life::{Edit, ExpertArrays, ExpertRecord},
             model::{Config, ConfigError},
-            postsynaptic::FastMemory,
+            postsynaptic::PlasticityRule,
             presynaptic::Presynaptic,
         },
     },
@@ -144,8 +144,8 @@ pub trait Backend: language::Backend {
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
     /// Norms of each parameter in the last step, which had `measures`.
     fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError>;
-    /// A decoder with an empty cache, fresh synapses, and an empty fast memory, which each token writes.
-    fn plastic_decoder(&self, memory: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError>;
+    /// A decoder with an empty cache and fresh synapses, in which each token writes.
+    fn plastic_decoder(&self, op: &PlasticityRule) -> Result<Box<dyn Decoder + '_>, SimError>;
     /// Activations of one sequence.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
     /// What the router of a layer decides for each token of one sequence; see [`experts::inspect`](super::experts::inspect).

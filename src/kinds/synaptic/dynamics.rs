@@ -3,11 +3,11 @@
 use super::{
     Params,
     backend::Dynamics,
-    choices::{BalancingMethod, FirstValues, GateModel, PullMean, ReleaseMode, SplitRule},
+    choices::{BalancingMethod, FirstValues, GateModel, PullMean, ReleaseMode, SplitRule, WriteRule},
     experts::{Balancing, FEATURES, PullOver, Router, RouterState},
     life::{LifeCycle, ParentChoice},
     model::Config,
-    postsynaptic::{CamkiiPp1, FastMemory, Gate, Latch},
+    postsynaptic::{self, CamkiiPp1, FastMemory, Gate, Latch, PlasticityRule},
     presynaptic::{Constants, Edges, Mode, Presynaptic, Release},
 };
 use crate::{
@@ -127,8 +127,15 @@ impl Params {
         }
     }
 
-    /// The memory that a plastic decoder writes.
-    pub fn fast_memory(&self, config: &Config) -> FastMemory {
+    /// What a plastic decoder writes.
+    pub fn plasticity(&self, config: &Config) -> PlasticityRule {
+        match self.plasticity.rule {
+            WriteRule::Delta => PlasticityRule::Delta(self.fast_memory(config)),
+            WriteRule::Hebbian => PlasticityRule::Hebbian(postsynaptic::reference::Constants::default()),
+        }
+    }
+
+    fn fast_memory(&self, config: &Config) -> FastMemory {
         let p = &self.plasticity;
         FastMemory {
             decay: p.retain,

@@ -1,6 +1,6 @@
-//! Requests: a text after a prompt, the loss of a text; both also with fast memory.
+//! Requests: a text after a prompt, the loss of a text; both also with plasticity.
 
 crate::kinds::language::requests::language_requests! {
-    /// Whether fast memory is written after each token. It is empty before and forgotten afterwards.
+    /// Whether each token writes, by the rule of the project. Nothing is written before, and all is forgotten afterwards.
     #[param(title = "Plasticity")] plasticity: bool = false,
 }

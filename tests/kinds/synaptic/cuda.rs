@@ -96,7 +96,7 @@ fn on_cpu(op: &Presynaptic, heads: usize, n: usize, dots: &[f32], draws: Option<
 fn modes() -> Vec<Presynaptic> {
     let mut all = vec![];
     for mode in [Mode::Off, Mode::Static, Mode::Scan, Mode::TsodyksMarkram] {
-        for edges in [Edges::All, Edges::TopK(5)] {
+        for edges in [Edges::All, Edges::TopK(5), Edges::TopKAlone(5)] {
             all.push(Presynaptic { mode, edges, ..Presynaptic::recommended(256) });
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     cuda::{NEAR, near, noise},
-    cuda_training::{HYPER, Pair, configs},
+    cuda_training::{HYPER, Pair, configs, stats},
     simulation::{self, advance, frame, state},
 };
 use crate::device::gpu;
@@ -13,6 +13,9 @@ use neuropil::{
         synaptic::{
             backend::{Backend, Dynamics, SlotAverage, StepInput},
             life::{Edit, ExpertArrays, ExpertRecord, LifeCycle, Move, MoveAddress, Removal, edits},
+            model::Config,
+            postsynaptic::{FastMemory, Gate, PlasticityRule, reference},
+            presynaptic::{Edges, Presynaptic, Release},
             probes,
         },
     },
@@ -211,5 +214,66 @@ fn cuda_kernel_times_are_collected() {
     let rows: Vec<&str> = pass.timings.iter().map(|row| row.name).collect();
     for row in ["release", "experts", "record_experts"] {
         assert!(rows.contains(&row), "{row} is not among {rows:?}");
+    }
+}
+
+/// One step of the smallest model, launch by launch, of the general and of the short kernel of release, and what the life cycle
+/// does: every kernel of the kind, few launches. For compute-sanitizer, under which the other tests do not end.
+#[test]
+fn cuda_smallest_step() {
+    let Some(gpu) = gpu() else { return };
+    let config = Config { context: 8, layers: 1, heads: 2, width: 16, experts: 4, hidden: 16, ..Config::nano(24) };
+    let first = Dynamics::new(&config);
+    let general =
+        Presynaptic { edges: Edges::TopK(3), release: Release::Binomial { fraction: 0.5 }, ..first.presynaptic };
+    for dynamics in [Dynamics { presynaptic: general, ..first.clone() }, first] {
+        let mut pair = Pair::new(&gpu, &config, &dynamics);
+        let text = pair.text(1, 1);
+        let batches = [pair.batch(&text)];
+        let input =
+            StepInput { step: 0, batches: &batches, hyper: &HYPER, frozen: &[], frozen_experts: &[], measures: true };
+        let mut pass = Pass::measuring();
+        pair.device.step(&input, &mut pass).unwrap_or_else(|why| panic!("{why}"));
+        pair.device.measure_specialization(&text.0[..config.context]).unwrap_or_else(|why| panic!("{why}"));
+        let block = &pair.layout.blocks[0];
+        let weights = [block.fc1, block.fc1_bias, block.fc2, block.fc2_bias];
+        let arrays = ExpertArrays::new(&pair.layout.map, &weights, block.router, block.genome);
+        let at = MoveAddress { seed: 9, step: 1, first_slot: 0 };
+        let moves = [Move::Merge { winner: 1, loser: 2, alpha: 0.7 }, Move::Split { parent: 1, child: 2 }];
+        let all = edits(&LifeCycle::default(), &moves, &at, &arrays);
+        pair.device.edit(&all).unwrap_or_else(|why| panic!("{why}"));
+        gpu.synchronize().expect("the device");
+        pass.collect().expect("the device");
+        let rows: Vec<&str> = pass.timings.iter().map(|row| row.name).collect();
+        let losses: Vec<f32> = stats(&mut *pair.device).iter().map(|s| s.loss).collect();
+        println!("{:?}: loss {losses:?}, {} edits, {rows:?}", dynamics.presynaptic.edges, all.len());
+        assert!(losses.len() == 1 && losses[0].is_finite());
+    }
+}
+
+/// Texts that write, by both rules. What the Hebbian rule writes is multiplied by what it wrote: the first tokens alone agree.
+#[test]
+fn cuda_plastic_texts_are_those_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    for config in configs() {
+        let pair = Pair::new(&gpu, &config, &Dynamics::new(&config));
+        let (text, _) = pair.text(1, 61);
+        let plain = pair.device.decoder().expect("a decoder").push(&text).expect("it is read").to_vec();
+        let memory = FastMemory { gate: Gate::Open, ..FastMemory::new(config.width) };
+        let rules = [
+            (PlasticityRule::Delta(memory), config.context),
+            (PlasticityRule::Hebbian(reference::Constants::default()), 12),
+        ];
+        for (rule, n) in rules {
+            let [want, got] = [&pair.cpu, &pair.device].map(|backend| {
+                let mut decoder = backend.plastic_decoder(&rule).expect("a decoder");
+                let parts = text[..n].chunks(5);
+                parts.flat_map(|part| decoder.push(part).expect("it is read").to_vec()).collect::<Vec<f32>>()
+            });
+            near(&format!("{rule:?}: logits"), &got, &want, 10.0 * NEAR);
+            let row = config.padded_vocab();
+            near("before the first write", &got[..row], &plain[..row], NEAR);
+            assert!(got[row..] != plain[row..got.len()], "{rule:?} writes nothing");
+        }
     }
 }

@@ -126,14 +126,19 @@ pub fn check_split(file: &Golden) {
 /// `24_`: what the rules select in random layers. A row of picks is padded with -1; slots of the same health may be in any
 /// order, and so may the two of a pair.
 pub fn check_picks(file: &Golden) {
+    let read = |name: &str| f32s(file.get(name));
+    check_picks_of(file, &read("fatigue"), &read("energy"), &read("router_embeddings"));
+}
+
+/// The same of this state.
+pub fn check_picks_of(file: &Golden, fatigue: &[f32], energy: &[f32], embeddings: &[f32]) {
     let [cases, rows, columns] = file.shape("picks")[..] else { panic!("three sizes") };
     let experts = file.shape("fatigue")[1];
-    let (fatigue, energy) = (f32s(file.get("fatigue")), f32s(file.get("energy")));
-    let (embeddings, picks) = (f32s(file.get("router_embeddings")), file.whole("picks"));
+    let picks = file.whole("picks");
     let op = Selection { per_call: 2, healthy: 0.5, ..Selection::default() };
     for case in 0..cases {
         let part = |all: &[f32]| all[case * all.len() / cases..(case + 1) * all.len() / cases].to_vec();
-        let health = health(&part(&fatigue), &part(&energy));
+        let health = health(&part(fatigue), &part(energy));
         let row = |row: usize| -> Vec<usize> {
             let at = (case * rows + row) * columns;
             picks[at..at + columns].iter().filter(|e| **e >= 0).map(|e| *e as usize).collect()
@@ -141,7 +146,7 @@ pub fn check_picks(file: &Golden) {
         let pairs = |flat: &[usize]| -> Vec<BTreeSet<usize>> {
             flat.chunks(2).map(|pair| pair.iter().copied().collect()).collect()
         };
-        let merges: Vec<usize> = op.pairs(&health, &part(&embeddings)).into_iter().flatten().collect();
+        let merges: Vec<usize> = op.pairs(&health, &part(embeddings)).into_iter().flatten().collect();
         assert_eq!(pairs(&merges), pairs(&row(0)), "case {case}: merges");
         let same = |got: &[usize], want: &[usize], what: &str| {
             let of = |slots: &[usize]| slots.iter().map(|e| health[*e]).collect::<Vec<f64>>();

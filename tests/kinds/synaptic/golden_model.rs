@@ -23,12 +23,11 @@ fn f64s(values: &[f32]) -> Vec<f64> {
     values.iter().map(|x| f64::from(*x)).collect()
 }
 
-/// The file of the network: logits, loss and gradients.
-pub fn check_network(file: &Golden) {
+/// The network of a file.
+pub fn network(file: &Golden) -> ReferenceNetwork {
     let defaults = index("default_config");
     assert_eq!(defaults["lambda_loge"].as_f64(), Some(1.0));
-    let [sequences, tokens] = file.shape("idx")[..] else { panic!("tokens") };
-    let [vocab, width] = file.shape("w_wte__weight")[..] else { panic!("a matrix") };
+    let (tokens, width) = (file.shape("idx")[1], file.shape("w_wte__weight")[1]);
     let read = |name: &str| file.get(&format!("w_{name}")).to_vec();
     let head_dim = file.shape("w_h__0__attn__attn__k_proj__weight")[0];
     let bias = LogitBias { constants: Constants::REFERENCE, is_enabled: true, top_k: TOP_K, epsilon: 1e-6 };
@@ -44,14 +43,21 @@ pub fn check_network(file: &Golden) {
             mixture: mixture(file, &format!("w_h__{i}__mlp__"), 2),
         }
     };
-    let mut network = ReferenceNetwork {
+    ReferenceNetwork {
         wte: read("wte__weight"),
         blocks: (0..2).map(block).collect(),
         lm_head: read("lm_head__weight"),
         width,
         rope: RopeTable::new(tokens, head_dim, 1e4),
         aux_weight: 0.01,
-    };
+    }
+}
+
+/// The file of the network: logits, loss and gradients.
+pub fn check_network(file: &Golden) {
+    let mut network = network(file);
+    let [sequences, tokens] = file.shape("idx")[..] else { panic!("tokens") };
+    let vocab = file.shape("w_wte__weight")[0];
     let ids: Vec<usize> = file.whole("idx").into_iter().map(|token| token as usize).collect();
     let targets: Vec<i32> = file.whole("targets").into_iter().map(|token| token as i32).collect();
     let got = network.gradients(&ids, &targets, sequences).expect("it fits");

@@ -1,6 +1,9 @@
 //! The synaptic language model: its parts against references and themselves.
 
 mod cuda;
+mod cuda_golden;
+mod cuda_golden_life;
+mod cuda_golden_model;
 mod cuda_life;
 mod cuda_muon;
 mod cuda_training;

@@ -13,7 +13,7 @@ use crate::{
             experts::{RouterState, Routing},
             life::{Edit, ExpertArrays, ExpertRecord, slots::gradient_utility},
             model::{Config, Layout},
-            postsynaptic::FastMemory,
+            postsynaptic::PlasticityRule,
         },
     },
     sim::{Progress, SimError},
@@ -66,8 +66,8 @@ impl Backend for CpuBackend {
         pool.install(|| trainer.measure_specialization(tokens))
     }
 
-    fn plastic_decoder(&self, memory: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError> {
-        let decoder = CpuDecoder::new(&self.trainer.network)?.plastic(*memory);
+    fn plastic_decoder(&self, op: &PlasticityRule) -> Result<Box<dyn Decoder + '_>, SimError> {
+        let decoder = CpuDecoder::new(&self.trainer.network)?.plastic(*op);
         Ok(Box::new(Pooled { decoder, pool: &self.pool }))
     }
 

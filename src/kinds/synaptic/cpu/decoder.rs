@@ -10,8 +10,8 @@ use crate::{
     kinds::{
         language::backend::Decoder,
         synaptic::{
-            experts::{self, MixtureWork, Routing},
-            postsynaptic::FastMemory,
+            experts::{self, GENES, MixtureWork, Phenotype, Routing},
+            postsynaptic::PlasticityRule,
             presynaptic::{self, KeyState, Presynaptic},
         },
     },
@@ -80,9 +80,11 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
         Ok(Self { network, presynaptic, len: 0, caches, plastic: None, logits: vec![] })
     }
 
-    /// Writes fast memory after each token.
-    pub fn plastic(mut self, memory: FastMemory) -> Self {
-        self.plastic = Some(Plastic::new(memory, self.caches.len()));
+    /// Writes after each token.
+    pub fn plastic(mut self, op: PlasticityRule) -> Self {
+        let genomes = self.network.layout.blocks.iter().map(|block| self.network.weight(block.genome));
+        let phenotypes = genomes.map(|genome| genome.chunks_exact(GENES).map(Phenotype::of).collect());
+        self.plastic = Some(Plastic::new(op, phenotypes.collect()));
         self
     }
 
@@ -154,8 +156,16 @@ impl<'a, R: Real + Default> CpuDecoder<'a, R> {
             .map_err(refused)?;
         match &mut self.plastic {
             Some(plastic) => {
-                let at = MixtureTokens { input: norm, residual: mid, output: x, routing };
-                plastic.step(network.weight(block.genome), b, at)
+                let expert = |e| Ok(network.expert(b, e));
+                let at = MixtureTokens {
+                    input: norm,
+                    residual: mid,
+                    output: x,
+                    routing,
+                    energy: &state.energy,
+                    expert: &expert,
+                };
+                plastic.step(b, at)
             }
             None => Ok(()),
         }

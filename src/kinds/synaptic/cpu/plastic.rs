@@ -1,19 +1,37 @@
-//! Fast memory of a decoder: written after each token, at the mixture of each block.
+//! What a decoder writes after each token, at the mixture of each block.
 
 use super::network::refused;
 use crate::{
     kinds::synaptic::{
-        experts::{GENES, Phenotype, Routing},
-        postsynaptic::{FastMemory, MemoryState, reference::Gains},
+        experts::{Phenotype, Routing},
+        postsynaptic::{
+            FastMemory, MemoryState, PlasticityRule,
+            hebbian::{ExpertCopy, WrittenExpert},
+            reference::{Constants, Gains},
+        },
     },
     nn::real::Real,
     sim::SimError,
 };
+use std::collections::HashMap;
 
-/// Memories of all blocks, of one text.
+/// What was written, of one text.
 pub struct Plastic<R> {
-    op: FastMemory,
-    blocks: Vec<MemoryState<R>>,
+    written: Written<R>,
+    /// Of the experts of each block.
+    phenotypes: Vec<Vec<Phenotype>>,
+}
+
+enum Written<R> {
+    Delta {
+        op: FastMemory,
+        blocks: Vec<MemoryState<R>>,
+    },
+    /// Experts that were selected, by block and number.
+    Hebbian {
+        op: Constants,
+        experts: HashMap<(usize, usize), WrittenExpert<R>>,
+    },
 }
 
 /// Tokens at the mixture of a block, `[n, C]` each.
@@ -22,46 +40,80 @@ pub struct MixtureTokens<'a, R> {
     pub input: &'a [R],
     /// What its output is added to.
     pub residual: &'a [R],
-    /// Sum of both; the read-out is added.
+    /// Sum of both; becomes that with what was written.
     pub output: &'a mut [R],
     /// Which experts made it.
     pub routing: &'a Routing<R>,
+    /// Energy of the experts, `[E]`.
+    pub energy: &'a [f32],
+    /// Trained weights of an expert.
+    pub expert: &'a dyn Fn(usize) -> Result<ExpertCopy<R>, SimError>,
 }
 
 impl<R: Real> Plastic<R> {
-    /// Empty.
-    pub fn new(op: FastMemory, blocks: usize) -> Self {
-        Self { op, blocks: (0..blocks).map(|_| MemoryState::new(&op)).collect() }
+    /// Nothing is written. `phenotypes` are those of the experts of each block.
+    pub fn new(op: PlasticityRule, phenotypes: Vec<Vec<Phenotype>>) -> Self {
+        let written = match op {
+            PlasticityRule::Delta(op) => {
+                Written::Delta { op, blocks: phenotypes.iter().map(|_| MemoryState::new(&op)).collect() }
+            }
+            PlasticityRule::Hebbian(op) => Written::Hebbian { op, experts: HashMap::new() },
+        };
+        Self { written, phenotypes }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.blocks.iter_mut().for_each(|state| *state = MemoryState::new(&self.op));
+        match &mut self.written {
+            Written::Delta { op, blocks } => blocks.iter_mut().for_each(|state| *state = MemoryState::new(op)),
+            Written::Hebbian { experts, .. } => experts.clear(),
+        }
     }
 
-    /// Reads and writes the memory of a block with these genomes, `[E, 4]`, token by token.
-    pub fn step(&mut self, genome: &[R], block: usize, at: MixtureTokens<'_, R>) -> Result<(), SimError> {
-        let (width, k) = (self.op.width, at.routing.indices.len() / at.routing.tokens.max(1));
-        let state = &mut self.blocks[block];
+    /// Reads and writes what belongs to a block, token by token.
+    pub fn step(&mut self, block: usize, at: MixtureTokens<'_, R>) -> Result<(), SimError> {
+        let (n, routing) = (at.routing.tokens.max(1), at.routing);
+        let (width, k) = (at.output.len() / n, routing.indices.len() / n);
+        let phenotypes = &self.phenotypes[block];
         let rows = at.output.chunks_exact_mut(width).zip(at.residual.chunks_exact(width));
         for (token, ((output, residual), input)) in rows.zip(at.input.chunks_exact(width)).enumerate() {
-            output.iter_mut().zip(residual).for_each(|(y, x)| *y -= *x);
-            let gains = gains(at.routing, genome, token * k..(token + 1) * k);
-            self.op.step(state, input, output, Some(gains)).map_err(refused)?;
-            output.iter_mut().zip(residual).for_each(|(y, x)| *y += *x);
+            let slots = token * k..(token + 1) * k;
+            match &mut self.written {
+                Written::Delta { op, blocks } => {
+                    output.iter_mut().zip(residual).for_each(|(y, x)| *y -= *x);
+                    let gains = gains(routing, phenotypes, slots);
+                    op.step(&mut blocks[block], input, output, Some(gains)).map_err(refused)?;
+                    output.iter_mut().zip(residual).for_each(|(y, x)| *y += *x);
+                }
+                Written::Hebbian { op, experts } => {
+                    output.copy_from_slice(residual);
+                    for slot in slots {
+                        let (e, gate) = (routing.indices[slot] as usize, routing.gates[slot]);
+                        if !experts.contains_key(&(block, e)) {
+                            experts.insert((block, e), WrittenExpert::new((at.expert)(e)?));
+                        }
+                        let Some(expert) = experts.get_mut(&(block, e)) else { continue };
+                        let y = expert.step(op, input, at.energy[e], of(&phenotypes[e])).map_err(refused)?;
+                        output.iter_mut().zip(&y).for_each(|(out, y)| *out += gate * *y);
+                    }
+                }
+            }
         }
         Ok(())
     }
 }
 
+const fn of(phenotype: &Phenotype) -> Gains {
+    Gains { camkii: phenotype.camkii_gain, pp1: phenotype.pp1_gain }
+}
+
 /// Gains of the genomes of the experts that a token selected, weighted by gates.
-fn gains<R: Real>(routing: &Routing<R>, genome: &[R], slots: std::ops::Range<usize>) -> Gains {
+fn gains<R: Real>(routing: &Routing<R>, phenotypes: &[Phenotype], slots: std::ops::Range<usize>) -> Gains {
     let mut sum = Gains { camkii: 0.0, pp1: 0.0 };
     for i in slots {
-        let expert = routing.indices[i] as usize;
-        let (gate, of) = (routing.gates[i].f64(), Phenotype::of(&genome[expert * GENES..][..GENES]));
-        sum.camkii += gate * of.camkii_gain;
-        sum.pp1 += gate * of.pp1_gain;
+        let (gate, of) = (routing.gates[i].f64(), of(&phenotypes[routing.indices[i] as usize]));
+        sum.camkii += gate * of.camkii;
+        sum.pp1 += gate * of.pp1;
     }
     sum
 }

@@ -25,7 +25,7 @@ use crate::{
             },
             life::{Edit, ExpertArrays, ExpertRecord},
             model::Config,
-            postsynaptic::FastMemory,
+            postsynaptic::PlasticityRule,
             presynaptic::cuda::ReleaseStep,
         },
     },
@@ -195,9 +195,9 @@ impl<T: ModelFormat> Backend for SynapticBackend<T> {
         Ok(self.buffers()?.trained.view_norms()?)
     }
 
-    fn plastic_decoder(&self, memory: &FastMemory) -> Result<Box<dyn Decoder + '_>, SimError> {
+    fn plastic_decoder(&self, op: &PlasticityRule) -> Result<Box<dyn Decoder + '_>, SimError> {
         let reader = PieceOfText::new(&self.network, self.workspace()?);
-        Ok(Box::new(PieceDecoder::new(reader.plastic(*memory)?)))
+        Ok(Box::new(PieceDecoder::new(reader.plastic(*op)?)))
     }
 
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError> {

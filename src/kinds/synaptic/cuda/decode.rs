@@ -6,7 +6,7 @@ use super::{
     plan::{BlockTensors, Plan, SharedTensors},
 };
 use crate::{
-    gpu::{Pass, Slice},
+    gpu::{Buf, Pass, Slice},
     kinds::{
         language::cuda::{
             buffers::{BatchBuffers, BatchParts},
@@ -18,9 +18,9 @@ use crate::{
         },
         synaptic::{
             cpu::plastic::{MixtureTokens, Plastic},
-            experts::Routing,
+            experts::{GENES, Phenotype, Routing},
             model::Block,
-            postsynaptic::FastMemory,
+            postsynaptic::{PlasticityRule, hebbian::ExpertCopy},
         },
     },
     sim::SimError,
@@ -31,30 +31,47 @@ use std::cell::RefMut;
 pub struct PieceOfText<'a, T: ModelFormat> {
     network: &'a Network<T>,
     buffers: RefMut<'a, DeviceBuffers<T>>,
-    /// Fast memory, which is on the host.
-    plastic: Option<Memory>,
+    /// What tokens write, which is on the host.
+    plastic: Option<Plastic<f32>>,
 }
 
-/// Fast memory, and the genomes of the experts of each block.
-struct Memory {
-    plastic: Plastic<f32>,
-    genomes: Vec<Vec<f32>>,
+/// The tensors of a block that plasticity reads, and where its experts are.
+struct WrittenBlock<'a, T: ModelFormat> {
+    network: &'a Network<T>,
+    weights: &'a Slice<f32>,
+    /// `[L, E]`
+    energy: &'a Slice<f32>,
+    number: usize,
 }
 
-impl Memory {
-    /// Adds the read-out to the output `[n, C]` of a block, and writes.
-    fn step<T: ModelFormat>(
-        &mut self,
-        block: usize,
+impl<T: ModelFormat> WrittenBlock<'_, T> {
+    /// Reads and writes what belongs to the block, and changes its output `[n, C]`. It is on the host.
+    fn write(
+        &self,
+        plastic: &mut Plastic<f32>,
         a: &BlockTensors<'_, T>,
         output: &mut Slice<f32>,
     ) -> Result<(), OpError> {
+        let (layout, e) = (&self.network.layout, self.network.config.experts);
+        let block = layout.blocks[self.number];
         let (input, residual, mut values) = (a.norm_2.read()?, a.mid.read()?, output.read()?);
         let (indices, gates) = (a.indices.read()?, a.gates.read()?);
+        let energy = self.energy.read_range(self.number * e..(self.number + 1) * e)?;
+        let expert = |expert: usize| {
+            let read = |view| self.weights.read_range(layout.expert_range(view, expert));
+            let (fc1, fc2) = (read(block.fc1)?, read(block.fc2)?);
+            Ok(ExpertCopy { fc1, fc1_bias: read(block.fc1_bias)?, fc2, fc2_bias: read(block.fc2_bias)? })
+        };
         let routing = Routing { tokens: a.inverse_norms.len(), indices, gates, ..Routing::default() };
-        let at = MixtureTokens { input: &input, residual: &residual, output: &mut values, routing: &routing };
-        let done = self.plastic.step(&self.genomes[block], block, at);
-        done.map_err(|why| OpError::Refused(why.to_string()))?;
+        let at = MixtureTokens {
+            input: &input,
+            residual: &residual,
+            output: &mut values,
+            routing: &routing,
+            energy: &energy,
+            expert: &expert,
+        };
+        plastic.step(self.number, at).map_err(|why| OpError::Refused(why.to_string()))?;
         Ok(output.write(&values)?)
     }
 }
@@ -65,12 +82,18 @@ impl<'a, T: ModelFormat> PieceOfText<'a, T> {
         Self { network, buffers, plastic: None }
     }
 
-    /// With an empty fast memory.
-    pub fn plastic(mut self, op: FastMemory) -> Result<Self, SimError> {
-        let (layout, weights) = (&self.network.layout, &self.buffers.trained.weights);
-        let genome = |block: &Block| Ok(weights.read_range(self.network.range(block.genome))?);
-        let genomes = layout.blocks.iter().map(genome).collect::<Result<Vec<_>, SimError>>()?;
-        self.plastic = Some(Memory { plastic: Plastic::new(op, genomes.len()), genomes });
+    /// Writes after each token.
+    pub fn plastic(mut self, op: PlasticityRule) -> Result<Self, SimError> {
+        let (network, weights) = (self.network, &self.buffers.trained.weights);
+        let phenotypes = |block: &Block| {
+            let mut decoded = Buf::zeros(&network.gpu, "phenotypes of experts", network.config.experts * GENES)?;
+            let genome = weights.part(network.range(block.genome))?;
+            network.ops.experts.decode_genomes(&mut Pass::default(), &genome, &mut decoded)?;
+            let of = |values: &[f64]| Phenotype::from_values(std::array::from_fn(|gene| values[gene]));
+            Ok(decoded.read()?.chunks_exact(GENES).map(of).collect())
+        };
+        let phenotypes = network.layout.blocks.iter().map(phenotypes).collect::<Result<_, SimError>>()?;
+        self.plastic = Some(Plastic::new(op, phenotypes));
         Ok(self)
     }
 }
@@ -88,8 +111,8 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
     }
 
     fn clear(&mut self) {
-        if let Some(memory) = &mut self.plastic {
-            memory.plastic.clear();
+        if let Some(plastic) = &mut self.plastic {
+            plastic.clear();
         }
     }
 
@@ -98,7 +121,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         let b = &mut *self.buffers;
         let DeviceBuffers { trained, batch, keys, values, synapses, .. } = b;
         let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
-        let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena, .. } = batch;
+        let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena } = batch;
         ids.write_at(0, tokens)?;
         let shape = BatchShape::full(1, n);
         let plan = Plan::new::<T>(&network.config, &network.dynamics, &shape, first + n);
@@ -120,8 +143,8 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         run.embed(&mut x)?;
         for b in 0..network.config.layers {
             run.block(b, &x, &mut block, &mut shared.refs(), &mut next)?;
-            if let Some(memory) = &mut self.plastic {
-                memory.step(b, &block, &mut next)?;
+            if let Some(plastic) = &mut self.plastic {
+                WrittenBlock { network, weights, energy, number: b }.write(plastic, &block, &mut next)?;
             }
             std::mem::swap(&mut x, &mut next);
         }

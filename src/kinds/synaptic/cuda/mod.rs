@@ -27,7 +27,7 @@ mod buffers;
 mod decode;
 mod forward;
 mod inspect;
-mod kernels;
+pub mod kernels;
 mod life;
 mod network;
 mod optimizer;

@@ -18,7 +18,7 @@
 use super::{FEATURES, LoadStatistics, PullOver, Router, RouterState, Rules};
 
 /// Rate of the reference rule in its model.
-const REFERENCE_RATE: f64 = 1e-4;
+pub const REFERENCE_RATE: f64 = 1e-4;
 /// Factor of its push.
 pub const REFERENCE_PUSH: f64 = 0.1;
 /// Shortest vector that is normalised.

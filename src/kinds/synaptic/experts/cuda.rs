@@ -144,9 +144,6 @@ impl CudaExperts {
 
     /// Why a router cannot be computed on a device, if that is so.
     pub fn refusal(op: &Router) -> Option<String> {
-        if op.rules != Rules::Recommended {
-            return Some("the rules of the reference router run on the CPU only".to_owned());
-        }
         if op.experts > MAX_EXPERTS || op.top_k > MAX_TOP_K {
             let (experts, top_k) = (op.experts, op.top_k);
             return Some(format!(
@@ -195,7 +192,7 @@ fn args(op: &Router, tokens: usize, aux_weight: f32, is_aligned: bool) -> Router
         metabolic_bias: op.metabolic_bias as f32,
         aux_weight,
         is_aligned: is_aligned.into(),
-        pad: 0,
+        is_reference: (op.rules == Rules::Reference).into(),
     }
 }
 

@@ -45,6 +45,11 @@ impl Phenotype {
         [self.fatigue_rate, self.energy_rate, self.camkii_gain, self.pp1_gain]
     }
 
+    /// From [`Phenotype::values`].
+    pub const fn from_values([fatigue_rate, energy_rate, camkii_gain, pp1_gain]: [f64; GENES]) -> Self {
+        Self { fatigue_rate, energy_rate, camkii_gain, pp1_gain }
+    }
+
     /// Derivatives of the fatigue rate by gene 0 and of the energy rate by gene 1.
     pub fn slopes<R: Real>(genes: &[R]) -> [f64; 2] {
         let slope = |x: f64| 2.0 * logistic(x) * (1.0 - logistic(x));

@@ -10,7 +10,7 @@ use crate::{
     },
     kernels,
     kinds::{
-        language::{backend::MAX_WAITING_STEPS, cuda::kernels::StepParams},
+        language::backend::MAX_WAITING_STEPS,
         synaptic::experts::cuda::{CONTRIBUTION, COUNT, STATISTICS, StepTokens},
     },
     nn::{
@@ -20,7 +20,10 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-const MAX_RECORDS: usize = MAX_WAITING_STEPS;
+pub use crate::kinds::language::cuda::kernels::StepParams;
+
+/// Steps in the ring of records.
+pub const MAX_RECORDS: usize = MAX_WAITING_STEPS;
 
 const CONSTANTS: &[Constant] = device_constants![MAX_RECORDS, STATISTICS, CONTRIBUTION, COUNT, SHORTEST];
 

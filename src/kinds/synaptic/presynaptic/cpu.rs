@@ -3,7 +3,7 @@
 
 mod rows;
 
-use super::{Edges, KeyState, Mode, Presynaptic, Release, release::Draws};
+use super::{KeyState, Mode, Presynaptic, Release, release::Draws};
 use crate::nn::real::{Loop, Real, wide, wide_loop};
 use rows::Row;
 
@@ -78,7 +78,7 @@ impl<R: Real> Loop for Forward<'_, R> {
                 }
                 Mode::TsodyksMarkram => row.tsodyks_markram(op, state),
             }
-            row.fill_unselected();
+            row.fill_unselected(op);
             row.write(op, query, seen, factor);
         }
     }
@@ -95,8 +95,5 @@ pub fn backward<R: Real>(factor: &[R], dlogits: &[R], ddots: &mut [R]) {
 
 /// Edges of a query that drive their keys: none means all.
 fn selection(op: &Presynaptic, n: usize) -> Option<usize> {
-    match op.edges {
-        Edges::TopK(k) if k < n && op.mode != Mode::Off => Some(k.max(1)),
-        Edges::TopK(_) | Edges::All => None,
-    }
+    op.edges.most().filter(|k| *k < n && op.mode != Mode::Off).map(|k| k.max(1))
 }

@@ -172,7 +172,7 @@ impl CudaPresynaptic {
             )?;
         }
         pass.last_work(extent.visible(), n_bytes, 60 * extent.visible());
-        if k.is_some() {
+        if k.is_some() && !matches!(op.edges, Edges::TopKAlone(_)) {
             FillUnselected { a, selected: &selected, last: &last, row_bias: &row_bias, edges }.launch(
                 &self.kernels,
                 pass,
@@ -216,10 +216,7 @@ impl CudaPresynaptic {
 
 /// Whether queries drive some of their keys only, and how many.
 fn selects(op: &Presynaptic) -> Option<usize> {
-    match op.edges {
-        Edges::TopK(k) if op.mode != Mode::Off => Some(k),
-        Edges::TopK(_) | Edges::All => None,
-    }
+    op.edges.most().filter(|_| op.mode != Mode::Off)
 }
 
 fn check(op: &Presynaptic, extent: &ScanExtent, edges: usize, factor: Option<usize>) -> Result<(), LengthError> {

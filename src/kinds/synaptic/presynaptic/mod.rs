@@ -23,7 +23,7 @@
 //! with the first state at every edge; [`Mode::TsodyksMarkram`] has the two variables of [`tsodyks_markram`].
 //!
 //! The gradient is truncated: the state before a step is a constant, and so is the bias of edges that
-//! [`Edges::TopK`] does not select. One number per edge is kept, `factor = dbias/ddot`, and `dL/ddot = dL/dlogit·(1 + factor)`.
+//! [`Edges`] do not select. One number per edge is kept, `factor = dbias/ddot`, and `dL/ddot = dL/dlogit·(1 + factor)`.
 //!
 //! Constants of the three models of bio_inspired_nanochat (MIT, see THIRD_PARTY.md); [`reference`] has those models
 //! for comparison.
@@ -67,6 +67,18 @@ pub enum Edges {
     /// Those of the largest logits, earlier keys first among equals. The others are not driven, and get the bias of
     /// the last one that is.
     TopK(usize),
+    /// The same, but the others get no bias: as in the earlier model, for its reference data.
+    TopKAlone(usize),
+}
+
+impl Edges {
+    /// How many keys a query drives at most, if not all.
+    pub const fn most(self) -> Option<usize> {
+        match self {
+            Self::All => None,
+            Self::TopK(k) | Self::TopKAlone(k) => Some(k),
+        }
+    }
 }
 
 /// The operation: constants and switches, without data.

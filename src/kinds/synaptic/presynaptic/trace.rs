@@ -1,7 +1,7 @@
 //! What one key goes through along a sequence, for the synapse inspector and for comparisons.
 
 use super::{
-    Edges, Mode, Presynaptic, Release,
+    Mode, Presynaptic, Release,
     release::Draws,
     state::Key,
     step::{advance, probability, softplus},
@@ -167,7 +167,7 @@ pub fn trace<R: Real>(op: &Presynaptic, n: usize, dots: &[R], key: usize, draws:
 
 /// Whether a query drives a key.
 pub(super) fn is_selected<R: Real>(op: &Presynaptic, row: &[R], key: usize) -> bool {
-    let Edges::TopK(k) = op.edges else { return true };
+    let Some(k) = op.edges.most() else { return true };
     let own = row[key].f64();
     let before = |(j, dot): (usize, &R)| {
         let order = dot.f64().total_cmp(&own);

@@ -9,7 +9,10 @@ use crate::{
         layout::Constant,
     },
     kernels,
-    kinds::synaptic::experts::{FEATURES, GENES},
+    kinds::synaptic::experts::{
+        FEATURES, GENES,
+        contrastive::{REFERENCE_PUSH, REFERENCE_RATE},
+    },
     nn::optimizer::cuda::OptimizerState,
 };
 
@@ -26,7 +29,18 @@ pub const CONTRIBUTION: u32 = 25;
 /// Of the number of tokens.
 pub const COUNT: u32 = 26;
 
-const CONSTANTS: &[Constant] = device_constants![MAX_EXPERTS, TILE, PARTS, GATES, CONTRIBUTION, COUNT, FEATURES, GENES];
+const CONSTANTS: &[Constant] = device_constants![
+    MAX_EXPERTS,
+    TILE,
+    PARTS,
+    GATES,
+    CONTRIBUTION,
+    COUNT,
+    FEATURES,
+    GENES,
+    REFERENCE_RATE,
+    REFERENCE_PUSH
+];
 
 device_struct! {
     /// Sizes and constants of a router.
@@ -49,8 +63,8 @@ device_struct! {
         aux_weight: f32,
         /// Whether rows are read 16 bytes at a time
         is_aligned: u32,
-        /// Padding to eight bytes
-        pad: u32,
+        /// Whether terms and updates are those of the earlier model
+        is_reference: u32,
     }
 }
 
@@ -176,6 +190,17 @@ kernels! {
             frozen: In<u32>, statistics: In<f64>, genome: In<f32>, alive: In<u32>, embeddings: InOut<f32>,
             fatigue: InOut<f32>, energy: InOut<f32>, balance: InOut<f32>
         );
+
+        /// One block: embeddings of a layer by the rule of the earlier model.
+        #[block(256)]
+        fn repel_embeddings as RepelEmbeddings(
+            a: Size<RouterArgs>, step: In<StepTokens>, state: In<OptimizerState>, frozen: In<u32>, statistics: In<f64>,
+            embeddings: InOut<f32>
+        );
+
+        /// One thread per expert: what its genome stands for. Items: experts.
+        #[block(256)]
+        fn decode_genomes as DecodeGenomes(experts: Size<u32>, genome: In<f32>, phenotypes: InOut<f64>);
     }
 }
 

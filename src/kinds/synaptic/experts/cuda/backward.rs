@@ -4,8 +4,8 @@ use super::{
     CudaExperts, DeviceGradients, DeviceRouting, DeviceRows, DeviceState, DeviceStateMut, DeviceStatistics,
     DeviceWeights, STATISTICS, args,
     args::{
-        AddGroupParts, AddStatistics, BatchWeights, DifferentiateRouting, PARTS, ScatterGradients, StepTokens,
-        SumExperts, SumGroupParts, UpdateRouter,
+        AddGroupParts, AddStatistics, BatchWeights, DecodeGenomes, DifferentiateRouting, PARTS, RepelEmbeddings,
+        ScatterGradients, StepTokens, SumExperts, SumGroupParts, UpdateRouter,
     },
     embedding_floats,
     forward::is_aligned,
@@ -15,7 +15,7 @@ use crate::{
     gpu::{Any, Frame, GpuError, Grid, Pass, Slice},
     kinds::{
         language::cuda::{format::ModelFormat, layers::ModelOps},
-        synaptic::experts::{FEATURES, Mixture, Router},
+        synaptic::experts::{FEATURES, GENES, Mixture, Router, Rules},
     },
     nn::{
         activation::Activation,
@@ -225,8 +225,9 @@ impl CudaExperts {
         let DeviceStateMut { genome, alive, embeddings, fatigue, energy, balance } = to;
         let shared_bytes = 4 * embedding_floats(op);
         let grid = Grid::Blocks { blocks: [1, 1, 1], threads: [1024, 1, 1], shared_bytes };
+        let a = args(op, 0, 0.0, false);
         UpdateRouter {
-            a: args(op, 0, 0.0, false),
+            a,
             r: rates(op),
             step,
             state: optimizer,
@@ -234,11 +235,32 @@ impl CudaExperts {
             statistics,
             genome,
             alive,
-            embeddings,
+            embeddings: &mut *embeddings,
             fatigue,
             energy,
             balance,
         }
-        .launch(&self.kernels, pass, grid)
+        .launch(&self.kernels, pass, grid)?;
+        if op.rules == Rules::Recommended {
+            return Ok(());
+        }
+        let grid = Grid::Blocks { blocks: [1, 1, 1], threads: [256, 1, 1], shared_bytes };
+        RepelEmbeddings { a, step, state: optimizer, frozen, statistics, embeddings }.launch(&self.kernels, pass, grid)
+    }
+
+    /// What genomes `[E, 4]` stand for, `[E, 4]` in the order of [`Phenotype::values`](super::super::Phenotype::values).
+    pub fn decode_genomes(
+        &self,
+        pass: &mut Pass,
+        genome: &Slice<f32>,
+        phenotypes: &mut Slice<f64>,
+    ) -> Result<(), GpuError> {
+        let experts = genome.len() / GENES;
+        lengths::check([
+            ("the genomes of experts", &[experts, GENES], genome.len()),
+            ("the phenotypes of experts", &[experts, GENES], phenotypes.len()),
+        ])?;
+        let experts = experts as u32;
+        DecodeGenomes { experts, genome, phenotypes }.launch(&self.kernels, pass, experts)
     }
 }

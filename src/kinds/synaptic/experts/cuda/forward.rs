@@ -84,8 +84,8 @@ impl CudaExperts {
         self.sort(pass, op, tokens, out, frame)
     }
 
-    /// Sorts assignments by expert, then by token.
-    fn sort(
+    /// Sorts the assignments of selected experts by expert, then by token.
+    pub fn sort(
         &self,
         pass: &mut Pass,
         op: &Router,
