@@ -102,10 +102,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) sum_experts(RouterArgs a, c
 // One block: adds the sums of a micro-batch to those of the step.
 extern "C" __global__ void __launch_bounds__(1024, 1) add_statistics(RouterArgs a, const BatchWeights* __restrict__ weights, const unsigned int* __restrict__ counts, const unsigned int* __restrict__ alive, const double* __restrict__ partials, double* __restrict__ statistics, double* __restrict__ aux);
 
-// One block: fatigue, energy, balance and embeddings of the experts of a layer.
-extern "C" __global__ void __launch_bounds__(1024, 1) update_router(RouterArgs a, RouterRates r, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, const float* __restrict__ genome, const unsigned int* __restrict__ alive, float* __restrict__ embeddings, float* __restrict__ fatigue, float* __restrict__ energy, float* __restrict__ balance);
+// One block per layer: fatigue, energy, balance and embeddings of its experts.
+extern "C" __global__ void __launch_bounds__(1024, 1) update_router(RouterArgs a, RouterRates r, unsigned long long stride, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, const float* __restrict__ genome, const unsigned int* __restrict__ alive, float* __restrict__ embeddings, float* __restrict__ fatigue, float* __restrict__ energy, float* __restrict__ balance);
 
-// One block: embeddings of a layer by the rule of the earlier model.
+// One block per layer: embeddings by the rule of the earlier model.
 extern "C" __global__ void __launch_bounds__(256, 1) repel_embeddings(RouterArgs a, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, float* __restrict__ embeddings);
 
 // One thread per expert: what its genome stands for. Items: experts.

@@ -5,9 +5,14 @@ __device__ __forceinline__ float averaged(float value, double rate, double targe
     return (float)(moved < 0.0 ? 0.0 : moved > 1.0 ? 1.0 : moved);
 }
 
-// One block: metabolism, balance and embeddings of the living experts of a layer after an update that was applied.
-extern "C" __global__ void update_router(RouterArgs a, RouterRates r, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, const float* __restrict__ genome, const unsigned int* __restrict__ alive, float* __restrict__ embeddings, float* __restrict__ fatigue, float* __restrict__ energy, float* __restrict__ balance) {
+// A block per layer: metabolism, balance and embeddings of its living experts after an update that was applied. The genomes of a
+// layer are `stride` elements behind those of the one before. 4 layers of 16 and of 64 experts, µs on an H200: 8 and 22 each as
+// launches of their own.
+extern "C" __global__ void update_router(RouterArgs a, RouterRates r, u64 stride, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, const float* __restrict__ genome, const unsigned int* __restrict__ alive, float* __restrict__ embeddings, float* __restrict__ fatigue, float* __restrict__ energy, float* __restrict__ balance) {
     extern __shared__ float before[]; // [E, STRIDE]
+    const u64 first = (u64)blockIdx.x * a.experts; // of the layer, among the experts of all
+    frozen += blockIdx.x, genome += blockIdx.x * stride, statistics += first * 32, alive += first;
+    embeddings += first * FEATURES, fatigue += first, energy += first, balance += first;
     const unsigned int n_alive = count_alive(a, alive);
     for (unsigned int i = threadIdx.x; i < a.experts * FEATURES; i += blockDim.x) before[i / FEATURES * STRIDE + i % FEATURES] = embeddings[i];
     __syncthreads();
@@ -50,11 +55,12 @@ extern "C" __global__ void update_router(RouterArgs a, RouterRates r, const Step
 // An entry of the matrix of the earlier model's rule of embeddings, for unit vectors of that cosine.
 __device__ __forceinline__ double repulsion(double cosine, double mean_gate) { return mean_gate * (cosine - 1.0) - REFERENCE_PUSH * (1.0 - mean_gate) * (cosine + 0.3); }
 
-// One block, a warp per expert: embeddings of a layer by the rule of the earlier model, contrastive::reference. Each entry is
+// A block per layer, a warp per expert: embeddings by the rule of the earlier model, contrastive::reference. Each entry is
 // computed twice: for the mean of all, then for the step.
 extern "C" __global__ void repel_embeddings(RouterArgs a, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, float* __restrict__ embeddings) {
     extern __shared__ float before[]; // [E, STRIDE]
     __shared__ double sums[MAX_EXPERTS];
+    frozen += blockIdx.x, statistics += (u64)blockIdx.x * a.experts * 32, embeddings += (u64)blockIdx.x * a.experts * FEATURES;
     if (!state->is_applied || *frozen || step->tokens == 0) return;
     const unsigned int lane = lane_id(), component = lane < FEATURES ? lane : 0, first = threadIdx.x / 32, warps = blockDim.x / 32;
     for (unsigned int e = first; e < a.experts; e += warps) {

@@ -26,6 +26,7 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt::Debug,
     hash::Hash,
+    ops::Range,
     sync::Arc,
 };
 
@@ -70,6 +71,10 @@ pub trait DeviceModel: Send + Sized {
     fn ops(&self) -> &ModelOps;
     /// Seed of the model.
     fn seed(&self) -> u64;
+    /// Ranges of the gradient, in order, that the first micro-batch of a step writes; to the others all of them add.
+    fn first_written(&self) -> Vec<Range<usize>> {
+        vec![]
+    }
     /// Whether weights in bf16 are rounded stochastically after an update.
     fn rounds_stochastically(&self) -> bool {
         false
@@ -320,7 +325,8 @@ impl<M: DeviceModel> CudaBackend<M> {
         pass.begin_step();
         let targets = batches.iter().map(Batch::n_targets).sum::<usize>() as u64;
         let params = StepParams { record: self.recorded, targets };
-        self.buffers.get_mut().trained_mut().begin_step(&self.kernels, params, pass)?;
+        let written = if batches.is_empty() { vec![] } else { self.network.first_written() };
+        self.buffers.get_mut().trained_mut().begin_step(&self.kernels, params, &written, pass)?;
         let (mut first_token, mut first_sequence) = (0, 0);
         for batch in batches {
             self.wait_for_earlier()?;

@@ -241,12 +241,24 @@ impl<T: ModelFormat> Trained<T> {
         Ok(true)
     }
 
-    /// Clears the loss and the gradient of a step.
-    pub fn begin_step(&mut self, kernels: &StepKernels, params: StepParams, pass: &mut Pass) -> Result<(), GpuError> {
+    /// Clears the loss and the gradient of a step, but for the ranges that are written before they are read, in order.
+    pub fn begin_step(
+        &mut self,
+        kernels: &StepKernels,
+        params: StepParams,
+        written: &[Range<usize>],
+        pass: &mut Pass,
+    ) -> Result<(), GpuError> {
         self.params.set(params)?;
         let Self { gradient, params, state, total, scale, .. } = self;
         BeginStep { params: params.buf(), state, total, scale }.launch(kernels, pass, 1)?;
-        gradient.clear()
+        let mut from = 0;
+        for range in written {
+            gradient.clear_range(from..range.start)?;
+            from = range.end;
+        }
+        let end = gradient.len();
+        gradient.clear_range(from..end)
     }
 
     /// Keeps the weights where their changes are measured; the update follows.

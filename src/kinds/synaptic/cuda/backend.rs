@@ -41,8 +41,8 @@ use std::{
 /// What is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Captured {
-    /// Gradients of a batch.
-    Gradients(BatchShape),
+    /// Gradients of a batch, and whether it is the first of a step.
+    Gradients(BatchShape, bool),
     /// Losses of a batch.
     Losses(BatchShape),
     /// The update.
@@ -101,6 +101,13 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         network::report_tables(&self.config, self.ops.model.gemm.bytes(), to);
     }
 
+    fn first_written(&self) -> Vec<Range<usize>> {
+        let blocks = self.layout.blocks.iter();
+        let mut ranges: Vec<_> = blocks.flat_map(|block| [block.fc1, block.fc2].map(|id| self.range(id))).collect();
+        ranges.sort_by_key(|range| range.start);
+        ranges
+    }
+
     fn launch(
         &self,
         kernels: &StepKernels,
@@ -109,7 +116,7 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         pass: &mut Pass,
     ) -> Result<(), OpError> {
         match what {
-            Captured::Gradients(shape) => pass::accumulate(self, b, shape, pass),
+            Captured::Gradients(shape, is_first) => pass::accumulate(self, b, (shape, is_first), pass),
             Captured::Losses(shape) => pass::losses(self, b, shape, pass),
             Captured::Update => pass::update(self, kernels, b, pass),
             Captured::Specialization(n) => life::specialize(self, b, n, pass),
@@ -182,7 +189,7 @@ impl<T: ModelFormat> Backend for SynapticBackend<T> {
             b.micro_batch.set(BatchWeights { share: (of.batch.n_targets() as f64 / n_targets) as f32 })?;
             let (seed, first) = (network.seed, of.first_sequence as u32);
             b.draws.set(ReleaseStep { seed, step: input.step, first, sequences: sequences as u32 })?;
-            Ok(Captured::Gradients(of.shape))
+            Ok(Captured::Gradients(of.shape, of.first_token == 0))
         })?;
         if done == Outcome::Done {
             self.own.last_step.take();

@@ -25,6 +25,8 @@ pub struct Sums<'a> {
     pub experts: &'a mut Slice<f64>,
     /// Auxiliary losses, `[L]`.
     pub aux: &'a mut Slice<f64>,
+    /// Whether gradients of matrices of experts are added; those of the first micro-batch are written.
+    pub adds: bool,
 }
 
 impl<T: ModelFormat> Run<'_, T> {
@@ -110,7 +112,7 @@ impl<T: ModelFormat> Run<'_, T> {
             let of = (router, &mixture);
             let to = &mut gradients;
             let with = (&mut rows, room);
-            ops.experts.backward(self.pass, &ops.model, of, weights, &routing, with, d, dx, dgates, to, frame)?;
+            ops.experts.backward(self.pass, &ops.model, of, weights, &routing, with, d, dx, dgates, to, sums.adds, frame)?;
             let e = network.config.experts * STATISTICS;
             let mut experts = sums.experts.part_mut(b * e..(b + 1) * e)?;
             let mut aux = sums.aux.part_mut(b..b + 1)?;

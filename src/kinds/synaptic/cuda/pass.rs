@@ -20,10 +20,7 @@ use crate::{
             layers::Loss,
             plan::{BatchShape, HeadTensors, streams},
         },
-        synaptic::experts::{
-            FEATURES,
-            cuda::{DeviceStateMut, STATISTICS},
-        },
+        synaptic::experts::cuda::{DeviceStateMut, STATISTICS},
     },
     nn::optimizer::cuda::Used,
 };
@@ -37,11 +34,12 @@ pub(super) fn blocks<'f, T: ModelFormat>(
     (0..layers).map(|_| BlockTensors::take(frame, &plan.block).map_err(OpError::from)).collect()
 }
 
-/// Adds the gradients of a batch to the gradient of the step, losses and statistics to their sums.
+/// Adds the gradients of a batch to the gradient of the step, losses and statistics to their sums; gradients of
+/// `DeviceModel::first_written` are written if it is the first batch.
 pub fn accumulate<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
-    shape: BatchShape,
+    (shape, is_first): (BatchShape, bool),
     pass: &mut Pass,
 ) -> Result<(), OpError> {
     let DeviceBuffers { trained, batch, embeddings, fatigue, energy, balance, alive, .. } = b;
@@ -76,7 +74,7 @@ pub fn accumulate<T: ModelFormat>(
     }
     let inner = frame.frame();
     let mut run = Run { network, weights, matrices, routers, batch, draws, cache: None, flag, frame: &inner, pass };
-    let mut sums = Sums { batch: micro_batch.buf(), experts: statistics, aux };
+    let mut sums = Sums { batch: micro_batch.buf(), experts: statistics, aux, adds: !is_first };
     run.blocks_backward(&streams, &mut blocks, &mut shared.refs(), &mut t, &mut sums, gradient)
 }
 
@@ -197,25 +195,11 @@ fn update_routers<T: ModelFormat>(
     let DeviceBuffers { trained, embeddings, fatigue, energy, balance, alive, frozen, .. } = b;
     let DeviceBuffers { statistics, step_tokens, .. } = b;
     let Trained { weights, state, .. } = trained;
-    let (op, e) = (&network.dynamics.router, network.config.experts);
-    for (layer, block) in network.layout.blocks.iter().enumerate() {
-        let of_experts = layer * e..(layer + 1) * e;
-        let genome = weights.part(network.range(block.genome))?;
-        let of_features = layer * e * FEATURES..(layer + 1) * e * FEATURES;
-        let alive = alive.part(of_experts.clone())?;
-        let (mut embeddings, mut fatigue) = (embeddings.part_mut(of_features)?, fatigue.part_mut(of_experts.clone())?);
-        let (mut energy, mut balance) = (energy.part_mut(of_experts.clone())?, balance.part_mut(of_experts)?);
-        let to = DeviceStateMut {
-            genome: &genome,
-            alive: &alive,
-            embeddings: &mut embeddings,
-            fatigue: &mut fatigue,
-            energy: &mut energy,
-            balance: &mut balance,
-        };
-        let sums = statistics.part(layer * e * STATISTICS..(layer + 1) * e * STATISTICS)?;
-        let frozen = frozen.part(layer..layer + 1)?;
-        network.ops.experts.update(pass, op, (step_tokens.buf(), state), &frozen, &sums, to)?;
-    }
+    let genomes: Vec<_> = network.layout.blocks.iter().map(|block| network.range(block.genome)).collect();
+    let (Some(first), Some(last)) = (genomes.first(), genomes.last()) else { return Ok(()) };
+    let genome = weights.part(first.start..last.end)?;
+    let to = DeviceStateMut { genome: &genome, alive, embeddings, fatigue, energy, balance };
+    let counts = (&**step_tokens.buf(), &**state);
+    network.ops.experts.update(pass, &network.dynamics.router, counts, frozen, statistics, to)?;
     Ok(())
 }

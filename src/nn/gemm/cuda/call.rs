@@ -65,7 +65,8 @@ impl<S: Scale> Call<'_, S> {
 
     /// Whether sums over a long group may be added to C piece by piece: it is not rounded, and nothing else happens to the sums.
     pub fn adds_pieces(&self) -> bool {
-        self.split == Some(Split::Depth) && self.formats == (Format::F32, Format::F32) && self.epilogue == Epilogue::None
+        let is_exact = self.formats.1 == Format::F32 && self.formats.0 != Format::S8;
+        self.split == Some(Split::Depth) && is_exact && self.epilogue == Epilogue::None
     }
 
     fn has_adjacent_k(&self) -> bool {

@@ -183,15 +183,15 @@ kernels! {
             statistics: InOut<f64>, aux: InOut<f64>
         );
 
-        /// One block: fatigue, energy, balance and embeddings of the experts of a layer.
+        /// One block per layer: fatigue, energy, balance and embeddings of its experts.
         #[block(1024)]
         fn update_router as UpdateRouter(
-            a: Size<RouterArgs>, r: Size<RouterRates>, step: In<StepTokens>, state: In<OptimizerState>,
-            frozen: In<u32>, statistics: In<f64>, genome: In<f32>, alive: In<u32>, embeddings: InOut<f32>,
-            fatigue: InOut<f32>, energy: InOut<f32>, balance: InOut<f32>
+            a: Size<RouterArgs>, r: Size<RouterRates>, stride: Size<u64>, step: In<StepTokens>,
+            state: In<OptimizerState>, frozen: In<u32>, statistics: In<f64>, genome: In<f32>, alive: In<u32>,
+            embeddings: InOut<f32>, fatigue: InOut<f32>, energy: InOut<f32>, balance: InOut<f32>
         );
 
-        /// One block: embeddings of a layer by the rule of the earlier model.
+        /// One block per layer: embeddings by the rule of the earlier model.
         #[block(256)]
         fn repel_embeddings as RepelEmbeddings(
             a: Size<RouterArgs>, step: In<StepTokens>, state: In<OptimizerState>, frozen: In<u32>, statistics: In<f64>,

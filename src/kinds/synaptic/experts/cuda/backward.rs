@@ -29,8 +29,9 @@ use crate::{
 };
 
 impl CudaExperts {
-    /// Writes the gradient of the input of the experts to `dx` and those of the gates to `dgates`, adds those of the weights. The
-    /// rows are used up, and `room` for as many numbers as the outputs where the format is not f32.
+    /// Writes the gradient of the input of the experts to `dx` and those of the gates to `dgates`, adds those of the weights; those
+    /// of the matrices are written instead unless it `adds`. The rows are used up, and `room` for as many numbers as the outputs
+    /// where the format is not f32.
     pub fn backward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
@@ -43,6 +44,7 @@ impl CudaExperts {
         dx: &mut Slice<f32>,
         dgates: &mut Slice<f32>,
         gradients: &mut DeviceGradients<'_>,
+        adds: bool,
         frame: &Frame<'_>,
     ) -> Result<(), CudaGemmError> {
         let n = routing.order.len();
@@ -65,8 +67,9 @@ impl CudaExperts {
         // `outputs` are now their gradients.
         let of_rows = (Split::Rows, &*routing.offsets);
         let of_depth = (Split::Depth, &*routing.offsets);
+        let beta = if adds { 1.0 } else { 0.0 };
         let add = |outputs, inputs| {
-            Gemm::new(outputs, inputs, n).transposed_a().scaled(1.0, 1.0).groups(Split::Depth, op.experts)
+            Gemm::new(outputs, inputs, n).transposed_a().scaled(1.0, beta).groups(Split::Depth, op.experts)
         };
         let (gemm, options) = (&ops.gemm, ops.options);
         let dy = T::rounded(rows.outputs, room, |x, to| ops.optimizer.round(pass, x, to))?;
@@ -207,7 +210,8 @@ impl CudaExperts {
         of.launch(&self.kernels, pass, Grid::Blocks { blocks: [1, 1, 1], threads: [1024, 1, 1], shared_bytes: 0 })
     }
 
-    /// Metabolism, balance and embeddings after an update that was applied, unless the layer is frozen.
+    /// Metabolism, balance and embeddings of all layers after an update that was applied, but of frozen ones. `genome` is from the
+    /// genomes of the first layer to those of the last, at equal distances.
     pub fn update(
         &self,
         pass: &mut Pass,
@@ -217,18 +221,27 @@ impl CudaExperts {
         statistics: &Slice<f64>,
         to: DeviceStateMut<'_>,
     ) -> Result<(), GpuError> {
-        lengths::check([
-            ("the statistics of experts", &[op.experts, STATISTICS], statistics.len()),
-            ("the embeddings of a router", &[op.experts, FEATURES], to.embeddings.len()),
-            ("the frozen layer", &[1], frozen.len()),
-        ])?;
         let DeviceStateMut { genome, alive, embeddings, fatigue, energy, balance } = to;
-        let shared_bytes = 4 * embedding_floats(op);
-        let grid = Grid::Blocks { blocks: [1, 1, 1], threads: [1024, 1, 1], shared_bytes };
+        let (layers, own) = (frozen.len(), op.experts * GENES);
+        let Some(others) = layers.checked_sub(1) else { return Ok(()) };
+        let stride = genome.len().saturating_sub(own).checked_div(others).unwrap_or(0);
+        lengths::check([
+            ("the statistics of experts", &[layers, op.experts, STATISTICS], statistics.len()),
+            ("the embeddings of routers", &[layers, op.experts, FEATURES], embeddings.len()),
+            ("the genomes of routers", &[others * stride + own], genome.len()),
+            ("the living experts", &[layers, op.experts], alive.len()),
+            ("the fatigue of experts", &[layers, op.experts], fatigue.len()),
+            ("the energy of experts", &[layers, op.experts], energy.len()),
+            ("the balance of experts", &[layers, op.experts], balance.len()),
+        ])?;
+        let (shared_bytes, stride) = (4 * embedding_floats(op), stride as u64);
+        let blocks = [layers as u32, 1, 1];
+        let grid = Grid::Blocks { blocks, threads: [1024, 1, 1], shared_bytes };
         let a = args(op, 0, 0.0, false);
         UpdateRouter {
             a,
             r: rates(op),
+            stride,
             step,
             state: optimizer,
             frozen,
@@ -244,7 +257,7 @@ impl CudaExperts {
         if op.rules == Rules::Recommended {
             return Ok(());
         }
-        let grid = Grid::Blocks { blocks: [1, 1, 1], threads: [256, 1, 1], shared_bytes };
+        let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes };
         RepelEmbeddings { a, step, state: optimizer, frozen, statistics, embeddings }.launch(&self.kernels, pass, grid)
     }
 
