@@ -33,6 +33,9 @@
 // layouts: 0.37 instead of 1.44 MB of PTX per type, and as fast. Operands of tf32 with adjacent rows or columns are read word
 // by word; addresses that the compiler derived from the general exchange of chunks spilled 164 bytes.
 //
+// Groups, tf32, as in nn/gemm_simt.cuh, µs: 150, 100, 185, 109 | 191, 124, 226, 129; a warp finds the group: 135, 91, 167, 97 | 141,
+// 98, 173, 103; squared ReLU without a call: 120, 91, 145, 96 | 127, 98, 153, 103.
+//
 // Rows that begin at any address, small tile, bf16: 48 to 52 by layout; one copy loop for each layout reached 65 to 73, and
 // four more instances of the kernel. Choosing between both ways of copying at run time within the loop made aligned operands
 // slower: tf32 97 instead of 118, s8 539 instead of 638. s8 with rows adjacent, copied one by one: 101 (without tensor

@@ -9,6 +9,10 @@
 //   also warps without rows multiply                     f32 nn 44.3, tn 44.8, tt 44.0, nt 43.4
 //   16 k, tiles of two steps at a time                   f32 nn 42.6, tn 43.1, tt 42.5, nt 42.0
 //   8 k, tiles of two steps at a time                    f32 nn 40.6, tn 42.0, tt 40.8, nt 38.9; bf16 nt 34.5, s8 nt 19
+// Groups on an H200, 32768 rows of 256 and 512 in 16 | 64 groups, µs (fc1, fc2, its gradients dh, dx): 260, 233, 285, 230 | 331, 331,
+// 353, 330; a warp finds the group instead of a thread, and tiles of up to 64 rows do half of the products: 257, 225, 277, 220 | 294,
+// 299, 306, 289; shortest tiles last and squared ReLU without a call: 244, 225, 261, 220 | 270, 271, 283, 262.
+// The test whether an operand is plain is one per tile, not one per access: registers for the rest, and nothing spilled.
 // Before, with 8 k:
 //   loads of single elements, warps of 2 x 16            f32 nt 34.3; 161 registers and so one block: 30.7
 //   the operand's type asked for at every load           f32 nt 37.6, nn 39.4

@@ -1,5 +1,7 @@
 // Heads of attention between packed projections, [tokens, (H + 2 Hkv) D], and rows by head, [B, H, T, D], that are multiplied:
-// rotary positions, norm without gain and the factor of queries in one pass. Formulas in src/kinds/synaptic/cpu.
+// rotary positions, norm without gain and the factor of queries in one pass. Formulas in src/kinds/synaptic/cpu. On an H200, of
+// 16384 tokens with 8 + 2 heads of 32 features, µs in a step: split_heads 68 -> 35, values with move_heads 80 -> 64, gradients of
+// attention with both 542 -> 474, by places in 32 instead of 64 bits (divisions), two heads per warp, and moves of four elements.
 #include "gen/synaptic-heads.cuh"
 
 typedef unsigned long long u64;

@@ -1,12 +1,24 @@
 // Release of vesicles along a sequence: the recurrence of src/kinds/synaptic/presynaptic, which is the definition, in f32. A
 // thread has one key of one head, a warp 32 neighbouring ones, which walk the queries together, so that rows of edges are read and
-// written whole. State is in registers. Bound by the issue of instructions and, where there are few keys, by the latency of a
-// step. `scan_all_edges` is for the default slopes and delay: exponentials are powers of one, and the queue is in registers.
-// Measured on an H200, µs, of 64 sequences with 8 heads of 256 and of 512 tokens, with derivatives:
-//   scan_all_edges                                        109  327
-//   reciprocals of the four sensors and of the fuel shared  115  336
-//   scan_release                                          121  413
-//   each lane from its own query on: 32 sectors per access 520 2025
+// written whole. State is in registers. `scan_all_edges` is for the default slopes and delay: exponentials are powers of one, and
+// the queue is in registers. Measured on an H200, µs, of 64 sequences with 8 heads of 256 and of 512 tokens, with derivatives:
+//   scan_all_edges                                           85  294  86 instructions and 11 special functions per edge
+//     as many warps as registers allow, 32 instead of 16    102  303; 28 96 299, 24 92 300, 20 88 298, 12 88 292
+//     80 registers instead of 64                             84  297; with 24 warps 91 295
+//     4 groups of rows ahead instead of 8                    87  294
+//     reciprocals shared by pairs, one pair or two (32 warps) 102, 100  301, 298
+//     48 registers; streaming stores (32 warps)              105, 104  305, 303
+//     rows copied by itself, no arithmetic; writes alone      81, 71  292, 247: what is left is writes of 128 bytes per row
+//     arithmetic alone                                        78  222
+//   rows loaded to registers, 4 ahead                         99  300; 8 ahead with 80 registers 90, 299; 3 104, 316; 6 103, 306
+//     rows of constant length                                100  307; blocks of 128 threads 106 313
+//     quarters of a block in the opposite order               96  301
+//   before: 103 instructions, 12 special functions           108  326; ncu: 64 registers, 31 warps of 64 (38 % at work), 58 % of
+//     issue slots, special functions 51 %, DRAM 36 %, L2 44 %; cycles of a warp per instruction 9.0, of which 3.1 wait for
+//     loads from memory, 2.0 not selected, 1.1 queues of shared memory and special functions full, 0.9 fixed latency
+//     reciprocals of the four sensors and of the fuel shared 115  336
+//   scan_release                                             121  413
+//   each lane from its own query on: 32 sectors per access   520 2025
 #include "gen/synaptic-scan.cuh"
 #include "common/philox.cuh"
 
