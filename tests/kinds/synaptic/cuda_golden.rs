@@ -339,7 +339,7 @@ impl<'a> MixtureOnDevice<'a> {
             let (of, mut room) = ((op, &self.op), zeros(self.gpu, 0));
             let rows = (&mut rows, &mut *room);
             let done =
-                self.kernels.backward(pass, &self.ops, of, weights, &routing, rows, dout, dx, dgates, &mut to, frame);
+                self.kernels.backward(pass, &self.ops, of, weights, &routing, rows, dout, dx, dgates, &mut to, false, frame);
             done.expect("the device");
             let (gemm, of, batch, state) = (&self.ops.gemm, (op, aux_weight), &self.batch, self.state.refs());
             let done = self

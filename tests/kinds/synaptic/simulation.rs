@@ -6,7 +6,7 @@ use neuropil::{
     params::{Value, path},
     project::load_data,
     sim::{
-        Action, Answer, BuildContext, Device, DeviceKind, Effect, EndCause, Frame, LifeEvent, Progress, Reading,
+        Action, Answer, BuildContext, Device, Effect, EndCause, Frame, LifeEvent, Progress, Reading,
         Request, SimError, Simulation, Snapshot, Tap, TapArgs, request::Cell,
     },
 };

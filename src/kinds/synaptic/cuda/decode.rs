@@ -121,7 +121,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         let b = &mut *self.buffers;
         let DeviceBuffers { trained, batch, keys, values, synapses, .. } = b;
         let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
-        let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena } = batch;
+        let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena, .. } = batch;
         ids.write_at(0, tokens)?;
         let shape = BatchShape::full(1, n);
         let plan = Plan::new::<T>(&network.config, &network.dynamics, &shape, first + n);
