@@ -43,7 +43,7 @@ pub const PRESETS: &[Preset] = &[
             "life.interval=100",
             "life.merge_health=0.25",
             "life.merge_cosine=0.85",
-            "life.weak_health=0.08",
+            "life.weak_health=0.12",
             "life.split_health=0.45",
         ],
     },
