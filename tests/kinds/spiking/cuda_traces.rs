@@ -33,7 +33,7 @@ fn taps(n: u32) -> [Tap; 2] {
 /// All rows of both series and the digest; the first steps of each part run untapped.
 fn read(sim: &mut dyn Simulation, n: u32, batch: u32) -> (Frame, Digest) {
     let mut all = Frame::default();
-    for from in (0..STEPS).step_by(500) {
+    for _ in (0..STEPS).step_by(500) {
         sim.tap(&[]).expect("untapped");
         sim.advance(50, &mut Pass::default()).expect("runs");
         sim.tap(&taps(n)).expect("tapped");
