@@ -32,7 +32,7 @@ struct alignas(8) GemmArgs {
     float beta; // Factor of the old C
     int alpha_int; // The same for integers
     int beta_int; // The same for integers
-    unsigned int pad; // Padding to eight bytes
+    unsigned int piece; // k of a piece of a group; 0: whole groups
 };
 static_assert(sizeof(GemmArgs) == 152, "GemmArgs: size");
 
