@@ -229,7 +229,8 @@ impl CudaEmbedding {
         let mut sorted = (take("sorted tokens")?, take("places of sorted tokens")?);
         let mut other = (take("tokens being sorted")?, take("places being sorted")?);
         let passes = (u32::BITS - (n_keys - 1).leading_zeros()).max(1).div_ceil(DIGIT);
-        let pass_of = |i| SortArgs { n: n as u64, length, keys: n_keys, segments, shift: DIGIT * i, pass: i, passes, pad: 0 };
+        let pass_of =
+            |i| SortArgs { n: n as u64, length, keys: n_keys, segments, shift: DIGIT * i, pass: i, passes, pad: 0 };
         let (dy, n_positions) = (Any::from(rows), beside.as_ref().map(|p| p.len()));
         let mut beside = beside.map_or(AnyMut::none(), AnyMut::from);
         let of_positions = args::<T>(op, n_positions, dy.is_aligned_to(16) && beside.is_aligned_to(16));
@@ -243,9 +244,8 @@ impl CudaEmbedding {
             let (keys, places) = if i == 0 { (keys, Any::NONE) } else { (&*other.0, Any::from(&*other.1)) };
             let (sorted_keys, sorted_places) = (&mut *sorted.0, &mut *sorted.1);
             let (s, counts, g, dpositions) = (pass_of(i), &mut *counts, of_positions, beside.again());
-            SortPlaces { s, keys, places, counts, sorted_keys, sorted_places, g, dy, dpositions }.launch(
-                kernels, pass, grid,
-            )?;
+            SortPlaces { s, keys, places, counts, sorted_keys, sorted_places, g, dy, dpositions }
+                .launch(kernels, pass, grid)?;
         }
         let mut partial = frame.take::<f32>("partial sums of gradients", 2 * n.div_ceil(CHUNK) * op.features)?;
         let g = args::<T>(op, None, dy.is_aligned_to(16) && Any::from(&*to).is_aligned_to(16));
