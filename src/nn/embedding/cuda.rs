@@ -141,7 +141,7 @@ impl CudaEmbedding {
         let n = op.tokens;
         let list = (n, size_of::<u32>());
         let partial = (2 * n.div_ceil(CHUNK) * op.features, size_of::<f32>());
-        Arena::bytes_of(&[list, list, list, list, (3 * (segments(n).1 as usize) << DIGIT, size_of::<u32>()), partial])
+        Arena::bytes_of(&[list, list, list, list, ((3 * segments(n).1 as usize) << DIGIT, size_of::<u32>()), partial])
     }
 
     /// `y = table[tokens] + positions`.
@@ -224,7 +224,7 @@ impl CudaEmbedding {
         let (frame, kernels, n) = (frame.frame(), self.kernels.of::<T>()?, op.tokens);
         let n_keys = u32::try_from(n_keys).unwrap_or(u32::MAX).max(1);
         let (length, segments) = segments(n);
-        let mut counts = frame.take::<u32>("counts of tokens", 3 * (segments as usize) << DIGIT)?;
+        let mut counts = frame.take::<u32>("counts of tokens", (3 * segments as usize) << DIGIT)?;
         let take = |what| frame.take::<u32>(what, n);
         let mut sorted = (take("sorted tokens")?, take("places of sorted tokens")?);
         let mut other = (take("tokens being sorted")?, take("places being sorted")?);

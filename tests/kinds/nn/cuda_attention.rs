@@ -330,17 +330,7 @@ fn dropped_probabilities_are_those_of_the_cpu() {
                 (0..2 * dim).for_each(|d| row[op.v.offset + d] = if t % 32 == d % 32 { 1.0 } else { 0.0 });
             }
             let d_o = random.numbers(2 * op.o.batch);
-            let mut data = Data {
-                op,
-                q,
-                k: vec![],
-                v: vec![],
-                is_packed: true,
-                d_o,
-                bias: None,
-                q_lengths,
-                k_lengths,
-            };
+            let mut data = Data { op, q, k: vec![], v: vec![], is_packed: true, d_o, bias: None, q_lengths, k_lengths };
             let mut worst = [[0.0; 8]; 4];
             compare(&gpu, &cuda, &data, &mut worst);
             let want = data.on_cpu();
