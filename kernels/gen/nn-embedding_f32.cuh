@@ -20,7 +20,7 @@ static_assert(sizeof(EmbeddingArgs) == 48, "EmbeddingArgs: size");
 // One pass of a radix sort of places by their keys.
 struct alignas(8) SortArgs {
     unsigned long long n; // Places
-    unsigned long long length; // Places of a segment, which one warp sorts
+    unsigned long long length; // Places of a segment, which one block sorts
     unsigned int keys; // Keys are less than this
     unsigned int segments; // Segments
     unsigned int shift; // First bit of the digit
@@ -33,11 +33,11 @@ static_assert(sizeof(SortArgs) == 40, "SortArgs: size");
 // Embedding of tokens and positions: one warp per token, 16 bytes per access. Bound by memory bandwidth.
 extern "C" __global__ void __launch_bounds__(256, 1) embed_tokens(EmbeddingArgs g, const unsigned int* __restrict__ tokens, const void* table, const void* positions, const void* position_ids, void* y, unsigned int* __restrict__ flag);
 
-// Sorting tokens for the gradient of the embedding: occurrences of the first digit in each segment.
+// Sorting tokens for the gradient of the embedding: occurrences of the first digit, one block per segment; in the other
+// blocks a share of the gradients of position embeddings, one thread per position and 16 bytes of columns.
 extern "C" __global__ void __launch_bounds__(256, 1) count_digits(SortArgs s, const unsigned int* __restrict__ keys, unsigned int* __restrict__ counts, unsigned int* __restrict__ flag, EmbeddingArgs g, const void* dy, void* dpositions);
 
-// Sorting tokens for the gradient of the embedding: places in the order of a digit, one block per segment; in the other
-// blocks a share of the gradients of position embeddings, one thread per position and 16 bytes of columns.
+// Sorting tokens for the gradient of the embedding: places in the order of a digit, in blocks as above.
 extern "C" __global__ void __launch_bounds__(256, 1) sort_places(SortArgs s, const unsigned int* __restrict__ keys, const void* places, unsigned int* __restrict__ counts, unsigned int* __restrict__ sorted_keys, unsigned int* __restrict__ sorted_places, EmbeddingArgs g, const void* dy, void* dpositions);
 
 // Gradient of the embedding: sums of chunks of equal tokens, one block per 64 sorted places. Bound by memory bandwidth.
