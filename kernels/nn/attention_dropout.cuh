@@ -86,18 +86,7 @@ struct PackedDropping {
         return *(Dropping*)bytes;
     }
     __device__ __forceinline__ float factor() const { return shared.factor; }
-    // The halves of x m. 2^52 + x as a double is x with an upper word; to its product 2^84 - 2^52 m is added, so that the sum
-    // rounded towards zero has the upper half of x m in its lower word.
-    static __device__ __forceinline__ void multiply(unsigned int x, unsigned int m, unsigned int& high, unsigned int& low) {
-#if PHILOX == 1
-        const unsigned long long product = (unsigned long long)x * m;
-        high = (unsigned int)(product >> 32), low = (unsigned int)product;
-#else
-        high = (unsigned int)__double2loint(__fma_rz(__hiloint2double(0x43300000, (int)x), (double)m, 4503599627370496.0 * (4294967296.0 - (double)m)));
-        low = x * m;
-#endif
-    }
-    // Draws `at`, `at` + `step`, …, of philox4x32 side by side with one schedule of keys: bit n of byte j, whether word j of draw n is kept.
+    // Draws `at`, `at` + `step`, … of philox4x32 side by side, with one schedule of keys: bit n of byte j, whether word j of draw n is kept.
     template <int N>
     static __device__ __forceinline__ unsigned int draws(const Dropping& d, unsigned long long at, unsigned long long step) {
         Words c[N];
@@ -108,10 +97,8 @@ struct PackedDropping {
         for (int round = 0; round < 10; ++round) {
 #pragma unroll
             for (int n = 0; n < N; ++n) {
-                unsigned int high[2], low[2];
-                multiply(c[n].x, 0xD2511F53u, high[0], low[0]);
-                multiply(c[n].z, 0xCD9E8D57u, high[1], low[1]);
-                c[n] = {high[1] ^ c[n].y ^ k0, low[1], high[0] ^ c[n].w ^ k1, low[0]};
+                const unsigned long long p0 = 0xD2511F53ull * c[n].x, p1 = 0xCD9E8D57ull * c[n].z;
+                c[n] = {(unsigned int)(p1 >> 32) ^ c[n].y ^ k0, (unsigned int)p1, (unsigned int)(p0 >> 32) ^ c[n].w ^ k1, (unsigned int)p0};
             }
             k0 += 0x9E3779B9u;
             k1 += 0xBB67AE85u;

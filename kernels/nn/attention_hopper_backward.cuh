@@ -300,7 +300,7 @@ struct HopperKeysBackward {
             pin(sums_v);
             pin(sums_k);
         }
-        const float factor = drop.factor();
+        const float factor = DROPS && !all ? 0.0f : drop.factor(); // it is there after the first barrier
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int j = warp_key + (int)(lane / 4) + half * 8;

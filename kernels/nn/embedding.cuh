@@ -4,11 +4,15 @@
 // then each run of equal tokens is summed in chunks of CHUNK places that start with the run; partial sums of longer runs are
 // added in a second kernel. The order is that of nn::embedding::cpu.
 //
-// 65,536 x 768 of bf16 with positions, on an H200, microseconds; tokens as in a text (uniform). Of 4.8 TB/s 47 (55) %, before 29 (39):
-//   counts, prefix sums by one block, sort, twice       41 (41) -> 16 (16) each, as blocks that sort sum the counts themselves
-//   gradients of chunks, branches between the loads      79 (104) -> 72 (96) with four loads at a time and old values loaded first;
+// 65,536 x 768 of bf16 with positions, on an H200, microseconds; tokens as in a text (uniform); copying reaches 4,200 GB/s:
+//   all                                                137 (157), before 227 -> this 115 (132): 2,650 (3,290) GB/s
+//   counts of both digits, two sorts, then positions     60 (60) -> 40 (40): positions beside counts and sorts, second digit
+//     counted by the first sort, 32 counts at once instead of 8; without positions 20
+//     positions beside the sorts only, with four loads at a time instead of eight   47
+//   gradients of chunks                                  59 to 64 (86) with four loads at a time and old values loaded first;
+//     rows copied to shared memory ahead (cp.async), 4 and 8: 58, 57 (88, 90); six blocks per multiprocessor in 40 registers: 81 (93)
 //     eight and 16 loads, more registers: 82, 111; blocks of 128 and 192 instead of 256 threads: 91, 76
-//   sums of frequent tokens 29 -> 9, with threads of four instead of eight columns; gradients of positions 36 -> 28
+//   sums of frequent tokens with threads of four instead of eight columns 29 -> 9 (4)
 #pragma once
 #include "nn/groups.cuh"
 
@@ -73,11 +77,7 @@ struct RawGroup {
 };
 
 // Loads of a thread before the first is used: of gradients of chunks, of gradients of positions, of partial sums.
-#ifndef POSITIONS_AT_ONCE
-#define POSITIONS_AT_ONCE 8
-#define PARTIAL_AT_ONCE 16
-#endif
-constexpr unsigned int BATCH = 4, POSITIONS_BATCH = POSITIONS_AT_ONCE, PARTIAL_BATCH = PARTIAL_AT_ONCE;
+constexpr unsigned int BATCH = 4, POSITIONS_BATCH = 8, PARTIAL_BATCH = 8;
 
 __device__ __forceinline__ unsigned int key_in(const SortArgs& s, unsigned int key) { return key < s.keys ? key : s.keys - 1; }
 

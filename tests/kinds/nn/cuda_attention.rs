@@ -311,12 +311,18 @@ fn dropped_probabilities_are_those_of_the_cpu() {
     for (dim, len, window) in
         [(64, 400, None), (64, 130, Some(37)), (128, 200, None), (32, 65, None), (48, 77, Some(20))]
     {
-        for lengths in [Lengths::Full, Lengths::Packed] {
+        for lengths in [Lengths::Full, Lengths::Padded, Lengths::Packed] {
             let mut op = Attention::packed_qkv(2, len, 4, 2, dim).causal().lengths(lengths);
             op.window = window;
             let drop = Dropout { p: 0.2, seed: 0x1234_5678_9abc_def0, layer_site: 0x8003, offset: 0 };
             op.dropout = Some(AttentionDropout { drop, step: 5, first_token: 1 << 20, keys: len });
-            let starts = (lengths == Lengths::Packed).then(|| vec![0, len as i32 - 9, 2 * len as i32 - 20]);
+            // Padded keys of the second sequence are seen by no query.
+            let n = len as i32;
+            let (q_lengths, k_lengths) = match lengths {
+                Lengths::Full => (None, None),
+                Lengths::Padded => (Some(vec![n, 0]), Some(vec![n, n])),
+                Lengths::Packed => (Some(vec![0, n - 9, 2 * n - 20]), None),
+            };
             // Values are 1 for one key in 32 and 0 else, so that a result is a sum of few probabilities.
             let mut q: Vec<f32> = random.numbers(2 * op.q.batch);
             for (t, row) in q.chunks_mut(op.q.token).enumerate() {
@@ -324,17 +330,7 @@ fn dropped_probabilities_are_those_of_the_cpu() {
                 (0..2 * dim).for_each(|d| row[op.v.offset + d] = if t % 32 == d % 32 { 1.0 } else { 0.0 });
             }
             let d_o = random.numbers(2 * op.o.batch);
-            let mut data = Data {
-                op,
-                q,
-                k: vec![],
-                v: vec![],
-                is_packed: true,
-                d_o,
-                bias: None,
-                q_lengths: starts,
-                k_lengths: None,
-            };
+            let mut data = Data { op, q, k: vec![], v: vec![], is_packed: true, d_o, bias: None, q_lengths, k_lengths };
             let mut worst = [[0.0; 8]; 4];
             compare(&gpu, &cuda, &data, &mut worst);
             let want = data.on_cpu();
@@ -343,9 +339,9 @@ fn dropped_probabilities_are_those_of_the_cpu() {
             report::<f32>(&worst);
             data.op.dropout = op.dropout;
             let round = |x: &[f32]| x.iter().map(|x| neuropil::num::elements::Bf16::round(*x)).collect::<Vec<_>>();
-            let (q, d_o, q_lengths) = (round(&data.q), round(&data.d_o), data.q_lengths.clone());
-            let data =
-                Data { op, q, k: vec![], v: vec![], is_packed: true, d_o, bias: None, q_lengths, k_lengths: None };
+            let (q, d_o) = (round(&data.q), round(&data.d_o));
+            let Data { q_lengths, k_lengths, .. } = data;
+            let data = Data { op, q, k: vec![], v: vec![], is_packed: true, d_o, bias: None, q_lengths, k_lengths };
             let mut worst = [[0.0; 8]; 4];
             compare(&gpu, &cuda, &data, &mut worst);
             report::<neuropil::num::elements::Bf16>(&worst);

@@ -29,10 +29,7 @@ use neuropil::{
         },
         postsynaptic::reference::SynapticLinear,
     },
-    nn::{
-        gemm::cuda::Options,
-        optimizer::cuda::OptimizerState,
-    },
+    nn::{gemm::cuda::Options, optimizer::cuda::OptimizerState},
 };
 use neuropil_test_support::{
     Need,
@@ -346,8 +343,9 @@ impl<'a> MixtureOnDevice<'a> {
             let (routing, dgates) = (self.routing.refs(), &mut self.dgates);
             let (of, mut room) = ((op, &self.op), zeros(self.gpu, 0));
             let rows = (&mut rows, &mut *room);
-            let done =
-                self.kernels.backward(pass, &self.ops, of, weights, &routing, rows, dout, dx, dgates, &mut to, false, frame);
+            let done = self
+                .kernels
+                .backward(pass, &self.ops, of, weights, &routing, rows, dout, dx, dgates, &mut to, false, frame);
             done.expect("the device");
             let (gemm, of, batch, state) = (&self.ops.gemm, (op, aux_weight), &self.batch, self.state.refs());
             let done = self

@@ -6,8 +6,8 @@ use neuropil::{
     params::{Value, path},
     project::load_data,
     sim::{
-        Action, Answer, BuildContext, Device, Effect, EndCause, Frame, LifeEvent, Progress, Reading,
-        Request, SimError, Simulation, Snapshot, Tap, TapArgs, request::Cell,
+        Action, Answer, BuildContext, Device, Effect, EndCause, Frame, LifeEvent, Progress, Reading, Request, SimError,
+        Simulation, Snapshot, Tap, TapArgs, request::Cell,
     },
 };
 use std::collections::HashSet;

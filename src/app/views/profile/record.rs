@@ -215,7 +215,7 @@ impl Profile {
         let measured = measured.0 / ordinary.0 - 1.0;
         let n_measured = self.batches.iter().filter(|b| b.measured.is_some()).count();
         let share = n_measured as f64 / self.batches.len().max(1) as f64;
-        is_known.then(|| Overhead { measured, overall: measured * share })
+        is_known.then_some(Overhead { measured, overall: measured * share })
     }
 
     /// The colour of a kernel, the same in all panels.

@@ -13,7 +13,7 @@ use crate::{
     nn::real::Real,
     sim::SimError,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 /// What was written, of one text.
 pub struct Plastic<R> {
@@ -89,10 +89,10 @@ impl<R: Real> Plastic<R> {
                     output.copy_from_slice(residual);
                     for slot in slots {
                         let (e, gate) = (routing.indices[slot] as usize, routing.gates[slot]);
-                        if !experts.contains_key(&(block, e)) {
-                            experts.insert((block, e), WrittenExpert::new((at.expert)(e)?));
-                        }
-                        let Some(expert) = experts.get_mut(&(block, e)) else { continue };
+                        let expert = match experts.entry((block, e)) {
+                            Entry::Occupied(written) => written.into_mut(),
+                            Entry::Vacant(new) => new.insert(WrittenExpert::new((at.expert)(e)?)),
+                        };
                         let y = expert.step(op, input, at.energy[e], of(&phenotypes[e])).map_err(refused)?;
                         output.iter_mut().zip(&y).for_each(|(out, y)| *out += gate * *y);
                     }

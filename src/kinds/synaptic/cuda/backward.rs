@@ -112,7 +112,8 @@ impl<T: ModelFormat> Run<'_, T> {
             let of = (router, &mixture);
             let to = &mut gradients;
             let with = (&mut rows, room);
-            ops.experts.backward(self.pass, &ops.model, of, weights, &routing, with, d, dx, dgates, to, sums.adds, frame)?;
+            ops.experts
+                .backward(self.pass, &ops.model, of, weights, &routing, with, d, dx, dgates, to, sums.adds, frame)?;
             let e = network.config.experts * STATISTICS;
             let mut experts = sums.experts.part_mut(b * e..(b + 1) * e)?;
             let mut aux = sums.aux.part_mut(b..b + 1)?;

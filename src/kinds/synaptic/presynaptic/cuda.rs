@@ -12,8 +12,8 @@ use crate::{
     nn::lengths::{self, LengthError},
 };
 use args::{
-    FillUnselected, OFF, QUANTITIES, RING, ReleaseBackward, SCAN, STATIC, ScanAllEdges, ScanArgs, ScanRelease, SelectEdges,
-    TSODYKS_MARKRAM, constants, has_short_form,
+    FillUnselected, OFF, QUANTITIES, RING, ReleaseBackward, SCAN, STATIC, ScanAllEdges, ScanArgs, ScanRelease,
+    SelectEdges, TSODYKS_MARKRAM, constants, has_short_form,
 };
 use std::sync::Arc;
 

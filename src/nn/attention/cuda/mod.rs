@@ -313,7 +313,8 @@ impl CudaAttention {
             (Variant::Hopper, true) => {
                 let grid = call.grid(op.heads, op.q_len, HOPPER_QUERIES_64)?;
                 let kernels = self.hopper(T::STORAGE, drops)?;
-                HopperQueries64 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dq }.launch(kernels, pass, grid)?;
+                HopperQueries64 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dq }
+                    .launch(kernels, pass, grid)?;
             }
             (Variant::Hopper, false) => {
                 let grid = call.grid(op.heads, op.q_len, HOPPER_QUERIES_128)?;

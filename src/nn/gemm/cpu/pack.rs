@@ -95,9 +95,8 @@ impl<E: Element> Lines<'_, E> {
 }
 
 /// The same k of some lines, in pairs with the next k unless there is none. Rows are so short that the call which begins an
-/// iteration over several slices would take a third of the time.
+/// iteration over several slices would take a sixth of the time.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "an iterator over several slices begins with a call")]
 fn pack_row<E: Element>(out: &mut [E::Sum], first: &[E], second: &[E]) {
     let n = out.len();
     let first = &first[..n];

@@ -73,7 +73,7 @@ impl Tile {
         let rows = match split {
             Split::Rows => full / u64::from(self.rows) + groups,
             Split::Depth => {
-                let pieces = if g.piece == 0 { 0 } else { u64::from(g.k / g.piece) };
+                let pieces = u64::from(g.k.checked_div(g.piece).unwrap_or(0));
                 full.div_ceil(u64::from(self.rows)) * (groups + pieces)
             }
         };
@@ -117,7 +117,10 @@ mod tests {
             let g = GemmArgs { m: 256, n: 512, k: 32768, batch: groups, ..GemmArgs::default() };
             tile.piece(&g, 132, 1 << 16)
         };
-        assert_eq!([of(Tile::SIMT, 16), of(Tile::SIMT, 64), of(Tile::SMALL, 16), of(Tile::SMALL, 64)], [512, 1024, 1024, 1024]);
+        assert_eq!(
+            [of(Tile::SIMT, 16), of(Tile::SIMT, 64), of(Tile::SMALL, 16), of(Tile::SMALL, 64)],
+            [512, 1024, 1024, 1024]
+        );
         assert_eq!(of(Tile::SMALL, 1 << 15), 0, "no memory for so many turns");
     }
 
