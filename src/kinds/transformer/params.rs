@@ -213,7 +213,7 @@ param_tree! {
         compute: Compute,
         /// Implementations of matrix multiplications that differ from that of the others; of several for the same
         /// multiplication the last counts.
-        #[title("Matrix multiplication exceptions")]
+        #[title("Kernel choices")]
         gemm_exceptions: [GemmException],
         /// Named sets of layers, for use in views.
         #[title("Selections")]
