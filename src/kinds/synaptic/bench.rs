@@ -419,8 +419,8 @@ mod tests {
     #[test]
     fn a_variant_trains_and_is_evaluated() {
         let progress = Progress::default();
-        let setup =
-            Setup::prepare(&Params { data: small_text(), ..Params::default() }, &BuildContext::default(), &progress);
+        let data = crate::kinds::language::params::Data { grammar_bytes: 10_000, ..Default::default() };
+        let setup = Setup::prepare(&Params { data, ..Params::default() }, &BuildContext::default(), &progress);
         let options = BenchOptions {
             device: Device::Cpu { threads: 1 },
             device_name: String::new(),
@@ -446,9 +446,5 @@ mod tests {
                 crate::kinds::synaptic::SynapticKind::HELP.lines().filter(|line| line.starts_with(case.name)).count();
             assert_eq!(n, 1, "{}", case.name);
         }
-    }
-
-    fn small_text() -> crate::kinds::language::params::Data {
-        crate::kinds::language::params::Data { grammar_bytes: 10_000, ..Default::default() }
     }
 }

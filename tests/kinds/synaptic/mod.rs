@@ -1,6 +1,7 @@
 //! The synaptic language model: its parts against references and themselves.
 
 mod cuda;
+mod cuda_decoding;
 mod cuda_golden;
 mod cuda_golden_life;
 mod cuda_golden_model;

@@ -5,7 +5,8 @@ mod evaluate;
 
 use super::{
     MODULES,
-    buffers::{BatchBuffers, BatchSizes, MAX_KEPT, Trained, UpdatePlan},
+    batch::{BatchBuffers, BatchSizes, MAX_KEPT},
+    buffers::{Trained, UpdatePlan},
     error::OpError,
     format::ModelFormat,
     kernels::{StepKernels, StepParams},

@@ -1,4 +1,4 @@
-//! What every trained model holds on a device: weights and the state of their optimiser, a batch, what the steps were.
+//! What every trained model holds on a device: weights and the state of their optimiser, what the steps were.
 
 use super::{
     error::OpError,
@@ -7,12 +7,11 @@ use super::{
         BeginStep, FinishViews, RecordStep, StepKernels, StepParams, StepRecord, SumViews, VIEW_PARTS, ViewRange,
     },
     layers::ModelOps,
-    plan::{BatchShape, Division},
 };
 use crate::{
     buffers,
-    gpu::{Arena, Buf, Cell, Frame, Gpu, GpuError, Grid, Pass, Slice, View},
-    kinds::language::backend::{Batch, Counters, Lengths, MAX_WAITING_STEPS, StateBuffer, StepStats, ViewNorms},
+    gpu::{Arena, Buf, Cell, Frame, Gpu, GpuError, Grid, Pass},
+    kinds::language::backend::{Counters, MAX_WAITING_STEPS, StateBuffer, StepStats, ViewNorms},
     nn::{
         cross_entropy::cuda::LossTotal,
         optimizer::{
@@ -24,7 +23,6 @@ use crate::{
         },
         parameters::{ALIGN, ParameterMap},
     },
-    sim::SimError,
 };
 use std::{ops::Range, sync::Arc};
 
@@ -314,157 +312,4 @@ pub fn waiting(steps: Range<u64>) -> impl Iterator<Item = Range<usize>> {
         at += n as u64;
         (n > 0).then_some(start..start + n)
     })
-}
-
-/// What the sizes of [`BatchBuffers`] follow from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BatchSizes {
-    /// Tokens of the largest batch.
-    pub tokens: usize,
-    /// Bytes of the arena.
-    pub arena: usize,
-    /// Whether sequences have lengths.
-    pub is_divided: bool,
-}
-
-buffers! {
-    /// A batch and its activations.
-    pub struct BatchBuffers(gpu: Arc<Gpu>, s: BatchSizes) {
-        "batch" {
-            /// Tokens.
-            pub tokens: Buf<u32> = Workspace "tokens" s.tokens;
-            /// Targets.
-            pub targets: Buf<i32> = Workspace "targets" s.tokens;
-            /// Lengths or offsets of sequences.
-            pub lengths: Buf<i32> = Workspace "lengths" if s.is_divided { s.tokens + 1 } else { 0 };
-            /// Positions of packed tokens.
-            pub positions: Buf<u32> = Workspace "positions" if s.is_divided { s.tokens } else { 0 };
-            /// Raised where a token is out of range.
-            pub flag: Buf<u32> = Workspace "invalid token" 1;
-            /// Losses of the tokens of a batch that is evaluated.
-            pub losses: Buf<f32> = Workspace "losses" s.tokens;
-            /// Those of several batches, which are read together.
-            kept_losses: Buf<f32> = Workspace "losses of several batches" MAX_KEPT * s.tokens;
-        }
-        "activations" {
-            /// Activations and temporaries.
-            pub arena: Arena = Workspace "activations" s.arena;
-        }
-    }
-}
-
-/// Batches of the largest size whose losses are kept until they are read.
-pub const MAX_KEPT: usize = 16;
-
-impl BatchBuffers {
-    /// Keeps the losses of the batch that was evaluated, of `n` tokens, at an offset. The host does not wait.
-    pub fn keep_losses(&mut self, at: usize, n: usize) -> Result<(), GpuError> {
-        let losses = self.losses.part(0..n)?;
-        self.kept_losses.part_mut(at..at + n)?.copy_from(&losses)
-    }
-
-    /// Room for losses that are kept, tokens.
-    pub fn room_for_losses(&self) -> usize {
-        self.kept_losses.len()
-    }
-
-    /// Waits for the losses that are kept, from the first on.
-    pub fn read_losses(&self, to: &mut [f32]) -> Result<(), GpuError> {
-        self.kept_losses.read_into(0, to)
-    }
-
-    /// Replaces what depends on the sizes of batches, where they changed. Nothing may use it.
-    pub fn resize(&mut self, gpu: &Arc<Gpu>, sizes: &BatchSizes) -> Result<(), GpuError> {
-        // The former activations are given back first.
-        self.arena = Arena::new(gpu, "activations", 0)?;
-        self.arena = Arena::new(gpu, "activations", sizes.arena)?;
-        self.tokens = Buf::zeros(gpu, "tokens", sizes.tokens)?;
-        self.targets = Buf::zeros(gpu, "targets", sizes.tokens)?;
-        self.losses = Buf::zeros(gpu, "losses", sizes.tokens)?;
-        self.kept_losses = Buf::zeros(gpu, "losses of several batches", MAX_KEPT * sizes.tokens)?;
-        if sizes.is_divided {
-            self.lengths = Buf::zeros(gpu, "lengths", sizes.tokens + 1)?;
-            self.positions = Buf::zeros(gpu, "positions", sizes.tokens)?;
-        }
-        Ok(())
-    }
-
-    /// Copies a part of a batch to the device: whole sequences, or all of a packed batch.
-    pub fn upload(&mut self, batch: &Batch<'_>, rows: Range<usize>) -> Result<BatchShape, SimError> {
-        let shape = BatchShape::of(batch, rows.clone(), !self.lengths.is_empty())?;
-        let range = rows.start * batch.seq_len..rows.end * batch.seq_len;
-        self.tokens.write_at(0, &batch.tokens[range.clone()])?;
-        match (batch.lengths, shape.division) {
-            (Lengths::Padded(lens), Division::Padded) => self.lengths.write_at(0, &lens[rows])?,
-            (Lengths::Packed(offsets), _) => {
-                if offsets.len() > self.lengths.len() {
-                    return Err(SimError::Input(format!("a batch of {} packed sequences", offsets.len() - 1)));
-                }
-                self.lengths.write_at(0, offsets)?;
-                let positions: Vec<u32> = offsets.windows(2).flat_map(|pair| 0..(pair[1] - pair[0]) as u32).collect();
-                self.positions.write_at(0, &positions)?;
-            }
-            _ => {}
-        }
-        match batch.lengths {
-            Lengths::Padded(_) => self.targets.write_at(0, &batch.masked_targets()[range])?,
-            _ => self.targets.write_at(0, &batch.targets[range])?,
-        }
-        Ok(shape)
-    }
-}
-
-/// Parts of the buffers of a batch that are in use.
-pub struct BatchParts<'a> {
-    shape: BatchShape,
-    tokens: View<'a, u32>,
-    targets: View<'a, i32>,
-    lengths: Option<View<'a, i32>>,
-    positions: Option<View<'a, u32>>,
-}
-
-/// A batch in device memory.
-#[derive(Clone, Copy)]
-pub struct DeviceBatch<'a> {
-    /// Its sizes.
-    pub shape: BatchShape,
-    /// Position of the first token of every sequence.
-    pub offset: usize,
-    /// `[tokens]`
-    pub tokens: &'a Slice<u32>,
-    /// `[tokens]`
-    pub targets: &'a Slice<i32>,
-    /// Lengths of padded sequences, or offsets of packed ones.
-    pub lengths: Option<&'a Slice<i32>>,
-    /// Positions of packed tokens.
-    pub positions: Option<&'a Slice<u32>>,
-}
-
-impl<'a> BatchParts<'a> {
-    /// What a batch of this shape uses of tokens and targets, and of lengths and positions.
-    pub fn new(
-        shape: BatchShape,
-        (tokens, targets): (&'a Slice<u32>, &'a Slice<i32>),
-        (lengths, positions): (&'a Slice<i32>, &'a Slice<u32>),
-    ) -> Result<Self, OpError> {
-        let n = shape.n_tokens();
-        let (lengths, positions) = match shape.division {
-            Division::Full => (None, None),
-            Division::Padded => (Some(lengths.part(0..shape.sequences)?), None),
-            Division::Packed { sequences, .. } => (Some(lengths.part(0..sequences + 1)?), Some(positions.part(0..n)?)),
-        };
-        Ok(Self { shape, tokens: tokens.part(0..n)?, targets: targets.part(0..n)?, lengths, positions })
-    }
-
-    /// Sequences that begin at this position.
-    pub fn at(&self, offset: usize) -> DeviceBatch<'_> {
-        DeviceBatch {
-            shape: self.shape,
-            offset,
-            tokens: &self.tokens,
-            targets: &self.targets,
-            lengths: self.lengths.as_deref(),
-            positions: self.positions.as_deref(),
-        }
-    }
 }

@@ -2,7 +2,7 @@
 //! added to.
 
 use super::{
-    buffers::DeviceBatch,
+    batch::DeviceBatch,
     call_sites::{CallSites, Product},
     error::OpError,
     format::ModelFormat,

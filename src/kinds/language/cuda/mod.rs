@@ -4,7 +4,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | [`backend`] | steps, evaluations and readings; captured passes |
-//! | [`buffers`] | weights, the state of their optimiser, batches |
+//! | [`buffers`], [`batch`] | weights and the state of their optimiser; a batch and its activations |
 //! | [`layers`] | embedding, norms, linear layers, logits and losses |
 //! | [`call_sites`] | which implementation multiplies where |
 //! | [`decode`] | texts in pieces |
@@ -20,6 +20,7 @@
 //! wait in a ring until they are read.
 
 pub mod backend;
+pub mod batch;
 pub mod buffers;
 pub mod call_sites;
 pub mod decode;

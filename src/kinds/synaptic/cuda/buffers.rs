@@ -9,7 +9,8 @@ use crate::{
             backend::MAX_WAITING_STEPS,
             cuda::{
                 backend::ModelBuffers,
-                buffers::{BatchBuffers, BatchSizes, Trained, TrainedSizes},
+                batch::{BatchBuffers, BatchSizes},
+                buffers::{Trained, TrainedSizes},
                 format::ModelFormat,
                 plan::BatchShape,
             },

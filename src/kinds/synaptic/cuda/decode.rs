@@ -9,7 +9,7 @@ use crate::{
     gpu::{Buf, Pass, Slice},
     kinds::{
         language::cuda::{
-            buffers::{BatchBuffers, BatchParts},
+            batch::{BatchBuffers, BatchParts},
             decode::PieceReader,
             error::OpError,
             format::ModelFormat,

@@ -11,7 +11,8 @@ use crate::{
     gpu::Pass,
     kinds::{
         language::cuda::{
-            buffers::{BatchBuffers, BatchParts, Trained, waiting},
+            batch::{BatchBuffers, BatchParts},
+            buffers::{Trained, waiting},
             error::OpError,
             format::ModelFormat,
             plan::{BatchShape, streams},

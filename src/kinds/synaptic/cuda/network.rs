@@ -8,7 +8,7 @@ use crate::{
     gpu::{Any, BlockSize, Buf, Frame, Gpu, GpuError, Grid, Pass, Place, Slice, View},
     kinds::{
         language::cuda::{
-            buffers::DeviceBatch,
+            batch::DeviceBatch,
             error::OpError,
             format::ModelFormat,
             layers::{HeadMatrix, Layers, ModelOps},

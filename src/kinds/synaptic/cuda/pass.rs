@@ -13,7 +13,8 @@ use crate::{
     gpu::{Frame, Pass, Slice, ViewMut},
     kinds::{
         language::cuda::{
-            buffers::{BatchBuffers, BatchParts, Trained},
+            batch::{BatchBuffers, BatchParts},
+            buffers::Trained,
             error::OpError,
             format::ModelFormat,
             kernels::StepKernels,

@@ -7,7 +7,8 @@ use crate::{
     kinds::{
         language::cuda::{
             backend::ModelBuffers,
-            buffers::{BatchBuffers, BatchSizes, Trained, TrainedSizes},
+            batch::{BatchBuffers, BatchSizes},
+            buffers::{Trained, TrainedSizes},
             format::ModelFormat,
             plan::BatchShape,
         },

@@ -9,7 +9,8 @@ use crate::{
     gpu::{Grid, Pass},
     kinds::{
         language::cuda::{
-            buffers::{BatchBuffers, BatchParts, Trained},
+            batch::{BatchBuffers, BatchParts},
+            buffers::Trained,
             decode::PieceReader,
             error::OpError,
             format::ModelFormat,

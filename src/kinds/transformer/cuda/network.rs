@@ -5,7 +5,7 @@ use crate::{
     gpu::{BlockSize, Buf, Frame, Gpu, GpuError, Pass, Place, Slice},
     kinds::{
         language::cuda::{
-            buffers::DeviceBatch,
+            batch::DeviceBatch,
             error::OpError,
             format::ModelFormat,
             kernels::StepKernels,

@@ -10,7 +10,8 @@ use crate::{
     gpu::{Pass, Slice},
     kinds::{
         language::cuda::{
-            buffers::{BatchBuffers, BatchParts, Trained},
+            batch::{BatchBuffers, BatchParts},
+            buffers::Trained,
             error::OpError,
             format::ModelFormat,
             kernels::StepKernels,

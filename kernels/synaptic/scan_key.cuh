@@ -1,0 +1,173 @@
+// State of a key and one query of it: the arithmetic of kernels/synaptic/scan.cu.
+// No key.
+constexpr unsigned int NONE = 0xffffffffu;
+constexpr float LOG2_OF_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
+
+struct Key { float calcium, rrp, reserve, primed, clamp, amplitude, energy, x, u; };
+
+// NaN stays.
+__device__ __forceinline__ float clip(float x, float low, float high) {
+    x = x < low ? low : x;
+    return x > high ? high : x;
+}
+
+// One instruction each; subnormal numbers are 0.
+__device__ __forceinline__ float exp2_of(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+__device__ __forceinline__ float log2_of(float x) {
+    float y;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+__device__ __forceinline__ float inverse_of(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// Down to a multiple of 2^-19 (of 2^-18 from 16 on), for 0 <= x < 32: numbers of vesicles below 32 that are such multiples are
+// added without a rounding error.
+__device__ __forceinline__ float whole_quanta(float x) { return __fadd_rd(x, 16.0f) - 16.0f; }
+
+__device__ __forceinline__ Key fresh(const ScanConstants& c) {
+    return {0.0f, c.init_rrp, c.init_reserve, c.init_snare, c.init_clamp, c.init_amp, c.init_energy, 1.0f, c.tm_use};
+}
+
+// Where the edges of a thread are.
+struct Column {
+    ScanArgs a;
+    u64 seed, step;               // of random draws, with the number of the head
+    const unsigned int* selected; // bits by row, or all
+    const unsigned int* last;     // last selected key of a row
+    float* edges;
+    float* factor;
+    float* row_bias;
+    unsigned int head, key;
+};
+
+__device__ __forceinline__ unsigned int words_of_row(const ScanArgs& a) { return (a.n_keys + 31) / 32; }
+
+// The random words of an edge (groups 0, 1) or of a query (group 2): Draws::words. `step` has the number of the head.
+__device__ __forceinline__ Words release_words(u64 seed, u64 step, unsigned int group, unsigned int query, unsigned int key) {
+    return draw(seed, RELEASE, step | (u64)group << 32, query << 16 | key);
+}
+
+// Step and number of a head among all heads of the step.
+__device__ __forceinline__ u64 step_of_head(const ScanArgs& a, const ReleaseStep& s, unsigned int head) {
+    const u64 number = (u64)(a.layer * s.sequences + s.first) * a.heads_of_sequence + head;
+    return (s.step & 0xffffffffull) | number << 34;
+}
+
+__device__ __forceinline__ unsigned int hits(const Words& w, unsigned int n, float below) {
+    const unsigned int all[4] = {w.x, w.y, w.z, w.w};
+    unsigned int count = 0;
+#pragma unroll
+    for (unsigned int i = 0; i < 4; ++i) count += i < n && (double)all[i] < (double)below * 4294967296.0;
+    return count;
+}
+
+// Whether a query draws counts.
+__device__ __noinline__ bool is_drawn(u64 seed, u64 step, unsigned int query, u64 below) {
+    return (u64)release_words(seed, step, 2, query, 0).x < below;
+}
+
+// Vesicles released from a pool: each of n equal parts with probability p.
+__device__ __noinline__ float draw_release(u64 seed, u64 step, unsigned int query, unsigned int key, float pool, float p) {
+    const float rounded = rintf(pool);
+    const unsigned int n = rounded >= 1.0f ? (unsigned int)fminf(rounded, (float)MAX_TRIALS) : 1;
+    unsigned int count = hits(release_words(seed, step, 0, query, key), min(n, 4u), p);
+    if (n > 4) count += hits(release_words(seed, step, 1, query, key), n - 4, p);
+    return (float)count * pool / (float)n;
+}
+
+// Activations of the sensors and of the complexin gate at a concentration of calcium.
+struct Sensors { float syt1, syt7, doc2, gate; };
+
+__device__ __forceinline__ Sensors sense(const ScanConstants& c, float calcium, float clamp) {
+    auto logistic = [&](float slope, float threshold) { return inverse_of(1.0f + exp2_of(threshold - slope * calcium)); };
+    return {logistic(c.syt1_slope, c.syt1_thresh), logistic(c.syt7_slope, c.syt7_thresh), logistic(c.doc2_slope, c.doc2_thresh), logistic(c.cpx_slope, c.cpx_thresh + c.cpx_weight * clamp)};
+}
+
+// One query: bias and its derivative; the state is advanced. `slot` is what returns from endocytosis, then what enters.
+template <unsigned int MODE>
+__device__ __forceinline__ void step_key(const ScanConstants& c, const Column& col, unsigned int query, bool is_selected, float drive, Key& k, float& slot, float& bias, float& slope_of_bias) {
+    if (MODE == OFF) {
+        bias = slope_of_bias = 0.0f;
+        return;
+    }
+    // Softplus of the drive, and its derivative.
+    const float u = exp2_of(-LOG2_OF_E * fabsf(drive)), denominator = 1.0f + u;
+    const float influx = fmaxf(drive, 0.0f) + LN_2 * log2_of(denominator);
+    const float activation = (drive > 0.0f ? 1.0f : u) * inverse_of(denominator);
+    if (MODE == TSODYKS_MARKRAM) {
+        const float x = 1.0f - (1.0f - k.x) * c.tm_recovery, use = c.tm_use + (k.u - c.tm_use) * c.tm_facilitation;
+        const float weight = is_selected ? activation : 0.0f, used = weight * use * x, effect = c.tm_scale * used;
+        k.x = x - used;
+        k.u = use + weight * c.tm_use * (1.0f - use);
+        bias = c.log_gain * log2_of(c.log_floor + effect);
+        const float slope = activation * (1.0f - activation);
+        slope_of_bias = is_selected ? c.lambda_loge * c.tm_scale * (use * x) * slope * inverse_of(c.log_floor + effect) : 0.0f;
+        return;
+    }
+    const float decayed = c.ca_retain * k.calcium, calcium = decayed + c.alpha_c * influx;
+    const Sensors s = sense(c, calcium, k.clamp);
+    const float sensors = c.syt1_weight * s.syt1 + c.syt7_weight * s.syt7 + c.doc2_gain * s.doc2;
+    const float d_sensors = c.syt1_gain * (s.syt1 - s.syt1 * s.syt1) + c.syt7_gain * (s.syt7 - s.syt7 * s.syt7) + c.doc2_slope_gain * (s.doc2 - s.doc2 * s.doc2);
+    const float d_gate = c.cpx_gain * (s.gate - s.gate * s.gate);
+    const float free = sensors * s.gate * k.primed;
+    const bool is_full = free >= c.p_max; // not so of NaN, which stays
+    const float slope = is_full ? 0.0f : k.primed * (d_sensors * s.gate + sensors * d_gate);
+    const float p = is_full ? c.p_max : free;
+    const float expected = is_selected ? p * k.rrp : 0.0f;
+    float released = expected;
+    if (col.a.drawn_below != 0 && is_selected && is_drawn(col.seed, col.step, query, col.a.drawn_below)) released = draw_release(col.seed, col.step, query, col.key, k.rrp, p);
+    const float effect = c.log_floor + released * k.amplitude, expected_effect = c.log_floor + expected * k.amplitude;
+    bias = c.log_gain * log2_of(effect);
+    slope_of_bias = is_selected ? c.slope_gain * (k.amplitude * k.rrp) * slope * activation * inverse_of(expected_effect) : 0.0f;
+    if (MODE != SCAN) return;
+    auto bounded = [](float x, float most) { return fminf(fmaxf(x, 0.0f), most); };
+    const float fuel = (c.fuel_slope * k.energy + c.fuel_base) * inverse_of(c.fuel_slope * k.energy + c.fuel_offset);
+    const float left = whole_quanta(released), emptied = bounded(k.rrp - left, c.rrp_max);
+    const float returned = k.reserve + slot, supply = fminf(returned, 1.0f);
+    const float wanted = fminf(c.prime_rate * supply * fuel, c.rrp_max - emptied);
+    const float take = whole_quanta(bounded(fminf(wanted, returned), returned)), loss = c.unprime_per_release * released;
+    k.calcium = is_selected ? calcium : decayed;
+    k.rrp = emptied + take;
+    k.reserve = returned - take;
+    slot = whole_quanta(c.rec_rate * left);
+    k.primed = __saturatef(k.primed * (1.0f - loss) + c.nsf_recover * (1.0f - k.primed));
+    k.clamp = __saturatef(c.clamp_retain * k.clamp + (c.clamp_rise - loss));
+    k.amplitude = bounded(c.amp_retain * k.amplitude + c.amp_rise, c.amp_max);
+    k.energy = bounded(c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released), c.energy_max);
+}
+
+// The same of a selected edge in mode SCAN without draws, for the slopes 8, 3, 4 and 8 and states within their bounds: see
+// `has_short_form`. Exponentials are powers of one; drives count up to 80. `logarithm`: of the effect, to base 2.
+__device__ __forceinline__ void step_short(const ScanConstants& c, float drive, Key& k, float& slot, float& logarithm, float& slope_of_bias) {
+    const float u = exp2_of(LOG2_OF_E * fminf(drive, 80.0f)), open = 1.0f + u;
+    const float calcium = c.influx_gain * log2_of(open) + c.ca_retain * k.calcium;
+    const float e = exp2_of(-LOG2_OF_E * calcium), e2 = e * e, e4 = e2 * e2, e8 = e4 * e4;
+    const float syt1 = inverse_of(1.0f + c.syt1_factor * e8), syt7 = inverse_of(1.0f + c.syt7_factor * (e2 * e));
+    const float doc2 = inverse_of(1.0f + c.doc2_factor * e4), gate = inverse_of(1.0f + exp2_of(c.cpx_thresh + c.cpx_weight * k.clamp) * e8);
+    const float sensors = c.syt1_weight * syt1 + c.syt7_weight * syt7 + c.doc2_gain * doc2;
+    const float d_sensors = c.syt1_gain * (syt1 - syt1 * syt1) + c.syt7_gain * (syt7 - syt7 * syt7) + c.doc2_slope_gain * (doc2 - doc2 * doc2);
+    const float ready = gate * k.primed, free = sensors * ready;
+    const bool is_full = free >= c.p_max; // not so of NaN, which stays
+    const float slope = is_full ? 0.0f : ready * (d_sensors + sensors * (c.cpx_gain - c.cpx_gain * gate));
+    const float released = (is_full ? c.p_max : free) * k.rrp, effect = c.log_floor + released * k.amplitude;
+    logarithm = log2_of(effect);
+    slope_of_bias = c.slope_gain * (k.amplitude * k.rrp) * (slope * u) * inverse_of(open * effect);
+    const float prime = (c.prime_slope * k.energy + c.prime_base) * inverse_of(c.fuel_slope * k.energy + c.fuel_offset);
+    const float left = whole_quanta(released), returned = k.reserve + slot, take = whole_quanta(prime * fminf(returned, 1.0f));
+    k.calcium = calcium;
+    k.rrp = k.rrp - left + take;
+    k.reserve = returned - take;
+    slot = left;
+    k.primed = __saturatef(k.primed * (c.snare_retain - c.unprime_per_release * released) + c.nsf_recover);
+    k.clamp = __saturatef(c.clamp_retain * k.clamp + (c.clamp_rise - c.unprime_per_release * released));
+    k.amplitude = c.amp_retain * k.amplitude + c.amp_rise;
+    k.energy = __saturatef(c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released));
+}
