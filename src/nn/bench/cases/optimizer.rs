@@ -51,6 +51,12 @@ pub fn cases() -> Vec<Case> {
             work: Work::bytes(6 * N),
             prepare: |gpu| run(gpu, SHAPE, Method::AdamW, Part::Round),
         },
+        Case {
+            name: "draw-weights-64Mi",
+            kernels: &["draw_weights"],
+            work: Work::bytes(6 * N),
+            prepare: |gpu| run(gpu, SHAPE, Method::AdamW, Part::Draw),
+        },
     ]
 }
 
@@ -60,6 +66,7 @@ enum Part {
     AdamW,
     Muon,
     Round,
+    Draw,
 }
 
 fn run(gpu: &Arc<Gpu>, shape: [usize; 2], method: Method, part: Part) -> Result<Launch, String> {
@@ -100,6 +107,7 @@ fn run(gpu: &Arc<Gpu>, shape: [usize; 2], method: Method, part: Part) -> Result<
                 .muon(pass, (&gemm, options), (&matrices, None), ITERATIONS, tables, &state, &g, &mut to, &frame)
                 .map_err(text),
             Part::Round => optimizer.round(pass, to.params, to.copy).map_err(text),
+            Part::Draw => optimizer.draw(pass, &settings, &state, to.params, to.copy).map_err(text),
         }
     }))
 }
