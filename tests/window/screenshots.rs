@@ -175,7 +175,7 @@ fn the_default_project_makes_a_picture() {
     select_some(&mut w);
     until(&mut w, "it has run", |w| w.state().session().live.clock.secs() > SIMULATED_SECS);
     w.get_by_label("Pause").click_accesskit();
-    until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
+    until(&mut w, "it pauses", |w| w.query_all_by_label("Run").next().is_some());
     for (theme, name) in THEMES {
         let ctx = w.ctx.clone();
         w.state_mut().command(&ctx, UiCommand::Theme(theme));

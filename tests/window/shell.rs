@@ -35,7 +35,7 @@ fn everything_has_a_name() {
     w.get_by_label("Run").click();
     until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some());
     w.get_by_label("Pause").click();
-    until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
+    until(&mut w, "it pauses", |w| w.query_all_by_label("Run").next().is_some());
     w.state_mut().session_mut().selection.replace("neurons", vec![1, 2, 30]);
     let ctx = w.ctx.clone();
     let command = |w: &mut Window, command: UiCommand| {
@@ -78,7 +78,7 @@ fn the_keyboard_goes_round_all_panels() {
     w.get_by_label("Run").click();
     until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some());
     w.get_by_label("Pause").click();
-    until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
+    until(&mut w, "it pauses", |w| w.query_all_by_label("Run").next().is_some());
     let mut seen = vec![];
     for _ in 0..12 {
         w.key_press(egui::Key::F6);

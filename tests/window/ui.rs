@@ -24,7 +24,7 @@ fn run_and_pause() {
     until(&mut w, "it runs", |w| w.query_by_label("Pause").is_some());
     until(&mut w, "steps are taken", |w| w.state().session().live.clock.step > 50);
     w.get_by_label("Pause").click();
-    until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
+    until(&mut w, "it pauses", |w| w.query_all_by_label("Run").next().is_some());
     let step = w.state().session().live.clock.step;
     w.get_by_label("Step × 100").click();
     until(&mut w, "it has stepped", |w| w.state().session().live.clock.step == step + 100);
@@ -273,7 +273,7 @@ fn pictures() {
         until(&mut w, "it has run", |w| w.state().session().live.clock.step > 30_000);
         save(&mut w, &folder.join(format!("workbench-{name}.png")));
         w.get_by_label("Pause").click_accesskit();
-        until(&mut w, "it pauses", |w| w.query_by_label("Run").is_some());
+        until(&mut w, "it pauses", |w| w.query_all_by_label("Run").next().is_some());
         w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::K);
         w.run_steps(3);
         save(&mut w, &folder.join(format!("palette-{name}.png")));
