@@ -181,7 +181,7 @@ fn validation_and_requests_change_nothing() {
     assert!(state(&mut *watched) == state(&mut *plain));
 }
 
-/// Only the chosen slots are read for a series, in both layers, whether somebody lives there or not.
+/// Only the chosen slots are read for a series, in both layers, whether the slot holds a living expert or not.
 #[test]
 fn series_of_chosen_experts_are_their_fields() {
     let mut sim = start(&model(&[]));

@@ -183,7 +183,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         self.buffers.try_borrow_mut().map_err(in_use)
     }
 
-    /// What it holds, to write. Who replaces a buffer [forgets](Self::forget) first.
+    /// What it holds, to write. Call [`forget`](Self::forget) before a buffer is replaced: graphs name it.
     pub fn buffers_mut(&mut self) -> &mut M::Buffers {
         self.buffers.get_mut()
     }
