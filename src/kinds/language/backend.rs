@@ -259,30 +259,15 @@ pub trait Backend: Send {
     /// Moves what the steps since the last call were to the end of `out`, oldest first. Waits for the device. At most
     /// [`MAX_WAITING_STEPS`] may wait.
     fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError>;
-    /// Losses of a batch without dropout, per token in nats; 0 where the target is [`IGNORED`]. Changes no state. Looks at
-    /// [`Pass::is_stopping`] within every 100 ms; when it is stopped the losses are incomplete.
-    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Batches of the size of training to [evaluate together](Self::evaluate_all).
+    /// Losses of batches without dropout, one behind the other, per token in nats; 0 where the target is [`IGNORED`]. Changes no
+    /// state. Looks at [`Pass::is_stopping`] within every 100 ms; when it is stopped the losses are incomplete.
+    fn evaluate(&mut self, batches: &[Batch<'_>], losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
+    /// Batches of the size of training to evaluate by one call.
     fn batches_at_once(&self) -> usize {
         1
     }
-    /// The same for several batches, one behind the other.
-    fn evaluate_all(
-        &mut self,
-        batches: &[Batch<'_>],
-        losses: &mut [f32],
-        pass: &mut Pass,
-    ) -> Result<Outcome, SimError> {
-        let mut rest = losses;
-        for batch in batches {
-            let (own, others) = rest.split_at_mut(batch.n_tokens());
-            if self.evaluate(batch, own, pass)? == Outcome::Stopped {
-                return Ok(Outcome::Stopped);
-            }
-            rest = others;
-        }
-        Ok(Outcome::Done)
-    }
+    /// Norms of each parameter in the last step, whose input asked for them.
+    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError>;
     /// A decoder with an empty cache. Changes no state of the model.
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
     /// Copies a buffer to the host: the elements of the map from `start` on.

@@ -78,7 +78,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         let backend = &mut self.backend;
         let size = (self.config.context(), self.params.batches()[0], backend.batches_at_once());
         let loss = held_out.run(self.setup.texts.after(self.state.step), size, pass, |batches, losses, pass| {
-            backend.evaluate_all(batches, losses, pass)
+            backend.evaluate(batches, losses, pass)
         })?;
         self.pending.held_out = loss.is_none().then_some(held_out);
         match loss {
@@ -95,7 +95,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         let n = HeldOut { length: seq_len }.fill(self.corpus(), 0, &mut tokens, &mut targets);
         let batch = Batch { sequences, seq_len, tokens: &tokens, targets: &targets, lengths: Lengths::Full };
         let mut losses = vec![0.0; tokens.len()];
-        self.backend.evaluate(&batch, &mut losses, &mut Pass::default())?;
+        self.backend.evaluate(&[batch], &mut losses, &mut Pass::default())?;
         Ok((losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / n.max(1) as f64) as f32)
     }
 

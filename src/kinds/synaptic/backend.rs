@@ -7,7 +7,7 @@
 use crate::{
     gpu::Pass,
     kinds::{
-        language::backend::{self as language, Batch, Decoder, Hyper, Outcome, ViewNorms},
+        language::backend::{self as language, Batch, Decoder, Hyper, Outcome},
         synaptic::{
             experts::{LoadStatistics, Router, RouterState, Routing},
             life::{Edit, ExpertArrays, ExpertRecord},
@@ -66,7 +66,7 @@ pub struct StepInput<'a> {
     pub frozen: &'a [bool],
     /// For each expert, `[L, E]`, whether it keeps its matrices, its row of the router and their optimiser states.
     pub frozen_experts: &'a [bool],
-    /// Whether [`Backend::norms`] is read after this step.
+    /// Whether [`norms`](language::Backend::norms) is read after this step.
     pub measures: bool,
 }
 
@@ -142,8 +142,6 @@ pub trait Backend: language::Backend {
     /// Takes a training step: gradients of all micro-batches, clipping, optimiser, state of the routers. Looks at
     /// [`Pass::is_stopping`] between operations.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Norms of each parameter in the last step, which had `measures`.
-    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError>;
     /// A decoder with an empty cache and fresh synapses, in which each token writes.
     fn plastic_decoder(&self, op: &PlasticityRule) -> Result<Box<dyn Decoder + '_>, SimError>;
     /// Activations of one sequence.

@@ -387,7 +387,7 @@ fn held_out(sim: &mut SynapticSim, progress: &Progress) -> Result<f32, SimError>
         &mut Pass::default(),
         |batches, losses, pass| {
             progress.report("held-out text", 0.0)?;
-            sim.backend.evaluate_all(batches, losses, pass)
+            sim.backend.evaluate(batches, losses, pass)
         },
     )?;
     // Nothing stops it.

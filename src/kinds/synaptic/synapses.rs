@@ -99,7 +99,7 @@ impl SynapticSim {
         let targets: Vec<i32> = tokens.iter().skip(1).map(|token| *token as i32).collect();
         let batch = Batch { sequences: 1, seq_len: n, tokens: &tokens[..n], targets: &targets, lengths: Lengths::Full };
         let mut losses = vec![0.0; n];
-        self.backend.evaluate(&batch, &mut losses, &mut Pass::default())?;
+        self.backend.evaluate(&[batch], &mut losses, &mut Pass::default())?;
         let mut decoder = self.backend.decoder()?;
         for (i, loss) in losses.iter().enumerate() {
             let logits = &decoder.push(&tokens[i..=i])?[..self.config.vocab];

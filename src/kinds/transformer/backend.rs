@@ -21,7 +21,7 @@ pub struct StepInput<'a> {
     /// For each layer ([`Layout::layer_names`](super::model::Layout::layer_names)) whether it keeps its parameters and
     /// optimiser states.
     pub frozen: &'a [bool],
-    /// Whether [`Backend::norms`] is read after this step.
+    /// Whether [`norms`](language::Backend::norms) is read after this step.
     pub measures: bool,
 }
 
@@ -48,8 +48,6 @@ pub trait Backend: language::Backend {
     /// Takes a training step: gradients of all micro-batches, clipping, optimiser. It may return before the device has
     /// finished. Looks at [`Pass::is_stopping`] within every 100 ms.
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError>;
-    /// Norms of each parameter in the last step, which had `measures`.
-    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError>;
     /// Activations of one sequence, in f32.
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError>;
 }

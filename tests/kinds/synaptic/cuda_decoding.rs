@@ -17,8 +17,8 @@ fn cuda_decoding_is_training() {
             let text = pair.text(4, 31);
             let batch = pair.batch(&text);
             let (mut want, mut got) = (vec![0.0; batch.n_tokens()], vec![0.0; batch.n_tokens()]);
-            pair.cpu.evaluate(&batch, &mut want, &mut Pass::default()).expect("it is computed");
-            pair.device.evaluate(&batch, &mut got, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));
+            pair.cpu.evaluate(&[batch], &mut want, &mut Pass::default()).expect("it is computed");
+            pair.device.evaluate(&[batch], &mut got, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));
             let what = format!("{:?}, C {}", dynamics.presynaptic.mode, config.width);
             near(&format!("{what}: losses"), &got, &want, NEAR);
             let (n, tokens) = (config.context, &text.0[..config.context]);

@@ -23,7 +23,7 @@ use neuropil::{
             FEATURES, GENES, Mixture, Router, Rules,
             cuda::{
                 BatchWeights, CudaExperts, DeviceGradients, DeviceRouting, DeviceRows, DeviceState, DeviceStateMut,
-                DeviceStatistics, DeviceWeights, STATISTICS, StepTokens,
+                DeviceStatistics, DeviceWeights, MatrixGradients, STATISTICS, StepTokens,
             },
             reference::ReferenceMixture,
         },
@@ -343,9 +343,20 @@ impl<'a> MixtureOnDevice<'a> {
             let (routing, dgates) = (self.routing.refs(), &mut self.dgates);
             let (of, mut room) = ((op, &self.op), zeros(self.gpu, 0));
             let rows = (&mut rows, &mut *room);
-            let done = self
-                .kernels
-                .backward(pass, &self.ops, of, weights, &routing, rows, dout, dx, dgates, &mut to, false, frame);
+            let done = self.kernels.backward(
+                pass,
+                &self.ops,
+                of,
+                weights,
+                &routing,
+                rows,
+                dout,
+                dx,
+                dgates,
+                &mut to,
+                MatrixGradients::Written,
+                frame,
+            );
             done.expect("the device");
             let (gemm, of, batch, state) = (&self.ops.gemm, (op, aux_weight), &self.batch, self.state.refs());
             let done = self

@@ -321,7 +321,7 @@ fn cuda_bf16_copies_follow_the_weights() {
         let losses = |pair: &mut Pair| {
             let batch = pair.batch(&text);
             let mut losses = vec![0.0; batch.n_tokens()];
-            pair.device.evaluate(&batch, &mut losses, &mut Pass::default()).expect("it is computed");
+            pair.device.evaluate(&[batch], &mut losses, &mut Pass::default()).expect("it is computed");
             losses
         };
         let got = losses(&mut pair);
@@ -332,7 +332,7 @@ fn cuda_bf16_copies_follow_the_weights() {
     // The decoder reads the same weights.
     let batch = pair.batch(&text);
     let mut losses = vec![0.0; batch.n_tokens()];
-    pair.device.evaluate(&batch, &mut losses, &mut Pass::default()).expect("it is computed");
+    pair.device.evaluate(&[batch], &mut losses, &mut Pass::default()).expect("it is computed");
     let mut decoder = pair.device.decoder().expect("a decoder");
     let logits = decoder.push(&text.0[..config.context]).expect("it is read").to_vec();
     for (t, row) in logits.chunks_exact(config.padded_vocab()).enumerate().filter(|(t, _)| text.1[*t] >= 0) {

@@ -54,7 +54,7 @@ fn cuda_tiny_steps_repeat_bit_for_bit() {
             let (text, hyper) = (Text::new(2, 16, 37, 1), Hyper { dropout: 0.1, ..HYPER });
             let losses: Vec<f32> = (0..3).map(|t| device.step(t, &hyper, &[text.batch()]).loss).collect();
             let mut each = vec![0.0; text.tokens.len()];
-            device.backend.evaluate(&text.batch(), &mut each, &mut Pass::default()).expect("the device");
+            device.backend.evaluate(&[text.batch()], &mut each, &mut Pass::default()).expect("the device");
             let logits = device.backend.decoder().expect("free").push(&text.tokens[..3]).expect("it fits").to_vec();
             (losses, each, logits, device.state(StateBuffer::Weights))
         };
@@ -82,7 +82,7 @@ fn cuda_a_thousand_steps_keep_memory() {
                 stats.clear();
                 device.backend.take_stats(&mut stats).expect("the device");
                 device.backend.norms().expect("the device");
-                device.backend.evaluate(&batch[0], &mut each, &mut Pass::default()).expect("the device");
+                device.backend.evaluate(&batch, &mut each, &mut Pass::default()).expect("the device");
                 device.backend.decoder().expect("free").push(&texts[0].tokens[..5]).expect("it fits");
             }
         }
@@ -118,7 +118,7 @@ fn cuda_a_thousand_failed_allocations_leak_nothing() {
             backend.step(&input, &mut Pass::default())?;
         }
         backend.take_stats(&mut vec![])?;
-        backend.evaluate(&larger.batch(), &mut vec![0.0; larger.tokens.len()], &mut Pass::default())?;
+        backend.evaluate(&[larger.batch()], &mut vec![0.0; larger.tokens.len()], &mut Pass::default())?;
         backend.decoder()?.push(&text.tokens[..3])?;
         Ok(())
     };
@@ -229,7 +229,7 @@ impl Training<'_> {
         for starts in starts.chunks(BATCH) {
             let part = self.held_out.at(starts, LEN);
             let mut losses = vec![0.0; part.tokens.len()];
-            device.backend.evaluate(&part.batch(), &mut losses, &mut Pass::default()).expect("the device");
+            device.backend.evaluate(&[part.batch()], &mut losses, &mut Pass::default()).expect("the device");
             sum += losses.iter().map(|x| f64::from(*x)).sum::<f64>();
         }
         let loss = sum / (starts.len() * LEN) as f64;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     gpu::Pass,
-    kinds::language::backend::{Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats},
+    kinds::language::backend::{Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats, ViewNorms},
     sim::{Execution, MemoryReport, SimError},
 };
 use rayon::ThreadPool;
@@ -52,13 +52,27 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
         Ok(())
     }
 
-    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
+    fn evaluate(&mut self, batches: &[Batch<'_>], losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
         // Its operations are no rows of a step.
         let mut inner = Pass::default();
         inner.stop = pass.stop.clone();
         let Self { trainer, pool } = self;
-        let n = batch.n_tokens() as u64;
-        pass.span("held-out", n, || pool.install(|| trainer.evaluate(batch, losses, &mut inner)))
+        let n: usize = batches.iter().map(Batch::n_tokens).sum();
+        pass.span("held-out", n as u64, || {
+            let mut rest = losses;
+            for batch in batches {
+                let (own, others) = rest.split_at_mut(batch.n_tokens());
+                if pool.install(|| trainer.evaluate(batch, own, &mut inner))? == Outcome::Stopped {
+                    return Ok(Outcome::Stopped);
+                }
+                rest = others;
+            }
+            Ok(Outcome::Done)
+        })
+    }
+
+    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
+        Ok(self.trainer.state().norms.clone())
     }
 
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {

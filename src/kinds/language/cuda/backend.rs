@@ -5,29 +5,22 @@ mod evaluate;
 
 use super::{
     MODULES,
-    batch::{BatchBuffers, BatchSizes, MAX_KEPT},
-    buffers::{Trained, UpdatePlan},
+    batch::MAX_KEPT,
+    buffers::UpdatePlan,
     error::OpError,
-    format::ModelFormat,
     kernels::{StepKernels, StepParams},
-    layers::ModelOps,
+    model::{DeviceModel, MicroBatch, ModelBuffers, ModelParts, SizesOf},
     plan::BatchShape,
 };
 use crate::{
-    gpu::{Gpu, GpuError, Graph, KernelFacts, Mark, ModuleSpec, Pass, nvtx},
-    kinds::language::backend::{Backend, Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats},
-    nn::{
-        optimizer::{LossScaler, ParameterGroups, cuda::OptimizerSettings},
-        parameters::ParameterMap,
-    },
-    sim::{Buffers, Execution, MemoryReport, SimError},
+    gpu::{Gpu, GpuError, Graph, KernelFacts, Mark, Pass, nvtx},
+    kinds::language::backend::{Backend, Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, ViewNorms},
+    nn::optimizer::{LossScaler, ParameterGroups, cuda::OptimizerSettings},
+    sim::{Buffers as _, Execution, MemoryReport, SimError},
 };
 use std::{
     cell::{Ref, RefCell, RefMut},
     collections::{HashMap, VecDeque},
-    fmt::Debug,
-    hash::Hash,
-    ops::Range,
     sync::Arc,
 };
 
@@ -35,84 +28,6 @@ use std::{
 const IN_FLIGHT: usize = 2;
 /// Captured passes that are kept.
 const GRAPHS: usize = 32;
-
-/// What a model of a kind holds on a device.
-pub trait ModelBuffers<T: ModelFormat>: Buffers<Memory = Arc<Gpu>> {
-    /// Weights and the state of their optimiser.
-    fn trained(&self) -> &Trained<T>;
-    /// The same, to write.
-    fn trained_mut(&mut self) -> &mut Trained<T>;
-    /// A batch and its activations.
-    fn batch_mut(&mut self) -> &mut BatchBuffers;
-    /// The part of the sizes that depends on batches.
-    fn batch_sizes(sizes: &mut Self::Sizes) -> &mut BatchSizes;
-}
-
-/// A model of a kind on a device: its layers. [`CudaBackend`] does what all models have in common.
-pub trait DeviceModel: Send + Sized {
-    /// Format of the weights that layers multiply.
-    type Format: ModelFormat;
-    /// What it holds.
-    type Buffers: ModelBuffers<Self::Format, Sizes: Send> + Send;
-    /// Passes that can be captured. What one launches follows from this value and from what is in memory, else the captured
-    /// passes are dropped by [`CudaBackend::forget`].
-    type Captured: Copy + Debug + Eq + Hash + Send;
-    /// State of the backend beside buffers.
-    type Own: Default + Send;
-    /// Kernels of the kind.
-    const MODULES: &'static [ModuleSpec];
-    /// The update.
-    const UPDATE: Self::Captured;
-
-    /// Tokens of a sequence at most, and of the vocabulary.
-    fn limits(&self) -> [usize; 2];
-    /// Names and ranges of the parameters.
-    fn map(&self) -> &Arc<ParameterMap>;
-    /// Operations.
-    fn ops(&self) -> &ModelOps;
-    /// Seed of the model.
-    fn seed(&self) -> u64;
-    /// Ranges of the gradient, in order, that the first micro-batch of a step writes; to the others all of them add.
-    fn first_written(&self) -> Vec<Range<usize>> {
-        vec![]
-    }
-    /// Whether weights in bf16 are rounded stochastically after an update.
-    fn rounds_stochastically(&self) -> bool {
-        false
-    }
-    /// Sizes for batches of up to that many sequences of the context.
-    fn sizes(&self, sequences: usize) -> <Self::Buffers as Buffers>::Sizes;
-    /// Bytes of an arena for a batch.
-    fn arena_bytes(&self, shape: &BatchShape) -> usize;
-    /// Adds the memory of its tables and operations.
-    fn report(&self, to: &mut MemoryReport);
-
-    /// Launches a pass.
-    fn launch(
-        &self,
-        kernels: &StepKernels,
-        b: &mut Self::Buffers,
-        what: Self::Captured,
-        pass: &mut Pass,
-    ) -> Result<(), OpError>;
-    /// The pass that writes the [losses](BatchBuffers::losses) of a batch in memory, without gradients and random draws.
-    fn losses(shape: BatchShape) -> Self::Captured;
-    /// A decoder with an empty cache.
-    fn decoder<'a>(&'a self, kernels: &'a StepKernels, buffers: RefMut<'a, Self::Buffers>) -> Box<dyn Decoder + 'a>;
-}
-
-/// A micro-batch of a step, in memory.
-#[derive(Clone, Copy, Debug)]
-pub struct MicroBatch<'a> {
-    /// On the host.
-    pub batch: &'a Batch<'a>,
-    /// Its sizes.
-    pub shape: BatchShape,
-    /// Tokens of the step before it.
-    pub first_token: usize,
-    /// Sequences of the step before it.
-    pub first_sequence: usize,
-}
 
 /// A model on a GPU.
 pub struct CudaBackend<M: DeviceModel> {
@@ -122,15 +37,15 @@ pub struct CudaBackend<M: DeviceModel> {
     pub network: M,
     /// Kernels of steps.
     pub kernels: StepKernels,
-    buffers: RefCell<M::Buffers>,
+    buffers: RefCell<ModelBuffers<M>>,
     /// The device.
     pub gpu: Arc<Gpu>,
     /// Implementations, for the report.
     pub choices: Vec<(String, String)>,
     /// Sizes of the buffers.
-    pub sizes: <M::Buffers as Buffers>::Sizes,
-    /// What the kind adds.
-    pub own: M::Own,
+    pub sizes: SizesOf<M>,
+    /// What the host keeps of the steps.
+    pub host: M::HostState,
     scaler: LossScaler,
     in_flight: VecDeque<Mark>,
     /// Steps recorded, and of those the ones that were read.
@@ -153,10 +68,11 @@ impl<M: DeviceModel> CudaBackend<M> {
         choices: &[(&str, &str)],
     ) -> Result<Self, SimError> {
         let sizes = network.sizes(sequences);
-        let mut buffers = M::Buffers::allocate(gpu, &sizes)?;
-        let (seed, is_stochastic) = (network.seed(), network.rounds_stochastically().into());
+        let mut buffers = ModelBuffers::<M>::allocate(gpu, &sizes)?;
+        let ModelParts { map, seed, is_stochastic, .. } = network.parts();
+        let is_stochastic = is_stochastic.into();
         let settings = OptimizerSettings { seed, is_stochastic, ..OptimizerSettings::default() };
-        buffers.trained_mut().begin_training(network.map(), &scaler, settings)?;
+        buffers.trained.begin_training(map, &scaler, settings)?;
         Ok(Self {
             graphs: HashMap::new(),
             network,
@@ -165,7 +81,7 @@ impl<M: DeviceModel> CudaBackend<M> {
             gpu: gpu.clone(),
             choices: choices.iter().map(|(name, by)| ((*name).to_owned(), (*by).to_owned())).collect(),
             sizes,
-            own: M::Own::default(),
+            host: M::HostState::default(),
             scaler,
             in_flight: VecDeque::new(),
             recorded: 0,
@@ -174,22 +90,22 @@ impl<M: DeviceModel> CudaBackend<M> {
     }
 
     /// What it holds.
-    pub fn buffers(&self) -> Result<Ref<'_, M::Buffers>, SimError> {
+    pub fn buffers(&self) -> Result<Ref<'_, ModelBuffers<M>>, SimError> {
         self.buffers.try_borrow().map_err(in_use)
     }
 
     /// What it holds, for a reading that uses memory of activations.
-    pub fn workspace(&self) -> Result<RefMut<'_, M::Buffers>, SimError> {
+    pub fn workspace(&self) -> Result<RefMut<'_, ModelBuffers<M>>, SimError> {
         self.buffers.try_borrow_mut().map_err(in_use)
     }
 
     /// What it holds, to write. Call [`forget`](Self::forget) before a buffer is replaced: graphs name it.
-    pub fn buffers_mut(&mut self) -> &mut M::Buffers {
+    pub fn buffers_mut(&mut self) -> &mut ModelBuffers<M> {
         self.buffers.get_mut()
     }
 
     /// Network and buffers.
-    pub fn parts_mut(&mut self) -> (&mut M, &mut M::Buffers) {
+    pub fn parts_mut(&mut self) -> (&mut M, &mut ModelBuffers<M>) {
         (&mut self.network, self.buffers.get_mut())
     }
 
@@ -208,24 +124,17 @@ impl<M: DeviceModel> CudaBackend<M> {
         self.recorded
     }
 
-    fn is_divided(&mut self) -> bool {
-        M::Buffers::batch_sizes(&mut self.sizes).is_divided
-    }
-
     /// Makes room for a batch.
     pub fn reserve(&mut self, shape: &BatchShape) -> Result<(), SimError> {
         let (tokens, arena) = (shape.n_tokens(), self.network.arena_bytes(shape));
-        let held = *M::Buffers::batch_sizes(&mut self.sizes);
+        let held = self.sizes.batch;
         if tokens <= held.tokens && arena <= held.arena {
             return Ok(());
         }
-        let [context, _] = self.network.limits();
-        let mut sizes = self.network.sizes(tokens.max(held.tokens).div_ceil(context));
-        let of_batch = M::Buffers::batch_sizes(&mut sizes);
-        of_batch.arena = of_batch.arena.max(arena).max(held.arena);
-        let of_batch = *of_batch;
+        let mut sizes = self.network.sizes(tokens.max(held.tokens).div_ceil(self.network.parts().context));
+        sizes.batch.arena = sizes.batch.arena.max(arena).max(held.arena);
         self.forget(None)?;
-        self.buffers.get_mut().batch_mut().resize(&self.gpu, &of_batch)?;
+        self.buffers.get_mut().batch.resize(&self.gpu, &sizes.batch)?;
         self.sizes = sizes;
         Ok(())
     }
@@ -237,12 +146,12 @@ impl<M: DeviceModel> CudaBackend<M> {
         groups: ParameterGroups,
         update: UpdatePlan,
     ) -> Result<(), SimError> {
-        let (muon, scaler) = (hyper.muon(), &self.scaler);
+        let (muon, scaler, parts) = (hyper.muon(), &self.scaler, self.network.parts());
         let settings = OptimizerSettings {
             learning_rate: hyper.learning_rate.into(),
             beta1: hyper.beta1.into(),
             beta2: hyper.beta2.into(),
-            seed: self.network.seed(),
+            seed: parts.seed,
             eps: hyper.eps,
             clip: hyper.clip,
             momentum: muon.momentum as f32,
@@ -250,10 +159,9 @@ impl<M: DeviceModel> CudaBackend<M> {
             backoff: scaler.backoff as f32,
             interval: scaler.interval,
             is_nesterov: muon.is_nesterov.into(),
-            is_stochastic: self.network.rounds_stochastically().into(),
+            is_stochastic: parts.is_stochastic.into(),
         };
-        let trained = self.buffers.get_mut().trained_mut();
-        if trained.set_update(&self.gpu, self.network.map(), settings, groups, update)? {
+        if self.buffers.get_mut().trained.set_update(&self.gpu, parts.map, settings, groups, update)? {
             self.forget(Some(M::UPDATE))?;
         }
         Ok(())
@@ -310,7 +218,7 @@ impl<M: DeviceModel> CudaBackend<M> {
 
     /// An error unless there is room for these batches, and they fit the model.
     pub fn reserve_all(&mut self, batches: &[Batch<'_>]) -> Result<(), SimError> {
-        let ([context, vocab], is_divided) = (self.network.limits(), self.is_divided());
+        let (ModelParts { context, vocab, .. }, is_divided) = (self.network.parts(), self.sizes.batch.is_divided);
         batches.iter().try_for_each(|batch| batch.check(context, vocab))?;
         batches.iter().try_for_each(|batch| self.reserve(&BatchShape::of(batch, 0..batch.sequences, is_divided)?))
     }
@@ -321,13 +229,13 @@ impl<M: DeviceModel> CudaBackend<M> {
         &mut self,
         batches: &[Batch<'_>],
         pass: &mut Pass,
-        prepare: impl Fn(&M, &mut M::Buffers, MicroBatch<'_>) -> Result<M::Captured, SimError>,
+        prepare: impl Fn(&M, &mut ModelBuffers<M>, MicroBatch<'_>) -> Result<M::Captured, SimError>,
     ) -> Result<Outcome, SimError> {
         pass.begin_step();
         let targets = batches.iter().map(Batch::n_targets).sum::<usize>() as u64;
         let params = StepParams { record: self.recorded, targets };
         let written = if batches.is_empty() { vec![] } else { self.network.first_written() };
-        self.buffers.get_mut().trained_mut().begin_step(&self.kernels, params, &written, pass)?;
+        self.buffers.get_mut().trained.begin_step(&self.kernels, params, &written, pass)?;
         let (mut first_token, mut first_sequence) = (0, 0);
         for batch in batches {
             self.wait_for_earlier()?;
@@ -335,7 +243,7 @@ impl<M: DeviceModel> CudaBackend<M> {
                 return Ok(Outcome::Stopped);
             }
             let b = self.buffers.get_mut();
-            let shape = b.batch_mut().upload(batch, 0..batch.sequences)?;
+            let shape = b.batch.upload(batch, 0..batch.sequences)?;
             let what = prepare(&self.network, b, MicroBatch { batch, shape, first_token, first_sequence })?;
             self.compute(what, pass)?;
             self.in_flight.push_back(Mark::now(&self.gpu)?);
@@ -350,26 +258,21 @@ impl<M: DeviceModel> CudaBackend<M> {
 
 impl<M: DeviceModel> Backend for CudaBackend<M> {
     fn take_stats(&mut self, out: &mut Vec<StepStats>) -> Result<(), SimError> {
-        self.buffers.get_mut().trained().read_records(self.read..self.recorded, out)?;
+        self.buffers.get_mut().trained.read_records(self.read..self.recorded, out)?;
         self.read = self.recorded;
         Ok(())
-    }
-
-    fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
-        self.evaluate_all(&[*batch], losses, pass)
     }
 
     fn batches_at_once(&self) -> usize {
         MAX_KEPT
     }
 
-    fn evaluate_all(
-        &mut self,
-        batches: &[Batch<'_>],
-        losses: &mut [f32],
-        pass: &mut Pass,
-    ) -> Result<Outcome, SimError> {
+    fn evaluate(&mut self, batches: &[Batch<'_>], losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError> {
         self.evaluate_parts(batches, losses, pass)
+    }
+
+    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
+        Ok(self.buffers()?.trained.view_norms()?)
     }
 
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
@@ -377,21 +280,21 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
     }
 
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
-        Ok(self.buffers()?.trained().read(buffer, start, to)?)
+        Ok(self.buffers()?.trained.read(buffer, start, to)?)
     }
 
     fn write(&mut self, buffer: StateBuffer, start: usize, from: &[f32]) -> Result<(), SimError> {
         let Self { network, buffers, .. } = self;
-        Ok(buffers.get_mut().trained_mut().write(buffer, start, from, &network.ops().optimizer)?)
+        Ok(buffers.get_mut().trained.write(buffer, start, from, &network.parts().ops.optimizer)?)
     }
 
     fn counters(&self) -> Result<Counters, SimError> {
-        Ok(self.buffers()?.trained().counters()?)
+        Ok(self.buffers()?.trained.counters()?)
     }
 
     fn set_counters(&mut self, counters: Counters) -> Result<(), SimError> {
         let Self { network, buffers, scaler, .. } = self;
-        Ok(buffers.get_mut().trained_mut().set_counters(counters, scaler, &network.ops().optimizer)?)
+        Ok(buffers.get_mut().trained.set_counters(counters, scaler, &network.parts().ops.optimizer)?)
     }
 
     fn execution(&self) -> Execution {
@@ -399,7 +302,7 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
     }
 
     fn notices(&self) -> Vec<String> {
-        self.network.ops().notice().map(|why| format!("compute.gemm: {why}")).into_iter().collect()
+        self.network.parts().ops.notice().map(|why| format!("compute.gemm: {why}")).into_iter().collect()
     }
 
     fn memory(&self) -> MemoryReport {

@@ -3,6 +3,7 @@
 //!
 //! | file | subject |
 //! | --- | --- |
+//! | [`model`] | what a kind declares |
 //! | [`backend`] | steps, evaluations and readings; captured passes |
 //! | [`buffers`], [`batch`] | weights and the state of their optimiser; a batch and its activations |
 //! | [`layers`] | embedding, norms, linear layers, logits and losses |
@@ -28,7 +29,9 @@ pub mod error;
 pub mod format;
 pub mod kernels;
 pub mod layers;
+pub mod model;
 pub mod plan;
 
-pub use backend::{CudaBackend, DeviceModel};
+pub use backend::CudaBackend;
 pub use kernels::MODULES;
+pub use model::DeviceModel;

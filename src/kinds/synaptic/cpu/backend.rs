@@ -5,7 +5,7 @@ use crate::{
     gpu::Pass,
     kinds::{
         language::{
-            backend::{Decoder, Outcome, ViewNorms},
+            backend::{Decoder, Outcome},
             cpu::{self, decoder::Pooled},
         },
         synaptic::{
@@ -46,10 +46,6 @@ impl Backend for CpuBackend {
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         let Self { trainer, pool } = self;
         pool.install(|| trainer.step(input, pass))
-    }
-
-    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
-        Ok(self.trainer.state.norms.clone())
     }
 
     fn expert_steps(&self) -> Result<&[ExpertStep], SimError> {

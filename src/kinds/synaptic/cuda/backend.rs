@@ -1,7 +1,7 @@
 //! Training steps of the synaptic model on a device, and what its experts did.
 
 use super::{
-    buffers::{DeviceBuffers, Sizes, arena_bytes, synapses},
+    buffers::{DeviceBuffers, SynapticBuffers, arena_bytes, sizes, synapses},
     decode::PieceOfText,
     life, network,
     network::Network,
@@ -11,17 +11,22 @@ use crate::{
     gpu::{Buf, ModuleSpec, Pass},
     kinds::{
         language::{
-            backend::{Batch, Decoder, Outcome, ViewNorms},
+            backend::{Batch, Decoder, Outcome},
             cuda::{
-                CudaBackend, backend::DeviceModel, decode::PieceDecoder, error::OpError, format::ModelFormat,
-                kernels::StepKernels, layers::ModelOps, plan::BatchShape,
+                CudaBackend, DeviceModel,
+                decode::PieceDecoder,
+                error::OpError,
+                format::ModelFormat,
+                kernels::StepKernels,
+                model::{ModelParts, SizesOf},
+                plan::BatchShape,
             },
         },
         synaptic::{
             backend::{Backend, Dynamics, ExpertStep, Site, SlotAverage, StepInput},
             experts::{
                 RouterState, Routing,
-                cuda::{BatchWeights, CudaExperts, StepTokens},
+                cuda::{BatchWeights, CudaExperts, MatrixGradients, StepTokens},
             },
             life::{Edit, ExpertArrays, ExpertRecord},
             model::Config,
@@ -29,20 +34,18 @@ use crate::{
             presynaptic::cuda::ReleaseStep,
         },
     },
-    nn::parameters::ParameterMap,
     sim::{MemoryReport, Progress, SimError},
 };
 use std::{
     cell::{OnceCell, RefMut},
     ops::Range,
-    sync::Arc,
 };
 
 /// What is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Captured {
-    /// Gradients of a batch, and whether it is the first of a step.
-    Gradients(BatchShape, bool),
+    /// Gradients of a batch, and what it does with those of matrices of experts.
+    Gradients(BatchShape, MatrixGradients),
     /// Losses of a batch.
     Losses(BatchShape),
     /// The update.
@@ -67,30 +70,20 @@ pub type SynapticBackend<T> = CudaBackend<Network<T>>;
 
 impl<T: ModelFormat> DeviceModel for Network<T> {
     type Format = T;
-    type Buffers = DeviceBuffers<T>;
+    type Buffers = SynapticBuffers;
     type Captured = Captured;
-    type Own = Experts;
+    type HostState = Experts;
     const MODULES: &'static [ModuleSpec] = super::MODULES;
     const UPDATE: Captured = Captured::Update;
 
-    fn limits(&self) -> [usize; 2] {
-        [self.config.context, self.config.vocab]
+    fn parts(&self) -> ModelParts<'_> {
+        let (c, map) = (&self.config, &*self.layout.map);
+        let (context, vocab, ops, seed) = (c.context, c.vocab, &self.ops.model, self.seed);
+        ModelParts { context, vocab, map, ops, seed, is_stochastic: false }
     }
 
-    fn map(&self) -> &Arc<ParameterMap> {
-        &self.layout.map
-    }
-
-    fn ops(&self) -> &ModelOps {
-        &self.ops.model
-    }
-
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn sizes(&self, sequences: usize) -> Sizes {
-        Sizes::new::<T>(&self.config, &self.layout, &self.dynamics, sequences)
+    fn sizes(&self, sequences: usize) -> SizesOf<Self> {
+        sizes::<T>(&self.config, &self.layout, &self.dynamics, sequences)
     }
 
     fn arena_bytes(&self, shape: &BatchShape) -> usize {
@@ -116,7 +109,7 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         pass: &mut Pass,
     ) -> Result<(), OpError> {
         match what {
-            Captured::Gradients(shape, is_first) => pass::accumulate(self, b, (shape, is_first), pass),
+            Captured::Gradients(shape, of_matrices) => pass::accumulate(self, b, (shape, of_matrices), pass),
             Captured::Losses(shape) => pass::losses(self, b, shape, pass),
             Captured::Update => pass::update(self, kernels, b, pass),
             Captured::Specialization(n) => life::specialize(self, b, n, pass),
@@ -135,15 +128,15 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
 impl<T: ModelFormat> SynapticBackend<T> {
     /// Experts that are all alive and full of energy.
     pub fn begin(&mut self) -> Result<(), SimError> {
-        let n = self.sizes.layers * self.sizes.experts;
-        let b = self.buffers_mut();
+        let n = self.sizes.kind.layers * self.sizes.kind.experts;
+        let b = &mut self.buffers_mut().kind;
         b.energy.write(&vec![1.0; n])?;
         Ok(b.alive.write(&vec![1; n])?)
     }
 
     /// An error unless there is such a block.
     pub fn check_layer(&self, layer: usize) -> Result<(), SimError> {
-        if layer < self.sizes.layers {
+        if layer < self.sizes.kind.layers {
             return Ok(());
         }
         Err(OpError::Refused(format!("there is no block {layer}")).into())
@@ -167,7 +160,7 @@ impl<T: ModelFormat> Backend for SynapticBackend<T> {
             let shape = BatchShape::full(self.sizes.batch.tokens.div_ceil(context), context);
             self.reserve(&shape)?;
             let gpu = self.gpu.clone();
-            let held = &mut self.buffers_mut().synapses;
+            let held = &mut self.buffers_mut().kind.synapses;
             if held.len() < n {
                 *held = Buf::zeros(&gpu, "synapses of a text", n)?;
             }
@@ -181,25 +174,22 @@ impl<T: ModelFormat> Backend for SynapticBackend<T> {
         let n_targets = input.batches.iter().map(Batch::n_targets).sum::<usize>().max(1) as f64;
         let tokens = input.batches.iter().map(|batch| batch.n_tokens() as u64).sum();
         let sequences: usize = input.batches.iter().map(|batch| batch.sequences).sum();
-        let b = self.buffers_mut();
+        let b = &mut self.buffers_mut().kind;
         b.step_tokens.set(StepTokens { tokens })?;
         b.statistics.clear()?;
         b.aux.clear()?;
         let done = self.train(input.batches, pass, |network, b, of| {
-            b.micro_batch.set(BatchWeights { share: (of.batch.n_targets() as f64 / n_targets) as f32 })?;
+            b.kind.micro_batch.set(BatchWeights { share: (of.batch.n_targets() as f64 / n_targets) as f32 })?;
             let (seed, first) = (network.seed, of.first_sequence as u32);
-            b.draws.set(ReleaseStep { seed, step: input.step, first, sequences: sequences as u32 })?;
-            Ok(Captured::Gradients(of.shape, of.first_token == 0))
+            b.kind.draws.set(ReleaseStep { seed, step: input.step, first, sequences: sequences as u32 })?;
+            let of_matrices = if of.first_token == 0 { MatrixGradients::Written } else { MatrixGradients::Added };
+            Ok(Captured::Gradients(of.shape, of_matrices))
         })?;
         if done == Outcome::Done {
-            self.own.last_step.take();
-            self.own.last_tokens = Some((tokens, input.batches.last().map_or(0, |batch| batch.n_tokens())));
+            self.host.last_step.take();
+            self.host.last_tokens = Some((tokens, input.batches.last().map_or(0, |batch| batch.n_tokens())));
         }
         Ok(done)
-    }
-
-    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
-        Ok(self.buffers()?.trained.view_norms()?)
     }
 
     fn plastic_decoder(&self, op: &PlasticityRule) -> Result<Box<dyn Decoder + '_>, SimError> {
@@ -218,11 +208,11 @@ impl<T: ModelFormat> Backend for SynapticBackend<T> {
     }
 
     fn expert_steps(&self) -> Result<&[ExpertStep], SimError> {
-        if self.own.last_step.get().is_none() {
+        if self.host.last_step.get().is_none() {
             let read = self.read_experts()?;
-            let _ = self.own.last_step.set(read);
+            let _ = self.host.last_step.set(read);
         }
-        Ok(self.own.last_step.get().map_or(&[], Vec::as_slice))
+        Ok(self.host.last_step.get().map_or(&[], Vec::as_slice))
     }
 
     fn take_expert_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError> {

@@ -10,7 +10,7 @@ use crate::{
     kinds::{
         language::cuda::{error::OpError, format::ModelFormat, layers::Loss, plan::HeadTensors},
         synaptic::{
-            experts::cuda::{BatchWeights, DeviceGradients, DeviceStatistics, STATISTICS},
+            experts::cuda::{BatchWeights, DeviceGradients, DeviceStatistics, MatrixGradients, STATISTICS},
             model::Norm,
         },
     },
@@ -25,8 +25,8 @@ pub struct Sums<'a> {
     pub experts: &'a mut Slice<f64>,
     /// Auxiliary losses, `[L]`.
     pub aux: &'a mut Slice<f64>,
-    /// Whether gradients of matrices of experts are added; those of the first micro-batch are written.
-    pub adds: bool,
+    /// What is done with the gradients of matrices of experts.
+    pub matrices: MatrixGradients,
 }
 
 impl<T: ModelFormat> Run<'_, T> {
@@ -112,8 +112,20 @@ impl<T: ModelFormat> Run<'_, T> {
             let of = (router, &mixture);
             let to = &mut gradients;
             let with = (&mut rows, room);
-            ops.experts
-                .backward(self.pass, &ops.model, of, weights, &routing, with, d, dx, dgates, to, sums.adds, frame)?;
+            ops.experts.backward(
+                self.pass,
+                &ops.model,
+                of,
+                weights,
+                &routing,
+                with,
+                d,
+                dx,
+                dgates,
+                to,
+                sums.matrices,
+                frame,
+            )?;
             let e = network.config.experts * STATISTICS;
             let mut experts = sums.experts.part_mut(b * e..(b + 1) * e)?;
             let mut aux = sums.aux.part_mut(b..b + 1)?;

@@ -1,6 +1,6 @@
 //! Everything a model holds on a device.
 
-use super::{optimizer::matrices, plan::Plan};
+use super::{network::Network, optimizer::matrices, plan::Plan};
 use crate::{
     buffers,
     gpu::{Buf, Cell, Gpu},
@@ -8,10 +8,8 @@ use crate::{
         language::{
             backend::MAX_WAITING_STEPS,
             cuda::{
-                backend::ModelBuffers,
-                batch::{BatchBuffers, BatchSizes},
-                buffers::{Trained, TrainedSizes},
                 format::ModelFormat,
+                model::{ModelBuffers, ModelSizes},
                 plan::BatchShape,
             },
         },
@@ -31,19 +29,17 @@ use crate::{
     },
     nn::optimizer::MatrixRun,
 };
-use std::ops::Range;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// Tokens of a step whose selected experts are kept.
 pub const SHOWN_TOKENS: usize = 256;
 
-/// What the sizes of the buffers follow from.
+/// What a model holds.
+pub type DeviceBuffers<T> = ModelBuffers<Network<T>>;
+
+/// What the sizes of [`SynapticBuffers`] follow from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sizes {
-    /// Of weights and their optimiser.
-    pub trained: TrainedSizes,
-    /// Of batches.
-    pub batch: BatchSizes,
+pub struct SynapticSizes {
     /// Blocks.
     pub layers: usize,
     /// Experts of a block.
@@ -56,24 +52,24 @@ pub struct Sizes {
     pub synapses: usize,
 }
 
-impl Sizes {
-    /// For batches of up to that many sequences of the context.
-    pub fn new<T: ModelFormat>(config: &Config, layout: &Layout, dynamics: &Dynamics, sequences: usize) -> Self {
-        let shape = BatchShape::full(sequences, config.context);
-        // Every matrix may become one of Muon.
-        let matrices: Vec<MatrixRun> = matrices(layout, config.experts).map(|(_, run)| run).collect();
-        let optimizer = TrainedSizes::temporaries(&layout.map, &matrices);
-        let arena = arena_bytes::<T>(config, dynamics, &shape).max(optimizer);
-        Self {
-            trained: TrainedSizes::new(&layout.map),
-            batch: BatchSizes { tokens: shape.n_tokens(), arena, is_divided: false },
-            layers: config.layers,
-            experts: config.experts,
-            top_k: config.top_k,
-            cache: config.layers * config.context * config.kv_width(),
-            synapses: synapses(config, &dynamics.presynaptic),
-        }
-    }
+/// For batches of up to that many sequences of the context.
+pub fn sizes<T: ModelFormat>(
+    config: &Config,
+    layout: &Layout,
+    dynamics: &Dynamics,
+    sequences: usize,
+) -> ModelSizes<SynapticSizes> {
+    let shape = BatchShape::full(sequences, config.context);
+    let kind = SynapticSizes {
+        layers: config.layers,
+        experts: config.experts,
+        top_k: config.top_k,
+        cache: config.layers * config.context * config.kv_width(),
+        synapses: synapses(config, &dynamics.presynaptic),
+    };
+    let matrices: Vec<MatrixRun> = matrices(layout, config.experts).map(|(_, run)| run).collect();
+    let arena = arena_bytes::<T>(config, dynamics, &shape);
+    ModelSizes::new(kind, &layout.map, &matrices, &shape, (arena, false))
 }
 
 /// Numbers of the synapses of a text.
@@ -90,8 +86,8 @@ pub fn arena_bytes<T: ModelFormat>(config: &Config, dynamics: &Dynamics, shape: 
 }
 
 buffers! {
-    /// Weights, states and workspace.
-    pub struct DeviceBuffers<T: ModelFormat, struct: ModelFormat>(gpu: Arc<Gpu>, s: Sizes) {
+    /// States of routers, and workspace.
+    pub struct SynapticBuffers(gpu: Arc<Gpu>, s: SynapticSizes) {
         "routers" {
             /// Embeddings of experts, `[L, E, 24]`.
             pub embeddings: Buf<f32> = State "embeddings of experts" s.layers * s.experts * FEATURES;
@@ -137,35 +133,11 @@ buffers! {
             /// Weights and moments of frozen experts during an update.
             pub kept: Option<Buf<f32>> = Workspace "frozen experts" 0;
         }
-        groups {
-            /// Weights and the state of their optimiser.
-            pub trained: Trained<T> = s.trained;
-            /// A batch and its activations.
-            pub batch: BatchBuffers = s.batch;
-        }
         plain {
             /// The frozen blocks that the device knows.
             pub known_frozen: Option<Vec<u32>> = None;
             /// What frozen experts keep in the next update.
             pub frozen_ranges: Vec<Range<usize>> = vec![];
         }
-    }
-}
-
-impl<T: ModelFormat> ModelBuffers<T> for DeviceBuffers<T> {
-    fn trained(&self) -> &Trained<T> {
-        &self.trained
-    }
-
-    fn trained_mut(&mut self) -> &mut Trained<T> {
-        &mut self.trained
-    }
-
-    fn batch_mut(&mut self) -> &mut BatchBuffers {
-        &mut self.batch
-    }
-
-    fn batch_sizes(sizes: &mut Sizes) -> &mut BatchSizes {
-        &mut sizes.batch
     }
 }

@@ -1,7 +1,7 @@
 //! Prediction of the next token with a cache of keys, values and the states of synapses.
 
 use super::{
-    buffers::DeviceBuffers,
+    buffers::{DeviceBuffers, SynapticBuffers},
     network::{Cache, Network, Routers, Run},
     plan::{BlockTensors, Plan, SharedTensors},
 };
@@ -119,8 +119,9 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
     fn read(&mut self, first: usize, tokens: &[u32], to: &mut Vec<f32>) -> Result<(), OpError> {
         let (network, n) = (self.network, tokens.len());
         let b = &mut *self.buffers;
-        let DeviceBuffers { trained, batch, keys, values, synapses, .. } = b;
-        let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
+        let DeviceBuffers { trained, batch, kind } = b;
+        let SynapticBuffers { keys, values, synapses, .. } = kind;
+        let SynapticBuffers { embeddings, fatigue, energy, balance, alive, .. } = kind;
         let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena, .. } = batch;
         ids.write_at(0, tokens)?;
         let shape = BatchShape::full(1, n);

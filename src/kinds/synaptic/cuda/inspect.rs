@@ -22,11 +22,11 @@ use crate::{
 impl<T: ModelFormat> SynapticBackend<T> {
     /// What the experts of each block did in the last step.
     pub(super) fn read_experts(&self) -> Result<Vec<ExpertStep>, SimError> {
-        let Some((tokens, last)) = self.own.last_tokens else { return Ok(vec![]) };
+        let Some((tokens, last)) = self.host.last_tokens else { return Ok(vec![]) };
         let b = self.buffers()?;
-        let (e, k) = (self.sizes.experts, self.sizes.top_k);
-        let (sums, aux) = (b.statistics.read()?, b.aux.read()?);
-        let (experts, gates) = (b.selected.read()?, b.selected_gates.read()?);
+        let (e, k) = (self.sizes.kind.experts, self.sizes.kind.top_k);
+        let (sums, aux) = (b.kind.statistics.read()?, b.kind.aux.read()?);
+        let (experts, gates) = (b.kind.selected.read()?, b.kind.selected_gates.read()?);
         let room = SHOWN_TOKENS * k;
         let of_layer = |layer: usize| {
             let (load, contribution) = statistics(tokens, &sums[layer * e * STATISTICS..(layer + 1) * e * STATISTICS]);
@@ -35,7 +35,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
                 Selection { top_k: k, experts: experts[slots.clone()].to_vec(), gates: gates[slots].to_vec() };
             ExpertStep { load, contribution, aux: aux[layer], selection }
         };
-        Ok((0..self.sizes.layers).map(of_layer).collect())
+        Ok((0..self.sizes.kind.layers).map(of_layer).collect())
     }
 
     /// Runs a sequence and reads a tensor.

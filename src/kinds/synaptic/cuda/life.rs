@@ -2,7 +2,7 @@
 
 use super::{
     backend::{Captured, SynapticBackend},
-    buffers::DeviceBuffers,
+    buffers::{DeviceBuffers, SynapticBuffers},
     network::{Network, Routers, Run},
     pass,
     plan::{Plan, SharedTensors},
@@ -31,11 +31,11 @@ use std::ops::Range;
 impl<T: ModelFormat> SynapticBackend<T> {
     /// Moves the records of experts that were not read to the end of `out`.
     pub(super) fn read_expert_records(&mut self, out: &mut Vec<ExpertRecord>) -> Result<(), SimError> {
-        let (steps, n) = (self.own.scored..self.recorded(), self.sizes.layers * self.sizes.experts);
+        let (steps, n) = (self.host.scored..self.recorded(), self.sizes.kind.layers * self.sizes.kind.experts);
         for part in waiting(steps.clone()) {
-            out.extend(self.buffers_mut().expert_records.read_range(part.start * n..part.end * n)?);
+            out.extend(self.buffers_mut().kind.expert_records.read_range(part.start * n..part.end * n)?);
         }
-        self.own.scored = steps.end;
+        self.host.scored = steps.end;
         Ok(())
     }
 
@@ -72,7 +72,7 @@ impl<T: ModelFormat> SynapticBackend<T> {
     pub(super) fn utility(&self, arrays: &ExpertArrays) -> Result<Vec<f64>, SimError> {
         let mut b = self.workspace()?;
         let DeviceBuffers { trained, batch, .. } = &mut *b;
-        let (life, experts) = (&self.network.ops.life, self.sizes.experts);
+        let (life, experts) = (&self.network.ops.life, self.sizes.kind.experts);
         let frame = batch.arena.frame();
         Ok(life.gradient_utility(&mut Pass::default(), arrays, experts, &trained.squares, &frame)?)
     }
@@ -81,8 +81,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
     pub(super) fn read_slots(&self, average: SlotAverage, slots: Range<usize>) -> Result<Vec<f32>, SimError> {
         let b = self.buffers()?;
         let values = match average {
-            SlotAverage::Fatigue => &b.fatigue,
-            SlotAverage::Energy => &b.energy,
+            SlotAverage::Fatigue => &b.kind.fatigue,
+            SlotAverage::Energy => &b.kind.energy,
         };
         Ok(values.read_range(slots)?)
     }
@@ -90,8 +90,9 @@ impl<T: ModelFormat> SynapticBackend<T> {
     /// The state of the router of a layer.
     pub(super) fn read_router(&self, layer: usize) -> Result<RouterState, SimError> {
         self.check_layer(layer)?;
-        let b = self.buffers()?;
-        let e = self.sizes.experts;
+        let held = self.buffers()?;
+        let b = &held.kind;
+        let e = self.sizes.kind.experts;
         let of_experts = layer * e..(layer + 1) * e;
         Ok(RouterState {
             embeddings: b.embeddings.read_range(layer * e * FEATURES..(layer + 1) * e * FEATURES)?,
@@ -105,17 +106,17 @@ impl<T: ModelFormat> SynapticBackend<T> {
     /// Sets it.
     pub(super) fn write_router(&mut self, layer: usize, state: &RouterState) -> Result<(), SimError> {
         self.check_layer(layer)?;
-        let e = self.sizes.experts;
+        let e = self.sizes.kind.experts;
         let is_short = [&state.fatigue, &state.energy, &state.balance].iter().any(|x| x.len() != e);
         if is_short || state.alive.len() != e || state.embeddings.len() != e * FEATURES {
             return Err(OpError::Refused(format!("the state of a router is not that of {e} experts")).into());
         }
-        let (alive, k) = (state.n_alive(), self.sizes.top_k);
+        let (alive, k) = (state.n_alive(), self.sizes.kind.top_k);
         if alive < k {
             let why = format!("{k} experts per token need as many living experts, and there are {alive}");
             return Err(OpError::Refused(why).into());
         }
-        let b = self.buffers_mut();
+        let b = &mut self.buffers_mut().kind;
         b.embeddings.write_at(layer * e * FEATURES, &state.embeddings)?;
         b.fatigue.write_at(layer * e, &state.fatigue)?;
         b.energy.write_at(layer * e, &state.energy)?;
@@ -132,8 +133,8 @@ pub(super) fn specialize<T: ModelFormat>(
     n: usize,
     pass: &mut Pass,
 ) -> Result<(), OpError> {
-    let DeviceBuffers { trained, batch, expert_records, .. } = b;
-    let DeviceBuffers { embeddings, fatigue, energy, balance, alive, .. } = b;
+    let DeviceBuffers { trained, batch, kind } = b;
+    let SynapticBuffers { embeddings, fatigue, energy, balance, alive, expert_records, .. } = kind;
     let Trained { weights, copy, params, .. } = trained;
     let matrices = T::weights(weights, copy);
     let BatchBuffers { tokens, targets, lengths, positions, flag, arena, .. } = batch;

@@ -52,7 +52,7 @@ use crate::{
     num::elements::Bf16,
     sim::{Buffers as _, MemoryReport, SimError},
 };
-use buffers::{DeviceBuffers, Sizes};
+use buffers::{DeviceBuffers, sizes};
 use network::{Network, Ops};
 use std::sync::Arc;
 
@@ -105,5 +105,5 @@ pub fn memory(
 }
 
 fn memory_as<T: ModelFormat>(config: &Config, layout: &Layout, dynamics: &Dynamics, sequences: usize) -> MemoryReport {
-    DeviceBuffers::<T>::predict(&Sizes::new::<T>(config, layout, dynamics, sequences))
+    DeviceBuffers::<T>::predict(&sizes::<T>(config, layout, dynamics, sequences))
 }

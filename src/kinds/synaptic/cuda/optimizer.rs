@@ -2,7 +2,7 @@
 
 use super::{
     backend::{Captured, SynapticBackend},
-    buffers::DeviceBuffers,
+    buffers::{DeviceBuffers, SynapticBuffers},
 };
 use crate::{
     gpu::{Buf, Slice},
@@ -29,19 +29,19 @@ use crate::{
 impl<T: ModelFormat> SynapticBackend<T> {
     /// Sets how the update of a step is computed.
     pub(super) fn set_update(&mut self, input: &StepInput<'_>) -> Result<(), SimError> {
-        let (layout, layers, gpu) = (self.network.layout.clone(), self.sizes.layers, self.gpu.clone());
+        let (layout, layers, gpu) = (self.network.layout.clone(), self.sizes.kind.layers, self.gpu.clone());
         let groups = groups(&layout, input.hyper, input.frozen)?;
         let is_frozen = |l: usize| u32::from(input.frozen.get(1 + l).copied().unwrap_or(false));
         let frozen: Vec<u32> = (0..layers).map(is_frozen).collect();
         let ranges = frozen_ranges(&layout, input.frozen_experts, self.network.config.experts);
-        let b = self.buffers_mut();
+        let b = &mut self.buffers_mut().kind;
         if b.known_frozen.as_ref() != Some(&frozen) {
             b.frozen.write(&frozen)?;
             b.known_frozen = Some(frozen);
         }
         if b.frozen_ranges != ranges {
             self.forget(Some(Captured::Update))?;
-            let b = self.buffers_mut();
+            let b = &mut self.buffers_mut().kind;
             let needed = 3 * ranges.iter().map(ExactSizeIterator::len).sum::<usize>();
             if b.kept.as_ref().map_or(0, |kept| kept.len()) < needed {
                 b.kept = Some(Buf::zeros(&gpu, "frozen experts", needed)?);
@@ -57,7 +57,8 @@ impl<T: ModelFormat> SynapticBackend<T> {
 
 /// Copies what frozen experts keep to the memory beside the parameters, or back.
 pub(super) fn copy_frozen<T: ModelFormat>(b: &mut DeviceBuffers<T>, saves: bool) -> Result<(), OpError> {
-    let DeviceBuffers { trained, kept, frozen_ranges, .. } = b;
+    let DeviceBuffers { trained, kind, .. } = b;
+    let SynapticBuffers { kept, frozen_ranges, .. } = kind;
     let (Some(kept), mut at) = (kept.as_mut().filter(|_| !frozen_ranges.is_empty()), 0) else { return Ok(()) };
     if saves {
         for range in &*frozen_ranges {

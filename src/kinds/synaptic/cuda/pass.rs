@@ -3,7 +3,7 @@
 
 use super::{
     backward::Sums,
-    buffers::{DeviceBuffers, SHOWN_TOKENS},
+    buffers::{DeviceBuffers, SHOWN_TOKENS, SynapticBuffers},
     kernels::KeepSelection,
     network::{Network, Routers, Run},
     optimizer::copy_frozen,
@@ -21,7 +21,7 @@ use crate::{
             layers::Loss,
             plan::{BatchShape, HeadTensors, streams},
         },
-        synaptic::experts::cuda::{DeviceStateMut, STATISTICS},
+        synaptic::experts::cuda::{DeviceStateMut, MatrixGradients, STATISTICS},
     },
     nn::optimizer::cuda::Used,
 };
@@ -35,16 +35,16 @@ pub(super) fn blocks<'f, T: ModelFormat>(
     (0..layers).map(|_| BlockTensors::take(frame, &plan.block).map_err(OpError::from)).collect()
 }
 
-/// Adds the gradients of a batch to the gradient of the step, losses and statistics to their sums; gradients of
-/// `DeviceModel::first_written` are written if it is the first batch.
+/// Adds the gradients of a batch to the gradient of the step, losses and statistics to their sums.
 pub fn accumulate<T: ModelFormat>(
     network: &Network<T>,
     b: &mut DeviceBuffers<T>,
-    (shape, is_first): (BatchShape, bool),
+    (shape, of_matrices): (BatchShape, MatrixGradients),
     pass: &mut Pass,
 ) -> Result<(), OpError> {
-    let DeviceBuffers { trained, batch, embeddings, fatigue, energy, balance, alive, .. } = b;
-    let DeviceBuffers { micro_batch, draws, statistics, aux, selected, selected_gates, .. } = b;
+    let DeviceBuffers { trained, batch, kind } = b;
+    let SynapticBuffers { embeddings, fatigue, energy, balance, alive, .. } = kind;
+    let SynapticBuffers { micro_batch, draws, statistics, aux, selected, selected_gates, .. } = kind;
     let Trained { weights, copy, gradient, scale, total, .. } = trained;
     let matrices = T::weights(weights, copy);
     let BatchBuffers { tokens, targets, lengths, positions, flag, arena, .. } = batch;
@@ -75,7 +75,7 @@ pub fn accumulate<T: ModelFormat>(
     }
     let inner = frame.frame();
     let mut run = Run { network, weights, matrices, routers, batch, draws, cache: None, flag, frame: &inner, pass };
-    let mut sums = Sums { batch: micro_batch.buf(), experts: statistics, aux, adds: !is_first };
+    let mut sums = Sums { batch: micro_batch.buf(), experts: statistics, aux, matrices: of_matrices };
     run.blocks_backward(&streams, &mut blocks, &mut shared.refs(), &mut t, &mut sums, gradient)
 }
 
@@ -116,7 +116,8 @@ pub fn forward<T: ModelFormat>(
     pass: &mut Pass,
     then: Then<'_, T>,
 ) -> Result<(), OpError> {
-    let DeviceBuffers { trained, batch, embeddings, fatigue, energy, balance, alive, .. } = b;
+    let DeviceBuffers { trained, batch, kind } = b;
+    let SynapticBuffers { embeddings, fatigue, energy, balance, alive, .. } = kind;
     let BatchBuffers { tokens, targets, lengths, positions, flag, arena, losses, .. } = batch;
     let (weights, layers) = (&*trained.weights, network.config.layers);
     let matrices = T::weights(&trained.weights, &trained.copy);
@@ -174,15 +175,16 @@ pub fn update<T: ModelFormat>(
 ) -> Result<(), OpError> {
     b.trained.keep_before()?;
     copy_frozen(b, true)?;
-    let used = Some(Used { numbers: &b.statistics, stride: STATISTICS });
+    let used = Some(Used { numbers: &b.kind.statistics, stride: STATISTICS });
     b.trained.optimize(&network.ops.model, used, &b.batch.arena.frame(), pass)?;
     copy_frozen(b, false)?;
     // Frozen experts keep their weights, but for the copy.
-    if !b.frozen_ranges.is_empty() {
+    if !b.kind.frozen_ranges.is_empty() {
         b.trained.round(&network.ops.model.optimizer, pass)?;
     }
     b.trained.record_step(kernels, pass)?;
-    let DeviceBuffers { trained, step_tokens, statistics, expert_records, .. } = b;
+    let DeviceBuffers { trained, kind, .. } = b;
+    let SynapticBuffers { step_tokens, statistics, expert_records, .. } = kind;
     network.ops.life.record(pass, trained.params.buf(), step_tokens.buf(), statistics, expert_records)?;
     update_routers(network, b, pass)
 }
@@ -193,8 +195,9 @@ fn update_routers<T: ModelFormat>(
     b: &mut DeviceBuffers<T>,
     pass: &mut Pass,
 ) -> Result<(), OpError> {
-    let DeviceBuffers { trained, embeddings, fatigue, energy, balance, alive, frozen, .. } = b;
-    let DeviceBuffers { statistics, step_tokens, .. } = b;
+    let DeviceBuffers { trained, kind, .. } = b;
+    let SynapticBuffers { embeddings, fatigue, energy, balance, alive, frozen, .. } = kind;
+    let SynapticBuffers { statistics, step_tokens, .. } = kind;
     let Trained { weights, state, .. } = trained;
     let genomes: Vec<_> = network.layout.blocks.iter().map(|block| network.range(block.genome)).collect();
     let (Some(first), Some(last)) = (genomes.first(), genomes.last()) else { return Ok(()) };

@@ -7,6 +7,7 @@ mod backward;
 mod forward;
 
 pub use args::{BatchWeights, CONTRIBUTION, COUNT, MODULES, RouterKernels, StepTokens};
+pub use backward::MatrixGradients;
 
 use super::{Balancing, ExpertsError, FEATURES, LoadStatistics, Mixture, PullOver, Router, Rules};
 use crate::{

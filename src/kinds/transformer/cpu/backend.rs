@@ -10,7 +10,7 @@ use crate::{
     kinds::{
         language::cpu,
         transformer::{
-            backend::{Backend, Batch, Outcome, Site, StepInput, ViewNorms},
+            backend::{Backend, Batch, Outcome, Site, StepInput},
             model::{Config, Layout},
         },
     },
@@ -35,10 +35,6 @@ impl Backend for CpuBackend {
         let Self { trainer, pool } = self;
         trainer.reserve(input.batches)?;
         pass.span("step", tokens as u64, || pool.install(|| trainer.step(input, &stop)))
-    }
-
-    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
-        Ok(self.trainer.state.norms.clone())
     }
 
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError> {

@@ -1,7 +1,7 @@
 //! Training steps of the transformer on a device.
 
 use super::{
-    buffers::{DeviceBuffers, Sizes, arena_bytes},
+    buffers::{DeviceBuffers, TransformerBuffers, arena_bytes, sizes},
     decode::PieceOfText,
     network::{Drops, Network},
     pass,
@@ -10,27 +10,24 @@ use crate::{
     gpu::{ModuleSpec, Pass},
     kinds::{
         language::cuda::{
-            backend::{CudaBackend, DeviceModel},
+            CudaBackend, DeviceModel,
             buffers::UpdatePlan,
             decode::PieceDecoder,
             error::OpError,
             format::ModelFormat,
             kernels::StepKernels,
-            layers::ModelOps,
+            model::{ModelParts, SizesOf},
             plan::BatchShape,
         },
         transformer::{
-            backend::{Backend, Decoder, Outcome, Site, StepInput, ViewNorms},
+            backend::{Backend, Decoder, Outcome, Site, StepInput},
             cpu::trainer::optimizer,
         },
     },
-    nn::{
-        dropout::{Dropout, cuda::DropoutStep},
-        parameters::ParameterMap,
-    },
+    nn::dropout::{Dropout, cuda::DropoutStep},
     sim::{MemoryReport, Progress, SimError},
 };
-use std::{cell::RefMut, sync::Arc};
+use std::cell::RefMut;
 
 /// What is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,34 +47,20 @@ pub enum Captured {
 
 impl<T: ModelFormat> DeviceModel for Network<T> {
     type Format = T;
-    type Buffers = DeviceBuffers<T>;
+    type Buffers = TransformerBuffers<T>;
     type Captured = Captured;
-    type Own = ();
+    type HostState = ();
     const MODULES: &'static [ModuleSpec] = super::MODULES;
     const UPDATE: Captured = Captured::Update;
 
-    fn limits(&self) -> [usize; 2] {
-        [self.config.context, self.config.vocab]
+    fn parts(&self) -> ModelParts<'_> {
+        let (c, map) = (&self.config, &*self.layout.map);
+        let (context, vocab, ops, seed) = (c.context, c.vocab, &self.ops.model, self.seed);
+        ModelParts { context, vocab, map, ops, seed, is_stochastic: self.is_stochastic }
     }
 
-    fn map(&self) -> &Arc<ParameterMap> {
-        &self.layout.map
-    }
-
-    fn ops(&self) -> &ModelOps {
-        &self.ops.model
-    }
-
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn rounds_stochastically(&self) -> bool {
-        self.is_stochastic
-    }
-
-    fn sizes(&self, sequences: usize) -> Sizes {
-        Sizes::new::<T>(&self.config, &self.layout, sequences, self.mode)
+    fn sizes(&self, sequences: usize) -> SizesOf<Self> {
+        sizes::<T>(&self.config, &self.layout, sequences, self.mode)
     }
 
     fn arena_bytes(&self, shape: &BatchShape) -> usize {
@@ -126,17 +109,13 @@ impl<T: ModelFormat> Backend for CudaBackend<Network<T>> {
                 DropoutStep::new(&drop, input.step)
             };
             if drops.elements {
-                b.noise.set(noise(input.hyper.dropout, of.first_token * network.config.width))?;
+                b.kind.noise.set(noise(input.hyper.dropout, of.first_token * network.config.width))?;
             }
             if drops.probabilities {
-                b.attention_noise.set(noise(input.hyper.attention_dropout, of.first_token))?;
+                b.kind.attention_noise.set(noise(input.hyper.attention_dropout, of.first_token))?;
             }
             Ok(Captured::Gradients { shape: of.shape, drops })
         })
-    }
-
-    fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError> {
-        Ok(self.buffers()?.trained.view_norms()?)
     }
 
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError> {

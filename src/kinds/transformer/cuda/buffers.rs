@@ -1,15 +1,13 @@
 //! Everything a model holds on a device.
 
-use super::plan::Plan;
+use super::{network::Network, plan::Plan};
 use crate::{
     buffers,
     gpu::{Arena, Buf, Cell, Gpu},
     kinds::{
         language::cuda::{
-            backend::ModelBuffers,
-            batch::{BatchBuffers, BatchSizes},
-            buffers::{Trained, TrainedSizes},
             format::ModelFormat,
+            model::{ModelBuffers, ModelSizes},
             plan::BatchShape,
         },
         transformer::{
@@ -28,13 +26,12 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What the sizes of the buffers follow from.
+/// What a model holds.
+pub type DeviceBuffers<T> = ModelBuffers<Network<T>>;
+
+/// What the sizes of [`TransformerBuffers`] follow from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sizes {
-    /// Of weights and their optimiser.
-    pub trained: TrainedSizes,
-    /// Of batches.
-    pub batch: BatchSizes,
+pub struct TransformerSizes {
     /// Elements of the caches of keys and of values, of all blocks.
     pub cache: usize,
 }
@@ -52,38 +49,34 @@ pub fn temporaries(config: &Config, shape: &BatchShape) -> usize {
     embedding.max(Arena::bytes_of(&[(lse, 4)])).max(norm).max(bias)
 }
 
-impl Sizes {
-    /// For batches of up to that many sequences of the context.
-    pub fn new<T: ModelFormat>(config: &Config, layout: &Layout, sequences: usize, mode: Checkpointing) -> Self {
-        let shape = BatchShape::full(sequences, config.context);
-        // Every matrix may become one of Muon.
-        let matrix = |view: &View| match view.shape[..] {
-            [rows, columns] => Some(MatrixRun::from(Matrix { start: view.start, rows, columns })),
-            _ => None,
-        };
-        let hidden = |(i, view): (usize, &View)| {
-            let is_hidden = layout.role(ViewId(i)).is_hidden_matrix();
-            if is_hidden { matrix(view) } else { None }
-        };
-        let matrices: Vec<MatrixRun> = layout.map.views().enumerate().filter_map(hidden).collect();
-        let optimizer = TrainedSizes::temporaries(&layout.map, &matrices);
-        // A sequence that is looked at, and one that is continued.
-        let one = BatchShape::full(1, config.context);
-        let one_plan = Plan::new(config, &one, Checkpointing::Nothing, false);
-        let map = Arena::bytes_of(&[(config.context * config.context, 4)]);
-        let parts = Arena::bytes_of(&[(8 * config.heads * 64 * (config.head_dim() + 2), 4)]);
-        let logits = Arena::bytes_of(&[(one_plan.logit_rows * one_plan.vocab, size_of::<T>())]);
-        let one = one_plan.forward_bytes::<T>(map.max(logits + parts.max(temporaries(config, &one))));
-        // Dropout may be switched on while the model trains.
-        let training = arena_bytes::<T>(config, &shape, mode);
-        let cache = config.layers * config.context * config.kv_heads * config.head_dim();
-        let arena = training.max(one).max(optimizer);
-        Self {
-            trained: TrainedSizes::new(&layout.map),
-            batch: BatchSizes { tokens: shape.n_tokens(), arena, is_divided: true },
-            cache,
-        }
-    }
+/// For batches of up to that many sequences of the context.
+pub fn sizes<T: ModelFormat>(
+    config: &Config,
+    layout: &Layout,
+    sequences: usize,
+    mode: Checkpointing,
+) -> ModelSizes<TransformerSizes> {
+    let shape = BatchShape::full(sequences, config.context);
+    let matrix = |view: &View| match view.shape[..] {
+        [rows, columns] => Some(MatrixRun::from(Matrix { start: view.start, rows, columns })),
+        _ => None,
+    };
+    let hidden = |(i, view): (usize, &View)| {
+        let is_hidden = layout.role(ViewId(i)).is_hidden_matrix();
+        if is_hidden { matrix(view) } else { None }
+    };
+    let matrices: Vec<MatrixRun> = layout.map.views().enumerate().filter_map(hidden).collect();
+    // A sequence that is looked at, and one that is continued.
+    let one = BatchShape::full(1, config.context);
+    let one_plan = Plan::new(config, &one, Checkpointing::Nothing, false);
+    let map = Arena::bytes_of(&[(config.context * config.context, 4)]);
+    let parts = Arena::bytes_of(&[(8 * config.heads * 64 * (config.head_dim() + 2), 4)]);
+    let logits = Arena::bytes_of(&[(one_plan.logit_rows * one_plan.vocab, size_of::<T>())]);
+    let one = one_plan.forward_bytes::<T>(map.max(logits + parts.max(temporaries(config, &one))));
+    // Dropout may be switched on while the model trains.
+    let training = arena_bytes::<T>(config, &shape, mode);
+    let cache = config.layers * config.context * config.kv_heads * config.head_dim();
+    ModelSizes::new(TransformerSizes { cache }, &layout.map, &matrices, &shape, (training.max(one), true))
 }
 
 /// Bytes of an arena for a batch. Many short packed sequences need more than as many tokens of full ones.
@@ -94,8 +87,8 @@ pub fn arena_bytes<T: ModelFormat>(config: &Config, shape: &BatchShape, mode: Ch
 }
 
 buffers! {
-    /// Weights, states and workspace.
-    pub struct DeviceBuffers<T: ModelFormat, struct: ModelFormat>(gpu: Arc<Gpu>, s: Sizes) {
+    /// Dropout of a step, and keys and values of a text.
+    pub struct TransformerBuffers<T: ModelFormat, struct: ModelFormat>(gpu: Arc<Gpu>, s: TransformerSizes) {
         "batch" {
             /// Step, probability and first element of dropout.
             pub noise: Cell<DropoutStep> = Workspace "dropout" 1;
@@ -108,29 +101,5 @@ buffers! {
             /// Cache of values of all blocks.
             pub values: Buf<T> = Workspace "cache of values" s.cache;
         }
-        groups {
-            /// Weights and the state of their optimiser.
-            pub trained: Trained<T> = s.trained;
-            /// A batch and its activations.
-            pub batch: BatchBuffers = s.batch;
-        }
-    }
-}
-
-impl<T: ModelFormat> ModelBuffers<T> for DeviceBuffers<T> {
-    fn trained(&self) -> &Trained<T> {
-        &self.trained
-    }
-
-    fn trained_mut(&mut self) -> &mut Trained<T> {
-        &mut self.trained
-    }
-
-    fn batch_mut(&mut self) -> &mut BatchBuffers {
-        &mut self.batch
-    }
-
-    fn batch_sizes(sizes: &mut Sizes) -> &mut BatchSizes {
-        &mut sizes.batch
     }
 }

@@ -1,7 +1,7 @@
 //! Prediction of the next token with a cache of keys and values.
 
 use super::{
-    buffers::DeviceBuffers,
+    buffers::{DeviceBuffers, TransformerBuffers},
     network::{Cache, Network, Noise, Run},
     plan::{Block, BlockTensors, Plan},
 };
@@ -48,7 +48,8 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
 
     fn read(&mut self, first: usize, tokens: &[u32], to: &mut Vec<f32>) -> Result<(), OpError> {
         let (network, n) = (self.network, tokens.len());
-        let DeviceBuffers { trained, batch, keys, values, .. } = &mut *self.buffers;
+        let DeviceBuffers { trained, batch, kind } = &mut *self.buffers;
+        let TransformerBuffers { keys, values, .. } = kind;
         let Trained { weights, copy, .. } = trained;
         let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena, .. } = batch;
         ids.write_at(0, tokens)?;

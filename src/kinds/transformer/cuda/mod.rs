@@ -50,7 +50,7 @@ use crate::{
     num::elements::{Bf16, F16},
     sim::{Buffers as _, BuildContext, MemoryReport, SimError},
 };
-use buffers::{DeviceBuffers, Sizes};
+use buffers::{DeviceBuffers, sizes};
 use network::{Drops, Fused, Network, Ops};
 use std::sync::Arc;
 use tuning::Tuning;
@@ -176,7 +176,7 @@ pub fn memory(params: &Params, config: &Config, layout: &Layout) -> MemoryReport
 
 fn memory_as<T: ModelFormat>(params: &Params, config: &Config, layout: &Layout) -> MemoryReport {
     let (sequences, mode) = (params.training.batch as usize, params.compute.checkpointing);
-    let mut report = DeviceBuffers::<T>::predict(&Sizes::new::<T>(config, layout, sequences, mode));
+    let mut report = DeviceBuffers::<T>::predict(&sizes::<T>(config, layout, sequences, mode));
     network::report_tables::<T>(config, &mut report);
     network::report_operations(CudaGemm::predicted_bytes(), &mut report);
     report

@@ -2,7 +2,7 @@
 //! and can be captured into a graph.
 
 use super::{
-    buffers::DeviceBuffers,
+    buffers::{DeviceBuffers, TransformerBuffers},
     network::{Drops, Network, Noise, Run},
     plan::{BackwardTensors, Block, BlockTensors, Plan, StreamTensors},
 };
@@ -30,7 +30,8 @@ pub fn accumulate<T: ModelFormat>(
     drops: Drops,
     pass: &mut Pass,
 ) -> Result<(), OpError> {
-    let DeviceBuffers { trained, batch, noise, attention_noise, .. } = b;
+    let DeviceBuffers { trained, batch, kind } = b;
+    let TransformerBuffers { noise, attention_noise, .. } = kind;
     let Trained { weights, copy, gradient, scale, total, .. } = trained;
     let BatchBuffers { tokens, targets, lengths, positions, flag, arena, .. } = batch;
     let (mode, plan) = (network.mode, Plan::new(&network.config, &shape, network.mode, drops.elements));

@@ -1,6 +1,6 @@
 //! Losses of batches: passes are captured as those of training, and the host waits for several of them together.
 
-use super::{CudaBackend, DeviceModel, ModelBuffers as _};
+use super::{CudaBackend, DeviceModel, ModelParts};
 use crate::{
     gpu::{Mark, Pass},
     kinds::language::{
@@ -27,15 +27,14 @@ impl<M: DeviceModel> CudaBackend<M> {
 
     /// Makes room for a batch that is evaluated. Sequences of a pass.
     fn reserve_evaluated(&mut self, batch: &Batch<'_>) -> Result<usize, SimError> {
-        let ([context, vocab], is_divided) = (self.network.limits(), self.is_divided());
+        let ModelParts { context, vocab, .. } = self.network.parts();
         batch.check(context, vocab)?;
-        let tokens = M::Buffers::batch_sizes(&mut self.sizes).tokens;
         let fit = match batch.lengths {
             Lengths::Packed(_) => batch.sequences,
-            _ => tokens / batch.seq_len.max(1),
+            _ => self.sizes.batch.tokens / batch.seq_len.max(1),
         };
         let fit = fit.clamp(1, batch.sequences.max(1));
-        self.reserve(&BatchShape::of(batch, 0..fit, is_divided)?)?;
+        self.reserve(&BatchShape::of(batch, 0..fit, self.sizes.batch.is_divided)?)?;
         Ok(fit)
     }
 
@@ -58,18 +57,18 @@ impl<M: DeviceModel> CudaBackend<M> {
             if pass.is_stopping() {
                 return Ok(Outcome::Stopped);
             }
-            let (n, b) = (rows.len() * batch.seq_len, self.buffers.get_mut().batch_mut());
+            let (n, b) = (rows.len() * batch.seq_len, &mut self.buffers.get_mut().batch);
             if n_kept + n > b.room_for_losses() {
                 b.read_losses(&mut losses[n_read..n_read + n_kept])?;
                 (n_read, n_kept) = (n_read + n_kept, 0);
             }
             let shape = b.upload(batch, rows)?;
             self.compute(M::losses(shape), pass)?;
-            self.buffers.get_mut().batch_mut().keep_losses(n_kept, n)?;
+            self.buffers.get_mut().batch.keep_losses(n_kept, n)?;
             n_kept += n;
             self.in_flight.push_back(Mark::now(&self.gpu)?);
         }
-        self.buffers.get_mut().batch_mut().read_losses(&mut losses[n_read..n_read + n_kept])?;
+        self.buffers.get_mut().batch.read_losses(&mut losses[n_read..n_read + n_kept])?;
         Ok(Outcome::Done)
     }
 }

@@ -28,9 +28,18 @@ use crate::{
     },
 };
 
+/// What a micro-batch does with the gradients of the matrices of experts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MatrixGradients {
+    /// Writes them: it is the first of a step, before which they are not cleared.
+    Written,
+    /// Adds to them.
+    Added,
+}
+
 impl CudaExperts {
-    /// Writes the gradient of the input of the experts to `dx` and those of the gates to `dgates`, adds those of the weights; those
-    /// of the matrices are written instead unless it `adds`. The rows are used up, and `room` for as many numbers as the outputs
+    /// Writes the gradient of the input of the experts to `dx` and those of the gates to `dgates`, adds those of the weights, of the
+    /// matrices as [`MatrixGradients`] says. The rows are used up, and `room` for as many numbers as the outputs
     /// where the format is not f32.
     pub fn backward<T: ModelFormat>(
         &self,
@@ -44,7 +53,7 @@ impl CudaExperts {
         dx: &mut Slice<f32>,
         dgates: &mut Slice<f32>,
         gradients: &mut DeviceGradients<'_>,
-        adds: bool,
+        of_matrices: MatrixGradients,
         frame: &Frame<'_>,
     ) -> Result<(), CudaGemmError> {
         let n = routing.order.len();
@@ -67,7 +76,10 @@ impl CudaExperts {
         // `outputs` are now their gradients.
         let of_rows = (Split::Rows, &*routing.offsets);
         let of_depth = (Split::Depth, &*routing.offsets);
-        let beta = if adds { 1.0 } else { 0.0 };
+        let beta = match of_matrices {
+            MatrixGradients::Written => 0.0,
+            MatrixGradients::Added => 1.0,
+        };
         let add = |outputs, inputs| {
             Gemm::new(outputs, inputs, n).transposed_a().scaled(1.0, beta).groups(Split::Depth, op.experts)
         };
