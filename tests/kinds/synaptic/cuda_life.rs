@@ -2,7 +2,7 @@
 
 use super::{
     cuda::{NEAR, near, noise},
-    cuda_training::{HYPER, Pair, configs, stats},
+    cuda_training::{Pair, configs, stats, step_input},
     simulation::{self, advance, frame, state},
 };
 use crate::device::gpu;
@@ -106,14 +106,7 @@ fn cuda_records_of_experts_are_those_of_the_cpu() {
         for step in 0..3 {
             let (first, second) = (pair.text(2, 40 + step), pair.text(1, 50 + step));
             let batches = [pair.batch(&first), pair.batch(&second)];
-            let input = StepInput {
-                step: step.into(),
-                batches: &batches,
-                hyper: &HYPER,
-                frozen: &[],
-                frozen_experts: &[],
-                measures: false,
-            };
+            let input = step_input(step, &batches);
             for backend in [&mut pair.cpu, &mut pair.device] {
                 backend.step(&input, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));
                 if step != 1 {
@@ -230,8 +223,7 @@ fn cuda_smallest_step() {
         let mut pair = Pair::new(&gpu, &config, &dynamics);
         let text = pair.text(1, 1);
         let batches = [pair.batch(&text)];
-        let input =
-            StepInput { step: 0, batches: &batches, hyper: &HYPER, frozen: &[], frozen_experts: &[], measures: true };
+        let input = StepInput { measures: true, ..step_input(0, &batches) };
         let mut pass = Pass::measuring();
         pair.device.step(&input, &mut pass).unwrap_or_else(|why| panic!("{why}"));
         pair.device.measure_specialization(&text.0[..config.context]).unwrap_or_else(|why| panic!("{why}"));

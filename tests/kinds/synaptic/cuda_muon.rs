@@ -3,7 +3,7 @@
 use super::{
     cuda::{NEAR, near},
     cuda_life,
-    cuda_training::{HYPER, Pair, configs, stats},
+    cuda_training::{HYPER, Pair, configs, freeze_some, stats, step_input},
     simulation::{advance, model},
 };
 use crate::device::gpu;
@@ -25,9 +25,7 @@ const MUON: Hyper = Hyper { matrices: MatrixUpdate::Muon { momentum: 0.95, rate:
 
 /// Ten steps from this one on, of which one expert and the embedding are frozen.
 fn train(pair: &mut Pair, steps: std::ops::Range<u32>, on_cpu: bool, pass: &mut Pass) {
-    let (mut frozen, mut frozen_experts) =
-        (vec![false; pair.config.layers + 2], vec![false; pair.config.layers * pair.config.experts]);
-    (frozen[0], frozen_experts[pair.config.experts + 2]) = (true, true);
+    let (frozen, frozen_experts) = freeze_some(&pair.config);
     for step in steps {
         // One token per sequence, repeated: most experts have no tokens.
         let ((tokens, targets), second) = (pair.text(2, 100 + step), pair.text(2, 200 + step));
@@ -35,12 +33,11 @@ fn train(pair: &mut Pair, steps: std::ops::Range<u32>, on_cpu: bool, pass: &mut 
         let batches =
             if step % 3 == 1 { vec![pair.batch(&first)] } else { vec![pair.batch(&first), pair.batch(&second)] };
         let input = StepInput {
-            step: step.into(),
-            batches: &batches,
             hyper: &MUON,
             frozen: &frozen,
             frozen_experts: &frozen_experts,
             measures: true,
+            ..step_input(step, &batches)
         };
         if on_cpu {
             pair.cpu.step(&input, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));

@@ -32,6 +32,18 @@ pub const HYPER: Hyper = Hyper {
     matrices: MatrixUpdate::AdamW,
 };
 
+/// A step in which nothing is frozen and norms are not measured.
+pub fn step_input<'a>(step: u32, batches: &'a [Batch<'a>]) -> StepInput<'a> {
+    StepInput { step: step.into(), batches, hyper: &HYPER, frozen: &[], frozen_experts: &[], measures: false }
+}
+
+/// Layers and experts of which the embedding and one expert of the second block are frozen.
+pub fn freeze_some(config: &Config) -> (Vec<bool>, Vec<bool>) {
+    let (mut layers, mut experts) = (vec![false; config.layers + 2], vec![false; config.layers * config.experts]);
+    (layers[0], experts[config.experts + 2]) = (true, true);
+    (layers, experts)
+}
+
 /// A model on both.
 pub struct Pair {
     pub config: Config,
@@ -97,6 +109,14 @@ impl Pair {
         Batch { sequences: tokens.len() / seq_len, seq_len, tokens, targets, lengths: Lengths::Full }
     }
 
+    /// Takes a step on both.
+    pub fn step(&mut self, input: &StepInput<'_>) {
+        for backend in [&mut self.cpu, &mut self.device] {
+            let outcome = backend.step(input, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));
+            assert_eq!(outcome, Outcome::Done);
+        }
+    }
+
     pub fn weights(backend: &dyn Backend, layout: &Layout, buffer: StateBuffer) -> Vec<f32> {
         let mut to = vec![0.0; layout.map.len()];
         backend.read(buffer, 0, &mut to).expect("it is read");
@@ -137,18 +157,8 @@ fn cuda_gradients_are_those_of_the_cpu() {
             let (first, second) = (pair.text(2, 21), pair.text(1, 22));
             let batches = [pair.batch(&first), pair.batch(&second)];
             let hyper = Hyper { clip: 0.0, weight_decay: 0.0, learning_rate: 1e-6, ..HYPER };
-            let input = StepInput {
-                step: 0,
-                batches: &batches,
-                hyper: &hyper,
-                frozen: &[],
-                frozen_experts: &[],
-                measures: true,
-            };
-            for backend in [&mut pair.cpu, &mut pair.device] {
-                let outcome = backend.step(&input, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));
-                assert_eq!(outcome, Outcome::Done);
-            }
+            let input = StepInput { hyper: &hyper, measures: true, ..step_input(0, &batches) };
+            pair.step(&input);
             let what = format!("{:?}, C {}", dynamics.presynaptic.mode, config.width);
             let (want, got) = (stats(&mut *pair.cpu), stats(&mut *pair.device));
             near(&format!("{what}: loss"), &[got[0].loss], &[want[0].loss], NEAR);
@@ -193,24 +203,14 @@ fn cuda_training_is_that_of_the_cpu() {
     for config in configs() {
         for dynamics in dynamics(&config) {
             let mut pair = Pair::new(&gpu, &config, &dynamics);
-            let (mut frozen, mut frozen_experts) =
-                (vec![false; config.layers + 2], vec![false; config.layers * config.experts]);
-            (frozen[0], frozen_experts[config.experts + 2]) = (true, true);
+            let (frozen, frozen_experts) = freeze_some(&config);
             let before = Pair::weights(&*pair.device, &pair.layout, StateBuffer::Weights);
             for step in 0..10 {
                 let (first, second) = (pair.text(2, 100 + step), pair.text(2, 200 + step));
                 let batches = [pair.batch(&first), pair.batch(&second)];
-                let input = StepInput {
-                    step: step.into(),
-                    batches: &batches,
-                    hyper: &HYPER,
-                    frozen: &frozen,
-                    frozen_experts: &frozen_experts,
-                    measures: false,
-                };
-                for backend in [&mut pair.cpu, &mut pair.device] {
-                    backend.step(&input, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));
-                }
+                let input =
+                    StepInput { frozen: &frozen, frozen_experts: &frozen_experts, ..step_input(step, &batches) };
+                pair.step(&input);
             }
             let what = format!("{:?}, C {}", dynamics.presynaptic.mode, config.width);
             let losses = |backend: &mut dyn Backend| stats(backend).iter().map(|s| s.loss).collect::<Vec<f32>>();
@@ -258,17 +258,8 @@ fn cuda_rounded_operands_train_like_f32() {
         for step in 0..30 {
             let text = pair.text(4, 500 + step % 3);
             let batches = [pair.batch(&text)];
-            let input = StepInput {
-                step: step.into(),
-                batches: &batches,
-                hyper: &HYPER,
-                frozen: &[],
-                frozen_experts: &[],
-                measures: false,
-            };
-            for backend in [&mut pair.cpu, &mut pair.device] {
-                backend.step(&input, &mut Pass::default()).unwrap_or_else(|why| panic!("{why}"));
-            }
+            let input = step_input(step, &batches);
+            pair.step(&input);
         }
         let losses = |backend: &mut dyn Backend| stats(backend).iter().map(|s| s.loss).collect::<Vec<f32>>();
         let (want, got) = (losses(&mut *pair.cpu), losses(&mut *pair.device));
@@ -295,14 +286,7 @@ fn cuda_bf16_copies_follow_the_weights() {
         for step in 0..6 {
             let text = pair.text(3, 700 + step);
             let batches = [pair.batch(&text)];
-            let input = StepInput {
-                step: step.into(),
-                batches: &batches,
-                hyper: &HYPER,
-                frozen: &[],
-                frozen_experts: &frozen_experts,
-                measures: true,
-            };
+            let input = StepInput { frozen_experts: &frozen_experts, measures: true, ..step_input(step, &batches) };
             pair.device.step(&input, &mut pass).unwrap_or_else(|why| panic!("{why}"));
         }
         pair
@@ -355,14 +339,7 @@ fn cuda_training_repeats_bit_for_bit() {
         for step in steps {
             let text = pair.text(3, 300 + step);
             let batches = [pair.batch(&text)];
-            let input = StepInput {
-                step: step.into(),
-                batches: &batches,
-                hyper: &HYPER,
-                frozen: &[],
-                frozen_experts: &[],
-                measures: false,
-            };
+            let input = step_input(step, &batches);
             let mut pass = if measured { Pass::measuring() } else { Pass::default() };
             pair.device.step(&input, &mut pass).unwrap_or_else(|why| panic!("{why}"));
             if measured && step == 0 {
