@@ -34,6 +34,20 @@ pub fn error(got: &[f64], want: &[f64]) -> f64 {
     got.iter().zip(want).map(off).fold(0.0, |worst, e| if e <= worst { worst } else { e })
 }
 
+/// Prints an error, and fails with the name of the file where it exceeds its tolerance, or is NaN.
+#[track_caller]
+pub fn expect(golden: &Golden, what: &str, error: f64, tolerance: f64) {
+    println!("{} {what}: {error:.1e}, tolerance {tolerance:.0e}", golden.name);
+    assert!(error <= tolerance, "{} {what}: {error:.2e}, tolerance {tolerance:.0e}", golden.name);
+}
+
+/// What the manifest says of a file, if there is one and it lists the file.
+pub fn note(golden: &Golden) -> Option<String> {
+    let text = fs::read_to_string(golden::folder("transformer").join("manifest.json")).ok()?;
+    let manifest: serde_json::Value = serde_json::from_str(&text).expect("a map of files");
+    manifest.get(&golden.name)?.get("note")?.as_str().map(str::to_owned)
+}
+
 /// Checks every file of a pattern of [`READERS`], at least one.
 pub fn read(pattern: &str) {
     let check = READERS.iter().find(|(start, _)| *start == pattern).expect("a line of READERS").1;

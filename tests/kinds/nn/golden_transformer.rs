@@ -1,7 +1,7 @@
 //! Operations of `nn` against a NumPy reference in double precision. Every file of a pattern is a case. A part of the
 //! cases is committed; `NEUROPIL_GOLDEN=../shared/golden` reads all of them.
 
-use super::golden_files;
+use super::golden_files::{self, expect};
 use neuropil::{
     nn::gemm::{
         Epilogue, Gemm,
@@ -31,46 +31,45 @@ where
 
 /// Tolerances (relative RMS) of `C`: f64 1e-14, f32 1e-6, 16-bit operands with exact references 1e-6 as well, since
 /// f32 holds them and their products exactly.
-fn check(golden: &Golden, (a, b, c): (&str, &str, &str), batch: usize) {
+fn check(golden: &Golden, [a, b, c]: &[String; 3]) {
     let (left, right) = (golden.shape(a), golden.shape(b));
-    let [m, k] = left[left.len() - 2..] else { panic!("{a} is no matrix") };
-    let n = right[right.len() - 2];
+    let [ref batch @ .., m, k] = left[..] else { panic!("{} {a} is no matrix", golden.name) };
+    let (n, batch) = (right[right.len() - 2], batch.iter().product());
     let (a, b, want) = (golden.get(a), golden.get(b), golden.get(c));
-    let error = |got: Vec<f64>, want: &[f64]| relative_rms(&got, want);
-    let in_f64 = error(product(&Gemm::<f64>::new(m, n, k).transposed_b().batch(batch), a, b, |x| x), want);
+    let expect = |name: &str, got: Vec<f64>, want: &[f64], most: f64| {
+        expect(golden, &format!("{name}, {m} × {n} × {k}"), relative_rms(&got, want), most);
+    };
+    let wide = Gemm::<f64>::new(m, n, k).transposed_b().batch(batch);
+    expect(&format!("{c} in f64"), product(&wide, a, b, |x| x), want, 1e-14);
     let g = Gemm::<f32>::new(m, n, k).transposed_b().batch(batch);
-    let in_f32 = error(product(&g, a, b, |x| x as f32), want);
-    println!("{} {c}, {m} × {n} × {k}: f64 {in_f64:.1e}, f32 {in_f32:.1e}", golden.name);
-    assert!(in_f64 < 1e-14 && in_f32 < 1e-6, "{} {c}: f64 {in_f64:.1e}, f32 {in_f32:.1e}", golden.name);
+    expect(&format!("{c} in f32"), product(&g, a, b, |x| x as f32), want, 1e-6);
     for (format, round) in [("fp16in", f16 as fn(f32) -> f32), ("bf16in", bf16)] {
         let name = format!("{c}_{format}");
         if golden.has(&name) {
-            let e = error(product(&g, a, b, |x| round(x as f32)), golden.get(&name));
-            assert!(e < 1e-6, "{} {name}: {e:.1e}", golden.name);
+            expect(&name, product(&g, a, b, |x| round(x as f32)), golden.get(&name), 1e-6);
         }
     }
     if k > 64 {
         // A kernel that loses the last k passes no test here.
         let short = Gemm { k: k - 1, ..g };
-        assert!(error(product(&short, a, b, |x| x as f32), want) > 1e-3);
+        assert!(relative_rms(&product(&short, a, b, |x| x as f32), want) > 1e-3, "{} {c}", golden.name);
     }
 }
 
-/// A file of matrices: `A{i} Bt{i}ᵀ = C{i}`, and a batch.
+/// A file of matrices: `A{i} Bt{i}ᵀ = C{i}`, and batches `Ab`, `Btb`, `Cb`.
 pub fn check_file(golden: &Golden) {
-    let names = |i: usize| [format!("A{i}"), format!("Bt{i}"), format!("C{i}")];
-    let cases: Vec<_> = (0..64).map(names).filter(|[a, ..]| golden.has(a)).collect();
-    assert!(cases.len() >= 4, "{}", golden.name);
-    for [a, b, c] in &cases {
-        check(golden, (a, b, c), 1);
-    }
+    let names = |i: String| [format!("A{i}"), format!("Bt{i}"), format!("C{i}")];
+    let has = |[a, ..]: &[String; 3]| golden.has(a);
+    let cases: Vec<_> = (0..64).map(|i| names(i.to_string())).filter(has).collect();
+    let batched = Some(names("b".to_owned())).filter(has);
+    assert!(!cases.is_empty() || batched.is_some(), "{} has no matrices", golden.name);
+    cases.iter().chain(&batched).for_each(|case| check(golden, case));
     if golden.has("shapes") {
         let sizes = |[a, b, _]: &[String; 3]| [golden.shape(a)[0], golden.shape(b)[0], golden.shape(a)[1]];
         let shapes: Vec<f64> = cases.iter().flat_map(sizes).map(|n| n as f64).collect();
         let mut listed = golden.get("shapes").chunks(3);
-        assert!(shapes.chunks(3).all(|shape| listed.any(|s| s == shape)), "{shapes:?}");
+        assert!(shapes.chunks(3).all(|shape| listed.any(|s| s == shape)), "{} shapes: {shapes:?}", golden.name);
     }
-    check(golden, ("Ab", "Btb", "Cb"), golden.shape("Ab")[..2].iter().product());
 }
 
 #[test]

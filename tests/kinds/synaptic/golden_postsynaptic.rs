@@ -1,6 +1,6 @@
 //! The postsynaptic unit and its linear layer in reference form.
 
-use super::golden_files::{SEQUENCE, TOLERANCE, compare, index};
+use super::golden_files::{TOLERANCE, compare, index};
 use neuropil::kinds::synaptic::postsynaptic::reference::{
     Constants, Gains, Pass, Signals, SynapticLinear, Unit, hebbian_change,
 };
@@ -95,7 +95,7 @@ impl<'a> Steps<'a> {
     }
 
     fn compare(&self) {
-        self.rows.iter().for_each(|(array, got)| compare(self.file, array, got, SEQUENCE));
+        self.rows.iter().for_each(|(array, got)| compare(self.file, array, got, TOLERANCE));
     }
 }
 
@@ -118,7 +118,7 @@ pub fn check_unit(file: &Golden) {
         steps.add_unit("t_", &unit);
     }
     steps.compare();
-    compare(file, "forward_after", &f64s(&unit.forward(&input)), SEQUENCE);
+    compare(file, "forward_after", &f64s(&unit.forward(&input)), TOLERANCE);
 }
 
 /// A layer from arrays whose names begin like that.
@@ -187,6 +187,6 @@ pub fn check_linear(file: &Golden) {
         }
         steps.add_unit("t_post__", &layer.unit);
     }
-    compare(file, "y_infer", &outputs, SEQUENCE);
+    compare(file, "y_infer", &outputs, TOLERANCE);
     steps.compare();
 }

@@ -1,7 +1,7 @@
 //! E1: whole models against the NumPy reference, in f64 and f32.
 
 use super::small::{self, HYPER, config};
-use crate::nn::golden_files::error;
+use crate::nn::golden_files::{error, expect, note};
 use neuropil::{
     gpu::StopFlag,
     kinds::transformer::{
@@ -39,13 +39,20 @@ pub(super) fn theirs(name: &str) -> String {
     format!("{block}.{}{end}", known.0)
 }
 
-/// The model of a file: from its shapes, and from its name where they do not tell.
+/// Heads of queries: as the manifest says (`heads=3`), else of 16 features each.
+fn heads(golden: &Golden, width: usize) -> usize {
+    let note = note(golden).unwrap_or_default();
+    let written = note.split_once("heads=").map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next());
+    written.flatten().and_then(|digits| digits.parse().ok()).unwrap_or(width / 16)
+}
+
+/// The model of a file: from its shapes, and from the manifest and its name where they do not tell.
 pub(super) fn model(golden: &Golden) -> (Config, Batch3) {
     let [vocab, width] = golden.shape("P.wte")[..] else { panic!("a table") };
     let [sequences, seq_len] = golden.shape("tokens")[..] else { panic!("sequences") };
     let layers = (0..).take_while(|l| golden.has(&format!("P.{l}.qkvw"))).count();
-    let heads = width / 16;
-    let kv_heads = (golden.shape("P.0.qkvw")[0] / 16 - heads) / 2;
+    let heads = heads(golden, width);
+    let kv_heads = (golden.shape("P.0.qkvw")[0] * heads / width - heads) / 2;
     let positions = match (golden.has("P.wpe"), golden.name.contains("rope"), golden.name.contains("interleaved")) {
         (true, ..) => "model.positions=Learned",
         (_, true, false) => "model.positions=Rope(base: 1e4, layout: Half)",
@@ -108,26 +115,16 @@ fn check_in<R: Real + Default>(golden: &Golden, tolerances: &Tolerances, format:
 
     let loss = small::gradients(&mut trainer, &[text.batch()], None);
     let want = golden.one("loss");
-    let off = (loss - want).abs() / want;
-    println!("{} {format}: loss {loss:.9}, relative error {off:.1e} (at most {:.0e})", golden.name, tolerances.loss);
-    assert!(off < tolerances.loss);
+    expect(golden, &format!("loss in {format}, relative"), (loss - want).abs() / want, tolerances.loss);
 
     let layout = trainer.network.layout.clone();
-    let mut worst = (0.0, String::new());
     for view in layout.map.views() {
-        let want = golden.get(&format!("G.{}", theirs(&view.name)));
+        let name = format!("G.{}", theirs(&view.name));
+        let want = golden.get(&name);
         let got: Vec<f64> = trainer.state.gradient[view.range()].iter().map(|g| g.f64()).collect();
-        assert!(got[want.len()..].iter().all(|g| *g == 0.0), "{}: gradients of padding", view.name);
-        let off = error(&got[..want.len()], want);
-        if off.is_nan() || off > worst.0 {
-            worst = (off, view.name.clone());
-        }
+        assert!(got[want.len()..].iter().all(|g| *g == 0.0), "{} {name}: gradients of padding", golden.name);
+        expect(golden, &format!("{name} in {format}"), error(&got[..want.len()], want), tolerances.gradient);
     }
-    println!(
-        "{} {format}: gradients {:.1e} at {} (at most {:.0e})",
-        golden.name, worst.0, worst.1, tolerances.gradient
-    );
-    assert!(worst.0 < tolerances.gradient, "{worst:?}");
 
     let (mut losses, mut norms) = (vec![], vec![]);
     for t in 0..golden.get("losses20").len() as u64 {
@@ -135,9 +132,9 @@ fn check_in<R: Real + Default>(golden: &Golden, tolerances: &Tolerances, format:
         losses.push(f64::from(loss));
         norms.push(f64::from(norm));
     }
-    let (off, off_norm) = (error(&losses, golden.get("losses20")), error(&norms, golden.get("gnorm20")));
-    println!("{} {format}: 20 losses {off:.1e} (at most {:.0e}), norms {off_norm:.1e}", golden.name, tolerances.losses);
-    assert!(off < tolerances.losses && off_norm < tolerances.norms);
+    for (name, got, most) in [("losses20", losses, tolerances.losses), ("gnorm20", norms, tolerances.norms)] {
+        expect(golden, &format!("{name} in {format}"), error(&got, golden.get(name)), most);
+    }
 }
 
 /// Logits and residual stream of tokens that are not padding.
@@ -158,9 +155,7 @@ fn check_activations<R: Real + Default>(golden: &Golden, trainer: &Trainer<R>, t
     };
     let ours = |from: &[R]| from.iter().map(|x| x.f64()).collect::<Vec<f64>>();
     let compare = |name: &str, got: Vec<f64>, want: Vec<f64>| {
-        let off = error(&got, &want);
-        println!("{} {format}: {name} {off:.1e} (at most {most:.0e})", golden.name);
-        assert!(off < most, "{name}");
+        expect(golden, &format!("{name} in {format}"), error(&got, &want), most);
     };
     compare("logits", rows(&ours(&logits), padded, vocab), rows(golden.get("logits"), vocab, vocab));
     for l in 0..=network.config.layers {
@@ -174,9 +169,9 @@ fn check_activations<R: Real + Default>(golden: &Golden, trainer: &Trainer<R>, t
 
 /// One file.
 pub fn check(golden: &Golden) {
-    // Gradients and most activations are stored in f32.
-    let f64s = Tolerances { activations: 1e-7, loss: 1e-12, gradient: 1e-7, losses: 1e-6, norms: 1e-6 };
-    let f32s = Tolerances { activations: 5e-6, loss: 2e-6, gradient: 5e-6, losses: 1e-5, norms: 1e-4 };
+    // Gradients and most activations are stored in f32. The updates multiply differences of rounding.
+    let f64s = Tolerances { activations: 1e-7, loss: 1e-12, gradient: 1e-7, losses: 1e-6, norms: 1e-5 };
+    let f32s = Tolerances { activations: 5e-6, loss: 1e-6, gradient: 5e-6, losses: 1e-5, norms: 1e-4 };
     check_in::<f64>(golden, &f64s, "f64");
     check_in::<f32>(golden, &f32s, "f32");
 }
