@@ -12,7 +12,7 @@
 
 use super::{
     golden_experts::mixture,
-    golden_files::{SEQUENCE, compare},
+    golden_files::{SEQUENCE, compare, compare_whole},
 };
 use crate::device::gpu;
 use neuropil::kinds::language::cuda::layers::ModelOps;
@@ -416,7 +416,7 @@ fn check_mixture(gpu: &Arc<Gpu>, file: &Golden) {
         of_step("gates", &mixture.routing.gates);
         of_step("out", &out);
         let indices = mixture.routing.indices.read().expect("the device");
-        assert_eq!(indices.iter().map(|e| i64::from(*e)).collect::<Vec<_>>(), file.whole(&name("indices")));
+        compare_whole(file, &name("indices"), &indices.iter().map(|e| i64::from(*e)).collect::<Vec<i64>>());
         compare_logits(file, &name("router_logits"), &mixture.routing, top_k);
         if step == 0 {
             let (dout, mut dx) = (buf(gpu, &f32s(file.get("R"))), zeros(gpu, tokens * width));

@@ -22,6 +22,8 @@ type Check = fn(&Golden);
 pub const TOLERANCE: f64 = 2e-5;
 /// The same after dozens of steps.
 pub const SEQUENCE: f64 = 1e-4;
+/// Of the largest number of an array: small ones would pass whatever they are. Gradients of genomes have 1e-9, of f32.
+const OF_LARGEST: f64 = 5e-3;
 
 /// `TEST "NN_": reader;` makes a line of `READERS` and a test that reads the files whose names begin like that.
 macro_rules! readers {
@@ -81,16 +83,38 @@ fn read(start: &str, check: Check) {
     }
 }
 
-/// Asserts `|a - b| <= tolerance (1 + |b|)` of every element, and prints file, error and tolerance.
+/// Asserts `|a - b| <= tolerance (1 + |b|)` of every element, and that it is small beside the largest of the array; prints file,
+/// error and tolerance.
 #[track_caller]
 pub fn compare(file: &Golden, array: &str, got: &[f64], tolerance: f64) {
+    compare_small(file, array, got, tolerance, OF_LARGEST);
+}
+
+/// The same with another part of the largest number.
+#[track_caller]
+pub fn compare_small(file: &Golden, array: &str, got: &[f64], tolerance: f64, of_largest: f64) {
     let want = file.get(array);
     assert_eq!(got.len(), want.len(), "{} {array}: lengths", file.name);
-    let off = |(g, w): (&f64, &f64)| if g == w { 0.0 } else { (g - w).abs() / (1.0 + w.abs()) };
-    // NaN is larger than any tolerance.
-    let worst = got.iter().zip(want).map(off).fold(0.0, |worst, e| if e <= worst { worst } else { e });
+    let off = |scale: &dyn Fn(f64) -> f64| {
+        let errors = got.iter().zip(want).map(|(g, w)| if g == w { 0.0 } else { (g - w).abs() / scale(*w) });
+        // NaN is larger than any tolerance.
+        errors.fold(0.0, |worst, e| if e <= worst { worst } else { e })
+    };
+    let worst = off(&|w| 1.0 + w.abs());
     println!("{} {array}: {worst:.1e}, tolerance {tolerance:.0e}", file.name);
     assert!(worst <= tolerance, "{} {array}: {worst:.2e}, tolerance {tolerance:.0e}", file.name);
+    let largest = want.iter().fold(0.0_f64, |most, w| most.max(w.abs()));
+    let part = if tolerance > 0.0 && largest > 0.0 { off(&|_| largest) } else { 0.0 };
+    assert!(part <= of_largest, "{} {array}: {part:.2e} of the largest, tolerance {of_largest:.0e}", file.name);
+}
+
+/// Asserts that integers are the same; prints the file and how many differ.
+#[track_caller]
+pub fn compare_whole(file: &Golden, array: &str, got: &[i64]) {
+    let want = file.whole(array);
+    let n = got.iter().zip(&want).filter(|(g, w)| g != w).count() + got.len().abs_diff(want.len());
+    println!("{} {array}: {n} differ, tolerance 0", file.name);
+    assert_eq!(n, 0, "{} {array}: {n} of {} differ, tolerance 0", file.name, want.len());
 }
 
 /// A text beside the reference data; of a set without it, the committed one.
