@@ -206,7 +206,8 @@ impl<W: Fn()> Worker<W> {
     /// every batch, so that those of the old schema are published and recorded by now.
     pub(super) fn update_schema(&mut self, since: u64) {
         let Some(sim) = self.sim.as_deref() else { return };
-        let (now, generation) = (SimSchema::of(sim), sim.generation());
+        let (mut now, generation) = (SimSchema::of(sim), sim.generation());
+        now.follow_levels(&self.schema, since);
         let changes = now.changes_since(&self.schema);
         if std::mem::replace(&mut self.sim_generation, generation) == generation && changes.is_empty() {
             return;

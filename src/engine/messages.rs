@@ -91,7 +91,7 @@ pub struct SimSchema {
     pub lanes: Vec<Vec<String>>,
     /// The values of each argument of each probe: those that can be tapped, or of a finished run those that it recorded.
     pub choices: Vec<Vec<Vec<String>>>,
-    /// Reference values per probe.
+    /// Reference values per probe, also those that held before.
     pub levels: Vec<Vec<Level>>,
     /// Arguments per probe that a finished run recorded; empty for a simulation.
     pub recorded_args: Vec<Vec<TapArgs>>,
@@ -157,6 +157,15 @@ impl SimSchema {
     /// The reference values of a probe.
     pub fn levels(&self, probe: ProbeId) -> &[Level] {
         self.levels.get(usize::from(probe)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds the reference values of an older schema, of which this one continues after a step.
+    pub(super) fn follow_levels(&mut self, older: &Self, step: u64) {
+        for (now, known) in self.levels.iter_mut().zip(&older.levels) {
+            let mut known = known.clone();
+            Level::follow(&mut known, now, step);
+            *now = known;
+        }
     }
 
     /// The tap of a probe with these arguments; of a finished run that did not record them, with the first it did record.

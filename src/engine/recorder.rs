@@ -77,6 +77,11 @@ pub trait Sink: Send {
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()>;
     /// After this step the samples of a probe have these lanes.
     fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()>;
+    /// After this step the reference values of a probe are these.
+    fn levels_changed(&mut self, step: u64, probe: ProbeId, levels: &[Level]) -> io::Result<()> {
+        let _ = (step, probe, levels);
+        Ok(())
+    }
     /// The checkpoints that it wants; asked once, before `begin`.
     fn checkpoints(&self) -> CheckpointPlan {
         CheckpointPlan::default()
@@ -116,6 +121,7 @@ enum Block {
     Readings(Frame, Digest),
     Command(u64, LoggedCommand),
     Lanes(u64, ProbeId, Vec<String>),
+    Levels(u64, ProbeId, Vec<Level>),
     Checkpoint(Checkpoint),
     Mark(u64),
     Rescue(Checkpoint),
@@ -178,6 +184,10 @@ impl Recorder {
             if lanes(new) != lanes(old) {
                 self.send(Block::Lanes(step, *probe, lanes(new)));
             }
+        }
+        for probe in self.taps.iter().map(|tap| tap.probe).filter(|id| new.levels(*id) != old.levels(*id)) {
+            let now = new.levels(probe).iter().filter(|level| level.to_step.is_none());
+            self.send(Block::Levels(step, probe, now.cloned().collect()));
         }
     }
 
@@ -258,6 +268,7 @@ impl Writer {
             }
             Block::Command(step, what) => self.sink.log(step, &what),
             Block::Lanes(step, probe, lanes) => self.sink.lanes_changed(step, probe, &lanes),
+            Block::Levels(step, probe, levels) => self.sink.levels_changed(step, probe, &levels),
             Block::Checkpoint(checkpoint) => self.sink.checkpoint(checkpoint),
             Block::Mark(step) => {
                 self.sink.mark(step);

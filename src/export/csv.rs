@@ -3,7 +3,7 @@
 use super::{Format, Outputs, Trial, at, attribute, beside, lane_names, secs, time_column};
 use crate::{
     project::{LinksAt, RunFolder, Stream},
-    sim::{AttributeValue, Birth, TextSample, Tokens},
+    sim::{AttributeValue, Birth, Level, TextSample, Tokens},
 };
 use std::{
     fs::File,
@@ -78,13 +78,15 @@ fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let (mut rows, mut values) = (trial.run.read_rows(stream)?, vec![]);
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     let head = [time_column(trial.manifest()), "step".to_owned()].into_iter().chain(lane_names(stream));
-    // Reference values are columns too, so that they are plotted with the curves.
-    file.write_record(head.chain(stream.levels.iter().map(|level| format!("level {}", level.name))))?;
-    let levels: Vec<String> = stream.levels.iter().map(|level| level.value.to_string()).collect();
+    // Reference values are columns too, so that they are plotted with the curves; empty where there is none.
+    let names = Level::names(&stream.levels);
+    file.write_record(head.chain(names.iter().map(|name| format!("level {name}"))))?;
     while let Some(step) = rows.next_row(&mut values)? {
         let time = secs(step, trial.manifest().secs_per_step).to_string();
         let values = values.iter().map(ToString::to_string);
-        file.write_record([time, step.to_string()].into_iter().chain(values).chain(levels.iter().cloned()))?;
+        let level =
+            |name: &&str| Level::value_at(&stream.levels, name, step).map_or_else(String::new, |v| v.to_string());
+        file.write_record([time, step.to_string()].into_iter().chain(values).chain(names.iter().map(level)))?;
     }
     file.flush()
 }

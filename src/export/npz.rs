@@ -1,7 +1,9 @@
 //! NumPy archive: `spike_times`, `spike_ids`, `t_start`, `t_stop` as most analysis scripts expect, `time_unit` with the unit
 //! of all times (`s`, or what the kind counts), and every other probe as `NAME_t`, `NAME`, and for its columns
 //! `NAME_lanes` (names), `NAME_elements` (indices) and `NAME_ids` (public ids), of a matrix `NAME_rows` and
-//! `NAME_columns`, of a histogram `NAME_edges`, of a series its reference values `NAME_levels` and `NAME_level_names`.
+//! `NAME_columns`, of a histogram `NAME_edges`, of a series its reference values `NAME_levels`, `NAME_level_names` and
+//! `NAME_level_steps`: the step after which each holds (0: from the beginning) and the last one for which it does (the last of
+//! the run where it does not end).
 //! Trials have their number behind each name.
 
 use super::{Outputs, Trial, array_name, at, secs, time_unit};
@@ -105,7 +107,10 @@ fn columns(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) ->
     if !stream.levels.is_empty() {
         let (n, levels) = ([stream.levels.len() as u64], stream.levels.iter());
         strings(archive, &format!("{name}_level_names"), &levels.clone().map(|l| l.name.clone()).collect::<Vec<_>>())?;
-        array(archive, &format!("{name}_levels"), &n, levels.map(|l| Ok(l.value)))?;
+        array(archive, &format!("{name}_levels"), &n, levels.clone().map(|l| Ok(l.value)))?;
+        let last = trial.manifest().last_step;
+        let spans = levels.flat_map(|l| [Ok(l.from_step), Ok(l.to_step.unwrap_or(last))]);
+        array(archive, &format!("{name}_level_steps"), &[n[0], 2], spans)?;
     }
     if stream.lanes.len() == width {
         strings(archive, &format!("{name}_lanes"), &stream.lanes)?;

@@ -67,7 +67,7 @@ pub struct Stream {
     pub columns: Vec<String>,
     /// Of a histogram: limits of its bins.
     pub edges: Vec<f32>,
-    /// Reference values of a series.
+    /// Reference values of a series, each with the steps for which it holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<Level>,
     /// Elements of the lanes, for a probe of chosen elements.

@@ -19,7 +19,7 @@ use crate::{
     engine::{
         Checkpoint, CheckpointPlan, CommandHistory, EndStatus, LoggedCommand, RecordingEnd, RecordingStart, Sink,
     },
-    sim::{Clock, ElementSet, Frame, ProbeId, ProbeSpec, Reading, Tap},
+    sim::{Clock, ElementSet, Frame, Level, ProbeId, ProbeSpec, Reading, Tap},
 };
 use std::{
     fs,
@@ -329,7 +329,8 @@ impl Sink for RunWriter {
         let RecordingStart { clock, execution, lanes, levels, history } = start;
         self.manifest.execution = execution.clone();
         if self.checkpoints.resumed_at.is_some() {
-            return self.begin_again(*clock);
+            self.begin_again(*clock)?;
+            return levels.iter().try_for_each(|(probe, levels)| self.levels_changed(clock.step, *probe, levels));
         }
         self.write_history(history)?;
         self.started = Instant::now();
@@ -391,6 +392,13 @@ impl Sink for RunWriter {
 
     fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()> {
         self.begin_segments(step, lanes, |_, f| f.tap.probe == probe)
+    }
+
+    fn levels_changed(&mut self, step: u64, probe: ProbeId, levels: &[Level]) -> io::Result<()> {
+        let name = self.probes.get(usize::from(probe)).map_or("", |spec| spec.name);
+        let streams = self.manifest.streams.iter_mut().filter(|stream| stream.probe == name);
+        streams.for_each(|stream| Level::follow(&mut stream.levels, levels, step));
+        save_manifest(&self.folder, &self.manifest)
     }
 
     fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {

@@ -10,6 +10,7 @@ mod host_memory;
 mod individuals;
 mod input_data;
 pub mod kind;
+mod level;
 pub mod lineage;
 mod memory;
 pub mod non_finite;
@@ -32,10 +33,11 @@ pub use host_memory::HostMemory;
 pub use individuals::{FREE_SLOT, Individuals};
 pub use input_data::InputData;
 pub use kind::{BuildContext, Device, DeviceKind, Kind, Preset, Progress, RooflineWork, ShareLevel};
+pub use level::Level;
 pub use lineage::{AttributeSpec, AttributeValue, Attributes, Birth, Death, EndCause, LifeEvent};
 pub use memory::{Held, MemoryReport};
 pub use non_finite::NonFinite;
-pub use probe::{Frame, Level, Meaning, ProbeId, ProbeSpec, Shape, Spike};
+pub use probe::{Frame, Meaning, ProbeId, ProbeSpec, Shape, Spike};
 pub use reading::{Axis, Histogram, Link, Matrix, Reading, Series, TextSample, Tokens};
 pub use request::{Answer, Request, RequestSpec};
 pub use snapshot::Snapshot;
@@ -112,7 +114,8 @@ pub trait Simulation: Send {
         let _ = probe;
         vec![]
     }
-    /// Reference values of a series; they may change while it runs.
+    /// Reference values of a series that hold after the present step; they may change while it runs. The engine keeps the former
+    /// ones.
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
         let _ = probe;
         vec![]

@@ -134,15 +134,6 @@ impl ProbeSpec {
     }
 }
 
-/// A reference value of a series: a yardstick, an entropy floor, a limit. A horizontal line in its plot.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Level {
-    /// Label.
-    pub name: String,
-    /// Value, in the unit of the probe.
-    pub value: f64,
-}
-
 /// Index into [`Simulation::probes`](super::Simulation::probes).
 pub type ProbeId = u16;
 

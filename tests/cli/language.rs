@@ -74,3 +74,38 @@ fn trials_of_a_model_without_spikes_have_their_reference_values_and_no_rates() {
         assert_eq!(names, ["uniform", "unigram", "bigram", "trigram", "entropy rate of the grammar"]);
     }
 }
+
+/// Reference values follow a text that changes: in the manifest as spans of steps, in tables as columns.
+#[test]
+fn reference_values_follow_the_text() {
+    let temp = Temp::new("language-levels");
+    let project = example("nano.ron");
+    let texts = ["data.grammar_bytes=20000", "data.languages=2", "data.text_steps=3", "measure.sample_every=0"]
+        .map(|s| ["--set", s]);
+    let record = |out: &str, steps: &str| {
+        let words = ["run", project.to_str().unwrap(), "--duration", steps, "--out", out];
+        ok(&run(&[&words[..], &texts.concat(), TINY].concat()));
+    };
+    let (whole, half) = (temp.join("whole"), temp.join("half"));
+    record(whole.to_str().unwrap(), "8steps");
+    record(half.to_str().unwrap(), "4steps");
+    let more = ["run", "--resume", half.to_str().unwrap(), "--duration", "8steps", "--device", "cpu", "--threads", "1"];
+    ok(&run(&more));
+    let levels = |out: &std::path::Path| {
+        let run = RunFolder::open(out).unwrap();
+        run.manifest.streams.iter().find(|s| s.probe == "loss").unwrap().levels.clone()
+    };
+    let all = levels(&whole);
+    let unigrams: Vec<_> = all.iter().filter(|l| l.name == "unigram").map(|l| (l.from_step, l.to_step)).collect();
+    assert_eq!(unigrams, [(0, Some(3)), (3, Some(6)), (6, None)], "{all:?}");
+    assert_eq!(all.iter().filter(|level| level.name == "uniform").count(), 1, "the same for all texts");
+    assert_eq!(levels(&half), all, "of a run that continues");
+    ok(&run(&["export", whole.to_str().unwrap(), "--format", "csv"]));
+    let table = fs::read_to_string(whole.join("spikes.loss.csv")).unwrap();
+    let at = table.lines().next().unwrap().split(',').position(|name| name == "level unigram").unwrap();
+    let column: Vec<&str> = table.lines().skip(1).map(|line| line.split(',').nth(at).unwrap()).collect();
+    let [a, b] = [column[0], column[3]];
+    assert_ne!(a, b);
+    assert_eq!(column, [a, a, a, b, b, b, a, a]);
+    ok(&run(&["export", whole.to_str().unwrap(), "--format", "npz"]));
+}

@@ -137,7 +137,7 @@ impl Simulation for DemoSim {
     }
 
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
-        let level = |name: &str, value| Level { name: name.to_owned(), value };
+        let level = |name: &str, value| Level::new(name, value);
         match probe {
             probes::LOSS => {
                 let floor = self.source.entropy().map(|entropy| level("entropy of the source", entropy));

@@ -132,7 +132,7 @@ impl<K: LanguageKind> LanguageSim<K> {
         if outcome == Outcome::Done {
             self.state.step += 1;
             self.state.tokens += n_tokens as u64;
-            self.generation += u64::from(self.setup.texts.is_new_after(self.state.step)); // the levels
+            self.generation += u64::from(self.setup.texts.is_new_at(self.state.step)); // the levels
             self.pending.schedule(self.params.measure(), &self.sampler, self.state.step);
             K::after_step(self, pass)?;
             if self.state.step - self.pending.counted >= MAX_WAITING_STEPS as u64 {
@@ -203,7 +203,8 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
     }
 
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
-        if probes::is_loss(probe) { text::levels(self.corpus()) } else { vec![] }
+        // Of the text that the next step reads.
+        if probes::is_loss(probe) { text::levels(self.setup.texts.of_step(self.state.step)) } else { vec![] }
     }
 
     fn generation(&self) -> u64 {

@@ -41,9 +41,9 @@ impl Texts {
         self.of_step(steps.saturating_sub(1))
     }
 
-    /// Whether the last of so many steps was the first one with its text.
-    pub fn is_new_after(&self, steps: u64) -> bool {
-        steps > 1 && self.index(steps - 1) != self.index(steps - 2)
+    /// Whether a step, which is counted from 0, reads another text than the one before.
+    pub fn is_new_at(&self, step: u64) -> bool {
+        step > 0 && self.index(step) != self.index(step - 1)
     }
 
     /// All texts.
@@ -121,7 +121,7 @@ pub fn check(tokenizer: &Tokenizer, measure: &Measure) -> Result<(), SimError> {
 
 /// Losses of models that know no, one or two preceding tokens, and the entropy of a grammar: lines of a loss curve.
 pub fn levels(corpus: &Corpus) -> Vec<Level> {
-    corpus.levels().into_iter().map(|(name, value)| Level { name: name.to_owned(), value }).collect()
+    corpus.levels().into_iter().map(|(name, value)| Level::new(name, value)).collect()
 }
 
 /// The text that is written every so many steps.
@@ -175,8 +175,8 @@ mod tests {
         assert_eq!(read, [a, a, a, b, b, b, c, c, c, a]);
         assert!(a != b && b != c && a != c);
         assert_eq!([0, 1, 3, 4].map(|steps| all.after(steps).hash), [a, a, a, b], "that of the last step");
-        let new: Vec<u64> = (0..=10).filter(|steps| all.is_new_after(*steps)).collect();
-        assert_eq!(new, [4, 7, 10]);
+        let new: Vec<u64> = (0..=10).filter(|step| all.is_new_at(*step)).collect();
+        assert_eq!(new, [3, 6, 9]);
         // One vocabulary for all; a text of two languages tells more than one of one.
         assert!(all.all().iter().all(|text| text.tokenizer.is_same(all.tokenizer())));
         let floors: Vec<f64> = all.all().iter().filter_map(|text| text.floor).collect();
@@ -190,6 +190,6 @@ mod tests {
         let grammar = Corpus::small(Style::Animals, 20_000, 4).expect("a text");
         assert_eq!((one.all().len(), one.of_step(5_000).hash), (1, grammar.hash));
         assert_eq!(one.of_step(0).floor, grammar.floor);
-        assert!(!(0..5_000).any(|steps| one.is_new_after(steps)));
+        assert!(!(0..5_000).any(|step| one.is_new_at(step)));
     }
 }

@@ -239,12 +239,12 @@ fn languages_change_on_schedule() {
     let mut pass = Pass::default();
     pass.ends_at_changes = true;
     shown.advance(50, &mut pass).expect("it runs");
-    assert_eq!(shown.clock().step, 21, "after the first step with the next text");
+    assert_eq!(shown.clock().step, 20, "before the first step with the next text");
     assert!(shown.generation() > generation && floors(&*shown) != first);
     let saved = shown.save().expect("a state");
     let mut resumed = start(&model);
     resumed.load(&saved).expect("it is loaded");
-    advance(&mut *resumed, 29);
+    advance(&mut *resumed, 30);
     assert_eq!(resumed.digest(), whole.digest());
     assert_eq!(floors(&*resumed), floors(&*whole));
     let mut one = start(&self::model(&["measure.sample_every=0"]));

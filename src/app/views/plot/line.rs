@@ -1,7 +1,6 @@
 //! A line over pixel columns of samples, and its range.
 
 use super::samples::Extent;
-use crate::sim::Level;
 use egui::{Painter, Pos2, Stroke, pos2};
 
 /// Radius of a sample without neighbours, points.
@@ -21,18 +20,6 @@ pub(super) fn range(low: f32, high: f32) -> (f64, f64) {
     }
     let air = (high - low) * 0.06;
     (if low == 0.0 { 0.0 } else { low - air }, high + air)
-}
-
-/// The range of values with the reference values within it and the nearest one on each side: all of them would leave no
-/// room for a curve that is far below the highest. Without values, all.
-pub(super) fn with_levels((low, high): (f32, f32), levels: &[Level]) -> (f32, f32) {
-    let values = || levels.iter().map(|level| level.value as f32);
-    if low > high {
-        return values().fold((low, high), |(a, b), v| (a.min(v), b.max(v)));
-    }
-    let below = values().filter(|v| *v <= low).fold(f32::NEG_INFINITY, f32::max);
-    let above = values().filter(|v| *v >= high).fold(f32::INFINITY, f32::min);
-    (if below.is_finite() { below } else { low }, if above.is_finite() { above } else { high })
 }
 
 /// Draws extents as a line with the range of each column, interrupted at gaps.
@@ -67,24 +54,4 @@ pub(super) fn paint_line(
         }
     }
     flush(&mut points);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_reference_values_are_in_the_range() {
-        let levels = [5.5, 2.7, 0.8, 0.26].map(|value| Level { name: String::new(), value });
-        for (values, expected) in [
-            ((0.3, 5.6), (0.26, 5.6)),
-            ((0.3, 0.4), (0.26, 0.8)),
-            ((0.1, 0.2), (0.1, 0.26)),
-            ((1.0, 3.0), (0.8, 5.5)),
-            ((f32::INFINITY, f32::NEG_INFINITY), (0.26, 5.5)),
-        ] {
-            assert_eq!(with_levels(values, &levels), expected, "{values:?}");
-        }
-        assert_eq!(with_levels((0.3, 0.4), &[]), (0.3, 0.4));
-    }
 }

@@ -1,6 +1,7 @@
 //! Series over time: rates with fixed lanes, traces of selected elements.
 
 pub(super) mod lane_colors;
+mod levels;
 mod line;
 mod measure_cursors;
 mod onsets;

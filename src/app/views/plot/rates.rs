@@ -4,7 +4,8 @@ mod legend;
 
 use super::{
     lane_colors::lane_colors,
-    line::{paint_line, range, with_levels},
+    levels::Levels,
+    line::{paint_line, range},
     psth::Psth,
     psth_chart,
     samples::Samples,
@@ -171,19 +172,14 @@ impl Rates {
         let lines: Vec<_> = visible.iter().map(|l| (*l, samples.extents(*l, &cuts))).collect();
         let all = lines.iter().flat_map(|(_, e)| e);
         let (low, high) = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));
-        let levels = ctx.schema.levels(probe);
-        let (low, high) = with_levels((low, high), levels);
+        let levels = Levels::visible(ctx.schema.levels(probe), self.line.t0, self.line.t1);
+        let (low, high) = levels.widen((low, high));
         let (low, high) = range(low, high);
-        let levels = levels.iter().filter(|level| (low..=high).contains(&level.value));
         kit::y_axis(&painter, plot, &kit::mono(ui), ctx.tokens, low, high, "");
         painter.hline(plot.x_range(), plot.bottom(), (1.0, ctx.tokens.line));
         let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
-        for level in levels.clone() {
-            let y = y(level.value as f32);
-            let ends = [pos2(plot.left(), y), pos2(plot.right(), y)];
-            inside.extend(egui::Shape::dashed_line(&ends, Stroke::new(1.0, ctx.tokens.text_sub), 5.0, 4.0));
-        }
+        levels.paint(&inside, plot, |step| self.line.x_of(plot, step), y, ctx.tokens);
         let x = |column: f32| plot.left() + column / px;
         let smooth = self.smoothed.get(&probe).filter(|_| self.smooth_over > 0).map(Smooth::samples);
         let faint = if smooth.is_some() { 0.3 } else { 1.0 };
@@ -199,8 +195,7 @@ impl Rates {
         }
         // A low chart has room for the lines only.
         if plot.height() >= MIN_NAMED {
-            let places = levels.map(|level| (y(level.value as f32), &*level.name));
-            level_names(&painter, plot, places, &kit::small(ui), ctx.tokens);
+            levels.paint_names(&painter, plot, y, &kit::small(ui), ctx.tokens);
         }
         let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));
         let end = title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);
@@ -226,31 +221,6 @@ impl Rates {
             if !self.smoothed.entry(*probe).or_default().follow(raw, self.smooth_over, is_angle) {
                 ctx.request_repaint();
             }
-        }
-    }
-}
-
-/// Names reference values, at the right, free of the title; below a line at the top. A name that would cover another one
-/// is left out.
-fn level_names<'a>(
-    painter: &Painter,
-    plot: Rect,
-    places: impl Iterator<Item = (f32, &'a str)>,
-    font: &egui::FontId,
-    tokens: &Tokens,
-) {
-    let mut taken: Vec<Rect> = vec![];
-    for (y, name) in places {
-        let is_high = y < plot.top() + 12.0;
-        let anchor = if is_high { Align2::RIGHT_TOP } else { Align2::RIGHT_BOTTOM };
-        let at = pos2(plot.right() - 4.0, if is_high { y + 1.0 } else { y - 1.0 });
-        let text = painter.layout_no_wrap(name.to_owned(), font.clone(), tokens.text_sub);
-        let area = anchor.anchor_size(at, text.size());
-        if taken.iter().all(|known| !known.intersects(area)) {
-            // A curve may run through the name.
-            painter.rect_filled(area.expand2(Vec2::new(2.0, -1.0)), 2.0, tokens.canvas.gamma_multiply(0.75));
-            painter.galley(area.min, text, tokens.text_sub);
-            taken.push(area);
         }
     }
 }

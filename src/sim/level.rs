@@ -1,0 +1,152 @@
+//! Reference values of series: step functions of time.
+
+use serde::{Deserialize, Serialize};
+
+/// A reference value of a series over a span of steps: a yardstick, an entropy floor, a limit. A horizontal line in its plot.
+/// One that changes is several of the same name, one behind the other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Level {
+    /// Label.
+    pub name: String,
+    /// Value, in the unit of the probe.
+    pub value: f64,
+    /// The step after which it holds; 0: from the beginning.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub from_step: u64,
+    /// The last step for which it holds; `None`: it still does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_step: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(step: &u64) -> bool {
+    *step == 0
+}
+
+/// Levels of a probe that are kept: the newest.
+const MAX_KEPT: usize = 4096;
+
+impl Level {
+    /// One that holds from the beginning.
+    pub fn new(name: impl Into<String>, value: f64) -> Self {
+        Self { name: name.into(), value, ..Self::default() }
+    }
+
+    /// Whether it holds for a sample of a step.
+    pub fn holds_at(&self, step: u64) -> bool {
+        (step > self.from_step || self.from_step == 0) && self.to_step.is_none_or(|last| step <= last)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name && self.value.to_bits() == other.value.to_bits()
+    }
+
+    /// The names among levels, in the order of their first levels.
+    pub fn names(levels: &[Self]) -> Vec<&str> {
+        let mut names: Vec<&str> = vec![];
+        for level in levels {
+            if !names.contains(&&*level.name) {
+                names.push(&level.name);
+            }
+        }
+        names
+    }
+
+    /// The value of a name for a sample of a step.
+    pub fn value_at(levels: &[Self], name: &str, step: u64) -> Option<f64> {
+        levels.iter().find(|level| level.name == name && level.holds_at(step)).map(|level| level.value)
+    }
+
+    /// The levels `known` continue with those that hold after a step. What is known of later steps is dropped: the simulation was
+    /// rewound.
+    pub fn follow(known: &mut Vec<Self>, now: &[Self], step: u64) {
+        known.retain(|level| level.from_step < step);
+        for level in known.iter_mut().filter(|level| level.to_step.is_none_or(|last| last >= step)) {
+            level.to_step = if now.iter().any(|new| new.is_same(level)) { None } else { Some(step) };
+        }
+        let is_known = |new: &Self, known: &[Self]| known.iter().any(|l| l.to_step.is_none() && l.is_same(new));
+        for new in now.iter().filter(|new| new.to_step.is_none()) {
+            if !is_known(new, known) {
+                known.push(Self { from_step: step, ..new.clone() });
+            }
+        }
+        let mut extra = known.len().saturating_sub(MAX_KEPT);
+        known.retain(|level| {
+            let is_kept = extra == 0 || level.to_step.is_none();
+            extra -= usize::from(!is_kept);
+            is_kept
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now(values: &[(&str, f64)]) -> Vec<Level> {
+        values.iter().map(|(name, value)| Level::new(*name, *value)).collect()
+    }
+
+    fn series(levels: &[Level], name: &str, steps: impl IntoIterator<Item = u64>) -> Vec<Option<f64>> {
+        steps.into_iter().map(|step| Level::value_at(levels, name, step)).collect()
+    }
+
+    #[test]
+    fn levels_are_step_functions() {
+        let mut known = now(&[("uniform", 5.5), ("floor", 1.0)]);
+        Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", 0.9)]), 10);
+        Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", 0.9)]), 15); // nothing changed
+        Level::follow(&mut known, &now(&[("uniform", 5.5)]), 20);
+        Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", 1.0)]), 30);
+        assert_eq!(known.len(), 4, "{known:?}");
+        assert_eq!(Level::names(&known), ["uniform", "floor"]);
+        assert_eq!(series(&known, "uniform", [0, 10, 11, 99]), [Some(5.5); 4]);
+        // The sample of the step itself is of the former level.
+        let found = series(&known, "floor", [0, 10, 11, 20, 21, 30, 31]);
+        assert_eq!(found, [Some(1.0), Some(1.0), Some(0.9), Some(0.9), None, None, Some(1.0)]);
+        let text = ron::to_string(&known).expect("text");
+        assert_eq!(ron::from_str::<Vec<Level>>(&text).expect("levels"), known);
+    }
+
+    #[test]
+    fn levels_of_older_files_hold_from_the_beginning() {
+        let level: Level = ron::from_str(r#"(name: "uniform", value: 5.5)"#).expect("a level");
+        assert_eq!(level, Level::new("uniform", 5.5));
+        assert_eq!(ron::to_string(&level).expect("text"), r#"(name:"uniform",value:5.5)"#);
+    }
+
+    #[test]
+    fn a_rewound_simulation_forgets_later_levels() {
+        let mut known = now(&[("floor", 1.0)]);
+        Level::follow(&mut known, &now(&[("floor", 0.9)]), 10);
+        Level::follow(&mut known, &now(&[("floor", 0.8)]), 20);
+        let all = known.clone();
+        for (step, value, expected) in [
+            (0, 1.0, [Some(1.0), Some(1.0), Some(1.0)]),
+            (5, 1.0, [Some(1.0), Some(1.0), Some(1.0)]),
+            (10, 0.9, [Some(1.0), Some(0.9), Some(0.9)]),
+            (15, 0.9, [Some(1.0), Some(0.9), Some(0.9)]),
+            (20, 0.8, [Some(1.0), Some(0.9), Some(0.8)]),
+        ] {
+            known.clone_from(&all);
+            Level::follow(&mut known, &now(&[("floor", value)]), step);
+            assert_eq!(series(&known, "floor", [10, 20, 30]), expected, "back to {step}: {known:?}");
+        }
+    }
+
+    #[test]
+    fn the_newest_levels_are_kept() {
+        let mut known = now(&[("uniform", 5.5), ("floor", 0.0)]);
+        for step in 1..2 * MAX_KEPT as u64 {
+            Level::follow(&mut known, &now(&[("uniform", 5.5), ("floor", step as f64)]), step);
+        }
+        let last = 2 * MAX_KEPT as u64;
+        assert_eq!(known.len(), MAX_KEPT);
+        assert_eq!(Level::value_at(&known, "uniform", 1), Some(5.5));
+        assert_eq!(
+            series(&known, "floor", [1, last - 1, last]),
+            [None, Some((last - 2) as f64), Some((last - 1) as f64)]
+        );
+    }
+}
