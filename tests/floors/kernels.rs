@@ -27,7 +27,7 @@ fn kernels() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels")
 }
 
-fn modules() -> Vec<ModuleSpec> {
+pub fn modules() -> Vec<ModuleSpec> {
     let of_kinds = Model::all().into_iter().flat_map(|model| model.modules().iter().copied());
     let of_nn = nn::MODULES.iter().copied().flatten().copied();
     [selftest::Kernels::SPEC, ceilings::Kernels::SPEC].into_iter().chain(of_nn).chain(of_kinds).collect()

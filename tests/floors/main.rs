@@ -6,4 +6,5 @@ mod kernels;
 mod kind_names;
 mod licences;
 mod quantities;
+mod translations;
 mod twins;
