@@ -133,9 +133,10 @@ choices! {
 }
 
 choices! {
-    /// Multiplication of a linear layer.
+    /// Multiplication of a linear layer or by its weights.
     pub enum LayerProduct {
-        /// All three.
+        /// All three of the forward and the backward pass.
+        #[title("Forward and backward")]
         All,
         /// y = x Wᵀ, in training, evaluation and decoding.
         #[title("Forward")]
@@ -146,6 +147,9 @@ choices! {
         /// dW = dyᵀ x, in the backward pass.
         #[title("Backward, weights")]
         BackwardWeights,
+        /// Those of Muon, which makes the update of W orthogonal; in f32.
+        #[title("Muon")]
+        Muon,
     }
 }
 

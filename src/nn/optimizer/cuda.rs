@@ -196,11 +196,12 @@ impl CudaOptimizer {
         Ok(())
     }
 
-    /// Updates these matrices by Muon, unless the update is skipped. One that is not `used` keeps its momentum.
+    /// Updates these matrices by Muon, unless the update is skipped: each is multiplied as `gemm` says. One that is not
+    /// `used` keeps its momentum.
     pub fn muon(
         &self,
         pass: &mut Pass,
-        gemm: (&CudaGemm, Options),
+        (gemm, options): (&CudaGemm, &dyn Fn(&MatrixRun) -> Options),
         (matrices, used): (&[MatrixRun], Option<Used<'_>>),
         iterations: u32,
         tables: Tables<'_>,
@@ -244,7 +245,7 @@ impl CudaOptimizer {
                 grid,
             )?;
             let mut next = frame.take::<f32>("Muon update, next", run.len())?;
-            let is_swapped = orthogonalise(pass, gemm, run, iterations, &mut x, &mut next, &frame)?;
+            let is_swapped = orthogonalise(pass, (gemm, options(run)), run, iterations, &mut x, &mut next, &frame)?;
             let x = if is_swapped { &next } else { &x };
             let (copy, format) = to.copy.arguments();
             let Tables { settings, groups, rules } = tables;

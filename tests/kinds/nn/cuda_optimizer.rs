@@ -120,7 +120,7 @@ impl OnDevice {
         let mut to = cuda::Buffers { params, means, squares, copy: Copy::Bf16(bf16) };
         op.adamw(&mut pass, tables, state, g, &mut to).unwrap();
         let frame = arena.frame();
-        let with = (&*gemm, Options::default());
+        let with: (&CudaGemm, &dyn Fn(&MatrixRun) -> Options) = (gemm, &|_| Options::default());
         op.muon(&mut pass, with, (matrices, None), 5, tables, state, g, &mut to, &frame).unwrap();
         state.read().unwrap()[0]
     }

@@ -176,7 +176,7 @@ fn cuda_call_sites_take_their_implementation() {
     let mut params = small::params(&with(&["compute.precision=Bf16", "compute.gemm=Simt"]));
     let config = Config::new(&params, 37).expect("a model");
     let trainer = small::trainer::<f32>(&config);
-    let mut launches = |exceptions: &[(LinearLayer, LayerProduct, GemmMethod)]| {
+    let mut launches = |exceptions: &[(LinearLayer, LayerProduct, GemmMethod)], hyper: &Hyper| {
         let of = |(layer, product, gemm): &(LinearLayer, LayerProduct, GemmMethod)| GemmException {
             layer: *layer,
             product: *product,
@@ -186,7 +186,7 @@ fn cuda_call_sites_take_their_implementation() {
         let mut device = OnDevice::like(&gpu, &params, &trainer);
         let text = Text::new(8, 24, 37, 1);
         let mut pass = Pass::measuring();
-        let input = StepInput { step: 0, batches: &[text.batch()], hyper: &HYPER, frozen: &[], measures: false };
+        let input = StepInput { step: 0, batches: &[text.batch()], hyper, frozen: &[], measures: false };
         device.backend.step(&input, &mut pass).expect("the device");
         let mut stats = vec![];
         device.backend.take_stats(&mut stats).expect("the device");
@@ -197,10 +197,16 @@ fn cuda_call_sites_take_their_implementation() {
         [&["gemm_simt"][..], &["gemm_wmma"], &["gemm_large", "gemm_small"]].map(of)
     };
     // Three multiplications of each of four layers of two blocks, and of the head.
-    assert_eq!(launches(&[]), [27_u32, 0, 0]);
-    assert_eq!(launches(&[(Head, Forward, Wmma)]), [26, 1, 0]);
-    assert_eq!(launches(&[(MlpUp, All, Mma), (AttentionQkv, BackwardInputs, Wmma)]), [19, 2, 6]);
-    assert_eq!(launches(&[(MlpUp, All, Mma), (MlpUp, BackwardWeights, Simt)]), [23, 0, 4], "the last counts");
+    assert_eq!(launches(&[], &HYPER), [27_u32, 0, 0]);
+    assert_eq!(launches(&[(Head, Forward, Wmma)], &HYPER), [26, 1, 0]);
+    assert_eq!(launches(&[(MlpUp, All, Mma), (AttentionQkv, BackwardInputs, Wmma)], &HYPER), [19, 2, 6]);
+    let last_counts = [(MlpUp, All, Mma), (MlpUp, BackwardWeights, Simt)];
+    assert_eq!(launches(&last_counts, &HYPER), [23, 0, 4]);
+    // Muon multiplies three times in each of five iterations; queries, keys and values are matrices of their own.
+    let muon = Hyper { matrices: MatrixUpdate::Muon { momentum: 0.95, rate: 5.0 }, ..HYPER };
+    assert_eq!(launches(&[], &muon), [27 + 2 * 6 * 15, 0, 0]);
+    assert_eq!(launches(&[(AttentionQkv, Muon, Mma)], &muon), [27 + 2 * 3 * 15, 0, 2 * 3 * 15]);
+    assert_eq!(launches(&[(MlpUp, Muon, Mma), (MlpUp, All, Wmma)], &muon), [21 + 2 * 5 * 15, 6, 2 * 15]);
 }
 
 /// fp16 finds its loss scale; frozen layers stay; norms are those of the buffers; a stop changes nothing.

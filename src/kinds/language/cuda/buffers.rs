@@ -270,7 +270,7 @@ impl<T: ModelFormat> Trained<T> {
     /// Updates the weights by their gradient. `used` says which matrices have one, where that is not all.
     pub fn optimize(
         &mut self,
-        ops: &ModelOps,
+        (ops, map): (&ModelOps, &ParameterMap),
         used: Option<Used<'_>>,
         frame: &Frame<'_>,
         pass: &mut Pass,
@@ -281,8 +281,9 @@ impl<T: ModelFormat> Trained<T> {
         let mut to = OptimizerBuffers { params: &mut *weights, means, squares, copy: T::copy(copy) };
         ops.optimizer.adamw(pass, tables, state, gradient, &mut to)?;
         if !update.matrices.is_empty() {
-            let (gemm, matrices, n) = ((&ops.gemm, ops.options), (&update.matrices[..], used), update.iterations);
-            ops.optimizer.muon(pass, gemm, matrices, n, tables, state, gradient, &mut to, frame)?;
+            let options = |run: &MatrixRun| ops.options_of_update(map, run);
+            let (matrices, n) = ((&update.matrices[..], used), update.iterations);
+            ops.optimizer.muon(pass, (&ops.gemm, &options), matrices, n, tables, state, gradient, &mut to, frame)?;
         }
         Ok(())
     }

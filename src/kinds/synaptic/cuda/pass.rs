@@ -176,7 +176,7 @@ pub fn update<T: ModelFormat>(
     b.trained.keep_before()?;
     copy_frozen(b, true)?;
     let used = Some(Used { numbers: &b.kind.statistics, stride: STATISTICS });
-    b.trained.optimize(&network.ops.model, used, &b.batch.arena.frame(), pass)?;
+    b.trained.optimize((&network.ops.model, &network.layout.map), used, &b.batch.arena.frame(), pass)?;
     copy_frozen(b, false)?;
     // Frozen experts keep their weights, but for the copy.
     if !b.kind.frozen_ranges.is_empty() {

@@ -129,10 +129,11 @@ fn call_sites(exceptions: &[GemmException], layout: &Layout) -> CallSites {
             LinearLayer::Head => vec![layout.head()],
         };
         let products = match exception.product {
-            LayerProduct::All => &Product::ALL[..],
+            LayerProduct::All => &Product::OF_PASSES[..],
             LayerProduct::Forward => &[Product::Outputs],
             LayerProduct::BackwardInputs => &[Product::InputGradients],
             LayerProduct::BackwardWeights => &[Product::WeightGradients],
+            LayerProduct::Muon => &[Product::Update],
         };
         let of = |weight: ViewId| products.iter().map(move |product| (weight, *product));
         sites.extend(weights.into_iter().flat_map(of).map(|site| (site, backend_of(exception.gemm))));

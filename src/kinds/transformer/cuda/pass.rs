@@ -149,6 +149,6 @@ pub fn update<T: ModelFormat>(
 ) -> Result<(), OpError> {
     let DeviceBuffers { trained, batch, .. } = b;
     trained.keep_before()?;
-    trained.optimize(&network.ops.model, None, &batch.arena.frame(), pass)?;
+    trained.optimize((&network.ops.model, &network.layout.map), None, &batch.arena.frame(), pass)?;
     Ok(trained.record_step(kernels, pass)?)
 }

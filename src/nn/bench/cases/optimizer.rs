@@ -99,12 +99,12 @@ fn run(gpu: &Arc<Gpu>, shape: [usize; 2], method: Method, part: Part) -> Result<
         let (params, means, squares): (&mut Slice<f32>, &mut Slice<f32>, &mut Slice<f32>) =
             (&mut params, &mut means, &mut squares);
         let mut to = Buffers { params, means, squares, copy: Copy::Bf16(&mut rounded) };
-        let options = Options { tf32: true, ..Options::default() };
+        let options = |_: &MatrixRun| Options { tf32: true, ..Options::default() };
         match part {
             Part::Begin => optimizer.begin(pass, tables, &g, &mut state, &frame).map_err(text),
             Part::AdamW => optimizer.adamw(pass, tables, &state, &g, &mut to).map_err(text),
             Part::Muon => optimizer
-                .muon(pass, (&gemm, options), (&matrices, None), ITERATIONS, tables, &state, &g, &mut to, &frame)
+                .muon(pass, (&gemm, &options), (&matrices, None), ITERATIONS, tables, &state, &g, &mut to, &frame)
                 .map_err(text),
             Part::Round => optimizer.round(pass, to.params, to.copy).map_err(text),
             Part::Draw => optimizer.draw(pass, &settings, &state, to.params, to.copy).map_err(text),
