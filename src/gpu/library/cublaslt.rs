@@ -211,11 +211,16 @@ impl CublasLt {
 
     /// `cuBLASLt 13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)`.
     pub fn describe(&self) -> String {
+        format!("{} ({})", self.name(), self.found.path.display())
+    }
+
+    /// `cuBLASLt 13.1.0`: algorithms, and so bits, are those of a version.
+    pub fn name(&self) -> String {
         let v = self.version;
         // 12 and before count a version as 1000 major + 100 minor + patch, 13 as 10000 major.
         let (major, minor, patch) =
             if v >= 100_000 { (v / 10_000, v / 100 % 100, v % 100) } else { (v / 1000, v / 100 % 10, v % 100) };
-        format!("cuBLASLt {major}.{minor}.{patch} ({})", self.found.path.display())
+        format!("cuBLASLt {major}.{minor}.{patch}")
     }
 
     /// Multiplies after everything issued so far. `added` takes the place of C as what beta multiplies; scales are for

@@ -69,17 +69,19 @@ impl<M: DeviceModel> CudaBackend<M> {
     ) -> Result<Self, SimError> {
         let sizes = network.sizes(sequences);
         let mut buffers = ModelBuffers::<M>::allocate(gpu, &sizes)?;
-        let ModelParts { map, seed, is_stochastic, .. } = network.parts();
+        let ModelParts { map, ops, seed, is_stochastic, .. } = network.parts();
         let is_stochastic = is_stochastic.into();
         let settings = OptimizerSettings { seed, is_stochastic, ..OptimizerSettings::default() };
         buffers.trained.begin_training(map, &scaler, settings)?;
+        let library = ops.gemm.library().map_or_else(|_| "none".to_owned(), |library| library.name());
+        let choices = choices.iter().copied().chain([("library of multiplications", &library[..])]);
         Ok(Self {
             graphs: HashMap::new(),
-            network,
             kernels: StepKernels::load(gpu)?,
             buffers: RefCell::new(buffers),
             gpu: gpu.clone(),
-            choices: choices.iter().map(|(name, by)| ((*name).to_owned(), (*by).to_owned())).collect(),
+            choices: choices.map(|(name, by)| (name.to_owned(), by.to_owned())).collect(),
+            network,
             sizes,
             host: M::HostState::default(),
             scaler,
