@@ -1,5 +1,10 @@
 //! cuBLASLt: matrix multiplication by NVIDIA, with an algorithm chosen by its heuristics. Signatures, numbers of
 //! attributes and of types are those of cublasLt.h, equal in the versions 12 and 13.
+//!
+//! The same multiplication has the same bits every time, whatever else the device computes. The heuristics depend on the
+//! version, the device and what is in [`Matmul`]. Sums divided among blocks are added in a fixed order, by a second kernel
+//! from partial sums in the workspace; those that blocks add to the result in the order in which they end are excluded. A
+//! failed call is not a refusal: see [`LibraryError::Call`].
 
 use super::{
     Found, LibraryError, Wanted,
@@ -202,7 +207,8 @@ impl CublasLt {
         gpu.bound(|| "opening cuBLASLt".to_owned())?;
         let mut handle = null_mut();
         // SAFETY: the device's context is current.
-        check("cublasLtCreate", unsafe { (api.create)(&mut handle) })?;
+        let created = check("cublasLtCreate", unsafe { (api.create)(&mut handle) });
+        created.map_err(|why| unusable(&found, why.to_string()))?;
         // SAFETY: it takes nothing.
         let version = unsafe { (api.version)() };
         let workspace = Buf::zeros(gpu, "cuBLASLt workspace", WORKSPACE)?;
@@ -297,7 +303,7 @@ impl CublasLt {
             result = relaxed(call);
             Ok(())
         })?;
-        if result.is_err() {
+        if matches!(result, Err(LibraryError::Unsupported)) {
             plans.insert(key, None);
         }
         result
@@ -372,6 +378,7 @@ impl CublasLt {
                 (self.api.set_preference)(preference, attribute, value, size)
             };
             let mut status = set(PREFER_WORKSPACE, std::ptr::from_ref(&WORKSPACE).cast(), size_of::<usize>());
+            status |= set(PREFER_REDUCTIONS, std::ptr::from_ref(&IN_FIXED_ORDER).cast(), 4);
             for (i, alignment) in [a, b, c, c].iter().enumerate() {
                 status |= set(PREFER_ALIGNMENT + i as c_int, std::ptr::from_ref(alignment).cast(), 4);
             }
@@ -411,4 +418,7 @@ const BATCH: c_int = 5;
 const STRIDE: c_int = 6;
 /// `CUBLASLT_MATMUL_PREF_…`: the last is that of A, those of B, C and D follow.
 const PREFER_WORKSPACE: c_int = 1;
+const PREFER_REDUCTIONS: c_int = 3;
 const PREFER_ALIGNMENT: c_int = 5;
+/// `CUBLASLT_REDUCTION_SCHEME_…`: `COMPUTE_TYPE` and `OUTPUT_TYPE`, without `INPLACE`.
+const IN_FIXED_ORDER: u32 = 2 | 4;

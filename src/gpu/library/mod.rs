@@ -37,7 +37,8 @@ pub enum LibraryError {
     /// It has no algorithm for this.
     #[error("the library has no algorithm for these sizes, layouts and types")]
     Unsupported,
-    /// A call failed.
+    /// A call failed that may succeed another time: the library returns it while it is captured into a graph and other
+    /// threads of the process use the device.
     #[error("{call}: status {status}")]
     Call {
         /// Function.

@@ -1,6 +1,7 @@
 //! The transformer: the model against references and itself.
 
 mod cuda;
+mod cuda_beside_others;
 mod cuda_long;
 mod cuda_training;
 mod golden;

@@ -198,7 +198,8 @@ impl<M: DeviceModel> CudaBackend<M> {
             match graph {
                 Ok(graph) => *place = Some(graph),
                 Err(error) if error.is_sticky() => return Err(error.into()),
-                // Something else on this device invalidated the capture: the next step tries again.
+                // What other threads do on this device can invalidate a capture, or fail the library's calls in it: the
+                // next step tries again.
                 Err(error) => {
                     tracing::warn!("a training step is computed launch by launch: {error}");
                     return Ok(network.launch(kernels, buffers, what, pass)?);

@@ -8,7 +8,8 @@
 //!
 //! [`Options::backend`] names one. Without it, what [`tuning`] measured or a run recorded is used, else cuBLASLt where it is
 //! found, else own kernels. What an implementation cannot do is done by another, unless [`Options::is_required`]; `run`
-//! returns what was used.
+//! returns what was used. This follows from the multiplication alone: a call of the library that fails is an error, as
+//! another implementation has other bits.
 
 mod call;
 mod kernels;
@@ -259,6 +260,11 @@ impl CudaGemm {
                     return Ok(by.backend());
                 }
                 Err(why @ CudaGemmError::Unable { .. }) => refused = Some(why),
+                // Another implementation has other bits: only what is refused every time is computed by the next one.
+                Err(CudaGemmError::Library(why @ LibraryError::Call { .. })) => {
+                    let doing = "multiplying with cuBLASLt".to_owned();
+                    return Err(GpuError::Driver { doing, why: why.to_string() }.into());
+                }
                 Err(CudaGemmError::Library(why)) if !matches!(why, LibraryError::Gpu(_)) => {
                     refused = Some(why.into());
                 }
