@@ -22,7 +22,7 @@ struct alignas(8) GemmArgs {
     unsigned int activation; // Function of the epilogue, or none
     unsigned int is_gradient; // Whether the product is multiplied by its derivative, whose argument is `other`
     unsigned int bias_by_row; // Whether the bias belongs to rows of C instead of columns
-    unsigned int quads; // Whether C and the epilogue's data may be accessed four elements at a time
+    unsigned int quads; // Whether C and the epilogue's data may be accessed four elements at a time; by wgmma eight, with a bias of columns
     unsigned int split; // What groups of unknown sizes divide: nothing, rows, k
     unsigned int is_scaled; // Whether sums of integers become floats, times scales
     unsigned int a_by_k; // Whether the k of a row of A are adjacent

@@ -120,18 +120,22 @@ __device__ __forceinline__ bool place_in_group(const GemmArgs& g, const void* fr
     }
 }
 
-// Waits until the earlier pieces are in C. Their blocks have smaller numbers, and so began before.
+// Waits until the earlier pieces are in C. Their blocks have smaller numbers, and so began before. OF_WARP: a warp's part of them.
+template <bool OF_WARP = false>
 __device__ __forceinline__ void begin_turn(const Place& p, void* turns) {
     if (p.piece == 0) return;
-    if (threadIdx.x == 0)
+    if ((OF_WARP ? threadIdx.x % 32 : threadIdx.x) == 0)
         for (unsigned int done = 0; done != p.piece;) asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(done) : "l"((unsigned int*)turns + p.turn) : "memory");
-    __syncthreads();
+    if (OF_WARP) __syncwarp();
+    else __syncthreads();
 }
 // Lets the next piece add. The last one leaves 0 for the next launch.
+template <bool OF_WARP = false>
 __device__ __forceinline__ void end_turn(const Place& p, void* turns) {
     if (p.pieces == 1) return;
-    __syncthreads();
-    if (threadIdx.x != 0) return;
+    if (OF_WARP) __syncwarp();
+    else __syncthreads();
+    if ((OF_WARP ? threadIdx.x % 32 : threadIdx.x) != 0) return;
     __threadfence();
     asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"((unsigned int*)turns + p.turn), "r"(p.piece + 1 == p.pieces ? 0 : p.piece + 1) : "memory");
 }

@@ -35,6 +35,7 @@ mod slice;
 pub mod source;
 mod stop_flag;
 mod stream;
+mod tensor_map;
 pub mod timing;
 pub mod trace;
 
@@ -58,6 +59,7 @@ pub use shape::Shape;
 pub use slice::{Slice, View, ViewMut};
 pub use stop_flag::StopFlag;
 pub use stream::Stream;
+pub use tensor_map::{Boxes, BoxesOf, InBoxes, TensorMap};
 pub use timing::Timing;
 pub use trace::{Batch, Lane, Measured, Span};
 

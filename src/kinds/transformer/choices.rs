@@ -106,6 +106,9 @@ choices! {
         /// Own kernel with mma.sync.
         #[title("mma.sync")]
         Mma,
+        /// Own kernel with wgmma, for f16 and bf16 on Hopper (H100, H200); elsewhere as automatic.
+        #[title("wgmma")]
+        Wgmma,
         /// NVIDIA's cuBLASLt.
         #[title("cuBLASLt")]
         CublasLt,

@@ -3,7 +3,7 @@
 //! A case is `SIZE-FORMAT-BACKEND-LAYOUT`. On a CPU, its roofline is the measured peak of multiply-adds of the same
 //! instruction set. On a GPU, it is the lower of the measured arithmetic ceiling and the measured
 //! copy bandwidth times operations per byte. The ceiling of tensor cores is that of mma.sync with f16, which bf16 shares;
-//! that of s8 is taken as twice, that of tf32 as half of it. cuBLASLt uses Hopper's wgmma and exceeds it there.
+//! that of s8 is taken as twice, that of tf32 as half of it. wgmma exceeds it on Hopper, in own kernels and in cuBLASLt.
 
 use super::{
     Epilogue, Gemm, cpu,
@@ -199,9 +199,10 @@ impl Bench<'_> {
         let all = [("nt", nt), ("nn", Gemm::new(m, n, k)), ("tn", Gemm::new(m, n, k).transposed_a())];
         let values = |len: usize| -> Vec<I> { operand(len).map(I::from_unit).collect() };
         let mut buffers = None;
-        for backend in [Backend::CublasLt, Backend::TensorCores, Backend::Wmma, Backend::Simt] {
+        for backend in [Backend::CublasLt, Backend::Wgmma, Backend::TensorCores, Backend::Wmma, Backend::Simt] {
             // One layout suffices where neither backend nor sizes are compared.
-            let layouts = if square && backend == Backend::TensorCores { &all[..] } else { &all[..1] };
+            let layouts =
+                if square && matches!(backend, Backend::Wgmma | Backend::TensorCores) { &all[..] } else { &all[..1] };
             for (layout, g) in layouts {
                 let name = format!("{m}x{n}x{k}-{format}-{backend}-{layout}");
                 let is_slow = backend == Backend::Simt && m * n * k > 1 << 36;

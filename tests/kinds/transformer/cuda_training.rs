@@ -126,8 +126,8 @@ fn cuda_loss_curves_do_not_depend_on_the_backend() {
     let Some(gpu) = gpu() else { return };
     for (precision, most) in [("F32", 1e-4), ("Bf16", 2e-2)] {
         let mut curves = vec![];
-        for gemm in ["Simt", "Mma", "Wmma", "CublasLt", "Auto"] {
-            if precision == "F32" && (gemm == "Mma" || gemm == "Wmma") {
+        for gemm in ["Simt", "Mma", "Wmma", "Wgmma", "CublasLt", "Auto"] {
+            if precision == "F32" && ["Mma", "Wmma", "Wgmma"].contains(&gemm) {
                 continue; // tensor cores round f32 to tf32
             }
             let more = [format!("compute.precision={precision}"), format!("compute.gemm={gemm}")];

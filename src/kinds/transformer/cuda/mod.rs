@@ -113,6 +113,7 @@ const fn backend_of(gemm: GemmMethod) -> Option<GemmBackend> {
         GemmMethod::Simt => Some(GemmBackend::Simt),
         GemmMethod::Wmma => Some(GemmBackend::Wmma),
         GemmMethod::Mma => Some(GemmBackend::TensorCores),
+        GemmMethod::Wgmma => Some(GemmBackend::Wgmma),
         GemmMethod::CublasLt => Some(GemmBackend::CublasLt),
     }
 }
@@ -162,6 +163,7 @@ const fn gemm_name(gemm: GemmMethod) -> &'static str {
         GemmMethod::Simt => "SIMT",
         GemmMethod::Wmma => "WMMA",
         GemmMethod::Mma => "mma.sync",
+        GemmMethod::Wgmma => "wgmma",
         GemmMethod::CublasLt => "cuBLASLt",
     }
 }

@@ -65,8 +65,12 @@ impl<S: Scale> Call<'_, S> {
 
     /// Whether sums over a long group may be added to C piece by piece: it is not rounded, and nothing else happens to the sums.
     pub fn adds_pieces(&self) -> bool {
-        let is_exact = self.formats.1 == Format::F32 && self.formats.0 != Format::S8;
-        self.split == Some(Split::Depth) && is_exact && self.epilogue == Epilogue::None
+        self.split == Some(Split::Depth) && self.keeps_sums()
+    }
+
+    /// Whether C holds the sums as they are.
+    pub fn keeps_sums(&self) -> bool {
+        self.formats.1 == Format::F32 && self.formats.0 != Format::S8 && self.epilogue == Epilogue::None
     }
 
     fn has_adjacent_k(&self) -> bool {
@@ -93,15 +97,16 @@ impl<S: Scale> Call<'_, S> {
         can_exchange && groups_begin_at_rows && rows_are(self.a, &g.a) && rows_are(self.b, &g.b)
     }
 
-    /// Whether C and the epilogue's data may be accessed four elements at a time.
-    fn has_quads(&self) -> bool {
+    /// Whether C and the epilogue's data may be accessed so many elements at a time, 16 bytes at most.
+    pub fn has_neighbours(&self, count: usize) -> bool {
         let g = &self.gemm;
-        let four = 4 * if self.is_scaled { self.formats.1.bytes() } else { self.formats.1.bytes_of_sums() } as u64;
+        let element = if self.is_scaled { self.formats.1.bytes() } else { self.formats.1.bytes_of_sums() };
+        let bytes = (count * element).min(16) as u64;
         let of = |count: usize, stride: usize| if count == 1 { 0 } else { stride };
         let rows = if self.bias_by_row { g.m } else { 0 };
-        [g.n, g.c.ld, of(g.batch, g.c.stride), of(g.outer, g.c.outer), rows].iter().all(|n| n.is_multiple_of(4))
-            && [self.bias, self.other].iter().all(|data| data.is_aligned_to(four))
-            && [&self.c, &self.aux].iter().all(|data| data.is_aligned_to(four))
+        [g.n, g.c.ld, of(g.batch, g.c.stride), of(g.outer, g.c.outer), rows].iter().all(|n| n.is_multiple_of(count))
+            && [self.bias, self.other].iter().all(|data| data.is_aligned_to(bytes))
+            && [&self.c, &self.aux].iter().all(|data| data.is_aligned_to(bytes))
     }
 
     /// Arguments of the own kernels, for a row-major C.
@@ -135,7 +140,7 @@ impl<S: Scale> Call<'_, S> {
             },
             is_gradient: is_gradient.into(),
             bias_by_row: self.bias_by_row.into(),
-            quads: self.has_quads().into(),
+            quads: self.has_neighbours(4).into(),
             split: match self.split {
                 None => 0,
                 Some(Split::Rows) => 1,

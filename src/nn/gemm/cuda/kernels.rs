@@ -3,7 +3,7 @@
 use crate::{
     device_struct,
     gpu::{
-        Compile, Target,
+        Compile, InBoxes, Target, TensorMap,
         kernel::{InAny, InOutAny, Size},
     },
     kernels,
@@ -48,7 +48,7 @@ device_struct! {
         is_gradient: u32,
         /// Whether the bias belongs to rows of C instead of columns
         bias_by_row: u32,
-        /// Whether C and the epilogue's data may be accessed four elements at a time
+        /// Whether C and the epilogue's data may be accessed four elements at a time; by wgmma eight, with a bias of columns
         quads: u32,
         /// What groups of unknown sizes divide: nothing, rows, k
         split: u32,
@@ -112,6 +112,20 @@ kernels! {
         fn gemm_simt_s8 as GemmSimtBytes(
             g: Size<GemmArgs>, a: InAny, b: InAny, c: InOutAny, bias: InAny, other: InAny, aux: InOutAny,
             row_scales: InAny, column_scales: InAny, offsets: InAny,
+        );
+    }
+}
+
+kernels! {
+    /// Hopper's tensor cores, by type of the operands.
+    pub struct WgmmaKernels in "nn/gemm_wgmma_bf16.cu", also "nn/gemm_wgmma_f16.cu" as F16
+        compiled (Compile::FUSED.on(&[Target::portable(75), Target::specific(90)])) using [GemmArgs, TensorMap]
+    {
+        /// Matrix multiplication by wgmma, 128 × 256 elements of C at a time per block.
+        #[block(384)]
+        fn gemm_wgmma as GemmWgmma(
+            g: Size<GemmArgs>, items: Size<u32>, a: InBoxes, b: InBoxes, c: InOutAny, bias: InAny, other: InAny,
+            aux: InOutAny, offsets: InAny, turns: InOutAny,
         );
     }
 }

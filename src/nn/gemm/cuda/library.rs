@@ -47,7 +47,7 @@ pub(super) fn run<S: Scale>(library: &CublasLt, pass: &mut Pass, call: &mut Call
     };
     let is_bias = matches!(call.epilogue.parts().bias, Some(()));
     // Its bias belongs to rows of the column-major result, and it adds one matrix only.
-    if is_bias && !is_row_major || is_residual && g.beta != S::ZERO {
+    if is_bias && (!is_row_major || call.bias_by_row) || is_residual && g.beta != S::ZERO {
         return Err(LibraryError::Unsupported);
     }
     let matmul = Matmul {

@@ -18,8 +18,9 @@ mod own;
 mod tile;
 pub mod tuning;
 mod types;
+mod wgmma;
 
-pub use kernels::{GemmArgs, MmaKernels, SimtKernels, WmmaKernels};
+pub use kernels::{GemmArgs, MmaKernels, SimtKernels, WgmmaKernels, WmmaKernels};
 pub use tile::Tile;
 pub use types::{Format, Operand, Output, Scale};
 
@@ -39,6 +40,8 @@ pub const MODULES: &[ModuleSpec] = &[
     MmaKernels::F16,
     MmaKernels::TF32,
     MmaKernels::S8,
+    WgmmaKernels::SPEC,
+    WgmmaKernels::F16,
     WmmaKernels::SPEC,
     WmmaKernels::F16,
     SimtKernels::SPEC,
@@ -49,6 +52,8 @@ pub const MODULES: &[ModuleSpec] = &[
 pub enum Backend {
     /// NVIDIA's cuBLASLt.
     CublasLt,
+    /// Own kernel on Hopper's tensor cores by wgmma; f16 and bf16.
+    Wgmma,
     /// Own kernels on tensor cores by mma.sync; f32 operands are rounded to tf32.
     TensorCores,
     /// Own kernel on tensor cores by WMMA fragments; f16 and bf16.
@@ -61,6 +66,7 @@ impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::CublasLt => "cuBLASLt",
+            Self::Wgmma => "wgmma",
             Self::TensorCores => "mma.sync",
             Self::Wmma => "WMMA",
             Self::Simt => "SIMT",
@@ -73,6 +79,8 @@ impl fmt::Display for Backend {
 pub enum Implementation {
     /// NVIDIA's library, with the algorithm that its heuristics put first.
     CublasLt,
+    /// wgmma.
+    Wgmma,
     /// mma.sync, [`Tile::LARGE`].
     LargeTiles,
     /// mma.sync, [`Tile::SMALL`].
@@ -85,12 +93,14 @@ pub enum Implementation {
 
 impl Implementation {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::CublasLt, Self::LargeTiles, Self::SmallTiles, Self::Wmma, Self::Simt];
+    pub const ALL: [Self; 6] =
+        [Self::CublasLt, Self::Wgmma, Self::LargeTiles, Self::SmallTiles, Self::Wmma, Self::Simt];
 
     /// Its backend.
     pub const fn backend(self) -> Backend {
         match self {
             Self::CublasLt => Backend::CublasLt,
+            Self::Wgmma => Backend::Wgmma,
             Self::LargeTiles | Self::SmallTiles => Backend::TensorCores,
             Self::Wmma => Backend::Wmma,
             Self::Simt => Backend::Simt,
@@ -172,6 +182,9 @@ impl CudaGemm {
     pub fn notice(&self, wanted: Option<Backend>) -> Option<String> {
         match (wanted?, &self.library) {
             (Backend::CublasLt, Err(why)) => Some(why.to_string()),
+            (Backend::Wgmma, _) if !self.own.have_wgmma() => {
+                Some("wgmma needs compute capability 9.0; another implementation is used instead".to_owned())
+            }
             (wanted @ (Backend::TensorCores | Backend::Wmma), _) if !self.own.have_tensor_cores() => {
                 Some(format!("{wanted} needs compute capability 8.0; SIMT is used instead"))
             }
@@ -182,7 +195,7 @@ impl CudaGemm {
     /// Loads the modules for a format.
     pub fn prepare(&self, format: Format) -> Result<(), GpuError> {
         self.own.simt()?;
-        if self.own.have_tensor_cores() { self.own.mma(format).map(drop) } else { Ok(()) }
+        self.own.prepare_tensor_cores(format)
     }
 
     /// Multiplies after everything issued so far, and returns what computes it. The epilogue's data have the type of C.
@@ -279,6 +292,7 @@ impl CudaGemm {
     fn candidates<S: Scale>(&self, call: &Call<'_, S>, options: Options) -> Vec<Implementation> {
         let of = |backend| match backend {
             Backend::CublasLt => Implementation::CublasLt,
+            Backend::Wgmma => Implementation::Wgmma,
             Backend::TensorCores => self.own.tile(call),
             Backend::Wmma => Implementation::Wmma,
             Backend::Simt => Implementation::Simt,

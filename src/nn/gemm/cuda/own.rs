@@ -1,12 +1,13 @@
 //! Own kernels: loaded when they are first used.
 
 use super::{
-    Backend, CudaGemmError, Format, Implementation, MmaKernels, Scale, SimtKernels, Tile, WmmaKernels,
+    Backend, CudaGemmError, Format, Implementation, MmaKernels, Scale, SimtKernels, Tile, WgmmaKernels, WmmaKernels,
     call::Call,
     kernels::{GemmLarge, GemmSimt, GemmSimtBytes, GemmSmall, GemmWmma},
+    wgmma,
 };
 use crate::gpu::{AnyMut, Buf, Gpu, GpuError, Pass};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Tiles of all groups that can be summed in pieces: each has the number of its pieces that are in C.
 const TURNS: usize = 1 << 16;
@@ -19,6 +20,7 @@ pub(super) struct OwnKernels {
     simt: OnceLock<SimtKernels>,
     mma: [OnceLock<MmaKernels>; 4],
     wmma: [OnceLock<WmmaKernels>; 2],
+    wgmma: [OnceLock<WgmmaKernels>; 2],
     turns: OnceLock<Mutex<Buf<u32>>>,
 }
 
@@ -32,13 +34,29 @@ fn loaded<T>(place: &OnceLock<T>, load: impl FnOnce() -> Result<T, GpuError>) ->
 
 impl OwnKernels {
     pub fn new(gpu: &Arc<Gpu>) -> Self {
-        let (mma, wmma) = (Default::default(), Default::default());
-        Self { gpu: gpu.clone(), simt: OnceLock::new(), mma, wmma, turns: OnceLock::new() }
+        let (mma, wmma, wgmma) = Default::default();
+        Self { gpu: gpu.clone(), simt: OnceLock::new(), mma, wmma, wgmma, turns: OnceLock::new() }
     }
 
     /// Whether the device has the tensor cores that own kernels use.
     pub fn have_tensor_cores(&self) -> bool {
         self.gpu.capability >= 80
+    }
+
+    /// Whether the device has wgmma: no later one does.
+    pub fn have_wgmma(&self) -> bool {
+        self.gpu.capability == 90
+    }
+
+    /// Loads what multiplies operands of a format by tensor cores.
+    pub fn prepare_tensor_cores(&self, format: Format) -> Result<(), GpuError> {
+        if self.have_tensor_cores() {
+            self.mma(format)?;
+        }
+        if self.have_wgmma() && matches!(format, Format::F16 | Format::Bf16) {
+            self.wgmma(format)?;
+        }
+        Ok(())
     }
 
     pub fn simt(&self) -> Result<&SimtKernels, GpuError> {
@@ -60,9 +78,18 @@ impl OwnKernels {
         loaded(&self.wmma[index], || WmmaKernels::load_as(&self.gpu, &spec))
     }
 
-    /// Memory for the turns of pieces, all 0 between launches.
-    fn turns(&self) -> Result<&Mutex<Buf<u32>>, GpuError> {
-        loaded(&self.turns, || Buf::zeros(&self.gpu, "turns of pieces of sums", TURNS).map(Mutex::new))
+    fn wgmma(&self, format: Format) -> Result<&WgmmaKernels, GpuError> {
+        let (index, spec) = if format == Format::F16 { (1, WgmmaKernels::F16) } else { (0, WgmmaKernels::SPEC) };
+        loaded(&self.wgmma[index], || WgmmaKernels::load_as(&self.gpu, &spec))
+    }
+
+    /// Memory for the turns of pieces, if there are any; all 0 between launches.
+    fn turns_of(&self, piece: u32) -> Result<Option<MutexGuard<'_, Buf<u32>>>, GpuError> {
+        if piece == 0 {
+            return Ok(None);
+        }
+        let turns = loaded(&self.turns, || Buf::zeros(&self.gpu, "turns of pieces of sums", TURNS).map(Mutex::new))?;
+        Ok(Some(turns.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// The kernel with mma.sync that is expected to be faster.
@@ -82,6 +109,9 @@ impl OwnKernels {
         call: &mut Call<'_, S>,
         by: Implementation,
     ) -> Result<(), CudaGemmError> {
+        if by == Implementation::Wgmma {
+            return self.run_wgmma(pass, call);
+        }
         let mut g = call.args();
         let unable = |why| Err(CudaGemmError::Unable { backend: by.backend(), why });
         if by.backend() != Backend::Simt && !self.have_tensor_cores() {
@@ -104,18 +134,15 @@ impl OwnKernels {
             }
             Implementation::LargeTiles => Tile::LARGE,
             Implementation::SmallTiles => Tile::SMALL,
-            Implementation::CublasLt => return unable("it is no own kernel"),
+            Implementation::CublasLt | Implementation::Wgmma => return unable("it has no blocks of one tile"),
         };
         g.piece = if call.adds_pieces() { tile.piece(&g, self.gpu.multiprocessors, TURNS) } else { 0 };
         let grid = match call.split {
             None => tile.grid(&g, call.matrices())?,
             Some(split) => tile.grid_of_groups(&g, split)?,
         };
-        let mut all_turns = match g.piece {
-            0 => None,
-            _ => Some(self.turns()?.lock().unwrap_or_else(PoisonError::into_inner)),
-        };
-        let turns = all_turns.as_mut().map_or(AnyMut::none(), |turns| AnyMut::from(&mut ***turns));
+        let mut turns = self.turns_of(g.piece)?;
+        let turns = turns.as_mut().map_or(AnyMut::none(), |turns| AnyMut::from(&mut ***turns));
         let Call { a, b, bias, other, offsets, scales: [row_scales, column_scales], .. } = *call;
         let (c, aux) = (call.c.reborrow(), call.aux.reborrow());
         match by {
@@ -134,11 +161,24 @@ impl OwnKernels {
                 let args = GemmLarge { g, a, b, c, bias, other, aux, row_scales, column_scales };
                 args.launch(self.mma(format)?, pass, grid)?;
             }
-            Implementation::SmallTiles | Implementation::CublasLt => {
+            Implementation::SmallTiles | Implementation::CublasLt | Implementation::Wgmma => {
                 let args = GemmSmall { g, a, b, c, bias, other, aux, row_scales, column_scales, offsets, turns };
                 args.launch(self.mma(format)?, pass, grid)?;
             }
         }
         Ok(())
+    }
+
+    fn run_wgmma<S: Scale>(&self, pass: &mut Pass, call: &mut Call<'_, S>) -> Result<(), CudaGemmError> {
+        let refused = if self.have_wgmma() { wgmma::refusal(call) } else { Some("compute capability 9.0 is needed") };
+        if let Some(why) = refused {
+            return Err(CudaGemmError::Unable { backend: Backend::Wgmma, why });
+        }
+        let kernels = self.wgmma(call.formats.0)?;
+        let piece = wgmma::piece(call, self.gpu.multiprocessors, TURNS);
+        let mut turns = self.turns_of(piece)?;
+        let turns = turns.as_mut().map_or(AnyMut::none(), |turns| AnyMut::from(&mut ***turns));
+        let (args, grid) = wgmma::launch(call, self.gpu.multiprocessors, (piece, turns))?;
+        Ok(args.launch(kernels, pass, grid)?)
     }
 }

@@ -30,6 +30,9 @@ impl Tile {
         Self { rows: 128, columns: 256, threads: 256, shared_bytes: 147_456, resident: 1, cost: 1.0 };
     /// Tensor cores: four stages of (64 + 64) × 128 bytes.
     pub const SMALL: Self = Self { rows: 64, columns: 64, threads: 128, shared_bytes: 65_536, resident: 3, cost: 1.43 };
+    /// wgmma: four stages of (128 + 256) × 128 bytes, 16 × 40 sums for each of eight warps, and barriers.
+    pub const WGMMA: Self =
+        Self { rows: 128, columns: 256, threads: 384, shared_bytes: 218_624, resident: 1, cost: 0.65 };
     /// WMMA: two stages of (128 + 128) × 80 bytes.
     pub const WMMA: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 40_960, resident: 2, cost: 1.5 };
     /// Without tensor cores: two tiles of 16 × 132 sums.
@@ -47,7 +50,7 @@ impl Tile {
         if fits && expected(Self::LARGE) <= expected(Self::SMALL) { Self::LARGE } else { Self::SMALL }
     }
 
-    fn blocks(self, g: &GemmArgs, batch: usize) -> u64 {
+    pub(super) fn blocks(self, g: &GemmArgs, batch: usize) -> u64 {
         let tiles = u64::from(g.m.div_ceil(self.rows)) * u64::from(g.n.div_ceil(self.columns));
         tiles.saturating_mul(batch as u64)
     }
@@ -69,6 +72,10 @@ impl Tile {
 
     /// Blocks for groups of unknown sizes: each has one tile of rows, or one piece of k, at most that is not full.
     pub fn grid_of_groups(self, g: &GemmArgs, split: Split) -> Result<Grid, GemmError> {
+        self.grid_for(self.blocks_of_groups(g, split))
+    }
+
+    pub(super) fn blocks_of_groups(self, g: &GemmArgs, split: Split) -> u64 {
         let (full, groups) = (u64::from(g.m), u64::from(g.batch));
         let rows = match split {
             Split::Rows => full / u64::from(self.rows) + groups,
@@ -77,17 +84,17 @@ impl Tile {
                 full.div_ceil(u64::from(self.rows)) * (groups + pieces)
             }
         };
-        self.blocks_of(rows.saturating_mul(u64::from(g.n.div_ceil(self.columns))))
+        rows.saturating_mul(u64::from(g.n.div_ceil(self.columns)))
     }
 
-    fn blocks_of(self, blocks: u64) -> Result<Grid, GemmError> {
+    fn grid_for(self, blocks: u64) -> Result<Grid, GemmError> {
         let blocks = i32::try_from(blocks).map_err(|_| GemmError::TooLarge)?.unsigned_abs();
         Ok(Grid::Blocks { blocks: [blocks, 1, 1], threads: [self.threads, 1, 1], shared_bytes: self.shared_bytes })
     }
 
     /// One block per tile, in one dimension; the kernels order them.
     pub fn grid(self, g: &GemmArgs, batch: usize) -> Result<Grid, GemmError> {
-        self.blocks_of(self.blocks(g, batch))
+        self.grid_for(self.blocks(g, batch))
     }
 }
 

@@ -30,6 +30,7 @@ impl fmt::Display for Implementation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::CublasLt => "cublaslt",
+            Self::Wgmma => "wgmma",
             Self::LargeTiles => "mma_large",
             Self::SmallTiles => "mma_small",
             Self::Wmma => "wmma",
@@ -274,7 +275,7 @@ impl CudaGemm {
         let is_exact = I::FORMAT == Format::F32 && !options.tf32;
         let mut best: Option<(u64, Implementation)> = None;
         for by in Implementation::ALL {
-            if is_exact && matches!(by.backend(), Backend::TensorCores | Backend::Wmma) {
+            if is_exact && matches!(by.backend(), Backend::TensorCores | Backend::Wgmma | Backend::Wmma) {
                 continue;
             }
             match self.time(&mut call, by) {
