@@ -107,8 +107,8 @@ fn cuda_a_cache_predicts_as_a_whole_sequence_does() {
     }
 }
 
-/// 0x6F7081: other tokens, some out of the vocabulary, and other targets in padding: the same bits of the loss and of every
-/// gradient; packed sequences within the rounding of sums over tokens.
+/// 0x6F7081: other tokens and targets in padding: the same bits of the loss and of every gradient; packed sequences within the
+/// rounding of sums over tokens.
 #[test]
 fn cuda_padding_changes_no_bit_and_packed_sequences_are_padded_ones() {
     let Some(gpu) = gpu() else { return };
