@@ -1,7 +1,11 @@
 //! Embedding, positions, loss and AdamW on a GPU against the NumPy reference. The files of the other operations are read on a
 //! GPU beside their random cases.
 
-use super::{attention::relative_rms, cuda_optimizer::OnDevice};
+use super::{
+    attention::relative_rms,
+    cuda_optimizer::OnDevice,
+    golden_files::{error, expect},
+};
 use crate::device::gpu;
 use neuropil::{
     gpu::{Arena, Buf, Gpu, Pass, layout::CudaType},
@@ -19,7 +23,7 @@ use neuropil::{
         },
     },
 };
-use neuropil_test_support::golden::{Golden, all};
+use neuropil_test_support::golden::all;
 use std::sync::Arc;
 
 fn upload<T: CudaType>(gpu: &Arc<Gpu>, values: &[T]) -> Buf<T> {
@@ -32,12 +36,6 @@ fn floats(gpu: &Arc<Gpu>, values: &[f64]) -> Buf<f32> {
 
 fn read(buffer: &Buf<f32>) -> Vec<f64> {
     buffer.read().expect("a copy").iter().map(|x| f64::from(*x)).collect()
-}
-
-/// Prints an error and fails where it exceeds its tolerance, or is NaN.
-fn expect(golden: &Golden, what: &str, error: f64, tolerance: f64) {
-    println!("{} {what} with CUDA: {error:.1e}, tolerance {tolerance:.0e}", golden.name);
-    assert!(error <= tolerance, "{} {what}: {error:.1e} exceeds {tolerance:.0e}", golden.name);
 }
 
 /// Forward equal bits; the gradient of the table 1e-6 (relative RMS).
@@ -55,7 +53,7 @@ fn golden_transformer_embedding_cuda() {
         let want: Vec<f64> = golden.get("y").iter().map(|y| f64::from(*y as f32)).collect();
         expect(
             &golden,
-            "y, elements that differ",
+            "y, elements that differ with CUDA",
             read(&y).iter().zip(&want).filter(|(y, w)| y != w).count() as f64,
             0.0,
         );
@@ -63,7 +61,7 @@ fn golden_transformer_embedding_cuda() {
             (floats(&gpu, golden.get("dy")), Buf::<f32>::zeros(&gpu, "dE", table.len()).expect("memory"));
         let mut arena = Arena::new(&gpu, "scratch", CudaEmbedding::scratch_bytes(&op)).expect("memory");
         cuda.backward(pass, &op, &tokens, &dy, &mut dtable, None, None, &mut flag, &arena.frame()).expect("it runs");
-        expect(&golden, "dE", relative_rms(&read(&dtable), golden.get("dE")), 1e-6);
+        expect(&golden, "dE with CUDA", relative_rms(&read(&dtable), golden.get("dE")), 1e-6);
         assert_eq!(flag.read().expect("a copy"), [0]);
     }
 }
@@ -89,7 +87,12 @@ fn golden_transformer_rope_cuda() {
                 for (is_inverse, want) in [(false, &*name), (true, "x")] {
                     cuda.apply(&mut Pass::default(), &op, &table, Some(&ids), &mut x, is_inverse, &mut flag)
                         .expect("it runs");
-                    expect(&golden, &format!("{name} {want}"), relative_rms(&read(&x), golden.get(want)), 2e-7);
+                    expect(
+                        &golden,
+                        &format!("{name}, {want} with CUDA"),
+                        relative_rms(&read(&x), golden.get(want)),
+                        2e-7,
+                    );
                 }
                 n += 1;
             }
@@ -115,10 +118,10 @@ fn golden_transformer_cross_entropy_cuda() {
         cuda.backward(pass, &op, &mut logits, &targets, &scale, &mut losses, &mut lse, &mut flag).expect("it runs");
         cuda.add_losses(pass, &losses, &targets, &mut total).expect("it runs");
         let mean = total.read().expect("a copy")[0].mean();
-        expect(&golden, "loss", (mean / golden.one("loss") - 1.0).abs(), 2e-6);
-        expect(&golden, "losses", relative_rms(&read(&losses), golden.get("losses")), 2e-6);
+        expect(&golden, "loss with CUDA", (mean / golden.one("loss") - 1.0).abs(), 2e-6);
+        expect(&golden, "losses with CUDA", relative_rms(&read(&losses), golden.get("losses")), 2e-6);
         let dlogits = read(&logits);
-        expect(&golden, "dlogits", relative_rms(&dlogits, golden.get("dlogits")), 1e-6);
+        expect(&golden, "dlogits with CUDA", relative_rms(&dlogits, golden.get("dlogits")), 1e-6);
         assert!(dlogits.chunks(padded).all(|row| row[op.vocab..].iter().all(|d| *d == 0.0)));
     }
 }
@@ -147,10 +150,10 @@ fn golden_transformer_adamw_cuda() {
         for step in 0..steps {
             let state = device.update(&upload(&gpu, &row("g", step)));
             let want = &golden.get("p")[(step + 1) * n..(step + 2) * n];
-            worst = worst.max(super::golden_files::error(&read(&device.params)[..n], want));
+            worst = worst.max(error(&read(&device.params)[..n], want));
             worst_norm = worst_norm.max((f64::from(state.norm) / golden.get("norm")[step] - 1.0).abs());
         }
-        expect(&golden, "p", worst, 1e-6);
-        expect(&golden, "norm", worst_norm, 1e-6);
+        expect(&golden, "p with CUDA", worst, 1e-6);
+        expect(&golden, "norm with CUDA", worst_norm, 1e-6);
     }
 }

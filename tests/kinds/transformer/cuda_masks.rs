@@ -37,7 +37,7 @@ fn device(
 /// Loss per token.
 fn losses(device: &mut OnDevice, batch: Batch<'_>) -> Vec<f32> {
     let mut losses = vec![f32::NAN; batch.n_tokens()];
-    device.backend.evaluate(&batch, &mut losses, &mut Pass::default()).expect("the device");
+    device.backend.evaluate(&[batch], &mut losses, &mut Pass::default()).expect("the device");
     losses
 }
 
