@@ -254,6 +254,7 @@ pub(super) fn record(
 ) -> Result<(), CliError> {
     let plan = pacing(job, args.batch);
     let (device, threads) = (start.device.clone(), start.threads);
+    begin.notices().iter().for_each(|notice| eprintln!("neuropil: {notice}"));
     let meter = ProgressLine::new();
     let (first, end) = (begin.clock(), Clock { step: plan.until.unwrap_or(0), ..begin.clock() }.secs());
     let since = Instant::now();

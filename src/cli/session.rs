@@ -123,6 +123,14 @@ impl Begin<'_> {
             _ => Clock::default(),
         }
     }
+
+    /// What the simulation does otherwise than asked.
+    pub fn notices(&self) -> Vec<String> {
+        match &self.command {
+            Command::Load(sim) | Command::Resume(sim, _) => sim.notices(),
+            _ => vec![],
+        }
+    }
 }
 
 /// Runs a simulation to its end, recording `taps` into `folder`. `tick` receives the step now and then.

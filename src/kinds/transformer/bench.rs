@@ -7,6 +7,7 @@
 //! | `train-gpt2` | the preset of 124 M parameters, 50,257 tokens; on a GPU only |
 //! | `recompute-gpt2` | the same with whole blocks computed again in the backward pass |
 //! | `unfused-…`, `measured-…` | the same without fused layers, with measured implementations of multiplications |
+//! | `f32-…` | the same in f32, which bf16 is compared with |
 //! | `dropout-chars`, `attention-dropout-chars`, `unfused-dropout-chars` | the same with dropout of 0.2, of attention probabilities too |
 //!
 //! Dropout is off but where a name says otherwise, and a step has [`Case::micro_batches`] micro-batches, so that another
@@ -121,6 +122,7 @@ const CASES: &[Case] = &[
     Case { name: "recompute-gpt2", set: &["compute.checkpointing=Blocks"], ..GPT2 },
     Case { name: "unfused-chars", set: &["compute.fused=false"], ..CHARS },
     Case { name: "unfused-gpt2", set: &["compute.fused=false"], ..GPT2 },
+    Case { name: "f32-chars", set: &["compute.precision=F32"], ..CHARS },
     Case { name: "measured-chars", set: &["compute.gemm=Measured"], ..CHARS },
     Case { name: "measured-gpt2", set: &["compute.gemm=Measured"], ..GPT2 },
     Case { name: "dropout-chars", set: &["training.dropout=0.2"], ..CHARS },

@@ -85,3 +85,33 @@ fn cuda_block_choices_are_among_the_fastest() {
     }
     println!("{late} of 30 choices are more than 5 % slower than the best");
 }
+
+/// 0x1A2B3F: scale, mask and softmax in one launch against three, of which each reads and writes all scores.
+#[test]
+#[ignore = "prints times"]
+fn cuda_fused_softmax_is_faster_than_its_parts() {
+    let Some(gpu) = gpu_alone() else { return };
+    let op = Softmax { batch: 8, heads: 12, q_len: 1024, k_len: 1024, scale: 0.125, causal: true };
+    let n = op.n_rows() * op.k_len;
+    let (x, mut y, mut scores) = (zeros::<Bf16>(&gpu, n), zeros::<Bf16>(&gpu, n), zeros::<Bf16>(&gpu, n));
+    let (mut lse, factor) = (zeros::<f32>(&gpu, op.n_rows()), zeros::<f32>(&gpu, 1));
+    let (softmax, elementwise) = (CudaSoftmax::new(&gpu), CudaElementwise::new(&gpu));
+    let rows = Softmax::rows(op.n_rows(), op.k_len);
+    let mut fused = |pass: &mut Pass| softmax.forward(pass, &op, &x, Mask::default(), &mut y, &mut lse);
+    let mut pass = Pass::measuring();
+    fused(&mut pass).expect("it runs");
+    pass.collect().expect("it ran");
+    assert_eq!(pass.timings.iter().map(|row| row.launches).sum::<u32>(), 1, "one launch");
+    let fused = micros(&gpu, fused);
+    let mut apart = |pass: &mut Pass| {
+        elementwise.scale(pass, &mut scores, &factor)?;
+        elementwise.scale(pass, &mut scores, &factor)?; // moves what a mask that is written over the scores moves
+        softmax.forward(pass, &rows, &scores, Mask::default(), &mut y, &mut lse)
+    };
+    apart(&mut Pass::default()).expect("it runs");
+    let apart = micros(&gpu, apart);
+    println!(
+        "softmax of [8, 12, 1024, 1024]: {fused:.1} us, in three launches {apart:.1} us, {:.2} times",
+        apart / fused
+    );
+}

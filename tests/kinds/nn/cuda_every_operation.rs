@@ -3,7 +3,7 @@
 //! An operation takes part with one line in [`OPERATIONS`] and a function `compare<T: Number>(case: &mut Case)` that draws
 //! sizes, runs both and calls [`Case::agrees`].
 
-use super::{cuda_attention, cuda_embedding, cuda_rows};
+use super::{cuda_attention, cuda_embedding, cuda_gemm, cuda_rows};
 use crate::device::gpu;
 use neuropil::{
     gpu::{Buf, Gpu, GpuError, View, ViewMut},
@@ -44,6 +44,7 @@ const OPERATIONS: &[Operation] = operations! {
     "dropout" => cuda_rows::compare_dropout;
     "elementwise" => cuda_rows::compare_elementwise;
     "embedding" => cuda_embedding::compare_embedding;
+    "gemm" => cuda_gemm::compare_random;
     "norm" => cuda_rows::compare_norm;
     "rope" => cuda_embedding::compare_rope;
     "softmax" => cuda_rows::compare_softmax;

@@ -1,5 +1,9 @@
 //! Matrix multiplication on a GPU against the CPU's definition in f64, on every backend that is present.
 
+use super::{
+    attention::relative_rms as exact_relative_rms,
+    cuda_every_operation::{Case, Number, wide},
+};
 use crate::device::gpu;
 use neuropil::{
     gpu::{Buf, Pass},
@@ -246,44 +250,82 @@ fn cuda_bytes_are_exact_on_every_backend() {
     }
 }
 
+/// 0x1A2B3C, 0x1A2B3E: relative RMS 1e-6 on every backend, of a batch, too; a sum that loses its last terms is another one.
 #[test]
 fn golden_transformer_gemm_cuda() {
     let Some(gpu) = gpu() else { return };
     let gemm = CudaGemm::new(&gpu);
     for golden in golden::all("transformer", "gemm") {
-        for i in (0..64).filter(|i| golden.has(&format!("A{i}"))) {
-            let (a, b) = (format!("A{i}"), format!("Bt{i}"));
-            let ([m, k], n) = ([golden.shape(&a)[0], golden.shape(&a)[1]], golden.shape(&b)[0]);
-            let g = Gemm::<f32>::new(m, n, k).transposed_b();
+        let single = (0..64).map(|i| [format!("A{i}"), format!("Bt{i}"), format!("C{i}")]);
+        for [a, b, c] in single.filter(|[a, ..]| golden.has(a)).chain([["Ab".into(), "Btb".into(), "Cb".into()]]) {
+            let ([.., m, k], [.., n, _]) = (&golden.shape(&a)[..], &golden.shape(&b)[..]) else { panic!("matrices") };
+            let g = Gemm::<f32>::new(*m, *n, *k).transposed_b().batch(golden.get(&c).len() / (m * n));
+            let [a, b] = [a, b].map(|name| golden.get(&name).iter().map(|x| *x as f32).collect::<Vec<f32>>());
             for backend in BACKENDS {
-                let run16 = |name: &str| -> Option<f64> {
-                    let want = golden.get(&format!("C{i}_{name}"));
-                    let f32s = |x: &[f64]| -> Vec<f32> { x.iter().map(|x| *x as f32).collect() };
-                    let (a, b) = (f32s(golden.get(&a)), f32s(golden.get(&b)));
-                    let got = if name == "fp16in" {
-                        product::<F16>(&gemm, &gpu, &g, &a, &b, backend)
-                    } else {
-                        product::<Bf16>(&gemm, &gpu, &g, &a, &b, backend)
-                    };
-                    got.map(|got| relative_rms(&got, want))
+                let compare = |name: &str, got: Option<Vec<f64>>| {
+                    let Some(e) = got.map(|got| exact_relative_rms(&got, golden.get(name))) else { return };
+                    println!("{} {name} on {backend}: {e:.1e}, tolerance 1e-6", golden.name);
+                    assert!(e < 1e-6, "{name} on {backend}: {e:.1e}");
                 };
-                for name in ["fp16in", "bf16in"] {
-                    let e = run16(name);
-                    println!("{} C{i}_{name} on {backend}: {e:?}", golden.name);
-                    assert!(e.unwrap_or(0.0) < 1e-6, "C{i}_{name} on {backend}: {e:?}");
+                if golden.has(&format!("{c}_fp16in")) {
+                    compare(&format!("{c}_fp16in"), product::<F16>(&gemm, &gpu, &g, &a, &b, backend));
+                    compare(&format!("{c}_bf16in"), product::<Bf16>(&gemm, &gpu, &g, &a, &b, backend));
                 }
                 if backend != Backend::TensorCores {
-                    let f32s = |x: &[f64]| -> Vec<f32> { x.iter().map(|x| *x as f32).collect() };
-                    let got = product::<f32>(&gemm, &gpu, &g, &f32s(golden.get(&a)), &f32s(golden.get(&b)), backend);
-                    let e = got.map_or(0.0, |got| relative_rms(&got, golden.get(&format!("C{i}"))));
-                    assert!(e < 1e-6, "C{i} on {backend}: {e:.1e}");
+                    compare(&c, product::<f32>(&gemm, &gpu, &g, &a, &b, backend));
                 }
+            }
+            if *k > 64 {
+                let short = Gemm {
+                    k: k / 2,
+                    a: Layout::rows(*k).stride(m * k),
+                    b: Layout::rows(*k).transposed().stride(n * k),
+                    ..g
+                };
+                let got = product::<f32>(&gemm, &gpu, &short, &a, &b, Backend::Simt).expect("it runs everywhere");
+                assert!(exact_relative_rms(&got, golden.get(&c)) > 0.1, "half of the sum");
             }
         }
     }
 }
 
-/// `A Bᵀ` with f32 results.
+/// One case of `cuda_every_operation_agrees`: any sizes, transposes and batch, on every backend; operands that T holds exactly.
+pub fn compare_random<T: Number + Operand<Sum = f32>>(case: &mut Case) {
+    let sizes = [1, 3, 8, 16, 17, 31, 64, 65, 100, 128, 130, 200];
+    let [m, n, k] = [0; 3].map(|_| case.one_of(&sizes));
+    let mut g = Gemm::<f32>::new(m, n, k);
+    if case.whole(0, 1) == 0 {
+        g = g.transposed_a();
+    }
+    if case.whole(0, 1) == 0 {
+        g = g.transposed_b();
+    }
+    let g = g.batch(case.whole(1, 3)).scaled(case.one_of(&[1.0, 0.5]), 0.0);
+    case.text += &format!(": {g:?}");
+    let (a, b) = (case.numbers::<T>(g.batch * m * k), case.numbers::<T>(g.batch * k * n));
+    let mut want = vec![0.0; g.batch * m * n];
+    let g64 = g.with_scales(f64::from(g.alpha), 0.0);
+    cpu::gemm(&g64, &wide(&a), &wide(&b), &mut want, Epilogue::None).expect("it fits");
+    let (gemm, gpu) = (case.loaded(CudaGemm::new), case.gpu.clone());
+    for backend in BACKENDS {
+        // Tensor cores round f32 to tf32.
+        if size_of::<T>() == 4 && backend == Backend::TensorCores {
+            continue;
+        }
+        let Some(got) = product::<T>(&gemm, &gpu, &g, &a, &b, backend) else { continue };
+        let got: Vec<f32> = got.into_iter().map(|x| x as f32).collect();
+        // Of sums that nearly cancel, the error relative to terms of the size of 1/3.
+        let terms: Vec<f64> = want.iter().map(|w| w.abs().max((k as f64).sqrt() / 3.0).copysign(*w)).collect();
+        let off = exact_relative_rms(
+            &got.iter().zip(&want).zip(&terms).map(|((g, w), t)| f64::from(*g) - w + t).collect::<Vec<_>>(),
+            &terms,
+        );
+        case.note(&format!("{backend}"), off, 1e-6);
+        assert!(off < 1e-6, "{backend}: {off:.1e}: {}", case.text);
+    }
+}
+
+/// A product with f32 results; `None` where the backend is absent or unable.
 fn product<I: Operand<Sum = f32> + Element>(
     gemm: &CudaGemm,
     gpu: &std::sync::Arc<neuropil::gpu::Gpu>,
@@ -296,7 +338,7 @@ fn product<I: Operand<Sum = f32> + Element>(
         let x: Vec<I> = x.iter().map(|x| I::from_f32(*x)).collect();
         Buf::from_slice(gpu, "operand", &x).expect("memory")
     };
-    let (a, b, mut c) = (buffer(a), buffer(b), Buf::<f32>::zeros(gpu, "c", g.m * g.n).expect("memory"));
+    let (a, b, mut c) = (buffer(a), buffer(b), Buf::<f32>::zeros(gpu, "c", g.batch * g.m * g.n).expect("memory"));
     let options = Options::only(backend);
     match gemm.run(&mut Pass::default(), g, (&a, &b), &mut c, Epilogue::None, options) {
         Ok(_) => Some(c.read().expect("a copy").iter().map(|x| f64::from(*x)).collect()),

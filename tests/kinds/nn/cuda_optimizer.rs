@@ -108,6 +108,13 @@ impl OnDevice {
         }
     }
 
+    /// Of the updates that follow.
+    pub fn set_learning_rate(&mut self, rate: f64) {
+        let mut settings = self.settings.read().unwrap();
+        settings[0].learning_rate = rate;
+        self.settings.write(&settings).unwrap();
+    }
+
     /// One update.
     pub fn update(&mut self, g: &Buf<f32>) -> OptimizerState {
         let Self { params, means, squares, bf16, state, settings, groups, rules, arena, op, gemm, matrices } = self;
@@ -221,8 +228,9 @@ fn cuda_stochastic_rounding_is_unbiased() {
     let op = optimizer(&map, Method::AdamW, 0.0);
     let x = 1.0 + 0.3 / 128.0; // 0.3 of the way to the next bf16
     let mut device = OnDevice::new(&gpu, &map, &op, &vec![x; map.len()], &LossScaler::fixed(1.0));
+    device.set_learning_rate(0.0);
     let mut settings = device.settings.read().unwrap();
-    (settings[0].is_stochastic, settings[0].learning_rate) = (1, 0.0);
+    settings[0].is_stochastic = 1;
     device.settings.write(&settings).unwrap();
     device.update(&Buf::zeros(&gpu, "gradient", map.len()).unwrap());
     let rounded = device.bf16.read().unwrap();

@@ -1,14 +1,16 @@
 //! Operations on tensors.
 
 mod activation;
-mod attention;
+pub mod attention;
 mod cuda_attention;
+mod cuda_attention_tolerances;
 mod cuda_block_times;
 mod cuda_blocks;
 mod cuda_embedding;
 mod cuda_every_operation;
 mod cuda_gemm;
 mod cuda_gemm_groups;
+mod cuda_golden;
 pub mod cuda_optimizer;
 mod cuda_rows;
 mod golden_embedding;

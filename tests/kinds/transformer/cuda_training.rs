@@ -120,12 +120,25 @@ fn cuda_stochastic_rounding_repeats_with_frozen_layers() {
     }
 }
 
-/// 100 steps on every backend of matrix multiplication.
+/// Step t of a stream of fresh batches with a rule to learn: memorised texts make loss curves chaotic.
+fn ruled_text(t: u64) -> Text {
+    let mut text = Text::new(8, 24, 37, t);
+    text.targets = text.tokens.iter().map(|token| ((7 * token + 3) % 37) as i32).collect();
+    text
+}
+
+/// 0x5E6F73: 100 steps on every backend of matrix multiplication, and in f32 on the CPU.
 #[test]
 fn cuda_loss_curves_do_not_depend_on_the_backend() {
     let Some(gpu) = gpu() else { return };
+    let hyper = Hyper { learning_rate: 5e-4, ..HYPER };
     for (precision, most) in [("F32", 1e-4), ("Bf16", 2e-2)] {
         let mut curves = vec![];
+        if precision == "F32" {
+            let mut cpu = small::trainer::<f32>(&Config::new(&small::params(&MODEL), 37).expect("a model"));
+            let step = |t| small::step(&mut cpu, t, &hyper, &[ruled_text(t).batch()]).0;
+            curves.push(("Cpu", (0..100).map(step).collect::<Vec<f32>>()));
+        }
         for gemm in ["Simt", "Mma", "Wmma", "Wgmma", "CublasLt", "Auto"] {
             if precision == "F32" && ["Mma", "Wmma", "Wgmma"].contains(&gemm) {
                 continue; // tensor cores round f32 to tf32
@@ -134,12 +147,9 @@ fn cuda_loss_curves_do_not_depend_on_the_backend() {
             let params = small::params(&with(&[&more[0], &more[1]]));
             let trainer = small::trainer::<f32>(&Config::new(&params, 37).expect("a model"));
             let mut device = OnDevice::like(&gpu, &params, &trainer);
-            // A stream of fresh batches with a rule to learn: memorised texts make the curves chaotic.
-            let hyper = Hyper { learning_rate: 5e-4, ..HYPER };
             let mut losses = vec![];
             for t in 0..100_u64 {
-                let mut text = Text::new(8, 24, 37, t);
-                text.targets = text.tokens.iter().map(|token| ((7 * token + 3) % 37) as i32).collect();
+                let text = ruled_text(t);
                 let batch = [text.batch()];
                 let input = StepInput { step: t, batches: &batch, hyper: &hyper, frozen: &[], measures: false };
                 match device.backend.step(&input, &mut Pass::default()) {

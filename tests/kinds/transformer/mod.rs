@@ -3,6 +3,7 @@
 mod cuda;
 mod cuda_beside_others;
 mod cuda_long;
+mod cuda_masks;
 mod cuda_training;
 mod golden;
 mod model;

@@ -152,7 +152,10 @@ fn batches_are_means_of_sequences() {
             off(&trainer.state.gradient, &mean),
             off(&micro_gradient, &mean),
         ];
-        println!("batch of {n}: {errors:?}");
+        let wide = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
+        let of_parts = crate::nn::attention::relative_rms(&wide(&micro_gradient), &wide(&trainer.state.gradient));
+        println!("batch of {n}: {errors:?}, micro-batches against one batch {of_parts:.1e} (1e-6)");
+        assert!(of_parts < 1e-6, "{of_parts:.1e}");
         assert!(errors[..2].iter().all(|e| *e < 1e-6) && errors[2..].iter().all(|e| *e < 2e-6), "{errors:?}");
     }
 }

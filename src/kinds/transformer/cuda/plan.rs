@@ -206,6 +206,12 @@ mod tests {
             assert!((held / want - 1.0).abs() < 0.1, "{held} GB instead of {want}");
             assert!(all < held + 4.0, "{all} GB in all");
         }
+        // 0x5E6F71: bf16 takes half of the memory of f32.
+        for mode in modes {
+            let plan = Plan::new(&config, &shape, mode, true);
+            let ratio = plan.bytes::<Bf16>(0) as f64 / plan.bytes::<f32>(0) as f64;
+            assert!((ratio / 0.5 - 1.0).abs() < 0.1, "{mode:?}: {ratio}");
+        }
     }
 
     #[test]

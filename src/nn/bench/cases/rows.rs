@@ -52,9 +52,12 @@ pub fn cases() -> Vec<Case> {
             softmax(gpu, op)
         }),
         buffer("softmax-backward-10000x4096", &["softmax_backward"], 3 * ROWS[0] * ROWS[1] * H, softmax_backward),
-        buffer("gelu-16384x3072", &["activation_forward"], 2 * HIDDEN[0] * HIDDEN[1] * H, |gpu| gelu(gpu, false)),
+        buffer("gelu-16384x3072", &["activation_forward"], 2 * HIDDEN[0] * HIDDEN[1] * H, |gpu| {
+            gelu(gpu, HIDDEN, false)
+        }),
+        buffer("gelu-64Mi", &["activation_forward"], 2 * M * H, |gpu| gelu(gpu, [M / 1024, 1024], false)),
         buffer("gelu-backward-16384x3072", &["activation_backward"], 3 * HIDDEN[0] * HIDDEN[1] * H, |gpu| {
-            gelu(gpu, true)
+            gelu(gpu, HIDDEN, true)
         }),
         buffer("dropout-64Mi", &["drop_elements"], 2 * M * H, dropout),
         buffer("dropout-residual-64Mi", &["add_dropped"], 3 * M * H, dropout_and_residual),
@@ -144,8 +147,8 @@ fn softmax_backward(gpu: &Arc<Gpu>) -> Result<Launch, String> {
     Ok(Box::new(move |pass| cuda.backward(pass, &op, &y, &dy, &mut dx).map_err(text)))
 }
 
-fn gelu(gpu: &Arc<Gpu>, is_backward: bool) -> Result<Launch, String> {
-    let (cuda, [rows, columns]) = (CudaActivation::new(gpu), HIDDEN);
+fn gelu(gpu: &Arc<Gpu>, [rows, columns]: [usize; 2], is_backward: bool) -> Result<Launch, String> {
+    let cuda = CudaActivation::new(gpu);
     let (x, dy, mut out) =
         (numbers(gpu, rows * columns)?, numbers(gpu, rows * columns)?, zeros::<Bf16>(gpu, rows * columns)?);
     Ok(Box::new(move |pass| {
