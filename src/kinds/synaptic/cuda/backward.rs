@@ -132,7 +132,7 @@ impl<T: ModelFormat> Run<'_, T> {
             let statistics = DeviceStatistics { experts: &mut experts, aux: &mut aux };
             ops.experts.add_statistics(self.pass, router, sums.batch, state, &routing, dgates, statistics, frame)?;
             let of = (router, network.dynamics.aux_weight);
-            let gemm = &ops.model.gemm;
+            let gemm = (&ops.model.gemm, ops.model.options);
             ops.experts
                 .route_backward(self.pass, gemm, of, sums.batch, x, weights, state, &routing, dgates, dx, to, frame)?;
         }
