@@ -10,7 +10,7 @@ constexpr unsigned int RELEASE = 12u;
 constexpr unsigned int QUANTITIES = 9u;
 constexpr unsigned int MAX_TRIALS = 8u;
 constexpr unsigned int FAST_DELAY = 3u;
-constexpr unsigned int RING = 8u;
+constexpr unsigned int RING = 6u;
 
 // Sizes of a pass.
 struct alignas(8) ScanArgs {
@@ -107,7 +107,7 @@ static_assert(sizeof(ReleaseStep) == 24, "ReleaseStep: size");
 extern "C" __global__ void __launch_bounds__(128, 3) scan_release(ScanArgs a, ScanConstants c, const void* first, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state);
 
 // The same of all edges with the slopes and the delay of the defaults. Items: edges.
-extern "C" __global__ void __launch_bounds__(128, 8) scan_all_edges(ScanArgs a, ScanConstants c, const void* first, unsigned int is_sequence, unsigned int is_packed, float* __restrict__ edges, void* factor, void* state);
+extern "C" __global__ void __launch_bounds__(128, 6) scan_all_edges(ScanArgs a, ScanConstants c, const void* first, unsigned int is_sequence, unsigned int is_packed, float* __restrict__ edges, void* factor, void* state);
 
 // One block per query: the edges with the largest logits. Items: rows.
 extern "C" __global__ void __launch_bounds__(256, 1) select_edges(ScanArgs a, const void* first, unsigned int k, const float* __restrict__ edges, unsigned int* __restrict__ selected, unsigned int* __restrict__ last);

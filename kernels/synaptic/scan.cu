@@ -1,22 +1,28 @@
 // Release of vesicles along a sequence: the recurrence of src/kinds/synaptic/presynaptic, which is the definition, in f32. A
 // thread has one key of one head, a warp 32 neighbouring ones, which walk the queries together, so that rows of edges are read and
 // written whole. State is in registers. `scan_all_edges` is for the default slopes and delay: exponentials are powers of one, and
-// the queue is in registers. Measured on an H200, µs, of 64 sequences with 8 heads of 256 and of 512 tokens, with derivatives:
-//   scan_all_edges                                           85  294  86 instructions and 11 special functions per edge
-//     as many warps as registers allow, 32 instead of 16    102  303; 28 96 299, 24 92 300, 20 88 298, 12 88 292
-//     80 registers instead of 64                             84  297; with 24 warps 91 295
-//     4 groups of rows ahead instead of 8                    87  294
-//     reciprocals shared by pairs, one pair or two (32 warps) 102, 100  301, 298
-//     48 registers; streaming stores (32 warps)              105, 104  305, 303
-//     rows copied by itself, no arithmetic; writes alone      81, 71  292, 247: what is left is writes of 128 bytes per row
-//     arithmetic alone                                        78  222
+// the queue is in registers. Measured on an H200, µs, of 64 sequences with 8 heads of 256 and of 512 tokens, with derivatives, at
+// 16 warps of a multiprocessor unless said:
+//   scan_all_edges, derivatives in f16                        72  239  88 instructions, of them 8 special functions, per edge
+//     in f32                                                  84  293
+//     without derivatives                                     62  195  69 instructions, 8 special functions
+//     64 registers and 8 groups of rows ahead, not 80 and 6   76  240; 4 groups 74 245, 5 73 241, 12 74 246; loop of two groups 74 237
+//     derivatives by block of 32 keys in place of rows        78  260, as by rows (77, 260; f32 85, 294 and 83, 295): no gain
+//     logits in f16, too                                      78  247: arithmetic is what is left
+//     blocks of keys by twos of equal length (64 registers)   76  256
+//     two keys per lane                                       97  257, with 12 warps 97 271, f32 102 278
+//     reciprocals not shared by twos                          74  249; of fuel and slope alone 75 250, of Doc2 and synaptotagmin 7
+//                                                             alone 74 245, one for all four sensors 77 243
+//     rows copied by itself, no arithmetic                    55  215, f32 75 282, without derivatives 42 168
+//   before, f32: 88 instructions, 12 special functions        83  295, with f16 77 260
+//   before that, f32, as many warps as registers allow, 32   102  303; 28 96 299, 24 92 300, 20 88 298, 12 88 292
+//     48 registers; streaming stores                         105, 104  305, 303
 //   rows loaded to registers, 4 ahead                         99  300; 8 ahead with 80 registers 90, 299; 3 104, 316; 6 103, 306
 //     rows of constant length                                100  307; blocks of 128 threads 106 313
 //     quarters of a block in the opposite order               96  301
 //   before: 103 instructions, 12 special functions           108  326; ncu: 64 registers, 31 warps of 64 (38 % at work), 58 % of
 //     issue slots, special functions 51 %, DRAM 36 %, L2 44 %; cycles of a warp per instruction 9.0, of which 3.1 wait for
 //     loads from memory, 2.0 not selected, 1.1 queues of shared memory and special functions full, 0.9 fixed latency
-//     reciprocals of the four sensors and of the fuel shared 115  336
 //   scan_release                                             121  413
 //   each lane from its own query on: 32 sectors per access   520 2025
 #include "gen/synaptic-scan.cuh"

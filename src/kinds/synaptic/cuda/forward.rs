@@ -197,7 +197,9 @@ impl<T: ModelFormat> Run<'_, T> {
             ops.model.gemm.run(run.pass, &op, (&*q, &*k), &mut *s.edges, Epilogue::None, ops.model.options)?;
             Ok(())
         })?;
-        let (op, factor) = (self.release(), if factor.is_empty() { None } else { Some(factor) });
+        // Only gradients need derivatives.
+        let is_needed = !factor.is_empty() && self.draws.is_some();
+        let (op, factor) = (self.release(), is_needed.then_some(factor));
         self.section("release", |run| {
             if op.mode == Mode::Off && op.constants.barrier_strength == 0.0 {
                 return Ok(());

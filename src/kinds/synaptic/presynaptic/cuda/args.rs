@@ -26,7 +26,7 @@ pub(super) const QUANTITIES: u32 = 9;
 /// Steps of the queue that is in registers.
 const FAST_DELAY: u32 = 3;
 /// Groups of four rows of a warp that are in shared memory.
-pub(super) const RING: u32 = 8;
+pub(super) const RING: u32 = 6;
 const CONSTANTS: &[Constant] =
     device_constants![OFF, STATIC, SCAN, TSODYKS_MARKRAM, RELEASE, QUANTITIES, MAX_TRIALS, FAST_DELAY, RING];
 /// Copies beside other work from 8.0 on.
@@ -215,7 +215,7 @@ kernels! {
         );
 
         /// The same of all edges with the slopes and the delay of the defaults. Items: edges.
-        #[block(128, 8)]
+        #[block(128, 6)]
         fn scan_all_edges as ScanAllEdges(
             a: Size<ScanArgs>, c: Size<ScanConstants>, first: InAny, is_sequence: Size<u32>, is_packed: Size<u32>,
             edges: InOut<f32>, factor: InOutAny, state: InOutAny
