@@ -8,7 +8,6 @@ use super::{
     batch::MAX_KEPT,
     buffers::UpdatePlan,
     captures::Captures,
-    error::OpError,
     kernels::{StepKernels, StepParams},
     model::{DeviceModel, MicroBatch, ModelBuffers, ModelParts, SizesOf},
     plan::BatchShape,

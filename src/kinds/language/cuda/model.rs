@@ -17,7 +17,13 @@ use crate::{
     nn::{optimizer::MatrixRun, parameters::ParameterMap},
     sim::{Buffers, MemoryReport},
 };
-use std::{cell::{RefCell, RefMut}, fmt::Debug, hash::Hash, ops::Range, sync::Arc};
+use std::{
+    cell::{RefCell, RefMut},
+    fmt::Debug,
+    hash::Hash,
+    ops::Range,
+    sync::Arc,
+};
 
 /// A model of a kind on a device: its layers. [`CudaBackend`](super::CudaBackend) does what all models have in common.
 pub trait DeviceModel: Send + Sized {
