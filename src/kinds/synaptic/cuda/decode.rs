@@ -202,6 +202,6 @@ impl Piece {
             std::mem::swap(&mut x, &mut next);
         }
         run.last_norm(&x, &mut head, &mut shared.wide)?;
-        Ok(run.logits(&head.norm_f, &mut *logits.part_mut(0..shape.n_tokens() * plan.vocab)?)?)
+        run.logits(&head.norm_f, &mut *logits.part_mut(0..shape.n_tokens() * plan.vocab)?)
     }
 }
