@@ -18,7 +18,7 @@ struct alignas(4) HeadArgs {
 static_assert(sizeof(HeadArgs) == 32, "HeadArgs: size");
 
 // One warp per head of a token: rotary positions and norm of queries and keys, by head. Items: tokens.
-extern "C" __global__ void __launch_bounds__(256, 1) split_heads(HeadArgs a, const float* __restrict__ packed, const float* __restrict__ cosines, const float* __restrict__ sines, const void* temperature, float* __restrict__ q, float* __restrict__ k, float* __restrict__ v, float* __restrict__ rstd);
+extern "C" __global__ void __launch_bounds__(256, 1) split_heads(HeadArgs a, const void* place, const float* __restrict__ packed, const float* __restrict__ cosines, const float* __restrict__ sines, const void* temperature, float* __restrict__ q, float* __restrict__ k, float* __restrict__ v, float* __restrict__ rstd);
 
 // One warp per head of a token: the same backwards. Items: tokens.
 extern "C" __global__ void __launch_bounds__(256, 1) split_heads_backward(HeadArgs a, const float* __restrict__ cosines, const float* __restrict__ sines, const void* temperature, const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ rstd, const float* __restrict__ dq, const float* __restrict__ dk, const float* __restrict__ dv, float* __restrict__ dpacked, void* products);

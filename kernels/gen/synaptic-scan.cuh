@@ -10,7 +10,7 @@ constexpr unsigned int RELEASE = 12u;
 constexpr unsigned int QUANTITIES = 9u;
 constexpr unsigned int MAX_TRIALS = 8u;
 constexpr unsigned int FAST_DELAY = 3u;
-constexpr unsigned int RING = 8u;
+constexpr unsigned int RING = 6u;
 
 // Sizes of a pass.
 struct alignas(8) ScanArgs {
@@ -38,20 +38,24 @@ struct alignas(4) ScanConstants {
     float syt1_factor; // 2 to that
     float syt1_weight; // Its weight
     float syt1_gain; // Weight of the derivative of its activation
+    float syt1_bias_gain; // The same in the derivative of the bias
     float syt7_slope; // Exponent of synaptotagmin 7 per calcium
     float syt7_thresh; // Its exponent without calcium
     float syt7_factor; // 2 to that
     float syt7_weight; // Its weight
     float syt7_gain; // Weight of the derivative of its activation
+    float syt7_bias_gain; // The same in the derivative of the bias
     float doc2_slope; // Exponent of Doc2 per calcium
     float doc2_thresh; // Its exponent without calcium
     float doc2_factor; // 2 to that
     float doc2_gain; // Its weight
     float doc2_slope_gain; // Weight of the derivative of its activation
+    float doc2_bias_gain; // The same in the derivative of the bias
     float cpx_slope; // Exponent of the complexin gate per calcium
     float cpx_thresh; // Its exponent without calcium and clamp
     float cpx_weight; // Its exponent per clamp
     float cpx_gain; // Weight of the derivative of its opening
+    float cpx_bias_gain; // The same in the derivative of the bias
     float p_max; // Largest release probability
     float prime_rate; // Vesicles primed per step, at most
     float unprime_per_release; // Loss of primed SNAREs and of clamp per released vesicle
@@ -68,8 +72,7 @@ struct alignas(4) ScanConstants {
     float fuel_slope; // Fuel of priming is (slope E + base) / (slope E + offset): the slope
     float fuel_base; // Its base
     float fuel_offset; // Its offset
-    float prime_slope; // Slope times the primed vesicles
-    float prime_base; // Base times the primed vesicles
+    float prime_gain; // Fuel is 1 + (base - offset) / (slope E + offset): what is divided times the primed vesicles
     float clamp_retain; // Share of the clamp that remains after a step
     float clamp_rise; // The rest
     float rrp_max; // Largest readily releasable pool
@@ -89,7 +92,7 @@ struct alignas(4) ScanConstants {
     float tm_facilitation; // What remains of facilitation after a step
     float tm_scale; // Effect when all resources are used at once
 };
-static_assert(sizeof(ScanConstants) == 232, "ScanConstants: size");
+static_assert(sizeof(ScanConstants) == 244, "ScanConstants: size");
 
 // Where the random draws of a batch are: see `Draws`.
 struct alignas(8) ReleaseStep {
@@ -101,16 +104,16 @@ struct alignas(8) ReleaseStep {
 static_assert(sizeof(ReleaseStep) == 24, "ReleaseStep: size");
 
 // One thread per key: walks the queries, in place of each logit that with its bias. Items: edges.
-extern "C" __global__ void __launch_bounds__(128, 3) scan_release(ScanArgs a, ScanConstants c, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state);
+extern "C" __global__ void __launch_bounds__(128, 3) scan_release(ScanArgs a, ScanConstants c, const void* first, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state);
 
 // The same of all edges with the slopes and the delay of the defaults. Items: edges.
-extern "C" __global__ void __launch_bounds__(128, 8) scan_all_edges(ScanArgs a, ScanConstants c, unsigned int is_sequence, float* __restrict__ edges, void* factor, void* state);
+extern "C" __global__ void __launch_bounds__(128, 6) scan_all_edges(ScanArgs a, ScanConstants c, const void* first, unsigned int is_sequence, unsigned int is_packed, float* __restrict__ edges, void* factor, void* state);
 
 // One block per query: the edges with the largest logits. Items: rows.
-extern "C" __global__ void __launch_bounds__(256, 1) select_edges(ScanArgs a, unsigned int k, const float* __restrict__ edges, unsigned int* __restrict__ selected, unsigned int* __restrict__ last);
+extern "C" __global__ void __launch_bounds__(256, 1) select_edges(ScanArgs a, const void* first, unsigned int k, const float* __restrict__ edges, unsigned int* __restrict__ selected, unsigned int* __restrict__ last);
 
 // One block per query: the bias of the edges that are not selected. Items: rows.
-extern "C" __global__ void __launch_bounds__(256, 1) fill_unselected(ScanArgs a, const unsigned int* __restrict__ selected, const unsigned int* __restrict__ last, const float* __restrict__ row_bias, float* __restrict__ edges);
+extern "C" __global__ void __launch_bounds__(256, 1) fill_unselected(ScanArgs a, const void* first, const unsigned int* __restrict__ selected, const unsigned int* __restrict__ last, const float* __restrict__ row_bias, float* __restrict__ edges);
 
 // A warp or a block per query: backward pass of softmax and release. Items: rows.
-extern "C" __global__ void __launch_bounds__(512, 1) release_backward(ScanArgs a, unsigned int is_aligned, const float* __restrict__ p, const void* factor, float* __restrict__ d);
+extern "C" __global__ void __launch_bounds__(512, 1) release_backward(ScanArgs a, unsigned int is_aligned, unsigned int is_packed, const float* __restrict__ p, const void* factor, float* __restrict__ d);

@@ -35,7 +35,7 @@ struct Place {
     unsigned int head; // among queries, keys or values
 };
 
-__device__ __forceinline__ Place place(const HeadArgs& a, unsigned int i) {
+__device__ __forceinline__ Place place_of(const HeadArgs& a, unsigned int i) {
     const unsigned int slots = a.heads + 2 * a.kv_heads;
     Place p;
     p.token = i / slots;
@@ -62,12 +62,13 @@ __device__ __forceinline__ void each_head(const HeadArgs& a, const Heads& of, F 
 }
 
 // A half of a warp or a warp per head of a token: rotated and normalised queries and keys, values as they are; reciprocals of the
-// root mean squares.
-extern "C" __global__ void split_heads(HeadArgs a, const float* __restrict__ packed, const float* __restrict__ cosines, const float* __restrict__ sines, const void* temperature, float* __restrict__ q, float* __restrict__ k, float* __restrict__ v, float* __restrict__ rstd) {
+// root mean squares. `place`: the position of the first key, where it is in memory.
+extern "C" __global__ void split_heads(HeadArgs a, const void* place, const float* __restrict__ packed, const float* __restrict__ cosines, const float* __restrict__ sines, const void* temperature, float* __restrict__ q, float* __restrict__ k, float* __restrict__ v, float* __restrict__ rstd) {
     const Heads of(a);
     const unsigned int half = a.head_dim / 2;
+    if (place) a.key_offset = *(const unsigned int*)place;
     each_head(a, of, [&](unsigned int i, bool is_there) {
-        const Place p = place(a, i);
+        const Place p = place_of(a, i);
         const float* from = packed + p.packed;
         const unsigned int angle = (a.key_offset + p.t) * half;
         float x[PAIRS][2], sum = 0.0f;
@@ -102,7 +103,7 @@ extern "C" __global__ void split_heads_backward(HeadArgs a, const float* __restr
     const Heads of(a);
     const unsigned int half = a.head_dim / 2;
     each_head(a, of, [&](unsigned int i, bool is_there) {
-        const Place p = place(a, i);
+        const Place p = place_of(a, i);
         const float* y = (p.is_query ? q : k) + p.by_head;
         const float* dy = (p.is_query ? dq : p.is_value ? dv : dk) + p.by_head;
         float of_y[PAIRS][2], of_dy[PAIRS][2], dot = 0.0f;

@@ -1,22 +1,28 @@
 // Release of vesicles along a sequence: the recurrence of src/kinds/synaptic/presynaptic, which is the definition, in f32. A
 // thread has one key of one head, a warp 32 neighbouring ones, which walk the queries together, so that rows of edges are read and
 // written whole. State is in registers. `scan_all_edges` is for the default slopes and delay: exponentials are powers of one, and
-// the queue is in registers. Measured on an H200, µs, of 64 sequences with 8 heads of 256 and of 512 tokens, with derivatives:
-//   scan_all_edges                                           85  294  86 instructions and 11 special functions per edge
-//     as many warps as registers allow, 32 instead of 16    102  303; 28 96 299, 24 92 300, 20 88 298, 12 88 292
-//     80 registers instead of 64                             84  297; with 24 warps 91 295
-//     4 groups of rows ahead instead of 8                    87  294
-//     reciprocals shared by pairs, one pair or two (32 warps) 102, 100  301, 298
-//     48 registers; streaming stores (32 warps)              105, 104  305, 303
-//     rows copied by itself, no arithmetic; writes alone      81, 71  292, 247: what is left is writes of 128 bytes per row
-//     arithmetic alone                                        78  222
+// the queue is in registers. Measured on an H200, µs, of 64 sequences with 8 heads of 256 and of 512 tokens, with derivatives, at
+// 16 warps of a multiprocessor unless said:
+//   scan_all_edges, derivatives in f16                        72  239  88 instructions, of them 8 special functions, per edge
+//     in f32                                                  84  293
+//     without derivatives                                     62  195  69 instructions, 8 special functions
+//     64 registers and 8 groups of rows ahead, not 80 and 6   76  240; 4 groups 74 245, 5 73 241, 12 74 246; loop of two groups 74 237
+//     derivatives by block of 32 keys in place of rows        78  260, as by rows (77, 260; f32 85, 294 and 83, 295): no gain
+//     logits in f16, too                                      78  247: arithmetic is what is left
+//     blocks of keys by twos of equal length (64 registers)   76  256
+//     two keys per lane                                       97  257, with 12 warps 97 271, f32 102 278
+//     reciprocals not shared by twos                          74  249; of fuel and slope alone 75 250, of Doc2 and synaptotagmin 7
+//                                                             alone 74 245, one for all four sensors 77 243
+//     rows copied by itself, no arithmetic                    55  215, f32 75 282, without derivatives 42 168
+//   before, f32: 88 instructions, 12 special functions        83  295, with f16 77 260
+//   before that, f32, as many warps as registers allow, 32   102  303; 28 96 299, 24 92 300, 20 88 298, 12 88 292
+//     48 registers; streaming stores                         105, 104  305, 303
 //   rows loaded to registers, 4 ahead                         99  300; 8 ahead with 80 registers 90, 299; 3 104, 316; 6 103, 306
 //     rows of constant length                                100  307; blocks of 128 threads 106 313
 //     quarters of a block in the opposite order               96  301
 //   before: 103 instructions, 12 special functions           108  326; ncu: 64 registers, 31 warps of 64 (38 % at work), 58 % of
 //     issue slots, special functions 51 %, DRAM 36 %, L2 44 %; cycles of a warp per instruction 9.0, of which 3.1 wait for
 //     loads from memory, 2.0 not selected, 1.1 queues of shared memory and special functions full, 0.9 fixed latency
-//     reciprocals of the four sensors and of the fuel shared 115  336
 //   scan_release                                             121  413
 //   each lane from its own query on: 32 sectors per access   520 2025
 #include "gen/synaptic-scan.cuh"
@@ -109,6 +115,11 @@ __device__ __forceinline__ void walk(const ScanConstants& c, const Column& col, 
     for (; t < a.n_queries; ++t) one(t, *edge, distance >= 0.0f);
 }
 
+// With the position of the first query and the number of known keys where they are in memory.
+__device__ __forceinline__ void read_first(ScanArgs& a, const void* first) {
+    if (first) a.first_query = a.known = *(const unsigned int*)first;
+}
+
 // Place of a number of the state: quantities, heads, keys.
 __device__ __forceinline__ u64 place(const ScanArgs& a, unsigned int quantity, unsigned int head, unsigned int key) {
     return ((u64)quantity * a.n_heads + head) * a.capacity + key;
@@ -126,21 +137,26 @@ __device__ __forceinline__ void walk_from(const ScanConstants& c, const Column& 
 #pragma unroll
         for (unsigned int i = 0; i < QUANTITIES; ++i) *all[i] = memory[place(a, i, col.head, col.key)];
     }
+    // As step_short has them.
+    const float queued = SHORT ? QUEUED : 0.0f;
+    k.reserve -= queued;
 #pragma unroll SHORT ? FAST_DELAY : 1
-    for (unsigned int i = 0; i < delay; ++i) queue.at(i) = is_known ? memory[place(a, QUANTITIES + i, col.head, col.key)] : 0.0f;
+    for (unsigned int i = 0; i < delay; ++i) queue.at(i) = queued + (is_known ? memory[place(a, QUANTITIES + i, col.head, col.key)] : 0.0f);
     walk<MODE, SHORT>(c, col, k, queue);
     if (!memory) return;
+    k.reserve += queued;
 #pragma unroll
     for (unsigned int i = 0; i < QUANTITIES; ++i) memory[place(a, i, col.head, col.key)] = *all[i];
 #pragma unroll SHORT ? FAST_DELAY : 1
-    for (unsigned int i = 0; i < delay; ++i) memory[place(a, QUANTITIES + i, col.head, col.key)] = queue.at(i);
+    for (unsigned int i = 0; i < delay; ++i) memory[place(a, QUANTITIES + i, col.head, col.key)] = queue.at(i) - queued;
 }
 
-extern "C" __global__ void scan_release(ScanArgs a, ScanConstants c, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state) {
+extern "C" __global__ void scan_release(ScanArgs a, ScanConstants c, const void* first, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state) {
     extern __shared__ float queues[]; // [delay, threads]
     // The longest walks, those of the first keys, begin first.
     const unsigned int head = blockIdx.x % a.n_heads, key = blockIdx.x / a.n_heads * blockDim.x + threadIdx.x;
     if (key >= a.n_keys) return;
+    read_first(a, first);
     ReleaseStep at = {};
     if (step) at = *(const ReleaseStep*)step;
     const Column col = {a, at.seed, step_of_head(a, at, head), (const unsigned int*)selected, (const unsigned int*)last, edges, (float*)factor, (float*)row_bias, head, key};
@@ -155,8 +171,9 @@ extern "C" __global__ void scan_release(ScanArgs a, ScanConstants c, const void*
 
 #if __CUDA_ARCH__ >= 800
 // The same as walk_from<SCAN, true> for whole sequences of KEYS tokens, and without a state in memory: addresses are constants, and
-// rows are copied to shared memory, 4 at a time and 4 RING - 4 before they are used, a quarter of a warp per row.
-template <unsigned int KEYS>
+// rows are copied to shared memory, 4 at a time and 4 RING - 4 before they are used, a quarter of a warp per row. IS_PACKED:
+// derivatives are in f16, those of two queries in a word.
+template <unsigned int KEYS, bool IS_PACKED>
 __device__ __forceinline__ void walk_sequence(const ScanConstants& c, unsigned int head, unsigned int first, float* edges, float* factors) {
     extern __shared__ __align__(16) float rows[]; // [warps, RING, 4, 32]
     const unsigned int lane = threadIdx.x % 32;
@@ -174,13 +191,14 @@ __device__ __forceinline__ void walk_sequence(const ScanConstants& c, unsigned i
     };
 #pragma unroll
     for (unsigned int i = 0; i + 1 < RING; ++i) copy();
-    float *edge = edges + before + lane, *factor = factors + before + lane;
+    float *edge = edges + before + lane, *factor = factors + (IS_PACKED ? ((u64)head * KEYS + first) / 2 * KEYS + first : before) + lane;
     const bool has_factor = factors;
     Key k = fresh(c);
-    RegisterQueue queue = {};
+    k.reserve -= QUEUED;
+    RegisterQueue queue = {{QUEUED, QUEUED, QUEUED}};
     float distance = -(float)(int)lane;
     auto group = [&](bool is_checked) {
-        float drive[4];
+        float drive[4], slope[4];
         wait_for_copies<RING - 2>();
         __syncwarp();
 #pragma unroll
@@ -189,17 +207,19 @@ __device__ __forceinline__ void walk_sequence(const ScanConstants& c, unsigned i
         copy();
 #pragma unroll
         for (unsigned int i = 0; i < 4; ++i) {
+            slope[i] = 0.0f;
             if (!is_checked || distance >= 0.0f) {
-                float slot = queue.take(), logarithm, slope;
-                step_short(c, drive[i], k, slot, logarithm, slope);
+                float slot = queue.take(), logarithm;
+                step_short(c, drive[i], k, slot, logarithm, slope[i]);
                 queue.put(slot);
                 edge[i * KEYS] = drive[i] - c.barrier * distance + c.log_gain * logarithm;
-                if (has_factor) factor[i * KEYS] = slope;
+                if (!IS_PACKED && has_factor) factor[i * KEYS] = slope[i];
             }
+            if (IS_PACKED && has_factor && i % 2 == 1) ((unsigned int*)factor)[i / 2 * KEYS] = narrow_two(slope[i - 1], slope[i], f16{});
             distance += 1.0f;
         }
         edge += 4 * KEYS;
-        factor += 4 * KEYS;
+        factor += (IS_PACKED ? 2 : 4) * KEYS;
     };
     unsigned int t = first;
 #pragma unroll 1
@@ -207,20 +227,28 @@ __device__ __forceinline__ void walk_sequence(const ScanConstants& c, unsigned i
 #pragma unroll 1
     for (; t < KEYS; t += 4) group(false);
 }
+
+template <unsigned int KEYS>
+__device__ __forceinline__ void walk_block(const ScanConstants& c, unsigned int is_packed, unsigned int head, unsigned int first, float* edges, float* factors) {
+    if (is_packed) walk_sequence<KEYS, true>(c, head, first, edges, factors);
+    else walk_sequence<KEYS, false>(c, head, first, edges, factors);
+}
 #endif
 
 // `is_sequence`: whole sequences of 128, 256 or 512 tokens without a state in memory, which begin at multiples of 16 bytes.
-extern "C" __global__ void scan_all_edges(ScanArgs a, ScanConstants c, unsigned int is_sequence, float* __restrict__ edges, void* factor, void* state) {
+// `is_packed`: see walk_sequence.
+extern "C" __global__ void scan_all_edges(ScanArgs a, ScanConstants c, const void* first, unsigned int is_sequence, unsigned int is_packed, float* __restrict__ edges, void* factor, void* state) {
     const unsigned int head = blockIdx.x % a.n_heads, key = blockIdx.x / a.n_heads * blockDim.x + threadIdx.x;
     if (key >= a.n_keys) return;
 #if __CUDA_ARCH__ >= 800
     if (is_sequence) {
-        if (a.n_keys == 128) walk_sequence<128>(c, head, key / 32 * 32, edges, (float*)factor);
-        else if (a.n_keys == 256) walk_sequence<256>(c, head, key / 32 * 32, edges, (float*)factor);
-        else walk_sequence<512>(c, head, key / 32 * 32, edges, (float*)factor);
+        if (a.n_keys == 128) walk_block<128>(c, is_packed, head, key / 32 * 32, edges, (float*)factor);
+        else if (a.n_keys == 256) walk_block<256>(c, is_packed, head, key / 32 * 32, edges, (float*)factor);
+        else walk_block<512>(c, is_packed, head, key / 32 * 32, edges, (float*)factor);
         return;
     }
 #endif
+    read_first(a, first);
     const Column col = {a, 0, 0, nullptr, nullptr, edges, (float*)factor, nullptr, head, key};
     RegisterQueue queue;
     walk_from<SCAN, true>(c, col, queue, (float*)state);
@@ -234,11 +262,12 @@ __device__ __forceinline__ u64 rank_of(float x, unsigned int key) {
 
 // A block per row: bits of the k largest edges that the query sees, and the last of them. Counts are integers: their order does
 // not matter.
-extern "C" __global__ void select_edges(ScanArgs a, unsigned int k, const float* __restrict__ edges, unsigned int* __restrict__ selected, unsigned int* __restrict__ last) {
+extern "C" __global__ void select_edges(ScanArgs a, const void* first, unsigned int k, const float* __restrict__ edges, unsigned int* __restrict__ selected, unsigned int* __restrict__ last) {
     __shared__ unsigned int bins[256];
     __shared__ u64 chosen;
     __shared__ unsigned int left;
     const u64 row = blockIdx.x;
+    read_first(a, first);
     const unsigned int n = min(a.first_query + (unsigned int)(row % a.n_queries) + 1, a.n_keys);
     const float* of_row = edges + row * a.n_keys;
     const bool is_whole = n <= k;
@@ -276,9 +305,10 @@ extern "C" __global__ void select_edges(ScanArgs a, unsigned int k, const float*
 }
 
 // A block per row: edges that are not selected get the bias of the last one that is.
-extern "C" __global__ void fill_unselected(ScanArgs a, const unsigned int* __restrict__ selected, const unsigned int* __restrict__ last, const float* __restrict__ row_bias, float* __restrict__ edges) {
+extern "C" __global__ void fill_unselected(ScanArgs a, const void* first, const unsigned int* __restrict__ selected, const unsigned int* __restrict__ last, const float* __restrict__ row_bias, float* __restrict__ edges) {
     const u64 row = blockIdx.x;
     if (last[row] == NONE) return;
+    read_first(a, first);
     const unsigned int n = min(a.first_query + (unsigned int)(row % a.n_queries) + 1, a.n_keys);
     const float bias = row_bias[row];
     const unsigned int* bits = selected + row * words_of_row(a);
@@ -287,8 +317,8 @@ extern "C" __global__ void fill_unselected(ScanArgs a, const unsigned int* __res
 }
 
 // A warp or a block per row: in place of the gradients of probabilities those of the logits before release,
-// p (d - Σ p d) (1 + factor); 0 where invisible.
-extern "C" __global__ void release_backward(ScanArgs a, unsigned int is_aligned, const float* __restrict__ p, const void* factor, float* d) {
+// p (d - Σ p d) (1 + factor); 0 where invisible. `is_packed`: factors as walk_sequence writes them; rows are then aligned.
+extern "C" __global__ void release_backward(ScanArgs a, unsigned int is_aligned, unsigned int is_packed, const float* __restrict__ p, const void* factor, float* d) {
     __shared__ float slots[1][MAX_WARPS];
     for (u64 row = first_row(); row < (u64)a.n_heads * a.n_queries; row += row_step()) {
         const unsigned int n = min(a.first_query + (unsigned int)(row % a.n_queries) + 1, a.n_keys);
@@ -310,7 +340,14 @@ extern "C" __global__ void release_backward(ScanArgs a, unsigned int is_aligned,
             if (i < n) {
                 if (c == KEPT) read(c, i);
                 float f[PACK] = {};
-                if (factor) read_pack((const float*)factor + at, i, n, is_aligned, f);
+                if (is_packed) {
+                    const uint4 both = *(const uint4*)((const unsigned int*)factor + row / 2 * a.n_keys + i);
+                    const unsigned int words[PACK] = {both.x, both.y, both.z, both.w};
+#pragma unroll
+                    for (unsigned int e = 0; e < PACK; ++e) f[e] = to_float(f16{(unsigned short)(row % 2 ? words[e] >> 16 : words[e])});
+                } else if (factor) {
+                    read_pack((const float*)factor + at, i, n, is_aligned, f);
+                }
 #pragma unroll
                 for (unsigned int e = 0; e < PACK; ++e) out[e] = i + e < n ? y[c][e] * (dy[c][e] - mean[0]) * (1.0f + f[e]) : 0.0f;
             }

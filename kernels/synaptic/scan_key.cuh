@@ -144,24 +144,33 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
     k.energy = bounded(c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released), c.energy_max);
 }
 
+// Added to numbers of vesicles that enter the queue in `step_short`, and missing in its reserve.
+constexpr float QUEUED = 16.0f;
+
 // The same of a selected edge in mode SCAN without draws, for the slopes 8, 3, 4 and 8 and states within their bounds: see
-// `has_short_form`. Exponentials are powers of one; drives count up to 80. `logarithm`: of the effect, to base 2.
+// `has_short_form`. Exponentials are powers of one; drives count up to 80. `logarithm`: of the effect, to base 2. Numbers of the
+// queue are more by QUEUED, as they come out of `whole_quanta` before its difference, and the reserve is less by it.
 __device__ __forceinline__ void step_short(const ScanConstants& c, float drive, Key& k, float& slot, float& logarithm, float& slope_of_bias) {
     const float u = exp2_of(LOG2_OF_E * fminf(drive, 80.0f)), open = 1.0f + u;
     const float calcium = c.influx_gain * log2_of(open) + c.ca_retain * k.calcium;
     const float e = exp2_of(-LOG2_OF_E * calcium), e2 = e * e, e4 = e2 * e2, e8 = e4 * e4;
-    const float syt1 = inverse_of(1.0f + c.syt1_factor * e8), syt7 = inverse_of(1.0f + c.syt7_factor * (e2 * e));
-    const float doc2 = inverse_of(1.0f + c.doc2_factor * e4), gate = inverse_of(1.0f + exp2_of(c.cpx_thresh + c.cpx_weight * k.clamp) * e8);
+    // Reciprocals by twos: special functions are the scarcest.
+    const float of_syt1 = 1.0f + c.syt1_factor * e8, of_gate = 1.0f + exp2_of(c.cpx_thresh + c.cpx_weight * k.clamp) * e8;
+    const float of_syt7 = 1.0f + c.syt7_factor * (e2 * e), of_doc2 = 1.0f + c.doc2_factor * e4;
+    const float first = inverse_of(of_syt1 * of_gate), second = inverse_of(of_syt7 * of_doc2);
+    const float syt1 = first * of_gate, gate = first * of_syt1, syt7 = second * of_doc2, doc2 = second * of_syt7;
     const float sensors = c.syt1_weight * syt1 + c.syt7_weight * syt7 + c.doc2_gain * doc2;
-    const float d_sensors = c.syt1_gain * (syt1 - syt1 * syt1) + c.syt7_gain * (syt7 - syt7 * syt7) + c.doc2_slope_gain * (doc2 - doc2 * doc2);
+    const float d_sensors = c.syt1_bias_gain * (syt1 - syt1 * syt1) + c.syt7_bias_gain * (syt7 - syt7 * syt7) + c.doc2_bias_gain * (doc2 - doc2 * doc2);
     const float ready = gate * k.primed, free = sensors * ready;
     const bool is_full = free >= c.p_max; // not so of NaN, which stays
-    const float slope = is_full ? 0.0f : ready * (d_sensors + sensors * (c.cpx_gain - c.cpx_gain * gate));
-    const float released = (is_full ? c.p_max : free) * k.rrp, effect = c.log_floor + released * k.amplitude;
+    const float slope = is_full ? 0.0f : ready * (d_sensors + sensors * (c.cpx_bias_gain - c.cpx_bias_gain * gate));
+    const float p = is_full ? c.p_max : free, quanta = k.rrp * k.amplitude;
+    const float released = p * k.rrp, effect = c.log_floor + p * quanta;
     logarithm = log2_of(effect);
-    slope_of_bias = c.slope_gain * (k.amplitude * k.rrp) * (slope * u) * inverse_of(open * effect);
-    const float prime = (c.prime_slope * k.energy + c.prime_base) * inverse_of(c.fuel_slope * k.energy + c.fuel_offset);
-    const float left = whole_quanta(released), returned = k.reserve + slot, take = whole_quanta(prime * fminf(returned, 1.0f));
+    const float fuel = c.fuel_slope * k.energy + c.fuel_offset, of_slope = open * effect, both = inverse_of(of_slope * fuel);
+    slope_of_bias = quanta * (slope * u) * (both * fuel);
+    const float prime = c.prime_rate + c.prime_gain * (both * of_slope);
+    const float left = __fadd_rd(released, QUEUED), returned = k.reserve + slot, take = __fmaf_rd(prime, fminf(returned, 1.0f), QUEUED);
     k.calcium = calcium;
     k.rrp = k.rrp - left + take;
     k.reserve = returned - take;

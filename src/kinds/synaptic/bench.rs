@@ -34,7 +34,7 @@ pub struct BenchOptions {
     pub device_name: String,
     /// Measurements per case, of which the median is reported; seeds per variant.
     pub repeats: u32,
-    /// Only cases whose names begin with this.
+    /// Only the case of this name, or cases whose names begin with it.
     pub only: Option<String>,
     /// Text that variants train on. Without it they are not measured.
     pub text: Option<PathBuf>,
@@ -256,7 +256,7 @@ pub fn cases() -> impl Iterator<Item = &'static str> {
 
 /// Runs the cases; none where no name begins with [`BenchOptions::only`].
 pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>, SimError> {
-    let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| case.name.starts_with(only.as_str()));
+    let is_wanted = |case: &&Case| options.only.as_ref().is_none_or(|only| is_chosen(only, case.name));
     let mut rows = vec![];
     let large = if matches!(options.device, Device::Cuda(_)) { LARGE } else { &[] };
     for case in SPEED.iter().chain(large).filter(is_wanted) {
@@ -277,6 +277,11 @@ pub fn run(options: &BenchOptions, progress: &Progress) -> Result<Vec<BenchRow>,
         rows.push(BenchRow::Variant(train(case, &setup, options, progress)?));
     }
     Ok(rows)
+}
+
+/// Whether a case is that of this name; without such a case, whether its name begins so.
+fn is_chosen(only: &str, name: &str) -> bool {
+    if cases().any(|case| case == only) { name == only } else { name.starts_with(only) }
 }
 
 /// Nano with the changes of a case, nothing measured while it trains.
@@ -411,6 +416,8 @@ mod tests {
         for case in SPEED.iter().chain(LARGE).chain(VARIANTS).chain(CHANGING) {
             params(case.set).expect("changes of parameters").config(256).expect("a model");
         }
+        assert!(is_chosen("train-small", "train-small") && !is_chosen("train-small", "train-small64"));
+        assert!(is_chosen("tf32", "tf32-large") && !is_chosen("tf32", "bf16-large"));
         let of = |name| Timing { nanos: 10, ..Timing::of(name) };
         assert_eq!(release_share(&[of("release"), of("scores"), of("optimiser"), of("experts"), of("norm")]), 0.25);
         assert_eq!(deviation(&[1.0, 3.0]), (2.0, 2.0_f64.sqrt()));

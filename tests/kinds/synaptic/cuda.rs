@@ -65,7 +65,7 @@ impl OnDevice {
         let mut edges = Buf::from_slice(&self.gpu, "edges", dots).expect("the device");
         let mut factor = Buf::zeros(&self.gpu, "derivatives", dots.len()).expect("the device");
         let draws = draws.map(|draws| Buf::from_slice(&self.gpu, "draws", &[draws]).expect("the device"));
-        let memory = state.map(|(state, capacity, known)| KeyMemory { state, capacity, known });
+        let memory = state.map(|(state, capacity, known)| KeyMemory { state, capacity, known, place: None });
         let (frame, mut pass) = (self.arena.frame(), Pass::default());
         let to = (&mut *edges, Some(&mut *factor));
         let done = self.op.forward(&mut pass, op, extent, to.0, to.1, memory, draws.as_deref(), &frame);
@@ -116,7 +116,7 @@ fn cuda_release_is_that_of_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let mut device = OnDevice::new(&gpu);
     for op in modes() {
-        for (heads, n, scale) in [(1, 1, 1.0), (3, 7, 2.0), (2, 64, 4.0), (5, 131, 3.0)] {
+        for (heads, n, scale) in [(1, 1, 1.0), (3, 7, 2.0), (2, 64, 4.0), (2, 128, 3.0), (5, 131, 3.0)] {
             let dots: Vec<f32> = noise(heads * n * n, 7).iter().map(|x| scale * x).collect();
             let extent = ScanExtent::sequences(1, heads, n, 0);
             let [logits, factor] = device.piece(&op, &extent, &dots, None, None);
@@ -145,6 +145,33 @@ fn cuda_release_is_that_of_the_cpu() {
                 (first, size) = (first + queries, size + 1);
             }
         }
+    }
+}
+
+/// Derivatives in f16, of whole sequences: the same logits to the last bit, and gradients within 11 bits of those derivatives.
+#[test]
+fn cuda_packed_derivatives_are_those_of_f32() {
+    let Some(gpu) = gpu() else { return };
+    let mut arena = Arena::new(&gpu, "temporaries", 1 << 16).expect("the device");
+    for (heads, n) in [(3, 128), (2, 256), (1, 512)] {
+        let (op, extent) = (Presynaptic::recommended(n), ScanExtent::sequences(1, heads, n, 0));
+        let buffer = |values: &[f32]| Buf::from_slice(&gpu, "edges", values).expect("the device");
+        let [dots, p, d] = [(5, 3.0), (6, 1.0), (7, 1.0)]
+            .map(|(seed, scale)| noise(heads * n * n, seed).iter().map(|x| scale * x).collect::<Vec<f32>>());
+        let mut of = |packs: bool| {
+            let device = CudaPresynaptic::load(&gpu).expect("the device").packed(packs);
+            let (mut edges, mut d, mut pass) = (buffer(&dots), buffer(&d), Pass::default());
+            let mut factor = buffer(&vec![0.0; heads * n * n]);
+            let frame = arena.frame();
+            let to = Some(&mut *factor);
+            device.forward(&mut pass, &op, &extent, &mut edges, to, None, None, &frame).expect("the device");
+            device.backward(&mut pass, &op, &extent, &buffer(&p), Some(&*factor), &mut d).expect("the device");
+            [edges, factor, d].map(|all| all.read().expect("the device"))
+        };
+        let [[logits, factor, gradient], [packed_logits, packed, packed_gradient]] = [of(false), of(true)];
+        assert!(visible(&logits, heads, n) == visible(&packed_logits, heads, n), "{n}: logits");
+        assert_ne!(factor, packed, "{n}: in another format");
+        near(&format!("{n}, gradients"), &packed_gradient, &gradient, 1.0 / 1024.0);
     }
 }
 

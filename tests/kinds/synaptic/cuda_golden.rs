@@ -358,7 +358,8 @@ impl<'a> MixtureOnDevice<'a> {
                 frame,
             );
             done.expect("the device");
-            let (gemm, of, batch, state) = (&self.ops.gemm, (op, aux_weight), &self.batch, self.state.refs());
+            let (gemm, of, batch, state) =
+                ((&self.ops.gemm, self.ops.options), (op, aux_weight), &self.batch, self.state.refs());
             let done = self
                 .kernels
                 .route_backward(pass, gemm, of, batch, x, weights, state, &routing, dgates, dx, &mut to, frame);

@@ -243,6 +243,7 @@ impl<'a> Ops<'a> {
         let grid = Grid::Blocks { blocks: [16, 1, 1], threads: [256, 1, 1], shared_bytes: 0 };
         SplitHeads {
             a: self.head_args(),
+            place: Any::NONE,
             packed: &packed,
             cosines: &self.cosines,
             sines: &self.sines,
@@ -320,7 +321,8 @@ impl<'a> Ops<'a> {
         self.keys(1.0, &a.probabilities, &by_head, &mut dv);
         let extent = ScanExtent::sequences(self.sequences, self.heads, self.seq_len, 0);
         let factor = Some(&*a.factor);
-        self.presynaptic.backward(pass, &extent, &a.probabilities, factor, &mut edges).expect("the device");
+        let op = Presynaptic::recommended(self.seq_len); // derivatives are in f32
+        self.presynaptic.backward(pass, &op, &extent, &a.probabilities, factor, &mut edges).expect("the device");
         self.queries(scale, &edges, &a.k, &mut dq);
         self.keys(scale, &edges, &a.q, &mut dk);
         let mut dpacked = self.zeros(self.width + 2 * self.head_dim);

@@ -7,32 +7,30 @@ use super::{
     MODULES,
     batch::MAX_KEPT,
     buffers::UpdatePlan,
-    error::OpError,
+    captures::Captures,
     kernels::{StepKernels, StepParams},
     model::{DeviceModel, MicroBatch, ModelBuffers, ModelParts, SizesOf},
     plan::BatchShape,
 };
 use crate::{
-    gpu::{Gpu, GpuError, Graph, KernelFacts, Mark, Pass, nvtx},
+    gpu::{Gpu, GpuError, KernelFacts, Mark, Pass},
     kinds::language::backend::{Backend, Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, ViewNorms},
     nn::optimizer::{LossScaler, ParameterGroups, cuda::OptimizerSettings},
     sim::{Buffers as _, Execution, MemoryReport, SimError},
 };
 use std::{
     cell::{Ref, RefCell, RefMut},
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     sync::Arc,
 };
 
 /// Batches that may be in flight: the host waits for the one before.
 const IN_FLIGHT: usize = 2;
-/// Captured passes that are kept.
-const GRAPHS: usize = 32;
 
 /// A model on a GPU.
 pub struct CudaBackend<M: DeviceModel> {
-    /// Passes that were computed once (`None`), or captured. Dropped before the buffers they name.
-    graphs: HashMap<M::Captured, Option<Graph>>,
+    /// Captured passes, dropped before the buffers that they name.
+    captures: RefCell<Captures<M::Captured>>,
     /// Its layers.
     pub network: M,
     /// Kernels of steps.
@@ -76,7 +74,7 @@ impl<M: DeviceModel> CudaBackend<M> {
         let library = ops.gemm.library().map_or_else(|_| "none".to_owned(), |library| library.name());
         let choices = choices.iter().copied().chain([("library of multiplications", &library[..])]);
         Ok(Self {
-            graphs: HashMap::new(),
+            captures: RefCell::default(),
             kernels: StepKernels::load(gpu)?,
             buffers: RefCell::new(buffers),
             gpu: gpu.clone(),
@@ -114,10 +112,7 @@ impl<M: DeviceModel> CudaBackend<M> {
     /// Waits, and drops a captured pass, or all of them.
     pub fn forget(&mut self, what: Option<M::Captured>) -> Result<(), GpuError> {
         self.gpu.synchronize()?;
-        match what {
-            Some(what) => drop(self.graphs.remove(&what)),
-            None => self.graphs.clear(),
-        }
+        self.captures.get_mut().forget(what);
         Ok(())
     }
 
@@ -169,45 +164,12 @@ impl<M: DeviceModel> CudaBackend<M> {
         Ok(())
     }
 
-    /// Computes a pass: launch by launch the first time and while kernels are measured, else as a graph.
+    /// Computes a pass, as a graph where it was captured.
     pub fn compute(&mut self, what: M::Captured, pass: &mut Pass) -> Result<(), SimError> {
-        const DOING: &str = "capturing a step as a CUDA graph";
-        let _range = nvtx::range_of(|| format!("{what:?}"));
-        let Self { graphs, network, kernels, buffers, gpu, .. } = self;
+        let Self { captures, network, kernels, buffers, gpu, .. } = self;
         let buffers = buffers.get_mut();
-        if !graphs.contains_key(&what) || pass.profiled {
-            network.launch(kernels, buffers, what, pass)?;
-            if graphs.len() >= GRAPHS && !graphs.contains_key(&what) {
-                graphs.clear();
-            }
-            graphs.entry(what).or_insert(None);
-            return Ok(());
-        }
-        let Some(place) = graphs.get_mut(&what) else { return Ok(()) };
-        if place.is_none() {
-            let mut refused = None;
-            let record = |pass: &mut Pass| {
-                network.launch(kernels, buffers, what, pass).map_err(|error| error.into_gpu(DOING, &mut refused))
-            };
-            // SAFETY: the graph names buffers of this backend, which are not replaced without dropping it, and is dropped
-            // before them.
-            let graph = unsafe { Graph::capture(gpu, record) };
-            if let Some(why) = refused {
-                return Err(OpError::Refused(why).into());
-            }
-            match graph {
-                Ok(graph) => *place = Some(graph),
-                Err(error) if error.is_sticky() => return Err(error.into()),
-                // What other threads do on this device can invalidate a capture, or fail the library's calls in it: the
-                // next step tries again.
-                Err(error) => {
-                    tracing::warn!("a training step is computed launch by launch: {error}");
-                    return Ok(network.launch(kernels, buffers, what, pass)?);
-                }
-            }
-        }
-        place.as_mut().map_or(Ok(()), Graph::launch)?;
-        Ok(())
+        let launch = |pass: &mut Pass| network.launch(kernels, buffers, what, pass);
+        Ok(captures.get_mut().run(gpu, what, pass, launch)?)
     }
 
     /// Waits until at most one batch is in flight.
@@ -279,7 +241,7 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
     }
 
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
-        Ok(self.network.decoder(&self.kernels, self.workspace()?))
+        Ok(self.network.decoder(&self.kernels, &self.captures, self.workspace()?))
     }
 
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {

@@ -4,7 +4,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | [`model`] | what a kind declares |
-//! | [`backend`] | steps, evaluations and readings; captured passes |
+//! | [`backend`], [`captures`] | steps, evaluations and readings; captured passes |
 //! | [`buffers`], [`batch`] | weights and the state of their optimiser; a batch and its activations |
 //! | [`layers`] | embedding, norms, linear layers, logits and losses |
 //! | [`call_sites`] | which implementation multiplies where |
@@ -24,6 +24,7 @@ pub mod backend;
 pub mod batch;
 pub mod buffers;
 pub mod call_sites;
+pub mod captures;
 pub mod decode;
 pub mod error;
 pub mod format;

@@ -3,6 +3,7 @@
 use super::{
     batch::{BatchBuffers, BatchSizes},
     buffers::{Trained, TrainedSizes},
+    captures::Captures,
     error::OpError,
     format::ModelFormat,
     kernels::StepKernels,
@@ -16,7 +17,13 @@ use crate::{
     nn::{optimizer::MatrixRun, parameters::ParameterMap},
     sim::{Buffers, MemoryReport},
 };
-use std::{cell::RefMut, fmt::Debug, hash::Hash, ops::Range, sync::Arc};
+use std::{
+    cell::{RefCell, RefMut},
+    fmt::Debug,
+    hash::Hash,
+    ops::Range,
+    sync::Arc,
+};
 
 /// A model of a kind on a device: its layers. [`CudaBackend`](super::CudaBackend) does what all models have in common.
 pub trait DeviceModel: Send + Sized {
@@ -61,6 +68,7 @@ pub trait DeviceModel: Send + Sized {
     fn decoder<'a>(
         &'a self,
         kernels: &'a StepKernels,
+        captures: &'a RefCell<Captures<Self::Captured>>,
         buffers: RefMut<'a, ModelBuffers<Self>>,
     ) -> Box<dyn Decoder + 'a>;
 }

@@ -81,7 +81,7 @@ pub struct Activations<R> {
     pub by_head: Vec<R>,
     /// Gradients of keys and values, `[2, B, Hkv, T, D]`.
     pub kv_by_head: Vec<R>,
-    /// Gradients of queries, keys or values, `[tokens, H D]`, twice.
+    /// Gradients of queries, `[tokens, H D]`, and of keys and values, `[2, tokens, Hkv D]`.
     pub d_heads: [Vec<R>; 2],
     /// Gradients of gates, `[tokens, k]`.
     pub d_gates: Vec<R>,
@@ -126,7 +126,7 @@ impl<R: Real + Default> Activations<R> {
             room(&mut b.probabilities, edges)?;
             room(&mut b.factor, if has_factor { edges } else { 0 })?;
         }
-        let [d_q, d_k] = &mut self.d_heads;
+        let [d_q, d_kv] = &mut self.d_heads;
         for (buffer, columns) in [
             (&mut self.last, width),
             (&mut self.norm_f, width),
@@ -139,7 +139,7 @@ impl<R: Real + Default> Activations<R> {
             (&mut self.by_head, width),
             (&mut self.kv_by_head, 2 * kv),
             (d_q, width),
-            (d_k, width),
+            (d_kv, 2 * kv),
             (&mut self.d_gates, config.top_k),
         ] {
             room(buffer, n * columns)?;
@@ -152,7 +152,7 @@ impl<R: Real + Default> Activations<R> {
         let (width, kv, k) = (config.width, config.kv_width(), config.top_k);
         let router = 3 * config.experts + 2 * (config.experts + 24) + 1;
         let block = 7 * width + 3 * kv + 4 + 2 * (config.heads + config.kv_heads) + 2 * k * (width + config.hidden);
-        let others = 8 * width + 2 * kv + 4 + k;
+        let others = 7 * width + 4 * kv + 4 + k;
         let tokens = extent.n_tokens() * (config.layers * (block + router) + others);
         let edges = 2 * config.layers * extent.n_edges(config.heads);
         let logits = LOGIT_ROWS.min(extent.n_tokens()) * config.padded_vocab();

@@ -2,7 +2,7 @@
 
 use super::{
     buffers::{DeviceBuffers, SynapticBuffers, arena_bytes, sizes, synapses},
-    decode::PieceOfText,
+    decode::{self, PieceOfText},
     life, network,
     network::Network,
     pass,
@@ -14,6 +14,7 @@ use crate::{
             backend::{Batch, Decoder, Outcome},
             cuda::{
                 CudaBackend, DeviceModel,
+                captures::Captures,
                 decode::PieceDecoder,
                 error::OpError,
                 format::ModelFormat,
@@ -37,7 +38,7 @@ use crate::{
     sim::{MemoryReport, Progress, SimError},
 };
 use std::{
-    cell::{OnceCell, RefMut},
+    cell::{OnceCell, RefCell, RefMut},
     ops::Range,
 };
 
@@ -52,6 +53,8 @@ pub enum Captured {
     Update,
     /// The specialization of experts on a text of that many tokens.
     Specialization(usize),
+    /// Logits of a token whose place in a text is in memory.
+    Token,
 }
 
 /// What the backend knows of experts.
@@ -70,7 +73,7 @@ pub type SynapticBackend<T> = CudaBackend<Network<T>>;
 
 impl<T: ModelFormat> DeviceModel for Network<T> {
     type Format = T;
-    type Buffers = SynapticBuffers;
+    type Buffers = SynapticBuffers<T>;
     type Captured = Captured;
     type HostState = Experts;
     const MODULES: &'static [ModuleSpec] = super::MODULES;
@@ -113,6 +116,7 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
             Captured::Losses(shape) => pass::losses(self, b, shape, pass),
             Captured::Update => pass::update(self, kernels, b, pass),
             Captured::Specialization(n) => life::specialize(self, b, n, pass),
+            Captured::Token => decode::token(self, b, pass),
         }
     }
 
@@ -120,8 +124,13 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         Captured::Losses(shape)
     }
 
-    fn decoder<'a>(&'a self, _: &'a StepKernels, buffers: RefMut<'a, DeviceBuffers<T>>) -> Box<dyn Decoder + 'a> {
-        Box::new(PieceDecoder::new(PieceOfText::new(self, buffers)))
+    fn decoder<'a>(
+        &'a self,
+        _: &'a StepKernels,
+        captures: &'a RefCell<Captures<Captured>>,
+        buffers: RefMut<'a, DeviceBuffers<T>>,
+    ) -> Box<dyn Decoder + 'a> {
+        Box::new(PieceDecoder::new(PieceOfText::new(self, Some(captures), buffers)))
     }
 }
 
@@ -193,7 +202,7 @@ impl<T: ModelFormat> Backend for SynapticBackend<T> {
     }
 
     fn plastic_decoder(&self, op: &PlasticityRule) -> Result<Box<dyn Decoder + '_>, SimError> {
-        let reader = PieceOfText::new(&self.network, self.workspace()?);
+        let reader = PieceOfText::new(&self.network, None, self.workspace()?);
         Ok(Box::new(PieceDecoder::new(reader.plastic(*op)?)))
     }
 

@@ -132,7 +132,7 @@ impl<T: ModelFormat> Run<'_, T> {
             let statistics = DeviceStatistics { experts: &mut experts, aux: &mut aux };
             ops.experts.add_statistics(self.pass, router, sums.batch, state, &routing, dgates, statistics, frame)?;
             let of = (router, network.dynamics.aux_weight);
-            let gemm = &ops.model.gemm;
+            let gemm = (&ops.model.gemm, ops.model.options);
             ops.experts
                 .route_backward(self.pass, gemm, of, sums.batch, x, weights, state, &routing, dgates, dx, to, frame)?;
         }
@@ -164,7 +164,7 @@ impl<T: ModelFormat> Run<'_, T> {
         multiply(self, products.edges(1.0), (s.by_head, &a.v), s.edges)?;
         multiply(self, products.keys(1.0), (&a.probabilities, s.by_head), &mut t.dv)?;
         let factor = if a.factor.is_empty() { None } else { Some(&*a.factor) };
-        ops.presynaptic.backward(self.pass, &extent, &a.probabilities, factor, s.edges)?;
+        ops.presynaptic.backward(self.pass, &self.release(), &extent, &a.probabilities, factor, s.edges)?;
         multiply(self, products.queries(scale), (s.edges, &a.k), &mut t.dq)?;
         multiply(self, products.keys(scale), (s.edges, &a.q), &mut t.dk)?;
         let temperature = self.temperature(b)?;

@@ -50,7 +50,12 @@ pub struct SynapticSizes {
     pub cache: usize,
     /// Numbers of the synapses of a text, of all blocks.
     pub synapses: usize,
+    /// Logits of the tokens of a text that are read at once.
+    pub logits: usize,
 }
+
+/// Tokens of a text that are read at once, at most.
+const PIECE: usize = 64;
 
 /// For batches of up to that many sequences of the context.
 pub fn sizes<T: ModelFormat>(
@@ -66,6 +71,7 @@ pub fn sizes<T: ModelFormat>(
         top_k: config.top_k,
         cache: config.layers * config.context * config.kv_width(),
         synapses: synapses(config, &dynamics.presynaptic),
+        logits: config.context.min(PIECE) * config.padded_vocab(),
     };
     let matrices: Vec<MatrixRun> = matrices(layout, config.experts).map(|(_, run)| run).collect();
     let arena = arena_bytes::<T>(config, dynamics, &shape);
@@ -87,7 +93,7 @@ pub fn arena_bytes<T: ModelFormat>(config: &Config, dynamics: &Dynamics, shape: 
 
 buffers! {
     /// States of routers, and workspace.
-    pub struct SynapticBuffers(gpu: Arc<Gpu>, s: SynapticSizes) {
+    pub struct SynapticBuffers<T: ModelFormat, struct: ModelFormat>(gpu: Arc<Gpu>, s: SynapticSizes) {
         "routers" {
             /// Embeddings of experts, `[L, E, 24]`.
             pub embeddings: Buf<f32> = State "embeddings of experts" s.layers * s.experts * FEATURES;
@@ -117,6 +123,10 @@ buffers! {
             pub values: Buf<f32> = Workspace "cache of values" s.cache;
             /// Synapses of a text.
             pub synapses: Buf<f32> = Workspace "synapses of a text" s.synapses;
+            /// Place of the next token of a text, and the number of tokens with it.
+            pub place: Buf<i32> = Workspace "place of a token" 2;
+            /// Logits of a piece of a text, `[tokens, padded vocabulary]`.
+            pub logits: Buf<T> = Workspace "logits of a text" s.logits;
         }
         "readback" {
             /// What the experts did in the step, `[L, E, 32]`.

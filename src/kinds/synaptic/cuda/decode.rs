@@ -1,6 +1,7 @@
 //! Prediction of the next token with a cache of keys, values and the states of synapses.
 
 use super::{
+    backend::Captured,
     buffers::{DeviceBuffers, SynapticBuffers},
     network::{Cache, Network, Routers, Run},
     plan::{BlockTensors, Plan, SharedTensors},
@@ -10,6 +11,7 @@ use crate::{
     kinds::{
         language::cuda::{
             batch::{BatchBuffers, BatchParts},
+            captures::Captures,
             decode::PieceReader,
             error::OpError,
             format::ModelFormat,
@@ -25,11 +27,12 @@ use crate::{
     },
     sim::SimError,
 };
-use std::cell::RefMut;
+use std::cell::{RefCell, RefMut};
 
 /// Reads tokens one after the other, or some at a time; the results are the same.
 pub struct PieceOfText<'a, T: ModelFormat> {
     network: &'a Network<T>,
+    captures: Option<&'a RefCell<Captures<Captured>>>,
     buffers: RefMut<'a, DeviceBuffers<T>>,
     /// What tokens write, which is on the host.
     plastic: Option<Plastic<f32>>,
@@ -77,9 +80,13 @@ impl<T: ModelFormat> WrittenBlock<'_, T> {
 }
 
 impl<'a, T: ModelFormat> PieceOfText<'a, T> {
-    /// With an empty cache.
-    pub fn new(network: &'a Network<T>, buffers: RefMut<'a, DeviceBuffers<T>>) -> Self {
-        Self { network, buffers, plastic: None }
+    /// With an empty cache. A token at a time is a pass of `captures`, if they are given.
+    pub fn new(
+        network: &'a Network<T>,
+        captures: Option<&'a RefCell<Captures<Captured>>>,
+        buffers: RefMut<'a, DeviceBuffers<T>>,
+    ) -> Self {
+        Self { network, captures, buffers, plastic: None }
     }
 
     /// Writes after each token.
@@ -103,11 +110,10 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         [self.network.config.context, self.network.config.vocab]
     }
 
-    /// Their activations and logits fit the buffers of training.
+    /// Their activations fit the buffers of training.
     fn piece(&self) -> usize {
-        let shape = BatchShape::full(1, self.network.config.context);
-        let plan = Plan::new::<T>(&self.network.config, &self.network.dynamics, &shape, shape.seq_len);
-        plan.logit_rows.min(self.buffers.batch.tokens.len())
+        let DeviceBuffers { kind, batch, .. } = &*self.buffers;
+        (kind.logits.len() / self.network.config.padded_vocab()).min(batch.tokens.len())
     }
 
     fn clear(&mut self) {
@@ -117,15 +123,63 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
     }
 
     fn read(&mut self, first: usize, tokens: &[u32], to: &mut Vec<f32>) -> Result<(), OpError> {
-        let (network, n) = (self.network, tokens.len());
-        let b = &mut *self.buffers;
+        let (network, b) = (self.network, &mut *self.buffers);
+        b.batch.tokens.write_at(0, tokens)?;
+        if first == 0 {
+            // Passes of a token multiply all rows of the cache, those that are not visible by 0.
+            b.kind.keys.clear()?;
+            b.kind.values.clear()?;
+        }
+        match self.captures.filter(|_| tokens.len() == 1) {
+            Some(captures) => {
+                b.kind.place.write(&[first as i32, first as i32 + 1])?;
+                let launch = |pass: &mut Pass| token(network, b, pass);
+                captures.borrow_mut().run(&network.gpu, Captured::Token, &mut Pass::default(), launch)?;
+            }
+            None => {
+                let piece = Piece { shape: BatchShape::full(1, tokens.len()), first, has_place: false };
+                piece.launch(network, b, self.plastic.as_mut(), &mut Pass::default())?;
+            }
+        }
+        to.extend(widened(&b.kind.logits.read_range(0..tokens.len() * network.config.padded_vocab())?));
+        Ok(())
+    }
+}
+
+/// The pass of one token, whose place is in memory.
+pub(super) fn token<T: ModelFormat>(
+    network: &Network<T>,
+    b: &mut DeviceBuffers<T>,
+    pass: &mut Pass,
+) -> Result<(), OpError> {
+    let last = network.config.context.saturating_sub(1);
+    Piece { shape: BatchShape::full(1, 1), first: last, has_place: true }.launch(network, b, None, pass)
+}
+
+/// Tokens in memory that follow those in the cache.
+struct Piece {
+    shape: BatchShape,
+    /// Tokens in the cache, at most.
+    first: usize,
+    /// Whether their number is in memory.
+    has_place: bool,
+}
+
+impl Piece {
+    /// Appends them to the cache, and writes their logits.
+    fn launch<T: ModelFormat>(
+        &self,
+        network: &Network<T>,
+        b: &mut DeviceBuffers<T>,
+        mut plastic: Option<&mut Plastic<f32>>,
+        pass: &mut Pass,
+    ) -> Result<(), OpError> {
         let DeviceBuffers { trained, batch, kind } = b;
-        let SynapticBuffers { keys, values, synapses, .. } = kind;
+        let SynapticBuffers { keys, values, synapses, place, logits, .. } = kind;
         let SynapticBuffers { embeddings, fatigue, energy, balance, alive, .. } = kind;
         let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena, .. } = batch;
-        ids.write_at(0, tokens)?;
-        let shape = BatchShape::full(1, n);
-        let plan = Plan::new::<T>(&network.config, &network.dynamics, &shape, first + n);
+        let (shape, first) = (self.shape, self.first);
+        let plan = Plan::new::<T>(&network.config, &network.dynamics, &shape, first + shape.seq_len);
         let parts = BatchParts::new(shape, (ids, targets), (lengths, positions))?;
         let (batch, weights) = (parts.at(first), &*trained.weights);
         let matrices = T::weights(&trained.weights, &trained.copy);
@@ -136,22 +190,18 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         let mut block = BlockTensors::take(&frame, &plan.block)?;
         let mut shared = SharedTensors::take(&frame, &plan.shared)?;
         let mut head = HeadTensors::take(&frame, &plan.head)?;
-        let mut logits = frame.take::<T>("logits", n * plan.vocab)?;
-        let (inner, mut pass) = (frame.frame(), Pass::default());
-        let cache = Some(Cache { keys, values, synapses });
-        let pass = &mut pass;
+        let inner = frame.frame();
+        let cache = Some(Cache { keys, values, synapses, place: self.has_place.then_some(&**place) });
         let mut run = Run { network, weights, matrices, routers, batch, draws: None, cache, flag, frame: &inner, pass };
         run.embed(&mut x)?;
         for b in 0..network.config.layers {
             run.block(b, &x, &mut block, &mut shared.refs(), &mut next)?;
-            if let Some(plastic) = &mut self.plastic {
+            if let Some(plastic) = &mut plastic {
                 WrittenBlock { network, weights, energy, number: b }.write(plastic, &block, &mut next)?;
             }
             std::mem::swap(&mut x, &mut next);
         }
         run.last_norm(&x, &mut head, &mut shared.wide)?;
-        run.logits(&head.norm_f, &mut logits)?;
-        to.extend(widened(&logits.read()?));
-        Ok(())
+        run.logits(&head.norm_f, &mut *logits.part_mut(0..shape.n_tokens() * plan.vocab)?)
     }
 }

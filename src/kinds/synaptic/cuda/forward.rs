@@ -6,7 +6,7 @@ use super::{
     plan::{BlockTensors, MixtureTensors, Shared},
 };
 use crate::{
-    gpu::{Slice, ViewMut, nvtx},
+    gpu::{Any, Slice, ViewMut, nvtx},
     kinds::{
         language::cuda::{error::OpError, format::ModelFormat, plan::HeadTensors},
         synaptic::presynaptic::{
@@ -120,7 +120,8 @@ impl<T: ModelFormat> Run<'_, T> {
                 let mut keys = cache.keys.part_mut(b * kv..(b + 1) * kv)?;
                 let mut values = cache.values.part_mut(b * kv..(b + 1) * kv)?;
                 let mut state = cache.synapses.part_mut(b * of_state..(b + 1) * of_state)?;
-                let memory = KeyMemory { state: &mut state, capacity: c.context, known: self.batch.offset };
+                let (known, place) = (self.batch.offset, cache.place);
+                let memory = KeyMemory { state: &mut state, capacity: c.context, known, place };
                 let of_block = (&mut *a.q, &mut *keys, &mut *values, &mut *a.rstd);
                 let edges = (&mut *a.probabilities, &mut *a.factor);
                 let done = self.attend(b, of_block, edges, s, (c.context, Some(memory)), &mut a.attention);
@@ -176,12 +177,14 @@ impl<T: ModelFormat> Run<'_, T> {
         let (ops, c) = (&network.ops, &network.config);
         let a = network.head_args(&batch.shape, (batch.offset, key_rows));
         let slots = batch.shape.n_tokens() * (c.heads + 2 * c.kv_heads);
+        let place = memory.as_ref().and_then(|memory| memory.place);
         self.section("rope", |run| {
             let temperature = run.network.layout.blocks[b].temperature;
             let temperature = temperature.map(|id| run.weights.part(network.range(id))).transpose()?;
             let (cosines, sines, packed) = (&*network.cosines, &*network.sines, &*s.packed);
             let (q, k, v, rstd) = (&mut *q, &mut *k, &mut *v, &mut *rstd);
-            SplitHeads { a, packed, cosines, sines, temperature: optional(&temperature), q, k, v, rstd }.launch(
+            let (place, temperature) = (Any::or_none(place), optional(&temperature));
+            SplitHeads { a, place, packed, cosines, sines, temperature, q, k, v, rstd }.launch(
                 &ops.heads,
                 run.pass,
                 warps(slots),
@@ -194,7 +197,9 @@ impl<T: ModelFormat> Run<'_, T> {
             ops.model.gemm.run(run.pass, &op, (&*q, &*k), &mut *s.edges, Epilogue::None, ops.model.options)?;
             Ok(())
         })?;
-        let (op, factor) = (self.release(), if factor.is_empty() { None } else { Some(factor) });
+        // Only gradients need derivatives.
+        let is_needed = !factor.is_empty() && self.draws.is_some();
+        let (op, factor) = (self.release(), is_needed.then_some(factor));
         self.section("release", |run| {
             if op.mode == Mode::Off && op.constants.barrier_strength == 0.0 {
                 return Ok(());
@@ -212,7 +217,9 @@ impl<T: ModelFormat> Run<'_, T> {
                 scale: 1.0,
                 causal: true,
             };
-            ops.softmax.forward(run.pass, &op, s.edges, Mask::default(), &mut *probabilities, s.lse)?;
+            let length = place.map(|place| place.part(1..2)).transpose()?;
+            let mask = Mask { k_lens: length.as_deref(), ..Mask::default() };
+            ops.softmax.forward(run.pass, &op, s.edges, mask, &mut *probabilities, s.lse)?;
             Ok(())
         })?;
         self.section("values", |run| {

@@ -46,8 +46,8 @@ kernels! {
         /// One warp per head of a token: rotary positions and norm of queries and keys, by head. Items: tokens.
         #[block(256)]
         fn split_heads as SplitHeads(
-            a: Size<HeadArgs>, packed: In<f32>, cosines: In<f32>, sines: In<f32>, temperature: InAny, q: InOut<f32>,
-            k: InOut<f32>, v: InOut<f32>, rstd: InOut<f32>
+            a: Size<HeadArgs>, place: InAny, packed: In<f32>, cosines: In<f32>, sines: In<f32>, temperature: InAny,
+            q: InOut<f32>, k: InOut<f32>, v: InOut<f32>, rstd: InOut<f32>
         );
 
         /// One warp per head of a token: the same backwards. Items: tokens.

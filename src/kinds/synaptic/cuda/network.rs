@@ -59,7 +59,7 @@ impl Ops {
         Ok(Self {
             model: ModelOps::new(gpu, options, BlockSize::Automatic)?,
             softmax: CudaSoftmax::new(gpu),
-            presynaptic: CudaPresynaptic::load(gpu)?,
+            presynaptic: CudaPresynaptic::load(gpu)?.packed(options.tf32),
             experts: CudaExperts::load(gpu)?,
             life: CudaLife::load(gpu)?,
             heads: HeadKernels::load(gpu)?,
@@ -243,6 +243,9 @@ pub struct Cache<'a> {
     pub values: &'a mut Slice<f32>,
     /// `[L, 9 + delay, H, T]`
     pub synapses: &'a mut Slice<f32>,
+    /// Position of the token and the number of tokens with it, where they are in memory: the offset of the batch is then the last
+    /// position there is.
+    pub place: Option<&'a Slice<i32>>,
 }
 
 /// One pass over a batch: what its layers read, and where launches and temporaries go.
@@ -286,6 +289,7 @@ impl<T: ModelFormat> Run<'_, T> {
             keys: &mut *cache.keys,
             values: &mut *cache.values,
             synapses: &mut *cache.synapses,
+            place: cache.place,
         });
         let (routers, batch, draws) = (*routers, *batch, *draws);
         let pass_of_run = &mut inner;

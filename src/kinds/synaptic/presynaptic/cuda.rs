@@ -21,7 +21,8 @@ use std::sync::Arc;
 /// 109 µs on an H200, with 128 threads 115.
 const BLOCK: u32 = 32;
 /// Warps of a multiprocessor that copy rows ahead, as many as shared memory leaves room for: those of the first keys, which walk
-/// longest, begin and are seldom interrupted. The same on an H200, µs: 32 warps 102, 28 96, 24 92, 20 88, 16 85, 12 88.
+/// longest, begin and are seldom interrupted. The same on an H200, µs, with derivatives in f32 and in f16: 12 warps 84, 77;
+/// 16 83, 73; 20 84, 72; 24 91, 77; 28 97, 82; 32 101, 85.
 const WARPS: u32 = 16;
 /// Longest queue, in steps.
 pub const MAX_DELAY: usize = 96;
@@ -82,6 +83,9 @@ pub struct KeyMemory<'a> {
     pub capacity: usize,
     /// Keys of a head that have a state; the others begin at their own query.
     pub known: usize,
+    /// The position of the first query and number of keys that have a state, where it is in memory: the extent then has the last
+    /// position there is.
+    pub place: Option<&'a Slice<i32>>,
 }
 
 impl KeyMemory<'_> {
@@ -96,13 +100,30 @@ pub struct CudaPresynaptic {
     kernels: ScanKernels,
     /// Shared memory of a warp that copies rows ahead, bytes.
     shared_bytes: u32,
+    /// Whether derivatives are in f16 where that is possible.
+    packs: bool,
+    /// Whether the device copies to shared memory beside other work.
+    copies: bool,
 }
 
 impl CudaPresynaptic {
     /// Loads the kernels.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
         let shared_bytes = (gpu.shared_per_block / WARPS).saturating_sub(1024).max(16 * RING * BLOCK);
-        Ok(Self { kernels: ScanKernels::load(gpu)?, shared_bytes })
+        let copies = gpu.capability >= 80;
+        Ok(Self { kernels: ScanKernels::load(gpu)?, shared_bytes, packs: false, copies })
+    }
+
+    /// With derivatives of the bias in f16, 11 significant bits, where they are of whole sequences that copies are fast for: for
+    /// models whose multiplications round operands to as many bits or fewer. Half of their buffer is used then.
+    #[must_use]
+    pub fn packed(self, packs: bool) -> Self {
+        Self { packs, ..self }
+    }
+
+    /// Whether derivatives of this pass are in f16.
+    fn is_packed(&self, op: &Presynaptic, extent: &ScanExtent) -> bool {
+        self.packs && self.copies && is_sequence(op, extent)
     }
 
     /// Temporaries of [`CudaPresynaptic::forward`], as counts and sizes of elements.
@@ -139,6 +160,7 @@ impl CudaPresynaptic {
             )])?;
             lengths::check([("the keys of a head", &[extent.n_keys()], memory.capacity.min(extent.n_keys()))])?;
         }
+        let first = Any::or_none(memory.as_ref().and_then(|memory| memory.place));
         let inner = frame.frame();
         let [(words, _), (rows, _), _] = Self::temporaries(op, extent);
         let mut selected = inner.take::<u32>("selected edges", words)?;
@@ -148,14 +170,13 @@ impl CudaPresynaptic {
         let k = selects(op);
         if let Some(k) = k {
             let k = k.max(1) as u32;
-            SelectEdges { a, k, edges, selected: &mut selected, last: &mut last }.launch(
-                &self.kernels,
-                pass,
-                of_rows,
-            )?;
+            let kernel = SelectEdges { a, first, k, edges, selected: &mut selected, last: &mut last };
+            kernel.launch(&self.kernels, pass, of_rows)?;
             pass.last_work(extent.rows() as u64, edges.bytes(), 0);
         }
-        let n_bytes = extent.visible() * if factor.is_some() { 12 } else { 8 };
+        let is_packed = self.is_packed(op, extent) && memory.is_none();
+        let of_factor = if is_packed { 2 } else { 4 };
+        let n_bytes = extent.visible() * if factor.is_some() { 8 + of_factor } else { 8 };
         let c = constants(op);
         let factor = factor.map_or(AnyMut::none(), AnyMut::from);
         let has_state = memory.is_some();
@@ -163,37 +184,37 @@ impl CudaPresynaptic {
         let blocks = (extent.heads * extent.n_keys().div_ceil(BLOCK as usize)) as u32;
         let grid = Grid::Blocks { blocks: [blocks, 1, 1], threads: [BLOCK, 1, 1], shared_bytes: 0 };
         if a.drawn_below == 0 && has_short_form(op) {
-            let is_whole = extent.first_query == 0 && !has_state && Any::from(&*edges).is_aligned_to(16);
-            let is_sequence: u32 = (is_whole && matches!(extent.n_queries, 128 | 256 | 512)).into();
-            let grid = grid.with_shared(if is_sequence == 1 { self.shared_bytes } else { 0 });
-            ScanAllEdges { a, c, is_sequence, edges, factor, state }.launch(&self.kernels, pass, grid)?;
+            let is_aligned = Any::from(&*edges).is_aligned_to(16);
+            let is_sequence = !has_state && is_sequence(op, extent) && (is_aligned || is_packed);
+            if is_packed && !is_aligned {
+                return Err(unaligned());
+            }
+            let grid = grid.with_shared(if is_sequence { self.shared_bytes } else { 0 });
+            let (is_sequence, is_packed) = (is_sequence.into(), is_packed.into());
+            let kernel = ScanAllEdges { a, c, first, is_sequence, is_packed, edges, factor, state };
+            kernel.launch(&self.kernels, pass, grid)?;
         } else {
             let selected = Any::or_none(k.map(|_| &*selected));
             let last = Any::or_none(k.map(|_| &*last));
             let row_bias = if k.is_some() { AnyMut::from(&mut *row_bias) } else { AnyMut::none() };
-            ScanRelease { a, c, step: Any::or_none(draws), selected, last, edges, factor, row_bias, state }.launch(
-                &self.kernels,
-                pass,
-                grid.with_shared(4 * BLOCK * a.delay),
-            )?;
+            ScanRelease { a, c, first, step: Any::or_none(draws), selected, last, edges, factor, row_bias, state }
+                .launch(&self.kernels, pass, grid.with_shared(4 * BLOCK * a.delay))?;
         }
         pass.last_work(extent.visible(), n_bytes, 60 * extent.visible());
         if k.is_some() && !matches!(op.edges, Edges::TopKAlone(_)) {
-            FillUnselected { a, selected: &selected, last: &last, row_bias: &row_bias, edges }.launch(
-                &self.kernels,
-                pass,
-                of_rows,
-            )?;
+            let kernel = FillUnselected { a, first, selected: &selected, last: &last, row_bias: &row_bias, edges };
+            kernel.launch(&self.kernels, pass, of_rows)?;
             pass.last_work(extent.rows() as u64, n_bytes, 0);
         }
         Ok(())
     }
 
     /// Backward pass of softmax and release: in place of the gradients `d` of probabilities `p` those of the logits before
-    /// release, `p (d - Σ p d) (1 + factor)`; 0 where invisible.
+    /// release, `p (d - Σ p d) (1 + factor)`; 0 where invisible. Operation and extent are those of the forward pass.
     pub fn backward(
         &self,
         pass: &mut Pass,
+        op: &Presynaptic,
         extent: &ScanExtent,
         p: &Slice<f32>,
         factor: Option<&Slice<f32>>,
@@ -208,16 +229,31 @@ impl CudaPresynaptic {
         if extent.edges() == 0 {
             return Ok(());
         }
+        let is_packed = factor.is_some() && self.is_packed(op, extent);
         let factor = Any::or_none(factor);
         let is_aligned = extent.n_keys().is_multiple_of(4)
             && [Any::from(p), Any::from(&*d), factor].iter().all(|x| x.is_aligned_to(16));
+        if is_packed && !is_aligned {
+            return Err(unaligned());
+        }
         let packs = extent.n_keys().div_ceil(4) as u64;
         let grid = self.kernels.backward_grid(extent.rows() as u64, packs)?;
         let a = sizes(extent);
-        ReleaseBackward { a, is_aligned: is_aligned.into(), p, factor, d }.launch(&self.kernels, pass, grid)?;
+        let (is_aligned, is_packed) = (is_aligned.into(), is_packed.into());
+        ReleaseBackward { a, is_aligned, is_packed, p, factor, d }.launch(&self.kernels, pass, grid)?;
         pass.last_work(extent.rows() as u64, 16 * extent.visible(), 0);
         Ok(())
     }
+}
+
+/// Whether `scan_all_edges` walks this by rows that are copied ahead, unless there is a state in memory.
+fn is_sequence(op: &Presynaptic, extent: &ScanExtent) -> bool {
+    let is_drawn = matches!(op.release, Release::Binomial { fraction } if fraction > 0.0);
+    !is_drawn && has_short_form(op) && extent.first_query == 0 && matches!(extent.n_queries, 128 | 256 | 512)
+}
+
+fn unaligned() -> GpuError {
+    GpuError::Driver { doing: "releasing vesicles".to_owned(), why: "a tensor is not aligned to 16 bytes".to_owned() }
 }
 
 /// Whether queries drive some of their keys only, and how many.

@@ -12,6 +12,7 @@ use crate::{
         language::cuda::{
             CudaBackend, DeviceModel,
             buffers::UpdatePlan,
+            captures::Captures,
             decode::PieceDecoder,
             error::OpError,
             format::ModelFormat,
@@ -27,7 +28,7 @@ use crate::{
     nn::dropout::{Dropout, cuda::DropoutStep},
     sim::{MemoryReport, Progress, SimError},
 };
-use std::cell::RefMut;
+use std::cell::{RefCell, RefMut};
 
 /// What is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,7 +90,12 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         Captured::Losses(shape)
     }
 
-    fn decoder<'a>(&'a self, kernels: &'a StepKernels, buffers: RefMut<'a, DeviceBuffers<T>>) -> Box<dyn Decoder + 'a> {
+    fn decoder<'a>(
+        &'a self,
+        kernels: &'a StepKernels,
+        _: &'a RefCell<Captures<Captured>>,
+        buffers: RefMut<'a, DeviceBuffers<T>>,
+    ) -> Box<dyn Decoder + 'a> {
         Box::new(PieceDecoder::new(PieceOfText { network: self, kernels, buffers }))
     }
 }

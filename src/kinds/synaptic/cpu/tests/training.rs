@@ -47,8 +47,9 @@ fn any_number_of_threads_gives_the_same_bits() {
 
 #[test]
 fn the_loss_falls() {
-    for (mode, hyper) in [(Mode::Scan, HYPER), (Mode::TsodyksMarkram, MUON)] {
-        let config = tiny();
+    // The last one has keys for each query head.
+    for (mode, hyper, kv_heads) in [(Mode::Scan, HYPER, 2), (Mode::TsodyksMarkram, MUON, 2), (Mode::Scan, HYPER, 4)] {
+        let config = Config { kv_heads, ..tiny() };
         let mut trainer = trainer::<f32>(&config, &dynamics(&config, mode));
         let (tokens, targets) = tokens(&config, 4, config.context, 40);
         let batches = [batch(4, &tokens, &targets)];

@@ -127,11 +127,12 @@ impl CudaExperts {
         Ok(AddGroupParts { columns, n, partials: &partials, to }.launch(&self.kernels, pass, n)?)
     }
 
-    /// Adds the gradients of the router: of its input to `dx`, of its weights to theirs. Multiplications are f32.
+    /// Adds the gradients of the router: of its input to `dx`, of its weights to theirs. Only what it decides needs
+    /// multiplications of f32.
     pub fn route_backward<T: ModelFormat>(
         &self,
         pass: &mut Pass,
-        gemm: &CudaGemm,
+        (gemm, options): (&CudaGemm, Options),
         (op, aux_weight): (&Router, f32),
         batch: &Slice<BatchWeights>,
         x: &Slice<f32>,
@@ -167,12 +168,12 @@ impl CudaExperts {
         let both = [(&*dlogits, weights.router, op.experts), (&*dfeatures, weights.probe, FEATURES)];
         for (d, weight, n) in both {
             let by_weight = Gemm::new(tokens, width, n).scaled(1.0, 1.0);
-            gemm.run(pass, &by_weight, (d, weight), &mut *dx, Epilogue::None, Options::default())?;
+            gemm.run(pass, &by_weight, (d, weight), &mut *dx, Epilogue::None, options)?;
         }
         let both = [(&*dlogits, &mut *gradients.router, op.experts), (&*dfeatures, &mut *gradients.probe, FEATURES)];
         for (d, to, n) in both {
             let by_input = Gemm::new(n, width, tokens).transposed_a().scaled(1.0, 1.0);
-            gemm.run(pass, &by_input, (d, x), to, Epilogue::None, Options::default())?;
+            gemm.run(pass, &by_input, (d, x), to, Epilogue::None, options)?;
         }
         Ok(())
     }

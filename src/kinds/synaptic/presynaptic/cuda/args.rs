@@ -26,7 +26,7 @@ pub(super) const QUANTITIES: u32 = 9;
 /// Steps of the queue that is in registers.
 const FAST_DELAY: u32 = 3;
 /// Groups of four rows of a warp that are in shared memory.
-pub(super) const RING: u32 = 8;
+pub(super) const RING: u32 = 6;
 const CONSTANTS: &[Constant] =
     device_constants![OFF, STATIC, SCAN, TSODYKS_MARKRAM, RELEASE, QUANTITIES, MAX_TRIALS, FAST_DELAY, RING];
 /// Copies beside other work from 8.0 on.
@@ -79,6 +79,8 @@ device_struct! {
         syt1_weight: f32,
         /// Weight of the derivative of its activation
         syt1_gain: f32,
+        /// The same in the derivative of the bias
+        syt1_bias_gain: f32,
         /// Exponent of synaptotagmin 7 per calcium
         syt7_slope: f32,
         /// Its exponent without calcium
@@ -89,6 +91,8 @@ device_struct! {
         syt7_weight: f32,
         /// Weight of the derivative of its activation
         syt7_gain: f32,
+        /// The same in the derivative of the bias
+        syt7_bias_gain: f32,
         /// Exponent of Doc2 per calcium
         doc2_slope: f32,
         /// Its exponent without calcium
@@ -99,6 +103,8 @@ device_struct! {
         doc2_gain: f32,
         /// Weight of the derivative of its activation
         doc2_slope_gain: f32,
+        /// The same in the derivative of the bias
+        doc2_bias_gain: f32,
         /// Exponent of the complexin gate per calcium
         cpx_slope: f32,
         /// Its exponent without calcium and clamp
@@ -107,6 +113,8 @@ device_struct! {
         cpx_weight: f32,
         /// Weight of the derivative of its opening
         cpx_gain: f32,
+        /// The same in the derivative of the bias
+        cpx_bias_gain: f32,
         /// Largest release probability
         p_max: f32,
         /// Vesicles primed per step, at most
@@ -139,10 +147,8 @@ device_struct! {
         fuel_base: f32,
         /// Its offset
         fuel_offset: f32,
-        /// Slope times the primed vesicles
-        prime_slope: f32,
-        /// Base times the primed vesicles
-        prime_base: f32,
+        /// Fuel is 1 + (base - offset) / (slope E + offset): what is divided times the primed vesicles
+        prime_gain: f32,
         /// Share of the clamp that remains after a step
         clamp_retain: f32,
         /// The rest
@@ -204,33 +210,33 @@ kernels! {
         /// One thread per key: walks the queries, in place of each logit that with its bias. Items: edges.
         #[block(128, 3)]
         fn scan_release as ScanRelease(
-            a: Size<ScanArgs>, c: Size<ScanConstants>, step: InAny, selected: InAny, last: InAny, edges: InOut<f32>,
-            factor: InOutAny, row_bias: InOutAny, state: InOutAny
+            a: Size<ScanArgs>, c: Size<ScanConstants>, first: InAny, step: InAny, selected: InAny, last: InAny,
+            edges: InOut<f32>, factor: InOutAny, row_bias: InOutAny, state: InOutAny
         );
 
         /// The same of all edges with the slopes and the delay of the defaults. Items: edges.
-        #[block(128, 8)]
+        #[block(128, 6)]
         fn scan_all_edges as ScanAllEdges(
-            a: Size<ScanArgs>, c: Size<ScanConstants>, is_sequence: Size<u32>, edges: InOut<f32>, factor: InOutAny,
-            state: InOutAny
+            a: Size<ScanArgs>, c: Size<ScanConstants>, first: InAny, is_sequence: Size<u32>, is_packed: Size<u32>,
+            edges: InOut<f32>, factor: InOutAny, state: InOutAny
         );
 
         /// One block per query: the edges with the largest logits. Items: rows.
         #[block(256)]
         fn select_edges as SelectEdges(
-            a: Size<ScanArgs>, k: Size<u32>, edges: In<f32>, selected: InOut<u32>, last: InOut<u32>
+            a: Size<ScanArgs>, first: InAny, k: Size<u32>, edges: In<f32>, selected: InOut<u32>, last: InOut<u32>
         );
 
         /// One block per query: the bias of the edges that are not selected. Items: rows.
         #[block(256)]
         fn fill_unselected as FillUnselected(
-            a: Size<ScanArgs>, selected: In<u32>, last: In<u32>, row_bias: In<f32>, edges: InOut<f32>
+            a: Size<ScanArgs>, first: InAny, selected: In<u32>, last: In<u32>, row_bias: In<f32>, edges: InOut<f32>
         );
 
         /// A warp or a block per query: backward pass of softmax and release. Items: rows.
         #[block(512)]
         fn release_backward as ReleaseBackward(
-            a: Size<ScanArgs>, is_aligned: Size<u32>, p: In<f32>, factor: InAny, d: InOut<f32>
+            a: Size<ScanArgs>, is_aligned: Size<u32>, is_packed: Size<u32>, p: In<f32>, factor: InAny, d: InOut<f32>
         );
     }
 }
@@ -247,12 +253,14 @@ impl ScanKernels {
 /// and states that stay within their bounds by themselves.
 pub(super) fn has_short_form(op: &Presynaptic) -> bool {
     let c = &op.constants;
+    let [syt1, syt7, doc2, cpx] = exponents(c);
     let amplitude = c.amp_load * c.amp_target / (c.amp_load + c.amp_leak).max(f64::MIN_POSITIVE);
     op.mode == Mode::Scan
         && op.edges == Edges::All
         && [c.syt1_slope, c.syt7_slope, c.doc2_slope, c.cpx_slope] == [8.0, 3.0, 4.0, 8.0]
         && (c.endo_delay == FAST_DELAY as usize && c.rec_rate >= 1.0)
-        && exponents(c)[3] + c.cpx_weight.max(0.0) / LN_2 <= 100.0
+        && syt1.max(0.0) + cpx.max(0.0) + c.cpx_weight.max(0.0) / LN_2 <= 100.0
+        && (syt7.max(0.0) + doc2.max(0.0) <= 100.0 && (c.energy_half <= 0.0 || (1e-3..=8.0).contains(&c.energy_half)))
         && (c.amp_load + c.amp_leak <= 1.0 && c.init_amp.max(amplitude) <= c.amp_max)
         && (c.energy_max == 1.0 && c.init_rrp + c.init_reserve <= c.rrp_max && (0.0..=1.0).contains(&c.prime_rate))
 }
@@ -273,6 +281,7 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
     let first = Key::fresh::<f32>(c);
     let [tm_recovery, tm_facilitation] = tsodyks_markram::decay(c).map(|x| x as f32);
     let [syt1, syt7, doc2, cpx] = exponents(c);
+    let of_bias = c.lambda_loge * c.alpha_c;
     // Without an effect of energy the fuel is 1 / 1.
     let [fuel_slope, fuel_base, fuel_offset] =
         if c.energy_half > 0.0 { [1.0, 0.0, c.energy_half as f32] } else { [0.0, 1.0, 1.0] };
@@ -285,20 +294,24 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
         syt1_factor: syt1.exp2() as f32,
         syt1_weight: c.syt1_weight as f32,
         syt1_gain: (c.syt1_weight * c.syt1_slope) as f32,
+        syt1_bias_gain: (of_bias * c.syt1_weight * c.syt1_slope) as f32,
         syt7_slope: (c.syt7_slope / LN_2) as f32,
         syt7_thresh: syt7 as f32,
         syt7_factor: syt7.exp2() as f32,
         syt7_weight: c.syt7_weight as f32,
         syt7_gain: (c.syt7_weight * c.syt7_slope) as f32,
+        syt7_bias_gain: (of_bias * c.syt7_weight * c.syt7_slope) as f32,
         doc2_slope: (c.doc2_slope / LN_2) as f32,
         doc2_thresh: doc2 as f32,
         doc2_factor: doc2.exp2() as f32,
         doc2_gain: c.doc2_gain as f32,
         doc2_slope_gain: (c.doc2_gain * c.doc2_slope) as f32,
+        doc2_bias_gain: (of_bias * c.doc2_gain * c.doc2_slope) as f32,
         cpx_slope: (c.cpx_slope / LN_2) as f32,
         cpx_thresh: cpx as f32,
         cpx_weight: (c.cpx_weight / LN_2) as f32,
         cpx_gain: c.cpx_slope as f32,
+        cpx_bias_gain: (of_bias * c.cpx_slope) as f32,
         p_max: c.p_max as f32,
         prime_rate: c.prime_rate as f32,
         unprime_per_release: c.unprime_per_release as f32,
@@ -315,8 +328,7 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
         fuel_slope,
         fuel_base,
         fuel_offset,
-        prime_slope: c.prime_rate as f32 * fuel_slope,
-        prime_base: c.prime_rate as f32 * fuel_base,
+        prime_gain: c.prime_rate as f32 * (fuel_base - fuel_offset),
         clamp_retain: c.clamp_retain as f32,
         clamp_rise: (1.0 - c.clamp_retain) as f32,
         rrp_max: c.rrp_max as f32,
@@ -328,7 +340,7 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
         init_energy: first.energy as f32,
         lambda_loge: c.lambda_loge as f32,
         log_gain: (c.lambda_loge * LN_2) as f32,
-        slope_gain: (c.lambda_loge * c.alpha_c) as f32,
+        slope_gain: of_bias as f32,
         log_floor: c.log_floor as f32,
         barrier: (c.barrier_strength / op.context.max(1) as f64) as f32,
         tm_use: c.tm_use as f32,

@@ -1,0 +1,70 @@
+//! Passes that are captured into graphs.
+
+use super::error::OpError;
+use crate::gpu::{Gpu, Graph, Pass, nvtx};
+use std::{collections::HashMap, fmt::Debug, hash::Hash};
+
+/// Passes that are kept.
+const MOST: usize = 32;
+
+/// Passes by what they compute: computed once (`None`), or captured. What a pass launches follows from its key and from what is
+/// in memory; else it is [forgotten](Self::forget). It is dropped before the buffers that its launches name.
+pub struct Captures<K>(HashMap<K, Option<Graph>>);
+
+impl<K> Default for Captures<K> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<K: Copy + Debug + Eq + Hash> Captures<K> {
+    /// Computes a pass: launch by launch the first time and while kernels are measured, else as a graph.
+    pub fn run(
+        &mut self,
+        gpu: &Gpu,
+        what: K,
+        pass: &mut Pass,
+        mut launch: impl FnMut(&mut Pass) -> Result<(), OpError>,
+    ) -> Result<(), OpError> {
+        const DOING: &str = "capturing a step as a CUDA graph";
+        let _range = nvtx::range_of(|| format!("{what:?}"));
+        if !self.0.contains_key(&what) || pass.profiled {
+            launch(pass)?;
+            if self.0.len() >= MOST && !self.0.contains_key(&what) {
+                self.0.clear();
+            }
+            self.0.entry(what).or_insert(None);
+            return Ok(());
+        }
+        let Some(place) = self.0.get_mut(&what) else { return Ok(()) };
+        if place.is_none() {
+            let mut refused = None;
+            let record = |pass: &mut Pass| launch(pass).map_err(|error| error.into_gpu(DOING, &mut refused));
+            // SAFETY: the graph names buffers of this backend, which are not replaced without dropping it, and is dropped
+            // before them.
+            let graph = unsafe { Graph::capture(gpu, record) };
+            if let Some(why) = refused {
+                return Err(OpError::Refused(why));
+            }
+            match graph {
+                Ok(graph) => *place = Some(graph),
+                Err(error) if error.is_sticky() => return Err(error.into()),
+                // What other threads do on this device can invalidate a capture, or fail the library's calls in it: the
+                // next pass tries again.
+                Err(error) => {
+                    tracing::warn!("a pass is computed launch by launch: {error}");
+                    return launch(pass);
+                }
+            }
+        }
+        Ok(place.as_mut().map_or(Ok(()), Graph::launch)?)
+    }
+
+    /// Drops a pass, or all of them. The device does not compute one.
+    pub fn forget(&mut self, what: Option<K>) {
+        match what {
+            Some(what) => drop(self.0.remove(&what)),
+            None => self.0.clear(),
+        }
+    }
+}
