@@ -99,6 +99,14 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok((losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / n.max(1) as f64) as f32)
     }
 
+    /// Mean loss of the first micro-batch of the last step, with the model as it is now.
+    pub(in crate::kinds) fn last_step_loss(&mut self) -> Result<f64, SimError> {
+        let batch = self.batch.first(self.params.batches()[0], self.config.context());
+        let mut losses = vec![0.0; batch.n_tokens()];
+        self.backend.evaluate(&[batch], &mut losses, &mut Pass::default())?;
+        Ok(losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / losses.len().max(1) as f64)
+    }
+
     /// The periodic text.
     fn writing(&self) -> Writing {
         text::periodic(self.setup.texts.tokenizer(), self.params.measure(), self.seed, self.state.step)

@@ -41,7 +41,7 @@ pub struct LanguageSim<K: LanguageKind> {
     pub(super) newest: Vec<u32>,
     sets: Vec<Arc<ElementSet>>,
     generation: u64,
-    batch: StepTokens,
+    pub(super) batch: StepTokens,
 }
 
 /// The state beside parameters and moments.

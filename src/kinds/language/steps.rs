@@ -34,6 +34,19 @@ impl StepTokens {
         tokens.chunks(n).zip(targets.chunks(n)).map(batch).collect()
     }
 
+    /// The first micro-batch of the last step; after none it is empty.
+    pub fn first(&self, sequences: usize, length: usize) -> Batch<'_> {
+        let n = (sequences * length).min(self.tokens.len());
+        let sequences = n / length.max(1);
+        Batch {
+            sequences,
+            seq_len: length,
+            tokens: &self.tokens[..n],
+            targets: &self.targets[..n],
+            lengths: Lengths::Full,
+        }
+    }
+
     /// Tokens of the last step, the newest last.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens

@@ -236,6 +236,7 @@ const LIVE: &[&str] = &[
     "experts.pull_over=OwnTokens",
     "experts.push=0.001",
     "life.merge_health=0.25",
+    "life.loss_limit=0.005",
 ];
 const CHANGES: &[&str] =
     &["data.grammar_bytes=500000", "data.languages=48", "data.languages_at_once=12", "data.text_steps=500"];

@@ -168,6 +168,7 @@ impl Params {
             similar: life.merge_cosine,
             weakest: life.weak_health,
             healthy: life.split_health,
+            loss_limit: if life.loss_limit > 0.0 { life.loss_limit } else { f64::INFINITY },
             parent: match life.split_rule {
                 SplitRule::Healthiest => ParentChoice::Healthiest,
                 SplitRule::GradientUtility => ParentChoice::GradientUtility,

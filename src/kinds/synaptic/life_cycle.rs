@@ -100,7 +100,9 @@ impl SynapticSim {
             let mut before = None;
             for layer in 0..self.config.layers {
                 let status = self.status(layer)?;
-                let moves = plan(&cycle, &status.view(&self.config));
+                let view = status.view(&self.config);
+                let mut loss = None;
+                let moves = plan(&cycle, &view, |slot| self.cost_of_end(layer, slot, &status.router, &mut loss))?;
                 if !moves.is_empty() && before.is_none() && self.sampler.is_tapped(probes::EVENT_LOSS) {
                     before = Some(self.fixed_loss()?);
                 }
@@ -112,6 +114,29 @@ impl SynapticSim {
             }
             Ok(())
         })
+    }
+
+    /// Rise of the loss of the last step without the expert of a slot. `loss` is that of the model as it is, measured once.
+    fn cost_of_end(
+        &mut self,
+        layer: usize,
+        slot: usize,
+        router: &RouterState,
+        loss: &mut Option<f64>,
+    ) -> Result<f64, SimError> {
+        if router.n_alive() <= self.config.top_k {
+            return Ok(f64::INFINITY);
+        }
+        let before = match *loss {
+            Some(before) => before,
+            None => *loss.insert(self.last_step_loss()?),
+        };
+        let mut without = router.clone();
+        without.alive[slot] = 0;
+        self.backend.set_router(layer, &without)?;
+        let after = self.last_step_loss();
+        self.backend.set_router(layer, router)?;
+        Ok(after? - before)
     }
 
     /// Does what the user asks for.

@@ -238,6 +238,12 @@ params! {
         #[show_if(|s| s.enabled)]
         weak_health: f64 = 0.12,
 
+        /// An expert ends or merges only if the loss rises by at most this without it, nats per token: measured on the batch of the
+        /// last step with the expert switched off. 0: any rise; nothing is measured.
+        #[param(title = "Largest loss of an end", range = 0.0..=0.1, hard = 0.0..=100.0)]
+        #[show_if(|s| s.enabled)]
+        loss_limit: f64 = 0.0,
+
         /// An expert with at least this health splits when a slot is free. One that serves many times the fair load is exhausted
         /// and below it: see the energy cost.
         #[param(title = "Split above", range = 0.0..=1.0)]

@@ -86,7 +86,7 @@ fn request(name: &str, set: &[(usize, Value)]) -> Request {
 
 #[test]
 fn a_resumed_run_and_another_number_of_threads_have_the_same_bits() {
-    let model = model(&["presynaptic.stochastic=0.3"]);
+    let model = model(&["presynaptic.stochastic=0.3", "life.loss_limit=0.02"]);
     let mut whole = start(&model);
     advance(&mut *whole, 40);
     let saved = whole.save().expect("it saves");
@@ -119,6 +119,18 @@ fn live_evolution_splits_by_its_thresholds() {
     advance(&mut *sim, 1000);
     let splits = total(&*sim, "splits") - before;
     assert!(splits >= 5, "{splits} splits in 1000 steps: {:?}", sim.digest());
+}
+
+/// Measuring what the end of an expert costs changes nothing; the limit does.
+#[test]
+fn what_an_end_costs_is_measured_without_a_trace() {
+    let run = |limit: &str| {
+        let mut sim = start(&model(&[limit]));
+        advance(&mut *sim, 60);
+        (total(&*sim, "removals") + total(&*sim, "merges"), state(&mut *sim))
+    };
+    let (any, measured, none) = (run("life.loss_limit=0"), run("life.loss_limit=100"), run("life.loss_limit=1e-300"));
+    assert!(any == measured && any.0 > none.0, "{} {} {}", any.0, measured.0, none.0);
 }
 
 #[test]

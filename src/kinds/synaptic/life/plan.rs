@@ -47,23 +47,27 @@ impl LayerStatus<'_> {
         row(a).iter().zip(row(b)).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     }
 
-    /// The most similar pair of these slots: cosine, first, second.
-    fn most_similar(&self, among: &[usize]) -> Option<(f64, usize, usize)> {
+    /// All pairs of these slots: cosine, first, second.
+    fn pairs(&self, among: &[usize]) -> impl Iterator<Item = (f64, usize, usize)> {
         let pairs = among.iter().enumerate().flat_map(|(i, a)| among[i + 1..].iter().map(move |b| (*a, *b)));
-        let pairs = pairs.map(|(a, b)| (self.cosine(a, b), a, b));
+        pairs.map(|(a, b)| (self.cosine(a, b), a, b))
+    }
+
+    /// The most similar pair of these slots.
+    fn most_similar(&self, among: &[usize]) -> Option<(f64, usize, usize)> {
         // The first of equal ones.
-        pairs.fold(
+        self.pairs(among).fold(
             None,
             |best, pair| if best.is_none_or(|best: (f64, _, _)| pair.0 > best.0) { Some(pair) } else { best },
         )
     }
 
-    /// The healthier one wins; its part is its share of their load.
-    fn merge(&self, a: usize, b: usize) -> Move {
+    /// The healthier one wins; its part is its share of their load. The move and the slot of the loser.
+    fn merge(&self, a: usize, b: usize) -> (Move, usize) {
         let (winner, loser) = if self.health[b] > self.health[a] { (b, a) } else { (a, b) };
         let [w, l] = [winner, loser].map(|slot| f64::from(self.fatigue[slot]));
         let alpha = if w + l > 1e-6 { w / (w + l) } else { 0.5 };
-        Move::Merge { winner: winner as u32, loser: loser as u32, alpha }
+        (Move::Merge { winner: winner as u32, loser: loser as u32, alpha }, loser)
     }
 }
 
@@ -75,39 +79,108 @@ fn largest(slots: impl Iterator<Item = usize>, value: impl Fn(usize) -> f64) -> 
     })
 }
 
-/// The moves of one call in one layer, in order: at most one that makes a slot free, then at most one split.
-pub fn plan(op: &LifeCycle, layer: &LayerStatus<'_>) -> Vec<Move> {
+/// The moves of one call in one layer, in order: at most one that makes a slot free, then at most one split. `cost` measures the
+/// rise of the loss without the expert of a slot; it is asked where [`LifeCycle::loss_limit`] is finite, of experts that would end.
+pub fn plan<E>(
+    op: &LifeCycle,
+    layer: &LayerStatus<'_>,
+    cost: impl FnMut(usize) -> Result<f64, E>,
+) -> Result<Vec<Move>, E> {
     let is_judged = |slot: &usize| layer.is_free_to_change(*slot) && op.is_judged(layer.ages[*slot]);
-    let judged: Vec<usize> = layer.slots().filter(is_judged).collect();
-    // The healthiest of those that the call has not changed.
-    let parent = |changed: &[usize]| {
-        let candidates = judged.iter().copied().filter(|s| !changed.contains(s) && layer.health[*s] >= op.healthy);
-        largest(candidates, |slot| match op.parent {
+    let judged = layer.slots().filter(is_judged).collect();
+    let mut call = Call { op, layer, judged, costs: vec![None; layer.health.len()], cost };
+    if let Some(empty) = layer.slots().find(|slot| !layer.is_alive(*slot)) {
+        return Ok(call.split(&[], empty).into_iter().collect());
+    }
+    for stage in [Call::replace_dead, Call::merge, Call::replace_weakest] {
+        let moves = stage(&mut call)?;
+        if !moves.is_empty() {
+            return Ok(moves);
+        }
+    }
+    Ok(vec![])
+}
+
+/// A call in progress.
+struct Call<'a, F> {
+    op: &'a LifeCycle,
+    layer: &'a LayerStatus<'a>,
+    /// Experts that may change and are past their grace period.
+    judged: Vec<usize>,
+    /// What was measured, by slot.
+    costs: Vec<Option<f64>>,
+    cost: F,
+}
+
+impl<E, F: FnMut(usize) -> Result<f64, E>> Call<'_, F> {
+    /// The healthiest expert, of those that the call has not changed, splits into a slot.
+    fn split(&self, changed: &[usize], child: usize) -> Option<Move> {
+        let (op, layer) = (self.op, self.layer);
+        let candidates = self.judged.iter().copied();
+        let candidates = candidates.filter(|slot| !changed.contains(slot) && layer.health[*slot] >= op.healthy);
+        let parent = largest(candidates, |slot| match op.parent {
             ParentChoice::Healthiest => layer.health[slot],
             ParentChoice::GradientUtility => layer.utility.get(slot).copied().unwrap_or_default(),
-        })
-    };
-    let split = |parent: usize, child: usize| Move::Split { parent: parent as u32, child: child as u32 };
-    if let Some(empty) = layer.slots().find(|slot| !layer.is_alive(*slot)) {
-        return parent(&[]).map(|parent| split(parent, empty)).into_iter().collect();
+        })?;
+        Some(Move::Split { parent: parent as u32, child: child as u32 })
     }
-    let weakest = largest(judged.iter().copied(), |slot| -layer.health[slot]);
-    let replace = |limit: f64, cause: Removal| {
-        let slot = weakest.filter(|slot| layer.health[*slot] <= limit)?;
-        let parent = parent(&[slot])?;
-        Some(vec![Move::Remove { slot: slot as u32, cause }, split(parent, slot)])
-    };
-    let merge = || {
-        let weak: Vec<usize> = judged.iter().copied().filter(|slot| layer.health[*slot] <= op.weak).collect();
-        let (_, a, b) = layer.most_similar(&weak).filter(|(cosine, ..)| *cosine > op.similar)?;
-        let merge = layer.merge(a, b);
-        let Move::Merge { loser, .. } = merge else { return None };
-        let successor = parent(&[a, b]).map(|parent| split(parent, loser as usize));
-        let is_enough = successor.is_some() || layer.n_alive() > layer.top_k;
-        is_enough.then(|| std::iter::once(merge).chain(successor).collect())
-    };
-    let moves = replace(op.dead, Removal::Dead).or_else(merge);
-    moves.or_else(|| replace(op.weakest, Removal::Weakest)).unwrap_or_default()
+
+    /// Whether the loss permits that an expert ends.
+    fn may_end(&mut self, slot: usize) -> Result<bool, E> {
+        let limit = self.op.loss_limit;
+        if limit == f64::INFINITY {
+            return Ok(true);
+        }
+        let cost = match self.costs[slot] {
+            Some(cost) => cost,
+            None => {
+                let cost = (self.cost)(slot)?;
+                *self.costs[slot].insert(cost)
+            }
+        };
+        Ok(cost <= limit)
+    }
+
+    fn replace_dead(&mut self) -> Result<Vec<Move>, E> {
+        self.replace(self.op.dead, Removal::Dead)
+    }
+
+    fn replace_weakest(&mut self) -> Result<Vec<Move>, E> {
+        self.replace(self.op.weakest, Removal::Weakest)
+    }
+
+    /// The weakest expert that may end gives its slot to a child.
+    fn replace(&mut self, limit: f64, cause: Removal) -> Result<Vec<Move>, E> {
+        let health = self.layer.health;
+        let mut weak: Vec<usize> = self.judged.iter().copied().filter(|slot| health[*slot] <= limit).collect();
+        weak.sort_by(|a, b| health[*a].total_cmp(&health[*b]));
+        for slot in weak {
+            let Some(split) = self.split(&[slot], slot) else { break };
+            if self.may_end(slot)? {
+                return Ok(vec![Move::Remove { slot: slot as u32, cause }, split]);
+            }
+        }
+        Ok(vec![])
+    }
+
+    /// The most similar two weak experts that may end merge.
+    fn merge(&mut self) -> Result<Vec<Move>, E> {
+        let (op, layer) = (self.op, self.layer);
+        let weak: Vec<usize> = self.judged.iter().copied().filter(|slot| layer.health[*slot] <= op.weak).collect();
+        let mut pairs: Vec<_> = layer.pairs(&weak).filter(|(cosine, ..)| *cosine > op.similar).collect();
+        pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (_, a, b) in pairs {
+            if !self.may_end(a)? || !self.may_end(b)? {
+                continue;
+            }
+            let (merge, loser) = layer.merge(a, b);
+            let successor = self.split(&[a, b], loser);
+            if successor.is_some() || layer.n_alive() > layer.top_k {
+                return Ok(std::iter::once(merge).chain(successor).collect());
+            }
+        }
+        Ok(vec![])
+    }
 }
 
 /// A change that the user asks for, by slot.
@@ -151,7 +224,7 @@ pub fn plan_wish(layer: &LayerStatus<'_>, wish: Wish) -> Result<Vec<Move>, LifeE
                 return Err(LifeError::SameSlot);
             }
             one_less()?;
-            Ok(vec![layer.merge(first, second)])
+            Ok(vec![layer.merge(first, second).0])
         }
         Wish::MergeMostSimilar => {
             let mut weak: Vec<usize> = layer.slots().filter(|slot| layer.is_free_to_change(*slot)).collect();
@@ -160,7 +233,7 @@ pub fn plan_wish(layer: &LayerStatus<'_>, wish: Wish) -> Result<Vec<Move>, LifeE
             weak.sort_unstable();
             let (_, a, b) = layer.most_similar(&weak).ok_or(LifeError::NoPair)?;
             one_less()?;
-            Ok(vec![layer.merge(a, b)])
+            Ok(vec![layer.merge(a, b).0])
         }
         Wish::Kill(slot) => {
             check(slot)?;

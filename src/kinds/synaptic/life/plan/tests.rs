@@ -42,7 +42,12 @@ impl Case {
     }
 
     fn plan(&self) -> Vec<Move> {
-        plan(&LifeCycle::default(), &self.status())
+        self.plan_by(&LifeCycle::default(), &[])
+    }
+
+    /// With measured costs by slot.
+    fn plan_by(&self, op: &LifeCycle, costs: &[f64]) -> Vec<Move> {
+        plan(op, &self.status(), |slot| costs.get(slot).copied().ok_or(slot)).expect("no other cost is asked for")
     }
 
     fn twins(mut self, a: usize, b: usize) -> Self {
@@ -87,7 +92,32 @@ fn the_rules_in_their_order() {
     utility.utility = vec![1.0, 9.0, 8.0, 2.0];
     assert_eq!(utility.plan()[1], split(0, 1));
     let by_utility = LifeCycle { parent: ParentChoice::GradientUtility, ..LifeCycle::default() };
-    assert_eq!(plan(&by_utility, &utility.status())[1], split(3, 1));
+    assert_eq!(utility.plan_by(&by_utility, &[])[1], split(3, 1));
+}
+
+#[test]
+fn experts_that_the_loss_needs_do_not_end() {
+    let limited = LifeCycle { loss_limit: 0.005, ..LifeCycle::default() };
+    let ended = |case: &Case, costs: [f64; 4]| match case.plan_by(&limited, &costs)[..] {
+        [Move::Remove { slot, .. } | Move::Merge { loser: slot, .. }, ..] => Some(slot),
+        _ => None,
+    };
+    let weak = Case::new([0.1, 0.08, 0.12, 0.5]);
+    assert_eq!(ended(&weak, [0.0, 0.0, 0.0, 0.0]), Some(1));
+    assert_eq!(ended(&weak, [0.004, 0.006, 0.0, 0.0]), Some(0), "the next weakest");
+    assert_eq!(ended(&weak, [0.006, 0.006, -0.01, 0.0]), Some(2));
+    assert_eq!(ended(&weak, [0.006; 4]), None);
+    // A needed expert does not merge; another pair does. A dead one may be needed, too.
+    let twins = Case::new([0.2, 0.24, 0.22, 0.5]).twins(0, 1).twins(0, 2);
+    assert_eq!(ended(&twins, [0.0; 4]), Some(0));
+    assert_eq!(ended(&twins, [0.01, 0.0, 0.0, 0.0]), Some(2));
+    assert_eq!(ended(&twins, [0.01, 0.01, 0.0, 0.0]), None);
+    assert_eq!(ended(&Case::new([0.3, 0.02, 0.3, 0.5]), [0.0, 0.2, 0.0, 0.0]), None);
+    // Where nothing can end, nothing is measured.
+    let calm = Case::new([0.45, 0.4, 0.3, 0.5]);
+    assert_eq!(plan(&limited, &calm.status(), Err::<f64, usize>), Ok(vec![]));
+    let without_parent = Case::new([0.3, 0.01, 0.3, 0.44]);
+    assert_eq!(plan(&limited, &without_parent.status(), Err::<f64, usize>), Ok(vec![]));
 }
 
 #[test]
