@@ -8,6 +8,7 @@ use super::{
     help,
     jobs::Purpose,
     journal::UnsavedWork,
+    sweep::dialog::{SweepAnswer, SweepForm},
     theme::{TITLE, Tokens},
     widgets,
 };
@@ -54,6 +55,8 @@ pub enum Dialog {
     OutsideFiles(Received),
     /// The report of a crash.
     Crash(PathBuf, String),
+    /// The values of a sweep.
+    Sweep(SweepForm),
     /// A title and a markdown text.
     Text(&'static str, String),
 }
@@ -76,6 +79,7 @@ enum Answer {
     Discard(Intent),
     Path(Purpose, PathBuf),
     Layout(String, bool),
+    Sweep(String, Vec<String>),
 }
 
 /// Draws the open dialog and acts on its answer.
@@ -98,6 +102,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
                 Dialog::FileChanged(path, _, lines) => recovery::file_changed_ui(ui, path, lines, at_risk.unsaved),
                 Dialog::OutsideFiles(received) => recovery::outside_files_ui(ui, received),
                 Dialog::Crash(file, report) => recovery::crash_ui(ui, file, report),
+                Dialog::Sweep(form) => sweep_ui(ui, form),
                 Dialog::Text(title, text) => text_ui(ui, title, text),
             }
         });
@@ -135,6 +140,7 @@ fn handle_answer(app: &mut App, answer: Answer) {
         Answer::Discard(intent) => app.run_intent(intent),
         Answer::Path(purpose, path) => app.picked(purpose, path),
         Answer::Layout(name, in_project) => app.keep_layout(&name, in_project),
+        Answer::Sweep(path, values) => app.start_sweep(path, values),
         _ => {}
     }
 }
@@ -203,6 +209,14 @@ fn layout_ui(ui: &mut Ui, name: &mut String, in_project: &mut bool) -> Option<An
         ui.button("Cancel").clicked().then_some(Answer::Cancel)
     })
     .inner
+}
+
+fn sweep_ui(ui: &mut Ui, form: &mut SweepForm) -> Option<Answer> {
+    title_ui(ui, "Sweep a parameter");
+    Some(match form.ui(ui)? {
+        SweepAnswer::Start(values) => Answer::Sweep(form.path.clone(), values),
+        SweepAnswer::Cancel => Answer::Cancel,
+    })
 }
 
 fn text_ui(ui: &mut Ui, title: &str, text: &str) -> Option<Answer> {

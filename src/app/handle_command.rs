@@ -209,7 +209,7 @@ impl App {
     /// Shows a run in the Runs panel.
     pub(super) fn show_run(&mut self, folder: &Path) {
         self.workspace.show_page(Page::Runs);
-        self.library.selected = Some(folder.to_owned());
+        self.library.select(folder);
         self.list_runs();
     }
 

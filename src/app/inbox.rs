@@ -70,6 +70,8 @@ impl App {
                     palette.set_hits(query, found);
                 }
             }
+            JobResult::SweepRun(folder) => self.sweep_run(folder),
+            JobResult::SweepEnded(result) => self.sweep_ended(result),
             JobResult::Branched(read) => self.branched(read),
             JobResult::Replayed(name, verdict) => self.replayed(&name, verdict),
             JobResult::Figure(figure) => self.figure_drawn(figure),

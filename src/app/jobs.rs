@@ -80,6 +80,10 @@ pub enum JobResult {
     Found(String, Vec<super::palette::SearchHit>),
     /// A recorded run was replayed: its name, and whether it is identical.
     Replayed(String, Result<crate::project::replay::ReplayResult, String>),
+    /// A run of a sweep ended: its folder.
+    SweepRun(PathBuf),
+    /// A sweep ended: the number of its runs, or why it stopped.
+    SweepEnded(Result<usize, String>),
     /// A checkpoint of a recorded run was read.
     Branched(Result<Box<super::branch::Branch>, String>),
     /// A folder was shown to the user, or could not be.

@@ -1,6 +1,10 @@
 //! The list of runs beside the project, read on a thread.
 
-use super::{settings, text};
+mod compared;
+
+pub use compared::{Compared, MAX_COMPARED};
+
+use super::{settings, sweep::Sweeping, text};
 use crate::{
     params::path,
     project::{Project, RunFolder, Status, run},
@@ -65,12 +69,16 @@ pub struct Replaying {
 pub struct Library {
     /// Sorted by name.
     pub runs: Vec<Run>,
-    /// The selected run.
+    /// The run selected last.
     pub selected: Option<PathBuf>,
+    /// The runs that are compared.
+    pub compared: Compared,
     /// Whether the folder is read for the first time.
     pub is_reading: bool,
     /// The replay in progress.
     pub replaying: Option<Replaying>,
+    /// The sweep in progress.
+    pub sweeping: Option<Sweeping>,
     /// Folder of the open project's recordings.
     pub folder: PathBuf,
 }
@@ -80,6 +88,36 @@ impl Library {
     pub fn set_runs(&mut self, runs: Vec<Run>) {
         self.runs = runs;
         self.is_reading = false;
+    }
+
+    /// Selects a run, and marks no other.
+    pub fn select(&mut self, folder: &Path) {
+        self.compared.only(folder);
+        self.selected = Some(folder.to_owned());
+    }
+
+    /// Selects a row of a table of these runs: with Ctrl its mark is changed, with Shift all rows from the selected one on
+    /// are marked. Returns `false` when too many are marked.
+    pub fn click(&mut self, row: usize, rows: &[usize], keys: egui::Modifiers) -> bool {
+        let folder_of = |row: usize| rows.get(row).and_then(|at| self.runs.get(*at)).map(|run| run.folder.clone());
+        let Some(folder) = folder_of(row) else { return true };
+        if keys.command {
+            self.selected = Some(folder.clone());
+            return self.compared.toggle(&folder);
+        }
+        if !keys.shift {
+            self.select(&folder);
+            return true;
+        }
+        let from = (0..rows.len()).find(|i| folder_of(*i) == self.selected).unwrap_or(row);
+        let folders: Vec<PathBuf> = (from.min(row)..=from.max(row)).filter_map(folder_of).collect();
+        folders.iter().all(|folder| self.compared.add(folder))
+    }
+
+    /// The marked runs that are in the list, with the numbers of their colours.
+    pub fn compared_runs(&self) -> Vec<(&Run, usize)> {
+        let run = |folder: &Path| self.runs.iter().find(|run| run.folder == folder);
+        self.compared.iter().filter_map(|(folder, color)| Some((run(folder)?, color))).collect()
     }
 
     /// Saves a note in the run folder.

@@ -64,6 +64,7 @@ pub mod software;
 mod start;
 mod status;
 mod step_cost;
+pub mod sweep;
 mod system;
 pub mod text;
 pub mod time;
@@ -139,6 +140,7 @@ pub struct App {
     process_memory: system::ProcessMemory,
     may_close: bool,
     second_window: fn(&std::path::Path) -> std::io::Result<()>,
+    program: Option<PathBuf>,
     render_state: Option<egui_wgpu::RenderState>,
     title: String,
     placement: placement::Placement,
@@ -215,6 +217,7 @@ impl App {
             process_memory: system::ProcessMemory::default(),
             may_close: false,
             second_window: start.second_window,
+            program: start.program,
             render_state: cc.wgpu_render_state.clone(),
             title: String::new(),
             placement: placement::Placement::default(),

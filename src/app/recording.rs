@@ -177,7 +177,7 @@ impl App {
         self.workspace.unfed.clear();
         if let Some(recorded) = &self.session.live.playback {
             let (first, last) = (recorded.first as f64, recorded.last as f64);
-            self.library.selected = Some(recorded.folder.clone());
+            self.library.select(&recorded.folder);
             self.time.axis.is_recorded = true;
             self.time.past.begin(recorded.first);
             self.time.axis.set_cursor(first);
@@ -214,7 +214,8 @@ impl App {
         let beside = self.session.live.playback.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
         let folder = beside.unwrap_or_else(|| self.session.runs_folder());
         if self.library.folder != folder {
-            self.library = Library { is_reading: true, folder: folder.clone(), ..Library::default() };
+            let sweeping = self.library.sweeping.take();
+            self.library = Library { is_reading: true, folder: folder.clone(), sweeping, ..Library::default() };
         }
         if let Err(e) = self.jobs.list_runs(folder, Arc::new(self.session.project.clone())) {
             self.notify(Level::Error, e);

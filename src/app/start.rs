@@ -29,6 +29,8 @@ pub struct Start {
     pub safe_mode: bool,
     /// Opens a project in a second window.
     pub second_window: fn(&Path) -> std::io::Result<()>,
+    /// The program that runs the parts of a sweep; none: this one.
+    pub program: Option<PathBuf>,
     /// How simulations are built; none: the default.
     pub builder: Option<Builder>,
 }
@@ -47,6 +49,7 @@ impl Default for Start {
             reset_settings: false,
             safe_mode: false,
             second_window,
+            program: None,
             builder: None,
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn words(error: &Error) -> String {
         Error::ExpectedStringEnd => "expected the closing quote of a text",
         Error::ExpectedIdentifier => "expected a name",
         Error::ExpectedOption => "expected a value or None",
-        Error::IntegerOutOfBounds => "the number is out of range",
+        Error::IntegerOutOfBounds => "the number is negative or too large",
         Error::TrailingCharacters => "expected the end of the file after the closing bracket",
         Error::ExceededRecursionLimit => "brackets are nested too deeply",
         Error::UnclosedBlockComment => "a comment that begins with `/*` has no end",

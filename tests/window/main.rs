@@ -1,5 +1,6 @@
 //! The window, driven without a screen through its accessibility tree.
 
+mod compare_runs;
 #[cfg(feature = "demo")]
 mod demo;
 mod inspector;

@@ -2,7 +2,7 @@
 
 use super::{Rows, row};
 use crate::{
-    app::{icons, log::Level, theme::Tokens, widgets},
+    app::{icons, log::Level, sweep::dialog::can_sweep, theme::Tokens, widgets},
     params::{
         ParamId, ParamSpec, Params, Role, Value, ValueType,
         link::{self, Link},
@@ -77,10 +77,21 @@ pub fn formula_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, name: &str) {
 
 /// The context menu of a row.
 pub fn menu_ui(label: &Response, rows: &mut Rows<'_>, id: ParamId, spec: &ParamSpec) {
-    if rows.links.is_none() || !can_follow(spec) {
+    if rows.links.is_none() || !(can_follow(spec) || can_sweep(spec)) {
         return;
     }
     label.context_menu(|ui| {
+        if can_sweep(spec) {
+            let sweep =
+                ui.button("Sweep…").on_hover_text("Runs and records the project once for each of several values");
+            if sweep.clicked() {
+                rows.sweep = Some(id);
+                ui.close();
+            }
+        }
+        if !can_follow(spec) {
+            return;
+        }
         if rows.link(id).is_some() {
             if ui.button("Unlink (keep value)").clicked() {
                 rows.unlink(id);

@@ -88,6 +88,8 @@ pub(super) struct Rows<'a> {
     hidden: &'static str,
     /// The path parameter whose browse button was clicked.
     browse: Option<ParamId>,
+    /// The parameter that is to be swept.
+    sweep: Option<ParamId>,
     search: String,
     only_changed: bool,
 }
@@ -167,12 +169,15 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     }
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
-        let browse = groups_ui(ui, app);
+        let (browse, sweep) = groups_ui(ui, app);
         plan_ui(ui, app);
         project_ui(ui, app);
         ui.add_space(16.0);
         if let Some(id) = browse {
             app.pick(Purpose::Parameter(id));
+        }
+        if let Some(id) = sweep {
+            app.ask_sweep(id);
         }
     });
 }
@@ -188,8 +193,8 @@ pub fn panel_head(ui: &mut Ui, title: &str, right: impl FnOnce(&mut Ui)) {
     widgets::hairline_below(ui, rect);
 }
 
-/// The kind's groups. Returns the path parameter to browse for, if any.
-fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
+/// The kind's groups. Returns the path parameter to browse for and the one to sweep, if any.
+fn groups_ui(ui: &mut Ui, app: &mut App) -> (Option<ParamId>, Option<ParamId>) {
     let place = app.devices.chosen().kind();
     let features = app.features();
     let session = &mut app.session;
@@ -217,6 +222,7 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
         warnings: &warnings,
         hidden: "",
         browse: None,
+        sweep: None,
         search: app.inspector.search.clone(),
         only_changed: app.inspector.only_changed,
     };
@@ -235,11 +241,11 @@ fn groups_ui(ui: &mut Ui, app: &mut App) -> Option<ParamId> {
     if let Some(table) = rows.table.take() {
         table::window_ui(ui.ctx(), &mut rows, table);
     }
-    let (browse, messages) = (rows.browse, rows.messages);
+    let (browse, sweep, messages) = (rows.browse, rows.sweep, rows.messages);
     for (level, text) in messages {
         app.notify(level, text);
     }
-    browse
+    (browse, sweep)
 }
 
 fn group_ui(ui: &mut Ui, rows: &mut Rows<'_>, group: usize) {
@@ -304,6 +310,7 @@ pub fn declared_ui(ui: &mut Ui, params: &mut dyn Params, defaults: &dyn Params, 
         warnings: &[],
         hidden: "",
         browse: None,
+        sweep: None,
         search,
         only_changed: false,
     };
@@ -328,6 +335,7 @@ fn plan_ui(ui: &mut Ui, app: &mut App) {
         warnings: &[],
         hidden: RunPlan::unused(app.session.project.model.time_base()),
         browse: None,
+        sweep: None,
         search: app.inspector.search.clone(),
         only_changed: app.inspector.only_changed,
     };

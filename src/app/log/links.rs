@@ -2,7 +2,7 @@
 
 use crate::{
     app::App,
-    params::{ParamId, Params, path},
+    params::{ParamId, Params, Value, path},
     sim::ElementSet,
 };
 use std::{path::PathBuf, sync::Arc};
@@ -44,9 +44,16 @@ impl Link {
     }
 }
 
-/// The first parameter whose path a sentence names.
+/// The first parameter that a sentence names by its path, else one whose file it names.
 pub fn parameter(params: &dyn Params, text: &str) -> Option<ParamId> {
-    words(text).find_map(|word| path::find(params, word).ok().map(|(id, _)| id))
+    let named = words(text).find_map(|word| path::find(params, word).ok().map(|(id, _)| id));
+    named.or_else(|| params.ids().into_iter().find(|id| is_file_in(params, *id, text)))
+}
+
+/// Whether a parameter holds the path of a file that a sentence names.
+fn is_file_in(params: &dyn Params, id: ParamId, text: &str) -> bool {
+    let is_path = |value: &str| value.contains('.') || value.contains(std::path::MAIN_SEPARATOR);
+    matches!(params.get(id), Value::Text(value) if is_path(&value) && text.contains(&value))
 }
 
 /// Words that could be paths.
@@ -70,6 +77,17 @@ fn element(sets: &[Arc<ElementSet>], text: &str) -> Option<Link> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameters_are_found_by_their_path_or_their_file() {
+        let mut project = crate::project::Project::default();
+        project.set("stimulus.poisson=sugar.csv", std::path::Path::new(".")).unwrap();
+        let params = project.model.params();
+        let found = |text: &str| parameter(params, text).map(|id| params.path(id));
+        assert_eq!(found("lif.tau_m must be positive").as_deref(), Some("lif.tau_m"));
+        assert_eq!(found("sugar.csv: there is no such file or folder").as_deref(), Some("stimulus.poisson"));
+        assert_eq!(found("other.csv: there is no such file or folder"), None);
+    }
 
     #[test]
     fn elements_are_found_in_sentences() {

@@ -84,6 +84,34 @@ pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min
     }
 }
 
+/// Names reference values at the right, above or below their line. A name whose place would cover another name moves to the
+/// left; one without a place that is free of other lines is left out.
+pub fn level_names(painter: &Painter, plot: Rect, levels: &[(f32, &str)], font: &FontId, tokens: &Tokens) {
+    let (lines, mut taken): (Vec<f32>, Vec<Rect>) = (levels.iter().map(|(y, _)| *y).collect(), vec![]);
+    for (y, name) in levels {
+        let text = painter.layout_no_wrap((*name).to_owned(), font.clone(), tokens.text_sub);
+        let Some(area) = place_of(plot, *y, text.size(), (&lines, &taken)) else { continue };
+        // A curve may run through the name.
+        painter.rect_filled(area.expand2(Vec2::new(2.0, -1.0)), 2.0, tokens.canvas.gamma_multiply(0.75));
+        painter.galley(area.min, text, tokens.text_sub);
+        taken.push(area);
+    }
+}
+
+/// The first free place of a name beside its line, from the right.
+fn place_of(plot: Rect, y: f32, size: Vec2, (lines, taken): (&[f32], &[Rect])) -> Option<Rect> {
+    let place = |align: Align2, x: f32, y: f32| align.anchor_size(Pos2::new(x, y), size);
+    let is_free = |area: &Rect| {
+        let inside = area.top() >= plot.top() - 1.0 && area.bottom() <= plot.bottom() + 1.0;
+        let covers = |line: &f32| *line != y && area.shrink(2.0).y_range().contains(*line);
+        inside && !lines.iter().any(covers) && !taken.iter().any(|known| known.intersects(*area))
+    };
+    let step = size.x + 10.0;
+    let rights = (0..8).map(|i| plot.right() - 4.0 - i as f32 * step).take_while(|right| right - size.x > plot.left());
+    let places = rights.flat_map(|x| [place(Align2::RIGHT_BOTTOM, x, y - 1.0), place(Align2::RIGHT_TOP, x, y + 1.0)]);
+    places.into_iter().find(is_free)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +122,27 @@ mod tests {
         assert_eq!(ticks(990.0, 2005.0, 4), [1000.0, 1500.0, 2000.0]);
         assert!(ticks(1.0, 1.0, 4).is_empty());
         assert_eq!(tick_digits(&[0.5, 0.75]), 1);
+    }
+
+    #[test]
+    fn names_of_reference_values_cover_neither_each_other_nor_other_lines() {
+        let plot = Rect::from_min_max(Pos2::ZERO, Pos2::new(400.0, 120.0));
+        let (lines, mut taken) = ([4.0, 60.0, 66.0, 73.0, 95.0, 119.0], vec![]);
+        let named: Vec<bool> = lines
+            .iter()
+            .map(|y| {
+                let area = place_of(plot, *y, Vec2::new(40.0, 11.0), (&lines, &taken));
+                taken.extend(area);
+                area.is_some()
+            })
+            .collect();
+        assert_eq!(named, [true, true, false, true, true, true], "between near lines there is no room");
+        assert_eq!(
+            (taken[0].top(), taken[2].top()),
+            (5.0, 74.0),
+            "below a line at the top, and below the last of a group"
+        );
+        let other = |area: &Rect| lines.iter().filter(|y| area.shrink(2.0).y_range().contains(**y)).count();
+        assert!(taken.iter().all(|area| other(area) == 0), "{taken:?}");
     }
 }

@@ -20,7 +20,8 @@ const MIN_BINS: usize = 8;
 #[derive(Default)]
 pub struct Histogram {
     field: Option<&'static str>,
-    is_linear: bool,
+    /// Logarithmic counts, where that was chosen.
+    is_log: Option<bool>,
     fields: Fields,
     /// Versions of values, selection and filter that were counted.
     counted: Option<(u64, u64, u64)>,
@@ -118,6 +119,9 @@ fn bin(v: f32, low: f32, width: f32, n_bins: usize) -> usize {
     (((v - low) / width).max(0.0) as usize).min(n_bins.max(1) - 1)
 }
 
+/// From this many values on, counts are logarithmic by default.
+const MANY: u32 = 1000;
+
 /// Bins for this many values.
 fn n_bins(n_values: usize) -> usize {
     ((2.0 * (n_values as f64).sqrt()) as usize).clamp(MIN_BINS, BINS)
@@ -137,6 +141,11 @@ impl Histogram {
         fields::wanted([Some(id), fields::mask(schema, over)])
     }
 
+    /// Whether counts are logarithmic: by default where a single element beside all others would not be seen.
+    fn is_log(&self) -> bool {
+        self.is_log.unwrap_or(self.counts.n >= MANY)
+    }
+
     fn caption(&self, unit: &str, n_hidden: u32) -> String {
         let c = &self.counts;
         let mean = match c.resultant {
@@ -147,7 +156,7 @@ impl Histogram {
             "n = {}  |  bin {}  |  {mean}  |  counts, {}",
             kit::thousands(u64::from(c.n)),
             kit::with_unit(f64::from(c.width), unit),
-            if self.is_linear { "linear" } else { "log" },
+            if self.is_log() { "log" } else { "linear" },
         );
         if n_hidden > 0 {
             text += &format!("  |  {} hidden by the filter", kit::thousands(n_hidden.into()));
@@ -166,11 +175,11 @@ impl Histogram {
         (title, noun): (&str, &str),
         ctx: &ViewCtx<'_>,
     ) -> (egui::Response, Option<(usize, usize)>) {
-        let c = &self.counts;
+        let (c, is_log) = (&self.counts, self.is_log());
         let plot =
             Rect::from_min_max(canvas.min + Vec2::new(54.0, 22.0), canvas.max - Vec2::new(14.0, kit::TITLED_AXIS));
         let painter = ui.painter_at(canvas);
-        let height = |n: u32| if self.is_linear { f64::from(n) } else { f64::from(n).ln_1p() };
+        let height = |n: u32| if is_log { f64::from(n).ln_1p() } else { f64::from(n) };
         let top = c.all.iter().map(|n| height(*n)).fold(1e-9, f64::max) * 1.05;
         let low = f64::from(c.low);
         let n_bins = c.all.len().max(1);
@@ -190,7 +199,7 @@ impl Histogram {
         }
         painter.add(mesh);
         let font = kit::mono(ui);
-        if self.is_linear {
+        if !is_log {
             kit::y_axis(&painter, plot, &font, ctx.tokens, 0.0, top, "");
         } else {
             painter.vline(plot.left(), plot.y_range(), (1.0, ctx.tokens.line));
@@ -294,9 +303,10 @@ impl View for Histogram {
                 self.field = chosen;
                 self.fields.clear();
             }
-            let mut is_log = !self.is_linear;
-            ui.toggle_value(&mut is_log, "Log").on_hover_text("Logarithmic counts");
-            self.is_linear = !is_log;
+            let mut is_log = self.is_log();
+            if ui.toggle_value(&mut is_log, "Log").on_hover_text("Logarithmic counts").changed() {
+                self.is_log = Some(is_log);
+            }
         });
         if self.counts.n == 0 && n_hidden > 0 {
             kit::empty_ui(ui, canvas, ctx, "All filtered out", "The filter hides every element with a value", None);

@@ -312,7 +312,7 @@ pub use crate::app::text::count as thousands;
 pub use crate::app::text::{column, spaced, unwrap};
 
 pub use super::{
-    axes::{TITLED_AXIS, tick_digits, ticks, x_axis, x_title, y_axis},
+    axes::{TITLED_AXIS, level_names, tick_digits, ticks, x_axis, x_title, y_axis},
     numbers::{TimeUnit, angle, column_decimals, duration, duration_unit, fixed, reading, steps, value, with_unit},
 };
 

@@ -15,6 +15,7 @@ pub mod color_scale;
 pub mod color_scales;
 pub mod colormap;
 pub mod colors;
+pub mod compare;
 pub mod connectivity;
 pub mod distribution;
 pub mod fields;
@@ -307,6 +308,7 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<texts::Texts>::default(),
         Box::<token_text::TokenText>::default(),
         Box::<runs::Runs>::default(),
+        Box::<compare::Compare>::default(),
         Box::<circle::Circle>::default(),
         Box::<scatter::Scatter>::default(),
         Box::<phases::Phases>::default(),

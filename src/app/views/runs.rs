@@ -1,11 +1,11 @@
 //! The recorded runs of the project, one row each.
 
-use super::{Selection, View, ViewCtx, ViewRequest, kit, placeholder};
+use super::{Selection, View, ViewCtx, ViewRequest, colors, kit, placeholder};
 use crate::{
     app::{
         commands::UiCommand,
         focus, icons,
-        library::{DurationUnit, Library, Run, as_tree},
+        library::{DurationUnit, Library, MAX_COMPARED, Run, as_tree},
         theme::Tokens,
         widgets,
     },
@@ -14,7 +14,7 @@ use crate::{
     project::Status,
     sim::{Frame, Tap},
 };
-use egui::{Align, Label, Layout, RichText, Sense, TextEdit, Ui, UiBuilder};
+use egui::{Align, Color32, Label, Layout, RichText, Sense, TextEdit, Ui, UiBuilder};
 use egui_extras::{Column, TableBuilder};
 use std::{cmp::Ordering, path::Path};
 
@@ -53,7 +53,7 @@ const FIELDS: [Field; 10] = [
     Field { head: "Name", width: 150.0, is_number: false, text: |r, _| indented(r), order: |a, b| a.name.cmp(&b.name) },
     Field {
         head: "Kind",
-        width: 64.0,
+        width: 84.0,
         is_number: false,
         text: |r, _| r.kind.clone(),
         order: |a, b| a.kind.cmp(&b.kind),
@@ -157,6 +157,7 @@ impl Runs {
             }
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
         }
+        sweep_ui(ui, ctx);
         ui.add_enabled_ui(selected.is_some(), |ui| {
             let folder = selected.clone().unwrap_or_default();
             let menu = ui.menu_button("Export", |ui| export_ui(ui, ctx, &folder));
@@ -180,21 +181,25 @@ impl Runs {
                 let head = if i == SIMULATED { unit.head(field.head) } else { field.head.to_owned() };
                 header.col(|ui| self.head_ui(ui, ctx.tokens, i, field, &head));
             }
-            header.col(|ui| drop(ui.label(widgets::sub(ui, "Note").small())));
+            header.col(|ui| {
+                let text = widgets::sub(ui, "Note").small();
+                ui.with_layout(Layout::left_to_right(Align::Center), |ui| ui.label(text));
+            });
         });
         let mut clicked = None;
         table.body(|body| {
             body.rows(ROW, rows.len(), |mut row| {
                 let at = rows[row.index()];
                 let run = ctx.runs.runs[at].clone();
-                row.set_selected(ctx.runs.selected.as_deref() == Some(&run.folder));
-                for field in &FIELDS {
-                    row.col(|ui| cell_ui(ui, ctx.tokens, field, &run, &unit));
+                let mark = ctx.runs.compared.color(&run.folder).map(|color| colors::categorical(color, ctx.tokens));
+                row.set_selected(mark.is_some() || ctx.runs.selected.as_deref() == Some(&run.folder));
+                for (i, field) in FIELDS.iter().enumerate() {
+                    row.col(|ui| cell_ui(ui, ctx.tokens, field, &run, &unit, mark.filter(|_| i == 0)));
                 }
                 row.col(|ui| self.note_ui(ui, ctx, at, &run));
                 let response = row.response();
                 if response.clicked() {
-                    clicked = Some(run.folder.clone());
+                    clicked = Some(row.index());
                 }
                 if response.double_clicked() {
                     ctx.requests.push(ViewRequest::Command(UiCommand::OpenRun(at)));
@@ -202,8 +207,9 @@ impl Runs {
                 response.context_menu(|ui| menu_ui(ui, ctx, at, &run));
             });
         });
-        if clicked.is_some() {
-            ctx.runs.selected = clicked;
+        let keys = ui.input(|i| i.modifiers);
+        if clicked.is_some_and(|row| !ctx.runs.click(row, rows, keys)) {
+            ctx.requests.push(ViewRequest::Toast(format!("At most {MAX_COMPARED} runs are compared")));
         }
     }
 
@@ -240,6 +246,19 @@ impl Runs {
     }
 }
 
+/// The sweep in progress.
+fn sweep_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
+    let Some(sweeping) = &ctx.runs.sweeping else { return };
+    let (what, fraction) = sweeping.progress.now();
+    let text = format!("Sweep {} of {}: {what}", (sweeping.n_ended + 1).min(sweeping.n), sweeping.n);
+    ui.label(widgets::sub(ui, text).small());
+    ui.add(egui::ProgressBar::new(fraction).desired_width(80.0).desired_height(6.0));
+    if ui.button("Cancel").on_hover_text("Ends the run in progress and leaves out the others").clicked() {
+        sweeping.progress.cancel();
+    }
+    ui.ctx().request_repaint_after(std::time::Duration::from_millis(100));
+}
+
 /// Numbers are at the right of their column, texts at the left.
 fn layout_of(field: &Field) -> Layout {
     match field.is_number {
@@ -248,7 +267,8 @@ fn layout_of(field: &Field) -> Layout {
     }
 }
 
-fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run, unit: &DurationUnit) {
+/// A cell, with the mark of a compared run.
+fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run, unit: &DurationUnit, mark: Option<Color32>) {
     let color = match (&run.problem, &run.status) {
         _ if field.head != "Status" => t.text,
         (Some(_), _) | (None, Status::Failed(_)) => t.error,
@@ -257,7 +277,10 @@ fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run, unit: &DurationUni
     };
     let text = RichText::new((field.text)(run, unit)).color(color);
     let text = if field.is_number { text.monospace() } else { text };
-    ui.with_layout(layout_of(field), |ui| ui.add(Label::new(text).truncate().selectable(false)));
+    ui.with_layout(layout_of(field), |ui| {
+        mark.map(|color| kit::swatch_ui(ui, color, true));
+        ui.add(Label::new(text).truncate().selectable(false));
+    });
 }
 
 /// The formats a run is exported to.
@@ -349,12 +372,18 @@ impl View for Runs {
 
     fn help(&self) -> &'static str {
         "# Runs\n\nOne row per run folder beside the project. *Changes* lists the parameters that differ from \
-         the open project.\n\n- click a header: sort · click a row: select · double-click: open\n- *Replay and verify* runs the folder again with every logged edit and compares every event\n- right-click: actions; *Branch from here* continues from a checkpoint, and the new run is listed below its parent\n\
+         the open project.\n\n- click a header: sort · click a row: select · Ctrl+click or Shift+click: compare · double-click: open\n- *Sweep…* in the menu of a parameter (right-click its name in the inspector) records one run per value\n- *Replay and verify* runs the folder again with every logged edit and compares every event\n- right-click: actions; *Branch from here* continues from a checkpoint, and the new run is listed below its parent\n\
          - edit the last column to store a note with the run"
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("click", "select"), ("double-click", "open"), ("right-click", "actions"), ("click a header", "sort")]
+        &[
+            ("click", "select"),
+            ("Ctrl+click", "compare"),
+            ("double-click", "open"),
+            ("right-click", "actions"),
+            ("click a header", "sort"),
+        ]
     }
 
     fn can_repeat(&self) -> bool {

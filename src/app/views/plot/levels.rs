@@ -1,10 +1,13 @@
 //! Reference values in a chart: step functions of time as dashed lines, with their names at the right.
 
-use crate::{app::theme::Tokens, sim::Level};
-use egui::{Align2, FontId, Painter, Rect, Shape, Stroke, Vec2, pos2};
+use crate::{
+    app::{theme::Tokens, views::kit},
+    sim::Level,
+};
+use egui::{FontId, Painter, Rect, Shape, Stroke, pos2};
 
 /// The reference values of a chart that hold within its visible steps.
-pub(super) struct Levels<'a> {
+pub struct Levels<'a> {
     visible: Vec<&'a Level>,
     /// The last visible step.
     last: f64,
@@ -71,27 +74,13 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Names those that hold at the right edge, free of the title; below a line at the top. A name that would cover another one is
-    /// left out.
+    /// Names those that hold at the right edge.
     pub fn paint_names(&self, painter: &Painter, plot: Rect, y: impl Fn(f32) -> f32, font: &FontId, tokens: &Tokens) {
-        let mut taken: Vec<Rect> = vec![];
-        for level in self.visible.iter().filter(|level| level.to_step.is_none_or(|last| last as f64 >= self.last)) {
-            let y = y(level.value as f32);
-            if y < plot.top() - 1.0 || y > plot.bottom() + 1.0 {
-                continue;
-            }
-            let is_high = y < plot.top() + 12.0;
-            let anchor = if is_high { Align2::RIGHT_TOP } else { Align2::RIGHT_BOTTOM };
-            let at = pos2(plot.right() - 4.0, if is_high { y + 1.0 } else { y - 1.0 });
-            let text = painter.layout_no_wrap(level.name.clone(), font.clone(), tokens.text_sub);
-            let area = anchor.anchor_size(at, text.size());
-            if taken.iter().all(|known| !known.intersects(area)) {
-                // A curve may run through the name.
-                painter.rect_filled(area.expand2(Vec2::new(2.0, -1.0)), 2.0, tokens.canvas.gamma_multiply(0.75));
-                painter.galley(area.min, text, tokens.text_sub);
-                taken.push(area);
-            }
-        }
+        let holding = self.visible.iter().filter(|level| level.to_step.is_none_or(|last| last as f64 >= self.last));
+        let places = holding.map(|level| (y(level.value as f32), &*level.name));
+        let inside = plot.expand(1.0).y_range();
+        let places: Vec<_> = places.filter(|(y, _)| inside.contains(*y)).collect();
+        kit::level_names(painter, plot, &places, font, tokens);
     }
 }
 

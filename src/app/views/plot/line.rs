@@ -7,7 +7,7 @@ use egui::{Painter, Pos2, Stroke, pos2};
 const LONE: f32 = 2.0;
 
 /// Bounds with a margin; from zero when all values are positive.
-pub(super) fn range(low: f32, high: f32) -> (f64, f64) {
+pub fn range(low: f32, high: f32) -> (f64, f64) {
     if low > high {
         return (0.0, 1.0);
     }
@@ -23,7 +23,7 @@ pub(super) fn range(low: f32, high: f32) -> (f64, f64) {
 }
 
 /// Draws extents as a line with the range of each column, interrupted at gaps.
-pub(super) fn paint_line(
+pub fn paint_line(
     painter: &Painter,
     extents: &[Extent],
     x: impl Fn(f32) -> f32,

@@ -1,15 +1,15 @@
 //! Series over time: rates with fixed lanes, traces of selected elements.
 
 pub(super) mod lane_colors;
-mod levels;
-mod line;
+pub(super) mod levels;
+pub(super) mod line;
 mod measure_cursors;
 mod onsets;
 mod psth;
 mod psth_chart;
 mod rates;
 pub(super) mod samples;
-mod smooth;
+pub(super) mod smooth;
 mod spike_marks;
 mod traces;
 

@@ -331,9 +331,10 @@ impl View for Kernels {
         let sums = ctx.profile.sums();
         let n = ctx.profile.measured().count();
         let per_batch = sums.iter().map(|r| r.nanos).sum::<u64>() as f64 * 1e-9 / n.max(1) as f64;
-        let range = if ctx.profile.range.is_some() { "chosen range" } else { "all kept" };
+        let range = if ctx.profile.range.is_some() { "chosen range: " } else { "" };
         let caption = format!(
-            "{range}: mean over {n} measured batches, {}  |  {} per batch  |  {}",
+            "{range}mean over {}, {}  |  {} per batch  |  {}",
+            crate::app::text::plural(n, "measured batch", "measured batches"),
             super::steps_text(ctx.profile),
             kit::duration(per_batch),
             overhead_text(ctx.profile)

@@ -96,10 +96,10 @@ impl Steps {
     fn caption(&self, profile: &Profile) -> String {
         let n = profile.in_range().count();
         let measured = profile.measured().count();
-        let range = if profile.range.is_some() { "chosen range" } else { "all kept" };
+        let range = if profile.range.is_some() { "chosen range: " } else { "" };
         format!(
-            "{range}: {} batches, {measured} measured (filled), {}  |  {}  |  drag chooses a range, a click shows a batch",
-            kit::thousands(n as u64),
+            "{range}{}, {measured} measured (filled bars), {}  |  {}  |  drag: choose a range, click: show a batch",
+            crate::app::text::plural(n, "batch", "batches"),
             steps_text(profile),
             overhead_text(profile)
         )

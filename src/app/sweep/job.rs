@@ -1,0 +1,104 @@
+//! Runs the values of a sweep one after another, each in a process of its own: the same headless run as on the command line.
+
+use crate::{
+    engine::lower_priority,
+    project::{self, Project, run::next_folder},
+    sim::Progress,
+};
+use std::{
+    io::{BufRead as _, BufReader, Read},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+/// Pause between two looks at a process.
+const POLL: Duration = Duration::from_millis(50);
+
+/// What is run.
+pub struct Order {
+    /// The program.
+    pub program: PathBuf,
+    /// The document at the start of the sweep.
+    pub project: Project,
+    /// The folder that its relative paths start from.
+    pub base: PathBuf,
+    /// The folder of its runs.
+    pub runs: PathBuf,
+    /// Path of the parameter.
+    pub path: String,
+    /// Its values.
+    pub values: Vec<String>,
+}
+
+/// Runs all values. `ended` is called after each run.
+pub fn run(order: &Order, progress: &Progress, ended: impl Fn(PathBuf)) -> Result<usize, String> {
+    // Beside the project, so that its relative paths hold; removed below.
+    let file = order.base.join(format!(".sweep-{}.ron", std::process::id()));
+    project::save(&order.project, &file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let result = run_all(order, &file, progress, ended);
+    std::fs::remove_file(&file).ok();
+    result
+}
+
+fn run_all(order: &Order, file: &Path, progress: &Progress, ended: impl Fn(PathBuf)) -> Result<usize, String> {
+    let name = order.path.rsplit('.').next().unwrap_or(&order.path);
+    for (i, value) in order.values.iter().enumerate() {
+        let what = format!("{name} {value}");
+        if progress.report(&what, i as f32 / order.values.len() as f32).is_err() {
+            return Ok(i);
+        }
+        let folder = next_folder(&order.runs, &what).map_err(|e| e.to_string())?;
+        let is_done = run_one(order, file, &folder, value, progress).map_err(|why| format!("{what}: {why}"))?;
+        ended(folder);
+        if !is_done {
+            return Ok(i);
+        }
+    }
+    Ok(order.values.len())
+}
+
+/// One run; `false` when it was cancelled.
+fn run_one(order: &Order, file: &Path, folder: &Path, value: &str, progress: &Progress) -> Result<bool, String> {
+    let mut command = Command::new(&order.program);
+    command.arg("run").arg("--out").arg(folder).arg("--set").arg(format!("{}={value}", order.path)).arg(file);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    // The child inherits the priority of this thread: the window goes first.
+    lower_priority(10);
+    let mut child = command.spawn().map_err(|e| e.to_string())?;
+    let said = child.stderr.take().map(|out| std::thread::spawn(move || last_line(out)));
+    let mut is_cancelled = false;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+            break status;
+        }
+        if progress.is_cancelled() && !std::mem::replace(&mut is_cancelled, true) {
+            interrupt(&mut child);
+        }
+        std::thread::sleep(POLL);
+    };
+    let said = said.and_then(|thread| thread.join().ok()).unwrap_or_default();
+    match status.success() || is_cancelled {
+        true => Ok(!is_cancelled),
+        false if said.is_empty() => Err(status.to_string()),
+        false => Err(said),
+    }
+}
+
+/// Ends a run at its next batch: its folder is closed and can be read.
+fn interrupt(child: &mut Child) {
+    #[cfg(unix)]
+    // SAFETY: a system call with the id of a child that has not been waited for.
+    unsafe {
+        libc::kill(child.id() as libc::pid_t, libc::SIGINT);
+    }
+    #[cfg(not(unix))]
+    child.kill().ok();
+}
+
+/// The last line of a stream that is not empty.
+fn last_line(stream: impl Read) -> String {
+    let lines = BufReader::new(stream).split(b'\n').map_while(Result::ok);
+    let texts = lines.map(|line| String::from_utf8_lossy(&line).trim().to_owned());
+    texts.filter(|line| !line.is_empty()).last().unwrap_or_default()
+}

@@ -1,0 +1,85 @@
+//! A sweep: the project is run and recorded once for every value of a parameter, beside the window. The runs are marked for
+//! comparison as they end.
+
+pub mod dialog;
+mod job;
+mod values;
+
+use super::{App, dialogs::Dialog, jobs::JobResult, log::Level, text, workspace::Page};
+use crate::{params::ParamId, sim::Progress};
+use dialog::SweepForm;
+use job::Order;
+use std::{path::PathBuf, sync::Arc};
+
+/// A sweep in progress.
+pub struct Sweeping {
+    /// The run in progress, and the part of runs that ended.
+    pub progress: Arc<Progress>,
+    /// Number of runs.
+    pub n: usize,
+    /// Those that ended.
+    pub n_ended: usize,
+}
+
+impl App {
+    /// Asks for the values of a parameter.
+    pub(super) fn ask_sweep(&mut self, id: ParamId) {
+        let base = self.session.live.clock.base;
+        let each = self.session.project.run.planned_steps(base);
+        let each = each.map(|steps| super::views::kit::steps(steps as f64, base));
+        let form = SweepForm::new(self.session.project.model.params(), id, each);
+        self.dialog = form.map(Dialog::Sweep);
+    }
+
+    /// Starts it.
+    pub(super) fn start_sweep(&mut self, path: String, values: Vec<String>) {
+        let program = self.program.clone().map_or_else(std::env::current_exe, Ok);
+        let (program, n) = match program {
+            Ok(program) => (program, values.len()),
+            Err(e) => return self.notify(Level::Error, format!("Could not start the sweep: {e}")),
+        };
+        let (session, progress) = (&self.session, Arc::new(Progress::default()));
+        let (base, runs) = (session.folder(), session.runs_folder());
+        let order = Order { program, project: session.accepted_document().0, base, runs, path, values };
+        let (outbox, shared) = (self.jobs.outbox(), progress.clone());
+        let job = move || {
+            let ended = |folder| drop(outbox.send(JobResult::SweepRun(folder)));
+            JobResult::SweepEnded(job::run(&order, &shared, ended))
+        };
+        match self.jobs.spawn("sweep", job) {
+            Err(why) => self.notify(Level::Error, why),
+            Ok(()) => {
+                self.workspace.show_page(Page::Runs);
+                self.library.sweeping = Some(Sweeping { progress, n, n_ended: 0 });
+                self.list_runs();
+            }
+        }
+    }
+
+    /// A run of the sweep ended: it is marked with those before it.
+    pub(super) fn sweep_run(&mut self, folder: PathBuf) {
+        if let Some(sweeping) = &mut self.library.sweeping {
+            let is_first = sweeping.n_ended == 0;
+            sweeping.n_ended += 1;
+            if is_first {
+                self.library.select(&folder);
+            } else {
+                self.library.compared.add(&folder);
+            }
+        }
+        self.list_runs();
+    }
+
+    /// All runs ended, or the sweep was cancelled.
+    pub(super) fn sweep_ended(&mut self, result: Result<usize, String>) {
+        let n = self.library.sweeping.take().map_or(0, |sweeping| sweeping.n);
+        match result {
+            Ok(done) if done == n => {
+                self.notify(Level::Info, format!("Sweep finished: {}", text::plural(n, "run", "runs")))
+            }
+            Ok(done) => self.notify(Level::Info, format!("Sweep cancelled after {done} of {n} runs")),
+            Err(why) => self.notify(Level::Error, format!("The sweep stopped: {why}")),
+        }
+        self.list_runs();
+    }
+}

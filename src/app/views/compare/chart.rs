@@ -1,0 +1,130 @@
+//! The curves of compared runs over a shared axis.
+
+use super::{Compare, Line, base_of};
+use crate::{
+    app::{
+        time::{Timeline, paint},
+        views::{
+            ViewCtx, kit,
+            plot::{
+                levels::Levels,
+                line::{paint_line, range},
+                samples::{Extent, Samples},
+                smooth::Smooth,
+            },
+        },
+    },
+    sim::{Clock, TimeBase},
+};
+use egui::{Align2, Rect, Sense, Stroke, Ui, Vec2};
+
+const LEFT: f32 = 52.0;
+const AXIS: f32 = 21.0;
+/// Margins at the right and, for the title, above, points.
+const MARGIN: Vec2 = Vec2::new(14.0, 22.0);
+
+impl Line {
+    /// Steps of this run per step of another time base.
+    pub(super) fn ratio(&self, base: TimeBase) -> f64 {
+        base.per_step() / self.series.base.per_step()
+    }
+
+    fn extents(&self, samples: &Samples, lane: usize, shown: &Timeline, base: TimeBase, columns: usize) -> Vec<Extent> {
+        let ratio = self.ratio(base);
+        samples.extents(lane, &samples.cuts(shown.t0 * ratio, shown.t1 * ratio, columns))
+    }
+}
+
+impl Compare {
+    /// Draws the curves; returns the step under the pointer, in steps of the first curve.
+    pub(super) fn chart_ui(
+        &mut self,
+        ui: &mut Ui,
+        area: Rect,
+        ctx: &ViewCtx<'_>,
+        lines: &[Line],
+        title: &str,
+    ) -> Option<(f64, TimeBase)> {
+        let base = base_of(lines)?;
+        let response = ui.interact(area, ui.scope_id().with("compare"), Sense::click_and_drag());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Curves of the compared runs"));
+        let plot = Rect::from_min_max(area.min + Vec2::new(LEFT, MARGIN.y), area.max - Vec2::new(MARGIN.x, AXIS));
+        let shown = self.visible(ui, &response, plot, lines, base);
+        self.smooth(ui.ctx(), lines);
+        let (painter, px) = (ui.painter_at(area), ui.pixels_per_point());
+        let columns = (plot.width() * px) as usize;
+        let drawn = || lines.iter().filter(|line| line.problem.is_none());
+        let curves: Vec<(&Line, Vec<Extent>)> =
+            drawn().map(|line| (line, line.extents(&line.series.samples, self.lane, &shown, base, columns))).collect();
+        let all = curves.iter().flat_map(|(_, extents)| extents);
+        let limits = all.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), e| (a.min(e.min), b.max(e.max)));
+        let levels = drawn().next().map_or(&[][..], |line| &line.series.levels);
+        let levels = Levels::visible(levels, shown.t0, shown.t1);
+        // The curves take all of the room: only reference values among them are drawn.
+        let (low, high) = range(limits.0, limits.1);
+        let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
+        let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)));
+        levels.paint(&inside, plot, |step| shown.x_of(plot, step), y, ctx.tokens);
+        let x = |column: f32| plot.left() + column / px;
+        let faint = if self.smooth_over > 0 { 0.3 } else { 1.0 };
+        for (line, extents) in &curves {
+            paint_line(&inside, extents, x, y, Stroke::new(1.25, line.color.gamma_multiply(faint)));
+        }
+        for (line, _) in &curves {
+            let smooth = line.folder.as_ref().and_then(|folder| self.smoothed.get(folder)).map(Smooth::samples);
+            if let Some(samples) = smooth {
+                let extents = line.extents(samples, self.lane, &shown, base, columns);
+                paint_line(&inside, &extents, x, y, Stroke::new(1.5, line.color));
+            }
+        }
+        levels.paint_names(&painter, plot, y, &kit::small(ui), ctx.tokens);
+        kit::y_axis(&painter, plot, &kit::mono(ui), ctx.tokens, low, high, "");
+        let at = area.min + Vec2::new(LEFT + 4.0, 5.0);
+        painter.text(at, Align2::LEFT_TOP, title, kit::small(ui), ctx.tokens.text);
+        let clock = Clock { step: 0, base };
+        shown.paint_axis(&painter, plot, &kit::mono(ui), ctx.tokens, clock);
+        let at = response.hover_pos().filter(|at| plot.x_range().contains(at.x))?;
+        let step = shown.step_at(plot, at.x).max(0.0);
+        painter.vline(at.x, plot.y_range(), (1.0, ctx.tokens.text_sub));
+        let shown_step = if base.is_count() { step.round() } else { step };
+        paint::chip(&painter, plot, at.x, kit::steps(shown_step, base), &kit::mono(ui), ctx.tokens);
+        Some((step, base))
+    }
+
+    /// The visible steps after the gestures of this frame.
+    fn visible(&mut self, ui: &Ui, response: &egui::Response, plot: Rect, lines: &[Line], base: TimeBase) -> Timeline {
+        // The current run may be much longer than the marked ones.
+        let drawn = lines.iter().filter(|line| line.problem.is_none());
+        let ends = drawn.filter(|line| line.folder.is_some()).map(|line| {
+            let (ratio, (first, last)) = (line.ratio(base), line.series.steps);
+            (first as f64 / ratio, last as f64 / ratio)
+        });
+        let (from, to) = ends.fold((f64::INFINITY, 0.0_f64), |(a, b), (from, to)| (a.min(from), b.max(to)));
+        let whole = Timeline::between(from.min(to), to.max(from.min(to) + 1.0));
+        let before = self.line.clone().unwrap_or_else(|| whole.clone());
+        let mut line = before.clone();
+        line.gestures(ui, response, plot);
+        if line.follow {
+            self.line = None;
+            return whole;
+        }
+        if line != before {
+            self.line = Some(line.clone());
+        }
+        line
+    }
+
+    /// Smooths what was read since the last frame; requests a repaint while there is more.
+    fn smooth(&mut self, ctx: &egui::Context, lines: &[Line]) {
+        if self.smooth_over == 0 {
+            return self.smoothed.clear();
+        }
+        for line in lines.iter().filter(|line| line.problem.is_none()) {
+            let Some(folder) = &line.folder else { continue };
+            let smooth = self.smoothed.entry(folder.clone()).or_default();
+            if !smooth.follow(&line.series.samples, self.smooth_over, line.series.is_angle) {
+                ctx.request_repaint();
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Reads one series of a run folder, on the pool, with what the table of compared runs shows about it.
+
+use crate::{
+    app::views::plot::samples::Samples,
+    kinds::Model,
+    project::{Project, RunFolder, Stream},
+    sim::{Level, TimeBase},
+};
+use std::{io, path::Path};
+
+/// Rows of a file appended at once.
+const CHUNK: usize = 4096;
+
+/// A series that a run recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesName {
+    /// The probe and the arguments of its tap.
+    pub key: (String, String),
+    /// Label with arguments and unit.
+    pub title: String,
+    /// Names of the lanes; empty for one without a name.
+    pub lanes: Vec<String>,
+}
+
+/// The numbers of a lane.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Finite samples.
+    pub n: u64,
+    /// The last one.
+    pub last: f32,
+    /// The lowest.
+    pub min: f32,
+    /// The highest.
+    pub max: f32,
+    sum: f64,
+}
+
+impl Default for Summary {
+    fn default() -> Self {
+        Self { n: 0, last: f32::NAN, min: f32::INFINITY, max: f32::NEG_INFINITY, sum: 0.0 }
+    }
+}
+
+impl Summary {
+    fn add(&mut self, value: f32) {
+        if value.is_finite() {
+            let (min, max) = (self.min.min(value), self.max.max(value));
+            *self = Self { n: self.n + 1, last: value, min, max, sum: self.sum + f64::from(value) };
+        }
+    }
+
+    /// The mean; NaN without samples.
+    pub fn mean(&self) -> f32 {
+        (self.sum / self.n as f64) as f32
+    }
+}
+
+/// What was read of a run.
+#[derive(Clone, Debug, Default)]
+pub struct RunSeries {
+    /// What a step is.
+    pub base: TimeBase,
+    /// First and last step.
+    pub steps: (u64, u64),
+    /// All its series of fixed lanes.
+    pub offered: Vec<SeriesName>,
+    /// The samples of the wanted one; without any it was not recorded.
+    pub samples: Samples,
+    /// A summary per lane.
+    pub summaries: Vec<Summary>,
+    /// Reference values.
+    pub levels: Vec<Level>,
+    /// Whether the values are angles.
+    pub is_angle: bool,
+    /// The project as it was at step 0.
+    pub project: Option<Project>,
+}
+
+/// Reads the wanted series of a run; without a wish the first one.
+pub fn read(folder: &Path, wanted: Option<&(String, String)>) -> io::Result<RunSeries> {
+    let run = RunFolder::open(folder)?;
+    let manifest = &run.manifest;
+    let streams = || manifest.streams.iter().filter(|s| s.shape == "series" && s.elements.is_empty());
+    let mut out = RunSeries {
+        base: manifest.time_base(),
+        steps: (manifest.first_step, manifest.last_step),
+        project: run.project().ok(),
+        ..RunSeries::default()
+    };
+    for stream in streams().filter(|s| s.from_step == 0) {
+        out.offered.push(name_of(&manifest.kind, stream));
+    }
+    let Some(key) = wanted.or(out.offered.first().map(|first| &first.key)) else { return Ok(out) };
+    let probe =
+        Model::by_name(&manifest.kind).and_then(|model| model.probes().iter().find(|probe| probe.name == key.0));
+    out.is_angle = probe.is_some_and(|probe| probe.is_angle());
+    for stream in streams().filter(|s| (&s.probe, &s.args) == (&key.0, &key.1)) {
+        out.levels.clone_from(&stream.levels);
+        append(&run, stream, &mut out.samples, &mut out.summaries)?;
+    }
+    Ok(out)
+}
+
+fn append(run: &RunFolder, stream: &Stream, samples: &mut Samples, summaries: &mut Vec<Summary>) -> io::Result<()> {
+    let lanes = stream.width as usize;
+    let mut reader = run.read_rows(stream)?;
+    let (mut steps, mut values, mut row) = (vec![], vec![], vec![]);
+    // Lanes of a later segment are other ones.
+    *summaries = vec![Summary::default(); lanes];
+    loop {
+        let next = reader.next_row(&mut row)?;
+        if let Some(step) = next {
+            steps.push(step);
+            values.extend_from_slice(&row);
+            summaries.iter_mut().zip(&row).for_each(|(summary, value)| summary.add(*value));
+        }
+        if next.is_none() || steps.len() == CHUNK {
+            samples.push(lanes, &steps, &values);
+            (steps.clear(), values.clear());
+        }
+        if next.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+fn name_of(kind: &str, stream: &Stream) -> SeriesName {
+    let model = Model::by_name(kind);
+    let probe = model.as_ref().and_then(|model| model.probes().iter().find(|probe| probe.name == stream.probe));
+    let mut title = probe.map_or_else(|| stream.probe.clone(), |probe| probe.label().into_owned());
+    if !stream.args.is_empty() {
+        title += &format!(", {}", stream.args);
+    }
+    if !stream.unit.is_empty() {
+        title += &format!(" ({})", stream.unit);
+    }
+    let lanes = if stream.width > 1 { stream.lanes.clone() } else { vec![] };
+    SeriesName { key: (stream.probe.clone(), stream.args.clone()), title, lanes }
+}
