@@ -3,7 +3,7 @@
 use super::Activation;
 use crate::nn::{
     lengths::LengthError,
-    real::{Real, wide},
+    real::{Loop, Real, wide, wide_loop},
 };
 use rayon::prelude::*;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
@@ -113,13 +113,30 @@ fn map<R: Real>(x: &[R], y: &mut [R], f: impl Fn(f64) -> f64 + Sync) {
 }
 
 fn map2<R: Real>(x: &[R], dy: &[R], dx: &mut [R], f: impl Fn(f64, f64) -> f64 + Sync) {
-    let task = |((dx, x), dy): ((&mut [R], &[R]), &[R])| {
-        wide(|| dx.iter_mut().zip(x).zip(dy).for_each(|((dx, x), dy)| *dx = R::of(f(x.f64(), dy.f64()))));
-    };
+    let task = |((dx, x), dy): ((&mut [R], &[R]), &[R])| wide_loop(Gradient { x, dy, dx, f: &f });
     if dx.len() <= TASK {
         return task(((dx, x), dy));
     }
     dx.par_chunks_mut(TASK).zip(x.par_chunks(TASK)).zip(dy.par_chunks(TASK)).for_each(task);
+}
+
+/// A task of [`map2`]: too long for a closure.
+struct Gradient<'a, R, F> {
+    x: &'a [R],
+    dy: &'a [R],
+    dx: &'a mut [R],
+    f: &'a F,
+}
+
+impl<R: Real, F: Fn(f64, f64) -> f64> Loop for Gradient<'_, R, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for ((dx, x), dy) in self.dx.iter_mut().zip(self.x).zip(self.dy) {
+            *dx = R::of((self.f)(x.f64(), dy.f64()));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -8,30 +8,55 @@ pub const LANES: usize = 16;
 /// `S` sums of functions of the elements of `A` slices of one length, in f64. Element i is added to the partial sum
 /// i mod [`LANES`]; these are added in pairs at distance 8, 4, 2, 1. Part of the definitions that use it: the same bits
 /// on any machine. Call it inside [`wide`](super::wide).
+///
+/// Loops by index: `array::from_fn` and `map` are functions that the compiler does not inline across units of compilation.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "arrays of a few elements, without iterators")]
 pub fn sums<const A: usize, const S: usize, R: Real>(of: [&[R]; A], f: impl Fn([f64; A]) -> [f64; S]) -> [f64; S] {
     let n = of[0].len();
     let whole = n - n % LANES;
-    let mut lanes = [[0.0; LANES]; S];
+    let (mut lanes, mut parts) = ([[0.0; LANES]; S], of);
     for i in (0..whole).step_by(LANES) {
-        let parts: [&[R]; A] = std::array::from_fn(|a| &of[a][i..i + LANES]);
+        for a in 0..A {
+            parts[a] = &of[a][i..i + LANES];
+        }
         for l in 0..LANES {
-            let x = f(std::array::from_fn(|a| parts[a][l].f64()));
-            (0..S).for_each(|s| lanes[s][l] += x[s]);
+            add(&mut lanes, l, f(elements(&parts, l)));
         }
     }
     for i in whole..n {
-        let x = f(std::array::from_fn(|a| of[a][i].f64()));
-        (0..S).for_each(|s| lanes[s][i - whole] += x[s]);
+        add(&mut lanes, i - whole, f(elements(&of, i)));
     }
-    lanes.map(|mut lanes| {
+    let mut sums = [0.0; S];
+    for s in 0..S {
         let mut half = LANES / 2;
         while half > 0 {
-            (0..half).for_each(|l| lanes[l] += lanes[l + half]);
+            for l in 0..half {
+                lanes[s][l] += lanes[s][l + half];
+            }
             half /= 2;
         }
-        lanes[0]
-    })
+        sums[s] = lanes[s][0];
+    }
+    sums
+}
+
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "as in `sums`")]
+fn elements<const A: usize, R: Real>(of: &[&[R]; A], i: usize) -> [f64; A] {
+    let mut x = [0.0; A];
+    for a in 0..A {
+        x[a] = of[a][i].f64();
+    }
+    x
+}
+
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "as in `sums`")]
+fn add<const S: usize>(lanes: &mut [[f64; LANES]; S], lane: usize, x: [f64; S]) {
+    for s in 0..S {
+        lanes[s][lane] += x[s];
+    }
 }
 
 /// The largest element; -∞ of none. NaN is passed over.

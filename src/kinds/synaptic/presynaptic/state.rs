@@ -137,9 +137,11 @@ impl<R: Real> KeyState<R> {
         let key = Key::fresh::<R>(&op.constants);
         let (from, len) = (self.n_keys, n_keys.next_multiple_of(LANES));
         let fill = |x: &mut Vec<R>, value: f64| {
+            if x.len() < len {
+                x.resize(len, R::zero());
+            }
             // Numbers behind the last key are computed with, and not read.
-            x.truncate(from);
-            x.resize(len, R::of(value));
+            x[from..].iter_mut().for_each(|x| *x = R::of(value));
         };
         fill(&mut self.calcium, key.calcium);
         fill(&mut self.rrp, key.rrp);

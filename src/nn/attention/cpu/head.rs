@@ -6,9 +6,9 @@ use super::{
     rows::{dot, exponentials, sum},
 };
 use crate::nn::{
-    attention::HeadLayout,
+    attention::{Attention, HeadLayout},
     gemm::{Epilogue, Gemm, Layout, cpu::gemm},
-    real::{Real, max, wide},
+    real::{Loop, Real, max, wide, wide_loop},
 };
 
 /// Gradients of a query head.
@@ -28,6 +28,75 @@ pub struct OfKeys<R> {
 /// `c = alpha · a b + beta · c`.
 fn multiply<R: Real>(g: &Gemm<R>, a: &[R], b: &[R], c: &mut [R]) {
     gemm(g, a, b, c, Epilogue::None).expect("the declaration was checked");
+}
+
+/// Logits of a tile to probabilities, hidden keys to 0. As [`Exponentials`] too long for a closure.
+struct Probabilities<'a, R> {
+    op: &'a Attention,
+    s: &'a Sequence,
+    t: &'a Tile,
+    /// `[lq]`
+    lse: &'a [R],
+    /// `[rows, keys]`
+    x: &'a mut [R],
+}
+
+impl<R: Real> Loop for Probabilities<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { op, s, t, lse, x } = self;
+        for (row, i) in x.chunks_exact_mut(t.keys.len()).zip(t.rows.clone()) {
+            let seen = if lse[i] == R::neg_infinity() { 0..0 } else { t.seen(op, i, s) };
+            exponentials(&mut row[seen.clone()], lse[i]);
+            row[..seen.start].fill(R::zero());
+            row[seen.end..].fill(R::zero());
+        }
+    }
+}
+
+/// Logits of a tile to exponentials of their distance from the largest logit so far; what was summed before follows it.
+struct Exponentials<'a, R> {
+    op: &'a Attention,
+    s: &'a Sequence,
+    t: &'a Tile,
+    /// `[rows, keys]`
+    x: &'a mut [R],
+    /// `[lq]`
+    maxima: &'a mut [R],
+    /// `[lq]`
+    sums: &'a mut [R],
+    /// `[lq, head_dim]`
+    o: &'a mut [R],
+}
+
+impl<R: Real> Loop for Exponentials<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { op, s, t, x, maxima, sums, o } = self;
+        let (zero, least, dim) = (R::zero(), R::neg_infinity(), op.head_dim);
+        for (row, i) in x.chunks_exact_mut(t.keys.len()).zip(t.rows.clone()) {
+            let seen = t.seen(op, i, s);
+            row[..seen.start].fill(zero);
+            row[seen.end..].fill(zero);
+            let row = &mut row[seen];
+            let top = maxima[i].max(max(row));
+            if top == least && row.iter().all(|x| *x == least) {
+                row.fill(zero); // no visible key yet
+                continue;
+            }
+            let factor = R::of(R::exp_wide(maxima[i].f64() - top.f64()));
+            exponentials(row, top);
+            sums[i] = sums[i] * factor + sum(row);
+            if factor != R::one() {
+                o[i * dim..][..dim].iter_mut().for_each(|x| *x *= factor);
+            }
+            maxima[i] = top;
+        }
+    }
 }
 
 impl<R: Real> Call<'_, R> {
@@ -78,16 +147,8 @@ impl<R: Real> Call<'_, R> {
 
     /// Logits of a tile to probabilities, hidden keys to 0.
     fn probabilities(&self, b: usize, head: usize, t: &Tile, lse: &[R], x: &mut [R]) {
-        let s = &self.sequences[b];
-        wide(|| {
-            for (row, i) in x.chunks_exact_mut(t.keys.len()).zip(t.rows.clone()) {
-                let (seen, lse) = (t.seen(self.op, i, s), lse[self.row(b, head) + i]);
-                let seen = if lse == R::neg_infinity() { 0..0 } else { seen };
-                exponentials(&mut row[seen.clone()], lse);
-                row[..seen.start].fill(R::zero());
-                row[seen.end..].fill(R::zero());
-            }
-        });
+        let lse = &lse[self.row(b, head)..];
+        wide_loop(Probabilities { op: self.op, s: &self.sequences[b], t, lse, x });
     }
 
     /// `o` and `lse` of the queries there are.
@@ -99,26 +160,7 @@ impl<R: Real> Call<'_, R> {
         for t in self.tiles(s) {
             let x = &mut logits[..t.rows.len() * t.keys.len()];
             self.logits(b, head, &t, x);
-            wide(|| {
-                for (row, i) in x.chunks_exact_mut(t.keys.len()).zip(t.rows.clone()) {
-                    let seen = t.seen(op, i, &s);
-                    row[..seen.start].fill(zero);
-                    row[seen.end..].fill(zero);
-                    let row = &mut row[seen];
-                    let top = maxima[i].max(max(row));
-                    if top == least && row.iter().all(|x| *x == least) {
-                        row.fill(zero); // no visible key yet
-                        continue;
-                    }
-                    let factor = R::of(R::exp_wide(maxima[i].f64() - top.f64()));
-                    exponentials(row, top);
-                    sums[i] = sums[i] * factor + sum(row);
-                    if factor != R::one() {
-                        o[i * dim..][..dim].iter_mut().for_each(|x| *x *= factor);
-                    }
-                    maxima[i] = top;
-                }
-            });
+            wide_loop(Exponentials { op, s: &s, t: &t, x, maxima: &mut maxima, sums: &mut sums, o: &mut o });
             self.drop(b, head, &t, x);
             let g = Gemm::new(t.rows.len(), dim, t.keys.len()).scaled(R::one(), R::one());
             let v = self.keys(self.inputs.v, &op.v, &s, &t, head);
