@@ -101,7 +101,8 @@ language_probes! {
     /// Factor of the rate of PP1, fourth gene.
     #[title("Gene: PP1 gain")]
     PP1_GAIN = "pp1_gain", "", Shape::Field { over: EXPERTS, range: (0.5, 2.0), meaning: Meaning::Number };
-    /// First-order rise of the loss without an expert, per token, average of the last steps.
+    /// First-order rise of the loss without an expert, per token, from the gradients of its gates; average of the last steps. It is
+    /// small where training has settled, and does not foresee what the end of an expert costs: see the limit of the life cycle.
     CONTRIBUTION = "contribution", "nat", Shape::Field { over: EXPERTS, range: (-0.1, 0.1), meaning: Meaning::Number };
     /// Contribution per energy.
     EFFICIENCY = "efficiency", "", Shape::Field { over: EXPERTS, range: (-0.1, 0.1), meaning: Meaning::Number };
@@ -109,7 +110,7 @@ language_probes! {
     RESILIENCE = "resilience", "", Shape::Field { over: EXPERTS, range: (0.0, 10_000.0), meaning: Meaning::Number };
     /// How much the tokens of an expert differ from the mean token: 1 minus the cosine of the means.
     SPECIALIZATION = "specialization", "", Shape::Field { over: EXPERTS, range: (0.0, 1.0), meaning: Meaning::Number };
-    /// Weighted rank of contribution, efficiency and specialization in its layer, 0 to 1.
+    /// Mean rank of efficiency, specialization and resilience in its layer, 0 to 1.
     FITNESS = "fitness", "", Shape::Field { over: EXPERTS, range: (0.0, 1.0), meaning: Meaning::Number };
     /// Load of chosen experts.
     #[title("Load of chosen experts")]
