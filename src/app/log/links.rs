@@ -81,7 +81,8 @@ mod tests {
     #[test]
     fn parameters_are_found_by_their_path_or_their_file() {
         let mut project = crate::project::Project::default();
-        project.set("stimulus.poisson=sugar.csv", std::path::Path::new(".")).unwrap();
+        let change = path::parse(project.model.params(), "stimulus.poisson=sugar.csv").unwrap();
+        assert!(project.model.params_mut().set(&change));
         let params = project.model.params();
         let found = |text: &str| parameter(params, text).map(|id| params.path(id));
         assert_eq!(found("lif.tau_m must be positive").as_deref(), Some("lif.tau_m"));

@@ -13,9 +13,9 @@ pub fn differences(projects: &[Option<&Project>]) -> Vec<Difference> {
     let Some(first) = projects.iter().flatten().next() else { return vec![] };
     let mut out = vec![];
     let mut add = |name: String, text: &dyn Fn(&Project) -> String| {
-        let values: Vec<String> = projects.iter().map(|p| p.map(text).unwrap_or_default()).collect();
-        if values.iter().any(|value| *value != values[0]) {
-            out.push((name, values));
+        let of_first = text(first);
+        if projects.iter().flatten().any(|p| text(p) != of_first) {
+            out.push((name, projects.iter().map(|p| p.map(text).unwrap_or_default()).collect()));
         }
     };
     add("kind".into(), &|p| p.model.name().to_owned());
