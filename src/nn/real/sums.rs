@@ -11,7 +11,6 @@ pub const LANES: usize = 16;
 ///
 /// Loops by index: `array::from_fn` and `map` are functions that the compiler does not inline across units of compilation.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "arrays of a few elements, without iterators")]
 pub fn sums<const A: usize, const S: usize, R: Real>(of: [&[R]; A], f: impl Fn([f64; A]) -> [f64; S]) -> [f64; S] {
     let n = of[0].len();
     let whole = n - n % LANES;
@@ -42,7 +41,6 @@ pub fn sums<const A: usize, const S: usize, R: Real>(of: [&[R]; A], f: impl Fn([
 }
 
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "as in `sums`")]
 fn elements<const A: usize, R: Real>(of: &[&[R]; A], i: usize) -> [f64; A] {
     let mut x = [0.0; A];
     for a in 0..A {
@@ -52,7 +50,6 @@ fn elements<const A: usize, R: Real>(of: &[&[R]; A], i: usize) -> [f64; A] {
 }
 
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "as in `sums`")]
 fn add<const S: usize>(lanes: &mut [[f64; LANES]; S], lane: usize, x: [f64; S]) {
     for s in 0..S {
         lanes[s][lane] += x[s];
