@@ -9,7 +9,7 @@ use crate::{
 /// k that are copied at once, and other elements where these are adjacent.
 const BOX: u32 = 64;
 /// Numbers of turns of a tile: a warp waits for the same warp of the piece before.
-pub(super) const TURNS_OF_TILE: usize = 8;
+const TURNS_OF_TILE: usize = 8;
 
 /// Why it cannot multiply this, on a device that has it.
 pub(super) fn refusal<S: Scale>(call: &Call<'_, S>) -> Option<&'static str> {
@@ -46,6 +46,11 @@ fn piece_of(g: &GemmArgs, tiles: u64, multiprocessors: u32) -> u32 {
     }
 }
 
+/// Pieces of each sum.
+fn pieces_of(g: &GemmArgs) -> u32 {
+    if g.piece == 0 { 1 } else { g.k.div_ceil(g.piece) }
+}
+
 /// Arguments and grid of a call with a row-major C that is not [refused](refusal).
 pub(super) fn launch<'c, S: Scale>(
     call: &'c mut Call<'_, S>,
@@ -56,7 +61,7 @@ pub(super) fn launch<'c, S: Scale>(
     let quads = (call.has_neighbours(8) && !call.bias_by_row).into();
     let g = GemmArgs { piece, quads, ..call.args() };
     let items = match call.split {
-        None => tile.blocks(&g, call.matrices()).saturating_mul(u64::from(g.k.div_ceil(piece.max(1))).max(1)),
+        None => tile.blocks(&g, call.matrices()).saturating_mul(u64::from(pieces_of(&g))),
         Some(split) => tile.blocks_of_groups(&g, split),
     };
     let items = i32::try_from(items).map_err(|_| GemmError::TooLarge)?.unsigned_abs();
@@ -89,7 +94,7 @@ mod tests {
             let g = GemmArgs { k, ..GemmArgs::default() };
             let piece = piece_of(&g, tiles, 132);
             assert_eq!(piece % BOX, 0);
-            if piece == 0 { 1 } else { k.div_ceil(piece) }
+            pieces_of(&GemmArgs { piece, ..g })
         };
         assert_eq!(of(132, 4096), 1, "one tile each");
         assert_eq!(of(1000, 65536), 1, "many tiles");
