@@ -66,7 +66,8 @@ fn run_one(order: &Order, file: &Path, folder: &Path, value: &str, progress: &Pr
     // The child inherits the priority of this thread: the window goes first.
     lower_priority(10);
     let mut child = command.spawn().map_err(|e| e.to_string())?;
-    let said = child.stderr.take().map(|out| std::thread::spawn(move || last_line(out)));
+    let reader = std::thread::Builder::new().name("sweep messages".to_owned());
+    let said = child.stderr.take().and_then(|out| reader.spawn(move || last_line(out)).ok());
     let mut is_cancelled = false;
     let status = loop {
         if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {

@@ -117,7 +117,8 @@ fn append(run: &RunFolder, stream: &Stream, samples: &mut Samples, summaries: &m
         }
         if next.is_none() || steps.len() == CHUNK {
             samples.push(lanes, &steps, &values);
-            (steps.clear(), values.clear());
+            steps.clear();
+            values.clear();
         }
         if next.is_none() {
             return Ok(());

@@ -98,6 +98,7 @@ const EXACT: LifeCycle = LifeCycle {
     noise: 0.0,
     mutation: 0.0,
     tilt: 0.0,
+    loss_limit: f64::INFINITY,
     embedding_noise: 0.0,
 };
 
