@@ -19,6 +19,8 @@ pub(super) fn refusal<S: Scale>(call: &Call<'_, S>) -> Option<&'static str> {
         Some("its rows begin at multiples of 16 bytes")
     } else if call.split == Some(Split::Depth) {
         Some("its groups have rows")
+    } else if call.gemm.k == 0 {
+        Some("its sums have addends")
     } else {
         None
     }
@@ -65,13 +67,15 @@ pub(super) fn launch<'c, S: Scale>(
         Some(split) => tile.blocks_of_groups(&g, split),
     };
     let items = i32::try_from(items).map_err(|_| GemmError::TooLarge)?.unsigned_abs();
+    // Of one matrix it may be anything.
+    let step = |matrices: usize, stride: usize| if matrices == 1 { 0 } else { stride };
     let boxes = |layout: &Layout, (lines, by_k): (usize, Order), rows: u32| {
         let is_by_k = layout.order == by_k;
         let (adjacent, across) = if is_by_k { (m.k, lines) } else { (lines, m.k) };
         Boxes {
             is_bf16: call.formats.0 == Format::Bf16,
             sizes: [adjacent, across, m.batch, m.outer],
-            strides: [layout.ld, layout.stride, layout.outer],
+            strides: [layout.ld, step(m.batch, layout.stride), step(m.outer, layout.outer)],
             copied: [BOX, if is_by_k { rows } else { BOX }],
         }
     };
