@@ -56,10 +56,9 @@ impl LayerStatus<'_> {
     /// The most similar pair of these slots.
     fn most_similar(&self, among: &[usize]) -> Option<(f64, usize, usize)> {
         // The first of equal ones.
-        self.pairs(among).fold(
-            None,
-            |best, pair| if best.is_none_or(|best: (f64, _, _)| pair.0 > best.0) { Some(pair) } else { best },
-        )
+        self.pairs(among).fold(None, |best, pair| {
+            if best.is_none_or(|best: (f64, _, _)| pair.0 > best.0) { Some(pair) } else { best }
+        })
     }
 
     /// The healthier one wins; its part is its share of their load. The move and the slot of the loser.

@@ -224,7 +224,10 @@ fn fuzzed_lives_keep_their_invariants() {
                 2 => Some(Wish::Split(slot(0))),
                 _ => None,
             };
-            let moves = wish.map_or_else(|| plan(&op, &status, |_| Ok::<_, ()>(0.0)).unwrap_or_default(), |w| plan_wish(&status, w).unwrap_or_default());
+            let moves = wish.map_or_else(
+                || plan(&op, &status, |_| Ok::<_, ()>(0.0)).unwrap_or_default(),
+                |w| plan_wish(&status, w).unwrap_or_default(),
+            );
             n_moves += moves.len();
             let (frozen_before, before) = (frozen.clone(), layer.clone());
             layer.apply(&op, &moves, step);

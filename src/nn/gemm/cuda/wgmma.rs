@@ -36,11 +36,13 @@ pub(super) fn piece<S: Scale>(call: &Call<'_, S>, multiprocessors: u32, most: us
     if tiles.saturating_mul(TURNS_OF_TILE as u64) > most as u64 { 0 } else { piece_of(&g, tiles, multiprocessors) }
 }
 
-/// The number of pieces for which the busiest multiprocessor has the least to do, with the writing of sums as so many k.
+/// The number of pieces for which the busiest multiprocessor has the least to do and the last piece of a tile waits least for the
+/// others, with the writing of sums as so many k.
 fn piece_of(g: &GemmArgs, tiles: u64, multiprocessors: u32) -> u32 {
     const WRITING: u64 = 192;
     let cost = |pieces: u64| {
-        (tiles * pieces).div_ceil(u64::from(multiprocessors.max(1))) * (u64::from(g.k).div_ceil(pieces) + WRITING)
+        let most = (tiles * pieces).div_ceil(u64::from(multiprocessors.max(1)));
+        most * (u64::from(g.k).div_ceil(pieces) + WRITING) + pieces * WRITING
     };
     match (1..=32).min_by_key(|pieces| cost(*pieces)) {
         None | Some(1) => 0,
@@ -101,8 +103,8 @@ mod tests {
             pieces_of(&GemmArgs { piece, ..g })
         };
         assert_eq!(of(132, 4096), 1, "one tile each");
-        assert_eq!(of(1000, 65536), 1, "many tiles");
-        assert_eq!(of(24, 768), 1, "short sums");
-        assert!((5..=11).contains(&of(24, 65536)), "{}", of(24, 65536));
+        assert_eq!(of(8 * 132, 65536), 1, "as many tiles each");
+        assert_eq!(of(24, 256), 1, "short sums");
+        assert_eq!(of(24, 65536), 5, "120 pieces");
     }
 }
