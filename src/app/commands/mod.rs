@@ -436,7 +436,7 @@ impl UiCommand {
             Self::ResetLayout(Target::Saved) => {
                 needs(app.workspace.can_reset(Target::Saved), "No saved layout in the project")
             }
-            Self::ShowView("runs") | Self::OpenAnother("runs") => None,
+            Self::ShowView(v) | Self::OpenAnother(v) if super::views::needs_no_simulation(v) => None,
             Self::ShowView(_) | Self::OpenAnother(_) => loaded,
             Self::MoveCursor(_) | Self::GoStart | Self::PlayPast => {
                 loaded.or_else(|| needs(app.time.past.newest() > app.time.past.oldest(), "The history is empty"))

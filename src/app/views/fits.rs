@@ -151,6 +151,11 @@ pub fn page_of(view: &str) -> Option<Page> {
     FITS.iter().find(|f| f.view == view).and_then(|f| f.pages.first()).copied()
 }
 
+/// Whether a view works without a simulation.
+pub fn needs_no_simulation(view: &str) -> bool {
+    page_of(view).is_some_and(Page::needs_no_simulation)
+}
+
 fn first_of_each(fits: impl Iterator<Item = &'static Fit>) -> Vec<&'static str> {
     let mut names = vec![];
     for fit in fits {

@@ -48,7 +48,7 @@ pub mod token_text;
 pub mod view_3d;
 pub mod weights;
 
-pub use fits::{fits, is_offered, page_of, suggest, suggest_for};
+pub use fits::{fits, is_offered, needs_no_simulation, page_of, suggest, suggest_for};
 pub use menu::MenuTarget;
 pub use pin_and_focus::ask_pin;
 pub(crate) use pin_and_focus::{ask_focus, is_focus_asked, take_pin};

@@ -1,6 +1,6 @@
 //! Layouts in files: the workspaces of a project, and named layouts.
 
-use super::{Pane, Workspaces, arrangement, arrangement::Arrangement};
+use super::{Pane, Workspaces, arrangement, arrangement::Arrangement, view_of};
 use crate::{
     app::views::{self, color_scales::ColorScales, view_3d::SavedView},
     data::io_reason,
@@ -126,7 +126,7 @@ impl Workspaces {
     /// The window state as stored in a project; `None` while it is the default.
     pub fn to_text(&self) -> Option<String> {
         let saved = self.saved();
-        let is_more = self.list.iter().any(|w| w.panes().any(|p| p != "runs"));
+        let is_more = self.list.iter().any(|w| w.panes().any(|pane| !views::needs_no_simulation(view_of(pane))));
         if is_more { project::to_ron(&saved).ok() } else { None }
     }
 
