@@ -3,7 +3,7 @@
 use super::{Norm, NormKind};
 use crate::nn::{
     lengths::LengthError,
-    real::{Real, sums, wide},
+    real::{Loop, Real, sums, wide_loop},
 };
 use rayon::prelude::*;
 
@@ -27,16 +27,34 @@ pub fn forward<R: Real>(
     let task = TASK_ROWS * op.columns;
     let tasks = x.par_chunks(task).zip(y.par_chunks_mut(task)).zip(stats.par_chunks_mut(2 * TASK_ROWS));
     tasks.for_each(|((x, y), stats)| {
-        wide(|| {
-            let rows = x.chunks_exact(op.columns).zip(y.chunks_exact_mut(op.columns));
-            for ((x, y), stats) in rows.zip(stats.chunks_exact_mut(2)) {
-                let (mean, scale) = statistics(op, x);
-                normalise(x, (mean, scale), weight, bias, y);
-                (stats[0], stats[1]) = (R::of(mean), R::of(scale));
-            }
-        });
+        wide_loop(Forward { op, x, weight, bias, y, stats });
     });
     Ok(())
+}
+
+/// A task of [`forward`]. As [`Backward`] too long for a closure.
+struct Forward<'a, R> {
+    op: &'a Norm,
+    x: &'a [R],
+    weight: &'a [R],
+    bias: Option<&'a [R]>,
+    y: &'a mut [R],
+    stats: &'a mut [R],
+}
+
+impl<R: Real> Loop for Forward<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { op, x, weight, bias, y, stats } = self;
+        let rows = x.chunks_exact(op.columns).zip(y.chunks_exact_mut(op.columns));
+        for ((x, y), stats) in rows.zip(stats.chunks_exact_mut(2)) {
+            let (mean, scale) = statistics(op, x);
+            normalise(x, (mean, scale), weight, bias, y);
+            (stats[0], stats[1]) = (R::of(mean), R::of(scale));
+        }
+    }
 }
 
 /// Mean and scale of a row.
@@ -83,12 +101,7 @@ pub fn backward<R: Real>(
         .zip(stats.par_chunks(2 * TASK_ROWS))
         .map(|(((dy, x), dx), stats)| {
             let mut sum = Gradients { weight: vec![0.0; columns], bias: vec![0.0; columns] };
-            wide(|| {
-                let rows = dy.chunks_exact(columns).zip(x.chunks_exact(columns)).zip(dx.chunks_exact_mut(columns));
-                for (((dy, x), dx), stats) in rows.zip(stats.chunks_exact(2)) {
-                    backward_row(op, dy, x, weight, (stats[0].f64(), stats[1].f64()), dx, &mut sum);
-                }
-            });
+            wide_loop(Backward { op, dy, x, weight, stats, dx, sum: &mut sum });
             sum
         })
         .collect();
@@ -108,6 +121,30 @@ pub fn backward<R: Real>(
 struct Gradients {
     weight: Vec<f64>,
     bias: Vec<f64>,
+}
+
+/// A task of [`backward`].
+struct Backward<'a, R> {
+    op: &'a Norm,
+    dy: &'a [R],
+    x: &'a [R],
+    weight: &'a [R],
+    stats: &'a [R],
+    dx: &'a mut [R],
+    sum: &'a mut Gradients,
+}
+
+impl<R: Real> Loop for Backward<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { op, dy, x, weight, stats, dx, sum } = self;
+        let rows = dy.chunks_exact(op.columns).zip(x.chunks_exact(op.columns)).zip(dx.chunks_exact_mut(op.columns));
+        for (((dy, x), dx), stats) in rows.zip(stats.chunks_exact(2)) {
+            backward_row(op, dy, x, weight, (stats[0].f64(), stats[1].f64()), dx, sum);
+        }
+    }
 }
 
 #[inline(always)]

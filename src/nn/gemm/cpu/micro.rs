@@ -186,6 +186,7 @@ impl Sum for i32 {
 }
 
 /// Loads `lines` of `len` elements into the first-level cache.
+#[inline]
 pub fn prefetch<T>(from: *const T, step: usize, lines: usize, len: usize) {
     #[cfg(target_arch = "x86_64")]
     for byte in (0..len * size_of::<T>()).step_by(64) {
