@@ -45,7 +45,8 @@ pub fn check_sinusoid(golden: &Golden) {
     let positions: Vec<usize> = golden.whole("pos").iter().map(|p| *p as usize).collect();
     let len = positions.iter().max().expect("positions") + 1;
     let mut features: Vec<usize> = (1..4096).filter(|d| golden.has(&format!("pe_{d}"))).collect();
-    assert!(features.contains(&(golden.one("D") as usize)), "{features:?}");
+    let listed = golden.one("D") as usize;
+    assert!(features.contains(&listed), "{} D: {listed} is none of {features:?}", golden.name);
     for d in features.drain(..) {
         let want = golden.get(&format!("pe_{d}"));
         let table = sinusoid::table(len, d, sinusoid::BASE);

@@ -22,7 +22,7 @@ type Check = fn(&Golden);
 pub const TOLERANCE: f64 = 2e-5;
 /// The same after dozens of steps.
 pub const SEQUENCE: f64 = 1e-4;
-/// Of the largest number of an array: small ones would pass whatever they are. Gradients of genomes have 1e-9, of f32.
+/// Of the largest number of an array: small ones, as gradients of genomes, would pass whatever they are.
 const OF_LARGEST: f64 = 5e-3;
 
 /// `TEST "NN_": reader;` makes a line of `READERS` and a test that reads the files whose names begin like that.
@@ -87,12 +87,6 @@ fn read(start: &str, check: Check) {
 /// error and tolerance.
 #[track_caller]
 pub fn compare(file: &Golden, array: &str, got: &[f64], tolerance: f64) {
-    compare_small(file, array, got, tolerance, OF_LARGEST);
-}
-
-/// The same with another part of the largest number.
-#[track_caller]
-pub fn compare_small(file: &Golden, array: &str, got: &[f64], tolerance: f64, of_largest: f64) {
     let want = file.get(array);
     assert_eq!(got.len(), want.len(), "{} {array}: lengths", file.name);
     let off = |scale: &dyn Fn(f64) -> f64| {
@@ -105,7 +99,7 @@ pub fn compare_small(file: &Golden, array: &str, got: &[f64], tolerance: f64, of
     assert!(worst <= tolerance, "{} {array}: {worst:.2e}, tolerance {tolerance:.0e}", file.name);
     let largest = want.iter().fold(0.0_f64, |most, w| most.max(w.abs()));
     let part = if tolerance > 0.0 && largest > 0.0 { off(&|_| largest) } else { 0.0 };
-    assert!(part <= of_largest, "{} {array}: {part:.2e} of the largest, tolerance {of_largest:.0e}", file.name);
+    assert!(part <= OF_LARGEST, "{} {array}: {part:.2e} of the largest, tolerance {OF_LARGEST:.0e}", file.name);
 }
 
 /// Asserts that integers are the same; prints the file and how many differ.

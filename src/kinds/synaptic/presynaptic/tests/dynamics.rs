@@ -135,12 +135,17 @@ fn recovery_is_linear() {
 /// Property 9: residual calcium facilitates weak synapses, depletion depresses strong ones.
 #[test]
 fn paired_pulses_facilitate_or_depress() {
-    let ratio = |drive: f64| {
-        let steps = driven(&op(1), &[drive; 2]);
-        steps[1].released / steps[0].released
+    let of = |ca_retain: f64| -> Vec<f64> {
+        let op = Presynaptic { constants: Constants { ca_retain, ..Constants::default() }, ..op(1) };
+        let ratio = |drive: f64| {
+            let steps = driven(&op, &[drive; 2]);
+            steps[1].released / steps[0].released
+        };
+        (-6..=6).map(|i| ratio(0.5 * f64::from(i))).collect()
     };
-    let ratios: Vec<f64> = (-6..=6).map(|i| ratio(0.5 * f64::from(i))).collect();
-    println!("paired-pulse ratios: {ratios:.2?}");
+    let (ratios, without) = (of(Constants::default().ca_retain), of(0.0));
+    println!("paired-pulse ratios: {ratios:.2?}, without residual calcium {without:.2?}");
+    assert!(ratios.iter().zip(&without).take(6).all(|(with, without)| *with > 1.05 * without), "calcium facilitates");
     assert!(ratios[0] > 1.0 && ratios[4] > 1.0 && ratios[10] < 1.0 && ratios[12] < 1.0);
     assert_eq!(ratios.windows(2).filter(|r| (r[0] > 1.0) != (r[1] > 1.0)).count(), 1, "one crossing");
 }
