@@ -36,6 +36,7 @@ fn declared(spec: &ModuleSpec) -> BTreeMap<String, Entry> {
         let block = format!(".maxntid {}, 1, 1", bounds.split_once(", ").unwrap().0);
         let types = parameters.split(", ").filter(|p| !p.is_empty()).map(|parameter| {
             let (c, _) = parameter.rsplit_once(' ').unwrap();
+            let c = c.trim_start_matches("const __grid_constant__ ");
             type_in_ptx(c, &structs).unwrap_or_else(|| panic!("{}: {name} takes a {c}", spec.file))
         });
         (name.to_owned(), types.chain([block]).collect())
