@@ -8,11 +8,14 @@
 // Few tiles of long sums are computed in pieces of k, which a warp adds to C after the same warp of the piece before: the order, and so
 // the bits, do not depend on which is ready first. Groups of rows of unknown sizes are found on the device.
 //
-// Measured on an H200, normally distributed bf16, both with adjacent k, TFLOP/s of 4096^3 and 8192^3; cuBLASLt 782, mma.sync 409 to 460.
-//   this                                                                     692, 726 (columns of B adjacent 659, rows of A too 635)
-//   clusters of two blocks that share the columns of B by multicast          463, 507
-// With 65536 x 2304 x 768 and 65536 x 768 x 768 of bf16 results, of which a warp had stored 16 x 32 sums in shared memory at a time
-// and had read and finished two quads per lane: 375, 393; 65536 x 768 x 3072: 648.
+// Measured on an H200, numbers between -1 and 1 of bf16, both with adjacent k, TFLOP/s of 4096^3, 8192^3, 8192 x 3072 x 768 and
+// 8192 x 768 x 3072; cuBLASLt in the same minute 804, 821, 672, 749, mma.sync 365, 402, 297, 323.
+//   this                                                                     741, 740, 526, 544
+//     columns of B adjacent; and rows of A                                   692, 711; 639, 661
+// Earlier, where a warp stored 16 x 32 sums in shared memory at a time and finished two quads per lane, of 4096^3, 8192^3,
+// 65536 x 2304 x 768 and 65536 x 768 x 3072:
+//   that                                                                     692, 726, 375, 648
+//   clusters of two blocks that share the columns of B by multicast          463, 507, 358, 453
 #pragma once
 #include "gen/nn-gemm_wgmma_bf16.cuh" // the same kernel for both types of operands
 #include "nn/gemm_fragments.cuh"
