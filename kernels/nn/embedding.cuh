@@ -9,7 +9,8 @@
 //   counts of both digits, two sorts, then positions     60 (60) -> 40 (40): positions beside counts and sorts, second digit
 //     counted by the first sort, 32 counts at once instead of 8; without positions 20
 //     positions beside the sorts only, with four loads at a time instead of eight   47
-//     16 loads of positions at a time 38.5, evicted first 35.5; 32 loads 55
+//     16 loads of positions at a time, evicted first: sorts 35.5, but 159 registers in all kernels of the file, and 129 instead of
+//     115 for the whole gradient
 //   gradients of chunks                                  59 to 64 (86) with four loads at a time and old values loaded first;
 //     rows copied to shared memory ahead (cp.async), 4 and 8: 58, 57 (88, 90); six blocks per multiprocessor in 40 registers: 81 (93)
 //     eight and 16 loads, more registers: 82, 111; blocks of 128 and 192 instead of 256 threads: 91, 76
@@ -67,11 +68,6 @@ struct RawGroup {
         for (unsigned int i = 0; i < Group<T>::N; ++i) if (i < n) all.x[i] = from[i];
         return {all.bits};
     }
-    // Of memory that is read once: what it is evicted for is needed later.
-    __device__ static __forceinline__ RawGroup load_once(const T* from, unsigned int n, bool aligned) {
-        if (aligned) return {__ldcs((const uint4*)from)};
-        return load(from, n, false);
-    }
     __device__ __forceinline__ Group<T> widen() const {
         union { uint4 bits; T x[Group<T>::N]; } all;
         all.bits = bits;
@@ -83,7 +79,7 @@ struct RawGroup {
 };
 
 // Loads of a thread before the first is used: of gradients of chunks, of gradients of positions, of partial sums.
-constexpr unsigned int BATCH = 4, POSITIONS_BATCH = 16, PARTIAL_BATCH = 8;
+constexpr unsigned int BATCH = 4, POSITIONS_BATCH = 8, PARTIAL_BATCH = 8;
 
 __device__ __forceinline__ unsigned int key_in(const SortArgs& s, unsigned int key) { return key < s.keys ? key : s.keys - 1; }
 
@@ -330,7 +326,7 @@ __device__ __forceinline__ void add_position_gradients(const EmbeddingArgs& g, c
 #pragma unroll
                 for (unsigned int j = 0; j < POSITIONS_BATCH; ++j) {
                     x[j] = RawGroup::none();
-                    if (i + j < end_row) x[j] = RawGroup::load_once(from + (i + j) * step, columns, g.aligned);
+                    if (i + j < end_row) x[j] = RawGroup::load(from + (i + j) * step, columns, g.aligned);
                 }
 #pragma unroll
                 for (unsigned int j = 0; j < POSITIONS_BATCH; ++j) sum.add(x[j].widen());

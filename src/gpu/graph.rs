@@ -4,6 +4,7 @@ use super::{
     Gpu, GpuError, Pass,
     error::Doing as _,
     trace::{self, Lane, Span},
+    turn::Turn,
 };
 use cudarc::driver::{CudaGraph, CudaStream, LaunchConfig, sys};
 use std::{
@@ -62,6 +63,7 @@ impl Graph {
         record: impl FnOnce(&mut Pass) -> Result<(), GpuError>,
     ) -> Result<Self, GpuError> {
         let doing = || "capturing a step as a CUDA graph".to_owned();
+        let _turn = Turn::take();
         gpu.compute.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).doing(doing)?;
         let recorded = record(&mut pass);
         // Ends the capture even if recording failed, so that the stream stays usable.

@@ -10,7 +10,7 @@ use super::{
     Found, LibraryError, Wanted,
     matmul::{Fused, Matmul, Matrix, Scalar},
 };
-use crate::gpu::{Any, AnyMut, Buf, Gpu, Pass, graph::relaxed};
+use crate::gpu::{Any, AnyMut, Buf, Gpu, Pass, graph::relaxed, turn::Turn};
 use libloading::Library;
 use std::{
     collections::HashMap,
@@ -205,6 +205,7 @@ impl CublasLt {
         let api = Api::load(&library).map_err(|why| unusable(&found, why))?;
         std::mem::forget(library); // its functions are in use until the program ends
         gpu.bound(|| "opening cuBLASLt".to_owned())?;
+        let _turn = Turn::take();
         let mut handle = null_mut();
         // SAFETY: the device's context is current.
         let created = check("cublasLtCreate", unsafe { (api.create)(&mut handle) });
@@ -247,6 +248,7 @@ impl CublasLt {
         let added = added.map_or(c.ptr, |added| added.ptr);
         let [bias, aux] = fused.map(|data| data.ptr);
         let key = (*matmul, [alignment(a.ptr), alignment(b.ptr), alignment(c.ptr | added | aux)]);
+        let _turn = Turn::take(); // before the plans, as a thread that captures has it already
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if plans.len() >= KEPT {
             plans.clear();

@@ -100,6 +100,7 @@ fn cuda_fused_softmax_is_faster_than_its_parts() {
     let mut fused = |pass: &mut Pass| softmax.forward(pass, &op, &x, Mask::default(), &mut y, &mut lse);
     let mut pass = Pass::measuring();
     fused(&mut pass).expect("it runs");
+    gpu.synchronize().expect("it ran");
     pass.collect().expect("it ran");
     assert_eq!(pass.timings.iter().map(|row| row.launches).sum::<u32>(), 1, "one launch");
     let fused = micros(&gpu, fused);

@@ -31,11 +31,8 @@ use neuropil::{
     },
     nn::{gemm::cuda::Options, optimizer::cuda::OptimizerState},
 };
-use neuropil_test_support::{
-    Need,
-    golden::{self, Golden},
-    skip,
-};
+use neuropil_test_support::golden::{self, Golden};
+use neuropil_test_support::{Need, skip};
 use std::sync::Arc;
 
 pub fn f32s(values: &[f64]) -> Vec<f32> {
@@ -63,8 +60,8 @@ pub fn each(start: &str, unread: &[&str], check: impl Fn(&Golden)) {
     }
     for file in files {
         check(&file);
-        let left = file.unread();
-        let left: Vec<_> = left.iter().filter(|name| !unread.iter().any(|of| name.starts_with(of))).collect();
+        let mut left = file.unread();
+        left.retain(|name| !unread.iter().any(|of| name.starts_with(of)));
         assert!(left.is_empty(), "{} has arrays that are not read: {left:?}", file.name);
     }
 }
