@@ -82,7 +82,7 @@ const BROKEN: &[(&str, usize, &str)] = &[
     ("", 1, "this is not a project file"),
     ("hello", 1, "this is not a project file"),
     ("(\n seed: 1\n name: \"a\")", 3, "xpected"),
-    ("(\n seed: -1)", 2, "out of range"),
+    ("(\n seed: -1)", 2, "negative or too large"),
     ("(\n seed: \"one\")", 2, "xpected"),
     ("(seed: 1, seed: 2)", 1, "seed"),
     ("(name: \"open", 1, "xpected"),
