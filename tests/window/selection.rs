@@ -224,6 +224,7 @@ fn a_lasso_in_the_raster_selects_its_elements() {
     stage.settle();
     // Rows are rearranged some time after an element's first spike.
     stage.run(240);
+    stage.settle();
     stage.drag(egui::pos2(300.0, 120.0), egui::vec2(400.0, 200.0), egui::Modifiers::SHIFT);
     let all = stage.selection();
     let line = [(301.0, 121.0), (500.0, 221.0), (698.0, 317.0), (694.0, 319.0), (496.0, 227.0), (302.0, 125.0)];

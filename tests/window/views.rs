@@ -20,7 +20,7 @@ use neuropil::app::{
 use stage::{Stage, graphics};
 use std::time::Instant;
 
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "brain",
     "raster",
     "rates",
@@ -38,6 +38,7 @@ const NAMES: [&str; 19] = [
     "weights",
     "statistics",
     "runs",
+    "compare",
     "bands",
     "lanes",
 ];
@@ -50,7 +51,7 @@ fn names_and_suggestions() {
     let fitting: Vec<_> = all.iter().copied().filter(|name| !absent.contains(name)).collect();
     assert_eq!(fitting, NAMES, "this schema has no such shapes");
     assert_eq!(views::suggest(&schema), NAMES);
-    assert_eq!(views::suggest(&Default::default()), ["runs"]);
+    assert_eq!(views::suggest(&Default::default()), ["runs", "compare"]);
     assert!(views::by_name("nothing").is_none());
     for view in views::all() {
         assert!(view.help().starts_with("# "), "{}", view.name());
