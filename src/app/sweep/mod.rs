@@ -24,6 +24,10 @@ pub struct Sweeping {
 impl App {
     /// Asks for the values of a parameter.
     pub(super) fn ask_sweep(&mut self, id: ParamId) {
+        if self.library.sweeping.is_some() {
+            // Runs of two sweeps would take turns on one device, and share the copy of the project.
+            return self.notify(Level::Warning, "A sweep is running: wait for its end, or cancel it on the page Runs.");
+        }
         let base = self.session.live.clock.base;
         let each = self.session.project.run.planned_steps(base);
         let each = each.map(|steps| super::views::kit::steps(steps as f64, base));
