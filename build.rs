@@ -9,16 +9,19 @@ use std::{
     process::Command,
 };
 
+#[path = "src/gpu/stale.rs"]
+mod stale;
+
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let kernels = root.join("kernels");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={}", kernels.display());
     let files = sort_files(&kernels);
-    let stale = files.stale();
+    let stale = stale::translations(&|name| fs::read(kernels.join(name)).unwrap_or_default());
     if !stale.is_empty() {
         println!(
-            "cargo::warning={} files of kernels/ changed since kernels/prebuilt was made ({}, …): the OLD PTX is embedded. Run `python3 kernels/build.py`.",
+            "cargo::warning={} of kernels/prebuilt are not what the sources are now ({}, …): the OLD PTX is embedded. Run `python3 kernels/build.py`.",
             stale.len(),
             stale[0]
         );
@@ -35,8 +38,6 @@ struct Files {
     sources: BTreeMap<String, PathBuf>,
     /// `<stem>.compute_<capability>[a].ptx`.
     translations: BTreeMap<String, PathBuf>,
-    /// `prebuilt/SOURCES`: checksum and file of what the PTX was made from.
-    made_from: String,
 }
 
 /// A file with no part in the build is an error: skipped, it would be missing from the program without a word.
@@ -46,8 +47,7 @@ fn sort_files(kernels: &Path) -> Files {
         let name = path.strip_prefix(kernels).expect("listed from there").to_string_lossy().replace('\\', "/");
         let extension = path.extension().and_then(|x| x.to_str()).unwrap_or_default();
         match (name.as_str(), extension) {
-            ("build.py", _) => {}
-            ("prebuilt/SOURCES", _) => files.made_from = fs::read_to_string(&path).unwrap_or_default(),
+            ("build.py" | "prebuilt/SOURCES", _) => {}
             ("gen/modules.txt", _) | (_, "cu" | "cuh") => drop(files.sources.insert(name, path)),
             (_, "ptx") if translation(&name).is_some() => drop(files.translations.insert(name, path)),
             _ => panic!(
@@ -66,21 +66,8 @@ fn translation(name: &str) -> Option<(&str, u32, bool)> {
 }
 
 impl Files {
-    /// Files that were added, removed or changed since the PTX was made.
-    fn stale(&self) -> Vec<&str> {
-        let made_from: BTreeMap<&str, &str> =
-            self.made_from.lines().filter_map(|row| row.split_once(' ')).map(|(sum, file)| (file, sum)).collect();
-        let is_fresh = |(file, path): &(&String, &PathBuf)| {
-            let sum = format!("{:08x}", crc32(&fs::read(path).unwrap_or_default()));
-            made_from.get(file.as_str()) == Some(&sum.as_str())
-        };
-        let changed = self.sources.iter().filter(|row| !is_fresh(row)).map(|(file, _)| file.as_str());
-        let removed = made_from.keys().copied().filter(|file| !self.sources.contains_key(*file));
-        changed.chain(removed).collect()
-    }
-
-    /// Tables of the translations, of the sources shown in the window, and of stale files.
-    fn tables(&self, stale: &[&str]) -> String {
+    /// Tables of the translations, of the sources shown in the window, and of stale translations.
+    fn tables(&self, stale: &[String]) -> String {
         let mut out = String::from("/// Every embedded translation.\npub const PREBUILT: &[Prebuilt] = &[\n");
         for (name, path) in &self.translations {
             let (stem, capability, is_specific) = translation(name).expect("sorted by it");
@@ -91,16 +78,10 @@ impl Files {
         for (name, path) in self.sources.iter().filter(|(name, _)| !name.starts_with("gen/")) {
             let _ = writeln!(out, "    ({name:?}, include_str!({path:?})),");
         }
-        let docs = "/// Sources that changed since the translations were made.";
+        let docs = "/// Translations that were not made from the sources.";
         let _ = writeln!(out, "];\n{docs}\npub const STALE: &[&str] = &{stale:?};");
         out
     }
-}
-
-/// CRC-32, as zlib and `kernels/build.py` compute it.
-fn crc32(bytes: &[u8]) -> u32 {
-    let step = |crc: u32, _| crc >> 1 ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
-    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
 }
 
 /// Every file but hidden ones, which are editors'.

@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""Makes kernels/prebuilt/*.ptx from kernels/**/*.cu. Needs Python with pip; no GPU, no CUDA toolkit, no root.
+"""Makes kernels/prebuilt/*.ptx from kernels/**/*.cu, those whose sources, includes or flags changed. Needs Python with pip;
+no GPU, no CUDA toolkit, no root.
 
-Files, targets and flags are those of gen/modules.txt, which Rust writes from the declarations of the modules.
+Files, targets and flags are those of gen/modules.txt, which Rust writes from the declarations of the modules. What each
+translation was made from is in prebuilt/SOURCES: after a merge, with conflicts in prebuilt/ or without, run this again.
 NVRTC 12.0 writes PTX 8.0, which every driver from 525 on loads; the assembler only reports what the kernels
 cost on each architecture. Both are pinned wheels, kept in target/cuda-tools or in $CUDA_TOOLS.
-    python3 kernels/build.py              regenerate
-    python3 kernels/build.py --tools-only only fetch the wheels, for the test that compiles every kernel
 """
-import concurrent.futures, ctypes, os, pathlib, re, subprocess, sys, zlib
+import argparse, concurrent.futures, ctypes, functools, os, pathlib, re, subprocess, sys, zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = pathlib.Path(os.environ.get("CUDA_TOOLS", HERE.parent / "target" / "cuda-tools"))
 # compute_100a and compute_120a need NVRTC 12.8 or newer, whose PTX only drivers from 570 on load: pin it beside this
 # one, for those targets alone, with the first module that declares them.
 WHEELS = ["nvidia-cuda-nvrtc-cu12==12.0.140", "nvidia-cuda-nvcc==13.0.88"]
+OUT = HERE / "prebuilt"
+HEAD = f"# Checksum of what a translation was made from, of its text, its name; by {WHEELS[0]}.\n"
 UPDATE = "UPDATE=1 cargo test --test floors generated_headers"
 
 
@@ -88,29 +90,79 @@ def report(job):
     return "\n".join(rows), all(spilled == "0" for _, spilled, _ in found)
 
 
+def checksum(data):
+    return f"{zlib.crc32(data):08x}"
+
+
+@functools.cache
+def read_source(file):
+    """Checksum of a source and the files it includes."""
+    data = (HERE / file).read_bytes()
+    return checksum(data), re.findall(r'^#include "([^"]*)"', data.decode(), re.M)
+
+
+def sum_of_inputs(file, target, flags):
+    """Checksum of all that a translation is made from. As in src/gpu/stale.rs."""
+    found, left = set(), [file]
+    while left:
+        file = left.pop()
+        if file not in found:
+            found.add(file)
+            left += read_source(file)[1]
+    rows = "".join(f"{read_source(file)[0]} {file}\n" for file in sorted(found))
+    return checksum(f"{target} {' '.join(flags)}\n{rows}".encode())
+
+
+def fresh_rows():
+    """Rows of SOURCES that hold, as {name: checksum of the inputs}: those of the pinned compiler whose translation is as recorded."""
+    path = OUT / "SOURCES"
+    rows = path.read_text().splitlines() if path.exists() else []
+    if HEAD.strip() not in rows:
+        return {}
+    found = {}
+    for row in rows:
+        inputs, sum, name = words if len(words := row.split(" ")) == 3 else ("", "", "")
+        if (OUT / name).is_file() and checksum((OUT / name).read_bytes()) == sum:
+            found[name] = inputs
+    return found
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    parser.add_argument("--all", action="store_true", help="make every translation, whether its inputs changed or not")
+    parser.add_argument("--tools-only", action="store_true", help="only fetch the wheels, for the test that compiles every kernel")
+    return parser.parse_args()
+
+
 def main():
+    given = arguments()
     fetch_tools()
-    if "--tools-only" in sys.argv:
+    if given.tools_only:
         return
-    nvrtc, out, jobs = load_nvrtc(), HERE / "prebuilt", []
+    OUT.mkdir(exist_ok=True)
     devices, modules = read_list()
-    out.mkdir(exist_ok=True)
-    for old in out.glob("*.ptx"):
-        old.unlink()
-    for stem, file, targets, flags in modules:
-        for target in targets:
-            (out / f"{stem}.{target}.ptx").write_text(compile_ptx(nvrtc, file, target, flags))
-        for sm in devices:
-            target, arch = best_target(targets, sm)
-            jobs.append((out / f"{stem}.{target}.ptx", arch))
+    wanted = {f"{stem}.{target}.ptx": (file, target, flags, targets) for stem, file, targets, flags in modules for target in targets}
+    inputs = {name: sum_of_inputs(file, target, flags) for name, (file, target, flags, _) in wanted.items()}
+    known = {} if given.all else fresh_rows()
+    rows = {name for name in wanted if known.get(name) == inputs[name]}
+    for old in OUT.glob("*.ptx"):
+        if old.name not in wanted:
+            old.unlink()
+    nvrtc, reports = load_nvrtc(), {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        reports = list(pool.map(report, jobs))
-    print("\n".join(text for text, _ in reports))
-    # What the translations were made from, for build.rs: CRC-32 and file.
-    sources = sorted(p for ext in ("cu", "cuh", "txt") for p in HERE.rglob(f"*.{ext}") if p.parent != out)
-    rows = [f"{zlib.crc32(p.read_bytes()):08x} {p.relative_to(HERE).as_posix()}\n" for p in sources]
-    (out / "SOURCES").write_text("".join(sorted(rows, key=lambda row: row.split()[1])))
-    sys.exit(0 if all(fine for _, fine in reports) else "a kernel does not assemble or spills registers")
+        for name in [name for name in wanted if name not in rows]:
+            file, target, flags, targets = wanted[name]
+            (OUT / name).write_text(compile_ptx(nvrtc, file, target, flags))
+            archs = [arch for best, arch in (best_target(targets, sm) for sm in devices) if best == target]
+            reports[name] = [pool.submit(report, (OUT / name, arch)) for arch in archs]
+    for name, jobs in reports.items():
+        print("\n".join(text for text, _ in (job.result() for job in jobs)))
+        # One that spills stays stale.
+        rows |= {name} if all(fine for _, fine in (job.result() for job in jobs)) else set()
+    text = "".join(f"{inputs[name]} {checksum((OUT / name).read_bytes())} {name}\n" for name in sorted(rows))
+    (OUT / "SOURCES").write_text(HEAD + text)
+    print(f"{len(reports)} of {len(wanted)} translations made")
+    sys.exit(0 if rows == set(wanted) else "a kernel does not assemble or spills registers")
 
 
 main()

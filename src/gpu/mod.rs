@@ -33,6 +33,8 @@ pub mod selftest;
 mod shape;
 mod slice;
 pub mod source;
+#[cfg(test)]
+mod stale;
 mod stop_flag;
 mod stream;
 mod tensor_map;

@@ -93,7 +93,10 @@ fn generated_headers_are_fresh() {
 #[test]
 fn embedded_ptx_is_fresh() {
     let stale = module::STALE.join(", ");
-    assert!(stale.is_empty(), "{stale} changed since kernels/prebuilt was made; run `python3 kernels/build.py`");
+    assert!(
+        stale.is_empty(),
+        "not made from the sources, in kernels/prebuilt: {stale}; run `python3 kernels/build.py`"
+    );
 }
 
 #[test]

@@ -1,0 +1,197 @@
+//! Which translations of kernels are not those of the sources beside them: for the build script, which warns, and a test.
+//!
+//! A row of `prebuilt/SOURCES` is the checksum of what a translation was made from, the checksum of its text, its name. What it
+//! was made from are its target, its flags, its source and all that the source includes: when two sets of translations are
+//! merged that were made from different changes of the sources, those that both changes concern are stale, however the text
+//! was merged. `kernels/build.py` writes the rows and makes again what is stale.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a file under `kernels` contains; nothing, where there is none.
+type Read<'a> = &'a dyn Fn(&str) -> Vec<u8>;
+
+/// Names in `prebuilt` of the translations that are missing, were made from something else, or were changed since.
+pub fn translations(read: Read<'_>) -> Vec<String> {
+    let text = |name: &str| String::from_utf8_lossy(&read(name)).into_owned();
+    let (modules, rows) = (text("gen/modules.txt"), text("prebuilt/SOURCES"));
+    let recorded: BTreeMap<&str, &str> = rows.lines().filter_map(record).collect();
+    let mut sources = Sources { read, known: BTreeMap::new() };
+    let (mut stale, mut declared) = (vec![], BTreeSet::new());
+    for (stem, file, targets, flags) in modules.lines().filter_map(module) {
+        for target in targets.split(' ') {
+            let name = format!("{stem}.{target}.ptx");
+            let inputs = sources.sum_of_inputs(file, target, flags);
+            let sums = format!("{inputs} {}", checksum(&read(&format!("prebuilt/{name}"))));
+            if recorded.get(name.as_str()) != Some(&sums.as_str()) {
+                stale.push(name.clone());
+            }
+            declared.insert(name);
+        }
+    }
+    stale.extend(recorded.keys().filter(|name| !declared.contains(**name)).map(|name| (*name).to_owned()));
+    stale
+}
+
+/// A row of `prebuilt/SOURCES`: name and both checksums. Comments and the marks of a merge are none.
+fn record(row: &str) -> Option<(&str, &str)> {
+    let (sums, name) = row.rsplit_once(' ')?;
+    let is_sums = sums.len() == 17 && sums.chars().all(|c| c.is_ascii_hexdigit() || c == ' ');
+    is_sums.then_some((name, sums))
+}
+
+/// A row of `gen/modules.txt`: stem, file, targets, flags.
+fn module(row: &str) -> Option<(&str, &str, &str, &str)> {
+    let mut parts = row.split(" | ").filter(|_| !row.starts_with('#'));
+    Some((parts.next()?, parts.next()?, parts.next()?, parts.next()?))
+}
+
+/// Sources that were read: the checksum of each and what it includes.
+struct Sources<'a> {
+    read: Read<'a>,
+    known: BTreeMap<String, (String, Vec<String>)>,
+}
+
+impl Sources<'_> {
+    /// As `sum_of_inputs` in `kernels/build.py`.
+    fn sum_of_inputs(&mut self, file: &str, target: &str, flags: &str) -> String {
+        let (mut found, mut left) = (BTreeSet::new(), vec![file.to_owned()]);
+        while let Some(file) = left.pop() {
+            if found.insert(file.clone()) {
+                left.extend(self.source(&file).1.iter().cloned());
+            }
+        }
+        let rows: String = found.iter().map(|file| format!("{} {file}\n", self.known[file].0)).collect();
+        checksum(format!("{target} {flags}\n{rows}").as_bytes())
+    }
+
+    fn source(&mut self, file: &str) -> &(String, Vec<String>) {
+        self.known.entry(file.to_owned()).or_insert_with(|| {
+            let bytes = (self.read)(file);
+            let text = String::from_utf8_lossy(&bytes);
+            let included = text.lines().filter_map(|line| line.strip_prefix("#include \"")?.split('"').next());
+            (checksum(&bytes), included.map(str::to_owned).collect())
+        })
+    }
+}
+
+/// CRC-32, as zlib and `kernels/build.py` compute it.
+fn checksum(bytes: &[u8]) -> String {
+    let mut crc = !0_u32;
+    for byte in bytes {
+        crc = crc >> 8 ^ TABLE[(crc as u8 ^ byte) as usize];
+    }
+    format!("{:08x}", !crc)
+}
+
+/// Remainders of every byte: translations are some 20 MB, and build scripts are not optimised.
+const TABLE: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut i = 0;
+    while i < 8 * 256 {
+        let before = if i % 8 == 0 { i as u32 / 8 } else { table[i / 8] };
+        table[i / 8] = before >> 1 ^ (0xedb8_8320 & (before & 1).wrapping_neg());
+        i += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCAN: &str = "scan.compute_75.ptx";
+    const STEP: &str = "step.compute_75.ptx";
+
+    /// Files under `kernels`, by name.
+    type Folder = BTreeMap<&'static str, String>;
+
+    fn reader(folder: &Folder) -> impl Fn(&str) -> Vec<u8> {
+        |name| folder.get(name).cloned().unwrap_or_default().into_bytes()
+    }
+
+    fn stale(folder: &Folder) -> Vec<String> {
+        translations(&reader(folder))
+    }
+
+    fn changed(folder: &Folder, changes: &[(&'static str, &str)]) -> Folder {
+        let mut folder = folder.clone();
+        folder.extend(changes.iter().map(|(name, text)| (*name, (*text).to_owned())));
+        folder
+    }
+
+    /// The rows for the folder as it is.
+    fn rows(folder: &Folder) -> String {
+        let read = reader(folder);
+        let mut sources = Sources { read: &read, known: BTreeMap::new() };
+        let row = |stem: &str| {
+            let sum = sources.sum_of_inputs(&format!("{stem}.cu"), "compute_75", "--fmad=false");
+            let name = format!("{stem}.compute_75.ptx");
+            format!("{sum} {} {name}\n", checksum(&read(&format!("prebuilt/{name}"))))
+        };
+        format!("# A comment.\n{}", ["scan", "step"].map(row).concat())
+    }
+
+    /// A folder whose translations are fresh.
+    fn fresh() -> Folder {
+        let folder = changed(
+            &Folder::new(),
+            &[
+                (
+                    "gen/modules.txt",
+                    "# A comment.\n75 80\nscan | scan.cu | compute_75 | --fmad=false\nstep | step.cu | compute_75 | --fmad=false\n",
+                ),
+                ("scan.cu", "#include \"key.cuh\"\nscan"),
+                ("key.cuh", "#include \"narrow.cuh\"\nkey"),
+                ("narrow.cuh", "narrow"),
+                ("step.cu", "step"),
+                ("prebuilt/scan.compute_75.ptx", "translation of scan"),
+                ("prebuilt/step.compute_75.ptx", "translation of step"),
+            ],
+        );
+        changed(&folder, &[("prebuilt/SOURCES", &rows(&folder))])
+    }
+
+    #[test]
+    fn the_checksum_is_zlibs() {
+        assert_eq!(checksum(b"123456789"), "cbf43926");
+    }
+
+    #[test]
+    fn a_change_of_an_input_or_of_the_text_is_noticed() {
+        assert_eq!(stale(&fresh()), [""; 0]);
+        for (name, text) in [
+            ("scan.cu", "#include \"key.cuh\"\nother"),
+            ("narrow.cuh", "other, two includes away"),
+            (
+                "gen/modules.txt",
+                "scan | scan.cu | compute_75 | --fmad=true\nstep | step.cu | compute_75 | --fmad=false\n",
+            ),
+            ("gen/modules.txt", "step | step.cu | compute_75 | --fmad=false\n"),
+            ("prebuilt/scan.compute_75.ptx", "an older body"),
+        ] {
+            assert_eq!(stale(&changed(&fresh(), &[(name, text)])), [SCAN], "{name}");
+        }
+    }
+
+    /// One side changed a header, the other two sources; each made its translations, and the texts were merged.
+    #[test]
+    fn two_sets_that_were_merged_are_stale() {
+        let ours = changed(&fresh(), &[("narrow.cuh", "ours"), ("prebuilt/scan.compute_75.ptx", "translation by us")]);
+        let theirs = [
+            ("scan.cu", "#include \"key.cuh\"\ntheirs"),
+            ("step.cu", "theirs"),
+            ("prebuilt/scan.compute_75.ptx", "translation by them"),
+        ];
+        let theirs = changed(&fresh(), &theirs);
+        let merged = |ptx, rows: &str| {
+            let both = [("narrow.cuh", "ours"), ("prebuilt/scan.compute_75.ptx", ptx), ("prebuilt/SOURCES", rows)];
+            stale(&changed(&theirs, &both))
+        };
+        let (of_us, of_them) = (rows(&ours), rows(&theirs));
+        let of_both = format!("<<<<<<< ours\n{of_us}=======\n{of_them}>>>>>>> theirs (a message)\n");
+        assert_eq!(merged("translation by us", &of_us), [SCAN, STEP]);
+        assert_eq!(merged("translation by them", &of_them), [SCAN]);
+        assert_eq!(merged("translation by us", &of_both), [SCAN]);
+        assert_eq!(merged("a merge of both", &of_them), [SCAN]);
+    }
+}
