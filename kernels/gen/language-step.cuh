@@ -1,16 +1,12 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
 #pragma once
 #include "common/elements.cuh"
+#include "gen/shared/StepParams.cuh"
+#include "gen/shared/LossTotal.cuh"
+#include "gen/shared/OptimizerState.cuh"
 
 constexpr unsigned int MAX_RECORDS = 1024u;
 constexpr unsigned int VIEW_PARTS = 32u;
-
-// What the host says about a step.
-struct alignas(8) StepParams {
-    unsigned long long record; // Where its record goes
-    unsigned long long targets; // Targets of all micro-batches
-};
-static_assert(sizeof(StepParams) == 16, "StepParams: size");
 
 // What a step was.
 struct alignas(4) StepRecord {
@@ -37,28 +33,6 @@ struct alignas(4) CacheSizes {
     unsigned int row; // From a token to the next
 };
 static_assert(sizeof(CacheSizes) == 20, "CacheSizes: size");
-
-// Losses added so far.
-struct alignas(8) LossTotal {
-    double sum; // Sum of the losses of counted rows, nats
-    unsigned long long count; // Counted rows
-};
-static_assert(sizeof(LossTotal) == 16, "LossTotal: size");
-
-// What the device knows of the updates.
-struct alignas(8) OptimizerState {
-    unsigned long long t; // Updates applied
-    unsigned long long skipped; // Updates skipped because a gradient was not finite
-    float scale; // Scale of the next loss
-    unsigned int good; // Updates without overflow since it changed
-    float norm; // Norm of the last gradient, before clipping
-    unsigned int is_applied; // Whether the last update was applied
-    float grad_scale; // Factor of the last gradient: of the clipping, and 1 / scale of the loss
-    float c1; // 1 / (1 - beta1^t)
-    float c2; // 1 / (1 - beta2^t)
-    unsigned int pad; // Padding to eight bytes
-};
-static_assert(sizeof(OptimizerState) == 48, "OptimizerState: size");
 
 // One thread: clears the loss, and sets the gradient of the loss of a target.
 extern "C" __global__ void __launch_bounds__(1, 1) begin_step(const StepParams* __restrict__ params, const OptimizerState* __restrict__ state, LossTotal* __restrict__ total, float* __restrict__ scale);

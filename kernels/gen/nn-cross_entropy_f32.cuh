@@ -1,6 +1,7 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
 #pragma once
 #include "common/elements.cuh"
+#include "gen/shared/LossTotal.cuh"
 
 // Sizes of a block of logits.
 struct alignas(8) CrossEntropyArgs {
@@ -11,13 +12,6 @@ struct alignas(8) CrossEntropyArgs {
     unsigned int writes; // Whether the logits become gradients
 };
 static_assert(sizeof(CrossEntropyArgs) == 24, "CrossEntropyArgs: size");
-
-// Losses added so far.
-struct alignas(8) LossTotal {
-    double sum; // Sum of the losses of counted rows, nats
-    unsigned long long count; // Counted rows
-};
-static_assert(sizeof(LossTotal) == 16, "LossTotal: size");
 
 // Cross-entropy and gradient of small vocabularies: one warp per row. Bound by memory bandwidth.
 extern "C" __global__ void __launch_bounds__(256, 1) cross_entropy_small(CrossEntropyArgs g, void* logits, const int* __restrict__ targets, const void* scale, float* __restrict__ losses, float* __restrict__ lse, unsigned int* __restrict__ flag);

@@ -1,19 +1,8 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
 #pragma once
 #include "common/elements.cuh"
-
-constexpr unsigned int DROPOUT = 6u;
-
-// What all places of a network share in a step.
-struct alignas(8) DropoutStep {
-    unsigned long long seed; // Project seed
-    unsigned long long step; // Step
-    unsigned long long offset; // Index of the first element
-    unsigned long long threshold; // Elements whose word is at least that are kept
-    float factor; // Factor of kept elements
-    unsigned int pad; // Padding to eight bytes
-};
-static_assert(sizeof(DropoutStep) == 40, "DropoutStep: size");
+#include "gen/shared/nn-DROPOUT_CONSTANTS.cuh"
+#include "gen/shared/DropoutStep.cuh"
 
 // A thread per 16 bytes: drops elements and scales the others. Items: elements.
 extern "C" __global__ void __launch_bounds__(1024, 1) drop_elements(unsigned long long n, unsigned int site, unsigned int is_aligned, const DropoutStep* __restrict__ step, void* x);

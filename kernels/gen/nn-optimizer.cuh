@@ -1,6 +1,7 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
 #pragma once
 #include "common/elements.cuh"
+#include "gen/shared/OptimizerState.cuh"
 
 constexpr unsigned int RUN = 16384u;
 constexpr unsigned int FROZEN = 0u;
@@ -31,21 +32,6 @@ struct alignas(8) OptimizerSettings {
     unsigned int is_stochastic; // Whether the copy in bf16 is rounded stochastically, by draws of seed, number of updates and element
 };
 static_assert(sizeof(OptimizerSettings) == 64, "OptimizerSettings: size");
-
-// What the device knows of the updates.
-struct alignas(8) OptimizerState {
-    unsigned long long t; // Updates applied
-    unsigned long long skipped; // Updates skipped because a gradient was not finite
-    float scale; // Scale of the next loss
-    unsigned int good; // Updates without overflow since it changed
-    float norm; // Norm of the last gradient, before clipping
-    unsigned int is_applied; // Whether the last update was applied
-    float grad_scale; // Factor of the last gradient: of the clipping, and 1 / scale of the loss
-    float c1; // 1 / (1 - beta1^t)
-    float c2; // 1 / (1 - beta2^t)
-    unsigned int pad; // Padding to eight bytes
-};
-static_assert(sizeof(OptimizerState) == 48, "OptimizerState: size");
 
 // The rule of a group.
 struct alignas(8) OptimizerRule {

@@ -1,20 +1,7 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
 #pragma once
 #include "common/elements.cuh"
-
-// Population size and event totals. Only kernels write them while a simulation runs.
-struct alignas(8) PopulationCounts {
-    unsigned long long generation; // Generations done
-    unsigned long long fused; // Fusions
-    unsigned long long absorbed; // Nuclei absorbed by fusions
-    unsigned long long decayed; // Decays
-    unsigned long long children; // Offspring placed in free slots
-    unsigned long long missing; // Offspring without a free slot
-    unsigned long long died; // Deaths
-    unsigned int n; // Number of nuclei
-    unsigned int n_free; // Free slots
-};
-static_assert(sizeof(PopulationCounts) == 64, "PopulationCounts: size");
+#include "gen/shared/PopulationCounts.cuh"
 
 // Sorts 1024 sites by x. Items: nuclei.
 extern "C" __global__ void __launch_bounds__(1024, 1) sort_blocks(const PopulationCounts* __restrict__ population, const float* __restrict__ sites, unsigned int* __restrict__ keys, unsigned int* __restrict__ by_x);

@@ -1,142 +1,17 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
 #pragma once
 #include "common/elements.cuh"
-
-constexpr unsigned int TRAIN_STEPS = 64u;
-constexpr unsigned int CLOSED = 1u;
-constexpr unsigned int DRIVEN = 2u;
-constexpr unsigned int CURRENT = 4u;
-constexpr unsigned int TABLE = 1024u;
-constexpr unsigned int MAX_WINDOW_STEPS = 32u;
-constexpr unsigned int COPIES = 8u;
-constexpr unsigned int COUNTERS = 288u;
-constexpr unsigned int HASH = 258u;
-constexpr unsigned int NON_FINITE = 260u;
-constexpr unsigned int LANE_BITS = 26u;
-constexpr unsigned int CHUNK = 128u;
-constexpr unsigned int NEURONS_PER_BLOCK = 512u;
-constexpr unsigned int MAX_NEURONS_PER_BLOCK = 1088u;
-constexpr unsigned int MAX_BLOCKS = 256u;
-constexpr unsigned int MAX_PENDING_QUADS = 2560u;
-constexpr unsigned int MAX_LOCAL_SPIKES = 1024u;
-constexpr unsigned int MAX_TRACED = 128u;
-constexpr unsigned int TRACE_WORDS = 40u;
-constexpr unsigned int MEMBER_BITS = 11u;
-constexpr unsigned int SORTED_BY_DEVICE = 8192u;
-
-// Layout of ring buffers, tables and connection words; constant for the life of a network.
-struct alignas(4) RingLayout {
-    unsigned int target_bits; // Bits of the target in a packed connection
-    unsigned int window; // Steps of a whole window: rows of the arrivals table
-    unsigned int spike_mask; // Ring size of spikes less one; sizes are powers of two
-    unsigned int chunk_mask; // Ring size of chunks less one
-    unsigned int segment_mask; // Ring size of segments less one
-    unsigned int dense_chunks; // Chunks of a window from which on all warps are evaluated
-};
-static_assert(sizeof(RingLayout) == 24, "RingLayout: size");
-
-// Model constants and sizes; rewritten between steps when a parameter changes.
-struct alignas(8) Model {
-    unsigned long long seed; // Project seed
-    double theta; // Threshold above rest, mV
-    double u_reset; // u after a spike, mV
-    double w_syn; // Added to g per synapse, mV
-    double dt_per_tau_m; // dt / tau_m
-    double b_peak; // Largest contribution of a unit of g to u
-    double slack; // Bound on rounding errors of u
-    double v_rest; // Resting potential, mV
-    unsigned int refractory; // Steps from a spike to the next integration
-    unsigned int n; // Neurons
-    unsigned int n_warps; // Warps of neurons
-    unsigned int stride; // Neurons, rounded up to whole blocks
-    unsigned int n_overflow; // Entries of the overflow list
-    unsigned int n_sources; // Active kick sources
-    unsigned int has_gains; // Whether weights are changed
-    unsigned int counts_active; // Whether evaluated neurons are counted
-    RingLayout layout; // Layout of rings and tables
-    float theta_f; // Threshold in single precision, for the threshold bound
-    float gain; // Increment of a running rate per spike, Hz
-    unsigned int n_coarse; // Entries of the coarse decay table
-    unsigned int may_overflow; // Whether an input is large enough to make a state non-finite
-};
-static_assert(sizeof(Model) == 136, "Model: size");
-
-// One window of steps. Planned by the host, which controls the clock, not the activity.
-struct alignas(8) Window {
-    unsigned long long step; // First step
-    unsigned int steps; // Number of steps, at most 32; 0 is an unused entry of a graph
-    unsigned int sent; // Step, modulo 2^32, whose spikes arrive in the first step
-    unsigned int previous; // Previous segment
-    unsigned int first; // First segment with spikes that arrive in it
-    unsigned int last; // Last such segment; first - 1 for none
-    unsigned int unread; // Ring offset of the first spike the host has not read
-    int most_spikes; // Spikes in the ring with which the window still fits; negative: never
-    int most_chunks; // Chunks in the ring with which the window still fits; negative: never
-    unsigned int segment; // Segment of its spikes
-    unsigned int kick_from; // First listed kick
-    unsigned int kick_to; // End of its listed kicks (exclusive)
-    unsigned int slot; // Index of its counters
-};
-static_assert(sizeof(Window) == 56, "Window: size");
-
-// The spikes of one window: their range in the ring buffers.
-struct alignas(4) Segment {
-    unsigned int n_spikes; // Spikes
-    unsigned int n_chunks; // Chunks of their rows; beside n_spikes, so that one atomic moves both
-    unsigned int spike_start; // Offset in the ring of spikes
-    unsigned int chunk_start; // Offset in the ring of chunks
-    unsigned int halted; // The window was not run: the rings were full
-    unsigned int dense; // All warps are evaluated
-};
-static_assert(sizeof(Segment) == 24, "Segment: size");
-
-// At most 128 synapses of a neuron that fired.
-struct alignas(4) Chunk {
-    unsigned int word; // First connection
-    unsigned int meta; // Connections less one in the lower bits; step of the spike in the upper
-};
-static_assert(sizeof(Chunk) == 8, "Chunk: size");
-
-// A running rate, updated at spikes only.
-struct alignas(4) DeviceRate {
-    float hz; // Right after the last spike, Hz
-    unsigned int step; // The step of the last spike
-};
-static_assert(sizeof(DeviceRate) == 8, "DeviceRate: size");
-
-// A source of kicks.
-struct alignas(8) KickSource {
-    double weight; // Added to u per event, mV
-    unsigned int address; // Purpose and stream of its draws
-    unsigned int draws; // Whether events are drawn; 0 for listed kicks
-};
-static_assert(sizeof(KickSource) == 16, "KickSource: size");
-
-// A listed kick; sorted by step, neuron, source.
-struct alignas(8) Kick {
-    unsigned long long step; // Step
-    double weight; // Added to u, mV
-    unsigned int lane; // Neuron
-    unsigned int source; // Index of its source
-};
-static_assert(sizeof(Kick) == 24, "Kick: size");
-
-// A count that does not fit into its word.
-struct alignas(4) Overflow {
-    unsigned int word; // Index of the connection
-    int count; // The exact count
-};
-static_assert(sizeof(Overflow) == 8, "Overflow: size");
-
-// A change of outgoing weights.
-struct alignas(8) WeightGain {
-    double factor; // Multiplies the count
-    int sign; // Sign given to the count first; 0 keeps its own
-    unsigned int silent; // Whether spikes are not delivered
-    unsigned int changes; // Whether counts change
-    unsigned int pad; // Padding to eight bytes
-};
-static_assert(sizeof(WeightGain) == 24, "WeightGain: size");
+#include "gen/shared/spiking-SHARED.cuh"
+#include "gen/shared/RingLayout.cuh"
+#include "gen/shared/Model.cuh"
+#include "gen/shared/Window.cuh"
+#include "gen/shared/Segment.cuh"
+#include "gen/shared/Chunk.cuh"
+#include "gen/shared/DeviceRate.cuh"
+#include "gen/shared/KickSource.cuh"
+#include "gen/shared/Kick.cuh"
+#include "gen/shared/Overflow.cuh"
+#include "gen/shared/WeightGain.cuh"
 
 // One warp per spike takes a whole row; 8-bit weights with a scale per neuron, single-precision sums. Items:
 // synaptic events.

@@ -1,6 +1,8 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
 #pragma once
 #include "common/elements.cuh"
+#include "gen/shared/StepParams.cuh"
+#include "gen/shared/StepTokens.cuh"
 
 constexpr unsigned int MAX_RECORDS = 1024u;
 constexpr unsigned int STATISTICS = 32u;
@@ -15,19 +17,6 @@ struct alignas(8) ExpertRecord {
     double specialization; // Specialization; NaN where it was not measured
 };
 static_assert(sizeof(ExpertRecord) == 24, "ExpertRecord: size");
-
-// What the host says about a step.
-struct alignas(8) StepParams {
-    unsigned long long record; // Where its record goes
-    unsigned long long targets; // Targets of all micro-batches
-};
-static_assert(sizeof(StepParams) == 16, "StepParams: size");
-
-// Tokens of a step.
-struct alignas(8) StepTokens {
-    unsigned long long tokens; // Tokens of all micro-batches
-};
-static_assert(sizeof(StepTokens) == 8, "StepTokens: size");
 
 // Sizes of a measurement of the specialization.
 struct alignas(4) SpecializationArgs {

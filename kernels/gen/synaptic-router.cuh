@@ -1,6 +1,8 @@
 // Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
 #pragma once
 #include "common/elements.cuh"
+#include "gen/shared/StepTokens.cuh"
+#include "gen/shared/OptimizerState.cuh"
 
 constexpr unsigned int MAX_EXPERTS = 256u;
 constexpr unsigned int TILE = 2048u;
@@ -44,27 +46,6 @@ struct alignas(4) BatchWeights {
     float share; // Its share of the targets of the step
 };
 static_assert(sizeof(BatchWeights) == 4, "BatchWeights: size");
-
-// Tokens of a step.
-struct alignas(8) StepTokens {
-    unsigned long long tokens; // Tokens of all micro-batches
-};
-static_assert(sizeof(StepTokens) == 8, "StepTokens: size");
-
-// What the device knows of the updates.
-struct alignas(8) OptimizerState {
-    unsigned long long t; // Updates applied
-    unsigned long long skipped; // Updates skipped because a gradient was not finite
-    float scale; // Scale of the next loss
-    unsigned int good; // Updates without overflow since it changed
-    float norm; // Norm of the last gradient, before clipping
-    unsigned int is_applied; // Whether the last update was applied
-    float grad_scale; // Factor of the last gradient: of the clipping, and 1 / scale of the loss
-    float c1; // 1 / (1 - beta1^t)
-    float c2; // 1 / (1 - beta2^t)
-    unsigned int pad; // Padding to eight bytes
-};
-static_assert(sizeof(OptimizerState) == 48, "OptimizerState: size");
 
 // One warp per token: logits, the experts with the largest, their gates. Items: tokens.
 extern "C" __global__ void __launch_bounds__(256, 1) route_tokens(RouterArgs a, const float* __restrict__ z, const float* __restrict__ features, const float* __restrict__ genome, const float* __restrict__ embeddings, const float* __restrict__ fatigue, const float* __restrict__ energy, const float* __restrict__ balance, const unsigned int* __restrict__ alive, float* __restrict__ inverse_norms, unsigned int* __restrict__ indices, float* __restrict__ gates, float* __restrict__ cosines);

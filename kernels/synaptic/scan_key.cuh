@@ -1,7 +1,9 @@
 // State of a key and one query of it: the arithmetic of kernels/synaptic/scan.cu.
+#include "nn/narrow.cuh"
+
 // No key.
 constexpr unsigned int NONE = 0xffffffffu;
-constexpr float LOG2_OF_E = 1.4426950408889634f, LN_2 = 0.6931471805599453f;
+constexpr float LN_2 = 0.6931471805599453f;
 
 struct Key { float calcium, rrp, reserve, primed, clamp, amplitude, energy, x, u; };
 
@@ -11,23 +13,12 @@ __device__ __forceinline__ float clip(float x, float low, float high) {
     return x > high ? high : x;
 }
 
-// One instruction each; subnormal numbers are 0.
-__device__ __forceinline__ float exp2_of(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
+// As power_of_two and reciprocal of nn/narrow.cuh: one instruction; subnormal numbers are 0.
 __device__ __forceinline__ float log2_of(float x) {
     float y;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
-__device__ __forceinline__ float inverse_of(float x) {
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
 // Down to a multiple of 2^-19 (of 2^-18 from 16 on), for 0 <= x < 32: numbers of vesicles below 32 that are such multiples are
 // added without a rounding error.
 __device__ __forceinline__ float whole_quanta(float x) { return __fadd_rd(x, 16.0f) - 16.0f; }
@@ -87,7 +78,7 @@ __device__ __noinline__ float draw_release(u64 seed, u64 step, unsigned int quer
 struct Sensors { float syt1, syt7, doc2, gate; };
 
 __device__ __forceinline__ Sensors sense(const ScanConstants& c, float calcium, float clamp) {
-    auto logistic = [&](float slope, float threshold) { return inverse_of(1.0f + exp2_of(threshold - slope * calcium)); };
+    auto logistic = [&](float slope, float threshold) { return reciprocal(1.0f + power_of_two(threshold - slope * calcium)); };
     return {logistic(c.syt1_slope, c.syt1_thresh), logistic(c.syt7_slope, c.syt7_thresh), logistic(c.doc2_slope, c.doc2_thresh), logistic(c.cpx_slope, c.cpx_thresh + c.cpx_weight * clamp)};
 }
 
@@ -99,9 +90,9 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
         return;
     }
     // Softplus of the drive, and its derivative.
-    const float u = exp2_of(-LOG2_OF_E * fabsf(drive)), denominator = 1.0f + u;
+    const float u = power_of_two(-LOG2_E * fabsf(drive)), denominator = 1.0f + u;
     const float influx = fmaxf(drive, 0.0f) + LN_2 * log2_of(denominator);
-    const float activation = (drive > 0.0f ? 1.0f : u) * inverse_of(denominator);
+    const float activation = (drive > 0.0f ? 1.0f : u) * reciprocal(denominator);
     if (MODE == TSODYKS_MARKRAM) {
         const float x = 1.0f - (1.0f - k.x) * c.tm_recovery, use = c.tm_use + (k.u - c.tm_use) * c.tm_facilitation;
         const float weight = is_selected ? activation : 0.0f, used = weight * use * x, effect = c.tm_scale * used;
@@ -109,7 +100,7 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
         k.u = use + weight * c.tm_use * (1.0f - use);
         bias = c.log_gain * log2_of(c.log_floor + effect);
         const float slope = activation * (1.0f - activation);
-        slope_of_bias = is_selected ? c.lambda_loge * c.tm_scale * (use * x) * slope * inverse_of(c.log_floor + effect) : 0.0f;
+        slope_of_bias = is_selected ? c.lambda_loge * c.tm_scale * (use * x) * slope * reciprocal(c.log_floor + effect) : 0.0f;
         return;
     }
     const float decayed = c.ca_retain * k.calcium, calcium = decayed + c.alpha_c * influx;
@@ -126,10 +117,10 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
     if (col.a.drawn_below != 0 && is_selected && is_drawn(col.seed, col.step, query, col.a.drawn_below)) released = draw_release(col.seed, col.step, query, col.key, k.rrp, p);
     const float effect = c.log_floor + released * k.amplitude, expected_effect = c.log_floor + expected * k.amplitude;
     bias = c.log_gain * log2_of(effect);
-    slope_of_bias = is_selected ? c.slope_gain * (k.amplitude * k.rrp) * slope * activation * inverse_of(expected_effect) : 0.0f;
+    slope_of_bias = is_selected ? c.slope_gain * (k.amplitude * k.rrp) * slope * activation * reciprocal(expected_effect) : 0.0f;
     if (MODE != SCAN) return;
     auto bounded = [](float x, float most) { return fminf(fmaxf(x, 0.0f), most); };
-    const float fuel = (c.fuel_slope * k.energy + c.fuel_base) * inverse_of(c.fuel_slope * k.energy + c.fuel_offset);
+    const float fuel = (c.fuel_slope * k.energy + c.fuel_base) * reciprocal(c.fuel_slope * k.energy + c.fuel_offset);
     const float left = whole_quanta(released), emptied = bounded(k.rrp - left, c.rrp_max);
     const float returned = k.reserve + slot, supply = fminf(returned, 1.0f);
     const float wanted = fminf(c.prime_rate * supply * fuel, c.rrp_max - emptied);
@@ -151,13 +142,13 @@ constexpr float QUEUED = 16.0f;
 // `has_short_form`. Exponentials are powers of one; drives count up to 80. `logarithm`: of the effect, to base 2. Numbers of the
 // queue are more by QUEUED, as they come out of `whole_quanta` before its difference, and the reserve is less by it.
 __device__ __forceinline__ void step_short(const ScanConstants& c, float drive, Key& k, float& slot, float& logarithm, float& slope_of_bias) {
-    const float u = exp2_of(LOG2_OF_E * fminf(drive, 80.0f)), open = 1.0f + u;
+    const float u = power_of_two(LOG2_E * fminf(drive, 80.0f)), open = 1.0f + u;
     const float calcium = c.influx_gain * log2_of(open) + c.ca_retain * k.calcium;
-    const float e = exp2_of(-LOG2_OF_E * calcium), e2 = e * e, e4 = e2 * e2, e8 = e4 * e4;
+    const float e = power_of_two(-LOG2_E * calcium), e2 = e * e, e4 = e2 * e2, e8 = e4 * e4;
     // Reciprocals by twos: special functions are the scarcest.
-    const float of_syt1 = 1.0f + c.syt1_factor * e8, of_gate = 1.0f + exp2_of(c.cpx_thresh + c.cpx_weight * k.clamp) * e8;
+    const float of_syt1 = 1.0f + c.syt1_factor * e8, of_gate = 1.0f + power_of_two(c.cpx_thresh + c.cpx_weight * k.clamp) * e8;
     const float of_syt7 = 1.0f + c.syt7_factor * (e2 * e), of_doc2 = 1.0f + c.doc2_factor * e4;
-    const float first = inverse_of(of_syt1 * of_gate), second = inverse_of(of_syt7 * of_doc2);
+    const float first = reciprocal(of_syt1 * of_gate), second = reciprocal(of_syt7 * of_doc2);
     const float syt1 = first * of_gate, gate = first * of_syt1, syt7 = second * of_doc2, doc2 = second * of_syt7;
     const float sensors = c.syt1_weight * syt1 + c.syt7_weight * syt7 + c.doc2_gain * doc2;
     const float d_sensors = c.syt1_bias_gain * (syt1 - syt1 * syt1) + c.syt7_bias_gain * (syt7 - syt7 * syt7) + c.doc2_bias_gain * (doc2 - doc2 * doc2);
@@ -167,7 +158,7 @@ __device__ __forceinline__ void step_short(const ScanConstants& c, float drive, 
     const float p = is_full ? c.p_max : free, quanta = k.rrp * k.amplitude;
     const float released = p * k.rrp, effect = c.log_floor + p * quanta;
     logarithm = log2_of(effect);
-    const float fuel = c.fuel_slope * k.energy + c.fuel_offset, of_slope = open * effect, both = inverse_of(of_slope * fuel);
+    const float fuel = c.fuel_slope * k.energy + c.fuel_offset, of_slope = open * effect, both = reciprocal(of_slope * fuel);
     slope_of_bias = quanta * (slope * u) * (both * fuel);
     const float prime = c.prime_rate + c.prime_gain * (both * of_slope);
     const float left = __fadd_rd(released, QUEUED), returned = k.reserve + slot, take = __fmaf_rd(prime, fminf(returned, 1.0f), QUEUED);

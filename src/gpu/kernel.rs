@@ -9,7 +9,8 @@ use super::{
     error::Doing as _,
     graph,
     grid::{self, Grid},
-    layout::{Constant, CudaType, comment},
+    header::{Constants, Definition},
+    layout::CudaType,
     module::Module,
     occupancy::Fill,
 };
@@ -46,9 +47,9 @@ pub struct ModuleSpec {
     /// Its kernels, in launch order.
     pub kernels: &'static [KernelSpec],
     /// Definitions of the device structs its kernels take.
-    pub structs: fn() -> Vec<String>,
+    pub structs: fn() -> Vec<Definition>,
     /// Numbers that its kernels share with the host.
-    pub constants: &'static [&'static [Constant]],
+    pub constants: &'static [Constants],
     /// Flags and targets.
     pub compile: Compile,
 }
@@ -56,43 +57,8 @@ pub struct ModuleSpec {
 impl ModuleSpec {
     /// Names the embedded PTX: `spiking/step.cu` is `spiking-step`, `common/selftest.cu` is `selftest`.
     pub fn stem(&self) -> String {
-        stem(self.file)
+        self.file.trim_start_matches("common/").trim_end_matches(".cu").replace('/', "-")
     }
-
-    /// The generated header, under `kernels/gen/`.
-    pub fn header_file(&self) -> String {
-        stem(self.first_file) + ".cuh"
-    }
-
-    /// What `kernels/gen/<stem>.cuh` must say: the structs and the prototypes, so that a `.cu` file that
-    /// disagrees with its declaration does not compile.
-    pub fn header(&self) -> String {
-        let mut out = String::from(
-            "// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.\n#pragma once\n\
-             #include \"common/elements.cuh\"\n",
-        );
-        if !self.constants.is_empty() {
-            out += "\n";
-        }
-        for constant in self.constants.iter().copied().flatten() {
-            out += &(constant.definition)();
-        }
-        for text in (self.structs)() {
-            out += "\n";
-            out += &text;
-        }
-        for kernel in self.kernels {
-            out += "\n";
-            out += &comment(kernel.docs);
-            out += &(kernel.prototype)();
-            out += "\n";
-        }
-        out
-    }
-}
-
-fn stem(file: &str) -> String {
-    file.trim_start_matches("common/").trim_end_matches(".cu").replace('/', "-")
 }
 
 /// Registers, memory and occupancy of a compiled kernel.
@@ -350,8 +316,8 @@ macro_rules! kernels {
                         )
                     },
                 } ),* ],
-                structs: || vec![ $( $( <$Struct as $crate::gpu::layout::CudaStruct>::header() ),* )? ],
-                constants: &[ $( $($constants),* )? ],
+                structs: || vec![ $( $( <$Struct as $crate::gpu::layout::CudaStruct>::definition() ),* )? ],
+                constants: &[ $( $( $crate::gpu::header::Constants { name: stringify!($constants), list: $constants } ),* )? ],
                 compile: {
                     let declared = [$crate::gpu::Compile::EXACT $(, $compile)?];
                     declared[declared.len() - 1]

@@ -1,10 +1,10 @@
 //! Structs shared by Rust and CUDA.
 //!
-//! [`device_struct!`](crate::device_struct) declares a `repr(C)` struct once; [`CudaStruct::header`]
+//! [`device_struct!`](crate::device_struct) declares a `repr(C)` struct once; [`CudaStruct::definition`]
 //! prints its CUDA definition. `Pod` refuses padding on the Rust side and the header asserts the
 //! size on the CUDA side; same scalars, same order, same size and no padding keep both in agreement.
 
-use super::{DeviceRepr, ValidAsZeroBits};
+use super::{DeviceRepr, ValidAsZeroBits, header::Definition};
 use crate::num::elements::{Bf16, E4m3, E5m2, F16};
 use std::fmt::Write as _;
 
@@ -61,7 +61,7 @@ pub trait CudaStruct: CudaType {
     const DOCS: &'static str;
 
     /// The CUDA definition, with its size asserted.
-    fn header() -> String {
+    fn definition() -> Definition {
         let name = Self::C;
         let mut out = comment(Self::DOCS);
         let _ = writeln!(out, "struct alignas({}) {name} {{", align_of::<Self>());
@@ -70,7 +70,7 @@ pub trait CudaStruct: CudaType {
             let _ = writeln!(out, "    {} {}; // {docs}", field.c, field.name);
         }
         let _ = writeln!(out, "}};\nstatic_assert(sizeof({name}) == {}, \"{name}: size\");", size_of::<Self>());
-        out
+        Definition { name: name.to_owned(), text: out }
     }
 }
 
@@ -207,10 +207,10 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_plain_c() {
+    fn the_definition_is_plain_c() {
         let want = "// A pair\n// of things.\nstruct alignas(8) Pair {\n    unsigned long long count; // How many\n    \
                     float at; // Where\n    unsigned int pad; // Padding to eight bytes\n};\n\
                     static_assert(sizeof(Pair) == 16, \"Pair: size\");\n";
-        assert_eq!(Pair::header(), want);
+        assert_eq!(Pair::definition().text, want);
     }
 }

@@ -18,6 +18,7 @@ pub mod compile;
 mod error;
 mod graph;
 pub mod grid;
+pub mod header;
 pub mod kernel;
 pub mod layout;
 pub mod library;

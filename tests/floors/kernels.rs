@@ -6,7 +6,7 @@ use neuropil::{
     gpu::{
         ModuleSpec, Target, ceilings,
         compile::{self, DEVICES},
-        module,
+        header, module,
         nvrtc::Nvrtc,
         selftest,
     },
@@ -60,9 +60,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn generated_headers_are_fresh() {
     let folder = kernels().join("gen");
-    let headers = modules().into_iter().map(|spec| (spec.header_file(), spec.header()));
-    let wanted: BTreeMap<String, String> =
-        headers.chain([("modules.txt".to_owned(), compile::list(&modules()))]).collect();
+    let mut wanted = header::all(&modules());
+    wanted.insert("modules.txt".to_owned(), compile::list(&modules()));
     let found: BTreeMap<String, String> = sources(&folder)
         .iter()
         .map(|path| (path.strip_prefix(&folder).unwrap().display().to_string(), fs::read_to_string(path).unwrap()))
@@ -75,6 +74,7 @@ fn generated_headers_are_fresh() {
         if !cfg!(feature = "demo") {
             panic!("update with --features demo, which declares kernels too");
         }
+        fs::create_dir_all(folder.join("shared")).unwrap();
         for file in &stale {
             match wanted.get(*file) {
                 Some(text) => fs::write(folder.join(file), text).unwrap(),

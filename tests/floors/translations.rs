@@ -29,7 +29,7 @@ fn translated(ptx: &str) -> BTreeMap<String, Entry> {
 
 /// The entries a module declares, by name.
 fn declared(spec: &ModuleSpec) -> BTreeMap<String, Entry> {
-    let structs = (spec.structs)().concat();
+    let structs: String = (spec.structs)().into_iter().map(|definition| definition.text).collect();
     let entry = |prototype: String| {
         let (bounds, rest) = prototype.split_once("__launch_bounds__(").unwrap().1.split_once(") ").unwrap();
         let (name, parameters) = rest.trim_end_matches(");").split_once('(').unwrap();

@@ -1,0 +1,13 @@
+// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
+#pragma once
+
+// What all places of a network share in a step.
+struct alignas(8) DropoutStep {
+    unsigned long long seed; // Project seed
+    unsigned long long step; // Step
+    unsigned long long offset; // Index of the first element
+    unsigned long long threshold; // Elements whose word is at least that are kept
+    float factor; // Factor of kept elements
+    unsigned int pad; // Padding to eight bytes
+};
+static_assert(sizeof(DropoutStep) == 40, "DropoutStep: size");

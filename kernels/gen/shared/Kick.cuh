@@ -1,0 +1,11 @@
+// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
+#pragma once
+
+// A listed kick; sorted by step, neuron, source.
+struct alignas(8) Kick {
+    unsigned long long step; // Step
+    double weight; // Added to u, mV
+    unsigned int lane; // Neuron
+    unsigned int source; // Index of its source
+};
+static_assert(sizeof(Kick) == 24, "Kick: size");

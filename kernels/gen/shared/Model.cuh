@@ -1,0 +1,28 @@
+// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
+#pragma once
+
+// Model constants and sizes; rewritten between steps when a parameter changes.
+struct alignas(8) Model {
+    unsigned long long seed; // Project seed
+    double theta; // Threshold above rest, mV
+    double u_reset; // u after a spike, mV
+    double w_syn; // Added to g per synapse, mV
+    double dt_per_tau_m; // dt / tau_m
+    double b_peak; // Largest contribution of a unit of g to u
+    double slack; // Bound on rounding errors of u
+    double v_rest; // Resting potential, mV
+    unsigned int refractory; // Steps from a spike to the next integration
+    unsigned int n; // Neurons
+    unsigned int n_warps; // Warps of neurons
+    unsigned int stride; // Neurons, rounded up to whole blocks
+    unsigned int n_overflow; // Entries of the overflow list
+    unsigned int n_sources; // Active kick sources
+    unsigned int has_gains; // Whether weights are changed
+    unsigned int counts_active; // Whether evaluated neurons are counted
+    RingLayout layout; // Layout of rings and tables
+    float theta_f; // Threshold in single precision, for the threshold bound
+    float gain; // Increment of a running rate per spike, Hz
+    unsigned int n_coarse; // Entries of the coarse decay table
+    unsigned int may_overflow; // Whether an input is large enough to make a state non-finite
+};
+static_assert(sizeof(Model) == 136, "Model: size");

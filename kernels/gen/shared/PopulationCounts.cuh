@@ -1,0 +1,16 @@
+// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.
+#pragma once
+
+// Population size and event totals. Only kernels write them while a simulation runs.
+struct alignas(8) PopulationCounts {
+    unsigned long long generation; // Generations done
+    unsigned long long fused; // Fusions
+    unsigned long long absorbed; // Nuclei absorbed by fusions
+    unsigned long long decayed; // Decays
+    unsigned long long children; // Offspring placed in free slots
+    unsigned long long missing; // Offspring without a free slot
+    unsigned long long died; // Deaths
+    unsigned int n; // Number of nuclei
+    unsigned int n_free; // Free slots
+};
+static_assert(sizeof(PopulationCounts) == 64, "PopulationCounts: size");

@@ -1,0 +1,84 @@
+//! Headers that are generated from the declarations of modules: a `.cu` file that disagrees with its declaration does not compile.
+
+use super::{
+    ModuleSpec,
+    layout::{Constant, comment},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+const HEAD: &str =
+    "// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.\n#pragma once\n";
+
+/// A list of constants that a module names.
+#[derive(Clone, Copy, Debug)]
+pub struct Constants {
+    /// Its expression in Rust.
+    pub name: &'static str,
+    /// The constants.
+    pub list: &'static [Constant],
+}
+
+/// What headers define beside prototypes: a struct, a list of constants.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Definition {
+    /// Name of its file, where several headers include it.
+    pub name: String,
+    /// CUDA source.
+    pub text: String,
+}
+
+/// Files under `kernels/gen`: a header per module, or per first of those with the same kernels, with its structs, constants and
+/// prototypes; and one for each definition that several headers need.
+pub fn all(modules: &[ModuleSpec]) -> BTreeMap<String, String> {
+    let of_header: BTreeMap<String, ModuleSpec> = modules.iter().map(|module| (file(module), *module)).collect();
+    let (mut once, mut shared) = (BTreeSet::new(), BTreeMap::new());
+    for module in of_header.values() {
+        for definition in definitions(module) {
+            if !once.insert(definition.text.clone()) {
+                shared.entry(definition.text).or_insert(format!("shared/{}.cuh", definition.name));
+            }
+        }
+    }
+    let mut files: BTreeMap<String, String> =
+        of_header.iter().map(|(file, module)| (file.clone(), text(module, &shared))).collect();
+    for (text, file) in shared {
+        let other = files.insert(file.clone(), format!("{HEAD}\n{text}"));
+        assert!(other.is_none(), "two definitions would be in kernels/gen/{file}: rename one");
+    }
+    files
+}
+
+/// Name of the header under `kernels/gen`.
+fn file(module: &ModuleSpec) -> String {
+    ModuleSpec { file: module.first_file, ..*module }.stem() + ".cuh"
+}
+
+fn definitions(module: &ModuleSpec) -> Vec<Definition> {
+    let folder = module.first_file.split('/').next().unwrap_or_default();
+    let constants = module.constants.iter().map(|constants| Definition {
+        name: format!("{folder}-{}", constants.name),
+        text: constants.list.iter().map(|constant| (constant.definition)()).collect(),
+    });
+    constants.chain((module.structs)()).collect()
+}
+
+/// `shared` is the file of each text that several headers need.
+fn text(module: &ModuleSpec, shared: &BTreeMap<String, String>) -> String {
+    let definitions = definitions(module);
+    let (included, own): (Vec<_>, Vec<_>) =
+        definitions.iter().partition(|definition| shared.contains_key(&definition.text));
+    let mut out = format!("{HEAD}#include \"common/elements.cuh\"\n");
+    for definition in included {
+        let _ = writeln!(out, "#include \"gen/{}\"", shared[&definition.text]);
+    }
+    for definition in own {
+        let _ = write!(out, "\n{}", definition.text);
+    }
+    for kernel in module.kernels {
+        let _ = write!(out, "\n{}{}\n", comment(kernel.docs), (kernel.prototype)());
+    }
+    out
+}
