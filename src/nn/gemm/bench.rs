@@ -43,8 +43,8 @@ pub struct BenchOptions<'a> {
     pub proceed: &'a dyn Fn(&str, f32) -> bool,
 }
 
-/// m, n, k: squares, those of a GPT-2 of 124 million parameters with 8192 tokens, and a smaller dense layer.
-const SIZES: [(usize, usize, usize); 8] = [
+/// m, n, k: squares, those of a GPT-2 of 124 million parameters with 8,192 and 65,536 tokens, and a smaller dense layer.
+const SIZES: [(usize, usize, usize); 11] = [
     (1024, 1024, 1024),
     (2048, 2048, 2048),
     (4096, 4096, 4096),
@@ -52,6 +52,9 @@ const SIZES: [(usize, usize, usize); 8] = [
     (8192, 2304, 768),
     (8192, 3072, 768),
     (8192, 768, 3072),
+    (65_536, 2304, 768),
+    (65_536, 3072, 768),
+    (65_536, 768, 3072),
     (4096, 1536, 384),
 ];
 
