@@ -10,6 +10,7 @@ use neuropil::{
             Attention, Gradients, Inputs, cpu,
             cuda::{CudaAttention, CudaAttentionError, Variant},
         },
+        gemm::{Epilogue, Gemm, cpu::gemm},
         storage::Format,
     },
     num::{
@@ -92,15 +93,29 @@ const fn tolerances<T: Number>() -> [f64; 3] {
 const VARIANTS: [Variant; 3] = [Variant::Hopper, Variant::Flash, Variant::Naive];
 const NAMES: [&str; 4] = ["o", "dq", "dk", "dv"];
 
+/// Packed projections, the gradient of the output, and what follows from them.
+struct Case<T> {
+    qkv: Vec<T>,
+    d_o: Vec<T>,
+    want: Results,
+}
+
+impl<T: Number> Case<T> {
+    fn new(op: &Attention, seed: u64) -> Self {
+        let (qkv, d_o) = (normal::<T>(op.batch * op.q.batch, seed), normal::<T>(op.batch * op.o.batch, seed + 1));
+        let want = in_f64(op, &wide(&qkv), &wide(&d_o));
+        Self { qkv, d_o, want }
+    }
+}
+
 /// Each variant within the tolerances of its format; the largest difference of each result.
-fn check<T: Number>(gpu: &Arc<Gpu>, op: &Attention, seed: u64) -> Vec<(Variant, [f64; 4])> {
+fn check<T: Number>(gpu: &Arc<Gpu>, op: &Attention, case: &Case<T>) -> Vec<(Variant, [f64; 4])> {
     let cuda = CudaAttention::new(gpu);
-    let (qkv, d_o) = (normal::<T>(op.batch * op.q.batch, seed), normal::<T>(op.batch * op.o.batch, seed + 1));
-    let want = in_f64(op, &wide(&qkv), &wide(&d_o));
+    let Case { qkv, d_o, want } = case;
     let [of_o, of_gradients, largest] = tolerances::<T>();
     let mut differences = vec![];
     for variant in VARIANTS {
-        let Some(got) = on_gpu(gpu, &cuda, variant, op, &qkv, &d_o) else { continue };
+        let Some(got) = on_gpu(gpu, &cuda, variant, op, qkv, d_o) else { continue };
         let errors: [f64; 4] = std::array::from_fn(|i| relative_rms(&got[i], &want[i]));
         let most: [f64; 4] = std::array::from_fn(|i| largest_difference(&got[i], &want[i]));
         println!(
@@ -141,9 +156,9 @@ fn cuda_attention_of_every_head_dimension_agrees() {
             let mut op = Attention::packed_qkv(2, 100, 2, 2, dim).causal();
             assert_eq!(op.scale, 1.0 / (dim as f32).sqrt());
             op.scale = scale.unwrap_or(op.scale);
-            check::<f32>(&gpu, &op, dim as u64);
-            check::<F16>(&gpu, &op, dim as u64);
-            check::<Bf16>(&gpu, &op, dim as u64);
+            check(&gpu, &op, &Case::<f32>::new(&op, dim as u64));
+            check(&gpu, &op, &Case::<F16>::new(&op, dim as u64));
+            check(&gpu, &op, &Case::<Bf16>::new(&op, dim as u64));
         }
     }
 }
@@ -152,41 +167,46 @@ fn cuda_attention_of_every_head_dimension_agrees() {
 fn in_parts<T: Number>(op: &Attention, qkv: &[T], d_o: &[T]) -> Results {
     let (n, dim, width) = (op.q_len, op.head_dim, op.heads * op.head_dim);
     let round = |x: f64| f64::from(T::round(x as f32).widen());
-    let (mut o, mut dqkv) = (vec![0.0; n * width], vec![0.0; 3 * n * width]);
+    let multiply = |op: Gemm<f64>, a: &[f64], b: &[f64]| {
+        let mut c = vec![0.0; op.m * op.n];
+        gemm(&op, a, b, &mut c, Epilogue::None).expect("it fits");
+        c.iter_mut().for_each(|x| *x = round(*x));
+        c
+    };
+    let (by_key, by_row, by_column) =
+        (Gemm::new(n, n, dim).transposed_b(), Gemm::new(n, dim, n), Gemm::new(n, dim, n).transposed_a());
     let scale = f64::from(op.scale);
+    let (mut o, mut dqkv) = (vec![0.0; n * width], vec![0.0; 3 * n * width]);
     for head in 0..op.heads {
-        let rows = |part: usize| -> Vec<f64> {
-            (0..n)
-                .flat_map(|t| {
-                    qkv[t * 3 * width + part * width + head * dim..][..dim].iter().map(|x| f64::from(x.widen()))
-                })
-                .collect()
+        let rows = |x: &[T], first: usize| -> Vec<f64> {
+            x.chunks_exact(x.len() / n).flat_map(|row| wide(&row[first..first + dim])).collect()
         };
-        let (q, k, v) = (rows(0), rows(1), rows(2));
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        for i in 0..n {
-            let keys = if op.causal { i + 1 } else { n };
-            let (own, grad) = (&q[i * dim..(i + 1) * dim], &d_o[i * width + head * dim..][..dim]);
-            let grad: Vec<f64> = grad.iter().map(|x| f64::from(x.widen())).collect();
-            let s: Vec<f64> = (0..keys).map(|j| round(scale * round(dot(own, &k[j * dim..(j + 1) * dim])))).collect();
-            let most = s.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = s.iter().map(|s| (s - most).exp()).sum();
-            let p: Vec<f64> = s.iter().map(|s| round((s - most).exp() / sum)).collect();
-            let dp: Vec<f64> = (0..keys).map(|j| round(dot(&grad, &v[j * dim..(j + 1) * dim]))).collect();
-            let delta = dot(&p, &dp);
-            let ds: Vec<f64> = p.iter().zip(&dp).map(|(p, dp)| round(scale * round(p * (dp - delta)))).collect();
-            for d in 0..dim {
-                o[i * width + head * dim + d] = round((0..keys).map(|j| p[j] * v[j * dim + d]).sum());
-                let at = |t: usize, part: usize| t * 3 * width + part * width + head * dim + d;
-                dqkv[at(i, 0)] = (0..keys).map(|j| ds[j] * k[j * dim + d]).sum();
-                for j in 0..keys {
-                    dqkv[at(j, 1)] += ds[j] * own[d];
-                    dqkv[at(j, 2)] += p[j] * grad[d];
-                }
-            }
+        let [q, k, v] = [0, 1, 2].map(|part| rows(qkv, part * width + head * dim));
+        let grad = rows(d_o, head * dim);
+        let (mut p, mut ds) = (multiply(by_key, &q, &k), multiply(by_key, &grad, &v));
+        for (i, (p, ds)) in p.chunks_exact_mut(n).zip(ds.chunks_exact_mut(n)).enumerate() {
+            let (p, hidden) = p.split_at_mut(if op.causal { i + 1 } else { n });
+            hidden.fill(0.0);
+            p.iter_mut().for_each(|s| *s = round(scale * *s));
+            let most = p.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            p.iter_mut().for_each(|s| *s = (*s - most).exp());
+            let sum: f64 = p.iter().sum();
+            p.iter_mut().for_each(|x| *x = round(*x / sum));
+            let (ds, hidden) = ds.split_at_mut(p.len());
+            hidden.fill(0.0);
+            let delta: f64 = p.iter().zip(&*ds).map(|(p, dp)| p * dp).sum();
+            ds.iter_mut().zip(&*p).for_each(|(d, p)| *d = round(scale * round(p * (*d - delta))));
         }
+        let store = |to: &mut [f64], first: usize, x: &[f64]| {
+            let row = to.len() / n;
+            to.chunks_exact_mut(row)
+                .zip(x.chunks_exact(dim))
+                .for_each(|(to, x)| to[first..first + dim].copy_from_slice(x));
+        };
+        store(&mut o, head * dim, &multiply(by_row, &p, &v));
+        let gradients = [multiply(by_row, &ds, &k), multiply(by_column, &ds, &q), multiply(by_column, &p, &grad)];
+        gradients.iter().enumerate().for_each(|(part, x)| store(&mut dqkv, part * width + head * dim, x));
     }
-    dqkv.iter_mut().for_each(|x| *x = round(*x));
     divided(op, o, &dqkv)
 }
 
@@ -194,18 +214,17 @@ fn in_parts<T: Number>(op: &Attention, qkv: &[T], d_o: &[T]) -> Results {
 #[test]
 fn cuda_flash_attention_is_as_exact_as_separate_operations() {
     fn compare<T: Number>(gpu: &Arc<Gpu>, op: &Attention) {
-        let (qkv, d_o) = (normal::<T>(op.q.batch, 5), normal::<T>(op.o.batch, 6));
-        let want = in_f64(op, &wide(&qkv), &wide(&d_o));
-        let parts = in_parts(op, &qkv, &d_o);
-        let parts: [f64; 4] = std::array::from_fn(|i| largest_difference(&parts[i], &want[i]));
-        for (variant, most) in check::<T>(gpu, op, 5) {
+        let case = Case::<T>::new(op, 5);
+        let parts = in_parts(op, &case.qkv, &case.d_o);
+        let parts: [f64; 4] = std::array::from_fn(|i| largest_difference(&parts[i], &case.want[i]));
+        for (variant, most) in check(gpu, op, &case) {
             println!("{:?} {variant:?}: {}, of separate operations {}", T::STORAGE, brief(&most), brief(&parts));
             assert!(most.iter().zip(parts).all(|(e, parts)| *e <= 2.0 * parts), "{variant:?}: {most:?} {parts:?}");
         }
     }
     let Some(gpu) = gpu() else { return };
     for op in [Attention::packed_qkv(1, 1024, 1, 1, 64), Attention::packed_qkv(1, 1024, 1, 1, 128).causal()] {
-        check::<f32>(&gpu, &op, 5);
+        check(&gpu, &op, &Case::<f32>::new(&op, 5));
         compare::<F16>(&gpu, &op);
         compare::<Bf16>(&gpu, &op);
     }
