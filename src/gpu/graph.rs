@@ -4,9 +4,8 @@ use super::{
     Gpu, GpuError, Pass,
     error::Doing as _,
     trace::{self, Lane, Span},
-    turn::Turn,
 };
-use cudarc::driver::{CudaGraph, CudaStream, LaunchConfig, sys};
+use cudarc::driver::{CudaGraph, CudaStream, LaunchConfig, result, sys};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
@@ -63,12 +62,12 @@ impl Graph {
         record: impl FnOnce(&mut Pass) -> Result<(), GpuError>,
     ) -> Result<Self, GpuError> {
         let doing = || "capturing a step as a CUDA graph".to_owned();
-        let _turn = Turn::take();
         gpu.compute.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).doing(doing)?;
-        let recorded = record(&mut pass);
-        // Ends the capture even if recording failed, so that the stream stays usable.
+        if let Err(failed) = record(&mut pass) {
+            abandon_capture(gpu);
+            return Err(failed);
+        }
         let captured = gpu.compute.end_capture(sys::CUgraphInstantiate_flags(0));
-        recorded?;
         let empty = || GpuError::Driver { doing: doing(), why: "no kernel was launched".into() };
         let graph = captured.doing(doing)?.ok_or_else(empty)?;
         graph.upload().doing(doing)?;
@@ -121,6 +120,18 @@ impl Graph {
         let Self { graph, stream, issued, .. } = self;
         issued.fetch_add(1, Ordering::Relaxed);
         trace::device(stream, span, || graph.launch().doing(|| "launching a captured step".to_owned()))
+    }
+}
+
+/// Ends a capture in which a launch failed, so that the stream stays usable.
+fn abandon_capture(gpu: &Gpu) {
+    // SAFETY: this thread captures the stream; the graph is destroyed once. Errors are those of the failed launch.
+    unsafe {
+        if let Ok(graph) = result::stream::end_capture(gpu.compute.cu_stream())
+            && !graph.is_null()
+        {
+            let _ = result::graph::destroy(graph);
+        }
     }
 }
 

@@ -41,7 +41,6 @@ mod stream;
 mod tensor_map;
 pub mod timing;
 pub mod trace;
-mod turn;
 
 pub use activity::Activity;
 pub use allocation::Place;

@@ -7,15 +7,14 @@
 //! failed call is not a refusal: see [`LibraryError::Call`].
 
 use super::{
-    Found, LibraryError, Wanted,
+    LibraryError, Wanted,
+    loaded::{Choice, Destroy, Handle, Loaded, check},
     matmul::{Fused, Matmul, Matrix, Scalar},
 };
-use crate::gpu::{Any, AnyMut, Buf, Gpu, Pass, graph::relaxed, turn::Turn};
-use libloading::Library;
+use crate::gpu::{Any, AnyMut, Buf, Gpu, Pass, graph::relaxed};
 use std::{
     collections::HashMap,
     ffi::{c_int, c_void},
-    path::PathBuf,
     ptr::null_mut,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -36,120 +35,19 @@ pub const WORKSPACE: usize = 32 << 20;
 /// Multiplications whose algorithms are kept.
 const KEPT: usize = 4096;
 
-type Handle = *mut c_void;
-type Create = unsafe extern "C" fn(*mut Handle) -> c_int;
-type Destroy = unsafe extern "C" fn(Handle) -> c_int;
-type Set = unsafe extern "C" fn(Handle, c_int, *const c_void, usize) -> c_int;
-type CreateMatmul = unsafe extern "C" fn(*mut Handle, c_int, c_int) -> c_int;
-type CreateLayout = unsafe extern "C" fn(*mut Handle, c_int, u64, u64, i64) -> c_int;
-type Heuristic = unsafe extern "C" fn(
-    Handle,
-    Handle,
-    Handle,
-    Handle,
-    Handle,
-    Handle,
-    Handle,
-    c_int,
-    *mut Choice,
-    *mut c_int,
-) -> c_int;
-type Multiply = unsafe extern "C" fn(
-    Handle,
-    Handle,
-    *const c_void,
-    u64,
-    Handle,
-    u64,
-    Handle,
-    *const c_void,
-    u64,
-    Handle,
-    u64,
-    Handle,
-    *const [u64; 8],
-    u64,
-    usize,
-    *mut c_void,
-) -> c_int;
-
-/// `cublasLtMatmulHeuristicResult_t`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Choice {
-    algorithm: [u64; 8],
-    workspace: usize,
-    state: c_int,
-    waves: f32,
-    reserved: [c_int; 4],
-}
-
-/// The functions in use; valid as long as the library, which is never unloaded.
-struct Api {
-    create: Create,
-    destroy: Destroy,
-    version: unsafe extern "C" fn() -> usize,
-    matmul: CreateMatmul,
-    set_matmul: Set,
-    free_matmul: Destroy,
-    layout: CreateLayout,
-    set_layout: Set,
-    free_layout: Destroy,
-    preference: Create,
-    set_preference: Set,
-    free_preference: Destroy,
-    heuristic: Heuristic,
-    multiply: Multiply,
-}
-
-impl Api {
-    fn load(library: &Library) -> Result<Self, String> {
-        /// # Safety
-        /// `F` is the function's signature.
-        unsafe fn get<F: Copy>(library: &Library, name: &str) -> Result<F, String> {
-            // SAFETY: by the caller.
-            unsafe { library.get::<F>(name) }.map(|symbol| *symbol).map_err(|_| format!("it lacks {name}"))
-        }
-        // SAFETY: the signatures are those of cublasLt.h.
-        unsafe {
-            Ok(Self {
-                create: get(library, "cublasLtCreate")?,
-                destroy: get(library, "cublasLtDestroy")?,
-                version: get(library, "cublasLtGetVersion")?,
-                matmul: get(library, "cublasLtMatmulDescCreate")?,
-                set_matmul: get(library, "cublasLtMatmulDescSetAttribute")?,
-                free_matmul: get(library, "cublasLtMatmulDescDestroy")?,
-                layout: get(library, "cublasLtMatrixLayoutCreate")?,
-                set_layout: get(library, "cublasLtMatrixLayoutSetAttribute")?,
-                free_layout: get(library, "cublasLtMatrixLayoutDestroy")?,
-                preference: get(library, "cublasLtMatmulPreferenceCreate")?,
-                set_preference: get(library, "cublasLtMatmulPreferenceSetAttribute")?,
-                free_preference: get(library, "cublasLtMatmulPreferenceDestroy")?,
-                heuristic: get(library, "cublasLtMatmulAlgoGetHeuristic")?,
-                multiply: get(library, "cublasLtMatmul")?,
-            })
-        }
-    }
-}
-
 /// Multiplication, and alignment of the three addresses.
 type PlanKey = (Matmul, [u32; 3]);
 
 /// The opened library with its workspace, for one device.
 pub struct CublasLt {
-    /// The file.
-    pub found: Found,
-    /// As the library reports it: 130100 is 13.1.0.
-    pub version: usize,
+    loaded: Arc<Loaded>,
     gpu: Arc<Gpu>,
-    api: Api,
-    handle: Handle,
     workspace: Buf<u8>,
     /// By multiplication and alignment of the three addresses; `None`: the library cannot.
     plans: Mutex<HashMap<PlanKey, Option<Arc<Plan>>>>,
 }
 
-// SAFETY: a handle may be used by several threads; plans are behind a lock and not changed once they are made, but for
+// SAFETY: plans are behind a lock and not changed once they are made, but for
 // the address of the bias, which is set under the lock; everything is issued to one stream.
 unsafe impl Send for CublasLt {}
 // SAFETY: as above.
@@ -175,55 +73,22 @@ impl Drop for Plan {
     }
 }
 
-fn check(call: &'static str, status: c_int) -> Result<(), LibraryError> {
-    match status {
-        0 => Ok(()),
-        15 | 7 => Err(LibraryError::Unsupported), // not supported, invalid value
-        status => Err(LibraryError::Call { call, status }),
-    }
-}
-
 impl CublasLt {
-    /// Finds and loads the library, which takes some milliseconds.
+    /// Finds and loads the library, which takes some milliseconds the first time.
     pub fn open(gpu: &Arc<Gpu>) -> Result<Self, LibraryError> {
-        let (found, library) = match CUBLASLT.find() {
-            Ok(found) => {
-                // SAFETY: loading the library runs its initialisers only.
-                let library = unsafe { Library::new(&found.path) };
-                let library = library.map_err(|e| unusable(&found, format!("{e:?}")))?;
-                (found, library)
-            }
-            Err(absent) => {
-                let open = |soname: &&str| {
-                    // SAFETY: as above.
-                    let library = unsafe { Library::new(*soname) }.ok()?;
-                    Some((Found { path: PathBuf::from(soname), version: None }, library))
-                };
-                CUBLASLT.sonames.iter().find_map(open).ok_or(absent)?
-            }
-        };
-        let api = Api::load(&library).map_err(|why| unusable(&found, why))?;
-        std::mem::forget(library); // its functions are in use until the program ends
-        gpu.bound(|| "opening cuBLASLt".to_owned())?;
-        let _turn = Turn::take();
-        let mut handle = null_mut();
-        // SAFETY: the device's context is current.
-        let created = check("cublasLtCreate", unsafe { (api.create)(&mut handle) });
-        created.map_err(|why| unusable(&found, why.to_string()))?;
-        // SAFETY: it takes nothing.
-        let version = unsafe { (api.version)() };
+        let loaded = Loaded::on(gpu)?;
         let workspace = Buf::zeros(gpu, "cuBLASLt workspace", WORKSPACE)?;
-        Ok(Self { found, version, gpu: gpu.clone(), api, handle, workspace, plans: Mutex::default() })
+        Ok(Self { loaded, gpu: gpu.clone(), workspace, plans: Mutex::default() })
     }
 
     /// `cuBLASLt 13.1.0 (/usr/local/cuda/lib64/libcublasLt.so.13)`.
     pub fn describe(&self) -> String {
-        format!("{} ({})", self.name(), self.found.path.display())
+        format!("{} ({})", self.name(), self.loaded.found.path.display())
     }
 
     /// `cuBLASLt 13.1.0`: algorithms, and so bits, are those of a version.
     pub fn name(&self) -> String {
-        let v = self.version;
+        let v = self.loaded.version;
         // 12 and before count a version as 1000 major + 100 minor + patch, 13 as 10000 major.
         let (major, minor, patch) =
             if v >= 100_000 { (v / 10_000, v / 100 % 100, v % 100) } else { (v / 1000, v / 100 % 10, v % 100) };
@@ -248,7 +113,6 @@ impl CublasLt {
         let added = added.map_or(c.ptr, |added| added.ptr);
         let [bias, aux] = fused.map(|data| data.ptr);
         let key = (*matmul, [alignment(a.ptr), alignment(b.ptr), alignment(c.ptr | added | aux)]);
-        let _turn = Turn::take(); // before the plans, as a thread that captures has it already
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if plans.len() >= KEPT {
             plans.clear();
@@ -279,8 +143,8 @@ impl CublasLt {
             // SAFETY: layouts and lengths were checked by the caller against the memory, which outlives the call as
             // it is issued in the stream's order; handles are alive.
             let status = unsafe {
-                (self.api.multiply)(
-                    self.handle,
+                (self.loaded.api.multiply)(
+                    self.loaded.handle,
                     plan.matmul,
                     scale(&alpha),
                     a.ptr,
@@ -313,7 +177,8 @@ impl CublasLt {
 
     fn set_matmul<T>(&self, matmul: Handle, attribute: c_int, value: T) -> Result<(), LibraryError> {
         // SAFETY: the attribute has the size of `T`.
-        let status = unsafe { (self.api.set_matmul)(matmul, attribute, (&raw const value).cast(), size_of::<T>()) };
+        let status =
+            unsafe { (self.loaded.api.set_matmul)(matmul, attribute, (&raw const value).cast(), size_of::<T>()) };
         check("cublasLtMatmulDescSetAttribute", status)
     }
 
@@ -329,10 +194,13 @@ impl CublasLt {
         let mut layout = null_mut();
         // SAFETY: signatures of cublasLt.h; values outlive the calls.
         unsafe {
-            check("cublasLtMatrixLayoutCreate", (self.api.layout)(&mut layout, of as c_int, rows, columns, m.ld))?;
+            check(
+                "cublasLtMatrixLayoutCreate",
+                (self.loaded.api.layout)(&mut layout, of as c_int, rows, columns, m.ld),
+            )?;
             if batch > 1 {
                 let count = i32::try_from(batch).map_err(|_| LibraryError::Unsupported)?;
-                let set = self.api.set_layout;
+                let set = self.loaded.api.set_layout;
                 check("cublasLtMatrixLayoutSetAttribute", set(layout, BATCH, (&raw const count).cast(), 4))?;
                 check("cublasLtMatrixLayoutSetAttribute", set(layout, STRIDE, (&raw const m.stride).cast(), 8))?;
             }
@@ -347,10 +215,10 @@ impl CublasLt {
             Scalar::F32 if m.is_tf32 => (77, Scalar::F32),
             _ => (68, Scalar::F32),
         };
-        let free = (self.api.free_matmul, self.api.free_layout);
+        let free = (self.loaded.api.free_matmul, self.loaded.api.free_layout);
         let mut plan = Plan { matmul: null_mut(), layouts: [null_mut(); 3], algorithm: [0; 8], free };
         // SAFETY: signatures of cublasLt.h.
-        let status = unsafe { (self.api.matmul)(&mut plan.matmul, compute, scale as c_int) };
+        let status = unsafe { (self.loaded.api.matmul)(&mut plan.matmul, compute, scale as c_int) };
         check("cublasLtMatmulDescCreate", status)?;
         self.set_matmul(plan.matmul, TRANSPOSE_A, i32::from(m.a.is_transposed))?;
         self.set_matmul(plan.matmul, TRANSPOSE_B, i32::from(m.b.is_transposed))?;
@@ -375,9 +243,9 @@ impl CublasLt {
         let [la, lb, lc] = plan.layouts;
         // SAFETY: signatures of cublasLt.h; values outlive the calls, and the preference is freed once.
         unsafe {
-            check("cublasLtMatmulPreferenceCreate", (self.api.preference)(&mut preference))?;
+            check("cublasLtMatmulPreferenceCreate", (self.loaded.api.preference)(&mut preference))?;
             let set = |attribute: c_int, value: *const c_void, size: usize| {
-                (self.api.set_preference)(preference, attribute, value, size)
+                (self.loaded.api.set_preference)(preference, attribute, value, size)
             };
             let mut status = set(PREFER_WORKSPACE, std::ptr::from_ref(&WORKSPACE).cast(), size_of::<usize>());
             status |= set(PREFER_REDUCTIONS, std::ptr::from_ref(&IN_FIXED_ORDER).cast(), 4);
@@ -385,26 +253,15 @@ impl CublasLt {
                 status |= set(PREFER_ALIGNMENT + i as c_int, std::ptr::from_ref(alignment).cast(), 4);
             }
             if status == 0 {
-                let (handle, matmul) = (self.handle, plan.matmul);
-                let ask = self.api.heuristic;
+                let (handle, matmul) = (self.loaded.handle, plan.matmul);
+                let ask = self.loaded.api.heuristic;
                 status = ask(handle, matmul, la, lb, lc, lc, preference, 1, &mut choice, &mut count);
             }
-            (self.api.free_preference)(preference);
+            (self.loaded.api.free_preference)(preference);
             check("cublasLtMatmulAlgoGetHeuristic", status)?;
         }
         if count == 0 || choice.state != 0 { Err(LibraryError::Unsupported) } else { Ok(choice.algorithm) }
     }
-}
-
-impl Drop for CublasLt {
-    fn drop(&mut self) {
-        // SAFETY: the handle is alive, and is used no more. Multiplications that are issued keep what they need.
-        unsafe { (self.api.destroy)(self.handle) };
-    }
-}
-
-fn unusable(found: &Found, why: String) -> LibraryError {
-    LibraryError::Unusable { library: found.path.display().to_string(), why }
 }
 
 /// `CUBLASLT_MATMUL_DESC_…`

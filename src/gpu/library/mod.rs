@@ -7,6 +7,7 @@
 
 mod cublaslt;
 mod find;
+mod loaded;
 mod matmul;
 
 pub use cublaslt::{CUBLASLT, CublasLt, WORKSPACE};
@@ -37,8 +38,7 @@ pub enum LibraryError {
     /// It has no algorithm for this.
     #[error("the library has no algorithm for these sizes, layouts and types")]
     Unsupported,
-    /// A call failed that may succeed another time: the library returns it while it is captured into a graph and other
-    /// threads of the process use the device.
+    /// A call failed that may succeed another time: nothing else may take its place, as its results have other bits.
     #[error("{call}: status {status}")]
     Call {
         /// Function.
