@@ -8,7 +8,10 @@ use super::{
     help,
     jobs::Purpose,
     journal::UnsavedWork,
-    sweep::dialog::{SweepAnswer, SweepForm},
+    sweep::{
+        dialog::{SweepAnswer, SweepForm},
+        values::SweptValues,
+    },
     theme::{TITLE, Tokens},
     widgets,
 };
@@ -79,7 +82,7 @@ enum Answer {
     Discard(Intent),
     Path(Purpose, PathBuf),
     Layout(String, bool),
-    Sweep(String, Vec<String>),
+    Sweep(String, SweptValues),
 }
 
 /// Draws the open dialog and acts on its answer.
@@ -91,6 +94,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
             name: app.session.project.name.clone(),
             unsaved: app.session.is_dirty(),
             recording: app.session.live.recording.is_some(),
+            sweep: app.library.sweeping.as_ref().map(|sweeping| (sweeping.n_ended, sweeping.n)),
         };
         let modal = Modal::new(Id::unique("dialog")).frame(frame).show(ctx, |ui| {
             ui.set_width(460.0);

@@ -233,6 +233,16 @@ impl Jobs {
         self.inbox.try_recv().ok()
     }
 
+    /// Drops results until one of a kind arrives, for a time at most: for a window that closes.
+    pub fn wait_for(&self, time: Duration, is_last: impl Fn(&JobResult) -> bool) {
+        let end = Instant::now() + time;
+        while let Ok(done) = self.inbox.recv_deadline(end) {
+            if is_last(&done) {
+                return;
+            }
+        }
+    }
+
     /// Reads a project.
     pub fn open(&mut self, path: PathBuf) -> Result<(), String> {
         self.spawn("open", move || {

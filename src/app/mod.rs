@@ -435,6 +435,7 @@ impl eframe::App for App {
     }
 
     fn on_exit(&mut self) {
+        self.end_sweep();
         self.placement.keep(self.state_dir.as_ref());
         self.journal.clear();
     }

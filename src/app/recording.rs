@@ -214,8 +214,8 @@ impl App {
         let beside = self.session.live.playback.as_ref().and_then(|r| Some(r.folder.parent()?.to_owned()));
         let folder = beside.unwrap_or_else(|| self.session.runs_folder());
         if self.library.folder != folder {
-            let sweeping = self.library.sweeping.take();
-            self.library = Library { is_reading: true, folder: folder.clone(), sweeping, ..Library::default() };
+            let Library { sweeping, swept, .. } = std::mem::take(&mut self.library);
+            self.library = Library { is_reading: true, folder: folder.clone(), sweeping, swept, ..Library::default() };
         }
         if let Err(e) = self.jobs.list_runs(folder, Arc::new(self.session.project.clone())) {
             self.notify(Level::Error, e);

@@ -46,22 +46,24 @@ impl App {
 
     /// Runs the intent now, or asks first when work would be lost.
     pub(super) fn confirm_unsaved(&mut self, intent: Intent) {
-        if self.would_lose_work() {
+        if self.would_lose_work(&intent) {
             self.dialog = Some(Dialog::Unsaved(intent));
         } else {
             self.run_intent(intent);
         }
     }
 
-    /// Unsaved changes, a recording in progress, or a long run.
-    fn would_lose_work(&self) -> bool {
-        self.session.is_dirty() || self.session.live.recording.is_some() || self.attention.is_long_run(Instant::now())
+    /// Unsaved changes, a recording in progress, a long run, or a sweep that ends with the window.
+    fn would_lose_work(&self, intent: &Intent) -> bool {
+        let is_recording = self.session.live.recording.is_some();
+        let ends_sweep = *intent == Intent::Close && self.library.sweeping.is_some();
+        self.session.is_dirty() || is_recording || ends_sweep || self.attention.is_long_run(Instant::now())
     }
 
     /// Asks before the window closes when work would be lost.
     pub(super) fn confirm_close(&mut self, ctx: &egui::Context) {
         let leaves = ctx.input(|i| i.viewport().close_requested()) && !self.may_close;
-        if leaves && self.would_lose_work() {
+        if leaves && self.would_lose_work(&Intent::Close) {
             ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
             self.dialog = Some(Dialog::Unsaved(Intent::Close));
         }

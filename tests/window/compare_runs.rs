@@ -83,20 +83,34 @@ fn marked_runs_are_drawn_with_what_differs() {
     std::fs::remove_dir_all(folder).ok();
 }
 
-/// Right-click on a parameter, values, and the runs are compared as they end.
-#[test]
-fn a_sweep_records_a_run_per_value_and_compares_them() {
-    let (folder, file) = project("sweep");
-    let program = Some(PathBuf::from(env!("CARGO_BIN_EXE_neuropil")));
-    let mut w = open(Start { path: Some(file), project: None, program, ..start(true) });
+/// A window with the project, and the dialog of a sweep open.
+fn sweep_dialog(file: &Path, program: PathBuf) -> Window {
+    let mut w = open(Start { path: Some(file.to_owned()), project: None, program: Some(program), ..start(true) });
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
     until(&mut w, "it is built", |w| w.state().session().live.is_loaded());
-    let label = |w: &Window| w.query_all_by_label_contains("Membrane time const").next().map(|node| node.rect());
-    until(&mut w, "the inspector is drawn", |w| label(w).is_some());
+    ask_sweep(&mut w);
+    w
+}
+
+/// Right-click on a parameter: the dialog, or a message.
+fn ask_sweep(w: &mut Window) {
+    until(w, "the inspector is drawn", |w| says(w, "Membrane time const"));
     w.query_all_by_label_contains("Membrane time const").next().expect("a row").click_secondary();
     w.run_steps(3);
     w.get_by_label("Sweep…").click();
     w.run_steps(3);
+}
+
+fn ended(w: &mut Window) {
+    harness::until_within(Duration::from_secs(60), w, "all ended", |w| {
+        w.state().messages().iter().any(|text| text.starts_with("Sweep"))
+    });
+}
+
+#[test]
+fn a_sweep_records_a_run_per_value_and_compares_them() {
+    let (folder, file) = project("sweep");
+    let mut w = sweep_dialog(&file, PathBuf::from(env!("CARGO_BIN_EXE_neuropil")));
     w.get_by_label("Values").type_text("0.03 s, 25 mV");
     w.run_steps(3);
     assert!(w.query_by_label("Run 2").is_none(), "a wrong unit is refused");
@@ -106,14 +120,72 @@ fn a_sweep_records_a_run_per_value_and_compares_them() {
     w.run_steps(3);
     assert!(says(&w, "2 runs of 60 ms, one after another: 20 ms, 30 ms"));
     w.get_by_label("Run 2").click();
-    harness::until_within(Duration::from_secs(60), &mut w, "both ended", |w| {
-        w.state().messages().iter().any(|text| text.starts_with("Sweep"))
-    });
+    ended(&mut w);
     assert_eq!(w.state().messages(), ["Sweep finished: 2 runs"]);
+    until(&mut w, "both are points", |w| says(w, "against 2 values of lif.tau_m"));
+    assert!(says(&w, "2 values of lif.tau_m  |  2 runs"));
+    w.get_by_label("Compare runs").click();
     until(&mut w, "both are drawn", |w| says(w, "2 of 2 runs  |"));
     w.get_by_role_and_label(Role::Label, "lif.tau_m");
     let hidden = |name: &std::ffi::OsString| name.to_string_lossy().starts_with('.');
     let left = std::fs::read_dir(&folder).expect("folder").flatten().map(|entry| entry.file_name()).find(hidden);
     assert_eq!(left, None, "the file of the sweep is removed");
+    std::fs::remove_dir_all(folder).ok();
+}
+
+/// Every value with every seed: a point with a spread each, and a row of the exported table per run.
+#[test]
+fn a_sweep_over_seeds_has_a_spread() {
+    let (folder, file) = project("seeds");
+    let mut w = sweep_dialog(&file, PathBuf::from(env!("CARGO_BIN_EXE_neuropil")));
+    w.get_by_label("Values").type_text("25");
+    w.run_steps(3);
+    w.get_by_role_and_label(Role::TextInput, "Seeds").click();
+    w.run_steps(3);
+    w.get_by_role_and_label(Role::TextInput, "Seeds").type_text("..2");
+    w.run_steps(3);
+    assert!(says(&w, "4 runs of 60 ms, one after another: 20 ms, 25 ms, each with 2 seeds"));
+    w.get_by_label("Run 4").click();
+    ended(&mut w);
+    until(&mut w, "all are points", |w| says(w, "4 runs  |  mean ± standard deviation over seeds"));
+    let export = w.query_all_by_label("Export").max_by(|a, b| a.rect().top().total_cmp(&b.rect().top()));
+    export.expect("the menu of the plot").click();
+    w.run_steps(3);
+    w.get_by_label("Copy as CSV").click();
+    w.step();
+    let commands = w.output().platform_output.commands.clone();
+    let copied = commands.iter().find_map(|c| if let egui::OutputCommand::CopyText(t) = c { Some(t) } else { None });
+    let rows: Vec<Vec<&str>> = copied.expect("a table").lines().map(|line| line.split(',').collect()).collect();
+    let cells: Vec<&[&str]> = rows.iter().map(|row| &row[1..3]).collect();
+    assert_eq!(cells, [["lif.tau_m (ms)", "seed"], ["20", "1"], ["20", "2"], ["25", "1"], ["25", "2"]]);
+    assert!(rows[1][5] != rows[2][5], "seeds give other means: {rows:?}");
+    std::fs::remove_dir_all(folder).ok();
+}
+
+/// The program of this sweep never ends by itself, so that a second sweep is asked for while it runs; it ends with the window.
+#[cfg(unix)]
+#[test]
+fn one_sweep_at_a_time_and_it_ends_with_the_window() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (folder, file) = project("endless");
+    let (program, started) = (folder.join("endless"), folder.join("pid"));
+    let script = format!("#!/bin/sh\necho $$ > '{0}.new'\nmv '{0}.new' '{0}'\nexec sleep 3600\n", started.display());
+    std::fs::write(&program, script).expect("a script");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let mut w = sweep_dialog(&file, program);
+    w.get_by_label("Values").type_text("25");
+    w.run_steps(3);
+    w.get_by_label("Run 2").click();
+    until(&mut w, "the first run has started", |_| started.exists());
+    ask_sweep(&mut w);
+    assert!(w.query_by_label("Values").is_none(), "no second dialog");
+    assert_eq!(w.state().messages(), ["A sweep is running: wait for its end, or cancel it on the page Runs."]);
+    let pid: libc::pid_t = std::fs::read_to_string(&started).expect("pid").trim().parse().expect("a number");
+    // SAFETY: signal 0 only asks whether the process exists.
+    let runs = || unsafe { libc::kill(pid, 0) == 0 };
+    assert!(runs());
+    eframe::App::on_exit(w.state_mut());
+    assert!(!runs(), "the run ended, and the sweep waited for it");
+    assert!(!folder.join(format!(".sweep-{}.ron", std::process::id())).exists(), "the file of the sweep is removed");
     std::fs::remove_dir_all(folder).ok();
 }

@@ -20,7 +20,7 @@ use neuropil::app::{
 use stage::{Stage, graphics};
 use std::time::Instant;
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "brain",
     "raster",
     "rates",
@@ -39,6 +39,7 @@ const NAMES: [&str; 20] = [
     "statistics",
     "runs",
     "compare",
+    "sweep",
     "bands",
     "lanes",
 ];
@@ -51,7 +52,7 @@ fn names_and_suggestions() {
     let fitting: Vec<_> = all.iter().copied().filter(|name| !absent.contains(name)).collect();
     assert_eq!(fitting, NAMES, "this schema has no such shapes");
     assert_eq!(views::suggest(&schema), NAMES);
-    assert_eq!(views::suggest(&Default::default()), ["runs", "compare"]);
+    assert_eq!(views::suggest(&Default::default()), ["runs", "compare", "sweep"]);
     assert!(views::by_name("nothing").is_none());
     for view in views::all() {
         assert!(view.help().starts_with("# "), "{}", view.name());

@@ -18,16 +18,26 @@ pub struct AtRisk {
     pub unsaved: bool,
     /// Whether a recording is in progress.
     pub recording: bool,
+    /// Of a sweep in progress, the runs that ended and all runs.
+    pub sweep: Option<(usize, usize)>,
 }
 
 pub fn unsaved_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent) -> Option<Answer> {
+    let sweep = at_risk.sweep.filter(|_| *intent == Intent::Close);
     if !at_risk.unsaved {
-        return if at_risk.recording { recording_ui(ui, intent) } else { running_ui(ui, intent) };
+        return match sweep {
+            _ if at_risk.recording => recording_ui(ui, intent),
+            Some(sweep) => sweep_ui(ui, intent, sweep),
+            None => running_ui(ui, intent),
+        };
     }
     title_ui(ui, &format!("Save changes to {}?", at_risk.name));
     ui.label("Discarding loses the changes since the last save.");
     if at_risk.recording {
         ui.label("The recording in progress is closed and kept.");
+    }
+    if sweep.is_some() {
+        ui.label("The sweep in progress ends; its runs so far are kept.");
     }
     ui.add_space(14.0);
     ui.horizontal(|ui| {
@@ -50,6 +60,12 @@ fn recording_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {
     title_ui(ui, "Stop the recording?");
     ui.label("A recording is in progress. It is closed and kept.");
     stop_ui(ui, intent, "Keep recording")
+}
+
+fn sweep_ui(ui: &mut Ui, intent: &Intent, (ended, all): (usize, usize)) -> Option<Answer> {
+    title_ui(ui, "Stop the sweep?");
+    ui.label(format!("{ended} of {all} runs have ended and are kept. The others are left out."));
+    stop_ui(ui, intent, "Keep running")
 }
 
 fn running_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {

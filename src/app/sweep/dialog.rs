@@ -1,6 +1,6 @@
 //! The dialog of a sweep.
 
-use super::values::values;
+use super::values::{SweptValues, seeds, values};
 use crate::{
     app::{theme::Tokens, widgets},
     params::{ParamId, ParamSpec, Params, Scale, ValueType, path},
@@ -16,6 +16,7 @@ pub struct SweepForm {
     pub path: String,
     spec: &'static ParamSpec,
     text: String,
+    seeds: String,
     /// The length of a run; none: it has no end.
     each: Option<String>,
 }
@@ -23,7 +24,7 @@ pub struct SweepForm {
 /// The answer of the dialog.
 pub enum SweepAnswer {
     /// Run these values.
-    Start(Vec<String>),
+    Start(SweptValues),
     /// Close it.
     Cancel,
 }
@@ -35,9 +36,10 @@ pub fn can_sweep(spec: &ParamSpec) -> bool {
 
 impl SweepForm {
     /// For a parameter, with its present value; `None` where there is none.
-    pub fn new(params: &dyn Params, id: ParamId, each: Option<String>) -> Option<Self> {
+    pub fn new(params: &dyn Params, id: ParamId, seed: u64, each: Option<String>) -> Option<Self> {
         let spec = params.spec(id)?;
-        Some(Self { path: params.path(id), spec, text: format!("{}, ", path::show(spec, &params.get(id))), each })
+        let text = format!("{}, ", path::show(spec, &params.get(id)));
+        Some(Self { path: params.path(id), spec, text, seeds: seed.to_string(), each })
     }
 
     /// Draws the dialog below its title.
@@ -55,9 +57,11 @@ impl SweepForm {
         let hint = format!("Separated by commas; 1..10/4 gives four values from 1 to 10 at equal {apart}");
         ui.label(widgets::sub(ui, hint).small());
         ui.add_space(6.0);
+        let entered = self.seeds_ui(ui) || entered;
+        ui.add_space(6.0);
         let values = match &self.each {
             None => Err("A run needs an end: set Run settings › Duration".to_owned()),
-            Some(_) => values(self.spec, &self.text),
+            Some(_) => self.swept(),
         };
         let (line, color) = match &values {
             Ok(values) => (self.preview(values), t.text),
@@ -66,7 +70,7 @@ impl SweepForm {
         ui.label(RichText::new(line).small().color(color));
         ui.add_space(10.0);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let n = values.as_ref().map_or(0, Vec::len);
+            let n = values.as_ref().map_or(0, SweptValues::n_runs);
             let verb = if n == 0 { "Run".to_owned() } else { format!("Run {n}") };
             let go = ui.add_enabled_ui(n > 0, |ui| widgets::primary(ui, verb).clicked()).inner;
             match values {
@@ -77,11 +81,33 @@ impl SweepForm {
         .inner
     }
 
+    /// The field of the seeds; whether it was left with Enter.
+    fn seeds_ui(&mut self, ui: &mut Ui) -> bool {
+        let field = ui
+            .horizontal(|ui| {
+                ui.label("Seeds");
+                ui.add(TextEdit::singleline(&mut self.seeds).desired_width(120.0).hint_text("1..5"))
+            })
+            .inner
+            .accessible_name("Seeds");
+        let field =
+            field.on_hover_text("Every value is run with each of these seeds; the plot shows their mean and spread");
+        ui.label(widgets::sub(ui, "1, 2, 3 or 1..3: each value runs with each seed").small());
+        field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter))
+    }
+
+    /// What was typed.
+    fn swept(&self) -> Result<SweptValues, String> {
+        SweptValues::new(values(self.spec, &self.text)?, seeds(&self.seeds)?)
+    }
+
     /// `4 runs of 1 s, one after another: 10 ms, 20 ms, 30 ms, 40 ms`.
-    fn preview(&self, values: &[String]) -> String {
+    fn preview(&self, swept: &SweptValues) -> String {
+        let (values, n) = (&swept.values, swept.seeds.len());
         let more = if values.len() > NAMED { ", …" } else { "" };
         let named = values[..values.len().min(NAMED)].join(", ");
+        let seeds = if n > 1 { format!(", each with {n} seeds") } else { String::new() };
         let each = self.each.as_deref().unwrap_or_default();
-        format!("{} runs of {each}, one after another: {named}{more}", values.len())
+        format!("{} runs of {each}, one after another: {named}{more}{seeds}", swept.n_runs())
     }
 }

@@ -1,5 +1,6 @@
 //! Runs the values of a sweep one after another, each in a process of its own: the same headless run as on the command line.
 
+use super::values::SweptValues;
 use crate::{
     engine::lower_priority,
     project::{self, Project, run::next_folder},
@@ -27,8 +28,8 @@ pub struct Order {
     pub runs: PathBuf,
     /// Path of the parameter.
     pub path: String,
-    /// Its values.
-    pub values: Vec<String>,
+    /// Its values, and the seeds.
+    pub swept: SweptValues,
 }
 
 /// Runs all values. `ended` is called after each run.
@@ -43,26 +44,31 @@ pub fn run(order: &Order, progress: &Progress, ended: impl Fn(PathBuf)) -> Resul
 
 fn run_all(order: &Order, file: &Path, progress: &Progress, ended: impl Fn(PathBuf)) -> Result<usize, String> {
     let name = order.path.rsplit('.').next().unwrap_or(&order.path);
-    for (i, value) in order.values.iter().enumerate() {
-        let what = format!("{name} {value}");
-        if progress.report(&what, i as f32 / order.values.len() as f32).is_err() {
+    let n = order.swept.n_runs();
+    for (i, (value, seed)) in order.swept.runs().enumerate() {
+        let seed_name = if order.swept.seeds.len() > 1 { format!(" seed {seed}") } else { String::new() };
+        let what = format!("{name} {value}{seed_name}");
+        if progress.report(&what, i as f32 / n as f32).is_err() {
             return Ok(i);
         }
         let folder = next_folder(&order.runs, &what).map_err(|e| e.to_string())?;
-        let is_done = run_one(order, file, &folder, value, progress).map_err(|why| format!("{what}: {why}"))?;
+        let sets = [format!("{}={value}", order.path), format!("seed={seed}")];
+        let is_done = run_one(order, file, &folder, &sets, progress).map_err(|why| format!("{what}: {why}"))?;
         ended(folder);
         if !is_done {
             return Ok(i);
         }
     }
-    Ok(order.values.len())
+    Ok(n)
 }
 
 /// One run; `false` when it was cancelled.
-fn run_one(order: &Order, file: &Path, folder: &Path, value: &str, progress: &Progress) -> Result<bool, String> {
+fn run_one(order: &Order, file: &Path, folder: &Path, sets: &[String], progress: &Progress) -> Result<bool, String> {
     let mut command = Command::new(&order.program);
-    command.arg("run").arg("--out").arg(folder).arg("--set").arg(format!("{}={value}", order.path)).arg(file);
+    command.arg("run").arg("--out").arg(folder);
+    command.args(sets.iter().flat_map(|set| ["--set", set.as_str()])).arg(file);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    end_with_parent(&mut command);
     // The child inherits the priority of this thread: the window goes first.
     lower_priority(10);
     let mut child = command.spawn().map_err(|e| e.to_string())?;
@@ -84,6 +90,22 @@ fn run_one(order: &Order, file: &Path, folder: &Path, value: &str, progress: &Pr
         false if said.is_empty() => Err(status.to_string()),
         false => Err(said),
     }
+}
+
+/// A window that is killed cannot cancel its sweep: the system ends the run with it.
+fn end_with_parent(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the closure only calls `prctl`, which is safe between `fork` and `exec`. The signal is sent when the thread that
+    // spawns the child ends: it waits for the child.
+    unsafe {
+        use std::os::unix::process::CommandExt as _;
+        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
 }
 
 /// Ends a run at its next batch: its folder is closed and can be read.

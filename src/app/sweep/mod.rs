@@ -1,15 +1,19 @@
-//! A sweep: the project is run and recorded once for every value of a parameter, beside the window. The runs are marked for
-//! comparison as they end.
+//! A sweep: the project is run and recorded once for every value of a parameter and every seed, beside the window. The runs
+//! are marked for comparison as they end.
 
 pub mod dialog;
 mod job;
-mod values;
+pub mod values;
 
 use super::{App, dialogs::Dialog, jobs::JobResult, log::Level, text, workspace::Page};
 use crate::{params::ParamId, sim::Progress};
 use dialog::SweepForm;
 use job::Order;
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
+use values::SweptValues;
+
+/// How long a closing window waits for the run in progress to close its folder.
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// A sweep in progress.
 pub struct Sweeping {
@@ -31,20 +35,22 @@ impl App {
         let base = self.session.live.clock.base;
         let each = self.session.project.run.planned_steps(base);
         let each = each.map(|steps| super::views::kit::steps(steps as f64, base));
-        let form = SweepForm::new(self.session.project.model.params(), id, each);
+        let project = &self.session.project;
+        let form = SweepForm::new(project.model.params(), id, project.seed, each);
         self.dialog = form.map(Dialog::Sweep);
     }
 
     /// Starts it.
-    pub(super) fn start_sweep(&mut self, path: String, values: Vec<String>) {
+    pub(super) fn start_sweep(&mut self, path: String, swept: SweptValues) {
         let program = self.program.clone().map_or_else(std::env::current_exe, Ok);
         let (program, n) = match program {
-            Ok(program) => (program, values.len()),
+            Ok(program) => (program, swept.n_runs()),
             Err(e) => return self.notify(Level::Error, format!("Could not start the sweep: {e}")),
         };
         let (session, progress) = (&self.session, Arc::new(Progress::default()));
         let (base, runs) = (session.folder(), session.runs_folder());
-        let order = Order { program, project: session.accepted_document().0, base, runs, path, values };
+        let name = path.clone();
+        let order = Order { program, project: session.accepted_document().0, base, runs, path, swept };
         let (outbox, shared) = (self.jobs.outbox(), progress.clone());
         let job = move || {
             let ended = |folder| drop(outbox.send(JobResult::SweepRun(folder)));
@@ -54,10 +60,19 @@ impl App {
             Err(why) => self.notify(Level::Error, why),
             Ok(()) => {
                 self.workspace.show_page(Page::Runs);
+                self.workspace.show_view("sweep", &self.session.live.schema);
                 self.library.sweeping = Some(Sweeping { progress, n, n_ended: 0 });
+                self.library.swept = Some(name);
                 self.list_runs();
             }
         }
+    }
+
+    /// The window closes: the run in progress ends at its next batch, and its folder is closed.
+    pub(super) fn end_sweep(&mut self) {
+        let Some(sweeping) = self.library.sweeping.take() else { return };
+        sweeping.progress.cancel();
+        self.jobs.wait_for(CLOSING, |done| matches!(done, JobResult::SweepEnded(_)));
     }
 
     /// A run of the sweep ended: it is marked with those before it.

@@ -119,6 +119,7 @@ const FITS: &[Fit] = {
         Fit { view: "phases", pages: &[Simulate, Explore], fits: has_phases },
         Fit { view: "runs", pages: &[Runs], fits: |_| true },
         Fit { view: "compare", pages: &[Runs], fits: |_| true },
+        Fit { view: "sweep", pages: &[Runs], fits: |_| true },
         Fit { view: "scatter", pages: &[Explore], fits: |e| !has_phases(e) && has_pairs(e) },
         Fit { view: "bands", pages: &[Explore], fits: |e| has_values(e) && !has_generations(e) },
         Fit { view: "bands", pages: &[Simulate, Explore], fits: |e| has_values(e) && has_generations(e) },

@@ -42,6 +42,7 @@ pub mod scatter;
 mod selection;
 pub mod statistics;
 mod stop_reason;
+pub mod sweep;
 pub mod table;
 pub mod texts;
 pub mod token_text;
@@ -309,6 +310,7 @@ pub fn all() -> Vec<Box<dyn View>> {
         Box::<token_text::TokenText>::default(),
         Box::<runs::Runs>::default(),
         Box::<compare::Compare>::default(),
+        Box::<sweep::SweepPlot>::default(),
         Box::<circle::Circle>::default(),
         Box::<scatter::Scatter>::default(),
         Box::<phases::Phases>::default(),

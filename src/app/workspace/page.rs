@@ -64,7 +64,7 @@ const TABS: usize = 4;
 const RUNS: f32 = 0.4;
 
 /// The default layout. The profile page has three rows: steps, timeline and kernels, summaries; the page of runs has the
-/// table above the curves. Elsewhere the first view
+/// table above the plots. Elsewhere the first view
 /// is large at the left with the rest as tabs below it, the second and third at the right; with many views, half of the
 /// rest are tabs behind the third.
 pub fn suggested(page: Page, schema: &SimSchema) -> Tree<Pane> {
@@ -79,9 +79,9 @@ pub fn suggested(page: Page, schema: &SimSchema) -> Tree<Pane> {
     let tabs: Vec<TileId> = match panes.as_slice() {
         [] => return Tree::empty(id),
         [only] => return Tree::new(id, tiles.insert_tab_tile(vec![*only]), tiles),
-        [a, b] if page == Page::Runs => {
-            let [a, b] = [*a, *b].map(|pane| tiles.insert_tab_tile(vec![pane]));
-            let root = column(&mut tiles, a, b, RUNS);
+        [table, plots @ ..] if page == Page::Runs => {
+            let (table, plots) = (tiles.insert_tab_tile(vec![*table]), tiles.insert_tab_tile(plots.to_vec()));
+            let root = column(&mut tiles, table, plots, RUNS);
             return Tree::new(id, root, tiles);
         }
         [a, b] => vec![tiles.insert_tab_tile(vec![*a]), tiles.insert_tab_tile(vec![*b])],

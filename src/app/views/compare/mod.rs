@@ -3,7 +3,7 @@
 
 mod chart;
 mod differences;
-mod read;
+pub mod read;
 mod table;
 
 use super::{

@@ -3,7 +3,7 @@
 use crate::{
     app::views::plot::samples::Samples,
     kinds::Model,
-    project::{Project, RunFolder, Stream},
+    project::{Manifest, Project, RunFolder, Stream},
     sim::{Level, TimeBase},
 };
 use std::{io, path::Path};
@@ -77,25 +77,65 @@ pub struct RunSeries {
     pub project: Option<Project>,
 }
 
+/// The numbers of one series over the last share of a run.
+pub struct Summarised {
+    /// All series of fixed lanes that the run recorded.
+    pub offered: Vec<SeriesName>,
+    /// The one that was read; none: the run recorded no series.
+    pub key: Option<(String, String)>,
+    /// A summary per lane; empty where the run did not record it.
+    pub lanes: Vec<Summary>,
+}
+
+/// Summarises the wanted series of a run, or else its first one, over the last `share` of its steps.
+pub fn summarise(run: &RunFolder, wanted: Option<&(String, String)>, share: f64) -> io::Result<Summarised> {
+    let manifest = &run.manifest;
+    let (first, last) = (manifest.first_step as f64, manifest.last_step as f64);
+    let from = last - (last - first) * share;
+    let offered = offered(manifest);
+    let key = wanted.or(offered.first().map(|first| &first.key)).cloned();
+    let mut lanes = vec![];
+    for stream in fixed_series(manifest).filter(|s| key.as_ref().is_some_and(|key| is_of(s, key))) {
+        lanes = vec![Summary::default(); stream.width as usize];
+        let (mut reader, mut row) = (run.read_rows(stream)?, vec![]);
+        while let Some(step) = reader.next_row(&mut row)? {
+            if step as f64 >= from {
+                lanes.iter_mut().zip(&row).for_each(|(summary, value)| summary.add(*value));
+            }
+        }
+    }
+    Ok(Summarised { offered, key, lanes })
+}
+
+/// Streams of series with fixed lanes.
+fn fixed_series(manifest: &Manifest) -> impl Iterator<Item = &Stream> {
+    manifest.streams.iter().filter(|s| s.shape == "series" && s.elements.is_empty())
+}
+
+fn is_of(stream: &Stream, (probe, args): &(String, String)) -> bool {
+    stream.probe == *probe && stream.args == *args
+}
+
+fn offered(manifest: &Manifest) -> Vec<SeriesName> {
+    fixed_series(manifest).filter(|s| s.from_step == 0).map(|s| name_of(&manifest.kind, s)).collect()
+}
+
 /// Reads the wanted series of a run; without a wish the first one.
 pub fn read(folder: &Path, wanted: Option<&(String, String)>) -> io::Result<RunSeries> {
     let run = RunFolder::open(folder)?;
     let manifest = &run.manifest;
-    let streams = || manifest.streams.iter().filter(|s| s.shape == "series" && s.elements.is_empty());
     let mut out = RunSeries {
         base: manifest.time_base(),
         steps: (manifest.first_step, manifest.last_step),
         project: run.project().ok(),
+        offered: offered(manifest),
         ..RunSeries::default()
     };
-    for stream in streams().filter(|s| s.from_step == 0) {
-        out.offered.push(name_of(&manifest.kind, stream));
-    }
     let Some(key) = wanted.or(out.offered.first().map(|first| &first.key)) else { return Ok(out) };
     let probe =
         Model::by_name(&manifest.kind).and_then(|model| model.probes().iter().find(|probe| probe.name == key.0));
     out.is_angle = probe.is_some_and(|probe| probe.is_angle());
-    for stream in streams().filter(|s| (&s.probe, &s.args) == (&key.0, &key.1)) {
+    for stream in fixed_series(manifest).filter(|s| is_of(s, key)) {
         out.levels.clone_from(&stream.levels);
         append(&run, stream, &mut out.samples, &mut out.summaries)?;
     }

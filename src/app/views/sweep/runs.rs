@@ -1,0 +1,116 @@
+//! What is read of each run, on the pool.
+
+use crate::{
+    app::views::compare::read::{self, SeriesName, Summary},
+    params::{ParamSpec, Value, path},
+    project::{Project, RunFolder},
+};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+};
+
+/// A probe and the arguments of its tap.
+pub type Key = (String, String);
+
+/// What a summary is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Part {
+    /// All steps.
+    #[default]
+    All,
+    /// The last half of the steps: without the transient at the start.
+    Half,
+    /// The last tenth of the steps.
+    Tenth,
+}
+
+impl Part {
+    /// All parts and their names.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::All, "all steps"), (Self::Half, "last half"), (Self::Tenth, "last tenth")];
+
+    fn share(self) -> f64 {
+        match self {
+            Self::All => 1.0,
+            Self::Half => 0.5,
+            Self::Tenth => 0.1,
+        }
+    }
+}
+
+/// A parameter of a run.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Its declaration.
+    pub spec: &'static ParamSpec,
+    /// Its value with the unit.
+    pub text: String,
+    /// The value of a number, or the number of a choice.
+    pub number: Option<f64>,
+}
+
+/// A run that may be a point of the plot.
+#[derive(Clone, Debug, Default)]
+pub struct SweptRun {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Name of the folder.
+    pub name: String,
+    /// Kind of the simulation.
+    pub kind: String,
+    /// Start time.
+    pub started: String,
+    /// Simulated time in words.
+    pub duration: String,
+    /// Random seed.
+    pub seed: u64,
+    /// Its parameters by path, without those that follow others.
+    pub settings: BTreeMap<String, Setting>,
+    /// The series that it recorded.
+    pub offered: Vec<SeriesName>,
+    /// The series that was read.
+    pub key: Option<Key>,
+    /// Its numbers, a summary per lane.
+    pub lanes: Vec<Summary>,
+}
+
+/// Reads a run: its parameters at step 0, and the numbers of a series.
+pub fn read(folder: &Path, wanted: Option<&Key>, part: Part) -> io::Result<SweptRun> {
+    let run = RunFolder::open(folder)?;
+    let manifest = &run.manifest;
+    let steps = manifest.last_step.saturating_sub(manifest.first_step);
+    let project = run.project().map_err(io::Error::other)?;
+    let numbers = read::summarise(&run, wanted, part.share())?;
+    Ok(SweptRun {
+        folder: folder.to_owned(),
+        name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        kind: manifest.kind.clone(),
+        started: manifest.started.clone(),
+        duration: crate::app::views::kit::steps(steps as f64, manifest.time_base()),
+        seed: project.seed,
+        settings: settings(&project),
+        offered: numbers.offered,
+        key: numbers.key,
+        lanes: numbers.lanes,
+    })
+}
+
+/// The parameters of a project. Those that follow others are no difference of their own.
+pub fn settings(project: &Project) -> BTreeMap<String, Setting> {
+    let params = project.model.params();
+    let all = params.ids().into_iter().filter_map(|id| {
+        let (spec, value) = (params.spec(id)?, params.get(id));
+        let number = match value {
+            Value::Real(x) => Some(x),
+            Value::Int(i) => Some(i as f64),
+            Value::Bool(b) => Some(f64::from(u8::from(b))),
+            Value::Choice(i) => Some(f64::from(i)),
+            _ => None,
+        };
+        Some((params.path(id), Setting { spec, text: path::show(spec, &value), number }))
+    });
+    let follows = |path: &String| project.links.iter().any(|link| link.path == *path);
+    all.filter(|(path, _)| !follows(path)).collect()
+}
