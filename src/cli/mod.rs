@@ -120,11 +120,14 @@ fn finish(result: Result<(), CliError>) -> ExitCode {
     }
 }
 
+/// What is logged to stderr by default: warnings, and that a library of multiplications is missing.
+const LOGGED: &str = "warn,neuropil::nn::gemm=info";
+
 /// Sets up the log; `NEUROPIL_LOG` or `RUST_LOG` select what is logged to stderr.
 fn listen(window: Option<Listener>) {
     use tracing_subscriber::{EnvFilter, prelude::*};
-    let filter = std::env::var("NEUROPIL_LOG").or_else(|_| std::env::var("RUST_LOG")).unwrap_or_else(|_| "warn".into());
-    let filter = EnvFilter::try_new(&filter).unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = std::env::var("NEUROPIL_LOG").or_else(|_| std::env::var("RUST_LOG")).unwrap_or_else(|_| LOGGED.into());
+    let filter = EnvFilter::try_new(&filter).unwrap_or_else(|_| EnvFilter::new(LOGGED));
     let stderr = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_filter(filter);
     tracing_subscriber::registry().with(window).with(stderr).try_init().ok();
 }

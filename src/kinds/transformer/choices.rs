@@ -90,7 +90,8 @@ choices! {
 choices! {
     /// Implementation of matrix multiplications on a GPU.
     pub enum GemmMethod {
-        /// The library where it is found, else the tensor cores.
+        /// cuBLASLt where it is found, else own kernels on tensor cores: wgmma on Hopper (H100, H200) where it is expected to be
+        /// faster, else mma.sync.
         #[title("Automatic")]
         Auto,
         /// The fastest of all for each multiplication of a training step, timed before the first run on a device. Choices are

@@ -72,7 +72,12 @@ impl<M: DeviceModel> CudaBackend<M> {
         let settings = OptimizerSettings { seed, is_stochastic, ..OptimizerSettings::default() };
         buffers.trained.begin_training(map, &scaler, settings)?;
         let library = ops.gemm.library().map_or_else(|_| "none".to_owned(), |library| library.name());
-        let choices = choices.iter().copied().chain([("library of multiplications", &library[..])]);
+        if ops.options.backend.is_none() {
+            ops.gemm.log_missing_library();
+        }
+        let own = ops.gemm.own_implementations();
+        let choices = choices.iter().copied();
+        let choices = choices.chain([("library of multiplications", &library[..]), ("own multiplications", own)]);
         Ok(Self {
             captures: RefCell::default(),
             kernels: StepKernels::load(gpu)?,

@@ -7,9 +7,9 @@
 //! # Which implementation
 //!
 //! [`Options::backend`] names one. Without it, what [`tuning`] measured or a run recorded is used, else cuBLASLt where it is
-//! found, else own kernels. What an implementation cannot do is done by another, unless [`Options::is_required`]; `run`
-//! returns what was used. This follows from the multiplication alone: a call of the library that fails is an error, as
-//! another implementation has other bits.
+//! found, else own kernels: the one that [`Tile`] expects to be faster. What an implementation cannot do is done by another,
+//! unless [`Options::is_required`]; `run` returns what was used. This follows from the multiplication and the device alone: a
+//! call of the library that fails is an error, as another implementation has other bits.
 
 mod call;
 mod kernels;
@@ -31,7 +31,10 @@ use crate::gpu::{
 };
 use call::Call;
 use own::{OwnKernels, TURNS_BYTES};
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Once},
+};
 use tuning::Tuning;
 
 /// Every module of this operation, for the tests of kernels.
@@ -192,6 +195,23 @@ impl CudaGemm {
         }
     }
 
+    /// Logs, once in this process, that own kernels compute what was left to choose, if the library is missing.
+    pub fn log_missing_library(&self) {
+        static LOGGED: Once = Once::new();
+        if let Err(why) = &self.library {
+            LOGGED.call_once(|| tracing::info!("{why}"));
+        }
+    }
+
+    /// The own implementations that this device may be given, the fastest first: for manifests.
+    pub fn own_implementations(&self) -> &'static str {
+        match (self.own.have_wgmma(), self.own.have_tensor_cores()) {
+            (true, _) => "wgmma, mma.sync, SIMT",
+            (false, true) => "mma.sync, SIMT",
+            (false, false) => "SIMT",
+        }
+    }
+
     /// Loads the modules for a format.
     pub fn prepare(&self, format: Format) -> Result<(), GpuError> {
         self.own.simt()?;
@@ -303,8 +323,9 @@ impl CudaGemm {
         }
         let wanted = wanted.or_else(|| self.tuning.choice(&call.key()));
         let is_exact = call.formats.0 == Format::F32 && !call.tf32;
-        let own = [Some(self.own.tile(call)).filter(|_| !is_exact), Some(Implementation::Simt)];
-        wanted.into_iter().chain([Implementation::CublasLt]).chain(own.into_iter().flatten()).collect()
+        let tensor_cores = [self.own.fastest(call), self.own.tile(call)].into_iter().filter(|_| !is_exact);
+        let own = tensor_cores.chain([Implementation::Simt]);
+        wanted.into_iter().chain([Implementation::CublasLt]).chain(own).collect()
     }
 
     fn run_by<S: Scale>(

@@ -92,6 +92,15 @@ impl OwnKernels {
         Ok(Some(turns.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
+    /// The kernel on tensor cores that is expected to be faster.
+    pub fn fastest<S: Scale>(&self, call: &Call<'_, S>) -> Implementation {
+        let by_mma = self.tile(call);
+        let tile = if by_mma == Implementation::LargeTiles { Tile::LARGE } else { Tile::SMALL };
+        let can = self.have_wgmma() && wgmma::refusal(call).is_none();
+        let is_faster = || wgmma::is_faster(call, tile, self.gpu.multiprocessors, TURNS);
+        if can && is_faster() { Implementation::Wgmma } else { by_mma }
+    }
+
     /// The kernel with mma.sync that is expected to be faster.
     pub fn tile<S: Scale>(&self, call: &Call<'_, S>) -> Implementation {
         let (args, gpu) = (call.args(), &self.gpu);

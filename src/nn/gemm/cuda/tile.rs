@@ -41,13 +41,15 @@ impl Tile {
     /// The tile of tensor cores that is expected to be faster on a device with so many multiprocessors and so much
     /// shared memory per block.
     pub fn choose(g: &GemmArgs, batch: usize, multiprocessors: u32, shared_per_block: u32) -> Self {
-        let expected = |tile: Self| {
-            let at_once = u64::from(multiprocessors.max(1) * tile.resident);
-            let waves = tile.blocks(g, batch).div_ceil(at_once);
-            waves as f64 * f64::from(tile.rows * tile.columns * tile.resident) * tile.cost
-        };
+        let expected = |tile: Self| tile.expected(tile.blocks(g, batch), multiprocessors);
         let fits = g.aligned != 0 && shared_per_block >= Self::LARGE.shared_bytes;
         if fits && expected(Self::LARGE) <= expected(Self::SMALL) { Self::LARGE } else { Self::SMALL }
+    }
+
+    /// Time of so many blocks, relative to that of an element of a large tile.
+    pub(super) fn expected(self, blocks: u64, multiprocessors: u32) -> f64 {
+        let waves = blocks.div_ceil(u64::from(multiprocessors.max(1) * self.resident));
+        waves as f64 * f64::from(self.rows * self.columns * self.resident) * self.cost
     }
 
     pub(super) fn blocks(self, g: &GemmArgs, batch: usize) -> u64 {

@@ -36,6 +36,23 @@ pub(super) fn piece<S: Scale>(call: &Call<'_, S>, multiprocessors: u32, most: us
     if tiles.saturating_mul(TURNS_OF_TILE as u64) > most as u64 { 0 } else { piece_of(&g, tiles, multiprocessors) }
 }
 
+/// Whether it is expected to be faster than a kernel of this tile: a rule of sizes and device, as measured times would differ from
+/// run to run.
+pub(super) fn is_faster<S: Scale>(call: &Call<'_, S>, other: Tile, multiprocessors: u32, most: usize) -> bool {
+    let g = GemmArgs { piece: piece(call, multiprocessors, most), ..call.args() };
+    is_expected_faster(&g, (call.split, call.matrices()), other, multiprocessors)
+}
+
+fn is_expected_faster(g: &GemmArgs, of: (Option<Split>, usize), other: Tile, multiprocessors: u32) -> bool {
+    let blocks = |tile: Tile| match of {
+        (None, matrices) => tile.blocks(g, matrices),
+        (Some(split), _) => tile.blocks_of_groups(g, split),
+    };
+    let pieces = u64::from(pieces_of(g));
+    let own = Tile::WGMMA.expected(blocks(Tile::WGMMA).saturating_mul(pieces), multiprocessors) / pieces as f64;
+    own <= other.expected(blocks(other), multiprocessors)
+}
+
 /// The number of pieces for which the busiest multiprocessor has the least to do and the last piece of a tile waits least for the
 /// others, with the writing of sums as so many k.
 fn piece_of(g: &GemmArgs, tiles: u64, multiprocessors: u32) -> u32 {
@@ -93,6 +110,44 @@ pub(super) fn launch<'c, S: Scale>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// m, n, k, batch and groups of rows of bf16 on an H200, with the times in us of mma.sync with small tiles and of this. Where one
+    /// is faster by a tenth, the rule says so.
+    #[test]
+    fn what_is_expected_to_be_faster_was_faster() {
+        const MEASURED: [(u32, u32, u32, u32, bool, f64, f64); 23] = [
+            (64, 64, 64, 96, false, 4.7, 5.6),
+            (128, 256, 1024, 1, false, 8.4, 15.5),
+            (512, 512, 512, 1, false, 6.5, 11.4),
+            (1024, 1024, 64, 1, false, 5.3, 7.5),
+            (1024, 1024, 64, 96, false, 245.2, 101.0),
+            (1024, 64, 1024, 96, false, 67.3, 108.2),
+            (1024, 1024, 1024, 1, false, 11.7, 16.3),
+            (4096, 384, 384, 1, false, 9.1, 11.2),
+            (4096, 1536, 384, 1, false, 29.5, 20.4),
+            (4096, 384, 1536, 1, false, 19.9, 21.5),
+            (16384, 384, 384, 1, false, 29.6, 19.9),
+            (8192, 65, 384, 1, false, 11.6, 19.2),
+            (16384, 128, 64, 1, false, 9.2, 7.2),
+            (64, 50304, 768, 1, false, 29.1, 32.7),
+            (64, 4096, 4096, 1, false, 20.7, 42.5),
+            (1024, 1024, 128, 8, false, 26.5, 13.5),
+            (4096, 1024, 256, 4, true, 19.0, 10.6),
+            (16384, 512, 256, 64, true, 38.9, 17.5),
+            (32768, 256, 512, 64, true, 51.6, 27.3),
+            (4096, 512, 256, 64, true, 13.2, 10.9),
+            (32768, 3072, 768, 16, true, 612.6, 286.6),
+            (2048, 1024, 256, 64, true, 22.5, 15.9),
+            (16384, 256, 64, 128, true, 18.6, 10.2),
+        ];
+        for (m, n, k, batch, is_groups, small, own) in MEASURED {
+            let g = GemmArgs { m, n, k, batch, ..GemmArgs::default() };
+            let of = (is_groups.then_some(Split::Rows), batch as usize);
+            let is_chosen = is_expected_faster(&g, of, Tile::SMALL, 132);
+            let (fast, slow) = if is_chosen { (own, small) } else { (small, own) };
+            assert!(fast < 1.1 * slow, "{m} x {n} x {k}, {batch}: {is_chosen}");
+        }
+    }
 
     #[test]
     fn few_tiles_of_long_sums_are_added_up_in_pieces() {
