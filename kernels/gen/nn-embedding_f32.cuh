@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) count_digits(SortArgs s, co
 extern "C" __global__ void __launch_bounds__(256, 1) sort_places(SortArgs s, const unsigned int* __restrict__ keys, const void* places, unsigned int* __restrict__ counts, unsigned int* __restrict__ sorted_keys, unsigned int* __restrict__ sorted_places, EmbeddingArgs g, const void* dy, void* dpositions);
 
 // Gradient of the embedding: sums of chunks of equal tokens, one block per 64 sorted places. Bound by memory bandwidth.
-extern "C" __global__ void __launch_bounds__(256, 5) add_gradients(EmbeddingArgs g, const unsigned int* __restrict__ keys, const unsigned int* __restrict__ places, const void* dy, float* __restrict__ partial, float* __restrict__ dtable);
+extern "C" __global__ void __launch_bounds__(256, 4) add_gradients(EmbeddingArgs g, const unsigned int* __restrict__ keys, const unsigned int* __restrict__ places, const void* dy, float* __restrict__ partial, float* __restrict__ dtable);
 
 // Gradient of the embedding: partial sums of frequent tokens.
 extern "C" __global__ void __launch_bounds__(256, 1) add_partial_sums(EmbeddingArgs g, const unsigned int* __restrict__ keys, const float* __restrict__ partial, float* __restrict__ dtable);

@@ -4,14 +4,17 @@
 // then each run of equal tokens is summed in chunks of CHUNK places that start with the run; partial sums of longer runs are
 // added in a second kernel. The order is that of nn::embedding::cpu.
 //
-// 65,536 x 768 of bf16 with positions, on an H200, microseconds; tokens as in a text (uniform); copying reaches 4,200 GB/s:
-//   all                                                137 (157), before 227 -> this 115 (132): 2,650 (3,290) GB/s
+// 65,536 x 768 of bf16 with positions, on an H200, microseconds; tokens as in a text (uniform); copying reaches 3,935 GB/s:
+//   all                                                137 (157), before 227 -> 109.8 (152.2) -> this, in a graph: 103.3 (150.7):
+//     3,050 (3,430) GB/s
 //   counts of both digits, two sorts, then positions     60 (60) -> 40 (40): positions beside counts and sorts, second digit
 //     counted by the first sort, 32 counts at once instead of 8; without positions 20
 //     positions beside the sorts only, with four loads at a time instead of eight   47
-//     16 loads of positions at a time, evicted first: sorts 35.5, but 159 registers in all kernels of the file, and 129 instead of
-//     115 for the whole gradient
-//   gradients of chunks                                  59 to 64 (86) with four loads at a time and old values loaded first;
+//     16 loads of positions at a time 40.2 (8: 41.2), with a branch per load 159 registers, so that one block is left per
+//     multiprocessor: all 129; evicted first, 16 as a ring: no faster; a quarter of the positions beside the partial sums: all 112
+//   gradients of chunks, rare tokens first and one block less per multiprocessor 57.5 (109), before 61.6 (109); halves of the columns
+//     per block 66 (108)
+//   before that, with other memory                       59 to 64 (86) with four loads at a time and old values loaded first;
 //     rows copied to shared memory ahead (cp.async), 4 and 8: 58, 57 (88, 90); six blocks per multiprocessor in 40 registers: 81 (93)
 //     eight and 16 loads, more registers: 82, 111; blocks of 128 and 192 instead of 256 threads: 91, 76
 //   sums of frequent tokens with threads of four instead of eight columns 29 -> 9 (4)
@@ -79,7 +82,7 @@ struct RawGroup {
 };
 
 // Loads of a thread before the first is used: of gradients of chunks, of gradients of positions, of partial sums.
-constexpr unsigned int BATCH = 4, POSITIONS_BATCH = 8, PARTIAL_BATCH = 8;
+constexpr unsigned int BATCH = 4, POSITIONS_BATCH = 16, PARTIAL_BATCH = 8;
 
 __device__ __forceinline__ unsigned int key_in(const SortArgs& s, unsigned int key) { return key < s.keys ? key : s.keys - 1; }
 
@@ -226,12 +229,13 @@ __device__ __forceinline__ void add_chunks(const EmbeddingArgs& g, const Window&
 }
 
 // Sums of chunks: one block per window of CHUNK sorted places, one thread per chunk and group of columns. Chunks begin with
-// their run and reach into the next window.
+// their run and reach into the next window. The last windows first: rare tokens have large numbers in most vocabularies, and
+// windows of many short chunks take longest.
 extern "C" __global__ void add_gradients(EmbeddingArgs g, const unsigned int* __restrict__ keys, const unsigned int* __restrict__ places, const void* dy,
                                          float* __restrict__ partial, float* __restrict__ dtable) {
     __shared__ Window w;
     __shared__ unsigned int differs[4], first_start, half;
-    const unsigned int n = (unsigned int)g.tokens, base = blockIdx.x * CHUNK;
+    const unsigned int n = (unsigned int)g.tokens, base = (gridDim.x - 1 - blockIdx.x) * CHUNK;
     for (unsigned int i = threadIdx.x; i < 2 * CHUNK; i += blockDim.x) {
         const bool is_in = base + i < n;
         w.places[i] = is_in ? places[base + i] : NO_PLACE;
@@ -306,8 +310,10 @@ extern "C" __global__ void add_partial_sums(EmbeddingArgs g, const unsigned int*
 }
 
 // Gradients of positions in sequences of one length: of items `first` to `end`, each a position and a group of columns, by blocks
-// `block` of `blocks`.
+// `block` of `blocks`. Whether rows are aligned is asked once: a branch per load costs registers.
+template <bool IS_ALIGNED>
 __device__ __forceinline__ void add_position_gradients(const EmbeddingArgs& g, const T* dy, float* dpositions, unsigned long long first, unsigned long long end, unsigned int block, unsigned int blocks) {
+    constexpr unsigned int AT_ONCE = IS_ALIGNED ? POSITIONS_BATCH : 1;
     const unsigned int groups = (g.features + Group<T>::N - 1) / Group<T>::N;
     for (unsigned long long item = first + (unsigned long long)block * blockDim.x + threadIdx.x; item < end; item += (unsigned long long)blocks * blockDim.x) {
         const unsigned long long position = item / groups;
@@ -321,19 +327,19 @@ __device__ __forceinline__ void add_position_gradients(const EmbeddingArgs& g, c
             const unsigned int end_row = min(start + CHUNK, rows);
             Group<T> sum;
             sum.clear();
-            for (unsigned int i = start; i < end_row; i += POSITIONS_BATCH) {
-                RawGroup x[POSITIONS_BATCH];
+            for (unsigned int i = start; i < end_row; i += AT_ONCE) {
+                RawGroup x[AT_ONCE];
 #pragma unroll
-                for (unsigned int j = 0; j < POSITIONS_BATCH; ++j) {
+                for (unsigned int j = 0; j < AT_ONCE; ++j) {
                     x[j] = RawGroup::none();
-                    if (i + j < end_row) x[j] = RawGroup::load(from + (i + j) * step, columns, g.aligned);
+                    if (i + j < end_row) x[j] = RawGroup::load(from + (i + j) * step, columns, IS_ALIGNED);
                 }
 #pragma unroll
-                for (unsigned int j = 0; j < POSITIONS_BATCH; ++j) sum.add(x[j].widen());
+                for (unsigned int j = 0; j < AT_ONCE; ++j) sum.add(x[j].widen());
             }
             total.add(sum);
         }
-        total.add_to(dpositions + (g.offset + position) * g.features + column, columns, g.aligned);
+        total.add_to(dpositions + (g.offset + position) * g.features + column, columns, IS_ALIGNED);
     }
 }
 
@@ -343,7 +349,10 @@ __device__ __forceinline__ void add_share_of_positions(const SortArgs& s, const 
     if (dpositions == nullptr) return;
     const unsigned int shares = s.passes + 1, groups = (g.features + Group<T>::N - 1) / Group<T>::N;
     const unsigned long long n = (g.tokens < g.seq_len ? g.tokens : g.seq_len) * groups;
-    add_position_gradients(g, (const T*)dy, (float*)dpositions, n * share / shares, n * (share + 1) / shares, blockIdx.x - s.segments, gridDim.x - s.segments);
+    const unsigned long long first = n * share / shares, end = n * (share + 1) / shares;
+    const unsigned int block = blockIdx.x - s.segments, blocks = gridDim.x - s.segments;
+    if (g.aligned) add_position_gradients<true>(g, (const T*)dy, (float*)dpositions, first, end, block, blocks);
+    else add_position_gradients<false>(g, (const T*)dy, (float*)dpositions, first, end, block, blocks);
 }
 
 // Counting and sorting wait more than they move, and the gradients of positions are bound by memory: one runs beside the other.

@@ -82,7 +82,7 @@ kernels! {
         fn sort_places as SortPlaces(s: Size<SortArgs>, keys: In<u32>, places: InAny, counts: InOut<u32>, sorted_keys: InOut<u32>, sorted_places: InOut<u32>, g: Size<EmbeddingArgs>, dy: InAny, dpositions: InOutAny);
 
         /// Gradient of the embedding: sums of chunks of equal tokens, one block per 64 sorted places. Bound by memory bandwidth.
-        #[block(256, 5)]
+        #[block(256, 4)]
         fn add_gradients as AddGradients(g: Size<EmbeddingArgs>, keys: In<u32>, places: In<u32>, dy: InAny, partial: InOut<f32>, dtable: InOut<f32>);
 
         /// Gradient of the embedding: partial sums of frequent tokens.
