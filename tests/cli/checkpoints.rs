@@ -1,7 +1,8 @@
 //! Checkpoints from outside: a run that was killed continues as if nothing had happened; branches.
 
-use crate::program::{Temp, example, neuropil, ok, run};
+use crate::program::{example, neuropil, ok, run};
 use neuropil::project::{RunFolder, Status, check::check};
+use neuropil_test_support::temp::TempFolder;
 use std::{
     fs,
     path::Path,
@@ -11,7 +12,7 @@ use std::{
 const NETWORK: &[&str] = &["--set", "network.n_neurons=400", "--set", "network.in_degree=40"];
 
 /// A project of nuclei with every history recorded, and its file.
-fn nuclei(temp: &Temp) -> std::path::PathBuf {
+fn nuclei(temp: &TempFolder) -> std::path::PathBuf {
     let path = temp.join("nuclei.ron");
     let text = r#"(
         name: "Nuclei", seed: 5,
@@ -50,14 +51,14 @@ pub fn same_files(a: &Path, b: &Path) {
 
 #[test]
 fn a_run_that_was_killed_continues_and_equals_one_that_was_not() {
-    let temp = Temp::new("killed");
+    let temp = TempFolder::new("killed");
     let (balanced, nuclei) = (example("balanced.ron"), nuclei(&temp));
     let network = [&["run", balanced.to_str().unwrap(), "--duration", "2s"], NETWORK].concat();
     for (name, words) in [("network", network), ("nuclei", vec!["run", nuclei.to_str().unwrap()])] {
         let words =
             [&words[..], &["--device", "cpu", "--threads", "1", "--batch", "20", "--checkpoint-every", "60steps"]];
         let words = words.concat();
-        let (killed, whole) = (temp.join(&format!("{name}-killed")), temp.join(&format!("{name}-whole")));
+        let (killed, whole) = (temp.join(format!("{name}-killed")), temp.join(format!("{name}-whole")));
         kill_after_a_checkpoint(&words, &killed);
         let run = RunFolder::open(&killed).unwrap();
         assert_eq!(run.manifest.status, Status::Unclosed, "{name}: it was killed before its end");
@@ -77,7 +78,7 @@ fn a_run_that_was_killed_continues_and_equals_one_that_was_not() {
 
 #[test]
 fn a_damaged_checkpoint_is_passed_over_and_a_complete_run_is_extended() {
-    let temp = Temp::new("damaged");
+    let temp = TempFolder::new("damaged");
     let (out, balanced) = (temp.join("run"), example("balanced.ron"));
     let start = [&["run", balanced.to_str().unwrap(), "--device", "cpu", "--batch", "20"], NETWORK].concat();
     let of = |duration, out: &Path| {
@@ -111,7 +112,7 @@ fn a_damaged_checkpoint_is_passed_over_and_a_complete_run_is_extended() {
 
 #[test]
 fn a_branch_begins_at_a_checkpoint_with_other_parameters() {
-    let temp = Temp::new("branch");
+    let temp = TempFolder::new("branch");
     let (parent, balanced) = (temp.join("parent"), example("balanced.ron"));
     let words = ["--duration", "40ms", "--checkpoint-every", "100steps", "--device", "cpu", "--out"];
     let start = [&["run", balanced.to_str().unwrap()], NETWORK, &words[..]].concat();
@@ -159,7 +160,7 @@ fn a_branch_begins_at_a_checkpoint_with_other_parameters() {
 
 #[test]
 fn a_run_answers_requests_at_its_checkpoint_or_end() {
-    let temp = Temp::new("ask");
+    let temp = TempFolder::new("ask");
     let (with, without, balanced) = (temp.join("with"), temp.join("without"), example("balanced.ron"));
     let start = [&["run", balanced.to_str().unwrap(), "--duration", "20ms", "--device", "cpu"], NETWORK].concat();
     ok(&neuropil().args(&start).args(["--checkpoint-every", "100steps", "--out"]).arg(&with).output().unwrap());

@@ -1,5 +1,6 @@
 //! Messages of the command line about wrong arguments and projects: `validate` finds what `run` refuses.
 
+use neuropil_test_support::temp::TempFolder;
 use serde_json::Value as Json;
 use std::{
     fs,
@@ -7,27 +8,10 @@ use std::{
     process::{Command, Output},
 };
 
-struct Temp(PathBuf);
-
-impl Temp {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("neuropil-checks-{name}-{}", std::process::id()));
-        fs::remove_dir_all(&path).ok();
-        fs::create_dir_all(&path).expect("a folder");
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, text).expect("a file");
-        path
-    }
-}
-
-impl Drop for Temp {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
+fn write(folder: &TempFolder, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, text).expect("a file");
+    path
 }
 
 fn neuropil(words: &[&str]) -> Output {
@@ -55,8 +39,8 @@ fn project(interventions: &str, record: &str) -> String {
 
 #[test]
 fn validate_finds_everything_that_run_refuses() {
-    let temp = Temp::new("validate");
-    let out = temp.0.join("out");
+    let temp = TempFolder::new("validate");
+    let out = temp.join("out");
     let stimulus = |target: &str| format!("(name: \"s\", target: \"{target}\", enabled: true)");
     let cases = [
         (project(&stimulus("idx = 3"), "\"spikes\""), 0, "valid"),
@@ -66,7 +50,7 @@ fn validate_finds_everything_that_run_refuses() {
         (project("", "\"no_such_probe\""), 2, "no_such_probe"),
     ];
     for (i, (text, code, part)) in cases.iter().enumerate() {
-        let file = temp.write(&format!("{i}.ron"), text);
+        let file = write(&temp, &format!("{i}.ron"), text);
         let file = file.to_str().expect("UTF-8");
         let checked = neuropil(&["validate", file]);
         assert_eq!(checked.status.code(), Some(*code), "{text}: {}", both(&checked));
@@ -79,7 +63,7 @@ fn validate_finds_everything_that_run_refuses() {
         assert_eq!(json["errors"].as_array().expect("a list").is_empty(), *code == 0, "{json}");
         fs::remove_dir_all(&out).ok();
     }
-    let broken = temp.write("broken.ron", "(\n seed: 1\n name: 2)");
+    let broken = write(&temp, "broken.ron", "(\n seed: 1\n name: 2)");
     let json = neuropil(&["validate", broken.to_str().expect("UTF-8"), "--json"]);
     assert_eq!(json.status.code(), Some(2));
     let json: Json = serde_json::from_slice(&json.stdout).expect("JSON");
@@ -88,8 +72,8 @@ fn validate_finds_everything_that_run_refuses() {
 
 #[test]
 fn wrong_words_get_a_suggestion() {
-    let temp = Temp::new("words");
-    let file = temp.write("small.ron", &project("", "\"spikes\""));
+    let temp = TempFolder::new("words");
+    let file = write(&temp, "small.ron", &project("", "\"spikes\""));
     let file = file.to_str().expect("UTF-8");
     for (words, part) in [
         (&["valdate", file][..], "did you mean `validate`?"),
@@ -103,7 +87,7 @@ fn wrong_words_get_a_suggestion() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {}", both(&output));
         assert!(both(&output).contains(part), "{words:?}: {}", both(&output));
     }
-    let out = temp.0.join("out");
+    let out = temp.join("out");
     let out = out.to_str().expect("UTF-8");
     let bare = neuropil(&["run", file, "--duration", "10", "--device", "cpu", "--out", out]);
     assert!(
@@ -119,13 +103,13 @@ fn wrong_words_get_a_suggestion() {
 /// A project from elsewhere reads files of its own folder only, unless the user consents.
 #[test]
 fn files_outside_a_received_project_need_consent() {
-    let temp = Temp::new("outside");
-    let secret = temp.write("secret.csv", "password123\nhunter2\n");
-    fs::create_dir(temp.0.join("received")).expect("a folder");
+    let temp = TempFolder::new("outside");
+    let secret = write(&temp, "secret.csv", "password123\nhunter2\n");
+    fs::create_dir(temp.join("received")).expect("a folder");
     let text =
         |path: &str| format!("(version: 1, name: \"x\", model: Spiking((network: (source: Files, path: \"{path}\"))))");
     for path in [secret.to_str().expect("UTF-8"), "../secret.csv"] {
-        let file = temp.write("received/project.ron", &text(path));
+        let file = write(&temp, "received/project.ron", &text(path));
         let file = file.to_str().expect("UTF-8");
         for command in ["run", "validate"] {
             let refused = neuropil(&[command, file]);
@@ -141,7 +125,7 @@ fn files_outside_a_received_project_need_consent() {
         }
         // The user's own project: in the working directory.
         let own = Command::new(env!("CARGO_BIN_EXE_neuropil"))
-            .current_dir(temp.0.join("received"))
+            .current_dir(temp.join("received"))
             .args(["validate", "project.ron"])
             .output()
             .expect("the program");
@@ -152,15 +136,15 @@ fn files_outside_a_received_project_need_consent() {
 /// A run from elsewhere reads files outside its folder only with consent.
 #[test]
 fn files_outside_a_received_run_need_consent() {
-    let temp = Temp::new("outside-run");
-    let edges = temp.write("edges.csv", "pre,post,w\n0,1,5\n1,2,5\n");
-    fs::create_dir(temp.0.join("received")).expect("a folder");
+    let temp = TempFolder::new("outside-run");
+    let edges = write(&temp, "edges.csv", "pre,post,w\n0,1,5\n1,2,5\n");
+    fs::create_dir(temp.join("received")).expect("a folder");
     let text = format!(
         "(version: 1, name: \"x\", model: Spiking((network: (source: Files, path: {:?}))), record: [\"spikes\"])",
         edges.to_str().expect("UTF-8")
     );
-    let project = temp.write("received/project.ron", &text);
-    let (project, out) = (project.to_str().expect("UTF-8"), temp.0.join("received/run"));
+    let project = write(&temp, "received/project.ron", &text);
+    let (project, out) = (project.to_str().expect("UTF-8"), temp.join("received/run"));
     let run = out.to_str().expect("UTF-8");
     let made = neuropil(&["run", project, "--duration", "10ms", "--device", "cpu", "--allow-outside", "--out", run]);
     assert!(made.status.success(), "{}", both(&made));
@@ -176,7 +160,7 @@ fn files_outside_a_received_run_need_consent() {
     let exported = neuropil(&["export", run, "--format", "csv"]);
     assert!(exported.status.success(), "an export reads the run folder only: {}", both(&exported));
     let own = Command::new(env!("CARGO_BIN_EXE_neuropil"))
-        .current_dir(&temp.0)
+        .current_dir(&temp)
         .args(["replay", "received/run", "--device", "cpu"])
         .output()
         .expect("the program");
@@ -186,9 +170,9 @@ fn files_outside_a_received_run_need_consent() {
 /// A series that was cut short: the trials that exist are exported and replayed under their numbers.
 #[test]
 fn a_series_with_gaps_is_exported_and_replayed() {
-    let temp = Temp::new("gaps");
-    let file = temp.write("small.ron", &project("", "\"spikes\", \"rate\""));
-    let out = temp.0.join("series");
+    let temp = TempFolder::new("gaps");
+    let file = write(&temp, "small.ron", &project("", "\"spikes\", \"rate\""));
+    let out = temp.join("series");
     let place = out.to_str().expect("UTF-8");
     let words = ["--trials", "4", "--device", "cpu", "--threads", "1", "--out", place];
     let ran = neuropil(&[&["run", file.to_str().expect("UTF-8")][..], &words].concat());

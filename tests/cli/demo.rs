@@ -3,17 +3,18 @@
 
 use crate::{
     checkpoints::{kill_after_a_checkpoint, same_files},
-    program::{Temp, neuropil, ok, run},
+    program::{neuropil, ok, run},
 };
 use neuropil::{
     kinds::Model,
     project::{RunFolder, Status, playback::PlaybackReader},
     sim::Reading,
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// A project that records everything, and its file.
-fn experts(temp: &Temp) -> std::path::PathBuf {
+fn experts(temp: &TempFolder) -> std::path::PathBuf {
     let path = temp.join("experts.ron");
     let text = r#"(
         name: "Experts", seed: 5,
@@ -25,14 +26,14 @@ fn experts(temp: &Temp) -> std::path::PathBuf {
     path
 }
 
-fn record(temp: &Temp, out: &Path, words: &[&str]) {
+fn record(temp: &TempFolder, out: &Path, words: &[&str]) {
     let common = ["--device", "cpu", "--threads", "1", "--duration", "3000tokens", "--out"];
     ok(&neuropil().arg("run").arg(experts(temp)).args(common).arg(out).args(words).output().unwrap());
 }
 
 #[test]
 fn every_shape_of_a_growing_kind_is_recorded_exported_and_replayed() {
-    let temp = Temp::new("demo");
+    let temp = TempFolder::new("demo");
     let out = temp.join("out");
     record(&temp, &out, &["--probe", "weights:expert=0", "--batch", "90"]);
     let recorded = RunFolder::open(&out).unwrap();
@@ -117,7 +118,7 @@ fn plays_back(run: &RunFolder) {
 /// Segments of streams begin where a set changes, so histories are the same for any batch.
 #[test]
 fn histories_of_a_growing_kind_do_not_depend_on_batches() {
-    let temp = Temp::new("demo-batches");
+    let temp = TempFolder::new("demo-batches");
     let hash = |batch: &str| {
         let out = temp.join(batch);
         // Two changes in one batch of 1,500.
@@ -129,7 +130,7 @@ fn histories_of_a_growing_kind_do_not_depend_on_batches() {
 
 #[test]
 fn a_growing_run_that_was_killed_continues_and_branches() {
-    let temp = Temp::new("demo-killed");
+    let temp = TempFolder::new("demo-killed");
     let path = experts(&temp);
     let words = [
         "run",
@@ -188,7 +189,7 @@ fn a_growing_run_that_was_killed_continues_and_branches() {
 
 #[test]
 fn arguments_are_checked() {
-    let temp = Temp::new("demo-args");
+    let temp = TempFolder::new("demo-args");
     let words =
         |probe: &str| neuropil().arg("run").arg(experts(&temp)).args(["--dry-run", "--probe", probe]).output().unwrap();
     let wrong = words("predicted:head=1");

@@ -1,7 +1,8 @@
 //! What a run says about how it was computed, and its hashes.
 
-use crate::program::{Temp, json, neuropil, ok};
+use crate::program::{json, neuropil, ok};
 use neuropil::project::RunFolder;
+use neuropil_test_support::temp::TempFolder;
 use std::{fs, path::Path};
 
 const OSCILLATORS: &str = r#"(
@@ -13,7 +14,7 @@ const OSCILLATORS: &str = r#"(
 
 #[test]
 fn histories_have_the_same_hash_for_any_batch_and_number_of_threads() {
-    let temp = Temp::new("data-hash");
+    let temp = TempFolder::new("data-hash");
     let path = temp.join("phases.ron");
     fs::write(&path, OSCILLATORS).unwrap();
     let record = |name: &str, words: &[&str]| {

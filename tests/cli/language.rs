@@ -1,7 +1,8 @@
 //! A language model from outside: it trains, writes, is exported, and continues from its own weights.
 
-use crate::program::{Temp, example, ok, run};
+use crate::program::{example, ok, run};
 use neuropil::project::RunFolder;
+use neuropil_test_support::temp::TempFolder;
 use std::fs;
 
 /// A model that trains in a moment.
@@ -28,7 +29,7 @@ const TINY: &[&str] = &[
 
 #[test]
 fn a_trained_model_writes_and_its_exported_weights_continue() {
-    let temp = Temp::new("language");
+    let temp = TempFolder::new("language");
     let text = temp.join("text.txt");
     fs::write(&text, "a small text, of a few words.\n".repeat(60)).unwrap();
     let (project, out) = (example("nano.ron"), temp.join("run"));
@@ -62,7 +63,7 @@ fn a_trained_model_writes_and_its_exported_weights_continue() {
 
 #[test]
 fn trials_of_a_model_without_spikes_have_their_reference_values_and_no_rates() {
-    let temp = Temp::new("language-trials");
+    let temp = TempFolder::new("language-trials");
     let (project, out) = (example("nano.ron"), temp.join("run"));
     let words = ["run", project.to_str().unwrap(), "--set", "data.grammar_bytes=20000", "--duration", "2steps"];
     let said = ok(&run(&[&words[..], &["--trials", "2", "--out", out.to_str().unwrap()], TINY].concat()));
@@ -78,7 +79,7 @@ fn trials_of_a_model_without_spikes_have_their_reference_values_and_no_rates() {
 /// Reference values follow a text that changes: in the manifest as spans of steps, in tables as columns.
 #[test]
 fn reference_values_follow_the_text() {
-    let temp = Temp::new("language-levels");
+    let temp = TempFolder::new("language-levels");
     let project = example("nano.ron");
     let texts = ["data.grammar_bytes=20000", "data.languages=2", "data.text_steps=3", "measure.sample_every=0"]
         .map(|s| ["--set", s]);

@@ -5,7 +5,7 @@ use neuropil::{
     project::{self, RunFolder, RunStart, RunWriter, Status},
     sim::{Device, Progress},
 };
-use neuropil_test_support::{Need, skip};
+use neuropil_test_support::{Need, skip, temp::TempFolder};
 use serde_json::Value as Json;
 use std::{
     collections::BTreeMap,
@@ -17,26 +17,6 @@ use std::{
 
 /// A small network that fires, as command line words.
 const SMALL: &[&str] = &["--set", "network.n_neurons=400", "--set", "network.in_degree=40", "--device", "cpu"];
-
-pub struct Temp(pub PathBuf);
-
-impl Temp {
-    pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("neuropil-cli-{name}-{}", std::process::id()));
-        fs::remove_dir_all(&path).ok();
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-    pub fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Temp {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
-}
 
 pub fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("projects").join(name)
@@ -71,7 +51,7 @@ pub fn json(output: &Output) -> Json {
 
 #[test]
 fn exit_codes_say_what_kind_of_trouble() {
-    let temp = Temp::new("codes");
+    let temp = TempFolder::new("codes");
     let (balanced, shiu) = (example("balanced.ron"), example("shiu.ron"));
     let (balanced, shiu) = (balanced.to_str().unwrap(), shiu.to_str().unwrap());
     let out = temp.join("out");
@@ -79,7 +59,7 @@ fn exit_codes_say_what_kind_of_trouble() {
     let broken = temp.join("broken.ron");
     fs::write(&broken, "(\n seed: 1\n name: 2)").unwrap();
     let broken = broken.to_str().unwrap();
-    let here = temp.0.to_str().unwrap();
+    let here = temp.to_str().unwrap();
     let cases: &[(&[&str], i32, &str)] = &[
         (&["run", "nothere.ron"], 2, "nothere.ron"),
         (&["run", broken], 2, "broken.ron:3:"),
@@ -119,7 +99,7 @@ fn without_a_gpu_cuda_is_code_4() {
         skip(Need::Tool, "there is a GPU here");
         return;
     }
-    let temp = Temp::new("cuda");
+    let temp = TempFolder::new("cuda");
     let output = run_small(&temp.join("out"), &["--device", "cuda"]);
     assert_eq!(output.status.code(), Some(2), "--device was given twice");
     let balanced = example("balanced.ron");
@@ -130,7 +110,7 @@ fn without_a_gpu_cuda_is_code_4() {
 
 #[test]
 fn a_run_says_and_writes_the_same_thing() {
-    let temp = Temp::new("run");
+    let temp = TempFolder::new("run");
     let said = json(&run_small(&temp.join("a"), &["--duration", "300ms", "--json"]));
     let run = RunFolder::open(&temp.join("a")).unwrap();
     assert_eq!(said["steps"], 3000);
@@ -165,7 +145,7 @@ fn memory_is_told_before_anything_is_built() {
 
 #[test]
 fn threads_batches_and_the_window_give_the_same_spikes() {
-    let temp = Temp::new("same");
+    let temp = TempFolder::new("same");
     let mut hashes = vec![];
     for words in
         [&["--threads", "1"][..], &["--threads", "2"], &["--threads", "2", "--batch", "7"], &["--batch", "5000"]]
@@ -213,7 +193,7 @@ fn threads_batches_and_the_window_give_the_same_spikes() {
 
 #[test]
 fn trials_share_the_network_and_sum_up() {
-    let temp = Temp::new("trials");
+    let temp = TempFolder::new("trials");
     let words = ["--trials", "5", "--seed", "11", "--duration", "200ms", "--json"];
     let said = json(&run_small(&temp.join("t"), &words));
     assert_eq!(said["trials"].as_array().unwrap().len(), 5);
@@ -251,7 +231,7 @@ fn trials_share_the_network_and_sum_up() {
 
 #[test]
 fn replay_export_and_info_work_from_the_folder_alone() {
-    let temp = Temp::new("folder");
+    let temp = TempFolder::new("folder");
     let first = temp.join("first");
     ok(&run_small(&first, &["--duration", "100ms"]));
     let folder = temp.join("moved");
@@ -280,7 +260,7 @@ fn replay_export_and_info_work_from_the_folder_alone() {
 
 #[test]
 fn an_interrupt_closes_the_run() {
-    let temp = Temp::new("interrupt");
+    let temp = TempFolder::new("interrupt");
     for signal in ["-INT", "-TERM"] {
         let out = temp.join("run");
         let mut command = neuropil();
@@ -311,7 +291,7 @@ fn an_interrupt_closes_the_run() {
 /// A series that ends before its time, by whatever cause, is not left as if it still ran.
 #[test]
 fn interrupted_trials_close_the_series() {
-    let temp = Temp::new("series");
+    let temp = TempFolder::new("series");
     let out = temp.join("run");
     let mut command = neuropil();
     command.arg("run").arg(example("balanced.ron")).args(SMALL).args(["--duration", "1000s", "--trials", "3", "--out"]);
@@ -338,14 +318,14 @@ fn interrupted_trials_close_the_series() {
 
 #[test]
 fn without_a_display_the_project_runs_anyway() {
-    let temp = Temp::new("display");
+    let temp = TempFolder::new("display");
     let path = temp.join("small.ron");
     let mut small = project::open(&example("balanced.ron")).unwrap().0;
     for set in ["network.n_neurons=400", "network.in_degree=40", "run.duration_ms=50", "run.device=Cpu"] {
         small.set(set, Path::new(".")).unwrap();
     }
     project::save(&small, &path).unwrap();
-    let output = neuropil().current_dir(&temp.0).arg("small.ron").output().unwrap();
+    let output = neuropil().current_dir(&temp).arg("small.ron").output().unwrap();
     ok(&output);
     assert!(String::from_utf8_lossy(&output.stderr).contains("no display"));
     assert!(temp.join("runs").join("0001-balanced-network").join("run.ron").exists());
@@ -374,7 +354,7 @@ fn populations_are_measured_and_replayed() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("coupling-fast-4096"), "the cases are listed");
 
-    let temp = Temp::new("nuclei");
+    let temp = TempFolder::new("nuclei");
     let (project, out) = (example("nuclei.ron"), temp.join("out"));
     let words = ["--device", "cpu", "--threads", "2", "--duration", "40generations", "--json", "--out"];
     let result = json(&neuropil().arg("run").arg(project).args(words).arg(&out).output().unwrap());

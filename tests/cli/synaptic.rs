@@ -1,8 +1,9 @@
 //! A model with a life cycle of experts from outside: it trains, records its lineage, continues exactly from a checkpoint,
 //! writes and scores, and its weights start another one.
 
-use crate::program::{Temp, example, neuropil, ok, run};
+use crate::program::{example, neuropil, ok, run};
 use neuropil::project::RunFolder;
+use neuropil_test_support::temp::TempFolder;
 use std::{fs, path::Path};
 
 /// A model that trains in a moment, whose experts split.
@@ -34,7 +35,7 @@ fn record(out: &Path, words: &[&str]) {
 
 #[test]
 fn a_lineage_is_recorded_and_a_run_continues_exactly() {
-    let temp = Temp::new("synaptic");
+    let temp = TempFolder::new("synaptic");
     let (whole, half) = (temp.join("whole"), temp.join("half"));
     record(&whole, &["--duration", "60steps"]);
     record(&half, &["--duration", "30steps"]);
@@ -83,7 +84,7 @@ fn a_lineage_is_recorded_and_a_run_continues_exactly() {
 
 #[test]
 fn a_gpu_is_refused_with_a_way_out() {
-    let temp = Temp::new("synaptic-gpu");
+    let temp = TempFolder::new("synaptic-gpu");
     let out = temp.join("out");
     let words = ["run", "--device", "cuda", "--duration", "1steps", "--out", out.to_str().unwrap()];
     let refused = neuropil().args(words).arg(example("synaptic-nano.ron")).output().unwrap();

@@ -8,36 +8,13 @@ use neuropil::{
     project::{Project, RunFolder, RunStart, RunWriter},
     sim::{Clock, Frame, Reading, Series, Simulation as _, Spike, Tap},
 };
+use neuropil_test_support::temp::TempFolder;
 use npyz::npz::NpzArchive;
 use parquet::{
     file::reader::{FileReader as _, SerializedFileReader},
     record::RowAccessor as _,
 };
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
-/// A temporary folder, removed at the end.
-struct Temp(PathBuf);
-
-impl Temp {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("neuropil-exports-{name}-{}", std::process::id()));
-        fs::remove_dir_all(&path).ok();
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-    fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Temp {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
-}
+use std::{fs, path::Path};
 
 const CLOCK: Clock = Clock::seconds(100, 1e-3);
 
@@ -79,7 +56,7 @@ fn record(folder: &Path) -> RunFolder {
 
 #[test]
 fn npz_names_the_elements_of_probes() {
-    let temp = Temp::new("npz");
+    let temp = TempFolder::new("npz");
     let run = record(&temp.join("run"));
     let out = temp.join("out.npz");
     assert_eq!(export(&run, Format::Npz, Some(&out)).unwrap(), std::slice::from_ref(&out));
@@ -102,7 +79,7 @@ fn npz_names_the_elements_of_probes() {
 
 #[test]
 fn npz_names_the_lanes_of_series() {
-    let temp = Temp::new("lanes");
+    let temp = TempFolder::new("lanes");
     let folder = temp.join("run");
     fs::create_dir_all(&folder).unwrap();
     let stream =
@@ -120,7 +97,7 @@ fn npz_names_the_lanes_of_series() {
 
 #[test]
 fn parquet_holds_every_probe() {
-    let temp = Temp::new("parquet");
+    let temp = TempFolder::new("parquet");
     let run = record(&temp.join("run"));
     let files = export(&run, Format::Parquet, Some(&temp.join("out.parquet"))).unwrap();
     let names: Vec<_> = files.iter().map(|f| f.file_name().unwrap().to_string_lossy().into_owned()).collect();
@@ -148,7 +125,7 @@ fn formats_are_one_list() {
 
 #[test]
 fn a_replaced_run_leaves_no_exports() {
-    let temp = Temp::new("exports");
+    let temp = TempFolder::new("exports");
     let folder = temp.join("run");
     record(&folder);
     for format in Format::ALL {
@@ -176,7 +153,7 @@ fn a_replaced_run_leaves_no_exports() {
 
 #[test]
 fn an_export_never_overwrites_its_run_and_leaves_no_parts() {
-    let temp = Temp::new("export");
+    let temp = TempFolder::new("export");
     let folder = temp.join("run");
     let run = record(&folder);
     for name in ["spikes.u32", "run.ron", "project.ron", "run.lock", "commands.ron", "timings.csv"] {
@@ -194,7 +171,7 @@ fn an_export_never_overwrites_its_run_and_leaves_no_parts() {
     assert!(export(&run, Format::Csv, Some(&out)).is_err());
     assert_eq!(fs::read_to_string(&out).unwrap(), "old");
     let parts =
-        fs::read_dir(&temp.0).unwrap().filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().contains("tmp"));
+        fs::read_dir(&temp).unwrap().filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().contains("tmp"));
     assert_eq!(parts.count(), 0);
 }
 
@@ -202,7 +179,7 @@ fn an_export_never_overwrites_its_run_and_leaves_no_parts() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_export_takes_memory_for_a_part_of_the_run_only() {
-    let temp = Temp::new("memory");
+    let temp = TempFolder::new("memory");
     let folder = temp.join("run");
     fs::create_dir_all(&folder).unwrap();
     let stream = "(probe: \"spikes\", file: \"spikes.u32\", shape: \"spikes\", width: 2, over: \"neurons\")";
@@ -222,7 +199,7 @@ fn an_export_takes_memory_for_a_part_of_the_run_only() {
 #[test]
 fn formats_name_the_unit_of_time() {
     for (kind, secs, unit) in [("spiking", "0.001", "s"), ("nuclei", "1.0", "generations")] {
-        let temp = Temp::new(&format!("unit-{kind}"));
+        let temp = TempFolder::new(&format!("unit-{kind}"));
         let folder = temp.join("run");
         fs::create_dir_all(&folder).unwrap();
         let stream = "(probe: \"spikes\", file: \"spikes.u32\", shape: \"spikes\", width: 2)";

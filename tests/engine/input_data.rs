@@ -9,27 +9,8 @@ use neuropil::{
     },
     sim::{Device, Progress, Simulation},
 };
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
-
-/// A folder that is removed at the end.
-struct Temp(PathBuf);
-
-impl Drop for Temp {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
-}
-
-fn temp(name: &str) -> Temp {
-    let path = std::env::temp_dir().join(format!("neuropil-input-{name}-{}", std::process::id()));
-    fs::remove_dir_all(&path).ok();
-    fs::create_dir_all(&path).unwrap();
-    Temp(path)
-}
+use neuropil_test_support::temp::TempFolder;
+use std::{fs, path::Path, time::Duration};
 
 /// A table of samples with this many inputs.
 fn table(inputs: usize, factor: f64) -> String {
@@ -132,18 +113,18 @@ fn record(project: &Project, folder: &Path, out: &str, change: Option<&Change>) 
 #[test]
 fn a_replay_reads_the_files_of_then_and_refuses_others() {
     for (i, case) in cases().iter().enumerate() {
-        let temp = temp(&format!("replay-{i}"));
-        let write = |name: &str, text: &str| fs::write(temp.0.join(name), text).unwrap();
+        let temp = TempFolder::new(&format!("replay-{i}"));
+        let write = |name: &str, text: &str| fs::write(temp.join(name), text).unwrap();
         write("a.csv", &case.first);
         write("b.csv", &case.second);
         let (project, warnings) = neuropil::project::read(case.project).unwrap();
         assert!(warnings.is_empty(), "{warnings:?}");
         let change = parse(project.model.params(), &format!("{}=b.csv", case.parameter)).unwrap();
-        let (plain, run) = (record(&project, &temp.0, "plain", None), record(&project, &temp.0, "run", Some(&change)));
+        let (plain, run) = (record(&project, &temp, "plain", None), record(&project, &temp, "run", Some(&change)));
         assert_ne!(plain.manifest.data_hash().unwrap(), run.manifest.data_hash().unwrap(), "the data matter");
         let text = fs::read_to_string(run.path.join("commands.ron")).unwrap();
         assert!(text.contains(&format!("(100,Data(\"{}\",Text(\"b.csv\"),\"", case.parameter)), "{text}");
-        let again = || replay(&run, &mut *build(&run.project().unwrap(), &temp.0), &Progress::default());
+        let again = || replay(&run, &mut *build(&run.project().unwrap(), &temp), &Progress::default());
         assert!(matches!(again().unwrap(), ReplayResult::Identical { .. }));
         // Files that only the log names need consent too.
         let log = run.path.join("commands.ron");
@@ -170,11 +151,11 @@ fn a_replay_reads_the_files_of_then_and_refuses_others() {
 #[test]
 fn a_file_that_does_not_fit_leaves_the_old_data_in_use() {
     for (i, case) in cases().iter().enumerate() {
-        let temp = temp(&format!("errors-{i}"));
-        fs::write(temp.0.join("a.csv"), &case.first).unwrap();
-        fs::write(temp.0.join("b.csv"), &case.broken.0).unwrap();
+        let temp = TempFolder::new(&format!("errors-{i}"));
+        fs::write(temp.join("a.csv"), &case.first).unwrap();
+        fs::write(temp.join("b.csv"), &case.broken.0).unwrap();
         let (project, _) = neuropil::project::read(case.project).unwrap();
-        let (context, params) = (project.build_context(&temp.0), project.model.params());
+        let (context, params) = (project.build_context(&temp), project.model.params());
         let load = |file: &str, progress: &Progress| {
             let change = parse(params, &format!("{}={file}", case.parameter)).unwrap();
             load_data(&project.model, &context, &change, progress)
@@ -187,14 +168,14 @@ fn a_file_that_does_not_fit_leaves_the_old_data_in_use() {
         assert_eq!(load("a.csv", &cancelled).unwrap_err().to_string(), "cancelled");
     }
     // Other inputs need another population.
-    let temp = temp("inputs");
+    let temp = TempFolder::new("inputs");
     let case = &cases()[0];
-    fs::write(temp.0.join("a.csv"), &case.first).unwrap();
-    fs::write(temp.0.join("b.csv"), table(4, 1.0)).unwrap();
+    fs::write(temp.join("a.csv"), &case.first).unwrap();
+    fs::write(temp.join("b.csv"), table(4, 1.0)).unwrap();
     let (project, _) = neuropil::project::read(case.project).unwrap();
     let change = parse(project.model.params(), "task.path=b.csv").unwrap();
-    let data = load_data(&project.model, &project.build_context(&temp.0), &change, &Progress::default()).unwrap();
-    let mut sim = build(&project, &temp.0);
+    let data = load_data(&project.model, &project.build_context(&temp), &change, &Progress::default()).unwrap();
+    let mut sim = build(&project, &temp);
     assert_eq!(sim.replace(&data).unwrap(), neuropil::sim::Effect::NeedsRebuild);
     assert_eq!(sim.params().unwrap().get(change.id), project.model.params().get(change.id));
     let mut demo_sim = crate::fake::new();

@@ -1,11 +1,8 @@
 //! Reading files: content is exact, errors name file and line, and no damage makes a reader panic.
 
 use neuropil::data::{self, Connectome, DataError};
-use neuropil_test_support::{Need, skip};
-use std::{
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
-};
+use neuropil_test_support::{Need, skip, temp::TempFolder};
+use std::path::{Path, PathBuf};
 
 /// Never cancels.
 fn quiet(_: &str, _: f32) -> bool {
@@ -23,29 +20,20 @@ fn shared(path: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// A scratch folder with these files, removed in the end.
-struct Folder(PathBuf);
+/// A folder with these files.
+struct Folder(TempFolder);
 
 impl Folder {
     fn with(files: &[(&str, &[u8])]) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("neuropil-readers-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = Self(std::env::temp_dir().join(name));
-        std::fs::create_dir_all(&folder.0).expect("a scratch folder");
+        let folder = TempFolder::new("readers");
         for (name, content) in files {
-            std::fs::write(folder.0.join(name), content).expect("a scratch file");
+            std::fs::write(folder.join(name), content).expect("a file");
         }
-        folder
+        Self(folder)
     }
 
     fn read(&self) -> Result<Connectome, DataError> {
         data::read(&self.0, None, None, &quiet)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

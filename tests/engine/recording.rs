@@ -12,30 +12,13 @@ use neuropil::{
     },
     sim::{Device, Frame, ProbeId, Progress, Simulation, Tap},
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
     sync::mpsc::{Receiver, Sender, channel},
     time::Duration,
 };
-
-/// A folder that is removed at the end.
-struct Temp(PathBuf);
-
-impl Temp {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("neuropil-recording-{name}-{}", std::process::id()));
-        fs::remove_dir_all(&path).ok();
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Temp {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
-}
 
 /// A run writer that waits before it begins, and fails at a block.
 struct Gate {
@@ -102,18 +85,18 @@ struct Session {
     taps: Vec<Tap>,
     project: Project,
     sets: Vec<std::sync::Arc<neuropil::sim::ElementSet>>,
-    _temp: Temp,
+    _temp: TempFolder,
 }
 
 impl Session {
     fn new(name: &str) -> Self {
-        let (temp, project) = (Temp::new(name), small());
+        let (temp, project) = (TempFolder::new(name), small());
         let sim = build(&project);
         let (taps, sets) = (taps(&*sim), sim.sets().to_vec());
         let engine = Engine::spawn(|| {}).unwrap();
         engine.send(Command::Load(sim));
         engine.send(Command::Batch(Some(50)));
-        Self { engine, folder: temp.0.join("run"), taps, project, sets, _temp: temp }
+        Self { engine, folder: temp.join("run"), taps, project, sets, _temp: temp }
     }
 
     fn writer(&self) -> Box<RunWriter> {

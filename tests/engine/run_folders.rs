@@ -13,33 +13,13 @@ use neuropil::{
     },
     sim::{Clock, Device, Frame, Progress, Reading, Simulation, Spike, Tap},
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{
     fs::{self, OpenOptions},
     io::{Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
     process::{Command, Output},
 };
-
-/// A temporary folder, removed at the end.
-struct Temp(PathBuf);
-
-impl Temp {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("neuropil-folders-{name}-{}", std::process::id()));
-        fs::remove_dir_all(&path).ok();
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-    fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Temp {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
-}
 
 fn neuropil(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_neuropil")).args(args).output().unwrap()
@@ -116,7 +96,7 @@ fn spiking() -> Project {
 
 #[test]
 fn replay_compares_every_stream() {
-    let temp = Temp::new("every");
+    let temp = TempFolder::new("every");
     let cases = [
         ("spiking", spiking(), 0, 600),
         ("spiking from step 250", spiking(), 250, 900),
@@ -147,7 +127,7 @@ fn replay_compares_every_stream() {
 /// Spikes have the same bits with any kernels; what does not is named with the reason.
 #[test]
 fn a_replay_with_other_kernels_compares_what_does_not_depend_on_them() {
-    let temp = Temp::new("kernels");
+    let temp = TempFolder::new("kernels");
     let mut run = record(&spiking(), &temp.join("spiking"), 0, 200);
     run.manifest.execution.kernels = [("step", "by_hand")].into_iter().collect();
     let ReplayResult::Identical { not_compared, .. } = again(&run) else { panic!("it differs") };
@@ -162,7 +142,7 @@ fn a_replay_with_other_kernels_compares_what_does_not_depend_on_them() {
 /// The lanes of a probe change while it is recorded: its data continue in another file.
 #[test]
 fn segments_of_a_probe_are_played_back_one_after_the_other() {
-    let temp = Temp::new("segments");
+    let temp = TempFolder::new("segments");
     let folder = temp.join("run");
     fs::create_dir_all(&folder).unwrap();
     let stream = |file: &str, width: u32, from: u64| {
@@ -193,7 +173,7 @@ fn segments_of_a_probe_are_played_back_one_after_the_other() {
 
 #[test]
 fn damage_to_any_stream_is_found_by_replay_and_check() {
-    let temp = Temp::new("damage");
+    let temp = TempFolder::new("damage");
     let folder = temp.join("run");
     let run = record(&spiking(), &folder, 0, 400);
     let path = folder.to_str().unwrap();
@@ -231,7 +211,7 @@ fn damage_to_any_stream_is_found_by_replay_and_check() {
 
 #[test]
 fn a_run_without_streams_is_not_identical_by_no_spikes() {
-    let temp = Temp::new("nothing");
+    let temp = TempFolder::new("nothing");
     let folder = temp.join("run");
     record(&spiking(), &folder, 0, 100);
     // A run of an older version, killed, whose only stream is not a probe of its kind.
@@ -264,7 +244,7 @@ fn block(from: u32, to: u32) -> Frame {
 
 #[test]
 fn a_folder_has_one_writer() {
-    let temp = Temp::new("lock");
+    let temp = TempFolder::new("lock");
     let folder = temp.join("run");
     let mut writer = fake_writer(&folder).unwrap();
     writer.write(&block(0, 100)).unwrap();
@@ -284,7 +264,7 @@ fn a_folder_has_one_writer() {
 
 #[test]
 fn a_run_ends_complete_interrupted_failed_or_not_closed() {
-    let temp = Temp::new("ends");
+    let temp = TempFolder::new("ends");
     let status = |name: &str| RunFolder::open(&temp.join(name)).unwrap().manifest.status;
     let mut writer = fake_writer(&temp.join("interrupted")).unwrap();
     writer.write(&block(0, 100)).unwrap();
@@ -302,7 +282,7 @@ fn a_run_ends_complete_interrupted_failed_or_not_closed() {
 
 #[test]
 fn a_failed_block_is_in_no_stream() {
-    let temp = Temp::new("block");
+    let temp = TempFolder::new("block");
     let mut writer = fake_writer(&temp.join("run")).unwrap();
     writer.write(&block(0, 100)).unwrap();
     let mut bad = block(100, 200);
@@ -321,7 +301,7 @@ fn a_failed_block_is_in_no_stream() {
 
 #[test]
 fn garbage_behind_a_killed_run_is_no_step() {
-    let temp = Temp::new("garbage");
+    let temp = TempFolder::new("garbage");
     let folder = temp.join("run");
     let mut writer = fake_writer(&folder).unwrap();
     for k in 0..10 {
@@ -344,7 +324,7 @@ fn garbage_behind_a_killed_run_is_no_step() {
 
 #[test]
 fn streams_of_gigabytes_are_not_read_to_open_a_run() {
-    let temp = Temp::new("large");
+    let temp = TempFolder::new("large");
     let folder = temp.join("run");
     let mut writer = fake_writer(&folder).unwrap();
     writer.write(&block(0, 100)).unwrap();
@@ -372,7 +352,7 @@ fn streams_of_gigabytes_are_not_read_to_open_a_run() {
 }
 
 /// A folder with a manifest of this text.
-fn crafted(temp: &Temp, name: &str, manifest: &str) -> PathBuf {
+fn crafted(temp: &TempFolder, name: &str, manifest: &str) -> PathBuf {
     let folder = temp.join(name);
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("project.ron"), "()").unwrap();
@@ -384,7 +364,7 @@ fn crafted(temp: &Temp, name: &str, manifest: &str) -> PathBuf {
 
 #[test]
 fn crafted_runs_harm_nothing() {
-    let temp = Temp::new("crafted");
+    let temp = TempFolder::new("crafted");
     let refuses = |folder: &Path, want: &str| {
         let why = RunFolder::open(folder).err().unwrap_or_else(|| panic!("{} opens", folder.display())).to_string();
         assert!(why.contains(want), "{why}");
@@ -413,7 +393,7 @@ fn crafted_runs_harm_nothing() {
 #[test]
 fn links_and_pipes_are_not_followed() {
     use std::os::unix::fs::symlink;
-    let temp = Temp::new("links");
+    let temp = TempFolder::new("links");
     let target = temp.join("target");
     fs::write(&target, "not ours").unwrap();
     let list = "streams: [(probe: \"spikes\", file: \"spikes.u32\", shape: \"spikes\", width: 2)]";

@@ -11,34 +11,13 @@ use neuropil::{
     },
     sim::{Device, Progress, Simulation, Tap},
 };
-use neuropil_test_support::{Need, skip};
+use neuropil_test_support::{Need, skip, temp::TempFolder};
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command as Process, Stdio},
     time::Duration,
 };
-
-/// A folder of its own, removed at the end.
-struct Temp(PathBuf);
-
-impl Temp {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("neuropil-runs-{name}-{}", std::process::id()));
-        fs::remove_dir_all(&path).ok();
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-    fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Temp {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
-}
 
 fn taps() -> Vec<Tap> {
     vec![Tap::of(0), Tap::elements(1, vec![3, 1]), Tap::of(2)]
@@ -104,7 +83,7 @@ fn record_fake(folder: &Path, steps: u64) -> Event {
 
 #[test]
 fn a_run_reads_back_as_it_was() {
-    let temp = Temp::new("back");
+    let temp = TempFolder::new("back");
     let folder = temp.join("run");
     assert!(matches!(record_fake(&folder, 500), Event::Recorded(end) if end.clock.step == 500));
     let run = RunFolder::open(&folder).unwrap();
@@ -125,7 +104,7 @@ fn a_run_reads_back_as_it_was() {
 
 #[test]
 fn incomplete_records_are_ignored() {
-    let temp = Temp::new("torn");
+    let temp = TempFolder::new("torn");
     let folder = temp.join("run");
     record_fake(&folder, 100);
     for file in ["spikes.u32", "v.f32", "field.f32"] {
@@ -142,7 +121,7 @@ fn incomplete_records_are_ignored() {
 
 #[test]
 fn only_run_folders_are_replaced() {
-    let temp = Temp::new("own");
+    let temp = TempFolder::new("own");
     let folder = temp.join("run");
     record_fake(&folder, 100);
     fs::write(folder.join("mine.txt"), "kept").unwrap();
@@ -159,7 +138,7 @@ fn only_run_folders_are_replaced() {
 
 #[test]
 fn a_full_disk_ends_the_recording_with_an_error() {
-    let temp = Temp::new("full");
+    let temp = TempFolder::new("full");
     let disk = temp.join("disk");
     fs::create_dir_all(&disk).unwrap();
     let mount = |args: &[&str]| Process::new(args[0]).args(&args[1..]).stderr(Stdio::null()).status();
@@ -232,7 +211,7 @@ fn record_with_edits(project: &Project, folder: &Path) {
 
 #[test]
 fn a_run_with_live_edits_replays_bit_for_bit() {
-    let (temp, project) = (Temp::new("replay"), small());
+    let (temp, project) = (TempFolder::new("replay"), small());
     let folder = temp.join("run");
     record_with_edits(&project, &folder);
     let run = RunFolder::open(&folder).unwrap();
@@ -258,7 +237,7 @@ fn a_run_with_live_edits_replays_bit_for_bit() {
 
 #[test]
 fn killed_runs_keep_every_block() {
-    let temp = Temp::new("kill");
+    let temp = TempFolder::new("kill");
     let path = temp.join("small.ron");
     project::save(&small(), &path).unwrap();
     let run = |args: &[&str], out: &Path| {
@@ -271,7 +250,7 @@ fn killed_runs_keep_every_block() {
     let whole = RunFolder::open(&whole).unwrap().spikes().unwrap();
     let (mut n_opened, mut n_spikes) = (0, 0);
     for k in 0..20_u64 {
-        let out = temp.join(&format!("killed{k}"));
+        let out = temp.join(format!("killed{k}"));
         let mut child = run(&["--duration", "0"], &out);
         std::thread::sleep(Duration::from_millis(20 + (k * 7919) % 380));
         child.kill().unwrap();

@@ -1,6 +1,6 @@
 //! The demonstration kind has the same bits on the CPU and on a GPU: states, readings, actions, saved states.
 
-use crate::device::gpu;
+use crate::{device::gpu, settings};
 use neuropil::{
     gpu::{Pass, Place},
     kinds::{Model, demo::probes},
@@ -8,13 +8,8 @@ use neuropil::{
     sim::{Action, BuildContext, Device, Frame, Progress, Simulation, Tap, TapArgs},
 };
 
-fn model(settings: &[&str]) -> Model {
-    let mut model = Model::by_name("demo").expect("the feature");
-    for setting in settings {
-        let change = path::parse(model.params(), setting).expect("a parameter");
-        assert!(model.params_mut().set(&change));
-    }
-    model
+fn model(texts: &[&str]) -> Model {
+    settings::model("demo", texts)
 }
 
 fn all_taps() -> Vec<Tap> {

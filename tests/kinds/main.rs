@@ -12,6 +12,7 @@ mod gpu;
 mod nn;
 mod nuclei;
 mod prepare_failures;
+mod settings;
 mod spiking;
 mod synaptic;
 mod transformer;

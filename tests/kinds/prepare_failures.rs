@@ -1,6 +1,7 @@
 //! Every file that a kind reads before its first step, damaged in every way: a build gives an error with the place or a
 //! simulation, never a panic; and the good file is read afterwards.
 
+use crate::settings;
 use neuropil::{
     data::tensors::{self, Dtype, TensorBytes},
     kinds::{
@@ -8,9 +9,10 @@ use neuropil::{
         transformer::{self, model::Config, model::Layout},
     },
     num::rng::{Draw, Purpose},
-    params::{ValueType, path},
+    params::ValueType,
     sim::{BuildContext, Device, Progress, SimError},
 };
+use neuropil_test_support::temp::TempFolder;
 use npyz::{WriterBuilder as _, npz::NpzWriter, zip::write::FileOptions};
 use std::{
     fs,
@@ -291,8 +293,7 @@ pub fn model(kind: &str, set: &[&str], file: &Path) -> Model {
         // Below a file there is no other.
         let folder = file.ancestors().skip(1).find(|at| !at.is_file()).expect("a folder").display().to_string();
         let text = text.replace("FILE", &file.display().to_string()).replace("FOLDER", &folder);
-        let change = path::parse(params, &text).unwrap_or_else(|e| panic!("{e}"));
-        assert!(params.set(&change), "{text}");
+        settings::set(params, &[&text]);
     }
     model
 }
@@ -303,35 +304,24 @@ pub fn build(model: &Model, progress: &Progress) -> Result<(), SimError> {
     model.build(&context, &Device::Cpu { threads: 1 }, progress).map(drop)
 }
 
-struct Temp(PathBuf);
-
-impl Temp {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("neuropil-prepare-{name}-{}", std::process::id()));
-        fs::remove_dir_all(&folder).ok();
-        fs::create_dir_all(&folder).expect("a folder");
-        fs::write(folder.join("good_edges.csv"), edges()).expect("written");
-        fs::write(folder.join("good_neurons.csv"), neurons()).expect("written");
-        Self(folder)
-    }
-
-    /// A good file, whatever stood there.
-    fn good(&self, case: &FileCase) -> PathBuf {
-        let file = self.0.join(case.name);
-        if file.is_dir() {
-            fs::remove_dir(&file).expect("removed");
-        } else {
-            fs::remove_file(&file).ok();
-        }
-        fs::write(&file, (case.good)()).expect("written");
-        file
-    }
+/// A folder with whole tables.
+fn tables(name: &str) -> TempFolder {
+    let folder = TempFolder::new(name);
+    fs::write(folder.join("good_edges.csv"), edges()).expect("written");
+    fs::write(folder.join("good_neurons.csv"), neurons()).expect("written");
+    folder
 }
 
-impl Drop for Temp {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
+/// A good file, whatever was in its place.
+fn good(folder: &Path, case: &FileCase) -> PathBuf {
+    let file = folder.join(case.name);
+    if file.is_dir() {
+        fs::remove_dir(&file).expect("removed");
+    } else {
+        fs::remove_file(&file).ok();
     }
+    fs::write(&file, (case.good)()).expect("written");
+    file
 }
 
 fn with_small(case: &FileCase, file: &Path) -> Model {
@@ -364,11 +354,11 @@ fn every_parameter_that_names_a_file_is_tested() {
 fn damaged_files_give_an_error_with_the_place_and_are_read_when_mended() {
     let mut wrong = vec![];
     for case in CASES.iter().filter(|case| Model::by_name(case.kind).is_some()) {
-        let temp = Temp::new(&case.parameter.replace('.', "-"));
-        let file = temp.good(case);
+        let temp = tables(&case.parameter.replace('.', "-"));
+        let file = good(&temp, case);
         build(&with_small(case, &file), &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", case.parameter));
         for damage in Damage::ALL {
-            let mut file = temp.good(case);
+            let mut file = good(&temp, case);
             if damage == Damage::BelowFile {
                 file = file.join("inner.csv");
             } else if !damage.apply(&file) {
@@ -391,7 +381,7 @@ fn damaged_files_give_an_error_with_the_place_and_are_read_when_mended() {
                 Ok(()) => wrong.push(format!("{} {damage:?}: it was built", case.parameter)),
             }
         }
-        let file = temp.good(case);
+        let file = good(&temp, case);
         build(&with_small(case, &file), &Progress::default()).expect("mended");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -400,8 +390,8 @@ fn damaged_files_give_an_error_with_the_place_and_are_read_when_mended() {
 #[test]
 fn reading_stops_where_it_is_cancelled() {
     for case in CASES.iter().filter(|case| Model::by_name(case.kind).is_some()) {
-        let temp = Temp::new(&format!("cancel-{}", case.parameter.replace('.', "-")));
-        let model = with_small(case, &temp.good(case));
+        let temp = tables(&format!("cancel-{}", case.parameter.replace('.', "-")));
+        let model = with_small(case, &good(&temp, case));
         let mut n = 1;
         loop {
             let progress = Progress::cancelled_at(n);

@@ -9,7 +9,7 @@ use neuropil::{
     params::{Apply, Change, ParamId, Value, ValueType},
     project::{self, Project},
 };
-use neuropil_test_support::alone;
+use neuropil_test_support::{alone, temp::TempFolder};
 use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
@@ -153,25 +153,8 @@ fn the_history_menu_lists_labelled_steps() {
     assert_eq!((value(&w, "lif.tau_m"), value(&w, "lif.w_syn")), ("12 ms".into(), "0.5 mV".into()));
 }
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("neuropil-{name}-{}", std::process::id()));
-        std::fs::remove_dir_all(&path).ok();
-        std::fs::create_dir_all(&path).expect("folder");
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
-}
-
-fn saved(folder: &Folder) -> PathBuf {
-    let file = folder.0.join("kept.ron");
+fn saved(folder: &TempFolder) -> PathBuf {
+    let file = folder.join("kept.ron");
     project::save(&Project { name: "Kept".into(), ..Project::default() }, &file).expect("saved");
     file
 }
@@ -180,7 +163,7 @@ type Way<'a> = (&'a str, &'a dyn Fn(&mut Window));
 
 #[test]
 fn closing_and_replacing_a_document_asks() {
-    let folder = Folder::new("guard");
+    let folder = TempFolder::new("guard");
     let file = saved(&folder);
     let mut w = open(start(false));
     w.run();
@@ -234,7 +217,7 @@ impl egui::DroppedFile for Dropped {
 
 #[test]
 fn changes_by_other_programs_are_noticed() {
-    let folder = Folder::new("outside");
+    let folder = TempFolder::new("outside");
     let file = saved(&folder);
     let mut w = open(Start { path: Some(file.clone()), ..start(false) });
     until(&mut w, "it is open", |w| w.state().session().path.is_some());
@@ -263,7 +246,7 @@ fn changes_by_other_programs_are_noticed() {
     std::thread::sleep(Duration::from_millis(2200));
     w.run();
     assert!(w.query_by_label("Reload").is_none(), "our own writing is no news");
-    assert!(folder.0.join("kept.ron.bak").exists(), "one backup is kept");
+    assert!(folder.join("kept.ron.bak").exists(), "one backup is kept");
 }
 
 /// Panics are reported for the whole process: tests that cause one take turns.
@@ -302,11 +285,11 @@ fn a_crash_is_written_down_and_offered() {
     if !alone("safety::a_crash_is_written_down_and_offered") {
         return;
     }
-    let folder = Folder::new("crash");
+    let folder = TempFolder::new("crash");
     crash::remember("the last line of the log");
-    crash::install(folder.0.clone());
+    crash::install(folder.to_path_buf());
     std::thread::Builder::new().name("doomed".into()).spawn(|| panic!("on purpose")).expect("thread").join().ok();
-    let mut w = open(Start { state_dir: Some(folder.0.clone()), ..start(false) });
+    let mut w = open(Start { state_dir: Some(folder.to_path_buf()), ..start(false) });
     until(&mut w, "it is offered", |w| w.query_by_label("Keep report").is_some());
     assert_eq!(names::unnamed(w.root()), [""; 0]);
     for part in ["on purpose", "doomed", "the last line of the log", env!("CARGO_PKG_VERSION")] {
@@ -314,7 +297,7 @@ fn a_crash_is_written_down_and_offered() {
     }
     w.get_by_label("Delete report").click();
     w.run();
-    let left = std::fs::read_dir(&folder.0)
+    let left = std::fs::read_dir(&*folder)
         .expect("folder")
         .flatten()
         .filter(|e| e.file_name().to_string_lossy().starts_with("crash-"));
@@ -362,11 +345,11 @@ fn work_survives_a_kill() {
     let since = Instant::now();
     let mut worst = 0;
     for seed in 0..KILLS {
-        let folder = Folder::new(&format!("kill-{seed}"));
+        let folder = TempFolder::new(&format!("kill-{seed}"));
         let file = saved(&folder);
         let mut child = Command::new(std::env::current_exe().expect("this test"))
             .args(["safety::victim", "--exact", "--ignored", "--nocapture"])
-            .env("NEUROPIL_VICTIM", &folder.0)
+            .env("NEUROPIL_VICTIM", &*folder)
             .env("NEUROPIL_SEED", seed.to_string())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -386,7 +369,7 @@ fn work_survives_a_kill() {
         child.kill().expect("SIGKILL");
         let killed = Instant::now();
         child.wait().expect("gone");
-        let mut w = open(Start { state_dir: Some(folder.0.join("state")), ..start(false) });
+        let mut w = open(Start { state_dir: Some(folder.join("state")), ..start(false) });
         until(&mut w, "it is offered", |w| w.query_by_label("Restore").is_some());
         w.get_by_label("Restore").click();
         w.run();
@@ -409,9 +392,9 @@ fn work_survives_a_kill() {
 
 #[test]
 fn what_would_come_back_is_shown_and_can_be_refused() {
-    let folder = Folder::new("torn");
+    let folder = TempFolder::new("torn");
     let file = saved(&folder);
-    let (state, mut kept) = (folder.0.join("state"), project::open(&file).expect("readable").0);
+    let (state, mut kept) = (folder.join("state"), project::open(&file).expect("readable").0);
     kept.set("lif.tau_m=17", Path::new(".")).expect("set");
     let mut w = open(Start { path: Some(file), state_dir: Some(state.clone()), ..start(false) });
     until(&mut w, "it is open", |w| w.state().session().path.is_some());

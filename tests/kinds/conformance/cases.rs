@@ -1,9 +1,9 @@
 //! The models to check: one per kind and variant.
 
-use crate::{nuclei, spiking};
+use crate::{nuclei, settings, spiking};
 use neuropil::{
     kinds::{Model, spiking::Source},
-    params::{Distribution, path},
+    params::Distribution,
 };
 
 /// A model to check.
@@ -48,8 +48,7 @@ pub fn lif() -> Case {
 
 pub fn lif_f32() -> Case {
     let mut case = lif();
-    let single = path::parse(case.model.params(), "lif.precision=F32").expect("a precision");
-    assert!(case.model.params_mut().set(&single));
+    settings::set(case.model.params_mut(), &["lif.precision=F32"]);
     case
 }
 
@@ -83,25 +82,24 @@ pub fn nuclei_population() -> Case {
 }
 
 pub fn transformer() -> Case {
-    let mut model = Model::by_name("transformer").expect("a kind");
-    for text in [
-        "model.layers=2",
-        "model.heads=2",
-        "model.width=16",
-        "model.context=16",
-        "training.batch=2",
-        "training.micro_batches=2",
-        "training.warm_up=5",
-        "training.dropout=0.2",
-        "data.grammar_bytes=10000",
-        "measure.every=3",
-        "measure.held_out_every=20",
-        "measure.sample_every=10",
-        "measure.length=20",
-    ] {
-        let change = path::parse(model.params(), text).expect("a parameter");
-        assert!(model.params_mut().set(&change), "{text}");
-    }
+    let model = settings::model(
+        "transformer",
+        &[
+            "model.layers=2",
+            "model.heads=2",
+            "model.width=16",
+            "model.context=16",
+            "training.batch=2",
+            "training.micro_batches=2",
+            "training.warm_up=5",
+            "training.dropout=0.2",
+            "data.grammar_bytes=10000",
+            "measure.every=3",
+            "measure.held_out_every=20",
+            "measure.sample_every=10",
+            "measure.length=20",
+        ],
+    );
     Case {
         model,
         steps: 40,
@@ -120,32 +118,31 @@ pub fn transformer() -> Case {
 }
 
 pub fn synaptic() -> Case {
-    let mut model = Model::by_name("synaptic").expect("a kind");
-    for text in [
-        "model.layers=2",
-        "model.heads=2",
-        "model.width=16",
-        "model.context=16",
-        "presynaptic.stochastic=0.5",
-        "experts.count=4",
-        "experts.hidden=16",
-        "experts.aux_weight=0.001",
-        "life.warm_up=5",
-        "life.interval=5",
-        "life.weak_health=0.45",
-        "life.split_health=0.4",
-        "training.batch=2",
-        "training.micro_batches=2",
-        "training.warm_up=5",
-        "data.grammar_bytes=10000",
-        "measure.every=3",
-        "measure.held_out_every=20",
-        "measure.sample_every=10",
-        "measure.length=20",
-    ] {
-        let change = path::parse(model.params(), text).expect("a parameter");
-        assert!(model.params_mut().set(&change), "{text}");
-    }
+    let model = settings::model(
+        "synaptic",
+        &[
+            "model.layers=2",
+            "model.heads=2",
+            "model.width=16",
+            "model.context=16",
+            "presynaptic.stochastic=0.5",
+            "experts.count=4",
+            "experts.hidden=16",
+            "experts.aux_weight=0.001",
+            "life.warm_up=5",
+            "life.interval=5",
+            "life.weak_health=0.45",
+            "life.split_health=0.4",
+            "training.batch=2",
+            "training.micro_batches=2",
+            "training.warm_up=5",
+            "data.grammar_bytes=10000",
+            "measure.every=3",
+            "measure.held_out_every=20",
+            "measure.sample_every=10",
+            "measure.length=20",
+        ],
+    );
     Case {
         model,
         steps: 40,
@@ -163,11 +160,7 @@ pub fn synaptic() -> Case {
 
 #[cfg(feature = "demo")]
 pub fn experts() -> Case {
-    let mut model = Model::by_name("demo").expect("the feature");
-    for text in ["growth.split_every=200", "experts.initial_weight=normal(0, 0.1)"] {
-        let change = path::parse(model.params(), text).expect("a parameter");
-        assert!(model.params_mut().set(&change));
-    }
+    let model = settings::model("demo", &["growth.split_every=200", "experts.initial_weight=normal(0, 0.1)"]);
     Case {
         model,
         steps: 1500,

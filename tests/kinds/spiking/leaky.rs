@@ -2,7 +2,7 @@
 //! change a bit.
 
 use crate::damaged;
-use crate::spiking::{non_finite, small_network as net};
+use crate::spiking::{digest_of, non_finite, small_network as net};
 
 use net::{N, setup};
 use neuropil::{
@@ -126,17 +126,6 @@ fn first_steps_of_a_unit_match_the_published_form() {
     let Some(Reading::Spikes(spikes)) = frame.reading(probes::SPIKES) else { panic!("spikes") };
     let spikes: Vec<(u32, u32)> = spikes.iter().map(|s| (s.step, s.lane)).collect();
     assert_eq!(spikes, [(3, 7), (4, 7)], "exactly the threshold is a spike, and nothing is refractory");
-}
-
-fn digest_of(sim: &mut dyn Simulation, steps: u32, batch: u32) -> String {
-    let mut left = steps;
-    while left > 0 {
-        let now = batch.min(left);
-        let mut pass = if left.is_multiple_of(3) { Pass::measuring() } else { Pass::default() };
-        sim.advance(now, &mut pass).expect("it runs");
-        left -= now;
-    }
-    format!("{:?}", sim.digest())
 }
 
 /// As many threads as asked for work at once when there is enough to do, and change no bit.

@@ -2,7 +2,7 @@
 //! [`conformance`](crate::conformance).
 
 use crate::damaged;
-use crate::spiking::{non_finite, small_network as network};
+use crate::spiking::{digest_of, non_finite, small_network as network};
 
 use network::{N, busy, intervention, setup};
 use neuropil::{
@@ -89,17 +89,6 @@ fn close_to_plain_iteration() {
             assert!((u - v).abs() < 1e-9 && (g - h).abs() < 1e-9, "{u} {v} {g} {h}");
         }
     }
-}
-
-fn digest_of(sim: &mut dyn Simulation, steps: u32, batch: u32) -> String {
-    let mut left = steps;
-    while left > 0 {
-        let now = batch.min(left);
-        let mut pass = if left.is_multiple_of(3) { Pass::measuring() } else { Pass::default() };
-        sim.advance(now, &mut pass).expect("it runs");
-        left -= now;
-    }
-    format!("{:?}", sim.digest())
 }
 
 /// As many threads as asked for work at once when there is enough to do, and change no bit.

@@ -1,5 +1,6 @@
 //! The simulation: resume, threads, life cycle, ids, requests, actions, readings.
 
+use crate::settings;
 use neuropil::{
     gpu::Pass,
     kinds::{Model, synaptic::probes},
@@ -38,12 +39,7 @@ const SMALL: &[&str] = &[
 ];
 
 pub fn model(set: &[&str]) -> Model {
-    let mut model = Model::by_name("synaptic").expect("a kind");
-    for text in SMALL.iter().chain(set) {
-        let change = path::parse(model.params(), text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert!(model.params_mut().set(&change), "{text}");
-    }
-    model
+    settings::model("synaptic", &[SMALL, set].concat())
 }
 
 fn start_with(model: &Model, threads: usize) -> Box<dyn Simulation> {
@@ -109,10 +105,8 @@ fn a_resumed_run_and_another_number_of_threads_have_the_same_bits() {
 fn live_evolution_splits_by_its_thresholds() {
     let mut model = model(&[]);
     let preset = model.presets().iter().find(|preset| preset.name == "Live evolution").expect("a preset");
-    for text in preset.set.iter().copied().chain(["experts.count=16", "life.warm_up=200", "life.interval=100"]) {
-        let change = path::parse(model.params(), text).expect("a parameter");
-        assert!(model.params_mut().set(&change), "{text}");
-    }
+    let more = ["experts.count=16", "life.warm_up=200", "life.interval=100"];
+    settings::set(model.params_mut(), &[preset.set, &more].concat());
     let mut sim = start(&model);
     advance(&mut *sim, 200);
     let before = total(&*sim, "splits");

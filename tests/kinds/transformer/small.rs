@@ -1,5 +1,6 @@
 //! Small models and batches.
 
+use crate::settings;
 use neuropil::{
     gpu::StopFlag,
     kinds::transformer::{
@@ -10,17 +11,13 @@ use neuropil::{
     },
     nn::real::Real,
     num::rng::{Draw, Purpose},
-    params::{Params as _, path},
 };
 use std::sync::Arc;
 
 /// Default parameters with these set, as for `--set`.
 pub fn params(set: &[&str]) -> Params {
     let mut params = Params::default();
-    for text in set {
-        let change = path::parse(&params, text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert!(params.set(&change), "{text}");
-    }
+    settings::set(&mut params, set);
     params
 }
 

@@ -3,6 +3,7 @@
 pub mod allocator;
 pub mod golden;
 pub mod shared_resource;
+pub mod temp;
 
 use std::{fmt::Display, io::Write as _, process::Command};
 
