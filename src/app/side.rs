@@ -4,7 +4,9 @@ use super::{App, commands::UiCommand, focus, inspector, theme::Tokens, tree};
 use egui::{Align2, Area, Frame, Id, Order, Panel, Rect, Stroke, Ui, vec2};
 
 /// Below this width of the window the inspector is a drawer, points.
-const INSPECTOR_FITS: f32 = 1320.0;
+const INSPECTOR_FITS: f32 = 1200.0;
+/// Below this width of the window the docked panels are narrower at first, points.
+const WIDE: f32 = 1400.0;
 /// Width of the inspector as a drawer, points.
 const INSPECTOR_DRAWER: f32 = 380.0;
 /// Below this width of the window the project tree is one as well, points.
@@ -55,18 +57,21 @@ impl Panels {
 
 /// Draws the docked panels.
 pub fn docked_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
-    app.panels.fit(ui.ctx().content_rect().width());
+    let width = ui.ctx().content_rect().width();
+    app.panels.fit(width);
+    let is_wide = width >= WIDE;
     if app.workspace.is_home || app.opening.is_some() {
         return;
     }
     let frame = Frame::new().fill(Tokens::of(ui.ctx()).panel);
     if app.panels.tree && !app.panels.narrow_tree.is {
-        let panel = Panel::left("tree").default_size(232.0).size_range(180.0..=400.0).resizable(true).frame(frame);
+        let size = if is_wide { 232.0 } else { 200.0 };
+        let panel = Panel::left("tree").default_size(size).size_range(180.0..=400.0).resizable(true).frame(frame);
         panel.show(ui, |ui| reachable(ui, "tree", "Project", |ui| tree::ui(ui, app, queue)));
     }
     if app.panels.inspector && !app.panels.narrow_inspector.is {
-        let panel =
-            Panel::right("inspector").default_size(380.0).size_range(340.0..=560.0).resizable(true).frame(frame);
+        let size = if is_wide { 380.0 } else { 340.0 };
+        let panel = Panel::right("inspector").default_size(size).size_range(340.0..=560.0).resizable(true).frame(frame);
         panel.show(ui, |ui| reachable(ui, "inspector", "Inspector", |ui| inspector::ui(ui, app, queue)));
     }
 }

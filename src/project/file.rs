@@ -151,7 +151,7 @@ pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
             "the file says version {version}, this program reads 1 to {VERSION}; open it with a newer Neuropil"
         )));
     }
-    let mut project = migrate::read(version, text)?;
+    let mut project = migrate::read(version, text).map_err(|error| ron_error::with_parameter(error, text))?;
     let tree = ron_tree::scan(text);
     migrate::colors(&mut project, text, &tree);
     let mut warnings = vec![];

@@ -1,6 +1,39 @@
 //! Errors of the RON parser in plain words, without names of Rust types.
 
-use ron::error::Error;
+use super::{file::ReadError, ron_tree};
+use ron::error::{Error, Position, SpannedError};
+
+/// The error, with the path of the parameter whose value does not fit, as the window and `--set` name it.
+pub(super) fn with_parameter(error: SpannedError, text: &str) -> ReadError {
+    let at = byte_at(text, error.span.end);
+    // Of a number with a fraction, the parser of whole numbers reads the part before the point.
+    let is_fraction = text[at..].starts_with('.') && text[..at].ends_with(|c: char| c.is_ascii_digit());
+    let is_value = matches!(
+        error.code,
+        Error::ExpectedBoolean
+            | Error::ExpectedInteger
+            | Error::ExpectedFloat
+            | Error::ExpectedString
+            | Error::IntegerOutOfBounds
+            | Error::InvalidValueForType { .. }
+            | Error::NoSuchEnumVariant { .. }
+    );
+    let path = ron_tree::scan(text).path_to(byte_at(text, error.span.start));
+    let path = path.strip_prefix(&["model".to_owned()]).unwrap_or(&path).join(".");
+    let code = if is_fraction { Error::ExpectedInteger } else { error.code };
+    let error = ReadError::from(SpannedError { code, ..error });
+    match (is_value || is_fraction) && !path.is_empty() {
+        true => ReadError { what: format!("{path}: {}", error.what), ..error },
+        false => error,
+    }
+}
+
+/// The byte at a line and a column, both from 1.
+fn byte_at(text: &str, at: Position) -> usize {
+    let line: usize = text.split_inclusive('\n').take(at.line.saturating_sub(1)).map(str::len).sum();
+    let rest = text.get(line..).unwrap_or_default();
+    line + rest.chars().take(at.col.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
+}
 
 /// What is wrong, and what was expected.
 pub(super) fn words(error: &Error) -> String {
@@ -39,4 +72,33 @@ pub(super) fn words(error: &Error) -> String {
         other => return other.to_string(),
     };
     text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::project::read;
+
+    #[test]
+    fn a_value_that_does_not_fit_is_named_with_its_parameter() {
+        let model =
+            |text: &str| format!("(\n  name: \"a\",\n  model: Spiking((\n    {text},\n  )),\n  run: (speed: 1.0),\n)");
+        for (text, what) in [
+            (model("lif: (v_reset: -52.0, tau_m: fast)"), "lif.tau_m: expected a number"),
+            (model("lif: (tau_m: \"fast\")"), "lif.tau_m: expected a number"),
+            (model("network: (n_neurons: -5, in_degree: 80)"), "network.n_neurons: "),
+            (model("network: (n_neurons: 5.5 , in_degree: 80)"), "network.n_neurons: "),
+            (model("network: (n_neurons:\n  many)"), "network.n_neurons: expected a whole number"),
+            (model("network: (source: Balancd, in_degree: 80)"), "network.source: `Balancd` is none of "),
+            (
+                model("interventions: [(name: \"a\"), (name: \"b\", rate_hz: x)]"),
+                "interventions.1.rate_hz: expected a number",
+            ),
+            (model("lif: (tau_m: 20.0,").replace("))", ")"), "expected"),
+            ("(seed: -1)".into(), "seed: the number is negative or too large"),
+            ("(name: \"é\", run: (threads: x))".into(), "run.threads: expected a whole number"),
+        ] {
+            let error = read(&text).expect_err(&text);
+            assert!(error.what.starts_with(what), "{text}: {error}");
+        }
+    }
 }

@@ -39,6 +39,25 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Names and numbers of the fields that lead to the value around a byte.
+    pub fn path_to(&self, byte: usize) -> Vec<String> {
+        let (step, next) = match &self.body {
+            Body::Leaf => return vec![],
+            Body::Items(items) if !self.name.is_empty() && items.len() == 1 => return items[0].path_to(byte),
+            Body::Items(items) => match items.iter().position(|item| item.end >= byte) {
+                Some(i) => (i.to_string(), &items[i]),
+                None => return vec![],
+            },
+            Body::Fields(fields) => match fields.iter().find(|(.., value)| value.end >= byte) {
+                Some((name, _, value)) => (name.clone(), value),
+                None => return vec![],
+            },
+        };
+        [vec![step], next.path_to(byte)].concat()
+    }
+}
+
 /// Deeper than the parser's own limit.
 const MAX_DEPTH: u32 = 140;
 

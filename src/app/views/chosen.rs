@@ -68,9 +68,10 @@ impl ChosenProbe {
             let is_changed = match arg.values {
                 ArgValues::Listed => {
                     // A number says nothing without the name of its argument.
+                    let has_label = kit::has_labels(ui);
                     let shown = |c: &String| match c.parse::<f64>() {
-                        Ok(_) => format!("{} {c}", arg.name),
-                        Err(_) => c.clone(),
+                        Ok(_) if !has_label => format!("{} {c}", arg.name),
+                        _ => c.clone(),
                     };
                     let mut options: Vec<_> = choices.iter().map(|c| (c.clone(), shown(c))).collect();
                     if !choices.contains(&value) {

@@ -217,6 +217,11 @@ fn low_notice_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, [title, text]: [&st
     row.inner
 }
 
+/// Whether choices have their label before them: narrow toolbars omit it.
+pub fn has_labels(ui: &Ui) -> bool {
+    ui.max_rect().width() >= 460.0 || !ui.layout().is_horizontal()
+}
+
 /// A choice in a toolbar: a small label and a drop-down.
 pub fn choice_ui<T: PartialEq + Clone>(
     ui: &mut Ui,
@@ -226,9 +231,7 @@ pub fn choice_ui<T: PartialEq + Clone>(
     options: &[(T, String)],
 ) -> bool {
     let before = value.clone();
-    // Narrow toolbars omit the label.
-    let is_narrow = ui.max_rect().width() < 460.0 && ui.layout().is_horizontal();
-    if !is_narrow {
+    if has_labels(ui) {
         ui.label(RichText::new(label).small().color(tokens.text_sub));
     }
     let shown = options.iter().find(|(v, _)| v == value).map_or("—", |(_, text)| text.as_str());

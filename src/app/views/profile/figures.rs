@@ -5,6 +5,7 @@ use crate::{
     app::views::kit,
     gpu::{KernelFacts, Timing},
 };
+use std::borrow::Cow;
 
 /// A row of the table.
 pub(super) struct Row<'a> {
@@ -40,16 +41,57 @@ pub(super) struct Figure {
 /// How the values of a column are written.
 #[derive(Clone, Copy)]
 pub(super) enum Format {
-    /// Multiplied by this factor; all values of a column have the same decimals.
-    Number(f64),
+    /// As it is; all values of a column have the same decimals.
+    Number,
+    /// Nanoseconds, in the unit of the table.
+    Time,
     /// As text.
     Text(fn(f64) -> String),
 }
 
+/// The unit of all times of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct TimeUnit {
+    name: &'static str,
+    /// Of a nanosecond.
+    scale: f64,
+}
+
+/// As in exported tables and in the heads of [`FIGURES`].
+const MICROS: TimeUnit = TimeUnit { name: "µs", scale: 1e-3 };
+
+impl TimeUnit {
+    /// By the longest mean: below 10,000 in this unit.
+    pub fn of(rows: &[Row<'_>]) -> Self {
+        match rows.iter().map(|row| row.timing.mean_nanos()).fold(0.0, f64::max) {
+            most if most < 1e7 => MICROS,
+            most if most < 1e10 => Self { name: "ms", scale: 1e-6 },
+            _ => Self { name: "s", scale: 1e-9 },
+        }
+    }
+}
+
 impl Figure {
+    /// The head of the column in a unit of time.
+    pub fn head_in(&self, unit: TimeUnit) -> Cow<'static, str> {
+        match self.format {
+            Format::Time if unit != MICROS => self.head.replace(MICROS.name, unit.name).into(),
+            _ => self.head.into(),
+        }
+    }
+
+    /// The factor of the values; none: they are texts.
+    fn scale(&self, unit: TimeUnit) -> Option<f64> {
+        match self.format {
+            Format::Number => Some(1.0),
+            Format::Time => Some(unit.scale),
+            Format::Text(_) => None,
+        }
+    }
+
     /// Decimals of the column: as many as its largest value needs for three significant digits.
-    pub fn decimals(&self, rows: &[Row<'_>]) -> usize {
-        let Format::Number(scale) = self.format else { return 0 };
+    pub fn decimals(&self, rows: &[Row<'_>], unit: TimeUnit) -> usize {
+        let Some(scale) = self.scale(unit) else { return 0 };
         let values: Vec<f64> = rows.iter().filter_map(self.value).map(|v| v * scale).collect();
         let most = values.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
         match most {
@@ -61,18 +103,18 @@ impl Figure {
     }
 
     /// A value of the column.
-    pub fn text(&self, value: f64, decimals: usize) -> String {
+    pub fn text(&self, value: f64, decimals: usize, unit: TimeUnit) -> String {
         match self.format {
-            Format::Number(scale) => separated(value * scale, decimals),
             Format::Text(text) => text(value),
+            _ => separated(value * self.scale(unit).unwrap_or(1.0), decimals),
         }
     }
 
     /// A value for a spreadsheet.
     pub fn plain(&self, value: f64) -> String {
         match self.format {
-            Format::Number(scale) => format!("{:.3}", value * scale),
             Format::Text(text) => text(value),
+            _ => format!("{:.3}", value * self.scale(MICROS).unwrap_or(1.0)),
         }
     }
 }
@@ -116,7 +158,7 @@ pub(super) const FIGURES: [Figure; 16] = [
         "Mean duration of a launch",
         (72.0, 0, When::Always),
         |r| Some(r.timing.mean_nanos()),
-        Format::Number(1e-3),
+        Format::Time,
     ),
     figure(
         "Δ",
@@ -125,17 +167,17 @@ pub(super) const FIGURES: [Figure; 16] = [
         |r| r.baseline?.change(r.timing),
         Format::Text(percent_signed),
     ),
-    figure("p50 µs", "Median duration, within 6 %", (60.0, 9, When::Always), p50, Format::Number(1e-3)),
-    figure("p95 µs", "95th percentile of the duration, within 6 %", (60.0, 4, When::Always), p95, Format::Number(1e-3)),
+    figure("p50 µs", "Median duration, within 6 %", (60.0, 9, When::Always), p50, Format::Time),
+    figure("p95 µs", "95th percentile of the duration, within 6 %", (60.0, 4, When::Always), p95, Format::Time),
     figure(
         "max µs",
         "Longest launch in the range",
         (60.0, 8, When::Always),
         |r| Some(r.timing.max_nanos as f64),
-        Format::Number(1e-3),
+        Format::Time,
     ),
-    figure("launches", "Launches per measured batch", (62.0, 5, When::Always), launches, Format::Number(1.0)),
-    figure("µs / batch", "Time per measured batch", (68.0, 10, When::Always), per_batch, Format::Number(1e-3)),
+    figure("launches", "Launches per measured batch", (62.0, 5, When::Always), launches, Format::Number),
+    figure("µs / batch", "Time per measured batch", (68.0, 10, When::Always), per_batch, Format::Time),
     figure(
         "items / s",
         "Work items (neurons, synaptic events) per second of kernel time",
@@ -184,21 +226,21 @@ pub(super) const FIGURES: [Figure; 16] = [
         "Registers per thread",
         (62.0, 11, When::OnDevice),
         |r| Some(f64::from(r.facts?.registers)),
-        Format::Number(1.0),
+        Format::Number,
     ),
     figure(
         "spilled",
         "Register bytes per thread spilled to memory",
         (52.0, 13, When::OnDevice),
         |r| Some(f64::from(r.facts?.local_bytes)),
-        Format::Number(1.0),
+        Format::Number,
     ),
     figure(
         "shared",
         "Shared memory per block, bytes",
         (58.0, 12, When::OnDevice),
         |r| Some(f64::from(r.facts?.shared_bytes)),
-        Format::Number(1.0),
+        Format::Number,
     ),
 ];
 
@@ -241,6 +283,16 @@ pub(super) fn fitting(width: f32, spacing: f32, has_data: impl Fn(When) -> bool)
 mod tests {
     use super::*;
 
+    fn timing(nanos: u64) -> Timing {
+        let mut timing = Timing::of("deliver");
+        timing.launch(nanos);
+        timing
+    }
+
+    fn row(timing: &Timing) -> Row<'_> {
+        Row { timing, facts: None, baseline: None, bytes: 0, ops: 0, of_peak: None, share: 0.5, batches: 1.0 }
+    }
+
     #[test]
     fn a_narrow_table_keeps_the_most_important_columns() {
         let heads = |width: f32, has_data: fn(When) -> bool| {
@@ -265,28 +317,39 @@ mod tests {
     fn numbers_of_a_column_have_separators_and_equal_decimals() {
         assert_eq!(separated(1_234_567.25, 1), "1,234,567.2");
         assert_eq!((separated(0.5, 2), separated(-12.0, 0)), ("0.50".to_owned(), "−12".to_owned()));
-        let timings = [500, 1_250_000].map(|nanos| {
-            let mut timing = Timing::of("deliver");
-            timing.launch(nanos);
-            timing
-        });
-        let row = |timing| Row {
-            timing,
-            facts: None,
-            baseline: None,
-            bytes: 0,
-            ops: 0,
-            of_peak: None,
-            share: 0.5,
-            batches: 1.0,
-        };
+        let timings = [500, 1_250_000].map(timing);
         let rows: Vec<Row<'_>> = timings.iter().map(row).collect();
         let texts = |head: &str| {
             let figure = FIGURES.iter().find(|f| f.head == head).expect("a column");
-            let decimals = figure.decimals(&rows);
-            rows.iter().filter_map(figure.value).map(|v| figure.text(v, decimals)).collect::<Vec<_>>()
+            let decimals = figure.decimals(&rows, MICROS);
+            rows.iter().filter_map(figure.value).map(|v| figure.text(v, decimals, MICROS)).collect::<Vec<_>>()
         };
         assert_eq!(texts("µs / launch"), ["0.5", "1,250.0"]);
         assert_eq!(texts("launches"), ["1", "1"]);
+    }
+
+    #[test]
+    fn times_have_the_unit_of_the_longest_one() {
+        let shown = |nanos: &[u64]| {
+            let timings: Vec<Timing> = nanos.iter().map(|nanos| timing(*nanos)).collect();
+            let rows: Vec<Row<'_>> = timings.iter().map(row).collect();
+            let (figure, unit) = (&FIGURES[0], TimeUnit::of(&rows));
+            let decimals = figure.decimals(&rows, unit);
+            let texts = rows.iter().filter_map(figure.value).map(|v| figure.text(v, decimals, unit));
+            (figure.head_in(unit).into_owned(), texts.collect::<Vec<_>>())
+        };
+        for (nanos, head, texts) in [
+            (&[500, 9_000_000][..], "µs / launch", ["0.5", "9,000.0"]),
+            (&[400_000, 1_559_750_000], "ms / launch", ["0.4", "1,559.8"]),
+            (&[2_000_000_000, 60_000_000_000], "s / launch", ["2.00", "60.00"]),
+        ] {
+            let (shown_head, shown_texts) = shown(nanos);
+            assert_eq!(
+                (shown_head.as_str(), shown_texts.iter().map(String::as_str).collect::<Vec<_>>()),
+                (head, texts.to_vec())
+            );
+        }
+        let launches = FIGURES.iter().find(|f| f.head == "launches").expect("a column");
+        assert_eq!(launches.head_in(TimeUnit { name: "s", scale: 1e-9 }), "launches");
     }
 }

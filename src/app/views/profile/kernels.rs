@@ -4,7 +4,7 @@ use super::{
     Profile,
     baseline::Baseline,
     detail::Detail,
-    figures::{Figure, Row, When, fitting, percent_signed},
+    figures::{Figure, Row, TimeUnit, When, fitting, percent_signed},
     hold_ui, overhead_text,
 };
 use crate::{
@@ -84,7 +84,8 @@ impl Kernels {
         let batches = rows.first().map_or(1.0, |r| r.batches);
         let sum =
             Row { timing: &total, facts: None, baseline: None, bytes: 0, ops: 0, of_peak: None, share: 1.0, batches };
-        let decimals: Vec<usize> = figures.iter().map(|f| f.decimals(&rows)).collect();
+        let unit = TimeUnit::of(&rows);
+        let decimals: Vec<usize> = figures.iter().map(|f| f.decimals(&rows, unit)).collect();
         let right = Layout::right_to_left(Align::Center);
         ui.spacing_mut().item_spacing = Vec2::new(SPACING, 2.0);
         ui.spacing_mut().scroll.floating_allocated_width = SPACING; // the bar hid the last digits
@@ -101,11 +102,13 @@ impl Kernels {
         table
             .header(24.0, |mut header| {
                 for (head, hint) in HEADS {
-                    header.col(|ui| head_ui(ui, head, hint, &mut sort, ctx));
+                    header.col(|ui| head_ui(ui, head, (head, hint), &mut sort, ctx));
                 }
                 for figure in &figures {
                     header.col(|ui| {
-                        ui.with_layout(right, |ui| head_ui(ui, figure.head, figure.hint, &mut sort, ctx));
+                        ui.with_layout(right, |ui| {
+                            head_ui(ui, figure.head, (&figure.head_in(unit), figure.hint), &mut sort, ctx)
+                        });
                     });
                 }
             })
@@ -121,7 +124,7 @@ impl Kernels {
                     line.col(|ui| share_ui(ui, row.share, color, level, ctx));
                     for (figure, decimals) in figures.iter().zip(&decimals) {
                         line.col(|ui| {
-                            ui.with_layout(right, |ui| figure_ui(ui, figure, *decimals, row, is_total, ctx));
+                            ui.with_layout(right, |ui| figure_ui(ui, figure, (*decimals, unit), row, is_total, ctx));
                         });
                     }
                     let response = line.response();
@@ -202,8 +205,14 @@ fn has_data(sums: &[Timing], ctx: &ViewCtx<'_>) -> [bool; 4] {
 const HEADS: [(&str, &str); 2] =
     [("kernel", "Kernel, or the corresponding loop on the CPU"), ("share", "Fraction of all measured time")];
 
-/// A column head: a click sorts by it.
-fn head_ui(ui: &mut Ui, head: &'static str, hint: &str, sort: &mut Option<(&'static str, bool)>, ctx: &ViewCtx<'_>) {
+/// A column head with its text and tooltip: a click sorts by it.
+fn head_ui(
+    ui: &mut Ui,
+    head: &'static str,
+    (shown, hint): (&str, &str),
+    sort: &mut Option<(&'static str, bool)>,
+    ctx: &ViewCtx<'_>,
+) {
     let now = sort.filter(|(by, _)| *by == head);
     let by_default = sort.is_none() && head == "share";
     let arrow = match now {
@@ -213,9 +222,9 @@ fn head_ui(ui: &mut Ui, head: &'static str, hint: &str, sort: &mut Option<(&'sta
         None => "",
     };
     let color = if arrow.is_empty() { ctx.tokens.text_sub } else { ctx.tokens.accent };
-    let label = egui::Label::new(RichText::new(format!("{head}{arrow}")).small().color(color)).sense(Sense::click());
+    let label = egui::Label::new(RichText::new(format!("{shown}{arrow}")).small().color(color)).sense(Sense::click());
     let response = ui.add(label.selectable(false)).on_hover_text(format!("{hint}\nClick to sort"));
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Sort by {head}")));
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, format!("Sort by {shown}")));
     if response.clicked() {
         *sort = match (head, now) {
             ("share", _) => None,
@@ -239,14 +248,21 @@ fn name_ui(ui: &mut Ui, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
 /// Unknown.
 const NONE: &str = "—";
 
-fn figure_ui(ui: &mut Ui, figure: &Figure, decimals: usize, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
+fn figure_ui(
+    ui: &mut Ui,
+    figure: &Figure,
+    (decimals, unit): (usize, TimeUnit),
+    row: &Row<'_>,
+    is_total: bool,
+    ctx: &ViewCtx<'_>,
+) {
     let mut color = ctx.tokens.text;
     let text = match (figure.value)(row) {
         Some(value) => {
             if figure.when == When::Compared && value.abs() >= 0.03 {
                 color = if value > 0.0 { ctx.tokens.warn } else { ctx.tokens.ok };
             }
-            figure.text(value, decimals)
+            figure.text(value, decimals, unit)
         }
         None if is_total => String::new(),
         None if figure.when == When::Compared => "new".to_owned(),
