@@ -2,7 +2,9 @@
 //!
 //! Neighbours on the compute stream share an event: that behind a launch is that before the next one, unless something
 //! that is not measured was issued in between (a copy, a graph), or the host paused so long that the device may have been
-//! idle. An event costs the device about 1 µs, which a measured launch contains.
+//! idle. A measured launch contains what the events add: on an H200 2.6 to 3.4 µs more than CUPTI says of the same launch, so
+//! that kernels of 20 µs look up to 18 % longer than they are, of 250 µs 1.4 %. Events alone are 1.3 µs apart, around an empty
+//! kernel of 0.65 µs 3.5 µs.
 
 use super::{Pass, Pending};
 use crate::gpu::{
