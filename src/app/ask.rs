@@ -2,7 +2,7 @@
 
 use super::{App, inspector, text, theme::Tokens, widgets};
 use crate::{
-    params::Value,
+    params::{ParamSpec, Value, ValueType},
     sim::{Answer, Clock, Progress, Request, RequestSpec, request::Cell},
 };
 use egui::{Align, Button, Grid, Layout, Rect, RichText, ScrollArea, Ui, Vec2, Window};
@@ -51,7 +51,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     let window = Window::new("Requests").open(&mut is_open).default_rect(area).collapsible(false);
     window.show(ctx, |ui| {
         for spec in app.session.project.model.requests() {
-            ui.horizontal_wrapped(|ui| request_ui(ui, app, spec));
+            request_ui(ui, app, spec);
         }
         ui.separator();
         answer_ui(ui, app);
@@ -62,7 +62,10 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
 /// Size of the window at first, points.
 const SIZE: Vec2 = Vec2::new(540.0, 360.0);
 
-/// A button and the fields of the arguments.
+/// Size of the label and the field of a number, points.
+const NUMBER: Vec2 = Vec2::new(180.0, 22.0);
+
+/// A button and the fields of the arguments: texts have lines of their own, numbers stand side by side.
 fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec) {
     let values = app.requests.values.entry(spec.name).or_insert_with(spec.defaults);
     let label = spec.label().into_owned();
@@ -76,13 +79,29 @@ fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec) {
         () if !spec.over.is_empty() && elements.is_empty() => "Nothing is selected",
         () => "",
     };
-    let button = ui.add_enabled(why_not.is_empty(), Button::new(&label)).accessible_name(&label);
-    let button = button.on_hover_text(text::unwrap(spec.docs)).on_disabled_hover_text(why_not);
-    for (param, value) in spec.params.iter().zip(values.iter_mut()) {
-        ui.label(widgets::sub(ui, param.label()));
-        inspector::argument_ui(ui, spec.name, param, value);
-    }
-    if button.clicked() {
+    let is_text = |param: &ParamSpec| matches!(param.kind, ValueType::Text | ValueType::Path);
+    let mut arguments: Vec<_> = spec.params.iter().zip(values.iter_mut()).collect();
+    let (texts, numbers): (Vec<_>, Vec<_>) = arguments.drain(..).partition(|(param, _)| is_text(param));
+    let clicked = ui.horizontal(|ui| {
+        let button = ui.add_enabled(why_not.is_empty(), Button::new(&label)).accessible_name(&label);
+        let button = button.on_hover_text(text::unwrap(spec.docs)).on_disabled_hover_text(why_not);
+        for (param, value) in texts {
+            ui.label(widgets::sub(ui, param.label()));
+            ui.spacing_mut().text_edit_width = ui.available_width();
+            inspector::argument_ui(ui, spec.name, param, value);
+        }
+        button.clicked()
+    });
+    ui.horizontal_wrapped(|ui| {
+        for (param, value) in numbers {
+            ui.allocate_ui_with_layout(NUMBER, Layout::right_to_left(Align::Center), |ui| {
+                inspector::argument_ui(ui, spec.name, param, value);
+                ui.add(egui::Label::new(widgets::sub(ui, param.label())).truncate());
+            });
+        }
+    });
+    ui.add_space(4.0);
+    if clicked.inner {
         let request = Request { name: spec.name.to_owned(), elements, values: values.clone() };
         app.requests.pending = app.session.live.ask(request).map(|progress| (label, progress));
     }
@@ -113,7 +132,7 @@ fn answer_ui(ui: &mut Ui, app: &mut App) {
         Ok(Answer::Text(text)) => drop(ui.add(egui::Label::new(text).wrap().selectable(true))),
         Ok(Answer::Table(columns, rows)) => {
             Grid::new("answer").striped(true).show(ui, |ui| {
-                columns.iter().for_each(|name| drop(ui.label(widgets::sub(ui, text::words(name)))));
+                columns.iter().for_each(|name| drop(ui.label(widgets::sub(ui, text::spaced(name)))));
                 ui.end_row();
                 for row in rows.iter().take(MOST_ROWS) {
                     row.iter().for_each(|cell| cell_ui(ui, cell));

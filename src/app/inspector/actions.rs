@@ -28,6 +28,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
 /// A button and its argument fields.
 fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
     ui.spacing_mut().item_spacing.x = 4.0;
+    ui.spacing_mut().text_edit_width = 120.0;
     let values = app.inspector.forms.0.entry(action.name).or_insert_with(|| first_values(action));
     let name = action.label().into_owned();
     let is_live = app.session.live.playback.is_none();
@@ -85,7 +86,7 @@ pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Valu
             }
             response
         }
-        (Value::Text(typed), _) => ui.add(TextEdit::singleline(typed).desired_width(120.0)),
+        (Value::Text(typed), _) => ui.add(TextEdit::singleline(typed)),
         (Value::Choice(_) | Value::Rows(_), _) => return,
     };
     response.accessible_name(&name).on_hover_ui(|ui| {

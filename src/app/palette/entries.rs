@@ -58,6 +58,7 @@ pub fn matching(ctx: &egui::Context, app: &App, query: &str, found: &[SearchHit]
     let mut rows: Vec<(i32, Row)> = vec![];
     commands(ctx, app, query, &mut rows);
     if !query.is_empty() {
+        requests(app, query, &mut rows);
         parameters(app, query, &mut rows);
         settings(app, query, &mut rows);
         lists(app, query, &mut rows);
@@ -79,6 +80,18 @@ fn commands(ctx: &egui::Context, app: &App, query: &str, rows: &mut Vec<(i32, Ro
         let aside = app.keymap.text(ctx, &command);
         let (glyph, why_not) = (command.icon(), command.why_not(app));
         rows.push((score, Row { entry: Entry::Command(command), glyph, text, aside, why_not }));
+    }
+}
+
+/// The requests of the kind: each opens the window of requests.
+fn requests(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
+    let (command, model) = (UiCommand::Requests, &app.session.project.model);
+    for spec in model.requests() {
+        let text = format!("{}…", spec.label());
+        let Some(score) = score(&text, query).max(match_sentence(spec.docs, query)) else { continue };
+        let (glyph, why_not) = (command.icon(), command.why_not(app));
+        let row = Row { entry: Entry::Command(command.clone()), glyph, text, aside: "request".into(), why_not };
+        rows.push((score, row));
     }
 }
 

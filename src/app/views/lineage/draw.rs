@@ -153,7 +153,8 @@ impl Lineage {
                 let y0 = map.y(from);
                 let (top, bottom) = (y0.min(y), y0.max(y));
                 let color = color.gamma_multiply(if has_marks { 0.7 } else { 0.4 });
-                mesh.add_colored_rect(Rect::from_x_y_ranges(left - 0.4..=left + 0.4, top..=bottom), color);
+                // A narrower one may cover the centre of no pixel: it would not be drawn.
+                mesh.add_colored_rect(Rect::from_x_y_ranges(left - 0.5..=left + 0.51, top..=bottom), color);
             }
             if has_marks && is_seen {
                 if !line.parents.is_empty() {
