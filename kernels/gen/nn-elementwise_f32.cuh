@@ -19,8 +19,8 @@ extern "C" __global__ void __launch_bounds__(1024, 1) round_elements(unsigned lo
 // A thread per 16 bytes of the input: converts to f32. Items: elements.
 extern "C" __global__ void __launch_bounds__(1024, 1) widen_elements(unsigned long long n, unsigned int is_aligned, const void* from, float* __restrict__ to);
 
-// A block per 128 columns and a part of the rows: their sums. Items: elements.
-extern "C" __global__ void __launch_bounds__(256, 1) sum_columns(unsigned long long rows, unsigned int columns, unsigned int rows_per_part, const void* x, float* __restrict__ partials);
+// A block per 32 accesses of 16 bytes of a row and a part of the rows: sums of columns. Items: elements.
+extern "C" __global__ void __launch_bounds__(256, 1) sum_columns(unsigned long long rows, unsigned int columns, unsigned int is_aligned, unsigned int rows_per_part, const void* x, float* __restrict__ partials);
 
 // A thread per column: adds the parts, in ascending order.
 extern "C" __global__ void __launch_bounds__(256, 1) add_partials(unsigned int columns, unsigned int n_parts, const float* __restrict__ partials, float* __restrict__ out);

@@ -53,25 +53,36 @@ extern "C" __global__ void widen_elements(u64 n, unsigned int is_aligned, const 
     }
 }
 
-// A block per 128 columns and rows_per_part rows: their sums, `[part, columns]`.
-extern "C" __global__ void sum_columns(u64 rows, unsigned int columns, unsigned int rows_per_part, const void* x, float* partials) {
-    __shared__ float slots[8][128];
+// A block of 32 x 8 threads per 32 packs of columns and rows_per_part rows: their sums, `[part, columns]`. A thread reads eight rows
+// before it adds them. On an H200, bf16, microseconds (TB/s) of 16,384 x 768, 16,384 x 3072 and 65,536 x 3072:
+//   this                                                            9.2 (2.7)   28.1 (3.6)   94.5 (4.3)
+//   columns 32 apart, two bytes per access, row by row              12.2 (2.1)  39.4 (2.6)   133.6 (3.0)
+// Of 33 x 768, where there is one row per thread, 5.6 and 4.7. Adding 128 partial sums takes 4.5; 16 read at once 5.7.
+extern "C" __global__ void sum_columns(u64 rows, unsigned int columns, unsigned int is_aligned, unsigned int rows_per_part, const void* x, float* partials) {
+    __shared__ float slots[8][32 * PACK];
     const u64 first = (u64)blockIdx.y * rows_per_part, last = min(first + rows_per_part, rows);
-    float sums[4] = {};
-    for (u64 row = first + threadIdx.y; row < last; row += blockDim.y)
+    const unsigned int start = blockIdx.x * 32 * PACK, c = start + threadIdx.x * PACK;
+    float sums[PACK] = {};
+    if (c < columns)
+        for (u64 row = first + threadIdx.y; row < last; row += 64) {
+            Raw raw[8] = {};
 #pragma unroll
-        for (unsigned int e = 0; e < 4; ++e) {
-            const unsigned int c = blockIdx.x * 128 + e * 32 + threadIdx.x;
-            if (c < columns) sums[e] += to_float(((const T*)x)[row * columns + c]);
+            for (unsigned int i = 0; i < 8; ++i)
+                if (row + 8 * i < last) raw[i] = read_raw((const T*)x + (row + 8 * i) * columns, c, columns, is_aligned);
+#pragma unroll
+            for (unsigned int i = 0; i < 8; ++i)
+#pragma unroll
+                for (unsigned int e = 0; e < PACK; ++e) sums[e] += element(raw[i], e);
         }
 #pragma unroll
-    for (unsigned int e = 0; e < 4; ++e) slots[threadIdx.y][e * 32 + threadIdx.x] = sums[e];
+    for (unsigned int e = 0; e < PACK; ++e) slots[threadIdx.y][threadIdx.x * PACK + e] = sums[e];
     __syncthreads();
-    const unsigned int thread = threadIdx.y * 32 + threadIdx.x, c = blockIdx.x * 128 + thread;
-    if (thread >= 128 || c >= columns) return;
+    const unsigned int thread = threadIdx.y * 32 + threadIdx.x, n = min(columns - start, 32 * PACK);
+    if (thread >= n) return;
     float sum = 0.0f;
+#pragma unroll
     for (int y = 0; y < 8; ++y) sum += slots[y][thread];
-    partials[(u64)blockIdx.y * columns + c] = sum;
+    partials[(u64)blockIdx.y * columns + start + thread] = sum;
 }
 
 // A thread per column: out += its partial sums, in ascending order.

@@ -13,7 +13,7 @@ use crate::{
     nn::{
         by_format::ByFormat,
         lengths,
-        storage::{Storage, pack, parts},
+        storage::{Storage, pack, packs, parts},
     },
 };
 use std::sync::Arc;
@@ -45,10 +45,11 @@ kernels! {
         #[block(1024)]
         fn widen_elements as WidenElements(n: Size<u64>, is_aligned: Size<u32>, from: InAny, to: InOut<f32>);
 
-        /// A block per 128 columns and a part of the rows: their sums. Items: elements.
+        /// A block per 32 accesses of 16 bytes of a row and a part of the rows: sums of columns. Items: elements.
         #[block(256)]
         fn sum_columns as SumColumns(
-            rows: Size<u64>, columns: Size<u32>, rows_per_part: Size<u32>, x: InAny, partials: InOut<f32>
+            rows: Size<u64>, columns: Size<u32>, is_aligned: Size<u32>, rows_per_part: Size<u32>, x: InAny,
+            partials: InOut<f32>
         );
 
         /// A thread per column: adds the parts, in ascending order.
@@ -194,10 +195,12 @@ impl CudaElementwise {
         let inner = frame.frame();
         let mut partials = inner.take::<f32>("partial sums of columns", n_parts * columns)?;
         let kernels = self.kernels.of::<T>()?;
-        let blocks = [columns.div_ceil(128) as u32, n_parts as u32, 1];
+        let blocks = [packs::<T>(columns).div_ceil(32) as u32, n_parts as u32, 1];
         let grid = Grid::Blocks { blocks, threads: [32, 8, 1], shared_bytes: 0 };
+        let x = Any::from(dy);
+        let is_aligned = (columns.is_multiple_of(pack::<T>()) && x.is_aligned_to(16)).into();
         let (rows, columns, rows_per_part) = (rows as u64, columns as u32, per_part as u32);
-        SumColumns { rows, columns, rows_per_part, x: dy.into(), partials: &mut partials }
+        SumColumns { rows, columns, is_aligned, rows_per_part, x, partials: &mut partials }
             .launch(kernels, pass, grid)?;
         pass.last_work(dy.len() as u64, dy.bytes() + partials.bytes(), 0);
         let n_parts = n_parts as u32;
