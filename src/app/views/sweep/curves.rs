@@ -56,6 +56,10 @@ pub fn curves(runs: &[SweptRun], path: &str, y: impl Fn(&SweptRun) -> Option<f64
     let n_values = |group: &[usize]| group.iter().map(|i| &runs[*i].settings[path].text).collect::<BTreeSet<_>>().len();
     let size = |group: &[usize]| (n_values(group), group.len(), newest(group));
     groups.sort_by(|a, b| size(b).cmp(&size(a)).then(a.cmp(b)));
+    // Beside a curve, seeds with one value are runs of other sweeps.
+    if groups.first().is_some_and(|group| n_values(group) > 1) {
+        groups.retain(|group| n_values(group) > 1);
+    }
     let firsts: Vec<&SweptRun> = groups.iter().map(|group| &runs[group[0]]).collect();
     let labels = labels(&firsts, path);
     let curve = |(group, label): (&Vec<usize>, String)| Curve { label, points: points(runs, group, path, &y) };
@@ -170,6 +174,13 @@ mod tests {
         assert_eq!(shown(&curves[1]), [(10.0, 9.0, None), (30.0, 5.0, None)], "a run without a number is left out");
         let swept = swept(&runs);
         assert_eq!(swept[0], ("lif.tau_m".to_owned(), 6));
+        let mut runs = runs.to_vec();
+        runs.extend(["seed=1", "seed=2"].map(|seed| run(&["lif.v_reset=-60mV", seed], 4.0, "c")));
+        assert_eq!(
+            super::curves(&runs, "lif.tau_m", y).len(),
+            curves.len(),
+            "seeds of one value are no curve beside others"
+        );
     }
 
     #[test]

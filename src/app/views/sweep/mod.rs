@@ -235,7 +235,7 @@ impl SweepPlot {
             n => caption += &format!("  |  {} left out: not complete", text::plural(n, "run", "runs")),
         }
         if self.shown.n_left_out > 0 {
-            caption += &format!("  |  {} more curves", self.shown.n_left_out);
+            caption += &format!("  |  {}", text::plural(self.shown.n_left_out, "more curve", "more curves"));
         }
         caption
     }
