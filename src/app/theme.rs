@@ -4,8 +4,6 @@
 use egui::Color32;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-/// Grid of all distances, points.
-pub const GRID: f32 = 4.0;
 /// Height of a row in lists and the inspector, points.
 pub const ROW: f32 = 24.0;
 /// Radius of controls, points.

@@ -23,11 +23,6 @@ impl Mark {
         let wait = || self.0.synchronize().doing(|| "waiting for the kernels".to_owned());
         trace::host(Lane::Waits, "wait for kernels", 0, wait)
     }
-
-    /// Whether all of it is done. Does not wait.
-    pub fn is_done(&self) -> Result<bool, GpuError> {
-        self.0.try_is_complete().doing(|| "asking whether the kernels are done".to_owned())
-    }
 }
 
 /// Page-locked host memory: the fast end of [`Slice::download`](super::Slice::download).
@@ -84,10 +79,5 @@ impl<T: CudaType> Pinned<T> {
     pub fn hold_kernels(&self, gpu: &Gpu) -> Result<(), GpuError> {
         gpu.note_issued();
         gpu.compute.wait(&self.copied).doing(|| "ordering kernels behind a copy".to_owned())
-    }
-
-    /// Whether the last copy into it has ended, so that [`Pinned::get`] does not wait.
-    pub fn is_ready(&self) -> Result<bool, GpuError> {
-        self.copied.try_is_complete().doing(|| "asking whether a copy has ended".to_owned())
     }
 }

@@ -73,14 +73,6 @@ impl<T: CudaType> Slice<T> {
         Ok(view)
     }
 
-    /// The same, to be written.
-    pub fn at_mut(&mut self, index: usize) -> Result<ViewMut<'_, T>, GpuError> {
-        let shape = self.shape.inner();
-        let mut view = self.part_mut(index..index + 1)?;
-        view.slice.shape = shape;
-        Ok(view)
-    }
-
     /// Two parts of the outermost dimension that are written at the same time: before `index`, and from it on.
     pub fn split_at_mut(&mut self, index: usize) -> Result<(ViewMut<'_, T>, ViewMut<'_, T>), GpuError> {
         let parts = [self.borrowed(0..index)?, self.borrowed(index..self.shape.outer())?];

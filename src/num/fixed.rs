@@ -14,11 +14,6 @@ impl Q16 {
         Self((x * 65_536.0).round() as i32)
     }
 
-    /// Exact.
-    pub fn to_f64(self) -> f64 {
-        f64::from(self.0) / 65_536.0
-    }
-
     /// Sum that wraps like integer atomics of the hardware; check [`Q16::headroom`] beforehand.
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.wrapping_add(other.0))

@@ -279,11 +279,6 @@ impl RunFolder {
         Err(SimError::Input(format!("{} has no usable checkpoint: {}", self.path.display(), why.join("; "))))
     }
 
-    /// The run at this checkpoint.
-    pub fn continue_from(&self, info: &CheckpointInfo, progress: &Progress) -> Result<Continuation, SimError> {
-        self.verify_data(self.read_continuation(info, progress)?, progress)
-    }
-
     fn read_continuation(&self, info: &CheckpointInfo, progress: &Progress) -> Result<Continuation, SimError> {
         let input = |e: io::Error| SimError::Input(e.to_string());
         let file = self.checkpoint(info).map_err(input)?;

@@ -38,11 +38,6 @@ pub struct Compared {
 }
 
 impl ReplayResult {
-    /// Whether the replay gave the same.
-    pub const fn is_identical(&self) -> bool {
-        matches!(self, Self::Identical { .. })
-    }
-
     /// Number of spikes compared.
     pub fn n_spikes(&self) -> u64 {
         match self {

@@ -113,11 +113,6 @@ impl Corpus {
         self.tokenizer.decode(&tokens)
     }
 
-    /// Bytes per token.
-    pub fn bytes_per_token(&self) -> f64 {
-        self.n_bytes as f64 / self.len() as f64
-    }
-
     /// Host memory of the tokens.
     pub fn n_resident_bytes(&self) -> u64 {
         self.len() as u64 * if matches!(self.tokens, Tokens::Narrow(_)) { 2 } else { 4 }

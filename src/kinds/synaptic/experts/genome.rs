@@ -12,9 +12,6 @@
 use super::GENES;
 use crate::nn::real::Real;
 
-/// Names of the genes, as labels.
-pub const GENE_NAMES: [&str; GENES] = ["Fatigue rate", "Energy rate", "CaMKII gain", "PP1 gain"];
-
 /// What a genome stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phenotype {
@@ -40,7 +37,7 @@ impl Phenotype {
         }
     }
 
-    /// The same in the order of [`GENE_NAMES`].
+    /// The same in the order of the genes.
     pub const fn values(&self) -> [f64; GENES] {
         [self.fatigue_rate, self.energy_rate, self.camkii_gain, self.pp1_gain]
     }

@@ -199,11 +199,6 @@ impl Layout {
         self.roles[view.0].1
     }
 
-    /// Number of layers: embedding, blocks, head.
-    pub fn n_layers(&self) -> usize {
-        self.blocks.len() + 2
-    }
-
     /// Names of the layers.
     pub fn layer_names(&self) -> Vec<String> {
         Layer::names(self.blocks.len())
