@@ -5,21 +5,22 @@
 #include "gen/shared/HeadPlaces.cuh"
 #include "gen/shared/AttentionArgs.cuh"
 #include "gen/shared/DropoutStep.cuh"
+#include "gen/shared/TensorMap.cuh"
 
 // Attention with heads of up to 64 elements.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_forward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, void* o, float* __restrict__ lse);
+extern "C" __global__ void __launch_bounds__(384, 1) hopper_forward_64(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, void* o, float* __restrict__ lse);
 
 // Attention with heads of up to 128 elements.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_forward_128(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, void* o, float* __restrict__ lse);
+extern "C" __global__ void __launch_bounds__(384, 1) hopper_forward_128(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, void* o, float* __restrict__ lse);
 
 // Gradients of queries, heads of up to 64 elements.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_queries_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq);
+extern "C" __global__ void __launch_bounds__(384, 1) hopper_queries_backward_64(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const __grid_constant__ TensorMap gradients, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const float* __restrict__ lse, const float* __restrict__ dots, void* dq);
 
 // The same for heads of up to 128 elements.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_queries_backward_128(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dq);
+extern "C" __global__ void __launch_bounds__(384, 1) hopper_queries_backward_128(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const __grid_constant__ TensorMap gradients, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const float* __restrict__ lse, const float* __restrict__ dots, void* dq);
 
 // Gradients of keys and values, heads of up to 64 elements. Without `dv` both are in `dk`.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_keys_backward_64(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
+extern "C" __global__ void __launch_bounds__(384, 1) hopper_keys_backward_64(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const __grid_constant__ TensorMap gradients, const void* q, const void* d_o, const void* q_lengths, const void* k_lengths, const void* drop, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
 
 // The same for heads of up to 128 elements.
-extern "C" __global__ void __launch_bounds__(256, 1) hopper_keys_backward_128(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* drop, const void* d_o, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);
+extern "C" __global__ void __launch_bounds__(384, 1) hopper_keys_backward_128(AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values, const __grid_constant__ TensorMap gradients, const void* q, const void* d_o, const void* q_lengths, const void* k_lengths, const void* drop, const float* __restrict__ lse, const float* __restrict__ dots, void* dk, void* dv);

@@ -2,12 +2,7 @@
 #pragma once
 #include "common/elements.cuh"
 #include "gen/shared/GemmArgs.cuh"
-
-// A tensor that is copied box by box.
-struct alignas(64) TensorMap {
-    unsigned long long words[16]; // Of the driver and the hardware
-};
-static_assert(sizeof(TensorMap) == 128, "TensorMap: size");
+#include "gen/shared/TensorMap.cuh"
 
 // Matrix multiplication by wgmma, 128 × 256 elements of C at a time per block.
 extern "C" __global__ void __launch_bounds__(384, 1) gemm_wgmma(GemmArgs g, unsigned int items, const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, void* c, const void* bias, const void* other, void* aux, const void* offsets, void* turns);

@@ -106,20 +106,20 @@ __device__ __forceinline__ void to_left(unsigned int (&r)[4], const float (&low)
     r[3] = T::pack(high[2], high[3]);
 }
 
-// This block's head and tile. Causal attention takes tiles with many partners first, of as many heads as have their keys and
+// Head and tile of a piece of work, this block's if it has one. Causal attention takes tiles with many partners first, of as many heads as have their keys and
 // values in 24 MB of the second-level cache, so that no long block begins last. On an H200, of attention to all keys (32, 24, 16, 8 MB):
 // heads of 128, 4096 tokens 0.62, 0.54, 0.58, 0.59 of its time, 8192 tokens 0.56, 0.60, 0.59, 0.56; of 64, 4096 tokens 0.59, 0.54, 0.56,
 // 0.59; 16 x 1024 tokens of 12 heads of 64 175 instead of 187 us.
 struct FlashWork {
     unsigned int b, head;
     int first;
-    __device__ __forceinline__ FlashWork(const AttentionArgs& a, unsigned int heads, unsigned int len, unsigned int tile, bool last_first) {
+    __device__ __forceinline__ FlashWork(const AttentionArgs& a, unsigned int heads, unsigned int len, unsigned int tile, bool last_first, unsigned int index = blockIdx.x) {
         const unsigned int tiles = (len + tile - 1) / tile;
-        unsigned int at = blockIdx.x % tiles, unit = blockIdx.x / tiles;
+        unsigned int at = index % tiles, unit = index / tiles;
         if (a.causal) {
             const unsigned int units = heads * a.batch, fitting = (unsigned int)min((24ull << 20) / (4ull * a.k_len * a.head_dim + 1), 1ull << 20);
-            const unsigned int section = min(max(fitting, 1u), units), start = blockIdx.x / (section * tiles) * section;
-            const unsigned int here = min(section, units - start), inside = blockIdx.x - start * tiles;
+            const unsigned int section = min(max(fitting, 1u), units), start = index / (section * tiles) * section;
+            const unsigned int here = min(section, units - start), inside = index - start * tiles;
             at = last_first ? tiles - 1 - inside / here : inside / here;
             unit = start + inside % here;
         }

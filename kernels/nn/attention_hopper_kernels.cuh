@@ -1,19 +1,28 @@
 // The kernels of one element type, ELEMENTS. Their tiles and bytes of shared memory are repeated in src/nn/attention/cuda/mod.rs.
 #pragma once
+#include "nn/attention_hopper.cuh"
+#include "nn/attention_hopper_keys.cuh"
 
-#define FORWARD_ARGS AttentionArgs a, const void *q, const void *k, const void *v, const void *q_lengths, const void *k_lengths, const void *drop
-#define FORWARD_VALUES a, (const unsigned short*)q, (const unsigned short*)k, (const unsigned short*)v, (const int*)q_lengths, (const int*)k_lengths, drop
-#define BACKWARD_ARGS FORWARD_ARGS, const void *d_o, const float *lse, const float *dots
-#define BACKWARD_VALUES FORWARD_VALUES, (const unsigned short*)d_o, lse, dots
+#define COPIED AttentionArgs a, const __grid_constant__ TensorMap queries, const __grid_constant__ TensorMap keys, const __grid_constant__ TensorMap values
+#define LENGTHS const void *q_lengths, const void *k_lengths, const void *drop
+#define LENGTHS_VALUES (const int*)q_lengths, (const int*)k_lengths, drop
+#define ELEMENTS_OF(x) (const unsigned short*)x
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define KERNEL(...) { __VA_ARGS__; }
 #else
 #define KERNEL(...) {}
 #endif
 
-extern "C" __global__ void hopper_forward_64(FORWARD_ARGS, void* o, float* lse) KERNEL((HopperForward<ELEMENTS, 64, 2>::run(FORWARD_VALUES, (unsigned short*)o, lse)))
-extern "C" __global__ void hopper_forward_128(FORWARD_ARGS, void* o, float* lse) KERNEL((HopperForward<ELEMENTS, 128, 2>::run(FORWARD_VALUES, (unsigned short*)o, lse)))
-extern "C" __global__ void hopper_queries_backward_64(BACKWARD_ARGS, void* dq) KERNEL((HopperQueriesBackward<ELEMENTS, 64, 2>::run(BACKWARD_VALUES, (unsigned short*)dq)))
-extern "C" __global__ void hopper_queries_backward_128(BACKWARD_ARGS, void* dq) KERNEL((HopperQueriesBackward<ELEMENTS, 128, 2>::run(BACKWARD_VALUES, (unsigned short*)dq)))
-extern "C" __global__ void hopper_keys_backward_64(BACKWARD_ARGS, void* dk, void* dv) KERNEL((HopperKeysBackward<ELEMENTS, 64, 2>::run(BACKWARD_VALUES, (unsigned short*)dk, (unsigned short*)dv)))
-extern "C" __global__ void hopper_keys_backward_128(BACKWARD_ARGS, void* dk, void* dv) KERNEL((HopperKeysBackward<ELEMENTS, 128, 2>::run(BACKWARD_VALUES, (unsigned short*)dk, (unsigned short*)dv)))
+#define FORWARD_ARGS COPIED, const void *v, LENGTHS, void *o, float *lse
+#define FORWARD_VALUES a, queries, keys, values, ELEMENTS_OF(v), LENGTHS_VALUES, (unsigned short*)o, lse
+#define QUERIES_ARGS COPIED, const __grid_constant__ TensorMap gradients, const void *k, const void *v, LENGTHS, const float *lse, const float *dots, void *dq
+#define QUERIES_VALUES a, Copied{queries, keys, values, gradients}, ELEMENTS_OF(k), ELEMENTS_OF(v), LENGTHS_VALUES, lse, dots, (unsigned short*)dq
+#define KEYS_ARGS COPIED, const __grid_constant__ TensorMap gradients, const void *q, const void *d_o, LENGTHS, const float *lse, const float *dots, void *dk, void *dv
+#define KEYS_VALUES a, Copied{queries, keys, values, gradients}, ELEMENTS_OF(q), ELEMENTS_OF(d_o), LENGTHS_VALUES, lse, dots, (unsigned short*)dk, (unsigned short*)dv
+
+extern "C" __global__ void hopper_forward_64(FORWARD_ARGS) KERNEL((HopperForward<ELEMENTS, 64>::run(FORWARD_VALUES)))
+extern "C" __global__ void hopper_forward_128(FORWARD_ARGS) KERNEL((HopperForward<ELEMENTS, 128>::run(FORWARD_VALUES)))
+extern "C" __global__ void hopper_queries_backward_64(QUERIES_ARGS) KERNEL((HopperQueriesBackward<ELEMENTS, 64>::run(QUERIES_VALUES)))
+extern "C" __global__ void hopper_queries_backward_128(QUERIES_ARGS) KERNEL((HopperQueriesBackward<ELEMENTS, 128>::run(QUERIES_VALUES)))
+extern "C" __global__ void hopper_keys_backward_64(KEYS_ARGS) KERNEL((HopperKeysBackward<ELEMENTS, 64>::run(KEYS_VALUES)))
+extern "C" __global__ void hopper_keys_backward_128(KEYS_ARGS) KERNEL((HopperKeysBackward<ELEMENTS, 128>::run(KEYS_VALUES)))

@@ -229,21 +229,51 @@ extern "C" __global__ void attention_keys_backward_256(FORWARD_ARGS, const void*
     keys_backward<32, 16>(FORWARD_VALUES, d_o, lse, dots, dk, dv);
 }
 
-// One warp per query and head: D = Σ dO o.
+// Of a row of lse, where its query's head is; false: there is no such query.
+__device__ __forceinline__ bool find_row(const AttentionArgs& a, const void* q_lengths, const void* k_lengths, unsigned int row, unsigned long long& at) {
+    const unsigned int i = row % a.q_len, unit = row / a.q_len;
+    const Sequence s = sequence(a, (const int*)q_lengths, (const int*)k_lengths, unit / a.heads);
+    at = place(a.o, s, s.first_q, (int)i, unit % a.heads);
+    return (int)i < s.lq;
+}
+__device__ __forceinline__ float dot_of_two(unsigned int x, unsigned int y, unsigned int format, float sum) {
+    const unsigned short x0 = (unsigned short)x, x1 = (unsigned short)(x >> 16), y0 = (unsigned short)y, y1 = (unsigned short)(y >> 16);
+    if (format == STORED_F16) return fmaf(to_float(f16{x1}), to_float(f16{y1}), fmaf(to_float(f16{x0}), to_float(f16{y0}), sum));
+    return fmaf(to_float(bf16{x1}), to_float(bf16{y1}), fmaf(to_float(bf16{x0}), to_float(bf16{y0}), sum));
+}
+
+// D = Σ dO o of a query and head, by a warp; of 16-bit elements by one lane for 16 bytes, four rows at a time.
 extern "C" __global__ void attention_dots(AttentionArgs a, const void* o, const void* d_o, const void* q_lengths, const void* k_lengths, float* dots) {
-    const unsigned long long rows = (unsigned long long)a.batch * a.heads * a.q_len, warps = (unsigned long long)gridDim.x * (blockDim.x / 32);
-    const unsigned int lane = threadIdx.x % 32;
-    for (unsigned long long row = (unsigned long long)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; row < rows; row += warps) {
-        const int i = (int)(row % a.q_len);
-        const unsigned int head = (unsigned int)(row / a.q_len % a.heads), b = (unsigned int)(row / a.q_len / a.heads);
-        const Sequence s = sequence(a, (const int*)q_lengths, (const int*)k_lengths, b);
-        float sum = 0.0f;
-        if (i < s.lq) {
-            const unsigned long long at = place(a.o, s, s.first_q, i, head);
-            for (unsigned int d = lane; d < a.head_dim; d += 32) sum = fmaf(stored(o, at + d, a.format), stored(d_o, at + d, a.format), sum);
-            for (int n = 16; n > 0; n /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, n);
+    const bool is_wide = a.format != STORED_F32 && a.head_dim % 8 == 0 && ((unsigned long long)o | (unsigned long long)d_o) % 16 == 0
+        && (a.o.offset | a.o.batch | a.o.token | a.o.head) % 8 == 0;
+    unsigned int lanes = 32;
+    while (is_wide && lanes > 1 && lanes * 4 >= a.head_dim) lanes /= 2;
+    const unsigned int rows = a.batch * a.heads * a.q_len, step = gridDim.x * (blockDim.x / lanes), lane = threadIdx.x % lanes;
+    const unsigned int own = (blockIdx.x * blockDim.x + threadIdx.x) / lanes;
+    // The lanes of a warp stay together.
+    for (unsigned long long base = 0; base < rows; base += 4ull * step) {
+        uint4 x[4], y[4];
+        float sums[4];
+#pragma unroll
+        for (int n = 0; n < 4; ++n) {
+            const unsigned long long row = base + (unsigned long long)n * step + own;
+            unsigned long long at;
+            const bool exists = row < rows && find_row(a, q_lengths, k_lengths, (unsigned int)row, at);
+            x[n] = y[n] = make_uint4(0, 0, 0, 0);
+            sums[n] = 0.0f;
+            if (exists && is_wide && lane * 8 < a.head_dim) {
+                x[n] = *(const uint4*)((const unsigned short*)o + at + lane * 8);
+                y[n] = *(const uint4*)((const unsigned short*)d_o + at + lane * 8);
+            }
+            for (unsigned int d = lane; exists && !is_wide && d < a.head_dim; d += 32) sums[n] = fmaf(stored(o, at + d, a.format), stored(d_o, at + d, a.format), sums[n]);
         }
-        if (lane == 0) dots[row] = sum;
+#pragma unroll
+        for (int n = 0; n < 4; ++n) {
+            if (is_wide) sums[n] = dot_of_two(x[n].w, y[n].w, a.format, dot_of_two(x[n].z, y[n].z, a.format, dot_of_two(x[n].y, y[n].y, a.format, dot_of_two(x[n].x, y[n].x, a.format, 0.0f))));
+            for (unsigned int distance = lanes / 2; distance; distance /= 2) sums[n] += __shfl_xor_sync(0xffffffffu, sums[n], distance);
+            const unsigned long long row = base + (unsigned long long)n * step + own;
+            if (lane == 0 && row < rows) dots[row] = sums[n];
+        }
     }
 }
 

@@ -31,6 +31,11 @@ impl Any<'_> {
     /// No memory: a null pointer.
     pub const NONE: Self = Self { ptr: 0, borrowed: PhantomData };
 
+    /// The same memory from this byte on.
+    pub const fn from_byte(self, byte: u64) -> Self {
+        Self { ptr: self.ptr + byte, borrowed: PhantomData }
+    }
+
     /// Whether its address is a multiple of `bytes`.
     pub fn is_aligned_to(&self, bytes: u64) -> bool {
         self.ptr.is_multiple_of(bytes)

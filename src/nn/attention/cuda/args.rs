@@ -5,7 +5,7 @@ use super::{
     HeadPlaces, Tile, Variant,
 };
 use crate::{
-    gpu::{Any, Gpu, Grid},
+    gpu::{Any, Boxes, BoxesOf, Gpu, GpuError, Grid},
     nn::{
         attention::{Attention, AttentionError, Given, HeadLayout, Lengths},
         storage::{Format, Storage},
@@ -36,6 +36,8 @@ pub struct Call<'a> {
     no_decode: Option<&'static str>,
     head_dim: usize,
     batch: usize,
+    multiprocessors: usize,
+    drops: bool,
 }
 
 /// Tokens that a buffer holds.
@@ -142,6 +144,8 @@ impl<'a> Call<'a> {
         let no_hopper = match no_flash {
             None if gpu.capability != 90 => Some("compute capability 9.0 is needed"),
             None if gpu.shared_per_block < HOPPER_KEYS_128.2 => Some("too little shared memory"),
+            None if [op.q_len, op.k_len, given.q, given.k, given.v].contains(&0) => Some("there are queries and keys"),
+            None if shares_memory(op) => Some("every sequence and head has memory of its own"),
             other => other,
         };
         let no_decode = match () {
@@ -166,6 +170,8 @@ impl<'a> Call<'a> {
             no_decode,
             head_dim: op.head_dim,
             batch: op.batch,
+            multiprocessors: gpu.multiprocessors as usize,
+            drops: op.dropout.is_some(),
         };
         Ok(call.within(op, (given.q, given.k, given.v)))
     }
@@ -193,6 +199,45 @@ impl<'a> Call<'a> {
         Ok(preferred.iter().copied().find(|variant| obstacle(*variant).is_none()).unwrap_or(Variant::Naive))
     }
 
+    /// Whether the kernels for heads of up to 64 elements are taken.
+    pub const fn is_narrow(&self) -> bool {
+        self.head_dim <= 64
+    }
+
+    /// Queries, keys and values, as they are copied: so many queries and so many keys at once.
+    pub fn copied(&self, (queries, keys): (usize, usize)) -> Result<[BoxesOf<'a>; 3], GpuError> {
+        let a = &self.args;
+        let of_keys = |tensor, at| self.boxes(tensor, at, a.heads / a.group, (a.k_len, a.k_tokens), keys);
+        let queries = self.boxes(self.q, &a.q, a.heads, (a.q_len, a.q_tokens), queries)?;
+        Ok([queries, of_keys(self.k, &a.k)?, of_keys(self.v, &a.v)?])
+    }
+
+    /// The same of gradients of results: those of so many queries at once.
+    pub fn copied_gradients<'b>(&self, d_o: Any<'b>, queries: usize) -> Result<BoxesOf<'b>, GpuError> {
+        let a = &self.args;
+        self.boxes(d_o, &a.o, a.heads, (a.q_len, a.q_tokens), queries)
+    }
+
+    fn boxes<'b>(
+        &self,
+        tensor: Any<'b>,
+        at: &HeadPlaces,
+        heads: u32,
+        (len, packed): (u32, u32),
+        copied: usize,
+    ) -> Result<BoxesOf<'b>, GpuError> {
+        let (tokens, batch) = if self.args.lengths == 2 { (packed.max(1), 1) } else { (len, self.args.batch) };
+        // Of one head or sequence it may be anything.
+        let step = |n: u32, step: u64| if n == 1 { 0 } else { step as usize };
+        let boxes = Boxes {
+            is_bf16: self.args.format == 2,
+            sizes: [self.head_dim, tokens as usize, heads as usize, batch as usize],
+            strides: [at.token.max(8) as usize, step(heads, at.head), step(batch, at.batch)],
+            copied: [64, copied as u32],
+        };
+        BoxesOf::new(tensor.from_byte(2 * at.offset), &boxes)
+    }
+
     /// That many blocks in one dimension.
     pub fn blocks(&self, blocks: usize, threads: u32, shared_bytes: u32) -> Result<Grid, CudaAttentionError> {
         let why = "more blocks than a grid has";
@@ -203,6 +248,13 @@ impl<'a> Call<'a> {
     /// A block per tile of tokens, head and sequence.
     pub fn grid(&self, heads: usize, len: usize, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
         self.blocks(len.div_ceil(tokens) * heads * self.batch, threads, shared)
+    }
+
+    /// The same where blocks take tiles in turn, as many as there are multiprocessors; with dropout each has one.
+    pub fn turns(&self, heads: u32, len: u32, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
+        let most = if self.drops { usize::MAX } else { self.multiprocessors };
+        let pieces = (len as usize).div_ceil(tokens) * heads as usize * self.batch;
+        self.blocks(pieces.min(most), threads, shared)
     }
 
     /// The same of the naive kernels for longer heads, with so many tensors and matrices of weights in shared memory.
@@ -217,6 +269,13 @@ impl<'a> Call<'a> {
         let shared = 4 * tile * (tensors * (self.head_dim + 1) + weights * (tile + 1));
         self.grid(heads, len, (tile, 8 * tile as u32, shared as u32))
     }
+}
+
+/// Whether several sequences or heads are the same memory.
+fn shares_memory(op: &Attention) -> bool {
+    let batch = if op.lengths == Lengths::Packed { 1 } else { op.batch };
+    let tensors = [(&op.q, op.heads), (&op.k, op.kv_heads), (&op.v, op.kv_heads), (&op.o, op.heads)];
+    tensors.iter().any(|(x, heads)| (*heads > 1 && x.head == 0) || (batch > 1 && x.batch == 0))
 }
 
 fn places(layout: &HeadLayout) -> HeadPlaces {

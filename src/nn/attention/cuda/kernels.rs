@@ -3,7 +3,7 @@
 use crate::{
     device_struct,
     gpu::{
-        Compile, Target,
+        Compile, InBoxes, Target, TensorMap,
         kernel::{In, InAny, InOut, InOutAny, Size},
     },
     kernels,
@@ -180,30 +180,30 @@ kernels! {
     /// On Hopper's tensor cores, in tiles.
     pub struct HopperKernels in "nn/attention_hopper_bf16.cu", also "nn/attention_hopper_f16.cu" as F16,
         also "nn/attention_hopper_dropping_bf16.cu" as DROPPING, also "nn/attention_hopper_dropping_f16.cu" as F16_DROPPING
-        compiled (Compile::FUSED.on(HOPPER)) using [HeadPlaces, AttentionArgs, DropoutStep] with [DROPOUT_CONSTANTS]
+        compiled (Compile::FUSED.on(HOPPER)) using [HeadPlaces, AttentionArgs, DropoutStep, TensorMap] with [DROPOUT_CONSTANTS]
     {
         /// Attention with heads of up to 64 elements.
-        #[block(256)]
-        fn hopper_forward_64 as HopperForward64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, o: InOutAny, lse: InOut<f32>);
+        #[block(384)]
+        fn hopper_forward_64 as HopperForward64(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, o: InOutAny, lse: InOut<f32>);
 
         /// Attention with heads of up to 128 elements.
-        #[block(256)]
-        fn hopper_forward_128 as HopperForward128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, o: InOutAny, lse: InOut<f32>);
+        #[block(384)]
+        fn hopper_forward_128 as HopperForward128(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, o: InOutAny, lse: InOut<f32>);
 
         /// Gradients of queries, heads of up to 64 elements.
-        #[block(256)]
-        fn hopper_queries_backward_64 as HopperQueries64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
+        #[block(384)]
+        fn hopper_queries_backward_64 as HopperQueries64(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
 
         /// The same for heads of up to 128 elements.
-        #[block(256)]
-        fn hopper_queries_backward_128 as HopperQueries128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
+        #[block(384)]
+        fn hopper_queries_backward_128 as HopperQueries128(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, dq: InOutAny);
 
         /// Gradients of keys and values, heads of up to 64 elements. Without `dv` both are in `dk`.
-        #[block(256)]
-        fn hopper_keys_backward_64 as HopperKeys64(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+        #[block(384)]
+        fn hopper_keys_backward_64 as HopperKeys64(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, q: InAny, d_o: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
 
         /// The same for heads of up to 128 elements.
-        #[block(256)]
-        fn hopper_keys_backward_128 as HopperKeys128(a: Size<AttentionArgs>, q: InAny, k: InAny, v: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, d_o: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+        #[block(384)]
+        fn hopper_keys_backward_128 as HopperKeys128(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, q: InAny, d_o: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
     }
 }

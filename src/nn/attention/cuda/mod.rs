@@ -16,6 +16,7 @@
 //! ones do not pay for it.
 
 mod args;
+mod hopper;
 mod kernels;
 mod tiles;
 
@@ -210,16 +211,7 @@ impl CudaAttention {
                     grid,
                 )?;
             }
-            Variant::Hopper if is_narrow => {
-                let grid = call.grid(op.heads, op.q_len, HOPPER_FORWARD_64)?;
-                let kernels = self.hopper(T::STORAGE, drops)?;
-                HopperForward64 { a, q, k, v, q_lengths, k_lengths, drop, o, lse }.launch(kernels, pass, grid)?;
-            }
-            Variant::Hopper => {
-                let grid = call.grid(op.heads, op.q_len, HOPPER_FORWARD_128)?;
-                let kernels = self.hopper(T::STORAGE, drops)?;
-                HopperForward128 { a, q, k, v, q_lengths, k_lengths, drop, o, lse }.launch(kernels, pass, grid)?;
-            }
+            Variant::Hopper => hopper::forward(&call, self.hopper(T::STORAGE, drops)?, pass, (o, lse))?,
             Variant::Flash if is_narrow => {
                 let grid = call.grid(op.heads, op.q_len, FORWARD_64)?;
                 let kernels = self.flash(T::STORAGE, drops)?;
@@ -300,28 +292,18 @@ impl CudaAttention {
         }
         let mut dots = frame.take::<f32>("products of results and their gradients", op.lse_len())?;
         let Call { args: a, q, k, v, q_lengths, k_lengths, bias, drop, .. } = call;
-        let warps = op.lse_len().div_ceil(8).min(1 << 20);
-        let grid = call.blocks(warps, 256, 0)?;
+        // Four turns of four rows per warp, with heads of 64 elements of 16 bits.
+        let grid = call.blocks(op.lse_len().div_ceil(8 * 16).min(1 << 20), 256, 0)?;
         let drops = op.dropout.is_some();
         let naive = self.naive(drops)?;
         Dots { a, o: o.into(), d_o: d_o.into(), q_lengths, k_lengths, dots: &mut dots }.launch(naive, pass, grid)?;
         let (d_o, dots) = (Any::from(d_o), &*dots);
+        let given = hopper::Given { d_o, lse, dots };
         let (is_narrow, kv_heads) = (is_narrow(&self.gpu, op, variant), op.kv_heads);
         let dq = AnyMut::from(gradients.q());
         let dbias = dbias.map_or(AnyMut::NONE, AnyMut::from);
         match (variant, is_narrow) {
-            (Variant::Hopper, true) => {
-                let grid = call.grid(op.heads, op.q_len, HOPPER_QUERIES_64)?;
-                let kernels = self.hopper(T::STORAGE, drops)?;
-                HopperQueries64 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dq }
-                    .launch(kernels, pass, grid)?;
-            }
-            (Variant::Hopper, false) => {
-                let grid = call.grid(op.heads, op.q_len, HOPPER_QUERIES_128)?;
-                let kernels = self.hopper(T::STORAGE, drops)?;
-                HopperQueries128 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dq }
-                    .launch(kernels, pass, grid)?;
-            }
+            (Variant::Hopper, _) => hopper::queries(&call, self.hopper(T::STORAGE, drops)?, pass, given, dq)?,
             (Variant::Flash, true) => {
                 let grid = call.grid(op.heads, op.q_len, QUERIES_64)?;
                 let kernels = self.flash(T::STORAGE, drops)?;
@@ -353,18 +335,7 @@ impl CudaAttention {
             Gradients::Separate { k, v, .. } => (AnyMut::from(k), AnyMut::from(v)),
         };
         match (variant, is_narrow) {
-            (Variant::Hopper, true) => {
-                let grid = call.grid(kv_heads, op.k_len, HOPPER_KEYS_64)?;
-                let kernels = self.hopper(T::STORAGE, drops)?;
-                HopperKeys64 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dk, dv }
-                    .launch(kernels, pass, grid)?;
-            }
-            (Variant::Hopper, false) => {
-                let grid = call.grid(kv_heads, op.k_len, HOPPER_KEYS_128)?;
-                let kernels = self.hopper(T::STORAGE, drops)?;
-                HopperKeys128 { a, q, k, v, q_lengths, k_lengths, drop, d_o, lse, dots, dk, dv }
-                    .launch(kernels, pass, grid)?;
-            }
+            (Variant::Hopper, _) => hopper::keys(&call, self.hopper(T::STORAGE, drops)?, pass, given, (dk, dv))?,
             (Variant::Flash, true) => {
                 let grid = call.grid(kv_heads, op.k_len, KEYS_64)?;
                 let kernels = self.flash(T::STORAGE, drops)?;

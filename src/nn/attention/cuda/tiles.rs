@@ -12,13 +12,19 @@ pub const QUERIES_128: Tile = (64, 128, 2 * 128 * (2 * 64 + 4 * 32));
 pub const KEYS_64: Tile = (64, 128, 2 * 64 * (2 * 64 + 4 * 64) + 4 * 4 * 64);
 pub const KEYS_128: Tile = (64, 128, 2 * 128 * (2 * 64 + 4 * 32) + 4 * 4 * 32);
 
-/// The same of the kernels in `nn/attention_hopper_kernels.cuh`, which begin at a multiple of 1024 bytes.
-pub const HOPPER_FORWARD_64: Tile = (128, 256, 2 * 64 * (128 + 4 * 128) + 1024);
-pub const HOPPER_FORWARD_128: Tile = (128, 256, 2 * 128 * (128 + 4 * 128) + 1024);
-pub const HOPPER_QUERIES_64: Tile = (128, 256, 2 * 64 * (2 * 128 + 6 * 64) + 1024);
-pub const HOPPER_QUERIES_128: Tile = (128, 256, 2 * 128 * (2 * 128 + 6 * 64) + 1024);
-pub const HOPPER_KEYS_64: Tile = (128, 256, 2 * 64 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + 1024);
-pub const HOPPER_KEYS_128: Tile = (128, 256, 2 * 128 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + 1024);
+/// The same of the kernels in `nn/attention_hopper_kernels.cuh`, which begin at a multiple of 1024 bytes and end with barriers.
+const MORE: u32 = 1024 + 128;
+/// Forward: queries, and two stages of keys and values.
+pub const HOPPER_FORWARD_64: Tile = (128, 384, 2 * 64 * (128 + 4 * 128) + MORE);
+pub const HOPPER_FORWARD_128: Tile = (128, 384, 2 * 128 * (128 + 4 * 128) + MORE);
+/// Queries and gradients of results, and three stages of keys and values.
+pub const HOPPER_QUERIES_64: Tile = (128, 384, 2 * 64 * (2 * 128 + 6 * 64) + MORE);
+pub const HOPPER_QUERIES_128: Tile = (128, 384, 2 * 128 * (2 * 128 + 6 * 64) + MORE);
+/// Keys and values, and three stages of queries, gradients of results and two f32 each.
+pub const HOPPER_KEYS_64: Tile = (128, 384, 2 * 64 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + MORE);
+pub const HOPPER_KEYS_128: Tile = (128, 384, 2 * 128 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + MORE);
+/// Keys of a stage forward; keys and queries of one backward.
+pub const HOPPER_STAGES: (usize, usize) = (128, 64);
 
 /// Without tensor cores: queries, keys, values and logits, with gradients of results, 64 rows of 68 floats each.
 pub const NAIVE_FORWARD_64: Tile = (64, 256, 4 * 4 * 64 * 68);

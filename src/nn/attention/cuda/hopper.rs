@@ -1,0 +1,79 @@
+//! Launches of the kernels for the tensor cores of compute capability 9.0.
+
+use super::{CudaAttentionError, args::Call, kernels::*, tiles::*};
+use crate::gpu::{Any, AnyMut, Pass, Slice};
+
+/// `o` and `lse`.
+pub fn forward(
+    call: &Call<'_>,
+    kernels: &HopperKernels,
+    pass: &mut Pass,
+    (o, lse): (AnyMut<'_>, &mut Slice<f32>),
+) -> Result<(), CudaAttentionError> {
+    let Call { args: a, v, q_lengths, k_lengths, drop, .. } = *call;
+    let tile = if call.is_narrow() { HOPPER_FORWARD_64 } else { HOPPER_FORWARD_128 };
+    let grid = call.turns(a.heads, a.q_len, tile)?;
+    let [queries, keys, values] = call.copied((tile.0, HOPPER_STAGES.0))?;
+    if call.is_narrow() {
+        HopperForward64 { a, queries, keys, values, v, q_lengths, k_lengths, drop, o, lse }
+            .launch(kernels, pass, grid)?;
+    } else {
+        HopperForward128 { a, queries, keys, values, v, q_lengths, k_lengths, drop, o, lse }
+            .launch(kernels, pass, grid)?;
+    }
+    Ok(())
+}
+
+/// What both parts of the backward pass read: gradients of results, `lse`, and products of results and their gradients.
+#[derive(Clone, Copy)]
+pub struct Given<'a> {
+    pub d_o: Any<'a>,
+    pub lse: &'a Slice<f32>,
+    pub dots: &'a Slice<f32>,
+}
+
+/// Gradients of queries.
+pub fn queries<'a>(
+    call: &Call<'a>,
+    kernels: &HopperKernels,
+    pass: &mut Pass,
+    Given { d_o, lse, dots }: Given<'a>,
+    dq: AnyMut<'_>,
+) -> Result<(), CudaAttentionError> {
+    let Call { args: a, k, v, q_lengths, k_lengths, drop, .. } = *call;
+    let tile = if call.is_narrow() { HOPPER_QUERIES_64 } else { HOPPER_QUERIES_128 };
+    let grid = call.turns(a.heads, a.q_len, tile)?;
+    let [queries, keys, values] = call.copied((tile.0, HOPPER_STAGES.1))?;
+    let gradients = call.copied_gradients(d_o, tile.0)?;
+    if call.is_narrow() {
+        HopperQueries64 { a, queries, keys, values, gradients, k, v, q_lengths, k_lengths, drop, lse, dots, dq }
+            .launch(kernels, pass, grid)?;
+    } else {
+        HopperQueries128 { a, queries, keys, values, gradients, k, v, q_lengths, k_lengths, drop, lse, dots, dq }
+            .launch(kernels, pass, grid)?;
+    }
+    Ok(())
+}
+
+/// Gradients of keys and values.
+pub fn keys<'a>(
+    call: &Call<'a>,
+    kernels: &HopperKernels,
+    pass: &mut Pass,
+    Given { d_o, lse, dots }: Given<'a>,
+    (dk, dv): (AnyMut<'_>, AnyMut<'_>),
+) -> Result<(), CudaAttentionError> {
+    let Call { args: a, q, q_lengths, k_lengths, drop, .. } = *call;
+    let tile = if call.is_narrow() { HOPPER_KEYS_64 } else { HOPPER_KEYS_128 };
+    let grid = call.turns(a.heads / a.group, a.k_len, tile)?;
+    let [queries, keys, values] = call.copied((HOPPER_STAGES.1, tile.0))?;
+    let gradients = call.copied_gradients(d_o, HOPPER_STAGES.1)?;
+    if call.is_narrow() {
+        HopperKeys64 { a, queries, keys, values, gradients, q, d_o, q_lengths, k_lengths, drop, lse, dots, dk, dv }
+            .launch(kernels, pass, grid)?;
+    } else {
+        HopperKeys128 { a, queries, keys, values, gradients, q, d_o, q_lengths, k_lengths, drop, lse, dots, dk, dv }
+            .launch(kernels, pass, grid)?;
+    }
+    Ok(())
+}
