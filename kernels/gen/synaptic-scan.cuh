@@ -11,6 +11,7 @@ constexpr unsigned int QUANTITIES = 9u;
 constexpr unsigned int MAX_TRIALS = 8u;
 constexpr unsigned int FAST_DELAY = 3u;
 constexpr unsigned int RING = 6u;
+constexpr unsigned int TABLE = 512u;
 
 // Sizes of a pass.
 struct alignas(8) ScanArgs {
@@ -91,8 +92,9 @@ struct alignas(4) ScanConstants {
     float tm_recovery; // What remains of the missing resources after a step
     float tm_facilitation; // What remains of facilitation after a step
     float tm_scale; // Effect when all resources are used at once
+    float table_step; // Calcium from an entry of the table of the sensors to the next
 };
-static_assert(sizeof(ScanConstants) == 244, "ScanConstants: size");
+static_assert(sizeof(ScanConstants) == 248, "ScanConstants: size");
 
 // Where the random draws of a batch are: see `Draws`.
 struct alignas(8) ReleaseStep {
@@ -107,7 +109,10 @@ static_assert(sizeof(ReleaseStep) == 24, "ReleaseStep: size");
 extern "C" __global__ void __launch_bounds__(128, 3) scan_release(ScanArgs a, ScanConstants c, const void* first, const void* step, const void* selected, const void* last, float* __restrict__ edges, void* factor, void* row_bias, void* state);
 
 // The same of all edges with the slopes and the delay of the defaults. Items: edges.
-extern "C" __global__ void __launch_bounds__(128, 6) scan_all_edges(ScanArgs a, ScanConstants c, const void* first, unsigned int is_sequence, unsigned int is_packed, float* __restrict__ edges, void* factor, void* state);
+extern "C" __global__ void __launch_bounds__(128, 6) scan_all_edges(ScanArgs a, ScanConstants c, const void* first, float* __restrict__ edges, void* factor, void* state);
+
+// The same of whole sequences, a warp per 32 keys. Items: edges.
+extern "C" __global__ void __launch_bounds__(128, 6) scan_sequences(ScanArgs a, ScanConstants c, unsigned int is_packed, float* __restrict__ edges, void* factor);
 
 // One block per query: the edges with the largest logits. Items: rows.
 extern "C" __global__ void __launch_bounds__(256, 1) select_edges(ScanArgs a, const void* first, unsigned int k, const float* __restrict__ edges, unsigned int* __restrict__ selected, unsigned int* __restrict__ last);

@@ -2,8 +2,16 @@
 // thread has one key of one head, a warp 32 neighbouring ones, which walk the queries together, so that rows of edges are read and
 // written whole. State is in registers. `scan_all_edges` is for the default slopes and delay: exponentials are powers of one, and
 // the queue is in registers. Measured on an H200, µs, of 64 sequences with 8 heads of 256 and of 512 tokens, with derivatives, at
-// 16 warps of a multiprocessor unless said:
-//   scan_all_edges, derivatives in f16                        72  239  88 instructions, of them 8 special functions, per edge
+// 16 warps of a multiprocessor unless said; in turns of 256 tokens with what was before (72, f32 81), least of 12:
+//   scan_sequences, derivatives in f16: the sum of the sensors is read from a table, blocks of four warps share it
+//                                                             62
+//     in f32                                                  78
+//     blocks of two warps, of one                             64, 66
+//     reciprocals by twos; 96 registers                       63; 66
+//     queries and keys multiplied (tf32) within the walk      76, in place of 62 + 45 of the multiplication; not taken, as all of it
+//                                                             would count as release: 14 % of the forward pass of small in bf16
+// Before there was a table, scan_all_edges:
+//   derivatives in f16                                        72  239  88 instructions, of them 8 special functions, per edge
 //     in f32                                                  84  293
 //     without derivatives                                     62  195  69 instructions, 8 special functions
 //     64 registers and 8 groups of rows ahead, not 80 and 6   76  240; 4 groups 74 245, 5 73 241, 12 74 246; loop of two groups 74 237
@@ -169,90 +177,16 @@ extern "C" __global__ void scan_release(ScanArgs a, ScanConstants c, const void*
     }
 }
 
-#if __CUDA_ARCH__ >= 800
-// The same as walk_from<SCAN, true> for whole sequences of KEYS tokens, and without a state in memory: addresses are constants, and
-// rows are copied to shared memory, 4 at a time and 4 RING - 4 before they are used, a quarter of a warp per row. IS_PACKED:
-// derivatives are in f16, those of two queries in a word.
-template <unsigned int KEYS, bool IS_PACKED>
-__device__ __forceinline__ void walk_sequence(const ScanConstants& c, unsigned int head, unsigned int first, float* edges, float* factors) {
-    extern __shared__ __align__(16) float rows[]; // [warps, RING, 4, 32]
-    const unsigned int lane = threadIdx.x % 32;
-    const float* own = rows + threadIdx.x / 32 * (RING * 128) + lane;
-    const unsigned int to = (unsigned int)__cvta_generic_to_shared(rows + threadIdx.x / 32 * (RING * 128) + lane * 4);
-    const u64 before = ((u64)head * KEYS + first) * KEYS + first;
-    const float* from = edges + before + lane / 8 * KEYS + lane % 8 * 4;
-    unsigned int copied = first, filled = 0, read = 0;
-    auto copy = [&] {
-        if (copied < KEYS) copy_chunk(to + filled * 512, from, 16);
-        commit_copies();
-        from += 4 * KEYS;
-        copied += 4;
-        filled = filled + 1 == RING ? 0 : filled + 1;
-    };
-#pragma unroll
-    for (unsigned int i = 0; i + 1 < RING; ++i) copy();
-    float *edge = edges + before + lane, *factor = factors + (IS_PACKED ? ((u64)head * KEYS + first) / 2 * KEYS + first : before) + lane;
-    const bool has_factor = factors;
-    Key k = fresh(c);
-    k.reserve -= QUEUED;
-    RegisterQueue queue = {{QUEUED, QUEUED, QUEUED}};
-    float distance = -(float)(int)lane;
-    auto group = [&](bool is_checked) {
-        float drive[4], slope[4];
-        wait_for_copies<RING - 2>();
-        __syncwarp();
-#pragma unroll
-        for (unsigned int i = 0; i < 4; ++i) drive[i] = own[read * 128 + i * 32];
-        read = read + 1 == RING ? 0 : read + 1;
-        copy();
-#pragma unroll
-        for (unsigned int i = 0; i < 4; ++i) {
-            slope[i] = 0.0f;
-            if (!is_checked || distance >= 0.0f) {
-                float slot = queue.take(), logarithm;
-                step_short(c, drive[i], k, slot, logarithm, slope[i]);
-                queue.put(slot);
-                edge[i * KEYS] = drive[i] - c.barrier * distance + c.log_gain * logarithm;
-                if (!IS_PACKED && has_factor) factor[i * KEYS] = slope[i];
-            }
-            if (IS_PACKED && has_factor && i % 2 == 1) ((unsigned int*)factor)[i / 2 * KEYS] = narrow_two(slope[i - 1], slope[i], f16{});
-            distance += 1.0f;
-        }
-        edge += 4 * KEYS;
-        factor += (IS_PACKED ? 2 : 4) * KEYS;
-    };
-    unsigned int t = first;
-#pragma unroll 1
-    for (; t < first + 32; t += 4) group(true);
-#pragma unroll 1
-    for (; t < KEYS; t += 4) group(false);
-}
-
-template <unsigned int KEYS>
-__device__ __forceinline__ void walk_block(const ScanConstants& c, unsigned int is_packed, unsigned int head, unsigned int first, float* edges, float* factors) {
-    if (is_packed) walk_sequence<KEYS, true>(c, head, first, edges, factors);
-    else walk_sequence<KEYS, false>(c, head, first, edges, factors);
-}
-#endif
-
-// `is_sequence`: whole sequences of 128, 256 or 512 tokens without a state in memory, which begin at multiples of 16 bytes.
-// `is_packed`: see walk_sequence.
-extern "C" __global__ void scan_all_edges(ScanArgs a, ScanConstants c, const void* first, unsigned int is_sequence, unsigned int is_packed, float* __restrict__ edges, void* factor, void* state) {
+extern "C" __global__ void scan_all_edges(ScanArgs a, ScanConstants c, const void* first, float* __restrict__ edges, void* factor, void* state) {
     const unsigned int head = blockIdx.x % a.n_heads, key = blockIdx.x / a.n_heads * blockDim.x + threadIdx.x;
     if (key >= a.n_keys) return;
-#if __CUDA_ARCH__ >= 800
-    if (is_sequence) {
-        if (a.n_keys == 128) walk_block<128>(c, is_packed, head, key / 32 * 32, edges, (float*)factor);
-        else if (a.n_keys == 256) walk_block<256>(c, is_packed, head, key / 32 * 32, edges, (float*)factor);
-        else walk_block<512>(c, is_packed, head, key / 32 * 32, edges, (float*)factor);
-        return;
-    }
-#endif
     read_first(a, first);
     const Column col = {a, 0, 0, nullptr, nullptr, edges, (float*)factor, nullptr, head, key};
     RegisterQueue queue;
     walk_from<SCAN, true>(c, col, queue, (float*)state);
 }
+
+#include "synaptic/scan_sequence.cuh" // the same of whole sequences
 
 // Larger for larger logits (f32 total order), then for earlier keys: 48 bits.
 __device__ __forceinline__ u64 rank_of(float x, unsigned int key) {
@@ -317,7 +251,7 @@ extern "C" __global__ void fill_unselected(ScanArgs a, const void* first, const 
 }
 
 // A warp or a block per row: in place of the gradients of probabilities those of the logits before release,
-// p (d - Σ p d) (1 + factor); 0 where invisible. `is_packed`: factors as walk_sequence writes them; rows are then aligned.
+// p (d - Σ p d) (1 + factor); 0 where invisible. `is_packed`: factors as a Walker writes them; rows are then aligned.
 extern "C" __global__ void release_backward(ScanArgs a, unsigned int is_aligned, unsigned int is_packed, const float* __restrict__ p, const void* factor, float* d) {
     __shared__ float slots[1][MAX_WARPS];
     for (u64 row = first_row(); row < (u64)a.n_heads * a.n_queries; row += row_step()) {

@@ -138,6 +138,18 @@ __device__ __forceinline__ void step_key(const ScanConstants& c, const Column& c
 // Added to numbers of vesicles that enter the queue in `step_short`, and missing in its reserve.
 constexpr float QUEUED = 16.0f;
 
+// The state behind a query that released vesicles of a key, except its calcium. `prime` is what is primed of a full reserve.
+__device__ __forceinline__ void advance(const ScanConstants& c, float released, float prime, Key& k, float& slot) {
+    const float left = __fadd_rd(released, QUEUED), returned = k.reserve + slot, take = __fmaf_rd(prime, fminf(returned, 1.0f), QUEUED);
+    k.rrp = k.rrp - left + take;
+    k.reserve = returned - take;
+    slot = left;
+    k.primed = __saturatef(k.primed * (c.snare_retain - c.unprime_per_release * released) + c.nsf_recover);
+    k.clamp = __saturatef(c.clamp_retain * k.clamp + (c.clamp_rise - c.unprime_per_release * released));
+    k.amplitude = c.amp_retain * k.amplitude + c.amp_rise;
+    k.energy = __saturatef(c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released));
+}
+
 // The same of a selected edge in mode SCAN without draws, for the slopes 8, 3, 4 and 8 and states within their bounds: see
 // `has_short_form`. Exponentials are powers of one; drives count up to 80. `logarithm`: of the effect, to base 2. Numbers of the
 // queue are more by QUEUED, as they come out of `whole_quanta` before its difference, and the reserve is less by it.
@@ -161,13 +173,6 @@ __device__ __forceinline__ void step_short(const ScanConstants& c, float drive, 
     const float fuel = c.fuel_slope * k.energy + c.fuel_offset, of_slope = open * effect, both = reciprocal(of_slope * fuel);
     slope_of_bias = quanta * (slope * u) * (both * fuel);
     const float prime = c.prime_rate + c.prime_gain * (both * of_slope);
-    const float left = __fadd_rd(released, QUEUED), returned = k.reserve + slot, take = __fmaf_rd(prime, fminf(returned, 1.0f), QUEUED);
     k.calcium = calcium;
-    k.rrp = k.rrp - left + take;
-    k.reserve = returned - take;
-    slot = left;
-    k.primed = __saturatef(k.primed * (c.snare_retain - c.unprime_per_release * released) + c.nsf_recover);
-    k.clamp = __saturatef(c.clamp_retain * k.clamp + (c.clamp_rise - c.unprime_per_release * released));
-    k.amplitude = c.amp_retain * k.amplitude + c.amp_rise;
-    k.energy = __saturatef(c.energy_retain * k.energy + (c.energy_rise - c.energy_use * released));
+    advance(c, released, prime, k, slot);
 }

@@ -3,6 +3,7 @@
 //! bits, so does one trial in some ten million.
 
 mod args;
+mod sequence;
 
 pub use args::{ReleaseStep, ScanKernels};
 
@@ -12,18 +13,15 @@ use crate::{
     nn::lengths::{self, LengthError},
 };
 use args::{
-    FillUnselected, OFF, QUANTITIES, RING, ReleaseBackward, SCAN, STATIC, ScanAllEdges, ScanArgs, ScanRelease,
-    SelectEdges, TSODYKS_MARKRAM, constants, has_short_form,
+    FillUnselected, OFF, QUANTITIES, ReleaseBackward, SCAN, STATIC, ScanAllEdges, ScanArgs, ScanRelease, SelectEdges,
+    TSODYKS_MARKRAM, constants, has_short_form,
 };
+use sequence::is_sequence;
 use std::sync::Arc;
 
 /// Threads of a block: a warp, as walks of neighbouring warps have different lengths. Of 64 sequences of 256 tokens with 8 heads
 /// 109 µs on an H200, with 128 threads 115.
 const BLOCK: u32 = 32;
-/// Warps of a multiprocessor that copy rows ahead, as many as shared memory leaves room for: those of the first keys, which walk
-/// longest, begin and are seldom interrupted. The same on an H200, µs, with derivatives in f32 and in f16: 12 warps 84, 77;
-/// 16 83, 73; 20 84, 72; 24 91, 77; 28 97, 82; 32 101, 85.
-const WARPS: u32 = 16;
 /// Longest queue, in steps.
 pub const MAX_DELAY: usize = 96;
 /// Most positions of a sequence, as random draws address them.
@@ -98,8 +96,8 @@ impl KeyMemory<'_> {
 /// Release on one device.
 pub struct CudaPresynaptic {
     kernels: ScanKernels,
-    /// Shared memory of a warp that copies rows ahead, bytes.
-    shared_bytes: u32,
+    /// Shared memory of a multiprocessor that a block may have, bytes.
+    shared_per_block: u32,
     /// Whether derivatives are in f16 where that is possible.
     packs: bool,
     /// Whether the device copies to shared memory beside other work.
@@ -109,9 +107,8 @@ pub struct CudaPresynaptic {
 impl CudaPresynaptic {
     /// Loads the kernels.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
-        let shared_bytes = (gpu.shared_per_block / WARPS).saturating_sub(1024).max(16 * RING * BLOCK);
-        let copies = gpu.capability >= 80;
-        Ok(Self { kernels: ScanKernels::load(gpu)?, shared_bytes, packs: false, copies })
+        let (shared_per_block, copies) = (gpu.shared_per_block, gpu.capability >= 80);
+        Ok(Self { kernels: ScanKernels::load(gpu)?, shared_per_block, packs: false, copies })
     }
 
     /// With derivatives of the bias in f16, 11 significant bits, where they are of whole sequences that copies are fast for: for
@@ -175,24 +172,21 @@ impl CudaPresynaptic {
             pass.last_work(extent.rows() as u64, edges.bytes(), 0);
         }
         let is_packed = self.is_packed(op, extent) && memory.is_none();
-        let of_factor = if is_packed { 2 } else { 4 };
-        let n_bytes = extent.visible() * if factor.is_some() { 8 + of_factor } else { 8 };
+        let is_aligned = Any::from(&*edges).is_aligned_to(16);
+        if is_packed && !is_aligned {
+            return Err(unaligned());
+        }
+        let n_bytes = extent.visible() * if factor.is_some() { 12 } else { 8 };
         let c = constants(op);
+        if self.copies && memory.is_none() && is_sequence(op, extent) && is_aligned {
+            return self.walk_sequences(pass, op, extent, (edges, factor), is_packed);
+        }
         let factor = factor.map_or(AnyMut::none(), AnyMut::from);
-        let has_state = memory.is_some();
         let state = memory.map_or(AnyMut::none(), |memory| AnyMut::from(memory.state));
         let blocks = (extent.heads * extent.n_keys().div_ceil(BLOCK as usize)) as u32;
         let grid = Grid::Blocks { blocks: [blocks, 1, 1], threads: [BLOCK, 1, 1], shared_bytes: 0 };
         if a.drawn_below == 0 && has_short_form(op) {
-            let is_aligned = Any::from(&*edges).is_aligned_to(16);
-            let is_sequence = !has_state && is_sequence(op, extent) && (is_aligned || is_packed);
-            if is_packed && !is_aligned {
-                return Err(unaligned());
-            }
-            let grid = grid.with_shared(if is_sequence { self.shared_bytes } else { 0 });
-            let (is_sequence, is_packed) = (is_sequence.into(), is_packed.into());
-            let kernel = ScanAllEdges { a, c, first, is_sequence, is_packed, edges, factor, state };
-            kernel.launch(&self.kernels, pass, grid)?;
+            ScanAllEdges { a, c, first, edges, factor, state }.launch(&self.kernels, pass, grid)?;
         } else {
             let selected = Any::or_none(k.map(|_| &*selected));
             let last = Any::or_none(k.map(|_| &*last));
@@ -244,12 +238,6 @@ impl CudaPresynaptic {
         pass.last_work(extent.rows() as u64, 16 * extent.visible(), 0);
         Ok(())
     }
-}
-
-/// Whether `scan_all_edges` walks this by rows that are copied ahead, unless there is a state in memory.
-fn is_sequence(op: &Presynaptic, extent: &ScanExtent) -> bool {
-    let is_drawn = matches!(op.release, Release::Binomial { fraction } if fraction > 0.0);
-    !is_drawn && has_short_form(op) && extent.first_query == 0 && matches!(extent.n_queries, 128 | 256 | 512)
 }
 
 fn unaligned() -> GpuError {

@@ -27,8 +27,20 @@ pub(super) const QUANTITIES: u32 = 9;
 const FAST_DELAY: u32 = 3;
 /// Groups of four rows of a warp that are in shared memory.
 pub(super) const RING: u32 = 6;
-const CONSTANTS: &[Constant] =
-    device_constants![OFF, STATIC, SCAN, TSODYKS_MARKRAM, RELEASE, QUANTITIES, MAX_TRIALS, FAST_DELAY, RING];
+/// Entries of the table of the sensors.
+pub(super) const TABLE: u32 = 512;
+const CONSTANTS: &[Constant] = device_constants![
+    OFF,
+    STATIC,
+    SCAN,
+    TSODYKS_MARKRAM,
+    RELEASE,
+    QUANTITIES,
+    MAX_TRIALS,
+    FAST_DELAY,
+    RING,
+    TABLE
+];
 /// Copies beside other work from 8.0 on.
 const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
 
@@ -185,6 +197,8 @@ device_struct! {
         tm_facilitation: f32,
         /// Effect when all resources are used at once
         tm_scale: f32,
+        /// Calcium from an entry of the table of the sensors to the next
+        table_step: f32,
     }
 }
 
@@ -205,7 +219,8 @@ device_struct! {
 kernels! {
     /// Release of vesicles as a bias of attention logits.
     pub struct ScanKernels in "synaptic/scan.cu"
-        compiled (Compile::FUSED.on(TARGETS)) using [ScanArgs, ScanConstants, ReleaseStep] with [CONSTANTS]
+        compiled (Compile::FUSED.on(TARGETS)) using [ScanArgs, ScanConstants, ReleaseStep]
+        with [CONSTANTS]
     {
         /// One thread per key: walks the queries, in place of each logit that with its bias. Items: edges.
         #[block(128, 3)]
@@ -217,8 +232,14 @@ kernels! {
         /// The same of all edges with the slopes and the delay of the defaults. Items: edges.
         #[block(128, 6)]
         fn scan_all_edges as ScanAllEdges(
-            a: Size<ScanArgs>, c: Size<ScanConstants>, first: InAny, is_sequence: Size<u32>, is_packed: Size<u32>,
-            edges: InOut<f32>, factor: InOutAny, state: InOutAny
+            a: Size<ScanArgs>, c: Size<ScanConstants>, first: InAny, edges: InOut<f32>, factor: InOutAny,
+            state: InOutAny
+        );
+
+        /// The same of whole sequences, a warp per 32 keys. Items: edges.
+        #[block(128, 6)]
+        fn scan_sequences as ScanSequences(
+            a: Size<ScanArgs>, c: Size<ScanConstants>, is_packed: Size<u32>, edges: InOut<f32>, factor: InOutAny
         );
 
         /// One block per query: the edges with the largest logits. Items: rows.
@@ -263,6 +284,19 @@ pub(super) fn has_short_form(op: &Presynaptic) -> bool {
         && (syt7.max(0.0) + doc2.max(0.0) <= 100.0 && (c.energy_half <= 0.0 || (1e-3..=8.0).contains(&c.energy_half)))
         && (c.amp_load + c.amp_leak <= 1.0 && c.init_amp.max(amplitude) <= c.amp_max)
         && (c.energy_max == 1.0 && c.init_rrp + c.init_reserve <= c.rrp_max && (0.0..=1.0).contains(&c.prime_rate))
+}
+
+/// Calcium up to which the table of the sensors goes: behind it their sum is within 3e-7 of its limit.
+fn table_range(c: &Constants) -> f64 {
+    let sensors = [(c.syt1_thresh, c.syt1_slope), (c.syt7_thresh, c.syt7_slope), (c.doc2_thresh, c.doc2_slope)];
+    sensors.into_iter().map(|(threshold, slope)| threshold + 15.0 / slope).fold(1.0, f64::max)
+}
+
+/// Whether the sum of the sensors is within 3e-6 of what the table gives: (slope step / 2)³ / 48 for each.
+pub(super) fn has_table(op: &Presynaptic) -> bool {
+    let c = &op.constants;
+    let steepest = c.syt1_slope.max(c.syt7_slope).max(c.doc2_slope);
+    has_short_form(op) && table_range(c) * steepest <= 0.1 * f64::from(TABLE)
 }
 
 /// Exponents of 2 of sensors and gate without calcium and clamp.
@@ -347,5 +381,6 @@ pub(super) fn constants(op: &Presynaptic) -> ScanConstants {
         tm_recovery,
         tm_facilitation,
         tm_scale: c.tm_scale as f32,
+        table_step: (table_range(c) / f64::from(TABLE)) as f32,
     }
 }
