@@ -2,30 +2,65 @@
 // rotary positions, norm without gain and the factor of queries in one pass. Formulas in src/kinds/synaptic/cpu. On an H200, of
 // 16384 tokens with 8 + 2 heads of 32 features, µs in a step: split_heads 68 -> 35, values with move_heads 80 -> 64, gradients of
 // attention with both 542 -> 474, by places in 32 instead of 64 bits (divisions), two heads per warp, and moves of four elements.
+// Then four pairs per lane: by themselves, split_heads 52 -> 35, backward 61 -> 46; with 64 features and twice the tokens 143 -> 69,
+// 163 -> 97; in a step split_heads 36 -> 19.
 #include "gen/synaptic-heads.cuh"
 
 typedef unsigned long long u64;
 
 constexpr unsigned int ALL_LANES = 0xffffffffu;
-// Pairs of a head that a lane has.
-constexpr unsigned int PAIRS = MAX_HEAD / 64;
 
-// Heads of a warp: two of up to 32 features, whose 16 lanes have a pair each. Heads of all tokens are less than 2^32.
+// Lanes of a head: each has WIDE neighbouring pairs at a time. Four of them where rows are aligned, and a head is then read at once;
+// else one, and 16 lanes have a head of up to 32 features. Heads of all tokens are less than 2^32.
+template <unsigned int WIDE>
 struct Heads {
+    static constexpr unsigned int TURNS = WIDE == 4 ? 1 : MAX_HEAD / 64;
+    static_assert(MAX_HEAD <= 256, "32 lanes have four pairs each");
     unsigned int lane, lanes, each; // lane in its head, lanes of a head, heads of a warp
     __device__ __forceinline__ explicit Heads(const HeadArgs& a) {
-        each = a.head_dim <= 32 ? 2 : 1;
-        lanes = 32 / each;
+        lanes = WIDE == 4 ? 1 : 16;
+        while (lanes < 32 && 2 * WIDE * lanes < a.head_dim) lanes *= 2;
+        each = 32 / lanes;
         lane = threadIdx.x % lanes;
     }
     // Sum over the lanes of a head. All lanes of the warp call it.
     __device__ __forceinline__ float sum(float x) const {
-        if (each == 1) x += __shfl_xor_sync(ALL_LANES, x, 16);
-#pragma unroll
-        for (int offset = 8; offset > 0; offset /= 2) x += __shfl_xor_sync(ALL_LANES, x, offset);
+        for (unsigned int offset = lanes / 2; offset > 0; offset /= 2) x += __shfl_xor_sync(ALL_LANES, x, offset);
         return x;
     }
 };
+
+template <unsigned int WIDE>
+struct Numbers { float of[WIDE]; };
+
+template <unsigned int WIDE>
+__device__ __forceinline__ Numbers<WIDE> read(const float* from) {
+    Numbers<WIDE> x;
+    if (WIDE == 4) {
+        const float4 four = *(const float4*)from;
+        x.of[0] = four.x, x.of[1 % WIDE] = four.y, x.of[2 % WIDE] = four.z, x.of[3 % WIDE] = four.w;
+    } else {
+        x.of[0] = *from;
+    }
+    return x;
+}
+
+template <unsigned int WIDE>
+__device__ __forceinline__ void write(float* to, const Numbers<WIDE>& x) {
+    if (WIDE == 4) *(float4*)to = make_float4(x.of[0], x.of[1 % WIDE], x.of[2 % WIDE], x.of[3 % WIDE]);
+    else *to = x.of[0];
+}
+
+template <unsigned int WIDE>
+__device__ __forceinline__ Numbers<WIDE> all_of(float x) {
+    Numbers<WIDE> all;
+#pragma unroll
+    for (unsigned int e = 0; e < WIDE; ++e) all.of[e] = x;
+    return all;
+}
+
+// Whether halves of heads begin at multiples of 16 bytes.
+__device__ __forceinline__ bool is_wide(const HeadArgs& a, u64 all_addresses) { return a.head_dim % 8 == 0 && (all_addresses & 15) == 0; }
 
 // A head of a token.
 struct Place {
@@ -54,85 +89,129 @@ __device__ __forceinline__ Place place_of(const HeadArgs& a, unsigned int i) {
 __device__ __forceinline__ unsigned int n_places(const HeadArgs& a) { return a.tokens * (a.heads + 2 * a.kv_heads); }
 
 // Calls f(head, whether there is one) for all heads; the lanes of a warp together.
-template <class F>
-__device__ __forceinline__ void each_head(const HeadArgs& a, const Heads& of, F f) {
+template <unsigned int WIDE, class F>
+__device__ __forceinline__ void each_head(const HeadArgs& a, const Heads<WIDE>& of, F f) {
     const unsigned int n = n_places(a), step = gridDim.x * blockDim.x / of.lanes;
     const unsigned int own = (blockIdx.x * blockDim.x + threadIdx.x) / of.lanes, first = own / of.each * of.each;
     for (unsigned int i = 0; first + i < n; i += step) f(min(own + i, n - 1), own + i < n);
 }
 
-// A half of a warp or a warp per head of a token: rotated and normalised queries and keys, values as they are; reciprocals of the
-// root mean squares. `place`: the position of the first key, where it is in memory.
-extern "C" __global__ void split_heads(HeadArgs a, const void* place, const float* __restrict__ packed, const float* __restrict__ cosines, const float* __restrict__ sines, const void* temperature, float* __restrict__ q, float* __restrict__ k, float* __restrict__ v, float* __restrict__ rstd) {
-    const Heads of(a);
+// What split_heads reads and writes.
+struct Split {
+    const float *packed, *cosines, *sines, *temperature;
+    float *q, *k, *v, *rstd;
+};
+
+template <unsigned int WIDE>
+__device__ __forceinline__ void split(const HeadArgs& a, const Split& s) {
+    typedef Heads<WIDE> Of;
+    const Of of(a);
     const unsigned int half = a.head_dim / 2;
-    if (place) a.key_offset = *(const unsigned int*)place;
     each_head(a, of, [&](unsigned int i, bool is_there) {
         const Place p = place_of(a, i);
-        const float* from = packed + p.packed;
+        const float* from = s.packed + p.packed;
         const unsigned int angle = (a.key_offset + p.t) * half;
-        float x[PAIRS][2], sum = 0.0f;
+        Numbers<WIDE> low[Of::TURNS], high[Of::TURNS];
+        float sum = 0.0f;
 #pragma unroll
-        for (unsigned int pair = 0; pair < PAIRS; ++pair) {
-            const unsigned int c = of.lanes * pair + of.lane;
+        for (unsigned int turn = 0; turn < Of::TURNS; ++turn) {
+            const unsigned int c = WIDE * (of.lanes * turn + of.lane);
             if (c >= half) break;
-            const float x1 = from[c], x2 = from[c + half];
-            const float cosine = p.is_value ? 1.0f : cosines[angle + c], sine = p.is_value ? 0.0f : sines[angle + c];
-            x[pair][0] = x1 * cosine - x2 * sine;
-            x[pair][1] = x1 * sine + x2 * cosine;
-            sum += x[pair][0] * x[pair][0] + x[pair][1] * x[pair][1];
+            const Numbers<WIDE> x1 = read<WIDE>(from + c), x2 = read<WIDE>(from + c + half);
+            const Numbers<WIDE> cosine = p.is_value ? all_of<WIDE>(1.0f) : read<WIDE>(s.cosines + angle + c);
+            const Numbers<WIDE> sine = p.is_value ? all_of<WIDE>(0.0f) : read<WIDE>(s.sines + angle + c);
+#pragma unroll
+            for (unsigned int e = 0; e < WIDE; ++e) {
+                const float y1 = x1.of[e] * cosine.of[e] - x2.of[e] * sine.of[e], y2 = x1.of[e] * sine.of[e] + x2.of[e] * cosine.of[e];
+                low[turn].of[e] = y1, high[turn].of[e] = y2;
+                sum += y1 * y1 + y2 * y2;
+            }
         }
         const float reciprocal = 1.0f / sqrtf(of.sum(sum) / (float)a.head_dim + a.eps);
         if (!is_there) return;
-        const float factor = p.is_value ? 1.0f : p.is_query && temperature ? reciprocal * ((const float*)temperature)[p.head] : reciprocal;
-        float* to = (p.is_query ? q : p.is_value ? v : k) + p.by_head;
+        const float factor = p.is_value ? 1.0f : p.is_query && s.temperature ? reciprocal * s.temperature[p.head] : reciprocal;
+        float* to = (p.is_query ? s.q : p.is_value ? s.v : s.k) + p.by_head;
 #pragma unroll
-        for (unsigned int pair = 0; pair < PAIRS; ++pair) {
-            const unsigned int c = of.lanes * pair + of.lane;
+        for (unsigned int turn = 0; turn < Of::TURNS; ++turn) {
+            const unsigned int c = WIDE * (of.lanes * turn + of.lane);
             if (c >= half) break;
-            to[c] = x[pair][0] * factor;
-            to[c + half] = x[pair][1] * factor;
+#pragma unroll
+            for (unsigned int e = 0; e < WIDE; ++e) low[turn].of[e] *= factor, high[turn].of[e] *= factor;
+            write(to + c, low[turn]);
+            write(to + c + half, high[turn]);
         }
-        if (of.lane == 0 && !p.is_value) rstd[(u64)p.token * (a.heads + a.kv_heads) + p.slot] = reciprocal;
+        if (of.lane == 0 && !p.is_value) s.rstd[(u64)p.token * (a.heads + a.kv_heads) + p.slot] = reciprocal;
+    });
+}
+
+// Some lanes per head of a token: rotated and normalised queries and keys, values as they are; reciprocals of the root mean squares.
+// `place`: the position of the first key, where it is in memory.
+extern "C" __global__ void split_heads(HeadArgs a, const void* place, const float* __restrict__ packed, const float* __restrict__ cosines, const float* __restrict__ sines, const void* temperature, float* __restrict__ q, float* __restrict__ k, float* __restrict__ v, float* __restrict__ rstd) {
+    if (place) a.key_offset = *(const unsigned int*)place;
+    const Split all = {packed, cosines, sines, (const float*)temperature, q, k, v, rstd};
+    if (is_wide(a, (u64)packed | (u64)cosines | (u64)sines | (u64)q | (u64)k | (u64)v)) split<4>(a, all);
+    else split<1>(a, all);
+}
+
+// What split_heads_backward reads and writes.
+struct SplitGradients {
+    const float *cosines, *sines, *temperature, *q, *k, *rstd, *dq, *dk, *dv;
+    float *dpacked, *products;
+};
+
+template <unsigned int WIDE>
+__device__ __forceinline__ void split_backward(const HeadArgs& a, const SplitGradients& s) {
+    typedef Heads<WIDE> Of;
+    const Of of(a);
+    const unsigned int half = a.head_dim / 2;
+    each_head(a, of, [&](unsigned int i, bool is_there) {
+        const Place p = place_of(a, i);
+        const float* y = (p.is_query ? s.q : s.k) + p.by_head;
+        const float* dy = (p.is_query ? s.dq : p.is_value ? s.dv : s.dk) + p.by_head;
+        Numbers<WIDE> y1[Of::TURNS], y2[Of::TURNS], dy1[Of::TURNS], dy2[Of::TURNS];
+        float dot = 0.0f;
+#pragma unroll
+        for (unsigned int turn = 0; turn < Of::TURNS; ++turn) {
+            const unsigned int c = WIDE * (of.lanes * turn + of.lane);
+            if (c >= half) break;
+            dy1[turn] = read<WIDE>(dy + c), dy2[turn] = read<WIDE>(dy + c + half);
+            y1[turn] = p.is_value ? all_of<WIDE>(0.0f) : read<WIDE>(y + c), y2[turn] = p.is_value ? all_of<WIDE>(0.0f) : read<WIDE>(y + c + half);
+#pragma unroll
+            for (unsigned int e = 0; e < WIDE; ++e) dot += y1[turn].of[e] * dy1[turn].of[e] + y2[turn].of[e] * dy2[turn].of[e];
+        }
+        dot = of.sum(dot);
+        if (!is_there) return;
+        const float scale = p.is_query && s.temperature ? s.temperature[p.head] : 1.0f;
+        const float reciprocal = p.is_value ? 1.0f : s.rstd[(u64)p.token * (a.heads + a.kv_heads) + p.slot];
+        const float along = dot / ((float)a.head_dim * scale);
+        const unsigned int angle = (a.key_offset + p.t) * half;
+        float* to = s.dpacked + p.packed;
+#pragma unroll
+        for (unsigned int turn = 0; turn < Of::TURNS; ++turn) {
+            const unsigned int c = WIDE * (of.lanes * turn + of.lane);
+            if (c >= half) break;
+            const Numbers<WIDE> cosine = p.is_value ? all_of<WIDE>(1.0f) : read<WIDE>(s.cosines + angle + c);
+            const Numbers<WIDE> sine = p.is_value ? all_of<WIDE>(0.0f) : read<WIDE>(s.sines + angle + c);
+            Numbers<WIDE> low, high;
+#pragma unroll
+            for (unsigned int e = 0; e < WIDE; ++e) {
+                const float d1 = reciprocal * (scale * dy1[turn].of[e] - along * y1[turn].of[e]), d2 = reciprocal * (scale * dy2[turn].of[e] - along * y2[turn].of[e]);
+                low.of[e] = d1 * cosine.of[e] + d2 * sine.of[e];
+                high.of[e] = d2 * cosine.of[e] - d1 * sine.of[e];
+            }
+            write(to + c, low);
+            write(to + c + half, high);
+        }
+        if (s.products && p.is_query && of.lane == 0) s.products[(u64)p.token * a.heads + p.head] = dot;
     });
 }
 
 // The same backwards: gradients of the packed projections, and of each head of queries its product with the query, for the
 // gradient of the temperature.
 extern "C" __global__ void split_heads_backward(HeadArgs a, const float* __restrict__ cosines, const float* __restrict__ sines, const void* temperature, const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ rstd, const float* __restrict__ dq, const float* __restrict__ dk, const float* __restrict__ dv, float* __restrict__ dpacked, void* products) {
-    const Heads of(a);
-    const unsigned int half = a.head_dim / 2;
-    each_head(a, of, [&](unsigned int i, bool is_there) {
-        const Place p = place_of(a, i);
-        const float* y = (p.is_query ? q : k) + p.by_head;
-        const float* dy = (p.is_query ? dq : p.is_value ? dv : dk) + p.by_head;
-        float of_y[PAIRS][2], of_dy[PAIRS][2], dot = 0.0f;
-#pragma unroll
-        for (unsigned int pair = 0; pair < PAIRS; ++pair) {
-            const unsigned int c = of.lanes * pair + of.lane;
-            if (c >= half) break;
-            of_dy[pair][0] = dy[c], of_dy[pair][1] = dy[c + half];
-            of_y[pair][0] = p.is_value ? 0.0f : y[c], of_y[pair][1] = p.is_value ? 0.0f : y[c + half];
-            dot += of_y[pair][0] * of_dy[pair][0] + of_y[pair][1] * of_dy[pair][1];
-        }
-        dot = of.sum(dot);
-        if (!is_there) return;
-        const float scale = p.is_query && temperature ? ((const float*)temperature)[p.head] : 1.0f;
-        const float reciprocal = p.is_value ? 1.0f : rstd[(u64)p.token * (a.heads + a.kv_heads) + p.slot];
-        const float along = dot / ((float)a.head_dim * scale);
-        const unsigned int angle = (a.key_offset + p.t) * half;
-        float* to = dpacked + p.packed;
-#pragma unroll
-        for (unsigned int pair = 0; pair < PAIRS; ++pair) {
-            const unsigned int c = of.lanes * pair + of.lane;
-            if (c >= half) break;
-            const float d1 = reciprocal * (scale * of_dy[pair][0] - along * of_y[pair][0]), d2 = reciprocal * (scale * of_dy[pair][1] - along * of_y[pair][1]);
-            const float cosine = p.is_value ? 1.0f : cosines[angle + c], sine = p.is_value ? 0.0f : sines[angle + c];
-            to[c] = d1 * cosine + d2 * sine;
-            to[c + half] = d2 * cosine - d1 * sine;
-        }
-        if (products && p.is_query && of.lane == 0) ((float*)products)[(u64)p.token * a.heads + p.head] = dot;
-    });
+    const SplitGradients all = {cosines, sines, (const float*)temperature, q, k, rstd, dq, dk, dv, dpacked, (float*)products};
+    if (is_wide(a, (u64)cosines | (u64)sines | (u64)q | (u64)k | (u64)dq | (u64)dk | (u64)dv | (u64)dpacked)) split_backward<4>(a, all);
+    else split_backward<1>(a, all);
 }
 
 // A block per head: adds the sum of products over tokens, by the temperature, to its gradient.
