@@ -78,13 +78,13 @@ extern "C" __global__ void __launch_bounds__(256, 1) add_group_parts(unsigned in
 extern "C" __global__ void __launch_bounds__(256, 1) differentiate_routing(RouterArgs a, const BatchWeights* __restrict__ weights, const unsigned int* __restrict__ indices, const float* __restrict__ gates, const float* __restrict__ cosines, const float* __restrict__ inverse_norms, const float* __restrict__ features, const float* __restrict__ embeddings, const unsigned int* __restrict__ alive, const unsigned int* __restrict__ counts, const float* __restrict__ dgates, float* __restrict__ dlogits, float* __restrict__ dfeatures);
 
 // One block per expert and part: load, served features, contribution.
-extern "C" __global__ void __launch_bounds__(256, 1) sum_experts(RouterArgs a, const unsigned int* __restrict__ order, const unsigned int* __restrict__ offsets, const float* __restrict__ gates, const float* __restrict__ dgates, const float* __restrict__ features, const float* __restrict__ inverse_norms, double* __restrict__ partials);
+extern "C" __global__ void __launch_bounds__(1024, 1) sum_experts(RouterArgs a, const unsigned int* __restrict__ order, const unsigned int* __restrict__ offsets, const float* __restrict__ gates, const float* __restrict__ dgates, const float* __restrict__ features, const float* __restrict__ inverse_norms, double* __restrict__ partials);
 
 // One block: adds the sums of a micro-batch to those of the step.
 extern "C" __global__ void __launch_bounds__(1024, 1) add_statistics(RouterArgs a, const BatchWeights* __restrict__ weights, const unsigned int* __restrict__ counts, const unsigned int* __restrict__ alive, const double* __restrict__ partials, double* __restrict__ statistics, double* __restrict__ aux);
 
-// One block per layer: fatigue, energy, balance and embeddings of its experts.
-extern "C" __global__ void __launch_bounds__(1024, 1) update_router(RouterArgs a, RouterRates r, unsigned long long stride, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, const float* __restrict__ genome, const unsigned int* __restrict__ alive, float* __restrict__ embeddings, float* __restrict__ fatigue, float* __restrict__ energy, float* __restrict__ balance);
+// One block per layer and 8 experts: fatigue, energy, balance and next embeddings.
+extern "C" __global__ void __launch_bounds__(256, 1) update_router(RouterArgs a, RouterRates r, unsigned long long stride, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, const float* __restrict__ genome, const unsigned int* __restrict__ alive, const float* __restrict__ embeddings, float* __restrict__ fatigue, float* __restrict__ energy, float* __restrict__ balance, float* __restrict__ next);
 
 // One block per layer: embeddings by the rule of the earlier model.
 extern "C" __global__ void __launch_bounds__(256, 1) repel_embeddings(RouterArgs a, const StepTokens* __restrict__ step, const OptimizerState* __restrict__ state, const unsigned int* __restrict__ frozen, const double* __restrict__ statistics, float* __restrict__ embeddings);

@@ -341,11 +341,11 @@ extern "C" __global__ void differentiate_routing(RouterArgs a, const BatchWeight
 // A block per expert and part of its group: sums over tokens. Lane i of a warp has sum i: the features that the expert served,
 // its gates, its contribution.
 extern "C" __global__ void sum_experts(RouterArgs a, const unsigned int* __restrict__ order, const unsigned int* __restrict__ offsets, const float* __restrict__ gates, const float* __restrict__ dgates, const float* __restrict__ features, const float* __restrict__ inverse_norms, double* __restrict__ partials) {
-    __shared__ double sums[8][32];
+    __shared__ double sums[32][32];
     const unsigned int e = blockIdx.x, lane = lane_id(), warp = threadIdx.x / 32;
     double sum = 0.0;
 #pragma unroll 4
-    for (unsigned int row = offsets[e] + blockIdx.y * 8 + warp; row < offsets[e + 1]; row += 8 * PARTS) {
+    for (unsigned int row = offsets[e] + blockIdx.y * 32 + warp; row < offsets[e + 1]; row += 32 * PARTS) {
         const unsigned int assignment = order[row], token = assignment / a.top_k;
         const double gate = gates[assignment];
         if (lane < FEATURES) sum += gate * (double)inverse_norms[token] * (double)features[(u64)token * FEATURES + lane];
@@ -355,7 +355,7 @@ extern "C" __global__ void sum_experts(RouterArgs a, const unsigned int* __restr
     sums[warp][lane] = sum;
     __syncthreads();
     if (warp != 0) return;
-    for (unsigned int w = 1; w < 8; ++w) sum += sums[w][lane];
+    for (unsigned int w = 1; w < 32; ++w) sum += sums[w][lane];
     partials[((u64)e * PARTS + blockIdx.y) * 32 + lane] = sum;
 }
 

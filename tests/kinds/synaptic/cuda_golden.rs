@@ -100,7 +100,8 @@ impl StateOnDevice {
         let state = Buf::from_slice(gpu, "state", &[state]).expect("the device");
         let frozen = Buf::zeros(gpu, "frozen", 1).expect("the device");
         let Self { genome, embeddings, fatigue, energy, balance, alive } = self;
-        let to = DeviceStateMut { genome, alive, embeddings, fatigue, energy, balance };
+        let next = &mut zeros(gpu, embeddings.len());
+        let to = DeviceStateMut { genome, alive, embeddings, next, fatigue, energy, balance };
         experts.update(&mut Pass::default(), op, (&step, &state), &frozen, statistics, to).expect("the device");
     }
 }

@@ -97,6 +97,8 @@ buffers! {
         "routers" {
             /// Embeddings of experts, `[L, E, 24]`.
             pub embeddings: Buf<f32> = State "embeddings of experts" s.layers * s.experts * FEATURES;
+            /// Those behind an update, before they are copied.
+            pub next_embeddings: Buf<f32> = Workspace "next embeddings of experts" s.layers * s.experts * FEATURES;
             /// `[L, E]`
             pub fatigue: Buf<f32> = State "fatigue of experts" s.layers * s.experts;
             /// `[L, E]`

@@ -196,13 +196,13 @@ fn update_routers<T: ModelFormat>(
     pass: &mut Pass,
 ) -> Result<(), OpError> {
     let DeviceBuffers { trained, kind, .. } = b;
-    let SynapticBuffers { embeddings, fatigue, energy, balance, alive, frozen, .. } = kind;
+    let SynapticBuffers { embeddings, next_embeddings: next, fatigue, energy, balance, alive, frozen, .. } = kind;
     let SynapticBuffers { statistics, step_tokens, .. } = kind;
     let Trained { weights, state, .. } = trained;
     let genomes: Vec<_> = network.layout.blocks.iter().map(|block| network.range(block.genome)).collect();
     let (Some(first), Some(last)) = (genomes.first(), genomes.last()) else { return Ok(()) };
     let genome = weights.part(first.start..last.end)?;
-    let to = DeviceStateMut { genome: &genome, alive, embeddings, fatigue, energy, balance };
+    let to = DeviceStateMut { genome: &genome, alive, embeddings, next, fatigue, energy, balance };
     let counts = (&**step_tokens.buf(), &**state);
     network.ops.experts.update(pass, &network.dynamics.router, counts, frozen, statistics, to)?;
     Ok(())

@@ -49,6 +49,8 @@ pub struct DeviceStateMut<'a> {
     pub alive: &'a Slice<u32>,
     /// Embeddings.
     pub embeddings: &'a mut Slice<f32>,
+    /// Room for as many.
+    pub next: &'a mut Slice<f32>,
     /// Fatigue.
     pub fatigue: &'a mut Slice<f32>,
     /// Energy.
@@ -135,12 +137,13 @@ pub struct DeviceStatistics<'a> {
 /// Experts on one device.
 pub struct CudaExperts {
     kernels: RouterKernels,
+    multiprocessors: u32,
 }
 
 impl CudaExperts {
     /// Loads the kernels.
     pub fn load(gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
-        Ok(Self { kernels: RouterKernels::load(gpu)? })
+        Ok(Self { kernels: RouterKernels::load(gpu)?, multiprocessors: gpu.multiprocessors })
     }
 
     /// Why a router cannot be computed on a device, if that is so.

@@ -170,7 +170,7 @@ kernels! {
         );
 
         /// One block per expert and part: load, served features, contribution.
-        #[block(256)]
+        #[block(1024)]
         fn sum_experts as SumExperts(
             a: Size<RouterArgs>, order: In<u32>, offsets: In<u32>, gates: In<f32>, dgates: In<f32>, features: In<f32>,
             inverse_norms: In<f32>, partials: InOut<f64>
@@ -183,12 +183,12 @@ kernels! {
             statistics: InOut<f64>, aux: InOut<f64>
         );
 
-        /// One block per layer: fatigue, energy, balance and embeddings of its experts.
-        #[block(1024)]
+        /// One block per layer and 8 experts: fatigue, energy, balance and next embeddings.
+        #[block(256)]
         fn update_router as UpdateRouter(
             a: Size<RouterArgs>, r: Size<RouterRates>, stride: Size<u64>, step: In<StepTokens>,
             state: In<OptimizerState>, frozen: In<u32>, statistics: In<f64>, genome: In<f32>, alive: In<u32>,
-            embeddings: InOut<f32>, fatigue: InOut<f32>, energy: InOut<f32>, balance: InOut<f32>
+            embeddings: In<f32>, fatigue: InOut<f32>, energy: InOut<f32>, balance: InOut<f32>, next: InOut<f32>
         );
 
         /// One block per layer: embeddings by the rule of the earlier model.

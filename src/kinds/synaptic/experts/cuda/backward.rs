@@ -208,7 +208,7 @@ impl CudaExperts {
             inverse_norms: routing.inverse_norms,
             partials: &mut partials,
         }
-        .launch(&self.kernels, pass, Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes: 0 })?;
+        .launch(&self.kernels, pass, Grid::Blocks { blocks, threads: [1024, 1, 1], shared_bytes: 0 })?;
         pass.last_work(routing.order.len() as u64, routing.features.bytes() * op.top_k as u64, 0);
         let (experts, aux) = (to.experts, to.aux);
         let of = AddStatistics {
@@ -234,13 +234,14 @@ impl CudaExperts {
         statistics: &Slice<f64>,
         to: DeviceStateMut<'_>,
     ) -> Result<(), GpuError> {
-        let DeviceStateMut { genome, alive, embeddings, fatigue, energy, balance } = to;
+        let DeviceStateMut { genome, alive, embeddings, next, fatigue, energy, balance } = to;
         let (layers, own) = (frozen.len(), op.experts * GENES);
         let Some(others) = layers.checked_sub(1) else { return Ok(()) };
         let stride = genome.len().saturating_sub(own).checked_div(others).unwrap_or(0);
         lengths::check([
             ("the statistics of experts", &[layers, op.experts, STATISTICS], statistics.len()),
             ("the embeddings of routers", &[layers, op.experts, FEATURES], embeddings.len()),
+            ("the next embeddings of routers", &[layers, op.experts, FEATURES], next.len()),
             ("the genomes of routers", &[others * stride + own], genome.len()),
             ("the living experts", &[layers, op.experts], alive.len()),
             ("the fatigue of experts", &[layers, op.experts], fatigue.len()),
@@ -248,8 +249,8 @@ impl CudaExperts {
             ("the balance of experts", &[layers, op.experts], balance.len()),
         ])?;
         let (shared_bytes, stride) = (4 * embedding_floats(op), stride as u64);
-        let blocks = [layers as u32, 1, 1];
-        let grid = Grid::Blocks { blocks, threads: [1024, 1, 1], shared_bytes };
+        let blocks = [layers as u32, op.experts.div_ceil(8) as u32, 1];
+        let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes };
         let a = args(op, 0, 0.0, false);
         UpdateRouter {
             a,
@@ -261,16 +262,18 @@ impl CudaExperts {
             statistics,
             genome,
             alive,
-            embeddings: &mut *embeddings,
+            embeddings: &*embeddings,
             fatigue,
             energy,
             balance,
+            next: &mut *next,
         }
         .launch(&self.kernels, pass, grid)?;
+        embeddings.copy_from(next)?;
         if op.rules == Rules::Recommended {
             return Ok(());
         }
-        let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes };
+        let grid = Grid::Blocks { blocks: [layers as u32, 1, 1], threads: [256, 1, 1], shared_bytes };
         RepelEmbeddings { a, step, state: optimizer, frozen, statistics, embeddings }.launch(&self.kernels, pass, grid)
     }
 

@@ -62,7 +62,10 @@ impl CudaExperts {
             multiply(pass, FEATURES, weights.probe, out.features)?;
             let a = args(op, tokens, 0.0, false);
             let DeviceState { genome, embeddings, fatigue, energy, balance, alive } = state;
-            let shared = 4 * (embedding_floats(op) + 2 * e as u32);
+            // As many blocks as are resident: each computes first what all tokens share.
+            let blocks = [tokens.div_ceil(8).min(4 * self.multiprocessors as usize) as u32, 1, 1];
+            let shared_bytes = 4 * (embedding_floats(op) + 2 * e as u32);
+            let grid = Grid::Blocks { blocks, threads: [256, 1, 1], shared_bytes };
             RouteTokens {
                 a,
                 z: &z,
@@ -78,7 +81,7 @@ impl CudaExperts {
                 gates: out.gates,
                 cosines: out.cosines,
             }
-            .launch(&self.kernels, pass, warps(tokens).with_shared(shared))?;
+            .launch(&self.kernels, pass, grid)?;
             pass.last_work(tokens as u64, 4 * (tokens * (e + FEATURES + 3 * k)) as u64, 0);
         }
         self.sort(pass, op, tokens, out, frame)

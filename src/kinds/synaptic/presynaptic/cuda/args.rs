@@ -29,18 +29,8 @@ const FAST_DELAY: u32 = 3;
 pub(super) const RING: u32 = 6;
 /// Entries of the table of the sensors.
 pub(super) const TABLE: u32 = 512;
-const CONSTANTS: &[Constant] = device_constants![
-    OFF,
-    STATIC,
-    SCAN,
-    TSODYKS_MARKRAM,
-    RELEASE,
-    QUANTITIES,
-    MAX_TRIALS,
-    FAST_DELAY,
-    RING,
-    TABLE
-];
+const CONSTANTS: &[Constant] =
+    device_constants![OFF, STATIC, SCAN, TSODYKS_MARKRAM, RELEASE, QUANTITIES, MAX_TRIALS, FAST_DELAY, RING, TABLE];
 /// Copies beside other work from 8.0 on.
 const TARGETS: &[Target] = &[Target::portable(75), Target::portable(80)];
 
