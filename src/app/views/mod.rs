@@ -29,6 +29,7 @@ pub mod lineage;
 pub mod links;
 pub mod matrix;
 pub mod menu;
+mod notice;
 mod numbers;
 pub mod phases;
 mod pin_and_focus;
