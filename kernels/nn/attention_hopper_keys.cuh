@@ -169,6 +169,7 @@ struct HopperKeysBackward {
             wait_for_products<0>();
             pin(sums_v);
             pin(sums_k);
+            __syncwarp(); // all lanes have read the numbers of the queries
             if (lane == 0) arrive(empty + 8 * turn.stage);
             advance();
         }
