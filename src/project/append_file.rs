@@ -20,11 +20,14 @@ pub(super) struct AppendFile {
 }
 
 impl AppendFile {
-    pub fn create(folder: &Path, name: &str, head: &str) -> io::Result<Self> {
+    /// Creates a file that must not exist, with what it begins with.
+    pub fn create(folder: &Path, name: &str, head: &[u8]) -> io::Result<Self> {
         let path = run_file::inside(folder, name)?;
         let file = run_file::create_new(&path)?;
         let mut appended = Self { file, path, n_bytes: 0, hash: Hash::default() };
-        appended.append(head.as_bytes())?;
+        #[cfg(test)]
+        stop::after_a_file()?;
+        appended.append(head)?;
         Ok(appended)
     }
 
@@ -64,5 +67,30 @@ impl AppendFile {
 
     pub fn info(&self) -> FileInfo {
         FileInfo { name: self.name(), n_bytes: self.n_bytes, hash: self.hash.hex() }
+    }
+}
+
+/// Ends a writer after it created a number of files, as if its process had been killed there.
+#[cfg(test)]
+pub(super) mod stop {
+    use std::{cell::Cell, io};
+
+    thread_local! {
+        static FILES_LEFT: Cell<Option<u32>> = const { Cell::new(None) };
+    }
+
+    /// On this thread, the creation of the file after `n_files` more fails behind it; `None`: none fails.
+    pub fn after(n_files: Option<u32>) {
+        FILES_LEFT.set(n_files);
+    }
+
+    pub fn after_a_file() -> io::Result<()> {
+        match FILES_LEFT.get() {
+            Some(0) => Err(io::Error::other("stopped")),
+            left => {
+                FILES_LEFT.set(left.map(|n| n - 1));
+                Ok(())
+            }
+        }
     }
 }

@@ -21,7 +21,8 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn write(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
-    let temporary = sibling(path, &format!(".{}.tmp", std::process::id()));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = path.with_file_name(temporary_name(&name, std::process::id()));
     let done = fill(&temporary, path, content).and_then(|()| {
         if backup && path.exists() {
             keep_backup(path)?;
@@ -34,6 +35,11 @@ fn write(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
     }
     sync_folder(path);
     Ok(())
+}
+
+/// The file in which a process writes what will replace another one.
+pub(super) fn temporary_name(name: &str, process: u32) -> String {
+    format!("{name}.{process}.tmp")
 }
 
 fn fill(temporary: &Path, like: &Path, content: &[u8]) -> io::Result<()> {

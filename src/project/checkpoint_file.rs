@@ -93,6 +93,12 @@ pub(super) fn file_name(step: u64) -> String {
     format!("checkpoint-{step:09}.state")
 }
 
+/// Whether a name is that of a checkpoint's file.
+pub(super) fn is_file_name(name: &str) -> bool {
+    let step = name.strip_prefix("checkpoint-").and_then(|rest| rest.strip_suffix(".state"));
+    step.and_then(|step| step.parse().ok()).is_some_and(|step| file_name(step) == name)
+}
+
 /// Writes a checkpoint: whole or not at all. `files` are the lengths of the run's growing files.
 pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, files: Vec<(String, u64)>) -> io::Result<CheckpointInfo> {
     let name = file_name(checkpoint.clock.step);

@@ -10,6 +10,7 @@ use super::{
     run::{self, COMMANDS, PROJECT, TIMINGS, at},
     run_file,
     sets::SetInfo,
+    unlisted::{remove, remove_unlisted},
     writer::{StreamFile, save_manifest},
 };
 use crate::{
@@ -101,7 +102,7 @@ impl RunWriter {
         if self.manifest.status == Status::Running {
             save_manifest(&self.folder, &self.manifest)?;
         }
-        old.iter().try_for_each(|info| remove(&self.folder, info))
+        old.iter().try_for_each(|info| remove(&self.folder, &info.file))
     }
 
     /// Continues a run from one of its checkpoints: its files are cut where they were then. `start` names sets, device and
@@ -131,6 +132,8 @@ impl RunWriter {
                 std::fs::remove_file(run_file::inside(folder, name)?).ok();
             }
         }
+        let kept = |name: &str| length(name).is_some() || manifest.checkpoints.iter().any(|info| info.file == name);
+        remove_unlisted(folder, &manifest, probes, kept)?;
         let (mut files, mut segments) = (vec![], vec![]);
         for (i, stream) in manifest.streams.iter_mut().enumerate() {
             let tap = tap_of(stream, probes).unwrap_or_else(|| Tap::of(u16::MAX));
@@ -147,7 +150,7 @@ impl RunWriter {
         let commands = AppendFile::reopen(folder, COMMANDS, known(COMMANDS)?)?;
         let timings = AppendFile::reopen(folder, TIMINGS, known(TIMINGS)?)?;
         let later = manifest.checkpoints.extract_if(.., |info| info.step > directory.step);
-        later.into_iter().try_for_each(|info| remove(folder, &info))?;
+        later.into_iter().try_for_each(|info| remove(folder, &info.file))?;
         let of_sets = manifest.sets.iter().flat_map(|set| [&set.ids, &set.table]);
         let of_sets: Vec<String> = of_sets.filter(|name| !name.is_empty()).cloned().collect();
         let mut written = vec![];
@@ -204,14 +207,6 @@ fn last_step(stream: &Stream, file: &AppendFile) -> io::Result<Option<u64>> {
     let read = source.seek(SeekFrom::Start(file.n_bytes - record)).and_then(|_| source.read_exact(&mut step));
     read.map_err(|e| at(&file.path, &e))?;
     Ok(Some(u64::from_le_bytes(step)))
-}
-
-fn remove(folder: &Path, info: &CheckpointInfo) -> io::Result<()> {
-    let path = run_file::inside(folder, &info.file)?;
-    match std::fs::remove_file(&path) {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(at(&path, &e)),
-        _ => Ok(()),
-    }
 }
 
 /// A run at one of its checkpoints.

@@ -5,7 +5,7 @@
 //! neuropil run 4f1c02d97ab3e655     id of the run, as in its manifest
 //! process 4711
 //! step 12000                        the last step whose data are written
-//! spikes.u32 80000                  bytes of each stream up to that step
+//! spikes.u32 80000                  bytes of each stream up to that step; 0 for a file that is being created
 //! end 44bc2cf5ad770999              hash of the lines above
 //! ```
 
@@ -36,6 +36,8 @@ pub(super) struct RunLock {
     /// Id of the run.
     pub id: String,
     text: String,
+    /// Files that are being created, which the manifest does not list yet.
+    unlisted: Vec<String>,
 }
 
 /// How much of a run is written.
@@ -73,7 +75,7 @@ impl RunLock {
             }
         }
         let id = format!("{:016x}", RandomState::new().build_hasher().finish());
-        Ok(Self { file, path, id, text: String::new() })
+        Ok(Self { file, path, id, text: String::new(), unlisted: vec![] })
     }
 
     /// Writes the lock file and reserves space.
@@ -93,6 +95,29 @@ impl RunLock {
         for (name, n_bytes) in files {
             let _ = writeln!(self.text, "{name} {n_bytes}");
         }
+        for name in &self.unlisted {
+            let _ = writeln!(self.text, "{name} 0");
+        }
+        self.write()
+    }
+
+    /// Names a file that will be created, until the manifest lists it ([`Self::all_are_listed`]): when the process ends
+    /// between the two, the lock file is what tells that the file is one of this run.
+    pub fn announce(&mut self, name: &str) -> io::Result<()> {
+        self.unlisted.push(name.to_owned());
+        let end = self.text.rfind("end ").unwrap_or(0);
+        self.text.truncate(end);
+        let _ = writeln!(self.text, "{name} 0");
+        self.write()
+    }
+
+    /// The manifest lists every file that was announced.
+    pub fn all_are_listed(&mut self) {
+        self.unlisted.clear();
+    }
+
+    /// Ends the text with its hash and writes it over the old one.
+    fn write(&mut self) -> io::Result<()> {
         let mut hash = Hash::default();
         hash.add(self.text.as_bytes());
         let _ = writeln!(self.text, "end {}", hash.hex());
@@ -165,6 +190,14 @@ mod tests {
         assert_eq!((progress.id.as_str(), progress.step), (lock.id.as_str(), Some(12)));
         assert_eq!(progress.files, [("spikes.u32".to_owned(), 80), ("a b.f32".to_owned(), 7)]);
         lock.release_reserve();
+        assert_eq!(read(&folder).unwrap(), progress);
+        lock.announce("rate-2.f32").unwrap();
+        let files = [("spikes.u32".to_owned(), 80), ("a b.f32".to_owned(), 7), ("rate-2.f32".to_owned(), 0)];
+        assert_eq!((read(&folder).unwrap().step, &read(&folder).unwrap().files[..]), (Some(12), &files[..]));
+        lock.update(Some(13), [("spikes.u32", 80), ("a b.f32", 7)].into_iter()).unwrap();
+        assert_eq!(read(&folder).unwrap().files, files, "until the manifest lists it");
+        lock.all_are_listed();
+        lock.update(Some(12), [("spikes.u32", 80), ("a b.f32", 7)].into_iter()).unwrap();
         assert_eq!(read(&folder).unwrap(), progress);
         drop(lock);
         assert!(!is_locked(&folder) && read(&folder).is_some());

@@ -320,15 +320,23 @@ pub(super) fn record_bytes(stream: &Stream) -> Option<u64> {
     }
 }
 
+/// Shapes of streams and the extensions of their files.
+pub(super) const EXTENSIONS: [(&str, &str); 10] = [
+    ("spikes", "u32"),
+    ("series", "f32"),
+    ("field", "f32"),
+    ("matrix", "f32"),
+    ("histogram", "f32"),
+    ("lineage", "jsonl"),
+    ("samples", "jsonl"),
+    ("tokens", "jsonl"),
+    ("links", "jsonl"),
+    ("text", "txt"),
+];
+
 /// The name the writer gives the file of a stream's first segment; `None` for an unknown shape.
 pub(super) fn file_name(stream: &Stream) -> Option<String> {
-    let extension = match stream.shape.as_str() {
-        "spikes" => "u32",
-        "series" | "field" | "matrix" | "histogram" => "f32",
-        "lineage" | "samples" | "tokens" | "links" => "jsonl",
-        "text" => "txt",
-        _ => return None,
-    };
+    let (_, extension) = EXTENSIONS.iter().find(|(shape, _)| *shape == stream.shape)?;
     Some(format!("{}.{extension}", stem(&stream.probe, &stream.args)))
 }
 

@@ -38,8 +38,10 @@ mod ron_tree;
 pub mod run;
 mod run_file;
 mod schema;
+mod segments;
 mod sets;
 pub mod stream_reader;
+mod unlisted;
 mod view;
 pub mod writer;
 

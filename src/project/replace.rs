@@ -2,12 +2,14 @@
 //! name is one the writer gives and the run is signed by its lock file, or the kind of the run has such a probe.
 
 use super::{
-    Manifest, RunFolder, Stream, checkpoint_file,
+    Manifest, RunFolder, Stream,
     folder::trial_folder,
     lock::{self, RunLock},
     manifest::{FileInfo, file_name},
     run::{COMMANDS, EXPORTS, LOCK, MANIFEST, PROJECT, RATES, TIMINGS, TRIALS, at},
     run_file,
+    sets::TABLE,
+    unlisted::{remove, remove_unlisted},
 };
 use crate::kinds::Model;
 use std::{
@@ -49,16 +51,15 @@ fn clear(run: &RunFolder) -> io::Result<()> {
             remove(folder, &stream.file)?;
         }
     }
-    let is_ids = |name: &str, ids: &str| is_segment_of(&format!("{name}.u64"), '-', ids);
-    for set in run.manifest.sets.iter().filter(|set| is_ids(&set.name, &set.ids)) {
-        remove(folder, &set.ids)?;
-    }
-    for info in &run.manifest.checkpoints {
-        let names = [info.file.clone(), format!("{}.part", info.file)];
-        if is_signed && info.file == checkpoint_file::file_name(info.step) {
-            names.iter().try_for_each(|name| remove(folder, name))?;
+    for set in &run.manifest.sets {
+        let is_of_set = |stem: &str| is_segment_of(&format!("{}.u64", set.name), '-', &format!("{stem}.u64"));
+        for (file, end) in [(&set.ids, ".u64"), (&set.table, TABLE)] {
+            if file.strip_suffix(end).is_some_and(is_of_set) {
+                remove(folder, file)?;
+            }
         }
     }
+    remove_unlisted(folder, &run.manifest, probes, |_| false)?; // and every checkpoint
     // The manifest last: without it the folder is not a run.
     [COMMANDS, TIMINGS, PROJECT, RATES, MANIFEST].iter().try_for_each(|name| remove(folder, name))
 }
@@ -120,15 +121,6 @@ fn clear_exports(folder: &Path) -> io::Result<()> {
         }
     }
     remove(folder, EXPORTS)
-}
-
-/// Removes a regular file, if there is one.
-fn remove(folder: &Path, name: &str) -> io::Result<()> {
-    let path = run_file::inside(folder, name)?;
-    match run_file::size_of(&path) {
-        Some(_) => fs::remove_file(&path).map_err(|e| at(&path, &e)),
-        None => Ok(()),
-    }
 }
 
 /// The exports listed in a run folder.

@@ -41,12 +41,22 @@ pub(super) fn open_regular(path: &Path) -> io::Result<File> {
 /// Creates a file that must not exist.
 pub(super) fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| match e.kind() {
-        ErrorKind::AlreadyExists => {
-            let what = format!("{} exists and is not part of the run; choose another folder", path.display());
-            io::Error::new(e.kind(), what)
-        }
+        ErrorKind::AlreadyExists => not_of_the_run(path),
         _ => at(path, &e),
     })
+}
+
+/// An error when there is something with this name, whatever it is.
+pub(super) fn is_free(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Err(not_of_the_run(path)),
+        Err(_) => Ok(()),
+    }
+}
+
+fn not_of_the_run(path: &Path) -> io::Error {
+    let what = format!("{} exists and is not part of the run; choose another folder", path.display());
+    io::Error::new(ErrorKind::AlreadyExists, what)
 }
 
 /// Never waits for the other end of a pipe and never opens the target of a link.

@@ -65,6 +65,9 @@ pub(super) fn describe_sets(sets: &[Arc<ElementSet>], ids_in: &str) -> Vec<SetIn
     sets.iter().map(|set| describe_set(set, &format!("{ids_in}{}.u64", set.name))).collect()
 }
 
+/// End of the name of a file with an [`ElementTable`].
+pub(super) const TABLE: &str = ".elements.ron";
+
 /// Sets up to this size have their names in the manifest.
 const MAX_NAMES: usize = 1024;
 
@@ -75,16 +78,14 @@ pub(super) fn describe_set(set: &ElementSet, ids: &str) -> SetInfo {
     SetInfo { name: set.name.into(), len: set.len, ids, names, ..SetInfo::default() }
 }
 
-/// Writes the ids of sets.
+/// Writes the ids of sets that the manifest lists.
 pub(super) fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo]) -> io::Result<Vec<FileInfo>> {
-    let mut written = vec![];
-    for (set, info) in sets.iter().zip(infos).filter(|(_, info)| !info.ids.is_empty()) {
-        let bytes: Vec<u8> = set.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-        let mut file = AppendFile::create(folder, &info.ids, "")?;
-        file.append(&bytes)?;
-        written.push(file.info());
-    }
-    Ok(written)
+    let with_ids = sets.iter().zip(infos).filter(|(_, info)| !info.ids.is_empty());
+    with_ids.map(|(set, info)| Ok(AppendFile::create(folder, &info.ids, &bytes_of_ids(set))?.info())).collect()
+}
+
+fn bytes_of_ids(set: &ElementSet) -> Vec<u8> {
+    set.ids.iter().flat_map(|id| id.to_le_bytes()).collect()
 }
 
 impl RunWriter {
@@ -100,11 +101,15 @@ impl RunWriter {
             let number = 1 + self.manifest.sets.iter().filter(|s| s.name == set.name).count();
             let mut info =
                 SetInfo { from_step: step.max(1), ..describe_set(set, &format!("{}-{number}.u64", set.name)) };
-            self.written.extend(save_ids(&self.folder, std::slice::from_ref(set), std::slice::from_ref(&info))?);
+            if !info.ids.is_empty() {
+                let file = self.create_file(&info.ids, &bytes_of_ids(set))?.info();
+                self.written.push(file);
+            }
             if let Some(table) = ElementTable::of(set) {
                 let text = file::to_ron(&table).map_err(io::Error::other)?;
-                info.table = format!("{}-{number}.elements.ron", set.name);
-                self.written.push(AppendFile::create(&self.folder, &info.table, &text)?.info());
+                info.table = format!("{}-{number}{TABLE}", set.name);
+                let file = self.create_file(&info.table, text.as_bytes())?.info();
+                self.written.push(file);
             }
             self.manifest.sets.push(info);
             match self.sets.iter_mut().find(|known| known.name == set.name) {

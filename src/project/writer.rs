@@ -9,7 +9,7 @@ use super::{
     encode::encode,
     file,
     lock::RunLock,
-    manifest::{self, FileInfo},
+    manifest::FileInfo,
     provenance, replace, run,
     run::{COMMANDS, FORMAT, MANIFEST, PROJECT, TIMINGS, at},
     run_file::Hash,
@@ -113,11 +113,12 @@ impl RunWriter {
         lock.begin()?;
         save_manifest(folder, &manifest)?;
         let text = file::write(project).map_err(io::Error::other)?;
-        let mut written = vec![AppendFile::create(folder, PROJECT, &text)?.info()];
+        let mut written = vec![AppendFile::create(folder, PROJECT, text.as_bytes())?.info()];
         if start.trial.is_none() {
             written.extend(save_ids(folder, start.sets, &manifest.sets)?);
         }
-        let head = "// One (step, command) per line, in the order they were applied.\n";
+        let commands = b"// One (step, command) per line, in the order they were applied.\n";
+        let timings = b"step,kernel,launches,nanos,max_nanos,bytes,items\n";
         Ok(Self {
             folder: folder.to_owned(),
             lock,
@@ -129,8 +130,8 @@ impl RunWriter {
             taps: start.taps,
             files: vec![],
             segments: vec![],
-            commands: AppendFile::create(folder, COMMANDS, head)?,
-            timings: AppendFile::create(folder, TIMINGS, "step,kernel,launches,nanos,max_nanos,bytes,items\n")?,
+            commands: AppendFile::create(folder, COMMANDS, commands)?,
+            timings: AppendFile::create(folder, TIMINGS, timings)?,
             started: Instant::now(),
             earlier_s: 0.0,
             buffer: vec![],
@@ -178,86 +179,6 @@ impl RunWriter {
     /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    /// Adds a stream, or a further segment of a probe's data from a step on.
-    fn add_stream(&mut self, tap: &Tap, lanes: &[String], from_step: u64) -> io::Result<()> {
-        let Some(probe) = self.probes.get(usize::from(tap.probe)) else { return Ok(()) };
-        let mut sets = self.manifest.sets.clone();
-        sets.reverse(); // the newest of each name is found first
-        let mut stream = manifest::stream_of(probe, tap, lanes, &sets, self.manifest.secs_per_step);
-        if let Some(set) = self.sets.iter().find(|set| set.name == stream.over && !set.ids.is_empty()) {
-            let id = |e: &u32| set.ids.get(*e as usize).copied();
-            stream.element_ids = stream.elements.iter().map(id).collect::<Option<_>>().unwrap_or_default();
-        }
-        let segment = 1 + self.manifest.streams.iter().filter(|s| s.is_of_tap(&stream)).count();
-        if segment > 1 {
-            stream.from_step = from_step.max(1); // 0 is the mark of the first segment
-            if let Some((stem, extension)) = stream.file.rsplit_once('.') {
-                let mark = if stream.args.is_empty() { '-' } else { '@' }; // a value may end in -2
-                stream.file = format!("{stem}{mark}{segment}.{extension}");
-            }
-        }
-        let file = AppendFile::create(&self.folder, &stream.file, "")?;
-        let stream_index = self.manifest.streams.len();
-        self.files.push(StreamFile { tap: tap.clone(), stream: stream_index, file, last_step: None });
-        self.manifest.streams.push(stream);
-        Ok(())
-    }
-
-    /// Ends the streams of taps that `is_changed` names; each continues in a further file.
-    pub(super) fn begin_segments(
-        &mut self,
-        step: u64,
-        lanes: &[String],
-        is_changed: impl Fn(&Self, &StreamFile) -> bool,
-    ) -> io::Result<()> {
-        self.begin_segments_of(step, lanes, is_changed, Clone::clone)
-    }
-
-    /// The same; the taps of the further files follow from those of the ended ones.
-    pub(super) fn begin_segments_of(
-        &mut self,
-        step: u64,
-        lanes: &[String],
-        is_changed: impl Fn(&Self, &StreamFile) -> bool,
-        next: impl Fn(&Tap) -> Tap,
-    ) -> io::Result<()> {
-        let (ended, kept) = std::mem::take(&mut self.files).into_iter().partition(|f| is_changed(self, f));
-        self.files = kept;
-        let ended: Vec<StreamFile> = ended;
-        let taps: Vec<Tap> = ended.iter().map(|f| next(&f.tap)).collect();
-        self.segments.extend(ended);
-        taps.iter().try_for_each(|tap| self.add_stream(tap, lanes, step))?;
-        save_manifest(&self.folder, &self.manifest)?;
-        self.write_progress(step)
-    }
-
-    /// Describes the shape of a matrix or histogram at its first reading; begins a further segment when it is another one.
-    fn follow_shape(&mut self, which: usize, reading: &Reading, clock: Clock) -> io::Result<usize> {
-        let stream = &self.manifest.streams[self.files[which].stream];
-        let (is_empty, is_same) = match reading {
-            Reading::Matrix(matrix) => (matrix.values.is_empty(), stream.is_of_matrix(matrix)),
-            Reading::Histogram(new) => (new.steps.is_empty(), stream.edges == *new.edges),
-            _ => return Ok(which),
-        };
-        if is_same || is_empty {
-            return Ok(which);
-        }
-        let (tap, mut which) = (self.files[which].tap.clone(), which);
-        if stream.width > 0 {
-            let first = if let Reading::Histogram(new) = reading { new.steps[0] } else { clock.step };
-            self.begin_segments(first.saturating_sub(1), &[], |_, f| f.tap == tap)?;
-            which = self.files.len() - 1;
-        }
-        let stream = &mut self.manifest.streams[self.files[which].stream];
-        match reading {
-            Reading::Matrix(matrix) => stream.describe_matrix(matrix),
-            Reading::Histogram(new) => stream.describe_bins(&new.edges),
-            _ => {}
-        }
-        save_manifest(&self.folder, &self.manifest)?;
-        Ok(which)
     }
 
     /// Writes the project with its parameters as they were at step 0, and what was applied since.
@@ -346,7 +267,7 @@ impl Sink for RunWriter {
                 stream.levels.clone_from(levels);
             }
         }
-        save_manifest(&self.folder, &self.manifest)?;
+        self.list_files()?;
         self.write_progress(clock.step)
     }
 
