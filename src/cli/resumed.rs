@@ -33,7 +33,9 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     let from = run.continuation(None, &Progress::default())?;
     let step = from.file.directory.step;
     let job = changed(from.project.clone(), run.base(), args)?;
-    if job.project.planned_steps().is_some_and(|end| end <= step) {
+    // A run that was killed behind its last checkpoint is closed only.
+    let is_done = |end: u64| end < step || (end == step && run.manifest.status == Status::Complete);
+    if job.project.planned_steps().is_some_and(is_done) {
         let what = "its last checkpoint is at the planned end; a longer --duration extends it";
         return Err(CliError::Usage(format!("{}: {what}", path.display())));
     }

@@ -2,7 +2,7 @@
 //! name is one the writer gives and the run is signed by its lock file, or the kind of the run has such a probe.
 
 use super::{
-    Manifest, RunFolder, Stream,
+    Manifest, RunFolder, Stream, atomic_file,
     folder::trial_folder,
     lock::{self, RunLock},
     manifest::{FileInfo, file_name},
@@ -13,6 +13,7 @@ use super::{
 };
 use crate::kinds::Model;
 use std::{
+    ffi::OsString,
     fs,
     io::{self, ErrorKind},
     path::Path,
@@ -28,14 +29,23 @@ pub(super) fn prepare_folder(folder: &Path) -> io::Result<RunLock> {
     let lock = RunLock::acquire(folder)?;
     if run_file::size_of(&folder.join(MANIFEST)).is_some() {
         clear(&RunFolder::open(folder)?).map_err(|e| at(folder, &e))?;
+    } else if let Some(name) = first_manifest(folder) {
+        remove(folder, &name)?;
     }
     Ok(lock)
 }
 
-/// Whether a folder is empty, except for a lock, or a run.
+/// Whether a folder is empty, except for what a run that was killed at once leaves, or a run.
 fn is_usable(folder: &Path) -> io::Result<bool> {
-    let mut entries = fs::read_dir(folder).map_err(|e| at(folder, &e))?.flatten();
-    Ok(entries.all(|e| e.file_name() == LOCK) || RunFolder::open(folder).is_ok())
+    let first_manifest = first_manifest(folder);
+    let mut names = fs::read_dir(folder).map_err(|e| at(folder, &e))?.flatten().map(|entry| entry.file_name());
+    let is_ours = |name: OsString| name == LOCK || first_manifest.as_ref().is_some_and(|first| name == first.as_str());
+    Ok(names.all(is_ours) || RunFolder::open(folder).is_ok())
+}
+
+/// The file that becomes the first manifest of the run that the lock file names.
+fn first_manifest(folder: &Path) -> Option<String> {
+    lock::read(folder).map(|lock| atomic_file::temporary_name(MANIFEST, lock.process))
 }
 
 /// Removes the files of a run.

@@ -191,6 +191,25 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
     }
 
+    /// A run that was killed while it wrote its first manifest leaves a lock file and a part.
+    #[test]
+    fn a_run_killed_before_its_first_manifest_is_replaced() {
+        let folder = std::env::temp_dir().join(format!("neuropil-first-{}", std::process::id()));
+        fs::remove_dir_all(&folder).ok();
+        drop(create(&folder).unwrap());
+        let part = atomic_file::temporary_name(MANIFEST, std::process::id());
+        for entry in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap()) {
+            if entry.file_name() == MANIFEST {
+                fs::rename(entry.path(), folder.join(&part)).unwrap();
+            } else if entry.file_name() != super::super::run::LOCK {
+                fs::remove_file(entry.path()).unwrap();
+            }
+        }
+        drop(create(&folder).unwrap());
+        assert!(!files(&folder).contains(&part));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[test]
     fn only_names_of_the_writer_are_removed() {
         let probes = Model::by_name("nuclei").unwrap().probes();

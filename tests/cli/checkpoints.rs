@@ -91,6 +91,10 @@ fn a_damaged_checkpoint_is_passed_over_and_a_complete_run_is_extended() {
     let again = run(&resume);
     assert_eq!(again.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&again.stderr).contains("a longer --duration extends it"));
+    was_killed_behind_its_last_checkpoint(&out);
+    ok(&run(&resume));
+    assert!(RunFolder::open(&out).unwrap().is_complete(), "nothing is computed, the run is closed");
+    assert_eq!(run(&resume).status.code(), Some(2));
     let mut bytes = fs::read(&last).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
@@ -108,6 +112,15 @@ fn a_damaged_checkpoint_is_passed_over_and_a_complete_run_is_extended() {
     let whole = temp.join("whole");
     ok(&neuropil().args(of("50ms", &whole)).output().unwrap());
     same_files(&out, &whole);
+}
+
+/// Makes a run look like one whose process ended before its last manifest.
+fn was_killed_behind_its_last_checkpoint(run: &Path) {
+    let manifest = run.join("run.ron");
+    let text = fs::read_to_string(&manifest).unwrap();
+    assert!(text.contains("status: Complete"));
+    fs::write(&manifest, text.replace("status: Complete", "status: Running")).unwrap();
+    assert_eq!(RunFolder::open(run).unwrap().manifest.status, Status::Unclosed);
 }
 
 #[test]
