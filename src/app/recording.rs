@@ -241,12 +241,12 @@ fn free_folder(runs: &Path, name: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
     #[test]
     fn folders_are_numbered() {
-        let runs = std::env::temp_dir().join(format!("neuropil-runs-{}", std::process::id()));
+        let runs = TempFolder::new("runs");
         std::fs::create_dir_all(runs.join("0041-old")).unwrap();
         assert!(free_folder(&runs, "Sugar → motor!").ends_with("0042-sugar-motor"));
-        std::fs::remove_dir_all(runs).unwrap();
     }
 }

@@ -169,6 +169,7 @@ pub fn write(file: Option<PathBuf>, text: Option<String>) {
 mod tests {
     use super::*;
     use crate::params::Params;
+    use neuropil_test_support::temp::TempFolder;
 
     #[test]
     fn settings_survive_the_file() {
@@ -178,13 +179,11 @@ mod tests {
         settings.numbers.decimal = Decimal::Comma;
         let text = project::to_ron(&settings).unwrap();
         assert_eq!(project::from_ron::<Settings>(&text).unwrap(), settings);
-        let folder = std::env::temp_dir().join(format!("neuropil-settings-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = TempFolder::new("settings");
         std::fs::write(folder.join(FILE), "(appearance: (zoom_percent: 9000))").unwrap();
         assert_eq!(Settings::load(Some(&folder)).appearance.zoom_percent, 300);
         std::fs::write(folder.join(FILE), "not settings").unwrap();
         assert_eq!(Settings::load(Some(&folder)), Settings::default());
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

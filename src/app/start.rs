@@ -131,6 +131,7 @@ fn icon() -> egui::IconData {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
     fn files(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap().flatten();
@@ -141,14 +142,13 @@ mod tests {
 
     #[test]
     fn resets_apply_before_files_are_read_and_keep_backups() {
-        let folder = std::env::temp_dir().join(format!("neuropil-start-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = TempFolder::new("start");
         for file in [settings::FILE, keymap::FILE] {
             std::fs::write(folder.join(file), "()").unwrap();
         }
         // Tests of the window start from here: they neither read nor write what the user saved.
         assert_eq!((Start::default().config_dir, Start::default().state_dir), (None, None));
-        let fresh = || Start { config_dir: Some(folder.clone()), ..Start::default() };
+        let fresh = || Start { config_dir: Some(folder.to_path_buf()), ..Start::default() };
         let plain = fresh().prepare();
         assert!(!plain.reset_layout && files(&folder) == ["keymap.ron", "settings.ron"]);
         let safe = Start { safe_mode: true, ..fresh() }.prepare();
@@ -157,6 +157,5 @@ mod tests {
         let reset = Start { reset_settings: true, ..fresh() }.prepare();
         assert!(reset.config_dir.is_some() && !reset.reset_layout);
         assert_eq!(files(&folder), ["keymap.ron.bak", "settings.ron.bak"], "what was set is kept beside");
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -347,15 +347,16 @@ fn label(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
     #[test]
     fn rows_are_limited() {
-        let path = std::env::temp_dir().join(format!("neuropil-rows-{}.csv", std::process::id()));
+        let temp = TempFolder::new("rows");
+        let path = temp.join("rows.csv");
         std::fs::write(&path, "a,b\n1,2\n3,4\n5,6\n").unwrap();
         let read = |max_rows| DataTable::read_at_most(&path, |_, _| true, max_rows, &|_, _| true);
         assert_eq!(read(3).map(|table| table.n_rows).unwrap(), 3);
         let error = read(2).map(|table| table.n_rows).unwrap_err().to_string();
         assert!(error.ends_with("more than 2 rows, the limit of this table"), "{error}");
-        std::fs::remove_file(path).unwrap();
     }
 }

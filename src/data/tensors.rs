@@ -148,13 +148,8 @@ pub fn write(out: &mut impl Write, tensors: &[TensorBytes], about: &[(&str, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
     use std::fs;
-
-    fn file(name: &str, bytes: &[u8]) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("neuropil-tensors-{name}-{}", std::process::id()));
-        fs::write(&path, bytes).unwrap();
-        path
-    }
 
     fn bytes_of(tensors: &[(&str, Dtype, &[usize], &[u8])]) -> Vec<u8> {
         let tensors: Vec<TensorBytes> = tensors
@@ -178,7 +173,9 @@ mod tests {
         ]);
         let theirs = safetensors::SafeTensors::deserialize(&whole).expect("the crate reads it");
         assert_eq!(theirs.tensor("single").unwrap().data(), 1.5_f32.to_le_bytes());
-        let path = file("types", &whole);
+        let folder = TempFolder::new("tensors");
+        let path = folder.join("types");
+        fs::write(&path, &whole).unwrap();
         let file = TensorFile::open(&path).unwrap();
         let read = |name: &str| file.read(name, &|_, _| true);
         assert_eq!((read("half").unwrap(), read("brain").unwrap()), (vec![1.0, -2.0], vec![1.0, -2.0]));
@@ -188,13 +185,14 @@ mod tests {
             read("count").unwrap_err().to_string().ends_with("`count`: it holds U64; F32, F16, BF16 or F64 expected")
         );
         assert!(matches!(file.read("half", &|_, _| false), Err(DataError::Cancelled)));
-        fs::remove_file(path).unwrap();
     }
 
     #[test]
     fn damaged_files_are_refused() {
         let whole = bytes_of(&[("w", Dtype::F32, &[2, 2], &[0; 16]), ("v", Dtype::F16, &[1], &[0, 0x7C])]);
-        let path = file("damaged", &whole);
+        let folder = TempFolder::new("tensors");
+        let path = folder.join("damaged");
+        fs::write(&path, &whole).unwrap();
         let infinite = TensorFile::open(&path).unwrap().read("v", &|_, _| true).unwrap_err().to_string();
         assert!(infinite.ends_with("tensor `v`: element 0 is not finite"), "{infinite}");
         for len in 0..whole.len() {
@@ -212,6 +210,5 @@ mod tests {
                 }
             }
         }
-        fs::remove_file(path).unwrap();
     }
 }

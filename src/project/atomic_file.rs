@@ -85,11 +85,11 @@ fn explain(error: io::Error, path: &Path) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
     #[test]
     fn old_or_new_and_one_backup() {
-        let folder = std::env::temp_dir().join(format!("neuropil-disk-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = TempFolder::new("disk");
         let path = folder.join("a.ron");
         for text in ["one", "two", "three"] {
             write_atomic(&path, text.as_bytes(), true).unwrap();
@@ -99,6 +99,5 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "no temporary file is left");
         let error = write_atomic(&folder.join("missing/b.ron"), b"x", true).unwrap_err();
         assert!(error.to_string().contains("missing/b.ron"), "{error}");
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -283,6 +283,7 @@ fn invalid(path: &Path, what: &str) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
     use std::sync::Arc;
 
     fn checkpoint() -> Checkpoint {
@@ -301,8 +302,7 @@ mod tests {
     /// Damage anywhere is found before anything is used.
     #[test]
     fn every_flipped_bit_and_every_truncation_is_refused() {
-        let folder = std::env::temp_dir().join(format!("neuropil-checkpoint-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = TempFolder::new("checkpoint");
         let files = vec![("spikes.u32".to_owned(), 80)];
         let info = write(&folder, &checkpoint(), files.clone()).unwrap();
         let path = folder.join(&info.file);
@@ -332,6 +332,5 @@ mod tests {
             std::fs::write(&path, &whole[..len]).unwrap();
             assert!(read(&path).is_err(), "{len} bytes");
         }
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -68,6 +68,7 @@ fn sync_file_system(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::project::write_atomic;
+    use neuropil_test_support::temp::TempFolder;
 
     thread_local! {
         /// Calls of fsync by this thread.
@@ -76,8 +77,7 @@ mod tests {
 
     #[test]
     fn files_of_a_series_are_synced_once() {
-        let folder = std::env::temp_dir().join(format!("neuropil-series-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = TempFolder::new("series");
         let syncs = || SYNCS.with(std::cell::Cell::get);
         let series = DeferredSync::new(&folder);
         (0..5).for_each(|i| write_atomic(&folder.join(format!("{i}.ron")), b"()", false).unwrap());
@@ -85,6 +85,5 @@ mod tests {
         let writer = include_str!("writer.rs");
         assert!(!writer.contains("sync_data") && !writer.contains("sync_all"), "run files are synced by `sync`");
         series.finish().unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -141,11 +141,11 @@ fn add_file(path: &Path, hash: &mut Hash, progress: &Progress) -> io::Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
     #[test]
     fn a_folder_is_hashed_with_names_and_contents() {
-        let folder = std::env::temp_dir().join(format!("neuropil-hash-{}", std::process::id()));
-        fs::remove_dir_all(&folder).ok();
+        let folder = TempFolder::new("hash");
         fs::create_dir_all(folder.join("b")).unwrap();
         fs::write(folder.join("a.txt"), "one").unwrap();
         fs::write(folder.join("b/c.txt"), "two").unwrap();
@@ -159,6 +159,5 @@ mod tests {
         fs::rename(folder.join("a.txt"), folder.join("d.txt")).unwrap();
         let third = hash();
         assert!(first != second && first != third);
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -174,11 +174,11 @@ pub(super) fn read(folder: &Path) -> Option<Progress> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
     #[test]
     fn a_folder_has_one_writer_and_says_how_far_it_is() {
-        let folder = std::env::temp_dir().join(format!("neuropil-lock-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = TempFolder::new("lock");
         assert!(!is_locked(&folder));
         let mut lock = RunLock::acquire(&folder).unwrap();
         lock.begin().unwrap();
@@ -204,6 +204,5 @@ mod tests {
         let text = std::fs::read_to_string(folder.join(LOCK)).unwrap();
         std::fs::write(folder.join(LOCK), text.replace(" 80", " 81")).unwrap();
         assert_eq!(read(&folder), None, "an incomplete lock file is ignored");
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -92,10 +92,11 @@ fn is_outside(typed: &str, base: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
     #[test]
     fn files_outside_the_folder_are_listed() {
-        let base = std::env::temp_dir().join(format!("neuropil-outside-{}", std::process::id()));
+        let base = TempFolder::new("outside");
         std::fs::create_dir_all(base.join("data")).unwrap();
         std::fs::write(base.join("data/edges.csv"), "pre,post,w\n").unwrap();
         for (typed, outside) in [
@@ -118,6 +119,5 @@ mod tests {
         let found = outside_paths(&project, &base);
         let expected = OutsidePath { parameter: "interventions.0.target".into(), path: "/etc/passwd".into() };
         assert_eq!(found, [expected]);
-        std::fs::remove_dir_all(&base).unwrap();
     }
 }

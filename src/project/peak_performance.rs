@@ -39,10 +39,12 @@ pub fn cache_folder() -> Option<PathBuf> {
 mod tests {
     use super::*;
     use crate::gpu::ceilings::{Ceiling, Limit};
+    use neuropil_test_support::temp::TempFolder;
 
     #[test]
     fn measurements_are_loaded_by_device() {
-        let cache = std::env::temp_dir().join(format!("neuropil-ceilings-{}", std::process::id()));
+        let temp = TempFolder::new("ceilings");
+        let cache = temp.join("cache");
         let copy = Ceiling { name: "copy".into(), how: "so".into(), limit: Limit::Bytes, value: 4e12 };
         let mut measured =
             Ceilings { device: "NVIDIA H200 (x)".into(), list: vec![copy.clone()], ..Ceilings::default() };
@@ -52,6 +54,5 @@ mod tests {
         assert!(measured.measured.ends_with('Z') && measured.best(Limit::Bytes) == Some(&copy));
         assert_eq!(load(&cache, "NVIDIA H200 x"), None, "another device of the same file name");
         assert_eq!(load(&cache, "other"), None);
-        std::fs::remove_dir_all(&cache).ok();
     }
 }

@@ -236,6 +236,8 @@ fn newest_row(reader: &mut RowReader, last: &mut Option<u64>, until: u64, every:
 mod tests {
     use super::*;
     use crate::{project::Manifest, sim::Shape};
+    use neuropil_test_support::temp::TempFolder;
+    use std::path::Path;
 
     const PROBES: &[ProbeSpec] = &[
         ProbeSpec { name: "rate", title: "", docs: "", unit: "Hz", shape: Shape::Series { of: "" }, args: &[] },
@@ -251,9 +253,7 @@ mod tests {
     ];
 
     /// Spikes of steps 100..1100, three each; a rate every ten steps; the last rate torn.
-    fn folder() -> RunFolder {
-        let path = std::env::temp_dir().join(format!("neuropil-slices-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
+    fn write_run(path: &Path) -> RunFolder {
         let spikes: Vec<u8> =
             (100..1100u32).flat_map(|s| (0..3u32).flat_map(move |l| [s, l])).flat_map(u32::to_le_bytes).collect();
         std::fs::write(path.join("spikes.u32"), spikes).unwrap();
@@ -281,12 +281,13 @@ mod tests {
         let manifest =
             Manifest { format, status, secs_per_step, first_step, last_step, streams, ..Manifest::default() };
         std::fs::write(path.join("run.ron"), crate::project::to_ron(&manifest).unwrap()).unwrap();
-        RunFolder::open(&path).unwrap()
+        RunFolder::open(path).unwrap()
     }
 
     #[test]
     fn slices_hold_everything_once_and_in_order() {
-        let run = folder();
+        let temp = TempFolder::new("slices");
+        let run = write_run(&temp);
         let mut slices = PlaybackReader::open(&run, PROBES).unwrap();
         let (mut spikes, mut rates, mut born, mut n) = (vec![], vec![], vec![], 0);
         while let Some(frame) = slices.next_frame().unwrap() {
@@ -311,6 +312,5 @@ mod tests {
         assert!(spikes.is_sorted());
         assert_eq!(rates, (100..1090).step_by(10).collect::<Vec<_>>());
         assert_eq!(born, (100..1100).collect::<Vec<_>>());
-        std::fs::remove_dir_all(run.path).unwrap();
     }
 }

@@ -130,6 +130,7 @@ pub(super) fn describe_change(model: &crate::kinds::Model, change: &crate::param
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
     #[test]
     fn names_and_dates() {
@@ -138,9 +139,8 @@ mod tests {
         assert_eq!(civil(0), (1970, 1, 1));
         assert_eq!(civil(11_016), (2000, 2, 29));
         assert_eq!(civil(20_513), (2026, 3, 1));
-        let runs = std::env::temp_dir().join(format!("neuropil-runs-{}", std::process::id()));
-        let made: Vec<_> = (0..3).map(|_| next_folder(&runs, "A b").unwrap()).collect();
+        let temp = TempFolder::new("runs");
+        let made: Vec<_> = (0..3).map(|_| next_folder(&temp.join("runs"), "A b").unwrap()).collect();
         assert!(made[2].ends_with("0003-a-b"), "{made:?}");
-        fs::remove_dir_all(&runs).unwrap();
     }
 }

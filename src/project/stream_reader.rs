@@ -283,11 +283,11 @@ fn before_zeros(path: &Path, n_records: u64, record: u64) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
     #[test]
     fn zeros_at_the_end_of_an_unclosed_stream_are_not_records() {
-        let folder = std::env::temp_dir().join(format!("neuropil-zeros-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = TempFolder::new("zeros");
         let stream =
             |shape: &str, width| Stream { file: "x.bin".into(), shape: shape.into(), width, ..Stream::default() };
         let recovered = |bytes: &[u8], size: u64, stream: &Stream| {
@@ -308,6 +308,5 @@ mod tests {
             assert_eq!(recovered(&rows, size, &stream("series", 1)), (600, Some(490)), "{size}");
         }
         assert_eq!(recovered(&row(0), 12, &stream("series", 1)), (12, Some(0)), "one row at step 0");
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -8,6 +8,7 @@ use neuropil::{
     },
     sim::{Device, Progress},
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -66,8 +67,7 @@ fn runs_replay_identically() {
 
 #[test]
 fn runs_are_described_and_exported() {
-    let out = std::env::temp_dir().join(format!("neuropil-capsule-{}", std::process::id()));
-    fs::create_dir_all(&out).unwrap();
+    let out = TempFolder::new("capsule");
     for folder in entries("runs") {
         let run = |args: &[&str]| {
             let output = Command::new(env!("CARGO_BIN_EXE_neuropil")).args(args).output().unwrap();
@@ -83,5 +83,4 @@ fn runs_are_described_and_exported() {
             assert!(fs::read_dir(&out).unwrap().flatten().any(is_written), "{text} as {format}");
         }
     }
-    fs::remove_dir_all(&out).unwrap();
 }

@@ -12,9 +12,10 @@ use neuropil::{
         request::AnswerShape,
     },
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{
     io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -115,12 +116,6 @@ fn a_long_step_is_given_up_when_the_run_ends() {
     }
 }
 
-fn temp(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("neuropil-checkpoints-{name}-{}", std::process::id()));
-    std::fs::remove_dir_all(&path).ok();
-    path
-}
-
 /// Records the fake with this plan of checkpoints.
 fn record(sim: Fake, folder: &Path, checkpoint_steps: u64) -> Engine {
     let mut project = Project::default();
@@ -151,7 +146,8 @@ fn a_saved_state_rescues_a_run_that_failed() {
     for (name, loses_device, is_dropped) in
         [("diverged", false, false), ("device", true, false), ("dropped", false, true)]
     {
-        let folder = temp(name);
+        let temp = TempFolder::new(name);
+        let folder = temp.join("run");
         let mut sim = fake::new();
         *(if loses_device { &mut sim.loses_device_at } else { &mut sim.diverges_at }) = 300;
         let engine = record(sim, &folder, 0);
@@ -171,14 +167,14 @@ fn a_saved_state_rescues_a_run_that_failed() {
         assert_eq!((from.file.directory.step, &*from.snapshot), (100, &*kept));
         let n_spikes = fake::expected(0, 100, 3).len() as u64;
         assert!(from.file.directory.files.contains(&("spikes.u32".to_owned(), 8 * n_spikes)), "as long as it was then");
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
 
 /// A checkpoint that memory has no room for is refused with a sentence; the recording continues.
 #[test]
 fn a_checkpoint_without_room_in_memory_is_refused() {
-    let folder = temp("large");
+    let temp = TempFolder::new("large");
+    let folder = temp.join("run");
     let mut sim = fake::new();
     sim.snapshot_bytes = 1 << 60;
     let engine = record(sim, &folder, 50);
@@ -192,7 +188,6 @@ fn a_checkpoint_without_room_in_memory_is_refused() {
     wait(&engine, |e| matches!(e, Event::Recorded(_)).then_some(()));
     let run = RunFolder::open(&folder).unwrap();
     assert!(run.is_complete() && run.manifest.checkpoints.is_empty());
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// A model of every kind, small.

@@ -6,6 +6,7 @@ use neuropil::{
     project::{Project, RunFolder, RunStart, RunWriter, Status},
     sim::{Device, Progress, SimError, snapshot::Section},
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{path::Path, sync::Arc, time::Duration};
 
 #[test]
@@ -21,7 +22,8 @@ fn a_run_whose_weights_became_nan_ends_at_the_step() {
     *weights = Section::from_bytes(weights.name.clone(), weights.element, weights.shape.clone(), nan).unwrap();
     let checkpoint = Checkpoint { snapshot: Arc::new(state), clock: sim.clock(), ..Checkpoint::default() };
 
-    let folder = std::env::temp_dir().join(format!("neuropil-diverged-{}", std::process::id()));
+    let temp = TempFolder::new("diverged");
+    let folder = temp.join("run");
     let (taps, _) = project.taps();
     let (device, command) = ("CPU".to_owned(), String::new());
     let start = RunStart {
@@ -52,5 +54,4 @@ fn a_run_whose_weights_became_nan_ends_at_the_step() {
     let run = RunFolder::open(&folder).unwrap();
     assert!(matches!(&run.manifest.status, Status::Failed(why) if *why == said), "{:?}", run.manifest.status);
     assert_eq!(run.manifest.last_step, 100);
-    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -1,6 +1,7 @@
 //! Project files: what opens, with which warnings and errors.
 
 use neuropil::project::{self, Project, read, read_bytes, write};
+use neuropil_test_support::temp::TempFolder;
 use std::path::{Path, PathBuf};
 
 fn example(name: &str) -> String {
@@ -193,8 +194,7 @@ fn set_handles_seed_run_and_paths() {
 
 #[test]
 fn saving_keeps_a_backup() {
-    let folder = std::env::temp_dir().join(format!("neuropil-projects-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = TempFolder::new("projects");
     let path = folder.join("a.ron");
     let first = project::default_project();
     let second = Project { seed: 99, ..first.clone() };
@@ -202,5 +202,4 @@ fn saving_keeps_a_backup() {
     project::save(&second, &path).unwrap();
     assert_eq!(project::open(&path).unwrap().0, second);
     assert_eq!(project::open(&folder.join("a.ron.bak")).unwrap().0, first);
-    std::fs::remove_dir_all(&folder).unwrap();
 }

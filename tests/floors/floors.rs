@@ -306,6 +306,22 @@ fn files_are_short_and_finished() {
     check(&offences);
 }
 
+/// Two tests of one process that make a folder of the same name by hand delete each other's files.
+#[test]
+fn tests_make_their_folders_in_one_place() {
+    // The fuzzers prefer a folder in memory, and have no crate for tests.
+    let makes = ["tests/support/src/temp.rs", "src/data/fuzz_entry.rs", "tests/floors/floors.rs"];
+    let mut offences = Vec::new();
+    for path in ["src", "tests"].map(|f| root().join(f)).iter().flat_map(|f| files(f, &["rs"])) {
+        let inside = path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
+        let text = fs::read_to_string(&path).unwrap();
+        for (at, _) in text.match_indices("temp_dir").filter(|_| !makes.contains(&inside.as_str())) {
+            offences.push(format!("{inside}:{}: use neuropil_test_support::temp::TempFolder", line_of(&text, at)));
+        }
+    }
+    check(&offences);
+}
+
 #[test]
 fn nothing_points_at_one_machine() {
     let prefixes = ["/work/", "/home/", "/root/", "/Users/", "C:\\Users"];

@@ -7,6 +7,7 @@ use neuropil::{
     app::{Start, commands::UiCommand},
     project::{self, Project},
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -15,10 +16,8 @@ use std::{
 use window::{Window, open, start, until};
 
 /// A small project in a folder of its own.
-fn project(name: &str) -> (PathBuf, PathBuf) {
-    let folder = std::env::temp_dir().join(format!("neuropil-{name}-{}", std::process::id()));
-    std::fs::remove_dir_all(&folder).ok();
-    std::fs::create_dir_all(&folder).expect("folder");
+fn project(name: &str) -> (TempFolder, PathBuf) {
+    let folder = TempFolder::new(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/balanced.ron");
     let mut project: Project = project::open(&source).expect("the example").0;
     for text in ["network.n_neurons=500", "run.device=Cpu", "run.threads=1", "run.duration_ms=60"] {
@@ -31,7 +30,7 @@ fn project(name: &str) -> (PathBuf, PathBuf) {
 }
 
 /// The same with two recorded runs beside it.
-fn recorded() -> (PathBuf, PathBuf) {
+fn recorded() -> (TempFolder, PathBuf) {
     let (folder, file) = project("compare");
     for (name, more) in [("slow", &["--set", "lif.tau_m=31ms"][..]), ("usual", &[])] {
         let run = Command::new(env!("CARGO_BIN_EXE_neuropil"))
@@ -60,7 +59,7 @@ fn click(w: &mut Window, run: &str, modifiers: Modifiers) {
 
 #[test]
 fn marked_runs_are_drawn_with_what_differs() {
-    let (folder, file) = recorded();
+    let (_folder, file) = recorded();
     let mut w = open(Start { path: Some(file), project: None, ..start(true) });
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
     let ctx = w.ctx.clone();
@@ -80,7 +79,6 @@ fn marked_runs_are_drawn_with_what_differs() {
         w.get_by_role_and_label(Role::Label, text);
     }
     w.get_by_label("Lowest");
-    std::fs::remove_dir_all(folder).ok();
 }
 
 /// A window with the project, and the dialog of a sweep open.
@@ -130,13 +128,12 @@ fn a_sweep_records_a_run_per_value_and_compares_them() {
     let hidden = |name: &std::ffi::OsString| name.to_string_lossy().starts_with('.');
     let left = std::fs::read_dir(&folder).expect("folder").flatten().map(|entry| entry.file_name()).find(hidden);
     assert_eq!(left, None, "the file of the sweep is removed");
-    std::fs::remove_dir_all(folder).ok();
 }
 
 /// Every value with every seed: a point with a spread each, and a row of the exported table per run.
 #[test]
 fn a_sweep_over_seeds_has_a_spread() {
-    let (folder, file) = project("seeds");
+    let (_folder, file) = project("seeds");
     let mut w = sweep_dialog(&file, PathBuf::from(env!("CARGO_BIN_EXE_neuropil")));
     w.get_by_label("Values").type_text("25");
     w.run_steps(3);
@@ -159,7 +156,6 @@ fn a_sweep_over_seeds_has_a_spread() {
     let cells: Vec<&[&str]> = rows.iter().map(|row| &row[1..3]).collect();
     assert_eq!(cells, [["lif.tau_m (ms)", "seed"], ["20", "1"], ["20", "2"], ["25", "1"], ["25", "2"]]);
     assert!(rows[1][5] != rows[2][5], "seeds give other means: {rows:?}");
-    std::fs::remove_dir_all(folder).ok();
 }
 
 /// The program of this sweep never ends by itself, so that a second sweep is asked for while it runs; it ends with the window.
@@ -187,5 +183,4 @@ fn one_sweep_at_a_time_and_it_ends_with_the_window() {
     eframe::App::on_exit(w.state_mut());
     assert!(!runs(), "the run ended, and the sweep waited for it");
     assert!(!folder.join(format!(".sweep-{}.ron", std::process::id())).exists(), "the file of the sweep is removed");
-    std::fs::remove_dir_all(folder).ok();
 }

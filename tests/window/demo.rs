@@ -13,6 +13,7 @@ use neuropil::{
     project::Project,
     sim::{Device, Reading},
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{path::PathBuf, sync::Arc};
 
 fn project() -> Project {
@@ -137,8 +138,7 @@ fn a_text_is_replaced_while_it_is_read() {
     if !can_draw() {
         return;
     }
-    let folder = std::env::temp_dir().join(format!("neuropil-window-text-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let folder = TempFolder::new("window-text");
     let file = |name: &str, text: &str| {
         std::fs::write(folder.join(name), text).expect("written");
         folder.join(name).display().to_string()
@@ -168,5 +168,4 @@ fn a_text_is_replaced_while_it_is_read() {
         })
     });
     assert!(w.state().session().live.rejection(id).is_none() && w.state().session().live.data_progress().is_none());
-    std::fs::remove_dir_all(&folder).ok();
 }

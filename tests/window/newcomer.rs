@@ -8,6 +8,7 @@ use neuropil::{
     app::{Start, commands::UiCommand},
     project::{self, Project, RunFolder},
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -15,10 +16,8 @@ use std::{
 use window::{Window, open, start, until};
 
 /// An example of its own folder, small enough for a test.
-fn example() -> (PathBuf, PathBuf) {
-    let folder = std::env::temp_dir().join(format!("neuropil-newcomer-{}", std::process::id()));
-    std::fs::remove_dir_all(&folder).ok();
-    std::fs::create_dir_all(&folder).expect("folder");
+fn example() -> (TempFolder, PathBuf) {
+    let folder = TempFolder::new("newcomer");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/balanced.ron");
     let mut project = project::open(&source).expect("the example").0;
     for text in ["network.n_neurons=1000", "run.device=Cpu", "run.threads=1", "seed=5"] {
@@ -123,5 +122,4 @@ fn the_first_ten_minutes() {
     until(&mut w, "it is open again", |w| w.state().session().path.is_some());
     assert_eq!(w.state().session().project, kept);
     drop(w);
-    std::fs::remove_dir_all(folder).ok();
 }

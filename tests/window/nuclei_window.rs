@@ -8,6 +8,7 @@ use neuropil::{
     app::{App, Start, commands::UiCommand, settings::Theme},
     params::path,
 };
+use neuropil_test_support::temp::TempFolder;
 use neuropil_test_support::{Need, skip};
 use std::{
     path::{Path, PathBuf},
@@ -76,7 +77,8 @@ fn nuclei_run_in_the_window() {
 /// The lineage of a finished run is complete.
 #[test]
 fn a_finished_run_shows_its_lineage() {
-    let out = std::env::temp_dir().join(format!("neuropil-lineage-{}", std::process::id()));
+    let temp = TempFolder::new("lineage");
+    let out = temp.join("run");
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/nuclei.ron");
     let done = std::process::Command::new(env!("CARGO_BIN_EXE_neuropil"))
         .arg("run")
@@ -97,7 +99,6 @@ fn a_finished_run_shows_its_lineage() {
     w.run_steps(20);
     shoot(&mut w, "nuclei-finished");
     drop(w);
-    std::fs::remove_dir_all(&out).expect("it is removed");
 }
 
 /// A number below a million as captions write it.

@@ -11,6 +11,7 @@ use neuropil::{
     project::{Project, RunFolder, replay::ReplayResult},
     sim::*,
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -153,9 +154,7 @@ fn agree(w: &mut Window, engine: &Mutex<Model>, at: &str) {
 
 /// Returns the number of rejected edits seen.
 fn walk(kind: &'static str, seed: u32, rounds: usize) -> usize {
-    let folder = std::env::temp_dir().join(format!("neuropil-agree-{kind}-{seed}-{}", std::process::id()));
-    std::fs::remove_dir_all(&folder).ok();
-    std::fs::create_dir_all(&folder).expect("folder");
+    let folder = TempFolder::new(&format!("agree-{kind}-{seed}"));
     let (project, file) = (small(kind), folder.join("walk.ron"));
     neuropil::project::save(&project, &file).expect("saved");
     let engine = Arc::new(Mutex::new(project.model.clone()));

@@ -7,6 +7,7 @@ use neuropil::{
     project::Project,
     sim::*,
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -14,10 +15,8 @@ use std::{
 use window::{Window, assign, open, set, start, until, value};
 
 /// A project file of the fake simulation in a folder of its own.
-fn saved(name: &str) -> (PathBuf, PathBuf) {
-    let folder = std::env::temp_dir().join(format!("neuropil-session-{name}-{}", std::process::id()));
-    std::fs::remove_dir_all(&folder).ok();
-    std::fs::create_dir_all(&folder).expect("folder");
+fn saved(name: &str) -> (TempFolder, PathBuf) {
+    let folder = TempFolder::new(&format!("session-{name}"));
     let file = folder.join("kept.ron");
     let project = Project { name: "Kept".into(), record: vec!["spikes".into()], ..Project::default() };
     neuropil::project::save(&project, &file).expect("saved");
@@ -52,7 +51,7 @@ fn record_probes(file: &Path, probes: &[&str]) -> Window {
 
 #[test]
 fn saving_before_a_run_is_opened_opens_the_run() {
-    let (folder, file) = saved("save-then-open");
+    let (_folder, file) = saved("save-then-open");
     let mut w = record(&file);
     set(&mut w, "lif.tau_m=31");
     until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
@@ -62,7 +61,6 @@ fn saving_before_a_run_is_opened_opens_the_run() {
     until(&mut w, "the run is open", |w| w.state().session().live.playback.is_some());
     let kept = neuropil::project::open(&file).expect("readable").0;
     assert!(format!("{:?}", kept.model).contains("tau_m: 31"), "and the changes are saved");
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
@@ -81,12 +79,11 @@ fn a_file_of_trees_opens_in_the_lineage_view() {
     let mut w = open(Start { path: Some(folder.join("bad.nwk")), project: None, ..start(true) });
     until(&mut w, "it says why", |w| w.query_by_label_contains("line 1: `,` or `)` was expected").is_some());
     drop((w, file));
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
 fn a_playback_is_read_only_and_says_so() {
-    let (folder, file) = saved("playback");
+    let (_folder, file) = saved("playback");
     let mut w = record(&file);
     until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
     command(&mut w, UiCommand::OpenRun(0));
@@ -101,12 +98,11 @@ fn a_playback_is_read_only_and_says_so() {
     assert_eq!(value(&w, "lif.tau_m"), "20 ms", "an edit from elsewhere is reverted");
     assert!(w.state().messages().iter().any(|m| m.contains("read-only")), "{:?}", w.state().messages());
     assert!(!w.state().session().is_dirty());
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
 fn what_a_run_did_not_record_is_called_so() {
-    let (folder, file) = saved("unrecorded");
+    let (_folder, file) = saved("unrecorded");
     let mut w = record_probes(&file, &["spikes", "rate"]);
     until(&mut w, "the run is listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(0)));
     command(&mut w, UiCommand::OpenRun(0));
@@ -122,12 +118,11 @@ fn what_a_run_did_not_record_is_called_so() {
     let n_notices = w.query_all_by_label("Not recorded").count();
     assert!(n_notices >= 2, "the panels of rates and traces say so: {n_notices}");
     assert!(w.query_by_label("No samples").is_none() && w.query_by_label("No probes").is_none());
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
 fn a_value_that_the_engine_rejected_is_no_unsaved_change() {
-    let (folder, file) = saved("rejected");
+    let (_folder, file) = saved("rejected");
     let mut w = open(Start { path: Some(file.clone()), project: None, ..start(true) });
     until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
     assert!(!w.state().session().is_dirty());
@@ -136,12 +131,11 @@ fn a_value_that_the_engine_rejected_is_no_unsaved_change() {
     assert!(!w.state().session().is_dirty(), "the engine's value is that of the file");
     set(&mut w, "lif.tau_m=31");
     assert!(w.state().session().is_dirty(), "another change counts");
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
 fn saving_writes_what_the_engine_accepted_and_says_what_it_left_out() {
-    let (folder, file) = saved("left-out");
+    let (_folder, file) = saved("left-out");
     let mut w = open(Start { path: Some(file.clone()), project: None, ..start(true) });
     until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
     let before = value(&w, "measure.group_by");
@@ -176,13 +170,12 @@ fn saving_writes_what_the_engine_accepted_and_says_what_it_left_out() {
     save(&mut w);
     assert_eq!(in_file("measure.group_by"), before);
     assert!(!w.state().session().is_dirty());
-    std::fs::remove_dir_all(folder).ok();
 }
 
 /// What a kind prepares may fail in a rebuild: the simulation of before stays, with what is on screen and on disk.
 #[test]
 fn a_rebuild_that_fails_keeps_the_project_the_frame_and_the_recording() {
-    let (folder, file) = saved("failed-rebuild");
+    let (_folder, file) = saved("failed-rebuild");
     let failing = Arc::new(Mutex::new(false));
     let fails = failing.clone();
     let builder = move |_: &Project, scene: &BuildContext, _: &Progress| match *fails.lock().expect("lock") {
@@ -216,7 +209,6 @@ fn a_rebuild_that_fails_keeps_the_project_the_frame_and_the_recording() {
     let run = neuropil::project::RunFolder::open(&recorded).expect("a run");
     assert_eq!(run.manifest.status, neuropil::project::Status::Complete);
     assert_eq!(run.manifest.last_step, w.state().session().live.clock.step);
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
@@ -241,7 +233,6 @@ fn a_file_that_cannot_be_opened_at_start_opens_nothing_else() {
         until(&mut w, "it is open", |w| w.state().session().path.as_deref() == Some(&*path));
         assert_eq!(w.state().problems(), []);
     }
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
@@ -356,13 +347,11 @@ fn files_outside_the_folder_of_a_project_are_asked_for_once() {
     drop(w);
     let mut w = open(start());
     until(&mut w, "it is open without a question", |w| w.state().session().path.is_some());
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
 fn files_outside_the_folder_of_a_run_are_asked_for_once() {
-    let folder = std::env::temp_dir().join(format!("neuropil-outside-run-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let folder = TempFolder::new("outside-run");
     let mut project = Project::default();
     project.set("network.path=/etc/hosts", &folder).expect("a path");
     neuropil::project::save(&project, &folder.join("project.ron")).expect("saved");
@@ -370,21 +359,20 @@ fn files_outside_the_folder_of_a_run_are_asked_for_once() {
     std::fs::write(folder.join("run.ron"), manifest).expect("written");
     let mut w = open(start(true));
     w.run();
-    command(&mut w, UiCommand::Replay(folder.clone()));
+    command(&mut w, UiCommand::Replay(folder.to_path_buf()));
     w.run_steps(3);
     assert!(w.query_by_label_contains("/etc/hosts").is_some() && w.query_by_label("Do not replay").is_some());
     w.get_by_label("Allow and replay").click();
     w.run_steps(3);
-    command(&mut w, UiCommand::Replay(folder.clone()));
+    command(&mut w, UiCommand::Replay(folder.to_path_buf()));
     w.run_steps(3);
     assert!(w.query_by_label("Do not replay").is_none(), "asked once");
     drop(w);
-    let mut w = open(Start { path: Some(folder.clone()), project: None, ..start(true) });
+    let mut w = open(Start { path: Some(folder.to_path_buf()), project: None, ..start(true) });
     until(&mut w, "it asks", |w| w.query_by_label("Do not open").is_some());
     assert!(w.query_by_label_contains("The run reads files outside its folder").is_some());
     w.get_by_label("Allow and open").click();
     until(&mut w, "it is open", |w| w.state().session().live.playback.is_some());
-    std::fs::remove_dir_all(folder).ok();
 }
 
 /// Values that other views tap already are sampled for a filter that is typed while the simulation is paused.

@@ -8,6 +8,7 @@ use neuropil::{
     app::{App, Start, commands::UiCommand},
     project::{self, Project},
 };
+use neuropil_test_support::temp::TempFolder;
 use std::{
     path::{Path, PathBuf},
     sync::Mutex,
@@ -99,8 +100,7 @@ fn the_focused_panel_is_exported() {
     if !can_draw() {
         return;
     }
-    let folder = std::env::temp_dir().join(format!("neuropil-figure-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("folder");
+    let folder = TempFolder::new("figure");
     for name in ["rates.svg", "rates.png"] {
         let start = start(true);
         let builder = egui_kittest::Harness::builder().with_size([1440.0, 900.0]).with_max_steps(30);
@@ -174,7 +174,6 @@ fn the_focused_panel_is_exported() {
             assert_eq!(dims, Some((23_622, 23_622, png::Unit::Meter)), "600 dpi");
         }
     }
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
@@ -286,8 +285,7 @@ fn undo_steps_follow_the_setting() {
 
 #[test]
 fn autosave_follows_the_setting() {
-    let folder = std::env::temp_dir().join(format!("neuropil-autosave-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("folder");
+    let folder = TempFolder::new("autosave");
     let file: PathBuf = folder.join("kept.ron");
     project::save(&Project::default(), &file).expect("saved");
     let mut w = open(Start { path: Some(file.clone()), config_dir: None, ..start(false) });
@@ -302,7 +300,6 @@ fn autosave_follows_the_setting() {
     let kept = project::open(&file).expect("readable").0;
     assert_eq!(kept.model, w.state().session().project.model);
     drop(w);
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
@@ -330,7 +327,7 @@ static SECOND: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 #[test]
 fn recovery_opens_both_versions() {
-    let folder = std::env::temp_dir().join(format!("neuropil-both-{}", std::process::id()));
+    let folder = TempFolder::new("both");
     let (file, state) = (folder.join("kept.ron"), folder.join("state"));
     std::fs::create_dir_all(&state).expect("folder");
     project::save(&Project::default(), &file).expect("saved");
@@ -356,14 +353,12 @@ fn recovery_opens_both_versions() {
     assert_eq!((value(&w, "lif.tau_m"), w.state().session().is_dirty()), ("17 ms".into(), true), "this one the work");
     assert!(w.query_by_label("Open both").is_none());
     drop(w);
-    std::fs::remove_dir_all(folder).ok();
 }
 
 /// A connection list with other column names and text ids becomes a network beside it.
 #[test]
 fn connectivity_is_imported_with_a_guessed_mapping() {
-    let folder = std::env::temp_dir().join(format!("neuropil-import-window-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("folder");
+    let folder = TempFolder::new("import-window");
     let file = folder.join("connections.csv");
     std::fs::write(&file, "pre,post,syn_count,nt\nMN9,LC4,5,ACH\nLC4,MN9,3,GABA\nDNg1,MN9,1,ACH\n").expect("written");
     let mut w = open(Start { builder: None, ..start(true) });
@@ -385,5 +380,4 @@ fn connectivity_is_imported_with_a_guessed_mapping() {
     assert_eq!(set.names, ["DNg1", "LC4", "MN9"]);
     assert!(value(&w, "network.path").contains("connections-network"));
     drop(w);
-    std::fs::remove_dir_all(folder).ok();
 }

@@ -8,11 +8,8 @@ use neuropil::{
     app::{Start, commands::UiCommand},
     project::Project,
 };
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use neuropil_test_support::temp::TempFolder;
+use std::{path::Path, sync::Arc, time::Duration};
 
 fn open(start: Start) -> Window {
     harness::open(Start { native_dialogs: false, state_dir: None, config_dir: None, ..start })
@@ -103,12 +100,12 @@ fn the_cursor_goes_back_and_returns() {
 }
 
 /// Records a short run of the balanced network from the command line.
-fn run_folder() -> PathBuf {
+fn run_folder() -> TempFolder {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let out = std::env::temp_dir().join(format!("neuropil-time-{}", std::process::id()));
+    let out = TempFolder::new("time");
     let status = std::process::Command::new(env!("CARGO_BIN_EXE_neuropil"))
         .args(["run", "--device", "cpu", "--duration", "300ms", "--out"])
-        .arg(&out)
+        .arg(&*out)
         .arg(root.join("projects/balanced.ron"))
         .output()
         .expect("the program");
@@ -120,8 +117,7 @@ fn run_folder() -> PathBuf {
 #[test]
 fn recorded_traces_appear_when_a_run_is_opened() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let temp = std::env::temp_dir().join(format!("neuropil-traces-{}", std::process::id()));
-    std::fs::create_dir_all(&temp).expect("a folder");
+    let temp = TempFolder::new("traces");
     let mut project = neuropil::project::open(&root.join("projects/balanced.ron")).expect("an example").0;
     project.record = vec!["spikes".into(), "v[3, 1, 20]".into(), "g[7, 8]".into()];
     project.set("network.n_neurons=400", &temp).expect("a parameter");
@@ -144,7 +140,6 @@ fn recorded_traces_appear_when_a_run_is_opened() {
     let thousands = |n: u64| if n < 1000 { n.to_string() } else { format!("{},{:03}", n / 1000, n % 1000) };
     let caption = format!("3 lanes  |  {} samples", thousands(n));
     until(&mut w, "the traces are read", |w| w.query_all_by_label_contains(&caption).count() > 0);
-    std::fs::remove_dir_all(temp).expect("own folder");
 }
 
 #[test]
@@ -153,7 +148,7 @@ fn a_finished_run_is_scrubbed_in_the_same_views() {
     let recorded = neuropil::project::RunFolder::open(&folder).expect("a run");
     let n_spikes = recorded.spikes().expect("spikes").len();
     assert!(n_spikes > 100);
-    let mut w = open(Start { path: Some(folder.clone()), ..Start::default() });
+    let mut w = open(Start { path: Some(folder.to_path_buf()), ..Start::default() });
     let read = |w: &Window| w.state().session().live.playback.as_ref().is_some_and(|r| r.fraction >= 1.0);
     until(&mut w, "the run is read", read);
     until(&mut w, "its spikes are indexed", |w| w.state().time().past.is_indexed());
@@ -169,5 +164,4 @@ fn a_finished_run_is_scrubbed_in_the_same_views() {
     command(&mut w, UiCommand::GoLive);
     assert!(w.state().time().axis.cursor().is_some(), "a recording has no present");
     assert!(UiCommand::Record.why_not(w.state()).is_some());
-    std::fs::remove_dir_all(folder).expect("own folder");
 }

@@ -8,6 +8,7 @@ use neuropil::{
     params::path,
     project::Project,
 };
+use neuropil_test_support::temp::TempFolder;
 use neuropil_test_support::{Need, skip};
 use std::time::Duration;
 use window::{Window, assign, open, set, start, until, value};
@@ -149,8 +150,7 @@ fn unsaved_changes_ask_before_closing() {
 
 #[test]
 fn a_project_is_saved_and_opened_again() {
-    let folder = std::env::temp_dir().join(format!("neuropil-ui-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("folder");
+    let folder = TempFolder::new("ui");
     let file = folder.join("kept.ron");
     let mut w = window(false);
     set(&mut w, "lif.tau_m=12");
@@ -170,12 +170,12 @@ fn a_project_is_saved_and_opened_again() {
         Harness::builder().with_size([1440.0, 900.0]).build_eframe(move |cc| App::new(cc, start).expect("threads"));
     until(&mut w, "it is open", |w| w.state().session().path.is_some());
     assert_eq!(value(&w, "lif.tau_m"), "12 ms");
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]
 fn unsaved_work_survives_a_crash() {
-    let folder = std::env::temp_dir().join(format!("neuropil-journal-{}", std::process::id()));
+    let temp = TempFolder::new("journal");
+    let folder = temp.join("state");
     let with_state = |folder: &std::path::Path| Start { state_dir: Some(folder.to_owned()), ..start(false) };
     let open = |start: Start| -> Window {
         Harness::builder()
@@ -197,7 +197,6 @@ fn unsaved_work_survives_a_crash() {
     w.run();
     assert_eq!(value(&w, "lif.tau_m"), "17 ms");
     assert!(w.state().session().is_dirty());
-    std::fs::remove_dir_all(folder).ok();
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use neuropil_test_support::temp::TempFolder;
 
 fn schema() -> SimSchema {
     SimSchema { probes: crate::kinds::Model::default().probes(), ..SimSchema::default() }
@@ -45,7 +46,8 @@ fn layout_changes_can_be_undone() {
 #[test]
 fn layouts_are_saved_under_a_name() {
     let schema = schema();
-    let folder = std::env::temp_dir().join(format!("neuropil-layouts-{}", std::process::id()));
+    let temp = TempFolder::new("layouts");
+    let folder = temp.join("made when it is needed");
     let mut w = Workspaces::default();
     w.open(None, &schema);
     w.open_another("raster", &schema);
@@ -60,7 +62,6 @@ fn layouts_are_saved_under_a_name() {
     other.show_page(Page::Runs);
     other.apply("Two rasters", &schema);
     assert!(other.page() == Page::Simulate && other.now().now.tree == wanted);
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::{
         scripted::{Script, Scripted},
     },
 };
+use neuropil_test_support::temp::TempFolder;
 use std::sync::Arc;
 
 /// One spike per step.
@@ -61,7 +62,8 @@ fn failing(folder: &Path, until: u64) -> Result<Outcome, CliError> {
 
 #[test]
 fn a_device_that_fails_in_the_middle_leaves_a_run_that_can_be_read() {
-    let folder = std::env::temp_dir().join(format!("neuropil-failing-{}", std::process::id()));
+    let temp = TempFolder::new("failing");
+    let folder = temp.join("run");
     let Err(error) = failing(&folder, 1000) else { panic!("it did not fail") };
     assert_eq!(error.code(), 4);
     let text = error.to_string();
@@ -70,17 +72,15 @@ fn a_device_that_fails_in_the_middle_leaves_a_run_that_can_be_read() {
     assert!(matches!(&run.manifest.status, Status::Failed(why) if why.contains("the GPU is lost")));
     assert_eq!((run.manifest.last_step, run.manifest.digest.hash.as_str()), (300, "d1"));
     assert_eq!(run.spikes().unwrap().len(), 300);
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn a_result_says_where_the_time_went() {
-    let folder = std::env::temp_dir().join(format!("neuropil-timed-{}", std::process::id()));
-    let outcome = failing(&folder, 300).map_err(|e| e.to_string()).unwrap();
+    let temp = TempFolder::new("timed");
+    let outcome = failing(&temp.join("run"), 300).map_err(|e| e.to_string()).unwrap();
     assert_eq!(
         outcome.timings.iter().map(|r| (r.name, r.launches, r.share)).collect::<Vec<_>>(),
         [("deliver", 1, 1.0)]
     );
     assert_eq!(outcome.clock.step, 300);
-    std::fs::remove_dir_all(&folder).unwrap();
 }

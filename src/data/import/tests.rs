@@ -1,10 +1,5 @@
 use super::*;
-
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("neuropil-import-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
+use neuropil_test_support::temp::TempFolder;
 
 fn spec(file: &Path, inhibitory: &str) -> ImportSpec {
     let seen = preview(file, None).unwrap();
@@ -18,7 +13,7 @@ fn spec(file: &Path, inhibitory: &str) -> ImportSpec {
 
 #[test]
 fn text_ids_and_transmitters_become_a_network_that_is_read() {
-    let folder = folder("text");
+    let folder = TempFolder::new("import-text");
     let file = folder.join("connections.tsv");
     let text = "pre\tpost\tneuropil\tsyn_count\tnt_type\nMN9\tLC4\tGNG\t5\tACH\nLC4\tMN9\tGNG\t3\tGABA\n\
                 MN9\tLC4\tSMP\t2\tACH\nDNg1\tMN9\tGNG\t1\tGLUT\n";
@@ -36,7 +31,6 @@ fn text_ids_and_transmitters_become_a_network_that_is_read() {
     let network = crate::data::read(&out, None, None, &|_, _| true).unwrap();
     assert_eq!(network.neurons.names, ["DNg1", "LC4", "MN9"]);
     assert_eq!(network.synapses.connections(2).collect::<Vec<_>>(), [(1, 7)]);
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -62,7 +56,7 @@ fn large_ids_are_ordered_by_value_and_small_ones_are_indices() {
 
 #[test]
 fn errors_name_file_line_and_expectation() {
-    let folder = folder("errors");
+    let folder = TempFolder::new("import-errors");
     let file = folder.join("edges.csv");
     std::fs::write(&file, "source,target,weight\n1,2,3\n1,2,abc\n").unwrap();
     let error = read(&spec(&file, ""), &|_, _| true).unwrap_err().to_string();
@@ -83,7 +77,6 @@ fn errors_name_file_line_and_expectation() {
     std::fs::write(&file, "source,target\n1,2\n").unwrap();
     let cancelled = read(&spec(&file, ""), &|_, _| false);
     assert!(matches!(cancelled, Err(DataError::Cancelled)));
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 fn spec_of(file: &Path) -> ImportSpec {
@@ -122,7 +115,7 @@ fn write_parquet(path: &Path, pre: &[i64], post: &[i64], counts: &[f64], transmi
 
 #[test]
 fn parquet_files_are_previewed_and_read() {
-    let folder = folder("parquet");
+    let folder = TempFolder::new("import-parquet");
     let file = folder.join("connections.parquet");
     let (a, b, c) = (720_575_940, 720_575_941, 720_575_942);
     write_parquet(&file, &[c, b, c, a], &[b, c, b, c], &[5.0, 3.0, 2.0, 1.0], &["ACH", "GABA", "ACH", "GLUT"]);
@@ -141,5 +134,4 @@ fn parquet_files_are_previewed_and_read() {
     write_parquet(&file, &[a, a, a], &[b, b, b], &[1.0, 1.0, 0.5], &["ACH"; 3]);
     let error = read(&spec, &|_, _| true).unwrap_err().to_string();
     assert!(error.contains("row 3: weight '0.5' is not an integer"), "{error}");
-    std::fs::remove_dir_all(folder).unwrap();
 }

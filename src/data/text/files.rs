@@ -153,10 +153,10 @@ fn append_records(path: &Path, lines: &str, to: &mut Text, watch: &ProgressFn) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
-    fn folder(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("neuropil-text-{name}-{}", std::process::id()));
-        fs::remove_dir_all(&path).ok();
+    fn folder(name: &str) -> TempFolder {
+        let path = TempFolder::new(&format!("text-{name}"));
         fs::create_dir_all(path.join("inner")).unwrap();
         path
     }
@@ -176,7 +176,6 @@ mod tests {
         let all = read("");
         assert_eq!((&all.text[..], &all.starts[..]), ("one\ntwö\nhéllo\nworld\n# three", &[0, 4, 9, 22][..]));
         assert!(all.provenance.ends_with("29 bytes in 4 documents"), "{}", all.provenance);
-        fs::remove_dir_all(at).unwrap();
     }
 
     #[test]
@@ -202,6 +201,5 @@ mod tests {
         assert!(none.contains("no text files (.txt, "), "{none}");
         let cancelled = read(&at.join("x.jsonl"), &|_, _| false);
         assert!(matches!(cancelled, Err(DataError::Cancelled)), "{cancelled:?}");
-        fs::remove_dir_all(at).unwrap();
     }
 }

@@ -99,25 +99,19 @@ fn version_in_name(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
     use std::fs;
 
     const WANTED: Wanted =
         Wanted { name: "cuThing", sonames: &["libcuThing.so.13", "libcuThing.so.12"], wheel: "thing" };
 
-    fn folder(name: &str) -> PathBuf {
-        let folder = env::temp_dir().join(format!("neuropil-find-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder");
-        folder
-    }
-
     #[test]
     fn the_newest_of_a_wheel_is_found() {
-        let root = folder("wheel");
+        let root = TempFolder::new("find-wheel");
         let lib = root.join("lib/python3.12/site-packages/nvidia/thing/lib");
         fs::create_dir_all(&lib).expect("folders");
         fs::write(lib.join("libcuThing.so.12"), "").expect("a file");
-        let environment = |name: &str| (name == "VIRTUAL_ENV").then(|| root.clone());
+        let environment = |name: &str| (name == "VIRTUAL_ENV").then(|| root.to_path_buf());
         let found = WANTED.find_among(&WANTED.places(&environment)).expect("it is there");
         assert_eq!((found.path, found.version.as_deref()), (lib.join("libcuThing.so.12"), Some("12")));
         // CUDA 13 has one folder for all its wheels.
@@ -126,18 +120,16 @@ mod tests {
         fs::write(lib.join("libcuThing.so.13"), "").expect("a file");
         let found = WANTED.find_among(&WANTED.places(&environment)).expect("it is there");
         assert_eq!(found.to_string(), format!("13, {}", lib.join("libcuThing.so.13").display()));
-        fs::remove_dir_all(root).expect("it is ours");
     }
 
     #[test]
     fn the_variable_comes_first_and_names_files_too() {
-        let root = folder("variable");
+        let root = TempFolder::new("find-variable");
         let file = root.join("libcuThing.so.99.1");
         fs::write(&file, "").expect("a file");
         let environment = |name: &str| (name == VARIABLE).then(|| file.clone());
         let found = WANTED.find_among(&WANTED.places(&environment)).expect("it is there");
         assert_eq!(found.version.as_deref(), Some("99.1"));
-        fs::remove_dir_all(root).expect("it is ours");
     }
 
     #[test]

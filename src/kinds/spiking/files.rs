@@ -100,30 +100,33 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
-    fn file(name: &str, text: &str) -> std::path::PathBuf {
-        let path = std::env::temp_dir().join(format!("neuropil-files-{}-{name}", std::process::id()));
+    fn file(folder: &Path, name: &str, text: &str) -> std::path::PathBuf {
+        let path = folder.join(name);
         std::fs::write(&path, text).expect("temporary folder");
         path
     }
 
     #[test]
     fn columns_in_any_order() {
-        let path = file("a.csv", "name,step,idx\nx,10,3\n\"y\",2,1\n\nz,2,0\n");
+        let folder = TempFolder::new("files");
+        let path = file(&folder, "a.csv", "name,step,idx\nx,10,3\n\"y\",2,1\n\nz,2,0\n");
         assert_eq!(read_kicks(&path, 4).unwrap(), [(2, 0), (2, 1), (10, 3)]);
         assert_eq!(read_neurons(&path, &[], 4).unwrap(), [0, 1, 3]);
-        let path = file("b.csv", "root_id\n77\n55\n");
+        let path = file(&folder, "b.csv", "root_id\n77\n55\n");
         assert_eq!(read_neurons(&path, &[55, 66, 77], 3).unwrap(), [0, 2]);
     }
 
     #[test]
     fn errors_name_the_line() {
+        let folder = TempFolder::new("files");
         let text = |r: Result<Vec<u32>, SimError>| r.unwrap_err().to_string();
-        let path = file("c.csv", "idx\n1\n9\n");
+        let path = file(&folder, "c.csv", "idx\n1\n9\n");
         assert!(text(read_neurons(&path, &[], 4)).ends_with("c.csv:3: idx 9 is beyond the last neuron, 3"));
-        let path = file("d.csv", "idx\n1\nx\n");
+        let path = file(&folder, "d.csv", "idx\n1\nx\n");
         assert!(text(read_neurons(&path, &[], 4)).contains("d.csv:3: `x`"));
-        let path = file("e.csv", "neuron\n1\n");
+        let path = file(&folder, "e.csv", "neuron\n1\n");
         assert!(text(read_neurons(&path, &[], 4)).contains("e.csv:1: no column idx"));
         assert!(text(read_neurons(Path::new("/nowhere.csv"), &[], 4)).starts_with("/nowhere.csv: "));
     }

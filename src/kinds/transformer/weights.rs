@@ -138,7 +138,7 @@ mod tests {
         },
         params::one_of::NoParameters,
     };
-    use std::path::PathBuf;
+    use neuropil_test_support::temp::TempFolder;
 
     fn model(change: impl FnOnce(&mut Params)) -> (Config, Layout) {
         let mut params = Params::default();
@@ -148,13 +148,6 @@ mod tests {
         let config = Config::new(&params, 70).unwrap();
         let layout = Layout::new(&config).unwrap();
         (config, layout)
-    }
-
-    fn folder(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("neuropil-weights-{name}-{}", std::process::id()));
-        fs::remove_dir_all(&path).ok();
-        fs::create_dir_all(&path).unwrap();
-        path
     }
 
     /// Name, shape, values.
@@ -205,7 +198,7 @@ mod tests {
                 values.iter_mut().enumerate().for_each(|(i, v)| *v = i as f32);
             }
         });
-        let at = folder("gpt2");
+        let at = TempFolder::new("weights-gpt2");
         let path = at.join("model.safetensors");
         for prefix in ["", "transformer."] {
             let mut tensors = hugging_face(&made, prefix);
@@ -241,14 +234,13 @@ mod tests {
         ] {
             assert!(all.contains(part), "{part}: {all}");
         }
-        fs::remove_dir_all(at).unwrap();
     }
 
     #[test]
     fn own_files_are_read_back() {
         let (config, layout) = model(|p| p.model.tied = false);
         let made = init(&config, &layout, 4);
-        let at = folder("own");
+        let at = TempFolder::new("weights-own");
         let path = at.join("checkpoint.safetensors");
         let view = |view: &View| (view.name.clone(), view.shape.clone(), made.values()[view.range()].to_vec());
         let mut tensors: Vec<Tensor> = layout.map.views().map(view).collect();
@@ -265,6 +257,5 @@ mod tests {
         );
         let cancelled = load(&path, &config, &layout, &Progress::cancelled_at(1));
         assert!(cancelled.is_err());
-        fs::remove_dir_all(at).unwrap();
     }
 }

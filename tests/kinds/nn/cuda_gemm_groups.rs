@@ -13,6 +13,7 @@ use neuropil::{
     },
     num::elements::{Bf16, Element, F16},
 };
+use neuropil_test_support::temp::TempFolder;
 use std::sync::Arc;
 
 fn f64s<T: Element>(x: &[T]) -> Vec<f64> {
@@ -159,7 +160,8 @@ fn cuda_tuning_keeps_the_fastest_and_a_file_has_it() {
     let chosen = gemm.tune::<Bf16, Bf16>(&product, Epilogue::Bias(()), Options::default()).expect("timed");
     println!("{:?}", gemm.choices());
     assert_eq!(gemm.choices().len(), 1);
-    let path = std::env::temp_dir().join(format!("neuropil-tuning-{}", std::process::id()));
+    let temp = TempFolder::new("tuning");
+    let path = temp.join("tuning");
     gemm.write_choices(&path).expect("a file");
     let other = CudaGemm::new(&gpu);
     assert_eq!(other.read_choices(&path).expect("a file"), 1);
@@ -179,7 +181,6 @@ fn cuda_tuning_keeps_the_fastest_and_a_file_has_it() {
     );
     println!("{:?}: {:?}", used, other.choices());
     assert_eq!(CudaGemm::new(&gpu).read_choices(&path).expect("a file"), 2);
-    std::fs::remove_file(path).expect("it is ours");
     // A choice is followed, whatever is fastest.
     let simt = CudaGemm::new(&gpu);
     let name = gemm.choices()[0].0.clone();

@@ -7,29 +7,23 @@ use neuropil::{
     kinds::nuclei::{CouplingMethod, Params, TaskSource, cpu::CpuSim, task},
     sim::{BuildContext, Progress, SimError, Simulation},
 };
+use neuropil_test_support::temp::TempFolder;
 use npyz::{
     WriterBuilder,
     npz::NpzWriter,
     zip::{CompressionMethod, write::FileOptions},
 };
-use std::{
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-};
+use std::{path::PathBuf, sync::Arc};
 
-/// A scratch file, removed in the end.
-struct Scratch(PathBuf);
+/// A scratch file, removed in the end with its folder.
+struct Scratch(PathBuf, #[expect(dead_code, reason = "removes the folder")] TempFolder);
 
 impl Scratch {
     fn new(ending: &str, content: &[u8]) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("neuropil-nuclei-{}-{}.{ending}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
+        let folder = TempFolder::new("nuclei");
+        let path = folder.join("data").with_extension(ending);
         std::fs::write(&path, content).expect("a scratch file");
-        Self(path)
+        Self(path, folder)
     }
 
     fn npz(arrays: &[(&str, &[u64], &[f64])]) -> Self {
@@ -51,12 +45,6 @@ impl Scratch {
 
     fn read(&self) -> Result<Samples, String> {
         samples::read(&self.0, "y", &|_, _| true).map_err(|e| e.to_string())
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -94,7 +82,8 @@ fn errors_name_file_and_cause() {
         let Err(why) = file.read() else { panic!("{part}: it was read") };
         assert!(why.contains(part) && why.contains(&*file.0.file_name().expect("a name").to_string_lossy()), "{why}");
     }
-    assert!(samples::read(&std::env::temp_dir().join("not there.npz"), "y", &|_, _| true).is_err());
+    let folder = TempFolder::new("nuclei");
+    assert!(samples::read(&folder.join("not there.npz"), "y", &|_, _| true).is_err());
 }
 
 /// NumPy archives are read to their checksums.

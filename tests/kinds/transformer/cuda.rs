@@ -24,6 +24,7 @@ use neuropil::{
     sim::{BuildContext, Progress},
 };
 use neuropil_test_support::golden::all;
+use neuropil_test_support::temp::TempFolder;
 use std::sync::Arc;
 
 /// Shapes of the models of these tests.
@@ -219,7 +220,8 @@ fn cuda_measured_multiplications_repeat() {
         SMALL.iter().copied().chain(["compute.gemm=Measured", "compute.precision=Bf16", "training.batch=4"]).collect();
     let params = small::params(&base);
     let trainer = small::trainer::<f32>(&Config::new(&params, 37).expect("a model"));
-    let cache = std::env::temp_dir().join(format!("neuropil-measured-{}", std::process::id()));
+    let temp = TempFolder::new("measured");
+    let cache = temp.join("cache");
     let text = Text::new(4, 24, 37, 6);
     let run = |context: &BuildContext| {
         let mut device = OnDevice::in_context(&gpu, &params, &trainer.network.config, context);

@@ -14,7 +14,7 @@ use neuropil::{
         TapArgs,
     },
 };
-use std::io::Write as _;
+use neuropil_test_support::temp::TempFolder;
 
 const SMALL: &[&str] = &[
     "model.layers=2",
@@ -211,20 +211,20 @@ fn the_text_changes_while_it_trains() {
     advance(&mut *sim, 3);
     let floor = |sim: &dyn Simulation| sim.levels(probes::LOSS).iter().map(|level| level.value).fold(9.0, f64::min);
     let (before, generation) = (floor(&*sim), sim.generation());
-    let mut file = tempfile();
-    writeln!(file.1, "{}", "Other words in another text, again and again. ".repeat(400)).expect("a file");
+    let temp = TempFolder::new("text");
+    let file = temp.join("text.txt");
+    std::fs::write(&file, "Other words in another text, again and again. ".repeat(400) + "\n").expect("a file");
     let change = |text: &str| path::parse(model.params(), text).expect("a parameter");
     let mut replace = |change: Change| -> Result<Effect, SimError> {
         let data = load_data(&model, &BuildContext::default(), &change, &Progress::default())?;
         sim.replace(&data)
     };
     assert_eq!(replace(change("data.grammar=Harbour")).expect("it is read"), Effect::Applied);
-    assert_eq!(replace(change(&format!("data.text={}", file.0.display()))).expect("it is read"), Effect::Applied);
+    assert_eq!(replace(change(&format!("data.text={}", file.display()))).expect("it is read"), Effect::Applied);
     assert!(replace(change("data.text=nowhere.txt")).unwrap_err().to_string().contains("nowhere.txt"));
     assert_ne!((floor(&*sim), sim.generation()), (before, generation));
     advance(&mut *sim, 2);
     assert_eq!(sim.clock().step, 5);
-    std::fs::remove_file(file.0).expect("it was there");
 }
 
 /// Texts that follow one another are a function of the step: a run that is interrupted, saved or shown reads the same ones.
@@ -252,11 +252,6 @@ fn languages_change_on_schedule() {
     let mut three = start(&model);
     advance(&mut *three, 20);
     assert_eq!(one.digest(), three.digest(), "the first text is that of one language");
-}
-
-fn tempfile() -> (std::path::PathBuf, std::fs::File) {
-    let path = std::env::temp_dir().join(format!("neuropil-text-{}.txt", std::process::id()));
-    (path.clone(), std::fs::File::create(&path).expect("a file"))
 }
 
 #[test]

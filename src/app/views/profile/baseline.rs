@@ -81,11 +81,11 @@ fn row(line: &str) -> Option<(&str, u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use neuropil_test_support::temp::TempFolder;
 
     #[test]
     fn a_recorded_run_is_a_baseline() {
-        let folder = std::env::temp_dir().join(format!("neuropil-baseline-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = TempFolder::new("baseline");
         let text = "step,kernel,launches,nanos,max_nanos,bytes,items\n10,deliver,4,4000,1500,0,0\n\
                     20,deliver,6,8000,1500,0,0\n20,integrate,1,300,300,0,5\n30,deli";
         std::fs::write(folder.join(TIMINGS), text).unwrap();
