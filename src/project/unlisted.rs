@@ -84,6 +84,7 @@ mod tests {
         project::{Project, RunFolder, RunStart, append_file::stop},
         sim::{Clock, ElementSet, Progress, Shape, Snapshot, Tap},
     };
+    use neuropil_test_support::temp::TempFolder;
     use std::{collections::BTreeSet, sync::Arc};
 
     /// A kind with fields over a set.
@@ -151,8 +152,7 @@ mod tests {
     /// A run that is killed behind any of the files it creates is continued and replaced.
     #[test]
     fn a_run_killed_between_a_file_and_its_manifest_is_continued_and_replaced() {
-        let folder = std::env::temp_dir().join(format!("neuropil-unlisted-{}", std::process::id()));
-        fs::remove_dir_all(&folder).ok();
+        let folder = TempFolder::new("unlisted");
         let whole = folder.join("whole");
         let mut writer = create(&whole).unwrap();
         first_part(&mut writer).unwrap();
@@ -188,14 +188,13 @@ mod tests {
             assert_eq!(files(&killed), expected, "killed behind file {n_files}");
         }
         assert!(n_kills > 8, "{n_kills}");
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     /// A run that was killed while it wrote its first manifest leaves a lock file and a part.
     #[test]
     fn a_run_killed_before_its_first_manifest_is_replaced() {
-        let folder = std::env::temp_dir().join(format!("neuropil-first-{}", std::process::id()));
-        fs::remove_dir_all(&folder).ok();
+        let temp = TempFolder::new("first");
+        let folder = temp.join("run");
         drop(create(&folder).unwrap());
         let part = atomic_file::temporary_name(MANIFEST, std::process::id());
         for entry in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap()) {
@@ -207,7 +206,6 @@ mod tests {
         }
         drop(create(&folder).unwrap());
         assert!(!files(&folder).contains(&part));
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -12,7 +12,7 @@ use neuropil::{
         request::AnswerShape,
     },
 };
-use neuropil_test_support::temp::TempFolder;
+use neuropil_test_support::{PATIENCE, temp::TempFolder};
 use std::{
     io,
     path::Path,
@@ -27,9 +27,9 @@ fn engine(sim: Box<dyn Simulation>) -> Engine {
     engine
 }
 
-/// Waits for an event, 20 s at most.
+/// Waits for an event: soon, also on a machine with other work.
 fn wait<T>(engine: &Engine, wanted: impl Fn(Event) -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
         if let Ok(event) = engine.events.recv_timeout(Duration::from_millis(100))
             && let Some(found) = wanted(event)

@@ -6,6 +6,7 @@ use neuropil::{
     engine::{Checkpoint, Command, Engine, EngineCounters, Event, LoggedCommand, RecordingEnd, RecordingStart, Sink},
     sim::{Action, Clock, Frame, ProbeId, Reading, Simulation, Spike, Tap},
 };
+use neuropil_test_support::PATIENCE;
 use std::{
     io,
     sync::{Arc, Mutex},
@@ -21,9 +22,9 @@ fn engine(sim: Box<dyn Simulation>) -> Engine {
     engine
 }
 
-/// Waits for an event, 20 s at most.
+/// Waits for an event: soon, also on a machine with other work.
 fn wait(engine: &Engine, mut wanted: impl FnMut(&Event) -> bool) -> Event {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
         if let Ok(event) = engine.events.recv_timeout(Duration::from_millis(100))
             && wanted(&event)
@@ -363,7 +364,7 @@ fn lose(touch: Option<Command>) -> (Engine, Arc<Mutex<Kept>>, Vec<Event>) {
     engine.send(Command::Play);
     let mut heard = vec![];
     while !matches!(heard.last(), Some(Event::Running(false, _))) {
-        heard.push(engine.events.recv_timeout(Duration::from_secs(20)).expect("the end of the run"));
+        heard.push(engine.events.recv_timeout(PATIENCE).expect("the end of the run"));
     }
     if let Some(command) = touch {
         engine.send(command);
@@ -397,7 +398,7 @@ fn after_a_lost_device_nothing_touches_it_and_another_takes_over() {
         engine.send(Command::Load(fake::boxed()));
         let mut failed_again = false;
         loop {
-            match engine.events.recv_timeout(Duration::from_secs(20)).expect("the load") {
+            match engine.events.recv_timeout(PATIENCE).expect("the load") {
                 Event::Failed(_) | Event::Rejected { .. } => failed_again = true,
                 Event::Loaded(_) => break,
                 _ => {}

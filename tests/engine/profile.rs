@@ -7,6 +7,7 @@ use neuropil::{
     gpu::{Batch, Pass},
     sim::Simulation as _,
 };
+use neuropil_test_support::PATIENCE;
 
 /// Batches published during 40 batches of 5 steps.
 fn batches(profile: Option<u32>) -> Vec<Batch> {
@@ -16,7 +17,7 @@ fn batches(profile: Option<u32>) -> Vec<Batch> {
     engine.send(Command::Profile(profile));
     engine.send(Command::Step(200));
     let is_over = |e: &Event| matches!(e, Event::Running(false, clock) if clock.step == 200);
-    let next = || engine.events.recv_timeout(std::time::Duration::from_secs(20)).expect("it ends");
+    let next = || engine.events.recv_timeout(PATIENCE).expect("it ends");
     while !is_over(&next()) {}
     engine.take_frame().into_iter().flat_map(|f| f.batches).collect()
 }

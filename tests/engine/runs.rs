@@ -11,12 +11,12 @@ use neuropil::{
     },
     sim::{Device, Progress, Simulation, Tap},
 };
-use neuropil_test_support::{Need, skip, temp::TempFolder};
+use neuropil_test_support::{Need, PATIENCE, skip, temp::TempFolder};
 use std::{
     fs,
     path::Path,
     process::{Command as Process, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 fn taps() -> Vec<Tap> {
@@ -43,7 +43,7 @@ fn start<'a>(
 
 fn wait_for(engine: &Engine, wanted: impl Fn(&Event) -> bool) -> Event {
     loop {
-        let event = engine.events.recv_timeout(Duration::from_secs(30)).expect("an event in time");
+        let event = engine.events.recv_timeout(PATIENCE).expect("an event in time");
         if let Event::Failed(e) | Event::Rejected { error: e, .. } = &event {
             panic!("{e}");
         }
@@ -65,7 +65,7 @@ fn record_fake(folder: &Path, steps: u64) -> Event {
     let mut failed = None;
     wait_for(&engine, |e| matches!(e, Event::Running(true, _)));
     loop {
-        match engine.events.recv_timeout(Duration::from_secs(30)).unwrap() {
+        match engine.events.recv_timeout(PATIENCE).unwrap() {
             Event::RecordingFailed(e, end) => failed = Some((e, end)),
             Event::Running(false, clock) => {
                 assert_eq!(clock.step, steps, "the simulation continues without its recording");
@@ -252,6 +252,16 @@ fn killed_runs_keep_every_block() {
     for k in 0..20_u64 {
         let out = temp.join(format!("killed{k}"));
         let mut child = run(&["--duration", "0"], &out);
+        // From its start, from its first manifest, from its first block: a busy machine gets to each of them in its own time.
+        let is_reached = || match k % 3 {
+            0 => true,
+            1 => out.join("run.ron").exists(),
+            _ => out.join("spikes.u32").metadata().is_ok_and(|file| file.len() > 0),
+        };
+        let began = Instant::now();
+        while !is_reached() && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         std::thread::sleep(Duration::from_millis(20 + (k * 7919) % 380));
         child.kill().unwrap();
         child.wait().unwrap();

@@ -338,7 +338,7 @@ fn threads() -> usize {
 
 /// Bytes held when no more than so many threads are left: those of a pool end, and free their buffers, after it is dropped.
 fn held_by(n_threads: usize) -> i64 {
-    let waits = (0..2_000).take_while(|_| threads() > n_threads);
+    let waits = (0..60_000).take_while(|_| threads() > n_threads);
     waits.for_each(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
     held()
 }

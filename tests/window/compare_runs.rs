@@ -1,6 +1,6 @@
 //! Recorded runs over each other: marked in the table of runs, drawn together, with what differs.
 
-use crate::support::{harness, window};
+use crate::support::window;
 use egui::{Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable;
 use neuropil::{
@@ -11,7 +11,6 @@ use neuropil_test_support::temp::TempFolder;
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
 use window::{Window, open, start, until};
 
@@ -100,9 +99,7 @@ fn ask_sweep(w: &mut Window) {
 }
 
 fn ended(w: &mut Window) {
-    harness::until_within(Duration::from_secs(60), w, "all ended", |w| {
-        w.state().messages().iter().any(|text| text.starts_with("Sweep"))
-    });
+    until(w, "all ended", |w| w.state().messages().iter().any(|text| text.starts_with("Sweep")));
 }
 
 #[test]

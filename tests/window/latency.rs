@@ -2,17 +2,17 @@
 //! to release builds on an idle machine. With `NEUROPIL_RENDER=1` every frame is also rendered; `NEUROPIL_PROJECT` names
 //! another project.
 
+use crate::support::harness::{Window, until};
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
     app::{App, Start, run_stats::Samples},
     params::path,
 };
+use neuropil_test_support::PATIENCE;
 use std::{
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Instant,
 };
-
-type Window = Harness<'static, App>;
 
 const EDITS: usize = 20;
 
@@ -25,15 +25,6 @@ fn frame(w: &mut Window, render: bool) -> f32 {
         w.render().expect("a graphics device");
     }
     ms
-}
-
-fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
-    let since = Instant::now();
-    while !holds(w) {
-        assert!(since.elapsed() < Duration::from_secs(120), "waited in vain until {what}: {:?}", w.state().messages());
-        frame(w, false);
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]
@@ -59,7 +50,7 @@ fn every_edit_reaches_a_frame() {
         let seen = w.state().session().live.latency.samples.count();
         let since = Instant::now();
         while w.state().session().live.latency.samples.count() == seen {
-            assert!(since.elapsed() < Duration::from_secs(20), "edit {edit} was never seen");
+            assert!(since.elapsed() < PATIENCE, "edit {edit} was never seen");
             frames.push(frame(&mut w, render));
         }
     }

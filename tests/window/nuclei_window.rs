@@ -3,21 +3,14 @@
 
 use crate::support::harness;
 use egui_kittest::{Harness, kittest::Queryable};
-use harness::Window;
+use harness::{Window, until};
 use neuropil::{
     app::{App, Start, commands::UiCommand, settings::Theme},
     params::path,
 };
 use neuropil_test_support::temp::TempFolder;
 use neuropil_test_support::{Need, skip};
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
-
-fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
-    harness::until_within(Duration::from_secs(120), w, what, holds);
-}
+use std::path::{Path, PathBuf};
 
 fn shoot(w: &mut Window, name: &str) {
     w.run_steps(3);

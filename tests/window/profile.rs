@@ -6,7 +6,7 @@ use device_profile::{PREDICTED, WORK, batches, ceilings, on_device};
 use egui::{Modifiers, pos2, vec2};
 use egui_kittest::Harness;
 use fake_fly::schema;
-use harness::Window;
+use harness::{Window, until};
 use neuropil::{
     app::{
         App, Start,
@@ -144,10 +144,6 @@ fn window(project: &str, size: [f32; 2]) -> Window {
     };
     let builder = Harness::builder().with_size(size).with_max_steps(30).with_theme(egui::Theme::Dark);
     builder.with_render_cursor(false).wgpu().build_eframe(move |cc| App::new(cc, start).expect("threads"))
-}
-
-fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
-    harness::until_within(std::time::Duration::from_secs(120), w, what, holds);
 }
 
 /// Brings a workspace to the front, by title.

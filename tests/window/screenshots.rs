@@ -3,7 +3,7 @@
 
 use crate::support::harness;
 use egui_kittest::{Harness, kittest::Queryable};
-use harness::Window;
+use harness::{Window, until};
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use neuropil::app::{App, Start, commands::UiCommand, settings::Theme};
 use neuropil_test_support::{Need, skip};
@@ -19,10 +19,6 @@ const SIMULATED_SECS: f64 = 1.5;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
-    harness::until_within(Duration::from_secs(120), w, what, holds);
 }
 
 fn shoot(w: &mut Window, name: &str) -> Option<Picture> {

@@ -2,14 +2,14 @@
 
 use crate::support::{harness, many};
 use egui_kittest::kittest::Queryable;
-use harness::Window;
+use harness::{Window, until};
 use many::{Copies, LEN, Many};
 use neuropil::{
     app::{Start, commands::UiCommand},
     project::Project,
 };
 use neuropil_test_support::temp::TempFolder;
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc};
 
 fn open(start: Start) -> Window {
     harness::open(Start { native_dialogs: false, state_dir: None, config_dir: None, ..start })
@@ -24,10 +24,6 @@ fn window() -> (Window, Arc<Copies>) {
     let mut w = open(Start { project, builder: Some(builder), run: true, ..Start::default() });
     until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
     (w, copies)
-}
-
-fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
-    harness::until_within(Duration::from_secs(60), w, what, holds);
 }
 
 fn command(w: &mut Window, command: UiCommand) {

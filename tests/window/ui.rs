@@ -10,7 +10,6 @@ use neuropil::{
 };
 use neuropil_test_support::temp::TempFolder;
 use neuropil_test_support::{Need, skip};
-use std::time::Duration;
 use window::{Window, assign, open, set, start, until, value};
 
 fn window(engine: bool) -> Window {
@@ -185,10 +184,10 @@ fn unsaved_work_survives_a_crash() {
     };
     let mut w = open(with_state(&folder));
     w.run();
-    std::thread::sleep(Duration::from_millis(2100));
     set(&mut w, "lif.tau_m=17");
     let mine = folder.join(format!("journal-{}.ron", std::process::id()));
-    until(&mut w, "it is kept", |_| mine.exists());
+    let kept = || std::fs::read_to_string(&mine).is_ok_and(|text| text.ends_with('\n'));
+    until(&mut w, "it is kept", |_| kept());
     std::mem::forget(w); // the crash
     std::fs::rename(&mine, folder.join("journal-4194999.ron")).expect("a process that is gone");
     let mut w = open(with_state(&folder));

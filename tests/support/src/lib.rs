@@ -5,7 +5,10 @@ pub mod golden;
 pub mod shared_resource;
 pub mod temp;
 
-use std::{fmt::Display, io::Write as _, process::Command};
+use std::{fmt::Display, io::Write as _, process::Command, time::Duration};
+
+/// Bounds a wait for what never comes: what comes is due much sooner, also on a machine with other work.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What a skipped test lacks. `NEUROPIL_REQUIRE=gpu,golden` makes its absence an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

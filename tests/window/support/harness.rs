@@ -2,7 +2,7 @@
 
 use egui_kittest::Harness;
 use neuropil::app::{App, Start};
-use neuropil_test_support::{Need, skip};
+use neuropil_test_support::{Need, PATIENCE, skip};
 use std::{
     path::Path,
     time::{Duration, Instant},
@@ -19,14 +19,14 @@ pub fn open(start: Start) -> Window {
 }
 
 /// Steps until a condition holds; a running engine keeps repainting, so `run` would not end.
-pub fn until_within(patience: Duration, w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
+pub fn until(w: &mut Window, what: &str, mut holds: impl FnMut(&Window) -> bool) {
     let since = Instant::now();
     loop {
         w.step();
         if holds(w) {
             return;
         }
-        assert!(since.elapsed() < patience, "timeout waiting until {what}: {:?}", w.state().messages());
+        assert!(since.elapsed() < PATIENCE, "timeout waiting until {what}: {:?}", w.state().messages());
         std::thread::sleep(Duration::from_millis(5));
     }
 }

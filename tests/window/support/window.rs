@@ -1,10 +1,9 @@
 //! The window without a screen, for tests that drive it by the names of things.
 
 use super::fake;
-use super::harness;
-pub use harness::{Window, open};
+pub use super::harness::{Window, open, until};
 use neuropil::{app::Start, params::path, project::Project};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 /// The default project with a simulation that costs nothing, or none.
 pub fn start(engine: bool) -> Start {
@@ -19,11 +18,6 @@ pub fn start(engine: bool) -> Start {
         })),
         ..Start::default()
     }
-}
-
-/// As [`harness::until_within`]: everything a window does here is done soon.
-pub fn until(w: &mut Window, what: &str, holds: impl FnMut(&Window) -> bool) {
-    harness::until_within(Duration::from_secs(20), w, what, holds);
 }
 
 /// A parameter as it is shown.
