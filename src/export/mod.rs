@@ -88,11 +88,6 @@ impl Format {
             _ => "spikes",
         }
     }
-
-    /// The format with this extension.
-    pub fn by_extension(extension: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|f| f.extension() == extension)
-    }
 }
 
 /// Writes a run; `out` is the file, by default one in the run folder named after the format. Returns the

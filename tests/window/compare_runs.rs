@@ -159,12 +159,14 @@ fn a_sweep_over_seeds_has_a_spread() {
 #[cfg(unix)]
 #[test]
 fn one_sweep_at_a_time_and_it_ends_with_the_window() {
-    use std::os::unix::fs::PermissionsExt as _;
     let (folder, file) = project("endless");
     let (program, started) = (folder.join("endless"), folder.join("pid"));
     let script = format!("#!/bin/sh\necho $$ > '{0}.new'\nmv '{0}.new' '{0}'\nexec sleep 3600\n", started.display());
-    std::fs::write(&program, script).expect("a script");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    // Copied by another process: a file that this one has written cannot be started while a process that another test starts
+    // holds what this one has open.
+    let text = folder.join("script");
+    std::fs::write(&text, script).expect("a script");
+    assert!(Command::new("install").args(["-m", "755"]).args([&text, &program]).status().expect("coreutils").success());
     let mut w = sweep_dialog(&file, program);
     w.get_by_label("Values").type_text("25");
     w.run_steps(3);
