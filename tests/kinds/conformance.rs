@@ -2,6 +2,8 @@
 //! model with much going on.
 
 mod cases;
+#[cfg(target_os = "linux")]
+mod priorities;
 mod scheduled;
 
 use crate::device::gpu;
@@ -76,6 +78,18 @@ macro_rules! conformance {
             fn any_allocation_may_fail() {
                 if alone(concat!("conformance::", stringify!($name), "::any_allocation_may_fail")) {
                     super::any_allocation_may_fail(&super::$name());
+                }
+            }
+
+            #[test]
+            #[cfg(target_os = "linux")]
+            fn computing_threads_have_the_priority_of_the_engine() {
+                if alone(concat!(
+                    "conformance::",
+                    stringify!($name),
+                    "::computing_threads_have_the_priority_of_the_engine"
+                )) {
+                    super::priorities::computing_threads_have_the_priority_of_the_engine(&super::$name());
                 }
             }
 

@@ -1,7 +1,8 @@
 //! A model in f32 on some threads, as a backend.
 
 use super::{
-    decoder::{Pooled, threads},
+    decoder::Pooled,
+    threads::Threads,
     trainer::TrainingState,
 };
 use crate::{
@@ -9,7 +10,6 @@ use crate::{
     kinds::language::backend::{Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats, ViewNorms},
     sim::{Execution, MemoryReport, SimError},
 };
-use rayon::ThreadPool;
 
 /// A network with everything that training needs.
 pub trait CpuTrainer: Send {
@@ -36,13 +36,13 @@ pub struct CpuBackend<T> {
     /// The model.
     pub trainer: T,
     /// The threads.
-    pub pool: ThreadPool,
+    pub threads: Threads,
 }
 
 impl<T: CpuTrainer<Real = f32>> CpuBackend<T> {
     /// A model on so many threads.
-    pub fn of(trainer: T, n_threads: usize) -> Result<Self, SimError> {
-        Ok(Self { trainer, pool: threads(n_threads)? })
+    pub fn of(trainer: T, n_threads: usize) -> Self {
+        Self { trainer, threads: Threads::new(n_threads) }
     }
 }
 
@@ -56,13 +56,13 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
         // Its operations are no rows of a step.
         let mut inner = Pass::default();
         inner.stop = pass.stop.clone();
-        let Self { trainer, pool } = self;
+        let Self { trainer, threads } = self;
         let n: usize = batches.iter().map(Batch::n_tokens).sum();
         pass.span("held-out", n as u64, || {
             let mut rest = losses;
             for batch in batches {
                 let (own, others) = rest.split_at_mut(batch.n_tokens());
-                if pool.install(|| trainer.evaluate(batch, own, &mut inner))? == Outcome::Stopped {
+                if threads.run(|| trainer.evaluate(batch, own, &mut inner))? == Outcome::Stopped {
                     return Ok(Outcome::Stopped);
                 }
                 rest = others;
@@ -76,7 +76,7 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
     }
 
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
-        Ok(Box::new(Pooled { decoder: self.trainer.decoder()?, pool: &self.pool }))
+        Ok(Box::new(Pooled { decoder: self.trainer.decoder()?, threads: &self.threads }))
     }
 
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {

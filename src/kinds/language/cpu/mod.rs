@@ -5,10 +5,12 @@
 //! | [`head`] | logits, losses and their gradients, some rows at a time |
 //! | [`trainer`] | what training keeps beside the weights |
 //! | [`backend`], [`decoder`] | a model and its decoders on some threads |
+//! | [`threads`] | the threads, which start with the first work |
 
 pub mod backend;
 pub mod decoder;
 pub mod head;
+pub mod threads;
 pub mod trainer;
 
 use super::backend::Outcome;

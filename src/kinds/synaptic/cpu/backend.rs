@@ -32,7 +32,7 @@ impl CpuBackend {
         seed: u64,
         threads: usize,
     ) -> Result<Self, SimError> {
-        Self::of(Trainer::new(config, layout, dynamics, seed)?, threads)
+        Ok(Self::of(Trainer::new(config, layout, dynamics, seed)?, threads))
     }
 }
 
@@ -44,8 +44,8 @@ impl Backend for CpuBackend {
     }
 
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
-        let Self { trainer, pool } = self;
-        pool.install(|| trainer.step(input, pass))
+        let Self { trainer, threads } = self;
+        threads.run(|| trainer.step(input, pass))
     }
 
     fn expert_steps(&self) -> Result<&[ExpertStep], SimError> {
@@ -58,22 +58,22 @@ impl Backend for CpuBackend {
     }
 
     fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError> {
-        let Self { trainer, pool } = self;
-        pool.install(|| trainer.measure_specialization(tokens))
+        let Self { trainer, threads } = self;
+        threads.run(|| trainer.measure_specialization(tokens))
     }
 
     fn plastic_decoder(&self, op: &PlasticityRule) -> Result<Box<dyn Decoder + '_>, SimError> {
         let decoder = CpuDecoder::new(&self.trainer.network)?.plastic(*op);
-        Ok(Box::new(Pooled { decoder, pool: &self.pool }))
+        Ok(Box::new(Pooled { decoder, threads: &self.threads }))
     }
 
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError> {
         progress.report("activations", 0.0)?;
-        self.pool.install(|| self.trainer.network.inspect(tokens, site))
+        self.threads.run(|| self.trainer.network.inspect(tokens, site))
     }
 
     fn decisions(&self, tokens: &[u32], layer: usize) -> Result<Routing<f32>, SimError> {
-        self.pool.install(|| self.trainer.network.decisions(tokens, layer))
+        self.threads.run(|| self.trainer.network.decisions(tokens, layer))
     }
 
     fn edit(&mut self, edits: &[Edit]) -> Result<(), SimError> {

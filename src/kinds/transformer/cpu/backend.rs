@@ -25,23 +25,23 @@ pub type CpuBackend = cpu::backend::CpuBackend<Trainer<f32>>;
 impl CpuBackend {
     /// With zero weights.
     pub fn new(config: &Config, layout: &Arc<Layout>, seed: u64, threads: usize) -> Result<Self, SimError> {
-        Self::of(Trainer::new(config, layout, seed)?, threads)
+        Ok(Self::of(Trainer::new(config, layout, seed)?, threads))
     }
 }
 
 impl Backend for CpuBackend {
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         let (stop, tokens) = (pass.stop.clone(), input.batches.iter().map(Batch::n_tokens).sum::<usize>());
-        let Self { trainer, pool } = self;
+        let Self { trainer, threads } = self;
         trainer.reserve(input.batches)?;
-        pass.span("step", tokens as u64, || pool.install(|| trainer.step(input, &stop)))
+        pass.span("step", tokens as u64, || threads.run(|| trainer.step(input, &stop)))
     }
 
     fn inspect(&self, tokens: &[u32], site: Site, progress: &Progress) -> Result<Vec<f32>, SimError> {
         progress.report("activations", 0.0)?;
         let mut acts = Activations::default();
         acts.reserve(&self.trainer.network.config, tokens.len())?;
-        self.pool.install(|| inspect(&self.trainer, tokens, site, acts))
+        self.threads.run(|| inspect(&self.trainer, tokens, site, acts))
     }
 }
 
