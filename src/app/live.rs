@@ -105,8 +105,6 @@ pub struct Live {
     n_loads_pending: u32,
     /// The document the simulation was built from.
     built: Option<Project>,
-    /// Counts loads, rewinds and playbacks: the log of a run belongs to one number.
-    run_number: u64,
     /// The run since step 0, for recordings.
     run_log: Option<RunLog>,
     /// Parameters that need a rebuild for this simulation, although they are declared live.
@@ -175,7 +173,6 @@ impl Live {
             accepted: None,
             n_loads_pending: 0,
             built: None,
-            run_number: 0,
             run_log: None,
             rebuild_only: HashSet::new(),
             play_when_loaded: false,
@@ -264,7 +261,7 @@ impl Live {
         (self.sent, self.accepted) = (None, None);
         self.acks = EditAcks::default();
         self.playback = None;
-        self.set_run_log(None);
+        self.run_log = None;
         self.schema = SimSchema::default();
         self.clock = Clock::default();
         (self.error, self.stop_reason) = (None, None);
@@ -382,16 +379,6 @@ impl Live {
     /// The model as it was built.
     pub fn built_model(&self) -> Option<&crate::kinds::Model> {
         self.built.as_ref().map(|project| &project.model)
-    }
-
-    /// Number of the current run: another one has another log.
-    pub fn run_number(&self) -> u64 {
-        self.run_number
-    }
-
-    fn set_run_log(&mut self, run: Option<RunLog>) {
-        self.run_number += 1;
-        self.run_log = run;
     }
 
     /// The run since step 0, for recordings.

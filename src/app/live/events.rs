@@ -101,7 +101,7 @@ impl Live {
                     self.build_time = Some(loading.loader.since.elapsed());
                     self.acks = EditAcks::default();
                     let new_log = || RunLog { project: loading.project.clone(), log: vec![] };
-                    self.set_run_log(Some(resumed.unwrap_or_else(new_log)));
+                    self.run_log = Some(resumed.unwrap_or_else(new_log));
                     self.n_loads_pending += 1;
                     self.accepted = Some(loading.project.clone());
                     self.built = Some(loading.project.clone());
@@ -164,7 +164,7 @@ impl Live {
             }
             Event::Applied(_, LoggedCommand::Rewind) => {
                 let run = self.accepted.clone().map(|project| RunLog { project, log: vec![] });
-                self.set_run_log(run);
+                self.run_log = run;
                 self.checkpoints.forget_states();
                 self.origin = None;
                 self.stop_reason = None;
