@@ -13,25 +13,42 @@ struct Answered {
     label: String,
     clock: Clock,
     answer: Result<Answer, String>,
+    /// Instead of a table without rows.
+    no_rows: String,
+}
+
+/// A request that is being answered.
+struct Pending {
+    label: String,
+    /// For a table without rows.
+    no_rows: String,
+    progress: Arc<Progress>,
 }
 
 /// The state of the window.
 #[derive(Default)]
 pub struct Requests {
-    /// Whether it is open.
-    pub is_open: bool,
+    is_open: bool,
+    /// The request whose first field gets the keyboard in the next frame.
+    focus: Option<&'static str>,
     /// Arguments last entered, by request.
     values: BTreeMap<&'static str, Vec<Value>>,
     /// The request that is being answered.
-    pending: Option<(String, Arc<Progress>)>,
+    pending: Option<Pending>,
     last: Option<Answered>,
 }
 
 impl Requests {
+    /// Opens the window, or brings it to the front, with the keyboard at a request.
+    pub fn open(&mut self, at: &'static str) {
+        self.is_open = true;
+        self.focus = Some(at);
+    }
+
     /// An answer arrived; that of another request is dropped.
     pub fn answered(&mut self, progress: &Arc<Progress>, clock: Clock, answer: Result<Answer, String>) {
-        if let Some((label, _)) = self.pending.take_if(|(_, pending)| Arc::ptr_eq(pending, progress)) {
-            self.last = Some(Answered { label, clock, answer });
+        if let Some(asked) = self.pending.take_if(|pending| Arc::ptr_eq(&pending.progress, progress)) {
+            self.last = Some(Answered { label: asked.label, clock, answer, no_rows: asked.no_rows });
         }
     }
 
@@ -48,14 +65,23 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     }
     let mut is_open = true;
     let area = Rect::from_center_size(app.centre.intersect(ctx.content_rect()).center(), SIZE);
+    // The palette keeps the keyboard until it is gone.
+    let is_free = ctx.memory(|memory| memory.top_modal_layer().is_none());
+    let focus = app.requests.focus.take_if(|_| is_free);
     let window = Window::new("Requests").open(&mut is_open).default_rect(area).collapsible(false);
-    window.show(ctx, |ui| {
+    let shown = window.show(ctx, |ui| {
         for spec in app.session.project.model.requests() {
-            request_ui(ui, app, spec);
+            request_ui(ui, app, spec, focus == Some(spec.name));
         }
         ui.separator();
         answer_ui(ui, app);
     });
+    if let Some(shown) = shown.filter(|_| focus.is_some()) {
+        ctx.move_to_top(shown.response.layer_id);
+    }
+    if app.requests.focus.is_some() {
+        ctx.request_repaint();
+    }
     app.requests.is_open = is_open;
 }
 
@@ -66,7 +92,7 @@ const SIZE: Vec2 = Vec2::new(540.0, 360.0);
 const NUMBER: Vec2 = Vec2::new(180.0, 22.0);
 
 /// A button and the fields of the arguments: texts have lines of their own, numbers stand side by side.
-fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec) {
+fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec, takes_focus: bool) {
     let values = app.requests.values.entry(spec.name).or_insert_with(spec.defaults);
     let label = spec.label().into_owned();
     let elements = if spec.over.is_empty() { vec![] } else { app.session.selection.elements.to_vec() };
@@ -85,10 +111,15 @@ fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec) {
     let clicked = ui.horizontal(|ui| {
         let button = ui.add_enabled(why_not.is_empty(), Button::new(&label)).accessible_name(&label);
         let button = button.on_hover_text(text::unwrap(spec.docs)).on_disabled_hover_text(why_not);
-        for (param, value) in texts {
+        let mut first = button.clone();
+        for (i, (param, value)) in texts.into_iter().enumerate() {
             ui.label(widgets::sub(ui, param.label()));
             ui.spacing_mut().text_edit_width = ui.available_width();
-            inspector::argument_ui(ui, spec.name, param, value);
+            let field = inspector::argument_ui(ui, spec.name, param, value);
+            first = field.filter(|_| i == 0).unwrap_or(first);
+        }
+        if takes_focus {
+            first.request_focus();
         }
         button.clicked()
     });
@@ -103,12 +134,13 @@ fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec) {
     ui.add_space(4.0);
     if clicked.inner {
         let request = Request { name: spec.name.to_owned(), elements, values: values.clone() };
-        app.requests.pending = app.session.live.ask(request).map(|progress| (label, progress));
+        let no_rows = spec.no_rows(values);
+        app.requests.pending = app.session.live.ask(request).map(|progress| Pending { label, no_rows, progress });
     }
 }
 
 fn answer_ui(ui: &mut Ui, app: &mut App) {
-    if let Some((label, progress)) = &app.requests.pending {
+    if let Some(Pending { label, progress, .. }) = &app.requests.pending {
         ui.horizontal(|ui| {
             ui.spinner();
             ui.label(label);
@@ -117,7 +149,7 @@ fn answer_ui(ui: &mut Ui, app: &mut App) {
             }
         });
     }
-    let Some(Answered { label, clock, answer }) = &app.requests.last else { return };
+    let Some(Answered { label, clock, answer, no_rows }) = &app.requests.last else { return };
     let t = Tokens::of(ui.ctx());
     ui.horizontal(|ui| {
         ui.label(RichText::new(format!("{label}, step {}", text::count(clock.step))).color(t.text_strong));
@@ -130,6 +162,7 @@ fn answer_ui(ui: &mut Ui, app: &mut App) {
     ScrollArea::both().auto_shrink(false).show(ui, |ui| match answer {
         Err(why) => drop(ui.colored_label(t.error, why)),
         Ok(Answer::Text(text)) => drop(ui.add(egui::Label::new(text).wrap().selectable(true))),
+        Ok(Answer::Table(_, rows)) if rows.is_empty() => drop(ui.label(no_rows)),
         Ok(Answer::Table(columns, rows)) => {
             Grid::new("answer").striped(true).show(ui, |ui| {
                 columns.iter().for_each(|name| drop(ui.label(widgets::sub(ui, text::spaced(name)))));

@@ -110,7 +110,11 @@ impl App {
             UiCommand::RevealRun(folder) => self.reveal(folder),
             UiCommand::Replay(folder) => self.replay(&folder),
             UiCommand::Branch(folder, step) => self.branch(&folder, step),
-            UiCommand::Requests => self.requests.is_open = !self.requests.is_open,
+            UiCommand::Requests => {
+                if let Some(first) = self.session.project.model.requests().first() {
+                    self.requests.open(first.name);
+                }
+            }
             UiCommand::CancelReplay => {
                 if let Some(replay) = &self.library.replaying {
                     replay.progress.cancel();

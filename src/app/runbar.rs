@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     params::ParamId,
-    sim::{Clock, TimeBase, rate_texts},
+    sim::{TimeBase, rate_texts},
 };
 use egui::{
     Align, Button, ComboBox, Frame, Layout, Margin, Panel, ProgressBar, RichText, ScrollArea, Stroke, TextStyle, Ui,
@@ -160,9 +160,9 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
     let peaks = app.profile.machine.ceilings.as_ref();
     let rates = steps_per_s.map_or_else(Vec::new, |n| rate_texts(&live.counts(&app.session.project.model), n, peaks));
     let hint = [vec![hint], rates].concat().join("\n");
-    let clock = Clock { step: app.time.shown(live.clock.step), ..live.clock };
-    let time = if base.is_count() { text::count(clock.step) } else { text::sim_time(clock.secs()) };
-    let (number, time_unit) = time.split_once(' ').unwrap_or((&time, base.name(clock.step)));
+    let step = app.time.shown(live.clock.step);
+    let time = app.time_text(step as f64);
+    let (number, time_unit) = time.split_once(' ').unwrap_or((&time, ""));
     let speed = value.as_deref().unwrap_or("—");
     let room = Room::of(
         ui.available_width(),
@@ -173,7 +173,7 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
         metric(ui, speed, &unit, SPEED_WIDTH).on_hover_text(hint);
         ui.add_space(8.0);
     }
-    metric(ui, number, time_unit, TIME_WIDTH).on_hover_text(format!("Step {}", text::count(clock.step)));
+    metric(ui, number, time_unit, TIME_WIDTH).on_hover_text(format!("Step {}", text::count(step)));
     ui.add_space(8.0);
     let failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
     let (color, word) = match (live.running, live.is_loaded()) {

@@ -33,12 +33,16 @@ pub(super) fn ask(args: &AskArgs) -> Result<(), CliError> {
         return Err(CliError::Usage(what));
     };
     let request = parse(spec, &args.arguments)?;
+    let no_rows = spec.no_rows(&request.values);
     if !args.allow_outside && !is_own(&args.run) {
         refuse_outside(&outside_paths_of_run(&run, &project), "run")?;
     }
     let sim = simulation(&run, args)?;
     let step = sim.clock().step;
     let answer = in_thread("ask", move |progress| sim.ask(&request, progress))?;
+    if matches!(&answer, Answer::Table(_, rows) if rows.is_empty()) {
+        eprintln!("neuropil: {no_rows}");
+    }
     match (args.json, &answer) {
         (true, answer) => print_line!("{:#}", json!({ "step": step, "answer": answer_json(answer) })),
         (false, answer) => print_line!("{}", answer.text()),

@@ -27,6 +27,16 @@ impl RequestSpec {
         crate::params::title::or_from_name(self.title, self.name)
     }
 
+    /// A sentence for an answer without rows: an argument that was left empty, if one was.
+    pub fn no_rows(&self, values: &[Value]) -> String {
+        let is_empty = |value: &Value| matches!(value, Value::Text(text) if text.is_empty());
+        let empty = self.params.iter().zip(values).find(|(_, value)| is_empty(value));
+        match empty {
+            Some((param, _)) => format!("No rows: {} is empty. Enter it and ask again", param.label()),
+            None => "No rows".to_owned(),
+        }
+    }
+
     /// This request about elements, with the default arguments.
     pub fn request(&self, elements: Vec<u32>) -> Request {
         Request { name: self.name.to_owned(), elements, values: (self.defaults)() }

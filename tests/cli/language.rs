@@ -45,6 +45,8 @@ fn a_trained_model_writes_and_its_exported_weights_continue() {
     assert_eq!(ask("sample", &["--prompt", "a small", "--length", "12"]), written, "the same seed, the same text");
     let scored = ask("score", &["--text", "a small"]);
     assert_eq!(scored.lines().count(), 1 + 7, "{scored}");
+    let nothing = run(&["ask", out.to_str().unwrap(), "score", "--device", "cpu", "--allow-outside"]);
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("No rows: Text is empty"), "{nothing:?}");
     let file = ok(&run(&["export", out.to_str().unwrap(), "--format", "safetensors"]));
     let weights = format!("data.weights={}", file.trim());
     let again = temp.join("again");

@@ -169,3 +169,32 @@ fn a_text_is_replaced_while_it_is_read() {
     });
     assert!(w.state().session().live.rejection(id).is_none() && w.state().session().live.data_progress().is_none());
 }
+
+#[test]
+fn requests_are_opened_from_the_palette_and_asked() {
+    if !can_draw() {
+        return;
+    }
+    let mut w = open(egui::Theme::Dark);
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Rebuild);
+    until(&mut w, "the simulation is ready", |w| !w.state().session().live.schema.probes.is_empty());
+    // Asked for twice, the window stays open; the keyboard is at the request.
+    for (query, field) in [("sample…", "sample.prompt"), ("score…", "score.text"), ("score…", "score.text")] {
+        w.state_mut().command(&ctx, UiCommand::Palette);
+        w.run_steps(3);
+        w.get_by_label("Palette").type_text(query);
+        w.run_steps(3);
+        w.key_press(egui::Key::Enter);
+        w.run_steps(4);
+        assert!(w.get_by_label(field).is_focused(), "{query}");
+    }
+    w.get_by_label("Score").click();
+    until(&mut w, "it is answered", |w| w.query_by_label("No rows: Text is empty. Enter it and ask again").is_some());
+    w.get_by_label("score.text").focus();
+    w.run_steps(2);
+    w.get_by_label("score.text").type_text("abc");
+    w.run_steps(2);
+    w.get_by_label("Score").click();
+    until(&mut w, "a table is answered", |w| w.query_all_by_label_contains("loss").next().is_some());
+}

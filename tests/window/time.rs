@@ -138,6 +138,25 @@ fn recorded_traces_appear_when_a_run_is_opened() {
     until(&mut w, "the traces are read", |w| w.query_all_by_label_contains(&caption).count() > 0);
 }
 
+/// The cursor at a place near the end of a step of 0.1 ms, by clicks into the time panel.
+fn both_clocks_show_the_step_before(w: &mut Window) {
+    let ruler = w.get_by_label("Time cursor").rect();
+    let at = |w: &mut Window, x: f32| {
+        let to = egui::pos2(x, ruler.center().y);
+        w.hover_at(to);
+        w.drag_at(to);
+        w.drop_at(to);
+        w.run_steps(2);
+        w.state().time().axis.cursor().expect("scrubbed")
+    };
+    let places = (1..40).map(|i| ruler.left() + ruler.width() * i as f32 / 50.0);
+    let mut cursors = places.map(|x| at(w, x));
+    let cursor = cursors.find(|at| at.fract() > 0.55).expect("a place between two steps");
+    let time = format!("{:.1}", cursor.floor() * 0.1);
+    assert!(w.query_by_label(&time).is_some(), "the run bar at {cursor}");
+    assert_eq!(w.query_all_by_label_contains(&format!(": {time} ms of 300.0 ms")).count(), 1, "the banner at {cursor}");
+}
+
 #[test]
 fn a_finished_run_is_scrubbed_in_the_same_views() {
     let folder = run_folder();
@@ -155,6 +174,7 @@ fn a_finished_run_is_scrubbed_in_the_same_views() {
     assert_eq!(time.past.trains().map(|(_, t)| t.history.len()).sum::<usize>(), n_spikes);
     assert_eq!(time.axis.cursor(), Some(recorded.manifest.first_step as f64));
     assert!(!w.state().session().live.schema.sets[0].columns.is_empty(), "categories come from the project");
+    both_clocks_show_the_step_before(&mut w);
     w.get_by_label("Play").click_accesskit();
     until(&mut w, "it plays", |w| w.state().time().axis.cursor().is_some_and(|at| at > 50.0));
     command(&mut w, UiCommand::GoLive);

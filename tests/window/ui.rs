@@ -130,6 +130,23 @@ fn palette_runs_commands_and_sets_parameters() {
 }
 
 #[test]
+fn the_palette_opens_another_panel_of_a_view() {
+    let mut w = window(true);
+    w.run();
+    w.get_by_label("Run").click();
+    until(&mut w, "it runs", |w| w.query_all_by_label("Close Rates").count() == 1);
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Palette);
+    w.run_steps(3);
+    w.get_by_label("Palette").type_text("another rates");
+    w.run_steps(3);
+    w.key_press(egui::Key::Enter);
+    w.run_steps(4);
+    let close = w.query_all_by_label_contains("Close Rates");
+    assert_eq!(close.count(), 2);
+}
+
+#[test]
 fn unsaved_changes_ask_before_closing() {
     let mut w = window(false);
     w.run();

@@ -47,7 +47,7 @@ impl UiCommand {
             Self::Export(format) => return format!("Export last run as {}", format.label()),
             Self::ExportRun(_, format) => return format!("Export as {}", format.label()),
             Self::ShowView(name) => return format!("Show {}", workspace::view_title(app, name)),
-            Self::OpenAnother(name) => return format!("Open another panel: {}", workspace::view_title(app, name)),
+            Self::OpenAnother(name) => return workspace::another_title(app, name),
             Self::Workspace(at) => return format!("Workspace {}", app.workspace.titles().nth(*at).unwrap_or_default()),
             Self::ApplyLayout(at) => {
                 let name = app.workspace.layouts.iter().nth(*at).map(|l| l.name.clone()).unwrap_or_default();

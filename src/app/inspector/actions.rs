@@ -6,7 +6,7 @@ use crate::{
     params::{ParamSpec, Value, ValueType},
     sim::{Action, ActionSpec},
 };
-use egui::{Button, ComboBox, TextEdit, Ui};
+use egui::{Button, ComboBox, Response, TextEdit, Ui};
 use std::collections::BTreeMap;
 
 /// Arguments last entered, by action.
@@ -59,7 +59,7 @@ fn first_values(action: &ActionSpec) -> Vec<Value> {
 }
 
 /// Draws the field of an argument of an action or a request.
-pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Value) {
+pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Value) -> Option<Response> {
     let name = format!("{action}.{}", spec.name);
     let response = match (value, spec.kind) {
         (Value::Bool(on), _) => widgets::switch(ui, on, &name),
@@ -87,11 +87,12 @@ pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Valu
             response
         }
         (Value::Text(typed), _) => ui.add(TextEdit::singleline(typed)),
-        (Value::Choice(_) | Value::Rows(_), _) => return,
+        (Value::Choice(_) | Value::Rows(_), _) => return None,
     };
-    response.accessible_name(&name).on_hover_ui(|ui| {
+    let response = response.accessible_name(&name).on_hover_ui(|ui| {
         ui.set_max_width(320.0);
         ui.label(egui::RichText::new(&name).monospace().color(Tokens::of(ui.ctx()).text_strong));
         ui.label(text::unwrap(spec.docs));
     });
+    Some(response)
 }

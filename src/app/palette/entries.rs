@@ -2,7 +2,7 @@
 
 use super::{elements::SearchHit, score::score};
 use crate::{
-    app::{App, commands::UiCommand, icons, inspector, interventions, text},
+    app::{App, commands::UiCommand, icons, inspector, interventions, text, workspace},
     params::{Change, ParamId, Params, path},
 };
 use std::path::PathBuf;
@@ -17,6 +17,8 @@ const RECENT: i32 = 400;
 pub enum Entry {
     /// Runs a command.
     Command(UiCommand),
+    /// Opens the window of requests at this one.
+    Request(&'static str),
     /// Shows a parameter in the inspector.
     Show(ParamId),
     /// Sets a parameter.
@@ -74,7 +76,9 @@ pub fn matching(ctx: &egui::Context, app: &App, query: &str, found: &[SearchHit]
 }
 
 fn commands(ctx: &egui::Context, app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
-    for command in UiCommand::all(app) {
+    // Second panels of the views on screen, when they are searched for: menus have no room for them.
+    let more = workspace::repeatable_views(app).filter(|_| !query.is_empty()).map(UiCommand::OpenAnother);
+    for command in UiCommand::all(app).into_iter().chain(more) {
         let text = command.text(app);
         let Some(score) = score(&text, query).max(match_sentence(command.tooltip(), query)) else { continue };
         let aside = app.keymap.text(ctx, &command);
@@ -83,14 +87,14 @@ fn commands(ctx: &egui::Context, app: &App, query: &str, rows: &mut Vec<(i32, Ro
     }
 }
 
-/// The requests of the kind: each opens the window of requests.
+/// The requests of the kind.
 fn requests(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
     let (command, model) = (UiCommand::Requests, &app.session.project.model);
     for spec in model.requests() {
         let text = format!("{}…", spec.label());
         let Some(score) = score(&text, query).max(match_sentence(spec.docs, query)) else { continue };
         let (glyph, why_not) = (command.icon(), command.why_not(app));
-        let row = Row { entry: Entry::Command(command.clone()), glyph, text, aside: "request".into(), why_not };
+        let row = Row { entry: Entry::Request(spec.name), glyph, text, aside: "request".into(), why_not };
         rows.push((score, row));
     }
 }

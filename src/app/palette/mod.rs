@@ -67,6 +67,7 @@ fn execute(ctx: &egui::Context, app: &mut App, row: Row, queue: &mut Vec<UiComma
     app.used.add(row.text);
     match row.entry {
         Entry::Command(command) => queue.push(command),
+        Entry::Request(name) => app.requests.open(name),
         Entry::Show(id) => {
             app.panels.inspector = true;
             app.inspector.find(&app.session.project.model.params().path(id));

@@ -6,7 +6,7 @@ mod paint;
 mod replayed;
 mod stats;
 
-use super::{App, commands::UiCommand, icons, side::Narrow, theme::Tokens, views::kit, widgets};
+use super::{App, commands::UiCommand, icons, side::Narrow, text, theme::Tokens, views::kit, widgets};
 use crate::sim::TimeBase;
 use egui::{Align, Frame, Layout, Margin, Panel, Rect, RichText, Sense, Ui, UiBuilder, pos2};
 use replayed::Replayed;
@@ -180,13 +180,16 @@ fn recording_ui(ui: &mut Ui, run: &super::playback::Playback, at: &str, of: &str
 }
 
 impl App {
-    /// Formats a step as a time.
-    pub(crate) fn time_text(&self, step: f64) -> String {
-        let base = self.session.live.clock.base;
+    /// The time of the step that is shown at a place of the time axis, the last one before it.
+    pub(crate) fn time_text(&self, place: f64) -> String {
+        let (base, step) = (self.session.live.clock.base, place.floor());
+        if base.is_count() {
+            return format!("{} {}", text::count(step as u64), base.name(step as u64));
+        }
         let per_step = base.per_step();
         let last = self.session.live.playback.as_ref().map_or(0, |run| run.last);
-        let newest = self.time.past.newest().max(last) as f64 * per_step;
-        kit::TimeUnit::of(base, newest, 1.0).text(step * per_step, per_step)
+        let newest = step.max(self.time.past.newest().max(last) as f64) * per_step;
+        text::localised(kit::TimeUnit::of(base, newest, 1.0).text(step * per_step, per_step))
     }
 
     /// Formats a number of steps as a duration.

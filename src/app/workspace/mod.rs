@@ -77,6 +77,18 @@ pub fn view_names(app: &App) -> impl Iterator<Item = &'static str> {
     app.workspace.samples.iter().map(|v| v.name()).filter(|name| views::is_offered(name, schema))
 }
 
+/// Names of the views that have a panel and can have another.
+pub fn repeatable_views(app: &App) -> impl Iterator<Item = &'static str> {
+    let workspaces = &app.workspace;
+    let views = workspaces.samples.iter().filter(|v| v.can_repeat()).map(|v| v.name());
+    views.filter(|name| workspaces.list.iter().any(|w| w.panel_of(name).is_some()))
+}
+
+/// The label of the command that opens another panel of a view: `Another raster`.
+pub fn another_title(app: &App, name: &str) -> String {
+    format!("Another {}", tiles::lower(&view_title(app, name)))
+}
+
 impl Default for Workspaces {
     fn default() -> Self {
         let schema = SimSchema::default();

@@ -204,7 +204,7 @@ impl TileBehavior<'_> {
 }
 
 /// A title inside a sentence, in lower case; abbreviations keep their capitals.
-fn lower(title: &str) -> String {
+pub(super) fn lower(title: &str) -> String {
     let mut letters = title.chars();
     let (first, second) = (letters.next(), letters.next());
     match (first, second.is_some_and(|c| c.is_lowercase())) {

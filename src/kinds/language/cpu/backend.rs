@@ -1,10 +1,6 @@
 //! A model in f32 on some threads, as a backend.
 
-use super::{
-    decoder::Pooled,
-    threads::Threads,
-    trainer::TrainingState,
-};
+use super::{decoder::Pooled, threads::Threads, trainer::TrainingState};
 use crate::{
     gpu::Pass,
     kinds::language::backend::{Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats, ViewNorms},
