@@ -40,9 +40,9 @@ pub struct Requests {
 
 impl Requests {
     /// Opens the window, or brings it to the front, with the keyboard at a request.
-    pub fn open(&mut self, at: &'static str) {
+    pub fn open(&mut self, at: Option<&'static RequestSpec>) {
         self.is_open = true;
-        self.focus = Some(at);
+        self.focus = at.map(|spec| spec.name);
     }
 
     /// An answer arrived; that of another request is dropped.

@@ -110,11 +110,7 @@ impl App {
             UiCommand::RevealRun(folder) => self.reveal(folder),
             UiCommand::Replay(folder) => self.replay(&folder),
             UiCommand::Branch(folder, step) => self.branch(&folder, step),
-            UiCommand::Requests => {
-                if let Some(first) = self.session.project.model.requests().first() {
-                    self.requests.open(first.name);
-                }
-            }
+            UiCommand::Requests => self.requests.open(self.session.project.model.requests().first()),
             UiCommand::CancelReplay => {
                 if let Some(replay) = &self.library.replaying {
                     replay.progress.cancel();

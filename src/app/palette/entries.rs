@@ -4,6 +4,7 @@ use super::{elements::SearchHit, score::score};
 use crate::{
     app::{App, commands::UiCommand, icons, inspector, interventions, text, workspace},
     params::{Change, ParamId, Params, path},
+    sim::RequestSpec,
 };
 use std::path::PathBuf;
 
@@ -18,7 +19,7 @@ pub enum Entry {
     /// Runs a command.
     Command(UiCommand),
     /// Opens the window of requests at this one.
-    Request(&'static str),
+    Request(&'static RequestSpec),
     /// Shows a parameter in the inspector.
     Show(ParamId),
     /// Sets a parameter.
@@ -94,7 +95,7 @@ fn requests(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
         let text = format!("{}…", spec.label());
         let Some(score) = score(&text, query).max(match_sentence(spec.docs, query)) else { continue };
         let (glyph, why_not) = (command.icon(), command.why_not(app));
-        let row = Row { entry: Entry::Request(spec.name), glyph, text, aside: "request".into(), why_not };
+        let row = Row { entry: Entry::Request(spec), glyph, text, aside: "request".into(), why_not };
         rows.push((score, row));
     }
 }

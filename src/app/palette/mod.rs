@@ -67,7 +67,7 @@ fn execute(ctx: &egui::Context, app: &mut App, row: Row, queue: &mut Vec<UiComma
     app.used.add(row.text);
     match row.entry {
         Entry::Command(command) => queue.push(command),
-        Entry::Request(name) => app.requests.open(name),
+        Entry::Request(spec) => app.requests.open(Some(spec)),
         Entry::Show(id) => {
             app.panels.inspector = true;
             app.inspector.find(&app.session.project.model.params().path(id));

@@ -182,12 +182,14 @@ fn recording_ui(ui: &mut Ui, run: &super::playback::Playback, at: &str, of: &str
 impl App {
     /// The time of the step that is shown at a place of the time axis, the last one before it.
     pub(crate) fn time_text(&self, place: f64) -> String {
-        let (base, step) = (self.session.live.clock.base, place.floor());
+        let (live, step) = (&self.session.live, place.floor());
+        // Without a simulation the clock has no base.
+        let base = if live.is_loaded() { live.clock.base } else { self.session.project.model.time_base() };
         if base.is_count() {
             return format!("{} {}", text::count(step as u64), base.name(step as u64));
         }
         let per_step = base.per_step();
-        let last = self.session.live.playback.as_ref().map_or(0, |run| run.last);
+        let last = live.playback.as_ref().map_or(0, |run| run.last);
         let newest = step.max(self.time.past.newest().max(last) as f64) * per_step;
         text::localised(kit::TimeUnit::of(base, newest, 1.0).text(step * per_step, per_step))
     }
