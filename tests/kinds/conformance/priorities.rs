@@ -11,6 +11,9 @@ use std::{collections::BTreeMap, path::Path};
 /// Nice value of the thread that steps.
 const NICE: i32 = 9;
 
+/// Time on a processor that is read with an error of a few percent.
+const ENOUGH_NANOS: u64 = 200_000_000;
+
 /// Nice value and nanoseconds on a processor, by the id of a thread.
 type Threads = BTreeMap<String, (i32, u64)>;
 
@@ -34,20 +37,30 @@ pub fn computing_threads_have_the_priority_of_the_engine(case: &Case) {
         scope.spawn(build).join().expect("it is built")
     });
     let steps = || step(&mut *sim, case.steps);
-    let (before, after) = std::thread::scope(|scope| scope.spawn(steps).join().expect("it runs"));
-    let used = |(id, (nice, nanos)): (&String, &(i32, u64))| (*nice, nanos - before.get(id).map_or(0, |(_, n)| *n));
-    let (low, others): (Vec<_>, Vec<_>) = after.iter().map(used).partition(|(nice, _)| *nice == NICE);
-    let sum = |threads: &[(i32, u64)]| threads.iter().map(|(_, nanos)| nanos).sum::<u64>();
-    assert!(sum(&low) > 0, "the thread that steps is known");
+    let used = std::thread::scope(|scope| scope.spawn(steps).join().expect("it runs"));
+    let (low, others): (Vec<_>, Vec<_>) = used.iter().partition(|(nice, _)| *nice == NICE);
     assert!(sum(&others) < sum(&low) / 4, "other threads: {others:?}, of the priority: {low:?}");
 }
 
-/// Steps at the priority of an engine; the threads before and after, while those of the simulation exist. Threads that built
-/// it look for more work during the first steps.
-fn step(sim: &mut dyn Simulation, steps: u32) -> (Threads, Threads) {
+/// Steps at the priority of an engine; what the threads used that exist then. Threads that built the simulation look for more
+/// work during the first steps. The kernel adds a running thread's time at its ticks, 1 to 10 ms apart: few steps may count
+/// nothing.
+fn step(sim: &mut dyn Simulation, steps: u32) -> Vec<(i32, u64)> {
     lower_priority(NICE);
     run(sim, steps, 10);
     let before = threads();
-    run(sim, steps, 10);
-    (before, threads())
+    loop {
+        run(sim, steps, 10);
+        let since = |(id, (nice, nanos)): (&String, &(i32, u64))| {
+            (*nice, nanos.saturating_sub(before.get(id).map_or(0, |(_, n)| *n)))
+        };
+        let used: Vec<_> = threads().iter().map(since).collect();
+        if sum(&used) > ENOUGH_NANOS {
+            return used;
+        }
+    }
+}
+
+fn sum<'a>(threads: impl IntoIterator<Item = &'a (i32, u64)>) -> u64 {
+    threads.into_iter().map(|(_, nanos)| nanos).sum()
 }
