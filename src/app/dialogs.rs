@@ -82,7 +82,7 @@ enum Answer {
     Discard(Intent),
     Path(Purpose, PathBuf),
     Layout(String, bool),
-    Sweep(String, SweptValues),
+    Sweep(SweptValues),
 }
 
 /// Draws the open dialog and acts on its answer.
@@ -144,7 +144,7 @@ fn handle_answer(app: &mut App, answer: Answer) {
         Answer::Discard(intent) => app.run_intent(intent),
         Answer::Path(purpose, path) => app.picked(purpose, path),
         Answer::Layout(name, in_project) => app.keep_layout(&name, in_project),
-        Answer::Sweep(path, values) => app.start_sweep(path, values),
+        Answer::Sweep(values) => app.start_sweep(values),
         _ => {}
     }
 }
@@ -216,9 +216,9 @@ fn layout_ui(ui: &mut Ui, name: &mut String, in_project: &mut bool) -> Option<An
 }
 
 fn sweep_ui(ui: &mut Ui, form: &mut SweepForm) -> Option<Answer> {
-    title_ui(ui, "Sweep a parameter");
+    title_ui(ui, "Sweep");
     Some(match form.ui(ui)? {
-        SweepAnswer::Start(values) => Answer::Sweep(form.path.clone(), values),
+        SweepAnswer::Start(values) => Answer::Sweep(values),
         SweepAnswer::Cancel => Answer::Cancel,
     })
 }

@@ -79,8 +79,8 @@ pub struct Library {
     pub replaying: Option<Replaying>,
     /// The sweep in progress.
     pub sweeping: Option<Sweeping>,
-    /// The parameter of the sweep started last.
-    pub swept: Option<String>,
+    /// The parameters of the sweep started last.
+    pub swept: Vec<String>,
     /// Folder of the open project's recordings.
     pub folder: PathBuf,
 }

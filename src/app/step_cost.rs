@@ -2,6 +2,7 @@
 //! model made for a GPU seems to hang there.
 
 use crate::{
+    app::text::rough_time,
     kinds::Model,
     sim::{Counted, TimeBase},
 };
@@ -22,19 +23,10 @@ fn sentence(ops: f64, threads: u32, base: TimeBase) -> Option<String> {
     let secs = ops / (OPS_PER_THREAD * f64::from(threads.max(1)));
     let step = if let TimeBase::Count { singular, .. } = base { singular } else { "step" };
     let article = if step.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    let text =
-        || format!("Slow on the CPU: {article} {step} takes at least {}. Use a GPU or a smaller model", span(secs));
+    let text = || {
+        format!("Slow on the CPU: {article} {step} takes at least {}. Use a GPU or a smaller model", rough_time(secs))
+    };
     (secs > LONG_SECS).then(text)
-}
-
-/// `40 s`, `12 min`, `4.2 h`.
-fn span(secs: f64) -> String {
-    match secs {
-        s if s < 100.0 => format!("{s:.0} s"),
-        s if s < 5_400.0 => format!("{:.0} min", s / 60.0),
-        s if s < 36_000.0 => format!("{:.1} h", s / 3_600.0),
-        s => format!("{:.0} h", s / 3_600.0),
-    }
 }
 
 #[cfg(test)]
@@ -48,6 +40,6 @@ mod tests {
         let of = |ops, threads| sentence(ops, threads, base).expect("a long step");
         assert!(of(4.5e14, 1).contains("an update takes at least 4.2 h"), "{}", of(4.5e14, 1));
         assert!(of(4.5e14, 16).contains("16 min"));
-        assert_eq!([12.0, 99.0, 600.0, 360_000.0].map(span), ["12 s", "99 s", "10 min", "100 h"]);
+        assert_eq!([12.0, 99.0, 600.0, 360_000.0].map(rough_time), ["12 s", "99 s", "10 min", "100 h"]);
     }
 }

@@ -100,6 +100,16 @@ pub fn wall_time(d: Duration) -> String {
     format!("{}:{:02}", secs / 60, secs % 60)
 }
 
+/// A duration that is only roughly known: `40 s`, `12 min`, `4.2 h`.
+pub fn rough_time(secs: f64) -> String {
+    match secs {
+        s if s < 100.0 => format!("{s:.0} s"),
+        s if s < 5_400.0 => format!("{:.0} min", s / 60.0),
+        s if s < 36_000.0 => format!("{:.1} h", s / 3_600.0),
+        s => format!("{:.0} h", s / 3_600.0),
+    }
+}
+
 /// Three or four significant digits, without exponent for ordinary magnitudes.
 pub fn number(x: f64) -> String {
     let magnitude = x.abs();

@@ -2,7 +2,7 @@
 
 use crate::support::window;
 use egui::{Modifiers, accesskit::Role};
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT as _, Queryable};
 use neuropil::{
     app::{Start, commands::UiCommand},
     project::{self, Project},
@@ -153,6 +153,85 @@ fn a_sweep_over_seeds_has_a_spread() {
     let cells: Vec<&[&str]> = rows.iter().map(|row| &row[1..3]).collect();
     assert_eq!(cells, [["lif.tau_m (ms)", "seed"], ["20", "1"], ["20", "2"], ["25", "1"], ["25", "2"]]);
     assert!(rows[1][5] != rows[2][5], "seeds give other means: {rows:?}");
+}
+
+/// The plot, by the name of its picture.
+fn plot(w: &Window) -> egui::Rect {
+    let plots = w.query_all_by_role(Role::Image);
+    let plot = plots.filter(|node| node.accesskit_node().label().is_some_and(|label| label.contains(" against ")));
+    plot.map(|node| node.rect()).next().expect("the plot")
+}
+
+/// Chooses in a drop-down.
+fn choose(w: &mut Window, list: &str, option: &str) {
+    w.get_by_role_and_label(Role::ComboBox, list).click();
+    w.run_steps(3);
+    w.query_all_by_label_contains(option).last().expect(option).click();
+    w.run_steps(3);
+}
+
+/// Every combination is run, each is a cell; a combination without a run is missing. Choices are kept with the project.
+#[test]
+fn a_sweep_over_two_parameters_is_a_heat_map() {
+    let (folder, file) = project("grid");
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_neuropil"));
+    let mut w = sweep_dialog(&file, program.clone());
+    w.get_by_label("Values").type_text("25");
+    w.run_steps(3);
+    w.get_by_role_and_label(Role::ComboBox, "Second parameter").click();
+    w.run_steps(3);
+    w.get_by_label("Filter parameters to sweep").type_text("spike thre");
+    w.run_steps(3);
+    w.get_by_role_and_label(Role::Button, "lif.v_threshold  Spike threshold").click();
+    w.run_steps(3);
+    assert!(says(&w, "type two values of v_threshold at least") && says(&w, "1 value: -45 mV"));
+    w.get_by_label("Values of the second parameter").type_text("-48..-46/500");
+    w.run_steps(3);
+    assert!(says(&w, "1,002 runs (2 values of tau_m × 501 of v_threshold); at most 1,000"));
+    (0..3).for_each(|_| w.key_press(egui::Key::Backspace));
+    w.get_by_label("Values of the second parameter").type_text("2");
+    w.run_steps(3);
+    assert!(says(&w, "6 runs of 60 ms, one after another: 2 values of tau_m × 3 of v_threshold"));
+    assert!(says(&w, "Duration unknown: no run of this length is recorded yet"));
+    w.get_by_label("Run 6").click();
+    ended(&mut w);
+    assert_eq!(w.state().messages(), ["Sweep finished: 6 runs"]);
+    until(&mut w, "all are cells", |w| says(w, "6 of 6 combinations  |  6 runs"));
+
+    let at = plot(&w).shrink(12.0).left_top();
+    w.hover_at(at);
+    w.run_steps(40);
+    assert!(says(&w, "lif.tau_m 20 ms, lif.v_threshold -45 mV"), "the upper left cell");
+    w.drag_at(at);
+    w.drop_at(at);
+    w.run_steps(3);
+    w.get_by_label("Compare runs").click();
+    until(&mut w, "its run is compared", |w| says(w, "1 of 1 run  |"));
+    w.get_by_label("Sweep").click();
+    w.run_steps(3);
+    choose(&mut w, "Number", "highest");
+    until(&mut w, "the number is drawn", |w| says(w, "Highest of Population rate"));
+    let (ctx, at) = (w.ctx.clone(), w.state().session().saved_at);
+    w.state_mut().command(&ctx, UiCommand::Save);
+    until(&mut w, "it is saved", |w| w.state().session().saved_at != at);
+    drop(w);
+
+    let runs = std::fs::read_dir(folder.join("runs")).expect("runs").flatten().map(|entry| entry.path());
+    let gone = runs.filter(|path| path.to_string_lossy().contains("tau-m-25-ms-v-threshold-48")).collect::<Vec<_>>();
+    assert_eq!(gone.len(), 1);
+    std::fs::remove_dir_all(&gone[0]).expect("removed");
+    let mut w = open(Start { path: Some(file), project: None, ..start(true) });
+    until(&mut w, "the map is read from the runs", |w| says(w, "5 of 6 combinations  |  5 runs"));
+    until(&mut w, "the choice is kept", |w| says(w, "Highest of Population rate"));
+    let at = plot(&w).shrink(12.0).right_bottom();
+    w.hover_at(at);
+    w.run_steps(40);
+    assert!(says(&w, "lif.tau_m 25 ms, lif.v_threshold -48 mV: no run"));
+    choose(&mut w, "Second", "none");
+    assert!(says(&w, "2 values of lif.tau_m  |  4 runs") && !says(&w, "combinations"), "curves of one parameter");
+    ask_sweep(&mut w);
+    assert!(says(&w, "and the start of each run: 0006-tau-m-25-ms"), "a run of this length is known");
+    std::fs::remove_dir_all(folder).ok();
 }
 
 /// The program of this sweep never ends by itself, so that a second sweep is asked for while it runs; it ends with the window.

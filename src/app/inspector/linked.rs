@@ -2,7 +2,7 @@
 
 use super::{Rows, row};
 use crate::{
-    app::{icons, log::Level, sweep::dialog::can_sweep, theme::Tokens, widgets},
+    app::{icons, log::Level, sweep::axis::can_sweep, theme::Tokens, widgets},
     params::{
         ParamId, ParamSpec, Params, Role, Value, ValueType,
         link::{self, Link},

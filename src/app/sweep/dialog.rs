@@ -1,24 +1,26 @@
 //! The dialog of a sweep.
 
-use super::values::{SweptValues, seeds, values};
+use super::{
+    axis::{AxisForm, Candidate, ParameterList, named},
+    estimate::Estimate,
+    values::{SweptValues, seeds},
+};
 use crate::{
     app::{theme::Tokens, widgets},
-    params::{ParamId, ParamSpec, Params, Scale, ValueType, path},
+    params::{ParamId, Params},
 };
 use egui::{Align, Layout, RichText, TextEdit, Ui};
 
-/// Values named in the preview.
-const NAMED: usize = 8;
-
 /// What was typed.
 pub struct SweepForm {
-    /// Path of the parameter.
-    pub path: String,
-    spec: &'static ParamSpec,
-    text: String,
+    axes: Vec<AxisForm>,
+    /// The parameters that can be the second one.
+    seconds: ParameterList,
     seeds: String,
     /// The length of a run; none: it has no end.
     each: Option<String>,
+    /// How long a run takes, where one is known.
+    estimate: Option<Estimate>,
 }
 
 /// The answer of the dialog.
@@ -29,33 +31,24 @@ pub enum SweepAnswer {
     Cancel,
 }
 
-/// Whether a parameter can be swept.
-pub fn can_sweep(spec: &ParamSpec) -> bool {
-    matches!(spec.kind, ValueType::Real | ValueType::Int | ValueType::Bool | ValueType::Choice(_))
-}
-
 impl SweepForm {
-    /// For a parameter, with its present value; `None` where there is none.
-    pub fn new(params: &dyn Params, id: ParamId, seed: u64, each: Option<String>) -> Option<Self> {
-        let spec = params.spec(id)?;
-        let text = format!("{}, ", path::show(spec, &params.get(id)));
-        Some(Self { path: params.path(id), spec, text, seeds: seed.to_string(), each })
+    /// For a parameter, with its present value, and others that can be swept with it; `None` where there is no such
+    /// parameter.
+    pub fn new(params: &dyn Params, id: ParamId, others: &[ParamId], seed: u64) -> Option<Self> {
+        let axes = vec![AxisForm::new(Candidate::of(params, id)?)];
+        let seconds = ParameterList::of(others.iter().filter_map(|id| Candidate::of(params, *id)).collect());
+        Some(Self { axes, seconds, seeds: seed.to_string(), each: None, estimate: None })
+    }
+
+    /// Of runs with this length.
+    pub fn with_length(self, each: Option<String>, estimate: Option<Estimate>) -> Self {
+        Self { each, estimate, ..self }
     }
 
     /// Draws the dialog below its title.
     pub fn ui(&mut self, ui: &mut Ui) -> Option<SweepAnswer> {
         let t = Tokens::of(ui.ctx());
-        ui.label(RichText::new(&self.path).monospace().color(t.text_sub));
-        ui.add_space(6.0);
-        let field = TextEdit::singleline(&mut self.text).desired_width(f32::INFINITY).hint_text("1, 2, 5 or 1..10/4");
-        let field = ui.add(field).accessible_name("Values");
-        let entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
-        if ui.memory(|m| m.focused().is_none()) {
-            field.request_focus();
-        }
-        let apart = if self.spec.scale == Scale::Log { "ratios" } else { "distances" };
-        let hint = format!("Separated by commas; 1..10/4 gives four values from 1 to 10 at equal {apart}");
-        ui.label(widgets::sub(ui, hint).small());
+        let entered = self.axes_ui(ui);
         ui.add_space(6.0);
         let entered = self.seeds_ui(ui) || entered;
         ui.add_space(6.0);
@@ -68,6 +61,8 @@ impl SweepForm {
             Err(why) => (why.clone(), t.warn),
         };
         ui.label(RichText::new(line).small().color(color));
+        let duration = values.as_ref().map_or_else(|_| String::new(), |v| Estimate::text(&self.estimate, v.n_runs()));
+        ui.label(widgets::sub(ui, duration).small());
         ui.add_space(10.0);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let n = values.as_ref().map_or(0, SweptValues::n_runs);
@@ -79,6 +74,29 @@ impl SweepForm {
             }
         })
         .inner
+    }
+
+    /// The parameters; whether a field was left with Enter.
+    fn axes_ui(&mut self, ui: &mut Ui) -> bool {
+        let has_two = self.axes.len() > 1;
+        let (mut entered, mut removed) = (false, false);
+        for (i, axis) in self.axes.iter_mut().enumerate() {
+            let edit = ui.push_id(i, |ui| axis.ui(ui, i > 0)).inner;
+            (entered, removed) = (entered || edit.is_entered, removed || edit.is_removed);
+            if has_two {
+                axis.preview_ui(ui);
+                ui.add_space(6.0);
+            }
+        }
+        ui.label(widgets::sub(ui, "Separated by commas; 1..10/4 gives four values from 1 to 10").small());
+        if removed {
+            self.axes.truncate(1);
+        } else if !has_two {
+            ui.add_space(6.0);
+            let chosen = self.seconds.ui(ui, &self.axes[0].parameter.path);
+            self.axes.extend(chosen.map(AxisForm::new));
+        }
+        entered
     }
 
     /// The field of the seeds; whether it was left with Enter.
@@ -98,16 +116,18 @@ impl SweepForm {
 
     /// What was typed.
     fn swept(&self) -> Result<SweptValues, String> {
-        SweptValues::new(values(self.spec, &self.text)?, seeds(&self.seeds)?)
+        let axes = self.axes.iter().map(AxisForm::swept).collect::<Result<_, _>>()?;
+        SweptValues::new(axes, seeds(&self.seeds)?)
     }
 
     /// `4 runs of 1 s, one after another: 10 ms, 20 ms, 30 ms, 40 ms`.
     fn preview(&self, swept: &SweptValues) -> String {
-        let (values, n) = (&swept.values, swept.seeds.len());
-        let more = if values.len() > NAMED { ", …" } else { "" };
-        let named = values[..values.len().min(NAMED)].join(", ");
-        let seeds = if n > 1 { format!(", each with {n} seeds") } else { String::new() };
         let each = self.each.as_deref().unwrap_or_default();
-        format!("{} runs of {each}, one after another: {named}{more}{seeds}", swept.n_runs())
+        let what = match (&swept.axes[..], swept.seeds.len()) {
+            ([axis], 1) => named(axis),
+            ([axis], n) => format!("{}, each with {n} seeds", named(axis)),
+            _ => swept.product(),
+        };
+        format!("{} runs of {each}, one after another: {what}", swept.n_runs())
     }
 }

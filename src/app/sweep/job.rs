@@ -1,4 +1,4 @@
-//! Runs the values of a sweep one after another, each in a process of its own: the same headless run as on the command line.
+//! Runs the combinations of a sweep one after another, each in a process of its own: the same headless run as on the command line.
 
 use super::values::SweptValues;
 use crate::{
@@ -26,13 +26,11 @@ pub struct Order {
     pub base: PathBuf,
     /// The folder of its runs.
     pub runs: PathBuf,
-    /// Path of the parameter.
-    pub path: String,
-    /// Its values, and the seeds.
+    /// The parameters with their values, and the seeds.
     pub swept: SweptValues,
 }
 
-/// Runs all values. `ended` is called after each run.
+/// Runs all combinations. `ended` is called after each run.
 pub fn run(order: &Order, progress: &Progress, ended: impl Fn(PathBuf)) -> Result<usize, String> {
     // Beside the project, so that its relative paths hold; removed below.
     let file = order.base.join(format!(".sweep-{}.ron", std::process::id()));
@@ -43,16 +41,20 @@ pub fn run(order: &Order, progress: &Progress, ended: impl Fn(PathBuf)) -> Resul
 }
 
 fn run_all(order: &Order, file: &Path, progress: &Progress, ended: impl Fn(PathBuf)) -> Result<usize, String> {
-    let name = order.path.rsplit('.').next().unwrap_or(&order.path);
     let n = order.swept.n_runs();
-    for (i, (value, seed)) in order.swept.runs().enumerate() {
-        let seed_name = if order.swept.seeds.len() > 1 { format!(" seed {seed}") } else { String::new() };
-        let what = format!("{name} {value}{seed_name}");
+    for (i, (values, seed)) in order.swept.runs().enumerate() {
+        let of_axes = || order.swept.axes.iter().zip(&values);
+        let mut named: Vec<String> = of_axes().map(|(axis, value)| format!("{} {value}", axis.name())).collect();
+        if order.swept.seeds.len() > 1 {
+            named.push(format!("seed {seed}"));
+        }
+        let what = named.join(" ");
         if progress.report(&what, i as f32 / n as f32).is_err() {
             return Ok(i);
         }
         let folder = next_folder(&order.runs, &what).map_err(|e| e.to_string())?;
-        let sets = [format!("{}={value}", order.path), format!("seed={seed}")];
+        let sets = of_axes().map(|(axis, value)| format!("{}={value}", axis.path));
+        let sets: Vec<String> = sets.chain([format!("seed={seed}")]).collect();
         let is_done = run_one(order, file, &folder, &sets, progress).map_err(|why| format!("{what}: {why}"))?;
         ended(folder);
         if !is_done {

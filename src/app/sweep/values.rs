@@ -1,38 +1,97 @@
-//! The values and the seeds of a sweep, as they are typed.
+//! The parameters of a sweep with their values, and the seeds, as they are typed.
 
-use crate::params::{ParamSpec, Scale, Value, ValueType, path};
+use crate::{
+    app::text,
+    params::{ParamSpec, Scale, Value, ValueType, path},
+};
 
 /// Runs of a sweep at most.
 pub const MAX_RUNS: usize = 1000;
 
-/// The values of a sweep, and the seeds of each.
+/// A parameter of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweptAxis {
+    /// Its path.
+    pub path: String,
+    /// Its values with their units.
+    pub values: Vec<String>,
+}
+
+impl SweptAxis {
+    /// The last part of the path.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('.').next().unwrap_or(&self.path)
+    }
+}
+
+/// The parameters of a sweep, and the seeds of each combination of values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptValues {
-    /// With their units.
-    pub values: Vec<String>,
+    /// One or two parameters.
+    pub axes: Vec<SweptAxis>,
     /// Of random draws.
     pub seeds: Vec<u64>,
 }
 
 impl SweptValues {
     /// Two runs at least: of two values, or of two seeds.
-    pub fn new(values: Vec<String>, seeds: Vec<u64>) -> Result<Self, String> {
-        let swept = Self { values, seeds };
-        match swept.n_runs() {
-            0 | 1 => Err("type two values at least, or two seeds".into()),
-            n if n > MAX_RUNS => Err(format!("{n} runs; at most {MAX_RUNS}")),
+    pub fn new(axes: Vec<SweptAxis>, seeds: Vec<u64>) -> Result<Self, String> {
+        let swept = Self { axes, seeds };
+        let single = swept.axes.iter().find(|axis| axis.values.len() < 2);
+        match (swept.n_runs(), single) {
+            (_, Some(axis)) if swept.axes.len() > 1 => Err(format!("type two values of {} at least", axis.name())),
+            (0 | 1, _) => Err("type two values at least, or two seeds".into()),
+            (n, _) if n > MAX_RUNS => {
+                let (n, most) = (text::count(n as u64), text::count(MAX_RUNS as u64));
+                Err(format!("{n} runs ({}); at most {most}", swept.product()))
+            }
             _ => Ok(swept),
         }
     }
 
     /// Number of runs.
     pub fn n_runs(&self) -> usize {
-        self.values.len() * self.seeds.len()
+        self.n_combinations() * self.seeds.len()
     }
 
-    /// Every value with its seed; all values of a seed come first, so that the whole curve is seen early.
-    pub fn runs(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.seeds.iter().flat_map(|seed| self.values.iter().map(move |value| (value.as_str(), *seed)))
+    fn n_combinations(&self) -> usize {
+        self.axes.iter().map(|axis| axis.values.len()).product()
+    }
+
+    /// `4 values of tau_m × 3 of v_reset × 2 seeds`.
+    pub fn product(&self) -> String {
+        let of = |(i, axis): (usize, &SweptAxis)| {
+            let n = axis.values.len();
+            let noun = if i > 0 {
+                ""
+            } else if n == 1 {
+                " value"
+            } else {
+                " values"
+            };
+            format!("{n}{noun} of {}", axis.name())
+        };
+        let mut parts: Vec<String> = self.axes.iter().enumerate().map(of).collect();
+        if self.seeds.len() > 1 {
+            parts.push(format!("{} seeds", self.seeds.len()));
+        }
+        parts.join(" × ")
+    }
+
+    /// Every combination of values, by axis, with its seed. All combinations of a seed come first, so that the whole plot
+    /// is seen early; the first parameter changes fastest.
+    pub fn runs(&self) -> impl Iterator<Item = (Vec<&str>, u64)> {
+        self.seeds.iter().flat_map(|seed| (0..self.n_combinations()).map(|i| (self.combination(i), *seed)))
+    }
+
+    fn combination(&self, mut i: usize) -> Vec<&str> {
+        let value = |axis: &'_ SweptAxis| {
+            let at = i % axis.values.len();
+            i /= axis.values.len();
+            at
+        };
+        let at: Vec<usize> = self.axes.iter().map(value).collect();
+        self.axes.iter().zip(at).map(|(axis, at)| axis.values[at].as_str()).collect()
     }
 }
 
@@ -57,12 +116,12 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
     if out.is_empty() { Err("type a seed".into()) } else { Ok(out) }
 }
 
-/// The values of a text: `1, 2, 5`, or `1..10/4` for four from 1 to 10, at equal distances; on a logarithmic parameter at
+/// The values of a text: `1, 2, 5`, or `1..10/4` for four from 1 to 10, at equal distances; on a logarithmic scale at
 /// equal ratios. With their units, as they are set on the command line.
-pub fn values(spec: &ParamSpec, text: &str) -> Result<Vec<String>, String> {
+pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<String>, String> {
     let mut out: Vec<String> = vec![];
     for part in text.split([',', ';']).map(str::trim).filter(|part| !part.is_empty()) {
-        for value in part_values(spec, part)? {
+        for value in part_values(spec, part, scale)? {
             if let Some(why) = spec.refusal(&value) {
                 return Err(why);
             }
@@ -79,7 +138,7 @@ pub fn values(spec: &ParamSpec, text: &str) -> Result<Vec<String>, String> {
 }
 
 /// One value, or those of a range.
-fn part_values(spec: &ParamSpec, part: &str) -> Result<Vec<Value>, String> {
+fn part_values(spec: &ParamSpec, part: &str, scale: Scale) -> Result<Vec<Value>, String> {
     let Some((from, rest)) = part.split_once("..") else { return Ok(vec![path::parse_value(spec, part)?]) };
     let Some((to, n)) = rest.rsplit_once('/') else {
         return Err(format!("{part}: type how many values, as in {from}..{rest}/5"));
@@ -91,12 +150,15 @@ fn part_values(spec: &ParamSpec, part: &str) -> Result<Vec<Value>, String> {
     let has_unit = from.contains(|c: char| c.is_alphabetic());
     let from = if has_unit { from.trim().to_owned() } else { format!("{} {unit}", from.trim()) };
     let (a, b) = (number(spec, from.trim())?, number(spec, to.trim())?);
+    if scale == Scale::Log && (a <= 0.0 || b <= 0.0) {
+        return Err(format!("{part}: on a logarithmic scale both ends are above 0"));
+    }
     let at = |i: usize| {
         let share = i as f64 / (n - 1) as f64;
-        match (i, spec.scale) {
+        match (i, scale) {
             (0, _) => a,
             (i, _) if i + 1 == n => b,
-            (_, Scale::Log) if a > 0.0 && b > 0.0 => rounded(a * (b / a).powf(share), 2),
+            (_, Scale::Log) => rounded(a * (b / a).powf(share), 2),
             _ => rounded(a + (b - a) * share, 6),
         }
     };
@@ -125,7 +187,16 @@ mod tests {
     fn of(name: &str, text: &str) -> Result<Vec<String>, String> {
         let project = Project::default();
         let (_, spec) = path::find(project.model.params(), name).expect("a parameter");
-        values(spec, text)
+        values(spec, text, spec.scale)
+    }
+
+    /// A sweep over parameters with these values, separated by blanks, and seeds.
+    fn swept(axes: &[&str], text: &str) -> Result<SweptValues, String> {
+        let axis = |(i, values): (usize, &&str)| SweptAxis {
+            path: format!("group.p{i}"),
+            values: values.split(' ').map(ToOwned::to_owned).collect(),
+        };
+        SweptValues::new(axes.iter().enumerate().map(axis).collect(), seeds(text).expect("seeds"))
     }
 
     #[test]
@@ -150,22 +221,39 @@ mod tests {
         for text in ["", "one", "1..", "-1", "1..2000", "5..1"] {
             assert!(seeds(text).is_err(), "{text}");
         }
-        let swept = |values: &[&str], text: &str| {
-            SweptValues::new(values.iter().map(ToString::to_string).collect(), seeds(text).expect("seeds"))
-        };
-        assert!(swept(&["10 ms"], "1").is_err(), "one run is no sweep");
-        assert!(swept(&["1"; 30], "1..34").is_err(), "1,020 runs");
+        let many = "1 ".repeat(29) + "1";
+        for (axes, seeds) in
+            [(&["10"][..], "1"), (&[&many], "1..34"), (&[&many, &many], "1..2"), (&["1 2", "1"], "1..3")]
+        {
+            assert!(swept(axes, seeds).is_err(), "{axes:?} with seeds {seeds}");
+        }
+        assert!(swept(&[&many, &many], "1..1").is_ok(), "900 runs");
+        let many = swept(&[&many, &many], "1..2").expect_err("1,800 runs");
+        assert_eq!(many, "1,800 runs (30 values of p0 × 30 of p1 × 2 seeds); at most 1,000");
     }
 
     #[test]
-    fn every_value_runs_with_every_seed_and_a_curve_is_whole_early() {
-        let swept = |values: &[&str], text: &str| {
-            let values = values.iter().map(ToString::to_string).collect();
-            let swept = SweptValues::new(values, seeds(text).expect("seeds")).expect("runs");
-            swept.runs().map(|(value, seed)| format!("{value}@{seed}")).collect::<Vec<_>>().join(" ")
+    fn ranges_are_spaced_by_their_scale() {
+        let project = Project::default();
+        let (_, spec) = path::find(project.model.params(), "lif.tau_m").expect("a parameter");
+        let of = |text, scale| values(spec, text, scale).map(|values| values.join(", "));
+        assert_eq!(of("10..40/3", Scale::Linear).as_deref(), Ok("10 ms, 25 ms, 40 ms"));
+        assert_eq!(of("10..40/3", Scale::Log).as_deref(), Ok("10 ms, 20 ms, 40 ms"));
+        assert!(of("0..40/3", Scale::Log).is_err(), "no ratio to 0");
+    }
+
+    #[test]
+    fn every_combination_runs_with_every_seed_and_a_plot_is_whole_early() {
+        let order = |axes: &[&str], text: &str| {
+            let swept = swept(axes, text).expect("runs");
+            let runs: Vec<String> = swept.runs().map(|(values, seed)| format!("{}@{seed}", values.join(""))).collect();
+            assert_eq!(runs.len(), swept.n_runs());
+            runs.join(" ")
         };
-        assert_eq!(swept(&["a", "b"], "7"), "a@7 b@7");
-        assert_eq!(swept(&["a", "b"], "1..2, 2, 9"), "a@1 b@1 a@2 b@2 a@9 b@9");
-        assert_eq!(swept(&["a"], "1..3"), "a@1 a@2 a@3", "seeds alone");
+        assert_eq!(order(&["a b"], "7"), "a@7 b@7");
+        assert_eq!(order(&["a b"], "1..2, 2, 9"), "a@1 b@1 a@2 b@2 a@9 b@9");
+        assert_eq!(order(&["a"], "1..3"), "a@1 a@2 a@3", "seeds alone");
+        assert_eq!(order(&["a b c", "x y"], "1"), "ax@1 bx@1 cx@1 ay@1 by@1 cy@1");
+        assert_eq!(order(&["a b", "x y"], "1..2"), "ax@1 bx@1 ay@1 by@1 ax@2 bx@2 ay@2 by@2");
     }
 }

@@ -36,9 +36,20 @@ impl<'a> ColorBar<'a> {
         probe: &ProbeSpec,
         scale: &'a color_scale::FieldScale,
     ) -> (Rect, Option<Self>) {
+        Self::titled(ui, canvas, tokens, (fields::title(probe), marks(probe, scale.range)), scale)
+    }
+
+    /// The same with this title and these tick values.
+    pub fn titled(
+        ui: &Ui,
+        canvas: Rect,
+        tokens: &Tokens,
+        (title, marks): (String, Vec<(f32, String)>),
+        scale: &'a color_scale::FieldScale,
+    ) -> (Rect, Option<Self>) {
         let (painter, mono, font) = (ui.painter(), kit::mono(ui), kit::small(ui));
         let label = |(value, text): (f32, String)| (value, painter.layout_no_wrap(text, mono.clone(), tokens.text));
-        let labels: Vec<_> = marks(probe, scale.range).into_iter().map(label).collect();
+        let labels: Vec<_> = marks.into_iter().map(label).collect();
         let widest = labels.iter().map(|(_, g)| g.size().x).fold(0.0, f32::max);
         let [bar, gap, margin] = WIDTH;
         let beyond = beyond_text(scale).map_or(0.0, |t| painter.layout_no_wrap(t, font.clone(), tokens.text).size().x);
@@ -47,7 +58,7 @@ impl<'a> ColorBar<'a> {
             return (canvas, None);
         }
         let (rest, strip) = canvas.split_left_right_at_x(canvas.right() - width);
-        (rest, Some(Self { scale, labels, title: fields::title(probe), font, strip }))
+        (rest, Some(Self { scale, labels, title, font, strip }))
     }
 
     /// Draws the bar in its strip.
@@ -109,12 +120,17 @@ pub fn paint_caps(painter: &Painter, bar: Rect, table: &colormap::Table) {
     }
 }
 
-/// Round tick values of a range, with their labels.
+/// Tick values of a field: round ones, or fractions of π.
 fn marks(probe: &ProbeSpec, (low, high): (f32, f32)) -> Vec<(f32, String)> {
     if probe.shape.meaning() == Some(Meaning::Angle) && (high - PI).abs() < 0.01 && (low + PI).abs() < 0.01 {
         let named = [(low, "-π"), (-PI / 2.0, "-π/2"), (0.0, "0"), (PI / 2.0, "π/2"), (high, "π")];
         return named.map(|(v, text)| (v, text.to_owned())).to_vec();
     }
+    round_marks((low, high))
+}
+
+/// Round values of a range, with their labels.
+pub fn round_marks((low, high): (f32, f32)) -> Vec<(f32, String)> {
     let round = kit::ticks(low.into(), high.into(), 5);
     let digits = kit::tick_digits(&round);
     let is_far = high.abs().max(low.abs()) >= 1e5;

@@ -250,7 +250,10 @@ impl Runs {
 fn sweep_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     let Some(sweeping) = &ctx.runs.sweeping else { return };
     let (what, fraction) = sweeping.progress.now();
-    let text = format!("Sweep {} of {}: {what}", (sweeping.n_ended + 1).min(sweeping.n), sweeping.n);
+    let text = {
+        let (now, left) = ((sweeping.n_ended + 1).min(sweeping.n), sweeping.time_left());
+        format!("Sweep {now} of {}: {what}{left}", sweeping.n)
+    };
     ui.label(widgets::sub(ui, text).small());
     ui.add(egui::ProgressBar::new(fraction).desired_width(80.0).desired_height(6.0));
     if ui.button("Cancel").on_hover_text("Ends the run in progress and leaves out the others").clicked() {

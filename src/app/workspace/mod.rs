@@ -137,6 +137,9 @@ impl Workspaces {
             self.color_scales.clone_from(&saved.color_scales);
             self.saved_views.clone_from(&saved.views);
             self.choices.clone_from(&saved.choices);
+            // Views that need no simulation were drawn before.
+            let drawn = self.views.iter_mut().filter_map(|(pane, view)| Some((view, saved.choices.get(pane)?)));
+            drawn.for_each(|(view, choice)| view.choose(schema, choice));
             self.arrange(saved.clone());
             self.opened = Some(saved.clone());
             self.stored = Some(saved);

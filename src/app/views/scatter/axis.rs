@@ -122,8 +122,10 @@ pub fn y(
 
 /// Round tick values of a scale, with their labels.
 fn marks(scale: &Scale, most: usize) -> Vec<(f32, String)> {
-    if scale.is_log {
-        return decades(scale);
+    let decades = if scale.is_log { decades(scale) } else { vec![] };
+    // A fraction of a decade has linear ticks.
+    if decades.len() > 1 {
+        return decades;
     }
     let round = kit::ticks(scale.low.into(), scale.high.into(), most.clamp(2, 8));
     let digits = kit::tick_digits(&round);
@@ -154,6 +156,9 @@ mod tests {
             decades(&wide).iter().map(|(_, t)| t.as_str()).collect::<Vec<_>>(),
             ["0.01", "0.1", "1", "10", "100"]
         );
+        let texts = |scale: &Scale| marks(scale, 6).into_iter().map(|(_, t)| t).collect::<Vec<_>>().join(" ");
+        assert_eq!(texts(&wide), "0.01 0.1 1 10 100");
+        assert_eq!(texts(&of(&[20.0, 25.0], Some(true))), "20 21 22 23 24 25");
         assert!(!of(&[0.01, 100.0], Some(false)).is_log && !of(&[-1.0, 100.0], None).is_log);
         let flat = of(&[2.0, 2.0], None);
         assert!(flat.low < 2.0 && flat.high > 2.0);

@@ -1,19 +1,18 @@
 //! The picture of a sweep: points, bars over seeds, axes, names of the curves.
 
-use super::{SweepPlot, curves::Point};
-use crate::{
-    app::{
-        text,
-        theme::Tokens,
-        views::{
-            ViewCtx, colors, kit,
-            scatter::axis::{self, Scale},
-        },
+use super::{
+    SweepPlot,
+    groups::{Coordinate, Point},
+};
+use crate::app::{
+    text,
+    theme::Tokens,
+    views::{
+        ViewCtx, colors, kit,
+        scatter::axis::{self, Scale},
     },
-    params::{ParamSpec, ValueType},
 };
 use egui::{Align2, Color32, Painter, Pos2, Rect, RichText, Sense, Ui, pos2, vec2};
-use std::collections::BTreeSet;
 
 /// Distance at which the pointer is on a point, points.
 const NEAR: f32 = 14.0;
@@ -23,11 +22,6 @@ const RADII: (f32, f32) = (3.5, 1.5);
 const CAP: f32 = 3.0;
 /// Height of a row of the legend, points.
 const ROW: f32 = 15.0;
-
-/// Whether the values of a parameter are numbers.
-pub(super) fn is_numeric(spec: Option<&'static ParamSpec>) -> bool {
-    spec.is_some_and(|spec| matches!(spec.kind, ValueType::Real | ValueType::Int))
-}
 
 /// The scales of both axes in an area.
 struct Axes {
@@ -45,24 +39,18 @@ impl Axes {
 
 impl SweepPlot {
     fn points(&self) -> impl Iterator<Item = (usize, &Point)> {
-        self.shown.curves.iter().enumerate().flat_map(|(i, curve)| curve.points.iter().map(move |point| (i, point)))
-    }
-
-    /// `4 values`.
-    pub(super) fn n_values(&self) -> String {
-        let values: BTreeSet<&str> = self.points().map(|(_, point)| &*point.text).collect();
-        text::plural(values.len(), "value", "values")
+        self.shown.groups.iter().enumerate().flat_map(|(i, curve)| curve.points.iter().map(move |point| (i, point)))
     }
 
     fn axes(&self, ui: &Ui, canvas: Rect) -> Axes {
-        let xs = self.points().map(|(_, point)| point.x as f32);
+        let xs = self.points().map(|(_, point)| point.at[0].x as f32);
         let y_of = |point: &Point| {
             let spread = point.deviation().unwrap_or_default();
             let ends = [point.mean() - spread, point.mean() + spread];
             ends.into_iter().chain(point.runs.iter().map(|(_, y)| *y)).map(|y| y as f32).collect::<Vec<_>>()
         };
         let (x, y) =
-            (Scale::of(xs, Some(self.is_log())), Scale::of(self.points().flat_map(|p| y_of(p.1)), Some(false)));
+            (Scale::of(xs, Some(self.is_log(0))), Scale::of(self.points().flat_map(|p| y_of(p.1)), Some(false)));
         let left = axis::gutter(ui, &y, canvas.height() - 24.0 - kit::TITLED_AXIS);
         let plot = Rect::from_min_max(canvas.min + vec2(left + 4.0, 24.0), canvas.max - vec2(16.0, kit::TITLED_AXIS));
         Axes { plot, x, y }
@@ -75,45 +63,43 @@ impl SweepPlot {
         let painter = ui.painter_at(canvas);
         self.paint_axes(ui, &painter, canvas, &axes, ctx.tokens);
         let near = response.hover_pos().and_then(|at| self.nearest(&axes, at));
-        for i in 0..self.shown.curves.len() {
+        for i in 0..self.shown.groups.len() {
             self.paint_curve(&painter, &axes, i, near, ctx.tokens);
         }
         self.paint_legend(ui, &painter, &axes, ctx.tokens);
         let Some((i, k)) = near else { return };
         let response = response.on_hover_ui_at_pointer(|ui| self.tooltip_ui(ui, ctx.tokens, i, k));
         if response.clicked() {
-            let folders = self.shown.curves[i].points[k].runs.iter().map(|(at, _)| &self.shown.runs[*at].folder);
-            for (n, folder) in folders.enumerate() {
-                if n == 0 {
-                    ctx.runs.select(folder);
-                } else {
-                    ctx.runs.compared.add(folder);
-                }
-            }
+            self.compare(ctx, i, k);
         }
     }
 
-    /// For screen readers: what the picture shows.
-    fn summary(&self) -> String {
-        format!("{} against {} of {}", self.title(), self.n_values(), self.shown.path)
+    /// Marks the runs of a point for comparison.
+    pub(super) fn compare(&self, ctx: &mut ViewCtx<'_>, i: usize, k: usize) {
+        let folders = self.shown.groups[i].points[k].runs.iter().map(|(at, _)| &self.shown.runs[*at].folder);
+        for (n, folder) in folders.enumerate() {
+            if n == 0 {
+                ctx.runs.select(folder);
+            } else {
+                ctx.runs.compared.add(folder);
+            }
+        }
     }
 
     fn paint_axes(&self, ui: &Ui, painter: &Painter, canvas: Rect, axes: &Axes, tokens: &Tokens) {
         let (small, mono) = (kit::small(ui), kit::mono(ui));
         let fonts = (&mono, &small);
         axis::y(painter, canvas.left() + 8.0, axes.plot, fonts, tokens, &axes.y, &self.title());
-        let Some(spec) = self.shown.spec else { return };
-        let unit = spec.unit.suffix();
-        let title = if unit.is_empty() { spec.label().into_owned() } else { format!("{} ({unit})", spec.label()) };
-        if is_numeric(Some(spec)) {
+        let title = self.axis_title(0);
+        if self.is_numeric(0) {
             return axis::x(painter, axes.plot, fonts, tokens, &axes.x, &title);
         }
         painter.hline(axes.plot.x_range(), axes.plot.bottom(), (1.0, tokens.line));
         kit::x_title(painter, axes.plot, &small, tokens, &title);
         let mut free = canvas.left();
         for (_, point) in self.points() {
-            let x = axes.at(point.x, 0.0).x;
-            let name = painter.layout_no_wrap(kit::spaced(&point.text), small.clone(), tokens.text_sub);
+            let x = axes.at(point.at[0].x, 0.0).x;
+            let name = painter.layout_no_wrap(kit::spaced(&point.at[0].text), small.clone(), tokens.text_sub);
             let left = x - name.size().x / 2.0;
             if left >= free {
                 free = left + name.size().x + 8.0;
@@ -124,19 +110,19 @@ impl SweepPlot {
 
     /// The point next to the pointer: its curve and its number.
     fn nearest(&self, axes: &Axes, pointer: Pos2) -> Option<(usize, usize)> {
-        let curves = self.shown.curves.iter().enumerate();
+        let curves = self.shown.groups.iter().enumerate();
         let all = curves.flat_map(|(i, curve)| curve.points.iter().enumerate().map(move |(k, point)| (i, k, point)));
-        let distances = all.map(|(i, k, point)| (axes.at(point.x, point.mean()).distance(pointer), i, k));
+        let distances = all.map(|(i, k, point)| (axes.at(point.at[0].x, point.mean()).distance(pointer), i, k));
         let (distance, i, k) = distances.min_by(|a, b| a.0.total_cmp(&b.0))?;
         (distance < NEAR).then_some((i, k))
     }
 
     fn paint_curve(&self, painter: &Painter, axes: &Axes, i: usize, near: Option<(usize, usize)>, tokens: &Tokens) {
         let color = colors::categorical(i, tokens);
-        let points = &self.shown.curves[i].points;
-        let at: Vec<Pos2> = points.iter().map(|point| axes.at(point.x, point.mean())).collect();
+        let points = &self.shown.groups[i].points;
+        let at: Vec<Pos2> = points.iter().map(|point| axes.at(point.at[0].x, point.mean())).collect();
         // Between choices there is nothing.
-        if is_numeric(self.shown.spec) {
+        if self.is_numeric(0) {
             painter.line(at.clone(), (1.25, color.gamma_multiply(0.7)));
         }
         for (k, (point, at)) in points.iter().zip(&at).enumerate() {
@@ -144,7 +130,7 @@ impl SweepPlot {
                 paint_bar(painter, axes, point, spread, color);
                 let faint = color.gamma_multiply(0.55);
                 for (_, y) in &point.runs {
-                    painter.circle_filled(axes.at(point.x, *y), RADII.1, faint);
+                    painter.circle_filled(axes.at(point.at[0].x, *y), RADII.1, faint);
                 }
             }
             painter.circle_filled(*at, RADII.0, color);
@@ -156,7 +142,7 @@ impl SweepPlot {
 
     /// The names of the curves, in the upper corner with fewer points.
     fn paint_legend(&self, ui: &Ui, painter: &Painter, axes: &Axes, tokens: &Tokens) {
-        let named = self.shown.curves.iter().enumerate().filter(|(_, curve)| !curve.label.is_empty());
+        let named = self.shown.groups.iter().enumerate().filter(|(_, curve)| !curve.label.is_empty());
         let names: Vec<_> = named
             .map(|(i, curve)| {
                 let name = kit::elide(painter, &curve.label, &kit::small(ui), axes.plot.width() / 2.0);
@@ -167,8 +153,9 @@ impl SweepPlot {
         let size = vec2(width, names.len() as f32 * ROW);
         let [left, right] = [Align2::LEFT_TOP, Align2::RIGHT_TOP]
             .map(|align| align.align_size_within_rect(size, axes.plot.shrink2(vec2(6.0, 2.0))));
-        let n_in =
-            |area: &Rect| self.points().filter(|(_, p)| area.expand(6.0).contains(axes.at(p.x, p.mean()))).count();
+        let n_in = |area: &Rect| {
+            self.points().filter(|(_, p)| area.expand(6.0).contains(axes.at(p.at[0].x, p.mean()))).count()
+        };
         let area = if n_in(&right) < n_in(&left) { right } else { left };
         for (row, (i, name)) in names.into_iter().enumerate() {
             let at = area.left_top() + vec2(0.0, row as f32 * ROW);
@@ -182,9 +169,15 @@ impl SweepPlot {
         }
     }
 
-    fn tooltip_ui(&self, ui: &mut Ui, tokens: &Tokens, i: usize, k: usize) {
-        let (curve, point) = (&self.shown.curves[i], &self.shown.curves[i].points[k]);
-        ui.label(RichText::new(format!("{} {}", self.shown.path, point.text)).strong().color(tokens.text_strong));
+    /// `lif.tau_m 10 ms, lif.v_reset -60 mV`.
+    pub(super) fn values_text(&self, at: &[Coordinate]) -> String {
+        let named = self.shown.paths.iter().zip(at).map(|(path, at)| format!("{path} {}", at.text));
+        named.collect::<Vec<_>>().join(", ")
+    }
+
+    pub(super) fn tooltip_ui(&self, ui: &mut Ui, tokens: &Tokens, i: usize, k: usize) {
+        let (curve, point) = (&self.shown.groups[i], &self.shown.groups[i].points[k]);
+        ui.label(RichText::new(self.values_text(&point.at)).strong().color(tokens.text_strong));
         if !curve.label.is_empty() {
             ui.label(RichText::new(&curve.label).small().color(tokens.text_sub));
         }
@@ -199,7 +192,7 @@ impl SweepPlot {
 
 /// The standard deviation at both sides of the mean.
 fn paint_bar(painter: &Painter, axes: &Axes, point: &Point, spread: f64, color: Color32) {
-    let [low, high] = [point.mean() - spread, point.mean() + spread].map(|y| axes.at(point.x, y));
+    let [low, high] = [point.mean() - spread, point.mean() + spread].map(|y| axes.at(point.at[0].x, y));
     painter.line_segment([low, high], (1.25, color));
     for end in [low, high] {
         painter.line_segment([end - vec2(CAP, 0.0), end + vec2(CAP, 0.0)], (1.25, color));

@@ -5,20 +5,27 @@ use std::fmt::Write as _;
 
 /// One row per run, with a header: units are in the names of the columns.
 pub(super) fn csv(shown: &Shown, lane: usize) -> String {
-    let unit = shown.spec.map_or("", |spec| spec.unit.suffix());
-    let parameter = if unit.is_empty() { shown.path.clone() } else { format!("{} ({unit})", shown.path) };
+    let named = |(path, spec): (&String, &&'static crate::params::ParamSpec)| match spec.unit.suffix() {
+        "" => quoted(path),
+        unit => quoted(&format!("{path} ({unit})")),
+    };
+    let parameters: Vec<String> = shown.paths.iter().zip(&shown.specs).map(named).collect();
     let series = shown.series.as_ref().map_or("", |series| &series.title);
     let head = ["mean", "last", "lowest", "highest"].map(|number| quoted(&format!("{number} of {series}")));
-    let mut out = format!("curve,{},seed,run,samples,{}\n", quoted(&parameter), head.join(","));
-    for curve in &shown.curves {
-        for (point, (at, _)) in curve.points.iter().flat_map(|point| point.runs.iter().map(move |run| (point, run))) {
+    let group = if shown.paths.len() == 1 { "curve" } else { "map" };
+    let mut out = format!("{group},{},seed,run,samples,{}\n", parameters.join(","), head.join(","));
+    for group in &shown.groups {
+        for (point, (at, _)) in group.points.iter().flat_map(|point| point.runs.iter().map(move |run| (point, run))) {
             let run = &shown.runs[*at];
             let Some(s) = run.lanes.get(lane) else { continue };
             // The names of choices, the numbers of numbers.
-            let value = if super::chart::is_numeric(shown.spec) { point.x.to_string() } else { point.text.clone() };
-            let (curve, value, name) = (quoted(&curve.label), quoted(&value), quoted(&run.name));
+            let value = |(i, at): (usize, &super::groups::Coordinate)| {
+                if shown.is_numeric(i) { at.x.to_string() } else { quoted(&at.text) }
+            };
+            let values: Vec<String> = point.at.iter().enumerate().map(value).collect();
+            let (label, values, name) = (quoted(&group.label), values.join(","), quoted(&run.name));
             let (mean, last, min, max) = (s.mean(), s.last, s.min, s.max);
-            writeln!(out, "{curve},{value},{},{name},{},{mean},{last},{min},{max}", run.seed, s.n).ok();
+            writeln!(out, "{label},{values},{},{name},{},{mean},{last},{min},{max}", run.seed, s.n).ok();
         }
     }
     out

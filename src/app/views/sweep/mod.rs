@@ -1,22 +1,32 @@
-//! The result of a sweep: one number of every run, such as the mean of a series, against the value of a parameter.
+//! The result of a sweep: one number of every run, such as the mean of a series, against the value of a parameter, or of
+//! two.
 
 mod chart;
-mod curves;
+mod choices;
 mod export;
+mod grid;
+mod groups;
+mod map;
 mod runs;
+mod toolbar;
 
-use super::{Selection, View, ViewCtx, ViewRequest, compare::read::SeriesName, kit, placeholder, pool::PoolJob};
+use super::{Selection, View, ViewCtx, compare::read::SeriesName, kit, placeholder, pool::PoolJob};
 use crate::{
-    app::{commands::UiCommand, icons, library::Library, text},
+    app::{icons, library::Library, text},
     engine::SimSchema,
-    params::{ParamSpec, Scale},
+    params::{ParamSpec, Scale, ValueType},
     project::Status,
     sim::{Frame, Tap},
 };
-use curves::Curve;
+use choices::Choices;
 use egui::Ui;
+use grid::Grid;
+use groups::{RunGroup, SweptPaths};
 use runs::{Key, Part, SweptRun};
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 /// Runs read in one job.
 const AT_ONCE: usize = 16;
@@ -24,53 +34,17 @@ const AT_ONCE: usize = 16;
 /// Curves drawn at most: each has a colour of its own.
 const MAX_CURVES: usize = 7;
 
-/// A number of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Number {
-    #[default]
-    Mean,
-    Last,
-    Lowest,
-    Highest,
-}
-
-impl Number {
-    const ALL: [(Self, &'static str); 4] =
-        [(Self::Mean, "mean"), (Self::Last, "last"), (Self::Lowest, "lowest"), (Self::Highest, "highest")];
-
-    fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(number, _)| *number == self).map_or("", |(_, name)| name)
-    }
-
-    /// Of a lane of a run; `None` where the run has no samples of it.
-    fn of(self, run: &SweptRun, lane: usize) -> Option<f64> {
-        let summary = run.lanes.get(lane).filter(|summary| summary.n > 0)?;
-        let value = match self {
-            Self::Mean => summary.mean(),
-            Self::Last => summary.last,
-            Self::Lowest => summary.min,
-            Self::Highest => summary.max,
-        };
-        Some(f64::from(value))
-    }
-}
-
 /// What is read of a run: its folder with its number of steps, the series, and the part of it.
 type Request = (PathBuf, u64, Option<Key>, Part);
 
 /// The view.
 #[derive(Default)]
 pub struct SweepPlot {
-    /// The parameter; none: that of the last sweep, or the one with the most runs.
-    path: Option<String>,
-    /// The last sweep whose parameter was taken over.
-    of_sweep: Option<String>,
-    wanted: Option<Key>,
-    lane: usize,
-    number: Number,
-    part: Part,
-    /// Whether the axis of the parameter is logarithmic; none: as it is declared.
-    is_log: Option<bool>,
+    choices: Choices,
+    /// The last sweep whose parameters were taken over.
+    of_sweep: Vec<String>,
+    /// The label of the heat map among several.
+    among: String,
     read: BTreeMap<PathBuf, (Request, Result<SweptRun, String>)>,
     job: PoolJob<Vec<Request>, Vec<Result<SweptRun, String>>>,
     shown: Shown,
@@ -81,15 +55,32 @@ pub struct SweepPlot {
 #[derive(Default)]
 struct Shown {
     runs: Vec<SweptRun>,
-    /// The parameters that can be chosen, with the number of their runs.
-    swept: Vec<(String, usize)>,
-    path: String,
-    spec: Option<&'static ParamSpec>,
+    /// The parameters, and pairs of them, that can be chosen.
+    swept: Vec<SweptPaths>,
+    /// Those drawn: one, or two.
+    paths: Vec<String>,
+    /// Their declarations.
+    specs: Vec<&'static ParamSpec>,
     series: Option<SeriesName>,
     offered: Vec<SeriesName>,
-    curves: Vec<Curve>,
+    /// Curves, or maps.
+    groups: Vec<RunGroup>,
+    /// The map that is drawn, and its cells.
+    map: usize,
+    grid: Grid,
     /// Curves that are not drawn.
     n_left_out: usize,
+}
+
+impl Shown {
+    /// Whether the values of a parameter are numbers.
+    fn is_numeric(&self, axis: usize) -> bool {
+        self.specs.get(axis).is_some_and(|spec| matches!(spec.kind, ValueType::Real | ValueType::Int))
+    }
+
+    fn has_map(&self) -> bool {
+        self.paths.len() == 2
+    }
 }
 
 impl SweepPlot {
@@ -105,7 +96,9 @@ impl SweepPlot {
         let n = self.read.len();
         self.read.retain(|folder, _| complete().any(|run| run.folder == *folder));
         self.is_stale |= self.read.len() != n;
-        let request = |run: &crate::app::library::Run| (run.folder.clone(), run.steps, self.wanted.clone(), self.part);
+        let request = |run: &crate::app::library::Run| {
+            (run.folder.clone(), run.steps, self.choices.series.clone(), self.choices.part)
+        };
         let missing = |request: &Request| self.read.get(&request.0).is_none_or(|(read, _)| read != request);
         let missing: Vec<Request> = complete().map(request).filter(missing).take(AT_ONCE).collect();
         if !missing.is_empty() && self.job.is_free(&missing) {
@@ -119,112 +112,115 @@ impl SweepPlot {
         }
     }
 
-    /// Computes the curves.
+    /// Computes the curves, or the cells of the map.
     fn update(&mut self) {
         let runs: Vec<SweptRun> = self.read.values().filter_map(|(_, run)| run.as_ref().ok().cloned()).collect();
-        let swept = curves::swept(&runs);
-        let known =
-            |path: &&String| swept.iter().any(|(name, _)| name == *path) || self.of_sweep.as_ref() == Some(*path);
-        let path =
-            self.path.as_ref().filter(known).or(swept.first().map(|(path, _)| path)).cloned().unwrap_or_default();
-        let of_path = runs.iter().filter_map(|run| Some((run, run.settings.get(&path)?)));
+        let swept = groups::swept(&runs);
+        let paths = self.paths(&swept);
+        let of_paths = runs.iter().filter(|run| paths.iter().all(|path| run.settings.contains_key(path)));
         let mut offered: Vec<SeriesName> = vec![];
-        for series in of_path.clone().flat_map(|(run, _)| &run.offered) {
+        for series in of_paths.clone().flat_map(|run| &run.offered).filter(|_| !paths.is_empty()) {
             if offered.iter().all(|known| known.key != series.key) {
                 offered.push(series.clone());
             }
         }
-        let key = self.wanted.clone().or_else(|| offered.first().map(|series| series.key.clone()));
-        let (number, lane) = (self.number, self.lane);
+        let key = self.choices.series.clone().or_else(|| offered.first().map(|series| series.key.clone()));
+        let (number, lane) = (self.choices.number, self.choices.lane);
         let has_series = |run: &SweptRun| run.key == key;
-        let mut all = curves::curves(&runs, &path, |run| number.of(run, lane).filter(|_| has_series(run)));
-        let n_left_out = all.len().saturating_sub(MAX_CURVES);
-        all.truncate(MAX_CURVES);
-        let spec = of_path.clone().next().map(|(_, setting)| setting.spec);
+        let mut groups = groups::groups(&runs, &paths, |run| number.of(run, lane).filter(|_| has_series(run)));
+        groups.truncate(if paths.is_empty() { 0 } else { groups.len() });
+        let first = of_paths.clone().next();
+        let specs = first.map_or(vec![], |run| paths.iter().map(|path| run.settings[path].spec).collect());
         let series = offered.iter().find(|series| Some(&series.key) == key.as_ref()).cloned();
-        self.shown = Shown { swept, path, spec, series, offered, curves: all, n_left_out, runs };
+        let map = groups.iter().position(|group| group.label == self.among).unwrap_or(0);
+        let mut shown = Shown { runs, swept, paths, specs, series, offered, groups, map, ..Shown::default() };
+        if shown.has_map() {
+            shown.grid = shown.groups.get(map).map_or_else(Grid::default, |group| Grid::of(&group.points));
+        } else {
+            shown.n_left_out = shown.groups.len().saturating_sub(MAX_CURVES);
+            shown.groups.truncate(MAX_CURVES);
+        }
+        self.shown = shown;
     }
 
-    fn is_log(&self) -> bool {
-        let positive = |curve: &Curve| curve.points.iter().all(|point| point.x > 0.0);
-        let declared = self.shown.spec.is_some_and(|spec| spec.scale == Scale::Log);
-        self.is_log.unwrap_or(declared) && self.shown.curves.iter().all(positive)
+    /// The parameters to draw: the chosen ones where runs differ in them, else those that are proposed.
+    fn paths(&self, swept: &[SweptPaths]) -> Vec<String> {
+        let chosen = &self.choices.paths;
+        let is_known = !chosen.is_empty() && (toolbar::has(swept, chosen) || self.of_sweep == *chosen);
+        match is_known {
+            true => chosen.clone(),
+            false => groups::proposed(swept).map_or(vec![], |swept| swept.paths.clone()),
+        }
+    }
+
+    fn is_numeric(&self, axis: usize) -> bool {
+        self.shown.is_numeric(axis)
+    }
+
+    fn is_log(&self, axis: usize) -> bool {
+        let declared = self.shown.specs.get(axis).is_some_and(|spec| spec.scale == Scale::Log);
+        self.choices.is_log[axis].unwrap_or(declared) && self.values(axis).all(|at| at.x > 0.0)
+    }
+
+    /// The values of a parameter at all points that are drawn.
+    fn values(&self, axis: usize) -> impl Iterator<Item = &groups::Coordinate> {
+        let is_drawn = |i: &usize| !self.shown.has_map() || *i == self.shown.map;
+        let drawn = self.shown.groups.iter().enumerate().filter(move |(i, _)| is_drawn(i));
+        drawn.flat_map(|(_, group)| &group.points).filter_map(move |point| point.at.get(axis))
+    }
+
+    /// `4 values of lif.tau_m`, and for a map `× 3 of lif.v_reset`.
+    fn values_summary(&self) -> String {
+        let n = |axis| self.values(axis).map(|at| &*at.text).collect::<BTreeSet<_>>().len();
+        let first = |path| format!("{} of {path}", text::plural(n(0), "value", "values"));
+        match &self.shown.paths[..] {
+            [path] => first(path),
+            [x, y] => format!("{} × {} of {y}", first(x), n(1)),
+            _ => String::new(),
+        }
+    }
+
+    /// For screen readers: what the picture shows.
+    fn summary(&self) -> String {
+        format!("{} against {}{}", self.title(), self.values_summary(), self.cells_summary())
+    }
+
+    /// `  |  11 of 12 combinations`; empty without a map.
+    fn cells_summary(&self) -> String {
+        match self.shown.has_map() {
+            true => format!("  |  {} of {} combinations", self.shown.grid.n_filled(), self.shown.grid.cells.len()),
+            false => String::new(),
+        }
+    }
+
+    /// `Membrane time constant (ms)`.
+    fn axis_title(&self, axis: usize) -> String {
+        let Some(spec) = self.shown.specs.get(axis) else { return String::new() };
+        let unit = spec.unit.suffix();
+        if unit.is_empty() { spec.label().into_owned() } else { format!("{} ({unit})", spec.label()) }
     }
 
     /// `Mean of rate (Hz), last half of the steps`.
     fn title(&self) -> String {
-        let (number, series) = (self.number.name(), self.shown.series.as_ref());
+        let (number, series) = (self.choices.number.name(), self.shown.series.as_ref());
         let mut title = format!("{}{} of ", number[..1].to_uppercase(), &number[1..]);
         title += series.map_or("", |series| &series.title);
-        if let Some(lane) = series.and_then(|series| series.lanes.get(self.lane)) {
+        if let Some(lane) = series.and_then(|series| series.lanes.get(self.choices.lane)) {
             title += &format!(", {}", kit::spaced(lane));
         }
-        match self.part {
+        match self.choices.part {
             Part::All => title,
             Part::Half => title + ", last half of the steps",
             Part::Tenth => title + ", last tenth of the steps",
         }
     }
 
-    fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        if self.shown.curves.is_empty() && self.shown.swept.is_empty() {
-            return;
-        }
-        let tokens = ctx.tokens;
-        let mut path = self.shown.path.clone();
-        let names: Vec<_> = self.shown.swept.iter().map(|(path, _)| (path.clone(), path.clone())).collect();
-        self.is_stale |= kit::choice_ui(ui, tokens, "Parameter", &mut path, &names);
-        if path != self.shown.path {
-            (self.path, self.is_log) = (Some(path), None);
-        }
-        if let Some(series) = self.shown.series.clone() {
-            let mut key = series.key.clone();
-            let names: Vec<_> = self.shown.offered.iter().map(|s| (s.key.clone(), s.title.clone())).collect();
-            if kit::choice_ui(ui, tokens, "Series", &mut key, &names) {
-                (self.wanted, self.lane, self.is_stale) = (Some(key), 0, true);
-            }
-            if !series.lanes.is_empty() {
-                let names: Vec<_> = series.lanes.iter().map(|lane| kit::spaced(lane)).enumerate().collect();
-                self.is_stale |= kit::choice_ui(ui, tokens, "Lane", &mut self.lane, &names);
-            }
-        }
-        let named = |list: &[(Number, &str)]| list.iter().map(|(n, name)| (*n, (*name).to_owned())).collect::<Vec<_>>();
-        self.is_stale |= kit::choice_ui(ui, tokens, "Number", &mut self.number, &named(&Number::ALL));
-        let parts = Part::ALL.map(|(part, name)| (part, name.to_owned()));
-        self.is_stale |= kit::choice_ui(ui, tokens, "Over", &mut self.part, &parts);
-        if chart::is_numeric(self.shown.spec) {
-            let mut is_log = self.is_log();
-            let toggle = ui.toggle_value(&mut is_log, "log").on_hover_text("Logarithmic axis of the parameter");
-            if toggle.changed() {
-                self.is_log = Some(is_log);
-            }
-        }
-        ui.menu_button("Export", |ui| self.export_ui(ui, ctx))
-            .response
-            .on_hover_text("The numbers of all runs, or the picture");
-    }
-
-    fn export_ui(&self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        let name = format!("sweep-{}.csv", self.shown.path.rsplit('.').next().unwrap_or_default());
-        if ui.button("Copy as CSV").clicked() {
-            ui.copy_text(export::csv(&self.shown, self.lane));
-            ui.close();
-        }
-        if ui.button("Save as CSV…").clicked() {
-            let text = export::csv(&self.shown, self.lane);
-            ctx.requests.push(ViewRequest::SaveText { name, text });
-            ui.close();
-        }
-        if ui.button("Figure…").on_hover_text("PNG or SVG").clicked() {
-            ctx.requests.push(ViewRequest::Command(UiCommand::ExportPanel));
-            ui.close();
-        }
-    }
-
     fn caption(&self, library: &Library) -> String {
-        let points = || self.shown.curves.iter().flat_map(|curve| &curve.points);
+        let is_drawn = |i: usize| !self.shown.has_map() || i == self.shown.map;
+        let groups = || self.shown.groups.iter().enumerate().filter(|(i, _)| is_drawn(*i));
+        let points = || groups().flat_map(|(_, group)| &group.points);
         let n_runs: usize = points().map(|point| point.runs.len()).sum();
-        let mut caption = format!("{} of {}", self.n_values(), self.shown.path);
+        let mut caption = format!("{}{}", self.values_summary(), self.cells_summary());
         caption += &format!("  |  {}", text::plural(n_runs, "run", "runs"));
         if points().any(|point| point.runs.len() > 1) {
             caption += "  |  mean ± standard deviation over seeds";
@@ -250,7 +246,7 @@ impl SweepPlot {
         } else if !self.shown.swept.is_empty() {
             ("No points", "These runs did not record the series: choose another one")
         } else {
-            let how = "Right-click a parameter in the inspector and choose Sweep…; runs that differ in one parameter only are drawn here";
+            let how = "Right-click a parameter in the inspector and choose Sweep…; runs that differ in one or two parameters are drawn here";
             ("No sweep", how)
         };
         kit::empty_ui(ui, canvas, ctx, title, how, None);
@@ -270,6 +266,14 @@ impl View for SweepPlot {
         vec![]
     }
 
+    fn choice(&self) -> Option<String> {
+        self.choices.to_text()
+    }
+
+    fn choose(&mut self, _: &SimSchema, text: &str) {
+        (self.choices, self.is_stale) = (Choices::from_text(text), true);
+    }
+
     fn reset(&mut self, _: &SimSchema) {}
 
     fn schema_changed(&mut self, _: &SimSchema, _: &crate::engine::SchemaChanges) {}
@@ -279,20 +283,24 @@ impl View for SweepPlot {
     fn ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
         if self.of_sweep != ctx.runs.swept {
             self.of_sweep.clone_from(&ctx.runs.swept);
-            self.path.clone_from(&ctx.runs.swept);
+            self.choices.paths.clone_from(&ctx.runs.swept);
+            self.choices.is_log = [None; 2];
             self.is_stale = true;
         }
         self.read_missing(ui.ctx(), ctx.runs);
         if std::mem::take(&mut self.is_stale) {
             self.update();
         }
-        let caption = if self.shown.curves.is_empty() { String::new() } else { self.caption(ctx.runs) };
+        let caption = if self.shown.groups.is_empty() { String::new() } else { self.caption(ctx.runs) };
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
-        if self.shown.curves.is_empty() {
+        if self.shown.groups.is_empty() {
             return self.empty_ui(ui, canvas, ctx);
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
-        if !kit::tiny_ui(ui, canvas, ctx.tokens) {
+        if kit::tiny_ui(ui, canvas, ctx.tokens) {
+        } else if self.shown.has_map() {
+            self.map_ui(ui, canvas, ctx);
+        } else {
             self.chart_ui(ui, canvas, ctx);
         }
     }
@@ -302,7 +310,7 @@ impl View for SweepPlot {
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {
-        &[("hover", "the runs of a point"), ("click", "compare these runs")]
+        &[("hover", "values and runs"), ("click", "compare these runs")]
     }
 
     fn help(&self) -> &'static str {
@@ -311,8 +319,11 @@ impl View for SweepPlot {
          Runs that differ in this parameter and the seed only are one curve, whether they come from *Sweep…* in the menu of a \
          parameter or from the command line. A point is the mean over seeds, its bar the standard deviation; small points are \
          single runs. Of two runs with the same values and the same seed the newest counts; interrupted runs are left out.\n\n\
-         - hover: value, number of seeds · click: the runs of this point are compared\n\
-         - the axis is logarithmic where the parameter is; *log* changes it\n\
+         Runs that differ in two parameters are a heat map, a cell per combination of values: its colour is the mean over seeds. \
+         A combination without a run is crossed out, and the line above counts them. *Second* set to none draws a curve per value \
+         instead.\n\n\
+         - hover: values, mean and standard deviation · click: the runs of this point or cell are compared\n\
+         - an axis is logarithmic where its parameter is; *log* changes it\n\
          - *Export*: numbers of all runs as CSV, or the picture as PNG or SVG"
     }
 }

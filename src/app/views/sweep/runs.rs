@@ -31,6 +31,11 @@ impl Part {
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::All, "all steps"), (Self::Half, "last half"), (Self::Tenth, "last tenth")];
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(part, _)| *part == self).map_or("", |(_, name)| name)
+    }
+
     fn share(self) -> f64 {
         match self {
             Self::All => 1.0,

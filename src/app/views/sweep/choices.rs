@@ -1,0 +1,135 @@
+//! What is chosen in the toolbar of the plot; kept with the project.
+
+use super::runs::{Key, Part, SweptRun};
+
+/// A number of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Number {
+    /// Of all samples.
+    #[default]
+    Mean,
+    /// The last sample.
+    Last,
+    /// The lowest sample.
+    Lowest,
+    /// The highest sample.
+    Highest,
+}
+
+impl Number {
+    /// All numbers and their names.
+    pub const ALL: [(Self, &'static str); 4] =
+        [(Self::Mean, "mean"), (Self::Last, "last"), (Self::Lowest, "lowest"), (Self::Highest, "highest")];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(number, _)| *number == self).map_or("", |(_, name)| name)
+    }
+
+    /// Of a lane of a run; `None` where the run has no samples of it.
+    pub fn of(self, run: &SweptRun, lane: usize) -> Option<f64> {
+        let summary = run.lanes.get(lane).filter(|summary| summary.n > 0)?;
+        let value = match self {
+            Self::Mean => summary.mean(),
+            Self::Last => summary.last,
+            Self::Lowest => summary.min,
+            Self::Highest => summary.max,
+        };
+        Some(f64::from(value))
+    }
+}
+
+/// All choices.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Choices {
+    /// The parameters; empty: those of the last sweep, or those with the most runs.
+    pub paths: Vec<String>,
+    /// The series; none: the first one.
+    pub series: Option<Key>,
+    /// The lane of the series.
+    pub lane: usize,
+    /// The number of a run.
+    pub number: Number,
+    /// What it is over.
+    pub part: Part,
+    /// Whether the axis of each parameter is logarithmic; none: as it is declared.
+    pub is_log: [Option<bool>; 2],
+}
+
+impl Choices {
+    /// As text: `of=lif.tau_m,lif.v_reset;number=last;log=1,;series=rate:`; `None` without a choice.
+    pub fn to_text(&self) -> Option<String> {
+        let mut parts = vec![];
+        if !self.paths.is_empty() {
+            parts.push(format!("of={}", self.paths.join(",")));
+        }
+        if self.lane > 0 {
+            parts.push(format!("lane={}", self.lane));
+        }
+        if self.number != Number::default() {
+            parts.push(format!("number={}", self.number.name()));
+        }
+        if self.part != Part::default() {
+            parts.push(format!("part={}", self.part.name()));
+        }
+        if self.is_log != [None; 2] {
+            let [x, y] = self.is_log.map(|is_log| is_log.map_or("", |is_log| if is_log { "1" } else { "0" }));
+            parts.push(format!("log={x},{y}"));
+        }
+        // The last one: its arguments are a text of their own.
+        parts.extend(self.series.as_ref().map(|(probe, args)| format!("series={probe}:{args}")));
+        (!parts.is_empty()).then(|| parts.join(";"))
+    }
+
+    /// From text; unknown parts are left out.
+    pub fn from_text(text: &str) -> Self {
+        let (rest, series) = match text.find("series=") {
+            Some(at) => (&text[..at], text[at..].strip_prefix("series=")),
+            None => (text, None),
+        };
+        let series = series.and_then(|series| series.split_once(':'));
+        let mut out = Self { series: series.map(|(probe, args)| (probe.into(), args.into())), ..Self::default() };
+        for (name, value) in rest.split(';').filter_map(|part| part.split_once('=')) {
+            match name {
+                "of" => out.paths = value.split(',').take(2).map(ToOwned::to_owned).collect(),
+                "lane" => out.lane = value.parse().unwrap_or_default(),
+                "number" => out.number = named(&Number::ALL, value),
+                "part" => out.part = named(&Part::ALL, value),
+                "log" => {
+                    let mut axes = value.split(',').map(|axis| if axis.is_empty() { None } else { Some(axis == "1") });
+                    out.is_log = [axes.next().flatten(), axes.next().flatten()];
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+}
+
+fn named<T: Copy + Default>(all: &[(T, &str)], wanted: &str) -> T {
+    all.iter().find(|(_, name)| *name == wanted).map_or_else(T::default, |(value, _)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_survive_as_text() {
+        let all = Choices {
+            paths: vec!["lif.tau_m".into(), "lif.v_reset".into()],
+            series: Some(("rate".into(), "group=a;b,layer=2".into())),
+            lane: 3,
+            number: Number::Highest,
+            part: Part::Tenth,
+            is_log: [None, Some(false)],
+        };
+        let one = Choices { paths: vec!["lif.tau_m".into()], is_log: [Some(true), None], ..Choices::default() };
+        for choices in [all, one, Choices { number: Number::Last, ..Choices::default() }] {
+            let text = choices.to_text().expect("a choice");
+            assert_eq!(Choices::from_text(&text), choices, "{text}");
+        }
+        assert_eq!(Choices::default().to_text(), None);
+        assert_eq!(Choices::from_text("number=median;lane=x;other=1"), Choices::default(), "of another version");
+    }
+}
