@@ -46,6 +46,8 @@ impl Point {
 pub struct RunGroup {
     /// By what it differs from the other groups; empty when it is the only one.
     pub label: String,
+    /// The numbers in the label.
+    order: Vec<f64>,
     /// By value, of the first parameter first.
     pub points: Vec<Point>,
 }
@@ -66,7 +68,11 @@ pub fn groups(runs: &[SweptRun], paths: &[String], y: impl Fn(&SweptRun) -> Opti
     }
     let firsts: Vec<&SweptRun> = groups.iter().map(|group| &runs[group[0]]).collect();
     let labels = labels(&firsts, paths);
-    let group = |(group, label): (&Vec<usize>, String)| RunGroup { label, points: points(runs, group, paths, &y) };
+    let group = |(group, (label, order)): (&Vec<usize>, (String, Vec<f64>))| RunGroup {
+        label,
+        order,
+        points: points(runs, group, paths, &y),
+    };
     groups.iter().zip(labels).map(group).collect()
 }
 
@@ -149,8 +155,15 @@ fn points(runs: &[SweptRun], group: &[usize], paths: &[String], y: &impl Fn(&Swe
     points
 }
 
-/// By what each of these runs differs from the others.
-fn labels(firsts: &[&SweptRun], paths: &[String]) -> Vec<String> {
+/// Orders groups by their labels: by value where these are numbers.
+pub fn sort_by_label(groups: &mut [RunGroup]) {
+    let first =
+        |a: &RunGroup, b: &RunGroup| a.order.iter().zip(&b.order).map(|(a, b)| a.total_cmp(b)).find(|o| o.is_ne());
+    groups.sort_by(|a, b| first(a, b).unwrap_or_else(|| a.label.cmp(&b.label)));
+}
+
+/// By what each of these runs differs from the others, as a text and as numbers.
+fn labels(firsts: &[&SweptRun], paths: &[String]) -> Vec<(String, Vec<f64>)> {
     let differs = |name: &&String| {
         let text = |run: &SweptRun| run.settings.get(*name).map(|s| s.text.clone());
         firsts.iter().any(|run| text(run) != text(firsts[0]))
@@ -166,7 +179,8 @@ fn labels(firsts: &[&SweptRun], paths: &[String]) -> Vec<String> {
         if has_durations {
             parts.push(run.duration.clone());
         }
-        parts.join(", ")
+        let number = |name: &&String| run.settings.get(*name).and_then(|s| s.number).unwrap_or(f64::INFINITY);
+        (parts.join(", "), names.iter().map(number).collect())
     };
     firsts.iter().map(label).collect()
 }
@@ -305,6 +319,23 @@ mod tests {
             (-40.0, 20.0, 41.5, 2),
         ];
         assert_eq!(shown, expected, "by the first parameter, then the second");
+    }
+
+    #[test]
+    fn curves_are_ordered_by_the_values_in_their_labels() {
+        let values = [10.0, 2.0, 100.0];
+        let texts: Vec<[String; 2]> = values
+            .iter()
+            .flat_map(|v| [10, 20].map(|tau| [format!("lif.tau_m={tau}ms"), format!("lif.tau_syn={v}ms")]))
+            .collect();
+        let runs: Vec<SweptRun> =
+            texts.iter().map(|texts| run(&texts.each_ref().map(|text| &**text), 1.0, "")).collect();
+        let mut curves = groups(&runs, &["lif.tau_m".into()], y);
+        sort_by_label(&mut curves);
+        assert_eq!(
+            curves.iter().map(|c| &*c.label).collect::<Vec<_>>(),
+            ["tau_syn 2 ms", "tau_syn 10 ms", "tau_syn 100 ms"]
+        );
     }
 
     #[test]

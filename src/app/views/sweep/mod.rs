@@ -117,30 +117,24 @@ impl SweepPlot {
         let runs: Vec<SweptRun> = self.read.values().filter_map(|(_, run)| run.as_ref().ok().cloned()).collect();
         let swept = groups::swept(&runs);
         let paths = self.paths(&swept);
-        let of_paths = runs.iter().filter(|run| paths.iter().all(|path| run.settings.contains_key(path)));
-        let mut offered: Vec<SeriesName> = vec![];
-        for series in of_paths.clone().flat_map(|run| &run.offered).filter(|_| !paths.is_empty()) {
-            if offered.iter().all(|known| known.key != series.key) {
-                offered.push(series.clone());
-            }
-        }
+        let of_paths: Vec<&SweptRun> =
+            runs.iter().filter(|run| paths.iter().all(|path| run.settings.contains_key(path))).collect();
+        let offered = if paths.is_empty() { vec![] } else { offered(&of_paths) };
         let key = self.choices.series.clone().or_else(|| offered.first().map(|series| series.key.clone()));
         let (number, lane) = (self.choices.number, self.choices.lane);
         let has_series = |run: &SweptRun| run.key == key;
-        let mut groups = groups::groups(&runs, &paths, |run| number.of(run, lane).filter(|_| has_series(run)));
-        groups.truncate(if paths.is_empty() { 0 } else { groups.len() });
-        let first = of_paths.clone().next();
-        let specs = first.map_or(vec![], |run| paths.iter().map(|path| run.settings[path].spec).collect());
+        let y = |run: &SweptRun| number.of(run, lane).filter(|_| has_series(run));
+        let mut groups = if paths.is_empty() { vec![] } else { groups::groups(&runs, &paths, y) };
+        let specs = of_paths.first().map_or(vec![], |run| paths.iter().map(|path| run.settings[path].spec).collect());
         let series = offered.iter().find(|series| Some(&series.key) == key.as_ref()).cloned();
-        let map = groups.iter().position(|group| group.label == self.among).unwrap_or(0);
-        let mut shown = Shown { runs, swept, paths, specs, series, offered, groups, map, ..Shown::default() };
-        if shown.has_map() {
-            shown.grid = shown.groups.get(map).map_or_else(Grid::default, |group| Grid::of(&group.points));
-        } else {
-            shown.n_left_out = shown.groups.len().saturating_sub(MAX_CURVES);
-            shown.groups.truncate(MAX_CURVES);
-        }
-        self.shown = shown;
+        let largest = groups.first().map_or_else(String::new, |group| group.label.clone());
+        let n_left_out = if paths.len() == 1 { groups.len().saturating_sub(MAX_CURVES) } else { 0 };
+        groups.truncate(groups.len() - n_left_out);
+        groups::sort_by_label(&mut groups);
+        let labelled = |label: &str| groups.iter().position(|group| group.label == label);
+        let map = labelled(&self.among).or_else(|| labelled(&largest)).unwrap_or(0);
+        let grid = groups.get(map).filter(|_| paths.len() == 2).map_or_else(Grid::default, |g| Grid::of(&g.points));
+        self.shown = Shown { runs, swept, paths, specs, series, offered, groups, map, grid, n_left_out };
     }
 
     /// The parameters to draw: the chosen ones where runs differ in them, else those that are proposed.
@@ -251,6 +245,17 @@ impl SweepPlot {
         };
         kit::empty_ui(ui, canvas, ctx, title, how, None);
     }
+}
+
+/// All series that these runs recorded.
+fn offered(runs: &[&SweptRun]) -> Vec<SeriesName> {
+    let mut out: Vec<SeriesName> = vec![];
+    for series in runs.iter().flat_map(|run| &run.offered) {
+        if out.iter().all(|known| known.key != series.key) {
+            out.push(series.clone());
+        }
+    }
+    out
 }
 
 impl View for SweepPlot {
