@@ -4,7 +4,6 @@
 //  add_scattered        L2 atomics: random targets, results unused.
 //  multiply_add         f32 units: eight independent chains per thread hide the latency of four cycles.
 //  multiply_tiles       tensor cores by mma.sync (Turing and later); Hopper's wgmma reaches more.
-//  do_nothing           launch overhead.
 #include "gen/ceilings.cuh"
 
 extern "C" __global__ void read_all(unsigned int n, const unsigned int* __restrict__ words, unsigned int* __restrict__ sums) {
@@ -72,8 +71,4 @@ extern "C" __global__ void multiply_tiles(unsigned int rounds, float* __restrict
 #pragma unroll
     for (int k = 0; k < 4; ++k) sum += (c[k][0] + c[k][1]) + (c[k][2] + c[k][3]);
     sums[at] = sum;
-}
-
-extern "C" __global__ void do_nothing(unsigned int* __restrict__ sums) {
-    if (blockIdx.x > 0) sums[0] = 1;
 }

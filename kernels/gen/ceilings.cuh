@@ -16,6 +16,3 @@ extern "C" __global__ void __launch_bounds__(256, 1) multiply_add(unsigned int r
 
 // Each warp multiplies 16 × 16 by 16 × 8 tiles of f16 into four independent f32 tiles.
 extern "C" __global__ void __launch_bounds__(256, 1) multiply_tiles(unsigned int rounds, float* __restrict__ sums);
-
-// An empty kernel: launch overhead.
-extern "C" __global__ void __launch_bounds__(32, 1) do_nothing(unsigned int* __restrict__ sums);

@@ -20,6 +20,7 @@ mod graph;
 pub mod grid;
 pub mod header;
 pub mod kernel;
+pub mod launch_cost;
 pub mod layout;
 pub mod library;
 pub mod module;
@@ -73,7 +74,7 @@ use cudarc::driver::{
 };
 use error::Doing as _;
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex, OnceLock, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -101,6 +102,8 @@ pub struct Gpu {
     /// Launches, copies, graphs and waits issued to the compute stream.
     issued: Arc<AtomicU64>,
     held: Arc<HeldBytes>,
+    /// Nanoseconds that events add to a measured launch.
+    added_by_events: OnceLock<u64>,
 }
 
 /// Device memory at one moment, in bytes.
@@ -125,8 +128,17 @@ impl Gpu {
         let gpu = Self::on(CudaContext::new(ordinal).map_err(refused)?, driver).map_err(refused)?;
         match gpu.capability {
             c if c < probe::OLDEST_DEVICE => Err(OpenError::old_device(&gpu.name, c)),
-            _ => Ok(gpu),
+            _ => {
+                gpu.added_by_events.get_or_init(|| launch_cost::nanos_added_by_events(&gpu));
+                Ok(gpu)
+            }
         }
+    }
+
+    /// Nanoseconds that the events around a launch add to its time, as measured when the device was opened. Sums of kernel times
+    /// are without them.
+    pub fn nanos_added_by_events(&self) -> u64 {
+        self.added_by_events.get().copied().unwrap_or(0)
     }
 
     fn on(context: Arc<CudaContext>, driver: i32) -> Result<Arc<Self>, cudarc::driver::DriverError> {
@@ -148,6 +160,7 @@ impl Gpu {
             allocations: AtomicU64::new(0),
             issued: Arc::default(),
             held: Arc::default(),
+            added_by_events: OnceLock::new(),
             context,
         }))
     }

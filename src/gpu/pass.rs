@@ -4,7 +4,7 @@ use super::{
     GpuError, Timing,
     activity::Activity,
     error::Doing as _,
-    nvtx,
+    launch_cost, nvtx,
     stop_flag::StopFlag,
     trace::{self, Batch, Flight, Lane, Log, Measured, Span, ThreadLog},
 };
@@ -76,6 +76,8 @@ struct Pending {
     counts: bool,
     /// Launches it represents.
     repeats: u32,
+    /// Nanoseconds that its events add.
+    added: u64,
 }
 
 impl Pass {
@@ -237,6 +239,7 @@ impl Pass {
             batch,
             counts: false,
             repeats: 1,
+            added: 0,
         }));
         thread_log.trace
     }
@@ -258,8 +261,9 @@ impl Pass {
             let Flight { mut span, start, end, base, called } = done.flight;
             span.nanos = nanos_between(&start, &end)?.max(0) as u64;
             if done.counts {
+                let each = launch_cost::without_events(span.nanos, done.added, done.repeats);
                 self.rows(span.name, done.batch, |row| {
-                    (0..done.repeats).for_each(|_| row.launch(span.nanos / u64::from(done.repeats)));
+                    (0..done.repeats).for_each(|_| row.launch(each));
                     row.items += span.items;
                     row.bytes += span.bytes;
                     row.ops += span.ops;

@@ -151,7 +151,7 @@ pub struct Row {
     pub launches: u32,
     /// Part of all measured time, 0 to 1.
     pub share: f64,
-    /// Mean time of a launch, µs.
+    /// Mean time of a launch, µs; on a GPU without what the events around it add.
     pub mean_us: f64,
     /// Median time of a launch, µs, to within 6 %.
     pub p50_us: f64,

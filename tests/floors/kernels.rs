@@ -6,7 +6,7 @@ use neuropil::{
     gpu::{
         ModuleSpec, Target, ceilings,
         compile::{self, DEVICES},
-        header, module,
+        header, launch_cost, module,
         nvrtc::Nvrtc,
         selftest,
     },
@@ -30,7 +30,11 @@ fn kernels() -> PathBuf {
 pub fn modules() -> Vec<ModuleSpec> {
     let of_kinds = Model::all().into_iter().flat_map(|model| model.modules().iter().copied());
     let of_nn = nn::MODULES.iter().copied().flatten().copied();
-    [selftest::Kernels::SPEC, ceilings::Kernels::SPEC].into_iter().chain(of_nn).chain(of_kinds).collect()
+    [selftest::Kernels::SPEC, ceilings::Kernels::SPEC, launch_cost::Kernels::SPEC]
+        .into_iter()
+        .chain(of_nn)
+        .chain(of_kinds)
+        .collect()
 }
 
 /// Whether a file, a stem or a line of modules.txt is declared in this build: the demonstration kind is with its feature.

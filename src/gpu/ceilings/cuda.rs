@@ -5,6 +5,7 @@ use crate::{
     gpu::{
         Buf, Compile, Gpu, GpuError, Graph, Pass,
         kernel::{In, InOut, Size},
+        launch_cost::{self, DoNothing},
     },
     kernels,
 };
@@ -32,10 +33,6 @@ kernels! {
         /// Each warp multiplies 16 × 16 by 16 × 8 tiles of f16 into four independent f32 tiles.
         #[block(256)]
         fn multiply_tiles as MultiplyTiles(rounds: Size<u32>, sums: InOut<f32>);
-
-        /// An empty kernel: launch overhead.
-        #[block(32)]
-        fn do_nothing as DoNothing(sums: InOut<u32>);
     }
 }
 
@@ -55,7 +52,7 @@ pub fn measure(gpu: &Arc<Gpu>) -> Result<Ceilings, GpuError> {
     let kernels = Kernels::load(gpu)?;
     let mut list = streams(gpu, &kernels)?;
     list.extend(arithmetic(gpu, &kernels)?);
-    list.extend(launches(gpu, &kernels)?);
+    list.extend(launches(gpu)?);
     Ok(Ceilings::of(gpu.name.clone(), list))
 }
 
@@ -119,23 +116,21 @@ fn arithmetic(gpu: &Arc<Gpu>, kernels: &Kernels) -> Result<Vec<Ceiling>, GpuErro
     ])
 }
 
-fn launches(gpu: &Arc<Gpu>, kernels: &Kernels) -> Result<Vec<Ceiling>, GpuError> {
-    let mut word = Buf::<u32>::zeros(gpu, "ceiling: word", 1)?;
+fn launches(gpu: &Arc<Gpu>) -> Result<Vec<Ceiling>, GpuError> {
+    let kernels = launch_cost::Kernels::load(gpu)?;
     let mut in_stream = vec![];
     for _ in 0..REPEATS {
         gpu.synchronize()?;
         let start = Instant::now();
         for _ in 0..LAUNCHES {
-            DoNothing { sums: &mut word }.launch(kernels, &mut Pass::default(), 32)?;
+            DoNothing { unused: 0 }.launch(&kernels, &mut Pass::default(), 32)?;
         }
         gpu.synchronize()?;
         in_stream.push(start.elapsed().as_secs_f64() / f64::from(LAUNCHES));
     }
-    // SAFETY: the word outlives the graph, which is dropped at the end of this function.
+    // SAFETY: no buffer is captured.
     let mut graph = unsafe {
-        Graph::capture(gpu, |pass| {
-            (0..LAUNCHES).try_for_each(|_| DoNothing { sums: &mut word }.launch(kernels, pass, 32))
-        })
+        Graph::capture(gpu, |pass| (0..LAUNCHES).try_for_each(|_| DoNothing { unused: 0 }.launch(&kernels, pass, 32)))
     }?;
     graph.launch()?;
     let mut in_graph = vec![];

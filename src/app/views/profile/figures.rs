@@ -155,7 +155,7 @@ const fn figure(
 pub(super) const FIGURES: [Figure; 16] = [
     figure(
         "µs / launch",
-        "Mean duration of a launch",
+        "Mean duration of a launch; on a GPU without what the events around it add, as measured when the device was opened",
         (72.0, 0, When::Always),
         |r| Some(r.timing.mean_nanos()),
         Format::Time,
