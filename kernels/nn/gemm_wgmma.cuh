@@ -2,7 +2,8 @@
 //
 // As many blocks as multiprocessors take tiles of 128 x 256 elements of C in turn. One warp of a block finds the next tile and has the
 // tensor memory accelerator copy its operands, 64 k at a time, into a ring of four stages; two groups of four warps multiply 64
-// rows each, with 128 sums per thread, and write them while the ring fills for the next tile. Tiles of operands have the swizzle of
+// rows each, with 128 sums per thread, and write them while the ring fills for the next tile: plain ones of 16 bits, with a bias and a
+// GELU or without, by the accelerator again (gemm_boxes.cuh). Tiles of operands have the swizzle of
 // 128 bytes whatever is adjacent, k or rows or columns, which wgmma is told. Elements outside of the matrices are zeros.
 //
 // Few tiles of long sums are computed in pieces of k, which a warp adds to C after the same warp of the piece before: the order, and so
@@ -19,6 +20,7 @@
 #pragma once
 #include "gen/nn-gemm_wgmma_bf16.cuh" // the same kernel for both types of operands
 #include "nn/gemm_fragments.cuh"
+#include "nn/gemm_boxes.cuh"
 #include "nn/tensor_copies.cuh"
 #include "nn/wgmma.cuh"
 
@@ -35,11 +37,16 @@ __device__ __forceinline__ void add_tiles(float (&d)[128], unsigned long long a,
 
 struct WgmmaTile {
     static constexpr unsigned int BM = 128, BN = 256, BK = 64, STAGES = 4, A_BYTES = BM * 128, B_BYTES = BN * 128, STAGE = A_BYTES + B_BYTES;
-    static constexpr unsigned int WARPS = 8, STAGING = 16 * WIDE_OF_FRAGMENT * 4; // of sums of a warp
+    // What a slot holds behind a place: tiles of k, the first row of a group, and the matrix.
+    struct InSlot {
+        unsigned int tiles, line, inner, outer;
+    };
+    static constexpr unsigned int WARPS = 8, STAGING = 2 * BOX_BYTES; // of sums of a warp
     static constexpr unsigned int SLOTS = 4, SLOT = 96, NOTHING = 0xffffffffu;    // of tiles that are found
-    // 1024 for the alignment: 218,624 bytes, as in src/nn/gemm/cuda/tile.rs.
+    // 1024 for the alignment: 230,912 bytes, as in src/nn/gemm/cuda/tile.rs.
     static constexpr unsigned int BYTES = 1024 + STAGES * STAGE + WARPS * STAGING + STAGES * 16 + SLOTS * (SLOT + 16);
-    static_assert(sizeof(Place) + 4 <= SLOT, "a slot holds a place and the number of its tiles of k");
+    static_assert(sizeof(Place) + sizeof(InSlot) <= SLOT, "a slot holds both");
+    static_assert(16 * WIDE_OF_FRAGMENT * 4 <= STAGING, "sums that are written one by one");
     typedef float Sums[BN / 2];
 
     // A place in a ring, and the parity of the phase there.
@@ -52,10 +59,10 @@ struct WgmmaTile {
     };
     typedef InRing<STAGES> Turn;
 
-    // A part of C, and where its operands are in their tensors.
+    // A part of C, and where its operands and C are in their tensors.
     struct Item {
         Place place;
-        unsigned int k, line, a_inner, a_outer, b_inner, b_outer;
+        unsigned int k, line, a_inner, a_outer, b_inner, b_outer, inner, outer;
     };
 
     const GemmArgs& g;
@@ -90,7 +97,7 @@ struct WgmmaTile {
     // First pieces of all tiles, then second ones. False: there is nothing for this and all later numbers.
     __device__ __forceinline__ bool find(unsigned int number, Item& item) const {
         Place& p = item.place;
-        item.k = item.line = item.a_inner = item.a_outer = item.b_inner = item.b_outer = 0;
+        item.k = item.line = item.a_inner = item.a_outer = item.b_inner = item.b_outer = item.inner = item.outer = 0;
         if (g.split) {
             if (!place_in_group<BM, BN>(g, offsets, number, p)) return false;
             item.line = (unsigned int)(p.a / g.lda);
@@ -99,7 +106,7 @@ struct WgmmaTile {
         }
         const unsigned int of_matrix = (g.m + BM - 1) / BM * ((g.n + BN - 1) / BN);
         const unsigned int pieces = g.piece ? (g.k + g.piece - 1) / g.piece : 1, tiles = items / pieces, tile = number % tiles;
-        const unsigned int inner = tile / of_matrix % g.batch, outer = tile / of_matrix / g.batch;
+        const unsigned int inner = item.inner = tile / of_matrix % g.batch, outer = item.outer = tile / of_matrix / g.batch;
         p = place_in_batch<BM, BN>(g, tile);
         if (g.piece) {
             p.piece = number / tiles;
@@ -127,7 +134,7 @@ struct WgmmaTile {
             if (threadIdx.x % 32 == 0) {
                 Place* kept = (Place*)__cvta_shared_to_generic(slots + slot.stage * SLOT);
                 *kept = p;
-                *(unsigned int*)(kept + 1) = exists ? (p.k + BK - 1) / BK : NOTHING;
+                *(InSlot*)(kept + 1) = {exists ? (p.k + BK - 1) / BK : NOTHING, item.line, item.inner, item.outer};
                 arrive(found + 8 * slot.stage);
             }
             if (!exists) break;
@@ -175,15 +182,15 @@ struct WgmmaTile {
         if (tiles) arrive_as_warp(empty + 8 * last);
     }
 
-    __device__ __forceinline__ void consume(void* c, const Data& data, void* turns) const {
+    __device__ __forceinline__ void consume(void* c, const TensorMap& boxes, const Data& data, void* turns) const {
         Turn turn = {0, 0};
         InRing<SLOTS> slot = {0, 0};
 #pragma unroll 1
         for (;; slot.next()) {
             wait_for_phase(found + 8 * slot.stage, slot.parity);
             const Place* place = (const Place*)__cvta_shared_to_generic(slots + slot.stage * SLOT);
-            const unsigned int tiles = *(const volatile unsigned int*)(place + 1);
-            if (tiles == NOTHING) return;
+            const unsigned int tiles = ((const volatile InSlot*)(place + 1))->tiles;
+            if (tiles == NOTHING) break;
             Sums sums;
 #pragma unroll
             for (int i = 0; i < BN / 2; ++i) sums[i] = 0.0f;
@@ -192,10 +199,12 @@ struct WgmmaTile {
             else if (g.b_by_k) multiply<false, true>(sums, turn, tiles);
             else multiply<false, false>(sums, turn, tiles);
             pin(sums);
-            write(c, data, turns, *place, sums);
+            write(c, boxes, data, turns, *place, sums);
             __syncwarp();
             arrive_as_warp(read + 8 * slot.stage);
         }
+        wait_for_stores<0>();
+        __syncwarp();
     }
 
     // The same as straight code, for what is most frequent.
@@ -207,11 +216,15 @@ struct WgmmaTile {
     }
 
     // A warp's 16 rows, 32 sums of each at a time, so that the code is there once.
-    __device__ __forceinline__ void write(void* c, const Data& all, void* turns, const Place& p, const Sums& sums) const {
+    __device__ __forceinline__ void write(void* c, const TensorMap& boxes, const Data& all, void* turns, const Place& p, const Sums& sums) const {
         const Data data = data_at(g, p, all);
         const unsigned int warp = threadIdx.x / 32 - 4, row = p.row + warp * 16;
         if (row >= p.rows && p.pieces == 1) return;
         void* turn = (unsigned int*)turns + warp;
+        if (is_by_boxes(g, data, p, row)) {
+            const InSlot& slot = *(const InSlot*)(&p + 1);
+            return write_boxes<BN / 64>(g, data, boxes, {p.column, slot.line + row, slot.inner, slot.outer}, sums, staging + warp * STAGING);
+        }
         if (is_plain(g, data, p)) {
             if (g.out == OUT_F32) return write_plain<OUT_F32>(c, data, p, row, sums);
             if (g.out == OWN_OUT) return write_plain<OWN_OUT>(c, data, p, row, sums);
@@ -233,7 +246,7 @@ struct WgmmaTile {
         end_turn<true>(p, turn);
     }
 
-    static __device__ __forceinline__ void run(const GemmArgs& g, unsigned int items, const TensorMap& a, const TensorMap& b, void* c, const Data& data, const void* offsets, void* turns) {
+    static __device__ __forceinline__ void run(const GemmArgs& g, unsigned int items, const TensorMap& a, const TensorMap& b, const TensorMap& boxes, void* c, const Data& data, const void* offsets, void* turns) {
         extern __shared__ __align__(1024) unsigned char memory[];
         const WgmmaTile tile(g, offsets, items, memory);
         tile.init();
@@ -242,14 +255,14 @@ struct WgmmaTile {
             if (threadIdx.x < 32) tile.produce(a, b);
         } else {
             take_registers<224>();
-            tile.consume(c, data, turns);
+            tile.consume(c, boxes, data, turns);
         }
     }
 };
 #endif
 
-extern "C" __global__ void gemm_wgmma(GemmArgs g, unsigned int items, const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, void* c, const void* bias, const void* other, void* aux, const void* offsets, void* turns) {
+extern "C" __global__ void gemm_wgmma(GemmArgs g, unsigned int items, const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, const __grid_constant__ TensorMap boxes, void* c, const void* bias, const void* other, void* aux, const void* offsets, void* turns) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    WgmmaTile::run(g, items, a, b, c, Data{bias, other, aux, nullptr, nullptr}, offsets, turns);
+    WgmmaTile::run(g, items, a, b, boxes, c, Data{bias, other, aux, nullptr, nullptr}, offsets, turns);
 #endif
 }

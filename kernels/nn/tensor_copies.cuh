@@ -29,6 +29,16 @@ __device__ __forceinline__ void copy_box(unsigned int to, const TensorMap& map, 
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
                  ::"r"(to), "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
 }
+
+// The way back: a box is copied from shared memory, and what is outside of the tensor is not. What other lanes stored there is
+// published before. Copies that a thread has started are one group each.
+__device__ __forceinline__ void store_box(const TensorMap& map, unsigned int from, int x, int y, int z, int w) {
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map), "r"(from), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+// Waits until shared memory was read by all copies that this thread has started but the last LEFT.
+template <int LEFT>
+__device__ __forceinline__ void wait_for_stores() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory"); }
 #endif
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 // What a warp group may have of the multiprocessor's registers, per thread.

@@ -73,6 +73,11 @@ impl AnyMut<'_> {
 }
 
 impl<'h> Any<'h> {
+    /// Memory at an address of the device.
+    pub(super) const fn at(ptr: CUdeviceptr) -> Self {
+        Self { ptr, borrowed: PhantomData }
+    }
+
     /// A slice, or no memory.
     pub fn or_none<T: CudaType>(slice: Option<&'h Slice<T>>) -> Self {
         slice.map_or(Self::NONE, Self::from)

@@ -1,7 +1,7 @@
 //! Matrices as Hopper's tensor memory accelerator (TMA) copies them: box by box, into shared memory.
 
 use super::{
-    Any, DeviceRepr, GpuError, ValidAsZeroBits,
+    Any, AnyMut, DeviceRepr, GpuError, ValidAsZeroBits,
     error::Doing as _,
     kernel::{Arg, Args},
     layout::{CudaStruct, CudaType, Field},
@@ -45,7 +45,7 @@ pub struct Boxes {
     pub copied: [u32; 2],
 }
 
-/// A kernel argument: memory that is copied by boxes, `const __grid_constant__ TensorMap`.
+/// A kernel argument: memory that is copied by boxes, into shared memory or from there, `const __grid_constant__ TensorMap`.
 pub struct InBoxes;
 
 /// The host's side of [`InBoxes`].
@@ -56,6 +56,14 @@ pub struct BoxesOf<'h> {
 }
 
 impl<'h> BoxesOf<'h> {
+    /// No memory: for a kernel that is told not to copy boxes of this.
+    pub const NONE: Self = Self { map: TensorMap { words: [0; 16] }, borrowed: PhantomData };
+
+    /// Of a matrix that a kernel writes, by boxes or not: its memory is an argument of the same launch.
+    pub fn of_written(matrix: &AnyMut<'h>, boxes: &Boxes) -> Result<Self, GpuError> {
+        Self::new(Any::at(matrix.ptr), boxes)
+    }
+
     /// Of a matrix whose address is a multiple of 16 bytes. Elements beyond the sizes are zeros.
     pub fn new(matrix: Any<'h>, boxes: &Boxes) -> Result<Self, GpuError> {
         use sys::{CUtensorMapDataType_enum as Type, CUtensorMapSwizzle_enum as Swizzle};

@@ -121,6 +121,7 @@ fn epilogue<P, M>(which: usize, bias: P, other: P, aux: M) -> Epilogue<P, M> {
         10 => Epilogue::Gradient { f: Activation::GeluErf, aux: other },
         11 => activation(Activation::ReluSquared, None, Some(aux)),
         12 => Epilogue::Gradient { f: Activation::Relu, aux: other },
+        15 => Epilogue::Bias(bias),
         _ => Epilogue::Gradient { f: Activation::ReluSquared, aux: other },
     }
 }
@@ -182,6 +183,29 @@ fn cuda_bf16_agrees() {
 fn cuda_f16_agrees() {
     agrees::<F16, f32>(4e-6);
     agrees::<F16, F16>(5e-4);
+}
+
+/// Results of 16 bits that wgmma writes by boxes: more tiles than multiprocessors, whose last ones have 8 columns and ragged rows, in two
+/// levels of batches, and smaller ones in every layout of the operands. Plain, with a bias, with a bias and a GELU.
+#[test]
+fn cuda_wgmma_writes_boxes() {
+    let Some(gpu) = gpu() else { return };
+    let gemm = CudaGemm::new(&gpu);
+    let of_many = layouts((1100, 1032, 8), true).skip(1).take(1).map(|g| (g, &[0, 2][..]));
+    let of_few = layouts((100, 328, 16), true).take(4).map(|g| (g, &[0, 2, 15][..]));
+    for (g, epilogues) in of_many.chain(of_few) {
+        for which in epilogues {
+            let options = Options::only(Backend::Wgmma);
+            let errors = [
+                (error::<Bf16, Bf16>(&gemm, &gpu, &g, *which, options), 4e-3),
+                (error::<F16, F16>(&gemm, &gpu, &g, *which, options), 5e-4),
+            ];
+            for (e, tolerance) in errors {
+                assert_eq!(e.is_some(), gpu.capability == 90);
+                assert!(e.is_none_or(|e| e < tolerance), "epilogue {which}, {g:?}: {e:?}");
+            }
+        }
+    }
 }
 
 /// Scores and sums of values of all heads of two sequences, strided in `[sequences, tokens, 3, heads, size]` and

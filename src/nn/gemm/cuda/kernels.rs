@@ -124,8 +124,8 @@ kernels! {
         /// Matrix multiplication by wgmma, 128 × 256 elements of C at a time per block.
         #[block(384)]
         fn gemm_wgmma as GemmWgmma(
-            g: Size<GemmArgs>, items: Size<u32>, a: InBoxes, b: InBoxes, c: InOutAny, bias: InAny, other: InAny,
-            aux: InOutAny, offsets: InAny, turns: InOutAny,
+            g: Size<GemmArgs>, items: Size<u32>, a: InBoxes, b: InBoxes, boxes: InBoxes, c: InOutAny, bias: InAny,
+            other: InAny, aux: InOutAny, offsets: InAny, turns: InOutAny,
         );
     }
 }

@@ -30,9 +30,9 @@ impl Tile {
         Self { rows: 128, columns: 256, threads: 256, shared_bytes: 147_456, resident: 1, cost: 1.0 };
     /// Tensor cores: four stages of (64 + 64) × 128 bytes.
     pub const SMALL: Self = Self { rows: 64, columns: 64, threads: 128, shared_bytes: 65_536, resident: 3, cost: 1.43 };
-    /// wgmma: four stages of (128 + 256) × 128 bytes, 16 × 40 sums for each of eight warps, and barriers.
+    /// wgmma: four stages of (128 + 256) × 128 bytes, two boxes of C of 16 × 128 bytes for each of eight warps, and barriers.
     pub const WGMMA: Self =
-        Self { rows: 128, columns: 256, threads: 384, shared_bytes: 218_624, resident: 1, cost: 0.65 };
+        Self { rows: 128, columns: 256, threads: 384, shared_bytes: 230_912, resident: 1, cost: 0.65 };
     /// WMMA: two stages of (128 + 128) × 80 bytes.
     pub const WMMA: Self = Self { rows: 128, columns: 128, threads: 256, shared_bytes: 40_960, resident: 2, cost: 1.5 };
     /// Without tensor cores: two tiles of 16 × 132 sums.

@@ -8,6 +8,8 @@ use crate::{
 
 /// k that are copied at once, and other elements where these are adjacent.
 const BOX: u32 = 64;
+/// Rows of C that are copied at once.
+const BOX_ROWS: u32 = 16;
 /// Numbers of turns of a tile: a warp waits for the same warp of the piece before.
 const TURNS_OF_TILE: usize = 8;
 
@@ -79,8 +81,8 @@ pub(super) fn launch<'c, S: Scale>(
     (piece, turns): (u32, AnyMut<'c>),
 ) -> Result<(GemmWgmma<'c>, Grid), CudaGemmError> {
     let (tile, m) = (Tile::WGMMA, call.gemm);
-    let quads = (call.has_neighbours(8) && !call.bias_by_row).into();
-    let g = GemmArgs { piece, quads, ..call.args() };
+    let has_quads = call.has_neighbours(8) && !call.bias_by_row;
+    let g = GemmArgs { piece, quads: has_quads.into(), ..call.args() };
     let items = match call.split {
         None => tile.blocks(&g, call.matrices()).saturating_mul(u64::from(pieces_of(&g))),
         Some(split) => tile.blocks_of_groups(&g, split),
@@ -100,11 +102,22 @@ pub(super) fn launch<'c, S: Scale>(
     };
     let a = BoxesOf::new(call.a, &boxes(&m.a, (m.m, Order::RowMajor), tile.rows))?;
     let b = BoxesOf::new(call.b, &boxes(&m.b, (m.n, Order::ColMajor), tile.columns))?;
+    // Groups of rows are parts of one matrix.
+    let (batch, outer) = if call.split.is_some() { (1, 1) } else { (m.batch, m.outer) };
+    let of_c = Boxes {
+        is_bf16: call.formats.1 == Format::Bf16,
+        sizes: [m.n, m.m, batch, outer],
+        strides: [m.c.ld, step(batch, m.c.stride), step(outer, m.c.outer)],
+        copied: [BOX, BOX_ROWS],
+    };
+    // As the kernel finds out: is_by_boxes in gemm_boxes.cuh.
+    let can_write = has_quads && call.formats.0 == call.formats.1;
+    let boxes = if can_write { BoxesOf::of_written(&call.c, &of_c)? } else { BoxesOf::NONE };
     let blocks = [items.min(multiprocessors), 1, 1];
     let grid = Grid::Blocks { blocks, threads: [tile.threads, 1, 1], shared_bytes: tile.shared_bytes };
     let (bias, other, offsets) = (call.bias, call.other, call.offsets);
     let (c, aux) = (call.c.reborrow(), call.aux.reborrow());
-    Ok((GemmWgmma { g, items, a, b, c, bias, other, aux, offsets, turns }, grid))
+    Ok((GemmWgmma { g, items, a, b, boxes, c, bias, other, aux, offsets, turns }, grid))
 }
 
 #[cfg(test)]
