@@ -250,9 +250,10 @@ impl<'a> Call<'a> {
         self.blocks(len.div_ceil(tokens) * heads * self.batch, threads, shared)
     }
 
-    /// The same where blocks take tiles in turn, as many as there are multiprocessors; with dropout each has one.
+    /// The same where blocks take tiles in turn, as many as there are multiprocessors. With dropout each has one, and where lengths
+    /// vary, as the device deals out unequal pieces better.
     pub fn turns(&self, heads: u32, len: u32, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
-        let most = if self.drops { usize::MAX } else { self.multiprocessors };
+        let most = if self.drops || self.args.lengths != 0 { usize::MAX } else { self.multiprocessors };
         let pieces = (len as usize).div_ceil(tokens) * heads as usize * self.batch;
         self.blocks(pieces.min(most), threads, shared)
     }
