@@ -44,8 +44,9 @@ __device__ __forceinline__ unsigned int count_alive(const RouterArgs& a, const u
 }
 
 // A warp per token, a lane per expert: logits, the k largest, their gates. The terms that all tokens share are computed by each
-// block, from genomes and state.
-extern "C" __global__ void route_tokens(RouterArgs a, const float* __restrict__ z, const float* __restrict__ features, const float* __restrict__ genome, const float* __restrict__ embeddings, const float* __restrict__ fatigue, const float* __restrict__ energy, const float* __restrict__ balance, const unsigned int* __restrict__ alive, float* __restrict__ inverse_norms, unsigned int* __restrict__ indices, float* __restrict__ gates, float* __restrict__ cosines) {
+// block, from genomes and state. CHUNKS: experts of a lane, at most.
+template <unsigned int CHUNKS>
+__device__ __forceinline__ void route(RouterArgs a, const float* __restrict__ z, const float* __restrict__ features, const float* __restrict__ genome, const float* __restrict__ embeddings, const float* __restrict__ fatigue, const float* __restrict__ energy, const float* __restrict__ balance, const unsigned int* __restrict__ alive, float* __restrict__ inverse_norms, unsigned int* __restrict__ indices, float* __restrict__ gates, float* __restrict__ cosines) {
     extern __shared__ float shared[];
     float* const of_experts = shared; // [E, STRIDE]
     float* const terms = of_experts + a.experts * STRIDE;
@@ -63,17 +64,17 @@ extern "C" __global__ void route_tokens(RouterArgs a, const float* __restrict__ 
     for (u64 token = warp_id(); token < a.tokens; token += n_warps()) {
         const float feature = lane < FEATURES ? features[token * FEATURES + lane] : 0.0f;
         const float inverse = 1.0f / fmaxf(sqrtf(warp_sum(feature * feature)), 1e-8f);
-        float logit[PER_LANE], cosine[PER_LANE] = {}, score[PER_LANE];
+        float logit[CHUNKS], cosine[CHUNKS] = {}, score[CHUNKS];
         unsigned int open = 0; // bits of this lane's living experts that are not selected
 #pragma unroll 4
         for (unsigned int i = 0; i < FEATURES; ++i) {
             const float of_token = __shfl_sync(ALL_LANES, feature, i);
 #pragma unroll
-            for (unsigned int c = 0; c < PER_LANE; ++c)
+            for (unsigned int c = 0; c < CHUNKS; ++c)
                 if (32 * c < a.experts) cosine[c] += of_token * of_experts[min(32 * c + lane, a.experts - 1) * STRIDE + i];
         }
 #pragma unroll
-        for (unsigned int c = 0; c < PER_LANE; ++c) {
+        for (unsigned int c = 0; c < CHUNKS; ++c) {
             const unsigned int e = 32 * c + lane, known = min(e, a.experts - 1);
             cosine[c] *= inverse;
             logit[c] = score[c] = 0.0f;
@@ -90,7 +91,7 @@ extern "C" __global__ void route_tokens(RouterArgs a, const float* __restrict__ 
             float best = 0.0f, of_logit = 0.0f, of_cosine = 0.0f; // of the best of this lane, which may be the one
             unsigned int chosen = NONE;
 #pragma unroll
-            for (unsigned int c = 0; c < PER_LANE; ++c) {
+            for (unsigned int c = 0; c < CHUNKS; ++c) {
                 if ((open >> c & 1u) && (chosen == NONE || score[c] > best)) {
                     best = score[c];
                     chosen = 32 * c + lane;
@@ -129,6 +130,12 @@ extern "C" __global__ void route_tokens(RouterArgs a, const float* __restrict__ 
         }
         if (lane == 0) inverse_norms[token] = inverse;
     }
+}
+
+extern "C" __global__ void route_tokens(RouterArgs a, const float* __restrict__ z, const float* __restrict__ features, const float* __restrict__ genome, const float* __restrict__ embeddings, const float* __restrict__ fatigue, const float* __restrict__ energy, const float* __restrict__ balance, const unsigned int* __restrict__ alive, float* __restrict__ inverse_norms, unsigned int* __restrict__ indices, float* __restrict__ gates, float* __restrict__ cosines) {
+    if (a.experts <= 32) route<1>(a, z, features, genome, embeddings, fatigue, energy, balance, alive, inverse_norms, indices, gates, cosines);
+    else if (a.experts <= 64) route<2>(a, z, features, genome, embeddings, fatigue, energy, balance, alive, inverse_norms, indices, gates, cosines);
+    else route<PER_LANE>(a, z, features, genome, embeddings, fatigue, energy, balance, alive, inverse_norms, indices, gates, cosines);
 }
 
 // A block per TILE assignments: how many each expert has.
