@@ -9,10 +9,14 @@
 // Few tiles of long sums are computed in pieces of k, which a warp adds to C after the same warp of the piece before: the order, and so
 // the bits, do not depend on which is ready first. Groups of rows of unknown sizes are found on the device.
 //
-// Measured on an H200, numbers between -1 and 1 of bf16, both with adjacent k, TFLOP/s of 4096^3, 8192^3, 8192 x 3072 x 768 and
-// 8192 x 768 x 3072; cuBLASLt in the same minute 804, 821, 672, 749, mma.sync 365, 402, 297, 323.
-//   this                                                                     741, 740, 526, 544
-//     columns of B adjacent; and rows of A                                   692, 711; 639, 661
+// Measured on an H200, numbers between -1 and 1 of bf16, both with adjacent k, TFLOP/s, in one run:
+//                          4096^3  8192^3  8192x3072x768  65536x2304x768  65536x3072x768 with a bias, and a GELU
+//   this                      774     794            524             643                       625         561
+//   every result stored
+//   by its thread             748     772            419             465                       394         342
+//   cuBLASLt                  790     701            557             688                       698         601
+// With columns of B adjacent 692, 711 of the first two in another run, and with rows of A 639, 661 (results stored by threads).
+// Results with a residual, a kept GELU's argument or its gradient are still stored by threads: 65536x3072x768 252 to 313.
 // Earlier, where a warp stored 16 x 32 sums in shared memory at a time and finished two quads per lane, of 4096^3, 8192^3,
 // 65536 x 2304 x 768 and 65536 x 768 x 3072:
 //   that                                                                     692, 726, 375, 648

@@ -250,10 +250,15 @@ impl<'a> Call<'a> {
         self.blocks(len.div_ceil(tokens) * heads * self.batch, threads, shared)
     }
 
-    /// The same where blocks take tiles in turn, as many as there are multiprocessors. With dropout each has one, and where lengths
-    /// vary, as the device deals out unequal pieces better.
+    /// The same where blocks take tiles in turn, as many as there are multiprocessors. With dropout each has one. Where lengths vary,
+    /// 16 blocks per multiprocessor share unequal pieces better (H200, 16 texts of 200 to 2000 tokens, forward and backward: 1.27 ms
+    /// by one, 1.05 by 8, 0.97 by 16, 1.03 by 32, 0.99 by a block per piece).
     pub fn turns(&self, heads: u32, len: u32, (tokens, threads, shared): Tile) -> Result<Grid, CudaAttentionError> {
-        let most = if self.drops || self.args.lengths != 0 { usize::MAX } else { self.multiprocessors };
+        let most = match (self.drops, self.args.lengths != 0) {
+            (true, _) => usize::MAX,
+            (false, true) => 16 * self.multiprocessors,
+            (false, false) => self.multiprocessors,
+        };
         let pieces = (len as usize).div_ceil(tokens) * heads as usize * self.batch;
         self.blocks(pieces.min(most), threads, shared)
     }
