@@ -18,11 +18,19 @@
 #define QUERIES_ARGS COPIED, const __grid_constant__ TensorMap gradients, const void *k, const void *v, LENGTHS, const float *lse, const float *dots, void *dq
 #define QUERIES_VALUES a, Copied{queries, keys, values, gradients}, ELEMENTS_OF(k), ELEMENTS_OF(v), LENGTHS_VALUES, lse, dots, (unsigned short*)dq
 #define KEYS_ARGS COPIED, const __grid_constant__ TensorMap gradients, const void *q, const void *d_o, LENGTHS, const float *lse, const float *dots, void *dk, void *dv
-#define KEYS_VALUES a, Copied{queries, keys, values, gradients}, ELEMENTS_OF(q), ELEMENTS_OF(d_o), LENGTHS_VALUES, lse, dots, (unsigned short*)dk, (unsigned short*)dv
+#define BACKWARD_ARGS COPIED, const __grid_constant__ TensorMap gradients, const void *q, const void *k, const void *v, const void *d_o, LENGTHS, const float *lse, const float *dots, float *sums, void *dk, void *dv
+#define KEYS_VALUES a, Copied{queries, keys, values, gradients}, ReadTensors{ELEMENTS_OF(q), ELEMENTS_OF(d_o), 0, 0, lse, dots}, LENGTHS_VALUES, 0, (unsigned short*)dk, (unsigned short*)dv
+#define BACKWARD_VALUES a, Copied{queries, keys, values, gradients}, ReadTensors{ELEMENTS_OF(q), ELEMENTS_OF(d_o), ELEMENTS_OF(k), ELEMENTS_OF(v), lse, dots}, LENGTHS_VALUES, sums, (unsigned short*)dk, (unsigned short*)dv
+#define FINISH_ARGS AttentionArgs a, const void *q_lengths, const void *k_lengths, const float *sums, void *dq
+#define FINISH_VALUES a, (const int*)q_lengths, (const int*)k_lengths, sums, (unsigned short*)dq
 
 extern "C" __global__ void hopper_forward_64(FORWARD_ARGS) KERNEL((HopperForward<ELEMENTS, 64>::run(FORWARD_VALUES)))
 extern "C" __global__ void hopper_forward_128(FORWARD_ARGS) KERNEL((HopperForward<ELEMENTS, 128>::run(FORWARD_VALUES)))
 extern "C" __global__ void hopper_queries_backward_64(QUERIES_ARGS) KERNEL((HopperQueriesBackward<ELEMENTS, 64>::run(QUERIES_VALUES)))
 extern "C" __global__ void hopper_queries_backward_128(QUERIES_ARGS) KERNEL((HopperQueriesBackward<ELEMENTS, 128>::run(QUERIES_VALUES)))
-extern "C" __global__ void hopper_keys_backward_64(KEYS_ARGS) KERNEL((HopperKeysBackward<ELEMENTS, 64>::run(KEYS_VALUES)))
-extern "C" __global__ void hopper_keys_backward_128(KEYS_ARGS) KERNEL((HopperKeysBackward<ELEMENTS, 128>::run(KEYS_VALUES)))
+extern "C" __global__ void hopper_keys_backward_64(KEYS_ARGS) KERNEL((HopperKeysBackward<ELEMENTS, 64, false>::run(KEYS_VALUES)))
+extern "C" __global__ void hopper_keys_backward_128(KEYS_ARGS) KERNEL((HopperKeysBackward<ELEMENTS, 128, false>::run(KEYS_VALUES)))
+extern "C" __global__ void hopper_backward_64(BACKWARD_ARGS) KERNEL((HopperKeysBackward<ELEMENTS, 64, true>::run(BACKWARD_VALUES)))
+extern "C" __global__ void hopper_backward_128(BACKWARD_ARGS) KERNEL((HopperKeysBackward<ELEMENTS, 128, true>::run(BACKWARD_VALUES)))
+extern "C" __global__ void hopper_finish_queries_64(FINISH_ARGS) KERNEL((finish_queries<ELEMENTS, 64>(FINISH_VALUES)))
+extern "C" __global__ void hopper_finish_queries_128(FINISH_ARGS) KERNEL((finish_queries<ELEMENTS, 128>(FINISH_VALUES)))

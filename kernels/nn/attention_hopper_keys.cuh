@@ -1,33 +1,42 @@
 // Gradients of keys and values on Hopper's tensor cores. How: nn/attention_hopper_backward.cuh.
 #pragma once
+#include "nn/attention_hopper_added.cuh"
 #include "nn/attention_hopper_backward.cuh"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+// What is read without boxes: where a sequence ends within a tile, and numbers of queries.
+struct ReadTensors {
+    const unsigned short *q, *d_o, *k, *v; // keys and values only with ADDS
+    const float *lse, *dots;
+};
+
 // Gradients of keys and values, over the query heads of a group. Rows of the products are keys. A tile's products with keys and values
 // wait for the sums of the one before, as registers for both are too few; the other group's products run meanwhile.
-template <class T, int DIM>
+// ADDS: gradients of queries, too (nn/attention_hopper_added.cuh).
+template <class T, int DIM, bool ADDS>
 struct HopperKeysBackward {
     static constexpr int GROUPS = 2, KEYS = GROUPS * 64, ROWS = 64, STAGES = 3, WARPS = GROUPS * 4;
     static constexpr int FEWER = DIM == 128 ? 24 : 40, MORE = DIM == 128 ? 240 : 232;
     typedef BlockTile<ROWS, DIM, 32> Queries;
     typedef BlockTile<KEYS, DIM, 32> Keys;
     typedef Pieces<KEYS, ROWS, false> Work;
-    static constexpr int STAGE = 2 * Queries::BYTES, STATISTICS = 2 * ROWS * 4, BYTES = 2 * Keys::BYTES + STAGES * (STAGE + STATISTICS) + 1024 + 128;
+    typedef AddedQueries<T, DIM, KEYS> Added;
+    static constexpr int STAGE = 2 * Queries::BYTES, STATISTICS = 2 * ROWS * 4;
+    static constexpr int BYTES = 2 * Keys::BYTES + STAGES * (STAGE + STATISTICS) + (ADDS ? Added::BYTES : 1024) + 128; // with sums only the declared alignment fits
     const AttentionArgs& a;
     const int *q_lengths, *k_lengths;
     unsigned char* memory;
-    unsigned int base, keys, ring, statistics, full_k, empty_k, full, empty;
+    unsigned int base, keys, ring, added, statistics, full_k, empty_k, full, empty;
 
     __device__ __forceinline__ HopperKeysBackward(const AttentionArgs& a_, const int* ql, const int* kl, unsigned char* memory_) : a(a_), q_lengths(ql), k_lengths(kl), memory(memory_) {
         base = (unsigned int)__cvta_generic_to_shared(memory), keys = (base + 1023) / 1024 * 1024;
-        ring = keys + 2 * Keys::BYTES, statistics = ring + STAGES * STAGE;
+        ring = keys + 2 * Keys::BYTES, added = ring + STAGES * STAGE, statistics = added + (ADDS ? Added::BYTES : 0);
         full_k = statistics + STAGES * STATISTICS, empty_k = full_k + 8, full = empty_k + 8, empty = full + 8 * STAGES;
     }
     // lse in base 2 and dots of a stage's queries.
     __device__ __forceinline__ float* numbers_of(unsigned int stage) const { return (float*)(memory + (statistics + stage * STATISTICS - base)); }
 
-    __device__ __forceinline__ void produce(const Copied& from, const unsigned short* q, const unsigned short* d_o, const float* lse, const float* dots) const {
-        const unsigned int lane = threadIdx.x & 31;
+    __device__ __forceinline__ void produce(const Copied& from, const ReadTensors& read) const {
         InRing<STAGES> turn = {0, 1};
         unsigned int parity_k = 1;
 #pragma unroll 1
@@ -37,30 +46,41 @@ struct HopperKeysBackward {
             if (!w.tiles) continue;
             wait_for_phase(empty_k, parity_k);
             parity_k ^= 1;
-            if (lane == 0) {
-                arrive_and_expect(full_k, 2 * Keys::BYTES);
-                copy_tile<Keys>(keys, from.keys, full_k, w.s.first_k + w.at.first, w.at.head, w.s.batch);
-                copy_tile<Keys>(keys + Keys::BYTES, from.values, full_k, w.s.first_k + w.at.first, w.at.head, w.s.batch);
-            }
+            copy_keys(from, read, w);
             unsigned int head = w.at.head * a.group;
             int first = w.begin;
 #pragma unroll 1
             for (int t = 0; t < w.tiles * (int)a.group; ++t, turn.next()) {
-                copy_queries(from, q, d_o, lse, dots, w, head, first, turn);
+                copy_queries(from, read, w, head, first, turn);
                 first += ROWS;
                 if (first >= w.begin + w.tiles * ROWS) first = w.begin, ++head;
             }
         }
     }
-    __device__ __forceinline__ void copy_queries(const Copied& from, const unsigned short* q, const unsigned short* d_o, const float* lse, const float* dots, const Work& w, unsigned int head, int first, const InRing<STAGES>& turn) const {
+    // Keys beyond the end are hidden; gradients of queries multiply them with 0, so that they must be numbers.
+    __device__ __forceinline__ void copy_keys(const Copied& from, const ReadTensors& read, const Work& w) const {
+        const unsigned int lane = threadIdx.x & 31;
+        const int rows = w.s.lk - w.at.first;
+        if (ADDS && a.lengths != LENGTHS_FULL && rows < KEYS) {
+            copy_rows<Keys>(keys, read.k + place(a.k, w.s, w.s.first_k, w.at.first, w.at.head), a.k.token, rows, a.head_dim);
+            copy_rows<Keys>(keys + Keys::BYTES, read.v + place(a.v, w.s, w.s.first_k, w.at.first, w.at.head), a.v.token, rows, a.head_dim);
+            finish_copies();
+            if (lane == 0) arrive(full_k);
+        } else if (lane == 0) {
+            arrive_and_expect(full_k, 2 * Keys::BYTES);
+            copy_tile<Keys>(keys, from.keys, full_k, w.s.first_k + w.at.first, w.at.head, w.s.batch);
+            copy_tile<Keys>(keys + Keys::BYTES, from.values, full_k, w.s.first_k + w.at.first, w.at.head, w.s.batch);
+        }
+    }
+    __device__ __forceinline__ void copy_queries(const Copied& from, const ReadTensors& read, const Work& w, unsigned int head, int first, const InRing<STAGES>& turn) const {
         const unsigned int lane = threadIdx.x & 31, to = ring + turn.stage * STAGE, barrier = full + 8 * turn.stage;
         float numbers[2][ROWS / 32];
 #pragma unroll
         for (int i = 0; i < ROWS / 32; ++i) {
             const int row = first + (int)lane + i * 32;
             const unsigned long long at = row_of(a, w.at.b, head, row);
-            numbers[0][i] = row < w.s.lq ? to_base_2(lse[at]) : -minus_infinity();
-            numbers[1][i] = row < w.s.lq ? dots[at] : 0.0f;
+            numbers[0][i] = row < w.s.lq ? to_base_2(read.lse[at]) : -minus_infinity();
+            numbers[1][i] = row < w.s.lq ? read.dots[at] : 0.0f;
         }
         wait_for_phase(empty + 8 * turn.stage, turn.parity);
 #pragma unroll
@@ -72,14 +92,14 @@ struct HopperKeysBackward {
             copy_tile<Queries>(to, from.queries, barrier, w.s.first_q + first, head, w.s.batch);
             copy_tile<Queries>(to + Queries::BYTES, from.gradients, barrier, w.s.first_q + first, head, w.s.batch);
         } else {
-            copy_rows<Queries>(to, q + place(a.q, w.s, w.s.first_q, first, head), a.q.token, w.s.lq - first, a.head_dim);
-            copy_rows<Queries>(to + Queries::BYTES, d_o + place(a.o, w.s, w.s.first_q, first, head), a.o.token, w.s.lq - first, a.head_dim);
+            copy_rows<Queries>(to, read.q + place(a.q, w.s, w.s.first_q, first, head), a.q.token, w.s.lq - first, a.head_dim);
+            copy_rows<Queries>(to + Queries::BYTES, read.d_o + place(a.o, w.s, w.s.first_q, first, head), a.o.token, w.s.lq - first, a.head_dim);
             finish_copies();
             if (lane == 0) arrive(barrier);
         }
     }
 
-    __device__ __forceinline__ void finish(const PackedDropping& drop, const Work& w, InRing<STAGES>& turn, unsigned int& parity_k, unsigned short* dk, unsigned short* dv) const {
+    __device__ __forceinline__ void finish(const PackedDropping& drop, const Work& w, InRing<STAGES>& turn, unsigned int& parity_k, Added& queries, unsigned short* dk, unsigned short* dv) const {
         const Sequence& s = w.s;
         const unsigned int lane = threadIdx.x & 31, group = threadIdx.x / 128;
         const int warp_key = w.at.first + (int)(threadIdx.x / 32) * 16, all = w.tiles * (int)a.group;
@@ -164,13 +184,27 @@ struct HopperKeysBackward {
             pin(dp);
             gradients(numbers_of(turn.stage));
             pack();
+            if constexpr (ADDS) queries.store(ds);
             begin_products();
             add(ring + turn.stage * STAGE);
-            wait_for_products<0>();
+            float of_queries[ADDS ? Added::N : 1];
+            if constexpr (ADDS) {
+#pragma unroll
+                for (int i = 0; i < Added::N; ++i) of_queries[i] = 0.0f;
+                queries.meet();
+                begin_products();
+                queries.multiply(of_queries);
+            }
+            wait_for_products<ADDS ? 1 : 0>();
             pin(sums_v);
             pin(sums_k);
             __syncwarp(); // all lanes have read the numbers of the queries
             if (lane == 0) arrive(empty + 8 * turn.stage);
+            if constexpr (ADDS) {
+                wait_for_products<0>();
+                pin(of_queries);
+                queries.add(of_queries, tile_of(a, w.at.b, head, first));
+            }
             advance();
         }
         if (all) {
@@ -194,21 +228,23 @@ struct HopperKeysBackward {
         __syncwarp();
     }
 
-    static __device__ __forceinline__ void run(const AttentionArgs& a, const Copied& from, const unsigned short* q, const unsigned short* d_o, const int* ql, const int* kl, const void* dropout, const float* lse, const float* dots, unsigned short* dk, unsigned short* dv) {
+    static __device__ __forceinline__ void run(const AttentionArgs& a, const Copied& from, const ReadTensors& read, const int* ql, const int* kl, const void* dropout, float* sums, unsigned short* dk, unsigned short* dv) {
         extern __shared__ __align__(1024) unsigned char memory[];
         const HopperKeysBackward f(a, ql, kl, memory);
         const PackedDropping drop(a, dropout, sequence(a, ql, kl, FlashWork(a, a.heads / a.group, a.k_len, KEYS, false).b));
         init_ring<STAGES, WARPS>(f.full_k, f.empty_k, f.full, f.empty);
         if (threadIdx.x >= GROUPS * 128) {
             give_registers<FEWER>();
-            if (threadIdx.x < GROUPS * 128 + 32) f.produce(from, q, d_o, lse, dots);
+            if (threadIdx.x < GROUPS * 128 + 32) f.produce(from, read);
         } else {
             take_registers<MORE>();
             InRing<STAGES> turn = {0, 0};
             unsigned int parity_k = 0;
+            Added queries(f.added, f.keys, sums);
 #pragma unroll 1
             for (unsigned int n = 0; n * gridDim.x < Work::all(a); ++n)
-                if (index_of_piece(n) < Work::all(a)) f.finish(drop, Work(a, ql, kl, index_of_piece(n)), turn, parity_k, dk, dv);
+                if (index_of_piece(n) < Work::all(a)) f.finish(drop, Work(a, ql, kl, index_of_piece(n)), turn, parity_k, queries, dk, dv);
+            if (ADDS) queries.finish();
         }
     }
 };

@@ -235,6 +235,21 @@ fn golden_transformer_attention_cuda() {
     golden_files_agree::<neuropil::num::elements::Bf16>(&gpu, &cuda);
 }
 
+/// Gradients of queries that are added in memory, with every mask and layout. Without Hopper's tensor cores the same as ever.
+#[test]
+fn cuda_gradients_by_atomics_agree() {
+    let Some(gpu) = gpu() else { return };
+    let cuda = CudaAttention::new(&gpu).fast_nondeterministic(true);
+    golden_files_agree::<neuropil::num::elements::Bf16>(&gpu, &cuda);
+    let mut worst = [[0.0; 8]; 4];
+    for seed in 0..40 {
+        let random = &mut Random(seed);
+        compare(&gpu, &cuda, &random_case::<neuropil::num::elements::F16>(random), &mut worst);
+        compare(&gpu, &cuda, &random_case::<neuropil::num::elements::Bf16>(random), &mut worst);
+    }
+    report::<neuropil::num::elements::F16>(&worst);
+}
+
 /// A random call of up to some hundred tokens.
 fn random_case<T: Storage>(random: &mut Random) -> Data<T> {
     let (kv_heads, group) = (1 + random.below(3), 1 + random.below(3));

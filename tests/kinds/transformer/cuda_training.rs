@@ -83,6 +83,31 @@ fn cuda_training_repeats_and_continues_bit_for_bit() {
     }
 }
 
+/// The last bits of gradients may differ from run to run: a run says so in its manifest, and trains as it would without.
+#[test]
+fn cuda_gradients_by_atomics_train_and_are_named() {
+    let Some(gpu) = gpu() else { return };
+    let run = |more: &[&str]| {
+        let params = small::params(&with(more));
+        let trainer = small::trainer::<f32>(&Config::new(&params, 37).expect("a model"));
+        let mut device = OnDevice::like(&gpu, &params, &trainer);
+        let losses: Vec<f32> =
+            (0..10).map(|t| device.step(t, &HYPER, &[Text::new(8, 24, 37, t).batch()]).loss).collect();
+        let kernels = device.backend.execution().kernels;
+        (losses, format!("{kernels:?}").contains("may differ"))
+    };
+    let (want, is_named) = run(&["compute.precision=Bf16"]);
+    assert!(!is_named, "the default is deterministic");
+    let (got, is_named) = run(&["compute.precision=Bf16", "compute.fast_nondeterministic=true"]);
+    println!("losses in order {want:?}, by atomics {got:?}");
+    assert_eq!(is_named, gpu.capability == 90);
+    for (got, want) in got.iter().zip(&want) {
+        assert!((got - want).abs() < 2e-2, "{got} for {want}");
+    }
+    let (_, is_named) = run(&["compute.precision=F32", "compute.fast_nondeterministic=true"]);
+    assert!(!is_named, "f32 has no tensor cores");
+}
+
 /// Layers that are frozen, too: a run that continues from the state after any step has the losses of the whole.
 #[test]
 fn cuda_stochastic_rounding_repeats_with_frozen_layers() {

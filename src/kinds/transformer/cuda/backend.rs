@@ -61,11 +61,11 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
     }
 
     fn sizes(&self, sequences: usize) -> SizesOf<Self> {
-        sizes::<T>(&self.config, &self.layout, sequences, self.mode)
+        sizes::<T>(&self.config, &self.layout, sequences, self.backward_pass())
     }
 
     fn arena_bytes(&self, shape: &BatchShape) -> usize {
-        arena_bytes::<T>(&self.config, shape, self.mode)
+        arena_bytes::<T>(&self.config, shape, self.backward_pass())
     }
 
     fn report(&self, to: &mut MemoryReport) {

@@ -16,6 +16,7 @@ use crate::{
         },
     },
     nn::{
+        attention::cuda::sums_of_queries,
         dropout::cuda::DropoutStep,
         elementwise::cuda::CudaElementwise,
         embedding::{Embedding, cuda::CudaEmbedding},
@@ -36,8 +37,17 @@ pub struct TransformerSizes {
     pub cache: usize,
 }
 
-/// Temporaries of one operation of a block or of the embedding, bytes.
-pub fn temporaries(config: &Config, shape: &BatchShape) -> usize {
+/// How a backward pass is computed, as far as its memory follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackwardPass {
+    /// What is computed again.
+    pub mode: Checkpointing,
+    /// Whether gradients of queries are added to sums.
+    pub has_sums: bool,
+}
+
+/// Temporaries of one operation of a block or of the embedding, bytes; `has_sums` as in [`BackwardPass`].
+fn temporaries(config: &Config, shape: &BatchShape, has_sums: bool) -> usize {
     let n = shape.n_tokens();
     let (sequences, longest) = shape.attended();
     let lse = sequences * config.heads * longest;
@@ -46,7 +56,8 @@ pub fn temporaries(config: &Config, shape: &BatchShape) -> usize {
     let norm = Norm { rows: n, columns: config.width, eps: config.eps, kind: NormKind::Layer };
     let norm = Arena::bytes_of(&CudaNorm::temporaries(&norm));
     let bias = Arena::bytes_of(&CudaElementwise::temporaries_of_bias_gradient(n, widest));
-    embedding.max(Arena::bytes_of(&[(lse, 4)])).max(norm).max(bias)
+    let sums = if has_sums { sums_of_queries(sequences, config.heads, longest, config.head_dim()) } else { 0 };
+    embedding.max(Arena::bytes_of(&[(lse, 4), (sums, 4)])).max(norm).max(bias)
 }
 
 /// For batches of up to that many sequences of the context.
@@ -54,7 +65,7 @@ pub fn sizes<T: ModelFormat>(
     config: &Config,
     layout: &Layout,
     sequences: usize,
-    mode: Checkpointing,
+    backward: BackwardPass,
 ) -> ModelSizes<TransformerSizes> {
     let shape = BatchShape::full(sequences, config.context);
     let matrix = |view: &View| match view.shape[..] {
@@ -72,16 +83,17 @@ pub fn sizes<T: ModelFormat>(
     let map = Arena::bytes_of(&[(config.context * config.context, 4)]);
     let parts = Arena::bytes_of(&[(8 * config.heads * 64 * (config.head_dim() + 2), 4)]);
     let logits = Arena::bytes_of(&[(one_plan.logit_rows * one_plan.vocab, size_of::<T>())]);
-    let one = one_plan.forward_bytes::<T>(map.max(logits + parts.max(temporaries(config, &one))));
+    let one = one_plan.forward_bytes::<T>(map.max(logits + parts.max(temporaries(config, &one, false))));
     // Dropout may be switched on while the model trains.
-    let training = arena_bytes::<T>(config, &shape, mode);
+    let training = arena_bytes::<T>(config, &shape, backward);
     let cache = config.layers * config.context * config.kv_heads * config.head_dim();
     ModelSizes::new(TransformerSizes { cache }, &layout.map, &matrices, &shape, (training.max(one), true))
 }
 
 /// Bytes of an arena for a batch. Many short packed sequences need more than as many tokens of full ones.
-pub fn arena_bytes<T: ModelFormat>(config: &Config, shape: &BatchShape, mode: Checkpointing) -> usize {
-    let temporaries = temporaries(config, shape);
+pub fn arena_bytes<T: ModelFormat>(config: &Config, shape: &BatchShape, backward: BackwardPass) -> usize {
+    let BackwardPass { mode, has_sums } = backward;
+    let temporaries = temporaries(config, shape, has_sums);
     let plan = Plan::new(config, shape, mode, true);
     plan.bytes::<T>(temporaries).max(plan.forward_bytes::<T>(temporaries))
 }

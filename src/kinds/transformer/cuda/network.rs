@@ -1,6 +1,6 @@
 //! Weights on the device, and the layers that all passes use.
 
-use super::plan::Plan;
+use super::{buffers::BackwardPass, plan::Plan};
 use crate::{
     gpu::{BlockSize, Buf, Frame, Gpu, GpuError, Pass, Place, Slice},
     kinds::{
@@ -37,6 +37,7 @@ use crate::{
             Rope, RopeLayout, RopeTable,
             cuda::{CudaRope, CudaRopeTable},
         },
+        storage::Format,
     },
     sim::MemoryReport,
 };
@@ -81,12 +82,12 @@ impl Fused {
 }
 
 impl Ops {
-    /// Loads what is loaded ahead.
+    /// Loads what is loaded ahead. Attention by this method, with gradients by atomics or not.
     pub fn new(
         gpu: &Arc<Gpu>,
         options: Options,
         fused: Fused,
-        attention: AttentionMethod,
+        (attention, fast_nondeterministic): (AttentionMethod, bool),
         block: BlockSize,
     ) -> Result<Self, GpuError> {
         Ok(Self {
@@ -94,7 +95,7 @@ impl Ops {
             fused,
             activation: CudaActivation::new(gpu).with_block(block),
             dropout: CudaDropout::new(gpu).with_block(block),
-            attention: CudaAttention::new(gpu),
+            attention: CudaAttention::new(gpu).fast_nondeterministic(fast_nondeterministic),
             variant: match attention {
                 AttentionMethod::Flash => None,
                 AttentionMethod::Naive => Some(Variant::Naive),
@@ -125,6 +126,13 @@ pub struct Network<T: ModelFormat> {
 }
 
 impl<T: ModelFormat> Network<T> {
+    /// What the memory of a backward pass follows from.
+    pub fn backward_pass(&self) -> BackwardPass {
+        let Ops { variant, attention, .. } = &self.ops;
+        let has_sums = variant.is_none() && attention.is_fast_nondeterministic() && T::STORAGE != Format::F32;
+        BackwardPass { mode: self.mode, has_sums }
+    }
+
     /// With its tables.
     pub fn new(
         gpu: &Arc<Gpu>,

@@ -77,3 +77,89 @@ pub fn keys<'a>(
     }
     Ok(())
 }
+
+/// Floats of the sums of [`CudaAttention::fast_nondeterministic`]: whole tiles of all elements that a kernel computes, of so many
+/// sequences, heads, queries and elements.
+///
+/// [`CudaAttention::fast_nondeterministic`]: super::CudaAttention::fast_nondeterministic
+pub const fn sums_of_queries(batch: usize, heads: usize, q_len: usize, head_dim: usize) -> usize {
+    batch * heads * q_len.next_multiple_of(HOPPER_SUMS) * if head_dim <= 64 { 64 } else { 128 }
+}
+
+/// Gradients of keys and values, and those of queries added to sums, which are 0, in the order in which blocks come.
+pub fn backward<'a>(
+    call: &Call<'a>,
+    kernels: &HopperKernels,
+    pass: &mut Pass,
+    Given { d_o, lse, dots }: Given<'a>,
+    sums: &mut Slice<f32>,
+    (dk, dv): (AnyMut<'_>, AnyMut<'_>),
+) -> Result<(), CudaAttentionError> {
+    let Call { args: a, q, k, v, q_lengths, k_lengths, drop, .. } = *call;
+    let tile = if call.is_narrow() { HOPPER_BACKWARD_64 } else { HOPPER_BACKWARD_128 };
+    let grid = call.turns(a.heads / a.group, a.k_len, tile)?;
+    let [queries, keys, values] = call.copied((HOPPER_STAGES.1, tile.0))?;
+    let gradients = call.copied_gradients(d_o, HOPPER_STAGES.1)?;
+    if call.is_narrow() {
+        let kernel = HopperBackward64 {
+            a,
+            queries,
+            keys,
+            values,
+            gradients,
+            q,
+            k,
+            v,
+            d_o,
+            q_lengths,
+            k_lengths,
+            drop,
+            lse,
+            dots,
+            sums,
+            dk,
+            dv,
+        };
+        kernel.launch(kernels, pass, grid)?;
+    } else {
+        let kernel = HopperBackward128 {
+            a,
+            queries,
+            keys,
+            values,
+            gradients,
+            q,
+            k,
+            v,
+            d_o,
+            q_lengths,
+            k_lengths,
+            drop,
+            lse,
+            dots,
+            sums,
+            dk,
+            dv,
+        };
+        kernel.launch(kernels, pass, grid)?;
+    }
+    Ok(())
+}
+
+/// Gradients of queries from their sums.
+pub fn finish_queries(
+    call: &Call<'_>,
+    kernels: &HopperKernels,
+    pass: &mut Pass,
+    sums: &Slice<f32>,
+    dq: AnyMut<'_>,
+) -> Result<(), CudaAttentionError> {
+    let Call { args: a, q_lengths, k_lengths, .. } = *call;
+    let grid = call.grid(a.heads as usize, a.q_len as usize, (HOPPER_SUMS, 256, 0))?;
+    if call.is_narrow() {
+        HopperFinish64 { a, q_lengths, k_lengths, sums, dq }.launch(kernels, pass, grid)?;
+    } else {
+        HopperFinish128 { a, q_lengths, k_lengths, sums, dq }.launch(kernels, pass, grid)?;
+    }
+    Ok(())
+}

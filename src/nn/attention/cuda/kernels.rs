@@ -205,5 +205,21 @@ kernels! {
         /// The same for heads of up to 128 elements.
         #[block(384)]
         fn hopper_keys_backward_128 as HopperKeys128(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, q: InAny, d_o: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, dk: InOutAny, dv: InOutAny);
+
+        /// All gradients, heads of up to 64 elements: those of queries are added to `sums` by atomic additions.
+        #[block(384)]
+        fn hopper_backward_64 as HopperBackward64(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, q: InAny, k: InAny, v: InAny, d_o: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, sums: InOut<f32>, dk: InOutAny, dv: InOutAny);
+
+        /// The same for heads of up to 128 elements.
+        #[block(384)]
+        fn hopper_backward_128 as HopperBackward128(a: Size<AttentionArgs>, queries: InBoxes, keys: InBoxes, values: InBoxes, gradients: InBoxes, q: InAny, k: InAny, v: InAny, d_o: InAny, q_lengths: InAny, k_lengths: InAny, drop: InAny, lse: In<f32>, dots: In<f32>, sums: InOut<f32>, dk: InOutAny, dv: InOutAny);
+
+        /// Gradients of queries from these sums, a block per 64 queries, heads of up to 64 elements.
+        #[block(256)]
+        fn hopper_finish_queries_64 as HopperFinish64(a: Size<AttentionArgs>, q_lengths: InAny, k_lengths: InAny, sums: In<f32>, dq: InOutAny);
+
+        /// The same for heads of up to 128 elements.
+        #[block(256)]
+        fn hopper_finish_queries_128 as HopperFinish128(a: Size<AttentionArgs>, q_lengths: InAny, k_lengths: InAny, sums: In<f32>, dq: InOutAny);
     }
 }

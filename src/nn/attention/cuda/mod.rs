@@ -2,7 +2,7 @@
 //!
 //! All variants compute in f32; on tensor cores probabilities and the gradients of logits are rounded to the storage type
 //! before they are multiplied. Results are the same bits for the same variant, sizes and device: nothing is added by
-//! atomics. No variant stores the matrix of probabilities; a backward pass takes one f32 per query and head from its
+//! atomics, unless [`CudaAttention::fast_nondeterministic`] asks for it. No variant stores the matrix of probabilities; a backward pass takes one f32 per query and head from its
 //! frame. Nothing of a call depends on lengths, which kernels read from device memory (values out of range are clipped).
 //!
 //! | variant | heads | types | |
@@ -20,6 +20,7 @@ mod hopper;
 mod kernels;
 mod tiles;
 
+pub use hopper::sums_of_queries;
 pub use kernels::{AttentionArgs, DecodeKernels, FlashKernels, HeadPlaces, HopperKernels, NaiveKernels};
 
 use super::{Attention, AttentionError, Given, Gradients, Inputs};
@@ -100,6 +101,7 @@ pub struct CudaAttention {
     decode: OnceLock<DecodeKernels>,
     flash: [OnceLock<FlashKernels>; 4],
     hopper: [OnceLock<HopperKernels>; 4],
+    fast_nondeterministic: bool,
 }
 
 impl CudaAttention {
@@ -111,7 +113,25 @@ impl CudaAttention {
             decode: OnceLock::new(),
             flash: Default::default(),
             hopper: Default::default(),
+            fast_nondeterministic: false,
         }
+    }
+
+    /// Whether [`Variant::Hopper`] adds gradients of queries by f32 atomics in one kernel with those of keys and values: 5 products
+    /// instead of 7, with 4 bytes more per query and element while it runs. Their last bits then differ from run to run.
+    pub const fn fast_nondeterministic(mut self, is_wanted: bool) -> Self {
+        self.fast_nondeterministic = is_wanted;
+        self
+    }
+
+    /// Whether that was asked for.
+    pub const fn is_fast_nondeterministic(&self) -> bool {
+        self.fast_nondeterministic
+    }
+
+    /// Whether gradients of this format may have other bits in another run, without a required variant.
+    pub fn is_nondeterministic(&self, format: Format) -> bool {
+        self.fast_nondeterministic && self.gpu.capability == 90 && format != Format::F32
     }
 
     /// Loads the modules for a type, as a graph cannot be captured while a module is loaded.
@@ -169,7 +189,9 @@ impl CudaAttention {
     /// Bytes that a call takes from its frame at most.
     pub fn scratch_bytes(&self, op: &Attention) -> usize {
         let forward = if op.q_len <= DECODE_QUERIES { self.decode_scratch(op) } else { 0 };
-        Arena::bytes_of(&[(forward.max(op.lse_len()), size_of::<f32>())])
+        let sums = if self.fast_nondeterministic { sums_of(op) } else { 0 };
+        let backward = Arena::bytes_of(&[(op.lse_len(), size_of::<f32>()), (sums, size_of::<f32>())]);
+        Arena::bytes_of(&[(forward, size_of::<f32>())]).max(backward)
     }
 
     /// `o` and `lse`, after everything issued so far. Returns what computes it; a variant that is asked for is taken or
@@ -300,6 +322,14 @@ impl CudaAttention {
         let (d_o, dots) = (Any::from(d_o), &*dots);
         let given = hopper::Given { d_o, lse, dots };
         let (is_narrow, kv_heads) = (is_narrow(&self.gpu, op, variant), op.kv_heads);
+        if variant == Variant::Hopper && self.fast_nondeterministic {
+            let kernels = self.hopper(T::STORAGE, drops)?;
+            let mut sums = frame.take::<f32>("sums of gradients of queries", sums_of(op))?;
+            sums.clear()?;
+            hopper::backward(&call, kernels, pass, given, &mut sums, keys_and_values(&mut gradients))?;
+            hopper::finish_queries(&call, kernels, pass, &sums, gradients.q().into())?;
+            return Ok(variant);
+        }
         let dq = AnyMut::from(gradients.q());
         let dbias = dbias.map_or(AnyMut::NONE, AnyMut::from);
         match (variant, is_narrow) {
@@ -330,10 +360,7 @@ impl CudaAttention {
         if op.k_len == 0 {
             return Ok(variant);
         }
-        let (dk, dv) = match gradients {
-            Gradients::Packed(all) => (AnyMut::from(all), AnyMut::NONE),
-            Gradients::Separate { k, v, .. } => (AnyMut::from(k), AnyMut::from(v)),
-        };
+        let (dk, dv) = keys_and_values(&mut gradients);
         match (variant, is_narrow) {
             (Variant::Hopper, _) => hopper::keys(&call, self.hopper(T::STORAGE, drops)?, pass, given, (dk, dv))?,
             (Variant::Flash, true) => {
@@ -398,6 +425,18 @@ fn loaded<K>(place: &OnceLock<K>, load: impl FnOnce() -> Result<K, GpuError>) ->
         let _ = place.set(load()?);
     }
     Ok(place.get_or_init(|| unreachable!("just set")))
+}
+
+fn sums_of(op: &Attention) -> usize {
+    sums_of_queries(op.batch, op.heads, op.q_len, op.head_dim)
+}
+
+/// Where the gradients of keys and values go; without the second one both to the first.
+fn keys_and_values<'a, T: Storage>(gradients: &'a mut Gradients<'_, Slice<T>>) -> (AnyMut<'a>, AnyMut<'a>) {
+    match gradients {
+        Gradients::Packed(all) => (AnyMut::from(&mut **all), AnyMut::NONE),
+        Gradients::Separate { k, v, .. } => (AnyMut::from(&mut **k), AnyMut::from(&mut **v)),
+    }
 }
 
 fn is_aligned<T: Storage>(x: &Slice<T>) -> bool {

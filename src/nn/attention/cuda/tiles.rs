@@ -23,6 +23,11 @@ pub const HOPPER_QUERIES_128: Tile = (128, 384, 2 * 128 * (2 * 128 + 6 * 64) + M
 /// Keys and values, and three stages of queries, gradients of results and two f32 each.
 pub const HOPPER_KEYS_64: Tile = (128, 384, 2 * 64 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + MORE);
 pub const HOPPER_KEYS_128: Tile = (128, 384, 2 * 128 * (2 * 128 + 6 * 64) + 4 * 6 * 64 + MORE);
+/// The same with two buffers of gradients of 128 x 64 logits and the f32 sums of 64 queries; the memory is aligned as declared.
+pub const HOPPER_BACKWARD_64: Tile = (128, 384, HOPPER_KEYS_64.2 - 1024 + 4 * 128 * 64 + 4 * 64 * 64);
+pub const HOPPER_BACKWARD_128: Tile = (128, 384, HOPPER_KEYS_128.2 - 1024 + 4 * 128 * 64 + 4 * 64 * 128);
+/// Queries whose sums are a tile.
+pub const HOPPER_SUMS: usize = 64;
 /// Keys of a stage forward; keys and queries of one backward.
 pub const HOPPER_STAGES: (usize, usize) = (128, 64);
 

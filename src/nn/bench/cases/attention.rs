@@ -62,6 +62,12 @@ pub fn cases() -> Vec<Case> {
             backward(&long()),
             |gpu| run_backward(gpu, long(), Some(Variant::Flash)),
         ),
+        case("attention-atomics-backward-2x8192x16x128", &BY_ATOMICS_128, backward(&long()), |gpu| {
+            run_backward_by_atomics(gpu, long())
+        }),
+        case("attention-atomics-causal-backward-16x1024x12x64", &BY_ATOMICS_64, backward(&gpt2()), |gpu| {
+            run_backward_by_atomics(gpu, gpt2())
+        }),
         case("attention-dropout-causal-16x1024x12x64", &["hopper_forward_64"], forward(&gpt2()), |gpu| {
             run_forward(gpu, dropping(), None)
         }),
@@ -143,6 +149,10 @@ fn backward(op: &Attention) -> Work {
     Work { bytes: 2.0 * forward.bytes, tensor_ops: 2.5 * forward.tensor_ops }
 }
 
+/// Kernels of a backward pass that adds gradients of queries in memory.
+const BY_ATOMICS_64: [&str; 3] = ["attention_dots", "hopper_backward_64", "hopper_finish_queries_64"];
+const BY_ATOMICS_128: [&str; 3] = ["attention_dots", "hopper_backward_128", "hopper_finish_queries_128"];
+
 struct Buffers {
     cuda: CudaAttention,
     qkv: Buf<Bf16>,
@@ -153,9 +163,9 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn new(gpu: &Arc<Gpu>, op: &Attention) -> Result<Self, String> {
+    fn new(gpu: &Arc<Gpu>, op: &Attention, fast_nondeterministic: bool) -> Result<Self, String> {
         let (tokens, width) = (op.batch * op.q_len, op.heads * op.head_dim);
-        let cuda = CudaAttention::new(gpu);
+        let cuda = CudaAttention::new(gpu).fast_nondeterministic(fast_nondeterministic);
         let arena = Arena::new(gpu, "workspace of the benchmark", cuda.scratch_bytes(op)).map_err(text)?;
         let qkv = numbers(gpu, tokens * (op.heads + 2 * op.kv_heads) * op.head_dim)?;
         let step = op.dropout.map(|of| copy(gpu, &[DropoutStep::of_attention(&of)])).transpose()?;
@@ -164,7 +174,7 @@ impl Buffers {
 }
 
 fn run_forward(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>) -> Result<Launch, String> {
-    let Buffers { cuda, qkv, mut o, mut lse, step, mut arena } = Buffers::new(gpu, &op)?;
+    let Buffers { cuda, qkv, mut o, mut lse, step, mut arena } = Buffers::new(gpu, &op, false)?;
     Ok(Box::new(move |pass| {
         let inputs = Inputs::packed(&*qkv).dropout(step.as_deref());
         cuda.forward(pass, &op, &inputs, &mut o, &mut lse, variant, &arena.frame()).map(drop).map_err(text)
@@ -172,7 +182,15 @@ fn run_forward(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>) -> Resul
 }
 
 fn run_backward(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>) -> Result<Launch, String> {
-    let Buffers { cuda, qkv, mut o, mut lse, step, mut arena } = Buffers::new(gpu, &op)?;
+    backward_of(gpu, op, variant, Buffers::new(gpu, &op, false)?)
+}
+
+fn run_backward_by_atomics(gpu: &Arc<Gpu>, op: Attention) -> Result<Launch, String> {
+    backward_of(gpu, op, Some(Variant::Hopper), Buffers::new(gpu, &op, true)?)
+}
+
+fn backward_of(gpu: &Arc<Gpu>, op: Attention, variant: Option<Variant>, buffers: Buffers) -> Result<Launch, String> {
+    let Buffers { cuda, qkv, mut o, mut lse, step, mut arena } = buffers;
     let (d_o, mut dqkv) = (numbers(gpu, o.len())?, zeros::<Bf16>(gpu, qkv.len())?);
     let inputs = Inputs::packed(&*qkv).dropout(step.as_deref());
     let first = cuda.forward(&mut Pass::default(), &op, &inputs, &mut o, &mut lse, variant, &arena.frame());
