@@ -87,13 +87,16 @@ struct HopperForward {
                 parity_v ^= stage_v;
                 stage_v ^= 1;
                 if (a.lengths == LENGTHS_FULL || before + KEYS <= w.s.lk) {
-                    if (lane) continue;
-                    arrive_and_expect(barrier, Keys::BYTES);
-                    copy_tile<Keys>(to, v, barrier, w.s.first_k + before, kv, w.s.batch);
+                    if (lane == 0) {
+                        arrive_and_expect(barrier, Keys::BYTES);
+                        copy_tile<Keys>(to, v, barrier, w.s.first_k + before, kv, w.s.batch);
+                    } else {
+                        arrive(barrier);
+                    }
                 } else {
                     copy_rows<Keys>(to, v_from + place(a.v, w.s, w.s.first_k, before, kv), a.v.token, w.s.lk - before, a.head_dim);
                     finish_copies();
-                    if (lane == 0) arrive(barrier);
+                    arrive(barrier);
                 }
             }
         }
@@ -251,7 +254,7 @@ struct HopperForward {
             init_barrier(f.empty_q, WARPS);
             for (int i = 0; i < STAGES; ++i) {
                 init_barrier(f.full_k + 8 * i, 1);
-                init_barrier(f.full_v + 8 * i, 1);
+                init_barrier(f.full_v + 8 * i, 32); // each lane of the warp that copies
                 init_barrier(f.empty_k + 8 * i, WARPS);
                 init_barrier(f.empty_v + 8 * i, WARPS);
             }

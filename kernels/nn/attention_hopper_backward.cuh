@@ -79,15 +79,18 @@ struct HopperQueriesBackward {
                 const unsigned int to = ring + turn.stage * STAGE, barrier = full + 8 * turn.stage;
                 wait_for_phase(empty + 8 * turn.stage, turn.parity);
                 if (a.lengths == LENGTHS_FULL || first + KEYS <= w.s.lk) {
-                    if (lane) continue;
-                    arrive_and_expect(barrier, STAGE);
-                    copy_tile<Keys>(to, from.keys, barrier, w.s.first_k + first, kv, w.s.batch);
-                    copy_tile<Keys>(to + Keys::BYTES, from.values, barrier, w.s.first_k + first, kv, w.s.batch);
+                    if (lane == 0) {
+                        arrive_and_expect(barrier, STAGE);
+                        copy_tile<Keys>(to, from.keys, barrier, w.s.first_k + first, kv, w.s.batch);
+                        copy_tile<Keys>(to + Keys::BYTES, from.values, barrier, w.s.first_k + first, kv, w.s.batch);
+                    } else {
+                        arrive(barrier);
+                    }
                 } else {
                     copy_rows<Keys>(to, k + place(a.k, w.s, w.s.first_k, first, kv), a.k.token, w.s.lk - first, a.head_dim);
                     copy_rows<Keys>(to + Keys::BYTES, v + place(a.v, w.s, w.s.first_k, first, kv), a.v.token, w.s.lk - first, a.head_dim);
                     finish_copies();
-                    if (lane == 0) arrive(barrier);
+                    arrive(barrier);
                 }
             }
         }

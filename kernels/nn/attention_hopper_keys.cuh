@@ -65,6 +65,7 @@ struct HopperKeysBackward {
             copy_rows<Keys>(keys, read.k + place(a.k, w.s, w.s.first_k, w.at.first, w.at.head), a.k.token, rows, a.head_dim);
             copy_rows<Keys>(keys + Keys::BYTES, read.v + place(a.v, w.s, w.s.first_k, w.at.first, w.at.head), a.v.token, rows, a.head_dim);
             finish_copies();
+            __syncwarp();
             if (lane == 0) arrive(full_k);
         } else if (lane == 0) {
             arrive_and_expect(full_k, 2 * Keys::BYTES);
@@ -86,16 +87,18 @@ struct HopperKeysBackward {
 #pragma unroll
         for (int i = 0; i < 2 * ROWS / 32; ++i) numbers_of(turn.stage)[lane + i * 32] = numbers[i / 2][i % 2];
         if (a.lengths == LENGTHS_FULL || first + ROWS <= w.s.lq) {
-            __syncwarp();
-            if (lane) return;
-            arrive_and_expect(barrier, STAGE);
-            copy_tile<Queries>(to, from.queries, barrier, w.s.first_q + first, head, w.s.batch);
-            copy_tile<Queries>(to + Queries::BYTES, from.gradients, barrier, w.s.first_q + first, head, w.s.batch);
+            if (lane == 0) {
+                arrive_and_expect(barrier, STAGE);
+                copy_tile<Queries>(to, from.queries, barrier, w.s.first_q + first, head, w.s.batch);
+                copy_tile<Queries>(to + Queries::BYTES, from.gradients, barrier, w.s.first_q + first, head, w.s.batch);
+            } else {
+                arrive(barrier);
+            }
         } else {
             copy_rows<Queries>(to, read.q + place(a.q, w.s, w.s.first_q, first, head), a.q.token, w.s.lq - first, a.head_dim);
             copy_rows<Queries>(to + Queries::BYTES, read.d_o + place(a.o, w.s, w.s.first_q, first, head), a.o.token, w.s.lq - first, a.head_dim);
             finish_copies();
-            if (lane == 0) arrive(barrier);
+            arrive(barrier);
         }
     }
 

@@ -64,12 +64,11 @@ __device__ __forceinline__ void copy_rows(unsigned int to, const unsigned short*
         copy_chunk(to + chunk / 8 * Tile::BLOCK + row * 128 + (chunk % 8 ^ (row & 7)) * 16, exists ? from + row * step + chunk * 8 : from, exists ? 16 : 0);
     }
 }
-// Waits for this warp's copies and makes them visible to wgmma.
+// Waits for this lane's copies and makes them visible to wgmma.
 __device__ __forceinline__ void finish_copies() {
     commit_copies();
     wait_for_copies<0>();
     publish_copies();
-    __syncwarp();
 }
 
 // What is copied by boxes.
@@ -107,14 +106,15 @@ struct InRing {
         if (++stage == LENGTH) stage = 0, parity ^= 1;
     }
 };
-// Barriers of what stays for a piece of work and of a ring, for this many warps.
+// Barriers of what stays for a piece of work and of a ring, for this many warps. Each lane of the warp that copies arrives at `full`, as
+// its own writes are before its own arrival (racecheck follows no arrival of one lane behind a __syncwarp).
 template <int STAGES, int WARPS>
 __device__ __forceinline__ void init_ring(unsigned int full_piece, unsigned int empty_piece, unsigned int full, unsigned int empty) {
     if (threadIdx.x == 0) {
         init_barrier(full_piece, 1);
         init_barrier(empty_piece, WARPS);
         for (int i = 0; i < STAGES; ++i) {
-            init_barrier(full + 8 * i, 1);
+            init_barrier(full + 8 * i, 32);
             init_barrier(empty + 8 * i, WARPS);
         }
         publish_barriers();
