@@ -250,8 +250,13 @@ fn one_sweep_at_a_time_and_it_ends_with_the_window() {
     let mut w = sweep_dialog(&file, program);
     w.get_by_label("Values").type_text("25");
     w.run_steps(3);
+    // As in a window that a script started in the background.
+    // SAFETY: no handler is installed.
+    let before = unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
     w.get_by_label("Run 2").click();
     until(&mut w, "the first run has started", |_| started.exists());
+    // SAFETY: as it was.
+    unsafe { libc::signal(libc::SIGINT, before) };
     ask_sweep(&mut w);
     assert!(w.query_by_label("Values").is_none(), "no second dialog");
     assert_eq!(w.state().messages(), ["A sweep is running: wait for its end, or cancel it on the page Runs."]);
