@@ -158,6 +158,14 @@ params! {
     }
 }
 
+impl Compute {
+    /// Whether [`Compute::fast_nondeterministic`] holds for this method and precision.
+    pub fn adds_gradients_of_queries(&self) -> bool {
+        let is_narrow = matches!(self.precision, Precision::Bf16 | Precision::F16);
+        self.fast_nondeterministic && self.attention == AttentionMethod::Flash && is_narrow
+    }
+}
+
 params! {
     /// Another implementation of some matrix multiplications on a GPU.
     pub struct GemmException {

@@ -239,7 +239,7 @@ fn golden_transformer_attention_cuda() {
 #[test]
 fn cuda_gradients_by_atomics_agree() {
     let Some(gpu) = gpu() else { return };
-    let cuda = CudaAttention::new(&gpu).fast_nondeterministic(true);
+    let cuda = CudaAttention::new(&gpu).with_fast_nondeterministic(true);
     golden_files_agree::<neuropil::num::elements::Bf16>(&gpu, &cuda);
     let mut worst = [[0.0; 8]; 4];
     for seed in 0..40 {

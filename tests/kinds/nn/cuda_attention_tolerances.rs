@@ -168,7 +168,7 @@ fn cuda_attention_of_every_head_dimension_agrees() {
 fn cuda_gradients_by_atomics_differ_in_rounding_alone() {
     let Some(gpu) = gpu() else { return };
     let fixed = CudaAttention::new(&gpu);
-    let fast = CudaAttention::new(&gpu).fast_nondeterministic(true);
+    let fast = CudaAttention::new(&gpu).with_fast_nondeterministic(true);
     for (dim, causal) in [(64, true), (128, true), (64, false), (128, false), (40, true), (96, false)] {
         let mut op = Attention::packed_qkv(2, 700, 3, 3, dim);
         op.causal = causal;

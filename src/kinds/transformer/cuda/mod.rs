@@ -46,7 +46,6 @@ use crate::{
         gemm::cuda::{Backend as GemmBackend, CudaGemm, Options as GemmOptions},
         optimizer::LossScaler,
         parameters::ViewId,
-        storage::Format,
     },
     num::elements::{Bf16, F16},
     sim::{Buffers as _, BuildContext, MemoryReport, SimError},
@@ -70,7 +69,7 @@ pub fn create(
         gpu,
         GemmOptions { backend, tf32, is_required: false },
         Fused::new(compute.fused, config.activation, compute.checkpointing),
-        (compute.attention, compute.fast_nondeterministic),
+        (compute.attention, compute.adds_gradients_of_queries()),
         compute.threads_per_block.into(),
     )?;
     ops.model.call_sites = call_sites(&params.gemm_exceptions, layout);
@@ -95,10 +94,8 @@ fn start<T: ModelFormat>(
         ("attention", if compute.attention == AttentionMethod::Naive { "naive" } else { "flash" }),
         ("checkpointing", ["0", "1", "2", "3"][usize::from(compute.checkpointing.mode().min(3))]),
     ];
-    let is_nondeterministic = ops.variant.is_none() && ops.attention.is_nondeterministic(T::STORAGE);
-    choices.extend(
-        is_nondeterministic.then_some(("gradients of attention", "by atomics: bits may differ from run to run")),
-    );
+    let atomics = ("gradients of attention", "by atomics: bits may differ from run to run");
+    choices.extend(ops.attention.is_nondeterministic().then_some(atomics));
     let scaler = if compute.precision == Precision::F16 { LossScaler::default() } else { LossScaler::fixed(1.0) };
     let sequences = params.training.batch as usize;
     let mut network = Network::new(gpu, (config, layout), ops, compute.checkpointing, context.seed)?;
@@ -184,8 +181,7 @@ pub fn memory(params: &Params, config: &Config, layout: &Layout) -> MemoryReport
 
 fn memory_as<T: ModelFormat>(params: &Params, config: &Config, layout: &Layout) -> MemoryReport {
     let (sequences, compute) = (params.training.batch as usize, &params.compute);
-    let is_added = compute.fast_nondeterministic && compute.attention == AttentionMethod::Flash;
-    let backward = BackwardPass { mode: compute.checkpointing, has_sums: is_added && T::STORAGE != Format::F32 };
+    let backward = BackwardPass { mode: compute.checkpointing, has_sums: compute.adds_gradients_of_queries() };
     let mut report = DeviceBuffers::<T>::predict(&sizes::<T>(config, layout, sequences, backward));
     network::report_tables::<T>(config, &mut report);
     network::report_operations(CudaGemm::predicted_bytes(), &mut report);

@@ -37,7 +37,6 @@ use crate::{
             Rope, RopeLayout, RopeTable,
             cuda::{CudaRope, CudaRopeTable},
         },
-        storage::Format,
     },
     sim::MemoryReport,
 };
@@ -82,12 +81,12 @@ impl Fused {
 }
 
 impl Ops {
-    /// Loads what is loaded ahead. Attention by this method, with gradients by atomics or not.
+    /// Loads what is loaded ahead. Attention by this method, and whether it adds gradients of queries by atomics.
     pub fn new(
         gpu: &Arc<Gpu>,
         options: Options,
         fused: Fused,
-        (attention, fast_nondeterministic): (AttentionMethod, bool),
+        (attention, adds_queries): (AttentionMethod, bool),
         block: BlockSize,
     ) -> Result<Self, GpuError> {
         Ok(Self {
@@ -95,7 +94,7 @@ impl Ops {
             fused,
             activation: CudaActivation::new(gpu).with_block(block),
             dropout: CudaDropout::new(gpu).with_block(block),
-            attention: CudaAttention::new(gpu).fast_nondeterministic(fast_nondeterministic),
+            attention: CudaAttention::new(gpu).with_fast_nondeterministic(adds_queries),
             variant: match attention {
                 AttentionMethod::Flash => None,
                 AttentionMethod::Naive => Some(Variant::Naive),
@@ -128,9 +127,7 @@ pub struct Network<T: ModelFormat> {
 impl<T: ModelFormat> Network<T> {
     /// What the memory of a backward pass follows from.
     pub fn backward_pass(&self) -> BackwardPass {
-        let Ops { variant, attention, .. } = &self.ops;
-        let has_sums = variant.is_none() && attention.is_fast_nondeterministic() && T::STORAGE != Format::F32;
-        BackwardPass { mode: self.mode, has_sums }
+        BackwardPass { mode: self.mode, has_sums: self.ops.attention.is_fast_nondeterministic() }
     }
 
     /// With its tables.

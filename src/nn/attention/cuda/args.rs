@@ -15,6 +15,11 @@ use crate::{
 /// Sizes that kernels count in 32 bits.
 const LONGEST: usize = 1 << 30;
 
+/// What lengths are, as in kernels/nn/attention.cuh.
+const LENGTHS_FULL: u32 = 0;
+const LENGTHS_PADDED: u32 = 1;
+const LENGTHS_PACKED: u32 = 2;
+
 /// A checked call.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
@@ -107,9 +112,9 @@ impl<'a> Call<'a> {
             causal: op.causal.into(),
             window: op.window.map_or(0, |w| w.min(LONGEST) as u32),
             lengths: match op.lengths {
-                Lengths::Full => 0,
-                Lengths::Padded => 1,
-                Lengths::Packed => 2,
+                Lengths::Full => LENGTHS_FULL,
+                Lengths::Padded => LENGTHS_PADDED,
+                Lengths::Packed => LENGTHS_PACKED,
             },
             aligned: 0,
             splits: 1,
@@ -120,7 +125,8 @@ impl<'a> Call<'a> {
         };
         let (q, k, v) = (inputs.q.into(), inputs.k.into(), inputs.v.into());
         let has_aligned_rows = |layout: &HeadLayout| {
-            let steps = [layout.offset, layout.token, layout.head, if args.lengths == 2 { 0 } else { layout.batch }];
+            let batch = if args.lengths == LENGTHS_PACKED { 0 } else { layout.batch };
+            let steps = [layout.offset, layout.token, layout.head, batch];
             steps.iter().all(|n| (n * size_of::<T>()).is_multiple_of(16))
         };
         let rows_are_aligned = [(q, &op.q), (k, &op.k), (v, &op.v)]
@@ -226,7 +232,8 @@ impl<'a> Call<'a> {
         (len, packed): (u32, u32),
         copied: usize,
     ) -> Result<BoxesOf<'b>, GpuError> {
-        let (tokens, batch) = if self.args.lengths == 2 { (packed.max(1), 1) } else { (len, self.args.batch) };
+        let (tokens, batch) =
+            if self.args.lengths == LENGTHS_PACKED { (packed.max(1), 1) } else { (len, self.args.batch) };
         // Of one head or sequence it may be anything.
         let step = |n: u32, step: u64| if n == 1 { 0 } else { step as usize };
         let boxes = Boxes {
@@ -268,8 +275,8 @@ impl<'a> Call<'a> {
         let a = &self.args;
         let is_full = |tokens: u32, len: u32| u64::from(tokens) >= u64::from(a.batch) * u64::from(len);
         match a.lengths {
-            0 => false,
-            2 => !is_full(a.q_tokens, a.q_len) || !is_full(a.k_tokens, a.k_len),
+            LENGTHS_FULL => false,
+            LENGTHS_PACKED => !is_full(a.q_tokens, a.q_len) || !is_full(a.k_tokens, a.k_len),
             _ => true,
         }
     }

@@ -3,6 +3,18 @@
 use super::{CudaAttentionError, args::Call, kernels::*, tiles::*};
 use crate::gpu::{Any, AnyMut, Pass, Slice};
 
+/// One of two kernels with the same arguments: for heads of up to 64 elements, or of up to 128.
+macro_rules! launch_by_width {
+    ($call:expr, $to:expr, $narrow:ident | $wide:ident <= $($argument:ident)*) => {{
+        let (kernels, pass, grid) = $to;
+        if $call.is_narrow() {
+            $narrow { $($argument),* }.launch(kernels, pass, grid)?;
+        } else {
+            $wide { $($argument),* }.launch(kernels, pass, grid)?;
+        }
+    }};
+}
+
 /// `o` and `lse`.
 pub fn forward(
     call: &Call<'_>,
@@ -14,13 +26,8 @@ pub fn forward(
     let tile = if call.is_narrow() { HOPPER_FORWARD_64 } else { HOPPER_FORWARD_128 };
     let grid = call.turns(a.heads, a.q_len, tile)?;
     let [queries, keys, values] = call.copied((tile.0, HOPPER_STAGES.0))?;
-    if call.is_narrow() {
-        HopperForward64 { a, queries, keys, values, v, q_lengths, k_lengths, drop, o, lse }
-            .launch(kernels, pass, grid)?;
-    } else {
-        HopperForward128 { a, queries, keys, values, v, q_lengths, k_lengths, drop, o, lse }
-            .launch(kernels, pass, grid)?;
-    }
+    let to = (kernels, pass, grid);
+    launch_by_width!(call, to, HopperForward64 | HopperForward128 <= a queries keys values v q_lengths k_lengths drop o lse);
     Ok(())
 }
 
@@ -45,13 +52,9 @@ pub fn queries<'a>(
     let grid = call.turns(a.heads, a.q_len, tile)?;
     let [queries, keys, values] = call.copied((tile.0, HOPPER_STAGES.1))?;
     let gradients = call.copied_gradients(d_o, tile.0)?;
-    if call.is_narrow() {
-        HopperQueries64 { a, queries, keys, values, gradients, k, v, q_lengths, k_lengths, drop, lse, dots, dq }
-            .launch(kernels, pass, grid)?;
-    } else {
-        HopperQueries128 { a, queries, keys, values, gradients, k, v, q_lengths, k_lengths, drop, lse, dots, dq }
-            .launch(kernels, pass, grid)?;
-    }
+    let to = (kernels, pass, grid);
+    launch_by_width!(call, to,
+        HopperQueries64 | HopperQueries128 <= a queries keys values gradients k v q_lengths k_lengths drop lse dots dq);
     Ok(())
 }
 
@@ -68,20 +71,16 @@ pub fn keys<'a>(
     let grid = call.turns(a.heads / a.group, a.k_len, tile)?;
     let [queries, keys, values] = call.copied((HOPPER_STAGES.1, tile.0))?;
     let gradients = call.copied_gradients(d_o, HOPPER_STAGES.1)?;
-    if call.is_narrow() {
-        HopperKeys64 { a, queries, keys, values, gradients, q, d_o, q_lengths, k_lengths, drop, lse, dots, dk, dv }
-            .launch(kernels, pass, grid)?;
-    } else {
-        HopperKeys128 { a, queries, keys, values, gradients, q, d_o, q_lengths, k_lengths, drop, lse, dots, dk, dv }
-            .launch(kernels, pass, grid)?;
-    }
+    let to = (kernels, pass, grid);
+    launch_by_width!(call, to,
+        HopperKeys64 | HopperKeys128 <= a queries keys values gradients q d_o q_lengths k_lengths drop lse dots dk dv);
     Ok(())
 }
 
-/// Floats of the sums of [`CudaAttention::fast_nondeterministic`]: whole tiles of all elements that a kernel computes, of so many
-/// sequences, heads, queries and elements.
+/// Floats of the sums of [`CudaAttention::with_fast_nondeterministic`]: whole tiles of all elements that a kernel computes, of so
+/// many sequences, heads, queries and elements.
 ///
-/// [`CudaAttention::fast_nondeterministic`]: super::CudaAttention::fast_nondeterministic
+/// [`CudaAttention::with_fast_nondeterministic`]: super::CudaAttention::with_fast_nondeterministic
 pub const fn sums_of_queries(batch: usize, heads: usize, q_len: usize, head_dim: usize) -> usize {
     batch * heads * q_len.next_multiple_of(HOPPER_SUMS) * if head_dim <= 64 { 64 } else { 128 }
 }
@@ -100,49 +99,9 @@ pub fn backward<'a>(
     let grid = call.turns(a.heads / a.group, a.k_len, tile)?;
     let [queries, keys, values] = call.copied((HOPPER_STAGES.1, tile.0))?;
     let gradients = call.copied_gradients(d_o, HOPPER_STAGES.1)?;
-    if call.is_narrow() {
-        let kernel = HopperBackward64 {
-            a,
-            queries,
-            keys,
-            values,
-            gradients,
-            q,
-            k,
-            v,
-            d_o,
-            q_lengths,
-            k_lengths,
-            drop,
-            lse,
-            dots,
-            sums,
-            dk,
-            dv,
-        };
-        kernel.launch(kernels, pass, grid)?;
-    } else {
-        let kernel = HopperBackward128 {
-            a,
-            queries,
-            keys,
-            values,
-            gradients,
-            q,
-            k,
-            v,
-            d_o,
-            q_lengths,
-            k_lengths,
-            drop,
-            lse,
-            dots,
-            sums,
-            dk,
-            dv,
-        };
-        kernel.launch(kernels, pass, grid)?;
-    }
+    let to = (kernels, pass, grid);
+    launch_by_width!(call, to,
+        HopperBackward64 | HopperBackward128 <= a queries keys values gradients q k v d_o q_lengths k_lengths drop lse dots sums dk dv);
     Ok(())
 }
 
@@ -156,10 +115,7 @@ pub fn finish_queries(
 ) -> Result<(), CudaAttentionError> {
     let Call { args: a, q_lengths, k_lengths, .. } = *call;
     let grid = call.grid(a.heads as usize, a.q_len as usize, (HOPPER_SUMS, 256, 0))?;
-    if call.is_narrow() {
-        HopperFinish64 { a, q_lengths, k_lengths, sums, dq }.launch(kernels, pass, grid)?;
-    } else {
-        HopperFinish128 { a, q_lengths, k_lengths, sums, dq }.launch(kernels, pass, grid)?;
-    }
+    let to = (kernels, pass, grid);
+    launch_by_width!(call, to, HopperFinish64 | HopperFinish128 <= a q_lengths k_lengths sums dq);
     Ok(())
 }

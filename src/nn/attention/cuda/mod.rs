@@ -2,8 +2,9 @@
 //!
 //! All variants compute in f32; on tensor cores probabilities and the gradients of logits are rounded to the storage type
 //! before they are multiplied. Results are the same bits for the same variant, sizes and device: nothing is added by
-//! atomics, unless [`CudaAttention::fast_nondeterministic`] asks for it. No variant stores the matrix of probabilities; a backward pass takes one f32 per query and head from its
-//! frame. Nothing of a call depends on lengths, which kernels read from device memory (values out of range are clipped).
+//! atomics, unless [`CudaAttention::with_fast_nondeterministic`] asks for it. No variant stores the matrix of probabilities; a
+//! backward pass takes one f32 per query and head from its frame. Nothing of a call depends on lengths, which kernels read from
+//! device memory (values out of range are clipped).
 //!
 //! | variant | heads | types | |
 //! |---|---|---|---|
@@ -119,7 +120,7 @@ impl CudaAttention {
 
     /// Whether [`Variant::Hopper`] adds gradients of queries by f32 atomics in one kernel with those of keys and values: 5 products
     /// instead of 7, with 4 bytes more per query and element while it runs. Their last bits then differ from run to run.
-    pub const fn fast_nondeterministic(mut self, is_wanted: bool) -> Self {
+    pub const fn with_fast_nondeterministic(mut self, is_wanted: bool) -> Self {
         self.fast_nondeterministic = is_wanted;
         self
     }
@@ -129,9 +130,9 @@ impl CudaAttention {
         self.fast_nondeterministic
     }
 
-    /// Whether gradients of this format may have other bits in another run, without a required variant.
-    pub fn is_nondeterministic(&self, format: Format) -> bool {
-        self.fast_nondeterministic && self.gpu.capability == 90 && format != Format::F32
+    /// Whether gradients of 16-bit tensors may have other bits in another run on this device, without a required variant.
+    pub fn is_nondeterministic(&self) -> bool {
+        self.fast_nondeterministic && self.gpu.capability == 90
     }
 
     /// Loads the modules for a type, as a graph cannot be captured while a module is loaded.

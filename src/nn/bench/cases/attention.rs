@@ -165,7 +165,7 @@ struct Buffers {
 impl Buffers {
     fn new(gpu: &Arc<Gpu>, op: &Attention, fast_nondeterministic: bool) -> Result<Self, String> {
         let (tokens, width) = (op.batch * op.q_len, op.heads * op.head_dim);
-        let cuda = CudaAttention::new(gpu).fast_nondeterministic(fast_nondeterministic);
+        let cuda = CudaAttention::new(gpu).with_fast_nondeterministic(fast_nondeterministic);
         let arena = Arena::new(gpu, "workspace of the benchmark", cuda.scratch_bytes(op)).map_err(text)?;
         let qkv = numbers(gpu, tokens * (op.heads + 2 * op.kv_heads) * op.head_dim)?;
         let step = op.dropout.map(|of| copy(gpu, &[DropoutStep::of_attention(&of)])).transpose()?;
