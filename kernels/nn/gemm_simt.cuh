@@ -162,12 +162,9 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
         __syncthreads();
         if (y / 32 == pass % 2)
 #pragma unroll
-            for (int i = 0; i < 8; ++i) {
-                alignas(16) Sum four[4];
+            for (int i = 0; i < 4; ++i)
 #pragma unroll
-                for (int j = 0; j < 4; ++j) four[j] = pass < 2 ? sums[i / 2][i % 2 * 4 + j] : sums[4 + i / 2][i % 2 * 4 + j];
-                *(uint4*)&lines[y % 32 + i / 2][x + i % 2 * 64] = *(const uint4*)four;
-            }
+                for (int j = 0; j < 8; ++j) lines[y % 32 + i][x + j % 4 + j / 4 * 64] = pass < 2 ? sums[i][j] : sums[4 + i][j];
         __syncthreads();
         finish_rows<128, 132, 256>(g, c, data, place, lines[0], 32, 32 * pass);
     }
