@@ -128,7 +128,7 @@ params! {
         /// instead of 7, for 4 bytes more per query and channel. Additions are in the order in which blocks come, so that bits may
         /// differ from run to run. Compute capability 9.0, bf16 and f16; elsewhere gradients stay deterministic. On an H200 the
         /// backward pass is 1.09 times as fast with 8192 tokens and heads of 128, 1.11 with heads of 64, 0.98 with 1024 tokens.
-        #[param(title = "Fast nondeterministic attention", apply = Rebuild)]
+        #[param(title = "Gradients by atomics", apply = Rebuild)]
         fast_nondeterministic: bool = false,
 
         /// Implementation of matrix multiplications on a GPU.
