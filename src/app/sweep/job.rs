@@ -70,6 +70,7 @@ fn run_one(order: &Order, file: &Path, folder: &Path, sets: &[String], progress:
     command.arg("run").arg("--out").arg(folder);
     command.args(sets.iter().flat_map(|set| ["--set", set.as_str()])).arg(file);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    accept_interrupts(&mut command);
     end_with_parent(&mut command);
     // The child inherits the priority of this thread: the window goes first.
     lower_priority(10);
@@ -94,20 +95,32 @@ fn run_one(order: &Order, file: &Path, folder: &Path, sets: &[String], progress:
     }
 }
 
-/// A window that is killed cannot cancel its sweep: the system ends the run with it. A window that a script started in the
-/// background ignores SIGINT, which its runs would inherit.
-fn end_with_parent(command: &mut Command) {
-    #[cfg(target_os = "linux")]
-    // SAFETY: the closure only calls `signal` and `prctl`, which are safe between `fork` and `exec`. The signal is sent when the
-    // thread that spawns the child ends: it waits for the child.
+/// SIGINT ends a run even where this process ignores it, as one that a script starts in the background does: a run would
+/// inherit that.
+fn accept_interrupts(command: &mut Command) {
+    #[cfg(unix)]
+    // SAFETY: the closure only calls `signal`, which is safe between `fork` and `exec`.
     unsafe {
         use std::os::unix::process::CommandExt as _;
-        command.pre_exec(|| {
-            let is_heard = libc::signal(libc::SIGINT, libc::SIG_DFL) != libc::SIG_ERR;
-            match is_heard && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) == 0 {
-                true => Ok(()),
-                false => Err(std::io::Error::last_os_error()),
-            }
+        command.pre_exec(|| match libc::signal(libc::SIGINT, libc::SIG_DFL) {
+            libc::SIG_ERR => Err(std::io::Error::last_os_error()),
+            _ => Ok(()),
+        });
+    }
+    #[cfg(not(unix))]
+    let _ = command;
+}
+
+/// A window that is killed cannot cancel its sweep: the system ends the run with it.
+fn end_with_parent(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the closure only calls `prctl`, which is safe between `fork` and `exec`. The signal is sent when the thread that
+    // spawns the child ends: it waits for the child.
+    unsafe {
+        use std::os::unix::process::CommandExt as _;
+        command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGINT) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
         });
     }
     #[cfg(not(target_os = "linux"))]
