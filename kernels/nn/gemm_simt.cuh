@@ -6,11 +6,12 @@
 // Measured on an H200 at 4096 x 4096 x 4096, f32, TFLOP/s (cuBLAS 49.9), by the rows that are adjacent: nn 42.7, tn 43.1, tt 42.6,
 // nt 42.4, which stores transposed. What decided: loads of four elements, a warp of 4 x 8 threads instead of 2 x 16, two blocks
 // per multiprocessor, for which 128 registers must suffice, and 16 k per tile, whose loads take 64 adjacent bytes of a row.
-// Bank conflicts by ncu, nt: 437,450,752 wavefronts of shared memory, as many as without conflicts (derived__memory_l1_wavefronts_
-// shared_excessive: 0). l1tex__data_bank_conflicts counts 2.1 M, 0.5 %: turns that shared memory waits for the stores of L1.
 //   also warps without rows multiply                     f32 nn 44.3, tn 44.8, tt 44.0, nt 43.4
 //   16 k, tiles of two steps at a time                   f32 nn 42.6, tn 43.1, tt 42.5, nt 42.0
 //   8 k, tiles of two steps at a time                    f32 nn 40.6, tn 42.0, tt 40.8, nt 38.9; bf16 nt 34.5, s8 nt 19
+// Bank conflicts by ncu, nt: 437,450,752 wavefronts of shared memory, the ideal number (memory_l1_wavefronts_shared, counted by
+// addresses). l1tex__data_bank_conflicts counts 2.1 M more, 0.5 %. Results stored to shared memory four at a time in the source:
+// the same numbers of instructions and conflicts, 41.8 and 41.7 TFLOP/s in one run (H100) either way.
 // Groups on an H200, 32768 rows of 256 and 512 in 16 | 64 groups, µs (fc1, fc2, its gradients dh, dx): 260, 233, 285, 230 | 331, 331,
 // 353, 330; a warp finds the group instead of a thread, and tiles of up to 64 rows do half of the products: 257, 225, 277, 220 | 294,
 // 299, 306, 289; shortest tiles last and squared ReLU without a call: 244, 225, 261, 220 | 270, 271, 283, 262.

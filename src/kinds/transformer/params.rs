@@ -159,10 +159,10 @@ params! {
 }
 
 impl Compute {
-    /// Whether [`Compute::fast_nondeterministic`] holds for this method and precision.
+    /// Whether [`Compute::fast_nondeterministic`] is set and has an effect with this method and precision.
     pub fn adds_gradients_of_queries(&self) -> bool {
-        let is_narrow = matches!(self.precision, Precision::Bf16 | Precision::F16);
-        self.fast_nondeterministic && self.attention == AttentionMethod::Flash && is_narrow
+        let is_16_bit = matches!(self.precision, Precision::Bf16 | Precision::F16);
+        self.fast_nondeterministic && self.attention == AttentionMethod::Flash && is_16_bit
     }
 }
 
