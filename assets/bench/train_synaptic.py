@@ -158,9 +158,15 @@ class Model(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten()) + 0.01 * aux
 
 
-def compile_parts(model):
+# What is tried on a GPU beside autocast and the default mode of torch.compile: attention has a state of its own here.
+ATTENTIONS = ["default"]
+HALF_WEIGHTS = []
+MORE_MODES = []
+
+
+def compile_parts(model, mode):
     """The step of the scan, and the model around it."""
-    fused = torch.compile(release)
+    fused = torch.compile(release, mode=mode)
     for attention in model.attention:
         attention.release = fused
-    return torch.compile(model)
+    return torch.compile(model, mode=mode)

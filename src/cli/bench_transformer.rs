@@ -92,10 +92,19 @@ mod tests {
 
     #[test]
     fn the_scripts_line_is_read_and_compared() {
-        let line = r#"{"torch": "2.9", "mode": "torch.compile", "device": "x", "parameters": 1, "ms_per_step": 2.0, "spread": 0.01, "tokens_per_s": 500.0}"#;
+        let line = r#"{"torch": "2.9", "mode": "torch.compile", "device": "x", "parameters": 1, "ms_per_step": 2.0, "spread": 0.01, "tokens_per_s": 500.0,
+            "settings": [{"mode": "torch.compile", "tokens_per_s": 500.0, "note": ""},
+                {"mode": "eager", "tokens_per_s": 250.0, "note": ""},
+                {"mode": "flash attention", "tokens_per_s": null, "note": "RuntimeError: no kernel"}]}"#;
         let torch: Torch = serde_json::from_str(line).expect("a measurement");
         let row = training::BenchRow { name: "train-nano".into(), tokens_per_s: 1000.0, ..Default::default() };
-        assert!(training_line(&row, &Ok(torch)).contains("2.00 of PyTorch 2.9 (torch.compile)"));
+        let line = training_line(&row, &Ok(torch));
+        let (first, others) = line.split_once('\n').expect("other settings below");
+        assert!(first.contains("2.00 of PyTorch 2.9 (torch.compile)"), "{first}");
+        assert_eq!(
+            others,
+            "    PyTorch        250 tokens/s  eager\n    PyTorch not measured  flash attention: RuntimeError: no kernel"
+        );
         assert!(training_line(&row, &Err("no torch".into())).ends_with("not compared with PyTorch: no torch"));
     }
 }

@@ -10,15 +10,19 @@ use std::{
     time::Duration,
 };
 
-/// A script of `assets/bench` that defines a model, and the one that measures it; given to Python as text.
+/// A script of `assets/bench` that defines a model, and those that measure it in several settings; given to Python as text.
 macro_rules! script {
     ($file:literal) => {
-        concat!(include_str!(concat!("../../assets/bench/", $file)), include_str!("../../assets/bench/measure.py"))
+        concat!(
+            include_str!(concat!("../../assets/bench/", $file)),
+            include_str!("../../assets/bench/search.py"),
+            include_str!("../../assets/bench/measure.py")
+        )
     };
 }
 pub(super) use script;
 
-/// What a script measured.
+/// What a script measured in the fastest setting.
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
 pub(super) struct Torch {
     pub torch: String,
@@ -28,6 +32,19 @@ pub(super) struct Torch {
     pub ms_per_step: f64,
     pub spread: f64,
     pub tokens_per_s: f64,
+    /// All settings, the fastest first.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
+}
+
+/// A setting that a user of PyTorch would try.
+#[derive(Clone, Debug, Deserialize, serde::Serialize)]
+pub(super) struct Setting {
+    pub mode: String,
+    /// None where it could not be measured.
+    pub tokens_per_s: Option<f64>,
+    /// Why not.
+    pub note: String,
 }
 
 /// How it is measured.
@@ -37,6 +54,9 @@ pub(super) struct Options<'a> {
     pub threads: u32,
     pub repeats: u32,
 }
+
+/// A Python without PyTorch.
+const NO_TORCH: &str = "it has no PyTorch; install it there, or name a Python that has it in NEUROPIL_PYTHON";
 
 /// Runs a script on a workload; the inner error says why there is no measurement. `$NEUROPIL_PYTHON` names another Python
 /// than `python3`.
@@ -98,23 +118,32 @@ fn measure(
     let (out, err) = (String::from_utf8_lossy(&output.stdout), messages.join().unwrap_or_default());
     let last = |text: &str| text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message").to_owned();
     if !output.status.success() {
-        return Err(failed(last(&err)));
+        let why = last(&err);
+        return Err(failed(if why.contains("No module named 'torch'") { NO_TORCH.to_owned() } else { why }));
     }
     serde_json::from_str(&last(&out)).map_err(|e| failed(format!("{e} in {}", last(&out))))
 }
 
-/// The end of a line: what `per_s` is of the measurement.
+/// The end of a line: what `per_s` is of the fastest setting; the other settings in lines of their own.
 pub(super) fn comparison(per_s: f64, unit: &str, torch: &Result<Torch, String>) -> String {
     match torch {
         Ok(torch) => format!(
-            "{:.2} of PyTorch {} ({}): {:.0} {unit}/s ± {:.1} %",
+            "{:.2} of PyTorch {} ({}): {:.0} {unit}/s ± {:.1} %{}",
             per_s / torch.tokens_per_s,
             torch.torch,
             torch.mode,
             torch.tokens_per_s,
-            100.0 * torch.spread
+            100.0 * torch.spread,
+            torch.settings.iter().filter(|s| s.mode != torch.mode).map(|s| setting_line(s, unit)).collect::<String>()
         ),
         Err(why) => format!("not compared with PyTorch: {why}"),
+    }
+}
+
+fn setting_line(setting: &Setting, unit: &str) -> String {
+    match setting.tokens_per_s {
+        Some(per_s) => format!("\n    PyTorch {per_s:10.0} {unit}/s  {}", setting.mode),
+        None => format!("\n    PyTorch not measured  {}: {}", setting.mode, setting.note),
     }
 }
 
@@ -132,5 +161,53 @@ mod tests {
             std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), script.as_bytes()).expect("it reads");
             assert!(child.wait().expect("it ends").success());
         }
+    }
+
+    /// The search runs without PyTorch: with a table of speeds in place of measurements.
+    #[test]
+    fn the_fastest_setting_wins_and_those_that_fail_are_noted() {
+        let driver = r#"
+speeds = {
+    "autocast, eager": 100, "autocast, cuDNN attention, eager": 120,
+    "bf16 weights, eager": 90, "bf16 weights, cuDNN attention, eager": 110,
+    "autocast, cuDNN attention, torch.compile": 500, "bf16 weights, cuDNN attention, torch.compile": 530,
+}
+def measure(setting, is_brief):
+    if setting.mode == "max-autotune":
+        os._exit(3)
+    if str(setting) not in speeds:
+        raise RuntimeError("No viable backend.\nA long explanation")
+    return {"tokens_per_s": speeds[str(setting)], "is_brief": is_brief}
+search = Search(measure, 60, 600)
+setting, result = search.run(["autocast", "bf16 weights"], ["default", "flash", "cuDNN"], ["default", "max-autotune"])
+eager = Search(measure, 60, 600)
+only, again = eager.run(["autocast"], ["default"], [])
+hangs = in_process(lambda: time.sleep(600), 0.2)
+print(json.dumps([str(setting), result, search.settings(), str(only), again, hangs]))
+try:
+    Search(measure, 60, 600).run(["unknown"], ["default"], ["default"])
+except SystemExit as error:
+    print(error)
+"#;
+        let script = format!("{}{driver}", include_str!("../../assets/bench/search.py"));
+        let Ok(output) = Command::new("python3").args(["-c", &script]).output() else { return };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let (found, why) = text.split_once('\n').unwrap_or_else(|| panic!("{output:?}"));
+        let (setting, result, settings, only, again, hangs): (String, Json, Vec<Setting>, String, Json, Json) =
+            serde_json::from_str(found).expect("its line");
+        assert_eq!(setting, "bf16 weights, cuDNN attention, torch.compile");
+        assert_eq!(result, json!({ "tokens_per_s": 530, "is_brief": false }));
+        let named = |mode: &str| settings.iter().find(|s| s.mode == mode).map(|s| &*s.note);
+        assert_eq!(named("autocast, flash attention, eager"), Some("RuntimeError: No viable backend."));
+        let died = "bf16 weights, cuDNN attention, torch.compile max-autotune";
+        assert_eq!((named(died), settings.len()), (Some("its process ended"), 9));
+        assert!(settings.is_sorted_by(|a, b| a.tokens_per_s >= b.tokens_per_s), "the fastest first");
+        assert_eq!(
+            (only.as_str(), &again["is_brief"]),
+            ("autocast, eager", &json!(false)),
+            "the winner is measured in full"
+        );
+        assert_eq!(hangs, json!({ "note": "not done after 0 s" }));
+        assert!(why.starts_with("no setting could be measured: unknown, eager: RuntimeError"), "{why}");
     }
 }
