@@ -1,6 +1,6 @@
-//! Comma-separated values: `spikes.csv`, and `spikes.PROBE.csv` for every other stream.
+//! Comma-separated values: the spikes of neurons, and a file for every other stream.
 
-use super::{Format, Outputs, Trial, at, attribute, beside, lane_names, secs, time_column};
+use super::{FileNames, Outputs, Trial, at, attribute, lane_names, secs, time_column};
 use crate::{
     project::{LinksAt, RunFolder, Stream},
     sim::{AttributeValue, Birth, Level, TextSample, Tokens},
@@ -8,33 +8,31 @@ use crate::{
 use std::{
     fs::File,
     io::{self, BufWriter, Write},
-    path::Path,
 };
 
-pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut Outputs) -> io::Result<()> {
-    if trials.iter().any(|t| t.manifest().spikes().is_some()) {
-        let file = outputs.create(out)?;
-        write_spikes(run, trials, file).map_err(at(out))?;
+pub(super) fn write(run: &RunFolder, trials: &[Trial], names: &FileNames, outputs: &mut Outputs) -> io::Result<()> {
+    if trials.iter().any(|t| t.spike_stream().is_some()) {
+        let file = outputs.create(&names.main)?;
+        write_spikes(run, trials, file).map_err(at(&names.main))?;
     }
     for trial in trials {
-        let k = trial.number();
         for stream in trial.event_streams() {
-            let path = beside(out, run, k, stream, Format::Csv);
+            let path = names.of_probe(trial, stream);
             let file = outputs.create(&path)?;
             write_events(trial, stream, file).map_err(at(&path))?;
         }
         for stream in trial.row_streams() {
-            let path = beside(out, run, k, stream, Format::Csv);
+            let path = names.of_probe(trial, stream);
             let file = outputs.create(&path)?;
             write_rows(trial, stream, file).map_err(at(&path))?;
         }
         for stream in trial.line_streams() {
-            let path = beside(out, run, k, stream, Format::Csv);
+            let path = names.of_probe(trial, stream);
             let file = outputs.create(&path)?;
             write_lines(trial, stream, file).map_err(at(&path))?;
         }
         for stream in trial.lineages() {
-            let path = beside(out, run, k, stream, Format::Csv);
+            let path = names.of_probe(trial, stream);
             let file = outputs.create(&path)?;
             write_lineage(trial, stream, file).map_err(at(&path))?;
         }
@@ -49,7 +47,7 @@ fn write_spikes(run: &RunFolder, trials: &[Trial], file: File) -> io::Result<()>
     writeln!(file, "{trial_head}{},step,idx{id_head}", time_column(&run.manifest))?;
     for trial in trials {
         let k = trial.number();
-        for spike in trial.spikes()? {
+        for spike in trial.events(trial.spike_stream())? {
             let spike = spike?;
             if has_trials {
                 write!(file, "{k},")?;

@@ -12,7 +12,7 @@ mod raster;
 use crate::{
     data::io_reason,
     project::{self, Manifest, RunFolder, Stream, stream_reader::SpikeReader},
-    sim::{AttributeValue, Birth, Death, LifeEvent, Spike, TimeBase},
+    sim::{AttributeValue, Birth, Death, LifeEvent, SPIKES, Spike, TimeBase},
 };
 use output::Outputs;
 use std::{
@@ -24,13 +24,13 @@ use std::{
 /// Export formats. The list of all, with names and descriptions, is [`Format::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Comma-separated values: spikes, and one more file per other probe.
+    /// Comma-separated values: spikes, and one file per other probe.
     Csv,
     /// NumPy archive: every probe of numbers.
     Npz,
-    /// Apache Parquet: one row per spike, and one more file per other probe.
+    /// Apache Parquet: one row per spike, and one file per other probe.
     Parquet,
-    /// A raster of the spikes as an image.
+    /// A raster of the first recorded events as an image.
     Png,
     /// The state of the last checkpoint: a tensor per section.
     Safetensors,
@@ -69,42 +69,85 @@ impl Format {
     /// What is written, for tooltips and the help of the command line.
     pub const fn docs(self) -> &'static str {
         match self {
-            Self::Csv => "Comma-separated values: spikes, and one more file per other probe",
+            Self::Csv => "Comma-separated values: spikes, and one file per other probe",
             Self::Npz => "NumPy archive of all probes, with the names and ids of their elements",
-            Self::Parquet => {
-                "Apache Parquet: spikes with t, trial, flywire_id, exp_name, and one more file per other probe"
-            }
-            Self::Png => "Spike raster as an image",
+            Self::Parquet => "Apache Parquet: spikes with t, trial, flywire_id, exp_name, and one file per other probe",
+            Self::Png => "Raster of recorded events (spikes, births) as an image",
             Self::Safetensors => "Weights and other state of the last checkpoint, one tensor per section",
             Self::Newick => "Lineages in the Newick format: a tree per founder, branch lengths in steps",
         }
     }
 
-    /// Name of the file without its extension, unless another is given.
-    const fn stem(self) -> &'static str {
+    /// Why a run cannot be written in this format; `None` when it can.
+    pub fn why_not(self, trials: &[&Manifest]) -> Option<&'static str> {
+        let has = |shape: &str| trials.iter().any(|m| m.streams.iter().any(|stream| stream.shape == shape));
         match self {
-            Self::Safetensors => "checkpoint",
-            Self::Newick => "lineage",
-            _ => "spikes",
+            Self::Png if !has("spikes") => Some("the run has no recorded events (spikes, births) to draw"),
+            Self::Newick if !has("lineage") => Some("the run has no lineage: record the probe `lineage`"),
+            _ => None,
         }
     }
 }
 
-/// Writes a run; `out` is the file, by default one in the run folder named after the format. Returns the
-/// files written. A run of trials is written as one, with the number of the trial beside each spike. Files appear whole
-/// or not at all, and never in place of a file of the run.
+/// Names of the files of an export.
+struct FileNames {
+    /// The file of all spikes, or of all probes.
+    main: PathBuf,
+    /// Before the names of probes with a file of their own.
+    prefix: String,
+    extension: &'static str,
+}
+
+impl FileNames {
+    /// The main file is `out`, by default one in the run folder that is named after what it holds: `spikes.csv`,
+    /// `transformer.npz`. Beside spikes, probes have names such as `spikes.rate.csv`; without them `loss.csv`.
+    fn new(run: &RunFolder, trials: &[Trial], format: Format, out: Option<&Path>) -> Self {
+        let has_spikes = trials.iter().any(|trial| trial.spike_stream().is_some());
+        let drawn = || trials.iter().find_map(Trial::drawn_stream).map(|stream| stream.probe.clone());
+        let stem = match format {
+            Format::Safetensors => "checkpoint".to_owned(),
+            Format::Newick => "lineage".to_owned(),
+            Format::Png => drawn().unwrap_or_else(|| SPIKES.to_owned()),
+            Format::Csv | Format::Npz | Format::Parquet if has_spikes => SPIKES.to_owned(),
+            Format::Csv | Format::Npz | Format::Parquet => run.manifest.kind.clone(),
+        };
+        let extension = format.extension();
+        let main = out.map_or_else(|| run.path.join(format!("{stem}.{extension}")), Path::to_owned);
+        let prefix = match (out, main.file_stem()) {
+            (None, _) if !has_spikes && format != Format::Newick => String::new(),
+            (_, stem) => format!("{}.", stem.unwrap_or_default().to_string_lossy()),
+        };
+        Self { main, prefix, extension }
+    }
+
+    /// The file of a probe: `spikes.rate.csv`, and `spikes.rate.3.csv` of a trial.
+    fn of_probe(&self, trial: &Trial, stream: &Stream) -> PathBuf {
+        let number = trial.run.trial.map_or_else(String::new, |k| format!(".{k}"));
+        self.main.with_file_name(format!("{}{}{number}.{}", self.prefix, array_name(stream), self.extension))
+    }
+}
+
+/// Writes a run; `out` is the main file ([`FileNames`]). Returns the files written. A run of trials is written as one, with the
+/// number of the trial beside each spike. Files appear whole or not at all, and never in place of a file of the run.
 pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result<Vec<PathBuf>> {
-    let out = out.map_or_else(|| run.path.join(format!("{}.{}", format.stem(), format.extension())), Path::to_owned);
     let trials: Vec<Trial> = run.trials()?.iter().map(Trial::read).collect::<io::Result<_>>()?;
+    if let Some(why) = format.why_not(&trials.iter().map(Trial::manifest).collect::<Vec<_>>()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{}: {why}", run.path.display())));
+    }
+    let names = FileNames::new(run, &trials, format, out);
     let mut outputs = Outputs::new(run);
     match format {
-        Format::Csv => csv::write(run, &trials, &out, &mut outputs),
-        Format::Npz => npz::write(run, &trials, &out, &mut outputs),
-        Format::Parquet => parquet::write(run, &trials, &out, &mut outputs),
-        Format::Png => raster::write(&trials, &out, &mut outputs),
-        Format::Safetensors => checkpoint::write(run, &out, &mut outputs),
-        Format::Newick => newick::write(run, &trials, &out, &mut outputs),
+        Format::Csv => csv::write(run, &trials, &names, &mut outputs),
+        Format::Npz => npz::write(run, &trials, &names.main, &mut outputs),
+        Format::Parquet => parquet::write(run, &trials, &names, &mut outputs),
+        Format::Png => raster::write(&trials, &names.main, &mut outputs),
+        Format::Safetensors => checkpoint::write(run, &names.main, &mut outputs),
+        Format::Newick => newick::write(&trials, &names, &mut outputs),
     }?;
+    if outputs.is_empty() {
+        let what = format!("{}: the run recorded nothing that {} files hold", run.path.display(), format.extension());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
     let files = outputs.commit()?;
     // The list shows a later run in the same folder which exports are of this one.
     project::list_exports(&run.path, &files).ok();
@@ -119,7 +162,7 @@ struct Trial {
 
 impl Trial {
     fn read(run: &RunFolder) -> io::Result<Self> {
-        let over = run.manifest.spikes().map_or("", |s| s.over.as_str());
+        let over = spike_stream(&run.manifest).map_or("", |s| s.over.as_str());
         Ok(Self { ids: run.ids(over)?, run: run.clone() })
     }
 
@@ -132,16 +175,22 @@ impl Trial {
         &self.run.manifest
     }
 
-    /// The spikes of the first stream of spikes.
-    fn spikes(&self) -> io::Result<SpikeReader> {
-        match self.manifest().spikes() {
-            Some(stream) => self.run.read_spikes(stream),
-            None => Ok(SpikeReader::empty()),
-        }
+    /// The spikes of neurons; none for kinds with other events.
+    fn spike_stream(&self) -> Option<&Stream> {
+        spike_stream(self.manifest())
+    }
+
+    /// The events of a raster: the first that were recorded.
+    fn drawn_stream(&self) -> Option<&Stream> {
+        self.manifest().spikes()
+    }
+
+    fn events(&self, stream: Option<&Stream>) -> io::Result<SpikeReader> {
+        stream.map_or_else(|| Ok(SpikeReader::empty()), |stream| self.run.read_spikes(stream))
     }
 
     fn n_spikes(&self) -> u64 {
-        self.manifest().spikes().map_or(0, |stream| self.run.n_records(stream))
+        self.spike_stream().map_or(0, |stream| self.run.n_records(stream))
     }
 
     /// Time of a spike, seconds.
@@ -154,11 +203,11 @@ impl Trial {
         self.ids.get(spike.lane as usize).copied().unwrap_or(spike.lane.into())
     }
 
-    fn n_lanes(&self) -> io::Result<u32> {
-        let over = self.manifest().spikes().map_or("", |s| s.over.as_str());
-        match self.manifest().set(over) {
+    /// Number of elements that events are of.
+    fn n_lanes(&self, stream: Option<&Stream>) -> io::Result<u32> {
+        match self.manifest().set(stream.map_or("", |s| s.over.as_str())) {
             Some(set) => Ok(set.len),
-            None => self.spikes()?.try_fold(0, |most, spike| Ok(spike?.lane.saturating_add(1).max(most))),
+            None => self.events(stream)?.try_fold(0, |most, event| Ok(event?.lane.saturating_add(1).max(most))),
         }
     }
 
@@ -169,9 +218,10 @@ impl Trial {
         self.manifest().streams.iter().filter(has_rows)
     }
 
-    /// Streams of spikes after the first, for example of births and deaths.
+    /// Streams of events that are not spikes of neurons: births and deaths.
     fn event_streams(&self) -> impl Iterator<Item = &Stream> {
-        self.manifest().streams.iter().filter(|s| s.shape == "spikes").skip(1)
+        let spikes = self.spike_stream().map(|stream| &stream.file);
+        self.manifest().streams.iter().filter(move |s| s.shape == "spikes" && Some(&s.file) != spikes)
     }
 
     /// Calls `each` with every birth of a lineage and the death of that individual. Deaths are held in memory.
@@ -224,10 +274,9 @@ fn attribute<'a>(birth: &'a Birth, death: Option<&'a Death>, name: &str) -> Opti
     birth.attributes.get(name).or_else(|| death?.attributes.get(name))
 }
 
-/// The file of a probe beside the main one: `spikes.rate.csv`, and `spikes.rate.3.csv` of a trial.
-fn beside(out: &Path, run: &RunFolder, trial: usize, stream: &Stream, format: Format) -> PathBuf {
-    let number = if run.manifest.trials > 0 { format!(".{trial}") } else { String::new() };
-    out.with_extension(format!("{}{number}.{}", array_name(stream), format.extension()))
+/// The stream of the spikes of neurons.
+fn spike_stream(manifest: &Manifest) -> Option<&Stream> {
+    manifest.spikes().filter(|stream| stream.probe == SPIKES)
 }
 
 /// Name of a stream: its probe, with the number of a later segment.

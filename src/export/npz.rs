@@ -1,5 +1,5 @@
-//! NumPy archive: `spike_times`, `spike_ids`, `t_start`, `t_stop` as most analysis scripts expect, `time_unit` with the unit
-//! of all times (`s`, or what the kind counts), and every other probe as `NAME_t`, `NAME`, and for its columns
+//! NumPy archive: `t_start`, `t_stop`, `time_unit` with the unit of all times (`s`, or what the kind counts), where neurons
+//! spike `spike_times`, `spike_ids`, `n_lanes` as most analysis scripts expect, and every other probe as `NAME_t`, `NAME`, and for its columns
 //! `NAME_lanes` (names), `NAME_elements` (indices) and `NAME_ids` (public ids), of a matrix `NAME_rows` and
 //! `NAME_columns`, of a histogram `NAME_edges`, of a series its reference values `NAME_levels`, `NAME_level_names` and
 //! `NAME_level_steps`: the step after which each holds (0: from the beginning) and the last one for which it does (the last of
@@ -26,23 +26,13 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut
 }
 
 fn fill(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<()> {
-    let n = [trials.iter().map(Trial::n_spikes).sum()];
-    let spikes = || trials.iter().flat_map(|t| spikes_of(t.number(), t));
-    array(archive, "spike_times", &n, spikes().map(|s| s.map(|(k, s)| trials[k].secs(s))))?;
-    array(archive, "spike_ids", &n, spikes().map(|s| s.map(|(_, s)| i64::from(s.lane))))?;
-    array(archive, "spike_steps", &n, spikes().map(|s| s.map(|(_, s)| s.step)))?;
-    if run.manifest.trials > 0 {
-        array(archive, "spike_trials", &n, spikes().map(|s| s.map(|(k, _)| k as i32)))?;
-    }
     let span = trials.first().map(|t| t.manifest());
     let [start, stop] = span.map_or([0.0; 2], |m| [m.first_step, m.last_step].map(|s| secs(s, m.secs_per_step)));
     strings(archive, "time_unit", &[time_unit(&run.manifest).to_owned()])?;
     array(archive, "t_start", &[], [Ok(start)])?;
     array(archive, "t_stop", &[], [Ok(stop)])?;
-    let n_lanes = trials.iter().map(Trial::n_lanes).collect::<io::Result<Vec<u32>>>()?.into_iter().max();
-    array(archive, "n_lanes", &[], [Ok(i64::from(n_lanes.unwrap_or(0)))])?;
-    if let Some(ids) = trials.first().map(|t| &t.ids).filter(|ids| !ids.is_empty()) {
-        array(archive, "ids", &[ids.len() as u64], ids.iter().copied().map(Ok))?;
+    if trials.iter().any(|t| t.spike_stream().is_some()) {
+        all_spikes(archive, run, trials)?;
     }
     for trial in trials {
         let k = trial.number();
@@ -61,8 +51,26 @@ fn fill(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<
     Ok(())
 }
 
+/// The spikes of all trials.
+fn all_spikes(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<()> {
+    let n = [trials.iter().map(Trial::n_spikes).sum()];
+    let spikes = || trials.iter().flat_map(|t| spikes_of(t.number(), t));
+    array(archive, "spike_times", &n, spikes().map(|s| s.map(|(k, s)| trials[k].secs(s))))?;
+    array(archive, "spike_ids", &n, spikes().map(|s| s.map(|(_, s)| i64::from(s.lane))))?;
+    array(archive, "spike_steps", &n, spikes().map(|s| s.map(|(_, s)| s.step)))?;
+    if run.manifest.trials > 0 {
+        array(archive, "spike_trials", &n, spikes().map(|s| s.map(|(k, _)| k as i32)))?;
+    }
+    let n_lanes = trials.iter().map(|t| t.n_lanes(t.spike_stream())).collect::<io::Result<Vec<u32>>>()?;
+    array(archive, "n_lanes", &[], [Ok(i64::from(n_lanes.into_iter().max().unwrap_or(0)))])?;
+    match trials.first().map(|t| &t.ids).filter(|ids| !ids.is_empty()) {
+        Some(ids) => array(archive, "ids", &[ids.len() as u64], ids.iter().copied().map(Ok)),
+        None => Ok(()),
+    }
+}
+
 fn spikes_of(k: usize, trial: &Trial) -> Box<dyn Iterator<Item = io::Result<(usize, crate::sim::Spike)>> + '_> {
-    match trial.spikes() {
+    match trial.events(trial.spike_stream()) {
         Ok(reader) => Box::new(reader.map(move |s| s.map(|s| (k, s)))),
         Err(error) => Box::new(std::iter::once(Err(error))),
     }

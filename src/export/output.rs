@@ -20,6 +20,11 @@ impl<'a> Outputs<'a> {
         Self { run, files: vec![] }
     }
 
+    /// Whether no file was created.
+    pub const fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// Creates a file that will be at `path`.
     pub fn create(&mut self, path: &Path) -> io::Result<File> {
         if self.run.is_own_file(path) {

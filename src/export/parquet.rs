@@ -4,7 +4,7 @@
 //! Every other probe is a file of its own beside it: rows as `t, trial, step, lane, name, value` (one row per value),
 //! lineages as one row per individual.
 
-use super::{Format, Outputs, Trial, at, attribute, beside, lane_names, secs, time_column, time_unit};
+use super::{FileNames, Outputs, Trial, at, attribute, lane_names, secs, time_column, time_unit};
 use crate::{
     project::{Manifest, RunFolder, Stream},
     sim::AttributeValue,
@@ -62,11 +62,11 @@ const GROUP: usize = 1 << 18;
 
 type Writer = SerializedFileWriter<File>;
 
-pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut Outputs) -> io::Result<()> {
+pub(super) fn write(run: &RunFolder, trials: &[Trial], names: &FileNames, outputs: &mut Outputs) -> io::Result<()> {
     let wrong = |path: &Path, e| at(path)(io::Error::other(e));
-    if trials.iter().any(|t| t.manifest().spikes().is_some()) {
-        let file = outputs.create(out)?;
-        spikes(file, run, trials).map_err(|e| wrong(out, e))?;
+    if trials.iter().any(|t| t.spike_stream().is_some()) {
+        let file = outputs.create(&names.main)?;
+        spikes(file, run, trials).map_err(|e| wrong(&names.main, e))?;
     }
     for trial in trials {
         let k = trial.number();
@@ -74,7 +74,7 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut
         let streams = trial.event_streams().map(|s| (s, events as Fill));
         let streams = streams.chain(trial.row_streams().map(|s| (s, rows as Fill)));
         for (stream, fill) in streams.chain(trial.lineages().map(|s| (s, lineage as Fill))) {
-            let path = beside(out, run, k, stream, Format::Parquet);
+            let path = names.of_probe(trial, stream);
             let file = outputs.create(&path)?;
             fill(file, trial, k, stream).map_err(|e| wrong(&path, e))?;
         }
@@ -119,7 +119,7 @@ fn spikes(file: File, run: &RunFolder, trials: &[Trial]) -> Result<()> {
     let name = ByteArray::from(run.manifest.name.as_str());
     for trial in trials {
         let k = trial.number();
-        in_groups(trial.spikes().map_err(from_io)?, |spikes| {
+        in_groups(trial.events(trial.spike_stream()).map_err(from_io)?, |spikes| {
             let mut group = writer.next_row_group()?;
             column::<DoubleType>(&mut group, spikes.iter().map(|s| trial.secs(*s)).collect())?;
             column::<Int64Type>(&mut group, vec![k as i64; spikes.len()])?;

@@ -1,4 +1,4 @@
-//! The spikes as an image: time to the right, the first neuron at the bottom, darker where there are more.
+//! Events as an image: time to the right, the first element at the bottom, darker where there are more.
 
 use super::{Outputs, Trial, at};
 use image::{GrayImage, Luma};
@@ -21,13 +21,13 @@ pub(super) fn write(trials: &[Trial], out: &Path, outputs: &mut Outputs) -> io::
 /// Trials are stacked, the first at the bottom.
 fn draw(trials: &[Trial]) -> io::Result<GrayImage> {
     let mut counts = vec![0_u32; (WIDTH * HEIGHT) as usize];
-    let lanes = trials.iter().map(Trial::n_lanes).collect::<io::Result<Vec<u32>>>()?;
+    let lanes = trials.iter().map(|t| t.n_lanes(t.drawn_stream())).collect::<io::Result<Vec<u32>>>()?;
     let n_lanes = lanes.iter().map(|n| u64::from(*n)).sum::<u64>().max(1);
     let mut below = 0;
     for (trial, n) in trials.iter().zip(&lanes) {
         let m = trial.manifest();
         let steps = (m.last_step - m.first_step.min(m.last_step)).max(1);
-        for spike in trial.spikes()? {
+        for spike in trial.events(trial.drawn_stream())? {
             let spike = spike?;
             let step = u64::from(spike.step).saturating_sub(m.first_step);
             let x = (step * u64::from(WIDTH) / steps).min(u64::from(WIDTH) - 1);
@@ -38,7 +38,7 @@ fn draw(trials: &[Trial]) -> io::Result<GrayImage> {
         below += u64::from(*n);
     }
     let most = f64::from(counts.iter().copied().max().unwrap_or(0).max(1));
-    // A single spike is clearly visible; the rest of the scale is logarithmic.
+    // A single event is clearly visible; the rest of the scale is logarithmic.
     let shade = |n: u32| match n {
         0 => 255,
         n => (140.0 * (1.0 - f64::from(n).ln_1p() / most.ln_1p())) as u8,

@@ -37,7 +37,7 @@ pub use level::Level;
 pub use lineage::{AttributeSpec, AttributeValue, Attributes, Birth, Death, EndCause, LifeEvent};
 pub use memory::{Held, MemoryReport};
 pub use non_finite::NonFinite;
-pub use probe::{Frame, Meaning, ProbeId, ProbeSpec, Shape, Spike};
+pub use probe::{Frame, Meaning, ProbeId, ProbeSpec, SPIKES, Shape, Spike};
 pub use reading::{Axis, Histogram, Link, Matrix, Reading, Series, TextSample, Tokens};
 pub use request::{Answer, Request, RequestSpec};
 pub use snapshot::Snapshot;

@@ -122,7 +122,15 @@ pub struct ProbeSpec {
     pub args: &'static [ArgSpec],
 }
 
+/// Name of the probe of the spikes of neurons. Other events have names of their own: `births`.
+pub const SPIKES: &str = "spikes";
+
 impl ProbeSpec {
+    /// The noun of its events: `spikes`, `births`.
+    pub fn events(&self) -> String {
+        crate::params::title::spaced(self.name)
+    }
+
     /// The label on screen: the declared title, else the name in sentence case.
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)

@@ -56,21 +56,21 @@ fn every_shape_of_a_growing_kind_is_recorded_exported_and_replayed() {
     ok(&run(&["export", out.to_str().unwrap(), "--format", "csv"]));
     ok(&run(&["export", out.to_str().unwrap(), "--format", "npz"]));
     ok(&run(&["export", out.to_str().unwrap(), "--format", "parquet"]));
-    let texts = fs::read_to_string(out.join("spikes.text.csv")).unwrap();
+    let texts = fs::read_to_string(out.join("text.csv")).unwrap();
     assert_eq!(texts.lines().count(), 1 + 3000 / 400);
-    assert!(fs::read_to_string(out.join("spikes.weights.csv")).unwrap().contains(",-8 to -7.5,"), "bins are named");
-    assert!(fs::read_to_string(out.join("spikes.stream.csv")).unwrap().contains("best_candidate"));
+    assert!(fs::read_to_string(out.join("weights.csv")).unwrap().contains(",-8 to -7.5,"), "bins are named");
+    assert!(fs::read_to_string(out.join("stream.csv")).unwrap().contains("best_candidate"));
 
-    let loss = fs::read_to_string(out.join("spikes.loss.csv")).unwrap();
+    let loss = fs::read_to_string(out.join("loss.csv")).unwrap();
     assert!(loss.lines().next().is_some_and(|head| head.ends_with(",level uniform,level entropy of the source")));
     assert!(loss.lines().nth(1).is_some_and(|line| line.contains(",3.29583")), "ln 27: {}", &loss[..200]);
-    let individuals = fs::read_to_string(out.join("spikes.lineage.csv")).unwrap();
+    let individuals = fs::read_to_string(out.join("lineage.csv")).unwrap();
     assert!(
         individuals.starts_with("id,name,place,parents,born_step,gone_step,end,health,age_at_end,first_symbol,symbols")
     );
     assert!(individuals.lines().any(|line| line.starts_with("0,") && line.ends_with(",space,14")), "{individuals}");
-    assert!(fs::read_to_string(out.join("spikes.similarity.csv")).unwrap().lines().count() > 3);
-    let columns = parquet_columns(&out.join("spikes.lineage.parquet"));
+    assert!(fs::read_to_string(out.join("similarity.csv")).unwrap().lines().count() > 3);
+    let columns = parquet_columns(&out.join("lineage.parquet"));
     assert!(columns.ends_with(&["age_at_end".into(), "first_symbol".into(), "symbols".into()]), "{columns:?}");
 
     let again = neuropil().arg("replay").arg(&out).args(["--device", "cpu", "--threads", "1"]).output().unwrap();

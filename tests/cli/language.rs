@@ -104,7 +104,7 @@ fn reference_values_follow_the_text() {
     assert_eq!(all.iter().filter(|level| level.name == "uniform").count(), 1, "the same for all texts");
     assert_eq!(levels(&half), all, "of a run that continues");
     ok(&run(&["export", whole.to_str().unwrap(), "--format", "csv"]));
-    let table = fs::read_to_string(whole.join("spikes.loss.csv")).unwrap();
+    let table = fs::read_to_string(whole.join("loss.csv")).unwrap();
     let at = table.lines().next().unwrap().split(',').position(|name| name == "level unigram").unwrap();
     let column: Vec<&str> = table.lines().skip(1).map(|line| line.split(',').nth(at).unwrap()).collect();
     let [a, b] = [column[0], column[3]];

@@ -364,7 +364,7 @@ fn populations_are_measured_and_replayed() {
     assert_eq!(founders, 128, "every founder, once");
     let deaths = lineage.lines().filter(|line| line.contains("\"gone\":")).count();
     ok(&run(&["export", out.to_str().unwrap(), "--format", "csv"]));
-    let table = std::fs::read_to_string(out.join("spikes.lineage.csv")).unwrap();
+    let table = std::fs::read_to_string(out.join("lineage.csv")).unwrap();
     assert_eq!(table.lines().count() - 1, lineage.lines().count() - deaths, "a row per individual");
     let ended = |line: &&str| ["died", "split", "merged"].iter().any(|end| line.contains(end));
     assert_eq!(table.lines().filter(ended).count(), deaths);

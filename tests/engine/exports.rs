@@ -115,6 +115,58 @@ fn parquet_holds_every_probe() {
     assert_eq!(open("out.field.parquet").metadata().file_metadata().num_rows(), 100);
 }
 
+/// A run without events: an image of it would be white.
+#[test]
+fn a_run_without_events_has_no_raster_and_files_named_after_its_kind() {
+    let temp = TempFolder::new("no-events");
+    let folder = temp.join("run");
+    fs::create_dir_all(&folder).unwrap();
+    let loss = "(probe: \"loss\", file: \"loss.f32\", shape: \"series\", width: 1)";
+    let manifest =
+        format!("(format: 2, kind: \"transformer\", status: Complete, secs_per_step: 1.0, streams: [{loss}])");
+    fs::write(folder.join("run.ron"), manifest).unwrap();
+    fs::write(folder.join("loss.f32"), [&5_u64.to_le_bytes()[..], &0.25_f32.to_le_bytes()].concat()).unwrap();
+    let run = RunFolder::open(&folder).unwrap();
+    let exported = |format: Format, out: Option<&Path>| {
+        let files = export(&run, format, out).map_err(|error| error.to_string())?;
+        Ok::<_, String>(files.iter().map(|f| f.file_name().unwrap().to_string_lossy().into_owned()).collect::<Vec<_>>())
+    };
+    let why = exported(Format::Png, None).unwrap_err();
+    assert!(why.ends_with("the run has no recorded events (spikes, births) to draw"), "{why}");
+    assert!(!folder.join("spikes.png").exists() && Format::Png.why_not(&[&run.manifest]).is_some());
+    assert_eq!(exported(Format::Csv, None).unwrap(), ["loss.csv"]);
+    assert_eq!(exported(Format::Csv, Some(&temp.join("out.csv"))).unwrap(), ["out.loss.csv"]);
+    assert_eq!(exported(Format::Parquet, None).unwrap(), ["loss.parquet"]);
+    assert_eq!(exported(Format::Npz, None).unwrap(), ["transformer.npz"]);
+    let mut archive = NpzArchive::open(folder.join("transformer.npz")).unwrap();
+    let mut names: Vec<String> = archive.array_names().map(str::to_owned).collect();
+    names.sort();
+    assert_eq!(names, ["loss", "loss_t", "t_start", "t_stop", "time_unit"]);
+    assert!(archive.by_name("loss").unwrap().is_some());
+}
+
+/// Births are no spikes: they have their own names in every format.
+#[test]
+fn other_events_have_their_own_names() {
+    let temp = TempFolder::new("births");
+    let folder = temp.join("run");
+    fs::create_dir_all(&folder).unwrap();
+    let births = "(probe: \"births\", file: \"births.u32\", shape: \"spikes\", width: 2)";
+    let manifest = format!(
+        "(format: 2, kind: \"nuclei\", status: Complete, secs_per_step: 1.0, last_step: 9, streams: [{births}])"
+    );
+    fs::write(folder.join("run.ron"), manifest).unwrap();
+    fs::write(folder.join("births.u32"), [5_u32.to_le_bytes(), 1_u32.to_le_bytes()].concat()).unwrap();
+    let run = RunFolder::open(&folder).unwrap();
+    let exported = |format: Format| export(&run, format, None).unwrap().remove(0);
+    assert!(exported(Format::Csv).ends_with("births.csv") && exported(Format::Parquet).ends_with("births.parquet"));
+    assert!(exported(Format::Png).ends_with("births.png"), "a raster of births");
+    let mut archive = NpzArchive::open(exported(Format::Npz)).unwrap();
+    assert!(archive.by_name("spike_times").unwrap().is_none());
+    let steps: Vec<u32> = archive.by_name("births_steps").unwrap().unwrap().into_vec().unwrap();
+    assert_eq!(steps, [5]);
+}
+
 #[test]
 fn formats_are_one_list() {
     for format in Format::ALL {

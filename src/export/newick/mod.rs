@@ -13,32 +13,22 @@ mod trees;
 pub use reader::{parse, read};
 pub use trees::{Summary, Trees};
 
-use super::{Format, Outputs, Trial, at, beside};
-use crate::{
-    project::{RunFolder, Stream},
-    sim::Birth,
-};
+use super::{FileNames, Outputs, Trial, at};
+use crate::{project::Stream, sim::Birth};
 use std::{
     collections::HashMap,
     fs::File,
     io::{self, BufWriter, Write},
-    path::Path,
 };
 
-pub(super) fn write(run: &RunFolder, trials: &[Trial], out: &Path, outputs: &mut Outputs) -> io::Result<()> {
-    let mut n = 0;
-    for trial in trials {
-        for stream in trial.lineages() {
-            let path = if n == 0 { out.to_owned() } else { beside(out, run, trial.number(), stream, Format::Newick) };
-            let file = outputs.create(&path)?;
-            write_forest(trial, stream, file).map_err(at(&path))?;
-            n += 1;
-        }
+pub(super) fn write(trials: &[Trial], names: &FileNames, outputs: &mut Outputs) -> io::Result<()> {
+    let lineages = trials.iter().flat_map(|trial| trial.lineages().map(move |stream| (trial, stream)));
+    for (i, (trial, stream)) in lineages.enumerate() {
+        let path = if i == 0 { names.main.clone() } else { names.of_probe(trial, stream) };
+        let file = outputs.create(&path)?;
+        write_forest(trial, stream, file).map_err(at(&path))?;
     }
-    match n {
-        0 => Err(io::Error::new(io::ErrorKind::NotFound, "the run has no lineage: record the probe `lineage`")),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// An individual.
