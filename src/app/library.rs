@@ -6,8 +6,8 @@ pub use compared::{Compared, MAX_COMPARED};
 
 use super::{settings, sweep::Sweeping, text};
 use crate::{
-    params::path,
-    project::{Project, RunFolder, Status, run},
+    export::Format,
+    project::{ParamHistory, Project, RunFolder, Status, run},
     sim::{Progress, TimeBase},
 };
 use std::{
@@ -52,6 +52,8 @@ pub struct Run {
     pub depth: usize,
     /// Steps of its checkpoints.
     pub checkpoints: Vec<u64>,
+    /// Formats that it cannot be exported to, and why not.
+    pub not_exported: Vec<(Format, &'static str)>,
     /// Why it is unreadable.
     pub problem: Option<String>,
 }
@@ -168,8 +170,14 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
     let note = std::fs::read_to_string(folder.join(run::NOTE)).unwrap_or_default();
     match RunFolder::open(&folder) {
         Ok(run) => {
-            let changes = run.project().map(|then| differences(&then, open)).unwrap_or_default();
+            let changes = match ParamHistory::read(&run) {
+                Ok(history) => differences(&history, open),
+                Err(why) => vec![why],
+            };
             let m = run.manifest;
+            // The streams of trials are in their folders.
+            let why_not = |format: Format| format.why_not(&[&m]).filter(|_| m.trials == 0).map(|why| (format, why));
+            let not_exported = Format::ALL.into_iter().filter_map(why_not).collect();
             let short = |hash: &str| hash.chars().take(8).collect();
             Run {
                 data_hash: short(&m.data_hash().unwrap_or_default()),
@@ -188,6 +196,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 parent: m.parent.map(|parent| beside(&folder, &parent.run)),
                 depth: 0,
                 checkpoints: m.checkpoints.iter().map(|c| c.step).collect(),
+                not_exported,
                 problem: None,
                 folder,
             }
@@ -208,20 +217,14 @@ fn beside(folder: &Path, other: &Path) -> PathBuf {
     }
 }
 
-/// Differences of a run's project to the open one, with the values of the run.
-fn differences(then: &Project, open: &Project) -> Vec<String> {
+/// Differences between the parameters that were in force during a run and the open project, with the values of the run.
+fn differences(run: &ParamHistory, open: &Project) -> Vec<String> {
+    let then = &run.first;
     if then.model.name() != open.model.name() {
         return vec![format!("kind {}", then.model.title())];
     }
-    let params = then.model.params();
-    let changes = params.changes_since(open.model.params());
-    let mut out: Vec<String> = changes
-        .iter()
-        .map(|change| match params.spec(change.id) {
-            Some(spec) => format!("{} {}", params.path(change.id), path::show(spec, &change.value)),
-            None => params.path(change.id),
-        })
-        .collect();
+    let text = |id| format!("{} {}", then.model.params().path(id), run.text(id));
+    let mut out: Vec<String> = run.ids_that_differ(open).into_iter().map(text).collect();
     if then.seed != open.seed {
         out.push(format!("seed {}", then.seed));
     }
@@ -285,7 +288,7 @@ impl DurationUnit {
         match self {
             Self::Milliseconds => format!("{name} (ms)"),
             Self::Seconds => format!("{name} (s)"),
-            Self::Steps(base) => format!("{name} ({})", base.plural()),
+            Self::Steps(base) => text::title(base.plural()),
             Self::Mixed => name.to_owned(),
         }
     }
@@ -308,6 +311,7 @@ impl DurationUnit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::LoggedCommand;
 
     #[test]
     fn branches_follow_their_run() {
@@ -334,19 +338,25 @@ mod tests {
         assert_eq!(texts(std::slice::from_ref(&short)), ("Simulated (ms)".into(), vec!["418.6".into()]));
         assert_eq!(texts(&[short, long.clone()]), ("Simulated (s)".into(), vec!["0.419".into(), "12.346".into()]));
         let counted = run(1_500, TimeBase::STEPS);
-        assert_eq!(texts(std::slice::from_ref(&counted)), ("Simulated (steps)".into(), vec!["1,500".into()]));
+        assert_eq!(texts(std::slice::from_ref(&counted)), ("Steps".into(), vec!["1,500".into()]));
         assert_eq!(texts(&[counted, long]), ("Simulated".into(), vec!["1,500 steps".into(), "12.346 s".into()]));
     }
 
     #[test]
     fn differences_show_the_values_of_the_run() {
         let open = Project::default();
+        let base = TimeBase::seconds(1e-4);
+        let of = |then: &Project, log: &[_]| differences(&ParamHistory::new(then.clone(), log, 0, base), &open);
         let mut then = open.clone();
-        assert!(differences(&then, &open).is_empty());
+        assert!(of(&then, &[]).is_empty());
         then.set("lif.tau_m=30ms", Path::new(".")).unwrap();
         then.seed = 7;
-        assert_eq!(differences(&then, &open), ["lif.tau_m 30 ms", "seed 7"]);
+        assert_eq!(of(&then, &[]), ["lif.tau_m 30 ms", "seed 7"]);
+        // An edit while it ran, from 30 ms to the 20 ms of the open project.
+        let edit = open.model.params().changes_since(then.model.params()).remove(0);
+        let log = [(4_000, LoggedCommand::Set(edit))];
+        assert_eq!(of(&then, &log), ["lif.tau_m 30 ms → 20 ms (400 ms)", "seed 7"]);
         then.model = crate::kinds::Model::by_name("nuclei").unwrap();
-        assert_eq!(differences(&then, &open).len(), 1);
+        assert_eq!(of(&then, &[]).len(), 1);
     }
 }

@@ -386,7 +386,10 @@ impl UiCommand {
             }
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
             Self::Rebuild => needs(live.has_engine(), "The engine is off"),
-            Self::Export(_) => needs(!app.library.runs.is_empty(), "No run: record one first"),
+            Self::Export(format) => match app.library.runs.last() {
+                None => Some("No run: record one first"),
+                Some(last) => last.not_exported.iter().find(|(known, _)| known == format).map(|(_, why)| *why),
+            },
             _ if !super::interventions::offers(session.project.model.params(), self) => {
                 Some("This model has no such intervention")
             }

@@ -16,7 +16,7 @@ use crate::{
 };
 use egui::{Align, Color32, Label, Layout, RichText, Sense, TextEdit, Ui, UiBuilder};
 use egui_extras::{Column, TableBuilder};
-use std::{cmp::Ordering, path::Path};
+use std::cmp::Ordering;
 
 /// Height of a row, points.
 const ROW: f32 = 22.0;
@@ -159,8 +159,8 @@ impl Runs {
         }
         sweep_ui(ui, ctx);
         ui.add_enabled_ui(selected.is_some(), |ui| {
-            let folder = selected.clone().unwrap_or_default();
-            let menu = ui.menu_button("Export", |ui| export_ui(ui, ctx, &folder));
+            let at = ctx.runs.runs.iter().position(|run| Some(&run.folder) == selected.as_ref());
+            let menu = ui.menu_button("Export", |ui| at.map(|at| export_ui(ui, ctx, at)));
             menu.response.on_hover_text("Exports the selected run").on_disabled_hover_text("No run selected");
         });
         if open.on_disabled_hover_text("No run selected").clicked() {
@@ -287,10 +287,13 @@ fn cell_ui(ui: &mut Ui, t: &Tokens, field: &Field, run: &Run, unit: &DurationUni
 }
 
 /// The formats a run is exported to.
-fn export_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, folder: &Path) {
+fn export_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize) {
+    let run = &ctx.runs.runs[at];
     for format in Format::ALL {
-        if ui.button(format.label()).clicked() {
-            ctx.requests.push(ViewRequest::Command(UiCommand::ExportRun(folder.to_owned(), format)));
+        let why_not = run.not_exported.iter().find(|(known, _)| *known == format).map_or("", |(_, why)| why);
+        let button = ui.add_enabled(why_not.is_empty(), egui::Button::new(format.label()));
+        if button.on_hover_text(format.docs()).on_disabled_hover_text(why_not).clicked() {
+            ctx.requests.push(ViewRequest::Command(UiCommand::ExportRun(run.folder.clone(), format)));
             ui.close();
         }
     }
@@ -322,7 +325,7 @@ fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
             }
         });
     }
-    ui.menu_button("Export", |ui| export_ui(ui, ctx, &run.folder));
+    ui.menu_button("Export", |ui| export_ui(ui, ctx, at));
     if ui.button("Copy path").clicked() {
         ui.copy_text(run.folder.display().to_string());
         ui.close();
@@ -375,7 +378,7 @@ impl View for Runs {
 
     fn help(&self) -> &'static str {
         "# Runs\n\nOne row per run folder beside the project. *Changes* lists the parameters that differ from \
-         the open project.\n\n- click a header: sort · click a row: select · Ctrl+click or Shift+click: compare · double-click: open\n- *Sweep…* in the menu of a parameter (right-click its name in the inspector) records one run per value\n- *Replay and verify* runs the folder again with every logged edit and compares every event\n- right-click: actions; *Branch from here* continues from a checkpoint, and the new run is listed below its parent\n\
+         the open project, with the values that were in force in the run: edits while it ran are named with their time.\n\n- click a header: sort · click a row: select · Ctrl+click or Shift+click: compare · double-click: open\n- *Sweep…* in the menu of a parameter (right-click its name in the inspector) records one run per value\n- *Replay and verify* runs the folder again with every logged edit and compares every event\n- right-click: actions; *Branch from here* continues from a checkpoint, and the new run is listed below its parent\n\
          - edit the last column to store a note with the run"
     }
 

@@ -1,53 +1,48 @@
 //! The parameters by which compared runs differ.
 
 use crate::{
-    params::{ParamId, path},
-    project::Project,
+    params::ParamId,
+    project::{ParamHistory, Project},
 };
 
-/// A parameter and its value in each run; empty where a run has none of that name.
+/// A parameter and its values in each run; empty where a run has none of that name.
 pub type Difference = (String, Vec<String>);
 
-/// What differs among the projects of runs; an unreadable one is `None`.
-pub fn differences(projects: &[Option<&Project>]) -> Vec<Difference> {
-    let Some(first) = projects.iter().flatten().next() else { return vec![] };
+/// What differs among the parameters that were in force during runs; those of an unreadable one are `None`.
+pub fn differences(runs: &[Option<&ParamHistory>]) -> Vec<Difference> {
+    let Some(first) = runs.iter().flatten().next().map(|run| &run.first) else { return vec![] };
     let mut out = vec![];
-    let mut add = |name: String, text: &dyn Fn(&Project) -> String| {
-        let of_first = text(first);
-        if projects.iter().flatten().any(|p| text(p) != of_first) {
-            out.push((name, projects.iter().map(|p| p.map(text).unwrap_or_default()).collect()));
+    let mut add = |name: String, text: &dyn Fn(&ParamHistory) -> String| {
+        let texts: Vec<String> = runs.iter().map(|run| run.map(text).unwrap_or_default()).collect();
+        let mut of_runs = runs.iter().zip(&texts).filter(|(run, _)| run.is_some()).map(|(_, text)| text);
+        let of_first = of_runs.next();
+        if of_runs.any(|text| Some(text) != of_first) {
+            out.push((name, texts));
         }
     };
-    add("kind".into(), &|p| p.model.name().to_owned());
-    add("seed".into(), &|p| p.seed.to_string());
-    let same_kind = |p: &&&Project| p.model.name() == first.model.name();
-    let changes = projects.iter().flatten().filter(same_kind);
-    let mut ids: Vec<ParamId> =
-        changes.flat_map(|p| p.model.params().changes_since(first.model.params())).map(|change| change.id).collect();
+    let kind = |project: &Project| project.model.name();
+    add("kind".into(), &|run| kind(&run.first).to_owned());
+    add("seed".into(), &|run| run.first.seed.to_string());
+    let same_kind = runs.iter().flatten().filter(|run| kind(&run.first) == kind(first));
+    let mut ids: Vec<ParamId> = same_kind.flat_map(|run| run.ids_that_differ(first)).collect();
     ids.sort_unstable();
     ids.dedup();
     for id in ids {
-        add(first.model.params().path(id), &|p| {
-            if p.model.name() == first.model.name() { value(p, id) } else { String::new() }
-        });
+        let text = |run: &ParamHistory| if kind(&run.first) == kind(first) { run.text(id) } else { String::new() };
+        add(first.model.params().path(id), &text);
     }
     out
-}
-
-/// A parameter as it is shown; the number of items of a list.
-fn value(project: &Project, id: ParamId) -> String {
-    let params = project.model.params();
-    match params.spec(id) {
-        None => format!("{} items", params.len(id.group)),
-        Some(_) if usize::from(id.item) >= params.len(id.group) || !params.has(id) => String::new(),
-        Some(spec) => path::show(spec, &params.get(id)),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{engine::LoggedCommand, sim::TimeBase};
     use std::path::Path;
+
+    fn run(project: &Project, log: &[(u64, LoggedCommand)]) -> ParamHistory {
+        ParamHistory::new(project.clone(), log, 0, TimeBase::seconds(1e-4))
+    }
 
     #[test]
     fn only_what_differs_is_listed_with_a_value_of_each_run() {
@@ -56,7 +51,8 @@ mod tests {
             texts.iter().for_each(|text| project.set(text, Path::new(".")).expect("a parameter"));
             project
         };
-        let (a, b, c) = (of(&[]), of(&["lif.tau_m=30ms"]), of(&["lif.tau_m=30ms", "seed=7"]));
+        let projects = [of(&[]), of(&["lif.tau_m=30ms"]), of(&["lif.tau_m=30ms", "seed=7"])];
+        let [a, b, c] = projects.each_ref().map(|project| run(project, &[]));
         let both = differences(&[Some(&b), None, Some(&c)]);
         let names: Vec<&str> = both.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!((names, both[0].1[2].as_str()), (vec!["seed"], "7"), "equal values are left out");
@@ -64,7 +60,13 @@ mod tests {
         assert_eq!(all.last().map(|(_, values)| values.join(" | ")), Some("20 ms | 30 ms | 30 ms".to_owned()));
         let mut other = of(&[]);
         other.model = crate::kinds::Model::by_name("nuclei").expect("a kind");
-        assert_eq!(differences(&[Some(&a), Some(&other)]).len(), 1, "the kind");
+        assert_eq!(differences(&[Some(&a), Some(&run(&other, &[]))]).len(), 1, "the kind");
+        // Edits while it ran.
+        let edit = projects[0].model.params().changes_since(projects[1].model.params()).remove(0);
+        let edited = run(&projects[1], &[(500, LoggedCommand::Set(edit))]);
+        let all = differences(&[Some(&a), Some(&edited)]);
+        assert_eq!(all[0].1.join(" | "), "20 ms | 30 ms → 20 ms (50 ms)");
+        assert!(differences(&[Some(&edited), Some(&edited)]).is_empty());
         assert!(differences(&[None, None]).is_empty() && differences(&[]).is_empty());
     }
 }

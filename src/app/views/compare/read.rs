@@ -3,7 +3,7 @@
 use crate::{
     app::views::plot::samples::Samples,
     kinds::Model,
-    project::{Manifest, Project, RunFolder, Stream},
+    project::{Manifest, ParamHistory, RunFolder, Stream},
     sim::{Level, TimeBase},
 };
 use std::{io, path::Path};
@@ -73,8 +73,8 @@ pub struct RunSeries {
     pub levels: Vec<Level>,
     /// Whether the values are angles.
     pub is_angle: bool,
-    /// The project as it was at step 0.
-    pub project: Option<Project>,
+    /// The parameters that were in force; none where they cannot be read.
+    pub params: Option<ParamHistory>,
 }
 
 /// The numbers of one series over the last share of a run.
@@ -127,7 +127,7 @@ pub fn read(folder: &Path, wanted: Option<&(String, String)>) -> io::Result<RunS
     let mut out = RunSeries {
         base: manifest.time_base(),
         steps: (manifest.first_step, manifest.last_step),
-        project: run.project().ok(),
+        params: ParamHistory::read(&run).ok(),
         offered: offered(manifest),
         ..RunSeries::default()
     };

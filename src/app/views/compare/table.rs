@@ -36,8 +36,8 @@ impl Compare {
         pointer: Option<(f64, TimeBase)>,
     ) {
         ui.painter().hline(area.x_range(), area.top(), (1.0, ctx.tokens.line));
-        let projects: Vec<_> = lines.iter().filter(|l| l.folder.is_some()).map(|l| l.series.project.as_ref()).collect();
-        let differing = differences(&projects);
+        let runs: Vec<_> = lines.iter().filter(|l| l.folder.is_some()).map(|l| l.series.params.as_ref()).collect();
+        let differing = differences(&runs);
         let value = if pointer.is_some() { "At pointer" } else { "Last" };
         let heads = ["Run", value, "Difference", "Mean", "Lowest", "Highest"].map(str::to_owned);
         let heads: Vec<String> = heads.into_iter().chain(differing.iter().map(|(name, _)| name.clone())).collect();
