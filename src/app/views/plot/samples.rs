@@ -173,7 +173,7 @@ impl Samples {
     }
 
     /// Whether samples are missing between two steps.
-    fn is_gap(&self, a: u64, b: u64) -> bool {
+    pub fn is_gap(&self, a: u64, b: u64) -> bool {
         b - a > self.shortest.saturating_mul(GAP)
     }
 
