@@ -110,18 +110,36 @@ pub fn rough_time(secs: f64) -> String {
     }
 }
 
-/// Three or four significant digits, without exponent for ordinary magnitudes.
-pub fn number(x: f64) -> String {
-    let magnitude = x.abs();
-    let text = match magnitude {
-        0.0 => return "0".to_owned(),
-        m if !(1e-4..1e9).contains(&m) => {
-            let text = format!("{x:.3e}");
-            let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-            let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
-            return localised(format!("{mantissa}e{exponent}"));
+/// Numbers from here on have no exponent.
+const SMALL: f64 = 1e-4;
+
+/// A value with at most this many significant digits, without needless zeros: `0.0002`, `26.8`, `2e-5`; with an exponent below
+/// 0.0001 and from `large` on. A value other than 0 is never written as 0.
+pub fn significant(x: f64, digits: i32, large: f64) -> String {
+    let trimmed = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    if x == 0.0 {
+        return "0".to_owned();
+    }
+    // Rounding may carry to the next power of ten.
+    let scientific = format!("{x:.*e}", (digits - 1).max(0) as usize);
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    localised(match exponent.parse::<i32>() {
+        Ok(power) if (SMALL..large).contains(&x.abs()) => {
+            trimmed(&format!("{x:.*}", (digits - 1 - power).max(0) as usize))
         }
-        m if m < 0.1 => format!("{x:.5}"),
+        _ => format!("{}e{exponent}", trimmed(mantissa)),
+    })
+}
+
+/// A parameter: four significant digits of small values, two to four decimals of others, an exponent only where it is long.
+pub fn number(x: f64) -> String {
+    let text = match x.abs() {
+        0.0 => return "0".to_owned(),
+        m if !(SMALL..1e9).contains(&m) => return significant(x, 4, 1e9),
+        m if m < 1.0 => return significant(x, 4, 1e9).replace('-', "−"),
         m if m < 10.0 => format!("{x:.4}"),
         m if m < 1000.0 => format!("{x:.3}"),
         _ => format!("{x:.2}"),
@@ -131,12 +149,11 @@ pub fn number(x: f64) -> String {
 
 /// Two significant digits, for factors: `0.034`, `7.8`, `120`.
 pub fn short(x: f64) -> String {
-    localised(match x.abs() {
-        m if m < 0.1 => format!("{x:.3}"),
-        m if m < 1.0 => format!("{x:.2}"),
-        m if m < 100.0 => format!("{x:.1}"),
-        _ => format!("{x:.0}"),
-    })
+    match x.abs() {
+        m if m < 1.0 => significant(x, 2, 1e9),
+        m if m < 100.0 => localised(format!("{x:.1}")),
+        _ => localised(format!("{x:.0}")),
+    }
 }
 
 /// `ScaleWeights` → `scale weights`.
@@ -191,14 +208,36 @@ mod tests {
             (1e-6, "1e-6"),
             (1.25e-6, "1.25e-6"),
             (0.05, "0.05"),
+            (0.000_125, "0.000125"),
+            (0.012_345, "0.01235"),
         ] {
             assert_eq!(number(x), want);
         }
+        assert_eq!([0.0002, 0.034, 0.5, 7.84, 120.4, 0.0].map(short), ["0.0002", "0.034", "0.5", "7.8", "120", "0"]);
         assert_eq!(count(15_091_983), "15,091,983");
         assert_eq!(count(7), "7");
         assert_eq!(bytes(1_500_000), "1.5 MB");
         assert_eq!(sim_time(0.8124), "812.4 ms");
         assert_eq!(wall_time(Duration::from_secs(64)), "1:04");
+    }
+
+    #[test]
+    fn no_value_but_zero_is_written_as_zero() {
+        for (x, want) in [
+            (0.000_2, "0.0002"),
+            (0.000_123_456, "0.000123"),
+            (-0.000_2, "-0.0002"),
+            (0.000_019_99, "2e-5"),
+            (9.999e-5, "1e-4"),
+            (0.999_9, "1"),
+            (26.784, "26.8"),
+            (255_006.4, "255006"),
+            (1.5e6, "1.5e6"),
+            (f64::MIN_POSITIVE, "2.23e-308"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(significant(x, 3, 1e6), want);
+        }
     }
 
     #[test]

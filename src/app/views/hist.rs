@@ -84,7 +84,7 @@ impl Counting<'_> {
             Meaning::Angle => BINS,
             _ => n_bins(values.iter().enumerate().filter(|(i, v)| self.counts(*i, **v)).count()),
         };
-        let width = ((high - low) / n_bins as f32).max(1e-6);
+        let width = bin_width(low, high, n_bins);
         let bin = |v: f32| bin(v, low, width, n_bins);
         let mut out = Counts { low, width, all: vec![0; n_bins], chosen: vec![0; n_bins], ..Counts::default() };
         let (mut sum, mut angles) = (0.0, CircularSum::default());
@@ -113,6 +113,12 @@ impl Counting<'_> {
         let all = values.iter().enumerate().filter(|(i, v)| self.counts(*i, **v) && is_in(**v));
         all.map(|(e, _)| e as u32).collect()
     }
+}
+
+/// The width of bins between two values; of equal ones it is small beside them.
+fn bin_width(low: f32, high: f32, n_bins: usize) -> f32 {
+    let scale = low.abs().max(high.abs());
+    if high > low { ((high - low) / n_bins as f32).max(scale * 1e-6) } else { scale.max(1.0) * 1e-6 }
 }
 
 fn bin(v: f32, low: f32, width: f32, n_bins: usize) -> usize {
@@ -150,7 +156,7 @@ impl Histogram {
         let c = &self.counts;
         let mean = match c.resultant {
             Some(r) => format!("circular mean {}  |  r = {r:.3}", kit::angle(c.mean)),
-            None => format!("mean {}", kit::with_unit((c.mean * 1000.0).round() / 1000.0, unit)),
+            None => format!("mean {}", kit::with_unit(c.mean, unit)),
         };
         let mut text = format!(
             "n = {}  |  bin {}  |  {mean}  |  counts, {}",
@@ -375,5 +381,21 @@ mod tests {
         assert!(counts.mean.abs() > f64::from(PI) - 0.001, "{}: the linear mean is 0", counts.mean);
         assert!(counts.resultant.is_some_and(|r| r > 0.99));
         assert_eq!((counts.low, counts.all[0], counts.all[BINS - 1]), (-PI, 1, 1), "bins cover the whole turn");
+    }
+
+    /// Update ratios around 0.0002: bars over the whole range, and a mean that is not 0.
+    #[test]
+    fn small_values_have_bars_and_a_mean() {
+        let values: Vec<f32> = (0..600).map(|i| 1e-7 * (1.0 + i as f32 / 299.5)).collect();
+        let included = ElementMask::default();
+        let counting = Counting { meaning: Meaning::Number, range: (0.0, 1.0), included: &included };
+        let counts = counting.count(&values, &[]);
+        assert!(counts.all.iter().all(|n| *n > 0), "{:?}", counts.all);
+        let caption = |counts: Counts| Histogram { counts, ..Histogram::default() }.caption("", 0);
+        assert!(caption(counts).contains("  |  mean 2e-7  |"), "the mean of 1e-7 to 3e-7");
+        let ratios = counting.count(&[0.0001, 0.0003], &[]);
+        assert!(caption(ratios).contains("  |  mean 0.0002  |"));
+        let equal = counting.count(&[5.0, 5.0], &[]);
+        assert_eq!((equal.n, equal.all.iter().sum::<u32>()), (2, 2));
     }
 }

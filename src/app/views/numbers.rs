@@ -1,49 +1,48 @@
 //! Formatting of numbers, times and durations.
 
-use crate::sim::TimeBase;
+use crate::{app::text, sim::TimeBase};
 
-/// A value with three to four significant digits and no needless zeros.
+/// Values from here on have an exponent.
+const LARGE: f64 = 1e6;
+
+/// A value with four significant digits and no needless zeros.
 pub fn value(v: f64) -> String {
-    let a = v.abs();
-    if a == 0.0 {
-        "0".into()
-    } else if !v.is_finite() {
-        "—".into()
-    } else if !(1e-3..1e6).contains(&a) {
-        crate::app::text::localised(format!("{v:.2e}"))
-    } else {
-        let digits = (3 - a.log10().floor() as i32).clamp(0, 6) as usize;
-        let text = format!("{v:.digits$}");
-        let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
-        crate::app::text::localised(text)
-    }
+    if v.is_finite() { text::significant(v, 4, LARGE) } else { "—".into() }
 }
 
 /// A changing value: three significant digits, large values without decimals.
 pub fn reading(v: f32) -> String {
     let v = f64::from(v);
-    value(if v.abs() < 100.0 { round3(v) } else { v.round() })
+    match v.is_finite() {
+        true if v.abs() < LARGE => text::significant(v, 3, LARGE),
+        true => value(v.round()),
+        false => "—".into(),
+    }
 }
 
-/// A value with this many decimals and grouped digits, for columns of numbers.
+/// A value with this many decimals and grouped digits, for columns of numbers; one that would be written as 0 has two
+/// significant digits.
 pub fn fixed(v: f64, decimals: usize) -> String {
     if !v.is_finite() {
         return "—".into();
     }
-    let text = format!("{:.decimals$}", v.abs());
-    let (whole, rest) = text.split_once('.').map_or((text.as_str(), ""), |(whole, rest)| (whole, rest));
-    let whole = whole.parse().map_or_else(|_| whole.to_owned(), crate::app::text::count);
-    let sign = if v < 0.0 && text.bytes().any(|b| (b'1'..=b'9').contains(&b)) { "−" } else { "" };
+    let sign = if v < 0.0 { "−" } else { "" };
+    let digits = format!("{:.decimals$}", v.abs());
+    if v != 0.0 && !digits.bytes().any(|b| (b'1'..=b'9').contains(&b)) {
+        return format!("{sign}{}", text::significant(v.abs(), 2, LARGE));
+    }
+    let (whole, rest) = digits.split_once('.').map_or((digits.as_str(), ""), |(whole, rest)| (whole, rest));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), text::count);
     match rest {
         "" => format!("{sign}{whole}"),
-        rest => format!("{sign}{whole}{}{rest}", crate::app::text::localised(".".to_owned())),
+        rest => format!("{sign}{whole}{}{rest}", text::localised(".".to_owned())),
     }
 }
 
 /// Decimals of a column whose values span this range: three significant digits of the largest.
 pub fn column_decimals(low: f64, high: f64) -> usize {
     let largest = low.abs().max(high.abs()).max(1e-9);
-    if largest.is_finite() { (2 - largest.log10().floor() as i32).clamp(0, 4) as usize } else { 2 }
+    if largest.is_finite() { (2 - largest.log10().floor() as i32).clamp(0, 6) as usize } else { 2 }
 }
 
 /// A value with its unit.
@@ -133,10 +132,12 @@ mod tests {
         assert_eq!(value(-52.0), "-52");
         assert_eq!(value(1234.5), "1234");
         assert_eq!([0.003_123, 26.784, 255_006.4, 0.0].map(reading), ["0.00312", "26.8", "255006", "0"]);
-        assert_eq!([1234.56, -0.04, 7.0].map(|v| fixed(v, 1)), ["1,234.6", "0.0", "7.0"]);
+        assert_eq!([1234.56, -0.04, 7.0, 0.0].map(|v| fixed(v, 1)), ["1,234.6", "−0.04", "7.0", "0.0"]);
+        assert_eq!([0.000_2, 0.000_02, 3e-30].map(|v| fixed(v, 4)), ["0.0002", "2e-5", "3e-30"]);
+        assert_eq!([0.000_2, 0.000_02, 1e6, f64::NAN].map(value), ["0.0002", "2e-5", "1e6", "—"]);
         assert_eq!(
-            [(0.0, 80.0), (-80.0, 20.0), (0.0, 1.0), (0.0, 5000.0)].map(|(a, b)| column_decimals(a, b)),
-            [1, 1, 2, 0]
+            [(0.0, 80.0), (-80.0, 20.0), (0.0, 1.0), (0.0, 5000.0), (0.0, 0.001)].map(|(a, b)| column_decimals(a, b)),
+            [1, 1, 2, 0, 5]
         );
         assert_eq!(duration(0.0016), "1.6 ms");
         let (time, count) = (TimeBase::seconds(1e-4), TimeBase::count("generation", "generations"));
