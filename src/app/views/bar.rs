@@ -132,10 +132,8 @@ fn marks(probe: &ProbeSpec, (low, high): (f32, f32)) -> Vec<(f32, String)> {
 /// Round values of a range, with their labels.
 pub fn round_marks((low, high): (f32, f32)) -> Vec<(f32, String)> {
     let round = kit::ticks(low.into(), high.into(), 5);
-    let digits = kit::tick_digits(&round);
-    let is_far = high.abs().max(low.abs()) >= 1e5;
-    let text = |v: f64| if is_far { kit::value(v) } else { format!("{v:.digits$}") };
-    round.into_iter().map(|v| (v as f32, text(v))).collect()
+    let labels = kit::tick_labels(&round);
+    round.into_iter().map(|v| v as f32).zip(labels).collect()
 }
 
 #[cfg(test)]

@@ -239,7 +239,7 @@ pub use crate::app::text::{column, spaced, unwrap};
 
 pub use super::notice::{empty_ui, failed_ui};
 pub use super::{
-    axes::{TITLED_AXIS, level_names, tick_digits, ticks, x_axis, x_title, y_axis},
+    axes::{TITLED_AXIS, tick_digits, tick_labels, ticks, x_axis, x_title, y_axis},
     numbers::{TimeUnit, angle, column_decimals, duration, duration_unit, fixed, reading, steps, value, with_unit},
 };
 

@@ -7,7 +7,8 @@ use crate::{
         views::{
             ViewCtx, kit,
             plot::{
-                levels::Levels,
+                drawn::DrawnCurves,
+                levels::{Levels, Placement},
                 line::{paint_line, range},
                 samples::{Extent, Samples},
                 smooth::Smooth,
@@ -64,20 +65,24 @@ impl Compare {
         let (low, high) = range(limits.0, limits.1);
         let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)));
-        levels.paint(&inside, plot, |step| shown.x_of(plot, step), y, ctx.tokens);
+        let place = Placement { plot, x: |step| shown.x_of(plot, step), y };
+        levels.paint(&inside, &place, ctx.tokens);
+        let mut occupied = DrawnCurves::default();
         let x = |column: f32| plot.left() + column / px;
         let faint = if self.smooth_over > 0 { 0.3 } else { 1.0 };
         for (line, extents) in &curves {
             paint_line(&inside, extents, x, y, Stroke::new(1.25, line.color.gamma_multiply(faint)));
+            occupied.add(extents, x, y);
         }
         for (line, _) in &curves {
             let smooth = line.folder.as_ref().and_then(|folder| self.smoothed.get(folder)).map(Smooth::samples);
             if let Some(samples) = smooth {
                 let extents = line.extents(samples, self.lane, &shown, base, columns);
                 paint_line(&inside, &extents, x, y, Stroke::new(1.5, line.color));
+                occupied.add(&extents, x, y);
             }
         }
-        levels.paint_names(&painter, plot, y, &kit::small(ui), ctx.tokens);
+        levels.paint_names(&painter, &place, &occupied, (&kit::small(ui), ctx.tokens));
         kit::y_axis(&painter, plot, &kit::mono(ui), ctx.tokens, low, high, "");
         let at = area.min + Vec2::new(LEFT + 4.0, 5.0);
         painter.text(at, Align2::LEFT_TOP, title, kit::small(ui), ctx.tokens.text);

@@ -1,16 +1,29 @@
-//! Reference values in a chart: step functions of time as dashed lines, with their names at the right.
+//! Reference values in a chart: dashed lines over the steps for which they hold, with their names beside them. Where a value
+//! changes, its line is interrupted: a line from the former to the next value would look like data.
 
-use crate::{
-    app::{theme::Tokens, views::kit},
-    sim::Level,
+use super::{
+    drawn::DrawnCurves,
+    level_names::{LevelLine, Surroundings},
 };
-use egui::{FontId, Painter, Rect, Shape, Stroke, pos2};
+use crate::{app::theme::Tokens, sim::Level};
+use egui::{FontId, Painter, Rangef, Rect, Shape, Stroke, pos2};
+
+/// Half the distance between the lines before and after a change, points.
+const HALF_BREAK: f32 = 3.0;
 
 /// The reference values of a chart that hold within its visible steps.
 pub struct Levels<'a> {
     visible: Vec<&'a Level>,
-    /// The last visible step.
-    last: f64,
+}
+
+/// Where a chart has its steps and values, points.
+pub struct Placement<X, Y> {
+    /// The area of the chart.
+    pub plot: Rect,
+    /// The place of a step.
+    pub x: X,
+    /// The height of a value.
+    pub y: Y,
 }
 
 impl<'a> Levels<'a> {
@@ -18,7 +31,7 @@ impl<'a> Levels<'a> {
     pub fn visible(all: &'a [Level], from: f64, to: f64) -> Self {
         let overlaps =
             |l: &&Level| (l.from_step as f64) < to.max(1.0) && l.to_step.is_none_or(|last| last as f64 > from);
-        Self { visible: all.iter().filter(overlaps).collect(), last: to }
+        Self { visible: all.iter().filter(overlaps).collect() }
     }
 
     /// Smallest and largest value by name.
@@ -48,39 +61,59 @@ impl<'a> Levels<'a> {
         met.chain(below).chain(above).fold((low, high), around)
     }
 
-    /// Draws dashed lines; faint ones where a value changes.
-    pub fn paint(
+    /// The line of each visible reference value; `None` where it is outside the chart.
+    fn lines<X: Fn(f64) -> f32, Y: Fn(f32) -> f32>(&self, at: &Placement<X, Y>) -> Vec<Option<LevelLine>> {
+        let line = |level: &&Level| {
+            let begins = (level.from_step > 0).then(|| (at.x)(level.from_step as f64) + HALF_BREAK);
+            let ends = level.to_step.map(|last| (at.x)(last as f64) - HALF_BREAK);
+            let plot = at.plot;
+            let x = Rangef::new(
+                begins.map_or(plot.left(), |x| x.max(plot.left())),
+                ends.map_or(plot.right(), |x| x.min(plot.right())),
+            );
+            let y = (at.y)(level.value as f32);
+            (x.span() > 0.0 && plot.expand(1.0).y_range().contains(y)).then_some(LevelLine { x, y })
+        };
+        self.visible.iter().map(line).collect()
+    }
+
+    /// Draws the lines, under the curves.
+    pub fn paint<X: Fn(f64) -> f32, Y: Fn(f32) -> f32>(
         &self,
         painter: &Painter,
-        plot: Rect,
-        x: impl Fn(f64) -> f32,
-        y: impl Fn(f32) -> f32,
+        at: &Placement<X, Y>,
         tokens: &Tokens,
     ) {
         let stroke = Stroke::new(1.0, tokens.text_sub);
-        let faint = Stroke::new(1.0, tokens.text_sub.gamma_multiply(0.4));
-        for level in &self.visible {
-            let left = if level.from_step == 0 { plot.left() } else { x(level.from_step as f64).max(plot.left()) };
-            let right = level.to_step.map_or(plot.right(), |last| x(last as f64).min(plot.right()));
-            let height = y(level.value as f32);
-            if height < plot.top() - 1.0 || height > plot.bottom() + 1.0 {
-                continue;
-            }
-            painter.extend(Shape::dashed_line(&[pos2(left, height), pos2(right, height)], stroke, 5.0, 4.0));
-            let next = |other: &&&Level| other.name == level.name && Some(other.from_step) == level.to_step;
-            if let Some(next) = self.visible.iter().find(next) {
-                painter.line_segment([pos2(right, height), pos2(right, y(next.value as f32))], faint);
-            }
+        for LevelLine { x, y } in self.lines(at).into_iter().flatten() {
+            painter.extend(Shape::dashed_line(&[pos2(x.min, y), pos2(x.max, y)], stroke, 5.0, 4.0));
         }
     }
 
-    /// Names those that hold at the right edge.
-    pub fn paint_names(&self, painter: &Painter, plot: Rect, y: impl Fn(f32) -> f32, font: &FontId, tokens: &Tokens) {
-        let holding = self.visible.iter().filter(|level| level.to_step.is_none_or(|last| last as f64 >= self.last));
-        let places = holding.map(|level| (y(level.value as f32), &*level.name));
-        let inside = plot.expand(1.0).y_range();
-        let places: Vec<_> = places.filter(|(y, _)| inside.contains(*y)).collect();
-        kit::level_names(painter, plot, &places, font, tokens);
+    /// Draws the name of each reference value beside its newest visible line, where it covers no curve.
+    pub fn paint_names<X: Fn(f64) -> f32, Y: Fn(f32) -> f32>(
+        &self,
+        painter: &Painter,
+        at: &Placement<X, Y>,
+        curves: &DrawnCurves,
+        (font, tokens): (&FontId, &Tokens),
+    ) {
+        let lines = self.lines(at);
+        let drawn: Vec<LevelLine> = lines.iter().copied().flatten().collect();
+        let around = Surroundings { plot: at.plot, lines: &drawn, curves };
+        let mut taken = vec![];
+        for (i, line) in lines.iter().enumerate() {
+            let (Some(line), name) = (line, &*self.visible[i].name) else { continue };
+            let is_newer = |other: &&Level| other.name == name && other.from_step > self.visible[i].from_step;
+            if self.visible.iter().any(is_newer) {
+                continue;
+            }
+            let text = painter.layout_no_wrap(name.to_owned(), font.clone(), tokens.text_sub);
+            if let Some(area) = around.place_of(*line, text.size(), &taken) {
+                painter.galley(area.min, text, tokens.text_sub);
+                taken.push(area);
+            }
+        }
     }
 }
 
@@ -118,5 +151,35 @@ mod tests {
         // A curve that crosses it.
         assert_eq!(range(0.0, 2000.0, (1.0, 1.1)), (0.7, 5.5));
         assert_eq!(range(1100.0, 2000.0, NONE), (0.7, 5.5));
+    }
+
+    /// A change of the text at step 500: two horizontal lines with a break, and nothing between their values.
+    #[test]
+    fn a_line_is_interrupted_where_its_value_changes() {
+        let entropy = |value, from_step, to_step| Level { from_step, to_step, ..Level::new("entropy", value) };
+        let all = [entropy(1.0, 0, Some(500)), entropy(1.05, 500, None), Level::new("uniform", 9.0)];
+        let levels = Levels::visible(&all, 0.0, 1000.0);
+        let plot = Rect::from_min_max(pos2(0.0, 0.0), pos2(1000.0, 100.0));
+        let at = Placement { plot, x: |step: f64| step as f32, y: |value: f32| 100.0 - 20.0 * value };
+        let lines = levels.lines(&at);
+        let (former, next) = (lines[0].expect("a line"), lines[1].expect("a line"));
+        assert_eq!((former.x.min, former.y, next.x.max, next.y), (0.0, 80.0, 1000.0, 79.0));
+        assert!(former.x.max < 500.0 && next.x.min > 500.0, "{former:?} and {next:?} look like one line");
+        assert_eq!(lines[2], None, "above the chart");
+        let painted = painted(|painter| levels.paint(painter, &at, &Tokens::dark()));
+        assert!(painted.iter().all(|height| *height == 80.0 || *height == 79.0), "{painted:?}");
+    }
+
+    /// The heights of all points of painted line segments.
+    fn painted(paint: impl Fn(&Painter)) -> Vec<f32> {
+        let mut output = egui::Context::default().run_ui(egui::RawInput::default(), |ui| {
+            paint(&ui.ctx().layer_painter(egui::LayerId::background()));
+        });
+        let heights = |shape: &Shape| match shape {
+            Shape::LineSegment { points, .. } => points.iter().map(|p| p.y).collect(),
+            _ => vec![],
+        };
+        output.textures_delta.clear();
+        output.shapes.iter().flat_map(|clipped| heights(&clipped.shape)).collect()
     }
 }

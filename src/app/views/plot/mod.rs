@@ -1,6 +1,8 @@
 //! Series over time: rates with fixed lanes, traces of selected elements.
 
+pub(super) mod drawn;
 pub(super) mod lane_colors;
+mod level_names;
 pub(super) mod levels;
 pub(super) mod line;
 mod measure_cursors;

@@ -3,8 +3,9 @@
 mod legend;
 
 use super::{
+    drawn::DrawnCurves,
     lane_colors::lane_colors,
-    levels::Levels,
+    levels::{Levels, Placement},
     line::{paint_line, range},
     psth::Psth,
     psth_chart,
@@ -110,7 +111,9 @@ impl Rates {
     fn rest_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: Option<&ElementSet>) {
         let name = |n: u32| if n == 0 { "none".to_owned() } else { format!("over {n} samples") };
         kit::choice_ui(ui, ctx.tokens, "Smooth", &mut self.smooth_over, &smooth::CHOICES.map(|n| (n, name(n))));
-        let along = [(false, "simulated time".to_owned()), (true, "wall time".to_owned())];
+        let base = self.clock.base;
+        let time = if base.is_count() { base.plural() } else { "simulated time" };
+        let along = [(false, time.to_owned()), (true, "wall time".to_owned())];
         kit::choice_ui(ui, ctx.tokens, "Axis", &mut self.on_wall, &along);
         let Some(set) = set else { return };
         let text = egui::RichText::new("from spikes").small();
@@ -179,23 +182,27 @@ impl Rates {
         painter.hline(plot.x_range(), plot.bottom(), (1.0, ctx.tokens.line));
         let y = |v: f32| plot.bottom() - ((f64::from(v) - low) / (high - low)) as f32 * plot.height();
         let inside = painter.with_clip_rect(plot.expand2(Vec2::new(0.0, 2.0)).intersect(painter.clip_rect()));
-        levels.paint(&inside, plot, |step| self.line.x_of(plot, step), y, ctx.tokens);
+        let place = Placement { plot, x: |step| self.line.x_of(plot, step), y };
+        levels.paint(&inside, &place, ctx.tokens);
+        let mut occupied = DrawnCurves::default();
         let x = |column: f32| plot.left() + column / px;
         let smooth = self.smoothed.get(&probe).filter(|_| self.smooth_over > 0).map(Smooth::samples);
         let faint = if smooth.is_some() { 0.3 } else { 1.0 };
         for (lane, extents) in &lines {
             paint_line(&inside, extents, x, y, Stroke::new(1.25, lane_colors[*lane].gamma_multiply(faint)));
+            occupied.add(extents, x, y);
         }
         if let Some(smooth) = smooth {
             let cuts = smooth.cuts_along(&self.line, (plot.width() * px) as usize);
             for lane in &visible {
-                let stroke = Stroke::new(1.5, lane_colors[*lane]);
-                paint_line(&inside, &smooth.extents(*lane, &cuts), x, y, stroke);
+                let (stroke, extents) = (Stroke::new(1.5, lane_colors[*lane]), smooth.extents(*lane, &cuts));
+                paint_line(&inside, &extents, x, y, stroke);
+                occupied.add(&extents, x, y);
             }
         }
         // A low chart has room for the lines only.
         if plot.height() >= MIN_NAMED {
-            levels.paint_names(&painter, plot, y, &kit::small(ui), ctx.tokens);
+            levels.paint_names(&painter, &place, &occupied, (&kit::small(ui), ctx.tokens));
         }
         let value = |lane: usize| at.map_or_else(|| samples.last(lane), |step| samples.at(lane, step));
         let end = title(ui, &painter, area, spec, (n == 1).then(|| value(0)).flatten(), ctx.tokens);

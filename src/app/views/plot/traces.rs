@@ -8,6 +8,7 @@ use super::{
     spike_marks::Marks,
 };
 use crate::{
+    app::text,
     app::time::{TimeLink, Timeline, paint},
     app::views::{
         MenuTarget, Selection, View, ViewCtx, colors, fields, kit, menu, probes_where, run_ui, take_pin, tap,
@@ -250,27 +251,21 @@ fn y_scale(
 ) {
     let (font, ink) = (kit::mono(ui), ctx.tokens.text_sub);
     let ticks = kit::ticks(low, high, if lane.height() > 80.0 { 4 } else { 2 });
-    let digits = kit::tick_digits(&ticks);
+    let labels = kit::tick_labels(&ticks);
     let (Some(first), Some(last)) = (ticks.first(), ticks.last()) else { return };
     if (y(*first as f32) - y(*last as f32)).abs() < 11.0 {
-        let text = format!("{low:.digits$}…{high:.digits$}");
+        let text = format!("{}…{}", kit::reading(low as f32), kit::reading(high as f32));
         let text = kit::elide(painter, &text, &font, SCALE + 20.0);
         painter.text(pos2(lane.left() - 6.0, lane.center().y), Align2::RIGHT_CENTER, text, font, ink);
         return;
     }
     let mut free = f32::INFINITY;
-    for v in ticks {
-        let at = y(v as f32);
+    for (v, label) in ticks.iter().zip(labels) {
+        let at = y(*v as f32);
         painter.hline(lane.left() - 3.0..=lane.left(), at, (1.0, ink));
         let middle = at.clamp(lane.top() + 5.0, lane.bottom() - 5.0);
         if middle + 11.0 <= free {
-            painter.text(
-                pos2(lane.left() - 6.0, middle),
-                Align2::RIGHT_CENTER,
-                format!("{v:.digits$}"),
-                font.clone(),
-                ink,
-            );
+            painter.text(pos2(lane.left() - 6.0, middle), Align2::RIGHT_CENTER, label, font.clone(), ink);
             free = middle;
         }
     }
@@ -309,6 +304,12 @@ fn lane_label(
         let at = pos2(area.left() + 9.0, lane.center().y + 8.0);
         painter.text(at, Align2::LEFT_CENTER, value, kit::mono(ui), ctx.tokens.text_sub);
     }
+}
+
+/// The part of the caption about the marks: the events of the set; none where it has no events.
+fn marks_text(schema: &SimSchema, set: &str) -> String {
+    let probe = Traces::spikes_probe(schema, set).and_then(|id| schema.probes.get(usize::from(id)));
+    probe.map_or_else(String::new, |probe| format!("  |  marks are {}", probe.events()))
 }
 
 impl View for Traces {
@@ -396,11 +397,11 @@ impl View for Traces {
         }
         let samples: u64 = self.wanted.iter().filter_map(|e| self.lanes.get(e)).map(|l| l.samples.len() as u64).sum();
         let caption = format!(
-            "{} {}  |  {} samples  |  {}  |  marks are spikes",
-            self.wanted.len(),
-            if self.wanted.len() == 1 { "lane" } else { "lanes" },
+            "{}  |  {} samples  |  {}{}",
+            text::plural(self.wanted.len(), "lane", "lanes"),
             kit::thousands(samples),
-            self.scope(ctx.selection.of(name).len())
+            self.scope(ctx.selection.of(name).len()),
+            marks_text(ctx.schema, name)
         );
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, name));
         if self.wanted.is_empty() && ctx.schema.unrecorded.contains(&probe) {
@@ -430,7 +431,7 @@ impl View for Traces {
 
     fn help(&self) -> &'static str {
         "# Traces\n\nOne lane per element, at most 64, on a shared scale. The marks on top of a lane are \
-         its spikes. Without a pin the lanes follow the selection; P or Pin keeps them.\n\n\
+         its events, such as spikes. Without a pin the lanes follow the selection; P or Pin keeps them.\n\n\
          *A|B* shows two cursors: drag them to measure the time between them and the difference of the values.\n\n\
          - drag: move in time · wheel: zoom · Shift+wheel: scroll the lanes · double-click or End: newest data"
     }

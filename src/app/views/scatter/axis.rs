@@ -128,8 +128,8 @@ fn marks(scale: &Scale, most: usize) -> Vec<(f32, String)> {
         return decades;
     }
     let round = kit::ticks(scale.low.into(), scale.high.into(), most.clamp(2, 8));
-    let digits = kit::tick_digits(&round);
-    round.into_iter().map(|v| (v as f32, format!("{v:.digits$}"))).collect()
+    let labels = kit::tick_labels(&round);
+    round.into_iter().map(|v| v as f32).zip(labels).collect()
 }
 
 /// 1, 2 and 5 of every decade; only 1 when there are many.
