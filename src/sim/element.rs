@@ -14,7 +14,7 @@ pub struct ElementSet {
     pub are_slots: bool,
     /// Names: empty, or one per element (which may be an empty string).
     pub names: Vec<String>,
-    /// Positions in µm; empty when the elements have none.
+    /// Positions in µm, or without a unit in a diagram; empty when the elements have none.
     pub positions: Vec<[f32; 3]>,
     /// Fields that place the elements while the simulation runs; `None` when positions are fixed.
     pub motion: Option<MotionFields>,
@@ -92,6 +92,11 @@ impl ElementSet {
     /// Whether its elements can be drawn in space: at positions, or where fields place them.
     pub fn has_places(&self) -> bool {
         !self.positions.is_empty() || self.motion.is_some()
+    }
+
+    /// The position of an element, µm; `None` where it has none, or only a place in a diagram.
+    pub fn position_um(&self, element: u32) -> Option<[f32; 3]> {
+        self.positions.get(element as usize).filter(|_| !self.is_diagram).copied()
     }
 
     /// Bytes held.

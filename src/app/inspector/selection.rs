@@ -79,7 +79,7 @@ fn facts_ui(ui: &mut Ui, set: &ElementSet, elements: &[u32], individual: Option<
                 fact(&text::column(&column.name), label.to_owned());
             }
         }
-        if let Some([x, y, z]) = set.positions.get(*one as usize) {
+        if let Some([x, y, z]) = set.position_um(*one) {
             fact("Position", format!("{x:.1}, {y:.1}, {z:.1} µm"));
         }
     } else if elements.len() <= MAX_COUNTED {

@@ -205,7 +205,9 @@ impl App {
         let past = &self.time.past;
         let span = |steps: u64| self.span_text(steps as f64);
         match past.newest().saturating_sub(past.oldest()) {
-            single if single < past.seen() => format!("{} · spikes for the last {}", span(past.seen()), span(single)),
+            single if single < past.seen() => {
+                format!("{} · single events for the last {}", span(past.seen()), span(single))
+            }
             all => format!("{} in memory", span(all)),
         }
     }

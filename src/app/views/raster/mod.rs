@@ -21,7 +21,7 @@ use super::{MenuTarget, View, ViewCtx, area_select::AreaSelect, kit, probes_wher
 use crate::{
     app::time::{ElementBins, Time, TimeLink, Train, spikes::History},
     engine::SimSchema,
-    sim::{Clock, ElementSet, Frame, ProbeId, Shape, Tap},
+    sim::{Clock, ElementSet, Frame, ProbeId, SPIKES, Shape, Tap},
 };
 use arrange::RowArranger;
 use count_colors::{CountColors, Scale};
@@ -67,7 +67,7 @@ impl Default for Raster {
         arrange.order = Order { column: "super_class".into(), ..Order::default() };
         Self {
             probe: None,
-            noun: "spikes".into(),
+            noun: SPIKES.into(),
             set: None,
             arrange,
             rows: Rows::default(),
@@ -99,7 +99,7 @@ impl Raster {
         self.probe = found.or_else(|| probes_where(schema, spikes).next().map(|(id, _)| id));
         let Some(probe) = self.probe.map(|p| &schema.probes[usize::from(p)]) else { return };
         let Shape::Spikes { over } = probe.shape else { return };
-        self.noun = kit::spaced(probe.name);
+        self.noun = probe.events();
         let set = schema.set(over);
         let same = match (&self.set, set) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -328,7 +328,7 @@ impl View for Raster {
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = self.probe.and_then(|p| schema.probes.get(usize::from(p))).map_or("", |p| p.name);
-        if name.is_empty() || name == "spikes" { "Raster".into() } else { format!("Raster: {name}") }
+        if name.is_empty() || name == SPIKES { "Raster".into() } else { format!("Raster: {name}") }
     }
 
     fn taps(&self, schema: &SimSchema, _: &super::Selection) -> Vec<Tap> {
@@ -367,8 +367,8 @@ impl View for Raster {
         self.settle(ctx.schema);
         let (Some(probe), true) = (self.probe, self.set.is_some()) else {
             let canvas = ui.available_rect_before_wrap();
-            let how = "This simulation has no spikes probe";
-            kit::empty_ui(ui, canvas, ctx, "No spiking elements", how, None);
+            let how = "This simulation has no events such as spikes";
+            kit::empty_ui(ui, canvas, ctx, "No events", how, None);
             return;
         };
         self.clock = Clock { step: ctx.clock.step.max(self.clock.step), ..ctx.clock };
@@ -381,7 +381,7 @@ impl View for Raster {
         let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if is_empty && !ctx.running {
             let title = format!("No {} yet", self.noun);
-            super::run_ui(ui, canvas, ctx, &title, "Run to see spikes");
+            super::run_ui(ui, canvas, ctx, &title, &format!("Run to see {}", self.noun));
             return;
         }
         if kit::tiny_ui(ui, canvas, tokens) {

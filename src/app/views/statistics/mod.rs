@@ -8,7 +8,7 @@ mod table;
 use super::{Selection, View, ViewCtx, kit, placeholder, pool::PooledResult, probes_where, run_ui, tap};
 use crate::{
     engine::SimSchema,
-    sim::{ElementSet, Frame, ProbeId, Shape, Tap},
+    sim::{ElementSet, Frame, ProbeId, SPIKES, Shape, Tap, TimeBase},
 };
 use compute::{Stats, Task};
 use egui::{Rect, Ui};
@@ -30,6 +30,8 @@ const TABLE_ONLY_HEIGHT: f32 = 230.0;
 /// The statistics view.
 pub struct Statistics {
     probe: Option<ProbeId>,
+    /// The name of the events: `spikes`, `births`.
+    noun: String,
     set: Option<Arc<ElementSet>>,
     is_all: bool,
     last_secs: f64,
@@ -62,6 +64,7 @@ impl Default for Statistics {
     fn default() -> Self {
         Self {
             probe: None,
+            noun: SPIKES.into(),
             set: None,
             is_all: false,
             last_secs: 0.0,
@@ -82,7 +85,9 @@ impl Default for Statistics {
 impl Statistics {
     fn settle(&mut self, schema: &SimSchema) {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
-        self.probe = probes_where(schema, spikes).next().map(|(id, _)| id);
+        let found = probes_where(schema, spikes).next();
+        self.probe = found.map(|(id, _)| id);
+        self.noun = found.map_or_else(|| SPIKES.to_owned(), |(_, probe)| probe.events());
         let over = self.probe.and_then(|p| match schema.probes[usize::from(p)].shape {
             Shape::Spikes { over } => schema.set(over),
             _ => None,
@@ -148,17 +153,18 @@ impl Statistics {
         self.stats.want(ui.ctx(), key, move |progress| compute::compute(&task, progress));
     }
 
-    fn caption(&self, stats: Option<&Stats>) -> String {
+    fn caption(&self, stats: Option<&Stats>, base: TimeBase) -> String {
         let Some(stats) = stats else { return String::new() };
+        let noun = &self.noun;
         let mean = stats.mean_fano.map_or_else(String::new, |(mean, n)| {
-            format!("  |  Fano factor mean {mean:.3}, n = {}", kit::thousands(n as u64))
+            format!("  |  Fano factor mean {}, n = {}", kit::value(mean), kit::thousands(n as u64))
         });
         format!(
-            "n = {} elements  |  {} spikes in {}{mean}",
+            "n = {} elements  |  {} {noun} in {}{mean}",
             kit::thousands(stats.lines.len() as u64),
             kit::thousands(stats.n_spikes),
-            kit::duration(stats.secs),
-        ) + if self.is_sample { "  |  the newest spikes; all when paused" } else { "" }
+            kit::steps(stats.secs / base.per_step(), base),
+        ) + &if self.is_sample { format!("  |  the newest {noun}; all when paused") } else { String::new() }
     }
 
     fn body_ui(&mut self, ui: &mut Ui, canvas: Rect, ctx: &mut ViewCtx<'_>, set: &Arc<ElementSet>, stats: &Arc<Stats>) {
@@ -214,7 +220,7 @@ impl View for Statistics {
         self.settle(ctx.schema);
         let Some(set) = self.set.clone() else {
             let canvas = ui.available_rect_before_wrap();
-            kit::empty_ui(ui, canvas, ctx, "No spiking elements", "This simulation has no spikes", None);
+            kit::empty_ui(ui, canvas, ctx, "No events", "This simulation has no events such as spikes", None);
             return;
         };
         let is_empty = !self.is_all && ctx.selection.of(set.name).is_empty();
@@ -222,7 +228,7 @@ impl View for Statistics {
             self.ask(ui, ctx, &set);
         }
         let stats = self.stats.get().cloned().filter(|_| !is_empty);
-        let caption = self.caption(stats.as_deref());
+        let caption = self.caption(stats.as_deref(), ctx.clock.base);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if is_empty {
@@ -244,7 +250,7 @@ impl View for Statistics {
             None if self.stats.is_busy() || self.stats.ended().is_some() => {
                 placeholder::job_ui(ui, canvas, ctx, "Computing statistics", &mut self.stats);
             }
-            None => run_ui(ui, canvas, ctx, "No spikes yet", "Run to see statistics"),
+            None => run_ui(ui, canvas, ctx, &format!("No {} yet", self.noun), "Run to see statistics"),
         }
     }
 
