@@ -231,7 +231,8 @@ pub(super) struct ExportArgs {
 pub(super) struct BenchArgs {
     /// Name of the kind; `device` measures bandwidth, arithmetic and launches for the roofline; `window` measures the UI
     /// thread at 1 and 30 million spikes per second; `taps` measures what five readings at 60 Hz cost a project;
-    /// `transformer` measures operations against their roofline and training steps, beside PyTorch where `python3` has it;
+    /// `transformer` measures operations against their roofline and training steps, beside the fastest of several settings of
+    /// PyTorch where `python3` has it;
     /// `synaptic` measures training steps, and with --text the losses of variants.
     #[arg(default_value = "spiking")]
     pub kind: String,

@@ -82,8 +82,8 @@ impl Format {
     pub fn why_not(self, trials: &[&Manifest]) -> Option<&'static str> {
         let has = |shape: &str| trials.iter().any(|m| m.streams.iter().any(|stream| stream.shape == shape));
         match self {
-            Self::Png if !has("spikes") => Some("the run has no recorded events (spikes, births) to draw"),
-            Self::Newick if !has("lineage") => Some("the run has no lineage: record the probe `lineage`"),
+            Self::Png if !has("spikes") => Some("No events (spikes, births) were recorded"),
+            Self::Newick if !has("lineage") => Some("No lineage was recorded"),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use super::{
     replay::Compared,
     stream_reader::{LineReader, StreamFile, spike},
 };
-use crate::sim::{Clock, Histogram, LifeEvent, Matrix, Reading, Series, Spike, TapKey};
+use crate::sim::{Clock, Histogram, LifeEvent, Matrix, Reading, SPIKES, Series, Spike, TapKey};
 use std::io;
 
 /// One stream of a replayed run.
@@ -67,8 +67,8 @@ impl Comparison {
 
     pub fn compared(&self) -> Compared {
         let unit = match self.stream.shape.as_str() {
-            "spikes" => "spikes",
-            "lineage" => "events",
+            "spikes" if self.stream.probe == SPIKES => "spikes",
+            "spikes" | "lineage" => "events",
             "samples" => "texts",
             "text" => "bytes",
             _ => "samples",

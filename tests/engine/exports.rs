@@ -132,7 +132,7 @@ fn a_run_without_events_has_no_raster_and_files_named_after_its_kind() {
         Ok::<_, String>(files.iter().map(|f| f.file_name().unwrap().to_string_lossy().into_owned()).collect::<Vec<_>>())
     };
     let why = exported(Format::Png, None).unwrap_err();
-    assert!(why.ends_with("the run has no recorded events (spikes, births) to draw"), "{why}");
+    assert!(why.ends_with("No events (spikes, births) were recorded"), "{why}");
     assert!(!folder.join("spikes.png").exists() && Format::Png.why_not(&[&run.manifest]).is_some());
     assert_eq!(exported(Format::Csv, None).unwrap(), ["loss.csv"]);
     assert_eq!(exported(Format::Csv, Some(&temp.join("out.csv"))).unwrap(), ["out.loss.csv"]);
@@ -185,7 +185,7 @@ fn a_replaced_run_leaves_no_exports() {
         let exported = export(&RunFolder::open(&folder).unwrap(), format, None).map_err(|error| error.to_string());
         let missing = match format {
             Format::Safetensors => "has no checkpoint",
-            Format::Newick => "has no lineage",
+            Format::Newick => "No lineage was recorded",
             _ => "",
         };
         match exported {

@@ -58,7 +58,11 @@ fn click(w: &mut Window, run: &str, modifiers: Modifiers) {
 
 #[test]
 fn marked_runs_are_drawn_with_what_differs() {
-    let (_folder, file) = recorded();
+    let (folder, file) = recorded();
+    // An edit while it ran: the table names the values that were in force.
+    let log = folder.join("runs/slow/commands.ron");
+    let before = std::fs::read_to_string(&log).unwrap_or_default();
+    std::fs::write(&log, before + "(300,Set(\"lif.tau_m\",Real(25.0)))\n").expect("written");
     let mut w = open(Start { path: Some(file), project: None, ..start(true) });
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
     let ctx = w.ctx.clone();
@@ -69,16 +73,20 @@ fn marked_runs_are_drawn_with_what_differs() {
     click(&mut w, "usual", Modifiers::NONE);
     until(&mut w, "one run is drawn", |w| says(w, "1 of 1 run  |"));
     assert!(
-        says(&w, "Curves of the compared runs") && w.query_by_label("31 ms").is_none(),
+        says(&w, "Curves of the compared runs") && w.query_by_label(EDITED).is_none(),
         "nothing differs from itself"
     );
     click(&mut w, "slow", Modifiers::COMMAND);
     until(&mut w, "both are drawn", |w| says(w, "2 of 2 runs  |"));
-    for text in ["lif.tau_m", "31 ms", "20 ms"] {
+    for text in ["lif.tau_m", EDITED, "20 ms"] {
         w.get_by_role_and_label(Role::Label, text);
     }
     w.get_by_label("Lowest");
+    assert!(says(&w, &format!("lif.tau_m {EDITED}")), "the list of runs says the same");
 }
+
+/// The values of an edited parameter in a run, with the time of the edit.
+const EDITED: &str = "31 ms → 25 ms (30 ms)";
 
 /// A window with the project, and the dialog of a sweep open.
 fn sweep_dialog(file: &Path, program: PathBuf) -> Window {

@@ -29,17 +29,20 @@ pub struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    /// The place of a name: the first free one from the left, above or below its line. Where curves run along the whole line,
-    /// the place that they cover least; without room between other lines and the names at `taken`, none.
-    pub fn place_of(&self, line: LevelLine, size: Vec2, taken: &[Rect]) -> Option<Rect> {
+    /// The place of a name beside one of its lines: the first free one, of the first line that has one, from the left, above or
+    /// below it. Where curves run along all of them, the place that they cover least; without room between other lines and the
+    /// names at `taken`, none.
+    pub fn place_of(&self, lines: &[LevelLine], size: Vec2, taken: &[Rect]) -> Option<Rect> {
         let mut best: Option<(f32, Rect)> = None;
-        for area in places(line, size).filter(|area| self.has_room(*area, line.y, taken)) {
-            let covered = self.curves.covered(area.expand(1.0));
-            if covered == 0.0 {
-                return Some(area);
-            }
-            if best.is_none_or(|(least, _)| covered < least) {
-                best = Some((covered, area));
+        for line in lines {
+            for area in places(*line, size).filter(|area| self.has_room(*area, line.y, taken)) {
+                let covered = self.curves.covered(area.expand(1.0));
+                if covered == 0.0 {
+                    return Some(area);
+                }
+                if best.is_none_or(|(least, _)| covered < least) {
+                    best = Some((covered, area));
+                }
             }
         }
         best.map(|(_, area)| area)
@@ -99,7 +102,7 @@ mod tests {
         let named: Vec<bool> = lines
             .iter()
             .map(|line| {
-                let area = around.place_of(*line, SIZE, &taken);
+                let area = around.place_of(&[*line], SIZE, &taken);
                 taken.extend(area);
                 area.is_some()
             })
@@ -119,7 +122,7 @@ mod tests {
         let lines = [60.0; 12].map(line);
         let (curves, mut taken) = (DrawnCurves::default(), vec![]);
         let around = Surroundings { plot: plot(), lines: &lines, curves: &curves };
-        lines.iter().for_each(|line| taken.extend(around.place_of(*line, SIZE, &taken)));
+        lines.iter().for_each(|line| taken.extend(around.place_of(&[*line], SIZE, &taken)));
         assert_eq!(taken.len(), 12);
         let overlaps = |i: usize| taken[..i].iter().any(|other| other.intersects(taken[i]));
         assert!((0..12).all(|i| !overlaps(i)), "{taken:?}");
@@ -135,14 +138,14 @@ mod tests {
         for y in [0.5, 40.0, 88.0, 115.0] {
             let lines = [line(y)];
             let around = Surroundings { plot: plot(), lines: &lines, curves: &falling };
-            let area = around.place_of(lines[0], SIZE, &[]).expect("a place");
+            let area = around.place_of(&lines, SIZE, &[]).expect("a place");
             assert_eq!(falling.covered(area), 0.0, "the name at {y} lies over the curve: {area:?}");
         }
         // A curve around the whole line: the name is at its left end, where the curve is oldest.
         let around_line = curve(|_| (50.0, 70.0));
         let lines = [line(60.0)];
         let around = Surroundings { plot: plot(), lines: &lines, curves: &around_line };
-        assert_eq!(around.place_of(lines[0], SIZE, &[]).map(|area| area.left()), Some(MARGIN));
+        assert_eq!(around.place_of(&lines, SIZE, &[]).map(|area| area.left()), Some(MARGIN));
     }
 
     #[test]
@@ -151,9 +154,23 @@ mod tests {
             (LevelLine { x: Rangef::new(300.0, 400.0), y: 40.0 }, LevelLine { x: Rangef::new(0.0, 298.0), y: 48.0 });
         let (lines, curves) = ([late, former], DrawnCurves::default());
         let around = Surroundings { plot: plot(), lines: &lines, curves: &curves };
-        let area = around.place_of(late, SIZE, &[]).expect("a place");
+        let area = around.place_of(&[late], SIZE, &[]).expect("a place");
         assert!(area.left() >= 300.0 && area.right() <= 400.0, "{area:?}");
         let short = LevelLine { x: Rangef::new(300.0, 330.0), y: 40.0 };
-        assert_eq!(around.place_of(short, SIZE, &[]), None, "no room for it");
+        assert_eq!(around.place_of(&[short], SIZE, &[]), None, "no room for it");
+    }
+
+    /// A curve along the newest line, as after a change of the text: the name is beside a former one.
+    #[test]
+    fn a_name_without_room_beside_the_newest_line_is_beside_a_former_one() {
+        let newest = LevelLine { x: Rangef::new(300.0, 400.0), y: 60.0 };
+        let former = LevelLine { x: Rangef::new(150.0, 298.0), y: 58.0 };
+        let curves = curve(|x| if x < 280.0 { (100.0, 104.0) } else { (50.0, 70.0) });
+        let drawn = [newest, former];
+        let around = Surroundings { plot: plot(), lines: &drawn, curves: &curves };
+        let area = around.place_of(&drawn, SIZE, &[]).expect("a place");
+        assert!(curves.covered(area) == 0.0 && area.right() < 298.0, "{area:?}");
+        let only = around.place_of(&drawn[..1], SIZE, &[]).expect("a place");
+        assert!(curves.covered(only) > 0.0, "beside it there is none");
     }
 }

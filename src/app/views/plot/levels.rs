@@ -90,7 +90,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Draws the name of each reference value beside its newest visible line, where it covers no curve.
+    /// Draws the name of each reference value beside its newest visible line, or a former one, where it covers no curve.
     pub fn paint_names<X: Fn(f64) -> f32, Y: Fn(f32) -> f32>(
         &self,
         painter: &Painter,
@@ -101,15 +101,17 @@ impl<'a> Levels<'a> {
         let lines = self.lines(at);
         let drawn: Vec<LevelLine> = lines.iter().copied().flatten().collect();
         let around = Surroundings { plot: at.plot, lines: &drawn, curves };
-        let mut taken = vec![];
-        for (i, line) in lines.iter().enumerate() {
-            let (Some(line), name) = (line, &*self.visible[i].name) else { continue };
-            let is_newer = |other: &&Level| other.name == name && other.from_step > self.visible[i].from_step;
-            if self.visible.iter().any(is_newer) {
-                continue;
+        let mut named: Vec<(&str, Vec<LevelLine>)> = vec![];
+        for (level, line) in self.visible.iter().zip(lines).rev().filter_map(|(level, line)| Some((level, line?))) {
+            match named.iter_mut().find(|(name, _)| *name == level.name) {
+                Some((_, of_name)) => of_name.push(line),
+                None => named.push((&level.name, vec![line])),
             }
-            let text = painter.layout_no_wrap(name.to_owned(), font.clone(), tokens.text_sub);
-            if let Some(area) = around.place_of(*line, text.size(), &taken) {
+        }
+        let mut taken = vec![];
+        for (name, of_name) in named.iter().rev() {
+            let text = painter.layout_no_wrap((*name).to_owned(), font.clone(), tokens.text_sub);
+            if let Some(area) = around.place_of(of_name, text.size(), &taken) {
                 painter.galley(area.min, text, tokens.text_sub);
                 taken.push(area);
             }
