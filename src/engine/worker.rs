@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     gpu::{Pass, StopFlag, nvtx},
-    sim::{Clock, Digest, ElementSet, Frame, SimError, Simulation, Tap},
+    sim::{Clock, Digest, ElementSet, Frame, Shape, SimError, Simulation, Tap},
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::{
@@ -19,6 +19,8 @@ use std::{
 const FRAME_EVERY: Duration = Duration::from_millis(6);
 /// Least time between two readings of states (fields, matrices) while it runs: no screen shows them sooner.
 const STATES_EVERY: Duration = Duration::from_millis(16);
+/// Newest bytes of a log that a batch sends to the screen: more than a second of reading.
+const TEXT_LIMIT: usize = 16 << 10;
 /// Least time between two readings of the memory held, while it runs.
 const MEMORY_EVERY: Duration = Duration::from_secs(1);
 
@@ -211,6 +213,7 @@ impl<W: Fn()> Worker<W> {
 
     /// Samples histories, and with `states` also states, which `may_lag`.
     fn sample(&mut self, states: bool, may_lag: bool) -> Result<(), SimError> {
+        let text_limit = (!self.records(|shape| shape == Shape::Text)).then_some(TEXT_LIMIT);
         let Some(sim) = &mut self.sim else { return Ok(()) };
         let mut frame = Frame {
             clock: sim.clock(),
@@ -221,6 +224,7 @@ impl<W: Fn()> Worker<W> {
             counts: sim.counts(),
             histories_only: !states,
             may_lag,
+            text_limit,
             spare: self.shared.frames.spare(),
             ..Frame::default()
         };
@@ -249,10 +253,10 @@ impl<W: Fn()> Worker<W> {
         Ok(())
     }
 
-    /// Whether a recording holds states: it gets those of every batch, exactly.
-    fn records_states(&self) -> bool {
+    /// Whether a recording holds data of such a shape.
+    fn records(&self, wanted: impl Fn(Shape) -> bool) -> bool {
         let recorded = |sim: &dyn Simulation, r: &Recorder| {
-            r.taps.iter().any(|t| sim.probes().get(usize::from(t.probe)).is_some_and(|p| p.shape.is_state()))
+            r.taps.iter().any(|t| sim.probes().get(usize::from(t.probe)).is_some_and(|p| wanted(p.shape)))
         };
         self.sim.as_deref().zip(self.recorder.as_ref()).is_some_and(|(sim, r)| recorded(sim, r))
     }
@@ -264,7 +268,8 @@ impl<W: Fn()> Worker<W> {
             self.sample(false, false)?;
             self.update_schema(self.clock().step);
         }
-        let exact = self.records_states();
+        // A recording gets the states of every batch, exactly.
+        let exact = self.records(Shape::is_state);
         // For the screen, states are read at intervals.
         let due = exact || self.last_states.is_none_or(|last| last.elapsed() >= STATES_EVERY);
         self.sample(due, !exact)

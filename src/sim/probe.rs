@@ -185,6 +185,9 @@ pub struct Frame {
     /// Set by the caller of `sample`: fields may be those of the previous reading instead of the current step, so that a
     /// device does not wait while they are copied. Not for recordings.
     pub may_lag: bool,
+    /// Set by the caller of `sample`: of a log, no more than about so many of the newest bytes, for a reader that cannot show
+    /// more; none: everything. Not for recordings.
+    pub text_limit: Option<usize>,
     /// The individuals in the sets of slots at this step, where the engine was asked for them.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,
     /// Memory for spikes from a frame already read, which `sample` may reuse.

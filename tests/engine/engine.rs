@@ -47,6 +47,7 @@ fn wait_paused(engine: &Engine) -> Clock {
 struct Kept {
     spikes: Vec<Spike>,
     rows: Vec<(Vec<u32>, Vec<f32>)>,
+    text: String,
     n_blocks: usize,
     log: Vec<(u64, LoggedCommand)>,
     began: Option<Clock>,
@@ -75,6 +76,7 @@ impl Sink for Keeper {
         for (_, reading) in &block.readings {
             match reading {
                 Reading::Spikes(spikes) => kept.spikes.extend(spikes),
+                Reading::Text(text) => kept.text.push_str(text),
                 Reading::Series(s) if !s.steps.is_empty() => kept.rows.push((s.elements.clone(), s.values.clone())),
                 _ => {}
             }
@@ -133,6 +135,26 @@ fn batches_change_nothing() {
         digests.push(end.digest);
     }
     assert!(digests.windows(2).all(|d| d[0] == d[1]));
+}
+
+/// A screen shows the newest lines of a log; a recording has all of them.
+#[test]
+fn a_recording_has_the_whole_log() {
+    let log = Tap::of(3);
+    for (taps, recorded, shown) in [(vec![SPIKES], "", "newest lines;"), (vec![log.clone()], "all;", "all;")] {
+        let engine = engine(fake::boxed());
+        engine.send(Command::Subscribe(vec![log.clone()]));
+        let (sink, kept) = keeper(0, usize::MAX);
+        engine.send(Command::Record(taps, sink));
+        engine.send(Command::RunTo(100));
+        wait_paused(&engine);
+        engine.send(Command::StopRecording);
+        wait(&engine, |e| matches!(e, Event::Recorded(_)));
+        let text = kept.lock().unwrap().text.clone();
+        assert_eq!(text.replace(recorded, ""), "", "{text}");
+        let frame = engine.take_frame().expect("a frame");
+        assert!(matches!(frame.reading(3), Some(Reading::Text(text)) if text.contains(shown)), "{frame:?}");
+    }
 }
 
 #[test]

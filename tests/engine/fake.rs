@@ -11,7 +11,7 @@ use neuropil::{
 };
 use std::sync::Arc;
 
-/// Spikes, a series over elements, a field.
+/// Spikes, a series over elements, a field, and a log of what may be read of a log.
 pub const PROBES: &[ProbeSpec] = &[
     ProbeSpec { name: "spikes", title: "", docs: "", unit: "", shape: Shape::Spikes { over: "cells" }, args: &[] },
     ProbeSpec { name: "v", title: "", docs: "", unit: "mV", shape: Shape::Series { of: "cells" }, args: &[] },
@@ -23,6 +23,7 @@ pub const PROBES: &[ProbeSpec] = &[
         shape: Shape::Field { over: "cells", range: (0.0, 1.0), meaning: Meaning::Number },
         args: &[],
     },
+    ProbeSpec { name: "log", title: "", docs: "", unit: "", shape: Shape::Text, args: &[] },
 ];
 /// Lanes.
 pub const LEN: u32 = 50;
@@ -121,7 +122,8 @@ impl Script for Cells {
                     let lanes = tap.elements.len() as u32;
                     Reading::Series(Series { elements: tap.elements.clone(), lanes, steps: steps.clone(), values })
                 }
-                _ => Reading::field(vec![step as f32; LEN as usize]),
+                2 => Reading::field(vec![step as f32; LEN as usize]),
+                _ => Reading::Text(if frame.text_limit.is_some() { "newest lines;" } else { "all;" }.into()),
             };
             frame.push(tap.key(), reading);
         }

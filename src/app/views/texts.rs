@@ -16,6 +16,8 @@ use std::collections::VecDeque;
 const MAX_SAMPLES: usize = 400;
 /// Characters kept of all texts.
 const MAX_CHARS: usize = 1 << 20;
+/// Bytes kept of a log, whose text is laid out anew when it grows.
+const MAX_LOG: usize = 1 << 17;
 
 /// The text view.
 pub struct Texts {
@@ -23,6 +25,8 @@ pub struct Texts {
     samples: VecDeque<TextSample>,
     n_chars: usize,
     n_dropped: usize,
+    /// Whether the older lines of a log were dropped.
+    is_cut: bool,
     query: String,
     is_following: bool,
 }
@@ -34,6 +38,7 @@ impl Default for Texts {
             samples: VecDeque::new(),
             n_chars: 0,
             n_dropped: 0,
+            is_cut: false,
             query: String::new(),
             is_following: true,
         }
@@ -47,7 +52,7 @@ fn is_text(shape: &Shape) -> bool {
 impl Texts {
     fn clear(&mut self) {
         self.samples.clear();
-        (self.n_chars, self.n_dropped) = (0, 0);
+        (self.n_chars, self.n_dropped, self.is_cut) = (0, 0, false);
     }
 
     /// Adds a text, or the next part of the last one.
@@ -61,6 +66,20 @@ impl Texts {
             self.n_chars -= self.samples.pop_front().map_or(0, |s| s.text.len());
             self.n_dropped += 1;
         }
+        self.shorten_log();
+    }
+
+    /// Drops the older half of a log that is too long, at the end of a line.
+    fn shorten_log(&mut self) {
+        let Some(last) = self.samples.back_mut().filter(|last| last.title.is_empty() && last.text.len() > MAX_LOG)
+        else {
+            return;
+        };
+        let half = last.text.as_bytes()[MAX_LOG / 2..].iter().position(|byte| *byte == b'\n');
+        let Some(end) = half.map(|at| MAX_LOG / 2 + at + 1) else { return };
+        last.text.drain(..end);
+        self.n_chars -= end;
+        self.is_cut = true;
     }
 
     fn found(&self) -> Vec<&TextSample> {
@@ -148,8 +167,11 @@ impl View for Texts {
             return;
         }
         let n = self.found().len();
-        let dropped =
-            if self.n_dropped > 0 { format!("  |  {} older not kept", self.n_dropped) } else { String::new() };
+        let dropped = match (self.n_dropped, self.is_cut) {
+            (0, false) => String::new(),
+            (0, true) => "  |  older lines not kept".to_owned(),
+            (n, _) => format!("  |  {n} older not kept"),
+        };
         let what = if self.query.trim().is_empty() { String::new() } else { format!(" of {}", self.samples.len()) };
         let caption = format!("{n}{what} {}{dropped}", if n == 1 { "text" } else { "texts" });
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
@@ -213,6 +235,19 @@ mod tests {
 
     fn sample(step: u64, text: &str) -> TextSample {
         TextSample { step, title: "t".into(), text: text.into() }
+    }
+
+    #[test]
+    fn a_log_keeps_its_newest_lines() {
+        let mut texts = Texts::default();
+        let lines = |n: usize| (0..n).map(|i| format!("{i} death 7\n")).collect::<String>();
+        for _ in 0..100 {
+            texts.add(TextSample { text: lines(400), ..TextSample::default() });
+        }
+        let log = &texts.samples[0].text;
+        assert!((MAX_LOG / 2..=MAX_LOG).contains(&log.len()) && texts.is_cut, "{}", log.len());
+        assert_eq!(texts.n_chars, log.len());
+        assert!(log.ends_with("399 death 7\n") && log.lines().all(|line| line.ends_with(" death 7")), "whole lines");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     engine::{SchemaChanges, SimSchema},
-    sim::{Frame, Tap},
+    sim::{Frame, Shape, Tap},
 };
 use arrangement::{Arrangement, Workspace};
 use egui::{Id, Ui};
@@ -26,6 +26,9 @@ use egui_tiles::Tree;
 use page::suggested;
 use saved::Saved;
 use std::collections::BTreeMap;
+
+/// Slots up to which a lineage is followed while no view on screen shows it.
+const MAX_HIDDEN_LINEAGE: u32 = 1 << 14;
 
 /// The view of a panel and its number: `raster`, `raster#2`. Panels of the same name in two workspaces share one view.
 type Pane = String;
@@ -299,19 +302,20 @@ impl Workspaces {
     }
 
     /// The subscriptions of all views of all workspaces: what is switched on is recorded whether it is visible or not.
-    /// Hidden views do without what has no history: matrices, tokens, links.
+    /// Hidden views do without what has no history (matrices, tokens, links), and without the lineage of a large population,
+    /// whose events are more than a view keeps: it begins with the living when it is shown.
     pub fn taps(&self, schema: &SimSchema, selection: &views::Selection) -> Vec<Tap> {
         let mut union: Vec<Tap> = Vec::new();
         let shown = self.now().visible();
         let shown: Vec<&Pane> = shown.iter().filter(|_| !self.is_home).filter_map(|id| self.now().pane(*id)).collect();
-        let has_no_history = |tap: &Tap| {
-            use crate::sim::Shape;
-            let shape = schema.probes.get(usize::from(tap.probe)).map(|p| p.shape);
-            matches!(shape, Some(Shape::Matrix { .. } | Shape::Tokens { .. } | Shape::Links { .. }))
+        let is_for_shown = |tap: &Tap| match schema.probes.get(usize::from(tap.probe)).map(|p| p.shape) {
+            Some(Shape::Matrix { .. } | Shape::Tokens { .. } | Shape::Links { .. }) => true,
+            Some(Shape::Lineage { over, .. }) => schema.set(over).is_some_and(|set| set.len > MAX_HIDDEN_LINEAGE),
+            _ => false,
         };
         let wanted = self.views.iter().map(|(pane, view)| {
             let mut taps = view.taps(schema, self.pins.get(pane).unwrap_or(selection));
-            taps.retain(|tap| shown.contains(&pane) || !has_no_history(tap));
+            taps.retain(|tap| shown.contains(&pane) || !is_for_shown(tap));
             taps
         });
         Tap::merge(&mut union, wanted.flatten());

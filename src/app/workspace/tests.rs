@@ -84,3 +84,29 @@ fn a_layout_resets_to_three_targets() {
         assert!(w.now().now.tree == tree, "{target:?}");
     }
 }
+
+/// The probes of a population with this many slots.
+fn population(slots: u32) -> SimSchema {
+    use crate::{kinds::Model, sim::ElementSet};
+    let model = Model::all().into_iter().find(|model| model.name() == "nuclei").expect("the kind");
+    let set = ElementSet { name: "nuclei", len: slots, are_slots: true, ..ElementSet::default() };
+    SimSchema { probes: model.probes(), sets: vec![std::sync::Arc::new(set)], ..SimSchema::default() }
+}
+
+#[test]
+fn the_lineage_of_a_large_population_is_followed_only_on_screen() {
+    for (slots, is_followed_hidden) in [(1_024, true), (262_144, false)] {
+        let schema = population(slots);
+        let follows = |w: &Workspaces| {
+            let is_lineage = |tap: &Tap| matches!(schema.probes[usize::from(tap.probe)].shape, Shape::Lineage { .. });
+            w.taps(&schema, &views::Selection::default()).iter().any(is_lineage)
+        };
+        let mut w = Workspaces::default();
+        w.open(None, &schema);
+        assert_eq!(follows(&w), is_followed_hidden, "{slots} slots, behind another tab");
+        w.show_view("lineage", &schema);
+        assert!(follows(&w), "{slots} slots, on screen");
+        w.show_page(Page::Runs);
+        assert_eq!(follows(&w), is_followed_hidden, "{slots} slots, in another workspace");
+    }
+}

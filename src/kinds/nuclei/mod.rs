@@ -35,6 +35,7 @@ mod choices;
 pub mod counts;
 pub mod cpu;
 pub mod cuda;
+mod event_log;
 pub mod events;
 pub mod fields;
 pub mod host_state;

@@ -145,7 +145,7 @@ impl<T: Real> Simulation for CpuSim<T> {
                 Shape::Field { .. } => {
                     Some(Reading::field(fields::field(probe, &self.state, &self.host.params, self.host.step)))
                 }
-                _ => self.host.sampler.take(probe),
+                _ => self.host.sampler.take(probe, frame.text_limit),
             };
             frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
         }

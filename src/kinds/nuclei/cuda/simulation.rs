@@ -139,7 +139,7 @@ impl Simulation for CudaSim {
         for probe in self.host.sampler.taps().filter(wanted).collect::<Vec<_>>() {
             let reading = match is_field(&probe) {
                 true => fields.next().map(|(_, field)| field),
-                false => self.host.sampler.take(probe),
+                false => self.host.sampler.take(probe, frame.text_limit),
             };
             frame.readings.extend(reading.map(|reading| (probe.into(), reading)));
         }

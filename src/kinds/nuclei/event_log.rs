@@ -1,0 +1,152 @@
+//! The event log: every event as a line of text. Events are kept as they are, and written when they are read: a screen
+//! reads the newest lines of a large population, which has thousands of events per generation.
+
+use super::events::Events;
+use std::fmt::Write as _;
+
+/// Events since the last reading.
+#[derive(Default)]
+pub struct EventLog {
+    pending: Vec<(u64, Events)>,
+    /// Lines of `pending`.
+    n_lines: usize,
+}
+
+/// What a line says.
+enum Line<'a> {
+    /// A fusion: host first.
+    Fusion(&'a [u32]),
+    Decay(u32),
+    Death(u32),
+    /// Offspring without a free slot.
+    Overflow(u32),
+}
+
+impl EventLog {
+    /// Adds the events of generation `step`.
+    pub fn push(&mut self, step: u64, events: &Events) {
+        let n_lines = lines(events).count();
+        if n_lines > 0 {
+            self.n_lines += n_lines;
+            self.pending.push((step, events.clone()));
+        }
+    }
+
+    /// Takes the lines, in order. With a limit of bytes the newest that fit, below a line with the number of those left out.
+    pub fn take(&mut self, limit: Option<usize>) -> String {
+        let (pending, n_lines) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.n_lines));
+        let limit = limit.unwrap_or(usize::MAX);
+        // Newest first; joined in the reverse order.
+        let (mut written, mut n_bytes, mut n_written) = (vec![], 0, 0);
+        for (step, events) in pending.iter().rev() {
+            let offspring = Offspring::of(events);
+            for line in lines(events).rev() {
+                let text = line.text(*step, &offspring);
+                if n_bytes + text.len() > limit {
+                    written.push(format!("… {} earlier events are not shown\n", n_lines - n_written));
+                    written.reverse();
+                    return written.concat();
+                }
+                n_bytes += text.len();
+                n_written += 1;
+                written.push(text);
+            }
+        }
+        written.reverse();
+        written.concat()
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Bytes held.
+    pub fn n_bytes(&self) -> usize {
+        let slots = |e: &Events| e.fused.len() + e.decayed.len() + 2 * e.born.len() + e.died.len() + e.errors.len();
+        self.pending.iter().map(|(_, events)| size_of::<(u64, Events)>() + 4 * slots(events)).sum()
+    }
+}
+
+/// The lines of a generation, in order.
+fn lines(events: &Events) -> impl DoubleEndedIterator<Item = Line<'_>> {
+    let fusion = Some(&events.fused[..]).filter(|fused| !fused.is_empty()).map(Line::Fusion);
+    let overflow = Some(events.missing).filter(|missing| *missing > 0).map(Line::Overflow);
+    let decays = events.decayed.iter().map(|slot| Line::Decay(*slot));
+    let deaths = events.died.iter().map(|slot| Line::Death(*slot));
+    fusion.into_iter().chain(decays).chain(deaths).chain(overflow)
+}
+
+/// Slots of offspring by those of their parents.
+struct Offspring(Vec<(u32, u32)>);
+
+impl Offspring {
+    fn of(events: &Events) -> Self {
+        let mut pairs: Vec<(u32, u32)> = events.born.iter().map(|(child, parent)| (*parent, *child)).collect();
+        pairs.sort_by_key(|(parent, _)| *parent); // stable: the offspring of a parent stay in order
+        Self(pairs)
+    }
+
+    fn of_parent(&self, parent: u32) -> impl Iterator<Item = u32> {
+        let first = self.0.partition_point(|(other, _)| *other < parent);
+        self.0[first..].iter().take_while(move |(other, _)| *other == parent).map(|(_, child)| *child)
+    }
+}
+
+impl Line<'_> {
+    fn text(&self, step: u64, offspring: &Offspring) -> String {
+        let mut text = String::with_capacity(48);
+        // Writing to a text cannot fail.
+        let _ = match self {
+            Self::Fusion([host, absorbed @ ..]) => {
+                let _ = write!(text, "{step} fuse {host}");
+                for slot in absorbed {
+                    let _ = write!(text, " + {slot}");
+                }
+                writeln!(text, " -> {host}")
+            }
+            Self::Fusion([]) => Ok(()),
+            Self::Decay(parent) => {
+                let _ = write!(text, "{step} decay {parent} ->");
+                for child in offspring.of_parent(*parent) {
+                    let _ = write!(text, " {child}");
+                }
+                writeln!(text)
+            }
+            Self::Death(slot) => writeln!(text, "{step} death {slot}"),
+            Self::Overflow(missing) => writeln!(text, "{step} overflow: no place for {missing}"),
+        };
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log() -> EventLog {
+        let mut log = EventLog::default();
+        let born = vec![(3, 9), (2, 3), (9, 9), (7, 3)];
+        log.push(7, &Events { fused: vec![0, 4], decayed: vec![9, 3], born, died: vec![1, 6], ..Events::default() });
+        log.push(8, &Events::default());
+        log.push(9, &Events { decayed: vec![2], born: vec![(2, 2)], missing: 3, ..Events::default() });
+        log
+    }
+
+    #[test]
+    fn every_event_is_a_line() {
+        let mut all = log();
+        let want = "7 fuse 0 + 4 -> 0\n7 decay 9 -> 3 9\n7 decay 3 -> 2 7\n7 death 1\n7 death 6\n9 decay 2 -> 2\n\
+                    9 overflow: no place for 3\n";
+        assert_eq!(all.take(None), want);
+        assert_eq!((all.take(None), all.n_bytes()), (String::new(), 0), "taken");
+        assert_eq!(log().take(Some(want.len())), want, "all fit");
+    }
+
+    #[test]
+    fn a_screen_reads_the_newest_lines() {
+        let newest = "9 decay 2 -> 2\n9 overflow: no place for 3\n";
+        assert_eq!(log().take(Some(newest.len() + 9)), format!("… 5 earlier events are not shown\n{newest}"));
+        assert_eq!(log().take(Some(0)), "… 7 earlier events are not shown\n");
+    }
+}
