@@ -1,6 +1,9 @@
 //! The program: a window when there is a screen, else the command line.
 
-use neuropil::{app::Start, cli::Window};
+use neuropil::{
+    app::Start,
+    cli::{Window, WindowBench, WindowCase},
+};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -9,9 +12,9 @@ fn main() -> ExitCode {
 
 /// Opens the workbench. Without a screen the project runs headless for its planned duration.
 fn open_window(window: Window) -> ExitCode {
-    let Window { project, reset_layout, reset_settings, safe_mode, bench_secs, json } = window;
-    if let Some(secs) = bench_secs {
-        return bench_window(secs, json);
+    let Window { project, reset_layout, reset_settings, safe_mode, bench } = window;
+    if let Some(bench) = bench {
+        return bench_window(&bench);
     }
     if neuropil::cli::has_display() {
         let start = Start { reset_layout, reset_settings, safe_mode, ..Start::of_user() };
@@ -27,11 +30,24 @@ fn open_window(window: Window) -> ExitCode {
     neuropil::cli::headless(project)
 }
 
-/// Prints the UI-thread time per frame.
-fn bench_window(secs: f64, json: bool) -> ExitCode {
-    match neuropil::app::bench::run(secs) {
-        Ok(rows) => {
-            neuropil::app::bench::report(&rows, json).iter().for_each(|line| println!("{line}"));
+/// Prints what the window costs.
+fn bench_window(bench: &WindowBench) -> ExitCode {
+    use neuropil::app::{bench as window, examples};
+    let examples = examples::ALL.iter().filter(|example| !example.needs_files);
+    let cases = match bench.cases(examples.filter_map(|example| Some((example.name, example.project()?)))) {
+        Ok(cases) => cases,
+        Err(code) => return code,
+    };
+    let of_case =
+        |case: WindowCase| window::projects::Case { name: case.name, project: case.project, folder: case.folder };
+    let lines = match cases.is_empty() {
+        true => window::run(bench.secs).map(|rows| window::report(&rows, bench.json)),
+        false => window::projects::run(cases.into_iter().map(of_case).collect(), bench.secs, bench.repeats)
+            .map(|rows| window::projects::report(&rows, bench.json)),
+    };
+    match lines {
+        Ok(lines) => {
+            lines.iter().for_each(|line| println!("{line}"));
             ExitCode::SUCCESS
         }
         Err(why) => {

@@ -20,7 +20,7 @@ pub mod crash;
 mod dev;
 mod device;
 mod dialogs;
-mod examples;
+pub mod examples;
 mod figure;
 mod file_watch;
 mod focus;

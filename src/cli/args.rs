@@ -230,7 +230,8 @@ pub(super) struct ExportArgs {
 #[derive(Group, Debug)]
 pub(super) struct BenchArgs {
     /// Name of the kind; `device` measures bandwidth, arithmetic and launches for the roofline; `window` measures the UI
-    /// thread at 1 and 30 million spikes per second; `taps` measures what five readings at 60 Hz cost a project;
+    /// thread at 1 and 30 million spikes per second, and with --examples or --project what the window costs running projects;
+    /// `taps` measures what five readings at 60 Hz cost a project;
     /// `transformer` measures operations against their roofline and training steps, beside the fastest of several settings of
     /// PyTorch where `python3` has it;
     /// `synaptic` measures training steps, and with --text the losses of variants.
@@ -264,9 +265,12 @@ pub(super) struct BenchArgs {
     /// Training steps of a variant with --text.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub steps: u32,
-    /// Project file of `bench taps`.
+    /// Project file of `bench taps` or `bench window`; of `bench window` several.
     #[arg(long, value_name = "FILE")]
-    pub project: Option<PathBuf>,
+    pub project: Vec<PathBuf>,
+    /// `bench window` with every example that starts without files; --only takes the name of one, or of a kind.
+    #[arg(long)]
+    pub examples: bool,
     /// Change a parameter of --project.
     #[arg(long = "set", value_name = "PATH=VALUE", requires = "project")]
     pub set: Vec<String>,

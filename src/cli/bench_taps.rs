@@ -44,8 +44,8 @@ struct Row {
 
 /// Measures the project of `--project`.
 pub(super) fn bench(args: &BenchArgs, mut chosen: Chosen) -> Result<(), CliError> {
-    let Some(path) = &args.project else {
-        return Err(CliError::Usage("bench taps needs --project FILE".to_owned()));
+    let [path] = &args.project[..] else {
+        return Err(CliError::Usage("bench taps needs one --project FILE".to_owned()));
     };
     let (mut project, _) = project::open(path)?;
     for text in &args.set {

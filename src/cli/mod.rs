@@ -9,6 +9,7 @@ mod bench;
 mod bench_synaptic;
 mod bench_taps;
 mod bench_transformer;
+mod bench_window;
 mod branched;
 mod check;
 mod device;
@@ -31,6 +32,7 @@ mod trials;
 mod validate;
 
 use args::{Args, Task, WindowArgs};
+pub use bench_window::{WindowBench, WindowCase};
 use clap::{CommandFactory, Parser};
 use error::CliError;
 use std::{path::PathBuf, process::ExitCode};
@@ -46,10 +48,8 @@ pub struct Window {
     pub reset_settings: bool,
     /// Ignore everything saved, and draw in software.
     pub safe_mode: bool,
-    /// Measure the UI thread without a display for this many seconds per rate, instead of opening a window.
-    pub bench_secs: Option<f64>,
-    /// The result of a measurement as JSON.
-    pub json: bool,
+    /// Measure the window without a display, instead of opening it.
+    pub bench: Option<WindowBench>,
 }
 
 /// A layer of the program's log: the window's.
@@ -67,12 +67,12 @@ pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) ->
         None => {
             let WindowArgs { reset_layout, reset_settings, safe_mode } = args.window;
             let project = args.project;
-            open_window(Window { project, reset_layout, reset_settings, safe_mode, bench_secs: None, json: false })
+            open_window(Window { project, reset_layout, reset_settings, safe_mode, bench: None })
         }
-        Some(Task::Bench(bench)) if bench.kind == "window" => {
-            let bench_secs = Some(bench.duration.map_or(10.0, |ms| ms * 1e-3));
+        Some(Task::Bench(args)) if args.kind == "window" => {
             let (reset_layout, reset_settings, safe_mode) = (false, false, false);
-            open_window(Window { project: None, reset_layout, reset_settings, safe_mode, bench_secs, json: bench.json })
+            let bench = Some(WindowBench::of(args));
+            open_window(Window { project: None, reset_layout, reset_settings, safe_mode, bench })
         }
         Some(task) => finish(perform(task)),
     }

@@ -82,6 +82,8 @@ fn exit_codes_say_what_kind_of_trouble() {
         (&["info", here], 2, "neither"),
         (&["params", "spikin"], 2, "spiking"),
         (&["bench", "spikin"], 2, "spiking"),
+        (&["bench", "window", "--examples", "--only", "kuramto"], 2, "kuramoto"),
+        (&["bench", "window", "--project", "no.ron"], 2, "no such project"),
     ];
     for (words, code, said) in cases {
         let output = run(words);
@@ -342,6 +344,18 @@ fn listings_are_complete() {
     assert!(ok(&run(&["--help"])).contains("Exit codes"));
     let dry = ok(&neuropil().arg("run").arg(example("balanced.ron")).args(SMALL).arg("--dry-run").output().unwrap());
     assert!(dry.contains("n_neurons: 400,") && dry.contains("// 400 neurons") && dry.contains("MB"), "{dry}");
+}
+
+#[test]
+fn the_window_is_measured_beside_a_run_without_it() {
+    let words =
+        ["bench", "window", "--examples", "--only", "kuramoto", "--duration", "30ms", "--device", "cpu", "--json"];
+    let rows = json(&run(&words));
+    let row = &rows[0];
+    assert_eq!((&row["project"], &row["kind"]), (&Json::from("kuramoto"), &Json::from("nuclei")));
+    let is_measured = |of: &str| row[of].as_f64().is_some_and(|rate| rate > 0.0);
+    assert!(is_measured("headless_steps_per_s") && is_measured("window_steps_per_s"), "{row}");
+    assert!(row["subscribed"].as_array().is_some_and(|probes| probes.contains(&"order".into())), "{row}");
 }
 
 #[test]

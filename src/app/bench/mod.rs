@@ -1,7 +1,8 @@
 //! `neuropil bench window`: the UI-thread time per frame of the whole window, without painting, while a fake simulation
-//! sends spikes at a fixed rate through the real engine.
+//! sends spikes at a fixed rate through the real engine; and what the window costs running projects.
 
 mod load;
+pub mod projects;
 
 use super::{App, Start, live::Builder};
 use crate::{project::Project, sim::Simulation};
@@ -109,7 +110,6 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
         all.sort_by(f64::total_cmp);
         all
     };
-    let quantile = |all: &[f64], q: f64| all[((all.len() as f64 * q) as usize).min(all.len() - 1)];
     let total = sorted(|parts| parts.iter().sum());
     let past = &app.time.past;
     let secs = |from: u64| past.newest().saturating_sub(from) as f64 * app.session.live.clock.base.per_step();
@@ -126,6 +126,12 @@ fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
         density_s: secs(past.first()),
         single_s: secs(past.oldest()),
     })
+}
+
+/// A quantile of sorted numbers; of none NaN.
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get(((sorted.len() as f64 * q) as usize).min(last)).copied().unwrap_or(f64::NAN)
 }
 
 /// Spikes indexed so far.

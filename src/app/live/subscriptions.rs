@@ -20,6 +20,11 @@ impl Live {
         }
     }
 
+    /// The taps that the engine samples for the window.
+    pub fn subscriptions(&self) -> &[Tap] {
+        &self.subscribed
+    }
+
     /// Asks for the individuals in sets of slots, or no longer, when that has changed.
     pub fn follow_individuals(&mut self, wanted: bool) {
         let wanted = wanted && self.playback.is_none();

@@ -1,0 +1,85 @@
+//! `neuropil bench window`: which projects the window is measured with.
+
+use super::{args::BenchArgs, error::CliError, finish, run::base_of};
+use crate::project::{self, Project};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// Seconds of the measurement at a rate of spikes, and of that of a project.
+const SECS: [f64; 2] = [10.0, 4.0];
+
+/// A measurement of the window.
+pub struct WindowBench {
+    /// Seconds per measurement.
+    pub secs: f64,
+    /// Measurements per project; the median is reported.
+    pub repeats: u32,
+    /// The result as JSON.
+    pub json: bool,
+    args: BenchArgs,
+}
+
+/// A project that the window is measured with.
+pub struct WindowCase {
+    /// Its name in the result.
+    pub name: String,
+    /// The project.
+    pub project: Project,
+    /// The folder that its paths start from.
+    pub folder: PathBuf,
+}
+
+impl WindowBench {
+    pub(super) fn of(args: BenchArgs) -> Self {
+        let secs = SECS[usize::from(args.examples || !args.project.is_empty())];
+        Self { secs: args.duration.map_or(secs, |ms| ms * 1e-3), repeats: args.repeats, json: args.json, args }
+    }
+
+    /// The projects that the arguments name, of these examples and of files; empty where the UI thread alone is measured.
+    ///
+    /// # Errors
+    /// The exit code; the message is printed.
+    pub fn cases(&self, examples: impl Iterator<Item = (&'static str, Project)>) -> Result<Vec<WindowCase>, ExitCode> {
+        self.named(examples).map_err(|error| finish(Err(error)))
+    }
+
+    fn named(&self, examples: impl Iterator<Item = (&'static str, Project)>) -> Result<Vec<WindowCase>, CliError> {
+        let (args, mut known) = (&self.args, vec![]);
+        let is_wanted = |name: &str, kind: &str| args.only.as_deref().is_none_or(|only| only == name || only == kind);
+        let mut cases = vec![];
+        for (name, project) in examples.filter(|_| args.examples) {
+            known.push(name);
+            if is_wanted(name, project.model.name()) {
+                cases.push(WindowCase { name: name.to_owned(), project, folder: PathBuf::from(".") });
+            }
+        }
+        if let (true, true, Some(only)) = (args.examples, cases.is_empty(), &args.only) {
+            return Err(CliError::Usage(format!(
+                "no example or kind is named `{only}`; examples: {}",
+                known.join(", ")
+            )));
+        }
+        for path in &args.project {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            cases.push(WindowCase { name, project: project::open(path)?.0, folder: base_of(path) });
+        }
+        cases.iter_mut().try_for_each(|case| self.adjust(&mut case.project))?;
+        Ok(cases)
+    }
+
+    /// Applies --set, --device and --threads; --device auto leaves the choice to the project.
+    fn adjust(&self, project: &mut Project) -> Result<(), CliError> {
+        for text in &self.args.set {
+            project.set(text, Path::new("."))?;
+        }
+        let run = &mut project.run;
+        run.gpu = self.args.device.gpu.unwrap_or(run.gpu);
+        run.threads = self.args.threads.unwrap_or(run.threads);
+        if self.args.device.choice != project::DeviceChoice::Auto {
+            run.device = self.args.device.choice;
+        }
+        Ok(())
+    }
+}
