@@ -199,8 +199,16 @@ impl Devices {
         plan: &RunPlan,
         progress: &Progress,
     ) -> Result<Box<dyn Simulation>, SimError> {
-        let prepared = model.prepare(context, progress)?;
-        let (device, described) = self.choose(plan)?;
+        let begin = std::time::Instant::now();
+        // Opening a GPU takes a third of a second, in which the host reads and generates.
+        let (prepared, chosen) = std::thread::scope(|scope| {
+            let opening = std::thread::Builder::new().name("device".into()).spawn_scoped(scope, || self.choose(plan));
+            let prepared = model.prepare(context, progress);
+            let panicked = |_| Err(SimError::NoDevice("an internal error stopped opening the device".to_owned()));
+            (prepared, opening.map_or_else(|_| self.choose(plan), |opening| opening.join().unwrap_or_else(panicked)))
+        });
+        let (prepared, (device, described)) = (prepared?, chosen?);
+        tracing::debug!("prepared in {:.1?}", begin.elapsed());
         let bytes: u64 = prepared.predict(device.kind()).total();
         let needs = if bytes > 0 { format!("; needs about {}", super::text::bytes(bytes)) } else { String::new() };
         progress.report(&format!("Starting on {}{needs}", described.name), 0.99)?;
@@ -212,6 +220,7 @@ impl Devices {
             (started, ..) => started.map(|sim| (sim, described)),
         };
         let (sim, described) = started?;
+        tracing::debug!("built in {:.1?}", begin.elapsed());
         let place =
             if described.is_gpu { DeviceKind::Cuda } else { DeviceKind::Cpu { threads: described.threads as usize } };
         self.set_chosen(DeviceInfo { predicted: prepared.predict(place), ..described });

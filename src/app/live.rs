@@ -274,6 +274,7 @@ impl Live {
     pub fn progress(&self) -> Option<(String, f32, Duration)> {
         let loading = self.loading.as_ref()?;
         let (stage, fraction) = loading.loader.progress.now();
+        let stage = crate::gpu::compiling().map_or(stage, crate::gpu::Compiling::text);
         Some((stage, fraction, loading.loader.since.elapsed()))
     }
 

@@ -190,7 +190,11 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
     }
     // The step count stands meanwhile.
     let activity = live.counters().and_then(|counters| counters.activity.now()).filter(|_| live.running);
-    let word = activity.map_or_else(|| word.to_owned(), |(what, share)| format!("{what} {:.0} %", share * 100.0));
+    let word = match (crate::gpu::compiling().filter(|_| live.running), activity) {
+        (Some(compiling), _) => compiling.text(),
+        (None, Some((what, share))) => format!("{what} {:.0} %", share * 100.0),
+        (None, None) => word.to_owned(),
+    };
     ui.label(RichText::new(word).small().color(if live.running { t.live } else { t.text_sub }));
     room
 }

@@ -230,9 +230,8 @@ pub(super) fn run_start<'a>(job: &'a Job, device: &str, threads: u32) -> RunStar
 
 fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
     check_taps(&job.project)?;
-    let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let began = Instant::now();
-    let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
+    let (prepared, mut chosen) = session::prepare_beside_device(&job.project, &job.base, job.force)?;
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
     drop(prepared);
     let taps = taps_of(job, &*sim)?;

@@ -1,6 +1,6 @@
 //! One simulation through the engine, recorded: the same path the window takes, so both give the same bits.
 
-use super::{error::CliError, progress::ProgressLine, signal, speed::MeanCounts};
+use super::{device, error::CliError, progress::ProgressLine, signal, speed::MeanCounts};
 use crate::{
     engine::{Checkpoint, Command, Engine, EngineCounters, Event, RecordingEnd, SimSchema},
     gpu::{
@@ -15,6 +15,10 @@ use crate::{
 };
 use std::{
     path::Path,
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
     time::{Duration, Instant},
 };
 
@@ -70,7 +74,7 @@ pub(super) fn prepare_with(
     force: bool,
     meter: &ProgressLine,
 ) -> Result<Box<dyn Prepared>, CliError> {
-    project.model.warnings().iter().for_each(|warning| eprintln!("neuropil: warning: {}", warning.text));
+    warn(project);
     load(project, context, force, meter)
 }
 
@@ -81,29 +85,60 @@ pub(super) fn load(
     force: bool,
     meter: &ProgressLine,
 ) -> Result<Box<dyn Prepared>, CliError> {
-    let context = BuildContext { ignores_memory: force, ..context };
-    let model = project.model.clone();
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let progress = std::sync::Arc::new(Progress::default());
-    let shared = progress.clone();
-    std::thread::Builder::new().name("loader".into()).spawn(move || {
-        sender.send(model.prepare(&context, &shared)).ok();
-    })?;
-    loop {
-        match receiver.recv_timeout(LOOK_EVERY) {
-            Ok(outcome) => {
-                meter.clear();
-                return Ok(outcome?);
-            }
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
-            Err(_) => return Err(CliError::Failed("an internal error stopped the loading".into())),
-        }
-        if signal::interrupted() {
-            progress.cancel();
-        }
-        let (stage, fraction) = progress.now();
-        meter.update(f64::from(fraction), 1.0, || stage);
+    Preparing::begin(project, BuildContext { ignores_memory: force, ..context })?.finish(meter)
+}
+
+/// A network that is read or generated on the loader's thread.
+struct Preparing {
+    receiver: Receiver<Result<Box<dyn Prepared>, SimError>>,
+    progress: Arc<Progress>,
+}
+
+impl Preparing {
+    fn begin(project: &Project, context: BuildContext) -> Result<Self, CliError> {
+        let (model, progress) = (project.model.clone(), Arc::new(Progress::default()));
+        let (sender, receiver) = channel();
+        let shared = progress.clone();
+        std::thread::Builder::new().name("loader".into()).spawn(move || {
+            sender.send(model.prepare(&context, &shared)).ok();
+        })?;
+        Ok(Self { receiver, progress })
     }
+
+    fn finish(self, meter: &ProgressLine) -> Result<Box<dyn Prepared>, CliError> {
+        loop {
+            match self.receiver.recv_timeout(LOOK_EVERY) {
+                Ok(outcome) => {
+                    meter.clear();
+                    return Ok(outcome?);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(_) => return Err(CliError::Failed("an internal error stopped the loading".into())),
+            }
+            if signal::interrupted() {
+                self.progress.cancel();
+            }
+            let (stage, fraction) = self.progress.now();
+            meter.update(f64::from(fraction), 1.0, || stage);
+        }
+    }
+}
+
+/// Opens the project's device while the network is prepared.
+pub(super) fn prepare_beside_device(
+    project: &Project,
+    base: &Path,
+    force: bool,
+) -> Result<(Box<dyn Prepared>, device::Chosen), CliError> {
+    warn(project);
+    let context = BuildContext { ignores_memory: force, ..project.build_context(base) };
+    let (preparing, run) = (Preparing::begin(project, context)?, &project.run);
+    let chosen = device::choose(run.device, run.gpu, run.threads).inspect_err(|_| preparing.progress.cancel())?;
+    Ok((preparing.finish(&ProgressLine::new())?, chosen))
+}
+
+fn warn(project: &Project) {
+    project.model.warnings().iter().for_each(|warning| eprintln!("neuropil: warning: {}", warning.text));
 }
 
 /// What a recording begins with.

@@ -15,6 +15,7 @@ mod arena;
 mod buffer;
 pub mod ceilings;
 pub mod compile;
+mod compiling;
 mod error;
 mod graph;
 pub mod grid;
@@ -49,6 +50,7 @@ pub use any::{Any, AnyMut};
 pub use arena::{Arena, Frame};
 pub use buffer::{Buf, Cell};
 pub use compile::{Compile, Target};
+pub use compiling::{Compiling, compiling};
 pub use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 pub use error::GpuError;
 pub use graph::Graph;
@@ -119,7 +121,7 @@ impl Gpu {
     /// Opens device `ordinal`. Never panics: a machine without a driver, with a stub or with an old one is
     /// an [`OpenError`].
     pub fn open(ordinal: usize) -> Result<Arc<Self>, OpenError> {
-        let driver = probe::probe()?;
+        let (driver, begin) = (probe::probe()?, std::time::Instant::now());
         let refused = |e| OpenError::driver(&e);
         let present = present()?;
         if ordinal >= present.len() {
@@ -129,7 +131,9 @@ impl Gpu {
         match gpu.capability {
             c if c < probe::OLDEST_DEVICE => Err(OpenError::old_device(&gpu.name, c)),
             _ => {
+                let opened = begin.elapsed();
                 gpu.added_by_events.get_or_init(|| launch_cost::nanos_added_by_events(&gpu));
+                tracing::debug!("{} opened in {opened:.1?}, times of launches after {:.1?}", gpu.name, begin.elapsed());
                 Ok(gpu)
             }
         }
