@@ -46,6 +46,9 @@ impl App {
             Ok(branch) => *branch,
             Err(why) => return self.notify(Level::Error, format!("Could not branch: {why}")),
         };
+        for message in from.messages() {
+            self.notify(Level::Warning, message);
+        }
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let step = text::count(from.info.step);
         self.session.branch((folder, from.info), from.now, from.snapshot);

@@ -97,11 +97,11 @@ impl App {
                 trial: None,
                 trials: 0,
             };
-            let writer = RunWriter::create(&folder, start).map(|w| {
+            let writer = RunWriter::create(&folder, start).and_then(|w| {
                 let writer = w.with_probes(schema.probes);
                 match &origin {
                     Some((run, checkpoint)) => writer.branch_of(run, checkpoint.clone()),
-                    None => writer,
+                    None => Ok(writer),
                 }
             });
             JobResult::RecordingReady {

@@ -99,11 +99,11 @@ pub(super) struct RunArgs {
     pub project: Option<PathBuf>,
     /// Continue the recording in this run folder from its last checkpoint: the result equals that of a run that was not
     /// interrupted. A longer --duration extends a complete run.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["project", "branch", "set", "seed", "trials", "out", "dry_run"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["project", "branch", "set", "probe", "seed", "trials", "out", "dry_run"])]
     pub resume: Option<PathBuf>,
     /// Begin a new run at the last checkpoint of this run folder. Without a project file with the project of that run;
     /// --set changes it.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["trials", "seed"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["trials", "seed", "dry_run"])]
     pub branch: Option<PathBuf>,
     /// The last checkpoint of --branch at or before this step.
     #[arg(long, value_name = "STEP", requires = "branch")]

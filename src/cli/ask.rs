@@ -37,21 +37,22 @@ pub(super) fn ask(args: &AskArgs) -> Result<(), CliError> {
     if !args.allow_outside && !is_own(&args.run) {
         refuse_outside(&outside_paths_of_run(&run, &project), "run")?;
     }
-    let sim = simulation(&run, args)?;
+    let (sim, notes) = simulation(&run, args)?;
+    notes.iter().for_each(|note| eprintln!("neuropil: {note}"));
     let step = sim.clock().step;
     let answer = in_thread("ask", move |progress| sim.ask(&request, progress))?;
     if matches!(&answer, Answer::Table(_, rows) if rows.is_empty()) {
         eprintln!("neuropil: {no_rows}");
     }
     match (args.json, &answer) {
-        (true, answer) => print_line!("{:#}", json!({ "step": step, "answer": answer_json(answer) })),
+        (true, answer) => print_line!("{:#}", json!({ "step": step, "answer": answer_json(answer), "notes": notes })),
         (false, answer) => print_line!("{}", answer.text()),
     }
     Ok(())
 }
 
-/// The simulation at the last checkpoint; without one, simulated again up to the end of the run.
-fn simulation(run: &RunFolder, args: &AskArgs) -> Result<Box<dyn Simulation>, CliError> {
+/// The simulation at the last checkpoint, with notes about it; without one, simulated again up to the end of the run.
+fn simulation(run: &RunFolder, args: &AskArgs) -> Result<(Box<dyn Simulation>, Vec<String>), CliError> {
     let at_checkpoint = run.manifest.checkpoints.first().is_some_and(|c| args.at.is_none_or(|step| c.step <= step));
     let from = if at_checkpoint { Some(run.continuation(args.at, &Progress::default())?) } else { None };
     let mut project = match &from {
@@ -65,11 +66,11 @@ fn simulation(run: &RunFolder, args: &AskArgs) -> Result<Box<dyn Simulation>, Cl
     let mut sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;
     if let Some(from) = from {
         sim.load(&from.snapshot)?;
-        return Ok(sim);
+        return Ok((sim, from.messages()));
     }
     let (run, end) = (run.clone(), args.at.unwrap_or(run.manifest.last_step));
     eprintln!("neuropil: without a checkpoint, the run is simulated again up to step {end}");
-    in_thread("replay", move |progress| {
+    let sim = in_thread("replay", move |progress| {
         let input = |e: std::io::Error| SimError::Input(e.to_string());
         if let Some(state) = run.parent_state(progress)? {
             sim.load(&state)?;
@@ -81,7 +82,8 @@ fn simulation(run: &RunFolder, args: &AskArgs) -> Result<Box<dyn Simulation>, Cl
         let plan = Plan { log: &log, n_history, first: end, end, taps: &[], data: &data };
         drive(&mut *sim, &plan, progress, &mut Unobserved)?;
         Ok(sim)
-    })
+    })?;
+    Ok((sim, vec![]))
 }
 
 struct Unobserved;
@@ -96,7 +98,7 @@ impl Observer for Unobserved {
 }
 
 /// Runs a job on its own thread, so that an interrupt cancels it.
-fn in_thread<T: Send + 'static>(
+pub(super) fn in_thread<T: Send + 'static>(
     name: &str,
     job: impl FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,
 ) -> Result<T, CliError> {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     engine::Command,
-    project::{self, RunFolder, RunWriter, outside_paths_of_run},
+    project::{self, RunFolder, RunStart, RunWriter, outside_paths_of_run, overlap},
     sim::Progress,
 };
 use std::{path::Path, time::Instant};
@@ -20,6 +20,10 @@ use std::{path::Path, time::Instant};
 pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     let began = Instant::now();
     let run = RunFolder::open(path)?;
+    if let Some(out) = args.out.as_ref().filter(|out| overlap(out, path)) {
+        let (out, run) = (out.display(), path.display());
+        return Err(CliError::Usage(format!("--out {out} overlaps {run}, which is branched; choose another folder")));
+    }
     if args.project.is_none() && !args.allow_outside && !is_own(path) {
         refuse_outside(&outside_paths_of_run(&run, &run.project()?), "run")?;
     }
@@ -33,6 +37,11 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
         None => (from.now.clone(), run.base()),
     };
     let job = changed(project, base, args)?;
+    let first = from.info.step;
+    if let Some(end) = job.project.planned_steps().filter(|end| *end <= first) {
+        let what = format!("the branch would begin at step {first} and end at step {end}");
+        return Err(CliError::Usage(format!("{what}; give a longer --duration, or an earlier checkpoint with --at")));
+    }
     check_taps(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
@@ -40,13 +49,11 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     drop(prepared);
     sim.load(&from.snapshot)?;
     let taps = taps_of(&job, &*sim)?;
-    drop(from.snapshot);
+    let (info, notes) = (from.info.clone(), from.messages());
+    drop(from);
     let folder = folder_for(&job, args.out.as_ref())?;
     let start = run_start(&job, &chosen.name, chosen.threads);
-    let begin = Begin {
-        command: Command::Load(sim),
-        taps,
-        writer: &|start| Ok(RunWriter::create(&folder, start)?.branch_of(path, from.info.clone())),
-    };
+    let writer = Box::new(|start: RunStart<'_>| RunWriter::create(&folder, start)?.branch_of(path, info));
+    let begin = Begin { command: Command::Load(sim), taps, writer, notes };
     record(&job, args, &folder, start, begin, began.elapsed().as_secs_f64())
 }

@@ -22,6 +22,7 @@ pub(super) fn check(path: &Path, as_json: bool) -> Result<(), CliError> {
             "{:#}",
             json!({
                 "run": path, "status": status, "notes": notes, "intact": damaged == 0, "files": list,
+                "not_verified_before": run.manifest.not_verified_before,
                 "hash": run.manifest.digest.hash, "data_hash": run.manifest.data_hash(),
             })
         );
@@ -50,8 +51,14 @@ pub(super) fn print_hashes(run: &RunFolder) {
 /// `all 7 files match their hashes`.
 pub(super) fn summary(files: &[FileCheck]) -> String {
     let count = |of: fn(&FileCheck) -> bool| files.iter().filter(|f| of(f)).count();
-    let (damaged, unknown) = (count(FileCheck::is_damaged), count(|f| f.finding == Finding::NoHash));
+    let has_no_hash = |f: &FileCheck| matches!(f.finding, Finding::NoHash | Finding::IntactUntil { .. });
+    let (damaged, unknown) = (count(FileCheck::is_damaged), count(has_no_hash));
+    let in_part = count(|f| matches!(f.finding, Finding::IntactUntil { .. }));
     match (damaged, unknown) {
+        (0, n) if in_part > 0 => {
+            let whole = files.len() - n;
+            format!("{whole} files match their hashes, {in_part} up to a checkpoint, {} have none", n - in_part)
+        }
         (0, 0) => format!("all {} files match their hashes", files.len()),
         (0, n) if n == files.len() => "no hashes recorded".to_owned(),
         (0, n) => format!("{} files match their hashes, {n} have none", files.len() - n),

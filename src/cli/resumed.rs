@@ -2,43 +2,29 @@
 
 use super::{
     args::RunArgs,
+    ask::in_thread,
     device,
     error::CliError,
     progress::ProgressLine,
-    run::{changed, is_own, record, refuse_outside, run_start},
+    run::{Job, changed, is_own, record, refuse_outside, run_start},
     session::{self, Begin},
 };
 use crate::{
     engine::Command,
-    project::{RunFolder, RunWriter, Status, outside_paths_of_run, provenance},
-    sim::Progress,
+    project::{LockedRun, RunFolder, RunStart, RunWriter, VerifiedRun, outside_paths_of_run, provenance},
 };
-use std::{path::Path, time::Instant};
+use std::{io::ErrorKind, path::Path, time::Instant};
 
 pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     let began = Instant::now();
-    let run = RunFolder::open(path)?;
-    if run.manifest.status == Status::Running {
-        return Err(CliError::Usage(format!("{} is still being written", path.display())));
-    }
-    if run.manifest.trials > 0 {
-        return Err(CliError::Usage(format!("{} is a series of trials; resume is for single runs", path.display())));
-    }
-    if !args.allow_outside && !is_own(path) {
-        refuse_outside(&outside_paths_of_run(&run, &run.project()?), "run")?;
-    }
+    let verified = verified(path, args)?;
+    let (run, from) = (&verified.run, &verified.from);
     for note in provenance::changed(&run.manifest.data) {
         eprintln!("neuropil: {note}");
     }
-    let from = run.continuation(None, &Progress::default())?;
-    let step = from.file.directory.step;
+    let step = from.info.step;
     let job = changed(from.project.clone(), run.base(), args)?;
-    // A run that was killed behind its last checkpoint is closed only.
-    let is_done = |end: u64| end < step || (end == step && run.manifest.status == Status::Complete);
-    if job.project.planned_steps().is_some_and(is_done) {
-        let what = "its last checkpoint is at the planned end; a longer --duration extends it";
-        return Err(CliError::Usage(format!("{}: {what}", path.display())));
-    }
+    check_end(run, step, &job)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let mut now = from.now.clone();
     now.run = job.project.run.clone();
@@ -46,13 +32,47 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
     let mut sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;
     drop(prepared);
     sim.load(&from.snapshot)?;
-    drop(from.snapshot);
+    let taps = run.taps(sim.probes(), step);
+    sim.tap(&taps)?; // what can fail does so before the run is changed
+    if sim.clock().step != step {
+        let what = format!("{}: the state is of step {}, not {step}", path.display(), sim.clock().step);
+        return Err(CliError::Failed(what));
+    }
     eprintln!("neuropil: continuing {} at step {step}", path.display());
     let start = run_start(&job, &chosen.name, chosen.threads);
-    let begin = Begin {
-        taps: run.taps(sim.probes(), step),
-        command: Command::Resume(sim, from.history),
-        writer: &|start| RunWriter::resume(&run, &from.file, &start),
-    };
+    let (history, notes) = (from.history.clone(), from.notes.clone());
+    let writer = Box::new(|start: RunStart<'_>| RunWriter::resume(verified, &start));
+    let begin = Begin { taps, command: Command::Resume(sim, history), writer, notes };
     record(&job, args, path, start, begin, began.elapsed().as_secs_f64())
+}
+
+/// Locks a run and verifies its files.
+fn verified(path: &Path, args: &RunArgs) -> Result<VerifiedRun, CliError> {
+    let locked = LockedRun::open(path).map_err(|e| match e.kind() {
+        ErrorKind::ResourceBusy => CliError::Usage(e.to_string()),
+        _ => e.into(),
+    })?;
+    if locked.run.manifest.trials > 0 {
+        return Err(CliError::Usage(format!("{} is a series of trials; resume is for single runs", path.display())));
+    }
+    if !args.allow_outside && !is_own(path) {
+        refuse_outside(&outside_paths_of_run(&locked.run, &locked.run.project()?), "run")?;
+    }
+    in_thread("verify", move |progress| locked.verify(progress))
+}
+
+/// Refuses an end that the run has reached: it would be cut. A run that was killed behind its last checkpoint, at its end,
+/// is closed only.
+fn check_end(run: &RunFolder, step: u64, job: &Job) -> Result<(), CliError> {
+    let Some(end) = job.project.planned_steps() else { return Ok(()) };
+    let last = run.manifest.last_step.max(step);
+    let path = run.path.display();
+    if end < last {
+        let what = format!("it is recorded up to step {last} and would be cut at step {end}");
+        return Err(CliError::Usage(format!("{path}: {what}; a longer --duration extends it")));
+    }
+    if end == last && run.is_complete() {
+        return Err(CliError::Usage(format!("{path}: it is complete at step {last}; a longer --duration extends it")));
+    }
+    Ok(())
 }

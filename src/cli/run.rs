@@ -238,7 +238,8 @@ fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
     let setup_s = began.elapsed().as_secs_f64();
     let folder = folder_for(job, args.out.as_ref())?;
     let start = run_start(job, &chosen.name, chosen.threads);
-    let begin = Begin { command: Command::Load(sim), taps, writer: &|start| RunWriter::create(&folder, start) };
+    let writer = Box::new(|start: RunStart<'_>| RunWriter::create(&folder, start));
+    let begin = Begin { command: Command::Load(sim), taps, writer, notes: vec![] };
     record(job, args, &folder, start, begin, setup_s)
 }
 
@@ -253,7 +254,8 @@ pub(super) fn record(
 ) -> Result<(), CliError> {
     let plan = pacing(job, args.batch);
     let (device, threads) = (start.device.clone(), start.threads);
-    begin.notices().iter().for_each(|notice| eprintln!("neuropil: {notice}"));
+    let notices = begin.notices();
+    notices.iter().for_each(|notice| eprintln!("neuropil: {notice}"));
     let meter = ProgressLine::new();
     let (first, end) = (begin.clock(), Clock { step: plan.until.unwrap_or(0), ..begin.clock() }.secs());
     let since = Instant::now();
@@ -262,7 +264,7 @@ pub(super) fn record(
     };
     let outcome = session::record_from(begin, folder, start, &plan, &tick)?;
     meter.clear();
-    report(job, args.json, folder, (&device, threads), setup_s, &outcome);
+    report(job, args.json, folder, (&device, threads), setup_s, &outcome, &notices);
     ended(&outcome, folder)
 }
 
@@ -285,7 +287,15 @@ pub(super) fn steps_text(base: TimeBase) -> String {
     }
 }
 
-fn report(job: &Job, as_json: bool, folder: &Path, (device, threads): (&str, u32), setup_s: f64, outcome: &Outcome) {
+fn report(
+    job: &Job,
+    as_json: bool,
+    folder: &Path,
+    (device, threads): (&str, u32),
+    setup_s: f64,
+    outcome: &Outcome,
+    notices: &[String],
+) {
     let (clock, digest) = (outcome.clock, &outcome.digest);
     let n_steps = clock.step - outcome.first_step;
     let steps_per_s = per_second(n_steps as f64, outcome.wall_s);
@@ -317,6 +327,7 @@ fn report(job: &Job, as_json: bool, folder: &Path, (device, threads): (&str, u32
             .into();
         out["timings"] = json!(outcome.timings);
         out["interrupted"] = json!(outcome.interrupted);
+        out["notices"] = json!(notices);
         print_line!("{out:#}");
         return;
     }

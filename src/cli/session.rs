@@ -146,9 +146,13 @@ pub(super) struct Begin<'a> {
     /// [`Command::Load`] or [`Command::Resume`].
     pub command: Command,
     pub taps: Vec<Tap>,
-    /// Opens the run folder.
-    pub writer: &'a dyn Fn(RunStart<'_>) -> std::io::Result<RunWriter>,
+    /// Opens the run folder, when the simulation is ready.
+    pub writer: Box<OpenWriter<'a>>,
+    /// Messages about the checkpoint that it begins at.
+    pub notes: Vec<String>,
 }
+
+type OpenWriter<'a> = dyn FnOnce(RunStart<'_>) -> std::io::Result<RunWriter> + 'a;
 
 impl Begin<'_> {
     /// The clock of the simulation.
@@ -159,12 +163,13 @@ impl Begin<'_> {
         }
     }
 
-    /// What the simulation does otherwise than asked.
+    /// Messages about the checkpoint, and what the simulation does otherwise than asked.
     pub fn notices(&self) -> Vec<String> {
-        match &self.command {
+        let of_sim = match &self.command {
             Command::Load(sim) | Command::Resume(sim, _) => sim.notices(),
             _ => vec![],
-        }
+        };
+        self.notes.iter().cloned().chain(of_sim).collect()
     }
 }
 
@@ -177,7 +182,8 @@ pub(super) fn record(
     pacing: &Pacing,
     tick: &dyn Fn(Clock),
 ) -> Result<Outcome, CliError> {
-    let begin = Begin { command: Command::Load(sim), taps, writer: &|start| RunWriter::create(folder, start) };
+    let writer = Box::new(|start: RunStart<'_>| RunWriter::create(folder, start));
+    let begin = Begin { command: Command::Load(sim), taps, writer, notes: vec![] };
     record_from(begin, folder, start, pacing, tick)
 }
 
@@ -195,7 +201,7 @@ pub(super) fn record_from(
     let plan = start.project.checkpoint_plan();
     // Where the state is the result, it is not lost with the simulation.
     let saves = plan.at_end && !plan.is_periodic();
-    let Begin { command, taps, writer } = begin;
+    let Begin { command, taps, writer, .. } = begin;
     engine.send(command);
     let schema = loaded(&engine)?;
     let start = RunStart { taps: taps.clone(), sets: &schema.sets, ..start };

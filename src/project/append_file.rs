@@ -31,16 +31,23 @@ impl AppendFile {
         Ok(appended)
     }
 
-    /// Continues a file at a length. The rest is cut off.
-    pub fn reopen(folder: &Path, name: &str, n_bytes: u64) -> io::Result<Self> {
+    /// Opens a file to continue it at a length, where its hash is known. It keeps the rest until [`Self::cut_rest`].
+    pub fn reopen(folder: &Path, name: &str, n_bytes: u64, hash: Hash) -> io::Result<Self> {
         let path = run_file::inside(folder, name)?;
-        let hash = run_file::hash_start(&path, n_bytes)?;
         let mut options = OpenOptions::new();
         options.write(true);
         run_file::no_follow(&mut options);
         let mut file = options.open(&path).map_err(|e| at(&path, &e))?;
-        file.set_len(n_bytes).and_then(|()| file.seek(SeekFrom::Start(n_bytes))).map_err(|e| at(&path, &e))?;
+        file.seek(SeekFrom::Start(n_bytes)).map_err(|e| at(&path, &e))?;
         Ok(Self { file, path, n_bytes, hash })
+    }
+
+    /// Cuts off what follows the length at which it is continued.
+    pub fn cut_rest(&self) -> io::Result<()> {
+        self.file.set_len(self.n_bytes).map_err(|e| at(&self.path, &e))?;
+        #[cfg(test)]
+        stop::after_a_file()?;
+        Ok(())
     }
 
     /// Appends a block and passes it to the system, so that it survives a crash of the program. A block that does not
@@ -70,7 +77,7 @@ impl AppendFile {
     }
 }
 
-/// Ends a writer after it created a number of files, as if its process had been killed there.
+/// Ends a writer after it created or cut a number of files, as if its process had been killed there.
 #[cfg(test)]
 pub(super) mod stop {
     use std::{cell::Cell, io};
@@ -79,7 +86,7 @@ pub(super) mod stop {
         static FILES_LEFT: Cell<Option<u32>> = const { Cell::new(None) };
     }
 
-    /// On this thread, the creation of the file after `n_files` more fails behind it; `None`: none fails.
+    /// On this thread, creating or cutting the file after `n_files` more fails afterwards; `None`: none fails.
     pub fn after(n_files: Option<u32>) {
         FILES_LEFT.set(n_files);
     }

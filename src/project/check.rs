@@ -1,8 +1,13 @@
 //! Compares the files of a run with the lengths and hashes in its manifest.
 
-use super::{CheckpointInfo, RunFolder, run_file};
+use super::{
+    CheckpointFile, CheckpointInfo, RunFolder, Status,
+    recorded_files::{RecordedFiles, recorded_info},
+    run::{COMMANDS, MANIFEST, PROJECT, TIMINGS},
+    run_file,
+};
 use crate::sim::Progress;
-use std::{fmt, io};
+use std::{fmt, io, path::Path};
 
 /// What a check found about one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +16,14 @@ pub enum Finding {
     Intact,
     /// The manifest holds no hash: the run was not closed, or an older version wrote it.
     NoHash,
+    /// The run was not closed: its content is what was recorded up to this length, at the checkpoint of this step. What
+    /// follows has no hash.
+    IntactUntil {
+        /// Verified bytes.
+        n_bytes: u64,
+        /// Step of the checkpoint.
+        step: u64,
+    },
     /// There is no such file.
     Missing,
     /// The file has another length than was written.
@@ -42,7 +55,7 @@ pub struct FileCheck {
 impl FileCheck {
     /// Whether the file is damaged.
     pub const fn is_damaged(&self) -> bool {
-        !matches!(self.finding, Finding::Intact | Finding::NoHash)
+        !matches!(self.finding, Finding::Intact | Finding::IntactUntil { .. } | Finding::NoHash)
     }
 }
 
@@ -51,6 +64,13 @@ impl fmt::Display for FileCheck {
         write!(f, "{}: ", self.name)?;
         match &self.finding {
             Finding::Intact => write!(f, "{} bytes, hash matches", self.n_bytes),
+            Finding::IntactUntil { n_bytes, step } => {
+                write!(
+                    f,
+                    "{} bytes, hash matches for {n_bytes} bytes, up to the checkpoint of step {step}",
+                    self.n_bytes
+                )
+            }
             Finding::NoHash => write!(f, "{} bytes, no hash recorded", self.n_bytes),
             Finding::Missing => f.write_str("missing"),
             Finding::Length { expected } => write!(f, "damaged: {} bytes, {expected} were written", self.n_bytes),
@@ -74,39 +94,66 @@ pub fn check(run: &RunFolder, progress: &Progress) -> io::Result<Vec<FileCheck>>
 
 fn check_one(run: &RunFolder, prefix: &str, progress: &Progress) -> io::Result<Vec<FileCheck>> {
     let manifest = &run.manifest;
-    let streams = manifest.streams.iter().map(|s| (s.file.as_str(), s.n_bytes, s.hash.as_str(), Some(s)));
-    let others = manifest.files.iter().map(|f| (f.name.as_str(), f.n_bytes, f.hash.as_str(), None));
-    let mut out = vec![];
-    for (name, expected, hash, stream) in streams.chain(others) {
+    let is_open = matches!(manifest.status, Status::Running | Status::Unclosed);
+    let recorded = if is_open { RecordedFiles::newest(run) } else { None };
+    let mut names: Vec<&str> = manifest.streams.iter().map(|stream| stream.file.as_str()).collect();
+    names.extend(manifest.files.iter().map(|file| file.name.as_str()));
+    // The manifest of a run that was not closed does not list them yet; one that was killed at once does not have them all.
+    let has_begun = |name: &str| {
+        let is_recorded = recorded.as_ref().and_then(RecordedFiles::last).is_some_and(|d| d.length(name).is_some());
+        is_recorded || run_file::size_of(&run.path.join(name)).is_some()
+    };
+    names.extend([PROJECT, COMMANDS, TIMINGS].iter().filter(|name| is_open && has_begun(name)));
+    let mut out: Vec<FileCheck> = check_manifest(run, prefix).into_iter().collect();
+    for name in names {
+        if out.iter().any(|known| known.name.strip_prefix(prefix) == Some(name)) {
+            continue;
+        }
         let path = run_file::inside(&run.path, name)?;
         let size = run_file::size_of(&path);
         let n_bytes = size.unwrap_or(0);
-        let finding = match size {
-            None if std::fs::symlink_metadata(&path).is_ok() => Finding::Unreadable("not a regular file".into()),
-            None => Finding::Missing,
-            Some(_) if hash.is_empty() => Finding::NoHash,
-            Some(_) if n_bytes != expected => Finding::Length { expected },
-            Some(_) => compare(&path, hash, progress)?,
+        let expected = recorded_info(run, name);
+        let finding = match (size, &expected, &recorded) {
+            (None, ..) if std::fs::symlink_metadata(&path).is_ok() => Finding::Unreadable("not a regular file".into()),
+            (None, ..) => Finding::Missing,
+            (_, Some(expected), _) if n_bytes != expected.n_bytes => Finding::Length { expected: expected.n_bytes },
+            (_, Some(expected), _) => compare(&path, &expected.hash, progress)?,
+            (.., Some(recorded)) => compare_until(run, recorded, name, progress)?,
+            (.., None) => Finding::NoHash,
         };
+        let stream = manifest.streams.iter().find(|stream| stream.file == name);
         let (probe, n_records) = stream.map_or((String::new(), 0), |s| (s.probe.clone(), run.n_records(s)));
         out.push(FileCheck { name: format!("{prefix}{name}"), probe, n_bytes, n_records, finding });
     }
     for info in &manifest.checkpoints {
-        out.push(check_checkpoint(run, prefix, info, progress)?);
+        let path = run_file::inside(&run.path, &info.file)?;
+        out.push(check_state(&path, format!("{prefix}{}", info.file), info, || run.checkpoint(info), progress)?);
+    }
+    if let Some(parent) = manifest.parent.as_ref().filter(|parent| !parent.copy.is_empty()) {
+        let path = run_file::inside(&run.path, &parent.copy)?;
+        let (name, open) = (format!("{prefix}{}", parent.copy), || run.parent_file(parent));
+        out.push(check_state(&path, name, &parent.checkpoint, open, progress)?);
     }
     Ok(out)
 }
 
-/// Verifies the directory and every section.
-fn check_checkpoint(
-    run: &RunFolder,
-    prefix: &str,
+/// The manifest itself; `None` when it names no hash.
+fn check_manifest(run: &RunFolder, prefix: &str) -> Option<FileCheck> {
+    let finding = if run.manifest_matches? { Finding::Intact } else { Finding::Changed };
+    let n_bytes = run_file::size_of(&run.path.join(MANIFEST)).unwrap_or(0);
+    Some(FileCheck { name: format!("{prefix}{MANIFEST}"), probe: String::new(), n_bytes, n_records: 0, finding })
+}
+
+/// Verifies the directory and every section of a state.
+fn check_state(
+    path: &Path,
+    name: String,
     info: &CheckpointInfo,
+    open: impl Fn() -> io::Result<CheckpointFile>,
     progress: &Progress,
 ) -> io::Result<FileCheck> {
-    let path = run_file::inside(&run.path, &info.file)?;
-    let size = run_file::size_of(&path);
-    let verify = || run.checkpoint(info)?.verify(&mut |_| progress.report("checking", 0.0).is_ok());
+    let size = run_file::size_of(path);
+    let verify = || open()?.verify(&mut |_| progress.report("checking", 0.0).is_ok());
     let finding = match size {
         None => Finding::Missing,
         Some(n) if n != info.n_bytes => Finding::Length { expected: info.n_bytes },
@@ -117,11 +164,23 @@ fn check_checkpoint(
             Err(e) => Finding::Unreadable(e.to_string()),
         },
     };
-    let name = format!("{prefix}{}", info.file);
     Ok(FileCheck { name, probe: String::new(), n_bytes: size.unwrap_or(0), n_records: 0, finding })
 }
 
-fn compare(path: &std::path::Path, expected: &str, progress: &Progress) -> io::Result<Finding> {
+/// Compares a file of a run that was not closed with the hashes of its checkpoints.
+fn compare_until(run: &RunFolder, recorded: &RecordedFiles, name: &str, progress: &Progress) -> io::Result<Finding> {
+    let Some((n_bytes, step)) = recorded.last().and_then(|d| Some((d.length(name)?, d.step))) else {
+        return Ok(Finding::NoHash); // it began after the checkpoint
+    };
+    match recorded.verify(&run.path, name, progress) {
+        Ok(_) => Ok(Finding::IntactUntil { n_bytes, step }),
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Err(e),
+        Err(e) if e.kind() == io::ErrorKind::InvalidData => Ok(Finding::Changed),
+        Err(e) => Ok(Finding::Unreadable(e.to_string())),
+    }
+}
+
+fn compare(path: &Path, expected: &str, progress: &Progress) -> io::Result<Finding> {
     match run_file::hash_file(path, &mut |_| progress.report("checking", 0.0).is_ok()) {
         Ok((_, hash)) if hash == expected => Ok(Finding::Intact),
         Ok(_) => Ok(Finding::Changed),

@@ -10,8 +10,9 @@
 //! It is written in one pass from the memory of the snapshot. A file that was cut off has no trailer and is refused.
 
 use super::{
-    file, run,
-    run::at,
+    file,
+    manifest::FileInfo,
+    run::{app_version, at},
     run_file::{self, Hash},
 };
 use crate::{
@@ -68,10 +69,40 @@ pub struct Directory {
     pub digest: Digest,
     /// Entries of the run's command log that led to it.
     pub n_logged: u64,
-    /// Bytes of the run's growing files until then.
+    /// Bytes of the run's files until then.
     pub files: Vec<(String, u64)>,
+    /// XXH64 of these bytes of each of `files`, in their order; empty in checkpoints of older versions.
+    pub hashes: Vec<String>,
+    /// The project of the run as it was recorded, with its parameters at step 0; empty in checkpoints of older versions.
+    pub project: String,
     /// The sections.
     pub sections: Vec<SectionInfo>,
+}
+
+impl Directory {
+    /// Length of a file of the run; `None` when it did not exist yet.
+    pub fn length(&self, name: &str) -> Option<u64> {
+        self.files.iter().find(|(known, _)| known == name).map(|(_, n)| *n)
+    }
+
+    /// Whether it holds the hashes of the run's files.
+    pub const fn has_hashes(&self) -> bool {
+        !self.hashes.is_empty()
+    }
+
+    /// XXH64 of a file of the run up to its length; `None` when it is not known.
+    pub fn hash(&self, name: &str) -> Option<&str> {
+        let at = self.files.iter().position(|(known, _)| known == name)?;
+        self.hashes.get(at).map(String::as_str)
+    }
+}
+
+/// What a run had written when the state of a checkpoint was taken.
+pub(super) struct RecordedUntil {
+    /// Its files.
+    pub files: Vec<FileInfo>,
+    /// Its project, as text.
+    pub project: String,
 }
 
 /// A checkpoint in the manifest of its run.
@@ -99,14 +130,14 @@ pub(super) fn is_file_name(name: &str) -> bool {
     step.and_then(|step| step.parse().ok()).is_some_and(|step| file_name(step) == name)
 }
 
-/// Writes a checkpoint: whole or not at all. `files` are the lengths of the run's growing files.
-pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, files: Vec<(String, u64)>) -> io::Result<CheckpointInfo> {
+/// Writes a checkpoint: whole or not at all.
+pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, run: &RecordedUntil) -> io::Result<CheckpointInfo> {
     let name = file_name(checkpoint.clock.step);
     let path = folder.join(&name);
     let partial = folder.join(format!("{name}.part"));
     std::fs::remove_file(&partial).ok();
     let written = File::create_new(&partial).and_then(|file| {
-        let done = fill(&file, checkpoint, files)?;
+        let done = fill(&file, checkpoint, run)?;
         super::durability::sync(&file)?;
         Ok(done)
     });
@@ -121,7 +152,7 @@ pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, files: Vec<(String, 
 }
 
 /// Writes the contents; returns their length and the hash of the directory.
-fn fill(file: &File, checkpoint: &Checkpoint, files: Vec<(String, u64)>) -> io::Result<(u64, String)> {
+fn fill(file: &File, checkpoint: &Checkpoint, run: &RecordedUntil) -> io::Result<(u64, String)> {
     let Checkpoint { snapshot, clock, digest, n_logged, .. } = checkpoint;
     let mut out = BufWriter::new(file);
     let mut place = 0;
@@ -136,13 +167,15 @@ fn fill(file: &File, checkpoint: &Checkpoint, files: Vec<(String, u64)>) -> io::
     put(&mut out, HEAD)?;
     let mut directory = Directory {
         format: FORMAT,
-        app: run::app_version(),
+        app: app_version(),
         model: snapshot.model.clone(),
         step: clock.step,
         secs_per_step: clock.base.per_step(),
         digest: digest.clone(),
         n_logged: *n_logged,
-        files,
+        files: run.files.iter().map(|file| (file.name.clone(), file.n_bytes)).collect(),
+        hashes: run.files.iter().map(|file| file.hash.clone()).collect(),
+        project: run.project.clone(),
         sections: vec![],
     };
     for section in &snapshot.sections {
@@ -174,6 +207,8 @@ pub struct CheckpointFile {
     pub directory: Directory,
     /// XXH64 of its directory.
     pub hash: String,
+    /// Where its directory begins and ends.
+    directory_range: (u64, u64),
 }
 
 impl CheckpointFile {
@@ -216,7 +251,10 @@ impl CheckpointFile {
         };
         match directory.sections.iter().find(|s| !is_inside(s)) {
             Some(section) => Err(broken(&format!("section `{}` is outside the file", section.name))),
-            None => Ok(Self { path: path.to_owned(), directory, hash: hash.hex() }),
+            None => {
+                let directory_range = (start, start + n);
+                Ok(Self { path: path.to_owned(), directory, hash: hash.hex(), directory_range })
+            }
         }
     }
 
@@ -252,13 +290,15 @@ impl CheckpointFile {
         Ok(snapshot)
     }
 
-    /// Verifies all sections without keeping them.
+    /// Verifies all sections, and the space between them, without keeping them.
     pub fn verify(&self, report: &mut dyn FnMut(u64) -> bool) -> io::Result<()> {
         let mut file = run_file::open_regular(&self.path)?;
         let mut buffer = vec![0; 1 << 20];
+        let mut end = HEAD.len() as u64;
         for info in &self.directory.sections {
-            file.seek(SeekFrom::Start(info.offset)).map_err(|e| at(&self.path, &e))?;
+            self.verify_space(&mut file, end, info.offset)?;
             let (mut hash, mut rest) = (Hash::default(), n_bytes(info.element, &info.shape).unwrap_or(0));
+            end = info.offset + rest;
             while rest > 0 {
                 let part = &mut buffer[..rest.min(1 << 20) as usize];
                 file.read_exact(part).map_err(|e| at(&self.path, &e))?;
@@ -272,7 +312,20 @@ impl CheckpointFile {
                 return Err(invalid(&self.path, &format!("section `{}` is damaged", info.name)));
             }
         }
-        Ok(())
+        self.verify_space(&mut file, end, self.directory_range.0)?;
+        let len = file.metadata().map_err(|e| at(&self.path, &e))?.len();
+        self.verify_space(&mut file, self.directory_range.1, len - TRAILER)
+    }
+
+    /// Verifies that there are only spaces between two places, and leaves the file at the second.
+    fn verify_space(&self, file: &mut File, from: u64, to: u64) -> io::Result<()> {
+        let mut space = vec![0; to.saturating_sub(from).min(ALIGN) as usize];
+        let read = file.seek(SeekFrom::Start(to - space.len() as u64)).and_then(|_| file.read_exact(&mut space));
+        read.map_err(|e| at(&self.path, &e))?;
+        match space.iter().all(|byte| *byte == b' ') {
+            true => Ok(()),
+            false => Err(invalid(&self.path, &format!("the space before byte {to} is damaged"))),
+        }
     }
 }
 
@@ -303,14 +356,20 @@ mod tests {
     #[test]
     fn every_flipped_bit_and_every_truncation_is_refused() {
         let folder = TempFolder::new("checkpoint");
-        let files = vec![("spikes.u32".to_owned(), 80)];
-        let info = write(&folder, &checkpoint(), files.clone()).unwrap();
+        let spikes = FileInfo { name: "spikes.u32".into(), n_bytes: 80, hash: "0123456789abcdef".into() };
+        let run = RecordedUntil { files: vec![spikes], project: "(seed: 3)".into() };
+        let info = write(&folder, &checkpoint(), &run).unwrap();
         let path = folder.join(&info.file);
         let whole = std::fs::read(&path).unwrap();
         assert_eq!(whole.len() as u64, info.n_bytes);
         let read = |path: &Path| CheckpointFile::open(path)?.read(&mut |_| true);
         let file = CheckpointFile::open(&path).unwrap();
-        assert_eq!((file.directory.files.clone(), file.directory.n_logged, &file.hash), (files, 3, &info.hash));
+        let directory = &file.directory;
+        assert_eq!(
+            (directory.length("spikes.u32"), directory.hash("spikes.u32")),
+            (Some(80), Some("0123456789abcdef"))
+        );
+        assert_eq!((&*directory.project, directory.n_logged, &file.hash), ("(seed: 3)", 3, &info.hash));
         assert_eq!(read(&path).unwrap(), *checkpoint().snapshot);
         file.verify(&mut |_| true).unwrap();
         let is_padding = |at: usize| {
@@ -322,11 +381,13 @@ mod tests {
             let used = data.chain([0..HEAD.len() as u64, start..start + n, end..whole.len() as u64]);
             !used.into_iter().any(|range| range.contains(&(at as u64)))
         };
-        for at in (0..whole.len()).filter(|at| !is_padding(*at)) {
+        for at in 0..whole.len() {
             let mut flipped = whole.clone();
             flipped[at] ^= 1 << (at % 8);
             std::fs::write(&path, &flipped).unwrap();
-            assert!(read(&path).is_err(), "byte {at}");
+            assert!(is_padding(at) || read(&path).is_err(), "byte {at}");
+            let verify = || CheckpointFile::open(&path)?.verify(&mut |_| true);
+            assert!(verify().is_err(), "byte {at}");
         }
         for len in (0..whole.len()).step_by(7) {
             std::fs::write(&path, &whole[..len]).unwrap();

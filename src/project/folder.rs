@@ -3,10 +3,12 @@
 use super::{
     Manifest, Project, ReadError, Status, Stream, command_log, file, load_logged_data, lock,
     manifest::record_bytes,
+    parent::PARENT_STATE,
     run::{COMMANDS, EXPORTS, FORMAT, LOCK, MANIFEST, NOTE, PROJECT, RATES, TIMINGS, TRIALS, at},
     run_file,
     sets::{ElementTable, SetInfo},
     stream_reader::{LineReader, LineageReader, RowReader, SpikeReader, StreamFile, recover},
+    writer::manifest_matches,
 };
 use crate::{
     engine::LoggedCommand,
@@ -35,6 +37,8 @@ pub struct RunFolder {
     pub notes: Vec<String>,
     /// Number of the trial, in a series of trials.
     pub trial: Option<u32>,
+    /// Whether the manifest has the hash that it names; `None`: it names none.
+    pub(super) manifest_matches: Option<bool>,
     /// Valid bytes of each stream's file.
     extents: Vec<u64>,
 }
@@ -54,6 +58,15 @@ impl RunFolder {
     /// Opens a run. One that was not closed is opened too, with a note. Reads the manifest and, of an unclosed run
     /// without a lock file, the ends of its streams.
     pub fn open(path: &Path) -> io::Result<Self> {
+        Self::open_with(path, || lock::is_locked(path))
+    }
+
+    /// Opens a run of which this process holds the lock, before it writes to it.
+    pub(super) fn open_locked(path: &Path) -> io::Result<Self> {
+        Self::open_with(path, || false)
+    }
+
+    fn open_with(path: &Path, is_written: impl FnOnce() -> bool) -> io::Result<Self> {
         let manifest_path = path.join(MANIFEST);
         let text = run_file::read_text(&manifest_path, MAX_TEXT).map_err(|e| match e.kind() {
             ErrorKind::NotFound => {
@@ -69,14 +82,23 @@ impl RunFolder {
             return Err(wrong(format!("format {format} is {is}, which reads 1 to {FORMAT}")));
         }
         is_plausible(&manifest).map_err(wrong)?;
-        let mut run = Self { path: path.to_owned(), manifest, notes: vec![], trial: None, extents: vec![] };
-        run.examine()?;
+        let (path, manifest_matches) = (path.to_owned(), manifest_matches(&text));
+        let mut run = Self { path, manifest, notes: vec![], trial: None, manifest_matches, extents: vec![] };
+        run.examine(is_written)?;
         Ok(run)
     }
 
-    fn examine(&mut self) -> io::Result<()> {
+    fn examine(&mut self, is_written: impl FnOnce() -> bool) -> io::Result<()> {
+        if self.manifest_matches == Some(false) {
+            self.notes.push(format!("{MANIFEST} is not what was written: its hash differs"));
+        }
+        if self.manifest.not_verified_before > 0 {
+            let step = self.manifest.not_verified_before;
+            let why = "it was continued there from a checkpoint of an older version, which holds no hashes";
+            self.notes.push(format!("not verified before step {step}: {why}"));
+        }
         match &self.manifest.status {
-            Status::Running | Status::Unclosed => return self.examine_unclosed(),
+            Status::Running | Status::Unclosed => return self.examine_unclosed(is_written()),
             Status::Complete => {}
             Status::Interrupted { step } => self.notes.push(format!("interrupted at step {step}")),
             Status::Failed(why) => {
@@ -94,9 +116,8 @@ impl RunFolder {
 
     /// A run without an end: its lock file says how much is written; in runs of older versions, which have none,
     /// the ends of the streams show it.
-    fn examine_unclosed(&mut self) -> io::Result<()> {
+    fn examine_unclosed(&mut self, is_running: bool) -> io::Result<()> {
         let progress = lock::read(&self.path).filter(|p| p.id == self.manifest.id);
-        let is_running = lock::is_locked(&self.path);
         self.manifest.status = if is_running { Status::Running } else { Status::Unclosed };
         let (mut last_step, first) = (progress.as_ref().and_then(|p| p.step), self.manifest.first_step);
         for stream in &self.manifest.streams {
@@ -185,7 +206,7 @@ impl RunFolder {
             .chain(manifest.sets.iter().map(|s| s.ids.as_str()))
             .chain(manifest.files.iter().map(|f| f.name.as_str()))
             .chain(manifest.checkpoints.iter().map(|c| c.file.as_str()))
-            .chain([MANIFEST, LOCK, PROJECT, COMMANDS, TIMINGS, NOTE, EXPORTS, RATES]);
+            .chain([MANIFEST, LOCK, PROJECT, COMMANDS, TIMINGS, NOTE, EXPORTS, RATES, PARENT_STATE]);
         folder == own
             && path.file_name().and_then(|n| n.to_str()).is_some_and(|name| names.into_iter().any(|n| n == name))
     }
@@ -385,6 +406,9 @@ fn is_plausible(manifest: &Manifest) -> Result<(), String> {
     let parent = manifest.parent.as_ref().map(|parent| &parent.checkpoint);
     if let Some(info) = manifest.checkpoints.iter().chain(parent).find(|c| !run_file::is_plain_name(&c.file)) {
         return Err(format!("`{}` is not a file name in the run folder", info.file));
+    }
+    if let Some(parent) = manifest.parent.as_ref().filter(|p| !p.copy.is_empty() && !run_file::is_plain_name(&p.copy)) {
+        return Err(format!("`{}` is not a file name in the run folder", parent.copy));
     }
     if let Some(set) = manifest.sets.iter().find(|s| s.len > crate::data::MAX_NEURONS) {
         return Err(format!("{} {} are more than this program allows", set.len, set.name));

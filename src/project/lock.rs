@@ -17,7 +17,7 @@ use std::{
     fmt::Write as _,
     fs::{File, OpenOptions, TryLockError},
     hash::{BuildHasher as _, Hasher as _, RandomState},
-    io::{self, ErrorKind, Seek as _, SeekFrom, Write as _},
+    io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -81,8 +81,35 @@ impl RunLock {
     /// Writes the lock file and reserves space.
     pub fn begin(&mut self) -> io::Result<()> {
         self.update(None, std::iter::empty::<(&str, u64)>())?;
+        self.reserve()
+    }
+
+    /// Reserves space after the text.
+    fn reserve(&mut self) -> io::Result<()> {
         let reserve = vec![b'\n'; RESERVE];
         self.file.write_all(&reserve).map_err(|e| at(&self.path, &e))
+    }
+
+    /// The content of the lock file.
+    pub fn content(&mut self) -> io::Result<Vec<u8>> {
+        let mut content = vec![];
+        let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut content));
+        read.map(|_| content).map_err(|e| at(&self.path, &e))
+    }
+
+    /// Writes an earlier content again, after a failure.
+    pub fn restore(&mut self, content: &[u8]) {
+        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(content));
+        if let Err(error) = written.and_then(|()| self.file.set_len(content.len() as u64)) {
+            tracing::warn!("{}: {error}", self.path.display());
+        }
+    }
+
+    /// Writes the lock file of a run that continues: what is written up to this step, and files that will be removed.
+    pub fn begin_again(&mut self, step: u64, files: &[(String, u64)], removed: &[String]) -> io::Result<()> {
+        self.unlisted = removed.to_vec();
+        self.update(Some(step), files.iter().map(|(name, n)| (name.as_str(), *n)))?;
+        self.reserve()
     }
 
     /// Writes how much of the run is written, over the old lines.

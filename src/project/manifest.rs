@@ -96,6 +96,11 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 impl Stream {
     /// Whether it is a segment of the same tap's data.
     pub fn is_of_tap(&self, other: &Self) -> bool {
@@ -146,6 +151,8 @@ pub struct Parent {
     pub run: PathBuf,
     /// The checkpoint.
     pub checkpoint: CheckpointInfo,
+    /// The copy of it in the folder of this run; empty in branches of older versions, which read it in the other run.
+    pub copy: String,
 }
 
 /// What a step of a run is.
@@ -240,6 +247,10 @@ pub struct Manifest {
     pub checkpoints: Vec<CheckpointInfo>,
     /// Steps at which the run was continued from a checkpoint, with the time, UTC.
     pub resumed: Vec<(u64, String)>,
+    /// Data before this step were not compared with hashes when the run was continued: the checkpoint was one of an older
+    /// version, which holds none. 0: all were.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_verified_before: u64,
     /// The checkpoint of another run that this one began at; its project and log begin there.
     pub parent: Option<Parent>,
 }

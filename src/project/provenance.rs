@@ -75,19 +75,21 @@ fn hash_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// A message per file that has changed.
+/// A message per file that has changed or is missing.
 pub fn changed(files: &[DataFile]) -> Vec<String> {
-    let mut out = vec![];
-    for file in files {
-        let place = file.path.display();
-        match describe(&file.parameter, file.path.clone()) {
-            None => out.push(format!("{place} ({}) is missing", file.parameter)),
-            Some(now) if now.n_bytes != file.n_bytes => {
-                out.push(format!("{place} ({}) had {} bytes, now has {}", file.parameter, file.n_bytes, now.n_bytes));
-            }
-            Some(now) if now.hash != file.hash => out.push(format!("{place} ({}) has changed", file.parameter)),
-            Some(_) => {}
-        }
+    let message = |file: &DataFile| match file.path.is_file() {
+        true => difference(file),
+        false => Some(format!("{} ({}) is missing", file.path.display(), file.parameter)),
+    };
+    files.iter().filter_map(message).collect()
+}
+
+/// How the content of a file differs from that of the run; `None` where it does not, or there is no such file now.
+pub(super) fn difference(file: &DataFile) -> Option<String> {
+    let place = file.path.display();
+    let now = describe(&file.parameter, file.path.clone())?;
+    if now.n_bytes != file.n_bytes {
+        return Some(format!("{place} ({}) had {} bytes, now has {}", file.parameter, file.n_bytes, now.n_bytes));
     }
-    out
+    (now.hash != file.hash).then(|| format!("{place} ({}) has changed", file.parameter))
 }

@@ -6,6 +6,7 @@ use super::{
     folder::trial_folder,
     lock::{self, RunLock},
     manifest::{FileInfo, file_name},
+    parent::PARENT_STATE,
     run::{COMMANDS, EXPORTS, LOCK, MANIFEST, PROJECT, RATES, TIMINGS, TRIALS, at},
     run_file,
     sets::TABLE,
@@ -70,6 +71,9 @@ fn clear(run: &RunFolder) -> io::Result<()> {
         }
     }
     remove_unlisted(folder, &run.manifest, probes, |_| false)?; // and every checkpoint
+    if run.manifest.parent.as_ref().is_some_and(|parent| parent.copy == PARENT_STATE) {
+        remove(folder, PARENT_STATE)?;
+    }
     // The manifest last: without it the folder is not a run.
     [COMMANDS, TIMINGS, PROJECT, RATES, MANIFEST].iter().try_for_each(|name| remove(folder, name))
 }

@@ -11,10 +11,11 @@
 //!   neurons.u64      public ids of the elements, when they have any
 //!   timings.csv      kernel times
 //!   checkpoint-000012000.state   the state at a step, when the project asks for checkpoints
+//!   parent.state     of a branch: the checkpoint of the other run at which it begins
 //!   note.txt         the user's note, when there is one
 //! ```
 //!
-//! Every file but run.ron, run.lock and note.txt only ever grows, in whole blocks, so a run is readable while it is written and
+//! Every file but run.ron, run.lock, parent.state and note.txt only ever grows, in whole blocks, so a run is readable while it is written and
 //! after a crash.
 
 use crate::{data::io_reason, params::Value};

@@ -108,23 +108,6 @@ pub(super) fn hash_file(path: &Path, report: &mut dyn FnMut(u64) -> bool) -> io:
     }
 }
 
-/// Hash of the first `n_bytes` of a file; an error when it is shorter.
-pub(super) fn hash_start(path: &Path, n_bytes: u64) -> io::Result<Hash> {
-    let mut file = open_regular(path)?.take(n_bytes);
-    let (mut hash, mut rest) = (Hash::default(), n_bytes);
-    let mut buffer = vec![0; 1 << 18];
-    while rest > 0 {
-        let n = file.read(&mut buffer).map_err(|e| at(path, &e))?;
-        if n == 0 {
-            let what = format!("{} ends {rest} bytes before the checkpoint", path.display());
-            return Err(io::Error::new(ErrorKind::InvalidData, what));
-        }
-        hash.add(&buffer[..n]);
-        rest -= n as u64;
-    }
-    Ok(hash)
-}
-
 /// XXH64, over bytes as they are written.
 #[derive(Clone)]
 pub(super) struct Hash(XxHash64);

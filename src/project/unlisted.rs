@@ -7,6 +7,7 @@ use super::{
     append_file::AppendFile,
     atomic_file, checkpoint_file, lock,
     manifest::EXTENSIONS,
+    parent::{PARENT_PART, PARENT_STATE},
     run::{MANIFEST, PROJECT, at},
     run_file,
     sets::TABLE,
@@ -61,7 +62,7 @@ pub(super) fn remove(folder: &Path, name: &str) -> io::Result<()> {
 }
 
 /// Whether the writer gives files such a name: `rate-2.f32`, `map@head=3.f32` of probes, `experts-2.u64` and
-/// `experts-2.elements.ron` of sets.
+/// `experts-2.elements.ron` of sets, `parent.state` of a branch.
 fn is_of_writer(name: &str, probes: &[ProbeSpec]) -> bool {
     let is_of_set = [".u64", TABLE].iter().filter_map(|end| name.strip_suffix(end)).any(|stem| {
         stem.rsplit_once('-').is_some_and(|(set, number)| !set.is_empty() && number.parse::<u32>().is_ok())
@@ -72,16 +73,17 @@ fn is_of_writer(name: &str, probes: &[ProbeSpec]) -> bool {
             (mark.is_empty() || mark.starts_with(['-', '@'])) && EXTENSIONS.iter().any(|(_, known)| *known == extension)
         })
     };
-    is_of_set || probes.iter().any(is_of_probe)
+    let is_of_parent = [PARENT_STATE, PARENT_PART].contains(&name);
+    is_of_set || is_of_parent || probes.iter().any(is_of_probe)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::{
         engine::{Checkpoint, CheckpointPlan, RecordingEnd, RecordingStart, Sink as _},
         kinds::Model,
-        project::{Project, RunFolder, RunStart, append_file::stop},
+        project::{LockedRun, Project, RunFolder, RunStart, append_file::stop},
         sim::{Clock, ElementSet, Progress, Shape, Snapshot, Tap},
     };
     use neuropil_test_support::temp::TempFolder;
@@ -108,7 +110,7 @@ mod tests {
         Clock { step, ..Clock::default() }
     }
 
-    fn create(folder: &Path) -> io::Result<RunWriter> {
+    pub fn create(folder: &Path) -> io::Result<RunWriter> {
         let (mut project, taps, over) = project();
         project.run.checkpoint_steps = 1;
         let sets = set(over, 2);
@@ -122,14 +124,14 @@ mod tests {
     }
 
     /// Two changes of the set, the first before the checkpoint.
-    fn first_part(writer: &mut RunWriter) -> io::Result<()> {
+    pub fn first_part(writer: &mut RunWriter) -> io::Result<()> {
         writer.sets_changed(5, &set(project().2, 3))?;
         let snapshot = Arc::new(Snapshot { model: "nuclei".into(), sections: vec![] });
         writer.checkpoint(Checkpoint { snapshot, clock: at_step(10), ..Checkpoint::default() })?;
         writer.collect_checkpoint(true)
     }
 
-    fn second_part(mut writer: RunWriter) -> io::Result<()> {
+    pub fn second_part(mut writer: RunWriter) -> io::Result<()> {
         writer.sets_changed(15, &set(project().2, 4))?;
         Box::new(writer).finish(&RecordingEnd { clock: at_step(20), ..RecordingEnd::default() })
     }
@@ -138,13 +140,13 @@ mod tests {
         fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    fn resume(folder: &Path) -> io::Result<RunWriter> {
-        let run = RunFolder::open(folder)?;
-        let from = run.continuation(None, &Progress::default()).map_err(io::Error::other)?;
-        let (project, sets) = (&from.now, &set(self::project().2, 3)[..]);
+    pub fn resume(folder: &Path) -> io::Result<RunWriter> {
+        let verified = LockedRun::open(folder)?.verify(&Progress::default()).map_err(io::Error::other)?;
+        let (now, sets) = (verified.from.now.clone(), &set(self::project().2, 3)[..]);
+        let project = &now;
         let (base, taps, device, command) = (Path::new("."), vec![], "CPU".to_owned(), String::new());
         let start = RunStart { project, base, taps, sets, device, threads: 1, command, trial: None, trials: 0 };
-        let mut writer = RunWriter::resume(&run, &from.file, &start)?;
+        let mut writer = RunWriter::resume(verified, &start)?;
         writer.begin(&RecordingStart { clock: at_step(10), ..RecordingStart::default() })?;
         Ok(writer)
     }
@@ -215,6 +217,9 @@ mod tests {
         for suffix in [".f32", "-2.f32", "@head=3.u32", "@head=3@2.jsonl", ".txt"] {
             assert!(is_of_writer(&format!("{name}{suffix}"), probes), "{name}{suffix}");
         }
+        assert!(
+            is_of_writer(PARENT_STATE, &[]) && is_of_writer(PARENT_PART, &[]) && !is_of_writer("parent.state.txt", &[])
+        );
         assert!(is_of_writer("experts-2.u64", &[]) && is_of_writer("experts-12.elements.ron", &[]));
         for other in ["thesis.tex", "notes.txt", "run.ron", "experts.u64", "-2.u64", "experts-x.u64", "2026-11.ron"] {
             assert!(!is_of_writer(other, probes), "{other}");

@@ -284,7 +284,7 @@ impl Sink for RunWriter {
     }
 
     fn mark(&mut self, step: u64) {
-        self.checkpoints.marked = Some((step, self.lengths()));
+        self.checkpoints.marked = self.recorded_until().ok().map(|recorded| (step, recorded));
     }
 
     fn rescue(&mut self, checkpoint: &Checkpoint) {
@@ -366,6 +366,26 @@ impl Sink for RunWriter {
 /// Writes the manifest, whole or not at all.
 pub(super) fn save_manifest(folder: &Path, manifest: &Manifest) -> io::Result<()> {
     let text = file::to_ron(manifest).map_err(io::Error::other)?;
-    let head = "// A run of neuropil. Read a stream with numpy.fromfile(file, dtype).\n";
-    atomic_file::replace(&folder.join(MANIFEST), (head.to_owned() + &text).as_bytes())
+    let head = "// A run of neuropil. Read a stream with numpy.fromfile(file, dtype).";
+    let text = format!("{head}\n{HASH_LINE}{}\n{text}", hash_of_lines(head, &text));
+    atomic_file::replace(&folder.join(MANIFEST), text.as_bytes())
+}
+
+/// Begins the second line of a manifest, which has the hash of the others.
+const HASH_LINE: &str = "// XXH64 of the other lines: ";
+
+fn hash_of_lines(head: &str, rest: &str) -> String {
+    let mut hash = Hash::of(head.as_bytes());
+    hash.add(rest.as_bytes());
+    hash.hex()
+}
+
+/// Whether a manifest has the hash that it names; `None` when it names none, as those of older versions.
+pub(super) fn manifest_matches(text: &str) -> Option<bool> {
+    let (head, lines) = text.split_once('\n')?;
+    if !lines.starts_with("//") && !head.contains(HASH_LINE.trim_end()) {
+        return None;
+    }
+    let named = lines.strip_prefix(HASH_LINE).and_then(|line| line.split_once('\n'));
+    Some(named.is_some_and(|(hash, rest)| hash == hash_of_lines(head, rest)))
 }

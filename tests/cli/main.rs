@@ -7,4 +7,5 @@ mod demo;
 mod exactness;
 mod language;
 mod program;
+mod resume;
 mod synaptic;

@@ -7,7 +7,7 @@ use neuropil::{
     },
     params::path::parse,
     project::{
-        Project, RunFolder, RunStart, RunWriter, Status,
+        LockedRun, Project, RunFolder, RunStart, RunWriter, Status,
         replay::{ReplayResult, replay},
     },
     sim::{Device, Frame, ProbeId, Progress, Simulation, Tap},
@@ -301,10 +301,11 @@ fn a_run_whose_disk_was_full_is_resumed_to_the_same_result() {
         run.manifest.status
     );
     assert_eq!(session.replayed(), [120], "what was written is valid");
-    let from = run.continuation(None, &Progress::default()).unwrap();
+    let verified = LockedRun::open(&session.folder).unwrap().verify(&Progress::default()).unwrap();
+    let from = verified.from.clone();
     let step = from.info.step;
     assert!((100..=run.manifest.last_step).contains(&step), "{step}");
-    let writer = RunWriter::resume(&run, &from.file, &session.start()).unwrap();
+    let writer = RunWriter::resume(verified, &session.start()).unwrap();
     let mut sim = build(&from.now);
     sim.load(&from.snapshot).unwrap();
     let engine = Engine::spawn(|| {}).unwrap();
