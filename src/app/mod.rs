@@ -329,7 +329,8 @@ impl App {
         let (mut requests, t) = (Vec::new(), Tokens::of(ui.ctx()));
         let features = self.features();
         let session = &mut self.session;
-        self.time.axis.line.update(ui, session.live.clock.step as f64);
+        let live_edge = self.time.past.complete_to(session.live.clock.step);
+        self.time.axis.line.update(ui, live_edge as f64);
         if let Some(frame) = self.workspace.follow_cursor(&session.live.schema, &mut self.time, session.live.clock) {
             session.filter.absorb(&session.live.schema, &frame);
         }

@@ -184,7 +184,7 @@ fn statistics_of_the_selection() {
         stage.feed(500);
     }
     stage.select(&(0..30).map(|i| i * 4_000).collect::<Vec<_>>());
-    stage.until("n = 30 elements");
+    stage.until("n = 30  |");
     stage.press("Fano");
     assert!(stage.says("Fano ↓"));
 }
@@ -271,7 +271,7 @@ fn pictures() {
             statistics.feed(500);
         }
         statistics.select(&(0..200).map(|i| i * 690).collect::<Vec<_>>());
-        statistics.until("n = 200 elements");
+        statistics.until("n = 200  |");
         statistics.settle();
         statistics.shoot(&format!("statistics-{theme}"));
         let mut table = Stage::new("table", schema(), (900.0, 360.0)).on(&graphics, dark);

@@ -6,7 +6,9 @@ use crate::support::{
     harness::{asserts_timings, measured},
     stage,
 };
+mod high_speed;
 mod raster_load;
+mod rates_agree;
 
 use egui::{Modifiers, pos2, vec2};
 use fake_fly::{Activity, schema};

@@ -47,6 +47,11 @@ impl Coverage {
         }
     }
 
+    /// Whether the probe was in the newest frame.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
     /// The last step with data.
     pub fn end(&self) -> Option<u64> {
         self.intervals.last().map(|(_, end)| *end)

@@ -121,6 +121,14 @@ impl Past {
         true
     }
 
+    /// The newest step up to which the spikes of all subscribed probes can be shown; `now` if none is subscribed.
+    /// Followed views end here: later spikes are on their way to the index.
+    pub fn complete_to(&self, now: u64) -> u64 {
+        let end = |id: &ProbeId| self.trains.get(id).map_or_else(|| self.first(), |train| train.end);
+        let subscribed = self.coverage.iter().filter(|(_, coverage)| coverage.is_open());
+        subscribed.map(|(id, _)| end(id)).min().map_or(now, |end| end.min(now))
+    }
+
     /// Whether all spikes so far are indexed.
     pub fn is_indexed(&self) -> bool {
         self.indexer.as_ref().is_none_or(Indexer::is_idle)

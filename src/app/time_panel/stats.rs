@@ -5,7 +5,7 @@ use crate::{
     app::{
         theme::Tokens,
         time::spikes::between,
-        views::{kit, pool, probes_where},
+        views::{kit, pool, probes_where, rate},
     },
     sim::{ProbeId, Shape, Spike},
 };
@@ -77,12 +77,13 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
     let t = Tokens::of(ui.ctx());
     let sequence = app.time.past.trains().map(|(_, train)| train.history.sequence()).sum();
     // Later spikes do not change a past range.
-    let sequence = if to < app.time.past.newest() as f64 { 0 } else { sequence };
+    let complete_to = app.time.past.complete_to(app.time.past.newest());
+    let sequence = if to < complete_to as f64 { 0 } else { sequence };
     let mut stats = std::mem::take(&mut app.time_panel.stats);
     stats.update(ui.ctx(), app, (from as u64, to.ceil() as u64, sequence));
     ui.set_width(240.0);
     ui.label(RichText::new(format!("{} to {}", app.time_text(from), app.time_text(to))).color(t.text_strong));
-    let secs = (to - from) * app.session.live.clock.base.per_step();
+    let base = app.session.live.clock.base;
     let shown = stats.shown.as_ref().map_or(&[][..], |(_, counted)| counted);
     let schema = &app.session.live.schema;
     for (id, spec) in probes_where(schema, |s| matches!(s, Shape::Spikes { .. })) {
@@ -97,12 +98,9 @@ pub(super) fn ui(ui: &mut Ui, app: &mut App, (from, to): (f64, f64)) {
             };
             row(&kit::spaced(spec.name), kit::thousands(figures.events));
             let active = f64::from(figures.active) / f64::from(set.len.max(1)) * 100.0;
-            row("ActiveElements", format!("{} ({active:.1} %)", kit::thousands(u64::from(figures.active))));
-            if !app.session.live.clock.base.is_count() {
-                let rate = |n: f64| kit::with_unit(n / secs, "Hz");
-                row("Mean rate, all", rate(figures.events as f64 / f64::from(set.len.max(1))));
-                row("Mean rate, active", rate(figures.events as f64 / f64::from(figures.active.max(1))));
-            }
+            row("Active", format!("{} ({active:.1} %)", kit::thousands(u64::from(figures.active))));
+            let mean = rate::rate(figures.events as f64, set.len, to - from, base);
+            row(&format!("Rate ({})", rate::unit_of(set, set.len, base)), kit::reading(mean as f32));
             row(
                 "Most active",
                 format!("{} ({})", set.label(figures.busiest.0), kit::thousands(u64::from(figures.busiest.1))),

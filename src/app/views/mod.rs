@@ -38,6 +38,7 @@ pub mod plot;
 pub mod pool;
 pub mod profile;
 pub mod raster;
+pub mod rate;
 pub mod runs;
 pub mod scatter;
 mod selection;
@@ -123,6 +124,11 @@ impl ViewCtx<'_> {
                     .collect()
             }
         };
+    }
+
+    /// The newest step that followed views show: all spikes up to it have arrived.
+    pub fn live_edge(&self) -> u64 {
+        self.time.past.complete_to(self.clock.step)
     }
 
     /// The time shown: the cursor, else the present.

@@ -11,10 +11,10 @@ probes! {
     /// Every spike of every neuron.
     #[title("Spikes")]
     SPIKES = "spikes", "", Shape::Spikes { over: NEURONS };
-    /// Mean firing rate of all neurons, per bin of measure.rate_bin_ms.
+    /// Mean firing rate of all neurons, silent ones included, per bin of measure.rate_bin_ms.
     #[title("Population rate")]
     RATE = "rate", "Hz", Shape::Series { of: "" };
-    /// Mean firing rate per category of measure.group_by.
+    /// Mean firing rate per category of measure.group_by, silent neurons included.
     #[title("Rates by group")]
     CLASS_RATES = "class_rates", "Hz", Shape::Series { of: "" };
     /// Membrane potential of traced neurons, every measure.trace_every_ms.

@@ -157,7 +157,8 @@ impl Bands {
         let left = scatter::axis::gutter(ui, &scale, canvas.height() - FRAME[0] - FRAME[1]);
         let right = if has_room { markers::LABEL_WIDTH } else { 14.0 };
         let plot = Rect::from_min_max(canvas.min + Vec2::new(left, FRAME[1]), canvas.max - Vec2::new(right, FRAME[0]));
-        let line = self.link.interact(ui, &response, plot, &mut ctx.time.axis, ctx.clock.step as f64);
+        let edge = ctx.live_edge() as f64;
+        let line = self.link.interact(ui, &response, plot, &mut ctx.time.axis, edge);
         paint::point(&response, plot, &line, &mut ctx.time.axis);
         let seen = seen(self, ctx);
         let (scale, is_positive) = draw::scale_of(&self.course.history().entries()[seen.clone()], self.is_log);

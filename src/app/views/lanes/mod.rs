@@ -160,7 +160,8 @@ impl Lanes {
         let plot = layout.plot;
         let response = ui.interact(canvas, ui.scope_id().with("lanes"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Lanes over time"));
-        let line = self.link.interact(ui, &response, plot, &mut ctx.time.axis, ctx.clock.step as f64);
+        let edge = ctx.live_edge() as f64;
+        let line = self.link.interact(ui, &response, plot, &mut ctx.time.axis, edge);
         paint::point(&response, plot, &line, &mut ctx.time.axis);
         let Some(row) = self.series.get(&id).filter(|r| r.samples.lanes() == names.len()) else { return };
         let n = row.samples.dropped() + row.samples.len() as u64;

@@ -5,7 +5,7 @@ use super::onsets::{Align, OnsetWindow, OnsetWindows};
 use crate::{
     app::{
         time::{Time, Timeline, Train, spikes::between},
-        views::{Selection, ViewCtx, kit, pool},
+        views::{Selection, ViewCtx, filter::FilterMask, kit, pool, rate},
     },
     sim::{Clock, ElementSet, Spike},
 };
@@ -14,13 +14,15 @@ use std::sync::{Arc, mpsc};
 
 /// Maximum number of curves: the largest categories.
 const MAX_CURVES: usize = 12;
+/// Up to this many spikes are counted on the UI thread, so that the curves of a followed window are never late.
+const MAX_INLINE: usize = 200_000;
 /// Maximum number of visible bins; more are merged.
 const BINS: f64 = 4_000.0;
 
 /// The elements the rates are of.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum RateOf {
-    /// The mean over all elements.
+    /// The mean over all elements that the filter shows.
     #[default]
     All,
     /// The mean over the selection.
@@ -49,6 +51,8 @@ struct Key {
     /// The onsets the bins are aligned to.
     around: Option<OnsetWindows>,
     selected: u64,
+    /// Generation of the filter.
+    filtered: u64,
     sequence: u64,
 }
 
@@ -59,7 +63,9 @@ pub struct Curve {
     pub name: String,
     /// Code of the category in its column; `None` for others.
     pub code: Option<u16>,
-    /// Per element and second; per step where steps have no duration.
+    /// Number of elements, silent ones included.
+    pub n: u32,
+    /// As in [`rate::rate`].
     pub rates: Vec<f32>,
 }
 
@@ -120,7 +126,7 @@ impl Psth {
     }
 
     /// The title of the plot: bin width, kernel, alignment.
-    pub fn title(&self, clock: Clock) -> String {
+    pub fn title(&self, set: &ElementSet, clock: Clock) -> String {
         let Some((key, curves)) = &self.shown else { return "rate from spikes".into() };
         let bin = |steps: f64| kit::steps(steps, clock.base);
         let steps = f64::from(curves.steps);
@@ -128,7 +134,10 @@ impl Psth {
             Kernel::None => "no kernel".to_owned(),
             Kernel::Gauss => format!("Gaussian σ {}", bin(steps * 2.0)),
         };
-        let unit = if clock.base.is_count() { format!("per {}", clock.base.singular()) } else { "Hz".to_owned() };
+        let unit = match curves.list.as_slice() {
+            [only] if key.of == RateOf::All || key.of == RateOf::Selection => rate::unit_of(set, only.n, clock.base),
+            _ => rate::unit(set, clock.base),
+        };
         let around = key.around.as_ref().map_or_else(String::new, |a| self.align.description(a.onsets.len()) + " · ");
         format!("rate from spikes ({unit}) · {around}bin {} · {kernel}", bin(steps))
     }
@@ -149,7 +158,7 @@ impl Psth {
         ctx: &egui::Context,
         train: &Train,
         set: &Arc<ElementSet>,
-        selection: &Selection,
+        (selection, filter): (&Selection, &FilterMask),
         (time, line, clock): (&Time, &Timeline, Clock),
     ) {
         if let Some((key, receiver)) = &self.job {
@@ -162,7 +171,7 @@ impl Psth {
                 Err(mpsc::TryRecvError::Empty) => return,
             }
         }
-        let key = self.key(train, selection, (time, line, clock));
+        let key = Key { filtered: filter.generation, ..self.key(train, selection, (time, line, clock)) };
         if self.shown.as_ref().is_some_and(|(shown, _)| *shown == key) {
             return;
         }
@@ -182,12 +191,40 @@ impl Psth {
         let mut chunks: Vec<Arc<Vec<Spike>>> = history.chunks().map(|(_, c)| c).filter(touches).cloned().collect();
         chunks.push(Arc::new(between(history.tail(), from, to).to_vec()));
         let (set, selected, origin, of) = (set.clone(), selection.elements.clone(), history.origin(), key.clone());
+        let mask = filter.shared(set.name);
+        let counted = move || {
+            let groups = Groups::new(&of.of, &set, &selected, mask.as_ref().map(|m| m.as_slice()));
+            count(&of, &groups, &chunks, (from, to, origin), clock)
+        };
+        if key.around.is_none() && !self.overlaps(line) && history.count(from, to) <= MAX_INLINE {
+            self.shown = Some((key, counted()));
+            return;
+        }
         let (sender, receiver) = mpsc::channel();
         pool::spawn(ctx, move || {
-            let groups = Groups::new(&of.of, &set, &selected);
-            sender.send(count(&of, &groups, &chunks, (from, to, origin), clock)).ok(); // fails if the view was closed
+            sender.send(counted()).ok(); // fails if the view was closed
         });
         self.job = Some((key, receiver));
+    }
+
+    /// The steps of the last curves, if they are not around onsets.
+    fn times(&self) -> Option<(f64, f64)> {
+        let (key, curves) = self.shown.as_ref().filter(|(key, _)| key.around.is_none())?;
+        let step = |bin: u64| bin as f64 * f64::from(curves.steps);
+        // The last bin is a margin.
+        let (_, first, n) = key.bins;
+        Some((step(first), step(first + n.saturating_sub(1) as u64)))
+    }
+
+    /// Whether the last curves are of half of the visible times at least.
+    fn overlaps(&self, line: &Timeline) -> bool {
+        self.times().is_some_and(|(from, to)| to.min(line.t1) - from.max(line.t0) >= 0.5 * line.span)
+    }
+
+    /// The times of the last curves while later ones are counted that overlap little with them.
+    pub fn late_times(&self, line: &Timeline) -> Option<(f64, f64)> {
+        let (_, to) = self.times().filter(|_| self.job.is_some() && line.follow && !self.overlaps(line))?;
+        (to <= line.t1).then_some((to - line.span, to))
     }
 
     fn key(&self, train: &Train, selection: &Selection, (time, line, clock): (&Time, &Timeline, Clock)) -> Key {
@@ -202,7 +239,8 @@ impl Psth {
             let steps = (self.bin_ms * ms).round().max((around.len as f64 / BINS).ceil()).max(1.0) as u32;
             let bins = (steps, 0, around.len.div_ceil(u64::from(steps)) as usize);
             // Only whole windows are counted: later spikes do not change them.
-            return Key { of: self.of.clone(), kernel: self.kernel, bins, around: Some(around), selected, sequence: 0 };
+            let (of, kernel, around) = (self.of.clone(), self.kernel, Some(around));
+            return Key { of, kernel, bins, around, selected, filtered: 0, sequence: 0 };
         }
         // Later spikes do not change the visible times.
         let is_past = line.t1 < train.history.origin() as f64 + f64::from(train.history.last_step().unwrap_or(0));
@@ -212,6 +250,7 @@ impl Psth {
             bins: (steps, first, end.saturating_sub(first) as usize + 1),
             around: None,
             selected,
+            filtered: 0,
             sequence: if is_past { 0 } else { train.history.sequence() },
         }
     }
@@ -225,10 +264,16 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(of: &RateOf, set: &ElementSet, selected: &[u32]) -> Self {
+    /// The groups, of which elements outside the mask are none; a selection is as selected.
+    fn new(of: &RateOf, set: &ElementSet, selected: &[u32], mask: Option<&[bool]>) -> Self {
         let n = set.len as usize;
+        let is_filtered = |element: usize| mask.is_none_or(|mask| mask.get(element) == Some(&true));
         match of {
-            RateOf::All => Self { names: vec![("all".into(), None, set.len)], of: vec![0; n] },
+            RateOf::All => {
+                let of: Vec<u16> = (0..n).map(|e| if is_filtered(e) { 0 } else { u16::MAX }).collect();
+                let n_filtered = of.iter().filter(|group| **group == 0).count() as u32;
+                Self { names: vec![("all".into(), None, n_filtered)], of }
+            }
             RateOf::Selection => {
                 let mut of = vec![u16::MAX; n];
                 selected.iter().for_each(|e| {
@@ -240,13 +285,20 @@ impl Groups {
             }
             RateOf::Column(name) => {
                 let Some(column) = set.column(name) else { return Self { names: vec![], of: vec![u16::MAX; n] } };
-                let counts = column.counts();
+                let mut counts = vec![0; column.labels.len()];
+                for (element, code) in column.codes.iter().enumerate().filter(|(element, _)| is_filtered(*element)) {
+                    if let (Some(count), true) = (counts.get_mut(usize::from(*code)), element < n) {
+                        *count += 1;
+                    }
+                }
                 let mut largest: Vec<usize> = (0..counts.len()).filter(|c| counts[*c] > 0).collect();
                 largest.sort_by_key(|c| std::cmp::Reverse(counts[*c]));
                 largest.truncate(MAX_CURVES);
-                let place =
-                    |code: &u16| largest.iter().position(|c| *c == usize::from(*code)).map_or(u16::MAX, |p| p as u16);
-                let of = column.codes.iter().map(place).collect();
+                let place = |(element, code): (usize, &u16)| {
+                    let place = largest.iter().position(|c| *c == usize::from(*code));
+                    place.filter(|_| is_filtered(element)).map_or(u16::MAX, |p| p as u16)
+                };
+                let of = column.codes.iter().enumerate().map(place).collect();
                 let name = |c: &usize| (column.labels[*c].clone(), Some(*c as u16), counts[*c]);
                 Self { names: largest.iter().map(name).collect(), of }
             }
@@ -287,13 +339,15 @@ fn count(
     }
     let n_onsets = key.around.as_ref().map_or(1, |around| around.onsets.len().max(1)) as f64;
     let rates = |counts: &[u32], len: u32| {
-        let of_bin = f64::from(len.max(1)) * f64::from(steps) * clock.base.per_step() * n_onsets;
-        let rates: Vec<f32> = counts.iter().map(|n| (f64::from(*n) / of_bin) as f32).collect();
+        let steps = f64::from(steps) * n_onsets;
+        let of_bin = |n: &u32| rate::rate(f64::from(*n), len, steps, clock.base) as f32;
+        let rates: Vec<f32> = counts.iter().map(of_bin).collect();
         if key.kernel == Kernel::Gauss { smooth(&rates) } else { rates }
     };
     let curve = |((name, code, len), counts): (&(String, Option<u16>, u32), &Vec<u32>)| Curve {
         name: name.clone(),
         code: *code,
+        n: *len,
         rates: rates(counts, *len),
     };
     Curves { steps, first, around: key.around.clone(), list: groups.names.iter().zip(&counts).map(curve).collect() }
@@ -316,7 +370,7 @@ mod tests {
     use crate::sim::Column;
 
     fn key(of: RateOf, kernel: Kernel) -> Key {
-        Key { of, kernel, bins: (100, 10, 10), around: None, selected: 0, sequence: 0 }
+        Key { of, kernel, bins: (100, 10, 10), around: None, selected: 0, filtered: 0, sequence: 0 }
     }
 
     #[test]
@@ -327,11 +381,11 @@ mod tests {
         let spikes = (1_000..2_000).step_by(10).map(|step| Spike { step, lane: 2 }).collect();
         let chunks = [Arc::new(spikes)];
         let clock = Clock::seconds(0, 1e-3);
-        let groups = Groups::new(&RateOf::Column("class".into()), &set, &[]);
+        let groups = Groups::new(&RateOf::Column("class".into()), &set, &[], None);
         let curves = count(&key(RateOf::All, Kernel::None), &groups, &chunks, (1_000, 2_000, 0), clock);
         let of = |name: &str| curves.list.iter().find(|c| c.name == name).unwrap().rates.clone();
         assert_eq!((of("a"), of("b")), (vec![0.0; 10], vec![100.0; 10]));
-        let groups = Groups::new(&RateOf::All, &set, &[]);
+        let groups = Groups::new(&RateOf::All, &set, &[], None);
         let all = count(&key(RateOf::All, Kernel::Gauss), &groups, &chunks, (1_000, 2_000, 0), clock);
         assert!(all.list[0].rates.iter().all(|r| (r - 25.0).abs() < 1e-3), "{:?}", all.list[0].rates);
     }
@@ -345,8 +399,39 @@ mod tests {
         let around = OnsetWindows { onsets: onsets.into(), from: -20, len: 60 };
         let key = Key { bins: (10, 0, 6), around: Some(around), ..key(RateOf::All, Kernel::None) };
         let clock = Clock::seconds(0, 1e-3);
-        let curves = count(&key, &Groups::new(&RateOf::All, &set, &[]), &[Arc::new(spikes)], (980, 2_540, 0), clock);
+        let curves =
+            count(&key, &Groups::new(&RateOf::All, &set, &[], None), &[Arc::new(spikes)], (980, 2_540, 0), clock);
         assert_eq!(curves.list[0].rates, [0.0, 0.0, 0.0, 100.0, 0.0, 0.0], "one spike per element, bin and onset");
+    }
+
+    /// A followed window that moves by more than its width: few spikes are counted at once, the times of many are shown
+    /// until later ones are counted.
+    #[test]
+    fn curves_of_a_followed_window_are_never_of_other_times() {
+        let set = Arc::new(ElementSet { name: "cells", len: 100, ..ElementSet::default() });
+        let (ctx, selection, time) = (egui::Context::default(), Selection::default(), Time::default());
+        let (mut psth, mut train) = (Psth::default(), Train::new(100));
+        let line = |end: f64| {
+            let mut line = Timeline::between(end - 1_000.0, end);
+            line.follow = true;
+            line
+        };
+        let mut feed = |psth: &mut Psth, steps: std::ops::Range<u32>, per_step: u32| {
+            let spikes = |step| (0..per_step).map(move |k| Spike { step, lane: k % 100 });
+            train.push(&steps.clone().flat_map(spikes).collect::<Vec<_>>(), steps.end.into());
+            let shown = line(steps.end.into());
+            let clock = Clock::seconds(steps.end.into(), 1e-4);
+            psth.update(&ctx, &train, &set, (&selection, &FilterMask::default()), (&time, &shown, clock));
+            psth.late_times(&shown)
+        };
+        assert_eq!(feed(&mut psth, 0..3_000, 10), None);
+        assert_eq!((feed(&mut psth, 3_000..6_000, 10), psth.times()), (None, Some((5_000.0, 6_000.0))));
+        assert_eq!(feed(&mut psth, 6_000..9_000, 300), Some((5_000.0, 6_000.0)), "they are being counted");
+        let counted = psth.job.take().and_then(|(key, receiver)| Some((key, receiver.recv().ok()?)));
+        psth.shown = counted;
+        assert_eq!((psth.times(), psth.late_times(&line(9_000.0))), (Some((8_000.0, 9_000.0)), None));
+        let rates = &psth.curves().expect("curves").list[0].rates;
+        assert!(rates[2..rates.len() - 2].iter().all(|hz| (hz - 30_000.0).abs() < 1.0), "{rates:?}");
     }
 
     #[test]

@@ -31,11 +31,11 @@ pub fn paint(
     let axis = if around.is_some() { AXIS } else { 0.0 };
     let plot = Rect::from_min_max(area.min + Vec2::new(left, 20.0), area.max - Vec2::new(right, axis));
     let painter = ui.painter_at(area.expand(1.0));
-    let title = psth.title(ctx.clock);
+    let title = psth.title(set, ctx.clock);
     painter.text(area.min + Vec2::new(left + 4.0, 3.0), Align2::LEFT_TOP, title, kit::small(ui), ctx.tokens.text);
     let Some(curves) = psth.curves() else { return };
     let steps = f64::from(curves.steps);
-    let now = ctx.clock.step as f64;
+    let now = ctx.live_edge() as f64;
     let step_of = |bin: usize| match around {
         Some(around) => around.from as f64 + bin as f64 * steps,
         None => (curves.first + bin as u64) as f64 * steps,
@@ -142,6 +142,7 @@ fn legend(
         let row = area.top() + 15.0 * i as f32 + 7.0;
         painter.circle_filled(pos2(area.left() + 5.0, row), 3.5, color(curve, i, set, psth, ctx));
         let label = if curve.name.is_empty() { "—".to_owned() } else { kit::spaced(&curve.name) };
+        let label = format!("{label} ({})", kit::thousands(curve.n.into()));
         let text = kit::elide(painter, &label, &kit::small(ui), area.width() - 62.0);
         painter.text(pos2(area.left() + 14.0, row), Align2::LEFT_CENTER, text, kit::small(ui), ctx.tokens.text);
         if let Some((_, rate)) = values.last() {

@@ -296,7 +296,9 @@ impl View for Rates {
             kit::empty_ui(ui, canvas, ctx, "No series", "This simulation has no series", None);
             return;
         }
-        if self.series.values().all(|s| s.len() == 0) && !ctx.running {
+        let from_spikes = spikes_of(ctx.schema).filter(|_| self.psth.is_shown);
+        let has_spikes = from_spikes.as_ref().is_some_and(|(id, _)| ctx.time.past.train(*id).is_some());
+        if self.series.values().all(|s| s.len() == 0) && !ctx.running && !has_spikes {
             return run_ui(ui, canvas, ctx, "No samples yet", "Run to see its curves");
         }
         self.smooth(ui.ctx(), &shown, ctx.schema);
@@ -311,7 +313,18 @@ impl View for Rates {
         let all = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 4.0), canvas.max - Vec2::new(right, AXIS));
         let wall_clock = ctx.time.past.wall_clock();
         self.link.wall_clock = (self.on_wall && wall_clock.is_known()).then(|| wall_clock.clone());
-        self.line = self.link.interact(ui, &response, all, &mut ctx.time.axis, ctx.clock.step as f64);
+        let edge = ctx.live_edge() as f64;
+        self.line = self.link.interact(ui, &response, all, &mut ctx.time.axis, edge);
+        if let Some((id, set)) = &from_spikes
+            && let Some(train) = ctx.time.past.train(*id)
+        {
+            let shown = (&*ctx.time, &self.line, ctx.clock);
+            self.psth.update(ui.ctx(), train, set, (&*ctx.selection, ctx.filter.shown()), shown);
+            // At high speed the curves are one frame late: the axis is theirs.
+            if let Some((t0, t1)) = self.psth.late_times(&self.line) {
+                (self.line.t0, self.line.t1) = (t0, t1);
+            }
+        }
         let line = self.line.clone();
         let painter = ui.painter_at(canvas);
         let (mono, clock) = (kit::mono(ui), ctx.clock);
@@ -325,13 +338,8 @@ impl View for Rates {
             let top = all.top() + height * i as f32;
             Rect::from_min_max(pos2(canvas.left(), top), pos2(canvas.right(), top + height - 6.0))
         };
-        if let Some((id, set)) = spikes_of(ctx.schema).filter(|_| self.psth.is_shown) {
-            if let Some(train) = ctx.time.past.train(id) {
-                self.psth.update(ui.ctx(), train, &set, ctx.selection, (&*ctx.time, &line, ctx.clock));
-            }
-            if shown.len() < n_charts {
-                psth_chart::paint(ui, area_of(shown.len()), (LEFT, right), &self.psth, &set, &line, ctx);
-            }
+        if let Some((_, set)) = from_spikes.filter(|_| shown.len() < n_charts) {
+            psth_chart::paint(ui, area_of(shown.len()), (LEFT, right), &self.psth, &set, &line, ctx);
         }
         for (i, probe) in shown.iter().enumerate().take(n_charts) {
             let area = area_of(i);
@@ -358,8 +366,8 @@ impl View for Rates {
     fn help(&self) -> &'static str {
         "# Rates\n\nSeries with fixed lanes: one chart per probe over the same times. Each pixel column shows the \
          minimum and the maximum of its samples.\n\n\
-         *from spikes* counts rates from the spikes in memory: of all elements, of the selection or per category, with a \
-         bin width and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n*Smooth* draws an exponential moving average over the raw curve. *Axis* wall time draws every step at its \
+         *from spikes* counts rates from the spikes in memory: of all elements that the filter shows, of the selection \
+         or per category, per element and second, silent elements included, with a bin width and a kernel; *Align to* gives the PSTH around the onsets of stimuli, their pulses, or live edits.\n\n*Smooth* draws an exponential moving average over the raw curve. *Axis* wall time draws every step at its \
          wall time, pauses excluded.\n\n\
          - drag: move in time · wheel: zoom · double-click or End: newest data\n\
          - click a legend row: hide or show · Alt+click: only this one"

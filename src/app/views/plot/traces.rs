@@ -139,10 +139,11 @@ impl Traces {
         let plot = Rect::from_min_max(canvas.min + Vec2::new(LEFT, 8.0), canvas.max - Vec2::new(14.0, AXIS));
         let response = ui.interact(canvas, ui.scope_id().with("traces"), Sense::click_and_drag());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Traces over time"));
+        let edge = ctx.live_edge() as f64;
         let before = self.link.line(&ctx.time.axis).clone();
         let line = match self.measure_cursors.drag(&response, plot, &before) {
             true => before,
-            false => self.link.interact(ui, &response, plot, &mut ctx.time.axis, ctx.clock.step as f64),
+            false => self.link.interact(ui, &response, plot, &mut ctx.time.axis, edge),
         };
         let elements = self.scroll(ui, &response, plot, elements);
         let train = Self::spikes_probe(ctx.schema, set.name).and_then(|p| ctx.time.past.train(p));

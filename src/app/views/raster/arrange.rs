@@ -57,10 +57,18 @@ impl RowArranger {
         n_active.saturating_sub(self.arranged.0)
     }
 
-    /// Whether active elements without a row are due to get one.
-    pub fn is_due(&self, n_active: u32, now_secs: f64) -> bool {
-        let is_first = self.arranged.0 == 0;
-        self.job.is_none() && self.waiting(n_active) > 0 && (is_first || now_secs - self.arranged.1 >= REARRANGE_SECS)
+    /// Whether active elements without a row are due to get one. Until they are, the window is repainted in time: the
+    /// last elements of a run that was read also get their rows.
+    pub fn is_due(&self, ctx: &egui::Context, n_active: u32, now_secs: f64) -> bool {
+        if self.job.is_some() || self.waiting(n_active) == 0 {
+            return false;
+        }
+        let left_secs = REARRANGE_SECS - (now_secs - self.arranged.1);
+        let is_due = self.arranged.0 == 0 || left_secs <= 0.0;
+        if !is_due {
+            ctx.request_repaint_after(std::time::Duration::from_secs_f64(left_secs.min(REARRANGE_SECS)));
+        }
+        is_due
     }
 
     /// Starts a requested job and returns finished rows, and whether to reset the view to all of them.
@@ -89,11 +97,13 @@ impl RowArranger {
         let counts = train.map(|t| t.counts.clone()).unwrap_or_default();
         self.arranged = (train.map_or(0, |t| t.active.count()), now_secs);
         let (len, mask) = (set.len, self.shown.shared(set.name));
-        let has_row = move |e: u32| {
-            active.as_ref().is_none_or(|a| a.contains(e))
-                && mask.as_ref().is_none_or(|m| m.get(e as usize) == Some(&true))
+        let make = move || {
+            let is_filtered = |e: u32| mask.as_ref().is_none_or(|m| m.get(e as usize) == Some(&true));
+            let has_row = |e: u32| active.as_ref().is_none_or(|a| a.contains(e)) && is_filtered(e);
+            let mut rows = Rows::new(&set, &order, &counts, has_row);
+            rows.count_filtered(&set, is_filtered);
+            rows
         };
-        let make = move || Rows::new(&set, &order, &counts, has_row);
         if len <= MAX_INLINE {
             return Some((make(), wanted.refit));
         }
@@ -116,7 +126,7 @@ mod tests {
         let set = Arc::new(ElementSet { name: "cells", len: 100, ..ElementSet::default() });
         let (mut arrange, mut train, ctx) = (RowArranger::default(), Train::default(), egui::Context::default());
         let update = |arrange: &mut RowArranger, train: &Train, now| {
-            let due = arrange.is_due(train.active.count(), now);
+            let due = arrange.is_due(&ctx, train.active.count(), now);
             if due {
                 arrange.ask(true);
             }

@@ -1,7 +1,7 @@
 //! Collapsed groups: the rate of a group as a line in a band.
 
 use super::{Raster, draw::nice_above};
-use crate::app::views::{ViewCtx, kit};
+use crate::app::views::{ViewCtx, kit, rate};
 use egui::{Align2, Mesh, Painter, Rect, Stroke, pos2};
 
 impl Raster {
@@ -17,7 +17,7 @@ impl Raster {
                 continue;
             }
             inside.rect_filled(band, 0.0, color.gamma_multiply(0.06));
-            let bins = self.bins(plot, |column| u64::from(grid.count(column, cell)), group.len);
+            let bins = self.bins(plot, |column| u64::from(grid.count(column, cell)), group.n_filtered);
             let highest = bins.iter().map(|(_, v)| *v).fold(0.0, f64::max);
             let top = if highest > 0.0 { nice_above(highest) } else { 1.0 };
             let y = |v: f64| band.bottom() - (v / top) as f32 * (band.height() - 2.0);
@@ -35,7 +35,7 @@ impl Raster {
             inside.add(area);
             inside.line(points, Stroke::new(1.25, color));
             if highest > 0.0 && band.height() > 14.0 {
-                let text = kit::with_unit(top, self.rate_unit());
+                let text = kit::with_unit(top, &rate::unit_of(set, group.n_filtered, self.clock.base));
                 inside.text(
                     band.right_top() - egui::vec2(4.0, 0.0),
                     Align2::RIGHT_TOP,

@@ -202,7 +202,10 @@ impl Density {
         request: &DensityRequest<'_>,
     ) {
         let all = request.cells((1, 1));
-        let Some(units) = pyramid.quanta(history, Level::Coarse, all.first_step(), all.end_step()) else { return };
+        let Some(units) = pyramid.quanta(history, Level::Coarse, all.first_step(), all.end_step()) else {
+            self.preview = None; // that of another window would hide the last image
+            return;
+        };
         // Half the screen resolution: it is shown for a few frames.
         let half = DensityRequest { size_px: (request.size_px.0 / 2, request.size_px.1 / 2), ..*request };
         let cells = half.cells(units);

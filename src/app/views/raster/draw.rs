@@ -158,7 +158,7 @@ impl Raster {
 
     /// The live edge.
     fn paint_now(&self, painter: &Painter, layout: &Layout, ctx: &ViewCtx<'_>) {
-        let x = self.x_of(layout.plot, self.now());
+        let x = self.x_of(layout.plot, self.edge());
         if layout.plot.x_range().contains(x) {
             let is_followed = self.link.line(&ctx.time.axis).follow;
             let color = if is_followed { ctx.tokens.live } else { ctx.tokens.line };

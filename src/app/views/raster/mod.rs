@@ -32,6 +32,9 @@ use ticks::Ticks;
 use tiles::Pyramid;
 use window::{Cells, Window};
 
+/// Shorter lags, in parts of the visible times, are not written.
+const MIN_LAG: f64 = 0.1;
+
 /// The raster view.
 pub struct Raster {
     probe: Option<ProbeId>,
@@ -44,6 +47,10 @@ pub struct Raster {
     is_active_only: bool,
     scale: Scale,
     clock: Clock,
+    /// The newest step whose spikes have all arrived.
+    live_edge: u64,
+    /// How far the last drawn window was behind the simulation.
+    lag: Option<String>,
     link: TimeLink,
     /// The origin of the relative steps of the history.
     origin: u64,
@@ -75,6 +82,8 @@ impl Default for Raster {
             is_active_only: true,
             scale: Scale::default(),
             clock: Clock::default(),
+            live_edge: 0,
+            lag: None,
             link: TimeLink::default(),
             origin: 0,
             window: Window { t0: 0.0, t1: 10_000.0, r0: 0.0, r1: 1.0 },
@@ -126,7 +135,7 @@ impl Raster {
     fn rearrange(&mut self, ctx: &egui::Context, train: Option<&Train>, now_secs: f64) {
         let Some(set) = self.set.clone() else { return };
         let n_active = train.map_or(0, |t| t.active.count());
-        if self.is_active_only && !self.is_zoomed() && self.arrange.is_due(n_active, now_secs) {
+        if self.is_active_only && !self.is_zoomed() && self.arrange.is_due(ctx, n_active, now_secs) {
             self.arrange.ask(true);
         }
         if let Some((rows, refit)) = self.arrange.update(ctx, &set, train, self.is_active_only, now_secs) {
@@ -168,9 +177,9 @@ impl Raster {
         text
     }
 
-    /// The present, in steps relative to the origin.
-    fn now(&self) -> f64 {
-        self.clock.step.saturating_sub(self.origin) as f64
+    /// The newest complete step, relative to the origin.
+    fn edge(&self) -> f64 {
+        self.live_edge.saturating_sub(self.origin) as f64
     }
 
     /// Absolute seconds (or steps) of a relative step.
@@ -201,6 +210,7 @@ impl Raster {
             (n, _) => format!("{} {noun} in view", kit::thousands(n)),
         };
         let mut text = spikes;
+        text += &self.lag.as_ref().map_or_else(String::new, |lag| format!("  |  {lag}"));
         let steps: f64 = self.gaps(time).iter().map(|(from, to)| to - from).sum();
         // A gap that is narrower than a pixel is not drawn either.
         if steps >= steps_per_px {
@@ -222,6 +232,22 @@ impl Raster {
         }
         text += &format!("  |  1 px = {per_px} × {rows_per_px} rows");
         text
+    }
+
+    /// How far a followed window is behind the simulation: `16 ms behind (3.5 s simulated)`.
+    fn lag_text(&self, time: &Time) -> Option<String> {
+        let shown_to = (self.window.t1.min(self.edge()) + self.origin as f64).min(self.clock.step as f64);
+        let steps = self.clock.step as f64 - shown_to;
+        if !self.link.line(&time.axis).follow || steps < MIN_LAG * self.window.span() {
+            return None;
+        }
+        let simulated = kit::steps(steps.round(), self.clock.base);
+        let wall_clock = time.past.wall_clock();
+        if !wall_clock.is_known() {
+            return Some(format!("{simulated} simulated behind"));
+        }
+        let secs = wall_clock.secs_at(self.clock.step as f64) - wall_clock.secs_at(shown_to);
+        Some(format!("{} behind ({simulated} simulated)", kit::duration(secs)))
     }
 
     /// The widths of the visible bins, where single spikes are no longer in memory.
@@ -312,6 +338,7 @@ impl Raster {
         if let Some(times) = self.density.late_times(&self.window).filter(|_| !self.ticks.are_shown()) {
             (self.window.t0, self.window.t1) = times;
         }
+        self.lag = self.lag_text(ctx.time);
         if let Some(set) = &self.set {
             let selected = (ctx.selection.of(set.name), ctx.selection.generation);
             self.outline.update(selected, (&self.rows, self.rows_generation));
@@ -372,6 +399,7 @@ impl View for Raster {
             return;
         };
         self.clock = Clock { step: ctx.clock.step.max(self.clock.step), ..ctx.clock };
+        self.live_edge = ctx.live_edge();
         let time = &*ctx.time;
         let train = time.past.train(probe);
         self.origin = train.map_or(0, |t| t.history.origin());
@@ -413,8 +441,10 @@ impl View for Raster {
          - click: select · Ctrl+click: add or remove · double-click: all rows, newest data\n\
          - click a group's bar or name: collapse it to its rate, or expand it; right-click: menu\n\
          - drag at the right edge: scroll the rows; the grey bars show the spike density\n\
-         - LIVE or End: follow the newest data\n\nThe strip below is the mean rate of the visible rows. Shaded spans are \
-         stimuli and silencing.\n\n*Active only* shows rows only for elements that have spiked since the start \
+         - LIVE or End: follow the newest data\n\nThe strip below is the rate, Hz per neuron: the mean over \
+         all neurons that the filter shows, silent ones included, or over the rows in view when they are zoomed. Shaded \
+         spans are stimuli and silencing. Where the simulation is faster than the window, the newest times whose spikes \
+         have arrived are shown, and the caption says how far they are behind.\n\n*Active only* shows rows only for elements that have spiked since the start \
          of the run; the caption gives their number."
     }
 }

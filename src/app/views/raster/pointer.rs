@@ -34,7 +34,7 @@ impl Raster {
         if response.hovered() && ui.input(|i| i.key_pressed(Key::End)) {
             self.link.line_mut(&mut ctx.time.axis).follow = true;
         }
-        self.link.update(ui, ctx.clock.step as f64);
+        self.link.update(ui, ctx.live_edge() as f64);
         if let Some(at) = response.hover_pos().filter(|p| times.contains(*p)) {
             ctx.time.axis.set_pointer(line.step_at(plot, at.x), ui.ctx().cumulative_pass_nr());
         }

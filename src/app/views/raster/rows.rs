@@ -79,8 +79,10 @@ pub struct Group {
     pub end: u32,
     /// Index of the category in its column.
     pub code: u16,
-    /// Elements in it.
+    /// Elements in it that have a row, or share one.
     pub len: u32,
+    /// Elements of the category that the filter shows, silent ones included.
+    pub n_filtered: u32,
     /// Whether it is collapsed to its rate.
     pub is_collapsed: bool,
 }
@@ -108,6 +110,8 @@ pub struct Rows {
     pub column: String,
     /// Elements that have a row, or share one.
     pub n_shown: u32,
+    /// Elements that the filter shows, with or without a row.
+    pub n_filtered: u32,
 }
 
 impl Rows {
@@ -124,6 +128,7 @@ impl Rows {
         let mut rows = Self {
             column: column.map(|c| c.name.clone()).unwrap_or_default(),
             n_shown: elements.len() as u32,
+            n_filtered: elements.len() as u32,
             ..Self::default()
         };
         let (mut row_of, mut element_of) = (vec![NO_ROW; set.len as usize], Vec::with_capacity(elements.len()));
@@ -139,7 +144,7 @@ impl Rows {
             let len = block.len() as u32;
             let label = column.map(|c| c.labels[usize::from(code)].clone()).unwrap_or_default();
             let label = if label.is_empty() { "—".to_owned() } else { label };
-            let group = Group { label, first, end, code, len, is_collapsed };
+            let group = Group { label, first, end, code, len, n_filtered: len, is_collapsed };
             for (i, element) in block.iter().enumerate() {
                 row_of[*element as usize] = if is_collapsed { group.middle() } else { first + i as u32 };
             }
@@ -149,6 +154,23 @@ impl Rows {
         }
         (rows.row_of, rows.element_of) = (Arc::new(row_of), Arc::new(element_of));
         rows
+    }
+
+    /// Counts the elements that the filter shows, with or without a row: rates are means over them.
+    pub fn count_filtered(&mut self, set: &ElementSet, is_filtered: impl Fn(u32) -> bool) {
+        let column = set.column(&self.column);
+        let mut per_code = vec![0; column.map_or(0, |c| c.labels.len())];
+        self.n_filtered = 0;
+        for element in (0..set.len).filter(|e| is_filtered(*e)) {
+            self.n_filtered += 1;
+            let code = column.and_then(|c| c.codes.get(element as usize));
+            if let Some(count) = code.and_then(|code| per_code.get_mut(usize::from(*code))) {
+                *count += 1;
+            }
+        }
+        for group in &mut self.groups {
+            group.n_filtered = per_code.get(usize::from(group.code)).copied().unwrap_or(group.len);
+        }
     }
 
     /// Number of rows.

@@ -1,7 +1,10 @@
 //! The mean rate of the visible rows, below the raster.
 
 use super::{Raster, draw::nice_above, window::Cells};
-use crate::app::{theme::Tokens, views::kit};
+use crate::app::{
+    theme::Tokens,
+    views::{kit, rate},
+};
 use egui::{Align2, Mesh, Painter, Pos2, Rect, pos2};
 use std::ops::RangeInclusive;
 
@@ -9,11 +12,6 @@ use std::ops::RangeInclusive;
 const BIN: f64 = 3.0;
 
 impl Raster {
-    /// The unit of rates.
-    pub(super) fn rate_unit(&self) -> &'static str {
-        if self.clock.base.is_count() { "" } else { "Hz" }
-    }
-
     /// Columns per rate bin.
     fn bin_columns(&self, plot: Rect) -> i64 {
         let Some(grid) = self.density.grid() else { return 1 };
@@ -25,21 +23,21 @@ impl Raster {
     pub(super) fn bins(&self, plot: Rect, count: impl Fn(i64) -> u64, n_elements: u32) -> Vec<(f64, f64)> {
         let Some(grid) = self.density.grid() else { return vec![] };
         let (cells, per_bin) = (grid.cells, self.bin_columns(plot));
-        let secs = f64::from(cells.steps) * per_bin as f64 * self.clock.base.per_step();
-        // Where steps have no duration: events per step over all rows.
-        let per = if self.clock.base.is_count() { 1 } else { n_elements.max(1) };
-        let scale = 1.0 / (f64::from(per) * secs);
+        let (steps, base) = (f64::from(cells.steps) * per_bin as f64, self.clock.base);
         let (first, last) = (cells.first.div_euclid(per_bin), (cells.first + cells.columns as i64).div_euclid(per_bin));
         let bin = |bin: i64| {
             let from = bin * per_bin;
             let n: u64 = (from..from + per_bin).map(&count).sum();
-            ((from as f64 + per_bin as f64 * 0.5) * f64::from(cells.steps), n as f64 * scale)
+            (
+                (from as f64 + per_bin as f64 * 0.5) * f64::from(cells.steps),
+                rate::rate(n as f64, n_elements, steps, base),
+            )
         };
         let in_view = |(step, _): &(f64, f64)| *step >= self.window.t0 && *step <= self.window.t1;
         complete(first..=last, per_bin, &cells, self.counted_to).map(bin).filter(in_view).collect()
     }
 
-    /// Mean rate of the visible rows, in bins of at least three points and one step.
+    /// Mean rate of the elements in view, in bins of at least three points and one step.
     /// Times without data (`gaps`, absolute steps) have no rate.
     pub(super) fn paint_rate(
         &self,
@@ -51,9 +49,8 @@ impl Raster {
     ) {
         let Some(grid) = self.density.grid() else { return };
         let bins = self.bins(strip, |column| u64::from(grid.total(column)), self.elements_in_view());
-        let unit = self.rate_unit();
-        let name =
-            if unit.is_empty() { format!("per {}  0", self.clock.base.singular()) } else { "rate  0".to_owned() };
+        let unit = rate::short_unit(self.clock.base);
+        let name = if unit.is_empty() { "0" } else { "rate  0" };
         let highest = bins.iter().map(|(_, v)| *v).fold(0.0, f64::max);
         let top = if highest > 0.0 { nice_above(highest) } else { 1.0 };
         let y = |v: f64| strip.bottom() - (v / top) as f32 * (strip.height() - 3.0);
@@ -91,23 +88,33 @@ impl Raster {
         if highest > 0.0 {
             painter.hline(strip.left()..=strip.left() + 3.0, y(top), (1.0, tokens.text_sub));
             painter.text(pos2(x, y(top) + 3.0), align, kit::with_unit(top, unit), font.clone(), tokens.text_sub);
-            let steps = f64::from(grid.cells.steps) * self.bin_columns(strip) as f64;
-            let bin = format!("bin {}", kit::steps(steps, self.clock.base));
-            let galley = painter.layout_no_wrap(bin, font.clone(), tokens.text_sub);
-            let at = strip.right_top() - egui::vec2(galley.size().x + 3.0, 0.0);
-            let back = Rect::from_min_size(at, galley.size()).expand(1.5);
-            painter.rect_filled(back, 2.0, tokens.canvas.gamma_multiply(0.8));
-            painter.galley(at, galley, tokens.text_sub);
         }
+        let steps = f64::from(grid.cells.steps) * self.bin_columns(strip) as f64;
+        let bin = format!("{} · bin {}", self.rate_unit(), kit::steps(steps, self.clock.base));
+        let galley = painter.layout_no_wrap(bin, font.clone(), tokens.text_sub);
+        let at = strip.right_top() - egui::vec2(galley.size().x + 3.0, 0.0);
+        let back = Rect::from_min_size(at, galley.size()).expand(1.5);
+        painter.rect_filled(back, 2.0, tokens.canvas.gamma_multiply(0.8));
+        painter.galley(at, galley, tokens.text_sub);
         painter.text(pos2(x, strip.bottom() - 4.0), align, name, font.clone(), tokens.text_sub);
     }
 
-    /// Number of elements with visible rows; all elements of visible collapsed groups.
+    /// The unit of the strip, with the number of elements: `Hz per neuron, n = 408`.
+    fn rate_unit(&self) -> String {
+        let (n, base) = (self.elements_in_view(), self.clock.base);
+        self.set.as_ref().map_or_else(String::new, |set| rate::unit_of(set, n, base))
+    }
+
+    /// Number of elements in view: all that the filter shows, silent ones included; when zoomed, those of the visible
+    /// rows and of the visible collapsed groups.
     fn elements_in_view(&self) -> u32 {
+        if !self.is_zoomed() {
+            return self.rows.n_filtered;
+        }
         let (from, to) = (self.window.r0.max(0.0) as u32, (self.window.r1.ceil() as u32).min(self.rows.len()));
         let band = |g: &super::rows::Group| -> i64 {
             let inside = i64::from(g.end.min(to)) - i64::from(g.first.max(from));
-            if inside > 0 { i64::from(g.len) - inside } else { 0 }
+            if inside > 0 { i64::from(g.n_filtered) - inside } else { 0 }
         };
         (i64::from(to.saturating_sub(from)) + self.rows.collapsed().map(band).sum::<i64>()).max(1) as u32
     }

@@ -1,8 +1,9 @@
 //! The computation, on the pool, from the spikes in memory.
 
 use crate::{
+    app::views::rate::rate,
     num::{spike_stats, welch},
-    sim::{Progress, Spike},
+    sim::{Progress, Spike, TimeBase},
 };
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub struct Task {
     pub secs_per_step: f64,
     /// The elements, ascending; `None` for all.
     pub of: Option<Arc<Vec<u32>>>,
+    /// Whether silent elements have a row, too.
+    pub lists_silent: bool,
     /// Number of elements.
     pub n: u32,
     /// Window of the Fano factor, ms.
@@ -76,6 +79,10 @@ pub struct Correlations {
 pub struct Stats {
     /// One row per element; of all elements, those that spiked.
     pub lines: Vec<Line>,
+    /// Number of elements, silent ones included.
+    pub n_elements: u32,
+    /// Mean rate over these elements.
+    pub rate_hz: f64,
     /// Number of spikes.
     pub n_spikes: u64,
     /// Analysed time, seconds.
@@ -108,7 +115,8 @@ pub fn compute(task: &Task, progress: &Progress) -> Option<Stats> {
     progress.report("statistics", 0.5).ok()?;
     let ms = task.secs_per_step * 1e3;
     let (from, to) = task.steps;
-    let secs = f64::from(to.saturating_sub(from)) * task.secs_per_step;
+    let n_steps = f64::from(to.saturating_sub(from));
+    let (secs, base) = (n_steps * task.secs_per_step, TimeBase::seconds(task.secs_per_step));
     let fano_steps = (task.fano_ms / ms).round().max(1.0) as u32;
     let line = |(element, train): (&u32, &&[u32])| {
         let (isi, cv) = spike_stats::interval_stats(train);
@@ -117,7 +125,7 @@ pub fn compute(task: &Task, progress: &Progress) -> Option<Stats> {
         Line {
             element: *element,
             n: train.len() as u32,
-            rate_hz: (train.len() as f64 / secs.max(1e-12)) as f32,
+            rate_hz: rate(train.len() as f64, 1, n_steps, base) as f32,
             isi_ms: real(isi.map(|steps| steps * ms)),
             cv: real(cv),
             fano: real(fano),
@@ -130,6 +138,8 @@ pub fn compute(task: &Task, progress: &Progress) -> Option<Stats> {
     };
     progress.report("statistics", 0.8).ok()?;
     let mut stats = Stats { n_spikes: trains.steps.len() as u64, secs, ..Stats::default() };
+    stats.n_elements = elements.len() as u32;
+    stats.rate_hz = rate(stats.n_spikes as f64, stats.n_elements, n_steps, base);
     stats.from_secs = (task.origin + u64::from(task.steps.0)) as f64 * task.secs_per_step;
     stats.isi_ends = (ms, (secs * 1e3).max(ms * 2.0));
     stats.isi = isi_histogram(&slices, ms, stats.isi_ends);
@@ -141,7 +151,7 @@ pub fn compute(task: &Task, progress: &Progress) -> Option<Stats> {
     (stats.spectrum, stats.spectrogram, stats.sample_secs) = spectrum(&trains, task);
     stats.correlations = correlations(&elements, &slices, task);
     stats.lines = lines;
-    if task.of.is_none() {
+    if !task.lists_silent {
         stats.lines.retain(|l| l.n > 0);
     }
     Some(stats)
@@ -265,6 +275,7 @@ mod tests {
             steps: (0, 10_000),
             origin: 0,
             secs_per_step: 1e-4,
+            lists_silent: of.is_some(),
             of: of.map(Arc::new),
             n: 4,
             fano_ms: 100.0,
@@ -276,6 +287,7 @@ mod tests {
     fn statistics_match_manual_values() {
         let stats = compute(&task(None), &Progress::default()).unwrap();
         assert_eq!((stats.n_spikes, stats.secs), (204, 1.0));
+        assert_eq!((stats.n_elements, stats.rate_hz), (4, 51.0), "a rate is a mean over silent elements, too");
         assert_eq!(
             stats.lines.iter().map(|l| l.element).collect::<Vec<_>>(),
             [0, 1, 3],

@@ -5,7 +5,7 @@ mod plots;
 mod sonogram;
 mod table;
 
-use super::{Selection, View, ViewCtx, kit, placeholder, pool::PooledResult, probes_where, run_ui, tap};
+use super::{Selection, View, ViewCtx, kit, placeholder, pool::PooledResult, probes_where, rate, run_ui, tap};
 use crate::{
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, SPIKES, Shape, Tap, TimeBase},
@@ -48,6 +48,8 @@ pub struct Statistics {
     took: Duration,
     /// Whether only the newest spikes were used.
     is_sample: bool,
+    /// The elements that the filter shows, of a generation of it.
+    filtered: (u64, Arc<Vec<u32>>),
 }
 
 /// The parameters of a result.
@@ -78,6 +80,7 @@ impl Default for Statistics {
             asked: None,
             took: Duration::ZERO,
             is_sample: false,
+            filtered: (0, Arc::default()),
         }
     }
 }
@@ -108,9 +111,20 @@ impl Statistics {
         placeholder::job_status_ui(ui, ctx.tokens, &mut self.stats);
     }
 
+    /// The elements that the filter shows; `None` for all.
+    fn filtered(&mut self, ctx: &ViewCtx<'_>, set: &ElementSet) -> Option<Arc<Vec<u32>>> {
+        let filter = ctx.filter.shown();
+        let mask = filter.mask(set.name)?;
+        if self.filtered.0 != filter.generation {
+            let shown = (0..).zip(mask).filter(|(_, is_shown)| **is_shown).map(|(element, _)| element);
+            self.filtered = (filter.generation, Arc::new(shown.collect()));
+        }
+        Some(self.filtered.1.clone())
+    }
+
     fn ask(&mut self, ui: &Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
         let Some(train) = self.probe.and_then(|p| ctx.time.past.train(p)) else { return };
-        let of = if self.is_all { None } else { Some(ctx.selection.elements.clone()) };
+        let of = if self.is_all { self.filtered(ctx, set) } else { Some(ctx.selection.elements.clone()) };
         let bits = [self.last_secs, self.fano_ms, self.bin_ms].map(f64::to_bits);
         let key = Key {
             of: of.clone(),
@@ -131,7 +145,7 @@ impl Statistics {
         if only_time && self.stats.age() < pause {
             return ui.ctx().request_repaint_after(pause);
         }
-        let to = ctx.clock.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
+        let to = ctx.live_edge().saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
         let oldest = train.history.first_step().filter(|_| train.history.dropped() > 0).unwrap_or(0);
         let span = (self.last_secs / ctx.clock.base.per_step()) as u32;
         let from = if self.last_secs > 0.0 { oldest.max(to.saturating_sub(span)) } else { oldest };
@@ -146,6 +160,7 @@ impl Statistics {
             origin: train.history.origin(),
             secs_per_step: ctx.clock.base.per_step(),
             of,
+            lists_silent: !self.is_all,
             n: set.len,
             fano_ms: self.fano_ms,
             bin_ms: self.bin_ms,
@@ -153,17 +168,19 @@ impl Statistics {
         self.stats.want(ui.ctx(), key, move |progress| compute::compute(&task, progress));
     }
 
-    fn caption(&self, stats: Option<&Stats>, base: TimeBase) -> String {
+    fn caption(&self, stats: Option<&Stats>, set: &ElementSet, base: TimeBase) -> String {
         let Some(stats) = stats else { return String::new() };
-        let noun = &self.noun;
+        let (noun, steps) = (&self.noun, stats.secs / base.per_step());
+        let rate = rate::rate(stats.n_spikes as f64, stats.n_elements, steps, base);
+        let unit = rate::unit_of(set, stats.n_elements, base);
         let mean = stats.mean_fano.map_or_else(String::new, |(mean, n)| {
             format!("  |  Fano factor mean {}, n = {}", kit::value(mean), kit::thousands(n as u64))
         });
         format!(
-            "n = {} elements  |  {} {noun} in {}{mean}",
-            kit::thousands(stats.lines.len() as u64),
+            "{} {unit}  |  {} {noun} in {}{mean}",
+            kit::reading(rate as f32),
             kit::thousands(stats.n_spikes),
-            kit::steps(stats.secs / base.per_step(), base),
+            kit::steps(steps, base),
         ) + &if self.is_sample { format!("  |  the newest {noun}; all when paused") } else { String::new() }
     }
 
@@ -228,7 +245,7 @@ impl View for Statistics {
             self.ask(ui, ctx, &set);
         }
         let stats = self.stats.get().cloned().filter(|_| !is_empty);
-        let caption = self.caption(stats.as_deref(), ctx.clock.base);
+        let caption = self.caption(stats.as_deref(), &set, ctx.clock.base);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if is_empty {
@@ -256,7 +273,7 @@ impl View for Statistics {
 
     fn help(&self) -> &'static str {
         "# Statistics\n\nOf the spikes in memory, for the selection or for all elements; updated every \
-         second while the simulation runs. Variances divide by n, as in Elephant and NumPy.\n\n\
+         second while the simulation runs. The rate is a mean over all of them, silent ones included. Variances divide by n, as in Elephant and NumPy.\n\n\
          **ISI**: intervals between the spikes of each element, all together, in bins of equal ratios.\n\n\
          **CV**: standard deviation of an element's intervals over their mean (*elephant.statistics.cv*); needs three \
          spikes. A regular train has 0, a Poisson train 1.\n\n\

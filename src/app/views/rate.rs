@@ -1,0 +1,52 @@
+//! The one definition of a rate in all views: events per second and element of what is shown, silent elements included.
+
+use super::kit;
+use crate::sim::{ElementSet, TimeBase};
+
+/// The rate of a number of events of some elements in some steps: per element and second. Where steps have no duration,
+/// it is the number of events per step of all elements together.
+pub fn rate(n_events: f64, n_elements: u32, steps: f64, base: TimeBase) -> f64 {
+    match base {
+        TimeBase::Seconds { per_step } => {
+            n_events / (f64::from(n_elements.max(1)) * steps * per_step).max(f64::MIN_POSITIVE)
+        }
+        TimeBase::Count { .. } => n_events / steps.max(f64::MIN_POSITIVE),
+    }
+}
+
+/// The unit of a rate without its elements: `Hz`, or nothing where steps have no duration.
+pub fn short_unit(base: TimeBase) -> &'static str {
+    if base.is_count() { "" } else { "Hz" }
+}
+
+/// The unit of a rate: `Hz per neuron`, or `per generation`.
+pub fn unit(set: &ElementSet, base: TimeBase) -> String {
+    match base {
+        TimeBase::Seconds { .. } => format!("Hz per {}", kit::spaced(set.name).trim_end_matches('s')),
+        TimeBase::Count { .. } => format!("per {}", base.singular()),
+    }
+}
+
+/// The unit and the number of elements, for an axis: `Hz per neuron, n = 408`.
+pub fn unit_of(set: &ElementSet, n_elements: u32, base: TimeBase) -> String {
+    match base {
+        TimeBase::Seconds { .. } => format!("{}, n = {}", unit(set, base), kit::thousands(n_elements.into())),
+        TimeBase::Count { .. } => unit(set, base),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silent_elements_count_and_the_unit_names_their_number() {
+        let neurons = ElementSet { name: "neurons", len: 408, ..ElementSet::default() };
+        let (seconds, counts) = (TimeBase::seconds(1e-4), TimeBase::count("generation", "generations"));
+        assert!((rate(408.0, 408, 1_000.0, seconds) - 10.0).abs() < 1e-9);
+        assert_eq!(rate(30.0, 408, 10.0, counts), 3.0, "events of all elements per step");
+        assert_eq!(rate(0.0, 0, 0.0, seconds), 0.0);
+        assert_eq!(unit_of(&neurons, 408, seconds), "Hz per neuron, n = 408");
+        assert_eq!(unit_of(&neurons, 408, counts), "per generation");
+    }
+}
