@@ -4,7 +4,7 @@ use super::live::Builder;
 use crate::{
     engine::{LoggedCommand, SimSchema},
     project::{OutsidePath, Project, RunFolder, outside_paths_of_run, playback::PlaybackReader},
-    sim::{ArgSpec, ElementSet, Frame, ProbeSpec, Shape, TapArgs},
+    sim::{ArgSpec, ElementSet, Frame, Meaning, ProbeSpec, Shape, TapArgs},
 };
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use std::{
@@ -92,7 +92,14 @@ fn schema_at(run: &RunFolder, probes: &'static [ProbeSpec], sets: &[Arc<ElementS
         args.dedup();
         args
     };
-    let ids = (0..).zip(probes).filter(|(_, p)| streams(p).next().is_none());
+    // The last spike of each element follows from the spikes.
+    let has_spikes = |set: &str| {
+        let is_of = |p: &&ProbeSpec| matches!(p.shape, Shape::Spikes { over } if over == set);
+        probes.iter().filter(is_of).any(|p| streams(p).next().is_some())
+    };
+    let is_derived =
+        |p: &ProbeSpec| matches!(p.shape, Shape::Field { over, meaning: Meaning::TimeSince, .. } if has_spikes(over));
+    let ids = (0..).zip(probes).filter(|(_, p)| streams(p).next().is_none() && !is_derived(p));
     let unrecorded = ids.map(|(id, _)| id).collect();
     let recorded_args: Vec<Vec<TapArgs>> = probes.iter().map(args_of).collect();
     let values = |(p, recorded): (&ProbeSpec, &Vec<TapArgs>)| {
@@ -210,6 +217,16 @@ impl Playback {
             probes: opened.schema.probes,
             again: None,
         })
+    }
+
+    /// The folder that relative paths in its project begin at.
+    pub fn base(&self) -> PathBuf {
+        self.run.base()
+    }
+
+    /// Whether it begins in a state of another run.
+    pub fn is_branch(&self) -> bool {
+        self.run.manifest.parent.is_some()
     }
 
     /// The name of its folder.

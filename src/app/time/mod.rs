@@ -10,6 +10,7 @@ mod element_bins;
 mod event_density;
 mod fields;
 mod indexer;
+mod last_spikes;
 pub mod paint;
 mod past;
 mod scrub;
@@ -27,6 +28,7 @@ pub use element_bins::{Bin, ElementBins};
 pub use event_density::EventDensity;
 pub use fields::{CAPACITY as FIELDS_CAPACITY, FieldHistory};
 pub use indexer::Indexer;
+pub use last_spikes::LastSpikes;
 pub use past::Past;
 pub use scrub::Player;
 pub use timeline::Timeline;
@@ -114,8 +116,8 @@ pub struct Time {
     pub edits: Vec<Edit>,
     /// Moves the cursor during playback.
     pub player: Player,
-    /// The step whose states the views show; `None` for the present.
-    shown_states: Option<u64>,
+    /// The step whose states the views show, and the last step before it that was known; `None` for the present.
+    shown_states: Option<(u64, u64)>,
     epoch: u64,
     /// The window to repaint when the indexer has a snapshot; without one spikes are indexed in place.
     wake: Option<egui::Context>,

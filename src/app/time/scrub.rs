@@ -1,54 +1,65 @@
 //! Past states as a frame: the readings at the time cursor.
 
-use super::{Past, Time};
+use super::{Past, Time, Train};
 use crate::{
     engine::SimSchema,
     sim::{Clock, Frame, Meaning, ProbeId, Reading, Shape, TapKey},
 };
-use std::sync::Arc;
-
-/// How far back the last spike of an element is searched, seconds of simulated time.
-const LOOK_BACK_SECS: f64 = 1.5;
-/// How many spikes are searched at most.
-const MAX_SPIKES: usize = 400_000;
 
 impl Time {
-    /// The states at the cursor after it has moved, or at the live edge after it has returned; `None` while nothing
-    /// changes.
+    /// The states at the cursor after it has moved or more of the time before it is known, or at the live edge after it has
+    /// returned; `None` while nothing changes.
     pub fn states_to_show(&mut self, schema: &SimSchema, clock: Clock) -> Option<Frame> {
         let wanted = self.axis.cursor().map(|cursor| cursor.max(0.0) as u64);
-        if self.shown_states == wanted {
+        let known_to = wanted.map_or(0, |step| self.past.complete_to(self.past.newest()).min(step));
+        let shown = wanted.map(|step| (step, known_to));
+        if self.shown_states == shown {
             return None;
         }
-        self.shown_states = wanted;
+        self.shown_states = shown;
         let step = wanted.unwrap_or(clock.step);
-        let reading = |key: &TapKey| {
-            let Shape::Field { over, meaning, .. } = schema.probes.get(usize::from(key.probe))?.shape else {
-                return None;
-            };
-            let values = match (wanted, meaning) {
-                (None, _) => self.past.latest(key)?.clone(),
-                (Some(_), Meaning::TimeSince) => Arc::new(since(&self.past, schema, over, Clock { step, ..clock })?),
-                (Some(_), _) => self.past.fields.at(key, step).map(|(_, values)| values.clone())?,
-            };
-            Some((key.clone(), Reading::Field(values)))
+        let value_of = |key: &TapKey| match wanted {
+            None => self.past.latest(key).cloned(),
+            Some(_) => self.past.fields.at(key, step).map(|(_, values)| values.clone()),
         };
-        let readings = self.past.field_keys().filter_map(reading).collect();
+        let has_spikes = |over: &str| spikes_of(&self.past, schema, over).is_some();
+        let is_derived = |probe: ProbeId| wanted.is_some() && time_since(schema, probe).is_some_and(has_spikes);
+        let kept = self.past.field_keys().filter(|key| !is_derived(key.probe));
+        let mut readings: Vec<_> = kept.filter_map(|k| Some((k.clone(), Reading::Field(value_of(k)?)))).collect();
+        // The last spike follows from the spikes, also where it was not recorded.
+        for probe in (0..schema.probes.len() as ProbeId).filter(|probe| is_derived(*probe)) {
+            let over = time_since(schema, probe).unwrap_or_default();
+            let values = since(&self.past, schema, over, Clock { step, ..clock });
+            readings.extend(values.map(|values| (probe.into(), Reading::field(values))));
+        }
         Some(Frame { clock: Clock { step, ..clock }, readings, epoch: self.epoch, ..Frame::default() })
     }
 }
 
-/// Milliseconds since the last spike of each element of a set, from the spikes in memory.
-fn since(past: &Past, schema: &SimSchema, over: &str, at: Clock) -> Option<Vec<f32>> {
-    let is_of = |id: &ProbeId| {
-        matches!(schema.probes.get(usize::from(*id))?.shape, Shape::Spikes { over: o } if o == over).then_some(())
+/// The set of a field that holds the times since the last event of its elements.
+fn time_since(schema: &SimSchema, probe: ProbeId) -> Option<&'static str> {
+    match schema.probes.get(usize::from(probe))?.shape {
+        Shape::Field { over, meaning: Meaning::TimeSince, .. } => Some(over),
+        _ => None,
+    }
+}
+
+/// The spikes of a set.
+fn spikes_of<'a>(past: &'a Past, schema: &SimSchema, set: &str) -> Option<&'a Train> {
+    let is_of = |id: ProbeId| {
+        let probe = schema.probes.get(usize::from(id));
+        matches!(probe.map(|p| p.shape), Some(Shape::Spikes { over }) if over == set)
     };
-    let train = past.trains().find(|(id, _)| is_of(id).is_some())?.1;
+    past.trains().find(|(id, _)| is_of(*id)).map(|(_, train)| train)
+}
+
+/// Milliseconds since the last spike of each element of a set.
+fn since(past: &Past, schema: &SimSchema, over: &str, at: Clock) -> Option<Vec<f32>> {
+    let train = spikes_of(past, schema, over)?;
     let relative = at.step.saturating_sub(train.history.origin()).min(u64::from(u32::MAX)) as u32;
-    let back = (LOOK_BACK_SECS / at.base.per_step()).min(f64::from(u32::MAX)) as u32;
     let n = schema.set(over)?.len as usize;
     let ms = (at.base.per_step() * 1e3) as f32;
-    let mut since = train.history.since_last(relative, back, MAX_SPIKES, n);
+    let mut since = train.last.since(&train.history, relative, n);
     since.iter_mut().filter(|v| **v > 0.0).for_each(|v| *v *= ms);
     Some(since)
 }
@@ -141,6 +152,26 @@ mod tests {
         assert!(time.states_to_show(&schema, clock).is_none());
         time.axis.go_live();
         assert_eq!(time.states_to_show(&schema, clock).unwrap().reading(2), Some(&Reading::field(vec![900.0; 4])));
+    }
+
+    /// A finished run that recorded spikes only; its frames arrive while the cursor is at a later step.
+    #[test]
+    fn last_spikes_follow_from_spikes_where_they_were_not_recorded() {
+        let (_, schema) = a_second();
+        let mut time = Time::default();
+        time.axis.is_recorded = true;
+        time.axis.set_cursor(452.0);
+        let mut shown = vec![];
+        for from in (0..1_000).step_by(200) {
+            let spikes = (from..from + 200).map(|s| Spike { step: s as u32, lane: (s % 3) as u32 }).collect();
+            let (clock, readings) = (Clock::seconds(from + 200, 1e-3), vec![(0.into(), Reading::Spikes(spikes))]);
+            time.absorb(&schema, &mut Frame { clock, readings, epoch: 1, ..Frame::default() });
+            shown.push(time.states_to_show(&schema, clock).and_then(|frame| frame.reading(1).cloned()));
+        }
+        let at = |values: [f32; 4]| Some(Reading::field(values.to_vec()));
+        assert_eq!(shown[0], at([254.0, 253.0, 255.0, -1.0]), "the spikes of 200 steps are known");
+        assert_eq!(shown[2], at([2.0, 1.0, 3.0, -1.0]), "those up to the cursor");
+        assert_eq!(shown[3..], [None, None], "later ones change nothing");
     }
 
     #[test]

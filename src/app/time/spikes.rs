@@ -179,27 +179,6 @@ impl History {
         &self.tail
     }
 
-    /// Steps since the last spike before relative step `at` of each of `n` elements; −1 without a spike within `steps`
-    /// or among the last `most` spikes.
-    pub fn since_last(&self, at: u32, steps: u32, most: usize, n: usize) -> Vec<f32> {
-        let mut since = vec![-1.0; n];
-        let mut left = most;
-        let from = at.saturating_sub(steps);
-        let slices: Vec<&[Spike]> = self.slices(from, at).collect();
-        for spike in slices.iter().rev().flat_map(|s| s.iter().rev()) {
-            if let Some(value) = since.get_mut(spike.lane as usize)
-                && *value < 0.0
-            {
-                *value = (at - spike.step) as f32;
-            }
-            left -= 1;
-            if left == 0 {
-                break;
-            }
-        }
-        since
-    }
-
     /// The spikes with relative steps `from..to` for a job on the pool: chunks shared, the tail copied.
     pub fn share(&self, from: u32, to: u32) -> Vec<Arc<Vec<Spike>>> {
         let mut shared: Vec<_> = self.chunks_between(from, to).map(|(_, c)| c.clone()).collect();
@@ -258,16 +237,6 @@ mod tests {
         let newest = history.first_step_of_newest(150_000).expect("spikes");
         assert!((65_536..=150_000).contains(&history.count(newest, u32::MAX)));
         assert_eq!(history.first_step_of_newest(300_000), Some(0));
-    }
-
-    #[test]
-    fn the_last_spike_before_a_step_is_found() {
-        let mut history = History::default();
-        history.push(&spikes(0..200_000), 200_000);
-        let since = history.since_last(150_003, 8, usize::MAX, 11);
-        // Element e spiked at 150,000 + e for e = 0, 1, 2 and at 149,990 + e for the others.
-        assert_eq!(since[..3], [3.0, 2.0, 1.0]);
-        assert_eq!((since[9], since[3], since[10]), (4.0, -1.0, -1.0));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The spikes of one probe: single spikes for the newest part, counts per element and time bin
 //! for the rest of the run.
 
-use super::{ActiveElements, ElementBins, EventDensity, spikes::History};
+use super::{ActiveElements, ElementBins, EventDensity, LastSpikes, spikes::History};
 use crate::sim::Spike;
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ pub struct Train {
     pub density: Arc<EventDensity>,
     /// Spikes per element and time bin, of the spikes that are no longer in memory.
     pub bins: ElementBins,
+    /// The last spike of each element before any step.
+    pub last: LastSpikes,
     /// The step up to which spikes are counted.
     pub end: u64,
     /// Spikes dropped while the window was busy or hidden.
@@ -42,7 +44,11 @@ impl Train {
     pub fn push(&mut self, spikes: &[Spike], now: u64) {
         self.end = self.end.max(now);
         let known = self.history.sequence();
-        self.history.push_dropping(spikes, now, |old, origin| self.bins.push(old, origin));
+        self.history.push_dropping(spikes, now, |old, origin| {
+            self.bins.push(old, origin);
+            self.last.drop(old, origin);
+        });
+        self.last.update(&self.history, self.counts.len());
         let origin = self.history.origin();
         let density = Arc::make_mut(&mut self.density);
         for new in self.history.after(known) {
@@ -70,6 +76,6 @@ impl Train {
 
     /// Memory used, bytes.
     pub fn n_bytes(&self) -> usize {
-        self.history.len() * 8 + self.counts.len() * 4 + self.bins.n_bytes()
+        self.history.len() * 8 + self.counts.len() * 4 + self.bins.n_bytes() + self.last.n_bytes()
     }
 }

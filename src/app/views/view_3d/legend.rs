@@ -92,10 +92,14 @@ impl View3d {
     }
 
     /// What the brightness of a glow means.
-    fn paint_note(&self, painter: &Painter, at: Pos2, width: f32, probe: ProbeId, ui: &Ui, ctx: &ViewCtx<'_>) {
-        let probe = &ctx.schema.probes[usize::from(probe)];
+    fn paint_note(&self, painter: &Painter, at: Pos2, width: f32, id: ProbeId, ui: &Ui, ctx: &ViewCtx<'_>) {
+        let probe = &ctx.schema.probes[usize::from(id)];
         let tau = kit::with_unit(f64::from(self.tau_ms), probe.unit);
-        for (i, text) in [format!("Glow: {}", probe.label()), format!("decay τ {tau}")].iter().enumerate() {
+        let meaning = match ctx.schema.unrecorded.contains(&id) {
+            true => "not recorded".to_owned(),
+            false => format!("decay τ {tau}"),
+        };
+        for (i, text) in [format!("Glow: {}", probe.label()), meaning].iter().enumerate() {
             let text = kit::elide(painter, text, &kit::small(ui), width);
             painter.text(at + vec2(0.0, i as f32 * 14.0), Align2::LEFT_TOP, text, kit::small(ui), ctx.tokens.text_sub);
         }

@@ -396,7 +396,8 @@ impl View for View3d {
 
     fn help(&self) -> &'static str {
         "# 3D view\n\nElements at their positions. Colour is a category, the value of a field, or the category with \
-         a glow that decays after activity.\n\n\
+         a glow that decays after activity. In the past and in playback the last activity follows from the spikes; other \
+         fields that a run did not record are marked *not recorded*.\n\n\
          - drag: rotate · middle or right drag: pan · wheel: zoom at the pointer\n\
          - click: select · Ctrl+click: add or remove\n\
          - Shift+drag: rectangle · Alt+drag: lasso, through depth; with Ctrl they add\n\

@@ -41,11 +41,17 @@ impl View3d {
         if let Coloring::Field(id) = self.coloring(ctx.schema)
             && let Some(probe) = ctx.schema.probes.get(usize::from(id))
         {
-            let scale = self.scale(probe, ctx);
-            let (rest, bar) = ColorBar::split(ui, picture, ctx.tokens, probe, &scale);
-            picture = rest;
-            if let Some(bar) = bar {
-                bar.paint(ui.painter(), ctx.tokens);
+            if ctx.schema.unrecorded.contains(&id) {
+                let at = canvas.right_top() + vec2(-8.0, 8.0);
+                let text = format!("{}: not recorded", fields::label(probe));
+                ui.painter().text(at, Align2::RIGHT_TOP, text, kit::small(ui), ctx.tokens.text_sub);
+            } else {
+                let scale = self.scale(probe, ctx);
+                let (rest, bar) = ColorBar::split(ui, picture, ctx.tokens, probe, &scale);
+                picture = rest;
+                if let Some(bar) = bar {
+                    bar.paint(ui.painter(), ctx.tokens);
+                }
             }
         }
         let has_room = canvas.width() > 260.0 && canvas.height() > 100.0;
