@@ -11,6 +11,7 @@ impl App {
             match event {
                 live::LiveEvent::Loaded => {
                     self.requests.forget();
+                    self.session.leave_run();
                     let layout = self.session.layout.take().filter(|_| !self.reset_layout);
                     self.time.reset();
                     if std::mem::take(&mut self.session.is_new) {
@@ -40,6 +41,7 @@ impl App {
                 live::LiveEvent::Message(Level::Info, text) => self.log.add(Level::Info, text),
                 live::LiveEvent::Message(level, text) => self.notify(level, text),
                 live::LiveEvent::Answered(progress, clock, answer) => self.requests.answered(&progress, clock, answer),
+                live::LiveEvent::Repeated(change) => self.session.follow_repeated(&change),
                 live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),
             }
         }

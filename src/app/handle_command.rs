@@ -75,6 +75,7 @@ impl App {
             UiCommand::StepMore => self.session.live.step(self.step_steps().saturating_mul(10)),
             UiCommand::Rewind => self.session.live.rewind(),
             UiCommand::Rebuild => self.session.build(false),
+            UiCommand::RerunRecorded => self.session.rerun_as_recorded(),
             UiCommand::ContinueOnCpu => self.session.continue_on_cpu(),
             UiCommand::Compare(steps) => self.compare(steps),
             UiCommand::MeasurePeak => self.measure_ceilings(),

@@ -6,6 +6,7 @@ mod events;
 mod input_data;
 mod playback;
 mod recovery;
+mod rerun;
 mod subscriptions;
 
 pub use acks::{EditAcks, Rejection};
@@ -22,7 +23,7 @@ use super::{
 };
 use crate::{
     engine::{Command, Engine, Loader, LoggedCommand, Outcome, SchemaChanges, SimSchema, Sink},
-    params::ParamId,
+    params::{Change, ParamId},
     project::Project,
     sim::{Action, Answer, BuildContext, Clock, Frame, Individuals, Progress, Request, Snapshot, StepCount, Tap},
 };
@@ -57,6 +58,8 @@ pub enum LiveEvent {
     SchemaChanged(SchemaChanges),
     /// The answer to a request.
     Answered(Arc<Progress>, Clock, Result<Answer, String>),
+    /// A change of the run that is repeated: the document follows it.
+    Repeated(Change),
     /// A recording is complete.
     Recorded(PathBuf, Duration),
 }
@@ -77,6 +80,8 @@ struct Loading {
     resume: Option<(u64, RunLog)>,
     /// The checkpoint of another run that it begins at.
     origin: Option<Origin>,
+    /// The commands of a recorded run that are applied at their steps.
+    scheduled: Option<rerun::SharedSchedule>,
 }
 
 /// The run since step 0: the document at step 0, and the applied edits and actions. A recording needs it for replay.
@@ -240,7 +245,7 @@ impl Live {
         self.error = None;
         let wake = self.wake.clone();
         match Loader::spawn(job, move || wake.request_repaint()) {
-            Ok(loader) => self.loading = Some(Loading { loader, project, play, resume, origin: None }),
+            Ok(loader) => self.loading = Some(Loading { loader, project, play, resume, origin: None, scheduled: None }),
             Err(e) => self.error = Some(format!("loader thread: {e}")),
         }
     }

@@ -31,6 +31,7 @@ mod help;
 pub mod history;
 mod home;
 mod import;
+mod in_force;
 mod inbox;
 mod inspector;
 mod interventions;
@@ -413,7 +414,8 @@ impl eframe::App for App {
         }
         let (pointer_down, typing) = (ctx.input(|i| i.pointer.any_down()), ctx.text_edit_focused());
         self.follow_selection_names();
-        if self.session.reconcile(pointer_down, typing, ctx.input(|i| i.time)) {
+        let shown_step = self.time.shown(self.session.live.clock.step);
+        if self.session.reconcile(pointer_down, typing, ctx.input(|i| i.time), shown_step) {
             ctx.request_repaint_after(std::time::Duration::from_millis(200));
         }
         if std::mem::take(&mut self.session.was_read_only) {

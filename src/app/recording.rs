@@ -167,8 +167,7 @@ impl App {
             self.log.add(Level::Warning, note.clone());
         }
         self.clear_document();
-        self.session.replace(opened.project.clone(), None);
-        if let Err(e) = self.session.live.show(opened) {
+        if let Err(e) = self.session.show_run(opened) {
             return self.notify(Level::Error, format!("Could not open the run: {e}"));
         }
         self.time.reset();

@@ -2,13 +2,16 @@
 
 use super::{
     branch::Origin,
-    history::History,
+    history::{self, History},
+    in_force::InForce,
     inspector::LeftChoices,
-    live::Live,
+    live::{EditAcks, Live},
+    playback::{OpenedRun, Playback},
     views::{Selection, filter::Filter},
 };
 use crate::{
     kinds::Model,
+    params::Change,
     project::{Project, RunPlan},
     sim::{ElementSet, Frame, Snapshot},
 };
@@ -48,6 +51,8 @@ pub struct Session {
     pub filter: Filter,
     /// Values of groups that were chosen before.
     pub left_choices: LeftChoices,
+    /// The parameters along the shown run.
+    in_force: Option<InForce>,
 }
 
 impl Session {
@@ -68,6 +73,7 @@ impl Session {
             epoch: 0,
             filter: Filter::default(),
             left_choices: LeftChoices::default(),
+            in_force: None,
         };
         session.fetch_defaults();
         session
@@ -86,7 +92,47 @@ impl Session {
         self.selection = Selection::default();
         self.filter = Filter::default();
         self.left_choices = LeftChoices::default();
+        self.in_force = None;
         self.fetch_defaults();
+    }
+
+    /// Shows a finished run: the document has the parameters in force at the time cursor.
+    pub fn show_run(&mut self, opened: OpenedRun) -> Result<(), String> {
+        self.replace(opened.project.clone(), None);
+        self.in_force = Some(InForce::new(opened.project.model.clone(), opened.log.clone()));
+        self.live.show(opened)
+    }
+
+    /// Number of edits and actions of a finished run before the time cursor, and of all.
+    pub fn counts_in_force(&self) -> Option<(usize, usize)> {
+        self.in_force.as_ref().map(InForce::counts)
+    }
+
+    /// Builds the simulation of the shown run and repeats its edits at their steps.
+    pub fn rerun_as_recorded(&mut self) {
+        let Some(run) = self.live.run_log() else { return };
+        let base = self.live.playback.as_ref().map_or_else(|| self.folder(), Playback::base);
+        let context = run.project.build_context(&base);
+        self.live.rerun_as_recorded(context);
+    }
+
+    /// A simulation was loaded in place of the shown run: the document is the one that it was built from.
+    pub fn leave_run(&mut self) {
+        if self.in_force.take().is_some()
+            && let Some(built) = self.live.built_model()
+        {
+            self.project.model = built.clone();
+            self.history = History::new(&self.project);
+        }
+    }
+
+    /// A change of the run that is repeated was applied.
+    pub fn follow_repeated(&mut self, change: &Change) {
+        let before = self.project.clone();
+        if self.project.model.params_mut().set(change) && self.project != before {
+            let label = format!("{} (as recorded)", history::describe(&before, &self.project));
+            self.history.commit_as(&self.project, &label);
+        }
     }
 
     fn fetch_defaults(&mut self) {
@@ -219,9 +265,9 @@ impl Session {
 
     /// Called once per frame, after the widgets: commits undo steps and sends changes to the engine. `true` while an edit
     /// is uncommitted.
-    pub fn reconcile(&mut self, pointer_down: bool, typing: bool, now_secs: f64) -> bool {
+    pub fn reconcile(&mut self, pointer_down: bool, typing: bool, now_secs: f64, shown_step: u64) -> bool {
         if self.live.playback.is_some() {
-            self.keep_playback();
+            self.keep_playback(shown_step);
             return false;
         }
         self.project.follow_links();
@@ -232,19 +278,27 @@ impl Session {
         self.history.feed(&self.project, pointer_down, typing, now_secs)
     }
 
-    /// A finished run is read-only: edits of its project are reverted, except the speed of the playback.
-    fn keep_playback(&mut self) {
-        let recorded = self.history.committed();
-        let speed = self.project.run.speed;
+    /// A finished run is read-only: its project has the parameters in force at a step, and edits of it are reverted, except
+    /// the speed of the playback.
+    fn keep_playback(&mut self, shown_step: u64) {
         let is_same = |a: &Project, b: &Project| {
             let run = RunPlan { speed: 0.0, ..a.run.clone() } == RunPlan { speed: 0.0, ..b.run.clone() };
             run && Project { run: b.run.clone(), ..a.clone() } == *b
         };
-        if self.project == **recorded || is_same(&self.project, recorded) {
+        let recorded = self.history.committed().clone();
+        let is_edited = self.project != *recorded && !is_same(&self.project, &recorded);
+        let moved = self.in_force.as_mut().and_then(|run| run.move_to(shown_step).cloned());
+        if !is_edited && moved.is_none() {
             return;
         }
-        self.project = Project::clone(recorded);
+        let speed = self.project.run.speed;
+        self.project = Project::clone(&recorded);
+        if let Some(model) = moved {
+            self.project.model = model;
+            self.history = History::new(&self.project);
+            self.live.acks = EditAcks::of_recorded(self.in_force.iter().flat_map(InForce::changes));
+        }
         self.project.run.speed = speed;
-        self.was_read_only = true;
+        self.was_read_only |= is_edited;
     }
 }

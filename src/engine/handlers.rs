@@ -1,8 +1,8 @@
 //! What each command does.
 
 use super::{
-    Checkpoint, Command, CommandHistory, EndStatus, Event, LoggedCommand, RecordingEnd, RecordingStart, SetChange,
-    SimSchema, Sink, checkpoint,
+    Checkpoint, Command, CommandHistory, EndStatus, Event, LoggedCommand, RecordingEnd, RecordingStart, Scheduled,
+    SetChange, SimSchema, Sink, checkpoint,
     measuring::MeasuringRate,
     recorder::Recorder,
     worker::{Running, Worker},
@@ -34,6 +34,7 @@ impl<W: Fn()> Worker<W> {
             Command::Set(change) => self.set(change),
             Command::Replace(data) => self.replace(data),
             Command::Act(action) => self.act(&action),
+            Command::Schedule(commands) => self.scheduled = commands.into(),
             Command::Subscribe(taps) => {
                 self.subscribed = taps;
                 self.update_taps();
@@ -75,6 +76,7 @@ impl<W: Fn()> Worker<W> {
         self.sim_generation = sim.generation();
         self.history = resumed.unwrap_or_else(|| history_from(&*sim));
         self.sim = Some(sim);
+        self.scheduled.clear();
         self.measuring = MeasuringRate::default();
         self.last_memory = None;
         self.subscribed.clear();
@@ -105,6 +107,7 @@ impl<W: Fn()> Worker<W> {
 
     fn rewind(&mut self) {
         self.end_recording(EndStatus::Complete);
+        self.scheduled.clear();
         match self.sim.as_mut().map(|s| s.rewind()) {
             Some(Err(error)) => return self.fail(error),
             Some(Ok(())) => self.applied(LoggedCommand::Rewind),
@@ -124,6 +127,7 @@ impl<W: Fn()> Worker<W> {
             Some(Err(error)) => return self.reject(None, error),
             Some(Ok(())) => {
                 self.close_recording(RecordingEnd { digest, clock, ..RecordingEnd::default() });
+                self.scheduled.clear();
                 self.history.commands.truncate(from.n_logged as usize);
                 self.share_params();
             }
@@ -169,6 +173,25 @@ impl<W: Fn()> Worker<W> {
             }
             Some(Err(error)) => self.reject(None, error),
             None => {}
+        }
+    }
+
+    /// Applies the scheduled commands that are due before the next step.
+    pub(super) fn apply_scheduled(&mut self) {
+        let step = self.clock().step;
+        while self.scheduled.front().is_some_and(|(due, _)| *due <= step) {
+            let Some((_, command)) = self.scheduled.pop_front() else { break };
+            match command {
+                Scheduled::Set(change) => {
+                    self.outbox.send(Event::Scheduled(change.clone())).ok();
+                    self.set(change);
+                }
+                Scheduled::Replace(data) => {
+                    self.outbox.send(Event::Scheduled(data.change.clone())).ok();
+                    self.replace(data);
+                }
+                Scheduled::Act(action) => self.act(&action),
+            }
         }
     }
 

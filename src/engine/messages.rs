@@ -44,6 +44,9 @@ pub enum Command {
     Replace(InputData),
     /// Performs an action.
     Act(Action),
+    /// Applies commands at their steps, ascending, as a run logged them; replaces those that wait. Another simulation or
+    /// state, and a rewind, drop them.
+    Schedule(Vec<(u64, Scheduled)>),
     /// Sets the probes sampled for the screen.
     Subscribe(Vec<Tap>),
     /// Whether frames hold the individuals of sets of slots.
@@ -67,6 +70,16 @@ pub enum Command {
     Digest,
     /// Ends the thread; a recording in progress is closed.
     Quit,
+}
+
+/// A command that waits for its step.
+pub enum Scheduled {
+    /// As [`Command::Set`].
+    Set(Change),
+    /// As [`Command::Replace`].
+    Replace(InputData),
+    /// As [`Command::Act`].
+    Act(Action),
 }
 
 impl Command {
@@ -291,6 +304,8 @@ pub enum Event {
     Running(bool, Clock),
     /// A change or an action was applied at this step.
     Applied(u64, LoggedCommand),
+    /// A scheduled change comes next: what shows the parameters follows it.
+    Scheduled(Change),
     /// A change needs the simulation rebuilt from the project.
     NeedsRebuild(Change),
     /// A command was rejected; the simulation is as it was before. Every `Set` and `Replace` is answered in order by exactly one of

@@ -18,7 +18,7 @@ mod worker;
 pub use checkpoint::{Checkpoint, CheckpointPlan};
 pub use loader::{Loader, Outcome};
 pub use mailbox::Mailbox;
-pub use messages::{Command, EngineCounters, Event, LoggedCommand, SchemaChanges, SetChange, SimSchema};
+pub use messages::{Command, EngineCounters, Event, LoggedCommand, Scheduled, SchemaChanges, SetChange, SimSchema};
 pub use priority::lower_priority;
 pub use recorder::{CommandHistory, EndStatus, RecordingEnd, RecordingStart, Sink};
 

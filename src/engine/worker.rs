@@ -1,8 +1,8 @@
 //! The worker's loop: handle commands, run a batch, sample probes, publish frames.
 
 use super::{
-    AcceptedParams, Command, CommandHistory, EndStatus, EngineCounters, Event, Mailbox, RecordingEnd, SimSchema,
-    measuring::MeasuringRate, pace, recorder::Recorder,
+    AcceptedParams, Command, CommandHistory, EndStatus, EngineCounters, Event, Mailbox, RecordingEnd, Scheduled,
+    SimSchema, measuring::MeasuringRate, pace, recorder::Recorder,
 };
 use crate::{
     gpu::{Pass, StopFlag, nvtx},
@@ -10,6 +10,7 @@ use crate::{
 };
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::{
+    collections::VecDeque,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
@@ -51,6 +52,8 @@ pub(super) struct Worker<W> {
     pub sim_generation: u64,
     /// What a recording needs to be replayed from step 0.
     pub history: CommandHistory,
+    /// Commands that wait for their steps, ascending.
+    pub scheduled: VecDeque<(u64, Scheduled)>,
     /// Probes sampled for the screen.
     pub subscribed: Vec<Tap>,
     /// Whether frames for the screen hold individuals.
@@ -94,6 +97,7 @@ impl<W: Fn()> Worker<W> {
             schema: SimSchema::default(),
             sim_generation: 0,
             history: CommandHistory::default(),
+            scheduled: VecDeque::new(),
             subscribed: vec![],
             with_individuals: false,
             profile: None,
@@ -298,6 +302,10 @@ impl<W: Fn()> Worker<W> {
 
     /// Runs one batch. `true` when a command to quit arrived while it waited for the speed limit.
     fn batch(&mut self) -> Result<bool, SimError> {
+        self.apply_scheduled();
+        if self.running == Running::Paused {
+            return Ok(false); // a scheduled command failed
+        }
         let Some(sim) = &mut self.sim else {
             self.running = Running::Paused;
             return Ok(false);
@@ -306,6 +314,9 @@ impl<W: Fn()> Worker<W> {
         let (mut steps, wait) = self.pace.next(clock.secs(), clock.base.per_step());
         if let Running::Until(end) = self.running {
             steps = u64::from(steps).min(end.saturating_sub(clock.step)) as u32;
+        }
+        if let Some((next, _)) = self.scheduled.front() {
+            steps = u64::from(steps).min(next.saturating_sub(clock.step).max(1)) as u32;
         }
         if let Some(recorder) = &self.recorder {
             steps = u64::from(steps).min(recorder.schedule.steps_left(clock.step)) as u32;

@@ -3,7 +3,7 @@
 use neuropil::{
     engine::{
         Checkpoint, CheckpointPlan, Command, EndStatus, Engine, Event, LoggedCommand, RecordingEnd, RecordingStart,
-        Sink,
+        Scheduled, Sink,
     },
     params::path::parse,
     project::{
@@ -237,6 +237,44 @@ fn lanes_that_change_while_recording_start_a_new_segment() {
     let steps: Vec<Vec<u64>> = rates.iter().map(|s| run.rows(s).unwrap().steps.clone()).collect();
     assert!(steps[0].iter().all(|s| *s <= 300) && !steps[0].is_empty(), "{steps:?}");
     assert!(steps[1].iter().all(|s| *s > 300) && !steps[1].is_empty(), "{steps:?}");
+}
+
+/// The hash and the number of spikes, and the edits in the order in which they were applied.
+fn result_at(session: &Session, step: u64) -> (neuropil::sim::Digest, Vec<(u64, LoggedCommand)>) {
+    let mut applied = vec![];
+    session.engine.send(Command::RunTo(step));
+    session.engine.send(Command::Digest);
+    loop {
+        match session.wait(|e| matches!(e, Event::Applied(..) | Event::Digest(..))) {
+            Event::Applied(step, what) => applied.push((step, what)),
+            Event::Digest(digest, clock) if clock.step == step => return (digest, applied),
+            // The engine answers between two batches.
+            _ => _ = session.engine.send(Command::Digest),
+        }
+    }
+}
+
+#[test]
+fn scheduled_edits_repeat_the_run_that_they_are_from() {
+    let session = Session::new("scheduled");
+    let edits = ["lif.w_syn=0.4", "lif.tau_m=15"].map(|text| parse(session.project.model.params(), text).unwrap());
+    let mut applied = vec![];
+    for (change, until) in edits.iter().zip([130, 275]) {
+        session.run_to(until);
+        session.engine.send(Command::Set(change.clone()));
+        applied.push((until, LoggedCommand::Set(change.clone())));
+    }
+    let (recorded, _) = result_at(&session, 500);
+
+    session.engine.send(Command::Load(build(&session.project)));
+    let commands = applied.iter().map(|(step, what)| (*step, Scheduled::Set(what.change().unwrap().clone())));
+    session.engine.send(Command::Schedule(commands.collect()));
+    let (repeated, again) = result_at(&session, 500);
+    assert_eq!((repeated, again), (recorded.clone(), applied), "at the same steps, with the same result");
+
+    session.engine.send(Command::Load(build(&session.project)));
+    let (plain, none) = result_at(&session, 500);
+    assert!(plain != recorded && none.is_empty(), "another simulation drops the schedule");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `app/time` and `app/time_panel` with a fake simulation of 138,639 elements: scrubbing, subscriptions, playback.
 
-use crate::support::{harness, many};
+use crate::support::{harness, many, window::value};
 use egui_kittest::kittest::Queryable;
 use harness::{Window, until};
 use many::{Copies, LEN, Many};
@@ -138,6 +138,48 @@ fn recorded_traces_appear_when_a_run_is_opened() {
     until(&mut w, "the traces are read", |w| w.query_all_by_label_contains(&caption).count() > 0);
 }
 
+/// A short run of a small network with an edit at step 900.
+fn edited_run() -> TempFolder {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let temp = TempFolder::new("edited");
+    let mut project = neuropil::project::open(&root.join("projects/balanced.ron")).expect("an example").0;
+    project.set("network.n_neurons=400", &temp).expect("a parameter");
+    neuropil::project::save(&project, &temp.join("a.ron")).expect("saved");
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_neuropil"))
+        .args(["run", "--device", "cpu", "--duration", "150ms", "--out"])
+        .arg(temp.join("run"))
+        .arg(temp.join("a.ron"))
+        .output()
+        .expect("the program");
+    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+    std::fs::write(temp.join("run/commands.ron"), "(900,Set(\"lif.v_reset\",Real(0.5)))\n").expect("a writable folder");
+    temp
+}
+
+#[test]
+fn parameters_of_a_finished_run_are_those_at_the_cursor() {
+    let temp = edited_run();
+    let mut w = open(Start { path: Some(temp.join("run")), ..Start::default() });
+    let read = |w: &Window| w.state().session().live.playback.as_ref().is_some_and(|r| r.fraction >= 1.0);
+    until(&mut w, "the run is read", read);
+    let began = value(&w, "lif.v_reset");
+    assert_ne!(began, "0.5 mV");
+    command(&mut w, UiCommand::MoveCursor(9));
+    assert_eq!((w.state().time().axis.cursor(), value(&w, "lif.v_reset").as_str()), (Some(900.0), "0.5 mV"));
+    assert_eq!(w.query_all_by_label_contains("1 of 1 edit applied").count(), 1);
+    command(&mut w, UiCommand::GoStart);
+    assert_eq!(value(&w, "lif.v_reset"), began);
+    let says_read_only = |w: &Window| w.state().messages().iter().any(|text| text.contains("finished run"));
+    assert!(!says_read_only(&w), "the cursor is no edit");
+
+    command(&mut w, UiCommand::RerunRecorded);
+    until(&mut w, "it runs again", |w| w.state().session().live.clock.step > 901);
+    until(&mut w, "the edit is repeated", |w| value(w, "lif.v_reset") == "0.5 mV");
+    let live = &w.state().session().live;
+    assert_eq!(live.run_log().map(|run| (run.log.len(), run.log[0].0)), Some((1, 900)), "at its step");
+    assert!(w.state().session().history.labels().0.is_some_and(|label| label.ends_with("(as recorded)")));
+}
+
 /// The cursor at a place near the end of a step of 0.1 ms, by clicks into the time panel.
 fn both_clocks_show_the_step_before(w: &mut Window) {
     let ruler = w.get_by_label("Time cursor").rect();
@@ -174,6 +216,10 @@ fn a_finished_run_is_scrubbed_in_the_same_views() {
     assert_eq!(time.past.trains().map(|(_, t)| t.history.len()).sum::<usize>(), n_spikes);
     assert_eq!(time.axis.cursor(), Some(recorded.manifest.first_step as f64));
     assert!(!w.state().session().live.schema.sets[0].columns.is_empty(), "categories come from the project");
+    let schema = &w.state().session().live.schema;
+    let is_unrecorded = |name: &str| schema.unrecorded.contains(&schema.probe(name).expect("a probe"));
+    assert!(!is_unrecorded("last_spike"), "it follows from the spikes");
+    assert!(is_unrecorded("v_field"));
     both_clocks_show_the_step_before(&mut w);
     w.get_by_label("Play").click_accesskit();
     until(&mut w, "it plays", |w| w.state().time().axis.cursor().is_some_and(|at| at > 50.0));

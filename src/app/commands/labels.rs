@@ -93,7 +93,12 @@ impl UiCommand {
             Self::ResetParameters => "Reset all parameters",
             Self::RunPause => "Run",
             Self::Rewind => "Rewind to step 0",
-            Self::Rebuild => "Rebuild simulation",
+            Self::Rebuild => match app.session.counts_in_force() {
+                None => "Rebuild simulation",
+                Some((_, 0)) => "Rerun project",
+                Some(_) => "Rerun with values at the cursor",
+            },
+            Self::RerunRecorded => "Rerun as recorded",
             Self::ContinueOnCpu => "Continue on CPU",
             Self::CancelLoading => "Cancel loading",
             Self::Record => "Record",
@@ -173,6 +178,9 @@ impl UiCommand {
             Self::Step | Self::StepMore => "Advances this many steps, then pauses",
             Self::Rewind => "Same network, same parameters, time zero; a recording in progress is closed",
             Self::Rebuild => "Applies changes that need a new simulation; the old one continues meanwhile",
+            Self::RerunRecorded => {
+                "Runs the recorded project from step 0, and repeats its edits and actions at their steps"
+            }
             Self::ContinueOnCpu => "Continues from the last checkpoint, else from step 0; the project is unchanged",
             Self::CancelLoading => "Keeps the old simulation, or the old data",
             Self::Record => "Writes the chosen probes and every edit to a run folder",
@@ -252,6 +260,7 @@ impl UiCommand {
             Self::Compare(_) => icons::CHECK,
             Self::Rewind => icons::REWIND,
             Self::Rebuild => icons::HAMMER,
+            Self::RerunRecorded => icons::PLAY,
             Self::ContinueOnCpu => icons::CPU,
             Self::Record => icons::RECORD,
             Self::Stimulate => icons::LIGHTNING,

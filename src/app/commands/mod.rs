@@ -59,6 +59,8 @@ pub enum UiCommand {
     Rewind,
     /// Rebuilds the simulation.
     Rebuild,
+    /// Runs the shown run again, with its edits at their steps.
+    RerunRecorded,
     /// Rebuilds the simulation on the CPU after a device failure.
     ContinueOnCpu,
     /// Cancels loading.
@@ -232,6 +234,7 @@ impl UiCommand {
             Self::Requests,
             Self::Rewind,
             Self::Rebuild,
+            Self::RerunRecorded,
             Self::ContinueOnCpu,
             Self::CancelLoading,
             Self::Record,
@@ -315,6 +318,7 @@ impl UiCommand {
             Self::MoveCursor(_) | Self::GoLive | Self::PlayPast | Self::Loop | Self::ZoomToRange | Self::ClearRange => {
                 ("Simulation", false)
             }
+            Self::RerunRecorded => ("Simulation", false),
             Self::Rebuild | Self::Record | Self::GoStart => ("Simulation", true),
             Self::Theme(t) => ("View", matches!(t, Theme::Dark)),
             Self::ZoomOut | Self::ZoomReset | Self::FullScreen => ("View", false),
@@ -386,6 +390,11 @@ impl UiCommand {
             }
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
             Self::Rebuild => needs(live.has_engine(), "The engine is off"),
+            Self::RerunRecorded if !live.has_engine() => Some("The engine is off"),
+            Self::RerunRecorded => match &live.playback {
+                None => Some("No finished run is shown"),
+                Some(run) => needs(!run.is_branch(), "A branch begins in a state of another run: use Replay"),
+            },
             Self::Export(format) => match app.library.runs.last() {
                 None => Some("No run: record one first"),
                 Some(last) => last.not_exported.iter().find(|(known, _)| known == format).map(|(_, why)| *why),

@@ -27,6 +27,11 @@ pub struct EditAcks {
 }
 
 impl EditAcks {
+    /// Those of a recorded run, each with the step before which it was applied.
+    pub fn of_recorded<'a>(changes: impl Iterator<Item = (u64, &'a Change)>) -> Self {
+        Self { applied: changes.map(|(step, change)| (change.id, step)).collect(), ..Self::default() }
+    }
+
     /// An edit was sent to the engine.
     pub fn sent(&mut self, change: Change) {
         self.pending.push_back(change);

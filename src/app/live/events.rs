@@ -13,7 +13,7 @@ use crate::{
     params::ParamId,
     sim::{Frame, SimError},
 };
-use std::time::Instant;
+use std::{sync::PoisonError, time::Instant};
 
 impl Live {
     /// Handles all events since the last call.
@@ -96,7 +96,10 @@ impl Live {
                     }
                     None => Command::Load(sim),
                 };
-                if self.send(load) {
+                let scheduled = loading.scheduled.map(|shared| {
+                    Command::Schedule(std::mem::take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner)))
+                });
+                if self.send(load) && scheduled.is_none_or(|commands| self.send(commands)) {
                     self.origin = loading.origin;
                     self.build_time = Some(loading.loader.since.elapsed());
                     self.acks = EditAcks::default();
@@ -131,7 +134,8 @@ impl Live {
     fn handle_event(&mut self, event: Event, events: &mut Vec<LiveEvent>) {
         let mut message = |level, text: String| events.push(LiveEvent::Message(level, text));
         // Answers to edits of the simulation that was replaced.
-        let is_answer = matches!(event, Event::Applied(..) | Event::NeedsRebuild(_) | Event::Rejected { .. });
+        let is_answer =
+            matches!(event, Event::Applied(..) | Event::Scheduled(_) | Event::NeedsRebuild(_) | Event::Rejected { .. });
         if is_answer && self.n_loads_pending > 0 {
             return;
         }
@@ -185,6 +189,12 @@ impl Live {
                 if let Some(since) = &mut self.run_log {
                     since.log.push((step, what));
                 }
+            }
+            Event::Scheduled(change) => {
+                if let Some(sent) = &mut self.sent {
+                    sent.model.params_mut().set(&change);
+                }
+                events.push(LiveEvent::Repeated(change));
             }
             Event::NeedsRebuild(change) => {
                 self.rebuild_only.insert(change.id);

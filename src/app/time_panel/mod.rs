@@ -147,7 +147,7 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             let last = app.session.live.playback.as_ref().map_or(0, |run| run.last);
             let (at, of) = (app.time_text(cursor), app.time_text(app.time.past.newest().max(last) as f64));
             match &app.session.live.playback {
-                Some(run) => recording_ui(ui, run, &at, &of, queue),
+                Some(run) => recording_ui(ui, app, run, (&at, &of), queue),
                 None => {
                     ui.label(RichText::new(format!("Viewing {at} of {of}")).color(t.text_strong));
                     let back = ui.add(egui::Link::new(RichText::new("Follow live").color(t.warn)));
@@ -165,7 +165,13 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
 }
 
 /// What is on show is not running.
-fn recording_ui(ui: &mut Ui, run: &super::playback::Playback, at: &str, of: &str, queue: &mut Vec<UiCommand>) {
+fn recording_ui(
+    ui: &mut Ui,
+    app: &App,
+    run: &super::playback::Playback,
+    (at, of): (&str, &str),
+    queue: &mut Vec<UiCommand>,
+) {
     let t = Tokens::of(ui.ctx());
     ui.label(icons::rich(icons::FLASK).color(t.warn));
     ui.label(RichText::new(format!("Playback of {}: {at} of {of}", run.name())).color(t.text_strong));
@@ -173,10 +179,29 @@ fn recording_ui(ui: &mut Ui, run: &super::playback::Playback, at: &str, of: &str
         ui.add(egui::ProgressBar::new(run.fraction).desired_width(120.0).desired_height(6.0).fill(t.accent));
         ui.label(widgets::sub(ui, "Reading…").small());
     }
-    let live = ui.add(egui::Link::new(RichText::new("Rerun project").color(t.warn)));
-    if live.on_hover_text("Builds the simulation from the recorded project and runs it from step 0").clicked() {
-        queue.push(UiCommand::Rebuild);
+    let mut link = |ui: &mut Ui, text: &str, hint: &str, command: UiCommand| {
+        let response = ui.add(egui::Link::new(RichText::new(text).color(t.warn)));
+        if response.on_hover_text(hint).clicked() {
+            queue.push(command);
+        }
+    };
+    let Some((n_applied, n_edits)) = app.session.counts_in_force().filter(|(_, n_edits)| *n_edits > 0) else {
+        return link(
+            ui,
+            "Rerun project",
+            "Builds the simulation of the recorded project, at step 0",
+            UiCommand::Rebuild,
+        );
+    };
+    let edits = text::plural(n_edits, "edit", "edits");
+    let hint = "Parameters, groups and stimuli are shown as they were at the cursor";
+    ui.label(widgets::sub(ui, format!("{n_applied} of {edits} applied")).small()).on_hover_text(hint);
+    let again = UiCommand::RerunRecorded;
+    if again.why_not(app).is_none() {
+        link(ui, &again.text(app), again.tooltip(), again.clone());
     }
+    let hint = "Builds the simulation with the values at the cursor, at step 0: edits of the run are not repeated";
+    link(ui, "Rerun with these values", hint, UiCommand::Rebuild);
 }
 
 impl App {

@@ -1,0 +1,60 @@
+//! Reruns of a recorded run with its edits and actions at their steps.
+
+use super::Live;
+use crate::{
+    engine::{LoggedCommand, Scheduled},
+    project::{Project, load_logged_data},
+    sim::{BuildContext, Progress, SimError},
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The schedule that the loader prepares beside the simulation.
+pub(super) type SharedSchedule = Arc<Mutex<Vec<(u64, Scheduled)>>>;
+
+impl Live {
+    /// Builds the simulation of the shown run at step 0 and runs it. Its edits and actions are applied at their steps.
+    pub fn rerun_as_recorded(&mut self, context: BuildContext) {
+        let Some(run) = self.run_log().cloned() else { return };
+        let (builder, project, prepared) = (self.builder(), run.project.clone(), SharedSchedule::default());
+        let shared = prepared.clone();
+        let job = move |progress: &Progress| {
+            let sim = builder(&run.project, &context, progress)?;
+            let commands = schedule(&run.project, &run.log, &context, progress)?;
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = commands;
+            Ok(sim)
+        };
+        self.load(job, project, true, None);
+        if let Some(loading) = &mut self.loading {
+            loading.scheduled = Some(prepared);
+        }
+    }
+}
+
+/// The commands of a log for the engine. Input data are read now.
+fn schedule(
+    project: &Project,
+    log: &[(u64, LoggedCommand)],
+    context: &BuildContext,
+    progress: &Progress,
+) -> Result<Vec<(u64, Scheduled)>, SimError> {
+    let (mut model, mut commands) = (project.model.clone(), vec![]);
+    for (step, logged) in log {
+        let command = match logged {
+            LoggedCommand::Set(change) => Scheduled::Set(change.clone()),
+            LoggedCommand::Data(change, hash) => {
+                Scheduled::Replace(load_logged_data(&model, context, (change, hash), progress)?)
+            }
+            LoggedCommand::Act(action) => Scheduled::Act(action.clone()),
+            LoggedCommand::Former(..) => continue,
+            LoggedCommand::Rewind => {
+                let why = format!("the run was rewound at step {step}: only Replay repeats it");
+                return Err(SimError::Input(why));
+            }
+        };
+        if let Some(change) = logged.change() {
+            model.params_mut().set(change);
+        }
+        commands.push((*step, command));
+    }
+    Ok(commands)
+}
