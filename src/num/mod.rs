@@ -6,6 +6,7 @@ pub mod exact;
 pub mod fixed;
 pub mod halves;
 pub mod hash;
+pub mod isa;
 pub mod normal;
 pub mod prefetch;
 pub mod quant;

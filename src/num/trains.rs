@@ -6,7 +6,10 @@
 //! rare. Words are addressed by lane and block, so results do not depend on earlier calls. The CUDA twin is
 //! `kernels/common/trains.cuh`.
 
-use super::rng::{Purpose, philox4x32};
+use super::{
+    isa::Isa,
+    rng::{Purpose, philox4x32},
+};
 use std::{array, sync::Arc};
 
 /// Steps of a block.
@@ -110,15 +113,12 @@ impl Train {
             return;
         }
         #[cfg(target_arch = "x86_64")]
-        {
-            if std::arch::is_x86_feature_detected!("avx512f") {
-                // SAFETY: the processor supports the feature.
-                return unsafe { self.events_avx512(block, lanes, out) };
-            }
-            if std::arch::is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor supports the feature.
-                return unsafe { self.events_avx2(block, lanes, out) };
-            }
+        match Isa::best() {
+            // SAFETY: the processor supports the feature.
+            Isa::Avx512 | Isa::Avx512Vnni => return unsafe { self.events_avx512(block, lanes, out) },
+            // SAFETY: as above.
+            Isa::Avx2 => return unsafe { self.events_avx2(block, lanes, out) },
+            Isa::Portable => {}
         }
         self.gather(block, lanes, out);
     }

@@ -1,6 +1,7 @@
 //! Uniform noise of many adjacent lanes at once: four steps per Philox call, addressed like [`word_of_step`].
 
 use super::{
+    isa::Isa,
     rng::philox4x32,
     trains::{BLOCK, words},
 };
@@ -29,15 +30,12 @@ pub const fn unit_from_zero(word: u32) -> f32 {
 /// length.
 pub fn signed_units(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32>; 4]) {
     #[cfg(target_arch = "x86_64")]
-    {
-        if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor supports the feature.
-            return unsafe { fill_avx512(seed, address, group, first, out) };
-        }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor supports the feature.
-            return unsafe { fill_avx2(seed, address, group, first, out) };
-        }
+    match Isa::best() {
+        // SAFETY: the processor supports the feature.
+        Isa::Avx512 | Isa::Avx512Vnni => return unsafe { fill_avx512(seed, address, group, first, out) },
+        // SAFETY: as above.
+        Isa::Avx2 => return unsafe { fill_avx2(seed, address, group, first, out) },
+        Isa::Portable => {}
     }
     fill(seed, address, group, first, 0, out);
 }

@@ -2,6 +2,7 @@
 //! are per thread, since a timing row sums the time of all threads.
 
 use super::{Ceiling, Ceilings, Limit, median};
+use crate::num::isa::Isa;
 use std::time::Instant;
 
 /// Elements of each of the three arrays of a thread: together much larger than any cache.
@@ -33,7 +34,7 @@ pub fn measure(threads: usize) -> Ceilings {
     let triad = each(threads, || Triad::new(streamed), Triad::go);
     let adds = each(threads, || vec![0_i32; TARGETS], |sums| scatter(sums));
     let per_sec = |work: usize, secs: f64| work as f64 / secs;
-    let multiply_adds = VECTORS.iter().filter(|vectors| (vectors.is_here)()).map(|vectors| {
+    let multiply_adds = VECTORS.iter().filter(|vectors| vectors.isa <= Isa::best()).map(|vectors| {
         let how = "Independent sums in registers; per thread, all at work";
         Ceiling::new(vectors.name, how, Limit::Ops, measure_vectors(threads, vectors))
     });
@@ -57,7 +58,7 @@ pub fn measure(threads: usize) -> Ceilings {
 
 /// Multiplications and additions of f32 per second and thread, with all threads at work and vectors of at most `lanes`.
 pub fn multiply_adds(threads: usize, lanes: usize) -> f64 {
-    let best = VECTORS.iter().find(|vectors| vectors.lanes <= lanes && (vectors.is_here)());
+    let best = VECTORS.iter().find(|vectors| vectors.lanes <= lanes && vectors.isa <= Isa::best());
     best.map_or(f64::NAN, |vectors| measure_vectors(threads.max(1), vectors))
 }
 
@@ -124,7 +125,8 @@ struct Vectors {
     lanes: usize,
     /// Independent sums.
     sums: usize,
-    is_here: fn() -> bool,
+    /// Instruction set that `run` needs.
+    isa: Isa,
     run: fn(&mut [f32; WIDEST]),
 }
 
@@ -135,8 +137,8 @@ const VECTORS: &[Vectors] = &[
         name: "f32 multiply-add, AVX-512",
         lanes: 16,
         sums: WIDEST,
-        is_here: || std::arch::is_x86_feature_detected!("avx512f"),
-        // SAFETY: run only where it is here.
+        isa: Isa::Avx512,
+        // SAFETY: run only where the processor has the instruction set.
         run: |sums| unsafe { fused_avx512(sums) },
     },
     #[cfg(target_arch = "x86_64")]
@@ -144,15 +146,15 @@ const VECTORS: &[Vectors] = &[
         name: "f32 multiply-add, AVX2",
         lanes: 8,
         sums: WIDE,
-        is_here: || std::arch::is_x86_feature_detected!("fma") && std::arch::is_x86_feature_detected!("avx2"),
-        // SAFETY: run only where it is here.
+        isa: Isa::Avx2,
+        // SAFETY: run only where the processor has the instruction set.
         run: |sums| narrow(sums, |sums| unsafe { fused(sums) }),
     },
     Vectors {
         name: "f32 multiply and add",
         lanes: 1,
         sums: WIDE,
-        is_here: || true,
+        isa: Isa::Portable,
         run: |sums| narrow(sums, |sums| rounds(sums, |a, x, y| a * x + y)),
     },
 ];

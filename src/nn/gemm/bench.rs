@@ -97,10 +97,13 @@ pub fn run_cpu(threads: usize, options: &BenchOptions<'_>) -> Result<Vec<BenchRo
         let share = i as f32 / CPU_SIZES.len() as f32;
         for isa in cpu::Isa::available().into_iter().filter(|isa| *isa != cpu::Isa::Portable) {
             // Per f32 multiply-add: f64 has half as many lanes, and AVX-512 multiplies pairs of 16-bit integers at once.
-            let pairs = if isa == cpu::Isa::Avx512 { 2.0 } else { 1.0 };
-            let goes_on = bench.case::<f32>("f32", isa, size, 1.0, share)?
-                && bench.case::<f64>("f64", isa, size, 0.5, share)?
-                && bench.case::<Bf16>("bf16", isa, size, 1.0, share)?
+            let pairs = if isa >= cpu::Isa::Avx512 { 2.0 } else { 1.0 };
+            // Dot products of integers are the only difference between the two forms of AVX-512.
+            let is_for_floats = isa != cpu::Isa::Avx512Vnni;
+            let goes_on = (!is_for_floats
+                || bench.case::<f32>("f32", isa, size, 1.0, share)?
+                    && bench.case::<f64>("f64", isa, size, 0.5, share)?
+                    && bench.case::<Bf16>("bf16", isa, size, 1.0, share)?)
                 && bench.case::<i8>("s8", isa, size, pairs, share)?;
             if !goes_on {
                 return Ok(bench.rows);
@@ -149,7 +152,7 @@ impl CpuBench<'_> {
             };
             measure(1)?;
             let times = (MIN_S / measure(2)?).ceil().clamp(1.0, 10_000.0) as u32;
-            let lanes = if isa == cpu::Isa::Avx512 { 16 } else { 8 };
+            let lanes = if isa >= cpu::Isa::Avx512 { 16 } else { 8 };
             let (mut secs, mut peaks) = (vec![], vec![]);
             for _ in 0..self.options.repeats.max(3) {
                 peaks.push(ceilings::multiply_adds(self.threads, lanes));

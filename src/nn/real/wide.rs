@@ -1,6 +1,6 @@
 //! Loops compiled for the vector instructions of the processor.
 
-use crate::nn::gemm::cpu::Isa;
+use crate::num::isa::Isa;
 
 /// A loop too long for the compiler to inline as a closure: mark `run` `#[inline(always)]`.
 pub trait Loop {
@@ -16,7 +16,7 @@ pub fn wide_loop<L: Loop>(work: L) -> L::Output {
     #[cfg(target_arch = "x86_64")]
     match Isa::best() {
         // SAFETY: the processor has these instructions.
-        Isa::Avx512 => return unsafe { avx512_loop(work) },
+        Isa::Avx512 | Isa::Avx512Vnni => return unsafe { avx512_loop(work) },
         // SAFETY: as above.
         Isa::Avx2 => return unsafe { avx2_loop(work) },
         Isa::Portable => {}
@@ -44,7 +44,7 @@ pub fn wide<T>(work: impl FnOnce() -> T) -> T {
     #[cfg(target_arch = "x86_64")]
     match Isa::best() {
         // SAFETY: the processor has these instructions.
-        Isa::Avx512 => return unsafe { avx512(work) },
+        Isa::Avx512 | Isa::Avx512Vnni => return unsafe { avx512(work) },
         // SAFETY: as above.
         Isa::Avx2 => return unsafe { avx2(work) },
         Isa::Portable => {}

@@ -2,12 +2,24 @@
 
 use super::{
     super::{Epilogue, Gemm, GemmError, Layout, Scales, Split, epilogue::Parts},
-    Element, Isa, Job, MAX_COLUMNS, Out, Sum, gemm,
+    Element, Isa, Job, MAX_COLUMNS, Out, Sum, elements_from, gemm_with,
 };
 use rayon::prelude::*;
 
 /// Multiplies groups of rows, or of k, with the sums of [`gemm()`]: see [`Split`].
 pub fn groups<E: Element>(
+    gemm: &Gemm<E::Sum>,
+    offsets: (Split, &[u32]),
+    operands: (&[E], &[E]),
+    c: &mut [E::Sum],
+    epilogue: Epilogue<&[E::Sum], &mut [E::Sum]>,
+) -> Result<(), GemmError> {
+    groups_with(Isa::best(), gemm, offsets, operands, c, epilogue)
+}
+
+/// The same on a given instruction set, for tests.
+pub(super) fn groups_with<E: Element>(
+    isa: Isa,
     gemm: &Gemm<E::Sum>,
     (split, offsets): (Split, &[u32]),
     (a, b): (&[E], &[E]),
@@ -44,9 +56,8 @@ pub fn groups<E: Element>(
             f,
             is_gradient,
         };
-        let (out, micro) = (out.after(to), E::Sum::micro(Isa::best()));
-        let from = |all: &'_ [E], first: usize| first.min(all.len());
-        let (a, b) = (&a[from(a, from_a)..], &b[from(b, from_b)..]);
+        let (out, micro) = (out.after(to), E::Sum::micro(isa));
+        let (a, b) = (elements_from(a, from_a), elements_from(b, from_b));
         Job { gemm: one, micro, out, epilogue }.matrix(0, a, b);
     });
     Ok(())
@@ -54,23 +65,35 @@ pub fn groups<E: Element>(
 
 /// Products of bytes, summed exactly and scaled: see [`Scales`].
 pub fn scaled(
-    gemm_: &Gemm<f32>,
+    gemm: &Gemm<f32>,
+    scales: Scales<&[f32]>,
+    operands: (&[i8], &[i8]),
+    c: &mut [f32],
+    epilogue: Epilogue<&[f32], &mut [f32]>,
+) -> Result<(), GemmError> {
+    scaled_with(Isa::best(), gemm, scales, operands, c, epilogue)
+}
+
+/// The same on a given instruction set, for tests.
+pub(super) fn scaled_with(
+    isa: Isa,
+    gemm: &Gemm<f32>,
     scales: Scales<&[f32]>,
     (a, b): (&[i8], &[i8]),
     c: &mut [f32],
     epilogue: Epilogue<&[f32], &mut [f32]>,
 ) -> Result<(), GemmError> {
-    gemm_.check(a.len(), b.len(), c.len())?;
-    scales.check(gemm_, |data| data.len())?;
+    gemm.check(a.len(), b.len(), c.len())?;
+    scales.check(gemm, |data| data.len())?;
     let parts = epilogue.parts();
-    parts.check(gemm_, 1, |data| data.len(), |data| data.len())?;
+    parts.check(gemm, 1, |data| data.len(), |data| data.len())?;
     let Parts { bias, other, aux, f, is_gradient } = parts;
     let epilogue = Parts { bias, other, aux: aux.map(|aux| Out(aux.as_mut_ptr())), f, is_gradient };
-    let Gemm { m, n, batch, outer, .. } = *gemm_;
+    let Gemm { m, n, batch, outer, .. } = *gemm;
     let dense = Layout::rows(n).stride(m * n).outer(batch * m * n);
     let mut sums = vec![0_i32; outer * batch * m * n];
-    gemm(&Gemm { c: dense, ..gemm_.with_scales(1, 0) }, a, b, &mut sums, Epilogue::None)?;
-    let job = Job { gemm: *gemm_, micro: f32::micro(Isa::best()), out: Out(c.as_mut_ptr()), epilogue };
+    gemm_with(isa, &Gemm { c: dense, ..gemm.with_scales(1, 0) }, a, b, &mut sums, Epilogue::None)?;
+    let job = Job { gemm: *gemm, micro: f32::micro(isa), out: Out(c.as_mut_ptr()), epilogue };
     sums.par_chunks(n.max(1)).enumerate().for_each(|(line, sums)| {
         let (matrix, row) = (line / m, line % m);
         let of_row = scales.rows.map_or(1.0, |scales| scales[line]);

@@ -6,6 +6,7 @@
 
 use super::activation;
 use crate::nn::activation::Activation;
+pub use crate::num::isa::Isa;
 
 /// `(depth, rows, strip, ahead, total, out)`, each but `rows` with the elements between two of its rows:
 /// `out[i][j] = (total[i][j] +) Σ rows[k][i] · strip[k][j]`. A null `total` counts as nothing. `ahead` is loaded into the
@@ -29,49 +30,6 @@ impl<S> Micro<S> {
     /// The most rows.
     pub const fn mr(&self) -> usize {
         self.runs.len()
-    }
-}
-
-/// Instruction sets there is a microkernel for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Isa {
-    /// Whatever the program was compiled for; without a fused multiply-add instruction, slow.
-    Portable,
-    /// AVX2, FMA and the conversion of f16.
-    Avx2,
-    /// AVX-512 with its instructions for 16-bit integers.
-    Avx512,
-}
-
-impl Isa {
-    /// Those of this processor, slowest first.
-    pub fn available() -> Vec<Self> {
-        [Self::Portable, Self::Avx2, Self::Avx512].into_iter().filter(|isa| isa.is_here()).collect()
-    }
-
-    /// The fastest of this processor.
-    pub fn best() -> Self {
-        [Self::Avx512, Self::Avx2].into_iter().find(|isa| isa.is_here()).unwrap_or(Self::Portable)
-    }
-
-    fn is_here(self) -> bool {
-        match self {
-            Self::Portable => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => {
-                std::arch::is_x86_feature_detected!("avx2")
-                    && std::arch::is_x86_feature_detected!("fma")
-                    && std::arch::is_x86_feature_detected!("f16c")
-            }
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => {
-                Self::Avx2.is_here()
-                    && std::arch::is_x86_feature_detected!("avx512f")
-                    && std::arch::is_x86_feature_detected!("avx512bw")
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx2 | Self::Avx512 => false,
-        }
     }
 }
 
@@ -131,7 +89,7 @@ macro_rules! real {
             fn micro(isa: Isa) -> Micro<Self> {
                 match isa {
                     #[cfg(target_arch = "x86_64")]
-                    Isa::Avx512 => x86::$avx512(),
+                    Isa::Avx512 | Isa::Avx512Vnni => x86::$avx512(),
                     #[cfg(target_arch = "x86_64")]
                     Isa::Avx2 => x86::$avx2(),
                     _ => portable(),
@@ -175,7 +133,7 @@ impl Sum for i32 {
     fn micro(isa: Isa) -> Micro<Self> {
         match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 if std::arch::is_x86_feature_detected!("avx512vnni") => x86::i32_vnni(),
+            Isa::Avx512Vnni => x86::i32_vnni(),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => x86::i32_avx512(),
             #[cfg(target_arch = "x86_64")]
@@ -300,7 +258,7 @@ mod x86 {
     micro!(f64_avx2, f64, Avx2, "avx2,fma", 4, [1 2 3 4 5 6],
         _mm256_setzero_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_set1_pd, _mm256_add_pd, _mm256_fmadd_pd);
     // Integers are pairs of 16 bits, of two k.
-    micro!(i32_vnni, i32, Avx512, "avx512f,avx512bw,avx512vnni", 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14],
+    micro!(i32_vnni, i32, Avx512Vnni, "avx512f,avx512bw,avx512vnni", 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14],
         _mm512_setzero_si512, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi32, _mm512_add_epi32,
         |a, b, sum| _mm512_dpwssd_epi32(sum, a, b));
     micro!(i32_avx512, i32, Avx512, "avx512f,avx512bw", 16, [1 2 3 4 5 6 7 8 9 10 11 12],

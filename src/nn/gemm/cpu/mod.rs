@@ -92,13 +92,19 @@ pub fn gemm_with<E: Element>(
     let Parts { bias, other, aux, f, is_gradient } = parts;
     let epilogue = Parts { bias, other, aux: aux.map(|aux| Out(aux.as_mut_ptr())), f, is_gradient };
     let job = Job { gemm: *gemm, micro: E::Sum::micro(isa), out: Out(c.as_mut_ptr()), epilogue };
-    let one = |i: usize| job.matrix(i, &a[gemm.first(&gemm.a, i)..], &b[gemm.first(&gemm.b, i)..]);
+    let one =
+        |i: usize| job.matrix(i, elements_from(a, gemm.first(&gemm.a, i)), elements_from(b, gemm.first(&gemm.b, i)));
     if cost(gemm, matrices) < SERIAL {
         (0..matrices).for_each(one);
     } else {
         (0..matrices).into_par_iter().for_each(one);
     }
     Ok(())
+}
+
+/// The elements of an operand from `first` on: none where k = 0, whose operands end before their first element.
+fn elements_from<E>(all: &[E], first: usize) -> &[E] {
+    &all[first.min(all.len())..]
 }
 
 /// In elements read or 32 operations.
@@ -170,9 +176,9 @@ impl Block {
     }
 }
 
-/// One at least, so that an empty sum is 0.
+/// Blocks of a sum that is not empty.
 fn blocks(k: usize) -> impl Iterator<Item = Block> + Clone {
-    (0..k.max(1)).step_by(K_BLOCK).map(move |first| Block {
+    (0..k).step_by(K_BLOCK).map(move |first| Block {
         first,
         depth: K_BLOCK.min(k - first),
         is_last: first + K_BLOCK >= k,
@@ -188,6 +194,9 @@ impl<S: Sum> Job<'_, S> {
     /// One matrix of the batch.
     fn matrix<E: Element<Sum = S>>(&self, index: usize, a: &[E], b: &[E]) {
         let (g, nr) = (&self.gemm, self.micro.nr);
+        if g.k == 0 {
+            return self.empty_sums(index);
+        }
         let ((down, across), (b_down, b_across)) = (g.a.steps(), g.b.steps());
         let rows = Lines { from: a, line: down, k: across };
         let columns = Lines { from: b, line: b_across, k: b_down };
@@ -195,10 +204,20 @@ impl<S: Sum> Job<'_, S> {
         if g.m <= FEW_PANELS * self.micro.mr() {
             return self.few_rows(index, rows, columns, threads);
         }
-        let panel = (PACKED / g.k.max(1)).max(TASK_COLUMNS).next_multiple_of(nr);
+        let panel = (PACKED / g.k).max(TASK_COLUMNS).next_multiple_of(nr);
         for column in (0..g.n).step_by(panel) {
             let part = Part { index, row: 0, rows: g.m, column, columns: panel.min(g.n - column) };
             self.many_rows(part, rows, columns, threads);
+        }
+    }
+
+    /// One matrix of the batch whose sums have no addends: its operands have no elements, so none is read.
+    fn empty_sums(&self, index: usize) {
+        for row in 0..self.gemm.m {
+            for column in (0..self.gemm.n).step_by(MAX_COLUMNS) {
+                let mut sums = [S::ZERO; MAX_COLUMNS];
+                self.write(row, column, &mut sums[..MAX_COLUMNS.min(self.gemm.n - column)], index);
+            }
         }
     }
 

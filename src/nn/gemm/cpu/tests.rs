@@ -136,6 +136,63 @@ fn every_instruction_set_returns_the_bits_of_the_definition() {
     }
 }
 
+/// Sizes beside every edge of the code for an instruction set: of a tile, of the rows that count as few, of a block of k.
+fn edges(isa: Isa) -> [Vec<usize>; 3] {
+    let micro = f32::micro(isa);
+    let beside = |edges: &[usize]| -> Vec<usize> {
+        let mut sizes: Vec<usize> = edges.iter().flat_map(|edge| [edge.saturating_sub(1), *edge, edge + 1]).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    };
+    let rows = [0, 1, micro.mr(), FEW_PANELS * micro.mr()];
+    [beside(&rows), beside(&[0, micro.nr, 2 * micro.nr]), beside(&[0, 8, 16, K_BLOCK])]
+}
+
+#[test]
+fn products_of_every_size_beside_an_edge_are_those_of_the_definition() {
+    for isa in Isa::available() {
+        let [rows, columns, depths] = edges(isa);
+        let sizes = rows.iter().flat_map(|m| columns.iter().map(move |n| (*m, *n)));
+        for (i, (m, n)) in sizes.enumerate() {
+            // The depth of an empty sum with all sizes, and one other, so that the test stays quick.
+            for k in [0, depths[i % depths.len()]] {
+                let g = Gemm::<f32>::new(m, n, k);
+                let g = [g, g.transposed_b(), g.transposed_a()][i % 3];
+                let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+                let bytes = |len: usize, by: usize| -> Vec<i8> { (0..len).map(|x| (x * by) as u8 as i8).collect() };
+                let (a8, b8) = (bytes(m * k, 77), bytes(k * n, 131));
+                let (mut want, mut got) = (vec![1.0; m * n], vec![1.0; m * n]);
+                plain(&g, &a, &b, &mut want, Epilogue::None);
+                gemm_with(isa, &g, &a, &b, &mut got, Epilogue::None).expect("it fits");
+                assert_eq!(bits(&got), bits(&want), "{isa:?}, {g:?}");
+                let g = g.with_scales(1, 0);
+                let (mut want, mut got) = (vec![1; m * n], vec![1; m * n]);
+                plain(&g, &a8, &b8, &mut want, Epilogue::None);
+                gemm_with(isa, &g, &a8, &b8, &mut got, Epilogue::None).expect("it fits");
+                assert_eq!(got, want, "{isa:?}, {g:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn empty_sums_are_0_then_take_beta_and_epilogue() {
+    for isa in Isa::available() {
+        let (m, n, batch) = (3, 2 * MAX_COLUMNS + 3, 2);
+        // Operands with gaps between matrices: the first element of the second is behind the end of both.
+        let g =
+            Gemm { a: Layout::rows(4).stride(40), b: Layout::rows(n).stride(50), ..Gemm::new(m, n, 0).batch(batch) };
+        for g in [g, g.scaled(0.5, 2.0)] {
+            let (bias, old) = (numbers(n, 1), numbers(batch * m * n, 2));
+            let (mut got, mut want) = (old.clone(), old.clone());
+            gemm_with(isa, &g, &[0.0_f32; 0], &[], &mut got, Epilogue::Bias(&bias[..])).expect("it fits");
+            plain(&g, &[0.0_f32; 0], &[], &mut want, Epilogue::Bias(&bias[..]));
+            assert_eq!(bits(&got), bits(&want), "{isa:?}, {g:?}");
+        }
+    }
+}
+
 #[test]
 fn every_number_of_threads_returns_the_same_bits() {
     let g = Gemm::new(150, 90, 270).transposed_b().batch(3);

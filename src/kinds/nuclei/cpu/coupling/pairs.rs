@@ -1,7 +1,10 @@
 //! Coupling sums over all pairs, and the mean-field limit J = 1.
 
 use super::{CHUNK, Kernel, Sums, turned};
-use crate::kinds::nuclei::{cpu::thread_pool::ThreadPool, real::Real};
+use crate::{
+    kinds::nuclei::{cpu::thread_pool::ThreadPool, real::Real},
+    num::isa::Isa,
+};
 
 /// Nuclei per vector.
 const LANES: usize = 16;
@@ -42,7 +45,7 @@ const RUN: usize = 256;
 
 fn tile<T: Real>(kernel: Kernel<'_, T>, cos: &[T], sin: &[T], first: usize, len: usize) -> [[f64; LANES]; 3] {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
+    if Isa::best() >= Isa::Avx2 {
         // SAFETY: the processor has the feature.
         return unsafe { tile_avx2(kernel, cos, sin, first, len) };
     }

@@ -1,6 +1,9 @@
 //! One step of all units of a partition: one pass over arrays, eight or sixteen units per instruction.
 
-use crate::kinds::spiking::leaky::{Constants, THRESHOLD};
+use crate::{
+    kinds::spiking::leaky::{Constants, THRESHOLD},
+    num::isa::Isa,
+};
 
 /// Units taken together; arrays have room for whole blocks.
 pub const BLOCK: usize = 32;
@@ -29,15 +32,12 @@ impl StepArrays<'_> {
     /// including padding of the last block. Returns whether all potentials are finite.
     pub fn run(self, constants: &Constants, first: u32, spiked: &mut Vec<u32>) -> bool {
         #[cfg(target_arch = "x86_64")]
-        {
-            if std::arch::is_x86_feature_detected!("avx512f") {
-                // SAFETY: the processor has the feature.
-                return unsafe { self.run_avx512(constants, first, spiked) };
-            }
-            if std::arch::is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor has the feature.
-                return unsafe { self.run_avx2(constants, first, spiked) };
-            }
+        match Isa::best() {
+            // SAFETY: the processor has the feature.
+            Isa::Avx512 | Isa::Avx512Vnni => return unsafe { self.run_avx512(constants, first, spiked) },
+            // SAFETY: as above.
+            Isa::Avx2 => return unsafe { self.run_avx2(constants, first, spiked) },
+            Isa::Portable => {}
         }
         self.plain(constants, first, spiked, above)
     }
