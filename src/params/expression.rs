@@ -49,9 +49,11 @@ type Names<'a> = &'a dyn Fn(&str) -> Result<Quantity, String>;
 
 /// The same with names that have a dot in them, `lif.tau_m`, which are asked for.
 pub fn evaluate_with(text: &str, names: Names<'_>) -> Result<Quantity, String> {
-    let mut parser = Parser { rest: text, depth: 0, names };
+    let mut parser = Parser { rest: text, depth: 0, n_numbers: 0, names };
     let quantity = parser.sum()?;
     match parser.peek() {
+        // `ms` alone is most likely a number that was left out, as in `${UNSET}ms`.
+        None if parser.n_numbers == 0 => Err("a number is missing before the unit".into()),
         None => Ok(quantity),
         Some(_) => Err(format!("`{}` does not belong there", parser.rest.trim())),
     }
@@ -72,6 +74,8 @@ fn is_word(c: char) -> bool {
 struct Parser<'a> {
     rest: &'a str,
     depth: u32,
+    /// Numbers, constants and names read so far. Units are not among them.
+    n_numbers: u32,
     names: Names<'a>,
 }
 
@@ -88,9 +92,16 @@ impl<'a> Parser<'a> {
     }
 
     fn sum(&mut self) -> Result<Quantity, String> {
+        let before = self.n_numbers;
         let mut left = self.product()?;
+        let mut has_number = self.n_numbers > before;
         while let Some(sign) = self.take(&['+', '-', '−']) {
+            let before = self.n_numbers;
             let right = self.product()?;
+            has_number &= self.n_numbers > before;
+            if !has_number {
+                return Err("a number is missing before a unit of the sum".into());
+            }
             left = add(left, right, if sign == '+' { 1.0 } else { -1.0 })?;
         }
         Ok(left)
@@ -151,6 +162,7 @@ impl<'a> Parser<'a> {
             Some(c) if is_word(c) => match dotted(self.rest) {
                 Some(name) => {
                     self.rest = &self.rest[name.len()..];
+                    self.n_numbers += 1;
                     (self.names)(name)
                 }
                 None => self.named(),
@@ -178,14 +190,18 @@ impl<'a> Parser<'a> {
         Some(&self.rest[..end]).filter(|w| !w.is_empty())
     }
 
-    /// A constant, a function, or a unit that stands for one of it.
+    /// A constant, a function, or one of a unit: `1 / ms`, `5 * mV`.
     fn named(&mut self) -> Result<Quantity, String> {
         let word = self.word().unwrap_or_default();
         self.rest = &self.rest[word.len()..];
-        match word {
-            "pi" | "π" | "Pi" | "PI" => return Ok(Quantity::plain(std::f64::consts::PI)),
-            "e" => return Ok(Quantity::plain(std::f64::consts::E)),
-            _ => {}
+        let constant = match word {
+            "pi" | "π" | "Pi" | "PI" => Some(std::f64::consts::PI),
+            "e" => Some(std::f64::consts::E),
+            _ => None,
+        };
+        if let Some(x) = constant {
+            self.n_numbers += 1;
+            return Ok(Quantity::plain(x));
         }
         let function: Option<fn(f64) -> f64> = match word {
             "sqrt" => Some(f64::sqrt),
@@ -207,6 +223,7 @@ impl<'a> Parser<'a> {
     }
 
     fn number(&mut self) -> Result<Quantity, String> {
+        self.n_numbers += 1;
         let end = end_of_number(self.rest);
         let (text, rest) = self.rest.split_at(end);
         self.rest = rest;
