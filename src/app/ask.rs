@@ -189,7 +189,7 @@ fn cell_ui(ui: &mut Ui, cell: &Cell) {
             let layout = Layout::right_to_left(Align::Center);
             ui.with_layout(layout, |ui| ui.monospace(cell.text()));
         }
-        Cell::Text(text) => drop(ui.monospace(text)),
+        Cell::Text(_) => drop(ui.monospace(cell.text())),
     }
 }
 

@@ -97,7 +97,9 @@ impl App {
                 trial: None,
                 trials: 0,
             };
-            let writer = RunWriter::create(&folder, start).and_then(|w| {
+            // Before there is a folder.
+            let checked = schema.check_taps(&taps).map_err(std::io::Error::other);
+            let writer = checked.and_then(|()| RunWriter::create(&folder, start)).and_then(|w| {
                 let writer = w.with_probes(schema.probes);
                 match &origin {
                     Some((run, checkpoint)) => writer.branch_of(run, checkpoint.clone()),
@@ -223,7 +225,12 @@ impl App {
 }
 
 fn export_run(run: &Path, format: Format) -> std::io::Result<String> {
-    let files = export::export(&RunFolder::open(run)?, format, None)?;
+    let run = RunFolder::open(run)?;
+    if let Some(why) = export::damaged(&run, format, &Progress::default())?.first() {
+        let what = format!("{why}; `neuropil export --allow-damaged` exports what is there");
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
+    }
+    let files = export::export(&run, format, None)?;
     let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
     Ok(format!("Exported {}", names.join(", ")))
 }

@@ -1,6 +1,6 @@
 //! The arguments of the command line.
 
-use super::suggest::DeviceParser;
+use super::{ask_args::AskArgs, suggest::DeviceParser};
 use crate::{
     export::Format,
     kinds::Model,
@@ -190,32 +190,6 @@ pub(super) struct ReplayArgs {
 }
 
 #[derive(Group, Debug)]
-pub(super) struct AskArgs {
-    /// Step: the last checkpoint at or before it. By default the last checkpoint; in a run without checkpoints its end.
-    #[arg(long, value_name = "STEP")]
-    pub at: Option<u64>,
-    /// Device of the simulation.
-    #[arg(long, value_parser = DeviceParser, default_value = "auto")]
-    pub device: DeviceArg,
-    /// CPU threads.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub threads: Option<u32>,
-    /// Answer as JSON.
-    #[arg(long)]
-    pub json: bool,
-    /// Accept a run from another folder that names files outside its folder.
-    #[arg(long)]
-    pub allow_outside: bool,
-    /// Run folder.
-    pub run: PathBuf,
-    /// Name of the request; without one, the requests of the kind are listed.
-    pub request: Option<String>,
-    /// Arguments of the request, `--name value`.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
-    pub arguments: Vec<String>,
-}
-
-#[derive(Group, Debug)]
 pub(super) struct ExportArgs {
     /// Run folder.
     pub run: PathBuf,
@@ -225,6 +199,9 @@ pub(super) struct ExportArgs {
     /// File to write; by default in the run folder.
     #[arg(long, value_name = "F")]
     pub out: Option<PathBuf>,
+    /// Export streams whose files do not hold what was recorded too, as they are.
+    #[arg(long)]
+    pub allow_damaged: bool,
 }
 
 #[derive(Group, Debug)]
@@ -412,6 +389,9 @@ mod tests {
             ("0.5", count, "not a whole number of generations"),
             ("1.5 generations", count, "`1.5` is not a whole number of generations"),
             ("long", count, "is not a number"),
+            // As a shell writes `${UNSET}ms`.
+            ("ms", time, "a number is missing before the unit"),
+            ("generations", count, "`` is not a whole number of generations"),
             ("-1", time, "-1 ms is not a simulated time"),
         ] {
             let said = apply(text, base).unwrap_err();

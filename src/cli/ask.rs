@@ -1,7 +1,7 @@
 //! `neuropil ask RUN REQUEST`: asks the simulation of a run, at its last checkpoint or at its end.
 
 use super::{
-    args::AskArgs,
+    ask_args::{AskArgs, AskOptions},
     device,
     error::CliError,
     progress::ProgressLine,
@@ -12,19 +12,24 @@ use super::{
 use crate::{
     engine::replay::{Observer, Plan, drive},
     params::{ParamSpec, ValueType, path},
-    project::{RunFolder, outside_paths_of_run},
+    project::{DeviceChoice, RunFolder, outside_paths_of_run},
     sim::{Answer, Progress, Request, RequestSpec, SimError, Simulation, request::Cell},
 };
+use clap::{Args as _, FromArgMatches as _};
 use serde_json::{Value as Json, json};
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
-pub(super) fn ask(args: &AskArgs) -> Result<(), CliError> {
+pub(super) fn ask(args: AskArgs) -> Result<(), CliError> {
     signal::listen();
-    let run = RunFolder::open(&args.run)?;
+    let AskArgs { options, run: path, request, arguments } = args;
+    let run = RunFolder::open(&path)?;
     let project = run.project()?;
     let requests = project.model.requests();
-    let Some(name) = &args.request else {
-        requests.iter().for_each(describe);
+    let Some(name) = &request else {
+        match options.json {
+            true => print_line!("{:#}", requests.iter().map(request_json).collect::<Json>()),
+            false => requests.iter().for_each(describe),
+        }
         return Ok(());
     };
     let Some(spec) = requests.iter().find(|spec| spec.name == name) else {
@@ -32,19 +37,21 @@ pub(super) fn ask(args: &AskArgs) -> Result<(), CliError> {
         let what = format!("`{}` has no request `{name}`; there are {}", project.model.name(), known.join(", "));
         return Err(CliError::Usage(what));
     };
-    let request = parse(spec, &args.arguments)?;
+    let (arguments, later) = without_options(spec, arguments);
+    let options = options.or(later);
+    let request = parse(spec, &arguments)?;
     let no_rows = spec.no_rows(&request.values);
-    if !args.allow_outside && !is_own(&args.run) {
+    if !options.allow_outside && !is_own(&path) {
         refuse_outside(&outside_paths_of_run(&run, &project), "run")?;
     }
-    let (sim, notes) = simulation(&run, args)?;
+    let (sim, notes) = simulation(&run, &options)?;
     notes.iter().for_each(|note| eprintln!("neuropil: {note}"));
     let step = sim.clock().step;
     let answer = in_thread("ask", move |progress| sim.ask(&request, progress))?;
     if matches!(&answer, Answer::Table(_, rows) if rows.is_empty()) {
         eprintln!("neuropil: {no_rows}");
     }
-    match (args.json, &answer) {
+    match (options.json, &answer) {
         (true, answer) => print_line!("{:#}", json!({ "step": step, "answer": answer_json(answer), "notes": notes })),
         (false, answer) => print_line!("{}", answer.text()),
     }
@@ -52,7 +59,7 @@ pub(super) fn ask(args: &AskArgs) -> Result<(), CliError> {
 }
 
 /// The simulation at the last checkpoint, with notes about it; without one, simulated again up to the end of the run.
-fn simulation(run: &RunFolder, args: &AskArgs) -> Result<(Box<dyn Simulation>, Vec<String>), CliError> {
+fn simulation(run: &RunFolder, args: &AskOptions) -> Result<(Box<dyn Simulation>, Vec<String>), CliError> {
     let at_checkpoint = run.manifest.checkpoints.first().is_some_and(|c| args.at.is_none_or(|step| c.step <= step));
     let from = if at_checkpoint { Some(run.continuation(args.at, &Progress::default())?) } else { None };
     let mut project = match &from {
@@ -60,8 +67,9 @@ fn simulation(run: &RunFolder, args: &AskArgs) -> Result<(Box<dyn Simulation>, V
         None => run.project()?,
     };
     project.seed = run.manifest.setup_seed;
-    let (gpu, threads) = (args.device.gpu.unwrap_or(project.run.gpu), args.threads.unwrap_or(project.run.threads));
-    let mut chosen = device::choose(args.device.choice, gpu, threads)?;
+    let gpu = args.device.and_then(|device| device.gpu).unwrap_or(project.run.gpu);
+    let choice = args.device.map_or(DeviceChoice::Auto, |device| device.choice);
+    let mut chosen = device::choose(choice, gpu, args.threads.unwrap_or(project.run.threads))?;
     let prepared = session::prepare(&project, &run.base(), false, &ProgressLine::new())?;
     let mut sim = session::start(&*prepared, run.manifest.seed, &mut chosen)?;
     if let Some(from) = from {
@@ -102,6 +110,7 @@ pub(super) fn in_thread<T: Send + 'static>(
     name: &str,
     job: impl FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,
 ) -> Result<T, CliError> {
+    let _closing = signal::closing();
     let progress = Arc::new(Progress::default());
     let shared = progress.clone();
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || job(&shared))?;
@@ -119,6 +128,38 @@ pub(super) fn in_thread<T: Send + 'static>(
     Ok(thread.join().map_err(panicked)??)
 }
 
+/// Takes the options of `ask` out of the words behind a request's name; arguments of the request have precedence.
+fn without_options(spec: &RequestSpec, words: Vec<String>) -> (Vec<String>, AskOptions) {
+    let command = AskOptions::augment_args(clap::Command::new("neuropil ask").no_binary_name(true));
+    let (mut arguments, mut options) = (vec![], vec![]);
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let (name, is_alone) = match word.strip_prefix("--").map(|name| name.split_once('=').ok_or(name)) {
+            Some(Ok((name, _))) => (Some(name), false),
+            Some(Err(name)) => (Some(name), true),
+            None => (None, false),
+        };
+        let option = command.get_arguments().find(|option| option.get_long().is_some() && option.get_long() == name);
+        let is_argument = name.is_some_and(|name| is_argument(spec, name));
+        let (list, takes_value) = match option {
+            Some(option) if !is_argument => (&mut options, option.get_action().takes_values()),
+            _ => (&mut arguments, is_argument),
+        };
+        list.push(word);
+        if is_alone && takes_value {
+            list.extend(words.next());
+        }
+    }
+    let mut options = command.try_get_matches_from(options).unwrap_or_else(|error| error.exit());
+    let options = AskOptions::from_arg_matches_mut(&mut options).unwrap_or_else(|error| error.exit());
+    (arguments, options)
+}
+
+/// Whether a request has an argument of this name, without its dashes.
+fn is_argument(spec: &RequestSpec, name: &str) -> bool {
+    (name == "elements" && !spec.over.is_empty()) || spec.params.iter().any(|p| p.name == name.replace('-', "_"))
+}
+
 /// `--name value` and `--name=value`, and `--elements 3,5`.
 fn parse(spec: &RequestSpec, words: &[String]) -> Result<Request, CliError> {
     let mut request = spec.request(vec![]);
@@ -128,13 +169,7 @@ fn parse(spec: &RequestSpec, words: &[String]) -> Result<Request, CliError> {
         let name = word.strip_prefix("--").ok_or_else(|| usage(format!("`{word}` is not of the form --name value")))?;
         let (name, value) = match name.split_once('=') {
             Some((name, value)) => (name, value.to_owned()),
-            None => (
-                name,
-                words
-                    .next()
-                    .cloned()
-                    .ok_or_else(|| usage(format!("--{name} has no value; options of `ask` stand before RUN")))?,
-            ),
+            None => (name, words.next().cloned().ok_or_else(|| usage(format!("--{name} has no value")))?),
         };
         if name == "elements" && !spec.over.is_empty() {
             let index = |item: &str| item.trim().parse().map_err(|_| usage(format!("`{item}` is not an index")));
@@ -168,6 +203,15 @@ fn describe(spec: &RequestSpec) {
         };
         print_line!("    --{} = {default}: {}", param.name, param.docs.trim());
     }
+}
+
+fn request_json(spec: &RequestSpec) -> Json {
+    let arguments = spec.params.iter().zip((spec.defaults)()).map(|(param, default)| {
+        json!({ "name": param.name, "default": path::show(param, &default), "docs": param.docs.trim() })
+    });
+    json!({
+        "name": spec.name, "docs": spec.docs.trim(), "elements_of": spec.over, "arguments": arguments.collect::<Json>(),
+    })
 }
 
 fn answer_json(answer: &Answer) -> Json {

@@ -189,6 +189,7 @@ fn spiking_line(row: &spiking::BenchRow) -> String {
 
 /// Measures on a separate thread, so that interrupts are handled.
 fn watched(job: Job) -> Result<Rows, CliError> {
+    let _closing = signal::closing();
     let (progress, meter) = (Arc::new(Progress::default()), ProgressLine::new());
     let (sender, receiver) = channel();
     let shared = progress.clone();

@@ -36,12 +36,13 @@ pub(super) fn run(path: &Path, args: &RunArgs) -> Result<(), CliError> {
         }
         None => (from.now.clone(), run.base()),
     };
-    let job = changed(project, base, args)?;
+    let mut job = changed(project, base, args)?;
     let first = from.info.step;
     if let Some(end) = job.project.planned_steps().filter(|end| *end <= first) {
         let what = format!("the branch would begin at step {first} and end at step {end}");
         return Err(CliError::Usage(format!("{what}; give a longer --duration, or an earlier checkpoint with --at")));
     }
+    job.recorded_before.clone_from(&from.now.record);
     check_taps(&job.project)?;
     let mut chosen = device::choose(job.project.run.device, job.project.run.gpu, job.project.run.threads)?;
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;

@@ -21,7 +21,7 @@ pub(super) fn check(path: &Path, as_json: bool) -> Result<(), CliError> {
         print_line!(
             "{:#}",
             json!({
-                "run": path, "status": status, "notes": notes, "intact": damaged == 0, "files": list,
+                "run": path.display().to_string(), "status": status, "notes": notes, "intact": damaged == 0, "files": list,
                 "not_verified_before": run.manifest.not_verified_before,
                 "hash": run.manifest.digest.hash, "data_hash": run.manifest.data_hash(),
             })

@@ -160,7 +160,7 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     if as_json {
         let mut out = serde_json::to_value(m).map_err(|e| CliError::Failed(e.to_string()))?;
         out["notes"] = json!(run.notes);
-        out["path"] = json!(run.path);
+        out["path"] = json!(run.path.display().to_string());
         out["data_hash"] = json!(m.data_hash());
         print_line!("{out:#}");
         return Ok(());

@@ -5,6 +5,7 @@
 
 mod args;
 mod ask;
+mod ask_args;
 mod bench;
 mod bench_synaptic;
 mod bench_taps;
@@ -57,7 +58,8 @@ pub type Listener = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Parses the command line and runs the command; without one, calls `open_window`.
 pub fn main(listener: Listener, open_window: impl FnOnce(Window) -> ExitCode) -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    signal::report_file_size_limit();
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
     if let Some(what) = suggest::unknown_command(&words) {
         return finish(Err(CliError::Usage(what)));
     }
@@ -98,7 +100,7 @@ fn perform(task: Task) -> Result<(), CliError> {
         Task::Info { path, json } => info::info(&path, json),
         Task::Validate(args) => validate::validate(&args),
         Task::Diff { a, b } => diff::diff(&a, &b),
-        Task::Ask(args) => ask::ask(&args),
+        Task::Ask(args) => ask::ask(args),
         Task::Params { kind, json } => info::params(&kind, json),
         Task::Bench(args) => bench::bench(&args),
         Task::Completions { shell } => {

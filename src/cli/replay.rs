@@ -69,6 +69,7 @@ fn compare_on_thread(
     device: String,
     meter: &ProgressLine,
 ) -> Result<ReplayResult, CliError> {
+    let _closing = signal::closing();
     let progress = Arc::new(Progress::default());
     let shared = progress.clone();
     let (sender, receiver) = channel::<Result<ReplayResult, SimError>>();
@@ -104,7 +105,7 @@ fn print(run: &RunFolder, results: &[(Option<u32>, ReplayResult)], as_json: bool
             })
             .collect();
         let identical = results.iter().all(|(_, result)| matches!(result, ReplayResult::Identical { .. }));
-        print_line!("{:#}", json!({ "run": run.path, "identical": identical, "runs": list }));
+        print_line!("{:#}", json!({ "run": run.path.display().to_string(), "identical": identical, "runs": list }));
         return;
     }
     for (trial, result) in results {

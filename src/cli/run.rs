@@ -13,9 +13,10 @@ use super::{
     trials,
 };
 use crate::{
-    engine::Command,
+    engine::{Command, SimSchema},
+    kinds::Prepared,
     project::{self, Elements, OutsidePath, Project, RunFolder, RunStart, RunWriter, run::next_folder},
-    sim::{Clock, Device, Simulation, TimeBase, rate_texts},
+    sim::{Clock, Device, Simulation, Tap, TimeBase, rate_texts},
 };
 use serde_json::{Value as Json, json};
 use std::{
@@ -31,6 +32,8 @@ pub(super) struct Job {
     pub command: String,
     /// Whether to build a model that needs more memory than is available.
     pub force: bool,
+    /// Entries of `record` that the parent of a branch recorded: what they name may have ended since.
+    pub recorded_before: Vec<String>,
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
@@ -77,8 +80,13 @@ pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
     match project {
         Some(path) => run(&args(Some(path))),
         None => {
-            let job =
-                Job { project: project::default_project(), base: here(), command: "neuropil".into(), force: false };
+            let job = Job {
+                project: project::default_project(),
+                base: here(),
+                command: "neuropil".into(),
+                force: false,
+                recorded_before: vec![],
+            };
             single(&job, &args(None))
         }
     }
@@ -123,8 +131,8 @@ pub(super) fn changed(mut project: Project, base: PathBuf, args: &RunArgs) -> Re
         Some(CheckpointInterval::Steps(steps)) => project.run.checkpoint_steps = steps,
         None => {}
     }
-    let words: Vec<String> = std::env::args().map(quoted).collect();
-    Ok(Job { project, base, command: words.join(" "), force: args.force })
+    let words: Vec<String> = std::env::args_os().map(|word| quoted(&word.to_string_lossy())).collect();
+    Ok(Job { project, base, command: words.join(" "), force: args.force, recorded_before: vec![] })
 }
 
 /// The folder a project file is in: its relative paths start there.
@@ -182,9 +190,13 @@ fn check_paths(project: &Project, set: &[String]) -> Result<(), CliError> {
 }
 
 /// As a shell would need it.
-fn quoted(word: String) -> String {
+fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:+%@".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// The run folder: the one asked for, or the next number.
@@ -200,12 +212,33 @@ pub(super) fn check_taps(project: &Project) -> Result<(), CliError> {
     project.taps().1.into_iter().next().map_or(Ok(()), |problem| Err(CliError::Usage(problem)))
 }
 
-/// The taps; ids that no element of the simulation has are usage errors, as are queries that it cannot answer.
-pub(super) fn taps_of(job: &Job, sim: &dyn Simulation) -> Result<Vec<crate::sim::Tap>, CliError> {
-    let connectivity = sim.connectivity();
-    let elements = Elements { sets: sim.sets(), connectivity: connectivity.as_ref(), base: Some(&job.base) };
+/// The taps. Usage errors are ids that no element of the simulation has, queries that it cannot answer, and arguments of
+/// probes that name nothing in it.
+pub(super) fn taps_of(job: &Job, sim: &dyn Simulation) -> Result<Vec<Tap>, CliError> {
+    let schema = SimSchema::of(sim);
+    let elements = Elements { sets: &schema.sets, connectivity: schema.connectivity.as_ref(), base: Some(&job.base) };
     let (taps, problems) = job.project.taps_in(&elements);
-    problems.into_iter().next().map_or(Ok(taps), |problem| Err(CliError::Usage(problem)))
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(CliError::Usage(problem));
+    }
+    let mut asked = job.project.clone();
+    asked.record.retain(|entry| !job.recorded_before.contains(entry));
+    if !asked.record.is_empty() {
+        schema.check_taps(&asked.taps_in(&elements).0).map_err(|why| CliError::Usage(format!("`record`: {why}")))?;
+    }
+    Ok(taps)
+}
+
+/// [`taps_of`] a simulation that was just started, with every check that recording them makes: before an old run is replaced.
+pub(super) fn checked_taps(
+    job: &Job,
+    prepared: &dyn Prepared,
+    on: &Device,
+    sim: &dyn Simulation,
+) -> Result<Vec<Tap>, CliError> {
+    let taps = taps_of(job, sim)?;
+    prepared.check(on.kind(), &taps)?;
+    Ok(taps)
 }
 
 pub(super) fn pacing(job: &Job, batch: Option<u32>) -> Pacing {
@@ -233,8 +266,8 @@ fn single(job: &Job, args: &RunArgs) -> Result<(), CliError> {
     let began = Instant::now();
     let (prepared, mut chosen) = session::prepare_beside_device(&job.project, &job.base, job.force)?;
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
+    let taps = checked_taps(job, &*prepared, &chosen.device, &*sim)?;
     drop(prepared);
-    let taps = taps_of(job, &*sim)?;
     let setup_s = began.elapsed().as_secs_f64();
     let folder = folder_for(job, args.out.as_ref())?;
     let start = run_start(job, &chosen.name, chosen.threads);
@@ -349,7 +382,7 @@ pub(super) fn common(job: &Job, folder: &Path, device: &str, sizes: &[(&'static 
         "kind": job.project.model.name(),
         "seed": job.project.seed,
         "device": device,
-        "out": folder,
+        "out": folder.display().to_string(),
         "app": project::run::app_version(),
     });
     if let TimeBase::Seconds { per_step } = job.project.model.time_base() {
@@ -368,6 +401,7 @@ fn dry_run(job: &Job) -> Result<(), CliError> {
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     let predicted = prepared.predict(chosen.device.kind());
     let sim = session::start(&*prepared, job.project.seed, &mut chosen)?;
+    checked_taps(job, &*prepared, &chosen.device, &*sim)?;
     print_line!("{}", project::write(&job.project)?.trim_end());
     print_line!("// runs on {}", chosen.name);
     for set in sim.sets() {

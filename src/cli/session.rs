@@ -78,7 +78,7 @@ pub(super) fn prepare_with(
     load(project, context, force, meter)
 }
 
-/// Reads and generates on the loader's thread, with progress and cancel. `force`: even if memory seems short.
+/// Reads and generates on the loader's thread, with progress. `force`: even if memory seems short.
 pub(super) fn load(
     project: &Project,
     context: BuildContext,
@@ -114,9 +114,6 @@ impl Preparing {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(_) => return Err(CliError::Failed("an internal error stopped the loading".into())),
-            }
-            if signal::interrupted() {
-                self.progress.cancel();
             }
             let (stage, fraction) = self.progress.now();
             meter.update(f64::from(fraction), 1.0, || stage);
@@ -195,6 +192,7 @@ pub(super) fn record_from(
     pacing: &Pacing,
     tick: &dyn Fn(Clock),
 ) -> Result<Outcome, CliError> {
+    let _closing = signal::closing();
     let first = begin.clock();
     let base = first.base;
     let engine = Engine::spawn(|| {})?;

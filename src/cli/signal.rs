@@ -1,29 +1,113 @@
-//! Ctrl-C and termination: the first closes what is open, the second aborts.
+//! Interrupts (Ctrl-C, termination, hang-up) and the limit on the size of files.
+//!
+//! While something is open that must be closed, the first interrupt asks for that and the second aborts. Before and after,
+//! the first one ends the program: set-up has written nothing that could be lost.
 
 use std::sync::{
     Once,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static INSTALLED: Once = Once::new();
+/// Number of [`Closing`] values.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Starts to listen for interrupts.
+/// Exit code of a program that was interrupted with nothing to close: cancelled.
+const CANCELLED: i32 = 3;
+/// Exit code after a second interrupt.
+const ABORTED: i32 = 130;
+
+/// Starts to listen for interrupts. A hang-up that the parent process ignores stays ignored, as `nohup` asks.
 pub(super) fn listen() {
     INSTALLED.call_once(|| {
-        let installed = ctrlc::set_handler(|| {
-            if INTERRUPTED.swap(true, Ordering::SeqCst) {
-                std::process::exit(130);
-            }
-            eprintln!("\nneuropil: closing the run; interrupt again to abort");
-        });
-        if let Err(error) = installed {
+        let ignores_hang_up = hang_up::is_ignored();
+        if let Err(error) = ctrlc::set_handler(interrupt) {
             tracing::warn!("interrupts will not close the run: {error}");
+        }
+        if ignores_hang_up {
+            hang_up::ignore();
         }
     });
 }
 
-/// Whether the program was interrupted.
+fn interrupt() {
+    if OPEN.load(Ordering::SeqCst) == 0 {
+        eprintln!("\nneuropil: cancelled");
+        end(CANCELLED);
+    }
+    if INTERRUPTED.swap(true, Ordering::SeqCst) {
+        end(ABORTED);
+    }
+    eprintln!("\nneuropil: closing the run; interrupt again to abort");
+}
+
+/// Ends the process at once: other threads may be in the middle of anything, so no exit handlers run beside them.
+fn end(code: i32) -> ! {
+    #[cfg(unix)]
+    // SAFETY: a system call that does not return.
+    unsafe {
+        libc::_exit(code)
+    }
+    #[cfg(not(unix))]
+    std::process::exit(code)
+}
+
+/// Whether the program was interrupted. Only asked for while there is a [`Closing`].
 pub(super) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
+}
+
+/// While it exists, its owner looks at [`interrupted`] and closes what is open.
+pub(super) struct Closing(());
+
+/// From now on, the first interrupt does not end the program.
+pub(super) fn closing() -> Closing {
+    OPEN.fetch_add(1, Ordering::SeqCst);
+    Closing(())
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A file that reaches the size limit of the process (`ulimit -f`) fails to be written, as on a full disk, instead of ending
+/// the process.
+pub(super) fn report_file_size_limit() {
+    #[cfg(unix)]
+    // SAFETY: no handler is installed; the call cannot fail for this signal.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
+#[cfg(unix)]
+mod hang_up {
+    /// Whether SIGHUP is ignored now.
+    pub(super) fn is_ignored() -> bool {
+        // SAFETY: `action` is plain data that the call fills; without a new action it changes nothing.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let is_read = libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut action) == 0;
+            is_read && action.sa_sigaction == libc::SIG_IGN
+        }
+    }
+
+    pub(super) fn ignore() {
+        // SAFETY: no handler is installed; the call cannot fail for this signal.
+        unsafe {
+            libc::signal(libc::SIGHUP, libc::SIG_IGN);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod hang_up {
+    pub(super) fn is_ignored() -> bool {
+        false
+    }
+
+    pub(super) fn ignore() {}
 }

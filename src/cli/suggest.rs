@@ -7,18 +7,24 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
     error::ErrorKind,
 };
-use std::{ffi::OsStr, path::Path};
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
 /// A message when the first argument is neither a command, an option nor an existing file. `words` are the arguments
 /// after the program's name.
-pub(super) fn unknown_command(words: &[String]) -> Option<String> {
-    let first = words.first().filter(|w| !w.starts_with('-') && !Path::new(w.as_str()).exists())?;
-    let command = Args::command();
-    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).chain(["help"]).collect();
-    if names.contains(&first.as_str()) {
+pub(super) fn unknown_command(words: &[OsString]) -> Option<String> {
+    let first = words.first().filter(|word| !Path::new(word).exists())?.to_string_lossy();
+    if first.starts_with('-') {
         return None;
     }
-    let nearest = names.iter().map(|name| (distance(first, name), *name)).min();
+    let command = Args::command();
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).chain(["help"]).collect();
+    if names.contains(&&*first) {
+        return None;
+    }
+    let nearest = names.iter().map(|name| (distance(&first, name), *name)).min();
     match nearest {
         Some((far, name)) if far <= 2 && far < name.len() => {
             Some(format!("there is no command or file `{first}`; did you mean `{name}`?"))

@@ -10,7 +10,7 @@ use super::{
     error::CliError,
     progress::ProgressLine,
     reused_simulation::ReusedSimulation,
-    run::{Job, check_taps, common, folder_for, pacing, run_start, taps_of},
+    run::{Job, check_taps, checked_taps, common, folder_for, pacing, run_start},
     session::{self, Outcome},
     signal,
     speed::{put_speed, speed_text},
@@ -53,13 +53,14 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     // The first simulation shows whether the device will do, and what the elements are.
     let first = session::start(&*prepared, job.project.seed, &mut chosen)?;
-    let mut taps = taps_of(job, &*first)?;
+    let mut taps = checked_taps(job, &*prepared, &chosen.device, &*first)?;
     add_spikes(job, &mut taps);
     let counted = first_spikes(job, &taps);
     let execution = first.execution();
     let setup_s = began.elapsed().as_secs_f64();
     let folder = folder_for(job, args.out.as_ref())?;
     let start = RunStart { trials: n, sets: first.sets(), ..run_start(job, &chosen.name, chosen.threads) };
+    let _closing = signal::closing();
     let writer = RunWriter::create(&folder, start)?;
     let stepping = Instant::now();
     let series =

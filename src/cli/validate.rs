@@ -99,7 +99,7 @@ fn print(path: &Path, report: &Report) {
 fn json_of(path: &Path, report: &Report) -> Json {
     let warnings = report.warnings.iter().map(|(line, what)| json!({ "line": line, "what": what }));
     json!({
-        "project": path,
+        "project": path.display().to_string(),
         "valid": report.errors.is_empty(),
         "errors": report.errors,
         "warnings": warnings.collect::<Vec<_>>(),

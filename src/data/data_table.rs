@@ -3,13 +3,13 @@
 use super::{
     DataError, ProgressFn,
     gzip::GzReader,
+    input_file,
     limited::{LimitedReader, is_cancelled, read_error},
     messages,
     parquet_file::{ColumnType, IntegerBatch, ParquetFile},
     report,
 };
 use std::{
-    fs::File,
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
 };
@@ -226,7 +226,7 @@ fn read_text(
     max_rows: u64,
     watch: &ProgressFn,
 ) -> Result<DataTable, DataError> {
-    let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+    let file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
     let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
     let is_compressed = ending(path) == "gz";
     let plain: Box<dyn Read> = if is_compressed {

@@ -5,10 +5,9 @@
 use super::{
     DataError, MAX_NEURONS,
     edges::{Batch, BatchFn, COUNT, EdgeSource, Need, POST, PRE, UNSIGNED, out_of_range_message},
-    messages,
+    input_file, messages,
 };
 use std::{
-    fs::File,
     io::{BufRead, BufReader, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
@@ -36,7 +35,7 @@ pub struct CsvEdges {
 impl CsvEdges {
     /// Reads the header.
     pub fn open(path: &Path) -> Result<Self, DataError> {
-        let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+        let file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
         let end = file.metadata().map_err(|e| DataError::io(path, e))?.len();
         let mut header = Vec::new();
         let mut reader = BufReader::new(file).take(MAX_LINE_BYTES);
@@ -73,7 +72,7 @@ impl CsvEdges {
     fn lines_of(&self, part: usize) -> std::io::Result<(u64, Vec<u8>)> {
         let from = self.body + part as u64 * PART;
         let to = (from + PART).min(self.end);
-        let mut file = File::open(&self.path)?;
+        let mut file = input_file::open(&self.path)?;
         // One byte back: a line starts here only after a line break.
         file.seek(SeekFrom::Start(from - 1))?;
         let mut bytes = Vec::with_capacity((to - from + 1) as usize + 256);
@@ -97,7 +96,7 @@ impl CsvEdges {
     /// Line number of a byte, counted from 1.
     fn line_of(&self, at: u64) -> u64 {
         let count = || -> std::io::Result<u64> {
-            let mut reader = BufReader::with_capacity(1 << 20, File::open(&self.path)?).take(at);
+            let mut reader = BufReader::with_capacity(1 << 20, input_file::open(&self.path)?).take(at);
             let mut lines = 1;
             loop {
                 let bytes = reader.fill_buf()?;

@@ -4,12 +4,11 @@ use super::{
     DataError,
     data_table::ending,
     gzip::GzReader,
-    messages,
+    input_file, messages,
     parquet_file::{ColumnType, Cursor, IntegerBatch, ParquetFile},
 };
 use csv::StringRecord;
 use std::{
-    fs::File,
     io::{BufReader, Read},
     path::{Path, PathBuf},
 };
@@ -24,7 +23,7 @@ pub fn is_parquet(path: &Path) -> bool {
 
 /// Opens a text file, plain or as `.gz`.
 pub fn open_text(path: &Path) -> Result<Box<dyn Read>, DataError> {
-    let file = BufReader::new(File::open(path).map_err(|e| DataError::io(path, e))?);
+    let file = BufReader::new(input_file::open(path).map_err(|e| DataError::io(path, e))?);
     match ending(path).as_str() {
         "gz" => Ok(Box::new(GzReader::new(file).map_err(|e| DataError::io(path, e))?)),
         _ => Ok(Box::new(file)),

@@ -27,6 +27,7 @@ pub fn io_reason(error: &io::Error) -> String {
         ErrorKind::PermissionDenied => "permission denied, check who may read and write it",
         ErrorKind::IsADirectory => "it is a folder, a file is expected",
         ErrorKind::NotADirectory => "a part of its path is a file, a folder is expected",
+        ErrorKind::FileTooLarge => "the file has reached the largest size that is allowed (`ulimit -f` shows it)",
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full",
         ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
         _ => return error.to_string().replace(&format!(" (os error {number})"), ""),

@@ -11,6 +11,7 @@ pub mod csr;
 pub mod fuzz_entry;
 pub mod generate;
 pub mod import;
+pub mod input_file;
 pub mod samples;
 pub mod tensors;
 pub mod text;

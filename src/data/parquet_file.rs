@@ -3,7 +3,7 @@
 //! The decoder is an external crate that checks most but not all damage, so every call into it runs under
 //! [`guarded`]: a panic in it becomes a [`DataError`] like any other damage.
 
-use super::{DataError, messages, parquet_footer, parquet_pages::CheckedPages};
+use super::{DataError, input_file, messages, parquet_footer, parquet_pages::CheckedPages};
 use parquet::{
     basic::{ConvertedType, LogicalType, Type},
     column::reader::{ColumnReader, get_column_reader},
@@ -88,7 +88,7 @@ pub struct ParquetFile {
 impl ParquetFile {
     /// Opens a file and reads its footer.
     pub fn open(path: &Path) -> Result<Self, DataError> {
-        let mut file = File::open(path).map_err(|e| DataError::io(path, e))?;
+        let mut file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
         let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
         if n_bytes == 0 {
             return Err(DataError::format(path, "the file is empty"));

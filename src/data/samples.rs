@@ -3,6 +3,7 @@
 use super::{
     DataError, ProgressFn, data_table,
     data_table::DataTable,
+    input_file,
     limited::{LimitedReader, is_cancelled},
     messages,
 };
@@ -82,10 +83,7 @@ pub fn square(path: &Path, name: &str, rows: usize, watch: &ProgressFn) -> Resul
 type Archive = ZipArchive<BufReader<File>>;
 
 fn open(path: &Path) -> Result<Archive, DataError> {
-    let file = File::open(path).map_err(|e| DataError::io(path, e))?;
-    if path.is_dir() {
-        return Err(DataError::format(path, "it is a folder, a NumPy archive is expected"));
-    }
+    let file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
     ZipArchive::new(BufReader::new(file)).map_err(|e| DataError::format(path, format!("not a NumPy archive: {e}")))
 }
 

@@ -1,12 +1,11 @@
 //! Named tensors in safetensors files: the format of the `safetensors` crate, read tensor by tensor.
 
-use super::{DataError, ProgressFn, messages, report};
+use super::{DataError, ProgressFn, input_file, messages, report};
 use crate::num::halves;
 pub use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use std::{
     collections::HashMap,
-    fs::File,
     io::{self, Read as _, Seek as _, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -31,11 +30,8 @@ impl TensorFile {
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let io = |e| DataError::io(path, e);
         let wrong = |what: String| DataError::format(path, format!("not a safetensors file: {what}"));
-        let mut file = File::open(path).map_err(io)?;
+        let mut file = input_file::open(path).map_err(io)?;
         let about = file.metadata().map_err(io)?;
-        if !about.is_file() {
-            return Err(DataError::format(path, "a safetensors file expected"));
-        }
         let mut len = [0; 8];
         file.read_exact(&mut len).map_err(|_| wrong("it is shorter than 8 bytes".to_owned()))?;
         let len = u64::from_le_bytes(len);
@@ -95,7 +91,7 @@ impl TensorFile {
             )));
         }
         let io = |e: io::Error| DataError::io(&self.path, e);
-        let mut file = File::open(&self.path).map_err(io)?;
+        let mut file = input_file::open(&self.path).map_err(io)?;
         file.seek(SeekFrom::Start(self.start + from as u64)).map_err(io)?;
         let (mut values, mut buffer) = (Vec::with_capacity(n), vec![0; CHUNK.min(n) * size]);
         while values.len() < n {

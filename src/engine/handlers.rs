@@ -267,8 +267,8 @@ impl<W: Fn()> Worker<W> {
             return self.send_event(Event::RecordingFailed(nothing, RecordingEnd::default()));
         };
         // Of a resumed run, what a tap names may have ended.
-        let unknown = |tap: &Tap| self.schema.check_args(tap).err().filter(|_| sim.clock().step == 0);
-        if let Some(wrong) = taps.iter().find_map(unknown) {
+        let checked = if sim.clock().step == 0 { self.schema.check_taps(&taps) } else { Ok(()) };
+        if let Err(wrong) = checked {
             return self.send_event(Event::RecordingFailed(io::Error::other(wrong), RecordingEnd::default()));
         }
         let lanes: Vec<(ProbeId, Vec<String>)> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();

@@ -126,7 +126,7 @@ pub struct SimSchema {
 
 impl SimSchema {
     /// The schema of a simulation as it is now.
-    pub(super) fn of(sim: &dyn Simulation) -> Self {
+    pub fn of(sim: &dyn Simulation) -> Self {
         let ids = || 0..sim.probes().len() as ProbeId;
         Self {
             generation: 0,
@@ -202,6 +202,14 @@ impl SimSchema {
             }
         }
         Ok(())
+    }
+
+    /// [`check_args`](Self::check_args) of several taps.
+    ///
+    /// # Errors
+    /// Of the first that is wrong.
+    pub fn check_taps(&self, taps: &[Tap]) -> Result<(), String> {
+        taps.iter().try_for_each(|tap| self.check_args(tap))
     }
 
     /// What differs between two generations: lanes, choices, levels, sets or connectivity.

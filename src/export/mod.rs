@@ -11,8 +11,8 @@ mod raster;
 
 use crate::{
     data::io_reason,
-    project::{self, Manifest, RunFolder, Stream, stream_reader::SpikeReader},
-    sim::{AttributeValue, Birth, Death, LifeEvent, SPIKES, Spike, TimeBase},
+    project::{self, Manifest, RunFolder, Stream, check::damage_of, stream_reader::SpikeReader},
+    sim::{AttributeValue, Birth, Death, LifeEvent, Progress, SPIKES, Spike, TimeBase},
 };
 use output::Outputs;
 use std::{
@@ -87,6 +87,28 @@ impl Format {
             _ => None,
         }
     }
+}
+
+/// Whether a format holds the data of a stream.
+fn is_read(format: Format, stream: &Stream) -> bool {
+    match format {
+        Format::Csv | Format::Npz | Format::Parquet => true,
+        Format::Png => stream.shape == "spikes",
+        Format::Newick => stream.shape == "lineage",
+        Format::Safetensors => false, // a checkpoint, whose sections are verified when they are read
+    }
+}
+
+/// The streams that an export would read and that do not hold what was recorded, a sentence each. Reads them.
+pub fn damaged(run: &RunFolder, format: Format, progress: &Progress) -> io::Result<Vec<String>> {
+    let mut out = vec![];
+    for trial in run.trials()? {
+        let folder = trial.trial.map_or_else(String::new, |k| format!("trial {k}: "));
+        for stream in trial.manifest.streams.iter().filter(|stream| is_read(format, stream)) {
+            out.extend(damage_of(&trial, stream, progress)?.map(|why| format!("{folder}{why}")));
+        }
+    }
+    Ok(out)
 }
 
 /// Names of the files of an export.

@@ -1,7 +1,7 @@
 //! Compares the files of a run with the lengths and hashes in its manifest.
 
 use super::{
-    CheckpointFile, CheckpointInfo, RunFolder, Status,
+    CheckpointFile, CheckpointInfo, RunFolder, Status, Stream,
     recorded_files::{RecordedFiles, recorded_info},
     run::{COMMANDS, MANIFEST, PROJECT, TIMINGS},
     run_file,
@@ -178,6 +178,22 @@ fn compare_until(run: &RunFolder, recorded: &RecordedFiles, name: &str, progress
         Err(e) if e.kind() == io::ErrorKind::InvalidData => Ok(Finding::Changed),
         Err(e) => Ok(Finding::Unreadable(e.to_string())),
     }
+}
+
+/// Why the file of a stream does not hold what was recorded. Reads it. A run that was not closed has no hashes to compare
+/// with, and what is left of its streams is read.
+pub fn damage_of(run: &RunFolder, stream: &Stream, progress: &Progress) -> io::Result<Option<String>> {
+    let name = &stream.file;
+    let is_closed = !matches!(run.manifest.status, Status::Running | Status::Unclosed);
+    let damage = run.damage(stream);
+    if damage.is_some() || stream.hash.is_empty() || !is_closed {
+        return Ok(damage);
+    }
+    Ok(match compare(&run_file::inside(&run.path, name)?, &stream.hash, progress)? {
+        Finding::Changed => Some(format!("{name} is damaged: its content is not what was written")),
+        Finding::Unreadable(why) => Some(format!("{name} cannot be read: {why}")),
+        _ => None,
+    })
 }
 
 fn compare(path: &Path, expected: &str, progress: &Progress) -> io::Result<Finding> {

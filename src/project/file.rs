@@ -3,7 +3,7 @@
 
 use super::{PlanTree, Project, VERSION, atomic_file, migrate, ron_error, ron_tree, schema};
 use crate::{
-    data::io_reason,
+    data::{input_file, io_reason},
     params::{Change, ParamSpec, Params, Value},
 };
 use ron::{
@@ -108,7 +108,7 @@ pub fn from_ron<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadErr
 
 /// Opens a project file.
 pub fn open(path: &Path) -> Result<(Project, Vec<Warning>), ReadError> {
-    let bytes = std::fs::read(path).map_err(|e| ReadError::plain(missing(path, &e)).in_file(path))?;
+    let bytes = input_file::read(path).map_err(|e| ReadError::plain(missing(path, &e)).in_file(path))?;
     read_bytes(&bytes).map_err(|e| e.in_file(path))
 }
 

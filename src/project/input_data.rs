@@ -2,12 +2,13 @@
 
 use super::run_file::Hash;
 use crate::{
+    data::input_file,
     kinds::Model,
     params::{Change, Value},
     sim::{BuildContext, InputData, Progress, SimError},
 };
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
 };
@@ -121,7 +122,7 @@ fn list(folder: &Path, depth: usize, to: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 fn add_file(path: &Path, hash: &mut Hash, progress: &Progress) -> io::Result<()> {
-    let (mut file, mut n_read) = (File::open(path)?, 0);
+    let (mut file, mut n_read) = (input_file::open(path)?, 0);
     let n_bytes = file.metadata()?.len().max(1);
     let mut buffer = vec![0; 1 << 20];
     loop {

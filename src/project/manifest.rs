@@ -148,6 +148,7 @@ pub struct FileInfo {
 #[serde(default)]
 pub struct Parent {
     /// Folder of the other run, relative to the folder of this one where possible.
+    #[serde(with = "super::path_serde")]
     pub run: PathBuf,
     /// The checkpoint.
     pub checkpoint: CheckpointInfo,
@@ -228,6 +229,7 @@ pub struct Manifest {
     /// Hash and totals of the simulation.
     pub digest: Digest,
     /// Folder the project's relative paths start from.
+    #[serde(with = "super::path_serde")]
     pub base: PathBuf,
     /// The command line; empty for a run of the window.
     pub command: String,

@@ -29,6 +29,7 @@ mod new;
 pub mod outside;
 pub mod param_history;
 mod parent;
+mod path_serde;
 pub mod peak_performance;
 mod plan;
 pub mod playback;

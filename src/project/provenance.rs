@@ -1,9 +1,9 @@
 //! The input files of a run: sizes and hashes, so that a replay can report changed files.
 
 use super::Project;
-use crate::num::hash::StreamHash;
+use crate::{data::input_file, num::hash::StreamHash};
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
@@ -15,6 +15,7 @@ pub struct DataFile {
     /// The parameter with its path, or with the path of its folder.
     pub parameter: String,
     /// Path.
+    #[serde(with = "super::path_serde")]
     pub path: PathBuf,
     /// Size.
     pub n_bytes: u64,
@@ -54,7 +55,7 @@ fn describe(parameter: &str, path: PathBuf) -> Option<DataFile> {
 }
 
 fn hash_file(path: &Path) -> io::Result<String> {
-    let (mut file, mut hash) = (File::open(path)?, StreamHash::default());
+    let (mut file, mut hash) = (input_file::open(path)?, StreamHash::default());
     let mut buffer = vec![0; 1 << 20];
     loop {
         let mut filled = 0;

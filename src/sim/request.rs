@@ -82,14 +82,29 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// As text.
+    /// As text of one line: `\n`, `\t` and `\x1b` for control characters.
     pub fn text(&self) -> String {
         match self {
-            Self::Text(text) => text.clone(),
+            Self::Text(text) => without_controls(text),
             Self::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => format!("{x:.0}"),
             Self::Number(x) => format!("{x:.6}"),
         }
     }
+}
+
+/// A text with escapes for characters that would begin another line, another column or a command of the terminal.
+fn without_controls(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\t' | '\n' | '\r' => out.extend(c.escape_default()),
+            c if c.is_ascii_control() => out += &format!("\\x{:02x}", u32::from(c)),
+            // Lines end at U+0085, U+2028 and U+2029 too.
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 impl Answer {
@@ -144,4 +159,22 @@ macro_rules! requests {
             } ),* ]
         };
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_one_line_per_row() {
+        let cell = |text: &str| Cell::Text(text.to_owned());
+        let rows = vec![
+            vec![cell("a\tb\r\n"), Cell::Number(0.5)],
+            vec![cell("\u{1b}[2J\u{85}\u{2028}"), Cell::Number(2.0)],
+            vec![cell("é \\xc3"), Cell::Number(3.0)],
+        ];
+        let text = Answer::Table(&["token", "loss"], rows).text();
+        let want = ["token\tloss", "a\\tb\\r\\n\t0.500000", "\\x1b[2J\\u{85}\\u{2028}\t2", "é \\xc3\t3"];
+        assert_eq!(text.split('\n').collect::<Vec<_>>(), want);
+    }
 }

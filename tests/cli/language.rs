@@ -6,7 +6,7 @@ use neuropil_test_support::temp::TempFolder;
 use std::fs;
 
 /// A model that trains in a moment.
-const TINY: &[&str] = &[
+pub const TINY: &[&str] = &[
     "--set",
     "model.layers=1",
     "--set",
@@ -45,6 +45,19 @@ fn a_trained_model_writes_and_its_exported_weights_continue() {
     assert_eq!(ask("sample", &["--prompt", "a small", "--length", "12"]), written, "the same seed, the same text");
     let scored = ask("score", &["--text", "a small"]);
     assert_eq!(scored.lines().count(), 1 + 7, "{scored}");
+    // Options of `ask` are accepted behind the name of the request too, and each row of a table is one line.
+    let behind =
+        |words: &[&str]| ok(&run(&[&["ask", out.to_str().unwrap(), "score", "--text", "a\ttab\nb"], words].concat()));
+    let table = behind(&["--device", "cpu", "--allow-outside"]);
+    assert!(table.lines().count() == 1 + 7 && table.lines().all(|line| line.split('\t').count() == 4), "{table}");
+    assert!(table.contains("\n\\t\t") && table.contains("\n\\n\t"), "{table}");
+    let rows: serde_json::Value =
+        serde_json::from_str(&behind(&["--json", "--device=cpu", "--at", "4", "--allow-outside"])).unwrap();
+    let tokens: Vec<_> = rows["answer"].as_array().unwrap().iter().map(|row| row["token"].as_str().unwrap()).collect();
+    assert_eq!((tokens.concat().as_str(), &rows["step"]), ("a\ttab\nb", &4.into()));
+    let requests: serde_json::Value =
+        serde_json::from_str(&ok(&run(&["ask", out.to_str().unwrap(), "--json"]))).unwrap();
+    assert!(requests.as_array().unwrap().iter().any(|request| request["name"] == "score"), "{requests}");
     let nothing = run(&["ask", out.to_str().unwrap(), "score", "--device", "cpu", "--allow-outside"]);
     assert!(String::from_utf8_lossy(&nothing.stderr).contains("No rows: Text is empty"), "{nothing:?}");
     let file = ok(&run(&["export", out.to_str().unwrap(), "--format", "safetensors"]));

@@ -6,6 +6,8 @@ mod checks;
 mod demo;
 mod exactness;
 mod language;
+mod processes;
 mod program;
+mod refusals;
 mod resume;
 mod synaptic;

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        DataError, ProgressFn,
+        DataError, ProgressFn, input_file,
         limited::{LimitedReader, read_error},
         messages::{self, group_digits},
         report,
@@ -11,7 +11,7 @@ use super::{
 };
 use std::{
     borrow::Cow,
-    fs::{self, File},
+    fs,
     io::Read as _,
     path::{Path, PathBuf},
 };
@@ -83,11 +83,8 @@ fn list(folder: &Path, depth: usize, to: &mut Vec<PathBuf>) -> Result<(), DataEr
 
 /// A whole file as text, without a byte order mark.
 fn read_text(path: &Path, limit: u64, watch: &ProgressFn) -> Result<String, DataError> {
-    let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+    let file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
     let about = file.metadata().map_err(|e| DataError::io(path, e))?;
-    if !about.is_file() {
-        return Err(DataError::format(path, "a file or a folder expected"));
-    }
     if about.len() > limit {
         let limit = group_digits(MAX_BYTES >> 20);
         return Err(DataError::format(path, format!("more than {limit} MiB of text, the limit")));

@@ -1,6 +1,6 @@
 //! Tokens of a text, and the text of tokens.
 
-use super::super::{DataError, messages};
+use super::super::{DataError, input_file, messages};
 use std::{
     collections::BTreeSet,
     fs,
@@ -69,7 +69,7 @@ impl Tokenizer {
         if about.len() > MAX_FILE {
             return Err(DataError::format(path, format!("more than {} MiB, the limit of a tokenizer", MAX_FILE >> 20)));
         }
-        let bytes = fs::read(path).map_err(|e| DataError::io(path, e))?;
+        let bytes = input_file::read(path).map_err(|e| DataError::io(path, e))?;
         Self::from_json(&bytes).map_err(|e| DataError::format(path, e.to_string()))
     }
 

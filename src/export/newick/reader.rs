@@ -11,7 +11,7 @@
 
 use super::Trees;
 use crate::{
-    data::DataError,
+    data::{DataError, input_file},
     sim::{Birth, Death, EndCause, LifeEvent},
 };
 use std::{
@@ -33,7 +33,7 @@ pub fn read(path: &Path) -> Result<Trees, DataError> {
     if bytes > MOST_BYTES {
         return Err(DataError::format(path, format!("more than {} MB, the limit", MOST_BYTES >> 20)));
     }
-    let text = std::fs::read_to_string(path).map_err(|e| DataError::io(path, e))?;
+    let text = input_file::read_to_string(path).map_err(|e| DataError::io(path, e))?;
     parse(&text).map_err(|why| DataError::format(path, why))
 }
 

@@ -1,12 +1,11 @@
 //! The symbols and their source.
 
 use crate::{
-    data::io_reason,
+    data::{input_file, io_reason},
     num::rng::{Draw, Purpose},
     sim::{Progress, SimError},
 };
 use std::{
-    fs::File,
     io::{BufRead as _, BufReader, Read as _},
     path::Path,
 };
@@ -61,7 +60,7 @@ impl Source {
     /// Reads a text of letters and white space.
     pub fn read(path: &Path, progress: &Progress) -> Result<Self, SimError> {
         let failed = |why: String| SimError::Input(format!("{}: {why}", path.display()));
-        let file = File::open(path).map_err(|e| failed(io_reason(&e)))?;
+        let file = input_file::open(path).map_err(|e| failed(io_reason(&e)))?;
         let n_bytes = file.metadata().map_err(|e| failed(io_reason(&e)))?.len();
         if n_bytes > MAX_BYTES {
             return Err(failed(format!("{n_bytes} bytes; at most {MAX_BYTES}")));

@@ -1,7 +1,7 @@
 //! Stimulus files: CSV with a header, columns in any order, extra columns ignored.
 
 use crate::{
-    data::{io_reason, list_columns},
+    data::{input_file, io_reason, list_columns},
     sim::SimError,
 };
 use std::path::Path;
@@ -49,7 +49,8 @@ pub fn read_kicks(path: &Path, n: u32) -> Result<Vec<(u64, u32)>, SimError> {
 impl Table {
     fn open(path: &Path) -> Result<Self, SimError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| SimError::Input(format!("{name}: {}", io_reason(&e))))?;
+        let text =
+            input_file::read_to_string(path).map_err(|e| SimError::Input(format!("{name}: {}", io_reason(&e))))?;
         let header = text.trim_start_matches('\u{feff}').lines().next().unwrap_or_default();
         let header = cells(header).map(str::to_owned).collect();
         Ok(Self { path: name, header, text })

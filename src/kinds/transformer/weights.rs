@@ -17,7 +17,7 @@ use super::{
     model::{Config, Layout, VOCAB_ALIGN},
 };
 use crate::{
-    data::{DataError, tensors::TensorFile},
+    data::{DataError, input_file, tensors::TensorFile},
     kinds::weights::{self, TensorSource},
     nn::parameters::{Parameters, View},
     sim::{Progress, SimError},
@@ -106,7 +106,7 @@ fn compare(path: &Path, config: &Config) -> Result<(), SimError> {
     if about.len() > MAX_CONFIG {
         return Err(wrong(format!("more than {} KiB, the limit of a configuration", MAX_CONFIG >> 10)));
     }
-    let text = fs::read_to_string(&beside).map_err(|e| wrong(e.to_string()))?;
+    let text = input_file::read_to_string(&beside).map_err(|e| wrong(e.to_string()))?;
     let there: Gpt2Config = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
     let mut set = vec![];
     set.extend(there.n_head.filter(|n| *n != config.heads).map(|n| format!("model.heads={n}")));

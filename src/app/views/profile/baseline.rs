@@ -1,6 +1,10 @@
 //! Baseline of the kernel table: recent sums, or those of a recorded run.
 
-use crate::{data::io_reason, gpu::Timing, project::run::TIMINGS};
+use crate::{
+    data::{input_file, io_reason},
+    gpu::Timing,
+    project::run::TIMINGS,
+};
 use crossbeam_channel::{Receiver, bounded};
 use std::{
     io::{BufRead as _, BufReader},
@@ -26,7 +30,7 @@ impl Baseline {
     /// From the kernel times of a run folder.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join(TIMINGS);
-        let file = std::fs::File::open(&path).map_err(|e| format!("{}: {}", path.display(), io_reason(&e)))?;
+        let file = input_file::open(&path).map_err(|e| format!("{}: {}", path.display(), io_reason(&e)))?;
         let name = folder.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let mut baseline = Self { name, rows: vec![] };
         for line in BufReader::new(file).lines().skip(1) {
