@@ -106,6 +106,34 @@ impl ElementSet {
         (names + codes + self.ids.len() * 8 + self.positions.len() * 12) as u64
     }
 
+    /// The element with this name, id or index (`#17`), which must be the only one.
+    ///
+    /// # Errors
+    /// A sentence: there is none, or there are several.
+    pub fn find(&self, text: &str) -> Result<u32, String> {
+        let text = text.trim();
+        let (number, index) = (text.parse::<u64>().ok(), text.strip_prefix('#').and_then(|n| n.parse::<u32>().ok()));
+        if let Some(at) = number.and_then(|id| self.ids.iter().position(|i| *i == id)) {
+            return Ok(at as u32);
+        }
+        let named: Vec<u32> = (0..).zip(&self.names).filter(|(_, name)| *name == text).map(|(e, _)| e).collect();
+        match named[..] {
+            [one] => return Ok(one),
+            [first, second, ..] => {
+                let ids = [first, second].map(|e| self.ids.get(e as usize).map_or(u64::from(e), |id| *id));
+                let n = named.len();
+                return Err(format!("{n} {} are named `{text}`: {}, {}…; give an id", self.name, ids[0], ids[1]));
+            }
+            [] => {}
+        }
+        let index = index.or_else(|| number.and_then(|n| u32::try_from(n).ok()));
+        match index {
+            Some(index) if index < self.len => Ok(index),
+            Some(index) => Err(format!("no {} has the id or the index {index}; there are {}", self.name, self.len)),
+            None => Err(format!("no {} is named `{text}`, and it is neither an id nor an index", self.name)),
+        }
+    }
+
     /// The text for an element in tooltips and tables: its name, else its id, else its index.
     pub fn label(&self, element: u32) -> String {
         let i = element as usize;
@@ -114,5 +142,21 @@ impl ElementSet {
             (None, Some(id)) => id.to_string(),
             (None, None) => format!("#{element}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_element_is_found_by_its_name_its_id_or_its_index() {
+        let names = ["DNa02_l", "", "PN", "PN"].map(str::to_owned).to_vec();
+        let set = ElementSet { name: "neurons", len: 4, names, ids: vec![70, 71, 72, 2], ..ElementSet::default() };
+        let found = ["DNa02_l", "71", "2", "#2", "3"].map(|text| set.find(text));
+        assert_eq!(found, [Ok(0), Ok(1), Ok(3), Ok(2), Ok(3)], "an id comes before an index");
+        assert!(set.find("PN").unwrap_err().contains("2 neurons are named `PN`: 72, 2"));
+        assert!(set.find("9").unwrap_err().contains("no neurons has the id or the index 9"));
+        assert!(set.find("DNa02 l").unwrap_err().contains("no neurons is named `DNa02 l`"));
     }
 }

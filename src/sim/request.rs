@@ -37,6 +37,11 @@ impl RequestSpec {
         }
     }
 
+    /// Whether it leads from one element to another: a selection has no order, so that the ends are named.
+    pub fn has_ends(&self) -> bool {
+        ["from", "to"].iter().all(|end| self.params.iter().any(|param| param.name == *end))
+    }
+
     /// This request about elements, with the default arguments.
     pub fn request(&self, elements: Vec<u32>) -> Request {
         Request { name: self.name.to_owned(), elements, values: (self.defaults)() }

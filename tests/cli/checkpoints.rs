@@ -195,12 +195,20 @@ fn a_run_answers_requests_at_its_checkpoint_or_end() {
     let json =
         ok(&neuropil().args(["ask", "--json"]).arg(&with).args(["connections", "--elements", "7"]).output().unwrap());
     assert!(json.contains("\"step\": 200") && json.contains("\"synapses\""), "{json}");
+    let other = answer.lines().nth(1).and_then(|row| row.split('\t').nth(1)).unwrap();
+    for (from, to) in [("7", other), (other, "7")] {
+        let words = ["path", "--from", from, "--to", to, "--at-least", "1"];
+        let path = ok(&neuropil().args(["ask", "--device", "cpu"]).arg(&with).args(words).output().unwrap());
+        let rows: Vec<Vec<&str>> = path.lines().skip(1).map(|row| row.split('\t').collect()).collect();
+        assert_eq!((rows[0][0], rows.last().unwrap()[1]), (from, to), "{path}");
+    }
     for (words, said) in [
         (&["conections"][..], "there are connections, path"),
         (&["connections", "--mots", "3"], "there are --inputs, --most"),
         (&["connections", "--most", "0"], "out of range"),
         (&["path", "--elements", "1"], "choose two neurons"),
         (&["path", "--elements", "1,400"], "there is no neuron 400"),
+        (&["path", "--from", "1", "--to", "nowhere"], "no neurons is named `nowhere`"),
     ] {
         let output = neuropil().args(["ask", "--device", "cpu"]).arg(&with).args(words).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

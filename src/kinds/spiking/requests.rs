@@ -4,11 +4,12 @@ use super::setup::Setup;
 use crate::{
     params::Value,
     requests,
-    sim::{Answer, Connection, Progress, Request, SimError, request::Cell},
+    sim::{Answer, Connection, PathQuery, PathStep, Progress, Request, SimError, request::Cell},
 };
 use std::sync::Arc;
 
 const CONNECTIONS: &[&str] = &["presynaptic", "postsynaptic", "synapses"];
+const PATH: &[&str] = &["presynaptic", "postsynaptic", "synapses", "presynaptic_name", "postsynaptic_name"];
 
 requests! {
     /// Requests to a network.
@@ -22,8 +23,12 @@ requests! {
         #[param(title = "Maximum per neuron", range = 1.0..=100.0, hard = 1.0..=1e6)] most: u32 = 20_u32,
     }
 
-    /// Finds a shortest chain of connections from the first to the last chosen neuron.
-    fn path(over "neurons") -> Table(CONNECTIONS) => {
+    /// Finds a shortest chain of connections from one neuron to another.
+    fn path(over "neurons") -> Table(PATH) => {
+        /// First neuron: name, id or index; empty: the first element in the order given.
+        #[param()] from: String = "",
+        /// Last neuron: name, id or index; empty: the last element in the order given.
+        #[param()] to: String = "",
         /// Weakest connection that counts, synapses.
         #[param(title = "Minimum synapses", range = 1.0..=100.0, hard = 1.0..=1e6)] at_least: u32 = 5_u32,
         /// Longest chain.
@@ -42,10 +47,14 @@ pub(super) fn answer(setup: &Arc<Setup>, request: &Request, progress: &Progress)
         ("connections", [Value::Bool(inputs), Value::Int(most)], neurons) => {
             connections(setup, neurons, *inputs, *most as usize, progress)
         }
-        ("path", [Value::Int(at_least), Value::Int(longest)], [from, .., to]) => {
-            path(setup, (*from, *to), *at_least as f32, *longest as usize, progress)
+        ("path", [Value::Text(from), Value::Text(to), Value::Int(at_least), Value::Int(longest)], elements) => {
+            let [from, to] = [end(setup, from, elements.first())?, end(setup, to, elements.last())?];
+            if from == to {
+                return Err(SimError::Input("path: choose two neurons, --from and --to".to_owned()));
+            }
+            let query = PathQuery { from, to, at_least: *at_least as f32, longest: *longest as usize };
+            return path(setup, &query, progress);
         }
-        ("path", ..) => Err(SimError::Input("path: choose two neurons".to_owned())),
         _ => Err(SimError::Input(format!("there is no request `{}`; there are connections and path", request.name))),
     };
     let row = |(from, c): (u32, Connection)| {
@@ -92,39 +101,30 @@ fn connections(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Breadth first.
-fn path(
-    setup: &Arc<Setup>,
-    (from, to): (u32, u32),
-    at_least: f32,
-    longest: usize,
-    progress: &Progress,
-) -> Result<Vec<(u32, Connection)>, SimError> {
-    let source = setup.connectivity(0.0).connections;
-    let mut reached: Vec<Option<(u32, Connection)>> = vec![None; setup.n() as usize];
-    let (mut front, mut out) = (vec![from], vec![]);
-    for length in 0..longest {
-        progress.report("path", length as f32 / longest as f32)?;
-        let mut next = vec![];
-        for neuron in front.drain(..) {
-            source.read(neuron, &mut out);
-            for c in out.iter().filter(|c| c.weight.abs() >= at_least && c.to != from) {
-                let step = &mut reached[c.to as usize];
-                if step.is_none() {
-                    *step = Some((neuron, *c));
-                    next.push(c.to);
-                }
-            }
-        }
-        if let Some(last) = reached[to as usize] {
-            let mut chain = vec![last];
-            while let Some(before) = chain.last().filter(|c| c.0 != from).and_then(|c| reached[c.0 as usize]) {
-                chain.push(before);
-            }
-            chain.reverse();
-            return Ok(chain);
-        }
-        front = next;
+/// An end of a path: by name, id or index, else an element.
+fn end(setup: &Setup, text: &str, element: Option<&u32>) -> Result<u32, SimError> {
+    match (text.trim(), element) {
+        ("", Some(element)) => Ok(*element),
+        ("", None) => Err(SimError::Input("path: choose two neurons, --from and --to".to_owned())),
+        (text, _) => setup.neurons.find(text).map_err(|why| SimError::Input(format!("path: {why}"))),
     }
-    Err(SimError::Input(format!("there is no path of at most {longest} connections of at least {at_least} synapses")))
+}
+
+fn path(setup: &Arc<Setup>, query: &PathQuery, progress: &Progress) -> Result<Answer, SimError> {
+    let steps = query.answer(&*setup.connectivity(0.0).connections, progress)?;
+    if steps.is_empty() {
+        let (PathQuery { at_least, longest, .. }, names) =
+            (*query, [query.from, query.to].map(|e| setup.neurons.label(e)));
+        return Err(SimError::Input(format!(
+            "there is no path from {} to {} of at most {longest} connections of at least {at_least} synapses",
+            names[0], names[1]
+        )));
+    }
+    let called = |neuron: u32| setup.neurons.names.get(neuron as usize).cloned().unwrap_or_default();
+    let row = |step: &PathStep| {
+        let ids = [step.from, step.to].map(|neuron| Cell::Text(name(setup, neuron)));
+        let names = [step.from, step.to].map(|neuron| Cell::Text(called(neuron)));
+        ids.into_iter().chain([Cell::Number(step.weight.into())]).chain(names).collect()
+    };
+    Ok(Answer::Table(PATH, steps.iter().map(row).collect()))
 }
