@@ -86,8 +86,13 @@ fn project_info(project: &Project, outside: &[OutsidePath], as_json: bool) {
     }
     match model.time_base() {
         TimeBase::Seconds { per_step } => {
-            print_line!("seed {}, {} ms in steps of {} ms", project.seed, project.run.duration_ms, per_step * 1e3);
+            let length = match project.planned_steps() {
+                Some(_) => format!("{} ms", project.run.duration_ms),
+                None => "without end,".to_owned(),
+            };
+            print_line!("seed {}, {length} in steps of {} ms", project.seed, per_step * 1e3);
         }
+        _ if project.run.steps == 0 => print_line!("seed {}, without end", project.seed),
         base => print_line!("seed {}, {} {}", project.seed, project.run.steps, base.name(project.run.steps)),
     }
     print_line!("records {}", project.record.join(", "));

@@ -28,6 +28,7 @@ impl<W: Fn()> Worker<W> {
             Command::Pause | Command::Play => self.set_running(Running::Paused),
             Command::Step(n) => self.run_to(self.clock().step.saturating_add(n)),
             Command::RunTo(step) => self.run_to(step),
+            Command::RunToMultiple(n) => self.run_to((self.clock().step / n.max(1) + 1).saturating_mul(n.max(1))),
             Command::Rewind => self.rewind(),
             Command::Speed(limit) => self.pace.limit(limit),
             Command::Batch(steps) => self.pace.fix(steps),

@@ -32,6 +32,8 @@ pub enum Command {
     Step(u64),
     /// Runs up to this step, then pauses.
     RunTo(u64),
+    /// Runs up to the next multiple of this many steps, then pauses.
+    RunToMultiple(u64),
     /// Returns to step 0. A recording in progress is closed.
     Rewind,
     /// Limits the speed, simulated seconds per wall-clock second; `None` is as fast as possible.

@@ -91,7 +91,7 @@ macro_rules! interventions {
                 start: $Time = <$Time>::default(),
 
                 /// Stop time; 0 means never.
-                #[param(title = "Stop", unit = $unit, role = Role::Stop, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
+                #[param(title = "Stop", unit = $unit, role = Role::Stop, range = 0.0..=10_000.0, hard = 0.0..=1e12, zero = "Never")]
                 #[alias("to_ms")]
                 stop: $Time = <$Time>::default(),
 

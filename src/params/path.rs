@@ -192,6 +192,8 @@ fn no_item(params: &dyn Params, group: usize, path: &str, item: &str) -> PathErr
 
 /// Reads a value of the declared type.
 pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
+    let is_zero = !spec.zero.is_empty() && text.eq_ignore_ascii_case(spec.zero);
+    let text = if is_zero { "0" } else { text };
     Ok(match spec.kind {
         ValueType::Bool => Value::Bool(match text.to_ascii_lowercase().as_str() {
             "true" | "on" | "yes" | "1" => true,

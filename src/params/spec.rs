@@ -32,6 +32,8 @@ pub struct ParamSpec {
     pub formula: &'static str,
     /// Where its default comes from, when somewhere: a citation.
     pub source: &'static str,
+    /// The word for 0, where 0 is no quantity: `Never`; empty otherwise.
+    pub zero: &'static str,
     /// What it is for, where the window asks.
     pub role: Role,
     /// Where it belongs in a sum type; none for a field.
@@ -56,6 +58,7 @@ impl ParamSpec {
             symbol: "",
             formula: "",
             source: "",
+            zero: "",
             role: Role::Plain,
             part: None,
         }
@@ -129,6 +132,12 @@ impl ParamSpec {
     /// Sets the equation.
     pub const fn formula(mut self, formula: &'static str) -> Self {
         self.formula = formula;
+        self
+    }
+
+    /// Sets the word for 0.
+    pub const fn zero(mut self, zero: &'static str) -> Self {
+        self.zero = zero;
         self
     }
 

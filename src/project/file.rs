@@ -141,7 +141,7 @@ pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let version = migrate::version_of(text).map_err(|error| match error.code {
         RonError::ExpectedNamedStructLike(_) | RonError::ExpectedDifferentStructName { .. } => ReadError {
-            what: "this is not a project file: it does not begin with `(version: 1,`".into(),
+            what: format!("this is not a project file: it does not begin with `(version: {VERSION},`"),
             ..error.into()
         },
         _ => error.into(),
@@ -151,8 +151,8 @@ pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
             "the file says version {version}, this program reads 1 to {VERSION}; open it with a newer Neuropil"
         )));
     }
-    let mut project = migrate::read(version, text).map_err(|error| ron_error::with_parameter(error, text))?;
     let tree = ron_tree::scan(text);
+    let mut project = migrate::read(version, text, &tree).map_err(|error| ron_error::with_parameter(error, text))?;
     migrate::colors(&mut project, text, &tree);
     let mut warnings = vec![];
     unknown_fields(&tree, &mut vec![], &mut warnings);

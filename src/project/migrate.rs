@@ -26,10 +26,14 @@ pub(super) fn version_of(text: &str) -> SpannedResult<u32> {
     Ok(options().from_str::<Header>(text)?.version)
 }
 
-/// Reads a file of a version up to [`VERSION`] and converts it. There is one version so far; when the meaning
+/// Reads a file of a version up to [`VERSION`] and converts it. The versions differ in a default only; when the meaning
 /// of a field changes, its old structs move here and `version` selects them.
-pub(super) fn read(_version: u32, text: &str) -> SpannedResult<Project> {
-    let project: Project = options().from_str(text)?;
+pub(super) fn read(version: u32, text: &str, tree: &Node) -> SpannedResult<Project> {
+    let mut project: Project = options().from_str(text)?;
+    // Run continued beyond the duration before version 2.
+    if version < 2 && tree.at(&["run", "continuous"]).is_none() {
+        project.run.continuous = true;
+    }
     Ok(Project { version: VERSION, ..project })
 }
 
@@ -62,6 +66,23 @@ pub(super) fn colors(project: &mut Project, text: &str, tree: &Node) {
 #[cfg(test)]
 mod tests {
     use super::super::read;
+
+    #[test]
+    fn run_continues_beyond_the_duration_in_files_of_version_1_only() {
+        for (text, continuous) in [
+            ("(version: 1, run: (duration_ms: 500.0))", true),
+            ("(version: 1)", true),
+            ("(version: 1, run: (continuous: false))", false),
+            ("(version: 2, run: (duration_ms: 500.0))", false),
+            ("(version: 2, run: (continuous: true))", true),
+            ("(name: \"without a version\")", false),
+        ] {
+            let (project, warnings) = read(text).unwrap();
+            assert_eq!((project.run.continuous, warnings), (continuous, vec![]), "{text}");
+            let written = super::super::write(&project).unwrap();
+            assert_eq!(read(&written).unwrap(), (project, vec![]), "{text}");
+        }
+    }
 
     #[test]
     fn colours_of_selections_move_from_the_parameters_to_the_view() {

@@ -83,7 +83,7 @@ use crate::{
 use std::{path::Path, time::Duration};
 
 /// Version of the project file this program writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A project: kind, parameters, run settings, recorded probes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -158,6 +158,11 @@ impl Project {
     /// Steps of the planned duration; `None` for an open end.
     pub fn planned_steps(&self) -> Option<u64> {
         self.run.planned_steps(self.model.time_base())
+    }
+
+    /// Steps after which *Run* in the window pauses; `None` when it continues until paused.
+    pub fn steps_per_run(&self) -> Option<u64> {
+        self.run.steps_per_run(self.model.time_base())
     }
 
     /// Applies one `path=value` of the command line: a parameter of the kind, `run.…`, `seed`

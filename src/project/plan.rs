@@ -30,39 +30,44 @@ params! {
     /// Run settings.
     pub struct RunPlan {
         /// Simulated time of a run; 0 runs until stopped.
-        #[param(title = "Duration", unit = Ms, range = 0.0..=10_000.0, hard = 0.0..=1e12)]
+        #[param(title = "Duration", unit = Ms, range = 0.0..=10_000.0, hard = 0.0..=1e12, zero = "Never")]
         duration_ms: f64 = 1000.0,
 
         /// Length of a run of a kind that counts its steps (generations, tokens, updates); 0 runs until stopped.
-        #[param(title = "Duration", unit = Steps, range = 0.0..=10_000.0, hard = 0.0..=1e15)]
+        #[param(title = "Duration", unit = Steps, range = 0.0..=10_000.0, hard = 0.0..=1e15, zero = "Never")]
         steps: u64 = 0,
 
+        /// Whether *Run* in the window continues beyond the duration, until paused. Sweeps, trials and the command line always
+        /// stop at the duration.
+        #[param(title = "Continuous")]
+        continuous: bool = false,
+
         /// Limit of simulated seconds, or of counted steps, per second of wall time; 0 for no limit.
-        #[param(title = "Speed limit", range = 0.0..=10.0, hard = 0.0..=1e6)]
+        #[param(title = "Speed limit", range = 0.0..=10.0, hard = 0.0..=1e6, zero = "Max")]
         speed: f64 = 0.0,
 
         /// CPU threads; 0 for all cores.
-        #[param(title = "CPU threads", range = 0.0..=64.0, hard = 0.0..=1024.0)]
+        #[param(title = "CPU threads", apply = Rebuild, range = 0.0..=64.0, hard = 0.0..=1024.0, zero = "All")]
         threads: u32 = 0,
 
         /// Device of the simulation.
-        #[param(title = "Device")]
+        #[param(title = "Device", apply = Rebuild)]
         device: DeviceChoice = DeviceChoice::Auto,
 
         /// Number of the GPU, from 0, on a machine with several.
-        #[param(title = "GPU number", range = 0.0..=7.0, hard = 0.0..=1023.0)]
+        #[param(title = "GPU number", apply = Rebuild, range = 0.0..=7.0, hard = 0.0..=1023.0)]
         gpu: u32 = 0,
 
         /// Wall time between two checkpoints of a recording, from which it can continue; 0: none.
-        #[param(title = "Checkpoint interval", unit = S, range = 0.0..=3600.0, hard = 0.0..=1e9)]
+        #[param(title = "Checkpoint interval", unit = S, range = 0.0..=3600.0, hard = 0.0..=1e9, zero = "Never")]
         checkpoint_every_s: f64 = 0.0,
 
         /// Steps between two checkpoints of a recording; 0: none.
-        #[param(title = "Checkpoint interval in steps", unit = Steps, range = 0.0..=100_000.0, hard = 0.0..=1e15)]
+        #[param(title = "Checkpoint interval in steps", unit = Steps, range = 0.0..=100_000.0, hard = 0.0..=1e15, zero = "Never")]
         checkpoint_steps: u64 = 0,
 
         /// Checkpoints that a recording keeps, the newest; 0: all.
-        #[param(title = "Checkpoints kept", range = 0.0..=100.0, hard = 0.0..=1e6)]
+        #[param(title = "Checkpoints kept", range = 0.0..=100.0, hard = 0.0..=1e6, zero = "All")]
         keep_checkpoints: u32 = 3,
 
         /// Whether a recording ends with a checkpoint.
@@ -90,6 +95,11 @@ impl RunPlan {
                 (self.duration_ms > 0.0 && steps.is_finite()).then_some((steps as u64).max(1))
             }
         }
+    }
+
+    /// Steps after which *Run* in the window pauses: those of the duration; `None` when it continues until paused.
+    pub fn steps_per_run(&self, base: TimeBase) -> Option<u64> {
+        if self.continuous { None } else { self.planned_steps(base) }
     }
 
     /// Name of the setting that has no meaning with this time base.
@@ -122,5 +132,14 @@ mod tests {
         assert_eq!(short.steps, 0);
         short.count_steps(generations);
         assert_eq!(short.steps, 1);
+    }
+
+    #[test]
+    fn run_pauses_at_the_duration_unless_it_is_continuous() {
+        let (base, plan) = (TimeBase::seconds(1e-4), RunPlan { duration_ms: 250.0, ..RunPlan::default() });
+        assert_eq!(plan.steps_per_run(base), Some(2500));
+        let continuous = RunPlan { continuous: true, ..plan };
+        assert_eq!((continuous.steps_per_run(base), continuous.planned_steps(base)), (None, Some(2500)));
+        assert_eq!(RunPlan { duration_ms: 0.0, ..RunPlan::default() }.steps_per_run(base), None);
     }
 }

@@ -111,6 +111,9 @@ fn run_to_and_step_are_exact() {
         (Command::RunTo(2000), 2000), // already there: still answered
         (Command::RunTo(5), 2000),
         (Command::Step(0), 2000),
+        (Command::RunToMultiple(700), 2100),
+        (Command::RunToMultiple(700), 2800), // at a multiple: the next one
+        (Command::RunToMultiple(1_000), 3000),
     ] {
         engine.send(command);
         assert_eq!(wait_paused(&engine).step, want);

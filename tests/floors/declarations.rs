@@ -4,6 +4,7 @@
 use neuropil::{
     kinds::Model,
     params::{ChoiceSpec, ParamId, ParamSpec, Scale, Unit, Value, ValueType, path, reference},
+    project::PlanTree,
 };
 use std::collections::HashSet;
 
@@ -200,6 +201,8 @@ fn the_reference_is_fresh() {
         text += &reference::markdown(model.params());
         text += &probes_and_actions(&model);
     }
+    text += "\n## Run settings\n\nOf a project of any kind.\n\n";
+    text += &reference::markdown(&PlanTree::default());
     let text = format!("{}\n", text.trim_end());
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/reference.md");
     let is_fresh = std::fs::read_to_string(&file).is_ok_and(|old| old == text);

@@ -5,7 +5,10 @@ mod load;
 pub mod projects;
 
 use super::{App, Start, live::Builder};
-use crate::{project::Project, sim::Simulation};
+use crate::{
+    project::{Project, RunPlan},
+    sim::Simulation,
+};
 use load::Load;
 use std::{
     sync::Arc,
@@ -81,7 +84,7 @@ pub fn report(rows: &[WindowRow], json: bool) -> Vec<String> {
 fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
     let builder: Builder = Arc::new(move |_, _, _| Ok(Box::new(Load::simulation(rate)) as Box<dyn Simulation>));
     let start = Start {
-        project: Some(Project::default()),
+        project: Some(Project { run: RunPlan { continuous: true, ..RunPlan::default() }, ..Project::default() }),
         builder: Some(builder),
         run: true,
         native_dialogs: false,

@@ -42,6 +42,7 @@ impl NumberField<'_> {
 
     fn shown(&self, now: &Value) -> String {
         let number = match now {
+            _ if real(now) == 0.0 && !self.spec.zero.is_empty() => return self.spec.zero.to_owned(),
             Value::Int(i) => i.to_string(),
             Value::Real(x) => text::number(*x),
             _ => String::new(),
@@ -239,6 +240,17 @@ mod tests {
         let tau = spec("lif.tau_m");
         assert_eq!(tidy(0.1 + 0.2, &tau), 0.3);
         assert_eq!(tidy(1e9, &tau), 1e9);
+    }
+
+    #[test]
+    fn a_zero_that_is_no_quantity_has_a_word_that_can_be_typed() {
+        let tree = crate::project::PlanTree::default();
+        let duration = path::find(&tree, "run.duration_ms").unwrap().1;
+        let field = NumberField { spec: duration, name: "", width: 60.0, with_unit: true };
+        assert_eq!(field.shown(&Value::Real(0.0)), "Never");
+        assert_eq!(field.parse("never"), Ok(Value::Real(0.0)));
+        assert_eq!(field.shown(&Value::Real(20.0)), "20 ms");
+        assert!(path::parse_value(&spec("lif.tau_m"), "never").is_err());
     }
 
     #[test]
