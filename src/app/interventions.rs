@@ -1,7 +1,7 @@
 //! Creates selections and interventions in the document from the selected elements: their lists are found by the roles
 //! [`Role::Selections`] and [`Role::Interventions`].
 
-use super::{commands::UiCommand, inspector::item_name, text, time::Span, views::Selection};
+use super::{commands::UiCommand, inspector::item_name, time::Span, views::Selection};
 use crate::{
     engine::SimSchema,
     params::{Change, ChoiceSpec, ParamId, Params, Role, Value, ValueType, interventions},
@@ -62,7 +62,7 @@ pub fn name_selection(params: &mut dyn Params, schema: &SimSchema, selection: &S
     let (name, query) = (field(params, group, Role::Name)?, field(params, group, Role::Query)?);
     let category = category(schema, selection);
     let (called, query_text) = match category {
-        Some((column, label)) => (text::spaced(label), format!("{} = {}", query::quote(column), query::quote(label))),
+        Some((column, label)) => (label.to_owned(), format!("{} = {}", query::quote(column), query::quote(label))),
         None => {
             let set = schema.set(selection.set).map(|set| &**set);
             (label(schema, selection), query::of_individuals(&selection.individuals, set, &selection.elements))

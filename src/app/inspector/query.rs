@@ -248,7 +248,7 @@ fn categories_ui(ui: &mut Ui, set: &ElementSet, picked: &mut Option<String>) {
         ui.menu_button(text::column(&column.name), |ui| {
             ScrollArea::vertical().max_height(320.0).show(ui, |ui| {
                 for label in column.labels.iter().filter(|l| !l.is_empty()).take(MAX_LABELS) {
-                    if ui.button(text::spaced(label)).clicked() {
+                    if ui.button(label.as_str()).clicked() {
                         *picked = Some(format!("{} = {}", query::quote(&column.name), query::quote(label)));
                         ui.close();
                     }

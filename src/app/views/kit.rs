@@ -198,10 +198,11 @@ pub fn overflow_as_ui(ui: &mut Ui, needs: f32, (text, name): (&str, &str), add: 
     ctx.data_mut(|d| d.insert_temp(id, is_open && !closes));
 }
 
-/// The LIVE toggle of a time view: green and filled while it follows.
+/// The LIVE toggle of a time view: filled while it follows, green while it runs. A paused run has no live data.
 pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
-    let color = if *follow { tokens.live } else { tokens.text_sub };
-    let text = RichText::new(if *follow { "● LIVE" } else { "○ LIVE" }).small().color(color);
+    let color = if *follow && running { tokens.live } else { tokens.text_sub };
+    let word = if running { "LIVE" } else { "LATEST" };
+    let text = RichText::new(format!("{} {word}", if *follow { '●' } else { '○' })).small().color(color);
     let hint = if *follow { "Following the newest data" } else { "Follow the newest data (End)" };
     let hint = if running { hint.to_owned() } else { format!("{hint}; the run is paused") };
     if ui.add(egui::Button::new(text).frame(false)).on_hover_text(hint).clicked() {
@@ -286,7 +287,7 @@ pub fn legend_row_ui(
         painter.galley(at, number, tokens.text_sub);
         room.max.x = beside;
     }
-    let text = elide(painter, &spaced(label), &small(ui), room.width());
+    let text = elide(painter, label, &small(ui), room.width());
     painter.text(room.left_center(), Align2::LEFT_CENTER, text, small(ui), text_color);
     response
 }
@@ -325,7 +326,7 @@ pub fn element_ui(
         };
         row("Index", &thousands(u64::from(element)));
         for set_column in set.columns.iter().filter(|c| !c.label(element).is_empty()).take(6) {
-            row(&column(&set_column.name), &spaced(set_column.label(element)));
+            row(&column(&set_column.name), set_column.label(element));
         }
         for (name, text) in values {
             row(name, text);

@@ -150,7 +150,7 @@ impl Compare {
         }
         let lanes = offered.iter().find(|series| series.key == *key).map_or(&[][..], |series| &series.lanes);
         if !lanes.is_empty() {
-            let names: Vec<_> = lanes.iter().map(|lane| kit::spaced(lane)).enumerate().collect();
+            let names: Vec<_> = lanes.iter().cloned().enumerate().collect();
             kit::choice_ui(ui, ctx.tokens, "Lane", &mut self.lane, &names);
         }
         let name = |n: u32| if n == 0 { "none".to_owned() } else { format!("over {n} samples") };

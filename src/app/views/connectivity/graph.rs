@@ -189,7 +189,7 @@ pub fn element_name(set: &ElementSet, element: u32) -> String {
     let finest = set.columns.iter().filter(|c| !c.label(element).is_empty()).max_by_key(|c| c.labels.len());
     match finest {
         Some(column) => {
-            let label = kit::spaced(column.label(element));
+            let label = column.label(element);
             // A number alone says nothing.
             let of =
                 if label.parse::<f64>().is_ok() { format!("{} ", kit::spaced(&column.name)) } else { String::new() };

@@ -151,7 +151,7 @@ impl Matrix {
             let side = |side: usize| {
                 let (column, code) = question.within[side]?;
                 let label = set.columns.get(column)?.labels.get(usize::from(code))?;
-                Some(if label.is_empty() { "none".to_owned() } else { kit::spaced(label) })
+                Some(if label.is_empty() { "none".to_owned() } else { label.to_owned() })
             };
             let column = kit::column(set.columns.get(question.column).map_or("", |c| c.name.as_str()));
             let name = match (side(0), side(1)) {
@@ -358,7 +358,7 @@ fn name(set: &ElementSet, column: usize, group: &Group) -> String {
     match label.map(String::as_str) {
         None => "rest".to_owned(),
         Some("") => "none".to_owned(),
-        Some(label) => kit::spaced(label),
+        Some(label) => label.to_owned(),
     }
 }
 

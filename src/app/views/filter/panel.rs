@@ -235,7 +235,7 @@ impl Panel {
         let hidden = ctx.filter.hidden.get(t).map_or(&[][..], Vec::as_slice);
         let tick = tree.tick(n, hidden);
         let label = tree.label(set, n);
-        let name = if label.is_empty() { "none".to_owned() } else { kit::spaced(label) };
+        let name = if label.is_empty() { "none".to_owned() } else { label.to_owned() };
         let (rect, row) = ui.allocate_exact_size(Vec2::new(ui.available_width(), ROW), Sense::click());
         row.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Select {name}")));
         if row.hovered() {

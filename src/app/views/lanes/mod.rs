@@ -154,7 +154,7 @@ impl Lanes {
     fn chart_ui(&mut self, ui: &mut Ui, canvas: Rect, (id, probe): (ProbeId, &ProbeSpec), ctx: &mut ViewCtx<'_>) {
         let lanes = ctx.schema.lanes.get(usize::from(id)).map_or(&[][..], Vec::as_slice);
         let colors = lane_colors(ctx.schema, lanes, ctx.tokens);
-        let named = |(name, color): (&String, egui::Color32)| AxisLabel { text: kit::spaced(name), color: Some(color) };
+        let named = |(name, color): (&String, egui::Color32)| AxisLabel { text: name.clone(), color: Some(color) };
         let names: Vec<AxisLabel> = lanes.iter().zip(colors).map(named).collect();
         let layout = Layout::of(ui, canvas, &names);
         let plot = layout.plot;
@@ -263,7 +263,7 @@ fn class_of(schema: &SimSchema, lanes: &[String], lane: usize) -> Option<(&'stat
     let code = column.labels.iter().position(|l| Some(l) == lanes.get(lane))?;
     let all = column.codes.iter().enumerate().filter(|(_, c)| usize::from(**c) == code);
     let elements: Vec<u32> = all.map(|(e, _)| e as u32).collect();
-    let name = format!("{}: {}", kit::spaced(&column.labels[code]), kit::thousands(elements.len() as u64));
+    let name = format!("{}: {}", column.labels[code], kit::thousands(elements.len() as u64));
     Some((set.name, MenuTarget { element: None, elements: Arc::new(elements), name }))
 }
 

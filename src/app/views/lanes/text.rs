@@ -43,7 +43,7 @@ impl Lanes {
     ) -> String {
         let visible = &self.visible;
         let time = line.unit(ctx.clock).text(step * ctx.clock.base.per_step(), ctx.clock.base.per_step());
-        let mut text = format!("{}\n{time}", kit::spaced(lanes.get(lane).map_or("", String::as_str)));
+        let mut text = format!("{}\n{time}", lanes.get(lane).map_or("", String::as_str));
         let columns = visible.grid.cut.columns;
         let column = visible.grid.cut.column(step);
         let value = column.map(|c| visible.grid.means[lane * columns + c]).filter(|v| v.is_finite());

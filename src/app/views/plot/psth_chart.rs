@@ -141,7 +141,7 @@ fn legend(
     for (i, (curve, values)) in drawn.iter().enumerate().take(fits) {
         let row = area.top() + 15.0 * i as f32 + 7.0;
         painter.circle_filled(pos2(area.left() + 5.0, row), 3.5, color(curve, i, set, psth, ctx));
-        let label = if curve.name.is_empty() { "—".to_owned() } else { kit::spaced(&curve.name) };
+        let label = if curve.name.is_empty() { "—".to_owned() } else { curve.name.clone() };
         let label = format!("{label} ({})", kit::thousands(curve.n.into()));
         let text = kit::elide(painter, &label, &kit::small(ui), area.width() - 62.0);
         painter.text(pos2(area.left() + 14.0, row), Align2::LEFT_CENTER, text, kit::small(ui), ctx.tokens.text);

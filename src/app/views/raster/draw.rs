@@ -111,7 +111,7 @@ impl Raster {
             let middle = f32::midpoint(top, bottom);
             if room > 40.0 && middle + 7.0 < free_below && bottom - top > 9.0 {
                 let mark = if group.is_collapsed { "▸ " } else { "" };
-                let text = format!("{mark}{}", kit::spaced(&group.label));
+                let text = format!("{mark}{}", group.label);
                 let text = kit::elide(painter, &text, font, room);
                 painter.text(
                     pos2(plot.left() - 13.0, middle),

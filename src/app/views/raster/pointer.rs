@@ -61,7 +61,7 @@ impl Raster {
     fn all_in(&self, set: &ElementSet, group: &Group) -> MenuTarget {
         let codes = set.column(&self.rows.column).map_or(&[][..], |c| &c.codes);
         let elements: Vec<u32> = (0..codes.len() as u32).filter(|e| codes[*e as usize] == group.code).collect();
-        let name = format!("{}: {}", kit::spaced(&group.label), kit::thousands(elements.len() as u64));
+        let name = format!("{}: {}", group.label, kit::thousands(elements.len() as u64));
         MenuTarget { element: None, elements: Arc::new(elements), name }
     }
 
@@ -114,7 +114,7 @@ impl Raster {
             }
             self.arrange.ask(true);
         }
-        let (label, n) = (kit::spaced(&group.label), kit::thousands(u64::from(group.len)));
+        let (label, n) = (&group.label, kit::thousands(u64::from(group.len)));
         let what = if group.is_collapsed { "click to expand" } else { "click to collapse to its rate" };
         response.clone().on_hover_text_at_pointer(format!("{label}: {n} rows · {what} · right-click: menu"));
         true

@@ -99,7 +99,7 @@ impl SweepPlot {
         let mut free = canvas.left();
         for (_, point) in self.points() {
             let x = axes.at(point.at[0].x, 0.0).x;
-            let name = painter.layout_no_wrap(kit::spaced(&point.at[0].text), small.clone(), tokens.text_sub);
+            let name = painter.layout_no_wrap(point.at[0].text.clone(), small.clone(), tokens.text_sub);
             let left = x - name.size().x / 2.0;
             if left >= free {
                 free = left + name.size().x + 8.0;

@@ -59,7 +59,7 @@ impl SweepPlot {
 
     /// A value of an axis without its unit.
     fn axis_value(&self, axis: usize, value: &Coordinate) -> String {
-        if self.is_numeric(axis) { kit::value(value.x) } else { kit::spaced(&value.text) }
+        if self.is_numeric(axis) { kit::value(value.x) } else { value.text.clone() }
     }
 
     pub(super) fn map_ui(&mut self, ui: &mut Ui, canvas: Rect, ctx: &mut ViewCtx<'_>) {

@@ -200,7 +200,7 @@ impl SweepPlot {
         let mut title = format!("{}{} of ", number[..1].to_uppercase(), &number[1..]);
         title += series.map_or("", |series| &series.title);
         if let Some(lane) = series.and_then(|series| series.lanes.get(self.choices.lane)) {
-            title += &format!(", {}", kit::spaced(lane));
+            title += &format!(", {lane}");
         }
         match self.choices.part {
             Part::All => title,

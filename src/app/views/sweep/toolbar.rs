@@ -101,7 +101,7 @@ impl SweepPlot {
                 (choices.series, choices.lane, self.is_stale) = (Some(key), 0, true);
             }
             if !series.lanes.is_empty() {
-                let names: Vec<_> = series.lanes.iter().map(|lane| kit::spaced(lane)).enumerate().collect();
+                let names: Vec<_> = series.lanes.iter().cloned().enumerate().collect();
                 self.is_stale |= kit::choice_ui(ui, tokens, "Lane", &mut choices.lane, &names);
             }
         }

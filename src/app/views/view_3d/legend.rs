@@ -31,7 +31,7 @@ impl View3d {
         let count = |code: usize| kit::thousands(u64::from(counts[code]));
         let size = |text: String, font| ui.painter().layout_no_wrap(text, font, Color32::WHITE).size().x;
         let row_width = |code: &usize| {
-            size(kit::spaced(label(*code)), kit::small(ui)) + size(count(*code), kit::mono(ui)) + ROW_EXTRA
+            size(label(*code).to_owned(), kit::small(ui)) + size(count(*code), kit::mono(ui)) + ROW_EXTRA
         };
         let widest = rows.iter().map(row_width).fold(96.0, f32::max);
         let width = widest.min(WIDTH.0).min(canvas.width() * WIDTH.1);
@@ -60,8 +60,7 @@ impl View3d {
                     let is_shown = !self.is_hidden(code as u16);
                     let (label, count) = (label(code), count(code));
                     let row = kit::legend_row_ui(ui, ctx.tokens, colors[code], label, &count, is_shown, width - 6.0);
-                    let hint =
-                        format!("{}: {count}\nClick: hide or show · Alt+click: only this one", kit::spaced(label));
+                    let hint = format!("{label}: {count}\nClick: hide or show · Alt+click: only this one");
                     if row.on_hover_text(hint).clicked() {
                         clicked = Some(code as u16);
                     }

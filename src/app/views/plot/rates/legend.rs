@@ -27,7 +27,7 @@ impl Rates {
         let names = shown.iter().filter_map(|p| schema.lanes.get(usize::from(*p))).filter(|l| l.len() > 1).flatten();
         let font = kit::small(ui);
         let measure = |name: &String| {
-            ui.painter().layout_no_wrap(kit::spaced(name), font.clone(), Color32::WHITE).size().x + LEGEND_ROW_EXTRA
+            ui.painter().layout_no_wrap((*name).to_owned(), font.clone(), Color32::WHITE).size().x + LEGEND_ROW_EXTRA
         };
         let counted = self.psth.is_shown.then_some(LEGEND.1);
         let needed = names.map(measure).chain(counted).fold(0.0, f32::max);
@@ -47,7 +47,7 @@ impl Rates {
         let n_fitting = ((area.height() / LEGEND_ROW) as usize).max(1);
         let n_shown = if rows.len() > n_fitting { n_fitting - 1 } else { rows.len() };
         if n_shown < rows.len() {
-            let hidden: Vec<String> = rows[n_shown..].iter().map(|(name, ..)| kit::spaced(name)).collect();
+            let hidden: Vec<String> = rows[n_shown..].iter().map(|(name, ..)| (*name).to_owned()).collect();
             let at = Rect::from_min_size(
                 area.min + Vec2::new(18.0, n_shown as f32 * LEGEND_ROW),
                 Vec2::new(area.width() - 18.0, LEGEND_ROW),
@@ -86,7 +86,7 @@ impl Rates {
         let font = kit::small(ui);
         let mut left = row.left();
         for (lane, (name, color)) in rows.iter().enumerate() {
-            let text = ui.painter().layout_no_wrap(kit::spaced(name), font.clone(), tokens.text);
+            let text = ui.painter().layout_no_wrap((*name).to_owned(), font.clone(), tokens.text);
             let width = text.size().x + NAME_EXTRA;
             let rest = if lane + 1 < rows.len() { MORE_WIDTH } else { 0.0 };
             if left + width + rest > row.right() {
