@@ -7,6 +7,7 @@ pub use compared::{Compared, MAX_COMPARED};
 use super::{settings, sweep::Sweeping, text};
 use crate::{
     export::Format,
+    kinds::Model,
     project::{ParamHistory, Project, RunFolder, Status, run},
     sim::{Progress, TimeBase},
 };
@@ -24,6 +25,8 @@ pub struct Run {
     pub name: String,
     /// Kind of the simulation.
     pub kind: String,
+    /// Its parameters at step 0.
+    pub model: Option<Arc<Model>>,
     /// Status.
     pub status: Status,
     /// Start time, UTC.
@@ -170,9 +173,9 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
     let note = std::fs::read_to_string(folder.join(run::NOTE)).unwrap_or_default();
     match RunFolder::open(&folder) {
         Ok(run) => {
-            let changes = match ParamHistory::read(&run) {
-                Ok(history) => differences(&history, open),
-                Err(why) => vec![why],
+            let (model, changes) = match ParamHistory::read(&run) {
+                Ok(history) => (Some(Arc::new(history.first.model.clone())), differences(&history, open)),
+                Err(why) => (None, vec![why]),
             };
             let m = run.manifest;
             // The streams of trials are in their folders.
@@ -184,6 +187,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 name,
                 base: m.time_base(),
                 kind: m.kind,
+                model,
                 status: m.status,
                 started: m.started,
                 steps: m.last_step.saturating_sub(m.first_step),

@@ -2,6 +2,8 @@
 
 use crate::{
     app::{library::Run, text::rough_time},
+    kinds::Model,
+    params::Apply,
     project::Status,
 };
 
@@ -14,11 +16,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// By the newest complete run of this kind and number of steps.
-    pub fn of(runs: &[Run], kind: &str, steps: u64) -> Option<Self> {
+    /// By the newest complete run of this number of steps whose simulation was built alike.
+    pub fn of(runs: &[Run], model: &Model, steps: u64) -> Option<Self> {
         let is_like = |run: &&Run| {
             let is_whole = run.problem.is_none() && run.status == Status::Complete;
-            is_whole && run.parent.is_none() && run.kind == kind && run.steps == steps
+            let is_alike = run.model.as_ref().is_some_and(|then| are_built_alike(then, model));
+            is_whole && run.parent.is_none() && run.steps == steps && is_alike
         };
         let run = runs.iter().filter(is_like).max_by(|a, b| a.started.cmp(&b.started))?;
         Some(Self { run: run.name.clone(), wall_secs: run.wall_secs, device: run.device.clone() })
@@ -34,16 +37,33 @@ impl Estimate {
     }
 }
 
+/// Whether two simulations differ only in parameters that apply without building again: other projects keep their runs in
+/// the same folder.
+fn are_built_alike(a: &Model, b: &Model) -> bool {
+    let (params, is_same_kind) = (a.params(), a.name() == b.name());
+    let needs_build = |id| params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild);
+    is_same_kind && !params.changes_since(b.params()).iter().any(|change| needs_build(change.id))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::path;
+    use std::sync::Arc;
 
     #[test]
     fn the_newest_whole_run_of_the_same_length_counts() {
+        let model = Model::by_name("spiking").unwrap();
+        let with = |text: &str| {
+            let mut model = model.clone();
+            let change = path::parse(model.params(), text).unwrap();
+            assert!(model.params_mut().set(&change));
+            model
+        };
         let run = |name: &str, steps, wall_secs| Run {
             name: name.into(),
             started: name.into(),
-            kind: "spiking".into(),
+            model: Some(Arc::new(model.clone())),
             status: Status::Complete,
             device: "CPU".into(),
             steps,
@@ -52,10 +72,13 @@ mod tests {
         };
         let mut runs = vec![run("a", 100, 7.0), run("b", 100, 9.04), run("c", 50, 1.0), run("d", 100, 1.0)];
         runs[3].status = Status::Interrupted { step: 100 };
-        let known = Estimate::of(&runs, "spiking", 100);
+        let known = Estimate::of(&runs, &model, 100);
         assert_eq!(Estimate::text(&known, 20), "About 3 min and the start of each run: b took 9.0 s on CPU");
-        assert!(Estimate::text(&Estimate::of(&runs, "spiking", 50), 1).starts_with("About 1 s"));
-        assert_eq!((Estimate::of(&runs, "nuclei", 100), Estimate::of(&runs, "spiking", 99)), (None, None));
+        assert!(Estimate::text(&Estimate::of(&runs, &model, 50), 1).starts_with("About 1 s"));
+        assert_eq!(Estimate::of(&runs, &with("lif.tau_m=11"), 100), known, "the same network");
+        let others = [Model::by_name("nuclei").unwrap(), with("network.n_neurons=77")];
+        assert!(others.iter().all(|other| Estimate::of(&runs, other, 100).is_none()), "other networks");
+        assert_eq!(Estimate::of(&runs, &model, 99), None);
         assert!(Estimate::text(&None, 20).starts_with("Duration unknown"));
     }
 }

@@ -78,7 +78,7 @@ impl App {
         let project = &self.session.project;
         let steps = project.run.planned_steps(base);
         let each = steps.map(|steps| super::views::kit::steps(steps as f64, base));
-        let estimate = steps.and_then(|steps| Estimate::of(&self.library.runs, project.model.name(), steps));
+        let estimate = steps.and_then(|steps| Estimate::of(&self.library.runs, &project.model, steps));
         let form = SweepForm::new(project.model.params(), id, &sweepable(project), project.seed);
         self.dialog = form.map(|form| Dialog::Sweep(form.with_length(each, estimate)));
     }
