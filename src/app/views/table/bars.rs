@@ -1,11 +1,14 @@
 //! Values as bars: along the bottom of a cell, from zero, to one scale per column.
 
 use crate::{
-    app::theme::Tokens,
+    app::{theme::Tokens, views::kit},
     sim::{Meaning, ProbeId, ProbeSpec},
 };
 use egui::{Painter, Rect, pos2};
 use std::collections::BTreeMap;
+
+/// Below it, the largest value of a column has no digits among the decimals of a column.
+const SMALL: f32 = 1e-3;
 
 /// Height of a bar, points.
 const HEIGHT: f32 = 2.5;
@@ -19,6 +22,18 @@ impl Bars {
     pub fn absorb(&mut self, probe: ProbeId, spec: &ProbeSpec, values: &[f32]) {
         if spec.shape.meaning() == Some(Meaning::Number) {
             self.0.insert(probe, scale(values));
+        }
+    }
+
+    /// A value with as many decimals as the largest of its column needs, and no fewer than declared: beside a bar is no 0.
+    pub fn text(&self, probe: ProbeId, value: f32, declared: usize) -> String {
+        let value = f64::from(value);
+        let Some((low, high)) = self.0.get(&probe).filter(|(low, high)| high > low) else {
+            return kit::fixed(value, declared);
+        };
+        match low.abs().max(*high) {
+            largest if largest < SMALL => kit::value(value),
+            _ => kit::fixed(value, declared.max(kit::column_decimals((*low).into(), (*high).into()))),
         }
     }
 
@@ -51,6 +66,17 @@ fn share((low, high): (f32, f32), value: f32) -> Option<(f32, f32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_beside_a_bar_has_digits() {
+        let mut bars = Bars(BTreeMap::from([(0, scale(&[0.0, 0.004, 0.0401])), (1, scale(&[80.0, 3.0]))]));
+        assert_eq!((bars.text(0, 0.0401, 1), bars.text(0, 0.004, 1)), ("0.0401".into(), "0.0040".into()));
+        assert_eq!((bars.text(1, 3.0, 1), bars.text(2, 0.0401, 1)), ("3.0".into(), "0.0".into()));
+        bars.0.insert(3, scale(&[2e-6]));
+        assert_eq!(bars.text(3, 2e-6, 1), "2.00e-6");
+        bars.clear();
+        assert_eq!(bars.text(0, 0.0401, 1), "0.0");
+    }
 
     #[test]
     fn bars_begin_at_zero() {

@@ -271,7 +271,7 @@ impl Table {
                     let (dot, _) = ui.allocate_exact_size(Vec2::splat(7.0), Sense::hover());
                     ui.painter().circle_filled(dot.center(), 3.0, color);
                 }
-                ui.label(number(kit::spaced(set.columns[column].label(element))));
+                ui.label(number(set.columns[column].label(element).to_owned()));
             }
             Cell::Trail(..) => {
                 let area = ui.max_rect().shrink2(Vec2::new(4.0, 3.0));
@@ -281,7 +281,7 @@ impl Table {
                 let value = self.values.get(&probe).and_then(|v| v.get(i)).copied();
                 let text = match value {
                     Some(v) if super::view_3d::is_time_since(spec) && v < 0.0 => "never".to_owned(),
-                    Some(v) => kit::fixed(f64::from(v), decimals(spec)),
+                    Some(v) => self.bars.text(probe, v, decimals(spec)),
                     None => "—".to_owned(),
                 };
                 let area = ui.max_rect().shrink2(Vec2::new(6.0, 1.0));
