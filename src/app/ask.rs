@@ -1,6 +1,12 @@
 //! The window of requests: questions to the running simulation, and their answers. One window for every kind.
 
-use super::{App, inspector, text, theme::Tokens, widgets};
+use super::{
+    App, inspector,
+    paths::{self, PathSearch},
+    text,
+    theme::Tokens,
+    widgets,
+};
 use crate::{
     params::{ParamSpec, Value, ValueType},
     sim::{Answer, Clock, Progress, Request, RequestSpec, request::Cell},
@@ -36,6 +42,8 @@ pub struct Requests {
     /// The request that is being answered.
     pending: Option<Pending>,
     last: Option<Answered>,
+    /// The search for a path.
+    pub paths: PathSearch,
 }
 
 impl Requests {
@@ -58,8 +66,9 @@ impl Requests {
     }
 }
 
-/// Draws the window when it is open.
+/// Draws the window when it is open, and that of a path.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
+    paths::ui(ctx, app);
     if !app.requests.is_open {
         return;
     }
@@ -95,14 +104,15 @@ const NUMBER: Vec2 = Vec2::new(180.0, 22.0);
 fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec, takes_focus: bool) {
     let values = app.requests.values.entry(spec.name).or_insert_with(spec.defaults);
     let label = spec.label().into_owned();
-    let elements = if spec.over.is_empty() { vec![] } else { app.session.selection.elements.to_vec() };
+    let is_about_selection = !spec.over.is_empty() && !spec.has_ends();
+    let elements = if is_about_selection { app.session.selection.elements.to_vec() } else { vec![] };
     let why_not = match () {
         () if app.requests.pending.is_some() => "Another request is being answered",
         () if app.session.live.playback.is_some() => {
             "A finished run is not simulated; branch from one of its checkpoints"
         }
         () if !app.session.live.is_loaded() => "There is no simulation",
-        () if !spec.over.is_empty() && elements.is_empty() => "Nothing is selected",
+        () if is_about_selection && elements.is_empty() => "Nothing is selected",
         () => "",
     };
     let is_text = |param: &ParamSpec| matches!(param.kind, ValueType::Text | ValueType::Path);

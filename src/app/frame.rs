@@ -12,6 +12,7 @@ impl App {
                 live::LiveEvent::Loaded => {
                     self.requests.forget();
                     self.session.leave_run();
+                    self.forget_path();
                     let layout = self.session.layout.take().filter(|_| !self.reset_layout);
                     self.time.reset();
                     if std::mem::take(&mut self.session.is_new) {
@@ -43,9 +44,14 @@ impl App {
                 live::LiveEvent::Answered(progress, clock, answer) => self.requests.answered(&progress, clock, answer),
                 live::LiveEvent::Repeated(change) => self.session.follow_repeated(&change),
                 live::LiveEvent::Recorded(folder, took) => self.recorded(&folder, took),
+                live::LiveEvent::Ended => {
+                    let now = self.session.live.clock.step as f64;
+                    self.time.axis.fit_run(self.time.past.first() as f64, now);
+                }
             }
         }
         self.time.past.update();
+        self.check_activity();
         self.feed_new_panels();
         while let Some(done) = self.jobs.poll() {
             self.finish_job(done);

@@ -244,20 +244,6 @@ impl App {
         self.dialog = Some(Dialog::Text("Model help", text));
     }
 
-    fn run_pause(&mut self) {
-        self.workspace.is_home &= self.session.live.running; // a run that starts is shown
-        let live = &mut self.session.live;
-        if live.playback.is_some() {
-            self.toggle_playback();
-        } else if live.running {
-            live.pause();
-        } else if live.is_loaded() || live.progress().is_some() {
-            live.play();
-        } else {
-            self.session.build(true);
-        }
-    }
-
     fn travel(&mut self, back: bool) {
         let session = &mut self.session;
         let (verb, label) = match back {

@@ -137,6 +137,8 @@ icons! {
     EYE_OFF = "\u{e224}",
     /// Loop.
     LOOP = "\u{e3f6}",
+    /// A run without end.
+    INFINITY = "\u{e634}",
     /// The theme.
     SUN = "\u{e472}",
     /// A menu of a panel.

@@ -29,6 +29,7 @@ impl App {
             }
             JobResult::Opened(path, Ok((project, warnings))) => self.receive(path, project, warnings),
             JobResult::Opened(_, Err(e)) => self.open_failed(format!("Could not open: {e}")),
+            JobResult::Path(progress, found) => self.path_found(&progress, found),
             JobResult::Trees(path, read) => self.show_trees(&path, read),
             JobResult::Saved(path, project, Ok(())) => {
                 self.workspace.mark_saved();

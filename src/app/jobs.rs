@@ -1,10 +1,10 @@
 //! Background jobs on named threads: files and dialogs. Results arrive in a queue, so the window never blocks.
 
-use super::figure::FigureHandle;
+use super::{figure::FigureHandle, paths::ElementPath};
 use crate::{
     data::io_reason,
     project::{self, Project, RunWriter, Warning},
-    sim::Tap,
+    sim::{Progress, Tap},
 };
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::{
@@ -43,6 +43,8 @@ pub enum JobResult {
     },
     /// A project was read.
     Opened(PathBuf, Result<(Box<Project>, Vec<Warning>), String>),
+    /// A path was searched; its progress tells searches apart.
+    Path(Arc<Progress>, Result<ElementPath, String>),
     /// A file of trees was read.
     Trees(PathBuf, Result<crate::export::newick::Trees, String>),
     /// A project was written.
@@ -99,7 +101,7 @@ pub enum JobResult {
 }
 
 /// Longer tasks request attention when they end.
-const LONG: Duration = Duration::from_secs(30);
+pub const LONG: Duration = Duration::from_secs(30);
 
 /// A message younger than this is used for the notification.
 const FRESH: Duration = Duration::from_secs(3);

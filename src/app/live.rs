@@ -7,6 +7,7 @@ mod input_data;
 mod playback;
 mod recovery;
 mod rerun;
+mod run_length;
 mod subscriptions;
 
 pub use acks::{EditAcks, Rejection};
@@ -62,6 +63,8 @@ pub enum LiveEvent {
     Repeated(Change),
     /// A recording is complete.
     Recorded(PathBuf, Duration),
+    /// The run reached its duration and paused.
+    Ended,
 }
 
 /// A recording in progress.
@@ -120,6 +123,10 @@ pub struct Live {
     follows_individuals: bool,
     profiled: Option<u32>,
     speed_sent: Option<f64>,
+    /// Steps after which a run pauses; `None` when it continues until paused.
+    steps_per_run: Option<u64>,
+    /// Whether the steps in progress were started by *Run*: a new duration applies to them.
+    is_playing: bool,
     /// Sets and probes of the simulation.
     pub schema: SimSchema,
     /// Schemas of frames that are not handled yet.
@@ -154,6 +161,8 @@ pub struct Live {
     pub latency: Latency,
     /// Acknowledgements of edits.
     pub acks: EditAcks,
+    /// Wall time that the simulation has run since step 0, seconds.
+    pub ran_secs: f64,
     /// Duration of the last build.
     pub build_time: Option<Duration>,
     /// Spikes not shown because the window was too slow.
@@ -185,6 +194,8 @@ impl Live {
             follows_individuals: false,
             profiled: None,
             speed_sent: None,
+            steps_per_run: None,
+            is_playing: false,
             schema: SimSchema::default(),
             next_schemas: VecDeque::new(),
             individuals: vec![],
@@ -202,6 +213,7 @@ impl Live {
             pace: Pace::default(),
             latency: Latency::default(),
             acks: EditAcks::default(),
+            ran_secs: 0.0,
             build_time: None,
             skipped: 0,
         })
@@ -269,6 +281,7 @@ impl Live {
         self.run_log = None;
         self.schema = SimSchema::default();
         self.clock = Clock::default();
+        self.ran_secs = 0.0;
         (self.error, self.stop_reason) = (None, None);
         self.checkpoints.forget();
         self.subscribed.clear();
@@ -318,16 +331,6 @@ impl Live {
         self.engine.as_ref().is_some_and(|e| e.try_send(command))
     }
 
-    /// Runs until paused.
-    pub fn play(&mut self) {
-        match self.loading.as_mut() {
-            Some(loading) if self.sent.is_none() => loading.play = true,
-            _ => {
-                self.send(Command::Play);
-            }
-        }
-    }
-
     /// Stops between two steps.
     pub fn pause(&mut self) {
         if let Some(loading) = &mut self.loading {
@@ -339,6 +342,7 @@ impl Live {
     /// Takes this many steps.
     pub fn step(&mut self, steps: u64) {
         let from = self.clock.step;
+        self.is_playing = false;
         if self.send(Command::Step(steps)) {
             self.target = Some(Target { from, to: from.saturating_add(steps), since: Instant::now() });
         }
@@ -346,6 +350,7 @@ impl Live {
 
     /// Runs up to a step.
     pub fn run_to(&mut self, step: u64) {
+        self.is_playing = false;
         if self.send(Command::RunTo(step)) {
             self.target = Some(Target { from: self.clock.step, to: step, since: Instant::now() });
         }

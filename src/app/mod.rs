@@ -12,6 +12,7 @@ pub mod style;
 pub mod theme;
 pub mod views;
 
+pub mod activity;
 mod ask;
 mod branch;
 pub mod checkpoints;
@@ -44,6 +45,7 @@ pub mod log;
 mod opening;
 mod pacing;
 mod palette;
+pub mod paths;
 mod placement;
 mod playback;
 mod preferences;

@@ -31,7 +31,7 @@ impl Problem {
 
 impl App {
     /// The current problems: the file given at start, the build, the simulation, what it does otherwise than
-    /// asked, rejected edits, warnings about parameters, open error messages.
+    /// asked, its activity, rejected edits, warnings about parameters, open error messages.
     pub fn problems(&self) -> Vec<Problem> {
         let (session, live) = (&self.session, &self.session.live);
         let mut all: Vec<Problem> = vec![];
@@ -49,6 +49,7 @@ impl App {
             all.push(Problem::with_remedy(text, trouble.remedy.clone()));
         }
         all.extend(live.schema.notices.iter().cloned().map(Problem::plain));
+        all.extend(self.time.activity.notice().map(Problem::plain));
         let device = self.devices.chosen();
         if live.is_loaded() && live.playback.is_none() && !device.is_gpu {
             all.extend(super::step_cost::on_cpu(&session.project.model, device.threads).map(Problem::plain));

@@ -48,6 +48,7 @@ impl App {
             ViewRequest::Intervene(effect) => self.intervene_with(effect),
             ViewRequest::SaveSet(query, set) => self.save_set(&query, set),
             ViewRequest::SelectPartners { of, inputs } => self.select_partners(of, inputs),
+            ViewRequest::Path { set, from, to } => self.path_between(set, from, to),
             ViewRequest::Parameters => {
                 self.panels.inspector = true;
             }

@@ -1,5 +1,7 @@
 //! The run bar: run, pause, step, speed, measured speed, record, undo.
 
+mod run_length;
+
 use super::{
     App,
     checkpoints::DeviceFailure,
@@ -106,6 +108,7 @@ fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let (glyph, word) = match (running, is_recorded) {
         (true, _) => (icons::PAUSE, "Pause"),
         (false, true) => (icons::PLAY, "Play"),
+        (false, false) if app.session.runs_again() => (icons::PLAY, "Run again"),
         (false, false) => (icons::PLAY, "Run"),
     };
     let ink = if running { t.text_strong } else { t.on_accent };
@@ -114,9 +117,11 @@ fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let fill = if running { t.hover } else { t.accent };
     let button = Button::new(content).fill(fill).stroke(Stroke::new(1.0, if running { t.line } else { fill }));
     let response = ui.add_enabled(ready.is_none(), button.min_size(vec2(92.0, 28.0))).accessible_name(word);
-    if response.on_hover_text("Space").on_disabled_hover_text(ready.unwrap_or_default()).clicked() {
+    let hint = run_length::hint(app);
+    if response.on_hover_text(hint).on_disabled_hover_text(ready.unwrap_or_default()).clicked() {
         queue.push(UiCommand::RunPause);
     }
+    run_length::continuous_ui(ui, app);
     command_button(ui, app, UiCommand::Step, queue);
     pacing::step_ui(ui, app);
 }
@@ -180,12 +185,14 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
         _ if live.playback.is_some() => (t.warn, "PLAYBACK"),
         _ if failed => (t.error, "FAILED"),
         (true, _) => (breathing(ui, t.live), "LIVE"),
+        (false, true) if live.has_ended() => (t.text_sub, "ENDED"),
         (false, true) => (t.text_sub, "PAUSED"),
         (false, false) => (Tokens::fade(t.text_sub, 0.5), "NO RUN"),
     };
     let dot = widgets::dot(ui, color);
+    let hint = if live.has_ended() { run_length::hint(app) } else { word.to_owned() };
     if room < Room::Plenty {
-        dot.on_hover_text(word);
+        dot.on_hover_text(hint);
         return room;
     }
     // The step count stands meanwhile.
@@ -195,7 +202,10 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
         (None, Some((what, share))) => format!("{what} {:.0} %", share * 100.0),
         (None, None) => word.to_owned(),
     };
-    ui.label(RichText::new(word).small().color(if live.running { t.live } else { t.text_sub }));
+    let label = ui.label(RichText::new(word).small().color(if live.running { t.live } else { t.text_sub }));
+    if live.has_ended() {
+        label.on_hover_text(hint);
+    }
     room
 }
 

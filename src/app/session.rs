@@ -253,8 +253,14 @@ impl Session {
 
     /// Builds the simulation from the current document.
     pub fn build(&mut self, play: bool) {
+        self.live.limit_steps(self.project.steps_per_run());
         let context = self.project.build_context(&self.folder());
         self.live.build(&self.project, context, play);
+    }
+
+    /// Whether *Run* starts again from step 0: at the end of a run, unless it trains or began at a checkpoint, which continue.
+    pub fn runs_again(&self) -> bool {
+        self.live.has_ended() && !self.project.model.keeps_final_state() && self.live.origin.is_none()
     }
 
     /// Builds the simulation on the CPU after a device failure.
@@ -275,6 +281,7 @@ impl Session {
         self.live.reconcile(&self.project, &folder, typing);
         let speed = self.project.run.speed;
         self.live.limit_speed((speed > 0.0).then_some(speed));
+        self.live.limit_steps(self.project.steps_per_run());
         self.history.feed(&self.project, pointer_down, typing, now_secs)
     }
 

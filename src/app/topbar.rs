@@ -9,9 +9,13 @@ use super::{
     widgets,
     workspace::Page,
 };
-use egui::{Align, Button, Frame, Layout, Margin, MenuBar, Panel, RichText, Ui, containers::menu::MenuButton, vec2};
+use egui::{
+    Align, Button, Frame, Layout, Margin, MenuBar, Panel, RichText, ScrollArea, Ui, containers::menu::MenuButton, vec2,
+};
 
 const HEIGHT: f32 = 34.0;
+/// Between the bar, a menu and the lower edge of the window, points.
+const MARGIN: f32 = 32.0;
 /// Minimum and usual width of the search field, points.
 const FIELD: (f32, f32) = (270.0, 300.0);
 
@@ -34,13 +38,16 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// The entries of one menu.
+/// The entries of one menu. A long menu scrolls: it opens below the bar and never covers the button that opened it.
 fn menu_ui(ui: &mut Ui, app: &App, menu: &str, all: &[UiCommand], queue: &mut Vec<UiCommand>) {
     ui.set_min_width(230.0);
     let entries = all.iter().filter(|c| c.menu().0 == menu).cloned();
     let (views, others): (Vec<_>, Vec<_>) = entries.partition(|c| matches!(c, UiCommand::ShowView(_)));
-    views_ui(ui, app, &views, queue);
-    entries_ui(ui, app, &others, queue);
+    let room = ui.ctx().content_rect().height() - HEIGHT - MARGIN;
+    ScrollArea::vertical().max_height(room.max(HEIGHT)).show(ui, |ui| {
+        views_ui(ui, app, &views, queue);
+        entries_ui(ui, app, &others, queue);
+    });
 }
 
 /// A submenu of views per page.

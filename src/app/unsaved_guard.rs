@@ -53,11 +53,13 @@ impl App {
         }
     }
 
-    /// Unsaved changes, a recording in progress, a long run, or a sweep that ends with the window.
+    /// Unsaved changes, a recording in progress, a simulation that computed for long, running or paused, or a sweep that ends
+    /// with the window.
     fn would_lose_work(&self, intent: &Intent) -> bool {
         let is_recording = self.session.live.recording.is_some();
         let ends_sweep = *intent == Intent::Close && self.library.sweeping.is_some();
-        self.session.is_dirty() || is_recording || ends_sweep || self.attention.is_long_run(Instant::now())
+        let is_long = self.attention.is_long_run(Instant::now()) || self.session.live.has_long_history();
+        self.session.is_dirty() || is_recording || ends_sweep || is_long
     }
 
     /// Asks before the window closes when work would be lost.

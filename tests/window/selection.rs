@@ -7,7 +7,7 @@ use neuropil::{
     app::views::{KindFeatures, ViewRequest},
     params::{ChoiceSpec, Role},
     query::Named,
-    sim::{Connection, ConnectionSource},
+    sim::{Connection, ConnectionSource, ElementSet},
 };
 use stage::{Stage, graphics};
 use std::sync::{Arc, RwLock};
@@ -121,6 +121,20 @@ fn the_matrix_sums_all_connections() {
     println!("partners of one: {secs:.2} s");
     stage.press("Synapses");
     assert!(stage.says("connections  |  weights in synapses  |  delay 1.8 ms"));
+    stage.select(&[]);
+    stage.run(2);
+    assert!(!stage.says("weights in synapses"), "nothing is said of a selection that is gone");
+}
+
+#[test]
+fn names_are_shown_as_the_data_has_them() {
+    let mut schema = schema();
+    let mut set = ElementSet::clone(&schema.sets[0]);
+    set.columns[0].labels.iter_mut().filter(|label| !label.is_empty()).for_each(|label| label.push_str("_l"));
+    let name = set.columns[0].labels.iter().find(|label| !label.is_empty()).expect("a class").clone();
+    schema.sets[0] = Arc::new(set);
+    let mut stage = Stage::new("filter", schema, (500.0, 600.0)).headless();
+    stage.until(&format!("Select {name}"));
 }
 
 /// Connections that cannot be read while the gate is locked.

@@ -1,8 +1,14 @@
 //! The shell around the views: workspaces, keys, the project tree, and a name for every control.
 
 use crate::support::window;
+use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
-use neuropil::app::commands::UiCommand;
+use neuropil::{
+    app::{Start, commands::UiCommand},
+    project::Project,
+};
+use neuropil_test_support::temp::TempFolder;
+use std::path::Path;
 use window::{Window, open, set, start, until, value};
 
 fn window(engine: bool) -> Window {
@@ -169,5 +175,42 @@ fn the_record_button_covers_no_number() {
         assert!(!ends.is_empty(), "{width}: the time is there");
         // The dot of the status follows.
         assert!(ends.iter().all(|end| end + 20.0 <= record.left()), "{width}: {ends:?} and {record:?}");
+    }
+}
+
+/// Twenty runs made the menu cover the bar: a second click on *File* was one on *New project*.
+#[test]
+fn a_menu_never_covers_its_button() {
+    let folder = TempFolder::new("menus");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/capsule_2026_11/runs/balanced-edits");
+    for i in 1..=20 {
+        let run = folder.join("runs").join(format!("{i:04}-a"));
+        std::fs::create_dir_all(&run).expect("a folder");
+        for file in ["run.ron", "project.ron"] {
+            std::fs::copy(golden.join(file), run.join(file)).expect("copied");
+        }
+    }
+    let file = folder.join("a.ron");
+    neuropil::project::save(&Project::default(), &file).expect("saved");
+    for size in [[1440.0, 900.0], [900.0, 600.0]] {
+        let mut w = open(Start { path: Some(file.clone()), project: None, ..start(false) });
+        w.set_size(size.into());
+        until(&mut w, "the runs are listed", |w| UiCommand::all(w.state()).contains(&UiCommand::OpenRun(19)));
+        w.run_steps(3);
+        for (menu, entry) in [("File", "New project"), ("Runs", "Open run 0020-a"), ("View", "Dark theme")] {
+            let button = w.get_by_role_and_label(Role::Button, menu).rect();
+            let click = |w: &mut Window| {
+                w.hover_at(button.center());
+                w.drag_at(button.center());
+                w.drop_at(button.center());
+                w.run_steps(6);
+            };
+            click(&mut w);
+            let shown = w.query_all_by_label(entry).next().expect("open").rect();
+            assert!(shown.top() >= button.bottom(), "{menu} at {size:?}: {shown:?} covers {button:?}");
+            click(&mut w);
+            assert!(w.query_all_by_label(entry).next().is_none(), "{menu} at {size:?}: the second click closes it");
+            assert_eq!(w.state().session().path.as_deref(), Some(&*file), "{menu}: the document is open");
+        }
     }
 }

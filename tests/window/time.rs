@@ -1,6 +1,6 @@
 //! `app/time` and `app/time_panel` with a fake simulation of 138,639 elements: scrubbing, subscriptions, playback.
 
-use crate::support::{harness, many, window::value};
+use crate::support::{harness, many, window};
 use egui_kittest::kittest::Queryable;
 use harness::{Window, until};
 use many::{Copies, LEN, Many};
@@ -20,7 +20,7 @@ fn window() -> (Window, Arc<Copies>) {
     let counted = copies.clone();
     let builder: neuropil::app::live::Builder =
         Arc::new(move |_, _, _| Ok(Box::new(Many::new(counted.clone())) as Box<dyn neuropil::sim::Simulation>));
-    let project = Some(Project::default());
+    let project = Some(window::continuous());
     let mut w = open(Start { project, builder: Some(builder), run: true, ..Start::default() });
     until(&mut w, "it runs", |w| w.state().session().live.clock.step > 100);
     (w, copies)
@@ -162,19 +162,19 @@ fn parameters_of_a_finished_run_are_those_at_the_cursor() {
     let mut w = open(Start { path: Some(temp.join("run")), ..Start::default() });
     let read = |w: &Window| w.state().session().live.playback.as_ref().is_some_and(|r| r.fraction >= 1.0);
     until(&mut w, "the run is read", read);
-    let began = value(&w, "lif.v_reset");
+    let began = window::value(&w, "lif.v_reset");
     assert_ne!(began, "0.5 mV");
     command(&mut w, UiCommand::MoveCursor(9));
-    assert_eq!((w.state().time().axis.cursor(), value(&w, "lif.v_reset").as_str()), (Some(900.0), "0.5 mV"));
+    assert_eq!((w.state().time().axis.cursor(), window::value(&w, "lif.v_reset").as_str()), (Some(900.0), "0.5 mV"));
     assert_eq!(w.query_all_by_label_contains("1 of 1 edit applied").count(), 1);
     command(&mut w, UiCommand::GoStart);
-    assert_eq!(value(&w, "lif.v_reset"), began);
+    assert_eq!(window::value(&w, "lif.v_reset"), began);
     let says_read_only = |w: &Window| w.state().messages().iter().any(|text| text.contains("finished run"));
     assert!(!says_read_only(&w), "the cursor is no edit");
 
     command(&mut w, UiCommand::RerunRecorded);
     until(&mut w, "it runs again", |w| w.state().session().live.clock.step > 901);
-    until(&mut w, "the edit is repeated", |w| value(w, "lif.v_reset") == "0.5 mV");
+    until(&mut w, "the edit is repeated", |w| window::value(w, "lif.v_reset") == "0.5 mV");
     let live = &w.state().session().live;
     assert_eq!(live.run_log().map(|run| (run.log.len(), run.log[0].0)), Some((1, 900)), "at its step");
     assert!(w.state().session().history.labels().0.is_some_and(|label| label.ends_with("(as recorded)")));

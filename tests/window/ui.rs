@@ -311,7 +311,7 @@ fn pictures() {
 }
 
 fn example() -> Project {
-    let mut project = Project { name: "Sugar to motor".into(), ..Project::default() };
+    let mut project = Project { name: "Sugar to motor".into(), ..window::continuous() };
     let params = project.model.params_mut();
     for (group, items) in [(3, 2), (4, 2)] {
         for _ in 0..items {

@@ -197,7 +197,7 @@ pub enum UiCommand {
 const MAX_RUNS: usize = 20;
 
 /// The menus, in order.
-pub const MENUS: [&str; 6] = ["File", "Edit", "Simulation", "View", "Window", "Help"];
+pub const MENUS: [&str; 7] = ["File", "Edit", "Simulation", "Runs", "View", "Window", "Help"];
 
 impl UiCommand {
     /// All commands, in menu order. Recent files and views come from the app.
@@ -207,10 +207,8 @@ impl UiCommand {
         all.extend([Self::Open, Self::ImportData]);
         all.extend(examples::ALL.iter().map(|e| Self::Example(e.name)));
         all.extend((0..app.recent.projects.len()).map(Self::OpenRecent));
-        all.extend((0..app.library.runs.len()).rev().take(MAX_RUNS).map(Self::OpenRun));
         all.extend([Self::Save, Self::SaveAs]);
         all.push(Self::ExportPanel);
-        all.extend(Format::ALL.map(Self::Export));
         all.extend([
             Self::Quit,
             Self::Undo,
@@ -240,6 +238,8 @@ impl UiCommand {
             Self::Record,
             Self::RefreshRuns,
         ]);
+        all.extend((0..app.library.runs.len()).rev().take(MAX_RUNS).map(Self::OpenRun));
+        all.extend(Format::ALL.map(Self::Export));
         all.extend(workspace::view_names(app).map(Self::ShowView));
         all.extend([Self::FocusSelection, Self::ColorMenu, Self::ToggleRange]);
         all.extend((0..app.workspace.colorings(&app.session.live.schema).0.len()).map(Self::ColorBy));
@@ -279,13 +279,13 @@ impl UiCommand {
             Self::NewLike | Self::New(_) | Self::Open | Self::OpenRecent(_) | Self::SaveAs | Self::ImportData => {
                 ("File", false)
             }
-            Self::OpenRun(_) => ("File", false),
             Self::Example(_) | Self::ColorBy(_) => ("", false),
             Self::FocusSelection => ("View", true),
             Self::ColorMenu | Self::ToggleRange => ("View", false),
             Self::Save | Self::Quit => ("File", true),
             Self::ExportPanel => ("File", true),
-            Self::Export(f) => ("File", matches!(f, Format::Csv)),
+            Self::Export(f) => ("Runs", matches!(f, Format::Csv)),
+            Self::OpenRun(_) => ("Runs", false),
             Self::Undo
             | Self::Redo
             | Self::UndoSteps(_)
@@ -301,7 +301,7 @@ impl UiCommand {
             Self::RunToEnd | Self::PauseDisplay | Self::MeasurePeak | Self::Compare(_) => ("Simulation", false),
             Self::Requests | Self::Branch(..) => ("Simulation", false),
             Self::ExportRun(..) | Self::RefreshRuns | Self::RevealRun(_) | Self::Replay(_) | Self::CancelReplay => {
-                ("Simulation", false)
+                ("Runs", false)
             }
             Self::ShowView(_) | Self::OpenAnother(_) => ("View", false),
             Self::Workspace(_)

@@ -69,9 +69,9 @@ fn sweep_ui(ui: &mut Ui, intent: &Intent, (ended, all): (usize, usize)) -> Optio
 }
 
 fn running_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {
-    title_ui(ui, "Stop the run?");
-    ui.label("A run is in progress and is not recorded: its state is lost.");
-    stop_ui(ui, intent, "Keep running")
+    title_ui(ui, "Discard the run?");
+    ui.label("The run is not recorded: its state and its history are lost.");
+    stop_ui(ui, intent, "Keep the run")
 }
 
 fn stop_ui(ui: &mut Ui, intent: &Intent, stay: &str) -> Option<Answer> {

@@ -34,6 +34,7 @@ impl Live {
                 self.change_schema(&mut events);
             }
             self.clock = frame.clock;
+            self.ran_secs = frame.ran_secs;
             self.counts.clone_from(&frame.counts);
             self.skipped += frame.skipped;
             self.latency.frame(frame.clock.step);
@@ -151,20 +152,26 @@ impl Live {
                 self.follows_individuals = false;
                 self.latency.forget();
                 if std::mem::take(&mut self.play_when_loaded) {
-                    self.send(Command::Play);
+                    self.start_run();
                 }
                 events.push(LiveEvent::Loaded);
             }
             Event::Running(running, clock) => {
                 self.running = running;
-                self.clock = clock;
+                // A simulation that pauses behind the playback of a run has another time.
+                if self.playback.is_none() {
+                    self.clock = clock;
+                }
                 if running {
                     self.stop_reason = None;
                 }
+                self.pace.forget();
                 if !running {
                     self.target = None;
+                    if std::mem::take(&mut self.is_playing) && self.has_ended() {
+                        events.push(LiveEvent::Ended);
+                    }
                 }
-                self.pace.forget();
             }
             Event::Applied(_, LoggedCommand::Rewind) => {
                 let run = self.accepted.clone().map(|project| RunLog { project, log: vec![] });
@@ -238,6 +245,7 @@ impl Live {
                     events.push(LiveEvent::Recorded(done.folder, done.since.elapsed()));
                 }
             }
+            Event::SchemaChanged(_) | Event::Memory(_) if self.playback.is_some() => {}
             Event::SchemaChanged(schema) => self.next_schemas.push_back(schema),
             Event::Memory(memory) => self.next_schemas.back_mut().unwrap_or(&mut self.schema).memory = memory,
             Event::Answered { progress, clock, answer } => {
@@ -274,5 +282,34 @@ impl Live {
             },
             None => format!("Could not apply: {error}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        app::playback::{self, Opening},
+        engine::SimSchema,
+        sim::Clock,
+    };
+    use std::{path::Path, sync::Arc};
+
+    #[test]
+    fn a_simulation_that_pauses_behind_a_playback_does_not_change_its_time() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/capsule_2026_11/runs/balanced-edits");
+        let builder: super::super::Builder =
+            Arc::new(|_, _, _| Err(SimError::Input("no network is needed".to_owned())));
+        let Ok(Opening::Opened(opened)) = playback::open(&folder, &builder, &|_| true) else { panic!("a run") };
+        let mut live = Live::new(None, builder, egui::Context::default()).unwrap();
+        live.running = true;
+        live.show(*opened).unwrap();
+        let (clock, n_sets) = (live.clock, live.schema.sets.len());
+        let mut events = vec![];
+        live.handle_event(Event::Running(false, Clock::seconds(3_240_000, 1e-4)), &mut events);
+        live.handle_event(Event::SchemaChanged(SimSchema { generation: 1, ..SimSchema::default() }), &mut events);
+        assert!(!live.running && live.clock == clock);
+        live.poll();
+        assert!(live.schema.sets.len() == n_sets && n_sets > 0, "the schema is that of the run");
     }
 }

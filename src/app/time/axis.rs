@@ -66,6 +66,13 @@ impl TimeAxis {
         }
     }
 
+    /// Shows the whole run when it ends, unless the user looks at an earlier part.
+    pub fn fit_run(&mut self, from: f64, to: f64) {
+        if self.cursor.is_none() && self.line.follow {
+            self.line.follow_all(from, to);
+        }
+    }
+
     /// Starts over for a new simulation or a new epoch.
     pub fn reset(&mut self) {
         *self = Self { line: Timeline::across(self.line.span), is_looping: self.is_looping, ..Self::default() };
@@ -139,6 +146,21 @@ mod tests {
         assert_eq!(axis.cursor(), Some(1_000.0));
         axis.scrub(9_000.0, 1_000.0, 9_000.0);
         assert!(axis.cursor().is_none() && axis.line.follow);
+    }
+
+    #[test]
+    fn a_run_that_ends_is_shown_whole_unless_an_earlier_part_is_looked_at() {
+        let ended = |axis: &mut TimeAxis| {
+            axis.fit_run(0.0, 30_000.0);
+            (axis.line.t0, axis.line.t1, axis.line.follow)
+        };
+        assert_eq!(ended(&mut TimeAxis::default()), (0.0, 30_000.0, true));
+        let mut panned = TimeAxis::default();
+        panned.line.pan(100.0);
+        assert_eq!(ended(&mut panned), (100.0, 10_100.0, false));
+        let mut scrubbed = TimeAxis::default();
+        scrubbed.set_cursor(50.0);
+        assert_eq!(ended(&mut scrubbed).1, 10_000.0);
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub use train::Train;
 pub use wall_clock::WallClock;
 
 use crate::{
+    app::activity::ActivityCheck,
     engine::SimSchema,
     sim::{Frame, TimeBase},
 };
@@ -116,6 +117,8 @@ pub struct Time {
     pub edits: Vec<Edit>,
     /// Moves the cursor during playback.
     pub player: Player,
+    /// Whether the newest activity looks wrong.
+    pub activity: ActivityCheck,
     /// The step whose states the views show, and the last step before it that was known; `None` for the present.
     shown_states: Option<(u64, u64)>,
     epoch: u64,
@@ -135,6 +138,11 @@ impl Time {
         let mut time = Self { wake: Some(wake), ..Self::default() };
         time.reset();
         time
+    }
+
+    /// The window to repaint when a job ends.
+    pub fn wake(&self) -> Option<&egui::Context> {
+        self.wake.as_ref()
     }
 
     /// Adds a frame.
@@ -163,6 +171,7 @@ impl Time {
         self.past.set_indexer(self.wake.as_ref().and_then(start_indexer));
         self.edits.clear();
         self.player = Player::default();
+        self.activity = ActivityCheck::default();
         self.shown_states = None;
     }
 

@@ -109,6 +109,14 @@ impl Timeline {
         self.ease = Some(Ease { from: (self.t0, self.t1), to: (from, from + span), done: 0.0 });
     }
 
+    /// All steps of a run, following the live edge.
+    pub fn follow_all(&mut self, from: f64, to: f64) {
+        self.ease = None;
+        self.follow = true;
+        self.span = (to - from).clamp(*SPANS.start(), *SPANS.end());
+        (self.t0, self.t1) = (to - self.span, to);
+    }
+
     /// The newest second, or the newest thousand steps where steps have no duration.
     pub fn fit(&mut self, base: TimeBase) {
         self.ease = None;

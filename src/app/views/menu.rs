@@ -54,6 +54,12 @@ pub fn ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTar
     ui.add_enabled_ui(!is_empty, |ui| {
         ui.menu_button("Show in", |ui| show_ui(ui, ctx, set, target));
         ui.menu_button("Plot", |ui| plot_ui(ui, ctx, set, target));
+        if ctx.schema.connectivity.as_ref().is_some_and(|wiring| wiring.over == set.name) {
+            let can_end = matches!(target.elements.len(), 1 | 2);
+            ui.add_enabled_ui(can_end, |ui| ui.menu_button("Path", |ui| path_ui(ui, ctx, set, &target.elements)))
+                .response
+                .on_disabled_hover_text("Select one or two elements");
+        }
         let has_effects = effects(ctx).next().is_some();
         ui.add_enabled_ui(has_effects || !ctx.features.actions.is_empty(), |ui| {
             let word = if has_effects { "Stimulate or silence" } else { "Actions" };
@@ -135,7 +141,7 @@ fn alike_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, element: u32) 
     for column in &set.columns {
         let label = column.label(element);
         let Some(code) = column.codes.get(element as usize).filter(|_| !label.is_empty()) else { continue };
-        let name = format!("All with {} = {}", kit::column(&column.name), kit::spaced(label));
+        let name = format!("All with {} = {label}", kit::column(&column.name));
         if ui.button(name).clicked() {
             let same = column.codes.iter().enumerate().filter(|(_, c)| *c == code).map(|(e, _)| e as u32);
             ctx.selection.replace(set.name, same.collect());
@@ -179,6 +185,26 @@ fn plot_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, target: &MenuTa
         if ui.button(word).clicked() {
             select_target(ctx, set, target);
             ctx.requests.push(ViewRequest::Command(command));
+        }
+    }
+}
+
+/// Paths of connections from or to an element, or between two, by name.
+fn path_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, set: &ElementSet, elements: &[u32]) {
+    let ends: Vec<(String, Option<u32>, Option<u32>)> = match *elements {
+        [one] => vec![("Path from here".into(), Some(one), None), ("Path to here".into(), None, Some(one))],
+        [a, b] => {
+            let way =
+                |(from, to)| (format!("Path from {} to {}", set.label(from), set.label(to)), Some(from), Some(to));
+            [(a, b), (b, a)].map(way).to_vec()
+        }
+        _ => vec![],
+    };
+    for (word, from, to) in ends {
+        let hint = "A shortest chain of connections, in the 3D view and as a list";
+        if ui.button(word).on_hover_text(hint).clicked() {
+            ctx.requests.push(ViewRequest::Path { set: set.name, from, to });
+            ui.close();
         }
     }
 }

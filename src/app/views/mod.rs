@@ -57,7 +57,7 @@ pub use pin_and_focus::ask_pin;
 pub(crate) use pin_and_focus::{ask_focus, is_focus_asked, take_pin};
 pub use selection::Selection;
 pub use stop_reason::StopReason;
-pub(crate) use stop_reason::run_ui;
+pub(crate) use stop_reason::{no_events_ui, run_ui};
 
 use super::commands::UiCommand;
 use crate::{
@@ -153,6 +153,15 @@ pub enum ViewRequest {
         of: Arc<Vec<u32>>,
         /// Whether to select their inputs.
         inputs: bool,
+    },
+    /// Find a path: its set, and one or both of its ends.
+    Path {
+        /// The set of the elements.
+        set: &'static str,
+        /// The first element.
+        from: Option<u32>,
+        /// The last element.
+        to: Option<u32>,
     },
     /// Show the selection in the inspector.
     Parameters,

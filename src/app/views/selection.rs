@@ -1,6 +1,6 @@
 //! The selection, shared by all views.
 
-use crate::{engine::SetChange, sim::Individuals};
+use crate::{app::paths::ElementPath, engine::SetChange, sim::Individuals};
 use std::sync::Arc;
 
 /// The selected elements.
@@ -23,6 +23,8 @@ pub struct Selection {
     pub now: u64,
     /// The step that they showed when the elements were selected.
     pub seen: u64,
+    /// The path between two elements that is shown.
+    pub path: Option<Arc<ElementPath>>,
 }
 
 impl Selection {
@@ -96,6 +98,7 @@ impl Selection {
 
     /// Follows elements of a set that changed, by their ids.
     pub fn follow(&mut self, change: &SetChange) {
+        self.path = self.path.take().filter(|path| path.set != change.name);
         if self.set == change.name {
             self.hovered = None;
             self.replace(change.name, change.follow(&self.elements));

@@ -1,7 +1,10 @@
 //! The empty state of views that need a running simulation, and why a simulation stopped.
 
 use super::{ViewCtx, ViewRequest, kit};
-use crate::app::commands::UiCommand;
+use crate::{
+    app::{commands::UiCommand, time::Span},
+    sim::{Clock, ProbeId},
+};
 use std::sync::Arc;
 
 /// Beginning of the sentences that say what a run shows; while it runs they begin otherwise.
@@ -34,6 +37,37 @@ pub(crate) fn run_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_
     }
 }
 
+/// The empty state of a view of events: none yet, or none in a run that has taken steps, and why.
+pub(crate) fn no_events_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut ViewCtx<'_>, probe: ProbeId, how: &str) {
+    let noun = ctx.schema.probes.get(usize::from(probe)).map_or_else(String::new, |spec| kit::spaced(spec.name));
+    let past = &ctx.time.past;
+    let seen = past.newest().saturating_sub(past.first()) as f64;
+    let unseen: f64 = past.gaps(probe, past.first() as f64, past.newest() as f64).iter().map(|(a, b)| b - a).sum();
+    if ctx.time.axis.is_recorded || ctx.stop_reason.is_some() || unseen > 0.5 * seen || seen == 0.0 {
+        return run_ui(ui, canvas, ctx, &format!("No {noun} yet"), how);
+    }
+    let title = format!("No {noun} in {}", kit::steps(seen, ctx.clock.base));
+    let why = silence(&ctx.time.spans, ctx.clock, &noun);
+    kit::empty_ui(ui, canvas, ctx, &title, &why, None);
+}
+
+/// Why a run is silent, by its stimuli.
+fn silence(spans: &[Span], clock: Clock, noun: &str) -> String {
+    let now = clock.step as f64;
+    let stimuli = || spans.iter().filter(|span| !span.is_lesion);
+    let next = stimuli().filter(|s| s.start() >= now).min_by(|a, b| a.start().total_cmp(&b.start()));
+    match (stimuli().any(|span| span.start() < now), next) {
+        (true, _) => {
+            format!("The run is silent: its stimuli evoke no {noun}. Raise their strength, or choose other targets")
+        }
+        (false, Some(next)) => {
+            let start = kit::steps(next.start(), clock.base);
+            format!("The run is silent: its first stimulus, “{}”, begins at {start}", next.label)
+        }
+        (false, None) => "The run is silent: it has no stimulus. Select elements and stimulate them (S)".to_owned(),
+    }
+}
+
 /// Why the simulation stopped by itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StopReason {
@@ -41,4 +75,29 @@ pub struct StopReason {
     pub why: Arc<str>,
     /// Label and command of the recovery button.
     pub remedy: (&'static str, UiCommand),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_run_says_why() {
+        let clock = Clock::seconds(3_000, 1e-4);
+        let span = |label: &str, from: f64, is_lesion| Span {
+            label: label.into(),
+            from,
+            to: f64::INFINITY,
+            since: 0.0,
+            is_lesion,
+            pulses: None,
+        };
+        let why = |spans: &[Span]| silence(spans, clock, "spikes");
+        assert!(
+            why(&[]).contains("it has no stimulus") && why(&[span("cut", 0.0, true)]).contains("it has no stimulus")
+        );
+        let late = [span("late", 9_000.0, false), span("next", 5_000.0, false)];
+        assert!(why(&late).ends_with("its first stimulus, “next”, begins at 500 ms"), "{}", why(&late));
+        assert!(why(&[span("weak", 100.0, false)]).contains("evoke no spikes"));
+    }
 }

@@ -2,14 +2,23 @@
 
 use super::fake;
 pub use super::harness::{Window, open, until};
-use neuropil::{app::Start, params::path, project::Project};
+use neuropil::{
+    app::Start,
+    params::path,
+    project::{Project, RunPlan},
+};
 use std::sync::Arc;
+
+/// The default project; *Run* continues until paused.
+pub fn continuous() -> Project {
+    Project { run: RunPlan { continuous: true, ..RunPlan::default() }, ..Project::default() }
+}
 
 /// The default project with a simulation that costs nothing, or none.
 pub fn start(engine: bool) -> Start {
     Start {
         engine,
-        project: Some(Project::default()),
+        project: Some(continuous()),
         native_dialogs: false,
         state_dir: None,
         builder: Some(Arc::new(|_, scene, progress| {

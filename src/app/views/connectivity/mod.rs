@@ -115,9 +115,16 @@ impl ConnectivityView {
         }
     }
 
-    fn caption(&self, wiring: &Connectivity, set: &ElementSet) -> String {
+    /// The partners of these elements, once they are read: not those of an earlier selection.
+    fn ego_of(&self, selected: &[u32]) -> Option<&Ego> {
+        let (generation, of) = self.ego.key()?;
+        let is_current = *generation == self.set_generation && of.as_slice() == selected && !selected.is_empty();
+        self.ego.get().map(|ego| &**ego).filter(|_| is_current)
+    }
+
+    fn caption(&self, wiring: &Connectivity, set: &ElementSet, selected: &[u32]) -> String {
         let all = kit::thousands(wiring.connections.n_connections());
-        match (self.mode, self.blocks.get(), self.ego.get()) {
+        match (self.mode, self.blocks.get(), self.ego_of(selected)) {
             (Mode::Matrix, Some(blocks), _) => {
                 format!(
                     "{all} connections of {} {}  |  {}",
@@ -176,7 +183,7 @@ impl View for ConnectivityView {
         if let Some((_, question)) = self.blocks.key() {
             self.matrix.drawn = question.clone();
         }
-        let caption = self.caption(&wiring, &set);
+        let caption = self.caption(&wiring, &set, ctx.selection.of(set.name));
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, &set));
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
@@ -209,6 +216,7 @@ impl View for ConnectivityView {
          merged: *rest*.\n\n\
          **Partners**: the selection in the middle, the strongest inputs at the left and outputs at the right; width is \
          the square root of Σ |w|, colour the sign of Σ w. A click selects the partner.\n\n\
-         **Synapses**: every connection of the selection. A click on an end selects it."
+         **Synapses**: every connection of the selection. A click on an end selects it.\n\n\
+         **Path** in the context menu: a shortest chain of connections from one element to another, in this order."
     }
 }

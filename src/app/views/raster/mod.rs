@@ -408,8 +408,7 @@ impl View for Raster {
         let tokens = ctx.tokens;
         let canvas = kit::panel_ui(ui, tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx));
         if is_empty && !ctx.running {
-            let title = format!("No {} yet", self.noun);
-            super::run_ui(ui, canvas, ctx, &title, &format!("Run to see {}", self.noun));
+            super::no_events_ui(ui, canvas, ctx, probe, &format!("Run to see {}", self.noun));
             return;
         }
         if kit::tiny_ui(ui, canvas, tokens) {

@@ -9,6 +9,7 @@ mod link_lines;
 mod motion;
 mod overlay;
 mod paint;
+mod path;
 mod saved_views;
 mod shell_edges;
 mod toolbar;
@@ -363,6 +364,7 @@ impl View for View3d {
         self.fetch_shell_edges(ui, &set, ctx);
         self.paint(ui, canvas, &set, ctx);
         self.overlay_ui(ui, canvas, &set, &response, ctx);
+        self.path_ui(ui, canvas, &set, ctx);
     }
 
     fn icon(&self) -> &'static str {
@@ -404,7 +406,8 @@ impl View for View3d {
          - double-click: focus the element, or fit all · F: frame the selection\n\
          - 1 to 4: front, back, left, top · 5 to 8: saved views\n\n\
          *Edges* are the connections of the selected elements, faint at the source, coloured by sign; at most 20,000, \
-         the strongest; or links among the elements, coloured by value. *Shell* is the surface around all elements, from their density. *Position* places the elements by three fields, *Size* scales them by one.\n\nLegend: click hides or shows a category, Alt+click shows it alone."
+         the strongest; or links among the elements, coloured by value. *Shell* is the surface around all elements, from their density. *Position* places the elements by three fields, *Size* scales them by one. A *Path* of the context \
+         menu is drawn as arrows; a click on a name selects the element.\n\nLegend: click hides or shows a category, Alt+click shows it alone."
     }
 }
 

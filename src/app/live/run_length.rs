@@ -1,0 +1,51 @@
+//! The end of a run: *Run* pauses at the duration, or continues until paused.
+
+use super::{Live, Target};
+use crate::{app::jobs::LONG, engine::Command};
+use std::time::Instant;
+
+impl Live {
+    /// Sets the number of steps after which a run pauses, also for the run in progress; `None`: it continues until paused.
+    pub fn limit_steps(&mut self, steps: Option<u64>) {
+        if self.steps_per_run != steps {
+            self.steps_per_run = steps;
+            if self.running && self.is_playing {
+                self.start_run();
+            }
+        }
+    }
+
+    /// Runs to the end of the duration, or until paused. A run beyond the duration ends at its next multiple.
+    pub fn play(&mut self) {
+        match self.loading.as_mut() {
+            Some(loading) if self.sent.is_none() => loading.play = true,
+            _ => self.start_run(),
+        }
+    }
+
+    pub(super) fn start_run(&mut self) {
+        let command = self.steps_per_run.map_or(Command::Play, Command::RunToMultiple);
+        if !self.send(command) {
+            return;
+        }
+        self.is_playing = true;
+        let from = self.clock.step;
+        self.target = self.next_end(from).map(|to| Target { from, to, since: Instant::now() });
+    }
+
+    /// The step at which *Run* pauses when it continues from a step; `None`: it continues until paused.
+    pub fn next_end(&self, step: u64) -> Option<u64> {
+        self.steps_per_run.map(|steps| (step / steps.max(1) + 1).saturating_mul(steps.max(1)))
+    }
+
+    /// Whether it takes long to compute the steps so far again.
+    pub fn has_long_history(&self) -> bool {
+        self.playback.is_none() && self.sent.is_some() && self.ran_secs > LONG.as_secs_f64()
+    }
+
+    /// Whether the simulation stands at the end of a run.
+    pub fn has_ended(&self) -> bool {
+        let is_end = |steps: u64| self.clock.step > 0 && self.clock.step.is_multiple_of(steps.max(1));
+        self.playback.is_none() && self.sent.is_some() && !self.running && self.steps_per_run.is_some_and(is_end)
+    }
+}

@@ -1,0 +1,191 @@
+//! Paths between two elements: asked for in the context menu, listed in a window, drawn in the 3D view.
+
+use super::{App, jobs::JobResult, log::Level, theme::Tokens, views, widgets};
+use crate::sim::{ElementSet, PathQuery, PathStep, Progress};
+use egui::{Align, DragValue, Layout, Rect, RichText, Ui, Vec2, Window, vec2};
+use std::sync::Arc;
+
+/// Fewest synapses of a connection that counts, and most connections of a path, at first.
+const DEFAULTS: (u32, u32) = (5, 8);
+/// Size of the window at first, points, and its distance from the corner of the views.
+const SIZE: Vec2 = Vec2::new(300.0, 190.0);
+const MARGIN: f32 = 12.0;
+
+/// A path that was found, or that there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElementPath {
+    /// The set of its elements.
+    pub set: &'static str,
+    /// First and last element.
+    pub ends: (u32, u32),
+    /// Its connections in order; empty when there is no path.
+    pub steps: Vec<PathStep>,
+}
+
+impl ElementPath {
+    /// Its elements in order.
+    pub fn elements(&self) -> impl Iterator<Item = u32> + '_ {
+        self.steps.first().map(|step| step.from).into_iter().chain(self.steps.iter().map(|step| step.to))
+    }
+}
+
+/// The ends chosen in the context menu, and the limits of the search.
+pub struct PathSearch {
+    from: Option<u32>,
+    to: Option<u32>,
+    set: &'static str,
+    at_least: u32,
+    longest: u32,
+    progress: Option<Arc<Progress>>,
+}
+
+impl Default for PathSearch {
+    fn default() -> Self {
+        let (at_least, longest) = DEFAULTS;
+        Self { from: None, to: None, set: "", at_least, longest, progress: None }
+    }
+}
+
+impl App {
+    /// Sets one or both ends of a path, and finds it when both are known.
+    pub(super) fn path_between(&mut self, set: &'static str, from: Option<u32>, to: Option<u32>) {
+        let search = &mut self.requests.paths;
+        if search.set != set {
+            *search = PathSearch { set, at_least: search.at_least, longest: search.longest, ..PathSearch::default() };
+        }
+        (search.from, search.to) = (from.or(search.from), to.or(search.to));
+        match (search.from, search.to, self.session.live.schema.set(set)) {
+            (Some(from), Some(to), _) if from != to => self.find_path((from, to)),
+            (Some(end), Some(_), Some(set)) => {
+                let text = format!("{} is both ends of the path: choose another", set.label(end));
+                self.notify(Level::Warning, text);
+            }
+            (Some(end), None, Some(set)) => {
+                let text = format!("Path from {}: right-click the last one › Path › Path to here", set.label(end));
+                self.notify(Level::Info, text);
+            }
+            (None, Some(end), Some(set)) => {
+                let text = format!("Path to {}: right-click the first one › Path › Path from here", set.label(end));
+                self.notify(Level::Info, text);
+            }
+            _ => {}
+        }
+    }
+
+    fn find_path(&mut self, (from, to): (u32, u32)) {
+        let Some(wiring) = self.session.live.schema.connectivity.clone() else { return };
+        let search = &mut self.requests.paths;
+        let query = PathQuery { from, to, at_least: search.at_least as f32, longest: search.longest as usize };
+        let progress = Arc::new(Progress::default());
+        if let Some(before) = search.progress.replace(progress.clone()) {
+            before.cancel();
+        }
+        let set = wiring.over;
+        let find = move || {
+            let found = query.answer(&*wiring.connections, &progress);
+            let path = found.map(|steps| ElementPath { set, ends: (from, to), steps }).map_err(|e| e.to_string());
+            JobResult::Path(progress, path)
+        };
+        if let Err(why) = self.jobs.spawn("path", find) {
+            self.notify(Level::Error, why);
+        }
+    }
+
+    /// A search ended: one that was replaced or belongs to another simulation is dropped.
+    pub(super) fn path_found(&mut self, progress: &Arc<Progress>, found: Result<ElementPath, String>) {
+        if self.requests.paths.progress.take_if(|asked| Arc::ptr_eq(asked, progress)).is_none() {
+            return;
+        }
+        match found {
+            Ok(path) => self.session.selection.path = Some(Arc::new(path)),
+            Err(why) => self.notify(Level::Warning, format!("Could not find a path: {why}")),
+        }
+    }
+
+    /// Another simulation: its elements are others.
+    pub(super) fn forget_path(&mut self) {
+        if let Some(progress) = self.requests.paths.progress.take() {
+            progress.cancel();
+        }
+        (self.requests.paths.from, self.requests.paths.to, self.session.selection.path) = (None, None, None);
+    }
+}
+
+/// Draws the window of the path, while there is one.
+pub fn ui(ctx: &egui::Context, app: &mut App) {
+    let Some(path) = app.session.selection.path.clone() else { return };
+    let Some(set) = app.session.live.schema.set(path.set).cloned() else { return };
+    let (mut is_open, mut again) = (true, None);
+    let corner = app.centre.intersect(ctx.content_rect()).right_top() + vec2(-SIZE.x - MARGIN, MARGIN + 40.0);
+    let window = Window::new("Path").open(&mut is_open).default_rect(Rect::from_min_size(corner, SIZE));
+    window.collapsible(false).show(ctx, |ui| {
+        again = header_ui(ui, &mut app.requests.paths, &path, &set);
+        ui.separator();
+        let chosen = steps_ui(ui, &path, &set);
+        if let Some(element) = chosen {
+            app.session.selection.replace(path.set, vec![element]);
+            views::ask_focus(ctx);
+        }
+    });
+    if let Some((from, to)) = again {
+        (app.requests.paths.from, app.requests.paths.to, app.requests.paths.set) = (Some(from), Some(to), path.set);
+        app.find_path((from, to));
+    }
+    if !is_open {
+        app.forget_path();
+    }
+}
+
+/// Ends and limits; returns the ends of another search.
+fn header_ui(ui: &mut Ui, search: &mut PathSearch, path: &ElementPath, set: &ElementSet) -> Option<(u32, u32)> {
+    let t = Tokens::of(ui.ctx());
+    let (from, to) = path.ends;
+    ui.label(RichText::new(format!("{} → {}", set.label(from), set.label(to))).strong().color(t.text_strong));
+    let before = (search.at_least, search.longest);
+    let reverse = ui
+        .horizontal(|ui| {
+            ui.label(widgets::sub(ui, "At least"));
+            let least = DragValue::new(&mut search.at_least).range(1..=1_000_000);
+            ui.add(least).accessible_name("Minimum synapses").on_hover_text("Weaker connections do not count");
+            ui.label(widgets::sub(ui, "synapses, at most"));
+            let longest = DragValue::new(&mut search.longest).range(1..=1000);
+            ui.add(longest).accessible_name("Maximum length").on_hover_text("Connections of the path");
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                ui.small_button("Reverse").on_hover_text("The path in the other direction").clicked()
+            })
+            .inner
+        })
+        .inner;
+    match (reverse, before != (search.at_least, search.longest)) {
+        (true, _) => Some((to, from)),
+        (false, true) => Some((from, to)),
+        (false, false) => None,
+    }
+}
+
+/// The connections in order; returns the element that was clicked.
+fn steps_ui(ui: &mut Ui, path: &ElementPath, set: &ElementSet) -> Option<u32> {
+    let t = Tokens::of(ui.ctx());
+    if path.steps.is_empty() {
+        ui.label("There is no such path. Lower the minimum, or allow a longer path");
+        return None;
+    }
+    let mut chosen = None;
+    egui::ScrollArea::vertical().max_height(260.0).show(ui, |ui| {
+        let first = path.steps[0].from;
+        let rows = std::iter::once((first, None)).chain(path.steps.iter().map(|step| (step.to, Some(step.weight))));
+        for (element, weight) in rows {
+            ui.horizontal(|ui| {
+                if let Some(weight) = weight {
+                    let ink = if weight < 0.0 { t.inhibitory } else { t.excitatory };
+                    ui.label(RichText::new(format!("→ {}", views::kit::value(weight.into()))).small().color(ink));
+                }
+                let name = set.label(element);
+                if ui.link(&name).on_hover_text("Select and show in the 3D view").clicked() {
+                    chosen = Some(element);
+                }
+            });
+        }
+    });
+    chosen
+}
