@@ -47,10 +47,12 @@ impl ParamHistory {
     pub fn ids_that_differ(&self, from: &Project) -> Vec<ParamId> {
         let of = |project: &Project| project.model.params().changes_since(from.model.params());
         let differing = of(&self.first).into_iter().chain(of(&self.last)).map(|change| change.id);
-        let mut ids: Vec<ParamId> = differing.chain(self.changes.iter().map(|(_, change)| change.id)).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids
+        sorted(differing.chain(self.edited_ids()).collect())
+    }
+
+    /// The parameters that changed after the first step.
+    pub fn edited_ids(&self) -> Vec<ParamId> {
+        sorted(self.changes.iter().map(|(_, change)| change.id).collect())
     }
 
     /// The values of a parameter as text: `0.006 → 0.02 (step 1200)`.
@@ -92,6 +94,12 @@ impl ParamHistory {
         }
         values
     }
+}
+
+fn sorted(mut ids: Vec<ParamId>) -> Vec<ParamId> {
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 fn apply(changes: &[(u64, Change)], project: &mut Project) {

@@ -16,7 +16,7 @@ const GAP: f32 = 2.0;
 /// Room for the horizontal scroll bar, points.
 const BAR: f32 = 12.0;
 /// Widths of the columns: name, a number, a parameter.
-const WIDTHS: [f32; 3] = [170.0, 84.0, 130.0];
+const WIDTHS: [f32; 3] = [170.0, 84.0, 190.0];
 
 /// Columns of numbers after the name.
 const NUMBERS: usize = 5;

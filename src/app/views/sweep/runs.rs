@@ -3,7 +3,7 @@
 use crate::{
     app::views::compare::read::{self, SeriesName, Summary},
     params::{ParamSpec, Value, path},
-    project::{Project, RunFolder},
+    project::{ParamHistory, Project, RunFolder},
 };
 use std::{
     collections::BTreeMap,
@@ -81,12 +81,12 @@ pub struct SweptRun {
     pub lanes: Vec<Summary>,
 }
 
-/// Reads a run: its parameters at step 0, and the numbers of a series.
+/// Reads a run: its parameters, and the numbers of a series.
 pub fn read(folder: &Path, wanted: Option<&Key>, part: Part) -> io::Result<SweptRun> {
     let run = RunFolder::open(folder)?;
     let manifest = &run.manifest;
     let steps = manifest.last_step.saturating_sub(manifest.first_step);
-    let project = run.project().map_err(io::Error::other)?;
+    let history = ParamHistory::read(&run).map_err(io::Error::other)?;
     let numbers = read::summarise(&run, wanted, part.share())?;
     Ok(SweptRun {
         folder: folder.to_owned(),
@@ -94,12 +94,23 @@ pub fn read(folder: &Path, wanted: Option<&Key>, part: Part) -> io::Result<Swept
         kind: manifest.kind.clone(),
         started: manifest.started.clone(),
         duration: crate::app::views::kit::steps(steps as f64, manifest.time_base()),
-        seed: project.seed,
-        settings: settings(&project),
+        seed: history.first.seed,
+        settings: settings_of(&history),
         offered: numbers.offered,
         key: numbers.key,
         lanes: numbers.lanes,
     })
+}
+
+/// The parameters of a run. One that was edited while it ran has no single value: it is no point of a sweep.
+fn settings_of(history: &ParamHistory) -> BTreeMap<String, Setting> {
+    let mut all = settings(&history.first);
+    for id in history.edited_ids() {
+        if let Some(edited) = all.get_mut(&history.first.model.params().path(id)) {
+            (edited.text, edited.number) = (history.text(id), None);
+        }
+    }
+    all
 }
 
 /// The parameters of a project. Those that follow others are no difference of their own.
@@ -118,4 +129,24 @@ pub fn settings(project: &Project) -> BTreeMap<String, Setting> {
     });
     let follows = |path: &String| project.links.iter().any(|link| link.path == *path);
     all.filter(|(path, _)| !follows(path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{engine::LoggedCommand, sim::TimeBase};
+
+    #[test]
+    fn an_edited_parameter_is_no_point_of_a_sweep() {
+        let (mut began, ended) = (Project::default(), Project::default());
+        began.set("lif.tau_m=30ms", Path::new(".")).expect("a parameter");
+        let edit = ended.model.params().changes_since(began.model.params()).remove(0);
+        let run = |step| {
+            let log = [(step, LoggedCommand::Set(edit.clone()))];
+            settings_of(&ParamHistory::new(began.clone(), &log, 0, TimeBase::STEPS)).remove("lif.tau_m")
+        };
+        let (edited, before) = (run(70).expect("a setting"), run(0).expect("a setting"));
+        assert_eq!((edited.text.as_str(), edited.number), ("30 ms → 20 ms (step 70)", None));
+        assert_eq!((before.text.as_str(), before.number), ("20 ms", Some(20.0)), "before the first step");
+    }
 }
