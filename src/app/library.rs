@@ -127,6 +127,12 @@ impl Library {
         self.compared.iter().filter_map(|(folder, color)| Some((run(folder)?, color))).collect()
     }
 
+    /// Why the last run cannot be exported to a format.
+    pub fn why_not_export(&self, format: Format) -> Option<&'static str> {
+        let Some(last) = self.runs.last() else { return Some("No run: record one first") };
+        last.not_exported.iter().find(|(known, _)| *known == format).map(|(_, why)| *why)
+    }
+
     /// Saves a note in the run folder.
     pub fn set_note(&mut self, at: usize, note: String) {
         let Some(run) = self.runs.get_mut(at) else { return };

@@ -395,10 +395,7 @@ impl UiCommand {
                 None => Some("No finished run is shown"),
                 Some(run) => needs(!run.is_branch(), "A branch begins in a state of another run: use Replay"),
             },
-            Self::Export(format) => match app.library.runs.last() {
-                None => Some("No run: record one first"),
-                Some(last) => last.not_exported.iter().find(|(known, _)| known == format).map(|(_, why)| *why),
-            },
+            Self::Export(format) => app.library.why_not_export(*format),
             _ if !super::interventions::offers(session.project.model.params(), self) => {
                 Some("This model has no such intervention")
             }
