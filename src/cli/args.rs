@@ -205,6 +205,7 @@ pub(super) struct ExportArgs {
 }
 
 #[derive(Group, Debug)]
+#[command(group(clap::ArgGroup::new("measured").multiple(true)))]
 pub(super) struct BenchArgs {
     /// Name of the kind; `device` measures bandwidth, arithmetic and launches for the roofline; `window` measures the UI
     /// thread at 1 and 30 million spikes per second, and with --examples or --project what the window costs running projects;
@@ -243,13 +244,13 @@ pub(super) struct BenchArgs {
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub steps: u32,
     /// Project file of `bench taps` or `bench window`; of `bench window` several.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "measured")]
     pub project: Vec<PathBuf>,
     /// `bench window` with every example that starts without files; --only takes the name of one, or of a kind.
-    #[arg(long)]
+    #[arg(long, group = "measured")]
     pub examples: bool,
-    /// Change a parameter of --project.
-    #[arg(long = "set", value_name = "PATH=VALUE", requires = "project")]
+    /// Change a parameter of --project or --examples.
+    #[arg(long = "set", value_name = "PATH=VALUE", requires = "measured")]
     pub set: Vec<String>,
 }
 

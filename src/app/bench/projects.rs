@@ -48,6 +48,8 @@ pub struct ProjectRow {
     pub ui_median_ms: f64,
     /// The same, 99th percentile.
     pub ui_p99_ms: f64,
+    /// Medians and 99th percentiles of its parts, ms: update, layout, tessellation.
+    pub parts_ms: [[f64; 2]; 3],
     /// Names of the probes that the window subscribes to.
     pub subscribed: Vec<&'static str>,
 }
@@ -55,7 +57,7 @@ pub struct ProjectRow {
 /// One measurement of a project in the window.
 struct InWindow {
     steps_per_s: f64,
-    frames_ms: Vec<f64>,
+    frames_ms: Vec<[f64; 3]>,
     subscribed: Vec<&'static str>,
 }
 
@@ -99,7 +101,12 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
         frames_ms.extend(window.frames_ms);
         subscribed = window.subscribed;
     }
-    frames_ms.sort_by(f64::total_cmp);
+    let quantiles = |of: &dyn Fn(&[f64; 3]) -> f64| {
+        let mut all: Vec<f64> = frames_ms.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        [0.5, 0.99].map(|q| quantile(&all, q))
+    };
+    let [ui_median_ms, ui_p99_ms] = quantiles(&|parts: &[f64; 3]| parts.iter().sum());
     let median = |of: fn(&(f64, f64)) -> f64| {
         let mut values: Vec<f64> = pairs.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
@@ -112,8 +119,9 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
         headless_steps_per_s: median(|pair| pair.0),
         window_steps_per_s: median(|pair| pair.1),
         change_percent: median(|pair| 100.0 * (pair.1 / pair.0 - 1.0)),
-        ui_median_ms: quantile(&frames_ms, 0.5),
-        ui_p99_ms: quantile(&frames_ms, 0.99),
+        ui_median_ms,
+        ui_p99_ms,
+        parts_ms: [0, 1, 2].map(|part| quantiles(&|parts: &[f64; 3]| parts[part])),
         subscribed,
     })
 }
@@ -157,9 +165,9 @@ fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<In
     let (mut clock, mut frames_ms) = (StepClock::default(), vec![]);
     while clock.is_running(step_of(&app), length) {
         let due = Instant::now() + FRAME;
-        let parts: [f64; 3] = draw(&ctx, &mut app, &mut frame, begin);
+        let parts = draw(&ctx, &mut app, &mut frame, begin);
         if clock.since.is_some() {
-            frames_ms.push(parts.iter().sum());
+            frames_ms.push(parts);
         }
         keep_running(&mut app)?;
         clock.check()?;

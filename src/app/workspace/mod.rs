@@ -5,6 +5,7 @@ mod arrangement;
 mod focused;
 mod page;
 pub mod saved;
+mod subscriptions;
 pub mod tabs;
 mod tiles;
 
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::{
     engine::{SchemaChanges, SimSchema},
-    sim::{Frame, Shape, Tap},
+    sim::Frame,
 };
 use arrangement::{Arrangement, Workspace};
 use egui::{Id, Ui};
@@ -26,9 +27,6 @@ use egui_tiles::Tree;
 use page::suggested;
 use saved::Saved;
 use std::collections::BTreeMap;
-
-/// Slots up to which a lineage is followed while no view on screen shows it.
-const MAX_HIDDEN_LINEAGE: u32 = 1 << 14;
 
 /// The view of a panel and its number: `raster`, `raster#2`. Panels of the same name in two workspaces share one view.
 type Pane = String;
@@ -299,28 +297,6 @@ impl Workspaces {
 
     fn publish(&mut self, schema: &SimSchema, frame: &Frame) {
         self.views.values_mut().for_each(|view| view.absorb(schema, frame));
-    }
-
-    /// The subscriptions of all views of all workspaces: what is switched on is recorded whether it is visible or not.
-    /// Hidden views do without what has no history (matrices, tokens, links), and without the lineage of a large population,
-    /// whose events are more than a view keeps: it begins with the living when it is shown.
-    pub fn taps(&self, schema: &SimSchema, selection: &views::Selection) -> Vec<Tap> {
-        let mut union: Vec<Tap> = Vec::new();
-        let shown = self.now().visible();
-        let shown: Vec<&Pane> = shown.iter().filter(|_| !self.is_home).filter_map(|id| self.now().pane(*id)).collect();
-        let is_for_shown = |tap: &Tap| match schema.probes.get(usize::from(tap.probe)).map(|p| p.shape) {
-            Some(Shape::Matrix { .. } | Shape::Tokens { .. } | Shape::Links { .. }) => true,
-            Some(Shape::Lineage { over, .. }) => schema.set(over).is_some_and(|set| set.len > MAX_HIDDEN_LINEAGE),
-            _ => false,
-        };
-        let wanted = self.views.iter().map(|(pane, view)| {
-            let mut taps = view.taps(schema, self.pins.get(pane).unwrap_or(selection));
-            taps.retain(|tap| shown.contains(&pane) || !is_for_shown(tap));
-            taps
-        });
-        Tap::merge(&mut union, wanted.flatten());
-        union.sort_by_cached_key(Tap::key);
-        union
     }
 
     /// Whether a visible view shows the profile.

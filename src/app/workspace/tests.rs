@@ -1,4 +1,5 @@
 use super::*;
+use crate::sim::{Shape, Tap};
 use neuropil_test_support::temp::TempFolder;
 
 fn schema() -> SimSchema {
