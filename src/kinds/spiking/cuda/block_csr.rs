@@ -7,6 +7,8 @@
 //! block: 73 MB for a fly on 132 blocks, and as much again for the tails.
 
 use crate::data::Csr;
+use rayon::prelude::*;
+use std::ops::Range;
 
 /// Bits of the target within its block.
 pub const MEMBER_BITS: u32 = 11;
@@ -14,6 +16,10 @@ pub const MEMBER_BITS: u32 = 11;
 const COUNT_SHIFT: u32 = MEMBER_BITS + 1;
 /// Connections of a quad.
 const QUAD: usize = 4;
+/// Bits of a head below the place of its connections: their quads, and a bit that is not set.
+const PLACE_SHIFT: u32 = 6;
+/// Places that a head can hold.
+const MAX_PLACES: u32 = 1 << (u32::BITS - PLACE_SHIFT);
 /// Largest number of quads that a head can hold.
 const MAX_QUADS_IN_HEAD: usize = 31;
 
@@ -53,15 +59,55 @@ impl BlockCsr {
 
     /// Partitions a connectivity. `None` if a count or a number of connections does not fit.
     pub fn new(connectivity: &Csr, blocks: u32) -> Option<Self> {
+        Self::by_stretches(connectivity, blocks, connectivity.n().div_ceil(STRETCHES))
+    }
+
+    /// The same for any number of neurons of a stretch.
+    fn by_stretches(connectivity: &Csr, blocks: u32, stretch: u32) -> Option<Self> {
         if !connectivity.overflow.is_empty() {
             return None;
         }
+        let (n, n_blocks) = (connectivity.n(), blocks as usize);
+        let starts: Vec<u32> = (0..n).step_by(stretch.max(1) as usize).collect();
+        let part = |from: &u32| Stretch::of(connectivity, blocks, *from..from.saturating_add(stretch.max(1)).min(n));
+        let parts: Vec<Stretch> = starts.par_iter().map(part).collect::<Option<_>>()?;
+        let mut heads = Vec::with_capacity(n as usize * n_blocks);
+        let mut tails = vec![first_tails(); n_blocks];
+        for Stretch { heads: of_stretch, tails: more } in parts {
+            let bases: Vec<u32> = tails.iter().map(|tails| (tails.len() / QUAD - 1) as u32).collect();
+            for row in of_stretch.chunks_exact(n_blocks) {
+                for (head, base) in row.iter().zip(&bases) {
+                    heads.push(moved(*head, *base)?);
+                }
+            }
+            tails.iter_mut().zip(more).for_each(|(tails, more)| tails.extend_from_slice(&more[QUAD..]));
+        }
+        let mut starts = vec![0];
+        starts.extend(tails.iter().scan(0, |sum, t| {
+            *sum += t.len() as u32;
+            Some(*sum)
+        }));
+        Some(Self { heads, tails: tails.concat(), starts })
+    }
+}
+
+/// Parts that are made at the same time, of neurons in order.
+const STRETCHES: u32 = 64;
+
+/// Heads and tails of some neurons, with places among the tails of these neurons alone.
+struct Stretch {
+    heads: Vec<u32>,
+    /// By block.
+    tails: Vec<Vec<u32>>,
+}
+
+impl Stretch {
+    fn of(connectivity: &Csr, blocks: u32, neurons: Range<u32>) -> Option<Self> {
         let n_blocks = blocks as usize;
-        let mut heads = Vec::with_capacity(connectivity.n() as usize * n_blocks);
-        // The first quad is unused, so that the head of a long list is never 0.
-        let mut tails = vec![vec![0_u32; QUAD]; n_blocks];
+        let mut heads = Vec::with_capacity(neurons.len() * n_blocks);
+        let mut tails = vec![first_tails(); n_blocks];
         let mut rows: Vec<Vec<u32>> = vec![vec![]; n_blocks];
-        for pre in 0..connectivity.n() {
+        for pre in neurons {
             for word in connectivity.row(pre) {
                 let (target, count) = (connectivity.target(*word), connectivity.count(*word));
                 let fits = count.checked_shl(COUNT_SHIFT).is_some_and(|wide| wide >> COUNT_SHIFT == count);
@@ -78,13 +124,22 @@ impl BlockCsr {
                 row.clear();
             }
         }
-        let mut starts = vec![0];
-        starts.extend(tails.iter().scan(0, |sum, t| {
-            *sum += t.len() as u32;
-            Some(*sum)
-        }));
-        Some(Self { heads, tails: tails.concat(), starts })
+        Some(Self { heads, tails })
     }
+}
+
+/// The first quad is unused, so that the head of a long list is never 0.
+fn first_tails() -> Vec<u32> {
+    vec![0; QUAD]
+}
+
+/// A head whose connections stand behind so many more quads of tails.
+fn moved(head: u32, quads: u32) -> Option<u32> {
+    if head & 1 == 1 || head == 0 {
+        return Some(head);
+    }
+    let place = (head >> PLACE_SHIFT).checked_add(quads).filter(|place| *place < MAX_PLACES)?;
+    Some(place << PLACE_SHIFT | head & ((1 << PLACE_SHIFT) - 1))
 }
 
 /// The head of some connections; several go to the tails.
@@ -92,7 +147,7 @@ fn head(row: &[u32], tails: &mut Vec<u32>) -> Option<u32> {
     if row.len() <= 1 {
         return Some(row.first().copied().unwrap_or(0));
     }
-    let place = u32::try_from(tails.len() / QUAD).ok().filter(|p| *p < 1 << 26)?;
+    let place = u32::try_from(tails.len() / QUAD).ok().filter(|p| *p < MAX_PLACES)?;
     let n_quads = row.len().div_ceil(QUAD);
     let stored = if n_quads <= MAX_QUADS_IN_HEAD { n_quads as u32 } else { 0 };
     if stored == 0 {
@@ -100,7 +155,7 @@ fn head(row: &[u32], tails: &mut Vec<u32>) -> Option<u32> {
     }
     tails.extend(row);
     tails.resize(tails.len().next_multiple_of(QUAD), 0);
-    Some(place << 6 | stored << 1)
+    Some(place << PLACE_SHIFT | stored << 1)
 }
 
 /// Words that the connections of a neuron to a block take among the tails.
@@ -160,6 +215,10 @@ mod tests {
         for blocks in [1, 3, 16] {
             let block_csr = BlockCsr::new(&connectivity, blocks).expect("it fits");
             assert_eq!(block_csr.heads.len(), (n * blocks) as usize);
+            for stretch in [1, 7, 499, 500, u32::MAX] {
+                let again = BlockCsr::by_stretches(&connectivity, blocks, stretch);
+                assert!(again.as_ref() == Some(&block_csr), "stretches of {stretch}");
+            }
             let words = block_csr.heads.len() + block_csr.tails.len() + block_csr.starts.len();
             assert!(4 * words as u64 <= BlockCsr::most_bytes(n.into(), connectivity.len() as u64, blocks.into()));
             for pre in 0..n {
