@@ -127,6 +127,9 @@ fn check_one(run: &RunFolder, prefix: &str, progress: &Progress) -> io::Result<V
     }
     for info in &manifest.checkpoints {
         let path = run_file::inside(&run.path, &info.file)?;
+        if manifest.status == Status::Running && run_file::size_of(&path).is_none() {
+            continue; // the process that writes the run has removed it since the manifest was read
+        }
         out.push(check_state(&path, format!("{prefix}{}", info.file), info, || run.checkpoint(info), progress)?);
     }
     if let Some(parent) = manifest.parent.as_ref().filter(|parent| !parent.copy.is_empty()) {

@@ -21,6 +21,8 @@ pub(super) struct Checkpoints {
     keep: usize,
     /// The one that is being written.
     writing: Option<JoinHandle<io::Result<CheckpointInfo>>>,
+    /// Beyond the number that is kept. They are removed when no manifest lists them any more.
+    obsolete: Vec<CheckpointInfo>,
     /// What was written when a state was last saved, with its step.
     pub marked: Option<(u64, RecordedUntil)>,
     /// The step at which the run continues an earlier recording.
@@ -80,7 +82,7 @@ impl RunWriter {
         }
     }
 
-    /// Lists a checkpoint that was written, and removes the oldest beyond the number that is kept.
+    /// Lists a checkpoint that was written. While the run goes on, the oldest beyond the number that is kept are removed.
     pub(super) fn collect_checkpoint(&mut self, wait: bool) -> io::Result<()> {
         if !wait && self.checkpoints.writing.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());
@@ -91,10 +93,16 @@ impl RunWriter {
         list.retain(|known| known.step < written.step);
         list.push(written);
         let excess = if self.checkpoints.keep == 0 { 0 } else { list.len().saturating_sub(self.checkpoints.keep) };
-        let old: Vec<CheckpointInfo> = list.drain(..excess).collect();
-        if self.manifest.status == Status::Running {
-            save_manifest(&self.folder, &self.manifest)?;
+        self.checkpoints.obsolete.extend(list.drain(..excess));
+        if self.manifest.status != Status::Running {
+            return Ok(()); // the last manifest follows
         }
-        old.iter().try_for_each(|info| remove(&self.folder, &info.file))
+        save_manifest(&self.folder, &self.manifest)?;
+        self.remove_obsolete()
+    }
+
+    /// Removes the checkpoints that the manifest no longer lists.
+    pub(super) fn remove_obsolete(&mut self) -> io::Result<()> {
+        std::mem::take(&mut self.checkpoints.obsolete).iter().try_for_each(|info| remove(&self.folder, &info.file))
     }
 }

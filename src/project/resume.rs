@@ -275,7 +275,7 @@ fn last_step(stream: &Stream, file: &AppendFile) -> io::Result<Option<u64>> {
 mod tests {
     use super::*;
     use crate::{
-        engine::Sink as _,
+        engine::{Checkpoint, Sink as _},
         project::{
             append_file::stop,
             atomic_file,
@@ -283,9 +283,10 @@ mod tests {
             run::MANIFEST,
             unlisted::tests::{create, first_part, resume, second_part},
         },
+        sim::Snapshot,
     };
     use neuropil_test_support::temp::TempFolder;
-    use std::{collections::BTreeMap, fs};
+    use std::{collections::BTreeMap, fs, sync::Arc};
 
     /// A complete run whose last checkpoint is followed by a command and a further file.
     fn complete(folder: &Path) {
@@ -350,6 +351,24 @@ mod tests {
             assert!(is_sound(&killed) && RunFolder::open(&killed).unwrap().is_complete());
         }
         assert!(n_kills > 4, "{n_kills}");
+    }
+
+    /// A process that is killed before its last manifest leaves every checkpoint that the one before lists.
+    #[test]
+    fn a_checkpoint_is_removed_when_no_manifest_lists_it() {
+        let folder = TempFolder::new("rotated");
+        let mut writer = create(&folder).unwrap();
+        for step in 1..=4 {
+            let snapshot = Arc::new(Snapshot { model: "nuclei".into(), sections: vec![] });
+            let clock = Clock { step, ..Clock::default() };
+            writer.checkpoint(Checkpoint { snapshot, clock, ..Checkpoint::default() }).unwrap();
+        }
+        let part = folder.join(atomic_file::temporary_name(MANIFEST, std::process::id()));
+        fs::create_dir(&part).unwrap();
+        assert!(second_part(writer).is_err());
+        let run = RunFolder::open(&folder).unwrap();
+        assert_eq!(run.manifest.checkpoints.len(), 3);
+        assert!(is_sound(&folder));
     }
 
     /// Files that grow have other lengths and hashes than when the run was closed before.

@@ -173,7 +173,8 @@ impl RunWriter {
         let synced =
             streams.map(|f| &f.file).try_for_each(|f| super::durability::sync(&f.file).map_err(|e| at(&f.path, &e)));
         self.lock.release_reserve();
-        save_manifest(&self.folder, &self.manifest).and(synced).and(checkpoints)
+        save_manifest(&self.folder, &self.manifest)?;
+        self.remove_obsolete().and(synced).and(checkpoints)
     }
 
     /// The folder.

@@ -166,6 +166,8 @@ fn a_branch_begins_at_a_checkpoint_with_other_parameters() {
         parent.to_str().unwrap(),
         "--set",
         "network.n_neurons=300",
+        "--duration",
+        "60ms",
         "--device",
         "cpu",
         "--out",

@@ -253,9 +253,8 @@ fn a_checkpoint_that_is_passed_over_is_named() {
     let last = run.join("checkpoint-000000300.state");
     flip(&last, fs::metadata(&last).unwrap().len() as usize / 2);
     let note = |said: &Json| said.as_str().unwrap_or_default().to_owned();
-    let asked =
-        neuropil().args(["ask", "--json", "--device", "cpu"]).arg(&run).args(["connections", "--elements", "7"]);
-    let asked = asked.output().unwrap();
+    let ask = ["connections", "--elements", "7"];
+    let asked = neuropil().args(["ask", "--json", "--device", "cpu"]).arg(&run).args(ask).output().unwrap();
     let branched = branch(&run, &temp.join("branch"), &["--json"]);
     let resumed = resume(&run, &["--json", "--duration", "45ms"]);
     for (output, key) in [(&asked, "notes"), (&branched, "notices"), (&resumed, "notices")] {
@@ -318,7 +317,8 @@ fn a_branch_is_replayed_without_its_parent() {
     assert!(ok(&replay(&out)).starts_with("identical"));
     refused(&replay(&older), &["the run begins at the checkpoint of step 300 in "]);
     assert!(check(&out).0);
-    flip(&out.join("parent.state"), 200);
+    let n_bytes = fs::metadata(out.join("parent.state")).unwrap().len();
+    flip(&out.join("parent.state"), n_bytes as usize / 2);
     assert!(!check(&out).0);
     refused(&replay(&out), &["parent.state", "is damaged"]);
     // A run that is replaced leaves nothing.

@@ -9,6 +9,8 @@ time, or after a random number of changes in its folder. Then:
 - `check` finds no damage in what is left;
 - the run is continued, and killed again, until it ends; data, hash and totals equal those of the run that was not killed;
 - or it is refused with a sentence: it has no checkpoint yet. Then it is recorded again in the same folder;
+- of two processes that continue it at the same time, one is refused;
+- a complete run is extended, killed and continued, and equals one that was as long from the start;
 - a random bit of a copy is flipped: `check` finds it, and a continued copy is refused or equals a run that was not damaged.
 
 The seed decides projects, moments and bits; what a process has done at a moment depends on the machine.
@@ -104,7 +106,7 @@ class Test:
         return out
 
     def run_and_kill(self, words, out, longest):
-        """Kills the process at a random moment, unless it ends before: whether it was killed."""
+        """Kills the process at a random moment, unless it ends before: "killed", "ended" or "refused"."""
         process = self.start(words)
         if self.random.random() < 0.5:
             wait = self.random.uniform(0, longest)
@@ -117,10 +119,13 @@ class Test:
         killed = process.poll() is None
         process.kill()
         _, err = process.communicate()
-        if not killed and process.returncode != 0 and not self.is_refused(err.decode()):
+        said = err.decode()
+        if not killed and process.returncode != 0 and not self.is_refused(said) and "is complete at step" not in said:
             raise Failure(f"{' '.join(map(str, words))}: exit code {process.returncode}: {err.decode()}")
-        self.count("kills", int(killed))
-        return killed
+        if killed:
+            self.count("kills")
+            return "killed"
+        return "ended" if process.returncode == 0 else "refused"
 
     @staticmethod
     def wait_for_changes(process, out, changes, longest):
@@ -172,12 +177,14 @@ class Test:
             seconds = time.monotonic() - began
             longer_steps = kind.steps + kind.every + kind.every // 2
             self.ok(kind.record(longer, longer_steps))
+            parent = self.folder / f"{kind.name}-parent"
+            self.ok([*kind.record(parent, kind.steps), "--set", "run.keep_checkpoints=0"])
             branch = self.folder / f"{kind.name}-branch"
-            self.ok(kind.branch(whole, branch, kind.steps))
+            self.ok(kind.branch(parent, branch, kind.steps))
             extended = self.folder / f"{kind.name}-branch-longer"
-            self.ok(kind.branch(whole, extended, longer_steps))
+            self.ok(kind.branch(parent, extended, longer_steps))
             self.reference[kind.name] = {
-                "whole": whole, "seconds": seconds, "longer_steps": longer_steps,
+                "parent": parent, "seconds": seconds, "longer_steps": longer_steps,
                 "result": self.result(whole), "longer": self.result(longer),
                 "branch": self.result(branch), "branch_longer": self.result(extended),
             }
@@ -188,19 +195,19 @@ class Test:
         reference = self.reference[kind.name]
         branches = self.random.random() < 0.3
         run = self.folder / f"round-{number}"
-        words = kind.branch(reference["whole"], run, kind.steps) if branches else kind.record(run, kind.steps)
+        words = kind.branch(reference["parent"], run, kind.steps) if branches else kind.record(run, kind.steps)
         what = f"round {number}: {kind.name}, {'branch' if branches else 'record'}"
         seconds = reference["seconds"]
         self.count("branches" if branches else "recordings")
-        killed = self.run_and_kill(words, run, seconds)
+        how = self.run_and_kill(words, run, seconds)
         self.check(run, what)
-        while killed and self.random.random() < 0.6:
+        while how == "killed" and self.random.random() < 0.6:
             if self.random.random() < 0.2:
                 self.flip(kind, run, branches, what)
-            killed = self.run_and_kill(kind.resume(run, kind.steps), run, seconds)
+            how = self.run_and_kill(kind.resume(run, kind.steps), run, seconds)
             self.count("continued")
             self.check(run, f"{what}, continued")
-        if killed:
+        if how != "ended":
             code, _, err = self.run(kind.resume(run, kind.steps))
             if code != 0 and "is complete at step" in err:
                 self.count("killed after its end")
@@ -212,13 +219,45 @@ class Test:
         self.equal(run, reference["branch" if branches else "result"], what)
         self.check(run, f"{what}, at the end")
         self.count("results equal")
+        self.flip(kind, run, branches, what)
+        if self.random.random() < 0.4:
+            self.extend(kind, run, branches, what)
         if self.random.random() < 0.1:
             replayed = self.ok(["replay", "--device", "cpu", run])
             if not replayed.startswith("identical"):
                 raise Failure(f"{what}: {replayed}")
             self.count("replays")
-        self.flip(kind, run, branches, what)
         shutil.rmtree(run)
+
+    def extend(self, kind, run, branches, what):
+        """Extends a complete run: killed and continued, or by two processes at once."""
+        reference, what = self.reference[kind.name], f"{what}, extended"
+        words = kind.resume(run, reference["longer_steps"])
+        if self.random.random() < 0.5:
+            self.run_and_kill(words, run, reference["seconds"] / 2)
+            self.check(run, what)
+            self.ok_or_complete(words)
+        else:
+            first = self.start(words)
+            time.sleep(self.random.uniform(0, reference["seconds"] / 2))
+            code, _, err = self.run(words)
+            _, said = first.communicate()
+            refused = ("is still being written", "is complete at step")
+            # The later one may be the first to lock the run.
+            for code, err in ((code, err), (first.returncode, said.decode())):
+                if code != 0 and not any(words in err for words in refused):
+                    raise Failure(f"{what}, two at once: {err}")
+            if code != 0 and first.returncode != 0:
+                raise Failure(f"{what}, two at once: both are refused: {err}, {said}")
+            self.count("continued by two at once")
+        self.equal(run, reference["branch_longer" if branches else "longer"], what)
+        self.check(run, f"{what}, at the end")
+        self.count("extended results equal")
+
+    def ok_or_complete(self, words):
+        code, _, err = self.run(words)
+        if code != 0 and "is complete at step" not in err:
+            raise Failure(f"{' '.join(map(str, words))}: exit code {code}: {err}")
 
     def flip(self, kind, run, branches, what):
         """Flips a bit of a copy: what is recorded or verified there is found out."""
@@ -241,8 +280,7 @@ class Test:
             raise Failure(f"{what}: check does not find it: {out}")
         self.count("flips found" if code != 0 else "flips behind the last checkpoint")
         reference = self.reference[kind.name]
-        longer = reference["longer_steps"]
-        code, _, err = self.run(kind.resume(copy, longer))
+        code, _, err = self.run(kind.resume(copy, reference["longer_steps"]))
         if code == 0:
             self.equal(copy, reference["branch_longer" if branches else "longer"], f"{what}, continued")
             self.count("flips computed again")
