@@ -275,7 +275,7 @@ fn last_step(stream: &Stream, file: &AppendFile) -> io::Result<Option<u64>> {
 mod tests {
     use super::*;
     use crate::{
-        engine::{Checkpoint, Sink as _},
+        engine::{Checkpoint, RecordingEnd, Sink as _},
         project::{
             append_file::stop,
             atomic_file,
@@ -365,7 +365,8 @@ mod tests {
         }
         let part = folder.join(atomic_file::temporary_name(MANIFEST, std::process::id()));
         fs::create_dir(&part).unwrap();
-        assert!(second_part(writer).is_err());
+        let end = RecordingEnd { clock: Clock { step: 20, ..Clock::default() }, ..RecordingEnd::default() };
+        assert!(Box::new(writer).finish(&end).is_err());
         let run = RunFolder::open(&folder).unwrap();
         assert_eq!(run.manifest.checkpoints.len(), 3);
         assert!(is_sound(&folder));
