@@ -4,7 +4,7 @@ use super::live::Builder;
 use crate::{
     engine::{LoggedCommand, SimSchema},
     project::{OutsidePath, Project, RunFolder, outside_paths_of_run, playback::PlaybackReader},
-    sim::{ArgSpec, ElementSet, Frame, Meaning, ProbeSpec, Shape, TapArgs},
+    sim::{ArgSpec, BuildContext, ElementSet, Frame, Meaning, ProbeSpec, Shape, TapArgs},
 };
 use crossbeam_channel::{Receiver, TryRecvError, bounded};
 use std::{
@@ -224,9 +224,19 @@ impl Playback {
         self.run.base()
     }
 
-    /// Whether it begins in a state of another run.
-    pub fn is_branch(&self) -> bool {
-        self.run.manifest.parent.is_some()
+    /// What its simulation was built with, with the kernels that were chosen.
+    pub fn build_context(&self, project: &Project) -> BuildContext {
+        self.run.build_context(project)
+    }
+
+    /// Why its project alone does not give the run again, where it does not.
+    pub fn why_not_rerun(&self) -> Option<&'static str> {
+        let manifest = &self.run.manifest;
+        match () {
+            () if manifest.parent.is_some() => Some("A branch begins in a state of another run: use Replay"),
+            () if manifest.seed != manifest.setup_seed => Some("A trial has a random seed of its own: use Replay"),
+            () => None,
+        }
     }
 
     /// The name of its folder.

@@ -110,10 +110,14 @@ impl Session {
 
     /// Builds the simulation of the shown run and repeats its edits at their steps.
     pub fn rerun_as_recorded(&mut self) {
-        let Some(run) = self.live.run_log() else { return };
-        let base = self.live.playback.as_ref().map_or_else(|| self.folder(), Playback::base);
-        let context = run.project.build_context(&base);
+        let (Some(log), Some(run)) = (self.live.run_log(), &self.live.playback) else { return };
+        let context = run.build_context(&log.project);
         self.live.rerun_as_recorded(context);
+    }
+
+    /// Base folder of relative paths in the project of the shown run, else in the document.
+    fn base(&self) -> PathBuf {
+        self.live.playback.as_ref().map_or_else(|| self.folder(), Playback::base)
     }
 
     /// A simulation was loaded in place of the shown run: the document is the one that it was built from.
@@ -254,7 +258,7 @@ impl Session {
     /// Builds the simulation from the current document.
     pub fn build(&mut self, play: bool) {
         self.live.limit_steps(self.project.steps_per_run());
-        let context = self.project.build_context(&self.folder());
+        let context = self.project.build_context(&self.base());
         self.live.build(&self.project, context, play);
     }
 

@@ -232,7 +232,6 @@ impl UiCommand {
             Self::Requests,
             Self::Rewind,
             Self::Rebuild,
-            Self::RerunRecorded,
             Self::ContinueOnCpu,
             Self::CancelLoading,
             Self::Record,
@@ -241,7 +240,7 @@ impl UiCommand {
         all.extend((0..app.library.runs.len()).rev().take(MAX_RUNS).map(Self::OpenRun));
         all.extend(Format::ALL.map(Self::Export));
         all.extend(workspace::view_names(app).map(Self::ShowView));
-        all.extend([Self::FocusSelection, Self::ColorMenu, Self::ToggleRange]);
+        all.extend([Self::RerunRecorded, Self::FocusSelection, Self::ColorMenu, Self::ToggleRange]);
         all.extend((0..app.workspace.colorings(&app.session.live.schema).0.len()).map(Self::ColorBy));
         all.extend([-1, 1, -10, 10].map(Self::MoveCursor));
         all.extend([Self::GoStart, Self::GoLive, Self::PlayPast, Self::Loop, Self::ZoomToRange, Self::ClearRange]);
@@ -318,8 +317,7 @@ impl UiCommand {
             Self::MoveCursor(_) | Self::GoLive | Self::PlayPast | Self::Loop | Self::ZoomToRange | Self::ClearRange => {
                 ("Simulation", false)
             }
-            Self::RerunRecorded => ("Simulation", false),
-            Self::Rebuild | Self::Record | Self::GoStart => ("Simulation", true),
+            Self::Rebuild | Self::RerunRecorded | Self::Record | Self::GoStart => ("Simulation", true),
             Self::Theme(t) => ("View", matches!(t, Theme::Dark)),
             Self::ZoomOut | Self::ZoomReset | Self::FullScreen => ("View", false),
             Self::Palette | Self::Help | Self::PanelHelp | Self::ModelHelp => ("Help", false),
@@ -360,6 +358,7 @@ impl UiCommand {
         let failed = live.checkpoints.failure.as_ref().is_some_and(|fault| fault.stopped);
         let alive = needs(!failed, "The device failed: continue on the CPU, or rebuild");
         let loaded = needs(live.is_loaded(), "No simulation: run the model first");
+        let selected = needs(!session.selection.elements.is_empty(), "Nothing is selected");
         match self {
             Self::Undo => needs(undo > 0 || session.history.labels().0.is_some(), "Nothing to undo"),
             Self::Redo => needs(redo > 0, "Nothing to redo"),
@@ -390,36 +389,28 @@ impl UiCommand {
             }
             Self::RunPause => alive.or(needs(live.has_engine(), "The engine is off")),
             Self::Rebuild => needs(live.has_engine(), "The engine is off"),
-            Self::RerunRecorded if !live.has_engine() => Some("The engine is off"),
-            Self::RerunRecorded => match &live.playback {
-                None => Some("No finished run is shown"),
-                Some(run) => needs(!run.is_branch(), "A branch begins in a state of another run: use Replay"),
-            },
+            Self::RerunRecorded => live.why_not_rerun(),
             Self::Export(format) => app.library.why_not_export(*format),
             _ if !super::interventions::offers(session.project.model.params(), self) => {
                 Some("This model has no such intervention")
             }
-            Self::SaveSelection => needs(!session.selection.elements.is_empty(), "Nothing is selected"),
+            Self::SaveSelection | Self::FocusSelection => selected,
             Self::Stimulate | Self::Silence => {
                 let can_target = super::interventions::can_target(&live.schema, &session.selection);
-                needs(!session.selection.elements.is_empty(), "Nothing is selected")
-                    .or_else(|| needs(can_target, "Interventions do not act on these elements"))
+                selected.or_else(|| needs(can_target, "Interventions do not act on these elements"))
             }
             Self::Probe => {
                 let chosen = &session.selection;
                 let of = |p: &crate::sim::ProbeSpec| p.shape == crate::sim::Shape::Series { of: chosen.set };
-                needs(!chosen.elements.is_empty(), "Nothing is selected")
+                selected
                     .or_else(|| needs(live.schema.probes.iter().any(of), "No traces are available for these elements"))
             }
             Self::Rename | Self::Duplicate | Self::Delete => {
                 needs(app.tree_item().is_some(), "No item is selected in the project tree")
             }
             Self::OpenRecent(i) => {
-                let place = app.recent.projects.get(*i);
-                needs(place.is_some_and(|p| !p.is_missing), "The file no longer exists")
+                needs(app.recent.projects.get(*i).is_some_and(|p| !p.is_missing), "The file no longer exists")
             }
-            Self::ExportPanel => loaded,
-            Self::FocusSelection => needs(!session.selection.elements.is_empty(), "Nothing is selected"),
             Self::ColorMenu | Self::ColorBy(_) => {
                 let (options, _) = app.workspace.colorings(&live.schema);
                 needs(!options.is_empty(), "This panel has no colour options")
@@ -446,7 +437,7 @@ impl UiCommand {
                 needs(app.workspace.can_reset(Target::Saved), "No saved layout in the project")
             }
             Self::ShowView(v) | Self::OpenAnother(v) if super::views::needs_no_simulation(v) => None,
-            Self::ShowView(_) | Self::OpenAnother(_) => loaded,
+            Self::ShowView(_) | Self::OpenAnother(_) | Self::ExportPanel => loaded,
             Self::MoveCursor(_) | Self::GoStart | Self::PlayPast => {
                 loaded.or_else(|| needs(app.time.past.newest() > app.time.past.oldest(), "The history is empty"))
             }

@@ -12,6 +12,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) type SharedSchedule = Arc<Mutex<Vec<(u64, Scheduled)>>>;
 
 impl Live {
+    /// Why the shown run cannot be repeated with its edits.
+    pub fn why_not_rerun(&self) -> Option<&'static str> {
+        match &self.playback {
+            None => Some("No finished run is shown"),
+            Some(_) if !self.has_engine() => Some("The engine is off"),
+            Some(run) => run.why_not_rerun(),
+        }
+    }
+
     /// Builds the simulation of the shown run at step 0 and runs it. Its edits and actions are applied at their steps.
     pub fn rerun_as_recorded(&mut self, context: BuildContext) {
         let Some(run) = self.run_log().cloned() else { return };

@@ -135,7 +135,15 @@ mod tests {
         train.push(&[Spike { step: 1, lane: 3 }], 1);
         assert_eq!(update(&mut arrange, &train, 0.0), Some(1));
         train.push(&[Spike { step: 2, lane: 5 }], 2);
+        let asked = Arc::new(std::sync::Mutex::new(None));
+        let delay = asked.clone();
+        ctx.set_request_repaint_callback(move |info| *delay.lock().expect("no panic") = Some(info.delay));
         assert_eq!(update(&mut arrange, &train, 0.1), None);
+        let delay = asked.lock().expect("no panic").map(|delay| delay.as_secs_f64());
+        assert!(
+            delay.is_some_and(|secs| (secs - 0.3).abs() < 1e-6),
+            "a window without new frames is repainted: {delay:?}"
+        );
         assert_eq!(arrange.waiting(train.active.count()), 1);
         assert_eq!(update(&mut arrange, &train, 1.0), Some(2));
     }
