@@ -41,6 +41,31 @@ fn open(theme: egui::Theme) -> Window {
     builder.with_render_cursor(false).wgpu().build_eframe(move |cc| App::new(cc, start).expect("threads"))
 }
 
+#[test]
+fn a_wrong_argument_of_a_probe_is_refused_before_there_is_a_run_folder() {
+    let folder = TempFolder::new("wrong-probe");
+    let file = folder.join("demo.ron");
+    neuropil::project::save(&Project { record: vec!["weights:expert=99".into()], ..project() }, &file).expect("saved");
+    let build = |project: &Project, context: &_, progress: &_| {
+        project.model.build(context, &Device::Cpu { threads: 1 }, progress)
+    };
+    let mut w = crate::support::harness::open(Start {
+        engine: true,
+        path: Some(file),
+        native_dialogs: false,
+        state_dir: None,
+        builder: Some(Arc::new(build)),
+        ..Start::default()
+    });
+    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::Record);
+    until(&mut w, "it is refused", |w| w.state().messages().iter().any(|m| m.starts_with("Could not record")));
+    let messages = w.state().messages().join(", ");
+    assert!(messages.contains("there is no expert `99`"), "{messages}");
+    assert!(!folder.join("runs").exists() && w.state().session().live.recording.is_none());
+}
+
 fn shot(w: &mut Window, name: &str) {
     let picture = w.render().expect("a picture");
     if let Some(folder) = std::env::var_os("NEUROPIL_SHOTS") {

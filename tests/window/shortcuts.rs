@@ -21,7 +21,7 @@ fn paused() -> Window {
 }
 
 fn has_run(mut w: Window) -> Window {
-    w.run();
+    until(&mut w, "it is laid out", |w| w.query_by_label("Run").is_some());
     w.get_by_label("Run").click();
     until(&mut w, "it runs", |w| w.state().session().live.clock.step > 200);
     w.get_by_label("Pause").click();
@@ -132,12 +132,13 @@ fn the_focused_panel_is_exported() {
         }
         w.get_by_label("Export…").click();
         until(&mut w, "it asks where to", |w| w.query_by_label("Path").is_some());
+        // Behind the dialog, jobs of views may take any time, and a view repaints until they are done.
         w.get_by_label("Path").focus();
-        w.run();
+        w.run_steps(3);
         w.key_press_modifiers(Modifiers::COMMAND, Key::A);
         let file = folder.join(name);
         w.event(Event::Text(file.display().to_string()));
-        w.run();
+        w.run_steps(3);
         w.key_press(Key::Enter);
         until(&mut w, "it is written", |w| w.state().messages().iter().any(|m| m.starts_with("Wrote")));
         let bytes = std::fs::read(&file).expect("a file");

@@ -1,8 +1,8 @@
 //! The dialog of a figure: size on paper, resolution, theme and text size; then the panel is drawn alone in that size
 //! for a few frames, without toolbar and caption, and captured.
 
-use super::{FigureRequest, POINTS_PER_INCH, font::FigureFont, offscreen};
-use crate::app::{App, commands::UiCommand, fonts, theme::Tokens, views::pool, widgets};
+use super::{FigureRequest, POINTS_PER_INCH, font::FigureFont, offscreen, settling::Settling};
+use crate::app::{App, commands::UiCommand, fonts, theme::Tokens, widgets};
 use egui::{
     Align, ComboBox, DragValue, Frame, Grid, Id, Layout, Margin, Modal, Rect, RichText, Ui, UiBuilder, Vec2, vec2,
 };
@@ -13,10 +13,6 @@ const INCH_MM: f32 = 25.4;
 const PRINTER_POINTS: f32 = 72.0;
 /// Text size of captions and axes in the window, points of a screen.
 const TEXT_POINTS: f32 = 11.0;
-/// Frames drawn before the capture: views lay out, then their jobs start.
-const MIN_FRAMES: u32 = 4;
-/// Frames after which the capture no longer waits for jobs.
-const MAX_FRAMES: u32 = 120;
 
 /// How a figure is drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,9 +64,16 @@ pub struct FigureDialog {
 pub struct FigureStage {
     name: String,
     spec: FigureSpec,
-    frames: u32,
+    is_begun: bool,
+    settling: Settling,
     /// The captured shapes; drawn in the next frame.
     request: Option<FigureRequest>,
+}
+
+impl FigureStage {
+    fn new(name: String, spec: FigureSpec) -> Self {
+        Self { name, spec, is_begun: false, settling: Settling::default(), request: None }
+    }
 }
 
 /// Whether a panel is drawn for a figure, without toolbar and caption.
@@ -97,7 +100,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     match modal.inner {
         Some(true) => {
             let FigureDialog { name, spec } = dialog;
-            app.figures.stage = Some(FigureStage { name, spec, frames: 0, request: None });
+            app.figures.stage = Some(FigureStage::new(name, spec));
             ctx.request_repaint();
         }
         Some(false) => {}
@@ -172,13 +175,13 @@ impl App {
     pub(in crate::app) fn figure_stage_ui(&mut self, ui: &mut Ui, queue: &mut Vec<UiCommand>) -> bool {
         let ctx = ui.ctx().clone();
         let Some(mut stage) = self.figures.stage.take() else { return false };
-        if stage.frames == 0 {
+        if !std::mem::replace(&mut stage.is_begun, true) {
             ctx.set_theme(if stage.spec.is_light { egui::Theme::Light } else { ctx.theme() });
             ctx.set_pixels_per_point(stage.spec.pixels_per_point());
             stage.spec.font.install(&ctx);
             ctx.data_mut(|d| d.insert_temp(stage_id(), true));
         }
-        stage.frames += 1;
+        stage.settling.begin_frame(&ctx);
         let area = Rect::from_min_size(ctx.content_rect().min, stage.spec.size());
         self.workspace.figure_area = Some(area);
         // The layout has the size of the figure, whatever fits into the window.
@@ -200,8 +203,7 @@ impl App {
             }
             return true;
         }
-        let is_settled = stage.frames > MIN_FRAMES && !pool::is_busy(&ctx);
-        if is_settled || stage.frames > MAX_FRAMES {
+        if stage.settling.is_settled(&ctx) {
             let (name, mm_per_point, font) = (stage.name.clone(), stage.spec.mm_per_point(), stage.spec.font);
             stage.request = Some(FigureRequest::capture(&ctx, name, area, mm_per_point, font));
         }

@@ -3,6 +3,7 @@
 pub mod dialog;
 mod font;
 mod offscreen;
+mod settling;
 mod svg;
 
 use super::{

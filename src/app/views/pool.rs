@@ -6,12 +6,9 @@ use crate::{
 };
 use rayon::ThreadPool;
 use std::{
+    collections::BTreeSet,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
-        mpsc,
-    },
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc},
     time::{Duration, Instant},
 };
 
@@ -21,27 +18,56 @@ const NICE: i32 = 10;
 
 /// Runs a job on the pool and requests a repaint when it ends. A panicking job has no result.
 pub fn spawn(ctx: &egui::Context, job: impl FnOnce() + Send + 'static) {
-    let (wake, pending) = (ctx.clone(), jobs_of(ctx));
-    pending.fetch_add(1, Ordering::AcqRel);
+    let (wake, jobs) = (ctx.clone(), jobs_of(ctx));
+    let number = lock(&jobs).begin();
     run(move || {
         // An unwinding pool thread would abort the program.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
             tracing::error!("a background job failed with an internal error: {}", panic_message(&*panic));
         }
-        pending.fetch_sub(1, Ordering::AcqRel);
+        lock(&jobs).pending.remove(&number);
         wake.request_repaint();
     });
 }
 
 /// Whether jobs of this window are pending.
 pub fn is_busy(ctx: &egui::Context) -> bool {
-    jobs_of(ctx).load(Ordering::Acquire) > 0
+    !lock(&jobs_of(ctx)).pending.is_empty()
 }
 
-/// Number of pending jobs of a window.
-fn jobs_of(ctx: &egui::Context) -> Arc<AtomicUsize> {
+/// Number of jobs of this window that were started so far.
+pub fn n_started(ctx: &egui::Context) -> u64 {
+    lock(&jobs_of(ctx)).n_started
+}
+
+/// Whether the first `n` jobs of this window have ended.
+pub fn have_ended(ctx: &egui::Context, n: u64) -> bool {
+    lock(&jobs_of(ctx)).pending.first().is_none_or(|number| *number >= n)
+}
+
+/// The jobs of a window, numbered from 0.
+#[derive(Default)]
+struct Jobs {
+    n_started: u64,
+    pending: BTreeSet<u64>,
+}
+
+impl Jobs {
+    fn begin(&mut self) -> u64 {
+        let number = self.n_started;
+        self.n_started += 1;
+        self.pending.insert(number);
+        number
+    }
+}
+
+fn jobs_of(ctx: &egui::Context) -> Arc<Mutex<Jobs>> {
     let id = egui::Id::unique("views: jobs on the pool");
-    ctx.data_mut(|d| d.get_temp_mut_or_default::<Arc<AtomicUsize>>(id).clone())
+    ctx.data_mut(|d| d.get_temp_mut_or_default::<Arc<Mutex<Jobs>>>(id).clone())
+}
+
+fn lock(jobs: &Mutex<Jobs>) -> MutexGuard<'_, Jobs> {
+    jobs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Drops a large value on the pool: freeing 100 MB takes longer than drawing a frame.
