@@ -128,7 +128,7 @@ pub(super) fn in_thread<T: Send + 'static>(
     Ok(thread.join().map_err(panicked)??)
 }
 
-/// Takes the options of `ask` out of the words behind a request's name; arguments of the request have precedence.
+/// Takes the options of `ask` out of the words after the name of a request; arguments of the request have precedence.
 fn without_options(spec: &RequestSpec, words: Vec<String>) -> (Vec<String>, AskOptions) {
     let command = AskOptions::augment_args(clap::Command::new("neuropil ask").no_binary_name(true));
     let (mut arguments, mut options) = (vec![], vec![]);

@@ -38,7 +38,7 @@ impl AskOptions {
 
 #[derive(Group, Debug)]
 pub(super) struct AskArgs {
-    /// Options, before or behind RUN and REQUEST.
+    /// Options, before or after RUN and REQUEST.
     #[command(flatten)]
     pub options: AskOptions,
     /// Run folder.

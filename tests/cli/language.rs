@@ -45,7 +45,7 @@ fn a_trained_model_writes_and_its_exported_weights_continue() {
     assert_eq!(ask("sample", &["--prompt", "a small", "--length", "12"]), written, "the same seed, the same text");
     let scored = ask("score", &["--text", "a small"]);
     assert_eq!(scored.lines().count(), 1 + 7, "{scored}");
-    // Options of `ask` are accepted behind the name of the request too, and each row of a table is one line.
+    // Options of `ask` are accepted after the name of the request too, and each row of a table is one line.
     let behind =
         |words: &[&str]| ok(&run(&[&["ask", out.to_str().unwrap(), "score", "--text", "a\ttab\nb"], words].concat()));
     let table = behind(&["--device", "cpu", "--allow-outside"]);

@@ -54,7 +54,7 @@ mod tests {
     /// A job that ends when the returned sender is dropped.
     fn job(ctx: &Context) -> mpsc::Sender<()> {
         let (sender, receiver) = mpsc::channel::<()>();
-        pool::spawn(ctx, move || drop(receiver.recv()));
+        pool::spawn(ctx, move || _ = receiver.recv());
         sender
     }
 
