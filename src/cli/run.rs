@@ -221,12 +221,14 @@ pub(super) fn taps_of(job: &Job, sim: &dyn Simulation) -> Result<Vec<Tap>, CliEr
     if let Some(problem) = problems.into_iter().next() {
         return Err(CliError::Usage(problem));
     }
-    let mut asked = job.project.clone();
-    asked.record.retain(|entry| !job.recorded_before.contains(entry));
-    if !asked.record.is_empty() {
-        schema.check_taps(&asked.taps_in(&elements).0).map_err(|why| CliError::Usage(format!("`record`: {why}")))?;
-    }
-    Ok(taps)
+    let checked = if job.recorded_before.is_empty() {
+        schema.check_taps(&taps)
+    } else {
+        let mut added = job.project.clone();
+        added.record.retain(|entry| !job.recorded_before.contains(entry));
+        schema.check_taps(&added.taps_in(&elements).0)
+    };
+    checked.map(|()| taps).map_err(|why| CliError::Usage(format!("`record`: {why}")))
 }
 
 /// [`taps_of`] a simulation that was just started, with every check that recording them makes: before an old run is replaced.
