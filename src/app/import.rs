@@ -12,7 +12,9 @@ use super::{
     widgets,
 };
 use crate::{
-    data::import::{self, INHIBITORY, ImportSpec, Imported, Mapping, PREVIEW_ROWS, Preview},
+    data::import::{
+        self, INHIBITORY, INHIBITORY_CONVENTION, ImportSpec, Imported, Mapping, NO_WEIGHT, PREVIEW_ROWS, Preview,
+    },
     kinds::Model,
     params::{Change, ParamId, Params, Role, Value, ValueType},
     project::Project,
@@ -207,7 +209,8 @@ impl Import {
             });
             ui.label("Inhibitory transmitters");
             let field = TextEdit::singleline(&mut self.inhibitory).desired_width(180.0);
-            ui.add_enabled(mapping.transmitter.is_some(), field).accessible_name("Inhibitory transmitters");
+            let field = ui.add_enabled(mapping.transmitter.is_some(), field).on_hover_text(INHIBITORY_CONVENTION);
+            field.accessible_name("Inhibitory transmitters");
             ui.end_row();
             column_ui(ui, preview, "Source", &mut mapping.source);
             column_ui(ui, preview, "Target", &mut mapping.target);
@@ -216,6 +219,12 @@ impl Import {
             optional_ui(ui, preview, "Transmitter", "sign of the weight", &mut mapping.transmitter);
             ui.end_row();
         });
+        if mapping.transmitter.is_some() && self.inhibitory == INHIBITORY {
+            ui.label(widgets::sub(ui, format!("Signs: {INHIBITORY_CONVENTION}")).small());
+        }
+        if mapping.weight.is_none() {
+            warning_ui(ui, NO_WEIGHT);
+        }
         if mapping != before {
             self.mapping = Some(mapping);
         }
@@ -243,7 +252,12 @@ impl Import {
                 ui.label(counts_text(imported));
                 if !imported.transmitters.is_empty() {
                     let each = imported.transmitters.iter().take(MAX_TRANSMITTERS);
-                    let each: Vec<String> = each.map(|(name, n)| format!("{name} {}", text::count(*n))).collect();
+                    let each: Vec<String> = each
+                        .map(|(name, n)| {
+                            let sign = if import::is_inhibitory(&spec.inhibitory, name) { "−" } else { "+" };
+                            format!("{name} {} ({sign})", text::count(*n))
+                        })
+                        .collect();
                     ui.label(widgets::sub(ui, format!("Rows by transmitter: {}", each.join(", "))).small());
                 }
                 let folder = network_folder(&spec.files);
@@ -271,10 +285,17 @@ fn counts_text(imported: &Imported) -> String {
 }
 
 fn error_ui(ui: &mut Ui, why: &str) {
-    let error = Tokens::of(ui.ctx()).error;
+    message_ui(ui, icons::ERROR, Tokens::of(ui.ctx()).error, why);
+}
+
+fn warning_ui(ui: &mut Ui, what: &str) {
+    message_ui(ui, icons::WARNING, Tokens::of(ui.ctx()).warn, what);
+}
+
+fn message_ui(ui: &mut Ui, icon: &str, color: egui::Color32, text: &str) {
     ui.horizontal_wrapped(|ui| {
-        ui.label(icons::rich(icons::ERROR).color(error));
-        ui.label(RichText::new(why).color(error));
+        ui.label(icons::rich(icon).color(color));
+        ui.label(RichText::new(text).color(color));
     });
 }
 

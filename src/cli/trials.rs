@@ -53,6 +53,7 @@ pub(super) fn run(job: &Job, args: &RunArgs, n: u32) -> Result<(), CliError> {
     let prepared = session::prepare(&job.project, &job.base, job.force, &ProgressLine::new())?;
     // The first simulation shows whether the device will do, and what the elements are.
     let first = session::start(&*prepared, job.project.seed, &mut chosen)?;
+    first.notices().iter().for_each(|notice| eprintln!("neuropil: {notice}"));
     let mut taps = checked_taps(job, &*prepared, &chosen.device, &*first)?;
     add_spikes(job, &mut taps);
     let counted = first_spikes(job, &taps);

@@ -68,6 +68,7 @@ fn check(project: &Project, path: &Path, allow_outside: bool, report: &mut Repor
             return Ok(());
         }
     };
+    report.warnings.extend(prepared.notices().into_iter().map(|notice| (None, notice)));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let on = match project.run.device {
         DeviceChoice::Cuda => DeviceKind::Cuda,

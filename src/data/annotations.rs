@@ -1,6 +1,6 @@
 //! FlyWire annotations (Schlegel et al. 2024): classes and positions by root id.
 
-use super::{Category, DataError, NeuronTable, ProgressFn, data_table::DataTable, messages};
+use super::{Category, DataError, NeuronTable, ProgressFn, data_table::DataTable, messages, neuron_join};
 use std::path::Path;
 
 /// FAFB voxels, µm. The volume has x across, y down and z to the back, and shows the brain mirrored; turned
@@ -17,8 +17,13 @@ const CATEGORIES: &[(&str, &[&str])] = &[
 ];
 
 /// Adds the annotations of the neurons in the table; a category of the annotations replaces the table's. Positions are
-/// those of the soma, else of the neuron's point; NaN where neither is known.
-pub fn join(path: &Path, table: &mut NeuronTable, watch: &ProgressFn) -> Result<String, DataError> {
+/// those of the soma, else of the neuron's point; NaN where neither is known. Neurons without annotations become a notice.
+pub fn join(
+    path: &Path,
+    table: &mut NeuronTable,
+    notices: &mut Vec<String>,
+    watch: &ProgressFn,
+) -> Result<String, DataError> {
     let known = |name: &str| {
         name == "root_id"
             || SOMA.contains(&name)
@@ -36,9 +41,10 @@ pub fn join(path: &Path, table: &mut NeuronTable, watch: &ProgressFn) -> Result<
         ));
     }
     let row_of = rows_by_id(&source, id_column, &table.ids)?;
+    notices.extend(missing_notice(path, &table.ids, &row_of));
     for (name, aliases) in CATEGORIES {
         if let Some(column) = source.find(aliases) {
-            set_category(table, name, &source.texts(column), &row_of);
+            set_category(table, name, &source.texts(column)?, &row_of);
         }
     }
     let places = positions(&source, &row_of)?;
@@ -53,6 +59,16 @@ pub fn join(path: &Path, table: &mut NeuronTable, watch: &ProgressFn) -> Result<
         messages::group_digits(source.n_rows as u64),
         messages::group_digits(found)
     ))
+}
+
+/// Says which neurons have no annotations.
+fn missing_notice(path: &Path, ids: &[u64], row_of: &[Option<usize>]) -> Option<String> {
+    let missing: Vec<u64> = ids.iter().zip(row_of).filter(|(_, row)| row.is_none()).map(|(id, _)| *id).collect();
+    let [n, all] = [missing.len(), ids.len()].map(|n| messages::group_digits(n as u64));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let examples = neuron_join::examples(&missing);
+    (!missing.is_empty())
+        .then(|| format!("{name}, joined by root_id: {n} of the {all} neurons have no annotations ({examples})"))
 }
 
 /// Row of each neuron in the annotations.

@@ -6,6 +6,7 @@
 use super::{
     Csr, DataError, MAX_NEURONS, ProgressFn,
     edges::{EdgeSource, Need, OutOfRange, read_parts},
+    memory::Budget,
     report,
 };
 use rayon::prelude::*;
@@ -38,6 +39,7 @@ pub fn build_csr(
     let label = format!("Reading {}", path.file_name().unwrap_or_default().to_string_lossy());
     let (n, out_degrees) = count_edges(source, n, &label, watch)?;
     let (rows, n_rows) = row_starts(path, n, &out_degrees)?;
+    Budget::of(std::fs::metadata(path).map_or(0, |m| m.len())).take(path, n_rows * size_of::<u32>() as u64)?;
     drop(out_degrees);
     let target_bits = Csr::target_bits_for(n);
     let (mut words, clipped) = scatter(path, source, &rows, target_bits, &label, watch)?;

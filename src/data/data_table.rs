@@ -5,11 +5,14 @@ use super::{
     gzip::GzReader,
     input_file,
     limited::{LimitedReader, is_cancelled, read_error},
+    memory::{Budget, text_bytes},
     messages,
     parquet_file::{ColumnType, IntegerBatch, ParquetFile},
     report,
+    row_check::{LineBreaks, RowCheck, row_error},
 };
 use std::{
+    cell::Cell,
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
 };
@@ -18,10 +21,14 @@ use std::{
 const REPORT_EVERY: usize = 4096;
 /// Most rows of a table.
 const MAX_ROWS: u64 = 1 << 26;
-/// Most cells of a text table.
-const MAX_CELLS: u64 = 1 << 28;
 /// Largest text of a table, decompressed, bytes.
 const MAX_TEXT: u64 = 1 << 30;
+/// Bytes of a cell of a text column beside its text: where it ends.
+const CELL_BYTES: u64 = size_of::<u32>() as u64;
+/// Bytes of a row of a text table: its line.
+const ROW_BYTES: u64 = size_of::<u32>() as u64;
+/// Bytes of a number.
+const NUMBER_BYTES: u64 = 8;
 
 /// The lower-case ending of a file name.
 pub fn ending(path: &Path) -> String {
@@ -37,23 +44,23 @@ pub fn separator(header: &str) -> u8 {
     }
 }
 
-/// Many short texts in one allocation.
+/// Many short texts in one allocation, of at most [`MAX_TEXT`] bytes.
 #[derive(Default)]
 pub struct Texts {
     all: String,
-    ends: Vec<usize>,
+    ends: Vec<u32>,
 }
 
 impl Texts {
     fn push(&mut self, text: &str) {
         self.all.push_str(text);
-        self.ends.push(self.all.len());
+        self.ends.push(self.all.len() as u32);
     }
 
     /// The text of a row.
     pub fn get(&self, row: usize) -> &str {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        &self.all[start..self.ends[row]]
+        &self.all[start as usize..self.ends[row] as usize]
     }
 
     /// All of them.
@@ -98,6 +105,7 @@ pub struct DataTable {
     /// Names of all columns.
     pub names: Vec<String>,
     rows: Rows,
+    budget: Cell<Budget>,
 }
 
 impl DataTable {
@@ -113,9 +121,20 @@ impl DataTable {
         max_rows: u64,
         watch: &ProgressFn,
     ) -> Result<Self, DataError> {
+        let budget = Budget::of(std::fs::metadata(path).map_err(|e| DataError::io(path, e))?.len());
+        Self::read_within(path, wanted, (max_rows, budget), watch)
+    }
+
+    /// The same, with at most this memory.
+    fn read_within(
+        path: &Path,
+        wanted: impl Fn(usize, &str) -> bool,
+        limits: (u64, Budget),
+        watch: &ProgressFn,
+    ) -> Result<Self, DataError> {
         match ending(path).as_str() {
-            "parquet" => read_parquet(path, wanted, max_rows, watch),
-            "csv" | "tsv" | "txt" | "gz" => read_text(path, wanted, max_rows, watch),
+            "parquet" => read_parquet(path, wanted, limits, watch),
+            "csv" | "tsv" | "txt" | "gz" => read_text(path, wanted, limits, watch),
             _ => Err(DataError::format(path, "not a table: .parquet, .csv, .tsv or .csv.gz expected")),
         }
     }
@@ -123,6 +142,19 @@ impl DataTable {
     /// Index in `columns` of the first of these names that exists.
     pub fn find(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|n| self.columns.iter().position(|(name, _)| name == n))
+    }
+
+    /// Names of the columns that were read.
+    pub fn column_names(&self) -> Vec<&str> {
+        self.columns.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// Counts memory that a caller takes for the content; an error beyond the limit of the file.
+    pub fn take_memory(&self, n_bytes: u64) -> Result<(), DataError> {
+        let mut budget = self.budget.get();
+        budget.take(&self.path, n_bytes)?;
+        self.budget.set(budget);
+        Ok(())
     }
 
     /// An error about a cell.
@@ -147,6 +179,7 @@ impl DataTable {
     /// A column as exact unsigned integers. A floating point column is an error, because it has lost digits of
     /// long ids.
     pub fn unsigned(&self, column: usize) -> Result<Vec<u64>, DataError> {
+        self.take_memory(NUMBER_BYTES * self.n_rows as u64)?;
         match &self.columns[column].1 {
             Cells::Text(texts) => texts
                 .iter()
@@ -175,6 +208,7 @@ impl DataTable {
 
     /// A column as real numbers; NaN where a cell is empty.
     pub fn reals(&self, column: usize) -> Result<Vec<f64>, DataError> {
+        self.take_memory(NUMBER_BYTES * self.n_rows as u64)?;
         match &self.columns[column].1 {
             Cells::Text(texts) => texts
                 .iter()
@@ -192,13 +226,18 @@ impl DataTable {
     }
 
     /// A column as texts.
-    pub fn texts(&self, column: usize) -> Vec<String> {
-        match &self.columns[column].1 {
+    pub fn texts(&self, column: usize) -> Result<Vec<String>, DataError> {
+        let cells = &self.columns[column].1;
+        self.take_memory(match cells {
+            Cells::Text(texts) => texts.iter().map(|text| text_bytes(text.len())).sum(),
+            _ => text_bytes(NUMBER_BYTES as usize) * self.n_rows as u64,
+        })?;
+        Ok(match cells {
             Cells::Text(texts) => texts.iter().map(|t| t.trim().to_owned()).collect(),
             Cells::Integer { bits, unsigned: true } => bits.iter().map(|v| (*v as u64).to_string()).collect(),
             Cells::Integer { bits, .. } => bits.iter().map(i64::to_string).collect(),
             Cells::Real(values) => values.iter().map(f64::to_string).collect(),
-        }
+        })
     }
 }
 
@@ -223,7 +262,7 @@ fn too_many_rows(path: &Path, max_rows: u64) -> DataError {
 fn read_text(
     path: &Path,
     wanted: impl Fn(usize, &str) -> bool,
-    max_rows: u64,
+    (max_rows, mut budget): (u64, Budget),
     watch: &ProgressFn,
 ) -> Result<DataTable, DataError> {
     let file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
@@ -244,6 +283,7 @@ fn read_text(
     }
     let header = start.split(|b| *b == b'\n').next().unwrap_or_default();
     let separator = separator(&String::from_utf8_lossy(header));
+    let reader = RowCheck::new(reader, separator, LineBreaks::InCells);
     let mut csv = csv::ReaderBuilder::new().delimiter(separator).from_reader(reader);
     let header = csv.headers().map_err(|e| text_error(path, &e))?.clone();
     let names: Vec<String> = header.iter().map(|n| n.trim_start_matches('\u{feff}').trim().to_owned()).collect();
@@ -255,22 +295,23 @@ fn read_text(
     while csv.read_record(&mut record).map_err(|e| text_error(path, &e))? {
         let position = record.position();
         lines.push(position.map_or(0, |p| p.line()) as u32);
+        let mut n_row_bytes = ROW_BYTES;
         for (column, i) in columns.iter_mut().zip(&kept) {
-            column.push(record.get(*i).unwrap_or_default());
+            let cell = record.get(*i).unwrap_or_default();
+            n_row_bytes += CELL_BYTES + cell.len() as u64;
+            column.push(cell);
         }
+        budget.take(path, n_row_bytes)?;
         if lines.len() as u64 > max_rows {
             return Err(too_many_rows(path, max_rows));
-        }
-        if lines.len() as u64 * kept.len().max(1) as u64 > MAX_CELLS {
-            let limit = messages::group_digits(MAX_CELLS);
-            return Err(DataError::format(path, format!("more than {limit} cells, the limit of a text table")));
         }
         if lines.len().is_multiple_of(REPORT_EVERY) {
             report(watch, &label, (position.map_or(0, |p| p.byte()) as f32 / expected.max(1) as f32).min(1.0))?;
         }
     }
     let columns = kept.iter().map(|i| names[*i].clone()).zip(columns.into_iter().map(Cells::Text)).collect();
-    Ok(DataTable { path: path.to_owned(), n_bytes, n_rows: lines.len(), columns, names, rows: Rows::Lines(lines) })
+    let (path, n_rows, budget) = (path.to_owned(), lines.len(), Cell::new(budget));
+    Ok(DataTable { path, n_bytes, n_rows, columns, names, rows: Rows::Lines(lines), budget })
 }
 
 fn text_error(path: &Path, error: &csv::Error) -> DataError {
@@ -280,6 +321,8 @@ fn text_error(path: &Path, error: &csv::Error) -> DataError {
             DataError::at_line(path, line, format!("{len} columns where the header has {expected_len}"))
         }
         csv::ErrorKind::Io(error) if is_cancelled(error) => DataError::Cancelled,
+        csv::ErrorKind::Io(error) => row_error(path, error)
+            .unwrap_or_else(|| DataError::at_line(path, line, messages::truncated_to(&error.to_string(), 200))),
         csv::ErrorKind::Utf8 { .. } => DataError::at_line(path, line, "not UTF-8 text"),
         _ => DataError::at_line(path, line, messages::truncated_to(&error.to_string(), 200)),
     }
@@ -288,7 +331,7 @@ fn text_error(path: &Path, error: &csv::Error) -> DataError {
 fn read_parquet(
     path: &Path,
     wanted: impl Fn(usize, &str) -> bool,
-    max_rows: u64,
+    (max_rows, mut budget): (u64, Budget),
     watch: &ProgressFn,
 ) -> Result<DataTable, DataError> {
     const BATCH: usize = 65_536;
@@ -316,13 +359,31 @@ fn read_parquet(
             while left > 0 {
                 report(watch, &label, done as f32 / kept.len() as f32)?;
                 let n = left.min(BATCH);
+                budget.take(
+                    path,
+                    if info.column_type == ColumnType::Text { CELL_BYTES } else { NUMBER_BYTES } * n as u64,
+                )?;
                 match &mut cells {
                     Cells::Integer { bits, unsigned } => {
                         cursor.integers(n, *unsigned, &mut room)?;
                         bits.extend_from_slice(&room.wide);
                     }
                     Cells::Real(values) => cursor.reals(n, values)?,
-                    Cells::Text(texts) => cursor.texts(n, |t| texts.push(t))?,
+                    Cells::Text(texts) => {
+                        // One long text in a dictionary may be the value of every row.
+                        let before = texts.all.len() as u64;
+                        let room = budget.left().min(MAX_TEXT - before);
+                        let mut n_text_bytes = 0;
+                        cursor.texts(n, |text| {
+                            n_text_bytes += text.len() as u64;
+                            texts.push(if n_text_bytes <= room { text } else { "" });
+                        })?;
+                        budget.take(path, n_text_bytes)?;
+                        if before + n_text_bytes > MAX_TEXT {
+                            let limit = messages::group_digits(MAX_TEXT >> 20);
+                            return Err(DataError::format(path, format!("more than {limit} MB of text in a column")));
+                        }
+                    }
                 }
                 left -= n;
             }
@@ -337,6 +398,7 @@ fn read_parquet(
         columns,
         names,
         rows: Rows::Groups(file.group_rows),
+        budget: Cell::new(budget),
     })
 }
 
@@ -348,6 +410,23 @@ fn label(path: &Path) -> String {
 mod tests {
     use super::*;
     use neuropil_test_support::temp::TempFolder;
+
+    /// A compressed table may have any size: what it takes is counted while it is read, and when its columns are used.
+    #[test]
+    fn memory_is_limited() {
+        let temp = TempFolder::new("table-memory");
+        let path = temp.join("table.csv");
+        std::fs::write(&path, "a,b\n".to_owned() + &"1,22\n".repeat(100)).unwrap();
+        let read = |limit| DataTable::read_within(&path, |_, _| true, (1000, Budget::with_limit(limit)), &|_, _| true);
+        // Each row: where its line and its two cells end, and their text.
+        let needed = 100 * (ROW_BYTES + 2 * CELL_BYTES + 3);
+        let error = |read: Result<(), DataError>| read.unwrap_err().to_string();
+        assert!(error(read(needed - 1).map(|_| ())).contains("of memory, the limit for its size"));
+        let table = read(needed + 100 * NUMBER_BYTES).unwrap();
+        assert!(table.reals(0).is_ok());
+        assert!(error(table.reals(1).map(|_| ())).contains("of memory, the limit"));
+        assert!(error(read(needed).unwrap().texts(0).map(|_| ())).contains("of memory, the limit"));
+    }
 
     #[test]
     fn rows_are_limited() {

@@ -1,6 +1,6 @@
 //! Edge lists: the interface of every format, and reading in parts on several threads.
 
-use super::{DataError, ProgressFn, edges_csv::CsvEdges, edges_parquet::ParquetEdges, messages, report};
+use super::{DataError, ProgressFn, column_names, edges_csv::CsvEdges, edges_parquet::ParquetEdges, messages, report};
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -14,6 +14,35 @@ pub const POST: &[&str] = &["post", "Postsynaptic_Index"];
 pub const COUNT: &[&str] = &["w", "Excitatory x Connectivity"];
 /// Names of an unsigned count and the sign it is to be multiplied with.
 pub const UNSIGNED: (&str, &str) = ("Connectivity", "Excitatory");
+
+/// The column of the synapse counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightColumn {
+    /// Signed counts, or counts that are taken as they are.
+    Counts(usize),
+    /// Counts without a sign, and their signs.
+    WithSigns {
+        /// The counts.
+        counts: usize,
+        /// Their signs.
+        signs: usize,
+    },
+    /// There is none: each row counts as one synapse.
+    Absent,
+}
+
+/// Finds the column of the synapse counts. The error says which column is missing.
+pub fn weight_column(names: &[String]) -> Result<WeightColumn, String> {
+    let exact = |wanted: &str| names.iter().position(|name| name == wanted);
+    if let Some(column) = COUNT.iter().find_map(|name| exact(name)) {
+        return Ok(WeightColumn::Counts(column));
+    }
+    if let Some(counts) = exact(UNSIGNED.0) {
+        let signs = exact(UNSIGNED.1).ok_or_else(|| messages::no_column(&[UNSIGNED.1], names))?;
+        return Ok(WeightColumn::WithSigns { counts, signs });
+    }
+    Ok(column_names::find(column_names::WEIGHTS, names).map_or(WeightColumn::Absent, WeightColumn::Counts))
+}
 
 /// Some rows of an edge list. Columns that were not asked for are empty.
 #[derive(Default)]
@@ -54,6 +83,8 @@ pub trait EdgeSource: Sync {
     fn n_parts(&self) -> usize;
     /// Size of a part in a unit of the source's own, for progress.
     fn part_size(&self, part: usize) -> u64;
+    /// Name of the column of the synapse counts, if there is one.
+    fn weight_column(&self) -> Option<&str>;
     /// Reads one part in batches; `n` is the number of neurons, for messages. `progress` receives the
     /// amount done since its last call and may cancel.
     fn read(
@@ -82,7 +113,8 @@ pub fn open(path: &Path) -> Result<Box<dyn EdgeSource>, DataError> {
 pub fn out_of_range_message(index: u64, n: u64) -> String {
     if n >= u64::from(super::MAX_NEURONS) {
         return format!(
-            "index {} is beyond the limit of {} neurons; edges name rows of the neuron table (0, 1, 2, …), not root ids",
+            "index {} is beyond the limit of {} neurons; edges name rows of the neuron table (0, 1, 2, …), not root ids; \
+             Import connectivity… converts a list of root ids",
             messages::group_digits(index),
             messages::group_digits(n)
         );

@@ -3,8 +3,8 @@
 //! Comma, semicolon or tab, a header line, `\n` or `\r\n`; fields may be quoted, but hold no line break.
 
 use super::{
-    DataError, MAX_NEURONS,
-    edges::{Batch, BatchFn, COUNT, EdgeSource, Need, POST, PRE, UNSIGNED, out_of_range_message},
+    DataError, MAX_NEURONS, column_names,
+    edges::{Batch, BatchFn, EdgeSource, Need, POST, PRE, WeightColumn, out_of_range_message, weight_column},
     input_file, messages,
 };
 use std::{
@@ -24,9 +24,9 @@ pub struct CsvEdges {
     path: PathBuf,
     separator: u8,
     columns: Vec<String>,
-    /// For each column of the file which value it is: 0 pre, 1 post, 2 count, 3 sign.
+    /// For each column of the file up to the last one that is used, which value it is: 0 pre, 1 post, 2 count, 3 sign.
     role_of: Vec<Option<usize>>,
-    has_sign: bool,
+    weight: WeightColumn,
     /// First byte after the header.
     body: u64,
     end: u64,
@@ -48,24 +48,28 @@ impl CsvEdges {
         let separator = super::data_table::separator(text);
         let columns: Vec<String> =
             text.split(char::from(separator)).map(|c| c.trim().trim_matches('"').to_owned()).collect();
+        let wrong = |what: String| DataError::at_line(path, 1, what);
+        if is_open_quoted(text.as_bytes()) {
+            return Err(wrong(UNCLOSED.to_owned()));
+        }
+        column_names::reject_repeated(&columns).map_err(wrong)?;
         let find = |names: &[&str]| {
             let at = names.iter().find_map(|n| columns.iter().position(|c| c == n));
-            at.ok_or_else(|| DataError::at_line(path, 1, messages::no_column(names, &columns)))
+            at.ok_or_else(|| wrong(messages::no_column(names, &columns)))
         };
         let mut role_of = vec![None; columns.len()];
         role_of[find(PRE)?] = Some(0);
         role_of[find(POST)?] = Some(1);
-        let has_sign = find(COUNT).is_err() && find(&[UNSIGNED.0]).is_ok();
-        if has_sign {
-            role_of[find(&[UNSIGNED.0])?] = Some(2);
-            role_of[find(&[UNSIGNED.1])?] = Some(3);
-        } else {
-            role_of[find(COUNT)?] = Some(2);
+        let weight = weight_column(&columns).map_err(wrong)?;
+        match weight {
+            WeightColumn::Counts(counts) => role_of[counts] = Some(2),
+            WeightColumn::WithSigns { counts, signs } => (role_of[counts], role_of[signs]) = (Some(2), Some(3)),
+            WeightColumn::Absent => {}
         }
         while role_of.last() == Some(&None) {
             role_of.pop();
         }
-        Ok(Self { path: path.to_owned(), separator, columns, role_of, has_sign, body, end })
+        Ok(Self { path: path.to_owned(), separator, columns, role_of, weight, body, end })
     }
 
     /// The bytes of the lines that start in this part, and where they start in the file.
@@ -119,23 +123,23 @@ impl CsvEdges {
     /// `None` for a blank line.
     #[inline]
     fn line(&self, bytes: &[u8], mut at: usize) -> Result<(Option<[i64; 4]>, usize), String> {
-        let mut values = [0, 0, 0, 1];
+        let mut values = [0, 0, 1, 1];
         if matches!(bytes.get(at), Some(b'\n' | b'\r') | None) {
-            return Ok((None, after_line(bytes, at)));
+            return Ok((None, after_line(bytes, at)?));
         }
         for (column, role) in self.role_of.iter().enumerate() {
             if let Some(role) = role {
                 let start = at;
                 values[*role] = number(bytes, &mut at, self.separator).ok_or_else(|| {
-                    let text = String::from_utf8_lossy(&bytes[start..field_end(bytes, start, self.separator)]);
+                    let Some(end) = field_end(bytes, start, self.separator) else { return UNCLOSED.to_owned() };
                     format!(
                         "column \"{}\": \"{}\" is not a whole number",
                         self.columns[column],
-                        messages::truncated(text.trim())
+                        messages::truncated(String::from_utf8_lossy(&bytes[start..end]).trim())
                     )
                 })?;
             } else {
-                at = field_end(bytes, at, self.separator);
+                at = field_end(bytes, at, self.separator).ok_or(UNCLOSED)?;
             }
             if column + 1 < self.role_of.len() {
                 if bytes.get(at) != Some(&self.separator) {
@@ -144,13 +148,39 @@ impl CsvEdges {
                 at += 1;
             }
         }
-        Ok((Some(values), after_line(bytes, at)))
+        Ok((Some(values), after_line(bytes, self.check_rest(bytes, at)?)?))
+    }
+
+    /// Skips the columns after the last one that is used; an error if there are more than the header has.
+    #[inline]
+    fn check_rest(&self, bytes: &[u8], mut at: usize) -> Result<usize, String> {
+        let mut n_columns = self.role_of.len();
+        while bytes.get(at) == Some(&self.separator) {
+            at = field_end(bytes, at + 1, self.separator).ok_or(UNCLOSED)?;
+            n_columns += 1;
+        }
+        match n_columns > self.columns.len() {
+            true => Err(format!("{n_columns} columns where the header has {}", self.columns.len())),
+            false => Ok(at),
+        }
     }
 }
+
+/// What is said of a line that ends inside a quoted field.
+const UNCLOSED: &str = "a quote is not closed";
 
 impl EdgeSource for CsvEdges {
     fn n_parts(&self) -> usize {
         (self.end.saturating_sub(self.body)).div_ceil(PART) as usize
+    }
+
+    fn weight_column(&self) -> Option<&str> {
+        match self.weight {
+            WeightColumn::Counts(column) | WeightColumn::WithSigns { counts: column, .. } => {
+                Some(&self.columns[column])
+            }
+            WeightColumn::Absent => None,
+        }
     }
 
     fn part_size(&self, part: usize) -> u64 {
@@ -178,7 +208,8 @@ impl EdgeSource for CsvEdges {
                 let here = start + at as u64;
                 let (values, next) = self.line(&bytes, at).map_err(|why| self.error(here, why))?;
                 if let Some([pre, post, count, sign]) = values {
-                    let count = if self.has_sign { count.saturating_mul(sign) } else { count };
+                    // Without a column of signs they are 1.
+                    let count = count.saturating_mul(sign);
                     batch.pre.push(self.index(pre, "pre", here)?);
                     batch.post.push(self.index(post, "post", here)?);
                     batch.count.push(
@@ -215,15 +246,20 @@ impl CsvEdges {
     }
 }
 
-/// First byte of the next line.
+/// First byte of the line after one that ends at `at`.
 #[inline]
-fn after_line(bytes: &[u8], at: usize) -> usize {
-    bytes[at.min(bytes.len())..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| at + n + 1)
+fn after_line(bytes: &[u8], at: usize) -> Result<usize, String> {
+    match bytes.get(at..) {
+        None | Some([] | [b'\r']) => Ok(bytes.len()),
+        Some([b'\n', ..]) => Ok(at + 1),
+        Some([b'\r', b'\n', ..]) => Ok(at + 2),
+        Some(_) => Err("a carriage return within a line; lines end with \\n or \\r\\n".to_owned()),
+    }
 }
 
-/// End of the field that starts at `at`; separators between quotes do not count.
+/// End of the field that starts at `at`; separators between quotes do not count. `None`: a quote is not closed.
 #[inline]
-fn field_end(bytes: &[u8], mut at: usize, separator: u8) -> usize {
+fn field_end(bytes: &[u8], mut at: usize, separator: u8) -> Option<usize> {
     let mut quoted = false;
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -234,15 +270,27 @@ fn field_end(bytes: &[u8], mut at: usize, separator: u8) -> usize {
         }
         at += 1;
     }
-    at
+    (!quoted).then_some(at)
 }
 
-/// A whole number, perhaps between spaces or quotes, that ends at a separator or the end of the line.
+/// Whether a line ends inside a quoted field.
+fn is_open_quoted(line: &[u8]) -> bool {
+    !line.iter().filter(|byte| **byte == b'"').count().is_multiple_of(2)
+}
+
+/// A whole number, perhaps between spaces or in quotes, that ends at a separator or the end of the line.
 #[inline]
 fn number(bytes: &[u8], at: &mut usize, separator: u8) -> Option<i64> {
-    let padding = |b: Option<&u8>| matches!(b, Some(b' ' | b'"'));
-    while padding(bytes.get(*at)) {
+    let skip_spaces = |at: &mut usize| {
+        while bytes.get(*at) == Some(&b' ') {
+            *at += 1;
+        }
+    };
+    skip_spaces(at);
+    let is_quoted = bytes.get(*at) == Some(&b'"');
+    if is_quoted {
         *at += 1;
+        skip_spaces(at);
     }
     let negative = bytes.get(*at) == Some(&b'-');
     if negative || bytes.get(*at) == Some(&b'+') {
@@ -257,8 +305,13 @@ fn number(bytes: &[u8], at: &mut usize, separator: u8) -> Option<i64> {
     if *at == first {
         return None;
     }
-    while padding(bytes.get(*at)) {
+    skip_spaces(at);
+    if is_quoted {
+        if bytes.get(*at) != Some(&b'"') {
+            return None;
+        }
         *at += 1;
+        skip_spaces(at);
     }
     match bytes.get(*at) {
         None | Some(b'\n' | b'\r') => {}

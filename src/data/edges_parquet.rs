@@ -1,8 +1,8 @@
 //! Edge lists in Parquet: row groups, or stretches of long ones, decoded on several threads.
 
 use super::{
-    DataError,
-    edges::{Batch, BatchFn, COUNT, EdgeSource, Need, POST, PRE, UNSIGNED, out_of_range_message},
+    DataError, column_names,
+    edges::{Batch, BatchFn, EdgeSource, Need, POST, PRE, WeightColumn, out_of_range_message, weight_column},
     messages,
     parquet_file::{ColumnType, Cursor, IntegerBatch, ParquetFile},
 };
@@ -25,8 +25,11 @@ pub struct ParquetEdges {
     path: PathBuf,
     pre: Integers,
     post: Integers,
-    count: Integers,
+    /// Synapse counts; without them each row counts as one.
+    count: Option<Integers>,
     sign: Option<Integers>,
+    /// Name of the column of the counts.
+    count_name: Option<String>,
     /// (row group, first row, rows)
     parts: Vec<(usize, u64, u64)>,
 }
@@ -35,13 +38,19 @@ impl ParquetEdges {
     /// Finds the columns and divides the rows.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let file = ParquetFile::open(path)?;
-        let pre = integers(path, &file, PRE)?;
-        let post = integers(path, &file, POST)?;
-        let (count, sign) = if file.find(COUNT).is_none() && file.find(&[UNSIGNED.0]).is_some() {
-            (integers(path, &file, &[UNSIGNED.0])?, Some(integers(path, &file, &[UNSIGNED.1])?))
-        } else {
-            (integers(path, &file, COUNT)?, None)
+        let names = file.names();
+        column_names::reject_repeated(&names).map_err(|what| DataError::format(path, what))?;
+        let pre = integers(path, &file, find(path, &file, PRE)?)?;
+        let post = integers(path, &file, find(path, &file, POST)?)?;
+        let weight = weight_column(&names).map_err(|what| DataError::format(path, what))?;
+        let (counts, signs) = match weight {
+            WeightColumn::Counts(counts) => (Some(counts), None),
+            WeightColumn::WithSigns { counts, signs } => (Some(counts), Some(signs)),
+            WeightColumn::Absent => (None, None),
         };
+        let integers = |column: Option<usize>| column.map(|column| integers(path, &file, column)).transpose();
+        let (count, sign) = (integers(counts)?, integers(signs)?);
+        let count_name = counts.map(|column| names[column].clone());
         let mut parts = Vec::new();
         for (group, rows) in file.group_rows.iter().enumerate() {
             if *rows > u64::from(u32::MAX) {
@@ -53,12 +62,15 @@ impl ParquetEdges {
             let n = rows.div_ceil(PART_ROWS);
             parts.extend((0..n).map(|p| (group, p * PART_ROWS, PART_ROWS.min(rows - p * PART_ROWS))));
         }
-        Ok(Self { path: path.to_owned(), pre, post, count, sign, parts })
+        Ok(Self { path: path.to_owned(), pre, post, count, sign, count_name, parts })
     }
 }
 
-fn integers(path: &Path, file: &ParquetFile, names: &[&str]) -> Result<Integers, DataError> {
-    let column = file.find(names).ok_or_else(|| DataError::format(path, messages::no_column(names, &file.names())))?;
+fn find(path: &Path, file: &ParquetFile, names: &[&str]) -> Result<usize, DataError> {
+    file.find(names).ok_or_else(|| DataError::format(path, messages::no_column(names, &file.names())))
+}
+
+fn integers(path: &Path, file: &ParquetFile, column: usize) -> Result<Integers, DataError> {
     let info = &file.columns[column];
     match info.column_type {
         ColumnType::Integer { unsigned } => Ok(Integers { column, unsigned }),
@@ -78,6 +90,10 @@ impl EdgeSource for ParquetEdges {
         self.parts.len()
     }
 
+    fn weight_column(&self) -> Option<&str> {
+        self.count_name.as_deref()
+    }
+
     fn part_size(&self, part: usize) -> u64 {
         self.parts[part].2
     }
@@ -95,11 +111,9 @@ impl EdgeSource for ParquetEdges {
         let start = |of: Integers| file.cursor(group, of.column, first as usize);
         let mut pre = start(self.pre)?;
         let mut post = if need == Need::Pre { None } else { Some(start(self.post)?) };
-        let mut count = if need == Need::All { Some(start(self.count)?) } else { None };
-        let mut sign = match self.sign {
-            Some(s) if need == Need::All => Some(start(s)?),
-            _ => None,
-        };
+        let wanted = |of: Option<Integers>| of.filter(|_| need == Need::All);
+        let mut count = wanted(self.count).map(|of| Ok::<_, DataError>((start(of)?, of.unsigned))).transpose()?;
+        let mut sign = wanted(self.sign).map(|of| Ok::<_, DataError>((start(of)?, of.unsigned))).transpose()?;
         let (mut room, mut signs, mut batch) = (IntegerBatch::default(), IntegerBatch::default(), Batch::default());
         let mut left = rows;
         while left > 0 {
@@ -108,13 +122,16 @@ impl EdgeSource for ParquetEdges {
             if let Some(post) = &mut post {
                 indices(post, self.post.unsigned, size, &mut room, &mut batch.post)?;
             }
-            if let Some(count) = &mut count {
-                count.integers(size, self.count.unsigned, &mut room)?;
-                if let (Some(sign), Some(how)) = (&mut sign, self.sign) {
-                    sign.integers(size, how.unsigned, &mut signs)?;
+            if let Some((count, unsigned)) = &mut count {
+                count.integers(size, *unsigned, &mut room)?;
+                if let Some((sign, unsigned)) = &mut sign {
+                    sign.integers(size, *unsigned, &mut signs)?;
                     room.wide.iter_mut().zip(&signs.wide).for_each(|(c, s)| *c = c.saturating_mul(*s));
                 }
                 counts(count, &room.wide, &mut batch.count)?;
+            } else if need == Need::All {
+                batch.count.clear();
+                batch.count.resize(size, 1);
             }
             take(&batch).map_err(|out_of_range| {
                 let (cursor, of) = match &post {

@@ -9,29 +9,47 @@ use std::{
 
 /// An edge list as text.
 pub fn edges_csv(bytes: &[u8]) -> Result<Connectome, DataError> {
-    with_file(bytes, "csv", |path| checked(super::read(path, None, None, &|_, _| true)))
+    with_file(bytes, "csv", |path| checked(super::read(path, super::Tables::default(), &|_, _| true)))
+}
+
+/// A list of connections to import, with the columns that are guessed.
+pub fn import_csv(bytes: &[u8]) -> Result<super::import::Imported, DataError> {
+    use super::import;
+    with_file(bytes, "csv", |path| {
+        let import::Preview { delimiter, mapping, .. } = import::preview(path, None)?;
+        let inhibitory = import::INHIBITORY.to_owned();
+        let spec = import::ImportSpec { files: vec![path.to_owned()], delimiter, mapping, inhibitory };
+        let read = import::read(&spec, &|_, _| true)?;
+        let n = read.ids.len() as u32;
+        assert!(
+            read.connections.iter().all(|(pre, post, count)| *pre < n && *post < n && *count != 0),
+            "neurons exist"
+        );
+        assert!(read.connections.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1)), "each pair once");
+        Ok(read)
+    })
 }
 
 /// An edge list in Parquet.
 pub fn edges_parquet(bytes: &[u8]) -> Result<Connectome, DataError> {
-    with_file(bytes, "parquet", |path| checked(super::read(path, None, None, &|_, _| true)))
+    with_file(bytes, "parquet", |path| checked(super::read(path, super::Tables::default(), &|_, _| true)))
 }
 
 /// A neuron table as text.
 pub fn neurons_csv(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
-    with_file(bytes, "csv", |path| Ok(super::neurons::read(path, &|_, _| true)?.0))
+    with_file(bytes, "csv", |path| Ok(super::neurons::read(path, None, &|_, _| true)?.table))
 }
 
 /// A neuron table in Parquet.
 pub fn neurons_parquet(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
-    with_file(bytes, "parquet", |path| Ok(super::neurons::read(path, &|_, _| true)?.0))
+    with_file(bytes, "parquet", |path| Ok(super::neurons::read(path, None, &|_, _| true)?.table))
 }
 
 /// FlyWire annotations on three neurons.
 pub fn annotations(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
     with_file(bytes, "tsv", |path| {
         let mut table = super::NeuronTable { len: 3, ids: vec![1, 2, 3], ..super::NeuronTable::default() };
-        super::annotations::join(path, &mut table, &|_, _| true)?;
+        super::annotations::join(path, &mut table, &mut vec![], &|_, _| true)?;
         Ok(table)
     })
 }

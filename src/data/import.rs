@@ -3,8 +3,9 @@
 //! [`read`](super::read) reads.
 
 use super::{
-    DataError, MAX_NEURONS, ProgressFn,
+    DataError, MAX_NEURONS, ProgressFn, column_names,
     import_rows::{RowSource, is_parquet, open_text},
+    memory::{Budget, text_bytes},
     messages,
 };
 use csv::StringRecord;
@@ -26,16 +27,25 @@ const MAX_ROWS: u64 = 1 << 28;
 /// Ids are used as indices when they are integers below this multiple of their number.
 const DENSE: u64 = 4;
 
-/// Column names of each role, in lower case, most specific first.
+/// Bytes of a row in memory.
+const ROW_BYTES: u64 = size_of::<(u32, u32, i32)>() as u64;
+/// Bytes of a neuron in memory beside its id: its entry in the index, its number and its place.
+const NEURON_BYTES: u64 = 96;
+
+/// Column names of each role, most specific first; case, spaces and punctuation are ignored.
 const SOURCES: &[&str] =
     &["source", "pre", "pre_id", "presynaptic", "pre_root_id", "from", "bodyid_pre", "presynaptic_id"];
 const TARGETS: &[&str] =
     &["target", "post", "post_id", "postsynaptic", "post_root_id", "to", "bodyid_post", "postsynaptic_id"];
-const WEIGHTS: &[&str] = &["weight", "w", "syn_count", "synapses", "count", "n_synapses", "n", "connectivity"];
 const TRANSMITTERS: &[&str] = &["nt_type", "nt", "neurotransmitter", "top_nt", "transmitter", "sign"];
 
 /// Transmitters that inhibit, where nothing else is said.
 pub const INHIBITORY: &str = "GABA, GLUT, glutamate";
+/// Whose convention [`INHIBITORY`] is.
+pub const INHIBITORY_CONVENTION: &str = "Drosophila convention (Shiu et al. 2024): glutamate inhibits, through \
+    glutamate-gated chloride channels. In vertebrates it excites: leave GABA and glycine only.";
+/// What is said of a table without weights.
+pub const NO_WEIGHT: &str = "No weight column: each row counts as one synapse.";
 
 /// The columns of a connection list, by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,11 +112,10 @@ pub fn guess_delimiter(header: &str) -> u8 {
 
 /// Guesses the roles of columns from their names.
 pub fn guess_mapping(columns: &[String]) -> Mapping {
-    let names: Vec<String> = columns.iter().map(|c| c.trim().to_lowercase()).collect();
-    let find = |wanted: &[&str]| wanted.iter().find_map(|w| names.iter().position(|n| n == w));
+    let find = |wanted: &[&str]| column_names::find(wanted, columns);
     let source = find(SOURCES).unwrap_or(0);
     let target = find(TARGETS).filter(|t| *t != source).unwrap_or(if source == 0 { 1 } else { 0 });
-    Mapping { source, target, weight: find(WEIGHTS), transmitter: find(TRANSMITTERS) }
+    Mapping { source, target, weight: find(column_names::WEIGHTS), transmitter: find(TRANSMITTERS) }
 }
 
 /// Reads the first rows; guesses the delimiter where none is given.
@@ -122,7 +131,7 @@ pub fn preview(path: &Path, delimiter: Option<u8>) -> Result<Preview, DataError>
         }
     };
     let mut source = RowSource::open(path, delimiter, None)?;
-    let columns = source.columns()?;
+    let columns = source.columns();
     if columns.len() < 2 {
         let hint = if is_parquet(path) { "" } else { ": choose another delimiter" };
         return Err(DataError::format(path, format!("only one column{hint}. Expected source and target")));
@@ -137,7 +146,20 @@ pub fn preview(path: &Path, delimiter: Option<u8>) -> Result<Preview, DataError>
 
 /// Reads all connections. Rows of the same pair are added up.
 pub fn read(spec: &ImportSpec, watch: &ProgressFn) -> Result<Imported, DataError> {
-    let mut rows = Rows { inhibitory: words(&spec.inhibitory), ..Rows::default() };
+    let n_bytes = spec.files.iter().map(|file| std::fs::metadata(file).map_or(0, |about| about.len())).sum();
+    read_within(spec, Budget::of(n_bytes), watch)
+}
+
+/// The same, with at most this memory.
+fn read_within(spec: &ImportSpec, budget: Budget, watch: &ProgressFn) -> Result<Imported, DataError> {
+    let mut rows = Rows {
+        inhibitory: words(&spec.inhibitory),
+        budget,
+        index: HashMap::new(),
+        ids: vec![],
+        edges: vec![],
+        transmitters: BTreeMap::new(),
+    };
     for (i, path) in spec.files.iter().enumerate() {
         let part = |done: f32| (i as f32 + done) / spec.files.len() as f32;
         rows.read_file(path, spec, &|done| watch("reading connections", 0.9 * part(done)))?;
@@ -152,14 +174,24 @@ pub fn read(spec: &ImportSpec, watch: &ProgressFn) -> Result<Imported, DataError
     rows.finish(spec)
 }
 
+/// Whether a transmitter inhibits: it is in a list such as [`INHIBITORY`], or a negative number.
+pub fn is_inhibitory(list: &str, transmitter: &str) -> bool {
+    inhibits(&words(list), transmitter)
+}
+
+fn inhibits(inhibitory: &[String], transmitter: &str) -> bool {
+    let name = transmitter.to_lowercase();
+    inhibitory.contains(&name) || name.starts_with('-') && name.parse::<f64>().is_ok()
+}
+
 fn words(list: &str) -> Vec<String> {
     list.split(',').map(|w| w.trim().to_lowercase()).filter(|w| !w.is_empty()).collect()
 }
 
 /// Connections read so far.
-#[derive(Default)]
 struct Rows {
     inhibitory: Vec<String>,
+    budget: Budget,
     index: HashMap<String, u32>,
     ids: Vec<String>,
     edges: Vec<(u32, u32, i32)>,
@@ -174,7 +206,11 @@ impl Rows {
         let mut row = StringRecord::new();
         let mut n = 0_u64;
         while rows.next(&mut row)? {
+            let n_known = self.ids.len();
             self.add(&row, &spec.mapping).map_err(|what| rows.error(&row, &what))?;
+            // An id is held twice: by its number and in the index.
+            let n_new_bytes = self.ids[n_known..].iter().map(|id| 2 * text_bytes(id.len()) + NEURON_BYTES).sum::<u64>();
+            self.budget.take(path, ROW_BYTES + n_new_bytes)?;
             n += 1;
             if n.is_multiple_of(REPORT_EVERY) {
                 if !watch(rows.done()) {
@@ -202,7 +238,7 @@ impl Rows {
         };
         if let Some(at) = mapping.transmitter {
             let name = cell(at)?;
-            if self.is_inhibitory(name) {
+            if inhibits(&self.inhibitory, name) {
                 count = -count.abs();
             }
             if let Some(n) = self.transmitters.get_mut(name) {
@@ -213,11 +249,6 @@ impl Rows {
         }
         self.edges.push((pre, post, count));
         Ok(())
-    }
-
-    fn is_inhibitory(&self, name: &str) -> bool {
-        let name = name.to_lowercase();
-        self.inhibitory.contains(&name) || name.starts_with('-') && name.parse::<f64>().is_ok()
     }
 
     fn neuron(&mut self, id: &str) -> Result<u32, String> {
@@ -238,22 +269,28 @@ impl Rows {
 
     /// Orders neurons by id and adds up pairs.
     fn finish(mut self, spec: &ImportSpec) -> Result<Imported, DataError> {
+        let path = spec.files.first().map_or(Path::new(""), |p| p.as_path());
         let n_rows = self.edges.len() as u64;
-        let (ids, place) = order(std::mem::take(&mut self.ids));
-        let mut edges = self.edges;
-        edges.iter_mut().for_each(|e| (e.0, e.1) = (place[e.0 as usize], place[e.1 as usize]));
-        edges.sort_unstable_by_key(|e| (e.0, e.1));
-        let mut connections: Vec<(u32, u32, i32)> = Vec::with_capacity(edges.len());
-        for (pre, post, count) in edges {
-            match connections.last_mut() {
-                Some(last) if (last.0, last.1) == (pre, post) => {
-                    let path = spec.files.first().map_or(Path::new(""), |p| p.as_path());
-                    let sum = last.2.checked_add(count);
-                    last.2 =
-                        sum.ok_or_else(|| DataError::format(path, format!("{pre} → {post}: too many synapses")))?;
+        drop(std::mem::take(&mut self.index));
+        let (ids, place) =
+            order(std::mem::take(&mut self.ids), |n| self.budget.take(path, n as u64 * text_bytes(size_of::<u64>())))?;
+        let mut connections = self.edges;
+        connections.iter_mut().for_each(|e| (e.0, e.1) = (place[e.0 as usize], place[e.1 as usize]));
+        connections.sort_unstable_by_key(|e| (e.0, e.1));
+        let mut too_many = None;
+        // In place: the list may take most of the memory.
+        connections.dedup_by(|next, last| {
+            let is_same = (next.0, next.1) == (last.0, last.1);
+            if is_same {
+                match last.2.checked_add(next.2) {
+                    Some(sum) => last.2 = sum,
+                    None => too_many = Some((last.0, last.1)),
                 }
-                _ => connections.push((pre, post, count)),
             }
+            is_same
+        });
+        if let Some((pre, post)) = too_many {
+            return Err(DataError::format(path, format!("{pre} → {post}: too many synapses")));
         }
         connections.retain(|c| c.2 != 0);
         Ok(Imported {
@@ -273,16 +310,22 @@ fn count(text: &str) -> Result<i32, String> {
     whole.map(|x| x as i32).ok_or_else(wrong)
 }
 
-/// Neurons in the order of their ids, numbers by value; the new place of each. Small integers are places themselves.
-fn order(ids: Vec<String>) -> (Vec<String>, Vec<u32>) {
+/// Neurons in the order of their ids, numbers by value; the new place of each. Small integers are places themselves:
+/// `reserve` is called with the number of all of them.
+fn order(
+    mut ids: Vec<String>,
+    mut reserve: impl FnMut(usize) -> Result<(), DataError>,
+) -> Result<(Vec<String>, Vec<u32>), DataError> {
     let numbers: Option<Vec<u64>> = ids.iter().map(|id| id.parse().ok()).collect();
     let mut by_id: Vec<u32> = (0..ids.len() as u32).collect();
     match &numbers {
         Some(numbers) => {
             let largest = numbers.iter().max().copied().unwrap_or(0);
             if largest < (ids.len() as u64).saturating_mul(DENSE) && largest < u64::from(MAX_NEURONS) {
+                drop(ids);
+                reserve(largest as usize + 1)?;
                 let all = (0..=largest).map(|id| id.to_string()).collect();
-                return (all, numbers.iter().map(|n| *n as u32).collect());
+                return Ok((all, numbers.iter().map(|n| *n as u32).collect()));
             }
             by_id.sort_by_key(|i| numbers[*i as usize]);
         }
@@ -290,7 +333,7 @@ fn order(ids: Vec<String>) -> (Vec<String>, Vec<u32>) {
     }
     let mut place = vec![0; ids.len()];
     by_id.iter().zip(0..).for_each(|(old, new)| place[*old as usize] = new);
-    (by_id.iter().map(|i| ids[*i as usize].clone()).collect(), place)
+    Ok((by_id.iter().map(|i| std::mem::take(&mut ids[*i as usize])).collect(), place))
 }
 
 /// Writes `edges.csv`, `neurons.csv` and `import.txt` into a folder.
@@ -339,14 +382,18 @@ fn describe(spec: &ImportSpec) -> String {
     let Mapping { source, target, weight, transmitter } = &spec.mapping;
     let column = |at: &Option<usize>| at.map_or_else(|| "none".to_owned(), |at| (at + 1).to_string());
     let files: Vec<String> = spec.files.iter().map(|f| format!("file: {}\n", f.display())).collect();
+    let convention = match transmitter {
+        Some(_) if spec.inhibitory == INHIBITORY => format!(" ({INHIBITORY_CONVENTION})"),
+        _ => String::new(),
+    };
     format!(
         "{}delimiter: {:?}\nsource column: {}\ntarget column: {}\nweight column: {}\ntransmitter column: {}\n\
-         inhibitory: {}\n",
+         inhibitory: {}{convention}\n",
         files.concat(),
         char::from(spec.delimiter),
         source + 1,
         target + 1,
-        column(weight),
+        weight.map_or_else(|| format!("none. {NO_WEIGHT}"), |at| (at + 1).to_string()),
         column(transmitter),
         spec.inhibitory
     )

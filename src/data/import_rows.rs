@@ -1,11 +1,12 @@
 //! Rows of a connection list as text cells, from a delimited text file or from Parquet.
 
 use super::{
-    DataError,
+    DataError, column_names,
     data_table::ending,
     gzip::GzReader,
     input_file, messages,
     parquet_file::{ColumnType, Cursor, IntegerBatch, ParquetFile},
+    row_check::{LineBreaks, RowCheck, row_error},
 };
 use csv::StringRecord;
 use std::{
@@ -15,6 +16,8 @@ use std::{
 
 /// Rows of a Parquet file decoded at a time.
 const BATCH: u64 = 4_096;
+/// Longest cell of a Parquet file, bytes: ids, counts and transmitters are short.
+const MAX_CELL_BYTES: usize = 1 << 12;
 
 /// Whether the file is a Parquet file, by its extension.
 pub fn is_parquet(path: &Path) -> bool {
@@ -33,7 +36,7 @@ pub fn open_text(path: &Path) -> Result<Box<dyn Read>, DataError> {
 /// An open file.
 pub enum RowSource {
     /// Delimited text.
-    Text(TextRows),
+    Text(Box<TextRows>),
     /// Parquet.
     Parquet(Box<ParquetRows>),
 }
@@ -44,22 +47,22 @@ impl RowSource {
     pub fn open(path: &Path, delimiter: u8, wanted: Option<&[usize]>) -> Result<Self, DataError> {
         match is_parquet(path) {
             true => Ok(Self::Parquet(Box::new(ParquetRows::open(path, wanted)?))),
-            false => Ok(Self::Text(TextRows::open(path, delimiter)?)),
+            false => Ok(Self::Text(Box::new(TextRows::open(path, delimiter)?))),
         }
     }
 
     /// Column names.
-    pub fn columns(&mut self) -> Result<Vec<String>, DataError> {
+    pub fn columns(&self) -> Vec<String> {
         match self {
-            Self::Text(text) => text.columns(),
-            Self::Parquet(rows) => Ok(rows.file.names()),
+            Self::Text(text) => text.columns.clone(),
+            Self::Parquet(rows) => rows.file.names(),
         }
     }
 
     /// Reads the next row; `false` at the end.
     pub fn next(&mut self, row: &mut StringRecord) -> Result<bool, DataError> {
         match self {
-            Self::Text(text) => text.reader.read_record(row).map_err(|e| text_error(&text.path, &e)),
+            Self::Text(text) => text.next(row),
             Self::Parquet(rows) => rows.next(row),
         }
     }
@@ -85,6 +88,11 @@ impl RowSource {
 }
 
 fn text_error(path: &Path, error: &csv::Error) -> DataError {
+    if let csv::ErrorKind::Io(error) = error.kind()
+        && let Some(error) = row_error(path, error)
+    {
+        return error;
+    }
     DataError::at_line(path, error.position().map_or(1, csv::Position::line), error.to_string())
 }
 
@@ -93,20 +101,36 @@ pub struct TextRows {
     path: PathBuf,
     /// Size of the file; compressed files report less progress than they make.
     n_bytes: u64,
-    reader: csv::Reader<Box<dyn Read>>,
+    reader: csv::Reader<RowCheck<Box<dyn Read>>>,
+    columns: Vec<String>,
 }
 
 impl TextRows {
+    /// Reads the header.
     fn open(path: &Path, delimiter: u8) -> Result<Self, DataError> {
         let n_bytes = std::fs::metadata(path).map_or(1, |m| m.len()).max(1);
         let mut builder = csv::ReaderBuilder::new();
         builder.delimiter(delimiter).flexible(true).trim(csv::Trim::All);
-        Ok(Self { path: path.to_owned(), n_bytes, reader: builder.from_reader(open_text(path)?) })
+        let mut reader = builder.from_reader(RowCheck::new(open_text(path)?, delimiter, LineBreaks::BetweenRows));
+        let header = reader.headers().map_err(|e| text_error(path, &e))?;
+        let columns: Vec<String> = header.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
+        column_names::reject_repeated(&columns).map_err(|what| DataError::at_line(path, 1, what))?;
+        Ok(Self { path: path.to_owned(), n_bytes, reader, columns })
     }
 
-    fn columns(&mut self) -> Result<Vec<String>, DataError> {
-        let header = self.reader.headers().map_err(|e| text_error(&self.path, &e))?;
-        Ok(header.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect())
+    /// Reads the next row. Columns at its end may be missing, but not be more than the header has.
+    fn next(&mut self, row: &mut StringRecord) -> Result<bool, DataError> {
+        if !self.reader.read_record(row).map_err(|e| text_error(&self.path, &e))? {
+            return Ok(false);
+        }
+        let what = if row.len() > self.columns.len() {
+            format!("{} columns where the header has {}", row.len(), self.columns.len())
+        } else if row.iter().eq(&self.columns) {
+            "the header occurs again; import files with a header each as several files".to_owned()
+        } else {
+            return Ok(true);
+        };
+        Err(DataError::at_line(&self.path, row.position().map_or(0, csv::Position::line), what))
     }
 }
 
@@ -155,6 +179,7 @@ impl Cells {
 impl ParquetRows {
     fn open(path: &Path, wanted: Option<&[usize]>) -> Result<Self, DataError> {
         let file = ParquetFile::open(path)?;
+        column_names::reject_repeated(&file.names()).map_err(|what| DataError::format(path, what))?;
         let is_read = |at: &usize| file.columns.get(*at).is_some_and(|c| c.column_type != ColumnType::Other);
         let mut columns: Vec<usize> = match wanted {
             Some(wanted) => wanted.to_vec(),
@@ -229,7 +254,18 @@ impl ParquetRows {
                     cursor.reals(n, &mut reals)?;
                     reals.iter().for_each(|v| cells.push(&if v.is_nan() { String::new() } else { v.to_string() }));
                 }
-                ColumnType::Text | ColumnType::Other => cursor.texts(n, |text| cells.push(text))?,
+                ColumnType::Text | ColumnType::Other => {
+                    let mut longest = 0;
+                    cursor.texts(n, |text| {
+                        longest = text.len().max(longest);
+                        cells.push(if text.len() <= MAX_CELL_BYTES { text } else { "" });
+                    })?;
+                    if longest > MAX_CELL_BYTES {
+                        return Err(
+                            cursor.error(n as u64, &format!("a text of {longest} bytes; ids or names expected"))
+                        );
+                    }
+                }
             }
         }
         (self.at, self.n_batch) = (0, n);

@@ -2,12 +2,16 @@
 
 use super::{DataError, ProgressFn, messages};
 use std::{
+    fs::File,
     io::{self, ErrorKind, Read},
     path::Path,
 };
 
 /// Bytes between two progress reports.
 const REPORT_EVERY: u64 = 1 << 20;
+
+/// Bytes that a file may grow by while it is read.
+const MAX_GROWTH: u64 = 64 << 20;
 
 /// The read was cancelled; inside an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +54,27 @@ impl<R: Read> Read for LimitedReader<'_, R> {
         }
         Ok(n)
     }
+}
+
+/// The content of a file of at most `limit` bytes. Of a longer or an endless one no more than that is read, and not much
+/// more than it seems to have.
+///
+/// # Errors
+/// The file cannot be read, or is too long; [`DataError::Cancelled`].
+pub fn read_at_most(path: &Path, limit: u64, watch: &ProgressFn) -> Result<Vec<u8>, DataError> {
+    let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+    let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
+    let limit = limit.min(n_bytes.saturating_add(MAX_GROWTH));
+    let stage = format!("reading {}", path.file_name().unwrap_or_default().to_string_lossy());
+    let mut bytes = Vec::with_capacity(n_bytes.min(limit) as usize);
+    LimitedReader::new(file, limit, n_bytes, &stage, watch).read_to_end(&mut bytes).map_err(|e| read_error(path, e))?;
+    Ok(bytes)
+}
+
+/// [`read_at_most`], as text.
+pub fn read_text_at_most(path: &Path, limit: u64, watch: &ProgressFn) -> Result<String, DataError> {
+    let bytes = read_at_most(path, limit, watch)?;
+    String::from_utf8(bytes).map_err(|_| DataError::format(path, "not UTF-8 text"))
 }
 
 /// An error of a limited reader, with its file.

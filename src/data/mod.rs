@@ -18,6 +18,7 @@ pub mod text;
 
 mod annotations;
 mod build_csr;
+mod column_names;
 mod data_table;
 mod edges;
 mod edges_csv;
@@ -26,17 +27,22 @@ mod fingerprint;
 mod gzip;
 mod import_rows;
 mod limited;
+mod memory;
 mod messages;
+mod neuron_join;
 mod neurons;
 mod parquet_file;
 mod parquet_footer;
 mod parquet_pages;
 mod read;
+mod row_check;
 
 pub use connectome::{Category, Connectome, NeuronTable};
 pub use csr::Csr;
+pub use limited::{read_at_most, read_text_at_most};
+pub use memory::{Budget, text_bytes};
 pub use messages::{io_reason, list_columns};
-pub use read::read;
+pub use read::{Tables, read};
 
 use std::path::Path;
 

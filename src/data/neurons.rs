@@ -1,14 +1,16 @@
 //! Neuron tables: any of idx, root_id, name, x, y, z, and categories.
 
 use super::{
-    Category, DataError, MAX_NEURONS, NeuronTable, ProgressFn,
+    Category, DataError, MAX_NEURONS, NeuronTable, ProgressFn, column_names,
     data_table::{Cells, DataTable},
     messages,
 };
-use std::{collections::HashSet, path::Path};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 const IDX: &[&str] = &["idx"];
-const IDS: &[&str] = &["root_id"];
 const NAMES: &[&str] = &["name"];
 const AXES: [&str; 3] = ["x", "y", "z"];
 /// Names of categories, and their names in files.
@@ -21,19 +23,75 @@ const CATEGORY_ALIASES: &[(&str, &[&str])] = &[
 ];
 /// A text column with more distinct texts than this is not a category.
 const MAX_LABELS: usize = 1024;
+/// Bytes of an id in the set of those seen.
+const SEEN_BYTES: u64 = 24;
 
-/// Reads a neuron table. Its rows are put in the order of `idx` when there is one.
-pub fn read(path: &Path, watch: &ProgressFn) -> Result<(NeuronTable, String), DataError> {
+/// How the neurons of a table are ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowOrder {
+    /// By a column `idx`.
+    Index,
+    /// By their rows.
+    Rows,
+}
+
+/// A neuron table as read from a file.
+pub struct NeuronFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The neurons, in the order of `idx` if there is one, else of the rows.
+    pub table: NeuronTable,
+    /// Their order.
+    pub order: RowOrder,
+    /// Name of the column that gives the ids.
+    pub id_column: Option<String>,
+    /// Name and texts of the key column, if it does not hold ids.
+    pub text_key: Option<(String, Vec<String>)>,
+    /// One line about the file.
+    pub provenance: String,
+}
+
+impl NeuronFile {
+    /// Its file name.
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// Reads a neuron table. Its rows are put in the order of `idx` when there is one. `key` names the column that identifies
+/// the neurons; without it, `root_id` does.
+pub fn read(path: &Path, key: Option<&str>, watch: &ProgressFn) -> Result<NeuronFile, DataError> {
     let source = DataTable::read_at_most(path, |_, _| true, u64::from(MAX_NEURONS), watch)?;
-    let table = table(&source, source.find(IDS))?;
-    Ok((table, provenance(&source)))
+    match key {
+        Some(key) => {
+            let missing = || DataError::format(path, messages::no_column(&[key], &source.names));
+            let column = column_names::find(&[key], &source.column_names()).ok_or_else(missing)?;
+            with_key(&source, column)
+        }
+        None => file(&source, column_names::find(column_names::IDS, &source.column_names()), None),
+    }
 }
 
 /// Reads the table of Shiu et al.: the first column holds the root ids in model order.
-pub fn read_completeness(path: &Path, watch: &ProgressFn) -> Result<(NeuronTable, String), DataError> {
+pub fn read_completeness(path: &Path, watch: &ProgressFn) -> Result<NeuronFile, DataError> {
     let source = DataTable::read_at_most(path, |i, _| i == 0, u64::from(MAX_NEURONS), watch)?;
-    let table = table(&source, if source.columns.is_empty() { None } else { Some(0) })?;
-    Ok((table, provenance(&source)))
+    let read = file(&source, if source.columns.is_empty() { None } else { Some(0) }, None)?;
+    Ok(NeuronFile { order: RowOrder::Index, ..read })
+}
+
+/// A table whose key column holds ids, or texts.
+fn with_key(source: &DataTable, column: usize) -> Result<NeuronFile, DataError> {
+    if source.unsigned(column).is_ok() {
+        return file(source, Some(column), None);
+    }
+    let texts = source.texts(column)?;
+    let mut seen = HashSet::with_capacity(texts.len());
+    if let Some(row) = texts.iter().position(|text| !seen.insert(text)) {
+        let what =
+            format!("\"{}\" occurs twice; a key column names each neuron once", messages::truncated(&texts[row]));
+        return Err(source.error(row, column, &what));
+    }
+    file(source, None, Some((source.columns[column].0.clone(), texts)))
 }
 
 fn provenance(source: &DataTable) -> String {
@@ -45,7 +103,11 @@ fn provenance(source: &DataTable) -> String {
     )
 }
 
-fn table(source: &DataTable, ids: Option<usize>) -> Result<NeuronTable, DataError> {
+fn file(
+    source: &DataTable,
+    ids: Option<usize>,
+    text_key: Option<(String, Vec<String>)>,
+) -> Result<NeuronFile, DataError> {
     let len = u32::try_from(source.n_rows).ok().filter(|n| *n <= MAX_NEURONS).ok_or_else(|| {
         DataError::format(&source.path, format!("more than {} neurons", messages::group_digits(u64::from(MAX_NEURONS))))
     })?;
@@ -55,17 +117,27 @@ fn table(source: &DataTable, ids: Option<usize>) -> Result<NeuronTable, DataErro
         reject_duplicates(source, column, &table.ids)?;
     }
     if let Some(column) = source.find(NAMES) {
-        table.names = source.texts(column);
+        table.names = source.texts(column)?;
     }
     table.positions = positions(source)?;
-    table.categories = categories(source);
+    table.categories = categories(source, ids)?;
+    let mut read = NeuronFile {
+        path: source.path.clone(),
+        table,
+        order: RowOrder::Rows,
+        id_column: ids.map(|column| source.columns[column].0.clone()),
+        text_key,
+        provenance: provenance(source),
+    };
     if let Some(column) = source.find(IDX) {
-        sort_by_index(source, column, &mut table)?;
+        sort_by_index(source, column, &mut read)?;
+        read.order = RowOrder::Index;
     }
-    Ok(table)
+    Ok(read)
 }
 
 fn reject_duplicates(source: &DataTable, column: usize, ids: &[u64]) -> Result<(), DataError> {
+    source.take_memory(SEEN_BYTES * ids.len() as u64)?;
     let mut seen = HashSet::with_capacity(ids.len());
     match ids.iter().position(|id| !seen.insert(*id)) {
         Some(row) => Err(source.error(row, column, &format!("{} occurs twice", ids[row]))),
@@ -88,26 +160,26 @@ fn positions(source: &DataTable) -> Result<Vec<[f32; 3]>, DataError> {
     Ok((0..source.n_rows).map(|row| [x[row] as f32, y[row] as f32, z[row] as f32]).collect())
 }
 
-fn categories(source: &DataTable) -> Vec<Category> {
-    let mut taken = Vec::new();
+fn categories(source: &DataTable, ids: Option<usize>) -> Result<Vec<Category>, DataError> {
+    let mut taken: Vec<usize> = ids.into_iter().collect();
     let mut categories = Vec::new();
     for (name, aliases) in CATEGORY_ALIASES {
         if let Some(column) = source.find(aliases) {
             taken.push(column);
-            categories.push(Category { name: (*name).to_owned(), texts: source.texts(column) });
+            categories.push(Category { name: (*name).to_owned(), texts: source.texts(column)? });
         }
     }
-    taken.extend([IDX, IDS, NAMES].iter().filter_map(|n| source.find(n)));
+    taken.extend([IDX, NAMES].iter().filter_map(|n| source.find(n)));
     for (column, (name, cells)) in source.columns.iter().enumerate() {
         if let Cells::Text(texts) = cells
             && !taken.contains(&column)
             && !name.is_empty()
             && is_category(texts.iter())
         {
-            categories.push(Category { name: name.clone(), texts: source.texts(column) });
+            categories.push(Category { name: name.clone(), texts: source.texts(column)? });
         }
     }
-    categories
+    Ok(categories)
 }
 
 /// Few distinct texts, and not only numbers.
@@ -122,7 +194,7 @@ fn is_category<'a>(texts: impl Iterator<Item = &'a str>) -> bool {
 }
 
 /// Puts the rows in the order of their index, each of 0 to n-1 once.
-fn sort_by_index(source: &DataTable, column: usize, table: &mut NeuronTable) -> Result<(), DataError> {
+fn sort_by_index(source: &DataTable, column: usize, read: &mut NeuronFile) -> Result<(), DataError> {
     let index = source.unsigned(column)?;
     let mut row_of = vec![u32::MAX; index.len()];
     for (row, at) in index.iter().enumerate() {
@@ -141,18 +213,21 @@ fn sort_by_index(source: &DataTable, column: usize, table: &mut NeuronTable) -> 
     if row_of.iter().enumerate().all(|(i, row)| i == *row as usize) {
         return Ok(());
     }
+    let NeuronFile { table, text_key, .. } = read;
     let by = |i: &u32| *i as usize;
+    let sort = |texts: &mut Vec<String>| {
+        if !texts.is_empty() {
+            *texts = row_of.iter().map(|i| std::mem::take(&mut texts[by(i)])).collect();
+        }
+    };
     if !table.ids.is_empty() {
         table.ids = row_of.iter().map(|i| table.ids[by(i)]).collect();
-    }
-    if !table.names.is_empty() {
-        table.names = row_of.iter().map(|i| std::mem::take(&mut table.names[by(i)])).collect();
     }
     if !table.positions.is_empty() {
         table.positions = row_of.iter().map(|i| table.positions[by(i)]).collect();
     }
-    for category in &mut table.categories {
-        category.texts = row_of.iter().map(|i| std::mem::take(&mut category.texts[by(i)])).collect();
-    }
+    sort(&mut table.names);
+    table.categories.iter_mut().for_each(|category| sort(&mut category.texts));
+    text_key.iter_mut().for_each(|(_, texts)| sort(texts));
     Ok(())
 }

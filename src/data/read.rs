@@ -1,6 +1,11 @@
 //! Reads a connectome from its files.
 
-use super::{Connectome, Csr, DataError, NeuronTable, ProgressFn, annotations, build_csr, edges, messages, neurons};
+use super::{
+    Connectome, Csr, DataError, NeuronTable, ProgressFn, annotations, build_csr,
+    edges::{self, EdgeSource},
+    messages, neuron_join,
+    neurons::{self, NeuronFile, RowOrder},
+};
 use std::path::{Path, PathBuf};
 
 /// Reads a network.
@@ -8,36 +13,21 @@ use std::path::{Path, PathBuf};
 /// `path` is an edge list (`.parquet`, `.csv`; columns `pre`, `post`, `w`: indices and signed synapse
 /// counts) or a folder with `edges.parquet` or `edges.csv` and, when there is one, `neurons.parquet`,
 /// `neurons.csv` or `nodes.csv`, plain or as `.csv.gz`; or with the pair of Shiu et al. (2024), `Completeness_*.csv` and
-/// `Connectivity_*.parquet`. `neurons` is the path of another neuron table, `annotations` that of the FlyWire
-/// annotations, joined by root id.
+/// `Connectivity_*.parquet`. `neurons` is the path of another neuron table, joined by its key column or by root id with that
+/// of the folder; `annotations` that of the FlyWire annotations, joined by root id.
 ///
-/// The number of neurons is the number of rows of the table; without a table, the largest index decides.
-/// Rows of the same pair are added up, and a pair whose sum is zero is dropped.
+/// The number of neurons is the number of rows of the folder's table, else of the other one; without a table, the largest
+/// index decides. Rows of the same pair are added up, and a pair whose sum is zero is dropped. What the result does not say
+/// by itself (rows that match no neuron, weights that were not there) is in its notices.
 ///
 /// # Errors
 /// [`DataError::Format`] with the file and the line (text) or the column and row group (Parquet) for
 /// anything missing, of the wrong type, out of range or damaged; [`DataError::Io`] when a file cannot be
 /// opened; [`DataError::Cancelled`] when the progress function returns `false`.
-pub fn read(
-    path: &Path,
-    neurons: Option<&Path>,
-    annotations: Option<&Path>,
-    watch: &ProgressFn,
-) -> Result<Connectome, DataError> {
+pub fn read(path: &Path, tables: Tables<'_>, watch: &ProgressFn) -> Result<Connectome, DataError> {
     let found = Files::find(path)?;
-    let mut provenance = Vec::new();
-    let mut table = None;
-    if let Some(path) = neurons {
-        table = Some(neurons::read(path, &part_of(watch, 0.0, 0.1))?);
-    } else if let Some(path) = &found.neurons {
-        let watch = &part_of(watch, 0.0, 0.1);
-        table =
-            Some(if found.published { neurons::read_completeness(path, watch)? } else { neurons::read(path, watch)? });
-    }
-    let table = table.map(|(table, line)| {
-        provenance.push(line);
-        table
-    });
+    let (mut provenance, mut notices) = (Vec::new(), Vec::new());
+    let table = read_neurons(&found, tables, (&mut provenance, &mut notices), &part_of(watch, 0.0, 0.1))?;
     let source = edges::open(&found.edges)?;
     let packed =
         build_csr::build_csr(&found.edges, source.as_ref(), table.as_ref().map(|t| t.len), &part_of(watch, 0.1, 0.9))?;
@@ -47,12 +37,82 @@ pub fn read(
     }
     let mut table = table.unwrap_or_else(|| NeuronTable { len: n, ..NeuronTable::default() });
     provenance.insert(0, describe_file(&found.edges, packed.n_rows, &packed.csr));
-    if let Some(path) = annotations {
-        provenance.push(annotations::join(path, &mut table, &part_of(watch, 0.9, 0.98))?);
+    notices.extend(weight_notice(&found.edges, source.as_ref(), &packed.csr));
+    if let Some(path) = tables.annotations {
+        provenance.push(annotations::join(path, &mut table, &mut notices, &part_of(watch, 0.9, 0.98))?);
     }
-    let mut connectome = Connectome { neurons: table, synapses: packed.csr, provenance };
+    let mut connectome = Connectome { neurons: table, synapses: packed.csr, provenance, notices };
     connectome.provenance.push(format!("fingerprint {:016x}", connectome.fingerprint()));
     Ok(connectome)
+}
+
+/// Tables of neurons beside those in the folder of a network.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tables<'a> {
+    /// A neuron table.
+    pub neurons: Option<&'a Path>,
+    /// The column that identifies the neurons in it, or in the table of the folder; `None`: `root_id`.
+    pub key: Option<&'a str>,
+    /// FlyWire annotations.
+    pub annotations: Option<&'a Path>,
+}
+
+/// The neurons of the folder's table, of the other one, or of both joined.
+fn read_neurons(
+    found: &Files,
+    tables: Tables<'_>,
+    (provenance, notices): (&mut Vec<String>, &mut Vec<String>),
+    watch: &ProgressFn,
+) -> Result<Option<NeuronTable>, DataError> {
+    let mut read = |path: &Path, key: Option<&str>| {
+        let file = neurons::read(path, key, watch)?;
+        provenance.push(file.provenance.clone());
+        Ok::<_, DataError>(file)
+    };
+    let other = tables.neurons.map(|path| read(path, tables.key)).transpose()?;
+    let own = match &found.neurons {
+        // With another table it only says which neurons there are.
+        Some(path) if found.published => {
+            let file = neurons::read_completeness(path, watch)?;
+            provenance.push(file.provenance.clone());
+            Some(file)
+        }
+        Some(path) => Some(read(path, tables.key.filter(|_| other.is_none()))?),
+        None => None,
+    };
+    match (own, other) {
+        (Some(own), Some(other)) => neuron_join::join(own, other, notices).map(Some),
+        (Some(only), None) | (None, Some(only)) => {
+            notices.extend(row_order_notice(&only, &found.edges));
+            Ok(Some(only.table))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+/// Says that the rows of a table with ids are taken in their order, where they are.
+fn row_order_notice(only: &NeuronFile, edges: &Path) -> Option<String> {
+    let has_ids = only.id_column.is_some() || only.text_key.is_some();
+    let why = format!("{} has no ids and the table no column idx", file_name(edges));
+    (has_ids && only.order == RowOrder::Rows).then(|| neuron_join::row_order_notice(only, &why))
+}
+
+/// Says that connections have no weight, or only positive ones of a column that is not known to be signed.
+fn weight_notice(path: &Path, source: &dyn EdgeSource, csr: &Csr) -> Option<String> {
+    let name = file_name(path);
+    match source.weight_column() {
+        None => Some(format!("{name} has no weight column: each row counts as one excitatory synapse.")),
+        Some(column) if !edges::COUNT.contains(&column) && csr.synapse_counts().n_inhibitory == 0 => Some(format!(
+            "{name}: all counts of the column \"{}\" are positive, so no connection inhibits. Import the file to give \
+             signs by transmitter.",
+            messages::truncated(column)
+        )),
+        Some(_) => None,
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Progress of one part of the whole.
@@ -63,7 +123,7 @@ fn part_of<'a>(watch: &'a ProgressFn<'a>, from: f32, to: f32) -> impl Fn(&str, f
 /// `edges.csv: 45,922 bytes, 4,715 rows, 95,215 synapses, 2,001 excitatory and 2,714 inhibitory connections`
 fn describe_file(path: &Path, n_rows: u64, csr: &Csr) -> String {
     let n_bytes = std::fs::metadata(path).map_or(0, |m| m.len());
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = file_name(path);
     format!(
         "{name}: {} bytes, {} rows, {}",
         messages::group_digits(n_bytes),

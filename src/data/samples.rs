@@ -5,6 +5,7 @@ use super::{
     data_table::DataTable,
     input_file,
     limited::{LimitedReader, is_cancelled},
+    memory::Budget,
     messages,
 };
 use npyz::{DType, NpyFile, TypeChar, npz, zip::ZipArchive};
@@ -12,6 +13,8 @@ use std::{fs::File, io, io::BufReader, path::Path};
 
 /// Most numbers of X: 2 GB.
 const MAX: u64 = 1 << 28;
+/// Bytes of a number of an archive while it is read: as f32 or wider, and as f64.
+const NUMBER_BYTES: u64 = 16;
 
 /// Samples of a regression.
 pub struct Samples {
@@ -133,9 +136,11 @@ fn numbers<R: io::Read>(
 ) -> Result<(Vec<u64>, Vec<f64>), DataError> {
     let wrong = |what: String| DataError::format(path, format!("{name}: {what}"));
     let shape = file.shape().to_vec();
-    if shape.iter().try_fold(1_u64, |n, d| n.checked_mul(*d)).is_none_or(|n| n > MAX) {
-        return Err(too_large(path));
-    }
+    let n_numbers = shape.iter().try_fold(1_u64, |n, d| n.checked_mul(*d)).filter(|n| *n <= MAX);
+    let n_numbers = n_numbers.ok_or_else(|| too_large(path))?;
+    // An archive may be compressed: its size says little.
+    let n_bytes = std::fs::metadata(path).map_err(|e| DataError::io(path, e))?.len();
+    Budget::of(n_bytes).take(path, NUMBER_BYTES.saturating_mul(n_numbers))?;
     if file.order() != npyz::Order::C && shape.len() > 1 {
         return Err(wrong("stored column by column; save np.ascontiguousarray of it".to_owned()));
     }

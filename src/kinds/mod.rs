@@ -34,6 +34,8 @@ pub trait Prepared: Send + Sync {
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
     /// Predicted memory on a device, by owner; empty if unknown.
     fn predict(&self, on: DeviceKind) -> MemoryReport;
+    /// What the user should know of how its input was read, a sentence each.
+    fn notices(&self) -> Vec<String>;
     /// The setup of its kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
     fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync>;
 }
@@ -85,7 +87,8 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
         let (settings, accepts) = (self.settings()?, self.accepts(&context, on.kind()));
         scheduled::check(&self.params, &settings, &accepts)?;
         let sim = K::start(&self.params, &context, self.setup.clone(), on)?;
-        Ok(Box::new(ScheduledSim::new(sim, self.params.clone(), settings, Box::new(accepts))?))
+        let notices = self.notices();
+        Ok(Box::new(ScheduledSim::new(sim, self.params.clone(), settings, Box::new(accepts), notices)?))
     }
 
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError> {
@@ -95,6 +98,10 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
 
     fn predict(&self, on: DeviceKind) -> MemoryReport {
         K::predict(&self.params, Some(&self.setup), on)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        K::notices(&self.setup)
     }
 }
 

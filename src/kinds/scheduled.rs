@@ -76,6 +76,8 @@ pub(super) struct ScheduledSim<P> {
     /// Counts the changes of the schema by what is set.
     n_changes: u64,
     accepts: Accepts<P>,
+    /// What is to be known of its setup.
+    notices: Vec<String>,
 }
 
 impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
@@ -85,8 +87,9 @@ impl<P: Params + Clone + PartialEq> ScheduledSim<P> {
         params: P,
         settings: Vec<Setting>,
         accepts: Accepts<P>,
+        notices: Vec<String>,
     ) -> Result<Self, SimError> {
-        let mut new = Self { sim, params, settings, active: vec![], until: 0, n_changes: 0, accepts };
+        let mut new = Self { sim, params, settings, active: vec![], until: 0, n_changes: 0, accepts, notices };
         new.update(0)?;
         Ok(new)
     }
@@ -329,7 +332,9 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
     }
 
     fn notices(&self) -> Vec<String> {
-        self.sim.notices()
+        let mut all = self.notices.clone();
+        all.extend(self.sim.notices());
+        all
     }
 
     fn memory(&self) -> MemoryReport {

@@ -210,6 +210,11 @@ pub trait Kind {
     }
     /// Reads or generates the setup. Runs on the loader thread.
     fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
+    /// What the user should know of how the setup was read, a sentence each; part of [`Simulation::notices`].
+    fn notices(setup: &Self::Setup) -> Vec<String> {
+        let _ = setup;
+        vec![]
+    }
     /// Predicts the memory of a started simulation by buffer, as in [`Simulation::memory`]. Without a setup, from the
     /// parameters alone. Empty when unknown.
     fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: DeviceKind) -> MemoryReport {

@@ -1,6 +1,6 @@
 //! Reading files: content is exact, errors name file and line, and no damage makes a reader panic.
 
-use neuropil::data::{self, Connectome, DataError};
+use neuropil::data::{self, Connectome, DataError, Tables};
 use neuropil_test_support::{Need, skip, temp::TempFolder};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ impl Folder {
     }
 
     fn read(&self) -> Result<Connectome, DataError> {
-        data::read(&self.0, None, None, &quiet)
+        data::read(&self.0, Tables::default(), &quiet)
     }
 }
 
@@ -94,12 +94,20 @@ fn errors_name_the_line() {
         (
             "pre,post,w\n0,720575940660219265,1\n",
             "edges.csv:2: column \"post\": index 720,575,940,660,219,265 is beyond the limit of 16,777,216 neurons; edges \
-             name rows of the neuron table (0, 1, 2, …), not root ids",
+             name rows of the neuron table (0, 1, 2, …), not root ids; Import connectivity… converts a list of root ids",
         ),
         (
             "pre,post,w\n0,1,2000000000\n0,1,2000000000\n",
             "edges.csv: the counts of connection 0 to 1 add up to 4000000000, beyond 32 bits",
         ),
+        ("pre,post,w\n0,1,2\n0,\"1,2\n3,4,5\n", "edges.csv:3: a quote is not closed"),
+        ("pre,post,w,x\n0,1,2,\"a\n3,4,5,\"\n", "edges.csv:2: a quote is not closed"),
+        ("pre,\"post,w\n0,1,2\n", "edges.csv:1: a quote is not closed"),
+        ("pre,post,w\n0,1,\"2", "edges.csv:2: a quote is not closed"),
+        ("pre,post,w\n0,1,2\n0,1,2,7\n", "edges.csv:3: 4 columns where the header has 3"),
+        ("x,pre,post,w,y\n,0,1,2,,\n", "edges.csv:2: 6 columns where the header has 5"),
+        ("pre,post,w,pre\n0,1,2,3\n", "edges.csv:1: the column \"pre\" occurs twice; remove or rename one"),
+        ("pre,post,w\n0,1,2\npre,post,w\n", "edges.csv:3: column \"pre\": \"pre\" is not a whole number"),
         ("pre,post,w\n", "edges.csv: no neurons: the edge list is empty and there is no neuron table"),
     ];
     for (text, want) in cases {
@@ -166,7 +174,8 @@ fn annotations_are_joined_by_root_id() {
         ("a.tsv", annotations.as_bytes()),
     ];
     let folder = Folder::with(&files);
-    let c = data::read(&folder.0, None, Some(&folder.0.join("a.tsv")), &quiet).expect("readable");
+    let c = data::read(&folder.0, Tables { annotations: Some(&folder.0.join("a.tsv")), ..Tables::default() }, &quiet)
+        .expect("readable");
     assert_eq!(c.neurons.positions[0], [-2.0, -1.0, -1.0]);
     assert_eq!(c.neurons.positions[2], [-4.0, -8.0, -4.0]);
     assert!(c.neurons.positions[1][0].is_nan());
@@ -191,7 +200,7 @@ fn lists_of_indices() {
 #[test]
 fn reading_can_be_cancelled() {
     let folder = Folder::with(&[EDGES]);
-    assert!(matches!(data::read(&folder.0, None, None, &|_, _| false), Err(DataError::Cancelled)));
+    assert!(matches!(data::read(&folder.0, Tables::default(), &|_, _| false), Err(DataError::Cancelled)));
     assert!(matches!(data::generate::fly_stand_in(1, &|_, part| part < 0.3), Err(DataError::Cancelled)));
 }
 
@@ -203,7 +212,7 @@ fn peak_mib() -> u64 {
 
 fn timed(path: &Path) -> Connectome {
     let start = std::time::Instant::now();
-    let c = data::read(path, None, None, &quiet).expect("readable");
+    let c = data::read(path, Tables::default(), &quiet).expect("readable");
     let secs = start.elapsed().as_secs_f64();
     eprintln!("{}: {secs:.2} s, peak {} MiB\n  {}", path.display(), peak_mib(), c.provenance.join("\n  "));
     c

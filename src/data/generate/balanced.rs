@@ -92,7 +92,7 @@ pub fn balanced_with(
         format!("generated: balanced random network, seed {seed}, {n} neurons, {in_degree} inputs each"),
         describe_synapses(&synapses),
     ];
-    let mut connectome = Connectome { neurons, synapses, provenance };
+    let mut connectome = Connectome { neurons, synapses, provenance, notices: vec![] };
     connectome.provenance.push(format!("fingerprint {:016x}", connectome.fingerprint()));
     Ok(connectome)
 }

@@ -28,7 +28,7 @@ fn text_ids_and_transmitters_become_a_network_that_is_read() {
     assert_eq!((imported.n_rows, imported.n_synapses, imported.n_inhibitory), (4, 11, 2));
     let out = folder.join("network");
     write(&imported, &spec, &out, &|_, _| true).unwrap();
-    let network = crate::data::read(&out, None, None, &|_, _| true).unwrap();
+    let network = crate::data::read(&out, crate::data::Tables::default(), &|_, _| true).unwrap();
     assert_eq!(network.neurons.names, ["DNg1", "LC4", "MN9"]);
     assert_eq!(network.synapses.connections(2).collect::<Vec<_>>(), [(1, 7)]);
 }
@@ -46,7 +46,7 @@ fn columns_are_guessed_from_common_names() {
 
 #[test]
 fn large_ids_are_ordered_by_value_and_small_ones_are_indices() {
-    let ids = |all: &[&str]| order(all.iter().map(|id| (*id).to_owned()).collect());
+    let ids = |all: &[&str]| order(all.iter().map(|id| (*id).to_owned()).collect(), |_| Ok(())).unwrap();
     assert_eq!(
         ids(&["720575940", "99", "720575939"]),
         (vec!["99".into(), "720575939".into(), "720575940".into()], vec![2, 0, 1])
@@ -77,6 +77,59 @@ fn errors_name_file_line_and_expectation() {
     std::fs::write(&file, "source,target\n1,2\n").unwrap();
     let cancelled = read(&spec(&file, ""), &|_, _| false);
     assert!(matches!(cancelled, Err(DataError::Cancelled)));
+}
+
+/// What is not a table of connections is not imported in part, whatever its columns.
+#[test]
+fn damaged_rows_are_refused_with_their_line() {
+    let folder = TempFolder::new("import-damage");
+    let file = folder.join("edges.csv");
+    for (text, line, what) in [
+        ("source,target,weight\n1,2,3\n1,\"2,3\n4,5,6\n", 3, "a quote is not closed"),
+        ("source,target,weight\n1,2,3\n1,2,\"3", 3, "a quote is not closed"),
+        ("source,target,weight\n1,2,3\n1,2,3,4\n", 3, "4 columns where the header has 3"),
+        ("source,target,source\n1,2,3\n", 1, "the column \"source\" occurs twice; remove or rename one"),
+        ("source,target\n1,2\nsource,target\n3,4\n", 3, "the header occurs again"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let spec =
+            ImportSpec { delimiter: b',', mapping: Mapping { target: 1, ..Mapping::default() }, ..spec_of(&file) };
+        let error = read(&spec, &|_, _| true).unwrap_err().to_string();
+        assert!(error.contains(&format!("edges.csv:{line}: {what}")), "{error}");
+    }
+}
+
+/// A compressed list of connections may have any size.
+#[test]
+fn memory_is_limited() {
+    let folder = TempFolder::new("import-memory");
+    let file = folder.join("edges.csv");
+    std::fs::write(&file, "source,target,weight\n".to_owned() + &"700,800,1\n".repeat(100)).unwrap();
+    let read = |limit| read_within(&spec(&file, ""), Budget::with_limit(limit), &|_, _| true).map(|read| read.n_rows);
+    let needed = 100 * ROW_BYTES + 2 * (2 * text_bytes(3) + NEURON_BYTES);
+    assert_eq!(read(needed).unwrap(), 100);
+    assert!(read(needed - 1).unwrap_err().to_string().contains("of memory, the limit for its size"));
+}
+
+/// A weight that is not recognised would count each row once; whose signs they are is written beside them.
+#[test]
+fn weights_are_recognised_and_conventions_written() {
+    let columns = |weight: &str| ["pre", "post", weight, "nt_type"].map(str::to_owned);
+    for weight in ["Syn. count", "syn_count", "Syn. Count", "n_syn", "Synapses", "W"] {
+        assert_eq!(guess_mapping(&columns(weight)).weight, Some(2), "{weight}");
+    }
+    assert_eq!(guess_mapping(&columns("score")).weight, None);
+    let spec = ImportSpec {
+        inhibitory: INHIBITORY.to_owned(),
+        mapping: guess_mapping(&columns("x")),
+        ..ImportSpec::default()
+    };
+    let text = describe(&spec);
+    assert!(text.contains("weight column: none. No weight column: each row counts as one synapse."), "{text}");
+    assert!(text.contains("inhibitory: GABA, GLUT, glutamate (Drosophila convention"), "{text}");
+    let own = describe(&ImportSpec { inhibitory: "GABA".to_owned(), ..spec });
+    assert!(own.contains("inhibitory: GABA\n"), "{own}");
+    assert!(is_inhibitory(INHIBITORY, "glut") && !is_inhibitory("GABA", "GLUT") && is_inhibitory("", "-1"));
 }
 
 fn spec_of(file: &Path) -> ImportSpec {

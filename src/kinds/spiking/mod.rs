@@ -108,6 +108,10 @@ impl Kind for SpikingKind {
         setup::prepare(params, context, progress)
     }
 
+    fn notices(setup: &Setup) -> Vec<String> {
+        setup.notices.clone()
+    }
+
     fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {
         let sizes = setup.map(NetworkSize::of).or_else(|| NetworkSize::from_params(params));
         match (sizes, on) {

@@ -146,11 +146,17 @@ params! {
         #[show_if(|s| s.source == Source::Files)]
         path: PathText = PathText::default(),
 
-        /// Neuron table, if it is not in the folder: any of root_id, name, super_class, class, cell_type,
-        /// side, nt, x, y, z.
+        /// Table of names, classes and positions in addition to that of the folder: any of root_id, name, super_class, class,
+        /// cell_type, side, nt, x, y, z. Its rows are joined by root_id with the ids of the network.
         #[param(title = "Neuron table", apply = Rebuild)]
         #[show_if(|s| s.source == Source::Files)]
         neurons: PathText = PathText::default(),
+
+        /// Column that identifies the neurons in the neuron table, or else in the table of the folder: ids, or texts that
+        /// are the names of the network. Empty: root_id, then idx, then name.
+        #[param(title = "Key column", apply = Rebuild)]
+        #[show_if(|s| s.source == Source::Files)]
+        neuron_key: String = String::new(),
 
         /// FlyWire annotations (tab-separated), for classes and positions by root_id.
         #[param(title = "Annotations (FlyWire)", apply = Rebuild)]

@@ -68,7 +68,7 @@ mod tests {
         };
         let words = vec![Csr::pack(2, 2, 3), Csr::pack(2, 3, -1)];
         let synapses = Csr { rows: vec![0, 2, 2, 2, 2], words, target_bits: 2, overflow: vec![] };
-        let setup = Setup::new(Connectome { neurons, synapses, provenance: vec![] }).expect("a network");
+        let setup = Setup::new(Connectome { neurons, synapses, ..Connectome::default() }).expect("a network");
         let named =
             |name: &str, query: &str| Selection { name: name.to_owned(), query: query.into(), ..Selection::default() };
         let context = BuildContext { seed: 5, ..BuildContext::default() };

@@ -3,7 +3,7 @@
 use super::{Network, Params, Source};
 use crate::{
     data::{
-        Connectome, Csr, DataError, NeuronTable,
+        Connectome, Csr, DataError, NeuronTable, Tables,
         generate::{RandomConnection, balanced_with},
     },
     params::ParamGroup as _,
@@ -19,6 +19,8 @@ pub struct Setup {
     pub connectivity: Csr,
     /// Origin of the data, one line each.
     pub provenance: Vec<String>,
+    /// What the user should know of how they were read, a sentence each.
+    pub notices: Vec<String>,
 }
 
 /// Reads or generates the network that the parameters describe.
@@ -32,7 +34,9 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
                 .ok_or_else(|| SimError::Input("network.path is empty: name a folder or an edge file".to_owned()))?;
             let (neurons, annotations): (Option<PathBuf>, Option<PathBuf>) =
                 (file(&network.neurons.0), file(&network.annotations.0));
-            crate::data::read(&path, neurons.as_deref(), annotations.as_deref(), &watch)
+            let key = Some(network.neuron_key.trim()).filter(|key| !key.is_empty());
+            let tables = Tables { neurons: neurons.as_deref(), key, annotations: annotations.as_deref() };
+            crate::data::read(&path, tables, &watch)
         }
         Source::FlyStandIn => crate::data::generate::fly_stand_in(context.seed, &watch),
         Source::Balanced => {
@@ -57,7 +61,7 @@ pub fn prepare(params: &Params, context: &BuildContext, progress: &Progress) -> 
 impl Setup {
     /// From a network in memory.
     pub fn new(connectome: Connectome) -> Result<Self, SimError> {
-        let Connectome { neurons, synapses, provenance } = connectome;
+        let Connectome { neurons, synapses, provenance, notices } = connectome;
         if neurons.len == 0 || neurons.len != synapses.n() {
             let (a, b) = (neurons.len, synapses.n());
             return Err(SimError::Input(format!(
@@ -65,7 +69,7 @@ impl Setup {
             )));
         }
         let ei = signs(&synapses);
-        Ok(Self { neurons: Arc::new(elements(neurons, ei)), connectivity: synapses, provenance })
+        Ok(Self { neurons: Arc::new(elements(neurons, ei)), connectivity: synapses, provenance, notices })
     }
 
     /// The connections for views; shared, not copied.

@@ -29,7 +29,7 @@ pub fn setup(seed: u64) -> Arc<Setup> {
         csr.rows.push(csr.words.len() as u32);
     }
     let neurons = NeuronTable { len: N, ..NeuronTable::default() };
-    Arc::new(Setup::new(Connectome { neurons, synapses: csr, provenance: vec![] }).expect("a network"))
+    Arc::new(Setup::new(Connectome { neurons, synapses: csr, ..Connectome::default() }).expect("a network"))
 }
 
 pub fn intervention(effect: Effect, target: &str, start: f64, stop: f64) -> Intervention {

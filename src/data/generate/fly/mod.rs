@@ -39,7 +39,7 @@ pub fn fly_stand_in(seed: u64, watch: &ProgressFn) -> Result<Connectome, DataErr
         format!("generated: synthetic stand-in for a fly's brain, seed {seed}; not the wiring of any animal"),
         describe_synapses(&synapses),
     ];
-    let mut connectome = Connectome { neurons, synapses, provenance };
+    let mut connectome = Connectome { neurons, synapses, provenance, notices: vec![] };
     connectome.provenance.push(format!("fingerprint {:016x}", connectome.fingerprint()));
     Ok(connectome)
 }

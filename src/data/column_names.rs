@@ -1,0 +1,68 @@
+//! Names of columns, compared without case, spaces and punctuation where no name matches exactly.
+
+use super::messages;
+
+/// Names of a synapse count, most specific first.
+pub const WEIGHTS: &[&str] = &[
+    "w",
+    "weight",
+    "syn_count",
+    "n_syn",
+    "n_synapses",
+    "synapses",
+    "synapse_count",
+    "num_synapses",
+    "count",
+    "n",
+    "connectivity",
+];
+/// Names of the id of a neuron.
+pub const IDS: &[&str] = &["root_id", "pt_root_id", "body_id"];
+
+/// A name in lower case without spaces and punctuation: `Syn. count` as `syncount`.
+fn normalized(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// The column that has the first of these names: exactly, else without case, spaces and punctuation.
+pub fn find<S: AsRef<str>>(wanted: &[&str], there: &[S]) -> Option<usize> {
+    let exact = |w: &&str| there.iter().position(|name| name.as_ref() == *w);
+    let known: Vec<String> = there.iter().map(|name| normalized(name.as_ref())).collect();
+    let similar = |w: &&str| known.iter().position(|name| *name == normalized(w));
+    wanted.iter().find_map(exact).or_else(|| wanted.iter().find_map(similar))
+}
+
+/// An error if a name occurs twice: it is unclear which column is meant. Columns without a name may repeat.
+pub fn reject_repeated<S: AsRef<str>>(names: &[S]) -> Result<(), String> {
+    let is_repeated = |(at, name): &(usize, &S)| {
+        !name.as_ref().is_empty() && names[..*at].iter().any(|earlier| earlier.as_ref() == name.as_ref())
+    };
+    match names.iter().enumerate().find(is_repeated) {
+        Some((_, name)) => {
+            let name = messages::truncated(name.as_ref());
+            Err(format!("the column \"{name}\" occurs twice; remove or rename one"))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_spaces_and_punctuation_are_ignored() {
+        for name in ["Syn. count", "syn_count", "SYN-COUNT", "Syn. Count", "n_syn", "N syn.", "Synapses", "weight"] {
+            assert_eq!(find(WEIGHTS, &["pre", "post", name]), Some(2), "{name}");
+        }
+        assert_eq!(find(WEIGHTS, &["W", "w"]), Some(1), "an exact name goes first");
+        assert_eq!(find(WEIGHTS, &["syn_count_score", "neuropil"]), None);
+        assert_eq!(find(IDS, &["Root ID"]), Some(0));
+    }
+
+    #[test]
+    fn repeated_names_are_refused() {
+        assert!(reject_repeated(&["pre", "post", "pre"]).unwrap_err().contains("\"pre\" occurs twice"));
+        assert!(reject_repeated(&["pre", "post", "", ""]).is_ok());
+    }
+}
