@@ -136,6 +136,8 @@ pub struct App {
     after_save: Option<dialogs::Intent>,
     /// An open file of trees.
     trees: Option<trees::TreeFile>,
+    /// A file of trees that is being read.
+    reading_trees: Option<trees::ReadingTrees>,
     /// The file given at start, until a document is open.
     pub(crate) opening: Option<opening::Opening>,
     /// The area of the views, for the toasts.
@@ -215,6 +217,7 @@ impl App {
             native_dialogs: start.native_dialogs,
             after_save: None,
             trees: None,
+            reading_trees: None,
             opening: start.path.clone().map(opening::Opening::new),
             centre: egui::Rect::EVERYTHING,
             process_memory: system::ProcessMemory::default(),

@@ -16,10 +16,14 @@ use crate::{
         Format,
         newick::{self, Trees},
     },
-    sim::{Clock, Frame, ProbeSpec, Reading, Shape, TimeBase},
+    sim::{Clock, Frame, ProbeSpec, Progress, Reading, Shape, TimeBase},
 };
-use egui::{Window, vec2};
-use std::path::{Path, PathBuf};
+use egui::{ProgressBar, Window, vec2};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// The lineage of a file.
 const PROBES: &[ProbeSpec] = &[ProbeSpec {
@@ -30,6 +34,9 @@ const PROBES: &[ProbeSpec] = &[ProbeSpec {
     shape: Shape::Lineage { over: "individuals", attributes: &[] },
     args: &[],
 }];
+
+/// The progress of a file is shown after this time.
+const SHOWN_AFTER: Duration = Duration::from_millis(300);
 
 /// An open file of trees, with what a view needs of a simulation: none of it is shared with the one that is open.
 pub struct TreeFile {
@@ -43,6 +50,13 @@ pub struct TreeFile {
     runs: Library,
     profile: Profile,
     color_scales: ColorScales,
+}
+
+/// A file of trees that is being read.
+pub struct ReadingTrees {
+    path: PathBuf,
+    progress: Arc<Progress>,
+    since: Instant,
 }
 
 /// Whether a path is that of a file of trees.
@@ -108,18 +122,28 @@ impl TreeFile {
 impl App {
     /// Reads a file of trees on a thread.
     pub(super) fn open_trees(&mut self, path: PathBuf) {
+        let progress = Arc::new(Progress::default());
+        let reading = ReadingTrees { path: path.clone(), progress: progress.clone(), since: Instant::now() };
         let read = move || {
-            let trees = newick::read(&path).map_err(|e| e.to_string());
+            let watch = |what: &str, done: f32| progress.report(what, done).is_ok();
+            let trees = newick::read(&path, &watch).map_err(|e| e.to_string());
             super::jobs::JobResult::Trees(path, trees)
         };
-        if let Err(e) = self.jobs.spawn("open", read) {
-            self.notify(Level::Error, e);
+        if let Some(earlier) = self.reading_trees.take() {
+            earlier.progress.cancel();
+        }
+        match self.jobs.spawn("open", read) {
+            Ok(()) => self.reading_trees = Some(reading),
+            Err(e) => self.notify(Level::Error, e),
         }
     }
 
     /// Shows what was read.
     pub(super) fn show_trees(&mut self, path: &Path, read: Result<Trees, String>) {
+        // Of a file that was opened before the newest one nothing is shown.
+        let Some(reading) = self.reading_trees.take_if(|reading| reading.path == *path) else { return };
         match read {
+            Err(_) if reading.progress.is_cancelled() => self.open_failed(format!("{} was not opened", path.display())),
             Ok(trees) => {
                 self.opening = None;
                 self.trees = TreeFile::new(path, trees);
@@ -131,6 +155,9 @@ impl App {
 
 /// Draws the window of the file.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
+    if let Some(reading) = &app.reading_trees {
+        reading_ui(ctx, reading);
+    }
     let Some(file) = &mut app.trees else { return };
     let mut is_open = true;
     let area = ctx.content_rect().shrink(60.0);
@@ -144,4 +171,26 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     if !is_open {
         app.trees = None;
     }
+}
+
+/// Progress of a file that is being read, and a button to cancel.
+fn reading_ui(ctx: &egui::Context, reading: &ReadingTrees) {
+    ctx.request_repaint_after(Duration::from_millis(100));
+    // Most files are read before a person could see this.
+    if reading.since.elapsed() < SHOWN_AFTER {
+        return;
+    }
+    let (stage, done) = reading.progress.now();
+    let name = reading.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Window::new(format!("Opening {name}"))
+        .id(egui::Id::unique("reading trees"))
+        .collapsible(false)
+        .resizable(false)
+        .show(ctx, |ui| {
+            ui.add(ProgressBar::new(done).desired_width(240.0).desired_height(6.0));
+            ui.label(super::widgets::sub(ui, stage));
+            if ui.button("Cancel").clicked() {
+                reading.progress.cancel();
+            }
+        });
 }

@@ -36,7 +36,7 @@ pub(super) fn info(path: &Path, as_json: bool) -> Result<(), CliError> {
 
 /// Describes the lineages of a file of trees.
 fn lineage_info(path: &Path, as_json: bool) -> Result<(), CliError> {
-    let trees = newick::read(path).map_err(|e| CliError::Usage(e.to_string()))?;
+    let trees = newick::read(path, &|_, _| true).map_err(|e| CliError::Usage(e.to_string()))?;
     let all = trees.summary();
     if as_json {
         let mut out = json!(all);

@@ -7,6 +7,7 @@
 //! born at step 0, and `[&ended]` behind the length of an individual that ends in the last step, so that it does not read as
 //! living. [`read`] opens it again.
 
+mod events;
 mod reader;
 mod trees;
 
@@ -199,7 +200,7 @@ mod tests {
             // Odd seeds: some individuals end in the last step, and do not live.
             forest.write(if seed % 2 == 0 { 100 } else { 59 }, &mut text).expect("memory");
             let text = String::from_utf8(text).expect("text");
-            let trees = super::parse(&text).expect("trees");
+            let trees = super::parse(&text, Path::new("t.nwk"), &|_, _| true).expect("trees");
             // By names: ids are new ones.
             let known =
                 |birth: &Birth| if birth.name.is_empty() { birth.child.to_string() } else { birth.name.clone() };

@@ -9,100 +9,96 @@
 //! An individual that reaches the last step of all trees lives, unless a comment `[&ended]` stands behind it. One that ends where an individual of several parents begins, as
 //! one of them, merged; one with a name and children split; others died. Lengths that are not whole are counted in thousandths.
 
-use super::Trees;
+use super::{
+    Trees,
+    events::{One, events},
+};
 use crate::{
-    data::{DataError, input_file},
-    sim::{Birth, Death, EndCause, LifeEvent},
+    data::{Budget, DataError, ProgressFn, read_text_at_most, text_bytes},
+    sim::LifeEvent,
 };
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap, HashSet},
-    path::Path,
-};
+use std::{collections::HashMap, path::Path};
 
 /// Largest file, bytes.
 const MOST_BYTES: u64 = 1 << 30;
-/// Steps per unit of length, where lengths are not whole.
-const FINE: f64 = 1000.0;
-/// Largest step.
-const MOST_STEPS: f64 = 9e15;
+/// Nodes between two progress reports.
+const REPORT_EVERY: usize = 4096;
+/// Bytes of an individual: while trees are read, as a birth and a death, and as those again in the lineage view.
+const INDIVIDUAL_BYTES: u64 = (size_of::<One>() + 4 * size_of::<LifeEvent>() + 128) as u64;
 
 /// Reads a file.
-pub fn read(path: &Path) -> Result<Trees, DataError> {
-    let bytes = std::fs::metadata(path).map_err(|e| DataError::io(path, e))?.len();
-    if bytes > MOST_BYTES {
-        return Err(DataError::format(path, format!("more than {} MB, the limit", MOST_BYTES >> 20)));
-    }
-    let text = input_file::read_to_string(path).map_err(|e| DataError::io(path, e))?;
-    parse(&text).map_err(|why| DataError::format(path, why))
+pub fn read(path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
+    let text = read_text_at_most(path, MOST_BYTES, &|what, part| watch(what, part / 3.0))?;
+    parse(&text, path, &|what, part| watch(what, (1.0 + 2.0 * part) / 3.0))
 }
 
-/// An individual while trees are read. Times are in units of length.
-#[derive(Debug)]
-struct One {
-    name: String,
-    /// `None`: a label of which only references were read.
-    born: Option<f64>,
-    end: f64,
-    /// Whether it ends in its offspring.
-    splits: bool,
-    /// Whether it ends even in the last step.
-    ended: bool,
-    /// That of its own node first.
-    parents: Vec<usize>,
-}
-
-/// Parses trees; the error says where and what.
-pub fn parse(text: &str) -> Result<Trees, String> {
-    let mut reader =
-        Reader { text: text.as_bytes(), at: 0, all: vec![], labels: HashMap::new(), comment: String::new() };
+/// Parses the trees of a file; the error says where and what.
+pub fn parse(text: &str, path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
+    let mut reader = Reader {
+        text: text.as_bytes(),
+        path,
+        watch,
+        at: 0,
+        nodes: vec![],
+        all: vec![],
+        labels: HashMap::new(),
+        comment: String::new(),
+        budget: Budget::of(text.len() as u64),
+        most_nodes: 0,
+    };
     while reader.skip()? {
         let born = reader.born();
-        let node = reader.tree()?;
-        reader.place(node, born)?;
+        reader.tree()?;
+        reader.place(born)?;
         reader.comment.clear();
     }
-    events(reader.all)
+    let Reader { all, nodes, labels, .. } = reader;
+    drop((nodes, labels));
+    events(all, path, watch)
 }
 
-/// A node: its name, `#label`, length above it, and children.
+/// A node of the tree that is being read: its name, `#label`, length above it, and place in the tree.
 #[derive(Debug, Default)]
 struct Node {
     name: String,
     label: String,
     length: f64,
+    /// `None`: the root.
+    parent: Option<u32>,
+    is_first_child: bool,
+    has_children: bool,
+    is_named: bool,
     ended: bool,
-    children: Vec<Node>,
-}
-
-impl Drop for Node {
-    /// Without recursion: chains of births are long.
-    fn drop(&mut self) {
-        let mut rest = std::mem::take(&mut self.children);
-        while let Some(mut node) = rest.pop() {
-            rest.append(&mut node.children);
-        }
-    }
+    /// Its individual, and where its branch ends.
+    one: usize,
+    end: f64,
 }
 
 struct Reader<'a> {
     text: &'a [u8],
+    path: &'a Path,
+    watch: &'a ProgressFn<'a>,
     at: usize,
+    /// Nodes of the tree, parents before their children and those in their order.
+    nodes: Vec<Node>,
     all: Vec<One>,
     /// Individuals by `#label`.
     labels: HashMap<String, usize>,
     /// The last comment.
     comment: String,
+    budget: Budget,
+    /// Most nodes of a tree so far.
+    most_nodes: usize,
 }
 
 impl Reader<'_> {
-    fn wrong(&self, what: &str) -> String {
+    fn wrong(&self, what: &str) -> DataError {
         let line = 1 + self.text[..self.at.min(self.text.len())].iter().filter(|byte| **byte == b'\n').count();
-        format!("line {line}: {what}")
+        DataError::format(self.path, format!("line {line}: {what}"))
     }
 
     /// Skips blanks and comments; whether something is left.
-    fn skip(&mut self) -> Result<bool, String> {
+    fn skip(&mut self) -> Result<bool, DataError> {
         while let Some(byte) = self.text.get(self.at) {
             match byte {
                 b'[' => {
@@ -129,34 +125,35 @@ impl Reader<'_> {
             .unwrap_or(0.0)
     }
 
-    fn peek(&mut self) -> Result<Option<u8>, String> {
+    fn peek(&mut self) -> Result<Option<u8>, DataError> {
         Ok(if self.skip()? { Some(self.text[self.at]) } else { None })
     }
 
-    /// A tree up to its semicolon.
-    fn tree(&mut self) -> Result<Node, String> {
+    /// Reads a tree up to its semicolon into `nodes`.
+    fn tree(&mut self) -> Result<(), DataError> {
+        self.nodes.clear();
         // Nodes whose children are being read.
-        let mut open: Vec<Node> = vec![];
+        let mut open: Vec<u32> = vec![];
         loop {
-            if self.peek()? == Some(b'(') {
+            let has_children = self.peek()? == Some(b'(');
+            let mut node = self.add_node(open.last().copied())?;
+            if has_children {
                 self.at += 1;
-                open.push(Node::default());
+                open.push(node);
                 continue;
             }
-            let mut done = Node::default();
             loop {
-                self.name_and_length(&mut done)?;
-                let Some(parent) = open.last_mut() else {
+                self.name_and_length(node)?;
+                if open.is_empty() {
                     return match self.peek()? {
                         Some(b';') => {
                             self.at += 1;
-                            Ok(done)
+                            Ok(())
                         }
                         Some(_) => Err(self.wrong("a tree ends with `;`")),
                         None => Err(self.wrong("the last tree has no end: a `;` is missing")),
                     };
-                };
-                parent.children.push(done);
+                }
                 match self.peek()? {
                     Some(b',') => {
                         self.at += 1;
@@ -164,7 +161,7 @@ impl Reader<'_> {
                     }
                     Some(b')') => {
                         self.at += 1;
-                        done = open.pop().unwrap_or_default();
+                        node = open.pop().unwrap_or_default();
                     }
                     Some(_) => return Err(self.wrong("`,` or `)` was expected")),
                     None => return Err(self.wrong("a `)` is missing")),
@@ -173,31 +170,52 @@ impl Reader<'_> {
         }
     }
 
+    /// Adds a node below another one.
+    fn add_node(&mut self, parent: Option<u32>) -> Result<u32, DataError> {
+        let at = self.nodes.len();
+        if at.is_multiple_of(REPORT_EVERY) && !(self.watch)("reading trees", self.at as f32 / self.text.len() as f32) {
+            return Err(DataError::Cancelled);
+        }
+        if at >= self.most_nodes {
+            self.most_nodes = at + 1;
+            self.budget.take(self.path, (size_of::<Node>() + size_of::<u32>()) as u64)?;
+        }
+        let is_first_child =
+            parent.is_some_and(|parent| !std::mem::replace(&mut self.nodes[parent as usize].has_children, true));
+        self.nodes.push(Node { parent, is_first_child, ..Node::default() });
+        u32::try_from(at).map_err(|_| self.wrong("the tree has too many nodes"))
+    }
+
     /// `name#label:length`, each of which may be absent, and the comment behind it.
-    fn name_and_length(&mut self, node: &mut Node) -> Result<(), String> {
+    fn name_and_length(&mut self, node: u32) -> Result<(), DataError> {
         self.comment.clear();
         let name = match self.peek()? {
             Some(b'\'') => self.quoted()?,
             _ => self.word(b"#"),
         };
-        node.name = name;
+        let mut label = String::new();
         if self.text.get(self.at) == Some(&b'#') {
-            node.label = self.word(b"");
+            label = self.word(b"");
         }
+        let mut length = 0.0;
         if self.peek()? == Some(b':') {
             self.at += 1;
             self.skip()?;
             let text = self.word(b"");
-            let length = text.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
-            node.length = length.ok_or_else(|| self.wrong("a length is a number of at least 0"))?;
+            let valid = text.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
+            length = valid.ok_or_else(|| self.wrong("a length is a number of at least 0"))?;
         }
         self.skip()?;
+        self.budget.take(self.path, text_bytes(name.len()) + 2 * text_bytes(label.len()))?;
         // Other programs add entries to comments.
-        node.ended = self.comment.trim_start_matches('&').split(',').any(|entry| entry.trim() == "ended");
+        let ended = self.comment.trim_start_matches('&').split(',').any(|entry| entry.trim() == "ended");
+        let node = &mut self.nodes[node as usize];
+        node.is_named = !name.is_empty();
+        (node.name, node.label, node.length, node.ended) = (name, label, length, ended);
         Ok(())
     }
 
-    fn quoted(&mut self) -> Result<String, String> {
+    fn quoted(&mut self) -> Result<String, DataError> {
         let mut name = vec![];
         loop {
             self.at += 1;
@@ -225,10 +243,11 @@ impl Reader<'_> {
         String::from_utf8_lossy(&self.text[from..self.at]).into_owned()
     }
 
-    fn individual(&mut self, label: &str) -> usize {
+    fn individual(&mut self, label: &str) -> Result<usize, DataError> {
         let n = self.all.len();
         let index = if label.is_empty() { n } else { *self.labels.entry(label.to_owned()).or_insert(n) };
         if index == n {
+            self.budget.take(self.path, INDIVIDUAL_BYTES)?;
             self.all.push(One {
                 name: String::new(),
                 born: None,
@@ -238,19 +257,26 @@ impl Reader<'_> {
                 parents: vec![],
             });
         }
-        index
+        Ok(index)
     }
 
-    /// Adds the individuals of a tree whose root begins at a step.
-    fn place(&mut self, root: Node, born: f64) -> Result<(), String> {
-        // Nodes to place: where their branch begins, and whose child or continuation they are.
-        let mut rest = vec![(root, born, None, None)];
-        while let Some((mut node, from, parent, continued)) = rest.pop() {
-            let is_reference = !node.label.is_empty() && node.name.is_empty() && node.children.is_empty();
+    /// Adds the individuals of the tree whose root begins at a step.
+    fn place(&mut self, born: f64) -> Result<(), DataError> {
+        for at in 0..self.nodes.len() {
+            let mut node = std::mem::take(&mut self.nodes[at]);
+            let above = node.parent.map(|parent| &self.nodes[parent as usize]);
+            let from = above.map_or(born, |above| above.end);
+            // The first child of a node without a name continues its individual.
+            let goes_on = node.is_first_child && above.is_some_and(|above| !above.is_named);
+            let (parent, continued) = match above.map(|above| above.one) {
+                Some(one) if goes_on => (None, Some(one)),
+                other => (other, None),
+            };
+            let is_reference = !node.label.is_empty() && !node.is_named && !node.has_children;
             let one = match continued {
                 // The individual goes on; a label here is that of one which it becomes.
                 Some(one) if node.label.is_empty() => one,
-                _ => self.individual(&node.label),
+                _ => self.individual(&node.label)?,
             };
             let parent = if continued == Some(one) { None } else { parent.or(continued) };
             let parents = &mut self.all[one].parents;
@@ -259,99 +285,35 @@ impl Reader<'_> {
                 continue;
             }
             parents.splice(0..0, parent);
-            let end = from + node.length;
+            (node.one, node.end) = (one, from + node.length);
             let individual = &mut self.all[one];
             if continued != Some(one) {
                 if individual.born.is_some() {
-                    return Err(format!("two nodes are labelled {} and have offspring or a name", node.label));
+                    let what = format!("two nodes are labelled {} and have offspring or a name", node.label);
+                    return Err(DataError::format(self.path, what));
                 }
                 individual.born = Some(from);
             }
-            individual.end = individual.end.max(end);
+            individual.end = individual.end.max(node.end);
             individual.ended |= node.ended;
-            let is_named = !node.name.is_empty();
-            if is_named {
+            individual.splits |= node.is_named && node.has_children;
+            if node.is_named {
                 individual.name = std::mem::take(&mut node.name);
             }
-            let children = std::mem::take(&mut node.children);
-            individual.splits |= is_named && !children.is_empty();
-            for (i, child) in children.into_iter().enumerate().rev() {
-                let goes_on = i == 0 && !is_named;
-                rest.push((child, end, (!goes_on).then_some(one), goes_on.then_some(one)));
-            }
+            self.nodes[at] = node;
         }
         Ok(())
     }
 }
 
-/// Births and deaths, parents before their children.
-fn events(mut all: Vec<One>) -> Result<Trees, String> {
-    let times = all.iter().flat_map(|one| [one.born.unwrap_or(0.0), one.end]);
-    let (mut is_whole, mut most) = (true, 0.0_f64);
-    times.for_each(|time| (is_whole, most) = (is_whole && (time - time.round()).abs() < 1e-6, most.max(time)));
-    let scale = if is_whole { 1.0 } else { FINE };
-    if most * scale > MOST_STEPS {
-        return Err("branches are too long".to_owned());
-    }
-    let step = |time: f64| (time * scale).round() as u64;
-    // Labels of which there are references only begin where their parents are.
-    for i in 0..all.len() {
-        if all[i].born.is_none() {
-            let begins = all[i].parents.iter().map(|p| all[*p].end).fold(0.0, f64::max);
-            (all[i].born, all[i].end) = (Some(begins), begins);
-        }
-        let mut known = HashSet::new();
-        all[i].parents.retain(|parent| known.insert(*parent));
-    }
-    let last = all.iter().map(|one| step(one.end)).max().unwrap_or(0);
-    let born = |one: &One| step(one.born.unwrap_or(0.0));
-    let mut children: Vec<Vec<usize>> = vec![vec![]; all.len()];
-    let mut missing: Vec<usize> = all.iter().map(|one| one.parents.len()).collect();
-    for (i, one) in all.iter().enumerate() {
-        one.parents.iter().for_each(|parent| children[*parent].push(i));
-    }
-    // In order of births, and parents first.
-    let mut ready: BinaryHeap<Reverse<(u64, usize)>> =
-        (0..all.len()).filter(|i| missing[*i] == 0).map(|i| Reverse((born(&all[i]), i))).collect();
-    let (mut ids, mut events, mut next) = (vec![0_u64; all.len()], vec![], 0);
-    let mut now = 0;
-    while let Some(Reverse((at, i))) = ready.pop() {
-        // Rounding may put a child a step before its parent.
-        now = at.max(now);
-        ids[i] = next;
-        next += 1;
-        let parents = all[i].parents.iter().map(|parent| ids[*parent]).collect();
-        let name = all[i].name.clone();
-        events.push((now, 1, LifeEvent::Birth(Birth { step: now, child: ids[i], parents, name, ..Birth::default() })));
-        let end = step(all[i].end).max(now);
-        let merges = children[i].iter().any(|c| all[*c].parents.len() > 1 && born(&all[*c]) == end);
-        if end < last || merges || all[i].splits || all[i].ended {
-            let cause = match (merges, all[i].splits) {
-                (true, _) => EndCause::Merged,
-                (_, true) => EndCause::Split,
-                _ => EndCause::Died,
-            };
-            let death = Death { step: end, gone: ids[i], end: cause, health: None, attributes: Default::default() };
-            // After all births of its step.
-            events.push((end, 2, LifeEvent::Death(death)));
-        }
-        for child in &children[i] {
-            missing[*child] -= 1;
-            if missing[*child] == 0 {
-                ready.push(Reverse((born(&all[*child]), *child)));
-            }
-        }
-    }
-    if next < all.len() as u64 {
-        return Err("an individual is its own ancestor".to_owned());
-    }
-    events.sort_by_key(|(step, order, _)| (*step, *order));
-    Ok(Trees { events: events.into_iter().map(|(_, _, event)| event).collect(), last, scale })
-}
-
 #[cfg(test)]
 mod tests {
     use super::{super::Summary, *};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    fn parse(text: &str) -> Result<Trees, DataError> {
+        super::parse(text, Path::new("t.nwk"), &|_, _| true)
+    }
 
     /// Name, birth, parents, end and cause of every individual, by id.
     fn lines(text: &str) -> Vec<String> {
@@ -407,8 +369,26 @@ mod tests {
             ("(x:1,((y:1,#H1:0)#H1:1,z:1):1):1;", "own ancestor"),
             ("a)b;", "ends with"),
         ] {
-            let error = parse(text).map(|trees| trees.events).expect_err(text);
+            let error = parse(text).map(|trees| trees.events).expect_err(text).to_string();
             assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+
+    /// Nodes of one byte: a few megabytes would be gigabytes of individuals.
+    #[test]
+    fn trees_beyond_the_memory_limit_are_refused() {
+        let text = format!("({}a)r;", "a,".repeat(4 << 20));
+        let error = parse(&text).map(|trees| trees.last).expect_err("too many individuals").to_string();
+        assert_eq!(error, "t.nwk: reading it would take more than 768 MB of memory, the limit for its size");
+    }
+
+    #[test]
+    fn reading_can_be_cancelled() {
+        let text = format!("({}a)r;", "a,".repeat(20_000));
+        for stop in 0..8 {
+            let n = AtomicU32::new(0);
+            let watch = |_: &str, _: f32| n.fetch_add(1, Ordering::Relaxed) != stop;
+            assert!(matches!(super::parse(&text, Path::new("t.nwk"), &watch), Err(DataError::Cancelled)), "{stop}");
         }
     }
 }
