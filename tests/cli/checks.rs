@@ -70,6 +70,40 @@ fn validate_finds_everything_that_run_refuses() {
     assert!(json["errors"][0].as_str().expect("a text").contains("broken.ron:3"), "{json}");
 }
 
+/// What is to be known of input data: rows of a neuron table that match nothing, dropout of a tokenizer.
+#[test]
+fn notices_of_input_data_are_said() {
+    let temp = TempFolder::new("notices");
+    fs::create_dir(temp.join("network")).expect("a folder");
+    write(&temp, "network/edges.csv", "pre,post,w\n0,1,5\n1,0,-3\n");
+    write(&temp, "network/neurons.csv", "idx,root_id\n0,30\n1,10\n");
+    write(&temp, "other.csv", "root_id,name\n10,b\n99,x\n30,a\n");
+    let network =
+        "(name: \"s\", model: Spiking((network: (source: Files, path: \"network\", neurons: \"other.csv\"))))";
+    let network = write(&temp, "network.ron", network);
+    write(&temp, "text.txt", &"ab ab\n".repeat(200));
+    let tokenizer = r#"{"version":"1.0","added_tokens":[],"normalizer":null,"pre_tokenizer":null,"post_processor":null,
+        "decoder":null,"model":{"type":"BPE","dropout":0.1,"vocab":{"a":0,"b":1," ":2,"\n":3,"ab":4},"merges":["a b"]}}"#;
+    write(&temp, "tokenizer.json", tokenizer);
+    let language = "(name: \"t\", model: Transformer((model: (context: 8), data: (text: \"text.txt\", tokenizer: Bpe, \
+                    tokenizer_file: \"tokenizer.json\"))))";
+    let language = write(&temp, "language.ron", language);
+    for (file, notice) in [
+        (&network, "other.csv, joined by root_id: 1 of the 3 rows are of no neuron of the network (99)"),
+        (&language, "The dropout of merges of the tokenizer (0.1) is not used: runs would not repeat."),
+    ] {
+        let json = neuropil(&["validate", file.to_str().expect("UTF-8"), "--json"]);
+        let found: Json = serde_json::from_slice(&json.stdout).expect("JSON");
+        assert_eq!(found["valid"], true, "{}", both(&json));
+        let warnings = found["warnings"].as_array().expect("a list");
+        assert!(warnings.iter().any(|warning| warning["what"] == notice), "{found}");
+    }
+    let out = temp.join("out");
+    let run = ["run", network.to_str().expect("UTF-8"), "--duration", "1ms", "--device", "cpu", "--out"];
+    let ran = neuropil(&[&run[..], &[out.to_str().expect("UTF-8")]].concat());
+    assert!(ran.status.success() && both(&ran).contains("neuropil: other.csv, joined by root_id: "), "{}", both(&ran));
+}
+
 #[test]
 fn wrong_words_get_a_suggestion() {
     let temp = TempFolder::new("words");

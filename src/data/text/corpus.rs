@@ -1,7 +1,7 @@
 //! A tokenized text: training part and held-out part.
 
 use super::{
-    super::{DataError, ProgressFn, report},
+    super::{DataError, ProgressFn, memory, report},
     Text, TokenError, Tokenizer,
     ngrams::{self, Yardsticks},
     styles::Style,
@@ -144,6 +144,8 @@ fn train_len(n: usize) -> usize {
 
 /// Bytes of a part that is encoded at once.
 const PART: usize = 1 << 20;
+/// Parts that are encoded beside each other.
+const PARALLEL: usize = 8;
 
 fn encode(name: &str, text: &Text, tokenizer: &Tokenizer, watch: &ProgressFn) -> Result<Vec<u32>, DataError> {
     let ends = text.starts.iter().skip(1).copied().chain([text.text.len()]);
@@ -151,22 +153,41 @@ fn encode(name: &str, text: &Text, tokenizer: &Tokenizer, watch: &ProgressFn) ->
     let failed = |e: TokenError| DataError::Format { path: name.to_owned(), what: e.to_string() };
     let separator = tokenizer.end_of_text().filter(|_| text.starts.len() > 1);
     for (start, end) in text.starts.iter().zip(ends) {
-        let parts = parts(&text.text[*start..end]);
-        for group in parts.chunks(8) {
+        let parts = parts(&text.text[*start..end], tokenizer.longest_text())
+            .map_err(|what| DataError::Format { path: name.to_owned(), what })?;
+        let mut rest = &parts[..];
+        while !rest.is_empty() {
             report(watch, "encoding the text", n_read as f32 / text.text.len() as f32)?;
+            let (group, others) = rest.split_at(n_parallel(rest, tokenizer, (n_read, tokens.len()), text.text.len()));
             let encoded: Vec<Vec<u32>> =
                 group.par_iter().map(|part| tokenizer.encode(part)).collect::<Result<_, _>>().map_err(failed)?;
             tokens.extend(encoded.into_iter().flatten());
             n_read += group.iter().map(|part| part.len()).sum::<usize>();
+            rest = others;
         }
         tokens.extend(separator);
     }
     Ok(tokens)
 }
 
+/// The number of next parts that are encoded beside each other: one where a part is long or the tokenizer may lengthen it,
+/// else as many as the memory for a text of this size allows, by the tokens of the bytes read so far.
+fn n_parallel(parts: &[&str], tokenizer: &Tokenizer, (n_read, n_tokens): (usize, usize), n_bytes: usize) -> usize {
+    let next = &parts[..parts.len().min(PARALLEL)];
+    if next.iter().any(|part| part.len() > 2 * PART || !tokenizer.is_parallel(part.len())) {
+        return 1;
+    }
+    let tokens_per_byte = if n_read == 0 { 1.0 } else { n_tokens as f64 / n_read as f64 };
+    let held = n_bytes as f64 * (1.0 + tokens_per_byte * size_of::<u32>() as f64);
+    let left = memory::limit(n_bytes as u64) as f64 - held;
+    let fits = left / (PART as f64 * tokenizer.encoding_bytes(tokens_per_byte));
+    (fits as usize).clamp(1, next.len())
+}
+
 /// Parts of about [`PART`] bytes: a part ends behind a line break between two lines that are not blank, where
-/// tokenizers that split at white space do so too.
-fn parts(mut text: &str) -> Vec<&str> {
+/// tokenizers that split at white space do so too. One that would be longer than `longest` ends before the space between
+/// two words. The error says that there is none.
+fn parts(mut text: &str, longest: usize) -> Result<Vec<&str>, String> {
     let mut parts = vec![];
     while text.len() > PART {
         let bytes = text.as_bytes();
@@ -175,13 +196,27 @@ fn parts(mut text: &str) -> Vec<&str> {
                 && !bytes[i - 1].is_ascii_whitespace()
                 && bytes.get(i + 1).is_some_and(|b| b.is_ascii_graphic())
         };
-        let Some(end) = (PART..bytes.len()).find(is_end) else { break };
-        let (part, rest) = text.split_at(end + 1);
+        let is_word_end = |i: &usize| {
+            bytes[*i] == b' '
+                && bytes[i - 1].is_ascii_alphanumeric()
+                && bytes.get(i + 1).is_some_and(u8::is_ascii_alphanumeric)
+        };
+        let end = match (PART..bytes.len().min(longest)).find(is_end) {
+            Some(end) => end + 1,
+            None if bytes.len() <= longest => break,
+            None => (PART..longest).rfind(is_word_end).ok_or_else(|| {
+                format!(
+                    "the text has {} MB without a space or line break, more than the tokenizer takes",
+                    longest >> 20
+                )
+            })?,
+        };
+        let (part, rest) = text.split_at(end);
         parts.push(part);
         text = rest;
     }
     parts.push(text);
-    parts
+    Ok(parts)
 }
 
 #[cfg(test)]
@@ -212,10 +247,21 @@ mod tests {
     #[test]
     fn parts_are_the_whole_text() {
         let text = "one two\nthree\n\n four\n".repeat(120_000);
-        let parts = parts(&text);
+        let parts = super::parts(&text, usize::MAX).unwrap();
         assert_eq!(parts.len(), 3);
         assert_eq!(parts.concat(), text);
         assert!(parts[..2].iter().all(|part| part.ends_with("two\n") || part.ends_with("four\n")));
+    }
+
+    #[test]
+    fn long_lines_are_parted_between_words() {
+        let text = "some words ".repeat(500_000);
+        let parts = super::parts(&text, 2 << 20).unwrap();
+        assert_eq!((parts.concat() == text, parts.len()), (true, 3));
+        assert!(parts[1..].iter().all(|part| part.starts_with(" words") || part.starts_with(" some")));
+        assert_eq!(super::parts(&text, usize::MAX).unwrap().len(), 1);
+        let error = super::parts(&"a".repeat(3 << 20), 2 << 20).unwrap_err();
+        assert!(error.starts_with("the text has 2 MB without a space"), "{error}");
     }
 
     /// Figures of `specs/synaptic.md` 9.1.

@@ -9,6 +9,7 @@
 //! | [`styles`], [`words`] | the built-in grammars, their sentences in invented words |
 //! | `files` | texts of the user |
 //! | [`tokenizer`] | bytes, characters, or a `tokenizer.json` |
+//! | `tokenizer_file` | checks of a `tokenizer.json`: memory, repetition |
 //! | [`corpus`] | tokens, their names, hash, floor |
 //! | [`ngrams`] | yardsticks: the loss of models that know one, two or three tokens |
 //! | [`batches`] | training and held-out sequences |
@@ -20,6 +21,7 @@ pub mod grammar;
 pub mod ngrams;
 pub mod styles;
 pub mod tokenizer;
+mod tokenizer_file;
 pub mod words;
 
 pub use batches::{Batches, HeldOut};
@@ -79,7 +81,7 @@ pub(crate) struct Text {
 /// With file and line or character for anything that cannot be read; [`DataError::Cancelled`].
 pub fn prepare(source: &Source, unit: &TokenUnit, watch: &ProgressFn) -> Result<Corpus, DataError> {
     let text = read(source, watch)?;
-    let tokenizer = Arc::new(tokenizer(unit, &source.name(), &[&text])?);
+    let tokenizer = Arc::new(tokenizer(unit, &source.name(), &[&text], watch)?);
     Corpus::new(&source.name(), &text, tokenizer, watch)
 }
 
@@ -90,17 +92,17 @@ pub fn prepare(source: &Source, unit: &TokenUnit, watch: &ProgressFn) -> Result<
 pub fn prepare_all(sources: &[Source], unit: &TokenUnit, watch: &ProgressFn) -> Result<Vec<Corpus>, DataError> {
     let texts: Vec<Text> = sources.iter().map(|source| read(source, watch)).collect::<Result<_, _>>()?;
     let name = sources.first().map(Source::name).unwrap_or_default();
-    let tokenizer = Arc::new(tokenizer(unit, &name, &texts.iter().collect::<Vec<_>>())?);
+    let tokenizer = Arc::new(tokenizer(unit, &name, &texts.iter().collect::<Vec<_>>(), watch)?);
     let corpora = sources.iter().zip(&texts);
     corpora.map(|(source, text)| Corpus::new(&source.name(), text, tokenizer.clone(), watch)).collect()
 }
 
-fn tokenizer(unit: &TokenUnit, name: &str, texts: &[&Text]) -> Result<Tokenizer, DataError> {
+fn tokenizer(unit: &TokenUnit, name: &str, texts: &[&Text], watch: &ProgressFn) -> Result<Tokenizer, DataError> {
     match unit {
         TokenUnit::Byte => Ok(Tokenizer::Bytes),
         TokenUnit::Character => Tokenizer::chars_of(texts.iter().map(|text| &text.text[..]))
             .map_err(|e| DataError::Format { path: name.to_owned(), what: e.to_string() }),
-        TokenUnit::Bpe(path) => Tokenizer::read(path),
+        TokenUnit::Bpe(path) => Tokenizer::read(path, watch),
     }
 }
 

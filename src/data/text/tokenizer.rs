@@ -1,9 +1,11 @@
 //! Tokens of a text, and the text of tokens.
 
-use super::super::{DataError, input_file, messages};
+use super::{
+    super::{DataError, ProgressFn, messages, read_at_most},
+    tokenizer_file::{Growth, MAX_NORMALIZED, TokenizerFile},
+};
 use std::{
     collections::BTreeSet,
-    fs,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
 };
@@ -32,6 +34,9 @@ pub struct Bpe {
     tokenizer: tokenizers::Tokenizer,
     n_vocab: usize,
     end_of_text: Option<u32>,
+    growth: Growth,
+    /// The dropout that the file declares, which is not used.
+    dropout: Option<f64>,
 }
 
 /// Why a text cannot be expressed in tokens.
@@ -60,26 +65,25 @@ impl Tokenizer {
         if chars.len() > MAX_VOCABULARY { Err(TokenError::TooMany) } else { Ok(Self::Chars(chars)) }
     }
 
-    /// Reads a `tokenizer.json` of the `tokenizers` library. Truncation and padding that it declares are left out.
+    /// Reads a `tokenizer.json` of the `tokenizers` library. Truncation, padding and dropout that it declares are left out.
     ///
     /// # Errors
     /// [`DataError::Format`] with the library's message; nothing is downloaded.
-    pub fn read(path: &Path) -> Result<Self, DataError> {
-        let about = fs::metadata(path).map_err(|e| DataError::io(path, e))?;
-        if about.len() > MAX_FILE {
-            return Err(DataError::format(path, format!("more than {} MiB, the limit of a tokenizer", MAX_FILE >> 20)));
-        }
-        let bytes = input_file::read(path).map_err(|e| DataError::io(path, e))?;
+    pub fn read(path: &Path, watch: &ProgressFn) -> Result<Self, DataError> {
+        let bytes = read_at_most(path, MAX_FILE, watch)?;
         Self::from_json(&bytes).map_err(|e| DataError::format(path, e.to_string()))
     }
 
     /// From the contents of a `tokenizer.json`.
     pub fn from_json(bytes: &[u8]) -> Result<Self, TokenError> {
         // The library panics on some texts that are not JSON.
-        serde_json::from_slice::<serde::de::IgnoredAny>(bytes).map_err(|e| TokenError::Failed(e.to_string()))?;
+        let TokenizerFile { growth, dropout } = TokenizerFile::check(bytes)?;
         let mut tokenizer = guarded(|| tokenizers::Tokenizer::from_bytes(bytes))?;
         guarded(|| tokenizer.with_truncation(None).map(|_| ()))?;
         tokenizer.with_padding(None);
+        if dropout.is_some() {
+            remove_dropout(&mut tokenizer);
+        }
         let highest = tokenizer.get_vocab(true).into_values().max();
         let n_vocab = highest.map_or(0, |id| id as usize + 1);
         match n_vocab {
@@ -87,7 +91,7 @@ impl Tokenizer {
             MAX_VOCABULARY.. => Err(TokenError::TooMany),
             _ => {
                 let end_of_text = END_OF_TEXT.iter().find_map(|name| tokenizer.token_to_id(name));
-                Ok(Self::Bpe(Box::new(Bpe { tokenizer, n_vocab, end_of_text })))
+                Ok(Self::Bpe(Box::new(Bpe { tokenizer, n_vocab, end_of_text, growth, dropout })))
             }
         }
     }
@@ -99,6 +103,34 @@ impl Tokenizer {
             Self::Chars(chars) => chars.len(),
             Self::Bpe(bpe) => bpe.n_vocab,
         }
+    }
+
+    /// What it does otherwise than its file says, a sentence each.
+    pub fn notices(&self) -> Vec<String> {
+        let dropout = if let Self::Bpe(bpe) = self { bpe.dropout } else { None };
+        let notice =
+            |dropout| format!("The dropout of merges of the tokenizer ({dropout}) is not used: runs would not repeat.");
+        dropout.map(notice).into_iter().collect()
+    }
+
+    /// Longest text that it takes in one call, bytes.
+    pub fn longest_text(&self) -> usize {
+        match self {
+            Self::Bpe(bpe) if bpe.growth.is_none() => MAX_NORMALIZED,
+            Self::Bpe(_) => MAX_NORMALIZED / 2,
+            Self::Bytes | Self::Chars(_) => usize::MAX,
+        }
+    }
+
+    /// Bytes of memory that it takes for each byte of text while it encodes, where so many tokens come of each byte; as
+    /// measured with the library.
+    pub const fn encoding_bytes(&self, tokens_per_byte: f64) -> f64 {
+        if let Self::Bpe(_) = self { 80.0 + 160.0 * tokens_per_byte } else { size_of::<u32>() as f64 }
+    }
+
+    /// Whether it may take several texts of this length at once: their memory is bounded without measuring them.
+    pub fn is_parallel(&self, n_bytes: usize) -> bool {
+        if let Self::Bpe(bpe) = self { !bpe.growth.needs_measure(n_bytes) } else { true }
     }
 
     /// The token between documents, if there is one.
@@ -115,6 +147,7 @@ impl Tokenizer {
                 text.chars().map(|c| id(c).map_err(|_| TokenError::Unknown { c, n: chars.len() })).collect()
             }
             Self::Bpe(bpe) => {
+                catch_unwind(AssertUnwindSafe(|| bpe.growth.check(text))).unwrap_or_else(|_| Err(internal()))?;
                 let encoding = guarded(|| bpe.tokenizer.encode_fast(text, false))?;
                 let ids = encoding.get_ids().to_vec();
                 match ids.iter().all(|id| (*id as usize) < bpe.n_vocab) {
@@ -176,7 +209,20 @@ impl Tokenizer {
 fn guarded<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, TokenError> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(done) => done.map_err(|e| TokenError::Failed(messages::truncated_to(&e.to_string(), 300))),
-        Err(_) => Err(TokenError::Failed("an internal error of the library".to_owned())),
+        Err(_) => Err(internal()),
+    }
+}
+
+fn internal() -> TokenError {
+    TokenError::Failed("an internal error of the library".to_owned())
+}
+
+/// Lets every merge happen.
+fn remove_dropout(tokenizer: &mut tokenizers::Tokenizer) {
+    if let tokenizers::ModelWrapper::BPE(model) = tokenizer.get_model() {
+        let mut model = model.clone();
+        model.dropout = None;
+        tokenizer.with_model(model);
     }
 }
 
@@ -234,5 +280,21 @@ mod tests {
             let error = Tokenizer::from_json(broken.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
+    }
+
+    #[test]
+    fn dropout_of_a_file_is_not_used_and_said() {
+        let plain = Tokenizer::from_json(JSON.as_bytes()).unwrap();
+        let with = |dropout: &str| {
+            let json = JSON.replace("\"dropout\":null", &format!("\"dropout\":{dropout}"));
+            Tokenizer::from_json(json.as_bytes()).unwrap()
+        };
+        let (text, half) = ("ab ".repeat(100), with("0.5"));
+        for _ in 0..3 {
+            assert_eq!(half.encode(&text).unwrap(), plain.encode(&text).unwrap());
+        }
+        let notice = "The dropout of merges of the tokenizer (0.5) is not used: runs would not repeat.";
+        assert_eq!(half.notices(), [notice]);
+        assert!(plain.notices().is_empty() && with("0.0").notices().is_empty());
     }
 }

@@ -32,6 +32,11 @@ impl Setup {
         Ok(setup)
     }
 
+    /// What the user should know of how they were read, a sentence each.
+    pub fn notices(&self) -> Vec<String> {
+        self.texts.tokenizer().notices()
+    }
+
     /// Bytes held.
     pub fn n_bytes(&self) -> u64 {
         let weights = self.weights.as_ref().map_or(0, |weights| weights.values().len() as u64 * 4);

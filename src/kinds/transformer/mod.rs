@@ -101,6 +101,10 @@ impl Kind for TransformerKind {
         Setup::prepare(params, context, progress)
     }
 
+    fn notices(setup: &Setup) -> Vec<String> {
+        setup.notices()
+    }
+
     fn predict(params: &Params, setup: Option<&Setup>, on: DeviceKind) -> MemoryReport {
         let model = setup.map_or_else(|| assumed(params), |setup| setup.model(params).ok());
         let Some((config, layout)) = model else { return MemoryReport::default() };
