@@ -5,21 +5,102 @@ use crate::{
     kinds::query_files::files_of_query,
     params::{Value, ValueType},
 };
-use std::path::{Component, Path};
+use std::{
+    fs, io,
+    path::{Component, Path, PathBuf},
+};
+
+/// Most entries of a named folder that are looked through for links.
+const MAX_ENTRIES: usize = 100_000;
+/// Most folders inside each other that are looked through.
+const MAX_DEPTH: usize = 16;
 
 /// A file outside the folder of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsidePath {
     /// Path of the parameter that names it, as for `--set`.
     pub parameter: String,
-    /// The file as it is written in the project.
+    /// The file as it is written in the project; behind a symbolic link, the file that is read.
     pub path: String,
 }
 
-/// The files outside `base`, the folder of the project file, that the project names: in parameters and in queries
-/// (`file = …`).
+/// The files outside `base`, the folder of the project file, that the project reads: those that it names in parameters and
+/// in queries (`file = …`), and those that links in named folders lead to.
 pub fn outside_paths(project: &Project, base: &Path) -> Vec<OutsidePath> {
-    named_files(project).into_iter().filter(|file| is_outside(&file.path, base)).collect()
+    outside_of(named_files(project), base)
+}
+
+/// The files outside a folder that these paths lead to, each once.
+fn outside_of(named: Vec<OutsidePath>, inside: &Path) -> Vec<OutsidePath> {
+    let mut all: Vec<OutsidePath> = vec![];
+    for OutsidePath { parameter, path } in named.into_iter().filter(|file| !file.path.is_empty()) {
+        let mut read = vec![];
+        if is_outside(&path, inside) {
+            read.push(behind_links(&path, inside));
+        }
+        read.extend(links_of_folder(&inside.join(&path), inside).into_iter().map(|file| file.display().to_string()));
+        for path in read {
+            let found = OutsidePath { parameter: parameter.clone(), path };
+            if !all.contains(&found) {
+                all.push(found);
+            }
+        }
+    }
+    all
+}
+
+/// The path as typed, or the file behind it where a link leads elsewhere: consent is for the file, not for a link that may
+/// lead to another one tomorrow.
+fn behind_links(typed: &str, base: &Path) -> String {
+    let (Ok(real), Ok(base)) = (base.join(typed).canonicalize(), base.canonicalize()) else { return typed.to_owned() };
+    let mut plain = PathBuf::new();
+    for part in base.join(typed).components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    if plain == real { typed.to_owned() } else { real.display().to_string() }
+}
+
+/// The files outside both folders to which links in `folder` lead; the folder itself if it has too many entries to say.
+/// Links to folders are not followed by any reader.
+fn links_of_folder(folder: &Path, inside: &Path) -> Vec<PathBuf> {
+    let (Ok(real), Ok(inside)) = (folder.canonicalize(), inside.canonicalize()) else { return vec![] };
+    if !real.is_dir() {
+        return vec![];
+    }
+    match links(&real) {
+        Ok(Some(links)) => {
+            let files = links.into_iter().filter(|file| !file.starts_with(&real) && !file.starts_with(&inside));
+            files.filter(|file| !file.is_dir()).collect()
+        }
+        Ok(None) | Err(_) => vec![real],
+    }
+}
+
+/// The targets of the links in a folder and its folders; `None`: it has too many entries.
+fn links(folder: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+    let (mut open, mut n, mut found) = (vec![(folder.to_owned(), 0)], 0, vec![]);
+    while let Some((folder, depth)) = open.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            n += 1;
+            if n > MAX_ENTRIES {
+                return Ok(None);
+            }
+            let kind = entry.file_type()?;
+            if kind.is_dir() && depth < MAX_DEPTH {
+                open.push((entry.path(), depth + 1));
+            } else if kind.is_symlink() {
+                // A link to nothing is not read.
+                found.extend(entry.path().canonicalize());
+            }
+        }
+    }
+    found.sort();
+    Ok(Some(found))
 }
 
 /// The files outside a run that building its project again reads: outside the run folder and, for a run at its default
@@ -43,8 +124,9 @@ pub fn outside_paths_of_run(run: &RunFolder, project: &Project) -> Vec<OutsidePa
         then.model.params_mut().set(change);
         named.extend(named_files(&then).into_iter().filter(|file| !named.contains(file)).collect::<Vec<_>>());
     }
+    // An empty path names no file; joined with the folder it would name that.
     let named = named.into_iter().filter(|file| !file.path.is_empty());
-    named.map(read).filter(|file| is_outside(&file.path, inside)).collect()
+    outside_of(named.map(read).collect(), inside)
 }
 
 /// All files that a project names.
@@ -119,5 +201,47 @@ mod tests {
         let found = outside_paths(&project, &base);
         let expected = OutsidePath { parameter: "interventions.0.target".into(), path: "/etc/passwd".into() };
         assert_eq!(found, [expected]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_resolved_also_inside_named_folders() {
+        use std::os::unix::fs::symlink;
+        let temp = TempFolder::new("outside-links");
+        let (base, other) =
+            (temp.join("project"), temp.join("other").canonicalize().unwrap_or_else(|_| temp.join("other")));
+        fs::create_dir_all(base.join("texts/inner")).unwrap();
+        fs::create_dir_all(base.join("network")).unwrap();
+        fs::create_dir_all(&other).unwrap();
+        let other = other.canonicalize().unwrap();
+        for name in ["secret.txt", "keys.csv", "later.txt"] {
+            fs::write(other.join(name), "pre,post,w\n").unwrap();
+        }
+        fs::write(base.join("texts/own.txt"), "own").unwrap();
+        symlink("own.txt", base.join("texts/also.txt")).unwrap();
+        symlink(base.join("nothing"), base.join("texts/broken.txt")).unwrap();
+        symlink(other.join("secret.txt"), base.join("texts/inner/a.txt")).unwrap();
+        symlink(&other, base.join("texts/folder")).unwrap();
+        symlink(other.join("keys.csv"), base.join("network/edges.csv")).unwrap();
+        symlink(other.join("later.txt"), base.join("link.csv")).unwrap();
+        let outside = |text: &str| {
+            let (project, warnings) = super::super::read(text).unwrap();
+            assert!(warnings.is_empty(), "{warnings:?}");
+            let found = outside_paths(&project, &base).into_iter();
+            found.map(|file| (file.parameter, file.path)).collect::<Vec<_>>()
+        };
+        let one = |parameter: &str, name: &str| vec![(parameter.to_owned(), other.join(name).display().to_string())];
+        let text = r#"(version: 1, model: Transformer((data: (text: "texts"))))"#;
+        assert_eq!(outside(text), one("data.text", "secret.txt"));
+        let network =
+            |path: &str| format!(r#"(version: 1, model: Spiking((network: (source: Files, path: "{path}"))))"#);
+        assert_eq!(outside(&network("network")), one("network.path", "keys.csv"));
+        assert_eq!(outside(&network("link.csv")), one("network.path", "later.txt"));
+        assert_eq!(outside(&network("../other")), [("network.path".to_owned(), "../other".to_owned())]);
+        // A folder outside, with a link that leaves it again.
+        symlink("/etc/passwd", other.join("passwd.csv")).unwrap();
+        let twice =
+            [("network.path".to_owned(), "../other".to_owned()), ("network.path".to_owned(), "/etc/passwd".to_owned())];
+        assert_eq!(outside(&network("../other")), twice);
     }
 }
