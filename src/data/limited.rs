@@ -2,7 +2,6 @@
 
 use super::{DataError, ProgressFn, messages};
 use std::{
-    fs::File,
     io::{self, ErrorKind, Read},
     path::Path,
 };
@@ -62,7 +61,7 @@ impl<R: Read> Read for LimitedReader<'_, R> {
 /// # Errors
 /// The file cannot be read, or is too long; [`DataError::Cancelled`].
 pub fn read_at_most(path: &Path, limit: u64, watch: &ProgressFn) -> Result<Vec<u8>, DataError> {
-    let file = File::open(path).map_err(|e| DataError::io(path, e))?;
+    let file = super::input_file::open(path).map_err(|e| DataError::io(path, e))?;
     let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
     let limit = limit.min(n_bytes.saturating_add(MAX_GROWTH));
     let stage = format!("reading {}", path.file_name().unwrap_or_default().to_string_lossy());
