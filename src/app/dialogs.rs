@@ -1,6 +1,7 @@
-//! Modal dialogs: unsaved changes, file paths, layout names, texts.
+//! Modal dialogs: unsaved changes and runs, file paths, layout names, texts.
 
 mod recovery;
+mod runs;
 
 use super::{
     App,
@@ -8,11 +9,13 @@ use super::{
     help,
     jobs::Purpose,
     journal::UnsavedWork,
+    live::Unrecorded,
     sweep::{
         dialog::{SweepAnswer, SweepForm},
         values::SweptValues,
     },
     theme::{TITLE, Tokens},
+    unrecorded::LeftRun,
     widgets,
 };
 use crate::project::Project;
@@ -35,12 +38,29 @@ pub enum Intent {
     New(&'static str),
     /// Build a network from this folder of imported connections.
     Import(PathBuf),
+    /// Return to step 0.
+    Rewind,
+    /// Build the simulation again.
+    Rebuild,
+    /// Continue from a checkpoint of a run.
+    Branch(PathBuf, u64),
+}
+
+impl Intent {
+    /// Whether the open document is closed, not only its simulation.
+    pub const fn closes_document(&self) -> bool {
+        !matches!(self, Self::Rewind | Self::Rebuild | Self::Branch(..))
+    }
 }
 
 /// The open dialog.
 pub enum Dialog {
     /// Save before the action?
     Unsaved(Intent),
+    /// Keep the run before the action? What would be lost.
+    Unrecorded(Intent, Unrecorded),
+    /// A run that a crashed window did not record.
+    LeftRun(Box<LeftRun>),
     /// A path typed by the user.
     Path {
         /// Purpose of the file.
@@ -80,6 +100,8 @@ enum Answer {
     Cancel,
     Save(Intent),
     Discard(Intent),
+    KeepRun(Intent),
+    DiscardRun(Intent),
     Path(Purpose, PathBuf),
     Layout(String, bool),
     Sweep(SweptValues),
@@ -87,6 +109,7 @@ enum Answer {
 
 /// Draws the open dialog and acts on its answer.
 pub fn ui(ctx: &egui::Context, app: &mut App) {
+    let keeps = app.kept_probes();
     if let Some(dialog) = &mut app.dialog {
         let t = Tokens::of(ctx);
         let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
@@ -95,11 +118,15 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
             unsaved: app.session.is_dirty(),
             recording: app.session.live.recording.is_some(),
             sweep: app.library.sweeping.as_ref().map(|sweeping| (sweeping.n_ended, sweeping.n)),
+            base: app.session.live.clock.base,
+            keeps,
         };
         let modal = Modal::new(Id::unique("dialog")).frame(frame).show(ctx, |ui| {
             ui.set_width(460.0);
             match dialog {
                 Dialog::Unsaved(intent) => recovery::unsaved_ui(ui, &at_risk, intent),
+                Dialog::Unrecorded(intent, lost) => runs::unrecorded_ui(ui, &at_risk, intent, *lost),
+                Dialog::LeftRun(left) => runs::left_run_ui(ui, left),
                 Dialog::Path { purpose, text } => path_ui(ui, purpose, text),
                 Dialog::Layout(name, in_project) => layout_ui(ui, name, in_project),
                 Dialog::Restore(left, lines) => recovery::restore_ui(ui, left, lines),
@@ -118,6 +145,8 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
                 (Answer::Restore, Some(Dialog::Restore(left, _))) => app.restore(left),
                 (Answer::Both, Some(Dialog::Restore(left, _))) => app.restore_beside_file(left),
                 (Answer::Forget, Some(Dialog::Restore(left, _))) => app.delete_unsaved_work(&left.file),
+                (Answer::Restore, Some(Dialog::LeftRun(left))) => app.keep_left_run(&left),
+                (Answer::Forget, Some(Dialog::LeftRun(left))) => app.delete_left_run(&left),
                 (Answer::Reload, Some(Dialog::FileChanged(_, found, _))) => app.reload(*found),
                 (Answer::Cancel, Some(Dialog::FileChanged(..))) => app.session.mark_unsaved(),
                 (Answer::Restore, Some(Dialog::OutsideFiles(received))) => app.allow_outside(received),
@@ -142,6 +171,8 @@ fn handle_answer(app: &mut App, answer: Answer) {
     match answer {
         Answer::Save(intent) => app.save_then(intent),
         Answer::Discard(intent) => app.run_intent(intent),
+        Answer::KeepRun(intent) => app.keep_as_run(Some(intent)),
+        Answer::DiscardRun(intent) => app.confirm_changes(intent),
         Answer::Path(purpose, path) => app.picked(purpose, path),
         Answer::Layout(name, in_project) => app.keep_layout(&name, in_project),
         Answer::Sweep(values) => app.start_sweep(values),

@@ -48,6 +48,8 @@ impl App {
                     let now = self.session.live.clock.step as f64;
                     self.time.axis.fit_run(self.time.past.first() as f64, now);
                 }
+                live::LiveEvent::RecordingFailed(why) if self.keeping.is_some() => self.run_not_kept(&why),
+                live::LiveEvent::RecordingFailed(why) => self.notify(Level::Error, why),
             }
         }
         self.time.past.update();

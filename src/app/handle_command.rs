@@ -73,8 +73,8 @@ impl App {
                 self.session.live.set_quiet(self.pacing.updates_are_off);
             }
             UiCommand::StepMore => self.session.live.step(self.step_steps().saturating_mul(10)),
-            UiCommand::Rewind => self.session.live.rewind(),
-            UiCommand::Rebuild => self.session.build(false),
+            UiCommand::Rewind => self.confirm_unsaved(Intent::Rewind),
+            UiCommand::Rebuild => self.confirm_unsaved(Intent::Rebuild),
             UiCommand::RerunRecorded => self.session.rerun_as_recorded(),
             UiCommand::ContinueOnCpu => self.session.continue_on_cpu(),
             UiCommand::Compare(steps) => self.compare(steps),
@@ -110,7 +110,7 @@ impl App {
             UiCommand::RefreshRuns => self.list_runs(),
             UiCommand::RevealRun(folder) => self.reveal(folder),
             UiCommand::Replay(folder) => self.replay(&folder),
-            UiCommand::Branch(folder, step) => self.branch(&folder, step),
+            UiCommand::Branch(folder, step) => self.confirm_unsaved(Intent::Branch(folder, step)),
             UiCommand::Requests => self.requests.open(self.session.project.model.requests().first()),
             UiCommand::CancelReplay => {
                 if let Some(replay) = &self.library.replaying {

@@ -49,7 +49,8 @@ impl App {
             JobResult::RecordingReady { taps, problems, folder, writer } => self.record(taps, problems, folder, writer),
             JobResult::Exported(Ok(text)) => self.notify(Level::Info, text),
             JobResult::Exported(Err(e)) => self.notify(Level::Error, format!("Could not export: {e}")),
-            JobResult::Journal(_) | JobResult::Crash(_) => self.offer_recovery(done),
+            JobResult::Journal(_) | JobResult::Crash(_) | JobResult::LeftRun(_) => self.offer_recovery(done),
+            JobResult::RunKept(moved) => self.run_moved(moved),
             JobResult::Selected(set, elements, asked_at) => {
                 self.session.selection.replace_late(set, elements, asked_at)
             }

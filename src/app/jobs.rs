@@ -64,6 +64,10 @@ pub enum JobResult {
     Exported(Result<String, String>),
     /// Unsaved work of a crashed window, if any.
     Journal(Option<super::journal::UnsavedWork>),
+    /// The run of a crashed window that was not recorded, if any.
+    LeftRun(Option<Box<super::unrecorded::LeftRun>>),
+    /// A run that was not recorded was moved among the runs.
+    RunKept(Result<PathBuf, String>),
     /// A run folder was opened.
     RunOpened(Result<Box<super::playback::OpenedRun>, String>),
     /// A run reads files outside its folder, which are not allowed yet.
@@ -124,11 +128,6 @@ pub enum LongTask {
 pub struct Attention(Option<(Instant, LongTask)>);
 
 impl Attention {
-    /// Whether a run has been in progress for long: its state is worth a confirmation.
-    pub fn is_long_run(&self, now: Instant) -> bool {
-        self.0.is_some_and(|(since, task)| task == LongTask::Run && now.saturating_duration_since(since) > LONG)
-    }
-
     /// Called once per frame; returns a long task that has just ended.
     pub fn ended(&mut self, busy_with: Option<LongTask>, now: Instant) -> Option<LongTask> {
         if let Some(task) = busy_with {
@@ -330,7 +329,6 @@ mod tests {
             (None, 99, None),
         ] {
             assert_eq!(attention.ended(busy, after(secs)), ends, "at {secs} s");
-            assert_eq!(attention.is_long_run(after(secs + 12)), secs == 40, "12 s after {secs} s");
         }
     }
 }

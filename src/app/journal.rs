@@ -201,6 +201,6 @@ fn process_of(file: &Path) -> Option<u32> {
 }
 
 /// Where this is unknown, a process counts as ended: an unneeded offer is better than lost work.
-fn is_alive(process: u32) -> bool {
+pub fn is_alive(process: u32) -> bool {
     process == std::process::id() || Path::new("/proc").join(process.to_string()).exists()
 }

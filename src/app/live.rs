@@ -8,10 +8,12 @@ mod playback;
 mod recovery;
 mod rerun;
 mod run_length;
+mod safety;
 mod subscriptions;
 
 pub use acks::{EditAcks, Rejection};
 use input_data::DataLoading;
+pub use safety::{Safety, SafetyFolder, Unrecorded};
 
 use super::{
     branch::Origin,
@@ -65,12 +67,16 @@ pub enum LiveEvent {
     Recorded(PathBuf, Duration),
     /// The run reached its duration and paused.
     Ended,
+    /// A recording failed, with the reason.
+    RecordingFailed(String),
 }
 
 /// A recording in progress.
 pub struct Recording {
     /// Start time.
     pub since: Instant,
+    /// Computing time of the simulation when it was started.
+    pub computed: Duration,
     /// Run folder.
     pub folder: PathBuf,
 }
@@ -143,6 +149,10 @@ pub struct Live {
     quiet: Arc<AtomicBool>,
     /// The recording in progress.
     pub recording: Option<Recording>,
+    /// The recording that the program makes by itself.
+    pub safety: Safety,
+    /// Folder that the paths of the simulation's project start from.
+    base: PathBuf,
     /// The checkpoint of another run that the simulation began at.
     pub origin: Option<Origin>,
     /// The finished run being shown instead of a simulation.
@@ -204,6 +214,8 @@ impl Live {
             target: None,
             quiet,
             recording: None,
+            safety: Safety::default(),
+            base: PathBuf::from("."),
             origin: None,
             playback: None,
             error: None,
@@ -221,6 +233,7 @@ impl Live {
 
     /// Builds a simulation on the loader thread; the current one continues until the new one is ready.
     pub fn build(&mut self, project: &Project, context: BuildContext, play: bool) {
+        self.base.clone_from(&context.base);
         let (builder, wanted) = (self.builder.clone(), project.clone());
         let job = move |progress: &Progress| builder(&wanted, &context, progress);
         self.load(job, project.clone(), play, None);
@@ -228,6 +241,7 @@ impl Live {
 
     /// Builds a simulation that continues from a checkpoint of a run.
     pub fn branch(&mut self, project: &Project, context: BuildContext, state: Arc<Snapshot>, origin: Origin) {
+        self.base.clone_from(&context.base);
         let (builder, wanted) = (self.builder.clone(), project.clone());
         let job = move |progress: &Progress| {
             let mut sim = builder(&wanted, &context, progress)?;
@@ -275,6 +289,7 @@ impl Live {
         self.cancel_loading();
         self.data_loading = None;
         self.pause();
+        self.send(Command::DiscardSafety);
         (self.sent, self.accepted) = (None, None);
         self.acks = EditAcks::default();
         self.playback = None;
@@ -365,7 +380,12 @@ impl Live {
     /// Back to step 0.
     pub fn rewind(&mut self) {
         self.pace.forget();
-        self.send(Command::Rewind);
+        if self.send(Command::Rewind) {
+            self.safety.n_rewinds_pending += 1;
+            if let Some(project) = self.accepted.clone() {
+                self.start_safety_recording(&project);
+            }
+        }
     }
 
     /// Sends an action on elements as they are shown. A finished run cannot be changed.
@@ -378,7 +398,7 @@ impl Live {
     /// Starts a recording.
     pub fn record(&mut self, taps: Vec<Tap>, sink: Box<dyn Sink>, folder: PathBuf) {
         if self.send(Command::Record(taps, sink)) {
-            self.recording = Some(Recording { since: Instant::now(), folder });
+            self.recording = Some(Recording { since: Instant::now(), computed: self.computed(), folder });
         }
     }
 

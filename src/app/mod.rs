@@ -76,6 +76,7 @@ mod toasts;
 mod topbar;
 mod tree;
 mod trees;
+mod unrecorded;
 mod unsaved_guard;
 mod welcome;
 mod widgets;
@@ -134,6 +135,8 @@ pub struct App {
     pub(crate) devices: Arc<device::Devices>,
     pub(crate) native_dialogs: bool,
     after_save: Option<dialogs::Intent>,
+    /// A run that is being kept.
+    keeping: Option<unrecorded::Keeping>,
     /// An open file of trees.
     trees: Option<trees::TreeFile>,
     /// A file of trees that is being read.
@@ -216,6 +219,7 @@ impl App {
             devices,
             native_dialogs: start.native_dialogs,
             after_save: None,
+            keeping: None,
             trees: None,
             reading_trees: None,
             opening: start.path.clone().map(opening::Opening::new),
@@ -229,6 +233,12 @@ impl App {
             placement: placement::Placement::default(),
             reset_layout: start.reset_layout || start.safe_mode,
         };
+        let unrecorded = start.state_dir.as_ref().map(|folder| folder.join(unrecorded::FOLDER));
+        app.session.live.safety = live::Safety::new(unrecorded.clone(), app.devices.clone());
+        app.session.live.safety.limit_bytes = app.settings.unrecorded_bytes();
+        if let Some(folder) = unrecorded {
+            app.jobs.spawn("unrecorded", move || unrecorded::find(&folder))?;
+        }
         if let Some(folder) = start.state_dir {
             let reports = folder.clone();
             app.jobs.spawn("journal", move || journal::find(&folder))?;

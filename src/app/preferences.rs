@@ -29,6 +29,7 @@ impl App {
     pub(super) fn apply_settings(&mut self, ctx: &egui::Context) {
         self.log.limit = self.settings.work.log_lines as usize;
         self.session.history.keep(self.settings.work.undo_steps as usize);
+        self.session.live.safety.limit_bytes = self.settings.unrecorded_bytes();
         if self.settings != self.applied {
             self.applied = self.settings.clone();
             self.settings.apply(ctx);

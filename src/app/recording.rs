@@ -64,12 +64,13 @@ impl App {
         if self.session.live.recording.is_some() {
             return self.session.live.stop_recording();
         }
-        if let Err(e) = self.start_recording() {
+        if let Err(e) = self.prepare_recording(false) {
             self.notify(Level::Error, format!("Could not record: {e}"));
         }
     }
 
-    fn start_recording(&mut self) -> Result<(), String> {
+    /// Prepares a run folder on a thread. With `keeps_only`, it holds the data of the safety recording and the last state.
+    pub(super) fn prepare_recording(&mut self, keeps_only: bool) -> Result<(), String> {
         let session = &self.session;
         let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
         // The log changes parameters; what else belongs to a recording is that of now.
@@ -78,14 +79,19 @@ impl App {
         since.project.record = now.record.clone();
         (since.project.name, since.project.notes) = (now.name.clone(), now.notes.clone());
         let origin = session.live.origin.clone();
+        let safety = session.live.safety_recording().cloned();
         let (runs, name) = (session.runs_folder(), session.project.name.clone());
         let (base, device, schema) = (session.folder(), self.devices.chosen(), session.live.schema.clone());
         self.jobs.spawn("record", move || {
             // Queries of `record` read files and search all elements.
             let connectivity = schema.connectivity.as_ref();
             let elements = Elements { sets: &schema.sets, connectivity, base: Some(&base) };
-            let (taps, problems) = now.taps_in(&elements);
+            let (mut taps, problems) = if keeps_only { (vec![], vec![]) } else { now.taps_in(&elements) };
             let folder = free_folder(&runs, &name);
+            let beginning = safety.map(|safety| {
+                RunWriter::join_taps(&mut taps, &safety.taps);
+                safety.folder
+            });
             let start = RunStart {
                 project: &since.project,
                 base: &base,
@@ -100,7 +106,8 @@ impl App {
             // Before there is a folder.
             let checked = schema.check_taps(&taps).map_err(std::io::Error::other);
             let writer = checked.and_then(|()| RunWriter::create(&folder, start)).and_then(|w| {
-                let writer = w.with_probes(schema.probes);
+                let writer = w.with_probes(schema.probes).with_beginning(beginning);
+                let writer = if keeps_only { writer.with_final_state() } else { writer };
                 match &origin {
                     Some((run, checkpoint)) => writer.branch_of(run, checkpoint.clone()),
                     None => Ok(writer),
@@ -127,13 +134,22 @@ impl App {
             self.log.add(Level::Warning, problem);
         }
         match writer {
-            Ok(writer) => self.session.live.record(taps, writer, folder),
+            Ok(writer) => {
+                self.session.live.record(taps, writer, folder);
+                if self.keeping.is_some() {
+                    self.session.live.stop_recording();
+                }
+            }
+            Err(e) if self.keeping.is_some() => self.run_not_kept(&e),
             Err(e) => self.notify(Level::Error, format!("Could not record: {e}")),
         }
     }
 
     /// A recording is complete.
     pub(super) fn recorded(&mut self, folder: &Path, took: Duration) {
+        if self.keeping.is_some() {
+            return self.run_kept(folder);
+        }
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         self.notify(Level::Info, format!("Recorded {name} in {}", text::wall_time(took)));
         self.list_runs();

@@ -102,6 +102,11 @@ params! {
         /// whole run.
         #[param(title = "History memory (MB)", range = 16.0..=2048.0, hard = 1.0..=65_536.0, scale = Log)]
         history_mb: u32 = 160,
+
+        /// Disk space for a run that is not recorded, MB: its scalars, sampled texts and last state, from step 0 on. Record and
+        /// Keep as run begin with them; after a crash they are offered at the next start. 0 turns it off.
+        #[param(title = "Unrecorded run (MB)", range = 0.0..=4096.0, hard = 0.0..=1_000_000.0)]
+        unrecorded_mb: u32 = 256,
     }
 }
 
@@ -140,6 +145,11 @@ impl Settings {
         style::adapt(ctx, a.density, a.reduced_motion);
         time::spikes::set_memory(self.work.history_mb as usize * 1_000_000);
         text::set_writing(self.numbers.grouping, self.numbers.decimal);
+    }
+
+    /// Disk space for a run that is not recorded, bytes.
+    pub fn unrecorded_bytes(&self) -> u64 {
+        u64::from(self.work.unrecorded_mb) * 1_000_000
     }
 
     /// Zooms by a step; 0 resets.

@@ -44,30 +44,39 @@ impl App {
         }
     }
 
-    /// Runs the intent now, or asks first when work would be lost.
+    /// Runs the intent now, or asks first when work would be lost: the run, then the changes of the project.
     pub(super) fn confirm_unsaved(&mut self, intent: Intent) {
-        if self.would_lose_work(&intent) {
+        match self.session.live.unrecorded() {
+            Some(unrecorded) => self.dialog = Some(Dialog::Unrecorded(intent, unrecorded)),
+            None => self.confirm_changes(intent),
+        }
+    }
+
+    /// Runs the intent now, or asks first when changes of the project would be lost, or a recording or sweep would end.
+    pub(super) fn confirm_changes(&mut self, intent: Intent) {
+        if self.would_lose_changes(&intent) {
             self.dialog = Some(Dialog::Unsaved(intent));
         } else {
             self.run_intent(intent);
         }
     }
 
-    /// Unsaved changes, a recording in progress, a simulation that computed for long, running or paused, or a sweep that ends
-    /// with the window.
-    fn would_lose_work(&self, intent: &Intent) -> bool {
+    /// Unsaved changes, a recording in progress, or a sweep that ends with the window.
+    fn would_lose_changes(&self, intent: &Intent) -> bool {
         let is_recording = self.session.live.recording.is_some();
         let ends_sweep = *intent == Intent::Close && self.library.sweeping.is_some();
-        let is_long = self.attention.is_long_run(Instant::now()) || self.session.live.has_long_history();
-        self.session.is_dirty() || is_recording || ends_sweep || is_long
+        intent.closes_document() && (self.session.is_dirty() || is_recording || ends_sweep)
     }
 
     /// Asks before the window closes when work would be lost.
     pub(super) fn confirm_close(&mut self, ctx: &egui::Context) {
         let leaves = ctx.input(|i| i.viewport().close_requested()) && !self.may_close;
-        if leaves && self.would_lose_work(&Intent::Close) {
+        let asks = || self.session.live.unrecorded().is_some() || self.would_lose_changes(&Intent::Close);
+        if leaves && (self.keeping.is_some() || asks()) {
             ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
-            self.dialog = Some(Dialog::Unsaved(Intent::Close));
+            if self.keeping.is_none() {
+                self.confirm_unsaved(Intent::Close);
+            }
         }
     }
 
@@ -90,6 +99,9 @@ impl App {
     pub(super) fn run_intent(&mut self, intent: Intent) {
         match intent {
             Intent::Close => self.may_close = true,
+            Intent::Rewind => self.session.live.rewind(),
+            Intent::Rebuild => self.session.build(false),
+            Intent::Branch(folder, step) => self.branch(&folder, step),
             Intent::Pick => self.pick(super::jobs::Purpose::Open),
             Intent::Open(path) => self.open_path(path),
             Intent::Example(name) => self.open_example(name),
@@ -186,6 +198,7 @@ impl App {
                 self.open_dialog(Dialog::Restore(left, lines));
             }
             JobResult::Crash(Some((file, text))) => self.open_dialog(Dialog::Crash(file, text)),
+            JobResult::LeftRun(left) => self.offer_left_run(left),
             _ => {}
         }
     }

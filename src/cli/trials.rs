@@ -256,7 +256,12 @@ fn combined(trials: &[Trial]) -> Digest {
 
 fn close(mut writer: RunWriter, digest: &Digest, clock: Clock, execution: Execution) -> Result<(), CliError> {
     writer.begin(&RecordingStart { clock: Clock { step: 0, ..clock }, execution, ..RecordingStart::default() })?;
-    Box::new(writer).finish(&RecordingEnd { status: EndStatus::Complete, digest: digest.clone(), clock })?;
+    Box::new(writer).finish(&RecordingEnd {
+        status: EndStatus::Complete,
+        digest: digest.clone(),
+        clock,
+        ..RecordingEnd::default()
+    })?;
     Ok(())
 }
 

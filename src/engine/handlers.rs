@@ -14,6 +14,7 @@ use crate::{
 use std::{
     io,
     sync::{Arc, PoisonError, atomic::Ordering},
+    time::Duration,
 };
 
 impl<W: Fn()> Worker<W> {
@@ -52,6 +53,8 @@ impl<W: Fn()> Worker<W> {
                 self.profile = every;
             }
             Command::Record(taps, sink) => self.record(taps, sink),
+            Command::RecordSafety(plan, sink) => self.record_safety(plan, sink),
+            Command::DiscardSafety => self.discard_safety(),
             Command::StopRecording => self.end_recording(EndStatus::Complete),
             Command::InterruptRecording => self.end_recording(EndStatus::Interrupted),
             Command::Save => self.save(),
@@ -72,9 +75,13 @@ impl<W: Fn()> Worker<W> {
 
     fn load(&mut self, sim: Box<dyn Simulation>, resumed: Option<CommandHistory>) {
         self.end_recording(EndStatus::Complete);
+        self.discard_safety();
         self.set_running(Running::Paused);
         self.schema = SimSchema::of(&*sim);
         self.sim_generation = sim.generation();
+        if resumed.is_none() {
+            self.restart_computed();
+        }
         self.history = resumed.unwrap_or_else(|| history_from(&*sim));
         self.sim = Some(sim);
         self.scheduled.clear();
@@ -85,6 +92,11 @@ impl<W: Fn()> Worker<W> {
         self.share_params();
         self.start_epoch();
         self.send_event(Event::Loaded(self.schema.clone()));
+    }
+
+    fn restart_computed(&mut self) {
+        self.computed = Duration::ZERO;
+        self.shared.counters.computed_nanos.store(0, Ordering::Relaxed);
     }
 
     fn start_epoch(&mut self) {
@@ -114,6 +126,8 @@ impl<W: Fn()> Worker<W> {
             Some(Ok(())) => self.applied(LoggedCommand::Rewind),
             None => {}
         }
+        self.discard_safety();
+        self.restart_computed();
         self.history = self.sim.as_deref().map(history_from).unwrap_or_default();
         self.pace.forget();
         self.start_epoch();
@@ -127,7 +141,9 @@ impl<W: Fn()> Worker<W> {
         match self.sim.as_mut().map(|s| checkpoint::restore(&mut **s, from)) {
             Some(Err(error)) => return self.reject(None, error),
             Some(Ok(())) => {
-                self.close_recording(RecordingEnd { digest, clock, ..RecordingEnd::default() });
+                let computed = self.computed;
+                self.close_recording(RecordingEnd { digest, clock, computed, ..RecordingEnd::default() });
+                self.discard_safety();
                 self.scheduled.clear();
                 self.history.commands.truncate(from.n_logged as usize);
                 self.share_params();
@@ -213,6 +229,9 @@ impl<W: Fn()> Worker<W> {
         if let Some(recorder) = &self.recorder {
             recorder.log(step, what.clone());
         }
+        if let Some(safety) = &mut self.safety {
+            safety.log(step, what.clone());
+        }
         self.history.commands.push((step, what.clone()));
         self.outbox.send(Event::Applied(step, what)).ok();
         // A running simulation shows the effect within a batch: drawing the window before that would only delay it.
@@ -241,6 +260,9 @@ impl<W: Fn()> Worker<W> {
         if let Some(recorder) = &self.recorder {
             recorder.schema_changed(since, &self.schema, &new, &changes);
         }
+        if let Some(safety) = &mut self.safety {
+            safety.schema_changed(since, &self.schema, &new, &changes);
+        }
         let recorded = self.recorder.as_mut().map_or(&mut [][..], |recorder| &mut recorder.taps);
         let is_followed = [&mut self.subscribed[..], recorded]
             .map(|taps| SetChange::follow_taps(&changes.sets, new.probes, taps))
@@ -256,6 +278,7 @@ impl<W: Fn()> Worker<W> {
     pub(super) fn update_taps(&mut self) {
         let mut union = self.subscribed.clone();
         Tap::merge(&mut union, self.recorder.iter().flat_map(|r| &r.taps).cloned());
+        Tap::merge(&mut union, self.safety.iter().flat_map(|s| &s.taps).cloned());
         if let Some(Err(error)) = self.sim.as_mut().map(|s| s.tap(&union)) {
             self.reject(None, error);
         }
@@ -272,12 +295,12 @@ impl<W: Fn()> Worker<W> {
         if let Err(wrong) = checked {
             return self.send_event(Event::RecordingFailed(io::Error::other(wrong), RecordingEnd::default()));
         }
-        let lanes: Vec<(ProbeId, Vec<String>)> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
-        let levels = taps.iter().map(|t| (t.probe, sim.levels(t.probe))).filter(|(_, l)| !l.is_empty()).collect();
-        let (clock, execution) = (sim.clock(), sim.execution());
-        let start = RecordingStart { clock, execution, lanes, levels, history: self.history.clone() };
+        let digest = sim.digest();
+        let Some(start) = self.recording_start(&taps) else { return };
         let continues = sink.continues();
-        match Recorder::start(taps, sink, start, sim.digest(), self.shared.counters.clone()) {
+        // Its data are complete now: the recording may begin with them.
+        self.close_safety(EndStatus::Complete);
+        match Recorder::start(taps, sink, start, digest, self.shared.counters.clone()) {
             Ok(recorder) => {
                 self.recorder = Some(recorder);
                 self.end_lineage_taps();
@@ -288,6 +311,16 @@ impl<W: Fn()> Worker<W> {
             }
             Err(error) => self.send_event(Event::RecordingFailed(error, RecordingEnd::default())),
         }
+    }
+
+    /// What a recording of these taps starts with now; none without a simulation.
+    pub(super) fn recording_start(&self, taps: &[Tap]) -> Option<RecordingStart> {
+        let sim = self.sim.as_ref()?;
+        let lanes: Vec<(ProbeId, Vec<String>)> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
+        let levels = taps.iter().map(|t| (t.probe, sim.levels(t.probe))).filter(|(_, l)| !l.is_empty()).collect();
+        let (clock, execution) = (sim.clock(), sim.execution());
+        let (computed, history) = (self.computed, self.history.clone());
+        Some(RecordingStart { clock, computed, execution, lanes, levels, history })
     }
 
     /// A lineage tap begins with the living: a recording that continues another has them already.

@@ -1,6 +1,6 @@
 //! What the engine is sent and what it sends: commands, events, and the schema of the running simulation.
 
-use super::{Checkpoint, CommandHistory, RecordingEnd, Sink};
+use super::{Checkpoint, CommandHistory, RecordingEnd, SafetyPlan, Sink};
 use crate::{
     gpu::{Activity, KernelFacts},
     params::{Change, named::NamedValue},
@@ -62,6 +62,11 @@ pub enum Command {
     StopRecording,
     /// Ends the recording before its planned end.
     InterruptRecording,
+    /// Starts a safety recording at the present step, in place of the last one, which is removed. It ends where a recording
+    /// begins, which may take its data over, and is removed when the simulation is replaced or rewound.
+    RecordSafety(SafetyPlan, Box<dyn Sink>),
+    /// Ends the safety recording and removes its data.
+    DiscardSafety,
     /// Answers with [`Event::Saved`].
     Save,
     /// Continues from a checkpoint: its state, its parameters, and the command log until then. A recording ends.
@@ -332,6 +337,8 @@ pub enum Event {
     Recorded(RecordingEnd),
     /// The recording failed, with the end of its valid data. The simulation continues.
     RecordingFailed(io::Error, RecordingEnd),
+    /// The safety recording is closed, and its data are kept: a recording took over, the simulation failed, or the disk did.
+    SafetyClosed(RecordingEnd),
     /// A checkpoint of the recording could not be taken. The recording continues.
     CheckpointFailed(SimError),
     /// The state that [`Command::Save`] asks for.
@@ -387,6 +394,9 @@ pub struct EngineCounters {
     pub stalled_nanos: AtomicU64,
     /// Blocks in the recorder's queue.
     pub queued_blocks: AtomicU64,
+    /// Nanoseconds of computing since step 0, or since the state that the simulation began with: neither pauses nor waits
+    /// for the speed limit or the disk.
+    pub computed_nanos: AtomicU64,
     /// What it does beside steps.
     pub activity: Activity,
 }

@@ -13,6 +13,7 @@ pub mod parity;
 mod priority;
 mod recorder;
 pub mod replay;
+mod safety;
 mod worker;
 
 pub use checkpoint::{Checkpoint, CheckpointPlan};
@@ -21,6 +22,7 @@ pub use mailbox::Mailbox;
 pub use messages::{Command, EngineCounters, Event, LoggedCommand, Scheduled, SchemaChanges, SetChange, SimSchema};
 pub use priority::lower_priority;
 pub use recorder::{CommandHistory, EndStatus, RecordingEnd, RecordingStart, Sink};
+pub use safety::SafetyPlan;
 
 use crate::{
     gpu::StopFlag,

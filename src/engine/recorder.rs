@@ -16,7 +16,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// The parameters at step 0 and every command applied since.
@@ -33,6 +33,8 @@ pub struct CommandHistory {
 pub struct RecordingStart {
     /// The first step to be recorded.
     pub clock: Clock,
+    /// Computing time of the simulation until then: [`EngineCounters::computed_nanos`].
+    pub computed: Duration,
     /// How the simulation is computed.
     pub execution: Execution,
     /// Lane names of the recorded probes.
@@ -65,6 +67,8 @@ pub struct RecordingEnd {
     pub digest: Digest,
     /// The step up to which data are recorded.
     pub clock: Clock,
+    /// Computing time of the simulation until then: [`EngineCounters::computed_nanos`].
+    pub computed: Duration,
 }
 
 /// The destination of a recording. Its methods run on the recorder's thread and may block.
@@ -109,6 +113,10 @@ pub trait Sink: Send {
         let _ = (step, sets);
         Ok(())
     }
+    /// Closes and removes what was written. Only a safety recording is discarded.
+    fn discard(self: Box<Self>) -> io::Result<()> {
+        Ok(())
+    }
     /// Flushes and closes.
     fn finish(self: Box<Self>, end: &RecordingEnd) -> io::Result<()>;
 }
@@ -116,7 +124,8 @@ pub trait Sink: Send {
 /// Blocks that may wait for the disk.
 const QUEUE: usize = 16;
 
-enum Block {
+/// An entry of the recorder's queue.
+pub(super) enum Block {
     /// Readings, and the digest of the simulation after them.
     Readings(Frame, Digest),
     Command(u64, LoggedCommand),
@@ -139,6 +148,7 @@ pub(super) struct Recorder {
     thread: std::thread::JoinHandle<(io::Result<()>, RecordingEnd)>,
     counters: Arc<EngineCounters>,
     failed: Arc<AtomicBool>,
+    is_discarded: Arc<AtomicBool>,
 }
 
 impl Recorder {
@@ -154,12 +164,14 @@ impl Recorder {
         let schedule = Schedule::new(sink.checkpoints(), start.clock.step);
         let failed = Arc::new(AtomicBool::new(false));
         let flag = failed.clone();
+        let is_discarded = Arc::new(AtomicBool::new(false));
+        let discarded = is_discarded.clone();
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || {
             let begun = sink.begin(&start);
             let written = RecordingEnd { digest, clock: start.clock, ..RecordingEnd::default() };
-            Writer { sink, written, failed: flag }.run(begun, &blocks)
+            Writer { sink, written, failed: flag, is_discarded: discarded }.run(begun, &blocks)
         })?;
-        Ok(Self { taps, schedule, rescue: None, queue, thread, counters, failed })
+        Ok(Self { taps, schedule, rescue: None, queue, thread, counters, failed, is_discarded })
     }
 
     /// Queues a block; waits when the queue is full. `false` when the sink has failed: [`Recorder::finish`] returns
@@ -174,20 +186,8 @@ impl Recorder {
 
     /// Queues what changed in the schema after a step.
     pub fn schema_changed(&self, step: u64, old: &SimSchema, new: &SimSchema, changes: &SchemaChanges) {
-        let sets = new.sets.iter().filter(|set| changes.sets.iter().any(|s| s.name == set.name));
-        let sets: Vec<_> = sets.cloned().collect();
-        if !sets.is_empty() {
-            self.send(Block::Sets(step, sets));
-        }
-        for probe in changes.probes.iter().filter(|id| self.taps.iter().any(|t| t.probe == **id)) {
-            let lanes = |schema: &SimSchema| schema.lanes.get(usize::from(*probe)).cloned().unwrap_or_default();
-            if lanes(new) != lanes(old) {
-                self.send(Block::Lanes(step, *probe, lanes(new)));
-            }
-        }
-        for probe in self.taps.iter().map(|tap| tap.probe).filter(|id| new.levels(*id) != old.levels(*id)) {
-            let now = new.levels(probe).iter().filter(|level| level.to_step.is_none());
-            self.send(Block::Levels(step, probe, now.cloned().collect()));
+        for block in schema_blocks(&self.taps, step, old, new, changes) {
+            self.send(block);
         }
     }
 
@@ -207,7 +207,7 @@ impl Recorder {
         self.send(Block::Rescue(checkpoint));
     }
 
-    fn send(&self, block: Block) -> bool {
+    pub fn send(&self, block: Block) -> bool {
         if self.failed.load(Ordering::Relaxed) {
             return false;
         }
@@ -224,6 +224,26 @@ impl Recorder {
         }
     }
 
+    /// Queues a block if there is room, else returns it. After a failure it is dropped.
+    #[expect(clippy::result_large_err, reason = "the block is queued later")]
+    pub fn try_send(&self, block: Block) -> Result<(), Block> {
+        match self.queue.try_send(block) {
+            Err(TrySendError::Full(block)) => Err(block),
+            Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
+        }
+    }
+
+    /// Whether the sink has failed.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed) || self.thread.is_finished()
+    }
+
+    /// Ends the recording and removes its data. Returns the thread that does so.
+    pub fn discard(self) -> std::thread::JoinHandle<(io::Result<()>, RecordingEnd)> {
+        self.is_discarded.store(true, Ordering::Relaxed);
+        self.thread
+    }
+
     /// Closes the recording. Returns the end that was written: an earlier one than asked for when the sink failed.
     pub fn finish(self, end: RecordingEnd) -> (io::Result<()>, RecordingEnd) {
         self.queue.send(Block::End(end.clone())).ok();
@@ -232,12 +252,40 @@ impl Recorder {
     }
 }
 
+/// What a recording of these taps receives when the schema changed after a step.
+pub(super) fn schema_blocks(
+    taps: &[Tap],
+    step: u64,
+    old: &SimSchema,
+    new: &SimSchema,
+    changes: &SchemaChanges,
+) -> Vec<Block> {
+    let mut blocks = vec![];
+    let sets = new.sets.iter().filter(|set| changes.sets.iter().any(|s| s.name == set.name));
+    let sets: Vec<_> = sets.cloned().collect();
+    if !sets.is_empty() {
+        blocks.push(Block::Sets(step, sets));
+    }
+    for probe in changes.probes.iter().filter(|id| taps.iter().any(|t| t.probe == **id)) {
+        let lanes = |schema: &SimSchema| schema.lanes.get(usize::from(*probe)).cloned().unwrap_or_default();
+        if lanes(new) != lanes(old) {
+            blocks.push(Block::Lanes(step, *probe, lanes(new)));
+        }
+    }
+    for probe in taps.iter().map(|tap| tap.probe).filter(|id| new.levels(*id) != old.levels(*id)) {
+        let now = new.levels(probe).iter().filter(|level| level.to_step.is_none());
+        blocks.push(Block::Levels(step, probe, now.cloned().collect()));
+    }
+    blocks
+}
+
 /// The recorder's thread.
 struct Writer {
     sink: Box<dyn Sink>,
     /// The end of what is written.
     written: RecordingEnd,
     failed: Arc<AtomicBool>,
+    is_discarded: Arc<AtomicBool>,
 }
 
 impl Writer {
@@ -246,12 +294,18 @@ impl Writer {
         let mut result = begun;
         for block in blocks {
             self.failed.store(result.is_err(), Ordering::Relaxed);
+            if self.is_discarded.load(Ordering::Relaxed) {
+                break;
+            }
             match block {
                 Block::End(end) => return self.close(result, end),
                 _ if result.is_err() => {}
                 block => result = self.write(block),
             }
             self.failed.store(result.is_err(), Ordering::Relaxed);
+        }
+        if self.is_discarded.load(Ordering::Relaxed) {
+            return (self.sink.discard(), self.written);
         }
         // The engine's thread ended by a fault.
         let status = EndStatus::Failed("internal error, see the log".to_owned());

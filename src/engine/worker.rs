@@ -2,7 +2,7 @@
 
 use super::{
     AcceptedParams, Command, CommandHistory, EndStatus, EngineCounters, Event, Mailbox, RecordingEnd, Scheduled,
-    SimSchema, measuring::MeasuringRate, pace, recorder::Recorder,
+    SimSchema, measuring::MeasuringRate, pace, recorder::Recorder, safety::SafetyRecorder,
 };
 use crate::{
     gpu::{Pass, StopFlag, nvtx},
@@ -63,6 +63,10 @@ pub(super) struct Worker<W> {
     pub profile_next: bool,
     pub measuring: MeasuringRate,
     pub recorder: Option<Recorder>,
+    /// The recording that the program makes by itself.
+    pub safety: Option<SafetyRecorder>,
+    /// [`EngineCounters::computed_nanos`].
+    pub computed: Duration,
     pub running: Running,
     pub pace: pace::Pace,
     pub batches: u64,
@@ -104,6 +108,8 @@ impl<W: Fn()> Worker<W> {
             profile_next: false,
             measuring: MeasuringRate::default(),
             recorder: None,
+            safety: None,
+            computed: Duration::ZERO,
             running: Running::Paused,
             pace: pace::Pace::new(),
             batches: 0,
@@ -139,6 +145,7 @@ impl<W: Fn()> Worker<W> {
         }
         let is_running = self.running != Running::Paused;
         self.end_recording(if is_running { EndStatus::Interrupted } else { EndStatus::Complete });
+        self.discard_safety_now();
     }
 
     pub fn send_event(&self, event: Event) {
@@ -167,7 +174,9 @@ impl<W: Fn()> Worker<W> {
             self.sim = None;
         }
         self.rescue();
-        self.close_recording(RecordingEnd { status: EndStatus::Failed(error.to_string()), digest, clock });
+        let status = EndStatus::Failed(error.to_string());
+        self.close_safety_at(EndStatus::Interrupted, digest.clone(), clock);
+        self.close_recording(RecordingEnd { status, digest, clock, computed: self.computed });
         self.send_event(Event::Failed(error));
         if was_running {
             self.send_event(Event::Running(false, clock));
@@ -184,6 +193,7 @@ impl<W: Fn()> Worker<W> {
                 self.states_are_stale = false; // the next command that reads reports the error
             }
             self.publish();
+            self.write_safety(true);
         }
         if changed {
             self.send_event(Event::Running(running != Running::Paused, self.clock()));
@@ -193,7 +203,8 @@ impl<W: Fn()> Worker<W> {
     pub fn end_recording(&mut self, status: EndStatus) {
         if self.recorder.is_some() {
             self.final_checkpoint(status == EndStatus::Interrupted);
-            self.close_recording(RecordingEnd { status, digest: self.digest(), clock: self.clock() });
+            let (digest, clock) = (self.digest(), self.clock());
+            self.close_recording(RecordingEnd { status, digest, clock, computed: self.computed });
         }
     }
 
@@ -245,6 +256,14 @@ impl<W: Fn()> Worker<W> {
             && !recorder.offer(frame.only(&recorder.taps), self.digest())
         {
             self.end_recording(EndStatus::Complete); // the recorder ends where writing failed
+        }
+        if self.safety.is_some() {
+            let digest = self.digest();
+            if let Some(safety) = &mut self.safety {
+                safety.add(&frame, digest);
+                let subscribed = &self.subscribed;
+                frame.readings.retain(|(key, _)| self.recorder.is_some() || subscribed.iter().any(|t| t.has_key(key)));
+            }
         }
         let seen = match self.recorder.is_some() {
             true => Frame { individuals: std::mem::take(&mut frame.individuals), ..frame.only(&self.subscribed) },
@@ -365,7 +384,10 @@ impl<W: Fn()> Worker<W> {
         if taken == steps {
             self.pace.took(steps, took);
         }
+        self.computed += took;
+        counters.computed_nanos.store(self.computed.as_nanos() as u64, Ordering::Relaxed);
         self.checkpoint_if_due();
+        self.write_safety(false);
         self.update_memory();
         let clock = self.clock();
         counters.step.store(clock.step, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use super::{
     writer::save_manifest,
 };
 use crate::engine::{Checkpoint, CheckpointPlan};
-use std::{io, thread::JoinHandle};
+use std::{io, thread::JoinHandle, time::Duration};
 
 /// The checkpoints of a run that is being written.
 #[derive(Default)]
@@ -58,7 +58,7 @@ impl RunWriter {
     }
 
     /// The files that grow.
-    fn growing(&self) -> impl Iterator<Item = &AppendFile> {
+    pub(super) fn growing(&self) -> impl Iterator<Item = &AppendFile> {
         let streams = self.files.iter().chain(&self.segments).map(|stream| &stream.file);
         streams.chain([&self.commands, &self.timings])
     }
@@ -104,5 +104,20 @@ impl RunWriter {
     /// Removes the checkpoints that the manifest no longer lists.
     pub(super) fn remove_obsolete(&mut self) -> io::Result<()> {
         std::mem::take(&mut self.checkpoints.obsolete).iter().try_for_each(|info| remove(&self.folder, &info.file))
+    }
+
+    /// The recording ends with a checkpoint, whatever its project plans.
+    #[must_use]
+    pub const fn with_final_state(mut self) -> Self {
+        self.checkpoints.plan.at_end = true;
+        self
+    }
+
+    /// Of the checkpoints that it is given, the last one is kept.
+    #[must_use]
+    pub(super) const fn keeping_last_state(mut self) -> Self {
+        (self.checkpoints.plan, self.checkpoints.keep) =
+            (CheckpointPlan { every: Duration::ZERO, every_steps: 0, at_end: false }, 1);
+        self
     }
 }

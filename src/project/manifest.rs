@@ -224,8 +224,11 @@ pub struct Manifest {
     pub started: String,
     /// End, UTC.
     pub stopped: String,
-    /// Wall time of the recording, seconds.
+    /// Wall time of the recording with its pauses, seconds.
     pub wall_s: f64,
+    /// Computing time of the recorded steps, seconds: neither pauses nor waits for the speed limit or the disk. 0 in older
+    /// versions.
+    pub computed_s: f64,
     /// Hash and totals of the simulation.
     pub digest: Digest,
     /// Folder the project's relative paths start from.

@@ -9,6 +9,7 @@
 
 mod append_file;
 mod atomic_file;
+mod beginning;
 pub mod check;
 pub mod checkpoint_file;
 mod checkpoints;
@@ -43,6 +44,7 @@ mod ron_error;
 mod ron_tree;
 pub mod run;
 mod run_file;
+mod safety;
 mod schema;
 mod segments;
 mod sets;
@@ -52,6 +54,7 @@ mod view;
 pub mod writer;
 
 pub use atomic_file::write_atomic;
+pub use beginning::move_run;
 pub use checkpoint_file::{CheckpointFile, CheckpointInfo};
 pub use continuation::Continuation;
 pub use diff::{Difference, diff};
@@ -69,6 +72,7 @@ pub use plan::{DeviceChoice, FinalCheckpoint, PlanTree, RunPlan};
 pub use record::{Elements, record_entry, record_selection, spike_taps};
 pub use replace::{exports, list_exports};
 pub use resume::{LockedRun, VerifiedRun};
+pub use safety::{OwnedRunStart, SafetyWriter, safety_taps};
 pub use sets::SetInfo;
 pub use view::ViewState;
 pub use writer::{RunStart, RunWriter};

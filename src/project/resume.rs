@@ -24,7 +24,7 @@ use crate::{
 use std::{
     io::{self, ErrorKind, Read as _, Seek as _, SeekFrom},
     path::Path,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// A run that no other process writes while this exists.
@@ -129,6 +129,8 @@ impl RunWriter {
         remove_unlisted(&folder, &run.manifest, probes, is_known)?;
         let later = later_files(&run.manifest, &manifest);
         let (earlier_s, taps) = (manifest.wall_s, run.taps(probes, directory.step));
+        // Runs of older versions know the wall time only.
+        let earlier_computed_s = if manifest.computed_s > 0.0 { manifest.computed_s } else { earlier_s };
         let (step, sets) = (directory.step, start.sets.to_vec());
         let checkpoints = Checkpoints::of(start.project, run.trial.is_some()).resumed_at(step);
         let mut writer = Self {
@@ -146,6 +148,9 @@ impl RunWriter {
             timings,
             started: Instant::now(),
             earlier_s,
+            earlier_computed_s,
+            computed_at_start: Duration::ZERO,
+            beginning: None,
             buffer: vec![],
             checkpoints,
         };

@@ -26,7 +26,7 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Everything a new run starts from.
@@ -70,6 +70,12 @@ pub struct RunWriter {
     pub(super) started: Instant,
     /// Wall time of the parts before, when the run continues.
     pub(super) earlier_s: f64,
+    /// Computing time of the parts before.
+    pub(super) earlier_computed_s: f64,
+    /// Computing time of the simulation when the recording began.
+    pub(super) computed_at_start: Duration,
+    /// Folder of the safety recording that it begins with.
+    pub(super) beginning: Option<PathBuf>,
     pub(super) buffer: Vec<u8>,
     pub(super) checkpoints: Checkpoints,
 }
@@ -134,6 +140,9 @@ impl RunWriter {
             timings: AppendFile::create(folder, TIMINGS, timings)?,
             started: Instant::now(),
             earlier_s: 0.0,
+            earlier_computed_s: 0.0,
+            computed_at_start: Duration::ZERO,
+            beginning: None,
             buffer: vec![],
             checkpoints: Checkpoints::of(project, start.trial.is_some() || start.trials > 0),
         })
@@ -183,7 +192,7 @@ impl RunWriter {
     }
 
     /// Writes the project with its parameters as they were at step 0, and what was applied since.
-    fn write_history(&mut self, history: &CommandHistory) -> io::Result<()> {
+    pub(super) fn write_history(&mut self, history: &CommandHistory) -> io::Result<()> {
         let built = self.project.clone();
         for change in &history.params {
             self.project.model.params_mut().set(change);
@@ -248,14 +257,18 @@ impl RunWriter {
 
 impl Sink for RunWriter {
     fn begin(&mut self, start: &RecordingStart) -> io::Result<()> {
-        let RecordingStart { clock, execution, lanes, levels, history } = start;
+        let RecordingStart { clock, computed, execution, lanes, levels, history } = start;
         self.manifest.execution = execution.clone();
+        self.computed_at_start = *computed;
         if self.checkpoints.resumed_at.is_some() {
             self.begin_again(*clock)?;
             return levels.iter().try_for_each(|(probe, levels)| self.levels_changed(clock.step, *probe, levels));
         }
-        self.write_history(history)?;
         self.started = Instant::now();
+        if let Some(beginning) = self.take_beginning(clock.step) {
+            return self.begin_with(&beginning, start);
+        }
+        self.write_history(history)?;
         self.manifest.first_step = clock.step;
         self.manifest.last_step = clock.step;
         self.manifest.secs_per_step = clock.base.per_step();
@@ -360,6 +373,8 @@ impl Sink for RunWriter {
             };
         }
         self.manifest.digest = end.digest.clone();
+        let computed = end.computed.saturating_sub(self.computed_at_start);
+        self.manifest.computed_s = self.earlier_computed_s + computed.as_secs_f64();
         self.close()
     }
 }

@@ -15,3 +15,4 @@ mod readers;
 mod recording;
 mod run_folders;
 mod runs;
+mod safety;

@@ -3,7 +3,7 @@
 use crate::fake;
 use fake::PROBES;
 use neuropil::{
-    engine::{EndStatus, RecordingEnd, RecordingStart, Sink},
+    engine::{RecordingEnd, RecordingStart, Sink},
     export::{Format, export},
     project::{
         self, Project, RunFolder, RunStart, RunWriter, Status,
@@ -82,7 +82,7 @@ fn record(project: &Project, folder: &Path, first: u64, end: u64) -> RunFolder {
         sim.sample(&mut frame).unwrap();
         writer.write(&frame).unwrap();
     }
-    writer.finish(&RecordingEnd { status: EndStatus::Complete, digest: sim.digest(), clock: sim.clock() }).unwrap();
+    writer.finish(&RecordingEnd { digest: sim.digest(), clock: sim.clock(), ..RecordingEnd::default() }).unwrap();
     RunFolder::open(folder).unwrap()
 }
 

@@ -7,6 +7,7 @@ use crate::app::{
     theme::Tokens,
     widgets,
 };
+use crate::sim::TimeBase;
 use egui::{Align, Button, Layout, RichText, ScrollArea, Ui};
 use std::path::Path;
 
@@ -20,6 +21,10 @@ pub struct AtRisk {
     pub recording: bool,
     /// Of a sweep in progress, the runs that ended and all runs.
     pub sweep: Option<(usize, usize)>,
+    /// What a step of the simulation is.
+    pub base: TimeBase,
+    /// Names of the probes that are kept of an unrecorded run.
+    pub keeps: Vec<&'static str>,
 }
 
 pub fn unsaved_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent) -> Option<Answer> {
@@ -28,7 +33,7 @@ pub fn unsaved_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent) -> Option<Answ
         return match sweep {
             _ if at_risk.recording => recording_ui(ui, intent),
             Some(sweep) => sweep_ui(ui, intent, sweep),
-            None => running_ui(ui, intent),
+            None => Some(Answer::Discard(intent.clone())), // saved or ended meanwhile
         };
     }
     title_ui(ui, &format!("Save changes to {}?", at_risk.name));
@@ -66,12 +71,6 @@ fn sweep_ui(ui: &mut Ui, intent: &Intent, (ended, all): (usize, usize)) -> Optio
     title_ui(ui, "Stop the sweep?");
     ui.label(format!("{ended} of {all} runs have ended and are kept. The others are left out."));
     stop_ui(ui, intent, "Keep running")
-}
-
-fn running_ui(ui: &mut Ui, intent: &Intent) -> Option<Answer> {
-    title_ui(ui, "Discard the run?");
-    ui.label("The run is not recorded: its state and its history are lost.");
-    stop_ui(ui, intent, "Keep the run")
 }
 
 fn stop_ui(ui: &mut Ui, intent: &Intent, stay: &str) -> Option<Answer> {
@@ -175,7 +174,7 @@ pub fn crash_ui(ui: &mut Ui, file: &Path, report: &str) -> Option<Answer> {
     .inner
 }
 
-fn danger(ui: &mut Ui, text: &str) -> bool {
+pub(super) fn danger(ui: &mut Ui, text: &str) -> bool {
     let ink = Tokens::of(ui.ctx()).error;
     ui.add(Button::new(RichText::new(text).color(ink))).clicked()
 }

@@ -151,6 +151,9 @@ impl Live {
                 self.individuals.clear();
                 self.follows_individuals = false;
                 self.latency.forget();
+                self.safety.n_rewinds_pending = 0;
+                self.restart_recorded(self.schema.since_step);
+                self.restart_safety_recording();
                 if std::mem::take(&mut self.play_when_loaded) {
                     self.start_run();
                 }
@@ -174,6 +177,8 @@ impl Live {
                 }
             }
             Event::Applied(_, LoggedCommand::Rewind) => {
+                self.safety.n_rewinds_pending = self.safety.n_rewinds_pending.saturating_sub(1);
+                self.restart_recorded(0);
                 let run = self.accepted.clone().map(|project| RunLog { project, log: vec![] });
                 self.run_log = run;
                 self.checkpoints.forget_states();
@@ -235,14 +240,19 @@ impl Live {
                 self.running = false;
                 message(Level::Error, format!("{STOPPED}: {error}"));
             }
-            Event::Recorded(RecordingEnd { status, digest, clock }) => {
+            Event::Recorded(RecordingEnd { status, digest, clock, computed }) => {
                 let totals: Vec<String> =
                     digest.totals.iter().map(|(n, v)| format!("{} {n}", crate::app::text::count(*v))).collect();
                 let how =
                     if status == EndStatus::Complete { "Recorded" } else { "The recording ended early: recorded" };
                 message(Level::Info, format!("{how} up to step {}: {}", clock.step, totals.join(", ")));
+                self.recorded_up_to(computed, clock.step);
                 if let Some(done) = self.recording.take() {
-                    events.push(LiveEvent::Recorded(done.folder, done.since.elapsed()));
+                    let took = computed.saturating_sub(done.computed);
+                    events.push(LiveEvent::Recorded(done.folder, took));
+                }
+                if self.n_loads_pending == 0 && self.safety.n_rewinds_pending == 0 {
+                    self.restart_safety_recording();
                 }
             }
             Event::SchemaChanged(_) | Event::Memory(_) if self.playback.is_some() => {}
@@ -254,11 +264,17 @@ impl Live {
             Event::Digest(..) => {}
             Event::RecordingFailed(error, end) => {
                 self.recording = None;
-                message(
-                    Level::Error,
-                    format!("Recording failed: {error}. The data up to step {} are valid", end.clock.step),
-                );
+                let why = format!("Recording failed: {error}. The data up to step {} are valid", end.clock.step);
+                events.push(LiveEvent::RecordingFailed(why));
+                if self.n_loads_pending == 0 && self.safety.n_rewinds_pending == 0 {
+                    self.restart_safety_recording();
+                }
             }
+            Event::SafetyClosed(RecordingEnd { status: EndStatus::Failed(why), clock, .. }) => {
+                let step = crate::app::text::count(clock.step);
+                message(Level::Warning, format!("The unrecorded run is kept up to step {step} only: {why}"));
+            }
+            Event::SafetyClosed(_) => {}
             Event::CheckpointFailed(error) => message(Level::Error, error.to_string()),
             Event::Saved(state) => {
                 if let Some(project) = &self.accepted {

@@ -1,7 +1,7 @@
 //! The end of a run: *Run* pauses at the duration, or continues until paused.
 
 use super::{Live, Target};
-use crate::{app::jobs::LONG, engine::Command};
+use crate::engine::Command;
 use std::time::Instant;
 
 impl Live {
@@ -36,11 +36,6 @@ impl Live {
     /// The step at which *Run* pauses when it continues from a step; `None`: it continues until paused.
     pub fn next_end(&self, step: u64) -> Option<u64> {
         self.steps_per_run.map(|steps| (step / steps.max(1) + 1).saturating_mul(steps.max(1)))
-    }
-
-    /// Whether it takes long to compute the steps so far again.
-    pub fn has_long_history(&self) -> bool {
-        self.playback.is_none() && self.sent.is_some() && self.ran_secs > LONG.as_secs_f64()
     }
 
     /// Whether the simulation stands at the end of a run.

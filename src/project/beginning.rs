@@ -1,0 +1,138 @@
+//! A recording that begins with the data of a safety recording of the same simulation: what was not recorded before is in
+//! the run from its first step on.
+
+use super::{
+    RunFolder, RunWriter, Status,
+    append_file::AppendFile,
+    continuation::tap_of,
+    manifest::FileInfo,
+    run::{PROJECT, at},
+    run_file,
+    unlisted::remove,
+    writer::StreamFile,
+};
+use crate::{
+    engine::RecordingStart,
+    sim::{Level, Tap},
+};
+use std::{
+    fs,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+/// Bytes that are copied at a time.
+const COPY_BLOCK: usize = 1 << 20;
+
+impl RunWriter {
+    /// The recording begins with the data in this folder, if they end where it starts. The folder is removed then.
+    #[must_use]
+    pub fn with_beginning(mut self, folder: Option<PathBuf>) -> Self {
+        self.beginning = folder;
+        self
+    }
+
+    /// The taps that the recording needs to continue the data of its beginning, too.
+    pub fn join_taps(taps: &mut Vec<Tap>, beginning: &[Tap]) {
+        taps.extend(
+            beginning.iter().filter(|tap| !taps.iter().any(|t| t.has_key(&tap.key()))).cloned().collect::<Vec<_>>(),
+        );
+    }
+
+    /// The beginning, when its data end where the recording starts.
+    pub(super) fn take_beginning(&mut self, step: u64) -> Option<RunFolder> {
+        let run = RunFolder::open(&self.beginning.take()?).ok()?;
+        let m = &run.manifest;
+        let fits = m.status == Status::Complete && m.kind == self.manifest.kind && m.last_step == step;
+        fits.then_some(run)
+    }
+
+    /// Copies the data of the beginning, and continues its streams. Taps that it does not have begin now.
+    pub(super) fn begin_with(&mut self, beginning: &RunFolder, start: &RecordingStart) -> io::Result<()> {
+        let m = &beginning.manifest;
+        self.write_history(&start.history)?;
+        self.manifest.n_history = m.n_history;
+        (self.manifest.first_step, self.manifest.last_step) = (m.first_step, start.clock.step);
+        (self.earlier_s, self.earlier_computed_s) = (m.wall_s, m.computed_s);
+        self.manifest.started.clone_from(&m.started);
+        self.copy_sets(beginning)?;
+        let probes = self.probes;
+        for stream in &m.streams {
+            let Some(tap) = tap_of(stream, probes) else { continue };
+            let file = self.copy(beginning, &stream.file)?;
+            let next = StreamFile { tap, stream: self.manifest.streams.len(), file, last_step: None };
+            self.manifest.streams.push(stream.clone());
+            // The last segment of a tap grows.
+            match self.files.iter_mut().find(|f| f.tap.key() == next.tap.key()) {
+                Some(last) => self.segments.push(std::mem::replace(last, next)),
+                None => self.files.push(next),
+            }
+        }
+        let later = self.taps.clone();
+        for tap in later.iter().filter(|tap| !self.files.iter().any(|f| f.tap.key() == tap.key())).collect::<Vec<_>>() {
+            let names = start.lanes.iter().find(|(probe, _)| *probe == tap.probe).map_or(&[][..], |(_, names)| names);
+            self.add_stream(tap, names, start.clock.step)?;
+            let levels = start.levels.iter().find(|(probe, _)| *probe == tap.probe);
+            if let Some(stream) = self.manifest.streams.last_mut() {
+                stream.from_step = start.clock.step;
+                stream.levels = levels.map_or_else(Vec::<Level>::new, |(_, levels)| levels.clone());
+            }
+        }
+        self.list_files()?;
+        self.write_progress(start.clock.step)?;
+        fs::remove_dir_all(&beginning.path).ok(); // what is left is offered at the next start
+        Ok(())
+    }
+
+    /// The sets as they were at first, and what became of them.
+    fn copy_sets(&mut self, beginning: &RunFolder) -> io::Result<()> {
+        let own: Vec<FileInfo> = self.written.extract_if(.., |file| file.name != PROJECT).collect();
+        own.iter().try_for_each(|file| remove(&self.folder, &file.name))?;
+        self.manifest.sets.clone_from(&beginning.manifest.sets);
+        let names = self.manifest.sets.iter().flat_map(|set| [set.ids.clone(), set.table.clone()]);
+        for name in names.filter(|name| !name.is_empty()).collect::<Vec<_>>() {
+            let file = self.copy(beginning, &name)?.info();
+            self.written.push(file);
+        }
+        Ok(())
+    }
+
+    /// Copies a file of the beginning. It may grow here.
+    fn copy(&mut self, beginning: &RunFolder, name: &str) -> io::Result<AppendFile> {
+        let from = run_file::inside(&beginning.path, name)?;
+        let (mut source, mut to) = (run_file::open_regular(&from)?, self.create_file(name, b"")?);
+        let mut block = vec![0; COPY_BLOCK];
+        loop {
+            match source.read(&mut block).map_err(|e| at(&from, &e))? {
+                0 => return Ok(to),
+                n => to.append(&block[..n])?,
+            }
+        }
+    }
+
+    /// Bytes of all its files, without checkpoints.
+    pub(super) fn n_bytes(&self) -> u64 {
+        let growing: u64 = self.growing().map(|file| file.n_bytes).sum();
+        growing + self.written.iter().map(|file| file.n_bytes).sum::<u64>()
+    }
+}
+
+/// Moves a safety recording among the runs of its project, under the next number.
+///
+/// # Errors
+/// It cannot be moved, nor copied; it is still where it was.
+pub fn move_run(folder: &Path, runs: &Path, name: &str) -> io::Result<PathBuf> {
+    let to = super::run::next_folder(runs, name)?;
+    // An empty folder is replaced.
+    if fs::rename(folder, &to).is_ok() {
+        return Ok(to);
+    }
+    for entry in fs::read_dir(folder).map_err(|e| at(folder, &e))? {
+        let entry = entry?;
+        let copied =
+            if entry.file_type()?.is_file() { fs::copy(entry.path(), to.join(entry.file_name())) } else { Ok(0) };
+        copied.map_err(|e| at(&entry.path(), &e))?;
+    }
+    fs::remove_dir_all(folder).map_err(|e| at(folder, &e))?;
+    Ok(to)
+}

@@ -1,0 +1,140 @@
+//! A safety recording on disk: a run folder that the program makes by itself, of a run that the user does not record. It
+//! holds cheap histories and the last state, up to a limit. A recording may begin with it; otherwise it is removed.
+
+use super::{CheckpointInfo, Project, RunStart, RunWriter};
+use crate::{
+    engine::{Checkpoint, CheckpointPlan, LoggedCommand, RecordingEnd, RecordingStart, Sink},
+    sim::{ElementSet, Frame, Level, ProbeId, ProbeSpec, Shape, Tap},
+};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The taps of a safety recording among those of a recording: scalars and sampled texts.
+pub fn safety_taps(taps: Vec<Tap>, probes: &[ProbeSpec]) -> Vec<Tap> {
+    let shape = |tap: &Tap| probes.get(usize::from(tap.probe)).map(|probe| probe.shape);
+    let is_light = |tap: &Tap| matches!(shape(tap), Some(Shape::Series { of: "" } | Shape::Samples));
+    taps.into_iter().filter(is_light).collect()
+}
+
+/// What a run starts from, owned: [`RunStart`] for a folder that is created later, on another thread.
+pub struct OwnedRunStart {
+    /// The project at step 0.
+    pub project: Project,
+    /// Folder the project's relative paths start from.
+    pub base: PathBuf,
+    /// Recorded probes.
+    pub taps: Vec<Tap>,
+    /// The probes of the simulation.
+    pub probes: &'static [ProbeSpec],
+    /// The sets of the simulation.
+    pub sets: Vec<Arc<ElementSet>>,
+    /// Device, as text.
+    pub device: String,
+    /// CPU threads.
+    pub threads: u32,
+    /// The checkpoint of another run that the simulation began at.
+    pub origin: Option<(PathBuf, CheckpointInfo)>,
+}
+
+impl OwnedRunStart {
+    /// Prepares the folder of a run.
+    pub fn create(&self, folder: &Path) -> io::Result<RunWriter> {
+        let start = RunStart {
+            project: &self.project,
+            base: &self.base,
+            taps: self.taps.clone(),
+            sets: &self.sets,
+            device: self.device.clone(),
+            threads: self.threads,
+            command: String::new(),
+            trial: None,
+            trials: 0,
+        };
+        let writer = RunWriter::create(folder, start)?.with_probes(self.probes);
+        Ok(match &self.origin {
+            Some((run, checkpoint)) => writer.branch_of(run, checkpoint.clone()),
+            None => writer,
+        })
+    }
+}
+
+/// The destination of a safety recording. Its folder is created when the first data arrive.
+pub struct SafetyWriter {
+    folder: PathBuf,
+    start: OwnedRunStart,
+    limit_bytes: u64,
+    writer: Option<Box<RunWriter>>,
+}
+
+impl SafetyWriter {
+    /// A recording into this folder, which must be new, up to a size.
+    pub const fn new(folder: PathBuf, start: OwnedRunStart, limit_bytes: u64) -> Self {
+        Self { folder, start, limit_bytes, writer: None }
+    }
+
+    fn writer(&mut self) -> io::Result<&mut RunWriter> {
+        self.writer.as_deref_mut().ok_or_else(|| io::Error::other("the safety recording has not begun"))
+    }
+
+    /// An error when the recording holds as much as it may.
+    fn check_size(&mut self) -> io::Result<()> {
+        let (limit, n_bytes) = (self.limit_bytes, self.writer()?.n_bytes());
+        if n_bytes < limit {
+            return Ok(());
+        }
+        let what = format!("the limit of {} MB for unrecorded runs is reached", limit / 1_000_000);
+        Err(io::Error::new(io::ErrorKind::QuotaExceeded, what))
+    }
+}
+
+impl Sink for SafetyWriter {
+    fn begin(&mut self, start: &RecordingStart) -> io::Result<()> {
+        let writer = self.start.create(&self.folder)?.keeping_last_state();
+        self.writer.insert(Box::new(writer)).begin(start)
+    }
+
+    fn write(&mut self, block: &Frame) -> io::Result<()> {
+        self.check_size()?;
+        self.writer()?.write(block)
+    }
+
+    fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()> {
+        self.writer()?.log(step, what)
+    }
+
+    fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()> {
+        self.writer()?.lanes_changed(step, probe, lanes)
+    }
+
+    fn levels_changed(&mut self, step: u64, probe: ProbeId, levels: &[Level]) -> io::Result<()> {
+        self.writer()?.levels_changed(step, probe, levels)
+    }
+
+    fn checkpoints(&self) -> CheckpointPlan {
+        CheckpointPlan::default()
+    }
+
+    fn checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
+        let has_room = self.writer()?.n_bytes() + checkpoint.snapshot.n_bytes() <= self.limit_bytes;
+        if has_room { self.writer()?.checkpoint(checkpoint) } else { Ok(()) }
+    }
+
+    fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
+        self.writer()?.sets_changed(step, sets)
+    }
+
+    fn discard(mut self: Box<Self>) -> io::Result<()> {
+        self.writer.take(); // waits for the state that is being written
+        match fs::remove_dir_all(&self.folder) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(mut self: Box<Self>, end: &RecordingEnd) -> io::Result<()> {
+        self.writer.take().map_or(Ok(()), |writer| writer.finish(end))
+    }
+}
