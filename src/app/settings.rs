@@ -4,6 +4,7 @@ use super::{
     style,
     text::{self, Decimal, Grouping},
     theme, time,
+    views::lineage,
 };
 use crate::{choices, param_tree, params, project};
 use egui::ThemePreference;
@@ -98,8 +99,8 @@ params! {
         #[param(title = "Notification time", unit = Ms, range = 1000.0..=20_000.0)]
         messages_ms: f64 = 4000.0,
 
-        /// Memory of single spikes in the history, MB; the oldest are dropped first. Rates and densities are kept for the
-        /// whole run.
+        /// Memory of single spikes in the history, MB, and a quarter as much for a lineage; the oldest are dropped first. Rates
+        /// and densities are kept for the whole run.
         #[param(title = "History memory (MB)", range = 16.0..=2048.0, hard = 1.0..=65_536.0, scale = Log)]
         history_mb: u32 = 160,
 
@@ -143,7 +144,9 @@ impl Settings {
         ctx.set_zoom_factor(a.zoom_percent as f32 / 100.0);
         theme::set_cell_colors(&a.excitatory, &a.inhibitory);
         style::adapt(ctx, a.density, a.reduced_motion);
-        time::spikes::set_memory(self.work.history_mb as usize * 1_000_000);
+        let history_bytes = self.work.history_mb as usize * 1_000_000;
+        time::spikes::set_memory(history_bytes);
+        lineage::set_memory(history_bytes / 4);
         text::set_writing(self.numbers.grouping, self.numbers.decimal);
     }
 

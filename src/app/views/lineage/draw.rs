@@ -145,7 +145,7 @@ impl Lineage {
                     color,
                 );
             }
-            for parent in &line.parents {
+            for parent in line.parents.iter() {
                 let from = layout.lanes.of.get(*parent as usize).copied().unwrap_or(NO_LANE);
                 if from == NO_LANE || from == *lane {
                     continue;

@@ -1,12 +1,27 @@
 //! Ancestry of a population: one line per individual, in order of birth.
 
 use crate::sim::{Attributes, Birth, Death, EndCause, LifeEvent};
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
-/// Above this number of lines, or twice it while a layout is computed, extinct lines without living descendants are
-/// dropped, and the oldest ancestors where half of it would be left: where most births have several parents, nearly every
-/// line is an ancestor of the living.
+/// Above this number of lines, extinct lines without living descendants are dropped, and the oldest ancestors where half of
+/// it would be left: where most births have several parents, nearly every line is an ancestor of the living.
 pub const MAX_LINES: usize = 200_000;
+/// Bytes of a line beyond its own size and that of its texts: its place in the index by id, and room for growth.
+const LINE_OVERHEAD: usize = 96;
+/// Largest memory of the lines of a view, bytes.
+static MAX_BYTES: AtomicUsize = AtomicUsize::new(40_000_000);
+
+/// Sets the largest memory of the lines of a view, bytes.
+pub fn set_memory(n_bytes: usize) {
+    MAX_BYTES.store(n_bytes, Ordering::Relaxed);
+}
+
 /// Instead of the new index of a line: it was dropped.
 pub const DROPPED: u32 = u32::MAX;
 /// Step of death of a living individual.
@@ -24,7 +39,7 @@ pub struct Line {
     /// Cause of death; none for the living.
     pub end: Option<EndCause>,
     /// Indices of its parents' lines.
-    pub parents: Box<[u32]>,
+    pub parents: Arc<[u32]>,
     /// Its slot in the population.
     pub slot: Option<u32>,
     /// Its name, if it has one.
@@ -36,6 +51,12 @@ pub struct Line {
 }
 
 impl Line {
+    /// Bytes that it takes.
+    fn n_bytes(&self) -> usize {
+        let texts = self.name.len() + self.attributes.n_bytes();
+        size_of::<Self>() + LINE_OVERHEAD + size_of_val(&*self.parents) + texts
+    }
+
     /// Its name, else its id.
     pub fn label(&self) -> String {
         if self.name.is_empty() { format!("#{}", self.id) } else { self.name.to_string() }
@@ -70,6 +91,8 @@ pub struct Forest {
     pub n_alive: usize,
     /// Step of the first event: earlier ones are unknown.
     pub since: Option<u64>,
+    /// Bytes of all lines.
+    n_bytes: usize,
     by_id: HashMap<u64, u32>,
     by_slot: HashMap<u32, u32>,
 }
@@ -82,6 +105,34 @@ impl Forest {
         let mut shown: Vec<bool> = living.collect();
         self.add_ancestors(&mut shown);
         shown
+    }
+
+    /// Its lines without names and attributes, for a layout: cheap to copy.
+    pub fn skeleton(&self) -> Self {
+        let bare = |l: &Line| Line {
+            id: l.id,
+            born: l.born,
+            died: l.died,
+            end: l.end,
+            parents: l.parents.clone(),
+            slot: l.slot,
+            name: Box::default(),
+            health: None,
+            attributes: Attributes::default(),
+        };
+        Self { lines: self.lines.iter().map(bare).collect(), ..Self::default() }
+    }
+
+    /// The number of lines to keep when they are too many, or take too much memory.
+    pub fn excess(&self) -> Option<usize> {
+        let (n, limit) = (self.lines.len(), MAX_BYTES.load(Ordering::Relaxed));
+        // The living stay: dropping a few ended lines at every sample would take longer than it is worth.
+        let has_ended = n - self.n_alive >= n / 4;
+        if (n <= MAX_LINES && self.n_bytes <= limit) || !has_ended {
+            return None;
+        }
+        let within = n as f64 * limit as f64 / self.n_bytes.max(1) as f64;
+        Some((within as usize).min(MAX_LINES).max(self.n_alive) / 2)
     }
 
     /// Takes events. Contradictory ones (unknown id, second birth or death) are ignored.
@@ -110,7 +161,7 @@ impl Forest {
         if self.by_id.contains_key(&birth.child) {
             return;
         }
-        let parents: Box<[u32]> = birth.parents.iter().filter_map(|id| self.by_id.get(id).copied()).collect();
+        let parents: Arc<[u32]> = birth.parents.iter().filter_map(|id| self.by_id.get(id).copied()).collect();
         self.totals.unknown_parents += (birth.parents.len() - parents.len()) as u64;
         match birth.parents.len() {
             0 => {}
@@ -127,7 +178,9 @@ impl Forest {
         self.since = self.since.or(Some(birth.step));
         let (id, born, name) = (birth.child, birth.born.unwrap_or(birth.step), birth.name.as_str().into());
         let (slot, attributes) = (birth.slot, birth.attributes.clone());
-        self.lines.push(Line { id, born, died: ALIVE, end: None, parents, slot, name, health: None, attributes });
+        let line = Line { id, born, died: ALIVE, end: None, parents, slot, name, health: None, attributes };
+        self.n_bytes += line.n_bytes();
+        self.lines.push(line);
     }
 
     fn end(&mut self, death: &Death) {
@@ -138,7 +191,9 @@ impl Forest {
         }
         self.n_alive -= 1;
         (line.died, line.end, line.health) = (death.step, Some(death.end), death.health);
+        let before = line.attributes.n_bytes();
         line.attributes.extend(death.attributes.clone());
+        self.n_bytes += line.attributes.n_bytes() - before;
         self.totals.deaths += u64::from(death.end == EndCause::Died);
         if let Some(slot) = line.slot.filter(|p| self.by_slot.get(p) == Some(&index)) {
             self.by_slot.remove(&slot);
@@ -228,6 +283,7 @@ impl Forest {
         self.totals.dropped += (keep.len() - lines.len()) as u64;
         self.by_id = lines.iter().enumerate().map(|(i, l)| (l.id, i as u32)).collect();
         self.by_slot.values_mut().for_each(|i| *i = new_index[*i as usize]);
+        self.n_bytes = lines.iter().map(Line::n_bytes).sum();
         self.lines = lines;
         new_index
     }
@@ -304,6 +360,29 @@ pub mod tests {
         assert!(forest.lines[..2].iter().all(|line| line.parents.is_empty()));
         assert!(forest.lines.iter().enumerate().all(|(i, line)| line.parents.iter().all(|p| (*p as usize) < i)));
         assert_eq!(forest.at_slot(1).map(|i| forest.lines[i as usize].id), Some(199));
+    }
+
+    #[test]
+    fn lines_stay_within_their_memory() {
+        let (mut forest, name, limit) = (Forest::default(), "n".repeat(1_000), MAX_BYTES.load(Ordering::Relaxed));
+        for step in 0..60_u64 {
+            let born = (step * 1000..(step + 1) * 1000).map(|child| {
+                let slot = Some((child % 1000) as u32);
+                LifeEvent::Birth(Birth { step, child, slot, name: name.clone(), ..Birth::default() })
+            });
+            forest.absorb(&born.collect::<Vec<_>>());
+            if let Some(most) = forest.excess() {
+                forest.drop_lines(most);
+            }
+            assert!(forest.n_bytes <= limit, "step {step}: {} bytes of {limit}", forest.n_bytes);
+            assert_eq!(forest.n_bytes, forest.lines.iter().map(Line::n_bytes).sum::<usize>(), "step {step}");
+        }
+        assert!(forest.totals.dropped > 0 && forest.n_alive == 1000);
+        let bare = forest.skeleton();
+        assert_eq!(bare.lines.len(), forest.lines.len());
+        assert!(
+            bare.lines.iter().zip(&forest.lines).all(|(a, b)| Arc::ptr_eq(&a.parents, &b.parents) && a.name.is_empty())
+        );
     }
 
     /// The individual of a snapshot at `step`.

@@ -1,10 +1,18 @@
 //! Assigns lines to lanes: families stay together, and lanes are reused over time.
 
 use super::forest::Forest;
-use std::collections::VecDeque;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, BinaryHeap, VecDeque},
+};
 
 /// No lane: not drawn.
 pub const NO_LANE: u32 = u32::MAX;
+
+/// Most lines in nested families: more than can be told apart on a screen.
+const MAX_NESTED: usize = 12_000;
+/// Most comparisons of lanes for nested families.
+const MAX_COMPARISONS: u64 = 20_000_000;
 
 /// The lanes.
 #[derive(Default)]
@@ -24,9 +32,50 @@ impl Lanes {
         self.of.iter().filter(|lane| **lane != NO_LANE).count()
     }
 
-    /// Assigns the kept lines to lanes. A line is next to its first parent; the youngest children are nearest, so that
-    /// earlier families enclose later ones.
+    /// Assigns the kept lines to lanes: in nested families where that takes little time, else each near its first parent.
     pub fn of(forest: &Forest, keep: &[bool]) -> Self {
+        let is_small = keep.iter().filter(|k| **k).count() <= MAX_NESTED;
+        let nested = if is_small { Self::nested(forest, keep) } else { None };
+        nested.unwrap_or_else(|| Self::nearest(forest, keep))
+    }
+
+    /// The free lane nearest to that of the first parent at each birth: n log n steps, and as few lanes as lines live at once.
+    fn nearest(forest: &Forest, keep: &[bool]) -> Self {
+        let n = keep.len().min(forest.lines.len());
+        let mut lanes = Self { of: vec![NO_LANE; n], n: 0 };
+        let mut births: Vec<u32> = (0..n as u32).filter(|i| keep[*i as usize]).collect();
+        births.sort_by_key(|i| forest.lines[*i as usize].born);
+        let (mut free, mut taken) = (BTreeSet::new(), BinaryHeap::new());
+        for i in births {
+            let line = &forest.lines[i as usize];
+            while let Some(Reverse((_, lane))) = taken.peek().copied().filter(|Reverse((died, _))| *died <= line.born) {
+                taken.pop();
+                free.insert(lane);
+            }
+            let of_parent = line.parents.iter().map(|p| lanes.of[*p as usize]).find(|lane| *lane != NO_LANE);
+            let from = of_parent.unwrap_or(0);
+            let (above, below) = (free.range(from..).next(), free.range(..from).next_back());
+            let nearest = above.into_iter().chain(below).copied().min_by_key(|lane: &u32| lane.abs_diff(from));
+            let lane = match nearest {
+                Some(lane) => {
+                    free.remove(&lane);
+                    lane
+                }
+                None => {
+                    lanes.n += 1;
+                    lanes.n - 1
+                }
+            };
+            lanes.of[i as usize] = lane;
+            taken.push(Reverse((line.died, lane)));
+        }
+        lanes
+    }
+
+    /// A line is next to its first parent; the youngest children are nearest, so that earlier families enclose later ones.
+    /// `None` when it takes too many comparisons.
+    fn nested(forest: &Forest, keep: &[bool]) -> Option<Self> {
+        let mut left = MAX_COMPARISONS;
         let n = keep.len().min(forest.lines.len());
         let parent = |i: usize| forest.lines[i].parents.iter().copied().find(|p| keep[*p as usize]);
         let mut blocks: Vec<Block> = (0..n).map(|_| Block::new()).collect();
@@ -41,7 +90,7 @@ impl Lanes {
                 let (block, offset) = first_child(child, own);
                 (blocks[parent], below[i], has_own[parent]) = (block, offset, true);
             } else {
-                below[i] = insert_block(&mut blocks[parent], &child);
+                below[i] = insert_block(&mut blocks[parent], &child, &mut left)?;
             }
         }
         let mut lanes = Self { of: vec![NO_LANE; n], n: 0 };
@@ -55,11 +104,11 @@ impl Lanes {
                     taken.extend(&blocks[i]);
                     (taken.len() - blocks[i].len()) as u32
                 }
-                None => insert_block(&mut taken, &blocks[i]),
+                None => insert_block(&mut taken, &blocks[i], &mut left)?,
             };
         }
         lanes.n = taken.len() as u32;
-        lanes
+        Some(lanes)
     }
 }
 
@@ -85,18 +134,27 @@ fn first_child(mut child: Block, own: (u64, u64)) -> (Block, u32) {
     }
 }
 
-/// Puts a child's block into its parent's at the first offset without overlap.
-fn insert_block(block: &mut Block, child: &Block) -> u32 {
-    let fits =
-        |offset: usize| child.iter().zip(block.range(offset.min(block.len())..)).all(|(c, b)| c.1 <= b.0 || c.0 >= b.1);
-    let offset = (0..block.len()).find(|o| fits(*o)).unwrap_or(block.len());
+/// Puts a child's block into its parent's at the first offset without overlap. `left` counts down the comparisons; `None`
+/// when there are none left.
+fn insert_block(block: &mut Block, child: &Block, left: &mut u64) -> Option<u32> {
+    let mut offset = 0;
+    while offset < block.len() {
+        let mut pairs = child.iter().zip(block.range(offset..));
+        let n_free = pairs.by_ref().take_while(|(c, b)| c.1 <= b.0 || c.0 >= b.1).count();
+        *left = left.checked_sub(n_free as u64 + 1)?;
+        if n_free == child.len().min(block.len() - offset) {
+            break;
+        }
+        offset += 1;
+    }
+    *left = left.checked_sub(child.len() as u64)?;
     for (l, (start, end)) in child.iter().enumerate() {
         match block.get_mut(offset + l) {
             Some(lane) => *lane = (lane.0.min(*start), lane.1.max(*end)),
             None => block.push_back((*start, *end)),
         }
     }
-    offset as u32
+    Some(offset as u32)
 }
 
 #[cfg(test)]
@@ -105,7 +163,7 @@ mod tests {
         super::forest::tests::{birth, death, small},
         *,
     };
-    use crate::sim::EndCause;
+    use crate::sim::{EndCause, LifeEvent};
 
     fn overlaps(forest: &Forest, lanes: &Lanes) -> usize {
         let mut drawn: Vec<(u32, u64, u64)> =
@@ -123,6 +181,47 @@ mod tests {
         let keep = forest.survivors();
         let fewer = Lanes::of(&forest, &keep);
         assert_eq!((fewer.n, fewer.of[2]), (3, NO_LANE));
+    }
+
+    /// Three decays into four and one fusion of four per generation: nearly every line is an ancestor of the living.
+    fn birth_and_death(n_steps: u64) -> Forest {
+        let mut forest = Forest::default();
+        forest.absorb(&(0..130).map(|i| birth(0, i, &[], i as u32)).collect::<Vec<_>>());
+        let (mut living, mut next): (VecDeque<u64>, u64) = ((0..130).collect(), 130);
+        for step in 1..=n_steps {
+            for _ in 0..3 {
+                let parent = living.pop_front().expect("alive");
+                let children: Vec<LifeEvent> =
+                    (next..next + 4).map(|id| birth(step, id, &[parent], id as u32)).collect();
+                forest.absorb(&[death(step, parent, EndCause::Split)]);
+                forest.absorb(&children);
+                living.extend(next..next + 4);
+                next += 4;
+            }
+            let merged: Vec<u64> = (0..10).map(|k| living.remove((k * 11) % living.len()).expect("alive")).collect();
+            forest.absorb(&merged.iter().map(|id| death(step, *id, EndCause::Merged)).collect::<Vec<_>>());
+            forest.absorb(&[birth(step, next, &merged, next as u32)]);
+            living.push_back(next);
+            next += 1;
+        }
+        forest
+    }
+
+    /// However many lines there are, a layout takes a bounded time: many lines get lanes near their parents.
+    #[test]
+    fn a_large_population_is_laid_out_in_few_lanes() {
+        let forest = birth_and_death(4_000);
+        let keep = forest.survivors();
+        assert!(keep.iter().filter(|k| **k).count() > MAX_NESTED, "most are ancestors of the living");
+        let lanes = Lanes::of(&forest, &keep);
+        assert_eq!(overlaps(&forest, &lanes), 0);
+        let most = 130 + 3 * 3 + 1;
+        assert!(lanes.n <= most, "{} lanes, at most {most} live at once", lanes.n);
+        let mut left = 1_000;
+        assert!(Lanes::nested(&small(), &[true; 5]).is_some(), "few lines are nested");
+        let wide: Block = (0..100).map(|i| (i, 1_000)).collect();
+        assert_eq!(insert_block(&mut wide.clone(), &wide, &mut left), Some(100));
+        assert_eq!(insert_block(&mut wide.clone(), &wide, &mut 50), None, "too many comparisons");
     }
 
     /// A population of a thousand generations is laid out quickly, without overlaps, in few lanes.

@@ -162,17 +162,17 @@ pub struct LayoutWorker {
     /// The last finished layout.
     pub layout: Layout,
     shown: Option<LayoutRequest>,
-    /// The generation of the forest since which the lines have had their present indices.
-    valid_from: u64,
+    /// New indices of lines since the layout in progress was begun.
+    moved: Vec<Vec<u32>>,
     pool_job: pool::PoolJob<LayoutRequest, Layout>,
 }
 
 impl LayoutWorker {
     /// Takes a finished layout, and starts the next if the request changed. `is_due` limits the rate: it says whether a
     /// change of the forest alone is a reason.
-    pub fn update(&mut self, ctx: &egui::Context, forest: &Arc<Forest>, request: LayoutRequest, is_due: bool) {
-        let finished = self.pool_job.poll().filter(|(request, _)| request.generation >= self.valid_from);
-        if let Some((request, mut layout)) = finished {
+    pub fn update(&mut self, ctx: &egui::Context, forest: &Forest, request: LayoutRequest, is_due: bool) {
+        if let Some((request, mut layout)) = self.pool_job.poll() {
+            self.moved.drain(..).for_each(|new_index| layout.rearrange(&new_index));
             layout.generation = self.layout.generation + 1;
             (self.shown, self.layout) = (Some(request), layout);
         }
@@ -183,15 +183,17 @@ impl LayoutWorker {
         if !self.pool_job.is_free(&request) || self.shown.as_ref().is_some_and(is_current) {
             return;
         }
-        let (forest, of) = (forest.clone(), request.clone());
+        self.moved.clear();
+        let (forest, of) = (forest.skeleton(), request.clone());
         self.pool_job.start(ctx, request, move || Layout::make(&forest, &of));
     }
 
-    /// Follows lines that have other indices since this generation ([`Forest::drop_lines`]). What is being computed is
-    /// discarded when it is finished, not left behind: another would begin beside it with a forest of its own.
-    pub fn rearrange(&mut self, new_index: &[u32], generation: u64) {
-        self.layout.rearrange(new_index);
-        self.valid_from = generation;
+    /// Follows lines that have other indices ([`Forest::drop_lines`]). The layout in progress follows when it is finished.
+    pub fn rearrange(&mut self, new_index: Vec<u32>) {
+        self.layout.rearrange(&new_index);
+        if self.pool_job.is_busy() {
+            self.moved.push(new_index);
+        }
     }
 
     /// Whether a layout is being computed.

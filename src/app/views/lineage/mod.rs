@@ -21,9 +21,9 @@ use crate::{
     sim::{AttributeSpec, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Rect, TextureHandle, Ui, Vec2};
-use forest::{DROPPED, Forest, MAX_LINES};
+pub use forest::set_memory;
+use forest::{DROPPED, Forest};
 use layout::{LayoutRequest, LayoutWorker, MAX_SINGLE, SlotFilter, retain_lines};
-use std::sync::Arc;
 
 /// Minimum time between two layouts during a run, seconds.
 const LAYOUT_SECS: f64 = 0.4;
@@ -77,7 +77,7 @@ impl Window {
 
 /// The lineage view.
 pub struct Lineage {
-    forest: Arc<Forest>,
+    forest: Forest,
     generation: u64,
     now: u64,
     show: Option<Show>,
@@ -107,7 +107,7 @@ pub struct Lineage {
 impl Default for Lineage {
     fn default() -> Self {
         Self {
-            forest: Arc::default(),
+            forest: Forest::default(),
             generation: 0,
             now: 0,
             show: None,
@@ -252,18 +252,15 @@ impl Lineage {
         }
     }
 
-    /// Bounds the memory. A layout that is being computed may be finished before: the lines it is of are dropped afterwards.
+    /// Bounds the memory.
     fn drop_lines(&mut self) {
-        let most = if self.worker.is_busy() { 2 * MAX_LINES } else { MAX_LINES };
-        if self.forest.lines.len() <= most {
-            return;
-        }
-        let new_index = Arc::make_mut(&mut self.forest).drop_lines(MAX_LINES / 2);
+        let Some(most) = self.forest.excess() else { return };
+        let new_index = self.forest.drop_lines(most);
         let moved = |line: u32| new_index.get(line as usize).copied().filter(|new| *new != DROPPED);
         self.focus = self.focus.and_then(moved);
         (self.hovered, self.menu_line) = (self.hovered.and_then(moved), self.menu_line.and_then(moved));
         retain_lines(&mut self.values, &new_index);
-        self.worker.rearrange(&new_index, self.generation);
+        self.worker.rearrange(new_index);
     }
 
     /// Updates the layout.
@@ -308,7 +305,7 @@ impl View for Lineage {
         if let Some(Reading::Lineage(events)) =
             frame.reading(id).filter(|r| !matches!(r, Reading::Lineage(e) if e.is_empty()))
         {
-            Arc::make_mut(&mut self.forest).absorb(events);
+            self.forest.absorb(events);
             self.generation += 1;
             self.drop_lines();
         }
