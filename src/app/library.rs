@@ -35,8 +35,10 @@ pub struct Run {
     pub steps: u64,
     /// What a step is.
     pub base: TimeBase,
-    /// Wall time, seconds.
+    /// Wall time with pauses, seconds.
     pub wall_secs: f64,
+    /// Computing time, seconds; 0 when unknown.
+    pub computed_secs: f64,
     /// Random seed.
     pub seed: u64,
     /// The first characters of the hash.
@@ -198,6 +200,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
                 started: m.started,
                 steps: m.last_step.saturating_sub(m.first_step),
                 wall_secs: m.wall_s,
+                computed_secs: m.computed_s,
                 seed: m.seed,
                 digest: short(&m.digest.hash),
                 device: m.device,

@@ -247,15 +247,18 @@ fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let recording = app.session.live.recording.as_ref();
     let (glyph, word) = match recording {
-        Some(r) => (icons::STOP, text::wall_time(r.since.elapsed())),
+        Some(r) => (icons::STOP, text::wall_time(app.session.live.computed().saturating_sub(r.computed))),
         None => (icons::RECORD, "Record".to_owned()),
     };
     let why_not = UiCommand::Record.why_not(app);
     let ink = if why_not.is_some() { t.text_sub } else { t.error };
     let button = Button::new((icons::rich(glyph).color(ink), word)).min_size(vec2(84.0, 28.0));
     let response = ui.add_enabled(why_not.is_none(), button).accessible_name(UiCommand::Record.text(app));
-    let response =
-        response.on_hover_text(UiCommand::Record.tooltip()).on_disabled_hover_text(why_not.unwrap_or_default());
+    let hint = recording.map_or_else(
+        || UiCommand::Record.tooltip().to_owned(),
+        |r| format!("Computing time of the recording; {} with pauses", text::wall_time(r.since.elapsed())),
+    );
+    let response = response.on_hover_text(hint).on_disabled_hover_text(why_not.unwrap_or_default());
     if response.clicked() {
         queue.push(UiCommand::Record);
     }

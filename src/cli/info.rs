@@ -174,7 +174,8 @@ fn run_info(run: &RunFolder, as_json: bool) -> Result<(), CliError> {
     if !m.execution.backend.is_empty() {
         print_line!("computed by {}", m.execution.words());
     }
-    print_line!("{} to {} ({:.3} s), seed {}", m.started, m.stopped, m.wall_s, m.seed);
+    let computed = if m.computed_s > 0.0 { format!(", {:.3} s of computing", m.computed_s) } else { String::new() };
+    print_line!("{} to {} ({:.3} s{computed}), seed {}", m.started, m.stopped, m.wall_s, m.seed);
     match m.time_base() {
         TimeBase::Seconds { per_step } => {
             let [from, to] = [m.first_step, m.last_step].map(|step| step as f64 * per_step);

@@ -14,7 +14,7 @@ use crate::{
 use std::{
     io,
     sync::{Arc, PoisonError, atomic::Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 impl<W: Fn()> Worker<W> {
@@ -123,11 +123,13 @@ impl<W: Fn()> Worker<W> {
         self.scheduled.clear();
         match self.sim.as_mut().map(|s| s.rewind()) {
             Some(Err(error)) => return self.fail(error),
-            Some(Ok(())) => self.applied(LoggedCommand::Rewind),
+            Some(Ok(())) => {
+                self.restart_computed();
+                self.applied(LoggedCommand::Rewind);
+            }
             None => {}
         }
         self.discard_safety();
-        self.restart_computed();
         self.history = self.sim.as_deref().map(history_from).unwrap_or_default();
         self.pace.forget();
         self.start_epoch();
@@ -320,7 +322,7 @@ impl<W: Fn()> Worker<W> {
         let levels = taps.iter().map(|t| (t.probe, sim.levels(t.probe))).filter(|(_, l)| !l.is_empty()).collect();
         let (clock, execution) = (sim.clock(), sim.execution());
         let (computed, history) = (self.computed, self.history.clone());
-        Some(RecordingStart { clock, computed, execution, lanes, levels, history })
+        Some(RecordingStart { clock, begun: Some(Instant::now()), computed, execution, lanes, levels, history })
     }
 
     /// A lineage tap begins with the living: a recording that continues another has them already.

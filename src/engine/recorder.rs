@@ -33,6 +33,8 @@ pub struct CommandHistory {
 pub struct RecordingStart {
     /// The first step to be recorded.
     pub clock: Clock,
+    /// When it was asked for; the destination may be opened later.
+    pub begun: Option<Instant>,
     /// Computing time of the simulation until then: [`EngineCounters::computed_nanos`].
     pub computed: Duration,
     /// How the simulation is computed.

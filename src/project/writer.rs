@@ -257,14 +257,14 @@ impl RunWriter {
 
 impl Sink for RunWriter {
     fn begin(&mut self, start: &RecordingStart) -> io::Result<()> {
-        let RecordingStart { clock, computed, execution, lanes, levels, history } = start;
+        let RecordingStart { clock, begun, computed, execution, lanes, levels, history } = start;
         self.manifest.execution = execution.clone();
         self.computed_at_start = *computed;
         if self.checkpoints.resumed_at.is_some() {
             self.begin_again(*clock)?;
             return levels.iter().try_for_each(|(probe, levels)| self.levels_changed(clock.step, *probe, levels));
         }
-        self.started = Instant::now();
+        self.started = begun.unwrap_or_else(Instant::now);
         if let Some(beginning) = self.take_beginning(clock.step) {
             return self.begin_with(&beginning, start);
         }

@@ -156,6 +156,7 @@ fn a_recording_begins_with_what_was_kept_from_step_0() {
     let change = parse(kept.project.model.params(), "lif.w_syn=0.4").unwrap();
     kept.engine.send(Command::Set(change));
     kept.run_to(400);
+    std::thread::sleep(Duration::from_millis(60)); // a pause is not computing time
     let run = kept.record_to(&kept.project.taps().0, 600, false);
     assert_eq!((run.manifest.first_step, run.manifest.last_step, &run.manifest.status), (0, 600, &Status::Complete));
     let stream = |probe: &str| run.manifest.streams.iter().find(|s| s.probe == probe).expect("recorded");
@@ -166,7 +167,8 @@ fn a_recording_begins_with_what_was_kept_from_step_0() {
     assert_eq!(run.commands().unwrap().iter().map(|(step, _)| *step).collect::<Vec<_>>(), [300]);
     assert!(matches!(replayed(&run), ReplayResult::Identical { .. }), "{:?}", replayed(&run));
     assert!(!kept.temp.join("kept").exists(), "the run has its data");
-    assert!(run.manifest.computed_s > 0.0 && run.manifest.computed_s < run.manifest.wall_s + PATIENCE.as_secs_f64());
+    let (computed, wall) = (run.manifest.computed_s, run.manifest.wall_s);
+    assert!(computed > 0.0 && wall - computed >= 0.06, "{computed} s of computing in {wall} s");
 }
 
 /// "Keep as run": the data so far and the last state, without a further step.

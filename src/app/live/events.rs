@@ -13,7 +13,10 @@ use crate::{
     params::ParamId,
     sim::{Frame, SimError},
 };
-use std::{sync::PoisonError, time::Instant};
+use std::{
+    sync::PoisonError,
+    time::{Duration, Instant},
+};
 
 impl Live {
     /// Handles all events since the last call.
@@ -178,7 +181,7 @@ impl Live {
             }
             Event::Applied(_, LoggedCommand::Rewind) => {
                 self.safety.n_rewinds_pending = self.safety.n_rewinds_pending.saturating_sub(1);
-                self.restart_recorded(0);
+                self.recorded_up_to(Duration::ZERO, 0);
                 let run = self.accepted.clone().map(|project| RunLog { project, log: vec![] });
                 self.run_log = run;
                 self.checkpoints.forget_states();
