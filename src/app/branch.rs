@@ -1,6 +1,6 @@
 //! "Branch from here": the document and the simulation continue from a checkpoint of a recorded run.
 
-use super::{App, jobs::JobResult, log::Level, text};
+use super::{App, commands::UiCommand, jobs::JobResult, log::Level, text};
 use crate::{
     project::{CheckpointInfo, Continuation, RunFolder, outside_paths_of_run},
     sim::Progress,
@@ -38,6 +38,13 @@ impl App {
         if let Err(why) = self.jobs.spawn("branch", job) {
             self.notify(Level::Error, why);
         }
+    }
+
+    /// Of the shown run, the last checkpoint at or before the time cursor.
+    pub(super) fn checkpoint_at_cursor(&self) -> Option<UiCommand> {
+        let run = self.session.live.playback.as_ref()?;
+        let step = run.checkpoint_before(self.time.axis.cursor().unwrap_or(run.last as f64))?;
+        Some(UiCommand::Branch(run.folder.clone(), step))
     }
 
     /// Takes the project of a checkpoint up as one undoable edit, and builds its simulation.

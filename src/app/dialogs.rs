@@ -44,6 +44,8 @@ pub enum Intent {
     Rebuild,
     /// Continue from a checkpoint of a run.
     Branch(PathBuf, u64),
+    /// Resume a run at its last checkpoint.
+    Resume(PathBuf),
 }
 
 impl Intent {

@@ -26,6 +26,7 @@ impl App {
                     self.set_machine(&device);
                     self.session.live.checkpoints.every = device.is_gpu.then_some(checkpoints::CHECKPOINT_EVERY);
                     self.log.add(Level::Info, format!("Simulation ready on {}. {}", device.name, device.details));
+                    self.continue_recording();
                 }
                 live::LiveEvent::Frame(mut frame) => {
                     self.session.follow_individuals(&mut frame);

@@ -111,6 +111,7 @@ impl App {
             UiCommand::RevealRun(folder) => self.reveal(folder),
             UiCommand::Replay(folder) => self.replay(&folder),
             UiCommand::Branch(folder, step) => self.confirm_unsaved(Intent::Branch(folder, step)),
+            UiCommand::Resume(folder) => self.confirm_unsaved(Intent::Resume(folder)),
             UiCommand::Requests => self.requests.open(self.session.project.model.requests().first()),
             UiCommand::CancelReplay => {
                 if let Some(replay) = &self.library.replaying {

@@ -75,6 +75,7 @@ impl App {
             JobResult::SweepRun(folder) => self.sweep_run(folder),
             JobResult::SweepEnded(result) => self.sweep_ended(result),
             JobResult::Branched(read) => self.branched(read),
+            JobResult::Resumed(read) => self.resumed(read),
             JobResult::Replayed(name, verdict) => self.replayed(&name, verdict),
             JobResult::Figure(figure) => self.figure_drawn(figure),
             JobResult::Revealed(Ok(())) => {}

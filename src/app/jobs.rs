@@ -92,6 +92,8 @@ pub enum JobResult {
     SweepEnded(Result<usize, String>),
     /// A checkpoint of a recorded run was read.
     Branched(Result<Box<super::branch::Branch>, String>),
+    /// The last checkpoint of a run was read, to resume it.
+    Resumed(Result<Box<super::resume::Resumed>, String>),
     /// A folder was shown to the user, or could not be.
     Revealed(Result<(), PathBuf>),
     /// The user's own layouts.

@@ -254,6 +254,18 @@ impl Live {
         }
     }
 
+    /// Builds a simulation that continues a run at a checkpoint: its step, and the run until then.
+    pub fn resume(&mut self, project: &Project, context: BuildContext, state: Arc<Snapshot>, at: (u64, RunLog)) {
+        self.base.clone_from(&context.base);
+        let (builder, wanted) = (self.builder.clone(), project.clone());
+        let job = move |progress: &Progress| {
+            let mut sim = builder(&wanted, &context, progress)?;
+            sim.load(&state)?;
+            Ok(sim)
+        };
+        self.load(job, project.clone(), false, Some(at));
+    }
+
     /// Sends a request. Its answer is an event with this progress, which also cancels it.
     pub fn ask(&self, request: Request) -> Option<Arc<Progress>> {
         self.engine.as_ref()?.ask(request)

@@ -56,6 +56,7 @@ mod rebuild;
 mod recent;
 mod recording;
 mod requests;
+mod resume;
 pub mod run_stats;
 mod runbar;
 pub mod session;
@@ -137,6 +138,8 @@ pub struct App {
     after_save: Option<dialogs::Intent>,
     /// A run that is being kept.
     keeping: Option<unrecorded::Keeping>,
+    /// A run that is resumed, until its simulation is loaded.
+    resuming: Option<Box<resume::Resumed>>,
     /// An open file of trees.
     trees: Option<trees::TreeFile>,
     /// A file of trees that is being read.
@@ -220,6 +223,7 @@ impl App {
             native_dialogs: start.native_dialogs,
             after_save: None,
             keeping: None,
+            resuming: None,
             trees: None,
             reading_trees: None,
             opening: start.path.clone().map(opening::Opening::new),
@@ -233,17 +237,7 @@ impl App {
             placement: placement::Placement::default(),
             reset_layout: start.reset_layout || start.safe_mode,
         };
-        let unrecorded = start.state_dir.as_ref().map(|folder| folder.join(unrecorded::FOLDER));
-        app.session.live.safety = live::Safety::new(unrecorded.clone(), app.devices.clone());
-        app.session.live.safety.limit_bytes = app.settings.unrecorded_bytes();
-        if let Some(folder) = unrecorded {
-            app.jobs.spawn("unrecorded", move || unrecorded::find(&folder))?;
-        }
-        if let Some(folder) = start.state_dir {
-            let reports = folder.clone();
-            app.jobs.spawn("journal", move || journal::find(&folder))?;
-            app.jobs.spawn("reports", move || crash::find(&reports))?;
-        }
+        app.look_for_left_work(start.state_dir)?;
         if let Some(folder) = start.config_dir.map(|d| d.join("layouts")) {
             app.jobs.spawn("layouts", move || jobs::JobResult::Layouts(workspace::saved::read_folder(&folder)))?;
         }

@@ -219,11 +219,6 @@ impl Playback {
         })
     }
 
-    /// The folder that relative paths in its project begin at.
-    pub fn base(&self) -> PathBuf {
-        self.run.base()
-    }
-
     /// What its simulation was built with, with the kernels that were chosen.
     pub fn build_context(&self, project: &Project) -> BuildContext {
         self.run.build_context(project)
@@ -237,6 +232,11 @@ impl Playback {
             () if manifest.seed != manifest.setup_seed => Some("A trial has a random seed of its own: use Replay"),
             () => None,
         }
+    }
+
+    /// The step of its last checkpoint at or before a step.
+    pub fn checkpoint_before(&self, step: f64) -> Option<u64> {
+        self.run.manifest.checkpoints.iter().map(|c| c.step).filter(|at| *at as f64 <= step).max()
     }
 
     /// The name of its folder.

@@ -151,7 +151,7 @@ impl App {
             return self.run_kept(folder);
         }
         let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        self.notify(Level::Info, format!("Recorded {name} in {}", text::wall_time(took)));
+        self.notify(Level::Info, format!("Recorded {name} in {} of computing", text::wall_time(took)));
         self.list_runs();
     }
 

@@ -5,14 +5,14 @@ use super::{
     history::{self, History},
     in_force::InForce,
     inspector::LeftChoices,
-    live::{EditAcks, Live},
-    playback::{OpenedRun, Playback},
+    live::{EditAcks, Live, RunLog},
+    playback::OpenedRun,
     views::{Selection, filter::Filter},
 };
 use crate::{
     kinds::Model,
     params::Change,
-    project::{Project, RunPlan},
+    project::{Continuation, Project, RunFolder, RunPlan},
     sim::{ElementSet, Frame, Snapshot},
 };
 use std::{
@@ -27,6 +27,8 @@ pub struct Session {
     pub project: Project,
     /// Its file, if any.
     pub path: Option<PathBuf>,
+    /// Without a file: the folder that its relative paths start from, of a run that is shown or continued.
+    pub base: Option<PathBuf>,
     saved: Arc<Project>,
     /// The saved layout, until a simulation is loaded. While the document is open, the workspace holds the layout;
     /// rearranging it is not an edit.
@@ -68,6 +70,7 @@ impl Session {
             defaults: project.model.clone(),
             project,
             path,
+            base: None,
             live,
             selection: Selection::default(),
             epoch: 0,
@@ -88,7 +91,7 @@ impl Session {
         self.is_new = true;
         self.history = History::new(&project);
         self.project = project;
-        self.path = path;
+        (self.path, self.base) = (path, None);
         self.selection = Selection::default();
         self.filter = Filter::default();
         self.left_choices = LeftChoices::default();
@@ -99,6 +102,7 @@ impl Session {
     /// Shows a finished run: the document has the parameters in force at the time cursor.
     pub fn show_run(&mut self, opened: OpenedRun) -> Result<(), String> {
         self.replace(opened.project.clone(), None);
+        self.base = Some(opened.run.base());
         self.in_force = Some(InForce::new(opened.project.model.clone(), opened.log.clone()));
         self.live.show(opened)
     }
@@ -113,11 +117,6 @@ impl Session {
         let (Some(log), Some(run)) = (self.live.run_log(), &self.live.playback) else { return };
         let context = run.build_context(&log.project);
         self.live.rerun_as_recorded(context);
-    }
-
-    /// Base folder of relative paths in the project of the shown run, else in the document.
-    fn base(&self) -> PathBuf {
-        self.live.playback.as_ref().map_or_else(|| self.folder(), Playback::base)
     }
 
     /// A simulation was loaded in place of the shown run: the document is the one that it was built from.
@@ -190,6 +189,15 @@ impl Session {
         self.live.branch(&self.project, context, state, origin);
     }
 
+    /// Replaces the document by the project of a run at its last checkpoint, and builds the simulation that continues it.
+    pub fn resume(&mut self, run: &RunFolder, from: &Continuation) {
+        self.replace(from.now.clone(), None);
+        self.base = Some(run.base());
+        let since = RunLog { project: from.project.clone(), log: from.history.commands.clone() };
+        let context = run.build_context(&self.project);
+        self.live.resume(&self.project, context, from.snapshot.clone(), (from.info.step, since));
+    }
+
     /// The document was saved.
     pub fn saved(&mut self, path: PathBuf, project: &Project) {
         self.path = Some(path);
@@ -204,8 +212,8 @@ impl Session {
 
     /// Base folder of relative paths in the document.
     pub fn folder(&self) -> PathBuf {
-        let parent = self.path.as_deref().and_then(Path::parent);
-        parent.filter(|p| !p.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned)
+        let parent = self.path.as_deref().and_then(Path::parent).filter(|p| !p.as_os_str().is_empty());
+        parent.or(self.base.as_deref()).map_or_else(|| PathBuf::from("."), Path::to_owned)
     }
 
     /// Its file; without one, the default path, named after the project.
@@ -258,7 +266,7 @@ impl Session {
     /// Builds the simulation from the current document.
     pub fn build(&mut self, play: bool) {
         self.live.limit_steps(self.project.steps_per_run());
-        let context = self.project.build_context(&self.base());
+        let context = self.project.build_context(&self.folder());
         self.live.build(&self.project, context, play);
     }
 

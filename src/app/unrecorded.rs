@@ -1,10 +1,11 @@
 //! Runs that were not recorded: kept as a run when the user asks for it, and offered after a crash.
 
 use super::{
-    App,
+    App, crash,
     dialogs::{Dialog, Intent},
     jobs::JobResult,
     journal,
+    live::Safety,
     log::Level,
 };
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
 use std::path::{Path, PathBuf};
 
 /// Folder of safety recordings in the state folder.
-pub const FOLDER: &str = "unrecorded";
+const FOLDER: &str = "unrecorded";
 
 /// A run that is being kept, and what follows.
 pub struct Keeping {
@@ -39,6 +40,18 @@ pub struct LeftRun {
 }
 
 impl App {
+    /// Looks for what a crashed window left in the state folder: unsaved work, runs and reports. New runs are kept there.
+    pub(super) fn look_for_left_work(&mut self, state_dir: Option<PathBuf>) -> Result<(), String> {
+        let runs = state_dir.as_ref().map(|folder| folder.join(FOLDER));
+        self.session.live.safety = Safety::new(runs.clone(), self.devices.clone());
+        self.session.live.safety.limit_bytes = self.settings.unrecorded_bytes();
+        let (Some(folder), Some(runs)) = (state_dir, runs) else { return Ok(()) };
+        let reports = folder.clone();
+        self.jobs.spawn("journal", move || journal::find(&folder))?;
+        self.jobs.spawn("unrecorded", move || find(&runs))?;
+        self.jobs.spawn("reports", move || crash::find(&reports))
+    }
+
     /// Writes the data that were kept of the run, and its last state, as a run; then continues with an action.
     pub(super) fn keep_as_run(&mut self, then: Option<Intent>) {
         let live = &mut self.session.live;
@@ -58,11 +71,12 @@ impl App {
         }
     }
 
-    /// Names of the probes that are kept of an unrecorded run.
-    pub(super) fn kept_probes(&self) -> Vec<&'static str> {
+    /// Labels of the probes that are kept of an unrecorded run.
+    pub(super) fn kept_probes(&self) -> Vec<String> {
         let live = &self.session.live;
         let taps = live.safety_recording().map_or(&[][..], |kept| &kept.taps);
-        taps.iter().filter_map(|tap| live.schema.probes.get(usize::from(tap.probe))).map(|probe| probe.name).collect()
+        let probes = taps.iter().filter_map(|tap| live.schema.probes.get(usize::from(tap.probe)));
+        probes.map(|probe| probe.label().into_owned()).collect()
     }
 
     fn move_safety_recording(&mut self, folder: PathBuf, runs: PathBuf, name: &str) -> Result<(), String> {

@@ -102,6 +102,7 @@ impl App {
             Intent::Rewind => self.session.live.rewind(),
             Intent::Rebuild => self.session.build(false),
             Intent::Branch(folder, step) => self.branch(&folder, step),
+            Intent::Resume(folder) => self.resume(&folder),
             Intent::Pick => self.pick(super::jobs::Purpose::Open),
             Intent::Open(path) => self.open_path(path),
             Intent::Example(name) => self.open_example(name),

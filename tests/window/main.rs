@@ -1,6 +1,7 @@
 //! The window, driven without a screen through its accessibility tree.
 
 mod compare_runs;
+mod continue_run;
 #[cfg(feature = "demo")]
 mod demo;
 mod inspector;
@@ -28,6 +29,7 @@ mod software_painter;
 mod support;
 mod time;
 mod ui;
+mod unrecorded;
 mod views;
 
 #[global_allocator]

@@ -6,7 +6,7 @@ use egui_kittest::{Harness, kittest::Queryable};
 use harness::{Window, until};
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use neuropil::app::{App, Start, commands::UiCommand, settings::Theme};
-use neuropil_test_support::{Need, skip};
+use neuropil_test_support::{Need, skip, temp::TempFolder};
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -71,6 +71,33 @@ fn window(project: &str, size: [f32; 2]) -> Window {
 
 /// Window sizes: a small laptop and a large screen.
 const SIZES: [[f32; 2]; 2] = [[1280.0, 800.0], [1920.0, 1200.0]];
+
+/// The question about a run that is not recorded, and a playback that can be continued, in both themes.
+#[test]
+#[ignore = "manual review"]
+fn unrecorded_runs_and_playbacks() {
+    let folder = TempFolder::new("screens-unrecorded");
+    let mut w = window("nuclei.ron", [1440.0, 900.0]);
+    let ctx = w.ctx.clone();
+    until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());
+    let live = &mut w.state_mut().session_mut().live;
+    (live.safety.folder, live.safety.limit_bytes, live.safety.recomputable) =
+        (Some(folder.join("state")), 256_000_000, Duration::ZERO);
+    w.state_mut().command(&ctx, UiCommand::Rewind);
+    w.step();
+    w.state_mut().command(&ctx, UiCommand::StepMore);
+    until(&mut w, "it has run", |w| {
+        w.state().session().live.unrecorded().is_some() && !w.state().session().live.running
+    });
+    w.state_mut().command(&ctx, UiCommand::New("spiking"));
+    for (theme, name) in [(Theme::Dark, "dark"), (Theme::Light, "light")] {
+        w.state_mut().command(&ctx, UiCommand::Theme(theme));
+        w.run_steps(3);
+        if shoot(&mut w, &format!("unrecorded-{name}")).is_none() {
+            return;
+        }
+    }
+}
 
 /// All workspaces of every kind in both sizes and themes, for manual review:
 /// `NEUROPIL_SCREENSHOTS=… cargo test --test window workspaces -- --ignored`.

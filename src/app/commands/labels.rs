@@ -130,6 +130,7 @@ impl UiCommand {
             Self::Compare(_) => "Compare with CPU reference",
             Self::Requests => "Requests…",
             Self::Branch(_, step) => return format!("Branch from step {}", super::super::text::count(*step)),
+            Self::Resume(_) => "Resume",
             Self::Rename => "Rename",
             Self::Duplicate => "Duplicate",
             Self::Delete => "Delete",
@@ -227,6 +228,7 @@ impl UiCommand {
             Self::RevealRun(_) => "In the desktop’s file manager",
             Self::Requests => "Questions to the running simulation, which change nothing",
             Self::Branch(..) => "Continues from this state with the parameters of then; change them, run and record",
+            Self::Resume(_) => "Continues the run and its recording from its last checkpoint",
             Self::Replay(_) | Self::CancelReplay => {
                 "Runs the run folder again with every logged edit and compares every event"
             }
@@ -298,6 +300,7 @@ impl UiCommand {
             Self::RefreshRuns | Self::RevealRun(_) => icons::FLASK,
             Self::Requests => icons::COMMAND,
             Self::Branch(..) => icons::FLASK,
+            Self::Resume(_) => icons::PLAY,
             Self::Replay(_) => icons::REWIND,
             Self::CancelReplay => icons::CLOSE,
             Self::Settings => icons::GEAR,

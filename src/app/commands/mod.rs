@@ -77,6 +77,8 @@ pub enum UiCommand {
     Requests,
     /// Continues from a checkpoint of a run: its folder, the step.
     Branch(PathBuf, u64),
+    /// Continues a run and its recording from its last checkpoint: its folder.
+    Resume(PathBuf),
     /// Starts or stops a recording.
     Record,
     /// Adds a stimulus on the selected elements.
@@ -298,7 +300,7 @@ impl UiCommand {
                 ("Simulation", false)
             }
             Self::RunToEnd | Self::PauseDisplay | Self::MeasurePeak | Self::Compare(_) => ("Simulation", false),
-            Self::Requests | Self::Branch(..) => ("Simulation", false),
+            Self::Requests | Self::Branch(..) | Self::Resume(_) => ("Simulation", false),
             Self::ExportRun(..) | Self::RefreshRuns | Self::RevealRun(_) | Self::Replay(_) | Self::CancelReplay => {
                 ("Runs", false)
             }
@@ -352,8 +354,8 @@ impl UiCommand {
         let (session, live) = (&app.session, &app.session.live);
         let (undo, redo) = session.history.counts();
         let needs = |ok: bool, why| if ok { None } else { Some(why) };
-        if app.opening.is_some() && self.needs_document() {
-            return Some("No project is open");
+        if let Some(why) = app.not_ready().filter(|_| self.needs_document()) {
+            return Some(why);
         }
         let failed = live.checkpoints.failure.as_ref().is_some_and(|fault| fault.stopped);
         let alive = needs(!failed, "The device failed: continue on the CPU, or rebuild");
@@ -424,7 +426,6 @@ impl UiCommand {
                 "No device in use, or a measurement is running",
             ),
             Self::Requests => needs(!session.project.model.requests().is_empty(), "This kind answers no requests"),
-            Self::Branch(..) => needs(live.playback.is_none(), "A finished run is shown; open a project first"),
             Self::Replay(_) => needs(app.library.replaying.is_none(), "Another replay is running"),
             Self::CancelReplay => needs(app.library.replaying.is_some(), "No replay is running"),
             Self::CloseWorkspace => needs(app.workspace.can_close(), "Only a copy of a workspace can be closed"),

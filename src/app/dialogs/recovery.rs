@@ -23,8 +23,8 @@ pub struct AtRisk {
     pub sweep: Option<(usize, usize)>,
     /// What a step of the simulation is.
     pub base: TimeBase,
-    /// Names of the probes that are kept of an unrecorded run.
-    pub keeps: Vec<&'static str>,
+    /// Labels of the probes that are kept of an unrecorded run.
+    pub keeps: Vec<String>,
 }
 
 pub fn unsaved_ui(ui: &mut Ui, at_risk: &AtRisk, intent: &Intent) -> Option<Answer> {

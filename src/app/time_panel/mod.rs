@@ -147,7 +147,10 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             let last = app.session.live.playback.as_ref().map_or(0, |run| run.last);
             let (at, of) = (app.time_text(cursor), app.time_text(app.time.past.newest().max(last) as f64));
             match &app.session.live.playback {
-                Some(run) => recording_ui(ui, app, run, (&at, &of), queue),
+                Some(run) => {
+                    recording_ui(ui, app, run, (&at, &of), queue);
+                    continue_ui(ui, app, queue);
+                }
                 None => {
                     ui.label(RichText::new(format!("Viewing {at} of {of}")).color(t.text_strong));
                     let back = ui.add(egui::Link::new(RichText::new("Follow live").color(t.warn)));
@@ -162,6 +165,21 @@ pub fn banner_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
             });
         });
     });
+}
+
+/// Continues the shown run from the checkpoint before the time cursor.
+fn continue_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let (t, command) = (Tokens::of(ui.ctx()), app.checkpoint_at_cursor());
+    let ink = if command.is_some() { t.warn } else { t.text_sub };
+    let link = egui::Link::new(RichText::new("Continue from here").color(ink));
+    let response = ui.add_enabled(command.is_some(), link);
+    let Some(command) = command else {
+        response.on_disabled_hover_text("The run has no checkpoint at or before the time cursor");
+        return;
+    };
+    if response.on_hover_text(format!("{}. {}", command.text(app), command.tooltip())).clicked() {
+        queue.push(command);
+    }
 }
 
 /// What is on show is not running.

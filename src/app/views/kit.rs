@@ -210,6 +210,12 @@ pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
     }
 }
 
+/// In place of the LIVE toggle while a finished run is shown.
+pub fn playback_ui(ui: &mut Ui, tokens: &Tokens) {
+    let text = RichText::new("PLAYBACK").small().color(tokens.warn);
+    ui.label(text).on_hover_text("A finished run, at the time cursor");
+}
+
 /// LIVE and link toggles of a time view: follow the newest data, share the time axis.
 pub fn time_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, link: &mut crate::app::time::TimeLink) {
     let (axis, tokens) = (&mut ctx.time.axis, ctx.tokens);

@@ -49,7 +49,7 @@ struct Field {
 const SIMULATED: usize = 4;
 
 /// All columns except the editable note.
-const FIELDS: [Field; 10] = [
+const FIELDS: [Field; 11] = [
     Field { head: "Name", width: 150.0, is_number: false, text: |r, _| indented(r), order: |a, b| a.name.cmp(&b.name) },
     Field {
         head: "Kind",
@@ -78,6 +78,16 @@ const FIELDS: [Field; 10] = [
         is_number: true,
         text: |r, unit| unit.text(r),
         order: |a, b| a.secs().total_cmp(&b.secs()),
+    },
+    Field {
+        head: "Computing",
+        width: 66.0,
+        is_number: true,
+        text: |r, _| match r.computed_secs {
+            secs if secs > 0.0 => crate::app::text::wall_time(std::time::Duration::from_secs_f64(secs)),
+            _ => String::new(),
+        },
+        order: |a, b| a.computed_secs.total_cmp(&b.computed_secs),
     },
     Field {
         head: "Wall time",
@@ -312,6 +322,14 @@ fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
     let is_free = ctx.runs.replaying.is_none();
     if ui.add_enabled(is_free, egui::Button::new("Replay and verify")).clicked() {
         ctx.requests.push(ViewRequest::Command(UiCommand::Replay(run.folder.clone())));
+        ui.close();
+    }
+    let is_resumable = run.problem.is_none() && run.status != Status::Running && !run.checkpoints.is_empty();
+    let hint = "Continues the run and its recording from its last checkpoint";
+    let why_not = "It has no checkpoint, or is being written";
+    let resume = ui.add_enabled(is_resumable, egui::Button::new("Resume"));
+    if resume.on_hover_text(hint).on_disabled_hover_text(why_not).clicked() {
+        ctx.requests.push(ViewRequest::Command(UiCommand::Resume(run.folder.clone())));
         ui.close();
     }
     if !run.checkpoints.is_empty() {

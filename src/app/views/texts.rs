@@ -82,10 +82,12 @@ impl Texts {
         self.is_cut = true;
     }
 
-    fn found(&self) -> Vec<&TextSample> {
+    /// The texts that contain the query, up to the time cursor if there is one.
+    fn found(&self, until: Option<f64>) -> Vec<&TextSample> {
         let query = self.query.trim().to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&query);
-        self.samples.iter().filter(|s| query.is_empty() || has(&s.text) || has(&s.title)).collect()
+        let is_past = |s: &&TextSample| until.is_none_or(|until| s.step as f64 <= until);
+        self.samples.iter().filter(is_past).filter(|s| query.is_empty() || has(&s.text) || has(&s.title)).collect()
     }
 }
 
@@ -166,13 +168,15 @@ impl View for Texts {
             kit::empty_ui(ui, canvas, ctx, "No text", "This simulation publishes no texts", None);
             return;
         }
-        let n = self.found().len();
+        let until = ctx.time.axis.cursor();
+        let n = self.found(until).len();
         let dropped = match (self.n_dropped, self.is_cut) {
             (0, false) => String::new(),
             (0, true) => "  |  older lines not kept".to_owned(),
             (n, _) => format!("  |  {n} older not kept"),
         };
-        let what = if self.query.trim().is_empty() { String::new() } else { format!(" of {}", self.samples.len()) };
+        let is_part = !self.query.trim().is_empty() || n < self.samples.len();
+        let what = if is_part { format!(" of {}", self.samples.len()) } else { String::new() };
         let caption = format!("{n}{what} {}{dropped}", if n == 1 { "text" } else { "texts" });
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
             if self.chosen.ui(ui, ctx, "Text", is_text) {
@@ -180,13 +184,20 @@ impl View for Texts {
             }
             ui.add(egui::TextEdit::singleline(&mut self.query).hint_text("Search").desired_width(120.0))
                 .accessible_name("Search texts");
-            kit::live_ui(ui, ctx.tokens, &mut self.is_following, ctx.running);
+            match ctx.time.axis.is_recorded {
+                true => kit::playback_ui(ui, ctx.tokens),
+                false => kit::live_ui(ui, ctx.tokens, &mut self.is_following, ctx.running),
+            }
             if ui.button("Copy all").on_hover_text("Copies the texts that are shown").clicked() {
-                ui.copy_text(self.found().into_iter().map(as_text).collect::<Vec<_>>().join("\n"));
+                ui.copy_text(self.found(until).into_iter().map(as_text).collect::<Vec<_>>().join("\n"));
             }
         });
         if self.samples.is_empty() {
             return run_ui(ui, canvas, ctx, "No text yet", "Run to see the texts of the simulation");
+        }
+        if n == 0 && until.is_some() && self.query.trim().is_empty() {
+            kit::empty_ui(ui, canvas, ctx, "No text yet", "The first text is later than the time cursor", None);
+            return;
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
@@ -195,9 +206,11 @@ impl View for Texts {
         let (font, tokens) = (TextStyle::Monospace.resolve(ui.style()), ctx.tokens);
         let area = UiBuilder::new().max_rect(canvas.shrink2(egui::vec2(10.0, 4.0)));
         ui.scope_builder(area, |ui| {
-            let scroll = ScrollArea::vertical().auto_shrink(false).stick_to_bottom(self.is_following);
+            // At the time cursor, the newest text of then is in view.
+            let follows = self.is_following || until.is_some();
+            let scroll = ScrollArea::vertical().auto_shrink(false).stick_to_bottom(follows);
             scroll.show(ui, |ui| {
-                for sample in self.found() {
+                for sample in self.found(until) {
                     sample_ui(ui, sample, &self.query, &font, tokens);
                 }
             });
@@ -206,7 +219,8 @@ impl View for Texts {
 
     fn help(&self) -> &'static str {
         "# Text\n\nTexts of the simulation: samples drawn from a model with their headers, or a log. **Search** shows the texts \
-         that contain a word; **LIVE** follows the newest; the button beside a header copies that text."
+         that contain a word; **LIVE** follows the newest, and with a time cursor the texts up to its step are shown; the button \
+         beside a header copies that text."
     }
 }
 
@@ -256,7 +270,10 @@ mod tests {
         [sample(1, "The "), sample(1, "end"), sample(2, "Begin")].into_iter().for_each(|s| texts.add(s));
         assert_eq!(texts.samples.iter().map(|s| s.text.as_str()).collect::<Vec<_>>(), ["The end", "Begin"]);
         texts.query = "END".into();
-        assert_eq!(texts.found().len(), 1);
+        assert_eq!(texts.found(None).len(), 1);
+        texts.query.clear();
+        let until = |step| texts.found(Some(step)).iter().map(|s| s.step).collect::<Vec<_>>();
+        assert_eq!((until(0.0), until(1.5), until(2.0)), (vec![], vec![1], vec![1, 2]), "those at the time cursor");
         (3..3 + MAX_SAMPLES as u64).for_each(|step| texts.add(sample(step, "x")));
         assert_eq!((texts.samples.len(), texts.n_dropped), (MAX_SAMPLES, 2));
         assert_eq!(texts.n_chars, MAX_SAMPLES);

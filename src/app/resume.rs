@@ -1,0 +1,108 @@
+//! "Resume": the simulation of a recorded run continues at its last checkpoint, and so does its recording.
+
+use super::{App, jobs::JobResult, log::Level, text};
+use crate::{
+    project::{Continuation, RunFolder, RunStart, RunWriter, Status, outside_paths_of_run, provenance},
+    sim::Progress,
+};
+use std::path::Path;
+
+/// A run that is continued: read, and built next; then its recording continues.
+pub struct Resumed {
+    /// The run.
+    pub run: RunFolder,
+    /// The run at its last checkpoint.
+    pub from: Continuation,
+}
+
+/// Opens a run that can be continued.
+fn open(folder: &Path) -> Result<RunFolder, String> {
+    let run = RunFolder::open(folder).map_err(|e| e.to_string())?;
+    match run.manifest.status {
+        Status::Running => Err(format!("{} is still being written", folder.display())),
+        _ if run.manifest.trials > 0 || run.trial.is_some() => {
+            Err(format!("{} is a series of trials: only single runs can be resumed", folder.display()))
+        }
+        _ => Ok(run),
+    }
+}
+
+impl App {
+    /// Why nothing can be run now.
+    pub(super) fn not_ready(&self) -> Option<&'static str> {
+        match (&self.opening, &self.resuming) {
+            (Some(_), _) => Some("No project is open"),
+            (_, Some(_)) => Some("The run is being prepared"),
+            _ => None,
+        }
+    }
+
+    /// Reads the last checkpoint of a run, on a thread.
+    pub(super) fn resume(&mut self, folder: &Path) {
+        let read = open(folder).and_then(|run| run.project().map(|project| (run, project)).map_err(|e| e.to_string()));
+        let (run, project) = match read {
+            Ok(read) => read,
+            Err(why) => return self.notify(Level::Error, format!("Could not resume: {why}")),
+        };
+        if !self.consent.allows_run(folder, &outside_paths_of_run(&run, &project)) {
+            let what = "The run reads files outside its folder. Open it first, and allow that";
+            return self.notify(Level::Warning, what.to_owned());
+        }
+        for note in provenance::changed(&run.manifest.data) {
+            self.notify(Level::Warning, note);
+        }
+        let job = move || {
+            let from = run.continuation(None, &Progress::default()).map_err(|e| e.to_string());
+            JobResult::Resumed(from.map(|from| Box::new(Resumed { run, from })))
+        };
+        if let Err(why) = self.jobs.spawn("resume", job) {
+            self.notify(Level::Error, why);
+        }
+    }
+
+    /// Opens the project of a run as it was at the checkpoint, and builds its simulation.
+    pub(super) fn resumed(&mut self, read: Result<Box<Resumed>, String>) {
+        let resumed = match read {
+            Ok(resumed) => resumed,
+            Err(why) => return self.notify(Level::Error, format!("Could not resume: {why}")),
+        };
+        self.clear_document();
+        self.session.resume(&resumed.run, &resumed.from);
+        self.resuming = Some(resumed);
+        self.list_runs();
+    }
+
+    /// The simulation of a resumed run is loaded: its recording continues. Its files are verified on a thread.
+    pub(super) fn continue_recording(&mut self) {
+        let Some(resumed) = self.resuming.take() else { return };
+        let (device, schema) = (self.devices.chosen(), self.session.live.schema.clone());
+        let step = resumed.from.info.step;
+        if self.session.live.clock.step != step && schema.since_step != step {
+            return self
+                .notify(Level::Error, "Could not resume: the checkpoint does not fit the simulation".to_owned());
+        }
+        let name = resumed.run.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        self.notify(Level::Info, format!("{name} continues at step {}: press Run", text::count(step)));
+        let job = move || {
+            let Resumed { run, from } = *resumed;
+            let base = run.base();
+            let taps = run.taps(schema.probes, step);
+            let start = RunStart {
+                project: &from.now,
+                base: &base,
+                taps: taps.clone(),
+                sets: &schema.sets,
+                device: device.name,
+                threads: device.threads,
+                command: String::new(),
+                trial: None,
+                trials: 0,
+            };
+            let writer = RunWriter::resume(&run, &from.file, &start).map(Box::new).map_err(|e| e.to_string());
+            JobResult::RecordingReady { taps, problems: vec![], folder: run.path, writer }
+        };
+        if let Err(why) = self.jobs.spawn("record", job) {
+            self.notify(Level::Error, why);
+        }
+    }
+}
