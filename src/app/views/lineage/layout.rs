@@ -211,6 +211,32 @@ impl LayoutWorker {
 mod tests {
     use super::{super::forest::tests::small, *};
 
+    /// Lines may be dropped more often than a layout is finished.
+    #[test]
+    fn a_layout_in_progress_follows_dropped_lines() {
+        let (ctx, mut forest, mut worker) = (egui::Context::default(), small(), LayoutWorker::default());
+        let request = LayoutRequest {
+            generation: 1,
+            show: Show::All,
+            filter: SlotFilter::default(),
+            relatives: Relatives { ancestors: true, descendants: true },
+            marked: vec![],
+            cells: [8, 8],
+            window: None,
+            now: 40,
+            dark: true,
+        };
+        worker.update(&ctx, &forest, request.clone(), true);
+        worker.rearrange(forest.drop_lines(100));
+        let since = std::time::Instant::now();
+        while worker.is_busy() && since.elapsed().as_secs() < 20 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            worker.update(&ctx, &forest, LayoutRequest { generation: 2, ..request.clone() }, false);
+        }
+        assert!(worker.has_layout());
+        assert_eq!((worker.layout.lanes.of.len(), worker.layout.n_drawn), (4, 4), "of the lines that are left");
+    }
+
     #[test]
     fn a_layout_follows_dropped_lines() {
         let mut forest = small(); // lines 0, 1, 4, 2, 3; 4 is extinct, 0 and 3 live
