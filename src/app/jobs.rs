@@ -93,7 +93,7 @@ pub enum JobResult {
     /// A checkpoint of a recorded run was read.
     Branched(Result<Box<super::branch::Branch>, String>),
     /// The last checkpoint of a run was read, to resume it.
-    Resumed(Result<Box<super::resume::Resumed>, String>),
+    Resumed(Result<Box<crate::project::VerifiedRun>, String>),
     /// A folder was shown to the user, or could not be.
     Revealed(Result<(), PathBuf>),
     /// The user's own layouts.

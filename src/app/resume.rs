@@ -2,18 +2,10 @@
 
 use super::{App, jobs::JobResult, log::Level, text};
 use crate::{
-    project::{Continuation, RunFolder, RunStart, RunWriter, Status, outside_paths_of_run, provenance},
+    project::{LockedRun, RunFolder, RunStart, RunWriter, Status, VerifiedRun, outside_paths_of_run, provenance},
     sim::Progress,
 };
 use std::path::Path;
-
-/// A run that is continued: read, and built next; then its recording continues.
-pub struct Resumed {
-    /// The run.
-    pub run: RunFolder,
-    /// The run at its last checkpoint.
-    pub from: Continuation,
-}
 
 /// Opens a run that can be continued.
 fn open(folder: &Path) -> Result<RunFolder, String> {
@@ -51,9 +43,11 @@ impl App {
         for note in provenance::changed(&run.manifest.data) {
             self.notify(Level::Warning, note);
         }
+        // The run stays locked until its recording continues.
         let job = move || {
-            let from = run.continuation(None, &Progress::default()).map_err(|e| e.to_string());
-            JobResult::Resumed(from.map(|from| Box::new(Resumed { run, from })))
+            let locked = LockedRun::open(&run.path).map_err(|e| e.to_string());
+            let verified = locked.and_then(|run| run.verify(&Progress::default()).map_err(|e| e.to_string()));
+            JobResult::Resumed(verified.map(Box::new))
         };
         if let Err(why) = self.jobs.spawn("resume", job) {
             self.notify(Level::Error, why);
@@ -61,7 +55,7 @@ impl App {
     }
 
     /// Opens the project of a run as it was at the checkpoint, and builds its simulation.
-    pub(super) fn resumed(&mut self, read: Result<Box<Resumed>, String>) {
+    pub(super) fn resumed(&mut self, read: Result<Box<VerifiedRun>, String>) {
         let resumed = match read {
             Ok(resumed) => resumed,
             Err(why) => return self.notify(Level::Error, format!("Could not resume: {why}")),
@@ -84,11 +78,11 @@ impl App {
         let name = resumed.run.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         self.notify(Level::Info, format!("{name} continues at step {}: press Run", text::count(step)));
         let job = move || {
-            let Resumed { run, from } = *resumed;
-            let base = run.base();
-            let taps = run.taps(schema.probes, step);
+            let verified = *resumed;
+            let (folder, base, now) = (verified.run.path.clone(), verified.run.base(), verified.from.now.clone());
+            let taps = verified.run.taps(schema.probes, step);
             let start = RunStart {
-                project: &from.now,
+                project: &now,
                 base: &base,
                 taps: taps.clone(),
                 sets: &schema.sets,
@@ -98,8 +92,8 @@ impl App {
                 trial: None,
                 trials: 0,
             };
-            let writer = RunWriter::resume(&run, &from.file, &start).map(Box::new).map_err(|e| e.to_string());
-            JobResult::RecordingReady { taps, problems: vec![], folder: run.path, writer }
+            let writer = RunWriter::resume(verified, &start).map(Box::new).map_err(|e| e.to_string());
+            JobResult::RecordingReady { taps, problems: vec![], folder, writer }
         };
         if let Err(why) = self.jobs.spawn("record", job) {
             self.notify(Level::Error, why);

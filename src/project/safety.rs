@@ -54,10 +54,10 @@ impl OwnedRunStart {
             trials: 0,
         };
         let writer = RunWriter::create(folder, start)?.with_probes(self.probes);
-        Ok(match &self.origin {
+        match &self.origin {
             Some((run, checkpoint)) => writer.branch_of(run, checkpoint.clone()),
-            None => writer,
-        })
+            None => Ok(writer),
+        }
     }
 }
 

@@ -4,10 +4,7 @@ use crate::support::{harness, many, window};
 use egui_kittest::kittest::Queryable;
 use harness::{Window, until};
 use many::{Copies, LEN, Many};
-use neuropil::{
-    app::{Start, commands::UiCommand},
-    project::Project,
-};
+use neuropil::app::{Start, commands::UiCommand};
 use neuropil_test_support::temp::TempFolder;
 use std::{path::Path, sync::Arc};
 

@@ -200,7 +200,7 @@ mod tests {
             // Odd seeds: some individuals end in the last step, and do not live.
             forest.write(if seed % 2 == 0 { 100 } else { 59 }, &mut text).expect("memory");
             let text = String::from_utf8(text).expect("text");
-            let trees = super::parse(&text, Path::new("t.nwk"), &|_, _| true).expect("trees");
+            let trees = super::parse(&text, std::path::Path::new("t.nwk"), &|_, _| true).expect("trees");
             // By names: ids are new ones.
             let known =
                 |birth: &Birth| if birth.name.is_empty() { birth.child.to_string() } else { birth.name.clone() };
