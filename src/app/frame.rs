@@ -53,6 +53,9 @@ impl App {
                 live::LiveEvent::RecordingFailed(why) => self.notify(Level::Error, why),
             }
         }
+        if self.session.live.progress().is_none() && !self.session.live.is_loaded() {
+            self.resuming = None; // its simulation could not be built
+        }
         self.time.past.update();
         self.check_activity();
         self.feed_new_panels();

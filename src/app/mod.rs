@@ -139,7 +139,7 @@ pub struct App {
     /// A run that is being kept.
     keeping: Option<unrecorded::Keeping>,
     /// A run that is resumed, until its simulation is loaded.
-    resuming: Option<Box<crate::project::VerifiedRun>>,
+    resuming: Option<resume::Resuming>,
     /// An open file of trees.
     trees: Option<trees::TreeFile>,
     /// A file of trees that is being read.

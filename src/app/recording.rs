@@ -133,6 +133,7 @@ impl App {
         for problem in problems {
             self.log.add(Level::Warning, problem);
         }
+        self.resuming = None;
         match writer {
             Ok(writer) => {
                 self.session.live.record(taps, writer, folder);

@@ -2,10 +2,18 @@
 
 use super::{App, jobs::JobResult, log::Level, text};
 use crate::{
-    project::{LockedRun, RunFolder, RunStart, RunWriter, Status, VerifiedRun, outside_paths_of_run, provenance},
+    project::{LockedRun, RunFolder, RunStart, RunWriter, Status, VerifiedRun, outside_paths_of_run},
     sim::Progress,
 };
 use std::path::Path;
+
+/// The stage of a run that is being continued.
+pub enum Resuming {
+    /// Its simulation is built next.
+    Building(Box<VerifiedRun>),
+    /// Its recording is prepared.
+    Preparing,
+}
 
 /// Opens a run that can be continued.
 fn open(folder: &Path) -> Result<RunFolder, String> {
@@ -40,9 +48,6 @@ impl App {
             let what = "The run reads files outside its folder. Open it first, and allow that";
             return self.notify(Level::Warning, what.to_owned());
         }
-        for note in provenance::changed(&run.manifest.data) {
-            self.notify(Level::Warning, note);
-        }
         // The run stays locked until its recording continues.
         let job = move || {
             let locked = LockedRun::open(&run.path).map_err(|e| e.to_string());
@@ -60,21 +65,25 @@ impl App {
             Ok(resumed) => resumed,
             Err(why) => return self.notify(Level::Error, format!("Could not resume: {why}")),
         };
+        for note in resumed.from.messages() {
+            self.notify(Level::Warning, note);
+        }
         self.clear_document();
         self.session.resume(&resumed.run, &resumed.from);
-        self.resuming = Some(resumed);
+        self.resuming = Some(Resuming::Building(resumed));
         self.list_runs();
     }
 
     /// The simulation of a resumed run is loaded: its recording continues. Its files are verified on a thread.
     pub(super) fn continue_recording(&mut self) {
-        let Some(resumed) = self.resuming.take() else { return };
+        let Some(Resuming::Building(resumed)) = self.resuming.take() else { return };
         let (device, schema) = (self.devices.chosen(), self.session.live.schema.clone());
         let step = resumed.from.info.step;
         if self.session.live.clock.step != step && schema.since_step != step {
-            return self
-                .notify(Level::Error, "Could not resume: the checkpoint does not fit the simulation".to_owned());
+            let why = "Could not resume: the checkpoint does not fit the simulation";
+            return self.notify(Level::Error, why.to_owned());
         }
+        self.resuming = Some(Resuming::Preparing);
         let name = resumed.run.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         self.notify(Level::Info, format!("{name} continues at step {}: press Run", text::count(step)));
         let job = move || {
@@ -96,6 +105,7 @@ impl App {
             JobResult::RecordingReady { taps, problems: vec![], folder, writer }
         };
         if let Err(why) = self.jobs.spawn("record", job) {
+            self.resuming = None;
             self.notify(Level::Error, why);
         }
     }

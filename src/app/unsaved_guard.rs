@@ -128,7 +128,7 @@ impl App {
     pub(super) fn clear_document(&mut self) {
         self.workspace.clear();
         self.toasts.clear_errors();
-        self.opening = None;
+        (self.opening, self.resuming) = (None, None);
     }
 
     /// Restores the unsaved work of a crashed window as one undoable step.
