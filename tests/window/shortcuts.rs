@@ -375,6 +375,8 @@ fn connectivity_is_imported_with_a_guessed_mapping() {
         w.query_by_label_contains("3 neurons, 3 connections, 9 synapses, 1 inhibitory").is_some()
     });
     assert!(w.query_by_label_contains("First 3 rows").is_some());
+    assert!(w.query_by_label_contains("Signs: Drosophila convention").is_some());
+    assert!(w.query_by_label_contains("ACH 2 (+), GABA 1 (−)").is_some());
     w.run_steps(4); // the dialog is centred again
     w.get_by_label("Build").click();
     until(&mut w, "it is built", |w| w.state().session().live.schema.set("neurons").is_some_and(|s| s.len == 3));
