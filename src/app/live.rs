@@ -363,6 +363,7 @@ impl Live {
         if let Some(loading) = &mut self.loading {
             loading.play = false;
         }
+        self.is_playing = false;
         self.send(Command::Pause);
     }
 
@@ -397,6 +398,9 @@ impl Live {
             if let Some(project) = self.accepted.clone() {
                 self.start_safety_recording(&project);
             }
+        }
+        if self.running && self.is_playing {
+            self.start_run(); // its end is counted from step 0
         }
     }
 

@@ -29,11 +29,12 @@ choices! {
 params! {
     /// Run settings.
     pub struct RunPlan {
-        /// Simulated time of a run; 0 runs until stopped.
+        /// Simulated time of a run, after which *Run* pauses; 0 runs until stopped.
         #[param(title = "Duration", unit = Ms, range = 0.0..=10_000.0, hard = 0.0..=1e12, zero = "Never")]
         duration_ms: f64 = 1000.0,
 
-        /// Length of a run of a kind that counts its steps (generations, tokens, updates); 0 runs until stopped.
+        /// Length of a run of a kind that counts its steps (generations, tokens, updates), after which *Run* pauses; 0 runs until
+        /// stopped.
         #[param(title = "Duration", unit = Steps, range = 0.0..=10_000.0, hard = 0.0..=1e15, zero = "Never")]
         steps: u64 = 0,
 

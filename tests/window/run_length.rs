@@ -44,6 +44,8 @@ fn run_pauses_at_the_duration_and_starts_again() {
     let line = &w.state().time().axis.line;
     assert_eq!((line.t0, line.t1), (0.0, 12_345.0), "the views show the whole run");
     assert!(w.query_by_label("ENDED").is_some(), "the run bar says so");
+    assert!(w.query_all_by_label_contains("LIVE").next().is_none(), "nothing is live while it is paused");
+    assert!(w.query_all_by_label_contains("● LATEST").next().is_some());
     assert!(w.state().session().live.has_ended() && w.query_by_label("Run again").is_some());
     command(&mut w, UiCommand::Step);
     until(&mut w, "it steps", |w| step(w) == 12_445);
@@ -74,6 +76,28 @@ fn a_longer_duration_and_continuous_apply_to_the_run_in_progress() {
     until(&mut w, "it pauses at a multiple", |w| !w.state().session().live.running);
     assert_eq!(step(&w) % 1_500, 0);
     assert!(w.state().session().live.has_ended());
+}
+
+#[test]
+fn a_rewind_moves_the_end_and_another_document_does_not_run() {
+    let mut w = window("run.duration_ms=3000");
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it runs", |w| step(w) > 2_000);
+    w.state_mut().session_mut().project.run.duration_ms = 100.0;
+    w.run_steps(1);
+    command(&mut w, UiCommand::Rewind);
+    until(&mut w, "it ends", |w| !w.state().session().live.running && step(w) > 0);
+    assert_eq!(step(&w) % 1_000, 0, "at a multiple of the duration");
+    w.state_mut().session_mut().project.run.continuous = true;
+    w.run_steps(1);
+    command(&mut w, UiCommand::RunPause);
+    until(&mut w, "it runs", |w| w.state().session().live.running);
+    let other = Project::default();
+    w.state_mut().session_mut().replace(other, None);
+    w.run_steps(2);
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    w.run_steps(20);
+    assert!(!w.state().session().live.running, "the simulation of a closed document stays paused");
 }
 
 #[test]
