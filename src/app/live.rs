@@ -124,6 +124,8 @@ pub struct Live {
     /// Parameters that need a rebuild for this simulation, although they are declared live.
     rebuild_only: HashSet<ParamId>,
     play_when_loaded: bool,
+    /// Whether it runs as soon as the views have subscribed: a short run would end unseen.
+    starts_when_subscribed: bool,
     subscribed: Vec<Tap>,
     /// Whether the engine was asked for individuals.
     follows_individuals: bool,
@@ -200,6 +202,7 @@ impl Live {
             run_log: None,
             rebuild_only: HashSet::new(),
             play_when_loaded: false,
+            starts_when_subscribed: false,
             subscribed: vec![],
             follows_individuals: false,
             profiled: None,
@@ -363,7 +366,7 @@ impl Live {
         if let Some(loading) = &mut self.loading {
             loading.play = false;
         }
-        self.is_playing = false;
+        (self.is_playing, self.starts_when_subscribed) = (false, false);
         self.send(Command::Pause);
     }
 

@@ -2,13 +2,13 @@
 
 use super::{App, jobs::JobResult, log::Level, theme::Tokens, views, widgets};
 use crate::sim::{ElementSet, PathQuery, PathStep, Progress};
-use egui::{Align, DragValue, Layout, Rect, RichText, Ui, Vec2, Window, vec2};
+use egui::{Align, DragValue, Label, Layout, Rect, RichText, Ui, Vec2, Window, vec2};
 use std::sync::Arc;
 
 /// Fewest synapses of a connection that counts, and most connections of a path, at first.
 const DEFAULTS: (u32, u32) = (5, 8);
 /// Size of the window at first, points, and its distance from the corner of the views.
-const SIZE: Vec2 = Vec2::new(300.0, 190.0);
+const SIZE: Vec2 = Vec2::new(330.0, 280.0);
 const MARGIN: f32 = 12.0;
 
 /// A path that was found, or that there is none.
@@ -140,22 +140,22 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
 fn header_ui(ui: &mut Ui, search: &mut PathSearch, path: &ElementPath, set: &ElementSet) -> Option<(u32, u32)> {
     let t = Tokens::of(ui.ctx());
     let (from, to) = path.ends;
-    ui.label(RichText::new(format!("{} → {}", set.label(from), set.label(to))).strong().color(t.text_strong));
+    let title = RichText::new(format!("{} → {}", set.label(from), set.label(to))).strong().color(t.text_strong);
+    let row = |ui: &mut Ui| {
+        let reverse = ui.small_button("Reverse").on_hover_text("The path in the other direction").clicked();
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| ui.add(Label::new(title).truncate()));
+        reverse
+    };
+    let reverse = ui.horizontal(|ui| ui.with_layout(Layout::right_to_left(Align::Center), row).inner).inner;
     let before = (search.at_least, search.longest);
-    let reverse = ui
-        .horizontal(|ui| {
-            ui.label(widgets::sub(ui, "At least"));
-            let least = DragValue::new(&mut search.at_least).range(1..=1_000_000);
-            ui.add(least).accessible_name("Minimum synapses").on_hover_text("Weaker connections do not count");
-            ui.label(widgets::sub(ui, "synapses, at most"));
-            let longest = DragValue::new(&mut search.longest).range(1..=1000);
-            ui.add(longest).accessible_name("Maximum length").on_hover_text("Connections of the path");
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                ui.small_button("Reverse").on_hover_text("The path in the other direction").clicked()
-            })
-            .inner
-        })
-        .inner;
+    ui.horizontal(|ui| {
+        ui.label(widgets::sub(ui, "At least"));
+        let least = DragValue::new(&mut search.at_least).range(1..=1_000_000);
+        ui.add(least).accessible_name("Minimum synapses").on_hover_text("Weaker connections do not count");
+        ui.label(widgets::sub(ui, "synapses, at most"));
+        let longest = DragValue::new(&mut search.longest).range(1..=1000);
+        ui.add(longest).accessible_name("Maximum length").on_hover_text("Connections of the path");
+    });
     match (reverse, before != (search.at_least, search.longest)) {
         (true, _) => Some((to, from)),
         (false, true) => Some((from, to)),
@@ -171,7 +171,7 @@ fn steps_ui(ui: &mut Ui, path: &ElementPath, set: &ElementSet) -> Option<u32> {
         return None;
     }
     let mut chosen = None;
-    egui::ScrollArea::vertical().max_height(260.0).show(ui, |ui| {
+    egui::ScrollArea::vertical().auto_shrink([false, true]).show(ui, |ui| {
         let first = path.steps[0].from;
         let rows = std::iter::once((first, None)).chain(path.steps.iter().map(|step| (step.to, Some(step.weight))));
         for (element, weight) in rows {

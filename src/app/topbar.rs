@@ -43,8 +43,8 @@ fn menu_ui(ui: &mut Ui, app: &App, menu: &str, all: &[UiCommand], queue: &mut Ve
     ui.set_min_width(230.0);
     let entries = all.iter().filter(|c| c.menu().0 == menu).cloned();
     let (views, others): (Vec<_>, Vec<_>) = entries.partition(|c| matches!(c, UiCommand::ShowView(_)));
-    let room = ui.ctx().content_rect().height() - HEIGHT - MARGIN;
-    ScrollArea::vertical().max_height(room.max(HEIGHT)).show(ui, |ui| {
+    let room = (ui.ctx().content_rect().height() - HEIGHT - MARGIN).max(HEIGHT);
+    ScrollArea::vertical().max_height(room).min_scrolled_height(room).show(ui, |ui| {
         views_ui(ui, app, &views, queue);
         entries_ui(ui, app, &others, queue);
     });

@@ -157,9 +157,7 @@ impl Live {
                 self.safety.n_rewinds_pending = 0;
                 self.restart_recorded(self.schema.since_step);
                 self.restart_safety_recording();
-                if std::mem::take(&mut self.play_when_loaded) {
-                    self.start_run();
-                }
+                self.starts_when_subscribed = std::mem::take(&mut self.play_when_loaded);
                 events.push(LiveEvent::Loaded);
             }
             Event::Running(running, clock) => {

@@ -18,6 +18,9 @@ impl Live {
         if self.sent.is_some() && self.subscribed != taps && self.send(Command::Subscribe(taps.clone())) {
             self.subscribed = taps;
         }
+        if self.sent.is_some() && std::mem::take(&mut self.starts_when_subscribed) {
+            self.start_run();
+        }
     }
 
     /// The taps that the engine samples for the window.
