@@ -38,6 +38,7 @@ fn every_edit_reaches_a_frame() {
     let builder = if render { builder.wgpu() } else { builder };
     let mut w: Window = builder.build_eframe(move |cc| App::new(cc, start).expect("threads"));
     until(&mut w, "the project is open", |w| w.state().session().path.is_some());
+    w.state_mut().session_mut().project.run.continuous = true;
     // Views without data offer the same button as the run bar.
     w.get_all_by_label("Run").next().expect("a button").click_accesskit();
     until(&mut w, "it runs", |w| w.state().session().live.clock.secs() > 0.2);
