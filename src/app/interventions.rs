@@ -282,7 +282,7 @@ mod tests {
         let mut project = crate::project::Project::default();
         let params = project.model.params_mut();
         let name = name_selection(params, &schema, &selected(&[1, 2]));
-        assert_eq!(name.as_deref(), Some("visual centrifugal"));
+        assert_eq!(name.as_deref(), Some("visual_centrifugal"));
         assert_eq!(named(params)[0].query, "super_class = visual_centrifugal");
         assert_eq!(
             name_selection(params, &schema, &selected(&[0, 3])).as_deref(),

@@ -12,6 +12,7 @@ pub mod style;
 pub mod theme;
 pub mod views;
 
+mod access;
 pub mod activity;
 mod ask;
 mod branch;
@@ -248,46 +249,6 @@ impl App {
             app.session.build(true);
         }
         Ok(app)
-    }
-
-    /// The open document and its simulation.
-    pub fn session(&self) -> &Session {
-        &self.session
-    }
-
-    /// The time axis shared by all views, and the history of the run.
-    pub fn time(&self) -> &time::Time {
-        &self.time
-    }
-
-    /// For tests: edits the document, as a widget would.
-    pub fn session_mut(&mut self) -> &mut Session {
-        &mut self.session
-    }
-
-    /// The profile measured while a Profile view was open.
-    pub fn profile(&self) -> &views::profile::Profile {
-        &self.profile
-    }
-
-    /// For tests: shows so many steps of time.
-    pub fn zoom_time(&mut self, steps: f64) {
-        self.time.axis.line = time::Timeline::across(steps);
-    }
-
-    /// Names of the workspaces, in the order of their tabs.
-    pub fn workspaces(&self) -> impl Iterator<Item = &str> {
-        self.workspace.titles()
-    }
-
-    /// For tests: executes a command, as a menu would.
-    pub fn command(&mut self, ctx: &egui::Context, command: UiCommand) {
-        self.handle_command(ctx, command);
-    }
-
-    /// The messages on screen.
-    pub fn messages(&self) -> Vec<&str> {
-        self.toasts.texts().collect()
     }
 
     /// Whether a dialog or the command palette has the keyboard.

@@ -240,13 +240,21 @@ fn a_crash_leaves_a_run_that_can_be_kept() {
     let v = Tap { probe: 1 as ProbeId, elements: vec![1, 2], args: Default::default() };
     let kept = Kept::new("crash", Box::new(sim), Project::default(), vec![v], at_once());
     kept.run_to(300);
-    kept.run_to(350); // the state is saved after the first batch of a run that is written
+    let folder = kept.temp.join("kept");
+    // The state is saved after the first batch of a run that is written, on a thread, and listed with a later one.
+    let is_listed = || RunFolder::open(&folder).is_ok_and(|run| !run.manifest.checkpoints.is_empty());
+    for step in 350..399 {
+        kept.run_to(step);
+        if is_listed() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     kept.engine.send(Command::RunTo(600));
     kept.wait(|e| matches!(e, Event::Failed(_)).then_some(()));
     while !kept.engine.is_gone() {
         std::thread::yield_now();
     }
-    let folder = kept.temp.join("kept");
     let end = std::time::Instant::now() + PATIENCE;
     let run = loop {
         let run = RunFolder::open(&folder).unwrap();

@@ -204,28 +204,6 @@ fn closing_and_replacing_a_document_asks() {
 }
 
 /// A simulation that took long to compute is not dropped without a question, whether it runs or is paused.
-#[test]
-fn a_simulation_with_a_long_history_is_asked_about() {
-    let mut w = open(start(true));
-    w.run();
-    let ctx = w.ctx.clone();
-    w.state_mut().command(&ctx, UiCommand::RunPause);
-    until(&mut w, "it runs", |w| w.state().session().live.clock.step > 10);
-    w.state_mut().command(&ctx, UiCommand::RunPause);
-    until(&mut w, "it pauses", |w| !w.state().session().live.running);
-    let asks = |w: &mut Window| {
-        w.state_mut().command(&ctx, UiCommand::New("spiking"));
-        w.run_steps(3);
-        w.query_by_label_contains("its state and its history are lost").is_some()
-    };
-    w.state_mut().session_mut().live.ran_secs = 40.0;
-    assert!(asks(&mut w) && w.state().session().live.clock.step > 10);
-    w.get_by_label("Keep the run").click();
-    w.run_steps(2);
-    w.state_mut().session_mut().live.ran_secs = 3.0;
-    assert!(!asks(&mut w), "a short run is had again at once");
-}
-
 #[derive(Debug)]
 struct Dropped(PathBuf);
 

@@ -9,7 +9,7 @@ impl Live {
     pub fn limit_steps(&mut self, steps: Option<u64>) {
         if self.steps_per_run != steps {
             self.steps_per_run = steps;
-            if self.running && self.is_playing {
+            if self.is_playing {
                 self.start_run();
             }
         }

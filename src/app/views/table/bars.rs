@@ -71,11 +71,11 @@ mod tests {
     fn a_value_beside_a_bar_has_digits() {
         let mut bars = Bars(BTreeMap::from([(0, scale(&[0.0, 0.004, 0.0401])), (1, scale(&[80.0, 3.0]))]));
         assert_eq!((bars.text(0, 0.0401, 1), bars.text(0, 0.004, 1)), ("0.0401".into(), "0.0040".into()));
-        assert_eq!((bars.text(1, 3.0, 1), bars.text(2, 0.0401, 1)), ("3.0".into(), "0.0".into()));
+        assert_eq!((bars.text(1, 3.0, 1), bars.text(2, 0.0401, 1)), ("3.0".into(), "0.04".into()));
         bars.0.insert(3, scale(&[2e-6]));
         assert_eq!(bars.text(3, 2e-6, 1), "2.00e-6");
         bars.clear();
-        assert_eq!(bars.text(0, 0.0401, 1), "0.0");
+        assert_eq!(bars.text(0, 0.0401, 1), "0.04");
     }
 
     #[test]
