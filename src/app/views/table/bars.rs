@@ -73,7 +73,7 @@ mod tests {
         assert_eq!((bars.text(0, 0.0401, 1), bars.text(0, 0.004, 1)), ("0.0401".into(), "0.0040".into()));
         assert_eq!((bars.text(1, 3.0, 1), bars.text(2, 0.0401, 1)), ("3.0".into(), "0.04".into()));
         bars.0.insert(3, scale(&[2e-6]));
-        assert_eq!(bars.text(3, 2e-6, 1), "2.00e-6");
+        assert_eq!(bars.text(3, 2e-6, 1), "2e-6");
         bars.clear();
         assert_eq!(bars.text(0, 0.0401, 1), "0.04");
     }
