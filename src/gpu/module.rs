@@ -117,7 +117,7 @@ fn kernel_text(ptx: &str, name: &str) -> Option<String> {
     while let Some(start) = rest.find(ENTRY) {
         let (before, entry) = rest.split_at(start + 1);
         // The line break stays in front of what follows.
-        let mut ends = entry.match_indices("\n}").map(|(at, _)| at + 2).filter(|end| entry[*end..].starts_with('\n'));
+        let mut ends = entry.match_indices("\n}\n").map(|(at, _)| at + 2);
         let end = ends.find(|end| entry[..*end].matches('{').count() == entry[..*end].matches('}').count())?;
         shared.push_str(before);
         if entry[ENTRY.len() - 1..].split(|c: char| !c.is_alphanumeric() && c != '_').next() == Some(name) {
