@@ -2,7 +2,7 @@
 
 use super::{
     buffers::{DeviceBuffers, TransformerBuffers, arena_bytes, sizes},
-    decode::{self, PieceOfText},
+    decode::PieceOfText,
     network::{Drops, Network},
     pass,
 };
@@ -42,8 +42,6 @@ pub enum Captured {
     },
     /// Losses of a batch.
     Losses(BatchShape),
-    /// Logits of one token after those in the cache.
-    Token,
     /// The update.
     Update,
 }
@@ -84,7 +82,6 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         match what {
             Captured::Gradients { shape, drops } => pass::accumulate(self, b, shape, drops, pass),
             Captured::Losses(shape) => pass::losses(self, b, shape, pass),
-            Captured::Token => decode::token(self, kernels, b, pass),
             Captured::Update => pass::update(self, kernels, b, pass),
         }
     }
@@ -96,10 +93,10 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
     fn decoder<'a>(
         &'a self,
         kernels: &'a StepKernels,
-        captures: &'a RefCell<Captures<Captured>>,
+        _: &'a RefCell<Captures<Captured>>,
         buffers: RefMut<'a, DeviceBuffers<T>>,
     ) -> Box<dyn Decoder + 'a> {
-        Box::new(PieceDecoder::new(PieceOfText { network: self, kernels, captures, buffers }))
+        Box::new(PieceDecoder::new(PieceOfText { network: self, kernels, buffers }))
     }
 }
 

@@ -106,8 +106,6 @@ impl Ops {
 
 /// What follows from the sizes of a model, and the operations.
 pub struct Network<T: ModelFormat> {
-    /// The device.
-    pub gpu: Arc<Gpu>,
     /// Sizes.
     pub config: Config,
     /// Ranges of the weights.
@@ -156,7 +154,7 @@ impl<T: ModelFormat> Network<T> {
             _ => None,
         };
         let (config, layout, is_stochastic) = (config.clone(), layout.clone(), false);
-        Ok(Self { gpu: gpu.clone(), config, layout, ops, rope, sinusoid, mode, seed, is_stochastic })
+        Ok(Self { config, layout, ops, rope, sinusoid, mode, seed, is_stochastic })
     }
 
     /// Adds the memory of its tables and operations.
@@ -239,7 +237,7 @@ pub struct Cache<'a, T: ModelFormat> {
     pub keys: &'a mut Slice<T>,
     /// `[blocks, context, n_kv d]`
     pub values: &'a mut Slice<T>,
-    /// Number of tokens in it, the new ones included.
+    /// Tokens in it, the new ones included.
     pub lengths: &'a Slice<i32>,
 }
 
