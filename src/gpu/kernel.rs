@@ -60,10 +60,10 @@ impl ModuleSpec {
         self.file.trim_start_matches("common/").trim_end_matches(".cu").replace('/', "-")
     }
 
-    /// Whether each kernel is loaded when it is first used: those of operations on tensors, of which a model launches few. Kinds
-    /// launch nearly all of theirs, and show the registers of all before the first step.
-    pub fn is_loaded_by_kernel(&self) -> bool {
-        self.file.starts_with("nn/")
+    /// Whether each kernel is loaded when it is first launched, which saves the driver's compilation of the others. Switched off:
+    /// on an H100, transformers with biases then trained to NaN beside other threads of the process.
+    pub const fn is_loaded_by_kernel(&self) -> bool {
+        false
     }
 }
 
