@@ -1,12 +1,12 @@
-//! Modules and kernels that the driver compiles for a device. It keeps the result on disk, so that only the first run on a
-//! machine waits for it. What is loaded is kept here, for whoever shows why no step is taken.
+//! Modules that the driver compiles for a device. It keeps the result on disk, so that only the first run on a machine waits
+//! for it. The list of loads in progress tells the run bar and the command line why the simulation takes no step.
 
 use std::{
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-/// What was compiled before is loaded in less.
+/// A module that was compiled before loads in less time.
 const COMPILED_WITHIN: Duration = Duration::from_millis(150);
 
 static LOADS: Mutex<Loads> = Mutex::new(Loads::new());
@@ -14,30 +14,30 @@ static LOADS: Mutex<Loads> = Mutex::new(Loads::new());
 /// A compilation in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compiling {
-    /// File of the module, or name of the kernel.
-    pub what: &'static str,
+    /// File of the module.
+    pub file: &'static str,
     /// Number of this compilation in this program, from 1.
     pub number: u32,
 }
 
 impl Compiling {
-    /// `Compiling kernels for this GPU, once: 3, hopper_forward_64`.
+    /// `Compiling kernels for this GPU, once: 3, nn/softmax`.
     pub fn text(self) -> String {
-        format!("Compiling kernels for this GPU, once: {}, {}", self.number, self.what.trim_end_matches(".cu"))
+        format!("Compiling kernels for this GPU, once: {}, {}", self.number, self.file.trim_end_matches(".cu"))
     }
 }
 
-/// What is being compiled, if that takes long.
+/// The module that is being compiled, if that takes long.
 pub fn compiling() -> Option<Compiling> {
     locked(|loads| loads.compiling(Instant::now()))
 }
 
-/// While it lives, a module or a kernel is being loaded.
+/// A load in progress; it ends when this is dropped.
 pub(super) struct Load(u64);
 
-/// Loading begins.
-pub(super) fn begin(what: &'static str) -> Load {
-    Load(locked(|loads| loads.begin(what, Instant::now())))
+/// Adds the load of a module.
+pub(super) fn begin(file: &'static str) -> Load {
+    Load(locked(|loads| loads.begin(file, Instant::now())))
 }
 
 impl Drop for Load {
@@ -50,7 +50,7 @@ fn locked<T>(work: impl FnOnce(&mut Loads) -> T) -> T {
     work(&mut LOADS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What is being loaded.
+/// The loads in progress, oldest first.
 struct Loads {
     running: Vec<(u64, &'static str, Instant)>,
     next: u64,
@@ -63,9 +63,9 @@ impl Loads {
         Self { running: vec![], next: 0, n_compiled: 0 }
     }
 
-    fn begin(&mut self, what: &'static str, now: Instant) -> u64 {
+    fn begin(&mut self, file: &'static str, now: Instant) -> u64 {
         self.next += 1;
-        self.running.push((self.next, what, now));
+        self.running.push((self.next, file, now));
         self.next
     }
 
@@ -76,8 +76,8 @@ impl Loads {
     }
 
     fn compiling(&self, now: Instant) -> Option<Compiling> {
-        let (_, what, since) = self.running.iter().min_by_key(|(.., since)| *since)?;
-        is_long(*since, now).then_some(Compiling { what, number: self.n_compiled + 1 })
+        let (_, file, since) = self.running.iter().min_by_key(|(.., since)| *since)?;
+        is_long(*since, now).then_some(Compiling { file, number: self.n_compiled + 1 })
     }
 }
 

@@ -59,12 +59,6 @@ impl ModuleSpec {
     pub fn stem(&self) -> String {
         self.file.trim_start_matches("common/").trim_end_matches(".cu").replace('/', "-")
     }
-
-    /// Whether each kernel is loaded when it is first launched, which saves the driver's compilation of the others. Switched off:
-    /// on an H100, transformers with biases then trained to NaN beside other threads of the process.
-    pub const fn is_loaded_by_kernel(&self) -> bool {
-        false
-    }
 }
 
 /// Registers, memory and occupancy of a compiled kernel.
@@ -154,14 +148,12 @@ impl<T: CudaType> Arg for Size<T> {
     }
 }
 
-/// A kernel.
+/// A loaded kernel.
 pub struct Kernel {
     /// Its declaration.
     pub spec: &'static KernelSpec,
     pub(super) gpu: Arc<Gpu>,
-    module: Module,
-    /// Once it is loaded.
-    function: OnceLock<CudaFunction>,
+    pub(super) function: CudaFunction,
     /// What fills the device.
     pub(super) fill: OnceLock<Fill>,
     /// Dynamic shared memory per block, opted in so far.
@@ -169,29 +161,17 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Looks the kernel up in a module, which may load it later.
+    /// Looks the kernel up in a loaded module and stores its registers and occupancy.
     pub fn load(module: &Module, spec: &'static KernelSpec) -> Result<Self, GpuError> {
-        let (gpu, module) = (module.gpu.clone(), module.clone());
-        let (function, fill, reserved) = (OnceLock::new(), OnceLock::new(), AtomicU32::new(0));
-        let kernel = Self { spec, gpu, module, function, fill, reserved };
-        if !kernel.module.spec.is_loaded_by_kernel() {
-            kernel.function()?;
-        }
+        let function = module.function(spec.name)?;
+        let kernel =
+            Self { spec, gpu: module.gpu.clone(), function, fill: OnceLock::new(), reserved: AtomicU32::new(0) };
+        kernel.gpu.remember(kernel.facts(module.spec.file)?);
         Ok(kernel)
     }
 
-    /// The loaded kernel. The first call may load it, and stores its registers and occupancy.
-    pub(super) fn function(&self) -> Result<&CudaFunction, GpuError> {
-        if let Some(function) = self.function.get() {
-            return Ok(function);
-        }
-        let function = graph::relaxed(|| self.module.function(self.spec.name))?;
-        self.gpu.remember(self.facts(&function, self.module.spec.file)?);
-        Ok(self.function.get_or_init(|| function))
-    }
-
-    fn facts(&self, f: &CudaFunction, file: &'static str) -> Result<KernelFacts, GpuError> {
-        let block = self.spec.block;
+    fn facts(&self, file: &'static str) -> Result<KernelFacts, GpuError> {
+        let (f, block) = (&self.function, self.spec.block);
         let ask = |what: Result<i32, _>| {
             what.map(i32::unsigned_abs).doing(|| format!("asking for the attributes of {}", self.spec.name))
         };
@@ -210,36 +190,35 @@ impl Kernel {
 
     /// Whether all blocks of a grid can be resident at the same time. Reserves their shared memory.
     pub fn fits_at_once(&self, grid: Grid) -> Result<bool, GpuError> {
-        let (config, function) = (grid.config(self.spec.block), self.function()?);
-        if self.reserve(function, config.shared_mem_bytes).is_err() {
+        let config = grid.config(self.spec.block);
+        if self.reserve(config.shared_mem_bytes).is_err() {
             return Ok(false); // more than a multiprocessor has
         }
         let (block, bytes) = (grid::block_of(&config), config.shared_mem_bytes as usize);
-        let blocks = function.occupancy_max_active_blocks_per_multiprocessor(block, bytes, None);
+        let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(block, bytes, None);
         let blocks = blocks.doing(|| format!("asking for the occupancy of {}", self.spec.name))?;
         Ok(config.grid_dim.0 <= blocks * self.gpu.multiprocessors)
     }
 
     /// Allows blocks that much dynamic shared memory: beyond 48 KiB the driver wants to be asked first.
-    fn reserve(&self, function: &CudaFunction, bytes: u32) -> Result<(), cudarc::driver::DriverError> {
+    fn reserve(&self, bytes: u32) -> Result<(), cudarc::driver::DriverError> {
         let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         if bytes > self.reserved.load(Ordering::Relaxed) {
-            function.set_attribute(most, bytes.cast_signed())?;
+            self.function.set_attribute(most, bytes.cast_signed())?;
             self.reserved.fetch_max(bytes, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// The loaded kernel. A launch that cannot work is refused before the driver sees it.
-    fn check(&self, config: &LaunchConfig) -> Result<&CudaFunction, GpuError> {
-        let function = self.function()?;
+    /// A launch that cannot work is refused before the driver sees it.
+    fn check(&self, config: &LaunchConfig) -> Result<(), GpuError> {
         let (block, bytes) = (grid::block_of(config), config.shared_mem_bytes);
         let why = if block == 0 || block > self.spec.block {
             format!("it is compiled for blocks of at most {}", self.spec.block)
-        } else if self.reserve(function, bytes).is_err() {
+        } else if self.reserve(bytes).is_err() {
             format!("{bytes} B of shared memory per block; this GPU has {} B", self.gpu.shared_per_block)
         } else {
-            return Ok(function);
+            return Ok(());
         };
         Err(GpuError::Launch { kernel: self.spec.name, threads: grid::threads_of(config), block, why })
     }
@@ -248,7 +227,7 @@ impl Kernel {
     #[doc(hidden)]
     pub fn go(&self, pass: &mut Pass, grid: Grid, mut args: Args<'_>) -> Result<(), GpuError> {
         let config = grid.config(self.spec.block);
-        let function = self.check(&config)?;
+        self.check(&config)?;
         let _range = pass.profiled.then(|| super::nvtx::range(self.spec.name));
         let (threads, block) = (grid::threads_of(&config), grid::block_of(&config));
         let failed = |e| GpuError::launch(self.spec.name, threads, block, &e);
@@ -263,7 +242,7 @@ impl Kernel {
         // in `gen/<module>.cuh`, which the CUDA compiler checked against the kernel; they live until the call returns,
         // by when the driver has copied them. Bounds are what the kernel's own `Size` arguments say.
         unsafe {
-            let (function, pointers) = (function.cu_function(), &mut args.pointers);
+            let (function, pointers) = (self.function.cu_function(), &mut args.pointers);
             let shared = config.shared_mem_bytes;
             launch(function, config.grid_dim, config.block_dim, shared, stream.cu_stream(), pointers)
         }
@@ -279,8 +258,8 @@ impl Kernel {
     #[doc(hidden)]
     pub fn update(&self, graph: &mut Graph, launch: usize, grid: Grid, mut args: Args<'_>) -> Result<(), GpuError> {
         let config = grid.config(self.spec.block);
-        let function = self.check(&config)?.cu_function();
-        graph.update(launch, self.spec.name, function, &config, &mut args.pointers)
+        self.check(&config)?;
+        graph.update(launch, self.spec.name, self.function.cu_function(), &config, &mut args.pointers)
     }
 }
 
@@ -351,7 +330,7 @@ macro_rules! kernels {
                     $crate::gpu::ModuleSpec { file: $other, ..$Kernels::SPEC };
             )*
 
-            /// Finds every kernel in the module, which is loaded now, or kernel by kernel when they are first used.
+            /// Loads the module and finds every kernel in it.
             pub fn load(gpu: &std::sync::Arc<$crate::gpu::Gpu>) -> Result<Self, $crate::gpu::GpuError> {
                 Self::load_as(gpu, &Self::SPEC)
             }

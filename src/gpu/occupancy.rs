@@ -115,10 +115,9 @@ impl Kernel {
         if let Some(fill) = self.fill.get() {
             return Ok(*fill);
         }
-        let function = self.function()?;
         let mut best = (SIZES[0].min(self.spec.block), 0);
         for block in SIZES.into_iter().filter(|block| *block <= self.spec.block) {
-            let blocks = function.occupancy_max_active_blocks_per_multiprocessor(block, 0, None);
+            let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(block, 0, None);
             let blocks = blocks.doing(|| format!("asking for the occupancy of {}", self.spec.name))?;
             if block * blocks > best.0 * best.1 {
                 best = (block, blocks);
