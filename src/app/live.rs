@@ -244,14 +244,7 @@ impl Live {
 
     /// Builds a simulation that continues from a checkpoint of a run.
     pub fn branch(&mut self, project: &Project, context: BuildContext, state: Arc<Snapshot>, origin: Origin) {
-        self.base.clone_from(&context.base);
-        let (builder, wanted) = (self.builder.clone(), project.clone());
-        let job = move |progress: &Progress| {
-            let mut sim = builder(&wanted, &context, progress)?;
-            sim.load(&state)?;
-            Ok(sim)
-        };
-        self.load(job, project.clone(), false, None);
+        self.load_state(project, context, state, None);
         if let Some(loading) = &mut self.loading {
             loading.origin = Some(origin);
         }
@@ -259,6 +252,17 @@ impl Live {
 
     /// Builds a simulation that continues a run at a checkpoint: its step, and the run until then.
     pub fn resume(&mut self, project: &Project, context: BuildContext, state: Arc<Snapshot>, at: (u64, RunLog)) {
+        self.load_state(project, context, state, Some(at));
+    }
+
+    /// Builds a paused simulation in a saved state.
+    fn load_state(
+        &mut self,
+        project: &Project,
+        context: BuildContext,
+        state: Arc<Snapshot>,
+        resume: Option<(u64, RunLog)>,
+    ) {
         self.base.clone_from(&context.base);
         let (builder, wanted) = (self.builder.clone(), project.clone());
         let job = move |progress: &Progress| {
@@ -266,7 +270,7 @@ impl Live {
             sim.load(&state)?;
             Ok(sim)
         };
-        self.load(job, project.clone(), false, Some(at));
+        self.load(job, project.clone(), false, resume);
     }
 
     /// Sends a request. Its answer is an event with this progress, which also cancels it.
