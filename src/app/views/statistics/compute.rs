@@ -30,8 +30,8 @@ pub struct Task {
     pub steps: (u32, u32),
     /// The absolute step of relative step 0.
     pub origin: u64,
-    /// Seconds per step.
-    pub secs_per_step: f64,
+    /// Unit of the steps.
+    pub base: TimeBase,
     /// The elements, ascending; `None` for all.
     pub of: Option<Arc<Vec<u32>>>,
     /// Whether silent elements have a row, too.
@@ -81,8 +81,8 @@ pub struct Stats {
     pub lines: Vec<Line>,
     /// Number of elements, silent ones included.
     pub n_elements: u32,
-    /// Mean rate over these elements.
-    pub rate_hz: f64,
+    /// Mean rate over these elements, in the unit of [`crate::app::views::rate::unit`].
+    pub rate: f64,
     /// Number of spikes.
     pub n_spikes: u64,
     /// Analysed time, seconds.
@@ -113,10 +113,10 @@ pub struct Stats {
 pub fn compute(task: &Task, progress: &Progress) -> Option<Stats> {
     let (elements, trains) = trains(task, progress)?;
     progress.report("statistics", 0.5).ok()?;
-    let ms = task.secs_per_step * 1e3;
+    let ms = task.base.per_step() * 1e3;
     let (from, to) = task.steps;
     let n_steps = f64::from(to.saturating_sub(from));
-    let (secs, base) = (n_steps * task.secs_per_step, TimeBase::seconds(task.secs_per_step));
+    let (secs, base) = (n_steps * task.base.per_step(), task.base);
     let fano_steps = (task.fano_ms / ms).round().max(1.0) as u32;
     let line = |(element, train): (&u32, &&[u32])| {
         let (isi, cv) = spike_stats::interval_stats(train);
@@ -139,8 +139,8 @@ pub fn compute(task: &Task, progress: &Progress) -> Option<Stats> {
     progress.report("statistics", 0.8).ok()?;
     let mut stats = Stats { n_spikes: trains.steps.len() as u64, secs, ..Stats::default() };
     stats.n_elements = elements.len() as u32;
-    stats.rate_hz = rate(stats.n_spikes as f64, stats.n_elements, n_steps, base);
-    stats.from_secs = (task.origin + u64::from(task.steps.0)) as f64 * task.secs_per_step;
+    stats.rate = rate(stats.n_spikes as f64, stats.n_elements, n_steps, base);
+    stats.from_secs = (task.origin + u64::from(task.steps.0)) as f64 * task.base.per_step();
     stats.isi_ends = (ms, (secs * 1e3).max(ms * 2.0));
     stats.isi = isi_histogram(&slices, ms, stats.isi_ends);
     stats.cv = vec![0; CV_BINS];
@@ -221,8 +221,8 @@ fn isi_histogram(trains: &[&[u32]], ms: f64, (low, high): (f64, f64)) -> Vec<u32
 /// The spectrum of the mean rate, sampled every millisecond or step: at least four segments if the signal is long
 /// enough, and sixteen for the spectrogram.
 fn spectrum(trains: &Trains, task: &Task) -> (Option<welch::Spectrum>, Option<welch::Spectrogram>, f64) {
-    let per_sample = (1e-3 / task.secs_per_step).round().max(1.0) as u32;
-    let sample_secs = f64::from(per_sample) * task.secs_per_step;
+    let per_sample = (1e-3 / task.base.per_step()).round().max(1.0) as u32;
+    let sample_secs = f64::from(per_sample) * task.base.per_step();
     let (from, to) = task.steps;
     let n = trains.starts.len().saturating_sub(1).max(1) as f64;
     let mut signal = vec![0.0; (to.saturating_sub(from) / per_sample) as usize];
@@ -244,7 +244,7 @@ fn correlations(elements: &[u32], trains: &[&[u32]], task: &Task) -> Correlation
     let mut order: Vec<usize> = (0..elements.len()).filter(|i| !trains[*i].is_empty()).collect();
     order.sort_by_key(|i| (std::cmp::Reverse(trains[*i].len()), elements[*i]));
     order.truncate(MAX_CORRELATED);
-    let bin = (task.bin_ms * 1e-3 / task.secs_per_step).round().max(1.0) as u32;
+    let bin = (task.bin_ms * 1e-3 / task.base.per_step()).round().max(1.0) as u32;
     let (from, to) = task.steps;
     let rows: Vec<Vec<u32>> = order.iter().map(|i| spike_stats::counts(trains[*i], from, to, bin)).collect();
     let n = rows.len();
@@ -274,7 +274,7 @@ mod tests {
             spikes: vec![Arc::new(spikes), Arc::new(half)],
             steps: (0, 10_000),
             origin: 0,
-            secs_per_step: 1e-4,
+            base: TimeBase::seconds(1e-4),
             lists_silent: of.is_some(),
             of: of.map(Arc::new),
             n: 4,
@@ -287,7 +287,7 @@ mod tests {
     fn statistics_match_manual_values() {
         let stats = compute(&task(None), &Progress::default()).unwrap();
         assert_eq!((stats.n_spikes, stats.secs), (204, 1.0));
-        assert_eq!((stats.n_elements, stats.rate_hz), (4, 51.0), "a rate is a mean over silent elements, too");
+        assert_eq!((stats.n_elements, stats.rate), (4, 51.0), "a rate is a mean over silent elements, too");
         assert_eq!(
             stats.lines.iter().map(|l| l.element).collect::<Vec<_>>(),
             [0, 1, 3],

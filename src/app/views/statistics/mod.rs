@@ -158,7 +158,7 @@ impl Statistics {
             spikes: train.history.share(from, to),
             steps: (from, to),
             origin: train.history.origin(),
-            secs_per_step: ctx.clock.base.per_step(),
+            base: ctx.clock.base,
             of,
             lists_silent: !self.is_all,
             n: set.len,
@@ -170,17 +170,16 @@ impl Statistics {
 
     fn caption(&self, stats: Option<&Stats>, set: &ElementSet, base: TimeBase) -> String {
         let Some(stats) = stats else { return String::new() };
-        let (noun, steps) = (&self.noun, stats.secs / base.per_step());
-        let rate = rate::rate(stats.n_spikes as f64, stats.n_elements, steps, base);
+        let noun = &self.noun;
         let unit = rate::unit_of(set, stats.n_elements, base);
         let mean = stats.mean_fano.map_or_else(String::new, |(mean, n)| {
             format!("  |  Fano factor mean {}, n = {}", kit::value(mean), kit::thousands(n as u64))
         });
         format!(
             "{} {unit}  |  {} {noun} in {}{mean}",
-            kit::reading(rate as f32),
+            kit::reading(stats.rate as f32),
             kit::thousands(stats.n_spikes),
-            kit::steps(steps, base),
+            kit::steps(stats.secs / base.per_step(), base),
         ) + &if self.is_sample { format!("  |  the newest {noun}; all when paused") } else { String::new() }
     }
 
