@@ -23,7 +23,7 @@ impl App {
         &self.profile
     }
 
-    /// For tests: shows so many steps of time.
+    /// For tests: sets the number of steps that the time axis shows.
     pub fn zoom_time(&mut self, steps: f64) {
         self.time.axis.line = time::Timeline::across(steps);
     }

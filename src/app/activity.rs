@@ -40,7 +40,7 @@ struct Activity {
 }
 
 impl Activity {
-    /// What looks wrong, a sentence.
+    /// One sentence that describes the problem.
     fn notice(&self) -> Option<String> {
         let Self { set, n, secs, events, active, stimulated } = *self;
         let share = |k: u32| f64::from(k) / f64::from(n.max(1));
@@ -70,7 +70,7 @@ pub struct ActivityCheck {
 }
 
 impl ActivityCheck {
-    /// What looks wrong, a sentence.
+    /// One sentence that describes the problem.
     pub fn notice(&self) -> Option<String> {
         self.shown.as_ref().and_then(Activity::notice)
     }

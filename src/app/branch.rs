@@ -40,7 +40,7 @@ impl App {
         }
     }
 
-    /// Of the shown run, the last checkpoint at or before the time cursor.
+    /// Finds the last checkpoint of the shown run at or before the time cursor.
     pub(super) fn checkpoint_at_cursor(&self) -> Option<UiCommand> {
         let run = self.session.live.playback.as_ref()?;
         let step = run.checkpoint_before(self.time.axis.cursor().unwrap_or(run.last as f64))?;

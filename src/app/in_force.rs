@@ -12,7 +12,7 @@ pub struct InForce {
 }
 
 impl InForce {
-    /// Those of a run: its model at step 0, and its command log.
+    /// Begins at step 0 of a run, with its model there and its command log.
     pub fn new(began: Model, log: Vec<(u64, LoggedCommand)>) -> Self {
         Self { now: began.clone(), began, log, n_done: 0 }
     }

@@ -35,6 +35,6 @@ pub struct Connectome {
     pub synapses: Csr,
     /// Its sources, one line each: file, size, rows; or generator and seed.
     pub provenance: Vec<String>,
-    /// What the user should know of how it was read, a sentence each: rows without a neuron, weights that were not there.
+    /// Notices about the input, one sentence each: rows without a neuron, missing weights.
     pub notices: Vec<String>,
 }

@@ -166,7 +166,7 @@ impl CsvEdges {
     }
 }
 
-/// What is said of a line that ends inside a quoted field.
+/// Error of a line that ends inside a quoted field.
 const UNCLOSED: &str = "a quote is not closed";
 
 impl EdgeSource for CsvEdges {

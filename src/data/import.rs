@@ -44,7 +44,7 @@ pub const INHIBITORY: &str = "GABA, GLUT, glutamate";
 /// Whose convention [`INHIBITORY`] is.
 pub const INHIBITORY_CONVENTION: &str = "Drosophila convention (Shiu et al. 2024): glutamate inhibits, through \
     glutamate-gated chloride channels. In vertebrates it excites: leave GABA and glycine only.";
-/// What is said of a table without weights.
+/// Warning about a table without weights.
 pub const NO_WEIGHT: &str = "No weight column: each row counts as one synapse.";
 
 /// The columns of a connection list, by index.

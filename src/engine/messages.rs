@@ -214,7 +214,7 @@ impl SimSchema {
     /// [`check_args`](Self::check_args) of several taps.
     ///
     /// # Errors
-    /// Of the first that is wrong.
+    /// Describes the first wrong tap.
     pub fn check_taps(&self, taps: &[Tap]) -> Result<(), String> {
         taps.iter().try_for_each(|tap| self.check_args(tap))
     }

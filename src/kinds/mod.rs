@@ -34,7 +34,7 @@ pub trait Prepared: Send + Sync {
     fn check(&self, on: DeviceKind, taps: &[Tap]) -> Result<(), SimError>;
     /// Predicted memory on a device, by owner; empty if unknown.
     fn predict(&self, on: DeviceKind) -> MemoryReport;
-    /// What the user should know of how its input was read, a sentence each.
+    /// Notices about the input, one sentence each.
     fn notices(&self) -> Vec<String>;
     /// The setup of its kind ([`Kind::Setup`]), for [`InputData`](crate::sim::InputData).
     fn setup(&self) -> Arc<dyn std::any::Any + Send + Sync>;

@@ -76,7 +76,7 @@ pub(super) struct ScheduledSim<P> {
     /// Counts the changes of the schema by what is set.
     n_changes: u64,
     accepts: Accepts<P>,
-    /// What is to be known of its setup.
+    /// Notices about its setup.
     notices: Vec<String>,
 }
 

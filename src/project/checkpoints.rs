@@ -113,7 +113,7 @@ impl RunWriter {
         self
     }
 
-    /// Of the checkpoints that it is given, the last one is kept.
+    /// Keeps only the last of the checkpoints that it receives.
     #[must_use]
     pub(super) const fn keeping_last_state(mut self) -> Self {
         (self.checkpoints.plan, self.checkpoints.keep) =

@@ -23,7 +23,7 @@ pub struct ParamHistory {
 }
 
 impl ParamHistory {
-    /// Of a run folder.
+    /// Reads the project and the command log of a run folder.
     ///
     /// # Errors
     /// Its project or its command log cannot be read.
@@ -33,7 +33,7 @@ impl ParamHistory {
         Ok(Self::new(project, &log, run.manifest.first_step, run.manifest.time_base()))
     }
 
-    /// Of a project at step 0 and the commands since, for what was recorded after a step.
+    /// Applies a command log to the project at step 0, from `first_step` on.
     pub fn new(mut first: Project, log: &[(u64, LoggedCommand)], first_step: u64, base: TimeBase) -> Self {
         let changes = log.iter().filter_map(|(step, command)| Some((*step, command.change()?.clone())));
         let (before, changes): (Vec<_>, Vec<_>) = changes.partition(|(step, _)| *step <= first_step);

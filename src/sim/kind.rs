@@ -210,7 +210,7 @@ pub trait Kind {
     }
     /// Reads or generates the setup. Runs on the loader thread.
     fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
-    /// What the user should know of how the setup was read, a sentence each; part of [`Simulation::notices`].
+    /// Notices about the input of the setup, one sentence each; part of [`Simulation::notices`].
     fn notices(setup: &Self::Setup) -> Vec<String> {
         let _ = setup;
         vec![]

@@ -185,8 +185,8 @@ pub struct Frame {
     /// Set by the caller of `sample`: fields may be those of the previous reading instead of the current step, so that a
     /// device does not wait while they are copied. Not for recordings.
     pub may_lag: bool,
-    /// Set by the caller of `sample`: of a log, no more than about so many of the newest bytes, for a reader that cannot show
-    /// more; none: everything. Not for recordings.
+    /// Set by the caller of `sample`: the newest bytes of a log that a screen can show, at most about this number; `None`, as in
+    /// recordings: the whole log.
     pub text_limit: Option<usize>,
     /// The individuals in the sets of slots at this step, where the engine was asked for them.
     pub individuals: Vec<(&'static str, Arc<Individuals>)>,

@@ -70,7 +70,7 @@ fn validate_finds_everything_that_run_refuses() {
     assert!(json["errors"][0].as_str().expect("a text").contains("broken.ron:3"), "{json}");
 }
 
-/// What is to be known of input data: rows of a neuron table that match nothing, dropout of a tokenizer.
+/// Notices about input data: rows of a neuron table that match nothing, dropout of a tokenizer.
 #[test]
 fn notices_of_input_data_are_said() {
     let temp = TempFolder::new("notices");

@@ -1,4 +1,4 @@
-//! Safety recordings: what the program keeps of a run that nobody records, and how a recording begins with it.
+//! Safety recordings: what the program keeps of a run that is not recorded, and how a recording begins with it.
 
 use crate::fake;
 use neuropil::{
@@ -52,7 +52,7 @@ impl Kept {
         kept
     }
 
-    /// Of a small network: its rates are kept, its spikes are not.
+    /// Keeps the rates of a small network, not its spikes.
     fn network(name: &str) -> Self {
         let project = network();
         let sim = build(&project);

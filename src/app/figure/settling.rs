@@ -17,7 +17,7 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 pub(super) struct Settling {
     frames: u32,
     since: Option<Instant>,
-    /// Jobs of the present round: the first so many of the window.
+    /// Number of pool jobs, counted since the window opened, that the present round waits for.
     awaited: u64,
     rounds: u32,
     /// Whether no job was pending when the present frame began: a result that arrives later is not drawn in it.

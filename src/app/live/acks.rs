@@ -27,7 +27,7 @@ pub struct EditAcks {
 }
 
 impl EditAcks {
-    /// Those of a recorded run, each with the step before which it was applied.
+    /// Acknowledges the changes of a recorded run, each with the step before which it was applied.
     pub fn of_recorded<'a>(changes: impl Iterator<Item = (u64, &'a Change)>) -> Self {
         Self { applied: changes.map(|(step, change)| (change.id, step)).collect(), ..Self::default() }
     }

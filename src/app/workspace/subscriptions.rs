@@ -13,7 +13,7 @@ const MAX_HIDDEN_LINEAGE: u32 = 1 << 14;
 impl Workspaces {
     /// The subscriptions of all views of all workspaces: what is switched on is recorded whether it is visible or not.
     /// Hidden views do without what has no history (matrices, tokens, links), and without the lineage of a large population,
-    /// whose events are more than a view keeps: it begins with the living when it is shown.
+    /// whose events are more than a view keeps: it begins with the individuals alive when it is shown.
     pub fn taps(&self, schema: &SimSchema, selection: &views::Selection) -> Vec<Tap> {
         let mut union: Vec<Tap> = Vec::new();
         let shown = self.now().visible();

@@ -105,7 +105,7 @@ impl Tokenizer {
         }
     }
 
-    /// What it does otherwise than its file says, a sentence each.
+    /// Settings of its file that are not used, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         let dropout = if let Self::Bpe(bpe) = self { bpe.dropout } else { None };
         let notice =
@@ -122,7 +122,7 @@ impl Tokenizer {
         }
     }
 
-    /// Bytes of memory that it takes for each byte of text while it encodes, where so many tokens come of each byte; as
+    /// Bytes of memory per byte of text while it encodes, for a number of tokens per byte; as
     /// measured with the library.
     pub const fn encoding_bytes(&self, tokens_per_byte: f64) -> f64 {
         if let Self::Bpe(_) = self { 80.0 + 160.0 * tokens_per_byte } else { size_of::<u32>() as f64 }

@@ -27,7 +27,7 @@ const MAX_DECODED: f64 = 64.0;
 /// Bytes of text that are normalized at once to measure them.
 const WINDOW: usize = 1 << 14;
 
-/// What was found in a file.
+/// Properties of a tokenizer file.
 #[derive(Debug, Default)]
 pub struct TokenizerFile {
     /// How its normalizer may lengthen a text.

@@ -29,7 +29,7 @@ pub(super) struct One {
     pub splits: bool,
     /// Whether it ends even in the last step.
     pub ended: bool,
-    /// That of its own node first.
+    /// Parents; the one of its own node comes first.
     pub parents: Vec<usize>,
 }
 

@@ -32,7 +32,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// What the user should know of how they were read, a sentence each.
+    /// Notices about the input, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         self.texts.tokenizer().notices()
     }

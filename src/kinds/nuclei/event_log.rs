@@ -12,7 +12,7 @@ pub struct EventLog {
     n_lines: usize,
 }
 
-/// What a line says.
+/// The event of a line.
 enum Line<'a> {
     /// A fusion: host first.
     Fusion(&'a [u32]),

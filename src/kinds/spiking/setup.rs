@@ -19,7 +19,7 @@ pub struct Setup {
     pub connectivity: Csr,
     /// Origin of the data, one line each.
     pub provenance: Vec<String>,
-    /// What the user should know of how they were read, a sentence each.
+    /// Notices about the input, one sentence each.
     pub notices: Vec<String>,
 }
 

@@ -133,7 +133,7 @@ fn first_tails() -> Vec<u32> {
     vec![0; QUAD]
 }
 
-/// A head whose connections stand behind so many more quads of tails.
+/// Moves the connections of a head behind `quads` more quads of tails. `None`: their place exceeds the limit.
 fn moved(head: u32, quads: u32) -> Option<u32> {
     if head & 1 == 1 || head == 0 {
         return Some(head);
