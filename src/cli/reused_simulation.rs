@@ -120,6 +120,14 @@ impl Simulation for ReusedSimulation {
     fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
         self.deref().ask(request, progress)
     }
+    fn is_measuring(&self) -> bool {
+        self.deref().is_measuring()
+    }
+
+    fn finish_measuring(&mut self, waits: bool) -> Result<bool, SimError> {
+        self.deref_mut().finish_measuring(waits)
+    }
+
     fn snapshot_bytes(&self) -> u64 {
         self.deref().snapshot_bytes()
     }

@@ -145,6 +145,9 @@ impl<W: Fn()> Worker<W> {
 
     /// A checkpoint of the present state. The simulation waits for the copy to host memory only.
     pub(super) fn checkpoint(&mut self) -> Option<Result<Checkpoint, SimError>> {
+        if let Err(error) = self.finish_measuring() {
+            return Some(Err(error));
+        }
         let n_logged = self.history.commands.len() as u64;
         let sim = self.sim.as_mut()?;
         if let Err(error) = check_memory(sim.snapshot_bytes(), sim.clock().step) {

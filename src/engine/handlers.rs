@@ -139,6 +139,9 @@ impl<W: Fn()> Worker<W> {
 
     /// The recording ends where the simulation was before it jumped.
     fn restore(&mut self, from: &Checkpoint) {
+        if let Err(error) = self.finish_measuring() {
+            return self.reject(None, error);
+        }
         let (clock, digest) = (self.clock(), self.digest());
         match self.sim.as_mut().map(|s| checkpoint::restore(&mut **s, from)) {
             Some(Err(error)) => return self.reject(None, error),

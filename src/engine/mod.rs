@@ -14,6 +14,7 @@ mod priority;
 mod recorder;
 pub mod replay;
 mod safety;
+mod unfinished;
 mod worker;
 
 pub use checkpoint::{Checkpoint, CheckpointPlan};

@@ -6,6 +6,11 @@ use std::time::{Duration, Instant};
 const BATCH: Duration = Duration::from_millis(8);
 /// Longest batch, steps.
 const LONGEST: u32 = 1 << 16;
+/// Steps of a batch whose end, at which the device waits for the host, costs little. Long steps have fewer: a batch takes no more
+/// than a frame of the screen, or than a tenth of a second where nobody watches.
+const ENOUGH: u32 = 8;
+const WATCHED: Duration = Duration::from_millis(16);
+const UNWATCHED: Duration = Duration::from_millis(100);
 
 /// Measures the wall-clock time of running, without pauses.
 #[derive(Default)]
@@ -75,11 +80,37 @@ impl Pace {
     }
 
     /// Adapts the batch length to its target duration, by at most a factor of two.
-    pub fn took(&mut self, steps: u32, time: Duration) {
+    pub fn took(&mut self, steps: u32, time: Duration, is_watched: bool) {
         if self.fixed.is_some() || steps < self.batch.min(4) {
             return;
         }
-        let ratio = (BATCH.as_secs_f64() / time.as_secs_f64().max(1e-9)).clamp(0.5, 2.0);
+        let longest = if is_watched { WATCHED } else { UNWATCHED };
+        let target = (time * ENOUGH / steps.max(1)).clamp(BATCH, longest);
+        let ratio = (target.as_secs_f64() / time.as_secs_f64().max(1e-9)).clamp(0.5, 2.0);
         self.batch = ((f64::from(steps) * ratio).round() as u32).clamp(1, LONGEST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of a batch after some batches of steps of that duration.
+    fn settled(step: Duration, is_watched: bool) -> u32 {
+        let mut pace = Pace::new();
+        for _ in 0..40 {
+            let (steps, _) = pace.next(0.0, 1.0);
+            pace.took(steps, step * steps, is_watched);
+        }
+        pace.next(0.0, 1.0).0
+    }
+
+    #[test]
+    fn batches_are_short_and_of_several_steps() {
+        let cases = [(1, 8_000, 8_000), (500, 16, 16), (1_500, 8, 8), (5_000, 3, 8), (50_000, 1, 2), (400_000, 1, 1)];
+        for (micros, watched, unwatched) in cases {
+            let step = Duration::from_micros(micros);
+            assert_eq!([true, false].map(|is| settled(step, is)), [watched, unwatched], "steps of {micros} µs");
+        }
     }
 }

@@ -91,6 +91,7 @@ impl<W: Fn()> Worker<W> {
         pass.stop = shared.stop.clone();
         pass.activity = shared.counters.activity.clone();
         pass.ends_at_changes = true;
+        pass.leaves_measurements = true;
         Self {
             inbox,
             outbox,
@@ -127,7 +128,7 @@ impl<W: Fn()> Worker<W> {
     pub fn run(mut self) {
         loop {
             let command = match self.running {
-                Running::Paused => match self.inbox.recv() {
+                Running::Paused => match self.wait_for_command() {
                     Ok(command) => Some(command),
                     Err(_) => break,
                 },
@@ -189,7 +190,7 @@ impl<W: Fn()> Worker<W> {
         self.run_time.turn(running != Running::Paused);
         self.pace.forget();
         if running == Running::Paused {
-            if self.states_are_stale && self.sample(true, false).is_err() {
+            if self.states_are_stale && self.sample(true, self.is_measuring()).is_err() {
                 self.states_are_stale = false; // the next command that reads reports the error
             }
             self.publish();
@@ -202,6 +203,9 @@ impl<W: Fn()> Worker<W> {
 
     pub fn end_recording(&mut self, status: EndStatus) {
         if self.recorder.is_some() {
+            if let Err(error) = self.finish_measuring() {
+                self.send_event(Event::Rejected { change: None, error });
+            }
             self.final_checkpoint(status == EndStatus::Interrupted);
             let (digest, clock) = (self.digest(), self.clock());
             self.close_recording(RecordingEnd { status, digest, clock, computed: self.computed });
@@ -227,7 +231,7 @@ impl<W: Fn()> Worker<W> {
     }
 
     /// Samples histories, and with `states` also states, which `may_lag`.
-    fn sample(&mut self, states: bool, may_lag: bool) -> Result<(), SimError> {
+    pub fn sample(&mut self, states: bool, may_lag: bool) -> Result<(), SimError> {
         let text_limit = (!self.records(|shape| shape == Shape::Text)).then_some(TEXT_LIMIT);
         let Some(sim) = &mut self.sim else { return Ok(()) };
         let mut frame = Frame {
@@ -382,7 +386,7 @@ impl<W: Fn()> Worker<W> {
             frame.batches.append(&mut self.pass.batches);
         }
         if taken == steps {
-            self.pace.took(steps, took);
+            self.pace.took(steps, took, !self.subscribed.is_empty());
         }
         self.computed += took;
         counters.computed_nanos.store(self.computed.as_nanos() as u64, Ordering::Relaxed);

@@ -19,7 +19,7 @@ use std::{
     ffi::c_void,
     marker::PhantomData,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -204,7 +204,11 @@ impl Kernel {
     fn reserve(&self, bytes: u32) -> Result<(), cudarc::driver::DriverError> {
         let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         if bytes > self.reserved.load(Ordering::Relaxed) {
-            self.function.set_attribute(most, bytes.cast_signed())?;
+            // The function belongs to the module, which others use: what they reserved must not become less.
+            static CHANGING: Mutex<()> = Mutex::new(());
+            let _changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+            let reserved = self.function.get_attribute(most)?.max(bytes.cast_signed());
+            self.function.set_attribute(most, reserved)?;
             self.reserved.fetch_max(bytes, Ordering::Relaxed);
         }
         Ok(())

@@ -106,6 +106,8 @@ pub struct Gpu {
     held: Arc<HeldBytes>,
     /// Nanoseconds that events add to a measured launch.
     added_by_events: OnceLock<u64>,
+    /// Modules that are loaded.
+    modules: Arc<module::Loaded>,
 }
 
 /// Device memory at one moment, in bytes.
@@ -165,7 +167,32 @@ impl Gpu {
             issued: Arc::default(),
             held: Arc::default(),
             added_by_events: OnceLock::new(),
+            modules: Arc::default(),
             context,
+        }))
+    }
+
+    /// The same device with a compute and a copy stream of its own: what is issued to it runs beside the work of this one, ordered
+    /// by nothing but [`Gpu::wait`]. Modules are shared, and bytes held are counted together.
+    pub fn beside(&self) -> Result<Arc<Self>, GpuError> {
+        let stream = || self.context.new_stream().doing(|| "making a stream".to_owned());
+        Ok(Arc::new(Self {
+            name: self.name.clone(),
+            ordinal: self.ordinal,
+            capability: self.capability,
+            driver: self.driver,
+            multiprocessors: self.multiprocessors,
+            threads_per_multiprocessor: self.threads_per_multiprocessor,
+            shared_per_block: self.shared_per_block,
+            context: self.context.clone(),
+            compute: stream()?,
+            copy: stream()?,
+            facts: Mutex::default(),
+            allocations: AtomicU64::new(0),
+            issued: Arc::default(),
+            held: self.held.clone(),
+            added_by_events: self.added_by_events.clone(),
+            modules: self.modules.clone(),
         }))
     }
 

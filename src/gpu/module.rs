@@ -6,7 +6,11 @@ use cudarc::{
     driver::{CudaFunction, CudaModule},
     nvrtc::Ptx,
 };
-use std::{path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
 
 /// One embedded translation of one `.cu` file.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +38,20 @@ fn choose_among<'a>(all: &'a [Prebuilt], stem: &str, capability: u32) -> Option<
     all.iter().filter(|p| p.stem == stem && p.target.runs_on(capability)).max_by_key(|p| p.target)
 }
 
+/// Modules that a device has loaded, by [`ModuleSpec::stem`], while something uses them.
+#[derive(Default)]
+pub(super) struct Loaded(Mutex<BTreeMap<String, Weak<CudaModule>>>);
+
+impl Loaded {
+    fn get(&self, stem: &str) -> Option<Arc<CudaModule>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(stem)?.upgrade()
+    }
+
+    fn keep(&self, stem: String, module: &Arc<CudaModule>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(stem, Arc::downgrade(module));
+    }
+}
+
 /// A loaded module.
 pub struct Module {
     /// What it was declared as.
@@ -43,14 +61,19 @@ pub struct Module {
 }
 
 impl Module {
-    /// Loads the best translation; the driver assembles it for the device once and keeps the result.
+    /// Loads the best translation, unless the device has it; the driver assembles it for the device once and keeps the result.
     pub fn load(gpu: &Arc<Gpu>, spec: &ModuleSpec) -> Result<Self, GpuError> {
         let failed = |why: String| GpuError::Module { file: spec.file, why };
+        let stem = spec.stem();
         let ptx = match std::env::var_os(SOURCES_VARIABLE) {
+            // The sources may have changed since it was loaded.
             Some(folder) => compile(Path::new(&folder), spec, gpu.capability).map_err(failed)?,
             None => {
+                if let Some(module) = gpu.modules.get(&stem) {
+                    return Ok(Self { spec: *spec, gpu: gpu.clone(), module });
+                }
                 let none = || failed(OpenError::old_device(&gpu.name, gpu.capability).to_string());
-                choose(&spec.stem(), gpu.capability).ok_or_else(none)?.ptx.to_owned()
+                choose(&stem, gpu.capability).ok_or_else(none)?.ptx.to_owned()
             }
         };
         let size = ptx.len() as u64;
@@ -59,6 +82,7 @@ impl Module {
             .context
             .load_module(Ptx::from_src(ptx))
             .map_err(|e| GpuError::module(spec.file, format!("loading {} of PTX", bytes(size)), &e))?;
+        gpu.modules.keep(stem, &module);
         Ok(Self { spec: *spec, gpu: gpu.clone(), module })
     }
 

@@ -28,6 +28,8 @@ pub struct Pass {
     pub activity: Activity,
     /// Asks `advance` to return after a step that changed the schema, with fewer steps than asked for.
     pub ends_at_changes: bool,
+    /// Lets `advance` return while something is measured beside later steps: who calls it takes that in afterwards.
+    pub leaves_measurements: bool,
     /// Measurements since they were last taken.
     pub timings: Vec<Timing>,
     /// Batches since they were last taken, while profiling is on.

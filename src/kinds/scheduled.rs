@@ -311,6 +311,14 @@ impl<P: Params + Clone + PartialEq + Send> Simulation for ScheduledSim<P> {
         self.sim.save()
     }
 
+    fn is_measuring(&self) -> bool {
+        self.sim.is_measuring()
+    }
+
+    fn finish_measuring(&mut self, waits: bool) -> Result<bool, SimError> {
+        self.sim.finish_measuring(waits)
+    }
+
     fn snapshot_bytes(&self) -> u64 {
         self.sim.snapshot_bytes()
     }

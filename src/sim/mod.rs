@@ -162,6 +162,17 @@ pub trait Simulation: Send {
     /// returns with the step in progress undone: the clock counts whole steps, and the next call repeats it with the
     /// same results.
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;
+    /// Whether a measurement that [`advance`](Self::advance) began is in progress beside later steps, which [`Pass::leaves_measurements`]
+    /// allows.
+    fn is_measuring(&self) -> bool {
+        false
+    }
+    /// Takes in measurements in progress: those that are complete, or all of them, for which it then waits, with those that a stop
+    /// interrupted. The next `sample` has them, with the step at which they began. Whether there were any.
+    fn finish_measuring(&mut self, waits: bool) -> Result<bool, SimError> {
+        let _ = waits;
+        Ok(false)
+    }
     /// Adds one reading per tap: histories since the last call, current states.
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError>;
     /// Copies everything needed to continue bit for bit, parameters excepted, to host memory: one copy, of

@@ -16,3 +16,4 @@ mod recording;
 mod run_folders;
 mod runs;
 mod safety;
+mod texts;

@@ -13,6 +13,7 @@ use crate::{
     },
     sim::{Execution, MemoryReport, SimError},
 };
+use std::sync::{Arc, Mutex};
 
 /// Target of a token that is not predicted.
 pub const IGNORED: i32 = -1;
@@ -254,6 +255,12 @@ pub trait Decoder {
     fn push(&mut self, tokens: &[u32]) -> Result<&[f32], SimError>;
 }
 
+/// A copy of a model as it was, which writes a text beside later steps of the model.
+pub trait TextModel: Send {
+    /// A decoder with an empty cache.
+    fn decoder(&mut self) -> Result<Box<dyn Decoder + '_>, SimError>;
+}
+
 /// A model on one device, whatever it computes. Traits of kinds add their training step and what they show.
 pub trait Backend: Send {
     /// Moves what the steps since the last call were to the end of `out`, oldest first. Waits for the device. At most
@@ -270,6 +277,11 @@ pub trait Backend: Send {
     fn norms(&mut self) -> Result<Vec<ViewNorms>, SimError>;
     /// A decoder with an empty cache. Changes no state of the model.
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError>;
+    /// The model as it is now, for a text that is written while it takes further steps; `None` where that is not possible. The copy
+    /// before it is not in use any more.
+    fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
+        Ok(None)
+    }
     /// Copies a buffer to the host: the elements of the map from `start` on.
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError>;
     /// Copies elements of a buffer from the host, from `start` on.

@@ -86,6 +86,11 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
     fn writer(sim: &LanguageSim<Self>) -> Result<Box<dyn Decoder + '_>, SimError> {
         sim.backend.decoder()
     }
+    /// Whether periodic texts may be written by a copy of the model beside later steps, and need nothing of the model afterwards.
+    fn writes_beside(sim: &LanguageSim<Self>) -> bool {
+        let _ = sim;
+        true
+    }
     /// The decoder that options of a request choose.
     fn decoder<'a>(sim: &'a LanguageSim<Self>, options: &[Value]) -> Result<Box<dyn Decoder + 'a>, SimError> {
         let _ = options;

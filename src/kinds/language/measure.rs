@@ -10,22 +10,28 @@ use super::{
     simulation::LanguageSim,
     steps::{HeldOutLoss, is_due},
     text,
-    writing::{self, Scored, Writing},
+    text_in_progress::{DueText, TextInProgress},
+    writing::{self, Scored},
 };
 use crate::{
     data::text::HeldOut,
     gpu::Pass,
     sim::{Frame, Reading, SimError, Tap, TapArgs, TextSample},
 };
-use std::sync::Arc;
+use std::{sync::Arc, thread, time::Duration};
+
+/// Between two looks at a text in progress.
+const POLL_EVERY: Duration = Duration::from_micros(200);
 
 /// Measurements that are due.
 #[derive(Default)]
 pub struct Pending {
     /// The evaluation of the held-out text in progress.
     held_out: Option<HeldOutLoss>,
-    /// Whether a text is written.
+    /// Whether a text is due.
     text: bool,
+    /// The text that is written beside the steps.
+    in_progress: Option<TextInProgress>,
     histograms: bool,
     /// Steps whose loss is recorded.
     pub counted: u64,
@@ -35,6 +41,16 @@ impl Pending {
     /// None, after so many steps.
     pub fn after(step: u64) -> Self {
         Self { counted: step, ..Self::default() }
+    }
+
+    /// Whether something is to be measured before the next step.
+    const fn is_due(&self) -> bool {
+        self.held_out.is_some() || self.text || self.histograms
+    }
+
+    /// Whether something is measured beside the steps.
+    pub const fn is_in_progress(&self) -> bool {
+        self.in_progress.is_some()
     }
 
     /// Adds what is due after a step.
@@ -54,14 +70,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         if self.evaluate(pass)? == Outcome::Stopped {
             return Ok(Outcome::Stopped);
         }
-        if self.pending.text {
-            let stop = pass.stop.clone();
-            let writing = self.writing();
-            let goes_on = |_| if stop.is_raised() { Err(SimError::Cancelled) } else { Ok(()) };
-            match pass.span("sample", 1, || self.write(&writing, goes_on)) {
-                Err(SimError::Cancelled) => return Ok(Outcome::Stopped),
-                result => self.finish_text(&writing, result)?,
-            }
+        if self.write_periodic(pass)? == Outcome::Stopped {
+            return Ok(Outcome::Stopped);
         }
         if self.pending.histograms {
             for key in self.sampler.histogram_keys() {
@@ -71,6 +81,55 @@ impl<K: LanguageKind> LanguageSim<K> {
             self.pending.histograms = false;
         }
         Ok(Outcome::Done)
+    }
+
+    /// Takes in a text that was written beside the steps, and writes the one that is due: beside the next steps where the backend can.
+    fn write_periodic(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
+        if !self.pending.text {
+            self.take_text(false)?;
+            return Ok(Outcome::Done);
+        }
+        // One text at a time is in progress.
+        while self.pending.in_progress.as_ref().is_some_and(|text| !text.is_written()) {
+            if pass.is_stopping() {
+                return Ok(Outcome::Stopped);
+            }
+            thread::sleep(POLL_EVERY);
+        }
+        self.take_text(true)?;
+        let due = self.due_text();
+        let model = if K::writes_beside(self) { self.backend.text_model()? } else { None };
+        if let Some(model) = model {
+            let size = (self.config.context(), self.config.vocab());
+            self.pending.in_progress = Some(TextInProgress::start(due, model, size)?);
+            self.pending.text = false;
+            return Ok(Outcome::Done);
+        }
+        let stop = pass.stop.clone();
+        let goes_on = |_| if stop.is_raised() { Err(SimError::Cancelled) } else { Ok(()) };
+        match pass.span("sample", 1, || self.write(&due, goes_on)) {
+            Err(SimError::Cancelled) => return Ok(Outcome::Stopped),
+            result => self.finish_text(&due, result)?,
+        }
+        self.pending.text = false;
+        Ok(Outcome::Done)
+    }
+
+    /// Takes in the text in progress, if it is written or is to be waited for. Whether there was one.
+    pub(super) fn take_text(&mut self, waits: bool) -> Result<bool, SimError> {
+        match self.pending.in_progress.take_if(|text| waits || text.is_written()).map(TextInProgress::finish) {
+            Some((due, written)) => self.finish_text(&due, written).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Takes in the text in progress; one that waits also takes the measurements that are due, where a stop left some.
+    pub(super) fn finish_measurements(&mut self, waits: bool) -> Result<bool, SimError> {
+        let is_due = waits && self.pending.is_due();
+        if is_due {
+            self.measure(&mut Pass::default())?;
+        }
+        Ok(self.take_text(waits)? || is_due)
     }
 
     fn evaluate(&mut self, pass: &mut Pass) -> Result<Outcome, SimError> {
@@ -107,41 +166,40 @@ impl<K: LanguageKind> LanguageSim<K> {
         Ok(losses.iter().map(|loss| f64::from(*loss)).sum::<f64>() / losses.len().max(1) as f64)
     }
 
-    /// The periodic text.
-    fn writing(&self) -> Writing {
-        text::periodic(self.setup.texts.tokenizer(), self.params.measure(), self.seed, self.state.step)
+    /// The periodic text of this step.
+    fn due_text(&self) -> DueText {
+        let (measure, step) = (self.params.measure(), self.state.step);
+        let writing = text::periodic(self.setup.texts.tokenizer(), measure, self.seed, step);
+        DueText { step, prompt: measure.prompt.to_string(), temperature: measure.temperature, writing }
     }
 
-    fn write(
-        &self,
-        writing: &Writing,
-        goes_on: impl FnMut(usize) -> Result<(), SimError>,
-    ) -> Result<Vec<u32>, SimError> {
-        writing::write(&mut *K::writer(self)?, self.config.context(), self.config.vocab(), writing, goes_on)
+    fn write(&self, due: &DueText, goes_on: impl FnMut(usize) -> Result<(), SimError>) -> Result<Vec<u32>, SimError> {
+        writing::write(&mut *K::writer(self)?, self.config.context(), self.config.vocab(), &due.writing, goes_on)
     }
 
     /// Writes a text at once, also of a paused simulation.
     pub(super) fn write_now(&mut self) -> Result<(), SimError> {
-        let writing = self.writing();
-        let written = self.write(&writing, |_| Ok(()));
-        self.finish_text(&writing, written)
+        self.take_text(true)?;
+        let due = self.due_text();
+        let written = self.write(&due, |_| Ok(()));
+        self.finish_text(&due, written)?;
+        self.pending.text = false;
+        Ok(())
     }
 
     /// Keeps a text that was written. One whose logits became NaN is its prompt, and its title says so: training goes on, whose loss
     /// is watched by itself.
-    fn finish_text(&mut self, writing: &Writing, written: Result<Vec<u32>, SimError>) -> Result<(), SimError> {
+    fn finish_text(&mut self, due: &DueText, written: Result<Vec<u32>, SimError>) -> Result<(), SimError> {
         let (tokens, failed) = match written {
-            Err(SimError::Diverged(why)) => (writing.prompt.clone(), format!(": {why}")),
+            Err(SimError::Diverged(why)) => (due.writing.prompt.clone(), format!(": {why}")),
             written => (written?, String::new()),
         };
-        let measure = self.params.measure();
-        let title = format!("step {}, temperature {}{failed}", self.state.step, measure.temperature);
-        let text = self.setup.texts.tokenizer().decode(&tokens[writing.prompt.len()..]);
-        let text = format!("{}{text}", measure.prompt);
-        self.sampler.text(TextSample { step: self.state.step, title, text });
+        let title = format!("step {}, temperature {}{failed}", due.step, due.temperature);
+        let text = self.setup.texts.tokenizer().decode(&tokens[due.writing.prompt.len()..]);
+        let text = format!("{}{text}", due.prompt);
+        self.sampler.text(TextSample { step: due.step, title, text });
         self.newest = tokens;
         self.sampler.forget_text();
-        self.pending.text = false;
         K::after_text(self)
     }
 
@@ -176,6 +234,9 @@ impl<K: LanguageKind> LanguageSim<K> {
         }
         if let Some(reading) = K::reading(self, tap)? {
             return Ok(reading);
+        }
+        if !frame.may_lag && K::SAMPLER.of_text.contains(&tap.probe) {
+            self.take_text(true)?;
         }
         if let Some(known) = self.sampler.known(tap, frame, self.params.measure().every.max(1)) {
             return Ok(known);

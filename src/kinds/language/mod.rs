@@ -12,7 +12,7 @@
 //! | [`probes`], [`requests`] | what all kinds show and answer |
 //! | [`setup`], [`text`] | the text as tokens, prompts, levels of loss curves |
 //! | [`steps`] | which tokens a step reads, the loss of the held-out text |
-//! | [`writing`] | texts that a model writes and scores |
+//! | [`writing`], [`text_in_progress`] | texts that a model writes and scores; one that is written beside the steps |
 //! | [`sampler`] | samples of tapped probes |
 
 pub mod backend;
@@ -31,4 +31,5 @@ pub mod setup;
 pub mod simulation;
 pub mod steps;
 pub mod text;
+pub mod text_in_progress;
 pub mod writing;

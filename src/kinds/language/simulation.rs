@@ -284,8 +284,19 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
             left -= 1;
         }
         self.count_steps()?;
-        // The steps are done: what was measured is complete.
+        if !pass.leaves_measurements {
+            self.take_text(true)?;
+        }
+        // The steps are done: what was measured of their launches is complete.
         Ok(pass.collect()?)
+    }
+
+    fn is_measuring(&self) -> bool {
+        self.pending.is_in_progress()
+    }
+
+    fn finish_measuring(&mut self, waits: bool) -> Result<bool, SimError> {
+        self.finish_measurements(waits)
     }
 
     fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {

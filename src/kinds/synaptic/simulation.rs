@@ -127,6 +127,11 @@ impl LanguageKind for SynapticKind {
         sim.decoder(sim.params.plasticity.sampling)
     }
 
+    /// Plasticity is on the host, and pools of vesicles are those of the model that wrote the text.
+    fn writes_beside(sim: &SynapticSim) -> bool {
+        !sim.params.plasticity.sampling && !sim.sampler.is_tapped(probes::VESICLES)
+    }
+
     fn decoder<'a>(sim: &'a SynapticSim, options: &[Value]) -> Result<Box<dyn Decoder + 'a>, SimError> {
         sim.decoder(matches!(options, [Value::Bool(true)]))
     }

@@ -1,11 +1,14 @@
 //! A model in f32 on some threads, as a backend.
 
-use super::{decoder::Pooled, threads::Threads, trainer::TrainingState};
+use super::{decoder::Pooled, text_copy::TextCopy, threads::Threads, trainer::TrainingState};
 use crate::{
     gpu::Pass,
-    kinds::language::backend::{Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats, ViewNorms},
+    kinds::language::backend::{
+        Backend, Batch, Counters, Decoder, Outcome, StateBuffer, StepStats, TextModel, ViewNorms,
+    },
     sim::{Execution, MemoryReport, SimError},
 };
+use std::sync::{Arc, Mutex, Weak};
 
 /// A network with everything that training needs.
 pub trait CpuTrainer: Send {
@@ -23,8 +26,16 @@ pub trait CpuTrainer: Send {
     fn evaluate(&mut self, batch: &Batch<'_>, losses: &mut [f32], pass: &mut Pass) -> Result<Outcome, SimError>;
     /// A decoder with an empty cache.
     fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError>;
+    /// A copy of what decoders read.
+    fn text_network(&self) -> Result<impl TextNetwork + 'static, SimError>;
     /// Bytes of weights and of tables, and of activations.
     fn n_bytes(&self) -> [u64; 2];
+}
+
+/// Weights and what else decoders read.
+pub trait TextNetwork: Send {
+    /// A decoder with an empty cache.
+    fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError>;
 }
 
 /// A model in f32 on some threads.
@@ -33,12 +44,14 @@ pub struct CpuBackend<T> {
     pub trainer: T,
     /// The threads.
     pub threads: Threads,
+    /// The copy that writes a text, while it does.
+    texts: Option<Weak<Mutex<dyn TextModel>>>,
 }
 
 impl<T: CpuTrainer<Real = f32>> CpuBackend<T> {
     /// A model on so many threads.
     pub fn of(trainer: T, n_threads: usize) -> Self {
-        Self { trainer, threads: Threads::new(n_threads) }
+        Self { trainer, threads: Threads::new(n_threads), texts: None }
     }
 }
 
@@ -52,7 +65,7 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
         // Its operations are no rows of a step.
         let mut inner = Pass::default();
         inner.stop = pass.stop.clone();
-        let Self { trainer, threads } = self;
+        let Self { trainer, threads, .. } = self;
         let n: usize = batches.iter().map(Batch::n_tokens).sum();
         pass.span("held-out", n as u64, || {
             let mut rest = losses;
@@ -73,6 +86,16 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
 
     fn decoder(&self) -> Result<Box<dyn Decoder + '_>, SimError> {
         Ok(Box::new(Pooled { decoder: self.trainer.decoder()?, threads: &self.threads }))
+    }
+
+    /// On a thread beside those of the steps, where there are several.
+    fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
+        if self.threads.number() < 2 {
+            return Ok(None);
+        }
+        let copy: Arc<Mutex<dyn TextModel>> = Arc::new(Mutex::new(TextCopy::new(self.trainer.text_network()?)));
+        self.texts = Some(Arc::downgrade(&copy));
+        Ok(Some(copy))
     }
 
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
@@ -116,6 +139,9 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
         report.host("gradient", state.gradient.len() as u64 * 4);
         report.host("optimiser", state.m.len() as u64 * 8);
         report.host("activations", activations);
+        if self.texts.as_ref().is_some_and(|copy| copy.strong_count() > 0) {
+            report.host("copy of the model that writes texts", parameters);
+        }
         report
     }
 }

@@ -5,11 +5,13 @@
 //! | [`head`] | logits, losses and their gradients, some rows at a time |
 //! | [`trainer`] | what training keeps beside the weights |
 //! | [`backend`], [`decoder`] | a model and its decoders on some threads |
+//! | [`text_copy`] | a copy of a model that writes a text beside the steps |
 //! | [`threads`] | the threads, which start with the first work |
 
 pub mod backend;
 pub mod decoder;
 pub mod head;
+pub mod text_copy;
 pub mod threads;
 pub mod trainer;
 

@@ -17,6 +17,11 @@ impl Threads {
         Self { n: n.max(1), pool: OnceLock::new() }
     }
 
+    /// How many.
+    pub const fn number(&self) -> usize {
+        self.n
+    }
+
     /// Runs work on the threads.
     ///
     /// # Errors

@@ -11,17 +11,20 @@ use super::{
     kernels::{StepKernels, StepParams},
     model::{DeviceModel, MicroBatch, ModelBuffers, ModelParts, SizesOf},
     plan::BatchShape,
+    text_copy::TextCopy,
 };
 use crate::{
-    gpu::{Gpu, GpuError, KernelFacts, Mark, Pass},
-    kinds::language::backend::{Backend, Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, ViewNorms},
+    gpu::{Gpu, GpuError, KernelFacts, Mark, Pass, Place},
+    kinds::language::backend::{
+        Backend, Batch, Counters, Decoder, Hyper, Outcome, StateBuffer, StepStats, TextModel, ViewNorms,
+    },
     nn::optimizer::{LossScaler, ParameterGroups, cuda::OptimizerSettings},
     sim::{Buffers as _, Execution, MemoryReport, SimError},
 };
 use std::{
-    cell::{Ref, RefCell, RefMut},
+    cell::{Cell, Ref, RefCell, RefMut},
     collections::VecDeque,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// Batches that may be in flight: the host waits for the one before.
@@ -46,6 +49,10 @@ pub struct CudaBackend<M: DeviceModel> {
     pub host: M::HostState,
     scaler: LossScaler,
     in_flight: VecDeque<Mark>,
+    /// The copy that writes texts, once one was due.
+    texts: Option<Arc<Mutex<TextCopy<M>>>>,
+    /// Device memory that it held when it was last looked at.
+    text_bytes: Cell<u64>,
     /// Steps recorded, and of those the ones that were read.
     recorded: u64,
     read: u64,
@@ -89,6 +96,8 @@ impl<M: DeviceModel> CudaBackend<M> {
             host: M::HostState::default(),
             scaler,
             in_flight: VecDeque::new(),
+            texts: None,
+            text_bytes: Cell::default(),
             recorded: 0,
             read: 0,
         })
@@ -114,11 +123,26 @@ impl<M: DeviceModel> CudaBackend<M> {
         (&mut self.network, self.buffers.get_mut())
     }
 
-    /// Waits, and drops a captured pass, or all of them.
+    /// Waits, and drops a captured pass, or all of them with the copy that writes texts.
     pub fn forget(&mut self, what: Option<M::Captured>) -> Result<(), GpuError> {
         self.gpu.synchronize()?;
+        if what.is_none() {
+            self.texts = None;
+        }
         self.captures.get_mut().forget(what);
         Ok(())
+    }
+
+    /// The copy that writes texts, made when it is first asked for; `None` without memory for it.
+    fn text_copy(&mut self) -> Result<Option<Arc<Mutex<TextCopy<M>>>>, GpuError> {
+        if self.texts.is_none() {
+            self.texts = match TextCopy::new(&self.network, &self.gpu) {
+                Ok(copy) => copy.map(|copy| Arc::new(Mutex::new(copy))),
+                Err(GpuError::OutOfMemory { .. }) => None,
+                Err(why) => return Err(why),
+            };
+        }
+        Ok(self.texts.clone())
     }
 
     /// Steps recorded.
@@ -249,6 +273,15 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
         Ok(self.network.decoder(&self.kernels, &self.captures, self.workspace()?))
     }
 
+    fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
+        let Some(texts) = self.text_copy()? else { return Ok(None) };
+        let mut copy = texts.lock().unwrap_or_else(PoisonError::into_inner);
+        copy.copy(self.buffers.get_mut(), &self.gpu)?;
+        self.text_bytes.set(copy.bytes());
+        drop(copy);
+        Ok(Some(texts))
+    }
+
     fn read(&self, buffer: StateBuffer, start: usize, to: &mut [f32]) -> Result<(), SimError> {
         Ok(self.buffers()?.trained.read(buffer, start, to)?)
     }
@@ -278,6 +311,11 @@ impl<M: DeviceModel> Backend for CudaBackend<M> {
     fn memory(&self) -> MemoryReport {
         let mut report = self.buffers.try_borrow().map(|b| b.held()).unwrap_or_default();
         self.network.report(&mut report);
+        if let Some(texts) = &self.texts {
+            // A text in progress holds what it held when it began.
+            let _ = texts.try_lock().map(|copy| self.text_bytes.set(copy.bytes()));
+            report.add("texts", "copy of the model that writes texts", Place::Device, self.text_bytes.get());
+        }
         report
     }
 

@@ -31,6 +31,8 @@ use std::{ops::Range, sync::Arc};
 pub struct TrainedSizes {
     /// Elements of the parameters.
     pub n: usize,
+    /// Elements of the gradient and of each moment: those of the parameters, or 0 of a model that is not trained.
+    pub n_trained: usize,
     /// Named parameters.
     pub views: usize,
 }
@@ -38,7 +40,7 @@ pub struct TrainedSizes {
 impl TrainedSizes {
     /// Of parameters.
     pub fn new(map: &ParameterMap) -> Self {
-        Self { n: map.len(), views: map.views().len() }
+        Self { n: map.len(), n_trained: map.len(), views: map.views().len() }
     }
 
     /// Temporaries of an update in which any of these matrices may be one of Muon, bytes.
@@ -59,13 +61,13 @@ buffers! {
         }
         "gradient" {
             /// Of the step.
-            pub gradient: Buf<f32> = Workspace "gradient" s.n;
+            pub gradient: Buf<f32> = Workspace "gradient" s.n_trained;
         }
         "optimiser" {
             /// First moments.
-            pub means: Buf<f32> = State "first moments" s.n;
+            pub means: Buf<f32> = State "first moments" s.n_trained;
             /// Second moments.
-            pub squares: Buf<f32> = State "second moments" s.n;
+            pub squares: Buf<f32> = State "second moments" s.n_trained;
             /// Updates, loss scale.
             pub state: Buf<OptimizerState> = Derived "optimiser state" 1;
             /// Learning rate and others.

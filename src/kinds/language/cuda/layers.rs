@@ -47,13 +47,25 @@ pub struct ModelOps {
     pub cross_entropy: CudaCrossEntropy,
     /// Optimisers.
     pub optimizer: CudaOptimizer,
+    /// Threads of a block.
+    pub block: BlockSize,
 }
 
 impl ModelOps {
     /// Loads what is loaded ahead.
     pub fn new(gpu: &Arc<Gpu>, options: Options, block: BlockSize) -> Result<Self, GpuError> {
+        Self::with(gpu, CudaGemm::new(gpu), options, block)
+    }
+
+    /// The same on another stream of the device.
+    pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
+        let new = Self::with(gpu, self.gemm.beside(gpu), self.options, self.block)?;
+        Ok(Self { call_sites: self.call_sites.clone(), ..new })
+    }
+
+    fn with(gpu: &Arc<Gpu>, gemm: CudaGemm, options: Options, block: BlockSize) -> Result<Self, GpuError> {
         Ok(Self {
-            gemm: CudaGemm::new(gpu),
+            gemm,
             options,
             call_sites: CallSites::new(),
             norm: CudaNorm::new(gpu).with_block(block),
@@ -61,6 +73,7 @@ impl ModelOps {
             embedding: CudaEmbedding::new(gpu),
             cross_entropy: CudaCrossEntropy::new(gpu),
             optimizer: CudaOptimizer::load(gpu)?,
+            block,
         })
     }
 }

@@ -8,7 +8,7 @@
 //! | [`buffers`], [`batch`] | weights and the state of their optimiser; a batch and its activations |
 //! | [`layers`] | embedding, norms, linear layers, logits and losses |
 //! | [`call_sites`] | which implementation multiplies where |
-//! | [`decode`] | texts in pieces |
+//! | [`decode`], [`text_copy`] | texts in pieces; a copy of the model that writes them beside the steps |
 //! | [`plan`] | groups of tensors in an arena, sizes of batches |
 //! | [`format`](mod@format), [`error`], [`kernels`] | formats of weights, errors of passes, kernels of a step |
 //!
@@ -32,6 +32,7 @@ pub mod kernels;
 pub mod layers;
 pub mod model;
 pub mod plan;
+pub mod text_copy;
 
 pub use backend::CudaBackend;
 pub use kernels::MODULES;

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     buffers,
-    gpu::{Gpu, ModuleSpec, Pass},
+    gpu::{Gpu, GpuError, ModuleSpec, Pass},
     kinds::language::backend::{Batch, Decoder},
     nn::{optimizer::MatrixRun, parameters::ParameterMap},
     sim::{Buffers, MemoryReport},
@@ -26,7 +26,7 @@ use std::{
 };
 
 /// A model of a kind on a device: its layers. [`CudaBackend`](super::CudaBackend) does what all models have in common.
-pub trait DeviceModel: Send + Sized {
+pub trait DeviceModel: Send + Sized + 'static {
     /// Format of the weights that layers multiply.
     type Format: ModelFormat;
     /// Buffers beside those of every model.
@@ -51,8 +51,17 @@ pub trait DeviceModel: Send + Sized {
     fn sizes(&self, sequences: usize) -> SizesOf<Self>;
     /// Bytes of an arena for a batch.
     fn arena_bytes(&self, shape: &BatchShape) -> usize;
+    /// Bytes of an arena for a text that is continued.
+    fn text_arena_bytes(&self) -> usize;
     /// Adds the memory of its tables and operations.
     fn report(&self, to: &mut MemoryReport);
+    /// The same model on another stream of its device.
+    fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError>;
+    /// Copies what decoders read beside weights.
+    fn copy_state(from: &Self::Buffers, to: &mut Self::Buffers) -> Result<(), GpuError> {
+        let _ = (from, to);
+        Ok(())
+    }
 
     /// Launches a pass.
     fn launch(

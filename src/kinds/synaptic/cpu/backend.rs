@@ -44,7 +44,7 @@ impl Backend for CpuBackend {
     }
 
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
-        let Self { trainer, threads } = self;
+        let Self { trainer, threads, .. } = self;
         threads.run(|| trainer.step(input, pass))
     }
 
@@ -58,7 +58,7 @@ impl Backend for CpuBackend {
     }
 
     fn measure_specialization(&mut self, tokens: &[u32]) -> Result<(), SimError> {
-        let Self { trainer, threads } = self;
+        let Self { trainer, threads, .. } = self;
         threads.run(|| trainer.measure_specialization(tokens))
     }
 

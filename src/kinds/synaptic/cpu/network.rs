@@ -1,10 +1,14 @@
 //! Weights, states of the routers, and layers that both passes use.
 
+use super::decoder::CpuDecoder;
 pub use crate::kinds::language::cpu::{refused, zeros};
 use crate::{
     gpu::StopFlag,
     kinds::{
-        language::cpu::{head::Head, multiply},
+        language::{
+            backend::Decoder,
+            cpu::{backend::TextNetwork, copy, head::Head, multiply},
+        },
         synaptic::{
             backend::Dynamics,
             experts::{ExpertWeights, ExpertsError, Mixture, RouterState, router::RouterWeights},
@@ -46,6 +50,12 @@ pub struct Network<R> {
     pub ones: Vec<R>,
 }
 
+impl<R: Real + Default> TextNetwork for Network<R> {
+    fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError> {
+        CpuDecoder::new(self)
+    }
+}
+
 /// An error of experts, or that they were stopped.
 pub fn of_experts(error: ExpertsError) -> SimError {
     if error == ExpertsError::Stopped { SimError::Cancelled } else { refused(error) }
@@ -83,6 +93,19 @@ pub fn parts_mut<const N: usize, R>(buffer: &mut [R], ranges: [Range<usize>; N])
 }
 
 impl<R: Real + Default> Network<R> {
+    /// A copy, if there is memory for it.
+    pub fn copied(&self) -> Result<Self, SimError> {
+        Ok(Self {
+            config: self.config.clone(),
+            layout: self.layout.clone(),
+            dynamics: self.dynamics.clone(),
+            weights: copy("copy of the weights", &self.weights)?,
+            routers: self.routers.clone(),
+            rope: self.rope.clone(),
+            ones: self.ones.clone(),
+        })
+    }
+
     /// With zero weights and rested routers without embeddings.
     pub fn new(config: &Config, layout: &Arc<Layout>, dynamics: &Dynamics) -> Result<Self, SimError> {
         dynamics.check(config)?;

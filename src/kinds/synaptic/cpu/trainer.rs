@@ -13,7 +13,11 @@ use crate::{
     kinds::{
         language::{
             backend::{Batch, Decoder, Lengths, Outcome},
-            cpu::{backend::CpuTrainer, copy, trainer::TrainingState},
+            cpu::{
+                backend::{CpuTrainer, TextNetwork},
+                copy,
+                trainer::TrainingState,
+            },
         },
         synaptic::{
             backend::{Dynamics, ExpertStep, Selection, Site, StepInput},
@@ -240,6 +244,10 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
 
     fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError> {
         CpuDecoder::new(&self.network)
+    }
+
+    fn text_network(&self) -> Result<impl TextNetwork + 'static, SimError> {
+        self.network.copied()
     }
 
     fn n_bytes(&self) -> [u64; 2] {

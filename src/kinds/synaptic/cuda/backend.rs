@@ -1,14 +1,14 @@
 //! Training steps of the synaptic model on a device, and what its experts did.
 
 use super::{
-    buffers::{DeviceBuffers, SynapticBuffers, arena_bytes, sizes, synapses},
+    buffers::{DeviceBuffers, SynapticBuffers, arena_bytes, sizes, synapses, text_arena_bytes},
     decode::{self, PieceOfText},
     life, network,
     network::Network,
     pass,
 };
 use crate::{
-    gpu::{Buf, ModuleSpec, Pass},
+    gpu::{Buf, Gpu, GpuError, ModuleSpec, Pass},
     kinds::{
         language::{
             backend::{Batch, Decoder, Outcome},
@@ -40,6 +40,7 @@ use crate::{
 use std::{
     cell::{OnceCell, RefCell, RefMut},
     ops::Range,
+    sync::Arc,
 };
 
 /// What is captured.
@@ -93,8 +94,25 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         arena_bytes::<T>(&self.config, &self.dynamics, shape)
     }
 
+    fn text_arena_bytes(&self) -> usize {
+        text_arena_bytes::<T>(&self.config, &self.dynamics)
+    }
+
     fn report(&self, to: &mut MemoryReport) {
         network::report_tables(&self.config, self.ops.model.gemm.bytes(), to);
+    }
+
+    fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
+        Network::beside(self, gpu)
+    }
+
+    /// States of routers.
+    fn copy_state(from: &SynapticBuffers<T>, to: &mut SynapticBuffers<T>) -> Result<(), GpuError> {
+        to.embeddings.copy_from(&from.embeddings)?;
+        to.fatigue.copy_from(&from.fatigue)?;
+        to.energy.copy_from(&from.energy)?;
+        to.balance.copy_from(&from.balance)?;
+        to.alive.copy_from(&from.alive)
     }
 
     fn first_written(&self) -> Vec<Range<usize>> {

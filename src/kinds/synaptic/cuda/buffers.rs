@@ -85,10 +85,14 @@ pub const fn synapses(config: &Config, op: &Presynaptic) -> usize {
 
 /// Bytes of an arena for a batch, and for a text that is looked at or continued.
 pub fn arena_bytes<T: ModelFormat>(config: &Config, dynamics: &Dynamics, shape: &BatchShape) -> usize {
-    let one = BatchShape::full(1, config.context);
     let plan = Plan::new::<T>(config, dynamics, shape, shape.seq_len);
-    let one = Plan::new::<T>(config, dynamics, &one, config.context);
-    plan.bytes::<T>().max(plan.forward_bytes::<T>()).max(one.forward_bytes::<T>())
+    plan.bytes::<T>().max(plan.forward_bytes::<T>()).max(text_arena_bytes::<T>(config, dynamics))
+}
+
+/// Bytes of an arena for a text that is looked at or continued.
+pub fn text_arena_bytes<T: ModelFormat>(config: &Config, dynamics: &Dynamics) -> usize {
+    let shape = BatchShape::full(1, config.context);
+    Plan::new::<T>(config, dynamics, &shape, config.context).forward_bytes::<T>()
 }
 
 buffers! {

@@ -56,8 +56,18 @@ pub struct Ops {
 impl Ops {
     /// Loads what is loaded ahead.
     pub fn new(gpu: &Arc<Gpu>, options: Options) -> Result<Self, GpuError> {
+        Self::with(gpu, ModelOps::new(gpu, options, BlockSize::Automatic)?)
+    }
+
+    /// The same on another stream of the device.
+    fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
+        Self::with(gpu, self.model.beside(gpu)?)
+    }
+
+    fn with(gpu: &Arc<Gpu>, model: ModelOps) -> Result<Self, GpuError> {
+        let options = model.options;
         Ok(Self {
-            model: ModelOps::new(gpu, options, BlockSize::Automatic)?,
+            model,
             softmax: CudaSoftmax::new(gpu),
             presynaptic: CudaPresynaptic::load(gpu)?.packed(options.tf32),
             experts: CudaExperts::load(gpu)?,
@@ -120,6 +130,11 @@ impl<T: ModelFormat> Network<T> {
             sines: Buf::from_slice(gpu, "sines of rotary positions", &table.sin)?,
             format: PhantomData,
         })
+    }
+
+    /// The same on another stream of the device.
+    pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
+        Self::new(gpu, &self.config, &self.layout, &self.dynamics, self.ops.beside(gpu)?, self.seed)
     }
 
     /// Elements of a parameter.

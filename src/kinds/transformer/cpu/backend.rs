@@ -32,7 +32,7 @@ impl CpuBackend {
 impl Backend for CpuBackend {
     fn step(&mut self, input: &StepInput<'_>, pass: &mut Pass) -> Result<Outcome, SimError> {
         let (stop, tokens) = (pass.stop.clone(), input.batches.iter().map(Batch::n_tokens).sum::<usize>());
-        let Self { trainer, threads } = self;
+        let Self { trainer, threads, .. } = self;
         trainer.reserve(input.batches)?;
         pass.span("step", tokens as u64, || threads.run(|| trainer.step(input, &stop)))
     }

@@ -1,9 +1,13 @@
 //! Weights, tables, and the layers that both passes use.
 
+use super::decoder::CpuDecoder;
 pub use crate::kinds::language::cpu::{refused, zeros};
 use crate::{
     kinds::{
-        language::cpu::head::Head,
+        language::{
+            backend::Decoder,
+            cpu::{backend::TextNetwork, copy, head::Head},
+        },
         transformer::{
             choices::{ActivationFunction, NormFunction, PairLayout},
             model::{Config, Layout, Linear, Norm, Position},
@@ -37,6 +41,12 @@ pub struct Network<R> {
     pub sinusoid: Option<Vec<R>>,
 }
 
+impl<R: Real + Default> TextNetwork for Network<R> {
+    fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError> {
+        CpuDecoder::new(self)
+    }
+}
+
 /// Tokens of the longest of packed sequences.
 fn longest(offsets: &[i32]) -> usize {
     offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
@@ -65,6 +75,13 @@ impl Extent<'_> {
 }
 
 impl<R: Real + Default> Network<R> {
+    /// A copy, if there is memory for it.
+    pub fn copied(&self) -> Result<Self, SimError> {
+        let weights = copy("copy of the weights", &self.weights)?;
+        let (config, layout) = (self.config.clone(), self.layout.clone());
+        Ok(Self { config, layout, weights, rope: self.rope.clone(), sinusoid: self.sinusoid.clone() })
+    }
+
     /// With zero weights.
     pub fn new(config: &Config, layout: &Arc<Layout>) -> Result<Self, SimError> {
         let rope = match config.positions {

@@ -10,7 +10,11 @@ use super::{
 use crate::{
     gpu::{Pass, StopFlag},
     kinds::{
-        language::cpu::{backend::CpuTrainer, copy, trainer::TrainingState},
+        language::cpu::{
+            backend::{CpuTrainer, TextNetwork},
+            copy,
+            trainer::TrainingState,
+        },
         transformer::{
             backend::{Batch, Decoder, Hyper, Lengths, Outcome, StepInput},
             choices::ActivationFunction,
@@ -191,6 +195,10 @@ impl<R: Real + Default> CpuTrainer for Trainer<R> {
 
     fn decoder(&self) -> Result<impl Decoder + Send + '_, SimError> {
         CpuDecoder::new(&self.network)
+    }
+
+    fn text_network(&self) -> Result<impl TextNetwork + 'static, SimError> {
+        self.network.copied()
     }
 
     fn n_bytes(&self) -> [u64; 2] {

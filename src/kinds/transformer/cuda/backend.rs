@@ -1,13 +1,13 @@
 //! Training steps of the transformer on a device.
 
 use super::{
-    buffers::{DeviceBuffers, TransformerBuffers, arena_bytes, sizes},
+    buffers::{DeviceBuffers, TransformerBuffers, arena_bytes, sizes, text_arena_bytes},
     decode::PieceOfText,
     network::{Drops, Network},
     pass,
 };
 use crate::{
-    gpu::{ModuleSpec, Pass},
+    gpu::{Gpu, GpuError, ModuleSpec, Pass},
     kinds::{
         language::cuda::{
             CudaBackend, DeviceModel,
@@ -28,7 +28,10 @@ use crate::{
     nn::dropout::{Dropout, cuda::DropoutStep},
     sim::{MemoryReport, Progress, SimError},
 };
-use std::cell::{RefCell, RefMut};
+use std::{
+    cell::{RefCell, RefMut},
+    sync::Arc,
+};
 
 /// What is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,8 +71,16 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         arena_bytes::<T>(&self.config, shape, self.backward_pass())
     }
 
+    fn text_arena_bytes(&self) -> usize {
+        text_arena_bytes::<T>(&self.config)
+    }
+
     fn report(&self, to: &mut MemoryReport) {
         self.report(to);
+    }
+
+    fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
+        Network::beside(self, gpu)
     }
 
     fn launch(

@@ -77,17 +77,26 @@ pub fn sizes<T: ModelFormat>(
         if is_hidden { matrix(view) } else { None }
     };
     let matrices: Vec<MatrixRun> = layout.map.views().enumerate().filter_map(hidden).collect();
-    // A sequence that is looked at, and one that is continued.
-    let one = BatchShape::full(1, config.context);
-    let one_plan = Plan::new(config, &one, Checkpointing::Nothing, false);
-    let map = Arena::bytes_of(&[(config.context * config.context, 4)]);
-    let parts = Arena::bytes_of(&[(8 * config.heads * 64 * (config.head_dim() + 2), 4)]);
-    let logits = Arena::bytes_of(&[(one_plan.logit_rows * one_plan.vocab, size_of::<T>())]);
-    let one = one_plan.forward_bytes::<T>(map.max(logits + parts.max(temporaries(config, &one, false))));
     // Dropout may be switched on while the model trains.
     let training = arena_bytes::<T>(config, &shape, backward);
     let cache = config.layers * config.context * config.kv_heads * config.head_dim();
-    ModelSizes::new(TransformerSizes { cache }, &layout.map, &matrices, &shape, (training.max(one), true))
+    ModelSizes::new(
+        TransformerSizes { cache },
+        &layout.map,
+        &matrices,
+        &shape,
+        (training.max(text_arena_bytes::<T>(config)), true),
+    )
+}
+
+/// Bytes of an arena for a sequence that is looked at, and for one that is continued.
+pub fn text_arena_bytes<T: ModelFormat>(config: &Config) -> usize {
+    let shape = BatchShape::full(1, config.context);
+    let plan = Plan::new(config, &shape, Checkpointing::Nothing, false);
+    let map = Arena::bytes_of(&[(config.context * config.context, 4)]);
+    let parts = Arena::bytes_of(&[(8 * config.heads * 64 * (config.head_dim() + 2), 4)]);
+    let logits = Arena::bytes_of(&[(plan.logit_rows * plan.vocab, size_of::<T>())]);
+    plan.forward_bytes::<T>(map.max(logits + parts.max(temporaries(config, &shape, false))))
 }
 
 /// Bytes of an arena for a batch. Many short packed sequences need more than as many tokens of full ones.

@@ -89,18 +89,30 @@ impl Ops {
         (attention, adds_queries): (AttentionMethod, bool),
         block: BlockSize,
     ) -> Result<Self, GpuError> {
-        Ok(Self {
-            model: ModelOps::new(gpu, options, block)?,
+        let variant = match attention {
+            AttentionMethod::Flash => None,
+            AttentionMethod::Naive => Some(Variant::Naive),
+        };
+        Ok(Self::with(gpu, ModelOps::new(gpu, options, block)?, fused, (variant, adds_queries)))
+    }
+
+    /// The same on another stream of the device.
+    fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
+        let attention = (self.variant, self.attention.is_fast_nondeterministic());
+        Ok(Self::with(gpu, self.model.beside(gpu)?, self.fused, attention))
+    }
+
+    fn with(gpu: &Arc<Gpu>, model: ModelOps, fused: Fused, attention: (Option<Variant>, bool)) -> Self {
+        let (block, (variant, adds_queries)) = (model.block, attention);
+        Self {
+            model,
             fused,
             activation: CudaActivation::new(gpu).with_block(block),
             dropout: CudaDropout::new(gpu).with_block(block),
             attention: CudaAttention::new(gpu).with_fast_nondeterministic(adds_queries),
-            variant: match attention {
-                AttentionMethod::Flash => None,
-                AttentionMethod::Naive => Some(Variant::Naive),
-            },
+            variant,
             rope: CudaRope::new(gpu),
-        })
+        }
     }
 }
 
@@ -155,6 +167,13 @@ impl<T: ModelFormat> Network<T> {
         };
         let (config, layout, is_stochastic) = (config.clone(), layout.clone(), false);
         Ok(Self { config, layout, ops, rope, sinusoid, mode, seed, is_stochastic })
+    }
+
+    /// The same on another stream of the device.
+    pub fn beside(&self, gpu: &Arc<Gpu>) -> Result<Self, GpuError> {
+        let parts = (&self.config, &self.layout);
+        let new = Self::new(gpu, parts, self.ops.beside(gpu)?, self.mode, self.seed)?;
+        Ok(Self { is_stochastic: self.is_stochastic, ..new })
     }
 
     /// Adds the memory of its tables and operations.

@@ -166,17 +166,25 @@ impl CudaGemm {
         Self { gpu: gpu.clone(), library, own: OwnKernels::new(gpu), tuning: Tuning::default() }
     }
 
+    /// The same choices on another stream of the device, with memory of its own.
+    pub fn beside(&self, gpu: &Arc<Gpu>) -> Self {
+        let (new, choices) = (Self::new(gpu), self.choices());
+        new.set_choices(choices.iter().map(|(name, by)| (name.as_str(), by.as_str())));
+        new
+    }
+
     /// The library, or why there is none.
     pub fn library(&self) -> Result<&Arc<CublasLt>, &LibraryError> {
         self.library.as_ref()
     }
 
-    /// Device memory held: the workspace of the library, and that of groups.
+    /// Device memory held: the workspace of the library, and the turns of pieces once a sum was divided.
     pub fn bytes(&self) -> u64 {
-        TURNS_BYTES + if self.library.is_ok() { WORKSPACE as u64 } else { 0 }
+        let library = if self.library.is_ok() { WORKSPACE as u64 } else { 0 };
+        library + self.own.bytes()
     }
 
-    /// What [`CudaGemm::new`] will hold.
+    /// What it will hold at most.
     pub fn predicted_bytes() -> u64 {
         TURNS_BYTES + if CUBLASLT.find().is_ok() { WORKSPACE as u64 } else { 0 }
     }

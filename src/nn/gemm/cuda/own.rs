@@ -83,6 +83,11 @@ impl OwnKernels {
         loaded(&self.wgmma[index], || WgmmaKernels::load_as(&self.gpu, &spec))
     }
 
+    /// Device memory held.
+    pub fn bytes(&self) -> u64 {
+        if self.turns.get().is_some() { TURNS_BYTES } else { 0 }
+    }
+
     /// Memory for the turns of pieces, if there are any; all 0 between launches.
     fn turns_of(&self, piece: u32) -> Result<Option<MutexGuard<'_, Buf<u32>>>, GpuError> {
         if piece == 0 {
