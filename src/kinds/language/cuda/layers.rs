@@ -64,6 +64,7 @@ impl ModelOps {
     }
 
     fn with(gpu: &Arc<Gpu>, gemm: CudaGemm, options: Options, block: BlockSize) -> Result<Self, GpuError> {
+        gemm.reserve()?;
         Ok(Self {
             gemm,
             options,

@@ -173,18 +173,23 @@ impl CudaGemm {
         new
     }
 
+    /// Takes all memory that multiplications will need; else what divided sums need is taken with the first of them.
+    pub fn reserve(&self) -> Result<(), GpuError> {
+        self.own.reserve()
+    }
+
     /// The library, or why there is none.
     pub fn library(&self) -> Result<&Arc<CublasLt>, &LibraryError> {
         self.library.as_ref()
     }
 
-    /// Device memory held: the workspace of the library, and the turns of pieces once a sum was divided.
+    /// Device memory held: the workspace of the library, and the turns of pieces once they are there.
     pub fn bytes(&self) -> u64 {
         let library = if self.library.is_ok() { WORKSPACE as u64 } else { 0 };
         library + self.own.bytes()
     }
 
-    /// What it will hold at most.
+    /// What it will hold once it is [reserved](Self::reserve).
     pub fn predicted_bytes() -> u64 {
         TURNS_BYTES + if CUBLASLT.find().is_ok() { WORKSPACE as u64 } else { 0 }
     }

@@ -83,6 +83,11 @@ impl OwnKernels {
         loaded(&self.wgmma[index], || WgmmaKernels::load_as(&self.gpu, &spec))
     }
 
+    /// Takes the memory of turns.
+    pub fn reserve(&self) -> Result<(), GpuError> {
+        self.turns().map(drop)
+    }
+
     /// Device memory held.
     pub fn bytes(&self) -> u64 {
         if self.turns.get().is_some() { TURNS_BYTES } else { 0 }
@@ -93,8 +98,11 @@ impl OwnKernels {
         if piece == 0 {
             return Ok(None);
         }
-        let turns = loaded(&self.turns, || Buf::zeros(&self.gpu, "turns of pieces of sums", TURNS).map(Mutex::new))?;
-        Ok(Some(turns.lock().unwrap_or_else(PoisonError::into_inner)))
+        Ok(Some(self.turns()?.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn turns(&self) -> Result<&Mutex<Buf<u32>>, GpuError> {
+        loaded(&self.turns, || Buf::zeros(&self.gpu, "turns of pieces of sums", TURNS).map(Mutex::new))
     }
 
     /// The kernel on tensor cores that is expected to be faster.
