@@ -27,12 +27,11 @@ static_assert(sizeof(ViewRange) == 16, "ViewRange: size");
 // New tokens of a cache; sizes in units of 16 bits.
 struct alignas(4) CacheSizes {
     unsigned int tokens; // New tokens
-    unsigned int first; // Tokens in the cache
     unsigned int kv; // Keys of a token, and values
     unsigned int queries; // Queries of a token
     unsigned int row; // From a token to the next
 };
-static_assert(sizeof(CacheSizes) == 20, "CacheSizes: size");
+static_assert(sizeof(CacheSizes) == 16, "CacheSizes: size");
 
 // One thread: clears the loss, and sets the gradient of the loss of a target.
 extern "C" __global__ void __launch_bounds__(1, 1) begin_step(const StepParams* __restrict__ params, const OptimizerState* __restrict__ state, LossTotal* __restrict__ total, float* __restrict__ scale);
@@ -46,5 +45,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) sum_views(const ViewRange* 
 // One thread per parameter: norms of its weights, gradient and change.
 extern "C" __global__ void __launch_bounds__(128, 1) finish_views(unsigned int n_views, const float* __restrict__ scale, const double* __restrict__ partials, float* __restrict__ norms);
 
-// One thread per 16 bits of keys and values: appends new tokens to the cache of a block.
-extern "C" __global__ void __launch_bounds__(256, 1) append_cache(CacheSizes s, const void* qkv, void* keys, void* values);
+// One thread per 16 bits of keys and values: appends new tokens to the cache of a block. `lengths`: tokens in the cache, the
+// new ones included.
+extern "C" __global__ void __launch_bounds__(256, 1) append_cache(CacheSizes s, const int* __restrict__ lengths, const void* qkv, void* keys, void* values);

@@ -58,13 +58,14 @@ extern "C" __global__ void finish_views(unsigned int n_views, const float* __res
     norms[3 * view + 2] = (float)sqrt(sums[2]);
 }
 
-// One thread per 16 bits of the keys and values of new tokens: from packed projections to the caches of a block.
-extern "C" __global__ void append_cache(CacheSizes s, const void* qkv, void* keys, void* values) {
-    const u64 stride = (u64)gridDim.x * blockDim.x, n = (u64)s.tokens * 2 * s.kv;
+// One thread per 16 bits of the keys and values of new tokens: from packed projections to the caches of a block. The number of
+// tokens in the cache is in memory, so that one captured launch appends each token of a text.
+extern "C" __global__ void append_cache(CacheSizes s, const int* __restrict__ lengths, const void* qkv, void* keys, void* values) {
+    const u64 stride = (u64)gridDim.x * blockDim.x, n = (u64)s.tokens * 2 * s.kv, first = (u64)lengths[0] - s.tokens;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
         const unsigned int token = (unsigned int)(i / (2 * s.kv)), column = (unsigned int)(i % (2 * s.kv));
         const unsigned short x = ((const unsigned short*)qkv)[(u64)token * s.row + s.queries + column];
-        const u64 row = (u64)(s.first + token) * s.kv;
+        const u64 row = (first + token) * s.kv;
         if (column < s.kv) ((unsigned short*)keys)[row + column] = x;
         else ((unsigned short*)values)[row + column - s.kv] = x;
     }

@@ -57,8 +57,6 @@ device_struct! {
     pub struct CacheSizes {
         /// New tokens
         tokens: u32,
-        /// Tokens in the cache
-        first: u32,
         /// Keys of a token, and values
         kv: u32,
         /// Queries of a token
@@ -96,9 +94,10 @@ kernels! {
         #[block(128)]
         fn finish_views as FinishViews(n_views: Size<u32>, scale: In<f32>, partials: In<f64>, norms: InOut<f32>);
 
-        /// One thread per 16 bits of keys and values: appends new tokens to the cache of a block.
+        /// One thread per 16 bits of keys and values: appends new tokens to the cache of a block. `lengths`: tokens in the cache, the
+        /// new ones included.
         #[block(256)]
-        fn append_cache as AppendCache(s: Size<CacheSizes>, qkv: InAny, keys: InOutAny, values: InOutAny);
+        fn append_cache as AppendCache(s: Size<CacheSizes>, lengths: In<i32>, qkv: InAny, keys: InOutAny, values: InOutAny);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     buffers::{DeviceBuffers, TransformerBuffers, arena_bytes, sizes, text_arena_bytes},
-    decode::PieceOfText,
+    decode::{self, PieceOfText},
     network::{Drops, Network},
     pass,
 };
@@ -45,6 +45,8 @@ pub enum Captured {
     },
     /// Losses of a batch.
     Losses(BatchShape),
+    /// Logits of one token after those in the cache.
+    Token,
     /// The update.
     Update,
 }
@@ -93,6 +95,7 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
         match what {
             Captured::Gradients { shape, drops } => pass::accumulate(self, b, shape, drops, pass),
             Captured::Losses(shape) => pass::losses(self, b, shape, pass),
+            Captured::Token => decode::token(self, kernels, b, pass),
             Captured::Update => pass::update(self, kernels, b, pass),
         }
     }
@@ -104,10 +107,10 @@ impl<T: ModelFormat> DeviceModel for Network<T> {
     fn decoder<'a>(
         &'a self,
         kernels: &'a StepKernels,
-        _: &'a RefCell<Captures<Captured>>,
+        captures: &'a RefCell<Captures<Captured>>,
         buffers: RefMut<'a, DeviceBuffers<T>>,
     ) -> Box<dyn Decoder + 'a> {
-        Box::new(PieceDecoder::new(PieceOfText { network: self, kernels, buffers }))
+        Box::new(PieceDecoder::new(PieceOfText { network: self, kernels, captures, buffers }))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Prediction of the next token with a cache of keys and values.
 
 use super::{
+    backend::Captured,
     buffers::{DeviceBuffers, TransformerBuffers},
     network::{Cache, Network, Noise, Run},
     plan::{Block, BlockTensors, Plan},
@@ -9,8 +10,9 @@ use crate::{
     gpu::{Grid, Pass},
     kinds::{
         language::cuda::{
-            batch::{BatchBuffers, BatchParts},
+            batch::{BatchBuffers, BatchParts, DeviceBatch},
             buffers::Trained,
+            captures::Captures,
             decode::PieceReader,
             error::OpError,
             format::ModelFormat,
@@ -22,14 +24,16 @@ use crate::{
     },
     nn::attention::{Attention, Inputs},
 };
-use std::cell::RefMut;
+use std::cell::{RefCell, RefMut};
 
-/// Reads tokens one after the other, or some at a time.
+/// Reads tokens one after the other, or some at a time; the results are the same.
 pub struct PieceOfText<'a, T: ModelFormat> {
     /// The model.
     pub network: &'a Network<T>,
     /// What appends to the cache.
     pub kernels: &'a StepKernels,
+    /// Captured passes: a token at a time is one of them, as launching its kernels takes longer than computing them.
+    pub captures: &'a RefCell<Captures<Captured>>,
     /// Weights and cache.
     pub buffers: RefMut<'a, DeviceBuffers<T>>,
 }
@@ -47,39 +51,80 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
     }
 
     fn read(&mut self, first: usize, tokens: &[u32], to: &mut Vec<f32>) -> Result<(), OpError> {
-        let (network, n) = (self.network, tokens.len());
-        let DeviceBuffers { trained, batch, kind } = &mut *self.buffers;
+        let (network, kernels, n) = (self.network, self.kernels, tokens.len());
+        let b = &mut *self.buffers;
+        b.batch.tokens.write_at(0, tokens)?;
+        b.batch.lengths.write_at(0, &[(first + n) as i32])?;
+        if n == 1 {
+            b.batch.positions.write_at(0, &[first as u32])?;
+            let launch = |pass: &mut Pass| token(network, kernels, b, pass);
+            self.captures.borrow_mut().run(&network.gpu, Captured::Token, &mut Pass::default(), launch)?;
+        } else {
+            Piece { n, first: Some(first) }.launch(network, kernels, b, &mut Pass::default())?;
+        }
+        // Where the pass wrote them: they are the first tensor of the arena.
+        let frame = b.batch.arena.frame();
+        to.extend(widened(&frame.take::<T>("logits", n * network.config.padded_vocab())?.read()?));
+        Ok(())
+    }
+}
+
+/// The pass of one token, whose position is in memory.
+pub fn token<T: ModelFormat>(
+    network: &Network<T>,
+    kernels: &StepKernels,
+    b: &mut DeviceBuffers<T>,
+    pass: &mut Pass,
+) -> Result<(), OpError> {
+    Piece { n: 1, first: None }.launch(network, kernels, b, pass)
+}
+
+/// Tokens in memory that follow those in the cache.
+struct Piece {
+    /// Number of tokens.
+    n: usize,
+    /// Position of the first one; `None`: positions are in memory.
+    first: Option<usize>,
+}
+
+impl Piece {
+    /// Appends them to the cache, and writes their logits to the start of the arena.
+    fn launch<T: ModelFormat>(
+        &self,
+        network: &Network<T>,
+        kernels: &StepKernels,
+        b: &mut DeviceBuffers<T>,
+        pass: &mut Pass,
+    ) -> Result<(), OpError> {
+        let DeviceBuffers { trained, batch, kind } = b;
         let TransformerBuffers { keys, values, .. } = kind;
         let Trained { weights, copy, .. } = trained;
         let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena, .. } = batch;
-        ids.write_at(0, tokens)?;
-        lengths.write_at(0, &[(first + n) as i32])?;
-        let shape = BatchShape::full(1, n);
+        let shape = BatchShape::full(1, self.n);
         let plan = Plan::new(&network.config, &shape, Checkpointing::Nothing, false);
         let parts = BatchParts::new(shape, (ids, targets), (lengths, positions))?;
-        let (batch, lengths) = (parts.at(first), lengths.part(0..1)?);
+        let (in_memory, lengths) = (positions.part(0..self.n)?, lengths.part(0..1)?);
+        let batch =
+            DeviceBatch { positions: self.first.is_none().then_some(&*in_memory), ..parts.at(self.first.unwrap_or(0)) };
         let frame = arena.frame();
+        let mut logits = frame.take::<T>("logits", self.n * plan.vocab)?;
         let mut x = frame.take::<T>("residual stream", plan.stream)?;
         let mut next = frame.take::<T>("next residual stream", plan.stream)?;
         let mut block = BlockTensors::<T>::take(&frame, &plan.block)?;
         let mut branch = frame.take::<T>("output before dropout", 0)?;
         let mut head = HeadTensors::<T>::take(&frame, &plan.head)?;
-        let mut logits = frame.take::<T>("logits", n * plan.vocab)?;
-        let (inner, mut pass) = (frame.frame(), Pass::default());
-        let cache = Some(Cache { kernels: self.kernels, keys, values, lengths: &lengths });
+        let inner = frame.frame();
+        let cache = Some(Cache { kernels, keys, values, lengths: &lengths });
         let weights = T::weights(weights, copy);
-        let mut run =
-            Run { network, weights, batch, noise: Noise::default(), cache, flag, frame: &inner, pass: &mut pass };
+        let mut run = Run { network, weights, batch, noise: Noise::default(), cache, flag, frame: &inner, pass };
         run.embed(&mut x)?;
         for b in 0..network.config.layers {
             run.block(b, &x, &mut block.refs(), Some(&mut *next), &mut branch)?;
-            x.copy_from(&next)?;
+            std::mem::swap(&mut x, &mut next);
         }
         let mut head = head.refs();
         run.last_norm(&x, &mut head)?;
-        run.logits(head.norm_f, &mut logits)?;
-        to.extend(widened(&logits.read()?));
-        Ok(())
+        run.logits(head.norm_f, &mut logits)
     }
 }
 
@@ -89,12 +134,11 @@ impl<T: ModelFormat> Run<'_, T> {
         let network = self.network;
         let c = &network.config;
         let Some(cache) = &mut self.cache else { return Ok(()) };
-        let (n, first) = (self.batch.shape.n_tokens(), self.batch.offset);
+        let n = self.batch.shape.n_tokens();
         let units = size_of::<T>() / 2;
         let kv = c.kv_heads * c.head_dim();
         let sizes = CacheSizes {
             tokens: n as u32,
-            first: first as u32,
             kv: (kv * units) as u32,
             queries: (c.width * units) as u32,
             row: (c.qkv_width() * units) as u32,
@@ -104,7 +148,8 @@ impl<T: ModelFormat> Run<'_, T> {
         let blocks = (2 * n * kv * units).div_ceil(256).clamp(1, 1 << 14) as u32;
         let grid = Grid::Blocks { blocks: [blocks, 1, 1], threads: [256, 1, 1], shared_bytes: 0 };
         let qkv = (&*a.qkv).into();
-        AppendCache { s: sizes, qkv, keys: (&mut *keys).into(), values: (&mut *values).into() }.launch(
+        let (keys_out, values_out) = ((&mut *keys).into(), (&mut *values).into());
+        AppendCache { s: sizes, lengths: cache.lengths, qkv, keys: keys_out, values: values_out }.launch(
             cache.kernels,
             self.pass,
             grid,

@@ -118,6 +118,8 @@ impl Ops {
 
 /// What follows from the sizes of a model, and the operations.
 pub struct Network<T: ModelFormat> {
+    /// The device.
+    pub gpu: Arc<Gpu>,
     /// Sizes.
     pub config: Config,
     /// Ranges of the weights.
@@ -166,7 +168,7 @@ impl<T: ModelFormat> Network<T> {
             _ => None,
         };
         let (config, layout, is_stochastic) = (config.clone(), layout.clone(), false);
-        Ok(Self { config, layout, ops, rope, sinusoid, mode, seed, is_stochastic })
+        Ok(Self { gpu: gpu.clone(), config, layout, ops, rope, sinusoid, mode, seed, is_stochastic })
     }
 
     /// The same on another stream of the device.
@@ -256,7 +258,7 @@ pub struct Cache<'a, T: ModelFormat> {
     pub keys: &'a mut Slice<T>,
     /// `[blocks, context, n_kv d]`
     pub values: &'a mut Slice<T>,
-    /// Tokens in it, the new ones included.
+    /// Number of tokens in it, the new ones included.
     pub lengths: &'a Slice<i32>,
 }
 
