@@ -234,3 +234,10 @@ device_struct! {
         pad: u32,
     }
 }
+
+impl LogEntry {
+    /// Number of its words.
+    pub const fn length(&self) -> u32 {
+        self.fused + self.decayed + 2 * self.born + self.died
+    }
+}

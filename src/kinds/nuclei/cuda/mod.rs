@@ -57,16 +57,16 @@ use super::{
     task::Setup,
 };
 use crate::{
-    gpu::{Gpu, GpuError, Graph, ModuleSpec, Pass},
+    gpu::{Gpu, GpuError, Graph, Mark, ModuleSpec, Pass},
     kinds::field_readback::{FieldReadback, ReadsFields as _},
     sim::{Buffers as _, BuildContext, SimError},
 };
 use coupling::{Algorithm, CouplingSizes};
 use generation::{Pipeline, PipelineSizes, Tile};
 use layout::{EventLog, KernelParams, LogEntry};
-use memory::TableSizes;
+use memory::{LogPart, TableSizes};
 use readings::FieldCopies;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 use task::TaskSizes;
 use variants::Variants;
 
@@ -81,6 +81,9 @@ pub const MODULES: &[ModuleSpec] = &[
     turnover_kernels::TurnoverKernels::SPEC,
     readings::ReadingKernels::SPEC,
 ];
+
+/// One generation in so many runs while the host takes in the events of those before.
+const READ_BEHIND: u32 = 4;
 
 /// Maximum substeps in a captured graph. Above, launch overhead is negligible.
 const MAX_GRAPH_SUBSTEPS: u32 = 128;
@@ -217,19 +220,30 @@ impl CudaSim {
                 self.profiled_generation(with_details, pass)?;
                 (measured, replayed) = (true, batch - 1);
             }
-            for _ in 0..replayed {
+            let (mut mark, behind) = (None, self.read_behind(batch));
+            for remaining in (0..replayed).rev() {
                 if self.host.params.phases.substeps <= MAX_GRAPH_SUBSTEPS {
                     self.graph(with_details)?.launch()?;
                 } else {
                     self.pipeline.generation(&self.host.params, with_details, &mut Pass::default())?;
                 }
+                if remaining == behind && behind > 0 {
+                    mark = Some(Mark::now(&self.gpu)?);
+                }
             }
             self.convert_fields()?;
             self.host.sampler.lineage.catch_up();
-            self.read_log(batch, with_details)?;
+            let read = if mark.is_some() { batch - behind } else { 0 } as usize;
+            self.read_log(0..read, with_details, mark.as_ref())?;
+            self.read_log(read..batch as usize, with_details, None)?;
             left -= batch;
         }
         Ok(pass.collect()?)
+    }
+
+    /// Of a batch, the generations that run while the host takes in those before; none where samples are read, which waits.
+    fn read_behind(&self, batch: u32) -> u32 {
+        if self.pipeline.chosen.is_none() { batch / READ_BEHIND } else { 0 }
     }
 
     /// One generation without a graph, with a timing event after every kernel.
@@ -276,17 +290,17 @@ impl CudaSim {
         self.graph = None;
     }
 
-    /// Reads the events and statistics of the last generations into the host state.
-    fn read_log(&mut self, batch: u32, with_details: bool) -> Result<(), SimError> {
-        let entries = self.pipeline.scratch.entries.read_range(0..batch as usize)?;
-        let end = entries.last().map_or(0, |e| e.words + length(e));
-        let words = self.pipeline.scratch.words.read_range(0..end as usize)?;
-        let n_errors = if self.host.sampler.lineage.is_tapped() { end as usize } else { 0 };
-        let errors = self.pipeline.scratch.errors.read_range(0..n_errors)?;
-        let more = self.pipeline.mixer.as_ref().map_or(0, |mixer| mixer.fields() as usize - 1);
-        let orders = self.pipeline.scratch.orders.read_range(0..batch as usize * more)?;
-        let samples = self.pipeline.chosen.as_ref().map_or(Ok(vec![]), |chosen| chosen.read(batch as usize))?;
-        let n_samples = samples.len() / batch as usize;
+    /// Reads the events and statistics of generations of the log into the host state; with a mark, those issued before it.
+    fn read_log(&mut self, of: Range<usize>, with_details: bool, after: Option<&Mark>) -> Result<(), SimError> {
+        if of.is_empty() {
+            return Ok(());
+        }
+        let with_errors = self.host.sampler.lineage.is_tapped();
+        let LogPart { entries, first_word, words, errors, orders } =
+            self.pipeline.scratch.read_log(of.clone(), with_errors, after)?;
+        let more = orders.len() / entries.len();
+        let samples = self.pipeline.chosen.as_ref().map_or(Ok(vec![]), |chosen| chosen.read(of))?;
+        let n_samples = samples.len() / entries.len();
         for (at, entry) in entries.iter().enumerate() {
             let mut stats = host_stats(entry, with_details);
             stats.r_more[..more].copy_from_slice(&orders[at * more..][..more]);
@@ -296,7 +310,7 @@ impl CudaSim {
             if !(stats.f_mean + stats.h_mean).is_finite() {
                 return Err(non_finite("the weights of a nucleus", self.host.step));
             }
-            let first = entry.words as usize;
+            let first = (entry.words - first_word) as usize;
             self.host.events = events_of(entry, &words[first..], errors.get(first..).unwrap_or_default());
             add(&mut self.host.ledger, entry);
             let (chosen, samples) = (&self.pipeline.chosen, &samples[at * n_samples..][..n_samples]);
@@ -323,11 +337,6 @@ impl Pipeline {
 fn coupling_sizes(params: &Params, tuning: &Tuning) -> CouplingSizes {
     let n_slots = params.population.capacity as usize;
     CouplingSizes { n_slots, algorithm: kernel_params::algorithm(params, tuning.coupling), blocks: tuning.pair_blocks }
-}
-
-/// Words of a log entry.
-const fn length(e: &LogEntry) -> u32 {
-    e.fused + e.decayed + 2 * e.born + e.died
 }
 
 /// The events of an entry. `errors` stand at the places of the slots in `words`, or are empty.

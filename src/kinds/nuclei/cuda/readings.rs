@@ -16,7 +16,7 @@ use crate::{
     kinds::nuclei::{Params, probes},
     sim::{Buffers as _, MemoryReport, ProbeId},
 };
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// Read instead of a column: generations since birth.
 const READ_AGE: u32 = 0x100;
@@ -203,9 +203,10 @@ impl ChosenSamples {
             .launch(kernels, pass, n_chosen)
     }
 
-    /// Reads the samples of this many generations, generation by generation.
-    pub fn read(&self, generations: usize) -> Result<Vec<f32>, GpuError> {
-        self.samples.read_range(0..generations * self.lanes.len())
+    /// Reads the samples of these generations of the log, generation by generation.
+    pub fn read(&self, generations: Range<usize>) -> Result<Vec<f32>, GpuError> {
+        let n = self.lanes.len();
+        self.samples.read_range(generations.start * n..generations.end * n)
     }
 
     /// The sample of a probe in a slot; NaN if it is not among them.

@@ -390,17 +390,18 @@ fn a_large_population_stays_consistent() {
 #[test]
 fn memory_equals_the_prediction() {
     let Some(gpu) = gpu() else { return };
-    for (method, storage, samples) in [
-        (CouplingMethod::Tiled, Storage::Full, 20),
-        (CouplingMethod::Fast, Storage::F16, 100),
-        (CouplingMethod::MeanField, Storage::Full, 900),
+    for (method, storage, samples, fields) in [
+        (CouplingMethod::Tiled, Storage::Full, 20, 1),
+        (CouplingMethod::Fast, Storage::F16, 100, 1),
+        (CouplingMethod::MeanField, Storage::Full, 900, 1),
+        (CouplingMethod::Tiled, Storage::Full, 20, 3),
     ] {
         let mut params = lively();
-        (params.coupling.method, params.task.storage) = (method, storage);
+        (params.coupling.method, params.coupling.fields, params.task.storage) = (method, fields, storage);
         (params.task.n_inputs, params.task.n_samples, params.task.method) = (40, samples, FitnessMethod::Direct);
         let held = start(&params, &gpu, Tuning::default()).memory();
         let predicted = NucleiKind::predict(&params, Some(&setup(&params)), DeviceKind::Cuda);
-        assert_eq!(predicted, held, "{method:?} {storage:?}");
+        assert_eq!(predicted, held, "{method:?} {storage:?} {fields}");
         assert_eq!(predicted, NucleiKind::predict(&params, None, DeviceKind::Cuda));
     }
 }
