@@ -127,8 +127,13 @@ impl ProbeSampler {
     }
 
     /// Whether the median and ensemble errors are sampled after `completed` generations.
+    pub fn needs_errors(&self, completed: u64) -> bool {
+        completed.is_multiple_of(self.every) && self.is_tapped(probes::FITNESS)
+    }
+
+    /// Whether they, or the mean of P(R_j), are sampled after `completed` generations.
     pub fn needs_details(&self, completed: u64) -> bool {
-        completed.is_multiple_of(self.every) && (self.is_tapped(probes::FITNESS) || self.is_tapped(probes::BARRIER))
+        self.needs_errors(completed) || completed.is_multiple_of(self.every) && self.is_tapped(probes::BARRIER)
     }
 
     /// Records the events of generation `step`.

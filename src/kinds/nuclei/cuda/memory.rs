@@ -6,14 +6,11 @@ use super::{
 };
 use crate::{
     buffers, device_constants,
-    gpu::{
-        Buf, Cell, Gpu, GpuError, Mark, Pinned,
-        layout::{Constant, CudaType},
-    },
+    gpu::{Buf, Cell, Gpu, GpuError, Pinned, layout::Constant},
     kinds::nuclei::{ledger::Ledger, state::State},
     sim::{Buffers as _, SimError},
 };
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 /// Number of float arrays of phase field 1 and all else; the phases of fields 2 to F follow.
 pub const FIELDS: usize = 10;
@@ -107,7 +104,7 @@ impl TableSizes {
         4 * MAX_SELECTED as usize + 3 * self.n_slots
     }
 
-    /// Words that are read while the next generations run, at most.
+    /// Maximum words of a part that is read while the next one is computed.
     fn copied_words(&self) -> usize {
         (self.entries() * self.words_per_generation()).min(COPIED_WORDS)
     }
@@ -228,7 +225,7 @@ impl Table {
 
 /// Maximum generations in the log.
 const MAX_ENTRIES: usize = 64;
-/// Words that are read while the next generations run, at most.
+/// Maximum words of a part that is read while the next one is computed.
 const COPIED_WORDS: usize = 1 << 18;
 /// Approximate words of the log, unless one generation needs more.
 const LOG_WORDS: usize = 8 << 20;
@@ -283,58 +280,12 @@ buffers! {
             pub words: Buf<u32> = Readback "log words" [s.entries(), s.words_per_generation()];
             /// Errors of the nuclei that ended, at the places of their slots in `words`.
             pub errors: Buf<f32> = Readback "log errors" [s.entries(), s.words_per_generation()];
-            /// Copies of a part of the log, which is read while the next generations run.
-            copied_entries: Pinned<LogEntry> = Readback "copy of log entries" s.entries();
-            copied_words: Pinned<u32> = Readback "copy of log words" s.copied_words();
-            copied_errors: Pinned<f32> = Readback "copy of log errors" s.copied_words();
+            /// Copies of a part of the log, which is read while the next part is computed.
+            pub(super) copied_entries: Pinned<LogEntry> = Readback "copy of log entries" s.entries();
+            pub(super) copied_words: Pinned<u32> = Readback "copy of log words" s.copied_words();
+            pub(super) copied_errors: Pinned<f32> = Readback "copy of log errors" s.copied_words();
             /// None with one phase field: page-locked memory has at least one element, which is not declared.
-            copied_orders: Option<Pinned<f64>> = Readback "copy of orders of fields" [s.entries(), s.phase_fields - 1];
+            pub(super) copied_orders: Option<Pinned<f64>> = Readback "copy of orders of fields" [s.entries(), s.phase_fields - 1];
         }
     }
-}
-
-/// The log of some generations.
-pub struct LogPart {
-    /// One per generation.
-    pub entries: Vec<LogEntry>,
-    /// Number of the first of `words` in the log.
-    pub first_word: u32,
-    /// Slots of the events.
-    pub words: Vec<u32>,
-    /// Errors at the places of slots, or none.
-    pub errors: Vec<f32>,
-    /// Order parameters of phase fields 2 to F.
-    pub orders: Vec<f64>,
-}
-
-impl Scratch {
-    /// Reads the log of these generations. With a mark they were issued before it, and what was issued since runs meanwhile.
-    pub fn read_log(&mut self, of: Range<usize>, errors: bool, after: Option<&Mark>) -> Result<LogPart, GpuError> {
-        let per_entry = self.orders.len() / self.entries.len().max(1);
-        let entries = read_part(&self.entries, of.clone(), &mut self.copied_entries, after)?;
-        let first_word = entries.first().map_or(0, |e| e.words);
-        let range = first_word as usize..entries.last().map_or(0, |e| e.words + e.length()) as usize;
-        let words = read_part(&self.words, range.clone(), &mut self.copied_words, after)?;
-        let range = if errors { range } else { 0..0 };
-        let errors = read_part(&self.errors, range, &mut self.copied_errors, after)?;
-        let range = of.start * per_entry..of.end * per_entry;
-        let orders = match &mut self.copied_orders {
-            Some(copied) => read_part(&self.orders, range, copied, after)?,
-            None => vec![],
-        };
-        Ok(LogPart { entries, first_word, words, errors, orders })
-    }
-}
-
-/// Reads a range, beside what was issued since a mark if there is room.
-fn read_part<T: CudaType>(
-    from: &Buf<T>,
-    range: Range<usize>,
-    copied: &mut Pinned<T>,
-    after: Option<&Mark>,
-) -> Result<Vec<T>, GpuError> {
-    let Some(after) = after.filter(|_| range.len() <= copied.len()) else { return from.read_range(range) };
-    let n = range.len();
-    from.download_beside(range, copied, 0, after)?;
-    Ok(copied.get()?[..n].to_vec())
 }

@@ -4,7 +4,7 @@
 //!
 //! A generation is about fifty launches, captured once as a CUDA graph and replayed. Population size, slot lists and
 //! events stay on the device: every kernel is launched for the whole table and reads the population size from memory.
-//! Events are appended to a log, which the host reads after several generations.
+//! Events are appended to a log of two halves: the host takes in the events of one half while generations fill the other.
 //!
 //! # Agreement with the CPU
 //!
@@ -26,6 +26,7 @@
 //! | [`variants`] | timing of all coupling algorithms |
 //! | [`kernel_params`], [`task`] | parameters and task as read by the kernels |
 //! | [`memory`] | device buffers |
+//! | [`log`] | parts of the log, read while the next one runs |
 //! | [`generation`] | launches in order |
 //! | [`predict`] | predicted memory |
 //! | `simulation` | implementation of `Simulation` |
@@ -36,6 +37,7 @@ pub mod fitness_kernels;
 pub mod generation;
 pub mod kernel_params;
 pub mod layout;
+pub mod log;
 pub mod memory;
 pub mod mixer;
 pub mod predict;
@@ -63,8 +65,9 @@ use crate::{
 };
 use coupling::{Algorithm, CouplingSizes};
 use generation::{Pipeline, PipelineSizes, Tile};
-use layout::{EventLog, KernelParams, LogEntry};
-use memory::{LogPart, TableSizes};
+use layout::{KernelParams, LogEntry};
+use log::{LogPart, PartInProgress};
+use memory::TableSizes;
 use readings::FieldCopies;
 use std::{ops::Range, sync::Arc};
 use task::TaskSizes;
@@ -82,9 +85,6 @@ pub const MODULES: &[ModuleSpec] = &[
     readings::ReadingKernels::SPEC,
 ];
 
-/// One generation in so many runs while the host takes in the events of those before.
-const READ_BEHIND: u32 = 4;
-
 /// Maximum substeps in a captured graph. Above, launch overhead is negligible.
 const MAX_GRAPH_SUBSTEPS: u32 = 128;
 
@@ -98,7 +98,7 @@ pub struct Tuning {
     pub pair_blocks: Option<u32>,
     /// Nuclei per block of the fitness kernels; `None`: chosen by capacity.
     pub tile: Option<Tile>,
-    /// Generations between two readings of the log; `None`: as many as fit.
+    /// Maximum number of generations between two readings of the log; `None`: as many as fit into half of it.
     pub batch: Option<u32>,
     /// Fitness without tensor cores. This option changes the last bits.
     pub without_tensor_cores: bool,
@@ -108,10 +108,9 @@ pub struct Tuning {
 
 /// A population on an NVIDIA GPU.
 pub struct CudaSim {
-    // Declared before the buffers it points to, so that it is dropped first.
-    graph: Option<Graph>,
-    /// Whether the graph computes the median and ensemble errors.
-    is_wanted: bool,
+    /// A generation without and with the median and ensemble errors. Declared before the buffers that the graphs point to,
+    /// so that they are dropped first.
+    graphs: [Option<Graph>; 2],
     host: HostState,
     gpu: Arc<Gpu>,
     pipeline: Pipeline,
@@ -158,8 +157,7 @@ impl CudaSim {
         let mut host = HostState::new(params, context, setup, state.n() as u64);
         host.sampler.lineage.defer();
         let mut sim = Self {
-            graph: None,
-            is_wanted: false,
+            graphs: [None, None],
             host,
             gpu: gpu.clone(),
             pipeline,
@@ -203,47 +201,51 @@ impl CudaSim {
         &self.host
     }
 
-    /// Generations until the next reading of the log.
-    fn batch(&self, left: u32) -> u32 {
-        let fit = self.pipeline.scratch.entries.len() as u32;
-        left.min(self.tuning.batch.unwrap_or(fit).min(fit)).max(1)
-    }
-
+    /// Launches generations in parts, and takes in a part while the next one is computed. On return all are taken in.
     fn run(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError> {
-        let (mut left, mut measured) = (steps, !pass.profiled);
-        while left > 0 {
-            let batch = self.batch(left);
-            let with_details = (1..=u64::from(batch)).any(|i| self.host.sampler.needs_details(self.host.step + i));
-            self.pipeline.scratch.log.set(EventLog::default())?;
-            let mut replayed = batch;
-            if !measured {
-                self.profiled_generation(with_details, pass)?;
-                (measured, replayed) = (true, batch - 1);
+        let (mut left, mut in_progress) = (steps, None::<PartInProgress>);
+        while left > 0 || in_progress.is_some() {
+            let before = in_progress.take();
+            let entries = self.pipeline.scratch.next_part(left, before.as_ref(), self.tuning.batch);
+            if let Some(entries) = entries {
+                let first_step = before.as_ref().map_or(self.host.step, |before| before.end_step(self.host.step));
+                let measured = Some(&mut *pass).filter(|pass| pass.profiled && left == steps);
+                left -= entries.len() as u32;
+                in_progress = Some(self.launch_part(entries, first_step, measured)?);
             }
-            let (mut mark, behind) = (None, self.read_behind(batch));
-            for remaining in (0..replayed).rev() {
-                if self.host.params.phases.substeps <= MAX_GRAPH_SUBSTEPS {
-                    self.graph(with_details)?.launch()?;
-                } else {
-                    self.pipeline.generation(&self.host.params, with_details, &mut Pass::default())?;
-                }
-                if remaining == behind && behind > 0 {
-                    mark = Some(Mark::now(&self.gpu)?);
-                }
+            if before.is_some() || left == 0 {
+                self.convert_fields()?; // with two parts to compute meanwhile, unless there is only one
             }
-            self.convert_fields()?;
             self.host.sampler.lineage.catch_up();
-            let read = if mark.is_some() { batch - behind } else { 0 } as usize;
-            self.read_log(0..read, with_details, mark.as_ref())?;
-            self.read_log(read..batch as usize, with_details, None)?;
-            left -= batch;
+            if let Some(before) = before {
+                self.take_in(&before)?;
+            }
         }
         Ok(pass.collect()?)
     }
 
-    /// Of a batch, the generations that run while the host takes in those before; none where samples are read, which waits.
-    fn read_behind(&self, batch: u32) -> u32 {
-        if self.pipeline.chosen.is_none() { batch / READ_BEHIND } else { 0 }
+    /// Launches the generations of a part, from `first_step` on; the first one is measured where a pass is given.
+    fn launch_part(
+        &mut self,
+        entries: Range<usize>,
+        first_step: u64,
+        measured: Option<&mut Pass>,
+    ) -> Result<PartInProgress, SimError> {
+        let mut steps = (1..=entries.len() as u64).map(|i| first_step + i);
+        let with_details = self.pipeline.task.is_some() && steps.any(|step| self.host.sampler.needs_errors(step));
+        self.pipeline.scratch.begin_part(entries.start)?;
+        let n_measured = usize::from(measured.is_some());
+        if let Some(pass) = measured {
+            self.profiled_generation(with_details, pass)?;
+        }
+        for _ in n_measured..entries.len() {
+            if self.host.params.phases.substeps <= MAX_GRAPH_SUBSTEPS {
+                self.graph(with_details)?.launch()?;
+            } else {
+                self.pipeline.generation(&self.host.params, with_details, &mut Pass::default())?;
+            }
+        }
+        Ok(PartInProgress { entries, with_details, mark: Mark::now(&self.gpu)? })
     }
 
     /// One generation without a graph, with a timing event after every kernel.
@@ -272,50 +274,47 @@ impl CudaSim {
     }
 
     fn graph(&mut self, with_details: bool) -> Result<&mut Graph, GpuError> {
-        if self.is_wanted != with_details {
-            (self.graph, self.is_wanted) = (None, with_details);
-        }
-        if self.graph.is_none() {
-            let (pipeline, params) = (&mut self.pipeline, &self.host.params);
-            // SAFETY: buffers are only replaced together with the graph (`drop_graph`), which is dropped before them.
-            self.graph =
+        let (pipeline, params) = (&mut self.pipeline, &self.host.params);
+        let graph = &mut self.graphs[usize::from(with_details)];
+        if graph.is_none() {
+            // SAFETY: buffers are only replaced together with the graphs (`drop_graphs`), which are dropped before them.
+            *graph =
                 Some(unsafe { Graph::capture(&self.gpu, |pass| pipeline.generation(params, with_details, pass)) }?);
         }
         let not_captured =
             || GpuError::Driver { doing: "launching a generation".to_owned(), why: "it was not captured".to_owned() };
-        self.graph.as_mut().ok_or_else(not_captured)
+        graph.as_mut().ok_or_else(not_captured)
     }
 
-    fn drop_graph(&mut self) {
-        self.graph = None;
+    fn drop_graphs(&mut self) {
+        self.graphs = [None, None];
     }
 
-    /// Reads the events and statistics of generations of the log into the host state; with a mark, those issued before it.
-    fn read_log(&mut self, of: Range<usize>, with_details: bool, after: Option<&Mark>) -> Result<(), SimError> {
-        if of.is_empty() {
-            return Ok(());
+    /// Reads the events and statistics of a part into the host state. Generations launched after it run meanwhile.
+    fn take_in(&mut self, part: &PartInProgress) -> Result<(), SimError> {
+        let Self { pipeline: Pipeline { scratch, chosen, task, .. }, host, .. } = self;
+        if let Some(chosen) = chosen {
+            chosen.start_reading(&part.entries, &part.mark)?;
         }
-        let with_errors = self.host.sampler.lineage.is_tapped();
         let LogPart { entries, first_word, words, errors, orders } =
-            self.pipeline.scratch.read_log(of.clone(), with_errors, after)?;
-        let more = orders.len() / entries.len();
-        let samples = self.pipeline.chosen.as_ref().map_or(Ok(vec![]), |chosen| chosen.read(of))?;
-        let n_samples = samples.len() / entries.len();
+            scratch.read_part(part, host.sampler.lineage.is_tapped())?;
+        let samples = chosen.as_ref().map_or(Ok(&[][..]), |chosen| chosen.finish_reading(entries.len()))?;
+        let (n_orders, n_samples) = (orders.len() / entries.len(), samples.len() / entries.len());
         for (at, entry) in entries.iter().enumerate() {
-            let mut stats = host_stats(entry, with_details);
-            stats.r_more[..more].copy_from_slice(&orders[at * more..][..more]);
-            if self.pipeline.task.is_none() {
-                stats.f_ensemble = f64::NAN; // there is no task
+            let mut stats = host_stats(entry, part.with_details);
+            stats.r_more[..n_orders].copy_from_slice(&orders[at * n_orders..][..n_orders]);
+            if task.is_none() && host.sampler.needs_errors(host.step + 1) {
+                stats.f_median = 0.0; // there is no task: all errors are 0
             }
             if !(stats.f_mean + stats.h_mean).is_finite() {
-                return Err(non_finite("the weights of a nucleus", self.host.step));
+                return Err(non_finite("the weights of a nucleus", host.step));
             }
             let first = (entry.words - first_word) as usize;
-            self.host.events = events_of(entry, &words[first..], errors.get(first..).unwrap_or_default());
-            add(&mut self.host.ledger, entry);
-            let (chosen, samples) = (&self.pipeline.chosen, &samples[at * n_samples..][..n_samples]);
+            host.events = events_of(entry, &words[first..], errors.get(first..).unwrap_or_default());
+            add(&mut host.ledger, entry);
+            let samples = &samples[at * n_samples..][..n_samples];
             let value = |probe, slot| chosen.as_ref().map_or(f32::NAN, |chosen| chosen.value(samples, probe, slot));
-            self.host.end_generation(stats, &|_, probe, slot| value(probe, slot));
+            host.end_generation(stats, &|_, probe, slot| value(probe, slot));
         }
         Ok(())
     }

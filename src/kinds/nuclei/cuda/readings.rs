@@ -160,6 +160,8 @@ buffers! {
             chosen: Buf<u32> = Readback "chosen nuclei" [s.n_samples, 2];
             /// [log entries × samples].
             samples: Buf<f32> = Readback "samples of chosen nuclei" [s.entries, s.n_samples];
+            /// Those of a part of the log.
+            copied: Pinned<f32> = Readback "copy of samples" [s.entries, s.n_samples];
         }
         plain {
             /// Probe and slot of each sample, ascending.
@@ -203,10 +205,15 @@ impl ChosenSamples {
             .launch(kernels, pass, n_chosen)
     }
 
-    /// Reads the samples of these generations of the log, generation by generation.
-    pub fn read(&self, generations: Range<usize>) -> Result<Vec<f32>, GpuError> {
+    /// Starts copying the samples of these entries of the log. Generations launched after the mark run meanwhile.
+    pub fn start_reading(&mut self, entries: &Range<usize>, after: &Mark) -> Result<(), GpuError> {
         let n = self.lanes.len();
-        self.samples.read_range(generations.start * n..generations.end * n)
+        self.samples.download_beside(entries.start * n..entries.end * n, &mut self.copied, 0, after)
+    }
+
+    /// Waits for the copy: the samples of as many generations, generation by generation.
+    pub fn finish_reading(&self, generations: usize) -> Result<&[f32], GpuError> {
+        Ok(&self.copied.get()?[..generations * self.lanes.len()])
     }
 
     /// The sample of a probe in a slot; NaN if it is not among them.

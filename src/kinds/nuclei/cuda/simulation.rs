@@ -78,7 +78,7 @@ impl Simulation for CudaSim {
         let Some((params, setup)) = self.host.replaced(data)? else { return Ok(Effect::NeedsRebuild) };
         kernel_params::check(&params, &setup)?;
         let task = Task::new(&self.gpu, &params, &setup, self.tuning.without_tensor_cores)?;
-        self.drop_graph();
+        self.drop_graphs();
         self.pipeline.task = task;
         (self.host.params, self.host.setup) = (params, setup);
         Ok(Effect::Applied)
@@ -226,7 +226,7 @@ impl CudaSim {
         if new.measure.variants != self.host.params.measure.variants {
             self.variants = Variants::new(&self.gpu, &new)?;
         }
-        self.drop_graph();
+        self.drop_graphs();
         if kernel_params::algorithm(&new, self.tuning.coupling) != self.pipeline.coupling.algorithm {
             let mut coupling = Coupling::allocate(&self.gpu, &coupling_sizes(&new, &self.tuning))?;
             coupling.fill(&self.host.setup)?;
@@ -256,7 +256,7 @@ impl CudaSim {
         if self.pipeline.chosen.as_ref().map_or(&[][..], ChosenSamples::lanes) == lanes {
             return Ok(());
         }
-        self.drop_graph();
+        self.drop_graphs();
         self.pipeline.chosen = None;
         self.pipeline.chosen = ChosenSamples::new(&self.gpu, lanes, self.pipeline.scratch.entries.len())?;
         self.update_chosen()
