@@ -39,9 +39,9 @@ impl EventLog {
         // Newest first; joined in the reverse order.
         let (mut written, mut n_bytes, mut n_written) = (vec![], 0, 0);
         for (step, events) in pending.iter().rev() {
-            let offspring = Offspring::of(events);
+            let mut births = &events.born[..];
             for line in lines(events).rev() {
-                let text = line.text(*step, &offspring);
+                let text = line.text(*step, &mut births);
                 if n_bytes + text.len() > limit {
                     written.push(format!("… {} earlier events are not shown\n", n_lines - n_written));
                     written.reverse();
@@ -77,24 +77,17 @@ fn lines(events: &Events) -> impl DoubleEndedIterator<Item = Line<'_>> {
     fusion.into_iter().chain(decays).chain(deaths).chain(overflow)
 }
 
-/// Slots of offspring by those of their parents.
-struct Offspring(Vec<(u32, u32)>);
-
-impl Offspring {
-    fn of(events: &Events) -> Self {
-        let mut pairs: Vec<(u32, u32)> = events.born.iter().map(|(child, parent)| (*parent, *child)).collect();
-        pairs.sort_by_key(|(parent, _)| *parent); // stable: the offspring of a parent stay in order
-        Self(pairs)
-    }
-
-    fn of_parent(&self, parent: u32) -> impl Iterator<Item = u32> {
-        let first = self.0.partition_point(|(other, _)| *other < parent);
-        self.0[first..].iter().take_while(move |(other, _)| *other == parent).map(|(_, child)| *child)
-    }
+/// Takes the births of the last decay, which are at the end of `births`.
+fn take_offspring<'a>(births: &mut &'a [(u32, u32)], parent: u32) -> &'a [(u32, u32)] {
+    let n = births.iter().rev().take_while(|(_, other)| *other == parent).count();
+    let (others, offspring) = births.split_at(births.len() - n);
+    *births = others;
+    offspring
 }
 
 impl Line<'_> {
-    fn text(&self, step: u64, offspring: &Offspring) -> String {
+    /// The line. Lines of a generation are written from the last to the first, and take their offspring from `births`.
+    fn text(&self, step: u64, births: &mut &[(u32, u32)]) -> String {
         let mut text = String::with_capacity(48);
         // Writing to a text cannot fail.
         let _ = match self {
@@ -108,7 +101,7 @@ impl Line<'_> {
             Self::Fusion([]) => Ok(()),
             Self::Decay(parent) => {
                 let _ = write!(text, "{step} decay {parent} ->");
-                for child in offspring.of_parent(*parent) {
+                for (child, _) in take_offspring(births, *parent) {
                     let _ = write!(text, " {child}");
                 }
                 writeln!(text)
@@ -126,7 +119,7 @@ mod tests {
 
     fn log() -> EventLog {
         let mut log = EventLog::default();
-        let born = vec![(3, 9), (2, 3), (9, 9), (7, 3)];
+        let born = vec![(3, 9), (9, 9), (2, 3), (7, 3)];
         log.push(7, &Events { fused: vec![0, 4], decayed: vec![9, 3], born, died: vec![1, 6], ..Events::default() });
         log.push(8, &Events::default());
         log.push(9, &Events { decayed: vec![2], born: vec![(2, 2)], missing: 3, ..Events::default() });

@@ -9,7 +9,8 @@ pub struct Events {
     pub fused: Vec<u32>,
     /// Slots of the nuclei that decayed, in order of decreasing error.
     pub decayed: Vec<u32>,
-    /// Slots of offspring and parent. A decaying nucleus is renewed in its own slot, which is listed as well.
+    /// Slots of offspring and parent, by parent in the order of `decayed`. A decaying nucleus is renewed in its own slot,
+    /// which is listed as well.
     pub born: Vec<(u32, u32)>,
     /// Offspring without a free slot.
     pub missing: u32,

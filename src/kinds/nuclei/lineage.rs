@@ -22,6 +22,10 @@ pub struct Lineage {
     shared: OnceLock<Arc<Individuals>>,
 }
 
+/// Maximum number of events that memory is reserved for. A tap that begins has one for every living nucleus, later batches
+/// have few.
+const MAX_RESERVED: usize = 1 << 12;
+
 /// Births whose ids are not assigned yet: writing a slot of a large table is a cache miss each, which a GPU need not wait for.
 #[derive(Default)]
 struct WaitingBirths {
@@ -245,7 +249,8 @@ impl Lineage {
 
     /// Events since the last reading.
     pub fn take(&mut self) -> Vec<LifeEvent> {
-        std::mem::take(&mut self.pending)
+        let next = Vec::with_capacity(self.pending.len().min(MAX_RESERVED)); // estimate for the next batch
+        std::mem::replace(&mut self.pending, next)
     }
 
     /// Bytes of the ids of a table of this size.

@@ -192,8 +192,8 @@ impl ProbeSampler {
     /// Takes the reading of a tapped series, event or text probe, of a text at most the newest bytes; `None` for fields.
     pub fn take(&mut self, probe: ProbeId, text_limit: Option<usize>) -> Option<Reading> {
         Some(match probe {
-            probes::BIRTHS => Reading::Spikes(std::mem::take(&mut self.births)),
-            probes::DEATHS => Reading::Spikes(std::mem::take(&mut self.deaths)),
+            probes::BIRTHS => Reading::Spikes(take(&mut self.births)),
+            probes::DEATHS => Reading::Spikes(take(&mut self.deaths)),
             probes::LINEAGE => Reading::Lineage(self.lineage.take()),
             probes::LOG => Reading::Text(self.log.take(text_limit)),
             _ => {
@@ -228,6 +228,12 @@ impl ProbeSampler {
         let events = (self.births.capacity() + self.deaths.capacity()) * 8;
         (series + events + self.log.n_bytes()) as u64 + self.lineage.n_bytes()
     }
+}
+
+/// Takes all events, and reserves memory for as many in the next batch.
+fn take(events: &mut Vec<Spike>) -> Vec<Spike> {
+    let next = Vec::with_capacity(events.len());
+    std::mem::replace(events, next)
 }
 
 /// Appends the events of one generation, sorted by slot.
