@@ -1,49 +1,16 @@
 //! Measurements of the spike stream, step by step. Backends feed it; it does not affect the simulation.
 
-use super::{Measure, constants::steps_from_ms, probes};
+use super::{
+    Measure,
+    bin::{Bin, Run, runs_of},
+    constants::steps_from_ms,
+    probes,
+};
 use crate::{
     num::hash::StreamHash,
     sim::{Column, Digest, ElementSet, ProbeId, Series, SimError, Spike, Tap},
 };
 use std::sync::Arc;
-
-/// Totals of the current bin.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bin {
-    /// First step; samples are only taken from whole bins.
-    pub since: u64,
-    /// Spikes.
-    pub spikes: u64,
-    /// Synaptic events.
-    pub events: u64,
-    /// Neurons evaluated.
-    pub active: u64,
-    /// Spikes per category; empty unless class rates are tapped.
-    pub classes: Vec<u64>,
-}
-
-impl Bin {
-    /// Counts the spikes of one step by class. Adjacent neurons are often of one class, and additions to one counter
-    /// are serial: four tables in turn.
-    fn count(&mut self, codes: &[u16], lanes: &[u32]) {
-        const MOST: usize = 64;
-        let n = self.classes.len();
-        if n > MOST || lanes.len() < MOST {
-            return lanes.iter().for_each(|lane| self.classes[usize::from(codes[*lane as usize])] += 1);
-        }
-        let mut tables = [[0_u32; MOST]; 4];
-        let (fours, rest) = lanes.as_chunks::<4>();
-        for four in fours {
-            for (table, lane) in tables.iter_mut().zip(four) {
-                table[usize::from(codes[*lane as usize]) % MOST] += 1;
-            }
-        }
-        rest.iter().for_each(|lane| tables[0][usize::from(codes[*lane as usize])] += 1);
-        for (i, count) in self.classes.iter_mut().enumerate() {
-            *count += tables.iter().map(|table| u64::from(table[i])).sum::<u64>();
-        }
-    }
-}
 
 /// A running rate, updated at spikes only.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -91,6 +58,8 @@ pub struct Measurements {
     group_by: String,
     /// Index of that column.
     grouped_by: Option<usize>,
+    /// Its runs of equal classes.
+    runs: Vec<Run>,
     /// Completed steps between traces.
     pub trace_every: u64,
     /// Neurons whose traces are taken, ascending.
@@ -139,6 +108,7 @@ impl Measurements {
             fade: DecayTable { fine: vec![], coarse: vec![] },
             group_by: String::new(),
             grouped_by: None,
+            runs: vec![],
             trace_every: 1,
             traced: vec![],
             hash: StreamHash::default(),
@@ -173,6 +143,7 @@ impl Measurements {
             self.series[1] = Series::default();
         }
         self.grouped_by = self.set.columns.iter().position(|c| c.name == self.group_by);
+        self.runs = self.column().map_or_else(Vec::new, |column| runs_of(&column.codes));
         self.sizes = self.column().map_or_else(|| vec![self.set.len], Column::counts);
         self.start_bin(step);
     }
@@ -261,7 +232,7 @@ impl Measurements {
         }
         if !self.bin.classes.is_empty() {
             match self.grouped_by.and_then(|at| self.set.columns.get(at)) {
-                Some(column) => self.bin.count(&column.codes, lanes),
+                Some(column) => self.bin.count(&column.codes, &self.runs, lanes),
                 None => self.bin.classes[0] += lanes.len() as u64,
             }
         }
@@ -361,10 +332,14 @@ impl Measurements {
         Some(Series { lanes: lanes as u32, ..std::mem::replace(series, next) })
     }
 
-    /// The spikes since the last call.
+    /// The spikes since the last call. The next batch is written to `spare`, which is enlarged with room for longer batches:
+    /// spikes are written to new memory ten times slower.
     pub fn take_spikes(&mut self, mut spare: Vec<Spike>) -> Vec<Spike> {
         spare.clear();
-        spare.reserve(self.waiting.len()); // estimate for the next batch
+        let n = self.waiting.len();
+        if spare.capacity() < n + n / 8 {
+            spare.reserve_exact(n + n / 4);
+        }
         std::mem::replace(&mut self.waiting, spare)
     }
 
@@ -408,22 +383,5 @@ impl Measurements {
     pub fn n_bytes(&self) -> u64 {
         let series: usize = self.series.iter().map(|s| s.values.capacity() * 4 + s.steps.capacity() * 8).sum();
         (series + self.running.capacity() * 8 + self.waiting.capacity() * 8) as u64
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn four_tables_count_as_one() {
-        let codes: Vec<u16> = (0..1000_u32).map(|i| (i * i % 9) as u16).collect();
-        for n in [0, 1, 63, 64, 65, 999, 1000] {
-            let lanes: Vec<u32> = (0..n).collect();
-            let mut bin = Bin { classes: vec![7; 9], ..Bin::default() };
-            bin.count(&codes, &lanes);
-            let want = |class: u16| 7 + lanes.iter().filter(|l| codes[**l as usize] == class).count() as u64;
-            assert_eq!(bin.classes, (0..9).map(want).collect::<Vec<_>>(), "{n}");
-        }
     }
 }

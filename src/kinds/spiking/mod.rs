@@ -30,13 +30,14 @@
 //! [`cpu`] | the step: definition and CPU backend |
 //! [`cuda`] | the same step on an NVIDIA GPU |
 //! [`host_state`], [`saved_state`] | shared by both backends: edits, actions, saved states |
-//! [`measure`], [`probes`] | measurements and probes |
+//! [`measure`], [`bin`], [`probes`] | measurements and probes |
 //! [`predict`] | memory prediction |
 //! [`actions`] | checks of edits and actions |
 //! [`bench`] | benchmarks |
 
 pub mod actions;
 pub mod bench;
+pub mod bin;
 pub mod constants;
 pub mod cpu;
 pub mod cuda;

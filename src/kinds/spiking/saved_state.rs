@@ -1,9 +1,10 @@
 //! Saved states, independent of threads and backend. A state saved by one backend continues bit for bit on the other.
 
 use super::{
+    bin::Bin,
     constants::Real,
     host_state::HostState,
-    measure::{Bin, Measurements, RunningRate},
+    measure::{Measurements, RunningRate},
 };
 use crate::sim::{SimError, Snapshot, snapshot::misfit};
 

@@ -131,6 +131,8 @@ pub struct LaunchQueue {
     gpu: Arc<Gpu>,
     segment_mask: u32,
     sizes: BufferSizes,
+    /// Keys of a window that are sorted here, and lanes of one of its steps.
+    sorted: Vec<u32>,
     lanes: Vec<u32>,
 }
 
@@ -150,6 +152,7 @@ impl LaunchQueue {
             gpu: gpu.clone(),
             segment_mask: sizes.segment_ring - 1,
             sizes: *sizes,
+            sorted: vec![],
             lanes: vec![],
         })
     }
@@ -268,18 +271,20 @@ impl LaunchQueue {
         };
         let (mut at, mut events, mut non_finite) = (0, 0_u64, None);
         for (i, (window, segment)) in launch.plan.iter().zip(&segments).enumerate() {
-            self.lanes.clear();
-            self.lanes.extend_from_slice(&spikes[at..at + segment.n_spikes as usize]);
-            at += self.lanes.len();
-            if self.lanes.len() > SORTED_BY_DEVICE {
-                self.lanes.sort_unstable();
+            let mut keys = &spikes[at..at + segment.n_spikes as usize];
+            at += keys.len();
+            if keys.len() > SORTED_BY_DEVICE {
+                self.sorted.clear();
+                self.sorted.extend_from_slice(keys);
+                self.sorted.sort_unstable();
+                keys = &self.sorted;
             }
             let counters = &counters[i * COUNTERS..(i + 1) * COUNTERS];
             non_finite = non_finite.or_else(|| first_non_finite(window, counters));
             let sum = &counters[HASH..HASH + 2];
             measurements.hash.push_sum(u64::from(sum[1]) << 32 | u64::from(sum[0]));
             let samples = Samples { all: samples, window: i, n: launch.n_traced };
-            events += record_window(measurements, window, &mut self.lanes, counters, &samples);
+            events += record_window(measurements, window, keys, &mut self.lanes, counters, &samples);
         }
         if launch.is_measured {
             let is_leaky = memory.leaky.is_some();
@@ -356,11 +361,12 @@ fn first_non_finite(window: &Window, counters: &[u32]) -> Option<NonFinite> {
     (counters[NON_FINITE] != 0).then_some(non_finite)
 }
 
-/// Adds one window to the measurements, step by step. Returns its synaptic events.
+/// Adds one window to the measurements, step by step; `lanes` is workspace. Returns its synaptic events.
 fn record_window(
     measurements: &mut Measurements,
     window: &Window,
-    keys: &mut [u32],
+    keys: &[u32],
+    lanes: &mut Vec<u32>,
     counters: &[u32],
     samples: &Samples<'_>,
 ) -> u64 {
@@ -370,10 +376,15 @@ fn record_window(
     let mut active = u64::from(counters[COPIES * steps]);
     for i in 0..window.steps {
         let step = window.step + u64::from(i);
-        let from = at;
-        at += keys[at..].partition_point(|key| key >> LANE_BITS == i);
-        keys[from..at].iter_mut().for_each(|key| *key &= (1 << LANE_BITS) - 1);
-        measurements.spikes(step, &keys[from..at]);
+        if window.steps == 1 {
+            measurements.spikes(step, keys); // keys are lanes, with the step 0 of the window above them
+        } else {
+            let n = keys[at..].partition_point(|key| key >> LANE_BITS == i);
+            lanes.clear();
+            lanes.extend(keys[at..at + n].iter().map(|key| key & ((1 << LANE_BITS) - 1)));
+            at += n;
+            measurements.spikes(step, lanes);
+        }
         if samples.n > 0 && (step + 1).is_multiple_of(measurements.trace_every) {
             let from = (samples.window * MAX_WINDOW_STEPS as usize + i as usize) * samples.n * 2;
             measurements.trace(samples.all[from..from + samples.n * 2].as_chunks().0);

@@ -1,0 +1,101 @@
+//! Totals of a bin, with the spikes of each class of neurons.
+
+/// Totals of the current bin.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bin {
+    /// First step; samples are only taken from whole bins.
+    pub since: u64,
+    /// Spikes.
+    pub spikes: u64,
+    /// Synaptic events.
+    pub events: u64,
+    /// Neurons evaluated.
+    pub active: u64,
+    /// Spikes per category; empty unless class rates are tapped.
+    pub classes: Vec<u64>,
+}
+
+impl Bin {
+    /// Counts the spikes of one step by class, with a search per run of neurons of one class where they are few.
+    pub fn count(&mut self, codes: &[u16], runs: &[Run], lanes: &[u32]) {
+        if runs.is_empty() || runs.len() * SPIKES_PER_SEARCH > lanes.len() {
+            return self.count_each(codes, lanes);
+        }
+        let mut left = lanes;
+        for run in runs {
+            let (own, others) = left.split_at(left.partition_point(|lane| *lane < run.end));
+            self.classes[usize::from(run.class)] += own.len() as u64;
+            left = others;
+        }
+    }
+
+    /// Adjacent neurons are often of one class, and additions to one counter are serial: four tables in turn.
+    fn count_each(&mut self, codes: &[u16], lanes: &[u32]) {
+        const MOST: usize = 64;
+        let n = self.classes.len();
+        if n > MOST || lanes.len() < MOST {
+            return lanes.iter().for_each(|lane| self.classes[usize::from(codes[*lane as usize])] += 1);
+        }
+        let mut tables = [[0_u32; MOST]; 4];
+        let (fours, rest) = lanes.as_chunks::<4>();
+        for four in fours {
+            for (table, lane) in tables.iter_mut().zip(four) {
+                table[usize::from(codes[*lane as usize]) % MOST] += 1;
+            }
+        }
+        rest.iter().for_each(|lane| tables[0][usize::from(codes[*lane as usize])] += 1);
+        for (i, count) in self.classes.iter_mut().enumerate() {
+            *count += tables.iter().map(|table| u64::from(table[i])).sum::<u64>();
+        }
+    }
+}
+
+/// Adjacent neurons of one class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    /// The first neuron after them.
+    pub end: u32,
+    /// Their class.
+    pub class: u16,
+}
+
+/// A search among the spikes of a step takes as long as counting so many of them one by one.
+const SPIKES_PER_SEARCH: usize = 48;
+/// Maximum number of runs; of more none are kept.
+const MAX_RUNS: usize = 1024;
+
+/// The runs of equal classes; none where they are too many to be searched for.
+pub fn runs_of(classes: &[u16]) -> Vec<Run> {
+    let mut runs = vec![];
+    let mut end = 0;
+    for run in classes.chunk_by(|a, b| a == b) {
+        if runs.len() == MAX_RUNS {
+            return vec![];
+        }
+        end += run.len() as u32;
+        runs.push(Run { end, class: run[0] });
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_and_tables_count_as_one_counter() {
+        let mixed: Vec<u16> = (0..1000_u32).map(|i| (i * i % 9) as u16).collect();
+        let in_runs: Vec<u16> = (0..1000_u32).map(|i| (i / 60 % 9) as u16).collect();
+        assert_eq!((runs_of(&in_runs).len(), runs_of(&[])), (17, vec![]));
+        assert_eq!(runs_of(&(0..2000).map(|i| i % 2).collect::<Vec<u16>>()), []);
+        for (codes, n) in
+            [&mixed, &in_runs].into_iter().flat_map(|c| [0, 1, 63, 64, 65, 816, 999, 1000].map(|n| (c, n)))
+        {
+            let lanes: Vec<u32> = (1000 - n..1000).collect();
+            let mut bin = Bin { classes: vec![7; 9], ..Bin::default() };
+            bin.count(codes, &runs_of(codes), &lanes);
+            let want = |class: u16| 7 + lanes.iter().filter(|l| codes[**l as usize] == class).count() as u64;
+            assert_eq!(bin.classes, (0..9).map(want).collect::<Vec<_>>(), "{n}");
+        }
+    }
+}
