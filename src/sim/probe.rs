@@ -248,7 +248,7 @@ impl Frame {
         self.batches.drain(..excess);
         for (id, reading) in newer.readings {
             match self.readings.iter_mut().find(|(i, _)| *i == id) {
-                Some((_, old)) => self.skipped += old.absorb(reading),
+                Some((_, old)) => self.skipped += old.absorb(reading, &mut self.spare),
                 None => self.readings.push((id, reading)),
             }
         }

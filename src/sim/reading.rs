@@ -184,8 +184,8 @@ impl Reading {
     }
 
     /// Appends histories and replaces states, so that nothing is lost when a frame is skipped. Returns the number of
-    /// spikes dropped over the limit.
-    pub(super) fn absorb(&mut self, newer: Self) -> u64 {
+    /// spikes dropped over the limit. Memory of spikes that were copied is left in `spare` when that has none.
+    pub(super) fn absorb(&mut self, newer: Self, spare: &mut Vec<Spike>) -> u64 {
         match (self, newer) {
             (Self::Series(a), Self::Series(b)) if a.elements == b.elements && a.lanes == b.lanes => {
                 a.steps.extend(b.steps);
@@ -198,10 +198,20 @@ impl Reading {
             (Self::Lineage(a), Self::Lineage(b)) => a.extend(b),
             (Self::Text(a), Self::Text(b)) => a.push_str(&b),
             (Self::Samples(a), Self::Samples(b)) => a.extend(b),
-            (Self::Spikes(a), Self::Spikes(b)) => {
-                a.extend(b);
-                let excess = a.len().saturating_sub(MAX_WAITING_SPIKES);
-                a.drain(..excess);
+            (Self::Spikes(a), Self::Spikes(mut b)) => {
+                let excess = (a.len() + b.len()).saturating_sub(MAX_WAITING_SPIKES);
+                // Spikes over the limit are not copied.
+                if excess >= a.len() {
+                    b.drain(..excess - a.len());
+                    std::mem::swap(a, &mut b);
+                } else {
+                    a.drain(..excess);
+                    a.extend_from_slice(&b);
+                }
+                if spare.capacity() == 0 {
+                    b.clear();
+                    *spare = b;
+                }
                 return excess as u64;
             }
             (old, new) => *old = new,
@@ -236,10 +246,23 @@ mod tests {
             Reading::Histogram(Histogram { edges: Arc::new(edges.to_vec()), steps: vec![step], counts })
         };
         let mut all = row(&[0.0, 1.0], 1);
-        all.absorb(row(&[0.0, 1.0], 2));
+        all.absorb(row(&[0.0, 1.0], 2), &mut vec![]);
         let Reading::Histogram(both) = &all else { panic!() };
         assert_eq!((both.steps.as_slice(), both.counts.len()), (&[1, 2][..], 2));
-        all.absorb(row(&[0.0, 2.0], 3));
+        all.absorb(row(&[0.0, 2.0], 3), &mut vec![]);
         assert_eq!(all, row(&[0.0, 2.0], 3));
+    }
+
+    #[test]
+    fn spikes_over_the_limit_are_dropped_and_memory_is_kept() {
+        let spikes = |steps: std::ops::Range<u32>| steps.map(|step| Spike { step, lane: 0 }).collect::<Vec<_>>();
+        let most = MAX_WAITING_SPIKES as u32;
+        for (older, newer, dropped) in [(0, 3, 0), (3, 4, 0), (10, most - 4, 6), (10, most, 10), (10, most + 2, 12)] {
+            let (mut all, mut spare) = (Reading::Spikes(spikes(0..older)), vec![]);
+            let n = all.absorb(Reading::Spikes(spikes(older..older + newer)), &mut spare);
+            assert_eq!(n, dropped, "{older} and {newer}");
+            assert!(all == Reading::Spikes(spikes(dropped as u32..older + newer)), "{older} and {newer}");
+            assert_eq!((spare.len(), spare.capacity() > 0), (0, older > 0), "{older} and {newer}");
+        }
     }
 }

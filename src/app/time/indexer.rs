@@ -59,11 +59,17 @@ pub struct Indexer {
     used: Receiver<Vec<Spike>>,
     shared: Arc<Shared>,
     n_sent: u64,
+    max_pending: usize,
 }
 
 impl Indexer {
     /// Starts the thread. `wake` is called with every snapshot.
     pub fn spawn(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+        Self::with_limit(MAX_PENDING, wake)
+    }
+
+    /// The same with at most this many spikes waiting.
+    pub fn with_limit(max_pending: usize, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let (batches, queue) = bounded::<Batch>(QUEUE);
         let (give_back, used) = bounded(SPARES);
         let shared = Arc::new(Shared::default());
@@ -89,13 +95,13 @@ impl Indexer {
                 }
             }
         })?;
-        Ok(Self { batches, used, shared, n_sent: 0 })
+        Ok(Self { batches, used, shared, n_sent: 0, max_pending })
     }
 
     /// Queues a batch; returns it if too much is waiting.
     pub fn send(&mut self, batch: Batch) -> Result<(), Batch> {
         let n = batch.spikes.len();
-        if self.shared.pending.load(Ordering::Acquire) + n > MAX_PENDING {
+        if self.shared.pending.load(Ordering::Acquire) + n > self.max_pending {
             return Err(batch);
         }
         self.shared.pending.fetch_add(n, Ordering::AcqRel);

@@ -83,11 +83,18 @@ impl Past {
                             *spikes = batch.spikes;
                         }
                         Some(indexer) => {
-                            if let Err(lost) = indexer.send(batch) {
-                                self.n_lost += lost.spikes.len() as u64;
-                                coverage.close();
+                            let used = match indexer.send(batch) {
+                                Ok(()) => indexer.used(),
+                                Err(mut lost) => {
+                                    self.n_lost += lost.spikes.len() as u64;
+                                    coverage.close();
+                                    lost.spikes.clear();
+                                    Some(lost.spikes)
+                                }
+                            };
+                            if frame.spare.capacity() == 0 {
+                                frame.spare = used.unwrap_or_default();
                             }
-                            frame.spare = indexer.used().unwrap_or_default();
                         }
                     }
                 }
@@ -272,5 +279,18 @@ mod tests {
         assert!(past.update() && past.train(0).is_some_and(|t| t.history.len() == 5_000));
         past.absorb(&schema, &mut frame(5_000..5_100, true));
         assert_eq!(past.n_moved, 5_100);
+    }
+
+    #[test]
+    fn memory_of_spikes_that_are_not_indexed_is_filled_again() {
+        let (mut past, schema) = (Past::default(), schema());
+        past.set_indexer(Some(Indexer::with_limit(100, || {}).expect("a thread")));
+        let mut lost = frame(0..5_000, true);
+        past.absorb(&schema, &mut lost);
+        assert_eq!((past.n_lost(), lost.spare.len()), (5_000, 0));
+        assert!(lost.spare.capacity() >= 5_000);
+        let mut merged = Frame { spare: Vec::with_capacity(7_000), ..frame(5_000..5_001, true) };
+        past.absorb(&schema, &mut merged);
+        assert_eq!((past.n_lost(), merged.spare.capacity()), (5_000, 7_000), "a frame keeps the memory that it has");
     }
 }
