@@ -12,7 +12,7 @@ use super::{
 use crate::{
     buffers,
     data::Csr,
-    gpu::{Buf, Cell, Gpu, GpuError, Pass, Pinned, layout::CudaType},
+    gpu::{Buf, Cell, Gpu, GpuError, Mark, Pass, Pinned, layout::CudaType},
     kinds::spiking::{
         constants::TABLE,
         measure::{Measurements, RunningRate},
@@ -117,10 +117,14 @@ buffers! {
             pub samples: Buf<f32> = Readback "samples" 1;
             /// v of every neuron.
             pub(super) potentials: Option<Buf<f32>> = Readback "potentials" 0;
+            /// Running rates at one step, while they are transferred.
+            rates_read: Option<Buf<DeviceRate>> = Readback "running rates read" 0;
             /// Copy of the running rates.
             landing: Option<Pinned<DeviceRate>> = Readback "copy of running rates" 0;
             /// Copy of v.
             potentials_landing: Option<Pinned<f32>> = Readback "copy of potentials" 0;
+            /// v of leaky units at one step, while they are transferred.
+            states_read: Option<Buf<u32>> = Readback "states read" 0;
             /// Copy of v of leaky units.
             states_landing: Option<Pinned<u32>> = Readback "copy of states" 0;
         }
@@ -240,30 +244,33 @@ impl DeviceBuffers {
         .launch(kernels, pass, self.n)
     }
 
-    /// Computes v of every neuron and starts copying it to page-locked memory.
+    /// Computes v of every neuron and starts copying it to page-locked memory. Later kernels do not wait for the copy.
     pub fn start_potentials(&mut self, kernels: &Kernels, completed: u32) -> Result<(), GpuError> {
         if self.potentials.is_none() {
             self.potentials = Some(Buf::zeros(&self.gpu, "potentials", self.n as usize)?);
         }
-        let Some(v) = &mut self.potentials else { return Ok(()) };
+        if self.potentials_landing.is_none() {
+            self.potentials_landing = Some(Pinned::zeros(&self.gpu, self.n as usize)?);
+        }
+        let (Some(v), Some(landing)) = (&mut self.potentials, &mut self.potentials_landing) else { return Ok(()) };
+        landing.hold_kernels(&self.gpu)?; // the copy before this one ended long ago
         let (states, anchors) = (&self.states, &self.anchors);
         let (model, marks, currents) = (self.model.buf(), &self.marks, &self.currents);
         ReadPotentials { model, propagators: &self.propagators, completed, marks, currents, states, anchors, v }
             .launch(kernels, &mut Pass::default(), self.n)?;
-        let landing = match &mut self.potentials_landing {
-            Some(landing) => landing,
-            none => none.insert(Pinned::zeros(&self.gpu, self.n as usize)?),
-        };
-        v.download(0..self.n as usize, landing)
+        v.download_beside(0..self.n as usize, landing, 0, &Mark::now(&self.gpu)?)
     }
 
     /// The same for leaky units, whose states are v.
     pub fn start_states(&mut self) -> Result<(), GpuError> {
-        let landing = match &mut self.states_landing {
-            Some(landing) => landing,
-            none => none.insert(Pinned::zeros(&self.gpu, self.n as usize)?),
-        };
-        self.states.download(0..self.n as usize, landing)
+        start_copy(
+            &self.gpu,
+            &self.states,
+            self.n as usize,
+            "states read",
+            &mut self.states_read,
+            &mut self.states_landing,
+        )
     }
 
     /// Waits for the copy of v.
@@ -323,11 +330,14 @@ impl DeviceBuffers {
 
     /// Starts copying the running rates to page-locked memory: views ask sixty times a second.
     pub fn start_rates(&mut self) -> Result<(), GpuError> {
-        let landing = match &mut self.landing {
-            Some(landing) => landing,
-            none => none.insert(Pinned::zeros(&self.gpu, self.n as usize)?),
-        };
-        self.rates.download(0..self.n as usize, landing)
+        start_copy(
+            &self.gpu,
+            &self.rates,
+            self.n as usize,
+            "running rates read",
+            &mut self.rates_read,
+            &mut self.landing,
+        )
     }
 
     /// Waits for the copy of the running rates.
@@ -343,6 +353,30 @@ impl DeviceBuffers {
         let rates: Vec<DeviceRate> = running.iter().map(|r| DeviceRate { hz: r.hz, step: r.step }).collect();
         self.rates.write_at(0, &rates)
     }
+}
+
+/// Starts copying the first `n` elements to page-locked memory, by way of `read` on the device: later kernels wait for the
+/// copy on the device, not for the transfer.
+fn start_copy<T: CudaType>(
+    gpu: &Arc<Gpu>,
+    from: &Buf<T>,
+    n: usize,
+    name: &'static str,
+    read: &mut Option<Buf<T>>,
+    landing: &mut Option<Pinned<T>>,
+) -> Result<(), GpuError> {
+    if read.is_none() {
+        *read = Some(Buf::zeros(gpu, name, n)?);
+    }
+    if landing.is_none() {
+        *landing = Some(Pinned::zeros(gpu, n)?);
+    }
+    let (Some(read), Some(landing)) = (read, landing) else { return Ok(()) };
+    landing.hold_kernels(gpu)?; // the transfer before this one ended long ago
+    let flat = from.reshaped(from.len())?;
+    let first = flat.part(0..n)?;
+    read.copy_from(&first)?;
+    read.download_beside(0..n, landing, 0, &Mark::now(gpu)?)
 }
 
 /// Writes `values` to the start of a buffer, which is replaced by a longer one if they do not fit.
