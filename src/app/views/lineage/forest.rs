@@ -1,8 +1,10 @@
 //! Ancestry of a population: one line per individual, in order of birth.
 
+use super::lines::Lines;
 use crate::sim::{Attributes, Birth, Death, EndCause, LifeEvent};
 use std::{
     collections::{HashMap, HashSet},
+    hash::{BuildHasherDefault, Hasher},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -52,7 +54,7 @@ pub struct Line {
 
 impl Line {
     /// Bytes that it takes.
-    fn n_bytes(&self) -> usize {
+    pub fn n_bytes(&self) -> usize {
         let texts = self.name.len() + self.attributes.n_bytes();
         size_of::<Self>() + LINE_OVERHEAD + size_of_val(&*self.parents) + texts
     }
@@ -80,11 +82,36 @@ pub struct Totals {
     pub unknown_parents: u64,
 }
 
+/// Hashes ids and slots, which are counted: a thousand births per frame are looked up.
+pub type HashIds = BuildHasherDefault<IdHasher>;
+
+/// One multiplication.
+#[derive(Default)]
+pub struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u32(&mut self, slot: u32) {
+        self.write_u64(u64::from(slot));
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        self.0 = (self.0 ^ id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
 /// All lines. Parents come before their children.
 #[derive(Clone, Default)]
 pub struct Forest {
     /// In order of birth.
-    pub lines: Vec<Line>,
+    pub lines: Lines,
     /// Totals.
     pub totals: Totals,
     /// Number of living individuals.
@@ -92,9 +119,11 @@ pub struct Forest {
     /// Step of the first event: earlier ones are unknown.
     pub since: Option<u64>,
     /// Bytes of all lines.
-    n_bytes: usize,
-    by_id: HashMap<u64, u32>,
-    by_slot: HashMap<u32, u32>,
+    pub(super) n_bytes: usize,
+    pub(super) by_id: HashMap<u64, u32, HashIds>,
+    pub(super) by_slot: HashMap<u32, u32, HashIds>,
+    /// Lines that ended since lines are being dropped on the pool.
+    pub(super) ended_since: Option<Vec<u32>>,
 }
 
 impl Forest {
@@ -107,32 +136,31 @@ impl Forest {
         shown
     }
 
-    /// Its lines without names and attributes, for a layout: cheap to copy.
-    pub fn skeleton(&self) -> Self {
-        let bare = |l: &Line| Line {
-            id: l.id,
-            born: l.born,
-            died: l.died,
-            end: l.end,
-            parents: l.parents.clone(),
-            slot: l.slot,
-            name: Box::default(),
-            health: None,
-            attributes: Attributes::default(),
-        };
-        Self { lines: self.lines.iter().map(bare).collect(), ..Self::default() }
+    /// Its lines, for a job on the pool: cheap to copy.
+    pub fn snapshot(&self) -> Self {
+        Self { lines: self.lines.clone(), since: self.since, ..Self::default() }
     }
 
     /// The number of lines to keep when they are too many, or take too much memory.
     pub fn excess(&self) -> Option<usize> {
-        let (n, limit) = (self.lines.len(), MAX_BYTES.load(Ordering::Relaxed));
+        self.excess_over(MAX_LINES, MAX_BYTES.load(Ordering::Relaxed))
+    }
+
+    /// The same a tenth earlier: the pool has time to drop lines before they are too many.
+    pub fn excess_ahead(&self) -> Option<usize> {
+        let less = |limit: usize| limit - limit / 10;
+        self.excess_over(less(MAX_LINES), less(MAX_BYTES.load(Ordering::Relaxed)))
+    }
+
+    fn excess_over(&self, most: usize, limit: usize) -> Option<usize> {
+        let n = self.lines.len();
         // The living stay: dropping a few ended lines at every sample would take longer than it is worth.
         let has_ended = n - self.n_alive >= n / 4;
-        if (n <= MAX_LINES && self.n_bytes <= limit) || !has_ended {
+        if (n <= most && self.n_bytes <= limit) || !has_ended {
             return None;
         }
         let within = n as f64 * limit as f64 / self.n_bytes.max(1) as f64;
-        Some((within as usize).min(MAX_LINES).max(self.n_alive) / 2)
+        Some((within as usize).min(most).max(self.n_alive) / 2)
     }
 
     /// Takes events. Contradictory ones (unknown id, second birth or death) are ignored.
@@ -185,15 +213,18 @@ impl Forest {
 
     fn end(&mut self, death: &Death) {
         let Some(index) = self.by_id.get(&death.gone).copied() else { return };
-        let line = &mut self.lines[index as usize];
-        if line.died != ALIVE {
+        if self.lines[index as usize].died != ALIVE {
             return;
         }
         self.n_alive -= 1;
+        self.ended_since.iter_mut().for_each(|ended| ended.push(index));
+        let line = &mut self.lines[index as usize];
         (line.died, line.end, line.health) = (death.step, Some(death.end), death.health);
-        let before = line.attributes.n_bytes();
-        line.attributes.extend(death.attributes.clone());
-        self.n_bytes += line.attributes.n_bytes() - before;
+        if !death.attributes.is_empty() {
+            let before = line.attributes.n_bytes();
+            line.attributes.extend(death.attributes.clone());
+            self.n_bytes += line.attributes.n_bytes() - before;
+        }
         self.totals.deaths += u64::from(death.end == EndCause::Died);
         if let Some(slot) = line.slot.filter(|p| self.by_slot.get(p) == Some(&index)) {
             self.by_slot.remove(&slot);
@@ -203,7 +234,7 @@ impl Forest {
     /// Ends the living that are not in a snapshot.
     fn end_missing(&mut self, step: u64, snapshot: &[LifeEvent]) {
         let id = |e: &LifeEvent| if let LifeEvent::Birth(b) = e { Some(b.child) } else { None };
-        let known: HashSet<u64> = snapshot.iter().filter_map(id).collect();
+        let known: HashSet<u64, HashIds> = snapshot.iter().filter_map(id).collect();
         for i in 0..self.lines.len() {
             if self.lines[i].died == ALIVE && !known.contains(&self.lines[i].id) {
                 self.end_unseen(i as u32, step);
@@ -213,11 +244,12 @@ impl Forest {
 
     /// A living line ended between two taps: when and why is unknown.
     fn end_unseen(&mut self, index: u32, step: u64) {
-        let line = &mut self.lines[index as usize];
-        if line.died != ALIVE {
+        if self.lines[index as usize].died != ALIVE {
             return;
         }
         self.n_alive -= 1;
+        self.ended_since.iter_mut().for_each(|ended| ended.push(index));
+        let line = &mut self.lines[index as usize];
         line.died = step.max(line.born);
         if let Some(slot) = line.slot.filter(|slot| self.by_slot.get(slot) == Some(&index)) {
             self.by_slot.remove(&slot);
@@ -227,6 +259,11 @@ impl Forest {
     /// The line that lives in a slot now.
     pub fn at_slot(&self, slot: u32) -> Option<u32> {
         self.by_slot.get(&slot).copied()
+    }
+
+    /// The living in slots: slot and line.
+    pub fn living(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.by_slot.iter().map(|(slot, line)| (*slot, *line))
     }
 
     /// The living and their ancestors.
@@ -259,33 +296,6 @@ impl Forest {
             of.push(line.parents.first().map_or(i as u32, |p| of[*p as usize]));
         }
         of
-    }
-
-    /// Drops the extinct, then the oldest ended lines above `most`. Returns the new index of each line, or [`DROPPED`].
-    pub fn drop_lines(&mut self, most: usize) -> Vec<u32> {
-        let mut keep = self.survivors();
-        let excess = keep.iter().filter(|k| **k).count().saturating_sub(most);
-        let ended = (0..keep.len()).filter(|i| keep[*i] && self.lines[*i].died != ALIVE);
-        for i in ended.take(excess).collect::<Vec<_>>() {
-            keep[i] = false;
-            self.since = Some(self.lines[i].born);
-        }
-        let mut new_index = vec![DROPPED; self.lines.len()];
-        let mut lines = Vec::new();
-        for (i, mut line) in std::mem::take(&mut self.lines).into_iter().enumerate() {
-            if keep[i] {
-                new_index[i] = lines.len() as u32;
-                let parents = line.parents.iter().map(|p| new_index[*p as usize]);
-                line.parents = parents.filter(|p| *p != DROPPED).collect();
-                lines.push(line);
-            }
-        }
-        self.totals.dropped += (keep.len() - lines.len()) as u64;
-        self.by_id = lines.iter().enumerate().map(|(i, l)| (l.id, i as u32)).collect();
-        self.by_slot.values_mut().for_each(|i| *i = new_index[*i as usize]);
-        self.n_bytes = lines.iter().map(Line::n_bytes).sum();
-        self.lines = lines;
-        new_index
     }
 }
 
@@ -357,7 +367,7 @@ pub mod tests {
         forest.drop_lines(40);
         assert_eq!((forest.lines.len(), forest.n_alive, forest.totals.dropped), (40, 2, 160));
         assert_eq!(forest.since, Some(79), "the step of the newest line that was dropped");
-        assert!(forest.lines[..2].iter().all(|line| line.parents.is_empty()));
+        assert!(forest.lines.iter().take(2).all(|line| line.parents.is_empty()));
         assert!(forest.lines.iter().enumerate().all(|(i, line)| line.parents.iter().all(|p| (*p as usize) < i)));
         assert_eq!(forest.at_slot(1).map(|i| forest.lines[i as usize].id), Some(199));
     }
@@ -378,11 +388,6 @@ pub mod tests {
             assert_eq!(forest.n_bytes, forest.lines.iter().map(Line::n_bytes).sum::<usize>(), "step {step}");
         }
         assert!(forest.totals.dropped > 0 && forest.n_alive == 1000);
-        let bare = forest.skeleton();
-        assert_eq!(bare.lines.len(), forest.lines.len());
-        assert!(
-            bare.lines.iter().zip(&forest.lines).all(|(a, b)| Arc::ptr_eq(&a.parents, &b.parents) && a.name.is_empty())
-        );
     }
 
     /// The individual of a snapshot at `step`.

@@ -174,7 +174,8 @@ impl LayoutWorker {
         if let Some((request, mut layout)) = self.pool_job.poll() {
             self.moved.drain(..).for_each(|new_index| layout.rearrange(&new_index));
             layout.generation = self.layout.generation + 1;
-            (self.shown, self.layout) = (Some(request), layout);
+            self.shown = Some(request);
+            pool::discard(std::mem::replace(&mut self.layout, layout));
         }
         let is_current = |shown: &LayoutRequest| {
             let (generation, now) = (shown.generation, shown.now);
@@ -184,7 +185,7 @@ impl LayoutWorker {
             return;
         }
         self.moved.clear();
-        let (forest, of) = (forest.skeleton(), request.clone());
+        let (forest, of) = (forest.snapshot(), request.clone());
         self.pool_job.start(ctx, request, move || Layout::make(&forest, &of));
     }
 

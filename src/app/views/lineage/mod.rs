@@ -1,10 +1,12 @@
 //! Lineage of a population over time: births, splits, merges and deaths of any lineage probe.
 
 mod attributes;
+mod compaction;
 mod draw;
 mod forest;
 mod lanes;
 mod layout;
+mod lines;
 mod list;
 mod pointer;
 
@@ -14,12 +16,15 @@ use super::{
     color_scales::ColorScales,
     colors,
     fields::{self, Fields},
-    kit, probes_where, run_ui, tap,
+    kit,
+    pool::PoolJob,
+    probes_where, run_ui, tap,
 };
 use crate::{
     engine::{SchemaChanges, SimSchema},
     sim::{AttributeSpec, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
+use compaction::{Compaction, PER_FRAME};
 use egui::{Rect, TextureHandle, Ui, Vec2};
 pub use forest::set_memory;
 use forest::{DROPPED, Forest};
@@ -95,6 +100,10 @@ pub struct Lineage {
     /// Per line: the last value of the colour field.
     values: Vec<f32>,
     worker: LayoutWorker,
+    /// Drops lines of a forest that takes too much memory.
+    compaction: PoolJob<(), Compaction>,
+    /// Its result, while the births and ends since then are taken over.
+    adopting: Option<Compaction>,
     /// None: all.
     window: Option<Window>,
     texture: Option<(TextureHandle, u64)>,
@@ -121,6 +130,8 @@ impl Default for Lineage {
             fields: Fields::default(),
             values: vec![],
             worker: LayoutWorker::default(),
+            compaction: PoolJob::default(),
+            adopting: None,
             window: None,
             texture: None,
             hovered: None,
@@ -169,10 +180,9 @@ impl Lineage {
     fn store_values(&mut self) {
         let Some(values) = self.color_by.and_then(|t| self.fields.get(t)) else { return };
         self.values.resize(self.forest.lines.len(), f32::NAN);
-        let living = self.forest.lines.iter().zip(&mut self.values).filter(|(l, _)| l.died == forest::ALIVE);
-        for (line, last) in living {
-            if let Some(value) = line.slot.and_then(|slot| values.get(slot as usize)).filter(|v| v.is_finite()) {
-                *last = *value;
+        for (slot, line) in self.forest.living() {
+            if let Some(value) = values.get(slot as usize).filter(|v| v.is_finite()) {
+                self.values[line as usize] = *value;
             }
         }
     }
@@ -252,15 +262,41 @@ impl Lineage {
         }
     }
 
-    /// Bounds the memory.
-    fn drop_lines(&mut self) {
-        let Some(most) = self.forest.excess() else { return };
-        let new_index = self.forest.drop_lines(most);
+    /// Takes the lines that stay, and begins to drop lines on the pool before there are too many.
+    fn drop_lines(&mut self, ctx: &egui::Context) {
+        if let Some(((), compaction)) = self.compaction.poll() {
+            self.adopting = Some(compaction);
+        }
+        if let Some(mut compaction) = self.adopting.take() {
+            if !self.forest.catch_up(&mut compaction, PER_FRAME) {
+                self.adopting = Some(compaction);
+                return;
+            }
+            let new_index = self.forest.adopt(compaction);
+            self.follow_dropped(new_index);
+        }
+        let Some(most) = self.forest.excess_ahead().filter(|_| self.compaction.is_free(&())) else { return };
+        let copy = self.forest.begin_compaction();
+        self.compaction.start(ctx, (), move || Compaction::of(&copy, most));
+    }
+
+    /// Bounds the memory where the pool is too late, or the view is not drawn.
+    fn drop_at_once(&mut self) {
+        if let Some(most) = self.forest.excess() {
+            (self.compaction, self.adopting) = (PoolJob::default(), None);
+            let new_index = self.forest.drop_lines(most);
+            self.follow_dropped(new_index);
+        }
+    }
+
+    /// Follows lines that have other indices.
+    fn follow_dropped(&mut self, new_index: Vec<u32>) {
         let moved = |line: u32| new_index.get(line as usize).copied().filter(|new| *new != DROPPED);
         self.focus = self.focus.and_then(moved);
         (self.hovered, self.menu_line) = (self.hovered.and_then(moved), self.menu_line.and_then(moved));
         retain_lines(&mut self.values, &new_index);
         self.worker.rearrange(new_index);
+        self.generation += 1;
     }
 
     /// Updates the layout.
@@ -307,7 +343,7 @@ impl View for Lineage {
         {
             self.forest.absorb(events);
             self.generation += 1;
-            self.drop_lines();
+            self.drop_at_once();
         }
         let wanted: Vec<ProbeId> = self.color_by.into_iter().collect();
         if self.fields.absorb(frame, &wanted) {
@@ -322,6 +358,7 @@ impl View for Lineage {
             kit::empty_ui(ui, canvas, ctx, "No lineage", how, None);
             return;
         };
+        self.drop_lines(ui.ctx());
         let set = ctx.schema.set(over).cloned();
         let is_filtered = ctx.filter.shown().mask(over).is_some();
         let caption = self.caption(is_filtered);

@@ -71,7 +71,7 @@ impl Lineage {
     fn line_at(&self, map: Map, at: Pos2) -> Option<u32> {
         let (step, _) = map.at(at);
         let slack = map.at(at + egui::vec2(SLACK, 0.0)).0 - step;
-        let lanes = self.worker.layout.lanes.of.iter().zip(&self.forest.lines).enumerate();
+        let lanes = self.worker.layout.lanes.of.iter().zip(self.forest.lines.iter()).enumerate();
         let near = lanes.filter(|(_, (lane, _))| **lane != NO_LANE).filter_map(|(i, (lane, line))| {
             let distance = (map.y(*lane) - at.y).abs();
             let end = if line.died == ALIVE { self.now } else { line.died };

@@ -1,0 +1,117 @@
+//! Lines in shared blocks: a copy of all costs one reference per block, and a change copies one block.
+
+use super::forest::Line;
+use std::{
+    ops::{Index, IndexMut},
+    sync::Arc,
+};
+
+/// Lines per block.
+const BLOCK: usize = 256;
+
+/// A list of lines that is cheap to copy. Jobs on the pool read a copy while the original grows.
+#[derive(Clone, Default)]
+pub struct Lines {
+    /// All full, except the last.
+    blocks: Vec<Arc<Vec<Line>>>,
+    len: usize,
+}
+
+impl Lines {
+    /// Number of lines.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The oldest line.
+    pub fn first(&self) -> Option<&Line> {
+        self.blocks.first()?.first()
+    }
+
+    /// All lines, in order of birth.
+    pub fn iter(&self) -> impl Iterator<Item = &Line> {
+        self.blocks.iter().flat_map(|block| block.iter())
+    }
+
+    /// The lines from an index on.
+    pub fn iter_from(&self, first: usize) -> impl Iterator<Item = &Line> {
+        let blocks = self.blocks.get(first / BLOCK..).unwrap_or_default();
+        blocks.iter().flat_map(|block| block.iter()).skip(first % BLOCK)
+    }
+
+    /// Adds a line.
+    pub fn push(&mut self, line: Line) {
+        if self.len.is_multiple_of(BLOCK) {
+            self.blocks.push(Arc::new(Vec::with_capacity(BLOCK)));
+        }
+        if let Some(last) = self.blocks.last_mut() {
+            own(last).push(line);
+            self.len += 1;
+        }
+    }
+}
+
+/// A block to change; copied if a job reads it, with room for a whole block.
+fn own(block: &mut Arc<Vec<Line>>) -> &mut Vec<Line> {
+    if Arc::get_mut(block).is_none() {
+        let mut copy = Vec::with_capacity(BLOCK);
+        copy.extend(block.iter().cloned());
+        *block = Arc::new(copy);
+    }
+    Arc::make_mut(block)
+}
+
+impl Index<usize> for Lines {
+    type Output = Line;
+
+    fn index(&self, line: usize) -> &Line {
+        &self.blocks[line / BLOCK][line % BLOCK]
+    }
+}
+
+impl IndexMut<usize> for Lines {
+    fn index_mut(&mut self, line: usize) -> &mut Line {
+        &mut own(&mut self.blocks[line / BLOCK])[line % BLOCK]
+    }
+}
+
+impl FromIterator<Line> for Lines {
+    fn from_iter<I: IntoIterator<Item = Line>>(lines: I) -> Self {
+        let mut all = Self::default();
+        lines.into_iter().for_each(|line| all.push(line));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{app::views::lineage::forest::ALIVE, sim::Attributes};
+
+    fn line(id: u64) -> Line {
+        let (parents, name, attributes) = (Arc::default(), Box::default(), Attributes::default());
+        Line { id, born: 0, died: ALIVE, end: None, parents, slot: None, name, health: None, attributes }
+    }
+
+    #[test]
+    fn a_copy_keeps_its_lines_and_shares_the_blocks_that_did_not_change() {
+        let n = 3 * BLOCK + 7;
+        let mut lines: Lines = (0..n as u64).map(line).collect();
+        let copy = lines.clone();
+        lines[BLOCK + 1].died = 5;
+        (0..BLOCK as u64).for_each(|i| lines.push(line(n as u64 + i)));
+        assert_eq!((copy.len(), lines.len()), (n, n + BLOCK));
+        assert!(copy.iter().map(|l| l.id).eq(0..n as u64) && lines.iter().map(|l| l.id).eq(0..(n + BLOCK) as u64));
+        assert_eq!((copy[BLOCK + 1].died, lines[BLOCK + 1].died), (ALIVE, 5));
+        let shared = copy.blocks.iter().zip(&lines.blocks).map(|(a, b)| Arc::ptr_eq(a, b));
+        assert_eq!(shared.collect::<Vec<_>>(), [true, false, true, false], "only changed blocks are copied");
+        let first = |from: usize| lines.iter_from(from).next().map_or(0, |l| l.id as usize);
+        assert_eq!([0, 1, BLOCK, n].map(first), [0, 1, BLOCK, n]);
+        assert_eq!(lines.iter_from(2 * n).count(), 0);
+    }
+}
