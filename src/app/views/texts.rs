@@ -19,10 +19,71 @@ const MAX_CHARS: usize = 1 << 20;
 /// Bytes kept of a log, whose text is laid out anew when it grows.
 const MAX_LOG: usize = 1 << 17;
 
+/// Bytes of a block of a text at least. Blocks are laid out separately: a text that grows is laid out anew only in its last
+/// one.
+const BLOCK: usize = 1 << 12;
+
+/// A text in blocks, which begin at the beginnings of lines.
+struct Blocks {
+    step: u64,
+    title: String,
+    blocks: VecDeque<String>,
+    n_bytes: usize,
+}
+
+impl Blocks {
+    fn new(TextSample { step, title, text }: TextSample) -> Self {
+        let mut all = Self { step, title, blocks: VecDeque::new(), n_bytes: 0 };
+        all.append(&text);
+        all
+    }
+
+    fn append(&mut self, mut text: &str) {
+        self.n_bytes += text.len();
+        while !text.is_empty() {
+            let is_open = |last: &&mut String| last.len() < BLOCK || !last.ends_with('\n');
+            let room = match self.blocks.back_mut().filter(is_open) {
+                Some(last) => BLOCK.saturating_sub(last.len()),
+                None => {
+                    self.blocks.push_back(String::new());
+                    BLOCK
+                }
+            };
+            let line_end = text.bytes().skip(room.saturating_sub(1)).position(|byte| byte == b'\n');
+            let end = line_end.map_or(text.len(), |at| room.saturating_sub(1) + at + 1);
+            if let Some(last) = self.blocks.back_mut() {
+                last.push_str(&text[..end]);
+            }
+            text = &text[end..];
+        }
+    }
+
+    /// The blocks without empty lines around the text, which only take space, and without the ends of lines between them.
+    fn trimmed(&self) -> Vec<&str> {
+        let is_end = |c: char| matches!(c, '\n' | '\r');
+        let has_text = |block: &String| block.contains(|c| !is_end(c));
+        let first = self.blocks.iter().position(has_text).unwrap_or(0);
+        let end = self.blocks.iter().rposition(has_text).map_or(0, |last| last + 1);
+        let inner = self.blocks.range(first..end).map(|block| block.strip_suffix('\n').unwrap_or(block));
+        let mut parts: Vec<&str> = inner.collect();
+        if let Some(first) = parts.first_mut() {
+            *first = first.trim_start_matches(is_end);
+        }
+        if let Some(last) = parts.last_mut() {
+            *last = last.trim_end_matches(is_end);
+        }
+        parts
+    }
+
+    fn text(&self) -> String {
+        self.blocks.iter().map(String::as_str).collect()
+    }
+}
+
 /// The text view.
 pub struct Texts {
     chosen: ChosenProbe,
-    samples: VecDeque<TextSample>,
+    samples: VecDeque<Blocks>,
     n_chars: usize,
     n_dropped: usize,
     /// Whether the older lines of a log were dropped.
@@ -59,11 +120,11 @@ impl Texts {
     fn add(&mut self, part: TextSample) {
         self.n_chars += part.text.len();
         match self.samples.back_mut().filter(|last| (last.step, &last.title) == (part.step, &part.title)) {
-            Some(last) => last.text += &part.text,
-            None => self.samples.push_back(part),
+            Some(last) => last.append(&part.text),
+            None => self.samples.push_back(Blocks::new(part)),
         }
         while self.samples.len() > MAX_SAMPLES || (self.n_chars > MAX_CHARS && self.samples.len() > 1) {
-            self.n_chars -= self.samples.pop_front().map_or(0, |s| s.text.len());
+            self.n_chars -= self.samples.pop_front().map_or(0, |s| s.n_bytes);
             self.n_dropped += 1;
         }
         self.shorten_log();
@@ -71,29 +132,30 @@ impl Texts {
 
     /// Drops the older half of a log that is too long, at the end of a line.
     fn shorten_log(&mut self) {
-        let Some(last) = self.samples.back_mut().filter(|last| last.title.is_empty() && last.text.len() > MAX_LOG)
-        else {
+        let Some(last) = self.samples.back_mut().filter(|last| last.title.is_empty() && last.n_bytes > MAX_LOG) else {
             return;
         };
-        let half = last.text.as_bytes()[MAX_LOG / 2..].iter().position(|byte| *byte == b'\n');
-        let Some(end) = half.map(|at| MAX_LOG / 2 + at + 1) else { return };
-        last.text.drain(..end);
-        self.n_chars -= end;
-        self.is_cut = true;
+        while last.n_bytes > MAX_LOG / 2 + 2 * BLOCK && last.blocks.len() > 1 {
+            let n = last.blocks.pop_front().map_or(0, |block| block.len());
+            last.n_bytes -= n;
+            self.n_chars -= n;
+            self.is_cut = true;
+        }
     }
 
     /// The texts that contain the query, up to the time cursor if there is one.
-    fn found(&self, until: Option<f64>) -> Vec<&TextSample> {
+    fn found(&self, until: Option<f64>) -> Vec<&Blocks> {
         let query = self.query.trim().to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&query);
-        let is_past = |s: &&TextSample| until.is_none_or(|until| s.step as f64 <= until);
-        self.samples.iter().filter(is_past).filter(|s| query.is_empty() || has(&s.text) || has(&s.title)).collect()
+        let is_past = |s: &&Blocks| until.is_none_or(|until| s.step as f64 <= until);
+        let is_found = |s: &&Blocks| query.is_empty() || s.blocks.iter().any(|block| has(block)) || has(&s.title);
+        self.samples.iter().filter(is_past).filter(is_found).collect()
     }
 }
 
 /// A sample as text: header, then the text.
-fn as_text(sample: &TextSample) -> String {
-    if sample.title.is_empty() { sample.text.clone() } else { format!("{}\n{}\n", sample.title, sample.text) }
+fn as_text(sample: &Blocks) -> String {
+    if sample.title.is_empty() { sample.text() } else { format!("{}\n{}\n", sample.title, sample.text()) }
 }
 
 /// A text with the matches of a query marked.
@@ -224,7 +286,7 @@ impl View for Texts {
     }
 }
 
-fn sample_ui(ui: &mut Ui, sample: &TextSample, query: &str, font: &FontId, tokens: &Tokens) {
+fn sample_ui(ui: &mut Ui, sample: &Blocks, query: &str, font: &FontId, tokens: &Tokens) {
     if !sample.title.is_empty() || sample.step > 0 {
         ui.add_space(6.0);
         ui.horizontal(|ui| {
@@ -237,10 +299,13 @@ fn sample_ui(ui: &mut Ui, sample: &TextSample, query: &str, font: &FontId, token
             }
         });
     }
-    // Empty lines around a text only take space.
-    let text = sample.text.trim_matches(['\n', '\r']);
-    let job = marked(text, query, font, tokens, ui.available_width());
-    ui.add(egui::Label::new(job).selectable(true));
+    let spacing = std::mem::take(&mut ui.spacing_mut().item_spacing.y);
+    for text in sample.trimmed() {
+        let job = marked(text, query, font, tokens, ui.available_width());
+        ui.add(egui::Label::new(job).selectable(true));
+    }
+    ui.add_space(spacing);
+    ui.spacing_mut().item_spacing.y = spacing;
 }
 
 #[cfg(test)]
@@ -258,17 +323,35 @@ mod tests {
         for _ in 0..100 {
             texts.add(TextSample { text: lines(400), ..TextSample::default() });
         }
-        let log = &texts.samples[0].text;
+        let log = &texts.samples[0].text();
         assert!((MAX_LOG / 2..=MAX_LOG).contains(&log.len()) && texts.is_cut, "{}", log.len());
         assert_eq!(texts.n_chars, log.len());
         assert!(log.ends_with("399 death 7\n") && log.lines().all(|line| line.ends_with(" death 7")), "whole lines");
+    }
+
+    /// A text that arrives in parts has the same blocks as one that arrives at once, and all but the last stay as they are.
+    #[test]
+    fn blocks_are_those_of_the_text() {
+        let text = format!("\n\r\n{}\n\n{}\n\n", "a line of text\r\n\n".repeat(900), "without an end ".repeat(900));
+        let mut whole = Blocks::new(sample(1, &text));
+        let mut parts = Blocks::new(sample(1, ""));
+        text.as_bytes().chunks(700).for_each(|part| parts.append(std::str::from_utf8(part).expect("ASCII")));
+        assert_eq!((&whole.blocks, whole.n_bytes), (&parts.blocks, text.len()));
+        assert_eq!(
+            (whole.text(), whole.trimmed().join("\n").as_str()),
+            (text.clone(), text.trim_matches(['\n', '\r']))
+        );
+        let before = whole.blocks.clone();
+        assert!(before.len() >= 4 && before.iter().all(|block| block.ends_with('\n')));
+        whole.append("more\n");
+        assert!(whole.blocks.iter().zip(&before).take(before.len() - 1).all(|(now, before)| now == before));
     }
 
     #[test]
     fn parts_continue_a_text_and_old_ones_are_dropped() {
         let mut texts = Texts::default();
         [sample(1, "The "), sample(1, "end"), sample(2, "Begin")].into_iter().for_each(|s| texts.add(s));
-        assert_eq!(texts.samples.iter().map(|s| s.text.as_str()).collect::<Vec<_>>(), ["The end", "Begin"]);
+        assert_eq!(texts.samples.iter().map(Blocks::text).collect::<Vec<_>>(), ["The end", "Begin"]);
         texts.query = "END".into();
         assert_eq!(texts.found(None).len(), 1);
         texts.query.clear();
