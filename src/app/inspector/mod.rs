@@ -381,3 +381,45 @@ fn project_ui(ui: &mut Ui, app: &mut App) {
         ui.add(notes).accessible_name("Notes");
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{app::style, kinds::Model};
+    use egui::{Pos2, RawInput, Rect};
+
+    /// Draws all groups of a kind in a low panel: what is painted, and the number of shapes.
+    fn painted(ctx: &egui::Context, model: &mut Model, scroll: f32) -> (String, usize) {
+        let (area, defaults) = (Rect::from_min_size(Pos2::ZERO, vec2(380.0, 300.0)), model.clone());
+        let input = RawInput { screen_rect: Some(area), ..RawInput::default() };
+        let mut output = ctx.run_ui(input, |ui| {
+            ScrollArea::vertical().auto_shrink(false).vertical_scroll_offset(scroll).show(ui, |ui| {
+                for group in 0..model.params().groups().len() {
+                    declared_ui(ui, model.params_mut(), defaults.params(), group, "");
+                }
+            });
+        });
+        output.textures_delta.clear();
+        let n = output.shapes.len();
+        (format!("{:?}", ctx.tessellate(output.shapes, 1.0)), n)
+    }
+
+    /// Rows out of sight are drawn for a screen reader only; what is in sight is the same to the point.
+    #[test]
+    fn rows_out_of_sight_change_nothing_in_sight() {
+        for mut model in Model::all() {
+            let ctx = egui::Context::default();
+            style::apply(&ctx);
+            for scroll in [0.0, 150.0, 407.0] {
+                ctx.enable_accesskit();
+                (0..3).for_each(|_| drop(painted(&ctx, &mut model, scroll)));
+                let (all, n_all) = painted(&ctx, &mut model, scroll);
+                ctx.disable_accesskit();
+                (0..8).for_each(|_| drop(painted(&ctx, &mut model, scroll)));
+                let (seen, n_seen) = painted(&ctx, &mut model, scroll);
+                assert!(seen == all, "{} from {scroll}", model.name());
+                assert!(n_seen < n_all, "{} from {scroll}: {n_seen} of {n_all} shapes", model.name());
+            }
+        }
+    }
+}

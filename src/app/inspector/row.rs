@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     app::{
-        icons,
+        focus, icons,
         log::Level,
         text,
         theme::{ROW, Tokens},
@@ -75,6 +75,9 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     let Some(spec) = rows.params.spec(id) else { return };
     let name = rows.params.path(id);
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
+    if focus::is_out_of_reach(ui, rect) && is_one_line(rows, id, spec, &name) {
+        return;
+    }
     // The id is the parameter's path: rows added or removed above do not interrupt a drag.
     let row = UiBuilder::new().max_rect(rect).scope_id(egui::Id::unique(("row", &name)));
     let is_read_only = rows.live.is_some_and(|live| live.playback.is_some());
@@ -108,6 +111,12 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     if ui.rect_contains_pointer(rect) && !ui.ctx().text_edit_focused() {
         hover_keys(ui, rows, id);
     }
+}
+
+/// Whether nothing follows below a row that depends on what is drawn in it.
+fn is_one_line(rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
+    let has_warning = rows.warnings.iter().any(|warning| warning.path == name);
+    spec.kind != ValueType::Query && !has_warning && !distribution::has_arguments(&rows.params.get(id))
 }
 
 /// Keys while the pointer is over a row: Backspace resets, Ctrl+C copies the value with its unit, Ctrl+V pastes one.

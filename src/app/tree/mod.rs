@@ -83,6 +83,9 @@ pub(super) fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: im
     if response.hovered() {
         ui.painter().rect_filled(rect, 0, t.hover);
     }
+    if focus::is_out_of_reach(ui, rect) {
+        return response;
+    }
     let mut inner = rect.shrink2(vec2(8.0, 0.0));
     inner.min.x += 16.0;
     ui.scope_builder(UiBuilder::new().max_rect(inner).layout(Layout::right_to_left(Align::Center)), |ui| {
