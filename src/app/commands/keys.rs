@@ -2,7 +2,7 @@
 
 use super::UiCommand;
 use crate::app::{App, workspace};
-use egui::{Key, KeyboardShortcut, Modifiers};
+use egui::{Event, Key, KeyboardShortcut, Modifiers};
 
 impl UiCommand {
     /// Its default shortcut. Shortcuts without Ctrl or Alt are inactive while a text field has the focus.
@@ -68,6 +68,10 @@ impl UiCommand {
 
 /// The command whose shortcut was pressed this frame. Keys without Ctrl or Alt go to the text field that has the focus.
 pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
+    // Without a key there is nothing to look up in the list of commands.
+    if !ctx.input(|i| i.events.iter().any(|event| matches!(event, Event::Key { pressed: true, .. }))) {
+        return None;
+    }
     let typing = ctx.text_edit_focused() || app.is_modal();
     let menu_is_open = egui::Popup::is_any_open(ctx);
     // A focused slider or list handles the arrow keys itself.
