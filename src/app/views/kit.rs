@@ -4,6 +4,7 @@ use super::ViewCtx;
 use crate::app::{theme::Tokens, widgets};
 use egui::{
     Align, Align2, Color32, FontId, Layout, Painter, Pos2, Rect, RichText, Sense, TextStyle, Ui, UiBuilder, Vec2,
+    text::CCursor,
 };
 
 /// Height of a toolbar and of a caption, points.
@@ -44,10 +45,15 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
         ui.painter().hline(all.x_range(), bottom.top() + 0.5, (1.0, tokens.line));
         let area = UiBuilder::new().max_rect(bottom.shrink2(Vec2::new(8.0, 1.0)));
         ui.scope_builder(area.layout(Layout::left_to_right(Align::Center)), |ui| {
-            let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), small(ui), tokens.text_sub).size().x;
-            let kept = fitting_items(text, ui.available_width(), width);
-            let label = RichText::new(kept).small().color(tokens.text_sub);
-            let label = ui.add(egui::Label::new(label).selectable(false).truncate());
+            let lay_out = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), small(ui), tokens.text_sub);
+            let room = ui.available_width();
+            let kept = fitting_items(text, room, |text| lay_out(text).size().x);
+            let galley = lay_out(kept);
+            let label = match galley.size().x <= room {
+                true => egui::Label::new(galley),
+                false => egui::Label::new(RichText::new(kept).small().color(tokens.text_sub)).truncate(),
+            };
+            let label = ui.add(label.selectable(false));
             if kept.len() < text.len() {
                 // Screen readers get the whole caption.
                 label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text));
@@ -62,16 +68,26 @@ pub fn panel_ui(ui: &mut Ui, tokens: &Tokens, caption: Option<&str>, toolbar: im
     canvas
 }
 
-/// The first items of a caption that fit into a width: the last ones matter least.
+/// Between the items of a caption.
+const SEPARATOR: &str = "  |  ";
+/// A caption is at most this much narrower than its items side by side, points.
+const SLACK: f32 = 8.0;
+
+/// The first items of a caption that fit into a width: the last ones matter least. A caption changes with every frame, most
+/// of its items do not: the layouts of those are known, and only the caption that is kept is laid out as a whole.
 fn fitting_items(text: &str, room: f32, width: impl Fn(&str) -> f32) -> &str {
-    let mut kept = text;
-    while width(kept) > room {
-        match kept.rfind("  |  ") {
-            Some(end) => kept = &kept[..end],
-            None => break,
+    let (mut right, mut end, mut ends) = (0.0, 0, vec![]);
+    for item in text.split(SEPARATOR) {
+        let start = if ends.is_empty() { 0 } else { end + SEPARATOR.len() };
+        right += if ends.is_empty() { width(item) } else { width(SEPARATOR) + width(item) };
+        if right > room + SLACK && !ends.is_empty() {
+            break;
         }
+        end = start + item.len();
+        ends.push(end);
     }
-    kept
+    let first = ends.first().map_or(text, |end| &text[..*end]);
+    ends.iter().rev().map(|end| &text[..*end]).find(|kept| width(kept) <= room).unwrap_or(first)
 }
 
 /// Width of a toolbar's scroll button, points.
