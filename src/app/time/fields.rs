@@ -1,6 +1,7 @@
 //! Past states of fields, evenly spread over the run, in bounded memory.
 
 use crate::{
+    app::views::pool,
     engine::SetChange,
     sim::{Clock, ProbeId, TapKey},
 };
@@ -55,16 +56,16 @@ impl FieldHistory {
         self.n_bytes = self.states.values().flatten().map(|(_, v)| size_of_val(&v[..])).sum();
     }
 
-    /// Removes every second state.
+    /// Removes every second state; they are freed on the pool.
     fn thin(&mut self) {
         self.every = self.every.saturating_mul(2);
+        let mut removed = vec![];
         for states in self.states.values_mut() {
-            let mut is_odd = false;
-            states.retain(|_| {
-                is_odd = !is_odd;
-                is_odd
-            });
+            let (kept, odd): (Vec<_>, Vec<_>) = states.drain(..).enumerate().partition(|(i, _)| i % 2 == 0);
+            states.extend(kept.into_iter().map(|(_, state)| state));
+            removed.extend(odd);
         }
+        pool::discard(removed);
         self.count();
     }
 
