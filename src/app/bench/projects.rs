@@ -50,6 +50,9 @@ pub struct ProjectRow {
     pub ui_p99_ms: f64,
     /// Medians and 99th percentiles of its parts, ms: update, layout, tessellation.
     pub parts_ms: [[f64; 2]; 3],
+    /// Median and 99th percentile of the time per frame in which a processor ran the UI thread, ms: without what other threads
+    /// took on a busy machine. 0 where the system does not tell.
+    pub ui_cpu_ms: [f64; 2],
     /// Names of the probes that the window subscribes to.
     pub subscribed: Vec<&'static str>,
 }
@@ -58,7 +61,14 @@ pub struct ProjectRow {
 struct InWindow {
     steps_per_s: f64,
     frames_ms: Vec<[f64; 3]>,
+    cpu_ms: Vec<f64>,
     subscribed: Vec<&'static str>,
+}
+
+/// Time that a processor has run this thread, ms; 0 where the system does not tell.
+fn thread_cpu_ms() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()).unwrap_or(0.0) * 1e-6
 }
 
 /// Measures each project for this many seconds without and with the window, as often as asked.
@@ -93,12 +103,13 @@ pub fn report(rows: &[ProjectRow], json: bool) -> Vec<String> {
 
 fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, String> {
     let devices = Arc::new(Devices::default());
-    let (mut pairs, mut frames_ms, mut subscribed) = (vec![], vec![], vec![]);
+    let (mut pairs, mut frames_ms, mut cpu_ms, mut subscribed) = (vec![], vec![], vec![], vec![]);
     for _ in 0..repeats.max(1) {
         let headless = without_window(case, &devices, length)?;
         let window = in_window(case, &devices, length)?;
         pairs.push((headless, window.steps_per_s));
         frames_ms.extend(window.frames_ms);
+        cpu_ms.extend(window.cpu_ms);
         subscribed = window.subscribed;
     }
     let quantiles = |of: &dyn Fn(&[f64; 3]) -> f64| {
@@ -106,6 +117,7 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
         all.sort_by(f64::total_cmp);
         [0.5, 0.99].map(|q| quantile(&all, q))
     };
+    cpu_ms.sort_by(f64::total_cmp);
     let [ui_median_ms, ui_p99_ms] = quantiles(&|parts: &[f64; 3]| parts.iter().sum());
     let median = |of: fn(&(f64, f64)) -> f64| {
         let mut values: Vec<f64> = pairs.iter().map(of).collect();
@@ -122,6 +134,7 @@ fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, St
         ui_median_ms,
         ui_p99_ms,
         parts_ms: [0, 1, 2].map(|part| quantiles(&|parts: &[f64; 3]| parts[part])),
+        ui_cpu_ms: [0.5, 0.99].map(|q| quantile(&cpu_ms, q)),
         subscribed,
     })
 }
@@ -162,12 +175,14 @@ fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<In
     let ctx = egui::Context::default();
     let mut app = App::new(&eframe::CreationContext::_new_kittest(ctx.clone()), start)?;
     let (mut frame, begin) = (eframe::Frame::_new_kittest(), Instant::now());
-    let (mut clock, mut frames_ms) = (StepClock::default(), vec![]);
+    let (mut clock, mut frames_ms, mut cpu_ms) = (StepClock::default(), vec![], vec![]);
     while clock.is_running(step_of(&app), length) {
         let due = Instant::now() + FRAME;
+        let cpu_before = thread_cpu_ms();
         let parts = draw(&ctx, &mut app, &mut frame, begin);
         if clock.since.is_some() {
             frames_ms.push(parts);
+            cpu_ms.push(thread_cpu_ms() - cpu_before);
         }
         keep_running(&mut app)?;
         clock.check()?;
@@ -176,7 +191,7 @@ fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<In
     let schema = &app.session.live.schema;
     let subscribed = app.session.live.subscriptions().iter();
     let subscribed = subscribed.filter_map(|tap| Some(schema.probes.get(usize::from(tap.probe))?.name)).collect();
-    Ok(InWindow { steps_per_s: clock.steps_per_s(step_of(&app)), frames_ms, subscribed })
+    Ok(InWindow { steps_per_s: clock.steps_per_s(step_of(&app)), frames_ms, cpu_ms, subscribed })
 }
 
 /// The step that the engine of a window has reached.
