@@ -84,6 +84,7 @@ impl<W: Fn()> Worker<W> {
         }
         self.history = resumed.unwrap_or_else(|| history_from(&*sim));
         self.sim = Some(sim);
+        self.pace.restart();
         self.scheduled.clear();
         self.measuring = MeasuringRate::default();
         self.last_memory = None;

@@ -50,6 +50,12 @@ impl Pace {
         Self { batch: 1, fixed: None, speed: None, origin: None }
     }
 
+    /// Forgets the batch length of another simulation: its steps may have taken a thousandth of the time.
+    pub fn restart(&mut self) {
+        self.batch = 1;
+        self.forget();
+    }
+
     pub fn fix(&mut self, batch: Option<u32>) {
         self.fixed = batch.map(|b| b.max(1));
     }
@@ -79,14 +85,15 @@ impl Pace {
         (steps, Duration::from_secs_f64(ahead.clamp(0.0, 0.05)))
     }
 
-    /// Adapts the batch length to its target duration, by at most a factor of two.
+    /// Adapts the batch length to its target duration: longer by at most a factor of two, shorter at once, since the window
+    /// stands still during a batch.
     pub fn took(&mut self, steps: u32, time: Duration, is_watched: bool) {
         if self.fixed.is_some() || steps < self.batch.min(4) {
             return;
         }
         let longest = if is_watched { WATCHED } else { UNWATCHED };
         let target = (time * ENOUGH / steps.max(1)).clamp(BATCH, longest);
-        let ratio = (target.as_secs_f64() / time.as_secs_f64().max(1e-9)).clamp(0.5, 2.0);
+        let ratio = (target.as_secs_f64() / time.as_secs_f64().max(1e-9)).min(2.0);
         self.batch = ((f64::from(steps) * ratio).round() as u32).clamp(1, LONGEST);
     }
 }
@@ -112,5 +119,32 @@ mod tests {
             let step = Duration::from_micros(micros);
             assert_eq!([true, false].map(|is| settled(step, is)), [watched, unwatched], "steps of {micros} µs");
         }
+    }
+
+    /// After many batches of a microsecond.
+    fn fast() -> Pace {
+        let mut pace = Pace::new();
+        for _ in 0..12 {
+            pace.took(pace.batch, Duration::from_micros(1), true);
+        }
+        assert_eq!(pace.next(0.0, 1e-4).0, 4096, "twice as long each time");
+        pace
+    }
+
+    #[test]
+    fn a_batch_that_took_too_long_is_not_followed_by_one_of_half_its_length() {
+        let mut pace = fast();
+        pace.took(4096, Duration::from_secs(200), true);
+        assert_eq!(pace.next(0.0, 1e-4).0, 1);
+    }
+
+    #[test]
+    fn another_simulation_begins_with_a_batch_of_one_step() {
+        let mut pace = fast();
+        pace.restart();
+        assert_eq!(pace.next(0.0, 1e-4).0, 1);
+        pace.fix(Some(7));
+        pace.restart();
+        assert_eq!(pace.next(0.0, 1e-4).0, 7, "a fixed length stays");
     }
 }

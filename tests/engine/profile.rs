@@ -23,6 +23,22 @@ fn batches(profile: Option<u32>) -> Vec<Batch> {
 }
 
 #[test]
+fn another_simulation_begins_with_short_batches() {
+    let engine = Engine::spawn(|| {}).unwrap();
+    let step = |steps: u64| {
+        engine.send(Command::Load(fake::boxed()));
+        engine.send(Command::Step(steps));
+        let is_over = |e: &Event| matches!(e, Event::Running(false, clock) if clock.step == steps);
+        while !is_over(&engine.events.recv_timeout(PATIENCE).expect("it ends")) {}
+        engine.take_frame().into_iter().flat_map(|f| f.batches).map(|b| b.steps).collect::<Vec<_>>()
+    };
+    step(100_000);
+    engine.send(Command::Profile(Some(8)));
+    let steps = step(20);
+    assert_eq!((steps[0], steps.iter().sum::<u32>()), (1, 20), "those of the first were of many steps");
+}
+
+#[test]
 fn no_batches_are_published_without_a_profile() {
     assert!(batches(None).is_empty());
 }
