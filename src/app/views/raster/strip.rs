@@ -53,7 +53,12 @@ impl Raster {
         let name = if unit.is_empty() { "0" } else { "rate  0" };
         let highest = bins.iter().map(|(_, v)| *v).fold(0.0, f64::max);
         let top = if highest > 0.0 { nice_above(highest) } else { 1.0 };
-        let y = |v: f64| strip.bottom() - (v / top) as f32 * (strip.height() - 3.0);
+        let steps = f64::from(grid.cells.steps) * self.bin_columns(strip) as f64;
+        let caption = format!("{} · bin {}", self.rate_unit(), kit::steps(steps, self.clock.base));
+        let caption = painter.layout_no_wrap(caption, font.clone(), tokens.text_sub);
+        // The curve stays below its caption.
+        let height = curve_height(strip.height(), caption.size().y);
+        let y = |v: f64| strip.bottom() - (v / top) as f32 * height;
         let color = tokens.text_sub.lerp_to_gamma(tokens.text, 0.6);
         let half = f64::from(grid.cells.steps) * self.bin_columns(strip) as f64 * 0.5;
         let origin = self.origin as f64;
@@ -89,13 +94,7 @@ impl Raster {
             painter.hline(strip.left()..=strip.left() + 3.0, y(top), (1.0, tokens.text_sub));
             painter.text(pos2(x, y(top) + 3.0), align, kit::with_unit(top, unit), font.clone(), tokens.text_sub);
         }
-        let steps = f64::from(grid.cells.steps) * self.bin_columns(strip) as f64;
-        let bin = format!("{} · bin {}", self.rate_unit(), kit::steps(steps, self.clock.base));
-        let galley = painter.layout_no_wrap(bin, font.clone(), tokens.text_sub);
-        let at = strip.right_top() - egui::vec2(galley.size().x + 3.0, 0.0);
-        let back = Rect::from_min_size(at, galley.size()).expand(1.5);
-        painter.rect_filled(back, 2.0, tokens.canvas.gamma_multiply(0.8));
-        painter.galley(at, galley, tokens.text_sub);
+        painter.galley(strip.right_top() - egui::vec2(caption.size().x + 3.0, 0.0), caption, tokens.text_sub);
         painter.text(pos2(x, strip.bottom() - 4.0), align, name, font.clone(), tokens.text_sub);
     }
 
@@ -118,6 +117,11 @@ impl Raster {
         };
         (i64::from(to.saturating_sub(from)) + self.rows.collapsed().map(band).sum::<i64>()).max(1) as u32
     }
+}
+
+/// Height of the highest rate above the bottom of a strip with a caption at its top.
+fn curve_height(strip: f32, caption: f32) -> f32 {
+    (strip - caption - 1.0).max(strip * 0.5)
 }
 
 /// The bins whose columns are all in the image and counted up to their end: others would be drawn too low.
