@@ -25,11 +25,13 @@ impl DrawnCurves {
         self.0.push(extents.iter().map(column).collect());
     }
 
-    /// The height of an area that curves run through, added up over the curves; 0 where it is free.
+    /// The height of an area that curves run through, at least a point each, added up over the curves; 0 where it is free.
     pub fn covered(&self, area: Rect) -> f32 {
         let height = |curve: &Vec<Column>| {
             let range = range_within(curve, area.x_range());
-            (range.max.min(area.bottom()) - range.min.max(area.top())).max(0.0)
+            let inside = range.max.min(area.bottom()) - range.min.max(area.top());
+            // A flat part of a curve has no height, but a line.
+            if inside < 0.0 { 0.0 } else { inside.max(1.0) }
         };
         self.0.iter().map(height).sum()
     }
@@ -54,6 +56,14 @@ fn range_within(curve: &[Column], x: Rangef) -> Rangef {
 mod tests {
     use super::*;
     use egui::pos2;
+
+    #[test]
+    fn a_flat_curve_covers_what_it_runs_through() {
+        let mut drawn = DrawnCurves::default();
+        drawn.add(&[extent(0.0, 50.0, 50.0, true), extent(100.0, 50.0, 50.0, false)], |column| column, |y| y);
+        let area = |top: f32| Rect::from_min_max(pos2(20.0, top), pos2(60.0, top + 10.0));
+        assert_eq!([30.0, 45.0, 55.0].map(|top| drawn.covered(area(top))), [0.0, 1.0, 0.0]);
+    }
 
     fn extent(column: f32, min: f32, max: f32, gap: bool) -> Extent {
         Extent { column, min, max, gap }

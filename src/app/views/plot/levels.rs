@@ -108,9 +108,12 @@ impl<'a> Levels<'a> {
                 None => named.push((&level.name, vec![line])),
             }
         }
+        let layout = |name: &str| painter.layout_no_wrap(name.to_owned(), font.clone(), tokens.text_sub);
+        let mut named: Vec<_> = named.iter().rev().map(|(name, of_name)| (layout(name), of_name)).collect();
+        // The longest names first: fewer places have room for them.
+        named.sort_by(|a, b| b.0.size().x.total_cmp(&a.0.size().x));
         let mut taken = vec![];
-        for (name, of_name) in named.iter().rev() {
-            let text = painter.layout_no_wrap((*name).to_owned(), font.clone(), tokens.text_sub);
+        for (text, of_name) in named {
             if let Some(area) = around.place_of(of_name, text.size(), &taken) {
                 painter.galley(area.min, text, tokens.text_sub);
                 taken.push(area);
@@ -122,6 +125,7 @@ impl<'a> Levels<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::views::plot::samples::Extent;
 
     const NONE: (f32, f32) = (f32::INFINITY, f32::NEG_INFINITY);
 
@@ -170,6 +174,38 @@ mod tests {
         assert_eq!(lines[2], None, "above the chart");
         let painted = painted(|painter| levels.paint(painter, &at, &Tokens::dark()));
         assert!(painted.iter().all(|height| *height == 80.0 || *height == 79.0), "{painted:?}");
+    }
+
+    /// As in a training loss that settles between its two lowest levels: the long name fits only at the left, where the short
+    /// one would fit too.
+    #[test]
+    fn a_short_name_leaves_the_only_free_place_to_a_long_one() {
+        let all = [Level::new("short", 1.0), Level::new("a long name of a level", 0.2)];
+        let levels = Levels::visible(&all, 0.0, 400.0);
+        let plot = Rect::from_min_max(pos2(0.0, 0.0), pos2(400.0, 100.0));
+        let at = Placement { plot, x: |step: f64| step as f32, y: |value: f32| 100.0 - 20.0 * value };
+        let mut curves = DrawnCurves::default();
+        let extents: Vec<Extent> = (0..=400)
+            .map(|i| {
+                let y = match i {
+                    0..30 => 10.0 + 2.3 * i as f32,
+                    30..150 => 79.0 + 0.025 * (i - 30) as f32,
+                    _ => 90.0,
+                };
+                Extent { column: i as f32, min: y, max: y, gap: i == 0 }
+            })
+            .collect();
+        curves.add(&extents, |column| column, |y| y);
+        let (font, tokens) = (FontId::monospace(10.0), Tokens::dark());
+        let mut output = egui::Context::default().run_ui(egui::RawInput::default(), |ui| {
+            let painter = ui.ctx().layer_painter(egui::LayerId::background());
+            levels.paint_names(&painter, &at, &curves, (&font, &tokens));
+        });
+        output.textures_delta.clear();
+        let names: Vec<Rect> = output.shapes.iter().map(|clipped| clipped.shape.visual_bounding_rect()).collect();
+        assert_eq!(names.len(), 2);
+        let covered: Vec<f32> = names.iter().map(|name| curves.covered(*name)).collect();
+        assert_eq!(covered, [0.0, 0.0], "{names:?}");
     }
 
     /// The heights of all points of painted line segments.
