@@ -127,6 +127,7 @@ impl TileBehavior<'_> {
                 let clip = ui.clip_rect();
                 view.ui(ui, &mut self.ctx);
                 ui.set_clip_rect(clip);
+                end_hover(ui, pane, rect, self.ctx.selection);
                 if let Some(pinned) = pinned {
                     std::mem::swap(self.ctx.selection, pinned);
                 }
@@ -200,6 +201,19 @@ impl TileBehavior<'_> {
                 ui.close();
             }
         }
+    }
+}
+
+/// Ends the hover that a panel began when the pointer leaves it: views set it where they draw elements only.
+fn end_hover(ui: &Ui, pane: &Pane, rect: egui::Rect, selection: &mut Selection) {
+    let id = egui::Id::unique(("hovered in panel", pane));
+    let before: Option<u32> = ui.data(|d| d.get_temp(id)).flatten();
+    let now = if ui.rect_contains_pointer(rect) { selection.hovered } else { None };
+    if before.is_some() && now.is_none() && selection.hovered == before {
+        selection.hovered = None;
+    }
+    if before != now {
+        ui.data_mut(|d| d.insert_temp(id, now));
     }
 }
 
