@@ -247,7 +247,7 @@ fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let recording = app.session.live.recording.as_ref();
     let (glyph, word) = match recording {
-        Some(r) => (icons::STOP, text::wall_time(app.session.live.computed().saturating_sub(r.computed))),
+        Some(r) => (icons::STOP, text::stopwatch(app.session.live.computed().saturating_sub(r.computed))),
         None => (icons::RECORD, "Record".to_owned()),
     };
     let why_not = UiCommand::Record.why_not(app);
@@ -256,7 +256,7 @@ fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     let response = ui.add_enabled(why_not.is_none(), button).accessible_name(UiCommand::Record.text(app));
     let hint = recording.map_or_else(
         || UiCommand::Record.tooltip().to_owned(),
-        |r| format!("Computing time of the recording; {} with pauses", text::wall_time(r.since.elapsed())),
+        |r| format!("Computing time of the recording; {} with pauses", text::stopwatch(r.since.elapsed())),
     );
     let response = response.on_hover_text(hint).on_disabled_hover_text(why_not.unwrap_or_default());
     if response.clicked() {
@@ -416,8 +416,8 @@ fn recovery_text(app: &App) -> String {
 pub fn eta(fraction: f32, since: Duration) -> String {
     let fraction = fraction.min(1.0);
     if fraction < 0.03 || since.as_secs_f32() < 0.5 {
-        return text::wall_time(since);
+        return text::stopwatch(since);
     }
     let left = since.mul_f32((1.0 - fraction) / fraction);
-    format!("{} · about {} s left", text::wall_time(since), left.as_secs() + 1)
+    format!("{} · about {} s left", text::stopwatch(since), left.as_secs() + 1)
 }

@@ -98,7 +98,7 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
                 ui.label(icons::rich(glyph).color(color));
                 ui.vertical(|ui| {
                     ui.label(&notice.text);
-                    ui.label(widgets::sub(ui, format!("{} ago", text::wall_time(notice.at.elapsed()))).small());
+                    ui.label(widgets::sub(ui, format!("{} ago", text::stopwatch(notice.at.elapsed()))).small());
                 });
             });
         }

@@ -94,10 +94,23 @@ pub fn sim_time(secs: f64) -> String {
     })
 }
 
-/// Wall time: `8 s`, `1:04`.
+/// Wall time that has passed: `20 ms`, `1.4 s`, `12 s`, `1:04`, `2:00:09`.
 pub fn wall_time(d: Duration) -> String {
-    let secs = d.as_secs();
-    format!("{}:{:02}", secs / 60, secs % 60)
+    match d.as_secs_f64() {
+        s if s < 0.9995 => localised(format!("{} ms", significant(s * 1e3, if s < 0.01 { 1 } else { 3 }, 1e6))),
+        s if s < 9.95 => localised(format!("{s:.1} s")),
+        s if s < 59.5 => format!("{s:.0} s"),
+        _ => stopwatch(d),
+    }
+}
+
+/// Wall time that is passing, in whole seconds: `0:08`, `1:04`, `2:00:09`.
+pub fn stopwatch(d: Duration) -> String {
+    let (secs, mins) = (d.as_secs() % 60, d.as_secs() / 60);
+    match mins / 60 {
+        0 => format!("{mins}:{secs:02}"),
+        hours => format!("{hours}:{:02}:{secs:02}", mins % 60),
+    }
 }
 
 /// A duration that is only roughly known: `40 s`, `12 min`, `4.2 h`.
@@ -218,7 +231,19 @@ mod tests {
         assert_eq!(count(7), "7");
         assert_eq!(bytes(1_500_000), "1.5 MB");
         assert_eq!(sim_time(0.8124), "812.4 ms");
-        assert_eq!(wall_time(Duration::from_secs(64)), "1:04");
+        for (secs, want) in [
+            (0.0, "0 ms"),
+            (0.0204, "20.4 ms"),
+            (0.42, "420 ms"),
+            (1.44, "1.4 s"),
+            (8.0, "8.0 s"),
+            (59.4, "59 s"),
+            (64.0, "1:04"),
+            (7_209.0, "2:00:09"),
+        ] {
+            assert_eq!(wall_time(Duration::from_secs_f64(secs)), want);
+        }
+        assert_eq!([8, 64].map(|secs| stopwatch(Duration::from_secs(secs))), ["0:08", "1:04"]);
     }
 
     #[test]
