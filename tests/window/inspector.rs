@@ -367,3 +367,23 @@ fn a_choice_within_a_choice_has_rows() {
     set(&mut w, "lif.start=AtRest");
     assert_eq!(sliders(&w), [false, false]);
 }
+
+#[test]
+fn the_filter_finds_labels_and_tells_when_nothing_matches() {
+    let mut w = fresh();
+    let is_shown = |w: &Window, name: &str| w.query_by_label(&format!("Reset {name}")).is_some();
+    let search = |w: &mut Window, text: &str| {
+        w.get_by_label("Filter parameters").focus();
+        w.run();
+        w.key_press_modifiers(Modifiers::COMMAND, Key::A);
+        type_into(w, "Filter parameters", text);
+    };
+    // On screen; neither in its path nor in its description.
+    search(&mut w, "synaptic weight");
+    assert!(is_shown(&w, "lif.w_syn") && !is_shown(&w, "lif.tau_m"));
+    search(&mut w, "no such parameter");
+    assert!(!is_shown(&w, "lif.w_syn"));
+    w.get_by_label("Clear filter").click();
+    w.run();
+    assert!(is_shown(&w, "lif.tau_m"), "all are shown again");
+}

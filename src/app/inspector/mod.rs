@@ -27,7 +27,7 @@ use super::{
     widgets,
 };
 use crate::{
-    params::{Apply, GroupSpec, ParamId, ParamWarning, Params, link, link::Link},
+    params::{Apply, GroupSpec, ParamId, ParamSpec, ParamWarning, Params, link, link::Link},
     project::{PlanTree, RunPlan},
 };
 use egui::{
@@ -126,8 +126,8 @@ impl Rows<'_> {
             return false;
         }
         let needle = self.search.trim().to_lowercase();
-        let docs = self.params.spec(id).map_or("", |s| s.docs);
-        needle.is_empty() || self.params.path(id).contains(&needle) || docs.to_lowercase().contains(&needle)
+        let is_in = |s: &ParamSpec| [&s.label(), s.docs].iter().any(|text| text.to_lowercase().contains(&needle));
+        needle.is_empty() || self.params.path(id).contains(&needle) || self.params.spec(id).is_some_and(is_in)
     }
 
     fn ids(&self, group: usize, item: usize) -> Vec<ParamId> {
@@ -169,15 +169,36 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     }
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
+        let top = ui.cursor().top();
         let (browse, sweep) = groups_ui(ui, app);
         plan_ui(ui, app);
         project_ui(ui, app);
+        if ui.cursor().top() == top {
+            nothing_ui(ui, &mut app.inspector);
+        }
         ui.add_space(16.0);
         if let Some(id) = browse {
             app.pick(Purpose::Parameter(id));
         }
         if let Some(id) = sweep {
             app.ask_sweep(id);
+        }
+    });
+}
+
+/// In place of the parameters, where the filters leave none.
+fn nothing_ui(ui: &mut Ui, inspector: &mut Inspector) {
+    let (text, button) = match inspector.search.trim() {
+        "" => ("No parameter is changed".to_owned(), "Show all"),
+        search => (format!("No parameter matches “{search}”"), "Clear filter"),
+    };
+    ui.add_space(24.0);
+    ui.vertical_centered(|ui| {
+        ui.label(widgets::sub(ui, text));
+        ui.add_space(6.0);
+        if ui.button(button).clicked() {
+            inspector.search.clear();
+            inspector.only_changed = false;
         }
     });
 }

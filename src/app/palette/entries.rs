@@ -126,12 +126,13 @@ fn match_sentence(sentence: &str, query: &str) -> Option<i32> {
     is_there.then_some(300)
 }
 
-/// Parameters whose path or first sentence matches.
+/// Parameters whose path, label or first sentence matches.
 fn matching_params(params: &dyn Params, query: &str) -> Vec<(ParamId, i32)> {
     let fits = |id: ParamId| {
         let spec = params.spec(id).filter(|_| params.is_shown(id))?;
         let by_docs = match_sentence(&text::first_sentence(spec.docs), query);
-        Some((id, score(&params.path(id), query).max(by_docs)?))
+        let by_name = score(&params.path(id), query).max(match_sentence(&spec.label(), query));
+        Some((id, by_name.max(by_docs)?))
     };
     params.ids().into_iter().filter_map(fits).collect()
 }
