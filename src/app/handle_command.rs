@@ -90,6 +90,7 @@ impl App {
             UiCommand::SelectNone => self.select_none(),
             UiCommand::MoveCursor(n) => self.move_cursor(f64::from(n) * self.step_steps() as f64),
             UiCommand::GoStart => self.move_cursor(f64::NEG_INFINITY),
+            UiCommand::GoLive if self.time.axis.is_recorded => self.move_cursor(f64::INFINITY),
             UiCommand::GoLive => self.time.axis.go_live(),
             UiCommand::PlayPast => self.toggle_playback(),
             UiCommand::Loop => self.time.axis.is_looping = !self.time.axis.is_looping,

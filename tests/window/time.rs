@@ -164,6 +164,8 @@ fn parameters_of_a_finished_run_are_those_at_the_cursor() {
     command(&mut w, UiCommand::MoveCursor(9));
     assert_eq!((w.state().time().axis.cursor(), window::value(&w, "lif.v_reset").as_str()), (Some(900.0), "0.5 mV"));
     assert_eq!(w.query_all_by_label_contains("1 of 1 edit applied").count(), 1);
+    command(&mut w, UiCommand::GoLive);
+    assert_eq!(w.state().time().axis.cursor(), Some(1500.0), "the end of the run");
     command(&mut w, UiCommand::GoStart);
     assert_eq!(window::value(&w, "lif.v_reset"), began);
     let says_read_only = |w: &Window| w.state().messages().iter().any(|text| text.contains("finished run"));

@@ -109,6 +109,7 @@ impl UiCommand {
             Self::Probe => "Probe selection",
             Self::SelectNone => "Clear selection",
             Self::GoStart => "Move cursor to start",
+            Self::GoLive if app.time.axis.is_recorded => "Move cursor to end",
             Self::GoLive => "Follow live",
             Self::PlayPast => "Play from cursor",
             Self::Loop => "Loop range",
