@@ -389,7 +389,7 @@ impl eframe::App for App {
             ctx.request_repaint_after(std::time::Duration::from_millis(200));
         }
         if std::mem::take(&mut self.session.was_read_only) {
-            self.notify(Level::Info, "A finished run is read-only. Choose Rerun project to change and run it");
+            self.notify(Level::Info, "A finished run is read-only. Rerun it to change it");
         }
         self.autosave(&ctx);
         self.journal.keep(&self.session);

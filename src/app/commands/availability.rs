@@ -44,7 +44,7 @@ impl UiCommand {
             | Self::Requests
                 if live.playback.is_some() =>
             {
-                Some("A finished run is shown: choose Rerun project to change and run it")
+                Some("A finished run is read-only: rerun it first")
             }
             Self::Step | Self::StepMore | Self::RunToEnd | Self::Rewind | Self::Record => alive.or(loaded),
             Self::ContinueOnCpu => needs(live.checkpoints.failure.is_some(), "No device has failed"),

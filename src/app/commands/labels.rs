@@ -97,7 +97,7 @@ impl UiCommand {
             Self::Rebuild => match app.session.counts_in_force() {
                 None => "Rebuild simulation",
                 Some((_, 0)) => "Rerun project",
-                Some(_) => "Rerun with values at the cursor",
+                Some(_) => "Rerun with these values",
             },
             Self::RerunRecorded => "Rerun as recorded",
             Self::ContinueOnCpu => "Continue on CPU",

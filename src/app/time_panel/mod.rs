@@ -203,13 +203,9 @@ fn recording_ui(
             queue.push(command);
         }
     };
+    let name = UiCommand::Rebuild.text(app);
     let Some((n_applied, n_edits)) = app.session.counts_in_force().filter(|(_, n_edits)| *n_edits > 0) else {
-        return link(
-            ui,
-            "Rerun project",
-            "Builds the simulation of the recorded project, at step 0",
-            UiCommand::Rebuild,
-        );
+        return link(ui, &name, "Builds the simulation of the recorded project, at step 0", UiCommand::Rebuild);
     };
     let edits = text::plural(n_edits, "edit", "edits");
     let hint = "Parameters, groups and stimuli are shown as they were at the cursor";
@@ -219,7 +215,7 @@ fn recording_ui(
         link(ui, &again.text(app), again.tooltip(), again.clone());
     }
     let hint = "Builds the simulation with the values at the cursor, at step 0: edits of the run are not repeated";
-    link(ui, "Rerun with these values", hint, UiCommand::Rebuild);
+    link(ui, &name, hint, UiCommand::Rebuild);
 }
 
 impl App {
