@@ -47,8 +47,8 @@ impl Activity {
         let rate = events as f64 / (f64::from(n.max(1)) * secs);
         if rate >= RUNAWAY_HZ {
             return Some(format!(
-                "The activity runs away: {rate:.0} Hz per element of the {set} on average. Check the weights and the \
-                 strength of the stimuli"
+                "The activity runs away: the mean rate of all {set} is {rate:.0} Hz. Check the weights and the strength \
+                 of the stimuli"
             ));
         }
         let stimulated = stimulated.filter(|k| share(*k) <= FEW && share(active) >= MOST)?;
@@ -167,7 +167,7 @@ mod tests {
         let usual = Activity { set: "neurons", n: 1000, secs: 1.0, events: 1500, active: 300, stimulated: Some(20) };
         assert_eq!(usual.notice(), None);
         let away = Activity { events: 74_000, ..usual.clone() }.notice().unwrap();
-        assert!(away.starts_with("The activity runs away: 74 Hz per element of the neurons"), "{away}");
+        assert!(away.starts_with("The activity runs away: the mean rate of all neurons is 74 Hz."), "{away}");
         let all = Activity { active: 610, ..usual.clone() };
         let said = all.notice().unwrap();
         assert!(said.starts_with("Most neurons answer: 61 % were active in the newest 1.0 s"), "{said}");

@@ -129,8 +129,8 @@ pub static ALL: [Example; 14] = [
         ..example!(
             "shiu",
             "Shiu 2024",
-            "The whole-brain model on the real FlyWire wiring",
-            ["138,639 neurons", "CPU or GPU", "needs the FlyWire files"],
+            "The whole-brain model on the FlyWire connectome",
+            ["138,639 neurons", "CPU or GPU", "needs files"],
             without a picture
         )
     },

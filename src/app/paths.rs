@@ -61,7 +61,7 @@ impl App {
                 self.notify(Level::Warning, text);
             }
             (Some(end), None, Some(set)) => {
-                let text = format!("Path from {}: right-click the last one › Path › Path to here", set.label(end));
+                let text = format!("Path from {}: right-click its end › Path › Path to here", set.label(end));
                 self.notify(Level::Info, text);
             }
             (None, Some(end), Some(set)) => {
@@ -149,10 +149,10 @@ fn header_ui(ui: &mut Ui, search: &mut PathSearch, path: &ElementPath, set: &Ele
     let reverse = ui.horizontal(|ui| ui.with_layout(Layout::right_to_left(Align::Center), row).inner).inner;
     let before = (search.at_least, search.longest);
     ui.horizontal(|ui| {
-        ui.label(widgets::sub(ui, "At least"));
+        ui.label(widgets::sub(ui, "Min. synapses"));
         let least = DragValue::new(&mut search.at_least).range(1..=1_000_000);
         ui.add(least).accessible_name("Minimum synapses").on_hover_text("Weaker connections do not count");
-        ui.label(widgets::sub(ui, "synapses, at most"));
+        ui.label(widgets::sub(ui, "Max. length"));
         let longest = DragValue::new(&mut search.longest).range(1..=1000);
         ui.add(longest).accessible_name("Maximum length").on_hover_text("Connections of the path");
     });

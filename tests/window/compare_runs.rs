@@ -192,7 +192,7 @@ fn a_sweep_over_two_parameters_is_a_heat_map() {
     w.run_steps(3);
     w.get_by_role_and_label(Role::Button, "lif.v_threshold  Spike threshold").click();
     w.run_steps(3);
-    assert!(says(&w, "type two values of v_threshold at least") && says(&w, "1 value: -45 mV"));
+    assert!(says(&w, "Type at least two values of v_threshold") && says(&w, "1 value: -45 mV"));
     w.get_by_label("Values of the second parameter").type_text("-48..-46/500");
     w.run_steps(3);
     assert!(says(&w, "1,002 runs (2 values of tau_m × 501 of v_threshold); at most 1,000"));

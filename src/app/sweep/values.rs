@@ -39,8 +39,8 @@ impl SweptValues {
         let swept = Self { axes, seeds };
         let single = swept.axes.iter().find(|axis| axis.values.len() < 2);
         match (swept.n_runs(), single) {
-            (_, Some(axis)) if swept.axes.len() > 1 => Err(format!("type two values of {} at least", axis.name())),
-            (0 | 1, _) => Err("type two values at least, or two seeds".into()),
+            (_, Some(axis)) if swept.axes.len() > 1 => Err(format!("Type at least two values of {}", axis.name())),
+            (0 | 1, _) => Err("Type at least two values, or two seeds".into()),
             (n, _) if n > MAX_RUNS => {
                 let (n, most) = (text::count(n as u64), text::count(MAX_RUNS as u64));
                 Err(format!("{n} runs ({}); at most {most}", swept.product()))
@@ -110,10 +110,10 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
         let new = (from..=to).take(MAX_RUNS + 1).filter(|seed| !out.contains(seed));
         out.extend(new.collect::<Vec<_>>());
         if out.len() > MAX_RUNS {
-            return Err(format!("at most {MAX_RUNS} runs"));
+            return Err(format!("At most {MAX_RUNS} runs"));
         }
     }
-    if out.is_empty() { Err("type a seed".into()) } else { Ok(out) }
+    if out.is_empty() { Err("Type a seed".into()) } else { Ok(out) }
 }
 
 /// The values of a text: `1, 2, 5`, or `1..10/4` for four from 1 to 10, at equal distances; on a logarithmic scale at
@@ -131,10 +131,10 @@ pub fn values(spec: &ParamSpec, text: &str, scale: Scale) -> Result<Vec<String>,
             }
         }
         if out.len() > MAX_RUNS {
-            return Err(format!("at most {MAX_RUNS} runs"));
+            return Err(format!("At most {MAX_RUNS} runs"));
         }
     }
-    if out.is_empty() { Err("type two values at least".into()) } else { Ok(out) }
+    if out.is_empty() { Err("Type at least two values".into()) } else { Ok(out) }
 }
 
 /// One value, or those of a range.
