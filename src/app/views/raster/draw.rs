@@ -24,7 +24,7 @@ const GUTTER: f32 = 118.0;
 /// Gutter of a narrow panel; labels are elided.
 const NARROW_GUTTER: f32 = 84.0;
 const AXIS: f32 = 21.0;
-const STRIP: f32 = 54.0;
+pub(super) const STRIP: f32 = 54.0;
 /// Width of the bar at the right.
 const BAR: f32 = 11.0;
 

@@ -137,6 +137,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_curve_stays_below_its_caption() {
+        for caption in [9.0, 12.0, 14.0] {
+            let top = super::super::draw::STRIP - curve_height(super::super::draw::STRIP, caption);
+            assert!(top >= caption, "{top} below a caption of {caption}");
+        }
+    }
+
+    #[test]
     fn incomplete_bins_are_not_drawn() {
         let cells = Cells { steps: 10, first: 4, columns: 12, rows: 1, row0: 0, height: 1 };
         let of = |counted_to| complete(1..=5, 3, &cells, counted_to).collect::<Vec<_>>();
