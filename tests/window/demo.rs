@@ -7,7 +7,7 @@ use crate::support::{
 };
 use egui_kittest::{Harness, kittest::Queryable as _};
 use neuropil::{
-    app::{App, Start, commands::UiCommand, views},
+    app::{App, Start, commands::UiCommand, settings::Theme, views},
     kinds::Model,
     params::path,
     project::Project,
@@ -78,62 +78,63 @@ fn the_window_follows_a_kind_that_grows() {
     if !can_draw() {
         return;
     }
-    for (theme, name) in [(egui::Theme::Dark, "dark"), (egui::Theme::Light, "light")] {
-        let mut w = open(theme);
-        let ctx = w.ctx.clone();
-        w.state_mut().command(&ctx, UiCommand::RunPause);
-        until(&mut w, "the simulation is ready", |w| !w.state().session().live.schema.probes.is_empty());
-        let offered = views::suggest(&w.state().session().live.schema);
-        for view in
-            ["matrix", "distribution", "tokens", "texts", "lineage", "raster", "rates", "table", "links", "brain"]
-        {
-            assert!(offered.contains(&view), "{view} is not offered: {offered:?}");
-        }
-        let ids = |w: &Window| w.state().session().live.schema.set("experts").expect("a set").ids.clone();
-        let chosen = ids(&w)[0];
-        w.state_mut().session_mut().selection.replace("experts", vec![0]);
-        until(&mut w, "the set has grown", |w| w.state().session().live.clock.step >= 9_000 && ids(w).len() >= 6);
-        w.run_steps(2);
-        let now = ids(&w);
-        let selected = w.state().session().selection.of("experts").iter().map(|e| now[*e as usize]);
-        assert!(
-            selected.clone().all(|id| id == chosen),
-            "the selection follows ids: {:?}",
-            selected.collect::<Vec<_>>()
-        );
-        w.state_mut().command(&ctx, UiCommand::RunPause);
-        until(&mut w, "it pauses", |w| !w.state().session().live.running);
-        for view in [
-            "matrix",
-            "distribution",
-            "tokens",
-            "texts",
-            "lineage",
-            "raster",
-            "rates",
-            "table",
-            "bands",
-            "lanes",
-            "links",
-            "brain",
-        ] {
-            if views::by_name(view).is_some() {
-                w.state_mut().command(&ctx, UiCommand::ShowView(view));
-                w.run_steps(8);
-                shot(&mut w, &format!("demo-{view}-{name}.png"));
-            }
-            // The other way to draw it.
-            let other = match view {
-                "matrix" => "Lines",
-                "distribution" => "Ridges",
-                "links" => "List",
-                "lineage" => "List",
-                _ => continue,
-            };
-            w.get_by_label(other).click_accesskit();
+    let mut w = open(egui::Theme::Dark);
+    let ctx = w.ctx.clone();
+    w.state_mut().command(&ctx, UiCommand::RunPause);
+    until(&mut w, "the simulation is ready", |w| !w.state().session().live.schema.probes.is_empty());
+    let offered = views::suggest(&w.state().session().live.schema);
+    for view in ["matrix", "distribution", "tokens", "texts", "lineage", "raster", "rates", "table", "links", "brain"] {
+        assert!(offered.contains(&view), "{view} is not offered: {offered:?}");
+    }
+    let ids = |w: &Window| w.state().session().live.schema.set("experts").expect("a set").ids.clone();
+    let chosen = ids(&w)[0];
+    w.state_mut().session_mut().selection.replace("experts", vec![0]);
+    until(&mut w, "the set has grown", |w| w.state().session().live.clock.step >= 9_000 && ids(w).len() >= 6);
+    w.run_steps(2);
+    let now = ids(&w);
+    let selected = w.state().session().selection.of("experts").iter().map(|e| now[*e as usize]);
+    assert!(selected.clone().all(|id| id == chosen), "the selection follows ids: {:?}", selected.collect::<Vec<_>>());
+    w.state_mut().command(&ctx, UiCommand::RunPause);
+    until(&mut w, "it pauses", |w| !w.state().session().live.running);
+    draw_views(&mut w, "dark");
+    w.state_mut().command(&ctx, UiCommand::Theme(Theme::Light));
+    w.run_steps(2);
+    draw_views(&mut w, "light");
+}
+
+/// Every view with data, in each way to draw it.
+fn draw_views(w: &mut Window, name: &str) {
+    let ctx = w.ctx.clone();
+    for view in [
+        "matrix",
+        "distribution",
+        "tokens",
+        "texts",
+        "lineage",
+        "raster",
+        "rates",
+        "table",
+        "bands",
+        "lanes",
+        "links",
+        "brain",
+    ] {
+        if views::by_name(view).is_some() {
+            w.state_mut().command(&ctx, UiCommand::ShowView(view));
             w.run_steps(8);
-            shot(&mut w, &format!("demo-{view}-{}-{name}.png", other.to_lowercase()));
+            shot(w, &format!("demo-{view}-{name}.png"));
         }
+        // The other way to draw it.
+        let other = match view {
+            "matrix" => "Lines",
+            "distribution" => "Ridges",
+            "links" => "List",
+            "lineage" => "List",
+            _ => continue,
+        };
+        w.get_by_label(other).click_accesskit();
+        w.run_steps(8);
+        shot(w, &format!("demo-{view}-{}-{name}.png", other.to_lowercase()));
     }
 }
 

@@ -3,13 +3,15 @@
 use crate::support::{fake_fly, stage};
 use fake_fly::schema;
 use neuropil::{
-    app::views,
+    app::{time::spikes::set_memory, views},
     sim::{Clock, Frame, Reading, Spike},
 };
 use neuropil_test_support::{allocator::held, alone};
 use stage::{Stage, graphics};
-/// More spikes than are kept.
-const SPIKES: u64 = 21_000_000;
+/// Memory of single spikes, bytes: a tenth of what the settings allow at first, so that it is full sooner.
+const SPIKE_MEMORY: usize = 16_000_000;
+/// More spikes than that holds.
+const SPIKES: u64 = 2_100_000;
 /// Frames until everything else is full as well: two seconds each.
 const UNTIL_FULL: usize = 270;
 /// Frames after that, over which nothing may grow.
@@ -55,6 +57,7 @@ fn what_is_remembered_is_bounded() {
     }
     // Without a device the textures are never taken, and the memory of the test itself would grow.
     let Some(graphics) = graphics() else { return };
+    set_memory(SPIKE_MEMORY);
     let schema = schema();
     let selected: Vec<u32> = (0..40).map(|i| i * 3_001).collect();
     let mut selection = views::Selection::default();

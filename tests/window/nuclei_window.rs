@@ -59,7 +59,8 @@ fn run_to(w: &mut Window, step: u64, selected: &[u32]) {
 #[test]
 fn nuclei_run_in_the_window() {
     let mut w = window("nuclei.ron", [1440.0, 900.0]);
-    run_to(&mut w, 400, &[]);
+    let step = if std::env::var_os("NEUROPIL_SCREENSHOTS").is_some() { 400 } else { 80 };
+    run_to(&mut w, step, &[]);
     shoot(&mut w, "nuclei");
     for view in ["Phase circle", "Scatter", "3D view"] {
         assert!(w.query_by_label(view).is_some(), "there is no {view}");

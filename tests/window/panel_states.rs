@@ -1,5 +1,6 @@
-//! Every view and the window × empty, live, error × dark, light × 100 %, 200 %: drawn, not blank, in the colours of its
-//! theme, and every control has a name. No test depends on single pixels, so any Vulkan driver works. Pictures are
+//! Every view and the window × empty, live, error × dark at 100 %, light at 200 %: drawn, not blank, in the colours of its
+//! theme, and every control has a name. A theme changes colours and a scale changes layouts, so two of the four pairs
+//! show what all four would. No test depends on single pixels, so any Vulkan driver works. Pictures are
 //! written when `NEUROPIL_SHOTS` names a folder.
 
 use crate::support::harness::can_draw;
@@ -167,8 +168,9 @@ fn assert_drawn(picture: &image::RgbaImage, part: egui::Rect, scale: f32, t: &To
     assert!(colors.len() > 8 && *n < all, "{name} is blank: {} colours", colors.len());
 }
 
-fn themes() -> [(egui::Theme, Arc<Tokens>, &'static str); 2] {
-    [(egui::Theme::Dark, Tokens::dark(), "dark"), (egui::Theme::Light, Tokens::light(), "light")]
+/// Theme, its colours, name, pixels per point.
+fn themes() -> [(egui::Theme, Arc<Tokens>, &'static str, f32); 2] {
+    [(egui::Theme::Dark, Tokens::dark(), "dark-100", 1.0), (egui::Theme::Light, Tokens::light(), "light-200", 2.0)]
 }
 
 fn bring_up(w: &mut Window, view: &'static str) {
@@ -181,14 +183,14 @@ fn bring_up(w: &mut Window, view: &'static str) {
 }
 
 #[test]
-fn every_panel_of_a_brain_in_every_state_theme_and_scale() {
+fn every_panel_of_a_brain_in_every_state() {
     if can_draw() {
         look_at(Subject::Brain);
     }
 }
 
 #[test]
-fn every_panel_of_a_population_in_every_state_theme_and_scale() {
+fn every_panel_of_a_population_in_every_state() {
     if can_draw() {
         look_at(Subject::Population);
     }
@@ -213,15 +215,17 @@ fn the_simulations_cover_every_view() {
 /// Panels without data have a Run button; after a failure the same panels show the error and a recovery button.
 fn look_at(subject: Subject) {
     let mut n = 0;
-    for (theme, tokens, theme_name) in themes() {
+    for (theme, tokens, theme_name, scale) in themes() {
         let mut waiting_in = HashMap::new();
         for state in subject.states() {
             let mut w = window_in(subject, *state, theme);
+            w.set_pixels_per_point(scale);
             for view in subject.panels(&w, *state) {
                 if view != "window" {
                     bring_up(&mut w, view);
                 }
-                n += drawn_at_both_scales(&mut w, &format!("{view}-{state:?}-{theme_name}").to_lowercase(), &tokens);
+                assert_picture(&mut w, &format!("{view}-{state:?}-{theme_name}").to_lowercase(), &tokens, scale);
+                n += 1;
                 let [waiting, failed] = waiting_and_failed(&w);
                 match state {
                     State::Empty => drop(waiting_in.insert(view, waiting)),
@@ -241,23 +245,15 @@ fn look_at(subject: Subject) {
     println!("{n} pictures of a {subject:?}");
 }
 
-/// Draws at both scales; returns the number of pictures.
-fn drawn_at_both_scales(w: &mut Window, name: &str, tokens: &Tokens) -> usize {
-    const SCALES: [f32; 2] = [1.0, 2.0];
-    for scale in SCALES {
-        w.set_pixels_per_point(scale);
-        let name = format!("{name}-{}", scale as u32 * 100);
-        let picture = picture(w, &name);
-        let screen = w.ctx.content_rect();
-        let (left, right) = screen.split_left_right_at_fraction(0.5);
-        for (part, side) in [(left, "left"), (right, "right")] {
-            assert_drawn(&picture, part, scale, tokens, &format!("{name}, {side} half"));
-        }
-        assert_eq!(names::unnamed(w.root()), [""; 0], "{name}");
+/// Draws the window and looks at both halves of it.
+fn assert_picture(w: &mut Window, name: &str, tokens: &Tokens, scale: f32) {
+    let picture = picture(w, name);
+    let screen = w.ctx.content_rect();
+    let (left, right) = screen.split_left_right_at_fraction(0.5);
+    for (part, side) in [(left, "left"), (right, "right")] {
+        assert_drawn(&picture, part, scale, tokens, &format!("{name}, {side} half"));
     }
-    w.set_pixels_per_point(1.0);
-    w.run_steps(2);
-    SCALES.len()
+    assert_eq!(names::unnamed(w.root()), [""; 0], "{name}");
 }
 
 /// Dialogs, menus and the palette.
