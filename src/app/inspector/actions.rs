@@ -9,9 +9,15 @@ use crate::{
 use egui::{Button, ComboBox, Response, TextEdit, Ui};
 use std::collections::BTreeMap;
 
-/// Arguments last entered, by action.
+/// Arguments last entered, by kind and action: kinds have actions of the same name.
 #[derive(Default)]
-pub struct Forms(BTreeMap<&'static str, Vec<Value>>);
+pub struct Forms(BTreeMap<(&'static str, &'static str), Vec<Value>>);
+
+impl Forms {
+    fn of(&mut self, kind: &'static str, action: &ActionSpec) -> &mut Vec<Value> {
+        self.0.entry((kind, action.name)).or_insert_with(|| first_values(action))
+    }
+}
 
 /// Draws the actions on a set (`""`: on the whole simulation) and sends the one whose button is pressed.
 pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
@@ -29,7 +35,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
 fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
     ui.spacing_mut().item_spacing.x = 4.0;
     ui.spacing_mut().text_edit_width = 120.0;
-    let values = app.inspector.forms.0.entry(action.name).or_insert_with(|| first_values(action));
+    let values = app.inspector.forms.of(app.session.project.model.name(), action);
     let name = action.label().into_owned();
     let is_live = app.session.live.playback.is_none();
     let button = ui.add_enabled(is_live, Button::new(&name)).accessible_name(&name);
@@ -48,7 +54,7 @@ fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
 pub fn with_values(app: &mut App, action: Action) -> Action {
     let spec = app.session.project.model.actions().iter().find(|a| a.name == action.name);
     let Some(spec) = spec.filter(|_| action.values.is_empty()) else { return action };
-    let values = app.inspector.forms.0.entry(spec.name).or_insert_with(|| first_values(spec)).clone();
+    let values = app.inspector.forms.of(app.session.project.model.name(), spec).clone();
     Action { values, ..action }
 }
 
@@ -95,4 +101,20 @@ pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Valu
         ui.label(text::unwrap(spec.docs));
     });
     Some(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::Model;
+
+    #[test]
+    fn an_action_does_not_take_the_arguments_of_another_kind() {
+        let mut forms = Forms::default();
+        for model in Model::all() {
+            for action in model.actions() {
+                assert_eq!(*forms.of(model.name(), action), first_values(action), "{}: {}", model.name(), action.name);
+            }
+        }
+    }
 }
