@@ -76,3 +76,25 @@ fn a_simulation_around_another_forwards_every_call() {
         assert!(missing.is_empty(), "{path} has the default of {missing:?}");
     }
 }
+
+/// The tests are compiled with the demonstration kind, the shipped program without it: nothing but its declaration names it.
+#[test]
+fn only_its_declaration_names_the_demonstration_kind() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (demo, declaration) = (src.join("kinds/demo"), src.join("kinds/mod.rs"));
+    const FEATURE: &str = "#[cfg(feature = \"demo\")]";
+    let mut n_declared = 0;
+    for path in files(&src).into_iter().filter(|path| !path.starts_with(&demo)) {
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| !line.starts_with("//")) {
+            let names = ["mod demo", "demo::", "DemoKind", "Model::Demo"].iter().any(|name| line.contains(name));
+            if names || line.contains("feature = \"demo\"") && *line != FEATURE {
+                let is_gated = path == declaration && at > 0 && lines[at - 1] == FEATURE;
+                assert!(is_gated, "{}:{}: {line}", path.display(), at + 1);
+                n_declared += 1;
+            }
+        }
+    }
+    assert_eq!(n_declared, 2, "the module and its place in the list");
+}
