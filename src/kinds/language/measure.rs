@@ -18,7 +18,11 @@ use crate::{
     gpu::Pass,
     sim::{Frame, Reading, SimError, Tap, TapArgs, TextSample},
 };
-use std::{sync::Arc, thread, time::Duration};
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 /// Between two looks at a text in progress.
 const POLL_EVERY: Duration = Duration::from_micros(200);
@@ -241,11 +245,12 @@ impl<K: LanguageKind> LanguageSim<K> {
         if let Some(known) = self.sampler.known(tap, frame, self.params.measure().every.max(1)) {
             return Ok(known);
         }
+        let begun = Instant::now();
         let reading = match tap.probe {
             probes::TOKENS => self.token_losses()?,
             _ => K::kept_reading(self, tap)?,
         };
-        self.sampler.keep(tap, self.state.step, &reading);
+        self.sampler.keep(tap, self.state.step, &reading, begun.elapsed());
         Ok(reading)
     }
 

@@ -100,6 +100,11 @@ impl LanguageKind for TransformerKind {
         }
     }
 
+    /// Activations are counted on the new text, in the model that wrote it.
+    fn writes_beside(sim: &TransformerSim) -> bool {
+        !sim.sampler.is_tapped(probes::ACTIVATIONS)
+    }
+
     fn arg_values(config: &Config, layout: &Layout, name: &str) -> ArgValues {
         match name {
             "layer" => ArgValues::Numbers(config.layers),
