@@ -35,7 +35,12 @@ pub type DeviceBuffers<T> = ModelBuffers<Network<T>>;
 pub struct TransformerSizes {
     /// Elements of the caches of keys and of values, of all blocks.
     pub cache: usize,
+    /// Logits of the tokens of a text that are read at once.
+    pub logits: usize,
 }
+
+/// Tokens of a text that are read at once, at most.
+const PIECE: usize = 64;
 
 /// How a backward pass is computed, as far as its memory follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +86,7 @@ pub fn sizes<T: ModelFormat>(
     let training = arena_bytes::<T>(config, &shape, backward);
     let cache = config.layers * config.context * config.kv_heads * config.head_dim();
     ModelSizes::new(
-        TransformerSizes { cache },
+        TransformerSizes { cache, logits: config.context.min(PIECE) * config.padded_vocab() },
         &layout.map,
         &matrices,
         &shape,
@@ -95,8 +100,7 @@ pub fn text_arena_bytes<T: ModelFormat>(config: &Config) -> usize {
     let plan = Plan::new(config, &shape, Checkpointing::Nothing, false);
     let map = Arena::bytes_of(&[(config.context * config.context, 4)]);
     let parts = Arena::bytes_of(&[(8 * config.heads * 64 * (config.head_dim() + 2), 4)]);
-    let logits = Arena::bytes_of(&[(plan.logit_rows * plan.vocab, size_of::<T>())]);
-    plan.forward_bytes::<T>(map.max(logits + parts.max(temporaries(config, &shape, false))))
+    plan.forward_bytes::<T>(map.max(parts.max(temporaries(config, &shape, false))))
 }
 
 /// Bytes of an arena for a batch. Many short packed sequences need more than as many tokens of full ones.
@@ -121,6 +125,8 @@ buffers! {
             pub keys: Buf<T> = Workspace "cache of keys" s.cache;
             /// Cache of values of all blocks.
             pub values: Buf<T> = Workspace "cache of values" s.cache;
+            /// Logits of a piece of a text, `[tokens, padded vocabulary]`.
+            pub logits: Buf<T> = Workspace "logits of a text" s.logits;
         }
     }
 }

@@ -43,11 +43,10 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         [self.network.config.context, self.network.config.vocab]
     }
 
-    /// Their activations and logits fit the buffers of training.
+    /// Their activations and logits fit the buffers.
     fn piece(&self) -> usize {
-        let shape = BatchShape::full(1, self.network.config.context);
-        let plan = Plan::new(&self.network.config, &shape, Checkpointing::Nothing, false);
-        plan.logit_rows.min(self.buffers.batch.tokens.len())
+        let DeviceBuffers { kind, batch, .. } = &*self.buffers;
+        (kind.logits.len() / self.network.config.padded_vocab()).min(batch.tokens.len())
     }
 
     fn read(&mut self, first: usize, tokens: &[u32], to: &mut Vec<f32>) -> Result<(), OpError> {
@@ -62,9 +61,7 @@ impl<T: ModelFormat> PieceReader for PieceOfText<'_, T> {
         } else {
             Piece { n, first: Some(first) }.launch(network, kernels, b, &mut Pass::default())?;
         }
-        // Where the pass wrote them: they are the first tensor of the arena.
-        let frame = b.batch.arena.frame();
-        to.extend(widened(&frame.take::<T>("logits", n * network.config.padded_vocab())?.read()?));
+        to.extend(widened(&b.kind.logits.read_range(0..n * network.config.padded_vocab())?));
         Ok(())
     }
 }
@@ -88,7 +85,7 @@ struct Piece {
 }
 
 impl Piece {
-    /// Appends them to the cache, and writes their logits to the start of the arena.
+    /// Appends them to the cache, and writes their logits.
     fn launch<T: ModelFormat>(
         &self,
         network: &Network<T>,
@@ -97,7 +94,7 @@ impl Piece {
         pass: &mut Pass,
     ) -> Result<(), OpError> {
         let DeviceBuffers { trained, batch, kind } = b;
-        let TransformerBuffers { keys, values, .. } = kind;
+        let TransformerBuffers { keys, values, logits, .. } = kind;
         let Trained { weights, copy, .. } = trained;
         let BatchBuffers { tokens: ids, targets, lengths, positions, flag, arena, .. } = batch;
         let shape = BatchShape::full(1, self.n);
@@ -107,7 +104,6 @@ impl Piece {
         let batch =
             DeviceBatch { positions: self.first.is_none().then_some(&*in_memory), ..parts.at(self.first.unwrap_or(0)) };
         let frame = arena.frame();
-        let mut logits = frame.take::<T>("logits", self.n * plan.vocab)?;
         let mut x = frame.take::<T>("residual stream", plan.stream)?;
         let mut next = frame.take::<T>("next residual stream", plan.stream)?;
         let mut block = BlockTensors::<T>::take(&frame, &plan.block)?;
@@ -124,7 +120,7 @@ impl Piece {
         }
         let mut head = head.refs();
         run.last_norm(&x, &mut head)?;
-        run.logits(head.norm_f, &mut logits)
+        run.logits(head.norm_f, &mut *logits.part_mut(0..self.n * plan.vocab)?)
     }
 }
 
