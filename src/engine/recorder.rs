@@ -9,7 +9,7 @@ use crate::{
     params::Change,
     sim::{Clock, Digest, ElementSet, Execution, Frame, Level, ProbeId, Tap},
 };
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use std::{
     io,
     sync::{
@@ -106,6 +106,10 @@ pub trait Sink: Send {
     fn rescue(&mut self, checkpoint: &Checkpoint) {
         let _ = checkpoint;
     }
+    /// No block arrived for a moment, and perhaps none will: a paused simulation sends none. Takes in what was written meanwhile.
+    fn idle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
     /// Whether it continues a recording that ended at this step.
     fn continues(&self) -> bool {
         false
@@ -125,6 +129,8 @@ pub trait Sink: Send {
 
 /// Blocks that may wait for the disk.
 const QUEUE: usize = 16;
+/// Time without a block after which the sink is told so.
+const IDLE_AFTER: Duration = Duration::from_millis(200);
 
 /// An entry of the recorder's queue.
 pub(super) enum Block {
@@ -294,7 +300,15 @@ impl Writer {
     /// Writes until the end. After an error it only waits for the end, so that the sink can still be closed.
     fn run(mut self, begun: io::Result<()>, blocks: &Receiver<Block>) -> (io::Result<()>, RecordingEnd) {
         let mut result = begun;
-        for block in blocks {
+        loop {
+            let block = match blocks.recv_timeout(IDLE_AFTER) {
+                Ok(block) => block,
+                Err(RecvTimeoutError::Timeout) => {
+                    result = result.and_then(|()| self.sink.idle());
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
             self.failed.store(result.is_err(), Ordering::Relaxed);
             if self.is_discarded.load(Ordering::Relaxed) {
                 break;

@@ -122,6 +122,10 @@ impl Sink for SafetyWriter {
         if has_room { self.writer()?.checkpoint(checkpoint) } else { Ok(()) }
     }
 
+    fn idle(&mut self) -> io::Result<()> {
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.idle())
+    }
+
     fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
         self.writer()?.sets_changed(step, sets)
     }

@@ -305,6 +305,10 @@ impl Sink for RunWriter {
         self.write_rescue(checkpoint);
     }
 
+    fn idle(&mut self) -> io::Result<()> {
+        self.collect_checkpoint(false)
+    }
+
     fn write(&mut self, block: &Frame) -> io::Result<()> {
         self.collect_checkpoint(false)?;
         let before: Vec<_> = self.files.iter().map(|f| (f.stream, f.file.n_bytes, f.file.hash.clone())).collect();

@@ -171,6 +171,16 @@ fn a_recording_begins_with_what_was_kept_from_step_0() {
     assert!(computed > 0.0 && wall - computed >= 0.06, "{computed} s of computing in {wall} s");
 }
 
+/// A paused simulation may never send another block, and may end by a crash.
+#[test]
+fn the_state_of_a_paused_run_is_listed() {
+    let kept = Kept::network("paused");
+    kept.run_to(50);
+    kept.run_to(100);
+    let open = || RunFolder::open(&kept.temp.join("kept"));
+    soon("the state is listed", || open().is_ok_and(|run| run.manifest.checkpoints.iter().any(|c| c.step == 100)));
+}
+
 /// "Keep as run": the data so far and the last state, without a further step.
 #[test]
 fn a_run_that_was_not_recorded_is_kept_with_its_last_state() {
