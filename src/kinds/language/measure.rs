@@ -16,13 +16,9 @@ use super::{
 use crate::{
     data::text::HeldOut,
     gpu::Pass,
-    sim::{Frame, Reading, SimError, Tap, TapArgs, TextSample},
+    sim::{Frame, Reading, ReadingCost, SimError, Tap, TapArgs, TextSample},
 };
-use std::{
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, thread, time::Duration};
 
 /// Between two looks at a text in progress.
 const POLL_EVERY: Duration = Duration::from_micros(200);
@@ -245,12 +241,12 @@ impl<K: LanguageKind> LanguageSim<K> {
         if let Some(known) = self.sampler.known(tap, frame, self.params.measure().every.max(1)) {
             return Ok(known);
         }
-        let begun = Instant::now();
-        let reading = match tap.probe {
-            probes::TOKENS => self.token_losses()?,
-            _ => K::kept_reading(self, tap)?,
-        };
-        self.sampler.keep(tap, self.state.step, &reading, begun.elapsed());
+        let (reading, cost) = ReadingCost::of(|| match tap.probe {
+            probes::TOKENS => self.token_losses(),
+            _ => K::kept_reading(self, tap),
+        });
+        let reading = reading?;
+        self.sampler.keep(tap, self.state.step, &reading, cost);
         Ok(reading)
     }
 

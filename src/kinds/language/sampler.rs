@@ -1,14 +1,10 @@
 //! Samples of tapped probes; histories are kept until they are read.
 
 use crate::sim::{
-    Axis, Frame, Histogram, Matrix, ProbeId, ProbeSpec, Reading, Series, Shape, SimError, Tap, TapKey, TextSample,
+    Axis, Frame, Histogram, Matrix, ProbeId, ProbeSpec, Reading, ReadingCost, Series, Shape, SimError, Tap, TapKey,
+    TextSample,
 };
-use std::{
-    mem,
-    ops::Range,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{mem, ops::Range, sync::Arc};
 
 /// Bins of a histogram.
 pub const N_BINS: usize = 64;
@@ -40,16 +36,10 @@ struct Known {
     key: TapKey,
     step: u64,
     reading: Reading,
-    taken: Instant,
-    /// How long it took.
-    cost: Duration,
+    cost: ReadingCost,
     /// Whether its text was replaced.
     is_outdated: bool,
 }
-
-/// Of the time, readings that a window sees again take at most one part in so many, unless they would then be older than this.
-const SHARE: u32 = 20;
-const OLDEST: Duration = Duration::from_secs(1);
 
 impl Sampler {
     /// Without taps.
@@ -190,23 +180,15 @@ impl Sampler {
     pub fn known(&self, tap: &Tap, frame: &Frame, within: u32) -> Option<Reading> {
         let known = self.known.iter().find(|known| tap.has_key(&known.key))?;
         let (now, step) = (frame.clock.step, known.step);
-        let costs: Duration = self.known.iter().map(|known| known.cost).sum();
-        let is_early = || is_early(known.taken.elapsed(), costs);
+        let is_early = || known.cost.is_early(self.known.iter().map(|known| known.cost));
         let is_recent = !known.is_outdated && (now == step || frame.may_lag && now < step + u64::from(within));
         (now >= step && (is_recent || frame.may_lag && is_early())).then(|| known.reading.clone())
     }
 
-    /// Keeps a reading that took so long for the next frames.
-    pub fn keep(&mut self, tap: &Tap, step: u64, reading: &Reading, cost: Duration) {
+    /// Keeps a reading for the next frames.
+    pub fn keep(&mut self, tap: &Tap, step: u64, reading: &Reading, cost: ReadingCost) {
         self.known.retain(|known| !tap.has_key(&known.key));
-        self.known.push(Known {
-            key: tap.key(),
-            step,
-            reading: reading.clone(),
-            taken: Instant::now(),
-            cost,
-            is_outdated: false,
-        });
+        self.known.push(Known { key: tap.key(), step, reading: reading.clone(), cost, is_outdated: false });
     }
 
     /// The text was replaced: its readings are taken again.
@@ -217,11 +199,6 @@ impl Sampler {
             .filter(|known| of_text.contains(&known.key.probe))
             .for_each(|known| known.is_outdated = true);
     }
-}
-
-/// Whether readings of these costs are so young that taking them again would cost more than their share of the time.
-fn is_early(age: Duration, costs: Duration) -> bool {
-    age < (costs * SHARE).min(OLDEST)
 }
 
 /// Checks that taps name probes.
@@ -250,29 +227,4 @@ fn bin(limit: f32, x: f32) -> usize {
 pub fn map(labels: Vec<String>, values: Vec<f32>) -> Matrix {
     let axis = Axis::named(labels);
     Matrix { rows: axis.clone(), columns: axis, values: Arc::new(values) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{kinds::transformer::sampler::PROBES, sim::Clock};
-
-    /// A frame that may lag shows a costly reading again, an exact one does not.
-    #[test]
-    fn costly_readings_are_taken_again_when_that_is_a_small_share_of_the_time() {
-        let tap = Tap { probe: PROBES.of_text[1], ..Tap::default() };
-        let mut sampler = Sampler::new(PROBES);
-        sampler.tap(std::slice::from_ref(&tap));
-        let frame = |step, may_lag| Frame { clock: Clock { step, ..Clock::default() }, may_lag, ..Frame::default() };
-        let known = |sampler: &Sampler, step, may_lag| sampler.known(&tap, &frame(step, may_lag), 10).is_some();
-        let reading = Reading::Text(String::new());
-        sampler.keep(&tap, 100, &reading, Duration::ZERO);
-        assert_eq!([100, 109, 110].map(|step| known(&sampler, step, true)), [true, true, false], "within ten steps");
-        assert_eq!([100, 101].map(|step| known(&sampler, step, false)), [true, false]);
-        sampler.forget_text();
-        assert_eq!([true, false].map(|may_lag| known(&sampler, 100, may_lag)), [false, false]);
-        let ms = Duration::from_millis;
-        let ages = [(19, 1, true), (20, 1, false), (999, 3_600_000, true), (1_000, 3_600_000, false)];
-        assert!(ages.iter().all(|(age, costs, early)| is_early(ms(*age), ms(*costs)) == *early));
-    }
 }
