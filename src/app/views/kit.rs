@@ -4,7 +4,6 @@ use super::ViewCtx;
 use crate::app::{theme::Tokens, widgets};
 use egui::{
     Align, Align2, Color32, FontId, Layout, Painter, Pos2, Rect, RichText, Sense, TextStyle, Ui, UiBuilder, Vec2,
-    text::CCursor,
 };
 
 /// Height of a toolbar and of a caption, points.
