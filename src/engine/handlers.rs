@@ -292,6 +292,10 @@ impl<W: Fn()> Worker<W> {
 
     fn record(&mut self, taps: Vec<Tap>, sink: Box<dyn Sink>) {
         self.end_recording(EndStatus::Complete);
+        // What was measured before it is not part of it.
+        if let Err(error) = self.finish_measuring() {
+            self.reject(None, error);
+        }
         let Some(sim) = &self.sim else {
             let nothing = io::Error::other("there is no simulation to record yet");
             return self.send_event(Event::RecordingFailed(nothing, RecordingEnd::default()));

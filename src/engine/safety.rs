@@ -178,6 +178,9 @@ impl<W: Fn()> Worker<W> {
     /// Begins a safety recording at the present step.
     pub(super) fn record_safety(&mut self, plan: SafetyPlan, sink: Box<dyn Sink>) {
         self.discard_safety();
+        if let Err(error) = self.finish_measuring() {
+            self.reject(None, error);
+        }
         let Some(start) = self.recording_start(&plan.taps) else { return };
         self.safety = Some(SafetyRecorder::new(plan, sink, start, self.digest(), self.computed));
         self.update_taps();

@@ -361,6 +361,7 @@ impl<W: Fn()> Worker<W> {
         self.pass.begin(self.batches, clock.step, profiled, self.profile.is_some());
         self.batches += 1;
         self.batch_start = Some((self.digest(), clock));
+        self.pass.is_for_screen = self.recorder.is_none();
         if let Some(sim) = &mut self.sim {
             let _range = nvtx::range("batch");
             sim.advance(steps, &mut self.pass)?;

@@ -30,6 +30,8 @@ pub struct Pass {
     pub ends_at_changes: bool,
     /// Lets `advance` return while something is measured beside later steps: who calls it takes that in afterwards.
     pub leaves_measurements: bool,
+    /// Only a screen shows what is measured: it may be of the text before the newest one.
+    pub is_for_screen: bool,
     /// Measurements since they were last taken.
     pub timings: Vec<Timing>,
     /// Batches since they were last taken, while profiling is on.

@@ -86,9 +86,10 @@ pub trait LanguageKind: Kind<Setup = Setup, Params: ModelParams> + Sized + 'stat
     fn writer(sim: &LanguageSim<Self>) -> Result<Box<dyn Decoder + '_>, SimError> {
         sim.backend.decoder()
     }
-    /// Whether periodic texts may be written by a copy of the model beside later steps, and need nothing of the model afterwards.
-    fn writes_beside(sim: &LanguageSim<Self>) -> bool {
-        let _ = sim;
+    /// Whether periodic texts may be written by a copy of the model beside later steps: nothing is measured on them in the model that
+    /// wrote them, but what only a screen shows.
+    fn writes_beside(sim: &LanguageSim<Self>, is_for_screen: bool) -> bool {
+        let _ = (sim, is_for_screen);
         true
     }
     /// The decoder that options of a request choose.

@@ -98,7 +98,8 @@ impl<K: LanguageKind> LanguageSim<K> {
         }
         self.take_text(true)?;
         let due = self.due_text();
-        let model = if K::writes_beside(self) { self.backend.text_model()? } else { None };
+        let may_write = K::writes_beside(self, pass.is_for_screen);
+        let model = if may_write { self.backend.text_model()? } else { None };
         if let Some(model) = model {
             let size = (self.config.context(), self.config.vocab());
             self.pending.in_progress = Some(TextInProgress::start(due, model, size)?);

@@ -128,8 +128,8 @@ impl LanguageKind for SynapticKind {
     }
 
     /// Plasticity is on the host, and pools of vesicles are those of the model that wrote the text.
-    fn writes_beside(sim: &SynapticSim) -> bool {
-        !sim.params.plasticity.sampling && !sim.sampler.is_tapped(probes::VESICLES)
+    fn writes_beside(sim: &SynapticSim, is_for_screen: bool) -> bool {
+        !sim.params.plasticity.sampling && (is_for_screen || !sim.sampler.is_tapped(probes::VESICLES))
     }
 
     fn decoder<'a>(sim: &'a SynapticSim, options: &[Value]) -> Result<Box<dyn Decoder + 'a>, SimError> {

@@ -101,8 +101,8 @@ impl LanguageKind for TransformerKind {
     }
 
     /// Activations are counted on the new text, in the model that wrote it.
-    fn writes_beside(sim: &TransformerSim) -> bool {
-        !sim.sampler.is_tapped(probes::ACTIVATIONS)
+    fn writes_beside(sim: &TransformerSim, is_for_screen: bool) -> bool {
+        is_for_screen || !sim.sampler.is_tapped(probes::ACTIVATIONS)
     }
 
     fn arg_values(config: &Config, layout: &Layout, name: &str) -> ArgValues {
