@@ -30,7 +30,7 @@ fn build(threads: usize) -> (Box<dyn Simulation>, Vec<Tap>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("projects/nano.ron");
     let mut project: Project = neuropil::project::open(&path).expect("it opens").0;
     SETTINGS.iter().for_each(|set| project.set(set, Path::new(".")).expect("it is set"));
-    project.record = vec!["samples".to_owned()];
+    project.record = ["samples", "activations"].map(str::to_owned).to_vec();
     let context = project.build_context(Path::new("."));
     let sim = project.model.build(&context, &Device::Cpu { threads }, &Progress::default()).expect("it is built");
     (sim, project.taps().0)
@@ -40,6 +40,8 @@ fn build(threads: usize) -> (Box<dyn Simulation>, Vec<Tap>) {
 #[derive(Default)]
 struct Received {
     texts: Vec<TextSample>,
+    /// Activations on the texts.
+    counts: Vec<f32>,
     checkpoints: Vec<(u64, usize)>,
     n_at_end: Option<usize>,
 }
@@ -53,8 +55,10 @@ impl Sink for Keeper {
     fn write(&mut self, block: &Frame) -> io::Result<()> {
         let mut received = self.0.lock().expect("nobody failed");
         for (_, reading) in &block.readings {
-            if let Reading::Samples(texts) = reading {
-                received.texts.extend(texts.iter().cloned());
+            match reading {
+                Reading::Samples(texts) => received.texts.extend(texts.iter().cloned()),
+                Reading::Histogram(histogram) => received.counts.extend(&histogram.counts),
+                _ => {}
             }
         }
         Ok(())
@@ -97,12 +101,19 @@ fn wait<T>(engine: &Engine, wanted: impl Fn(&Event) -> Option<T>) -> T {
     panic!("the event did not come");
 }
 
-fn record(threads: usize, steps: u64) -> Received {
-    let (sim, taps) = build(threads);
+/// Records from a step on; before it only a window looks at the texts. With activations or without.
+fn record(threads: usize, from: u64, steps: u64, with_activations: bool) -> Received {
+    let (sim, mut taps) = build(threads);
+    taps.truncate(if with_activations { 2 } else { 1 });
     let engine = Engine::spawn(|| {}).expect("it starts");
     let received = Arc::new(Mutex::new(Received::default()));
     engine.send(Command::Load(sim));
     engine.send(Command::Batch(Some(1)));
+    if from > 0 {
+        engine.send(Command::Subscribe(taps.clone()));
+        engine.send(Command::RunTo(from));
+        wait(&engine, |event| matches!(event, Event::Running(false, _)).then_some(()));
+    }
     engine.send(Command::Record(taps, Box::new(Keeper(received.clone()))));
     engine.send(Command::RunTo(steps));
     wait(&engine, |event| matches!(event, Event::Running(false, _)).then_some(()));
@@ -115,12 +126,24 @@ fn record(threads: usize, steps: u64) -> Received {
 #[test]
 fn texts_beside_the_steps_are_recorded_before_checkpoints_and_the_end() {
     const STEPS: u64 = 21;
-    let [one, beside] = [1, 2].map(|threads| record(threads, STEPS));
+    let [one, beside] = [1, 2].map(|threads| record(threads, 0, STEPS, false));
     assert_eq!(one.texts.iter().map(|text| text.step).collect::<Vec<_>>(), [3, 6, 9, 12, 15, 18, 21]);
     assert_eq!(beside.texts, one.texts, "written by another thread");
     for received in [one, beside] {
         assert_eq!(received.n_at_end, Some(7));
         assert_eq!(received.checkpoints, [4, 8, 12, 16, 20, 21].map(|step| (step, step as usize / 3)));
+    }
+}
+
+/// A recording has the activations on the text of their step, and no text from before it.
+#[test]
+fn a_recording_is_the_same_however_texts_are_written() {
+    for from in [0, 3] {
+        let [one, beside] = [1, 2].map(|threads| record(threads, from, 12, true));
+        let steps: Vec<u64> = one.texts.iter().map(|text| text.step).collect();
+        assert_eq!(steps, if from == 0 { vec![3, 6, 9, 12] } else { vec![6, 9, 12] });
+        assert_eq!(beside.texts, one.texts, "from step {from}");
+        assert!(!one.counts.is_empty() && beside.counts == one.counts, "activations from step {from}");
     }
 }
 
