@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 const BATCH: Duration = Duration::from_millis(8);
 /// Longest batch, steps.
 const LONGEST: u32 = 1 << 16;
-/// Steps of a batch whose end, at which the device waits for the host, costs little. Long steps have fewer: a batch takes no more
-/// than a frame of the screen, or than a tenth of a second where nobody watches.
+/// The device waits for the host at the end of a batch. After this many steps the wait costs little.
 const ENOUGH: u32 = 8;
+/// Longest target duration of a batch of long steps while a view has subscribed: one frame of the screen.
 const WATCHED: Duration = Duration::from_millis(16);
+/// The same without a subscription: a pause or an edit waits for at most this long.
 const UNWATCHED: Duration = Duration::from_millis(100);
 
 /// Measures the wall-clock time of running, without pauses.

@@ -106,7 +106,7 @@ pub trait Sink: Send {
     fn rescue(&mut self, checkpoint: &Checkpoint) {
         let _ = checkpoint;
     }
-    /// No block arrived for a moment, and perhaps none will: a paused simulation sends none. Takes in what was written meanwhile.
+    /// Called while no block arrives: a paused simulation sends none. Lists what was written in the background meanwhile.
     fn idle(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -129,7 +129,7 @@ pub trait Sink: Send {
 
 /// Blocks that may wait for the disk.
 const QUEUE: usize = 16;
-/// Time without a block after which the sink is told so.
+/// Time without a block after which [`Sink::idle`] is called.
 const IDLE_AFTER: Duration = Duration::from_millis(200);
 
 /// An entry of the recorder's queue.

@@ -1,5 +1,5 @@
-//! Measurements that go on beside later steps: a text that is written while the model learns. They are taken in when they are
-//! complete, and waited for where a recording must have them.
+//! Measurements that run concurrently with later steps: a text that is written while the model learns. The engine collects them
+//! when they are complete, and waits for them where a recording must have them.
 
 use super::{Command, worker::Worker};
 use crate::sim::SimError;

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-/// Costly readings take at most one part in so many of the time, unless they would then be older than this.
+/// Costly readings take at most 1/20 of the time.
 const SHARE: u32 = 20;
+/// Age at which a reading is taken again, whatever it costs.
 const OLDEST: Duration = Duration::from_secs(1);
 
 /// When a reading was taken, and how long that took.
@@ -14,7 +15,7 @@ pub struct ReadingCost {
 }
 
 impl ReadingCost {
-    /// Takes a reading.
+    /// Takes a reading and measures how long that takes.
     pub fn of<T>(reading: impl FnOnce() -> T) -> (T, Self) {
         let begun = Instant::now();
         let reading = reading();

@@ -14,7 +14,7 @@ use std::{
 /// A periodic text that is due: what it shows is fixed by the step, whenever it is written.
 #[derive(Clone, Debug)]
 pub struct DueText {
-    /// The step whose weights write it.
+    /// The step after which it is due: the text is written with the weights of that step.
     pub step: u64,
     /// Its prompt as text.
     pub prompt: String,
@@ -65,7 +65,7 @@ impl TextInProgress {
 }
 
 impl Drop for TextInProgress {
-    /// The text is given up; waits until its model is not in use any more.
+    /// Cancels the text, and waits until its model is no longer in use.
     fn drop(&mut self) {
         self.stop.raise();
         if let Some(thread) = self.thread.take() {

@@ -59,7 +59,7 @@ pub struct Run {
     pub class: u16,
 }
 
-/// A search among the spikes of a step takes as long as counting so many of them one by one.
+/// Searching for the end of a run takes as long as counting this number of spikes one by one.
 const SPIKES_PER_SEARCH: usize = 48;
 /// Maximum number of runs; of more none are kept.
 const MAX_RUNS: usize = 1024;

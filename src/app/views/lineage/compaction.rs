@@ -72,7 +72,7 @@ impl Compaction {
     }
 }
 
-/// A line whose parents have other indices.
+/// The line with the new indices of its parents.
 fn moved(line: &Line, new_index: impl Fn(usize) -> u32) -> Line {
     let parents = line.parents.iter().map(|parent| new_index(*parent as usize));
     Line { parents: parents.filter(|parent| *parent != DROPPED).collect(), ..line.clone() }
@@ -85,7 +85,7 @@ impl Forest {
         self.snapshot()
     }
 
-    /// Takes over at most so many of the births and ends since the copy was made. Whether that was all.
+    /// Applies at most `most` of the births and ends since the copy was made. Returns whether none are left.
     pub fn catch_up(&mut self, compaction: &mut Compaction, most: usize) -> bool {
         let first = compaction.new_index.len();
         self.lines.iter_from(first).take(most).for_each(|line| compaction.push(line));

@@ -88,7 +88,7 @@ impl<T: CpuTrainer<Real = f32>> Backend for CpuBackend<T> {
         Ok(Box::new(Pooled { decoder: self.trainer.decoder()?, threads: &self.threads }))
     }
 
-    /// On a thread beside those of the steps, where there are several.
+    /// The text gets a thread of its own if training has at least two.
     fn text_model(&mut self) -> Result<Option<Arc<Mutex<dyn TextModel>>>, SimError> {
         if self.threads.number() < 2 {
             return Ok(None);

@@ -13,7 +13,7 @@ pub struct TextCopy<N> {
 }
 
 impl<N: TextNetwork> TextCopy<N> {
-    /// Of what decoders read.
+    /// Takes a copy of what decoders read.
     pub fn new(network: N) -> Self {
         Self { network, threads: Threads::new(1) }
     }

@@ -17,7 +17,7 @@ impl Threads {
         Self { n: n.max(1), pool: OnceLock::new() }
     }
 
-    /// How many.
+    /// Number of threads.
     pub const fn number(&self) -> usize {
         self.n
     }
