@@ -305,6 +305,7 @@ impl Writer {
                 Ok(block) => block,
                 Err(RecvTimeoutError::Timeout) => {
                     result = result.and_then(|()| self.sink.idle());
+                    self.failed.store(result.is_err(), Ordering::Relaxed);
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
