@@ -146,6 +146,9 @@ pub(super) enum Block {
     End(RecordingEnd),
 }
 
+/// The thread of a recording; it returns the end that was written.
+pub(super) type RecorderThread = std::thread::JoinHandle<(io::Result<()>, RecordingEnd)>;
+
 pub(super) struct Recorder {
     pub taps: Vec<Tap>,
     /// When the next checkpoint is due.
@@ -153,7 +156,7 @@ pub(super) struct Recorder {
     /// The last state that was saved meanwhile.
     pub rescue: Option<Rescue>,
     queue: Sender<Block>,
-    thread: std::thread::JoinHandle<(io::Result<()>, RecordingEnd)>,
+    thread: RecorderThread,
     counters: Arc<EngineCounters>,
     failed: Arc<AtomicBool>,
     is_discarded: Arc<AtomicBool>,
@@ -247,7 +250,7 @@ impl Recorder {
     }
 
     /// Ends the recording and removes its data. Returns the thread that does so.
-    pub fn discard(self) -> std::thread::JoinHandle<(io::Result<()>, RecordingEnd)> {
+    pub fn discard(self) -> RecorderThread {
         self.is_discarded.store(true, Ordering::Relaxed);
         self.thread
     }

@@ -4,7 +4,7 @@
 use super::{
     Checkpoint, EndStatus, EngineCounters, Event, LoggedCommand, RecordingEnd, RecordingStart, SchemaChanges,
     SimSchema, Sink,
-    recorder::{Block, Recorder, schema_blocks},
+    recorder::{Block, Recorder, RecorderThread, schema_blocks},
     worker::Worker,
 };
 use crate::sim::{Clock, Digest, Frame, Snapshot, Tap};
@@ -140,7 +140,9 @@ impl SafetyRecorder {
     /// Writes everything and closes it. One that holds no step is removed.
     fn finish(mut self, end: RecordingEnd, counters: &Arc<EngineCounters>) -> RecordingEnd {
         if end.clock.step <= self.first_step {
-            self.discard();
+            if let Some(thread) = self.discard() {
+                thread.join().ok();
+            }
             return end;
         }
         self.open(counters);
@@ -157,19 +159,11 @@ impl SafetyRecorder {
         }
     }
 
-    /// Ends it and removes what was written, on its own thread.
-    fn discard(self) {
-        if let Destination::Open(recorder) = self.to {
-            recorder.discard();
-        }
-    }
-
-    /// The same; waits until it is removed.
-    fn discard_now(self) {
-        if let Destination::Open(recorder) = self.to
-            && recorder.discard().join().is_err()
-        {
-            tracing::warn!("the recorder thread panicked");
+    /// Ends it and removes what was written. Returns the thread that does so.
+    fn discard(self) -> Option<RecorderThread> {
+        match self.to {
+            Destination::Open(recorder) => Some(recorder.discard()),
+            Destination::Closed(..) | Destination::Failed => None,
         }
     }
 }
@@ -227,18 +221,23 @@ impl<W: Fn()> Worker<W> {
         self.send_event(Event::SafetyClosed(end));
     }
 
-    /// Ends the safety recording and removes its data: the simulation is replaced or returns to another step.
+    /// Ends the safety recording and removes its data, on a thread of its own: the simulation is replaced or returns to
+    /// another step.
     pub(super) fn discard_safety(&mut self) {
         if let Some(safety) = self.safety.take() {
-            safety.discard();
+            self.removals.retain(|thread| !thread.is_finished());
+            self.removals.extend(safety.discard());
             self.update_taps();
         }
     }
 
-    /// The same at the end of the thread.
-    pub(super) fn discard_safety_now(&mut self) {
-        if let Some(safety) = self.safety.take() {
-            safety.discard_now();
+    /// At the end of the engine: no data of a discarded recording stay on the disk.
+    pub(super) fn finish_removals(&mut self) {
+        let last = self.safety.take().and_then(SafetyRecorder::discard);
+        for thread in self.removals.drain(..).chain(last) {
+            if thread.join().is_err() {
+                tracing::warn!("the recorder thread panicked");
+            }
         }
     }
 }

@@ -2,7 +2,11 @@
 
 use super::{
     AcceptedParams, Command, CommandHistory, EndStatus, EngineCounters, Event, Mailbox, RecordingEnd, Scheduled,
-    SimSchema, measuring::MeasuringRate, pace, recorder::Recorder, safety::SafetyRecorder,
+    SimSchema,
+    measuring::MeasuringRate,
+    pace,
+    recorder::{Recorder, RecorderThread},
+    safety::SafetyRecorder,
 };
 use crate::{
     gpu::{Pass, StopFlag, nvtx},
@@ -65,6 +69,8 @@ pub(super) struct Worker<W> {
     pub recorder: Option<Recorder>,
     /// The recording that the program makes by itself.
     pub safety: Option<SafetyRecorder>,
+    /// Threads that remove the data of discarded safety recordings.
+    pub removals: Vec<RecorderThread>,
     /// [`EngineCounters::computed_nanos`].
     pub computed: Duration,
     pub running: Running,
@@ -110,6 +116,7 @@ impl<W: Fn()> Worker<W> {
             measuring: MeasuringRate::default(),
             recorder: None,
             safety: None,
+            removals: vec![],
             computed: Duration::ZERO,
             running: Running::Paused,
             pace: pace::Pace::new(),
@@ -146,7 +153,7 @@ impl<W: Fn()> Worker<W> {
         }
         let is_running = self.running != Running::Paused;
         self.end_recording(if is_running { EndStatus::Interrupted } else { EndStatus::Complete });
-        self.discard_safety_now();
+        self.finish_removals();
     }
 
     pub fn send_event(&self, event: Event) {

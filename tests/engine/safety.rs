@@ -2,17 +2,25 @@
 
 use crate::fake;
 use neuropil::{
-    engine::{Command, Engine, Event, SafetyPlan},
+    engine::{Command, Engine, Event, LoggedCommand, RecordingEnd, RecordingStart, SafetyPlan, Sink},
     params::path::parse,
     project::{
         OwnedRunStart, Project, RunFolder, RunWriter, SafetyWriter, Status, move_run,
         replay::{ReplayResult, replay},
         safety_taps,
     },
-    sim::{Device, ProbeId, ProbeSpec, Progress, Simulation, Tap},
+    sim::{Device, Frame, ProbeId, ProbeSpec, Progress, Simulation, Tap},
 };
 use neuropil_test_support::{PATIENCE, temp::TempFolder};
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 const LIMIT: u64 = 256_000_000;
 
@@ -134,6 +142,50 @@ impl Kept {
 /// Written and saved at once, not only when much would be lost.
 fn at_once() -> SafetyPlan {
     SafetyPlan { max_state_bytes: LIMIT, ..SafetyPlan::default() }
+}
+
+/// A destination whose data take long to be removed.
+struct SlowDisk(Arc<AtomicBool>);
+
+impl Sink for SlowDisk {
+    fn begin(&mut self, _: &RecordingStart) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&mut self, _: &Frame) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn log(&mut self, _: u64, _: &LoggedCommand) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn lanes_changed(&mut self, _: u64, _: ProbeId, _: &[String]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn discard(self: Box<Self>) -> io::Result<()> {
+        std::thread::sleep(Duration::from_millis(300));
+        self.0.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _: &RecordingEnd) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A window that is closed at once after a new project leaves nothing that would be offered at the next start.
+#[test]
+fn the_engine_ends_when_discarded_data_are_removed() {
+    let kept = Kept::network("kept-removed");
+    let is_removed = Arc::new(AtomicBool::new(false));
+    let plan = SafetyPlan { taps: kept.taps.clone(), ..at_once() };
+    kept.engine.send(Command::RecordSafety(plan, Box::new(SlowDisk(is_removed.clone()))));
+    kept.run_to(100);
+    kept.engine.send(Command::DiscardSafety);
+    drop(kept);
+    assert!(is_removed.load(Ordering::Relaxed));
 }
 
 /// Waits for what another thread does.
