@@ -326,8 +326,10 @@ impl Live {
     pub fn progress(&self) -> Option<(String, f32, Duration)> {
         let loading = self.loading.as_ref()?;
         let (stage, fraction) = loading.loader.progress.now();
-        let stage = crate::gpu::compiling().map_or(stage, crate::gpu::Compiling::text);
-        Some((stage, fraction, loading.loader.since.elapsed()))
+        let since = loading.loader.since.elapsed();
+        let Some(compiling) = crate::gpu::compiling() else { return Some((stage, fraction, since)) };
+        let (fraction, since) = compiling.expected.map_or((fraction, since), |of| (of.fraction, of.spent));
+        Some((compiling.text(), fraction, since))
     }
 
     /// Whether there is a simulation to run.

@@ -11,6 +11,7 @@ use super::{
     widgets,
 };
 use crate::{
+    gpu::{Compiling, compiling},
     params::ParamId,
     sim::{TimeBase, rate_texts},
 };
@@ -197,16 +198,25 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
     }
     // The step count stands meanwhile.
     let activity = live.counters().and_then(|counters| counters.activity.now()).filter(|_| live.running);
-    let word = match (crate::gpu::compiling().filter(|_| live.running), activity) {
-        (Some(compiling), _) => compiling.text(),
+    let compiling = compiling().filter(|_| live.running);
+    let word = match (compiling, activity) {
+        (Some(compiling), _) => compiling_text(compiling),
         (None, Some((what, share))) => format!("{what} {:.0} %", share * 100.0),
         (None, None) => word.to_owned(),
     };
     let label = ui.label(RichText::new(word).small().color(if live.running { t.live } else { t.text_sub }));
     if live.has_ended() {
         label.on_hover_text(hint);
+    } else if let Some(expected) = compiling.and_then(|compiling| compiling.expected) {
+        label.on_hover_text(eta(expected.fraction, expected.spent));
     }
     room
+}
+
+/// `Compiling kernels for this GPU, once: 3 of 12, nn/softmax 42 %`.
+fn compiling_text(compiling: Compiling) -> String {
+    let share = compiling.expected.map_or(String::new(), |expected| format!(" {:.0} %", expected.fraction * 100.0));
+    compiling.text() + &share
 }
 
 /// Minimum widths of the numbers, points, so that what follows does not move with every digit.

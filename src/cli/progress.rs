@@ -1,5 +1,6 @@
 //! Progress on stderr: one line that rewrites itself on a terminal, a plain line every few seconds elsewhere.
 
+use crate::gpu::{Compiling, compiling};
 use std::{
     io::{IsTerminal, Write},
     sync::{Mutex, PoisonError},
@@ -34,24 +35,22 @@ impl ProgressLine {
         Self { is_terminal: std::io::stderr().is_terminal(), since: now, state: Mutex::new(state) }
     }
 
-    /// Shows how far something is: `done` of `total` (0 when there is no end), in any unit.
+    /// Shows how far something is: `done` of `total` (0 when there is no end), in any unit. While kernels are being compiled
+    /// it shows how far that is.
     pub fn update(&self, done: f64, total: f64, words: impl FnOnce() -> String) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let elapsed = now - state.window.0;
-        if elapsed >= WINDOW {
-            let speed = (done - state.window.1) / elapsed.as_secs_f64();
-            state.speeds = [state.speeds[1], speed];
-            state.window = (now, done);
-        }
+        let (now, compiling) = (Instant::now(), compiling());
+        state.measure(done, now, compiling.is_some());
         let every = if self.is_terminal { REWRITE_EVERY } else { LINE_EVERY };
         if now - state.shown.unwrap_or(self.since) < every {
             return;
         }
         state.shown = Some(now);
-        let percent = if total > 0.0 { format!("{:3.0} %  ", done / total * 100.0) } else { String::new() };
-        let left = eta(&state.speeds, total - done).map_or(String::new(), |s| format!("  about {s} left"));
-        self.print(&mut state, &format!("{percent}{}{left}", words()));
+        let line = match compiling {
+            Some(compiling) => compiling_line(compiling),
+            None => line((total > 0.0).then(|| done / total), &words(), eta(&state.speeds, total - done)),
+        };
+        self.print(&mut state, &line);
     }
 
     fn print(&self, state: &mut State, line: &str) {
@@ -71,6 +70,32 @@ impl ProgressLine {
             eprint!("\r\x1b[K");
         }
     }
+}
+
+impl State {
+    /// Speed of the work itself: a compilation holds it up.
+    fn measure(&mut self, done: f64, now: Instant, is_held_up: bool) {
+        let elapsed = now - self.window.0;
+        if is_held_up {
+            (self.speeds, self.window) = ([0.0; 2], (now, done));
+        } else if elapsed >= WINDOW {
+            let speed = (done - self.window.1) / elapsed.as_secs_f64();
+            (self.speeds, self.window) = ([self.speeds[1], speed], (now, done));
+        }
+    }
+}
+
+/// ` 42 %  Compiling kernels for this GPU, once: 3 of 12, nn/softmax  about 8 s left`.
+fn compiling_line(compiling: Compiling) -> String {
+    let expected = compiling.expected;
+    let left = expected.and_then(|expected| expected.left()).map(|left| human_secs(left.as_secs_f64()));
+    line(expected.map(|expected| f64::from(expected.fraction)), &compiling.text(), left)
+}
+
+fn line(share: Option<f64>, words: &str, left: Option<String>) -> String {
+    let percent = share.map_or(String::new(), |share| format!("{:3.0} %  ", share * 100.0));
+    let left = left.map_or(String::new(), |left| format!("  about {left} left"));
+    format!("{percent}{words}{left}")
 }
 
 impl Drop for ProgressLine {
@@ -99,6 +124,33 @@ fn human_secs(secs: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::Expected;
+
+    #[test]
+    fn a_compilation_has_its_own_progress() {
+        let expected = Expected { total: 12, fraction: 0.25, spent: Duration::from_secs(3) };
+        let compiling = |expected| Compiling { file: "nn/softmax_f32.cu", number: 3, expected };
+        let said = "Compiling kernels for this GPU, once: 3";
+        let want = format!(" 25 %  {said} of 12, nn/softmax_f32  about 9 s left");
+        assert_eq!(compiling_line(compiling(Some(expected))), want);
+        assert_eq!(compiling_line(compiling(None)), format!("{said}, nn/softmax_f32"));
+        let first = Expected { fraction: 0.0, ..expected };
+        assert_eq!(compiling_line(compiling(Some(first))), format!("  0 %  {said} of 12, nn/softmax_f32"));
+    }
+
+    #[test]
+    fn a_compilation_does_not_count_as_speed() {
+        let start = Instant::now();
+        let at = |s| start + Duration::from_secs(s);
+        let mut state = State { shown: None, window: (start, 0.0), speeds: [0.0; 2], is_dirty: false };
+        state.measure(10.0, at(1), false);
+        state.measure(20.0, at(2), false);
+        assert!(eta(&state.speeds, 80.0).is_some());
+        state.measure(20.0, at(9), true);
+        assert_eq!(eta(&state.speeds, 80.0), None);
+        state.measure(30.0, at(10), false);
+        assert_eq!(state.speeds, [0.0, 10.0]);
+    }
 
     #[test]
     fn no_estimate_before_it_is_stable() {

@@ -10,9 +10,6 @@ use serde_json::{Value as Json, json};
 
 /// While a run is in progress.
 pub(super) fn progress_text(first: Clock, clock: Clock, wall_s: f64) -> String {
-    if let Some(compiling) = crate::gpu::compiling() {
-        return compiling.text();
-    }
     let rate = per_second(clock.secs() - first.secs(), wall_s);
     match clock.base {
         TimeBase::Seconds { .. } => format!("{:.2} s simulated  {rate:.2}x real time", clock.secs()),

@@ -1,5 +1,6 @@
 //! Modules that the driver compiles for a device. It keeps the result on disk, so that only the first run on a machine waits
-//! for it. The list of loads in progress tells the run bar and the command line why the simulation takes no step.
+//! for it. The list of modules tells the run bar and the command line why the simulation takes no step, and how many of them
+//! are left: a simulation announces the modules that it will load by [`Gpu::expect_modules`](super::Gpu::expect_modules).
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -12,18 +13,39 @@ const COMPILED_WITHIN: Duration = Duration::from_millis(150);
 static LOADS: Mutex<Loads> = Mutex::new(Loads::new());
 
 /// A compilation in progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compiling {
     /// File of the module.
     pub file: &'static str,
-    /// Number of this compilation in this program, from 1.
-    pub number: u32,
+    /// Number of this module among those of the simulation, from 1.
+    pub number: usize,
+    /// The modules of the simulation; `None`: it announced none.
+    pub expected: Option<Expected>,
+}
+
+/// The modules that a simulation loads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// Number of modules.
+    pub total: usize,
+    /// Share of their PTX that is loaded, 0 to 1: the time of the driver grows with its length.
+    pub fraction: f32,
+    /// Time spent on loads so far.
+    pub spent: Duration,
+}
+
+impl Expected {
+    /// Time left, once a share is loaded.
+    pub fn left(self) -> Option<Duration> {
+        (self.fraction >= 0.03).then(|| self.spent.mul_f32((1.0 - self.fraction).max(0.0) / self.fraction))
+    }
 }
 
 impl Compiling {
-    /// `Compiling kernels for this GPU, once: 3, nn/softmax`.
+    /// `Compiling kernels for this GPU, once: 3 of 12, nn/softmax`.
     pub fn text(self) -> String {
-        format!("Compiling kernels for this GPU, once: {}, {}", self.number, self.file.trim_end_matches(".cu"))
+        let of = self.expected.map_or(String::new(), |expected| format!(" of {}", expected.total));
+        format!("Compiling kernels for this GPU, once: {}{of}, {}", self.number, self.file.trim_end_matches(".cu"))
     }
 }
 
@@ -32,12 +54,17 @@ pub fn compiling() -> Option<Compiling> {
     locked(|loads| loads.compiling(Instant::now()))
 }
 
+/// Announces the modules that a simulation will load, by file and bytes of PTX, in place of those announced before.
+pub(super) fn expect(modules: Vec<(&'static str, u64)>) {
+    locked(|loads| loads.expect(modules));
+}
+
 /// A load in progress; it ends when this is dropped.
 pub(super) struct Load(u64);
 
-/// Adds the load of a module.
-pub(super) fn begin(file: &'static str) -> Load {
-    Load(locked(|loads| loads.begin(file, Instant::now())))
+/// Adds the load of a module with this many bytes of PTX.
+pub(super) fn begin(file: &'static str, bytes: u64) -> Load {
+    Load(locked(|loads| loads.begin(file, bytes, Instant::now())))
 }
 
 impl Drop for Load {
@@ -50,34 +77,69 @@ fn locked<T>(work: impl FnOnce(&mut Loads) -> T) -> T {
     work(&mut LOADS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The loads in progress, oldest first.
+/// A module of the simulation.
+struct Entry {
+    file: &'static str,
+    bytes: u64,
+    is_loaded: bool,
+}
+
+/// The loads in progress, oldest first, and the modules of the simulation: those announced, and those requested since.
 struct Loads {
     running: Vec<(u64, &'static str, Instant)>,
     next: u64,
-    /// Loads that took long.
-    n_compiled: u32,
+    modules: Vec<Entry>,
+    is_announced: bool,
+    /// Duration of the loads that ended since the modules were announced.
+    spent: Duration,
 }
 
 impl Loads {
     const fn new() -> Self {
-        Self { running: vec![], next: 0, n_compiled: 0 }
+        Self { running: vec![], next: 0, modules: vec![], is_announced: false, spent: Duration::ZERO }
     }
 
-    fn begin(&mut self, file: &'static str, now: Instant) -> u64 {
+    fn expect(&mut self, modules: Vec<(&'static str, u64)>) {
+        let running = |file| self.running.iter().any(|(_, running, _)| *running == file);
+        self.modules.retain(|entry| !entry.is_loaded && running(entry.file));
+        modules.into_iter().for_each(|(file, bytes)| self.add(file, bytes));
+        (self.is_announced, self.spent) = (true, Duration::ZERO);
+    }
+
+    fn add(&mut self, file: &'static str, bytes: u64) {
+        match self.modules.iter_mut().find(|entry| entry.file == file) {
+            Some(entry) => entry.is_loaded = false,
+            None => self.modules.push(Entry { file, bytes, is_loaded: false }),
+        }
+    }
+
+    fn begin(&mut self, file: &'static str, bytes: u64, now: Instant) -> u64 {
         self.next += 1;
         self.running.push((self.next, file, now));
+        self.add(file, bytes);
         self.next
     }
 
     fn end(&mut self, id: u64, now: Instant) {
         let Some(at) = self.running.iter().position(|(known, ..)| *known == id) else { return };
-        let (.., since) = self.running.remove(at);
-        self.n_compiled += u32::from(is_long(since, now));
+        let (_, file, since) = self.running.remove(at);
+        self.spent += now.saturating_duration_since(since);
+        self.modules.iter_mut().filter(|entry| entry.file == file).for_each(|entry| entry.is_loaded = true);
     }
 
     fn compiling(&self, now: Instant) -> Option<Compiling> {
         let (_, file, since) = self.running.iter().min_by_key(|(.., since)| *since)?;
-        is_long(*since, now).then_some(Compiling { file, number: self.n_compiled + 1 })
+        if !is_long(*since, now) {
+            return None;
+        }
+        let loaded = || self.modules.iter().filter(|entry| entry.is_loaded);
+        let bytes: u64 = self.modules.iter().map(|entry| entry.bytes).sum();
+        let expected = self.is_announced.then(|| Expected {
+            total: self.modules.len(),
+            fraction: loaded().map(|entry| entry.bytes).sum::<u64>() as f32 / bytes.max(1) as f32,
+            spent: self.spent + now.saturating_duration_since(*since),
+        });
+        Some(Compiling { file, number: loaded().count() + 1, expected })
     }
 }
 
@@ -89,20 +151,58 @@ fn is_long(since: Instant, now: Instant) -> bool {
 mod tests {
     use super::*;
 
+    const SAID: &str = "Compiling kernels for this GPU, once: ";
+
+    struct Timeline(Loads, Instant);
+
+    impl Timeline {
+        fn at(&self, ms: u64) -> Instant {
+            self.1 + Duration::from_millis(ms)
+        }
+        fn load(&mut self, file: &'static str, bytes: u64, ms: std::ops::Range<u64>) {
+            let id = self.0.begin(file, bytes, self.at(ms.start));
+            self.0.end(id, self.at(ms.end));
+        }
+        fn text(&self, ms: u64) -> Option<String> {
+            self.0.compiling(self.at(ms)).map(|now| now.text().trim_start_matches(SAID).to_owned())
+        }
+        fn expected(&self, ms: u64) -> Option<(usize, f32, u128)> {
+            let expected = self.0.compiling(self.at(ms))?.expected?;
+            Some((expected.total, expected.fraction, expected.spent.as_millis()))
+        }
+    }
+
     #[test]
     fn only_loads_that_take_long_are_compilations() {
-        let (mut loads, start) = (Loads::new(), Instant::now());
-        let at = |ms| start + Duration::from_millis(ms);
-        let text = |loads: &Loads, ms| loads.compiling(at(ms)).map(Compiling::text);
-        let first = loads.begin("spiking/step_f32.cu", at(0));
-        assert_eq!(text(&loads, 100), None, "it may have been compiled before");
-        let said = "Compiling kernels for this GPU, once: ".to_owned();
-        assert_eq!(text(&loads, 400), Some(said.clone() + "1, spiking/step_f32"));
-        loads.end(first, at(900));
-        assert_eq!(text(&loads, 1000), None);
-        let short = loads.begin("add_losses", at(1000));
-        loads.end(short, at(1020));
-        loads.begin("hopper_forward_64", at(1020));
-        assert_eq!(text(&loads, 1300), Some(said + "2, hopper_forward_64"));
+        let mut time = Timeline(Loads::new(), Instant::now());
+        let first = time.0.begin("spiking/step_f32.cu", 10, time.at(0));
+        assert_eq!(time.text(100), None, "it may have been compiled before");
+        assert_eq!(time.text(400).as_deref(), Some("1, spiking/step_f32"), "no modules were announced");
+        assert_eq!(time.expected(400), None);
+        time.0.end(first, time.at(900));
+        assert_eq!(time.text(1000), None);
+    }
+
+    #[test]
+    fn announced_modules_are_counted_by_bytes() {
+        let mut time = Timeline(Loads::new(), Instant::now());
+        time.load("selftest.cu", 5, 0..10);
+        time.0.expect(vec![("a.cu", 100), ("b.cu", 700), ("c.cu", 200), ("b.cu", 700)]);
+        time.load("a.cu", 100, 1000..1400);
+        time.0.begin("b.cu", 700, time.at(5000));
+        assert_eq!(time.text(5600).as_deref(), Some("2 of 3, b"));
+        assert_eq!(time.expected(5600), Some((3, 0.1, 1000)), "the time between loads does not count");
+        time.0.expect(vec![("d.cu", 100)]);
+        assert_eq!(time.text(5600).as_deref(), Some("1 of 2, b"), "a load in progress is part of the next list");
+    }
+
+    #[test]
+    fn a_module_that_was_not_announced_is_added() {
+        let mut time = Timeline(Loads::new(), Instant::now());
+        time.0.expect(vec![("a.cu", 300)]);
+        time.load("a.cu", 300, 0..400);
+        time.0.begin("maps.cu", 100, time.at(500));
+        assert_eq!(time.text(900).as_deref(), Some("2 of 2, maps"));
+        assert_eq!(time.expected(900), Some((2, 0.75, 800)));
     }
 }

@@ -50,7 +50,7 @@ pub use any::{Any, AnyMut};
 pub use arena::{Arena, Frame};
 pub use buffer::{Buf, Cell};
 pub use compile::{Compile, Target};
-pub use compiling::{Compiling, compiling};
+pub use compiling::{Compiling, Expected, compiling};
 pub use cudarc::driver::{DeviceRepr, ValidAsZeroBits};
 pub use error::GpuError;
 pub use graph::Graph;

@@ -10,6 +10,7 @@ use std::{
     collections::BTreeMap,
     path::Path,
     sync::{Arc, Mutex, PoisonError, Weak},
+    time::Instant,
 };
 
 /// One embedded translation of one `.cu` file.
@@ -52,6 +53,17 @@ impl Loaded {
     }
 }
 
+impl Gpu {
+    /// Announces the modules that a simulation will load, for the progress of their compilation. It loads nothing. Modules that
+    /// are loaded, or of which there is no translation for this device, are left out.
+    pub fn expect_modules(&self, specs: &[ModuleSpec]) {
+        let missing = specs.iter().filter(|spec| self.modules.get(&spec.stem()).is_none());
+        let sized =
+            missing.filter_map(|spec| Some((spec.file, choose(&spec.stem(), self.capability)?.ptx.len() as u64)));
+        compiling::expect(sized.collect());
+    }
+}
+
 /// A loaded module.
 pub struct Module {
     /// What it was declared as.
@@ -77,11 +89,12 @@ impl Module {
             }
         };
         let size = ptx.len() as u64;
-        let _loading = compiling::begin(spec.file);
+        let (_loading, since) = (compiling::begin(spec.file, size), Instant::now());
         let module = gpu
             .context
             .load_module(Ptx::from_src(ptx))
             .map_err(|e| GpuError::module(spec.file, format!("loading {} of PTX", bytes(size)), &e))?;
+        tracing::debug!("{} loaded in {:.1?}, {} of PTX", spec.file, since.elapsed(), bytes(size));
         gpu.modules.keep(stem, &module);
         Ok(Self { spec: *spec, gpu: gpu.clone(), module })
     }

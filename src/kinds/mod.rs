@@ -82,6 +82,7 @@ impl<K: Kind<Params: Send + Sync> + 'static> Prepared for PreparedKind<K> {
     fn start(&self, seed: u64, on: &Device) -> Result<Box<dyn Simulation>, SimError> {
         if let Device::Cuda(gpu) = on {
             fits(&self.predict(DeviceKind::Cuda), gpu.memory()?)?;
+            gpu.expect_modules(&K::loaded_modules(&self.params, gpu));
         }
         let context = BuildContext { seed, ..self.context.clone() };
         let (settings, accepts) = (self.settings()?, self.accepts(&context, on.kind()));

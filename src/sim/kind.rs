@@ -236,6 +236,12 @@ pub trait Kind {
         let _ = params;
         vec![]
     }
+    /// The CUDA modules that a simulation with these parameters loads until it runs, for the progress of their compilation. One
+    /// more or less does no harm: modules are loaded when they are requested.
+    fn loaded_modules(params: &Self::Params, gpu: &Arc<Gpu>) -> Vec<ModuleSpec> {
+        let _ = (params, gpu);
+        Self::MODULES.to_vec()
+    }
     /// Checks what [`Kind::start`] and [`Simulation::tap`] check, without allocating a simulation.
     fn check(
         params: &Self::Params,

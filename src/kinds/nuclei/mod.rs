@@ -60,7 +60,7 @@ pub use choices::*;
 pub use params::*;
 
 use crate::{
-    gpu::ModuleSpec,
+    gpu::{Gpu, ModuleSpec},
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
         Progress, RequestSpec, RooflineWork, SimError, Simulation, Tap, TimeBase,
@@ -95,6 +95,10 @@ impl Kind for NucleiKind {
     const PRESETS: &'static [Preset] = presets::PRESETS;
     type Params = Params;
     type Setup = Setup;
+
+    fn loaded_modules(params: &Params, _: &Arc<Gpu>) -> Vec<ModuleSpec> {
+        cuda::loaded_modules(params)
+    }
 
     fn time_base(_: &Params) -> TimeBase {
         GENERATIONS

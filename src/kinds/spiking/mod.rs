@@ -96,6 +96,17 @@ impl Kind for SpikingKind {
     type Params = Params;
     type Setup = Setup;
 
+    fn loaded_modules(params: &Params, _: &Arc<Gpu>) -> Vec<ModuleSpec> {
+        let is_leaky = params.network.model == NeuronModel::NoisyLeaky;
+        let step = match params.lif.precision {
+            Precision::F64 if !is_leaky => cuda::kernels::Kernels::SPEC,
+            _ => cuda::kernels::Kernels::SINGLE,
+        };
+        let leaky = is_leaky.then_some(cuda::kernels::LeakyKernels::SPEC);
+        let variants = params.measure.variants.then_some(cuda::kernels::VariantKernels::SPEC);
+        [Some(step), leaky, variants].into_iter().flatten().collect()
+    }
+
     fn time_base(params: &Params) -> TimeBase {
         TimeBase::seconds(params.dt_ms() * 1e-3)
     }

@@ -59,8 +59,9 @@ pub use choices::*;
 pub use params::*;
 
 use crate::{
-    gpu::ModuleSpec,
+    gpu::{Gpu, ModuleSpec},
     kinds::language::{measure::check_taps, text},
+    nn::gemm::cuda::Available,
     params::ParamWarning,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
@@ -100,6 +101,10 @@ impl Kind for SynapticKind {
     const KEEPS_FINAL_STATE: bool = true;
     type Params = Params;
     type Setup = Setup;
+
+    fn loaded_modules(params: &Params, gpu: &Arc<Gpu>) -> Vec<ModuleSpec> {
+        cuda::modules::expected(params.compute.precision, Available::on(gpu))
+    }
 
     fn time_base(_: &Params) -> TimeBase {
         STEPS

@@ -46,8 +46,9 @@ pub use choices::*;
 pub use params::*;
 
 use crate::{
-    gpu::ModuleSpec,
+    gpu::{Gpu, ModuleSpec},
     kinds::language::{measure::check_taps, text},
+    nn::gemm::cuda::Available,
     sim::{
         ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
         Progress, RequestSpec, SimError, Simulation, StepCount, Tap, TimeBase,
@@ -84,6 +85,10 @@ impl Kind for TransformerKind {
     const KEEPS_FINAL_STATE: bool = true;
     type Params = Params;
     type Setup = Setup;
+
+    fn loaded_modules(params: &Params, gpu: &Arc<Gpu>) -> Vec<ModuleSpec> {
+        cuda::modules::expected(params, Available::on(gpu))
+    }
 
     fn time_base(_: &Params) -> TimeBase {
         STEPS

@@ -10,7 +10,7 @@
 //! | [`call_sites`] | which implementation multiplies where |
 //! | [`decode`], [`text_copy`] | texts in pieces; a copy of the model that writes them beside the steps |
 //! | [`plan`] | groups of tensors in an arena, sizes of batches |
-//! | [`format`](mod@format), [`error`], [`kernels`] | formats of weights, errors of passes, kernels of a step |
+//! | [`format`](mod@format), [`error`], [`kernels`], [`modules`] | formats of weights, errors of passes, kernels of a step, modules to load |
 //!
 //! # A step
 //!
@@ -31,6 +31,7 @@ pub mod format;
 pub mod kernels;
 pub mod layers;
 pub mod model;
+pub mod modules;
 pub mod plan;
 pub mod text_copy;
 

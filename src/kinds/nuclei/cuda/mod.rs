@@ -333,6 +333,13 @@ impl Pipeline {
 }
 
 /// Sizes of the coupling of the parameters.
+/// The modules that a simulation loads: [`FastKernels`](couple_kernels::FastKernels) only where they compute something.
+pub fn loaded_modules(params: &Params) -> Vec<ModuleSpec> {
+    let is_fast = kernel_params::algorithm(params, None) == Algorithm::Fast || params.measure.variants;
+    let is_loaded = |module: &&ModuleSpec| is_fast || module.file != couple_kernels::FastKernels::SPEC.file;
+    MODULES.iter().filter(is_loaded).copied().collect()
+}
+
 fn coupling_sizes(params: &Params, tuning: &Tuning) -> CouplingSizes {
     let n_slots = params.population.capacity as usize;
     CouplingSizes { n_slots, algorithm: kernel_params::algorithm(params, tuning.coupling), blocks: tuning.pair_blocks }

@@ -29,6 +29,7 @@ mod forward;
 mod inspect;
 pub mod kernels;
 mod life;
+pub mod modules;
 mod network;
 mod optimizer;
 mod pass;

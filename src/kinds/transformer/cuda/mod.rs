@@ -21,6 +21,7 @@ mod buffers;
 mod decode;
 mod forward;
 mod inspect;
+pub mod modules;
 mod network;
 mod pass;
 pub mod plan;

@@ -19,14 +19,16 @@
 mod args;
 mod hopper;
 mod kernels;
+mod modules;
 mod tiles;
 
 pub use hopper::sums_of_queries;
 pub use kernels::{AttentionArgs, DecodeKernels, FlashKernels, HeadPlaces, HopperKernels, NaiveKernels};
+pub use modules::{MODULES, expected};
 
 use super::{Attention, AttentionError, Given, Gradients, Inputs};
 use crate::{
-    gpu::{Any, AnyMut, Arena, Frame, Gpu, GpuError, Grid, ModuleSpec, Pass, Slice},
+    gpu::{Any, AnyMut, Arena, Frame, Gpu, GpuError, Grid, Pass, Slice},
     nn::{
         dropout::cuda::DropoutStep,
         storage::{Format, Storage},
@@ -36,21 +38,6 @@ use args::Call;
 use kernels::*;
 use std::sync::{Arc, OnceLock};
 use tiles::*;
-
-/// Every module of this operation, for the tests of kernels.
-pub const MODULES: &[ModuleSpec] = &[
-    NaiveKernels::SPEC,
-    NaiveKernels::DROPPING,
-    DecodeKernels::SPEC,
-    FlashKernels::SPEC,
-    FlashKernels::F16,
-    FlashKernels::DROPPING,
-    FlashKernels::F16_DROPPING,
-    HopperKernels::SPEC,
-    HopperKernels::F16,
-    HopperKernels::DROPPING,
-    HopperKernels::F16_DROPPING,
-];
 
 /// Tensors of type `T`, lengths, bias and dropout in device memory.
 pub type DeviceInputs<'a, T> = Inputs<'a, Slice<T>, Slice<i32>, Slice<f32>, Slice<DropoutStep>>;
@@ -148,8 +135,7 @@ impl CudaAttention {
     }
 
     fn naive(&self, drops: bool) -> Result<&NaiveKernels, GpuError> {
-        let spec = if drops { NaiveKernels::DROPPING } else { NaiveKernels::SPEC };
-        loaded(&self.naive[usize::from(drops)], || NaiveKernels::load_as(&self.gpu, &spec))
+        loaded(&self.naive[usize::from(drops)], || NaiveKernels::load_as(&self.gpu, &modules::naive(drops)))
     }
 
     fn decode(&self) -> Result<&DecodeKernels, GpuError> {
@@ -157,23 +143,13 @@ impl CudaAttention {
     }
 
     fn flash(&self, format: Format, drops: bool) -> Result<&FlashKernels, GpuError> {
-        let (spec, place) = match (format, drops) {
-            (Format::F16, false) => (FlashKernels::F16, 0),
-            (Format::F16, true) => (FlashKernels::F16_DROPPING, 1),
-            (_, false) => (FlashKernels::SPEC, 2),
-            (_, true) => (FlashKernels::DROPPING, 3),
-        };
-        loaded(&self.flash[place], || FlashKernels::load_as(&self.gpu, &spec))
+        let place = modules::place(format, drops);
+        loaded(&self.flash[place], || FlashKernels::load_as(&self.gpu, &modules::FLASH[place]))
     }
 
     fn hopper(&self, format: Format, drops: bool) -> Result<&HopperKernels, GpuError> {
-        let (spec, place) = match (format, drops) {
-            (Format::F16, false) => (HopperKernels::F16, 0),
-            (Format::F16, true) => (HopperKernels::F16_DROPPING, 1),
-            (_, false) => (HopperKernels::SPEC, 2),
-            (_, true) => (HopperKernels::DROPPING, 3),
-        };
-        loaded(&self.hopper[place], || HopperKernels::load_as(&self.gpu, &spec))
+        let place = modules::place(format, drops);
+        loaded(&self.hopper[place], || HopperKernels::load_as(&self.gpu, &modules::HOPPER[place]))
     }
 
     /// Parts of the keys of a query, by sizes alone, so that a captured launch stays valid.

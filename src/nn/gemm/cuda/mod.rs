@@ -14,6 +14,7 @@
 mod call;
 mod kernels;
 mod library;
+mod modules;
 mod own;
 mod tile;
 pub mod tuning;
@@ -21,6 +22,7 @@ mod types;
 mod wgmma;
 
 pub use kernels::{GemmArgs, MmaKernels, SimtKernels, WgmmaKernels, WmmaKernels};
+pub use modules::Available;
 pub use tile::Tile;
 pub use types::{Format, Operand, Output, Scale};
 

@@ -4,7 +4,7 @@ use super::{
     Backend, CudaGemmError, Format, Implementation, MmaKernels, Scale, SimtKernels, Tile, WgmmaKernels, WmmaKernels,
     call::Call,
     kernels::{GemmLarge, GemmSimt, GemmSimtBytes, GemmSmall, GemmWmma},
-    wgmma,
+    modules, wgmma,
 };
 use crate::gpu::{AnyMut, Buf, Gpu, GpuError, Pass};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -64,23 +64,17 @@ impl OwnKernels {
     }
 
     pub fn mma(&self, format: Format) -> Result<&MmaKernels, GpuError> {
-        let spec = match format {
-            Format::F32 => MmaKernels::TF32,
-            Format::F16 => MmaKernels::F16,
-            Format::Bf16 => MmaKernels::SPEC,
-            Format::S8 => MmaKernels::S8,
-        };
-        loaded(&self.mma[format as usize], || MmaKernels::load_as(&self.gpu, &spec))
+        loaded(&self.mma[format as usize], || MmaKernels::load_as(&self.gpu, &modules::mma(format)))
     }
 
     fn wmma(&self, format: Format) -> Result<&WmmaKernels, GpuError> {
-        let (index, spec) = if format == Format::F16 { (1, WmmaKernels::F16) } else { (0, WmmaKernels::SPEC) };
-        loaded(&self.wmma[index], || WmmaKernels::load_as(&self.gpu, &spec))
+        let index = usize::from(format == Format::F16);
+        loaded(&self.wmma[index], || WmmaKernels::load_as(&self.gpu, &modules::wmma(format)))
     }
 
     fn wgmma(&self, format: Format) -> Result<&WgmmaKernels, GpuError> {
-        let (index, spec) = if format == Format::F16 { (1, WgmmaKernels::F16) } else { (0, WgmmaKernels::SPEC) };
-        loaded(&self.wgmma[index], || WgmmaKernels::load_as(&self.gpu, &spec))
+        let index = usize::from(format == Format::F16);
+        loaded(&self.wgmma[index], || WgmmaKernels::load_as(&self.gpu, &modules::wgmma(format)))
     }
 
     /// Takes the memory of turns.

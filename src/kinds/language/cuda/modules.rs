@@ -1,0 +1,22 @@
+//! The modules that models of language load, for the progress of their compilation.
+
+use super::kernels::StepKernels;
+use crate::{
+    gpu::ModuleSpec,
+    nn::{cross_entropy, embedding, norm, optimizer::cuda::OptimizerKernels, storage::Format},
+};
+
+/// Those of every model: of embedding and norms in one format, of logits in another. Sums of losses are f32.
+pub fn of_every_model(layers: Format, logits: Format) -> Vec<ModuleSpec> {
+    let mut modules = vec![
+        StepKernels::SPEC,
+        OptimizerKernels::SPEC,
+        embedding::cuda::MODULES[layers as usize],
+        norm::cuda::MODULES[layers as usize],
+        cross_entropy::cuda::MODULES[logits as usize],
+    ];
+    if logits != Format::F32 {
+        modules.push(cross_entropy::cuda::MODULES[Format::F32 as usize]);
+    }
+    modules
+}

@@ -1,0 +1,30 @@
+//! The modules that a model loads.
+
+use super::MODULES;
+use crate::{
+    gpu::ModuleSpec,
+    kinds::{language::cuda::modules::of_every_model, synaptic::choices::Precision},
+    nn::{
+        gemm::cuda::{Available, Format as Operands, Options},
+        softmax,
+        storage::Format,
+    },
+};
+
+/// The modules that training and writing load.
+pub fn expected(precision: Precision, on: Available) -> Vec<ModuleSpec> {
+    let (logits, operands) = match precision {
+        Precision::F32 | Precision::Tf32 => (Format::F32, Operands::F32),
+        Precision::Bf16 => (Format::Bf16, Operands::Bf16),
+    };
+    let options = Options { backend: None, tf32: precision != Precision::F32, is_required: false };
+    let mut modules = of_every_model(Format::F32, logits);
+    modules.extend(MODULES);
+    modules.push(softmax::cuda::MODULES[Format::F32 as usize]);
+    // Projections and logits, attention, the router, and experts.
+    modules.extend(on.modules(operands, options));
+    modules.extend(on.modules(Operands::F32, options));
+    modules.extend(on.modules(Operands::F32, Options::default()));
+    modules.extend(on.modules_of_groups(operands, options));
+    modules
+}

@@ -1,0 +1,65 @@
+//! Which modules multiply.
+
+use super::{Backend, Format, MmaKernels, Options, SimtKernels, WgmmaKernels, WmmaKernels};
+use crate::gpu::{Gpu, ModuleSpec, library::CUBLASLT};
+
+pub(super) fn mma(format: Format) -> ModuleSpec {
+    match format {
+        Format::F32 => MmaKernels::TF32,
+        Format::F16 => MmaKernels::F16,
+        Format::Bf16 => MmaKernels::SPEC,
+        Format::S8 => MmaKernels::S8,
+    }
+}
+
+pub(super) fn wmma(format: Format) -> ModuleSpec {
+    if format == Format::F16 { WmmaKernels::F16 } else { WmmaKernels::SPEC }
+}
+
+pub(super) fn wgmma(format: Format) -> ModuleSpec {
+    if format == Format::F16 { WgmmaKernels::F16 } else { WgmmaKernels::SPEC }
+}
+
+/// What the choice of modules follows from on a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Available {
+    /// Compute capability as one number: 90 is 9.0.
+    pub capability: u32,
+    /// Whether cuBLASLt is found.
+    pub has_library: bool,
+}
+
+impl Available {
+    /// On this device.
+    pub fn on(gpu: &Gpu) -> Self {
+        Self { capability: gpu.capability, has_library: CUBLASLT.find().is_ok() }
+    }
+
+    /// The modules that multiply operands of a format: of the wanted backend, else of what is tried first.
+    pub fn modules(self, format: Format, options: Options) -> Vec<ModuleSpec> {
+        let (is_narrow, has_tensor_cores) = (matches!(format, Format::F16 | Format::Bf16), self.capability >= 80);
+        match options.backend {
+            Some(Backend::Simt) => vec![SimtKernels::SPEC],
+            Some(Backend::Wmma) if is_narrow && has_tensor_cores => vec![wmma(format)],
+            Some(Backend::Wgmma) if is_narrow && self.capability == 90 => vec![wgmma(format)],
+            Some(Backend::TensorCores) if has_tensor_cores => vec![mma(format)],
+            _ if self.has_library => vec![],
+            _ => self.own(format, options.tf32),
+        }
+    }
+
+    /// The modules that multiply groups, which the library cannot.
+    pub fn modules_of_groups(self, format: Format, options: Options) -> Vec<ModuleSpec> {
+        self.own(format, options.tf32)
+    }
+
+    fn own(self, format: Format, tf32: bool) -> Vec<ModuleSpec> {
+        let is_exact = format == Format::F32 && !tf32;
+        match self.capability {
+            _ if is_exact => vec![SimtKernels::SPEC],
+            ..80 => vec![SimtKernels::SPEC],
+            90 if matches!(format, Format::F16 | Format::Bf16) => vec![wgmma(format), mma(format)],
+            _ => vec![mma(format)],
+        }
+    }
+}
