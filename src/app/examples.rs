@@ -112,7 +112,7 @@ pub static ALL: [Example; 14] = [
         "chars",
         "Character model",
         "The character model of nanoGPT, on a text of yours",
-        ["10.8 M parameters", "GPU", "starts at once"]
+        ["10.7 M parameters", "GPU", "starts at once"]
     ),
     Example {
         needs_files: true,

@@ -1,6 +1,9 @@
 //! Project files: what opens, with which warnings and errors.
 
-use neuropil::project::{self, Project, read, read_bytes, write};
+use neuropil::{
+    kinds::Model,
+    project::{self, Project, read, read_bytes, write},
+};
 use neuropil_test_support::temp::TempFolder;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +30,31 @@ fn every_example_opens_without_warnings_and_round_trips() {
         let (kind, duration) = (project.model.name(), project.run.duration_ms);
         assert!(kind != "spiking" || text.contains("tau_m: 20.0, // ms"), "units follow the values:\n{text}");
         assert!(text.contains(&format!("duration_ms: {duration:.1}, // ms")), "{text}");
+    }
+}
+
+/// Share of the steps' time that texts and held-out losses of a language model take on a GPU, estimated: in the smallest models a
+/// token of a text takes 1/25 of a step, and a held-out loss is the forward pass of every batch, 1/3 of its training.
+fn readings_share(project: &Project) -> Option<f64> {
+    let (data, measure, sequences, context) = match &project.model {
+        Model::Transformer(p) => (&p.data, &p.measure, p.training.sequences(), p.model.context),
+        Model::Synaptic(p) => (&p.data, &p.measure, p.training.sequences(), p.model.context),
+        _ => return None,
+    };
+    let tokens_of_step = sequences as f64 * f64::from(context);
+    let held_out = f64::from(data.grammar_bytes) / 10.0 / tokens_of_step / 3.0;
+    let per_step = |cost: f64, every: u32| if every == 0 { 0.0 } else { cost / f64::from(every) };
+    Some(per_step(f64::from(measure.length) / 25.0, measure.sample_every) + per_step(held_out, measure.held_out_every))
+}
+
+#[test]
+fn readings_of_examples_and_new_projects_take_a_twentieth_of_the_time() {
+    let new = ["transformer", "synaptic"].map(|kind| (format!("new {kind}"), project::new_project(kind).unwrap()));
+    let named = examples().into_iter().map(|path| (path.display().to_string(), project::open(&path).unwrap().0));
+    let shares: Vec<_> = named.chain(new).filter_map(|(name, p)| Some((name, readings_share(&p)?))).collect();
+    assert!(shares.len() >= 8, "{shares:?}");
+    for (name, share) in shares {
+        assert!(share <= 0.05, "{name}: {:.1} %", share * 100.0);
     }
 }
 

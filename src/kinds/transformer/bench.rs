@@ -3,7 +3,7 @@
 //! | case | model |
 //! | --- | --- |
 //! | `train-nano` | the preset Nano, bytes |
-//! | `train-chars` | the preset of 10.8 M parameters, 65 characters |
+//! | `train-chars` | the preset of 10.7 M parameters, 65 characters |
 //! | `train-gpt2` | the preset of 124 M parameters, 50,257 tokens; on a GPU only |
 //! | `recompute-gpt2` | the same with whole blocks computed again in the backward pass |
 //! | `unfused-…`, `measured-…` | the same without fused layers, with measured implementations of multiplications |

@@ -36,7 +36,7 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
-        name: "Characters, 10.8 M parameters",
+        name: "Characters, 10.7 M parameters",
         docs: "6 layers of 6 heads, width 384, context 256: the character model of nanoGPT.",
         source: "nanoGPT, config/train_shakespeare_char.py",
         set: &[

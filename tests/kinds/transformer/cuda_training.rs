@@ -309,7 +309,7 @@ fn cuda_speed_of_training() {
     let Some(gpu) = gpu_alone() else { return };
     let gpt2 = ["model.layers=12", "model.heads=12", "model.width=768", "model.context=1024", "training.batch=64"];
     let chars = ["model.layers=6", "model.heads=6", "model.width=384", "model.context=256", "training.batch=64"];
-    for (name, set, vocab, n) in [("char 10.8 M", chars, 65, 60), ("GPT-2 124 M", gpt2, 50_257, 10)] {
+    for (name, set, vocab, n) in [("char 10.7 M", chars, 65, 60), ("GPT-2 124 M", gpt2, 50_257, 10)] {
         for precision in ["Bf16", "Tf32"] {
             for profiled in [false, true] {
                 let more = format!("compute.precision={precision}");
