@@ -92,11 +92,27 @@ impl Pace {
         if self.fixed.is_some() || steps < self.batch.min(4) {
             return;
         }
-        let longest = if is_watched { WATCHED } else { UNWATCHED };
-        let target = (time * ENOUGH / steps.max(1)).clamp(BATCH, longest);
-        let ratio = (target.as_secs_f64() / time.as_secs_f64().max(1e-9)).min(2.0);
-        self.batch = ((f64::from(steps) * ratio).round() as u32).clamp(1, LONGEST);
+        self.batch = fitting(steps, time, is_watched);
     }
+
+    /// A batch that a command ended early. Its few steps say nothing about a longer batch, and a batch must not become short
+    /// with every command; yet one that took more than the longest target was too long, as all of it would have taken longer.
+    pub fn cut_short(&mut self, steps: u32, time: Duration, is_watched: bool) {
+        if self.fixed.is_none() && time > longest(is_watched) {
+            self.batch = self.batch.min(fitting(steps, time, is_watched));
+        }
+    }
+}
+
+const fn longest(is_watched: bool) -> Duration {
+    if is_watched { WATCHED } else { UNWATCHED }
+}
+
+/// Steps of a batch of the target duration, at most twice as many as were measured.
+fn fitting(steps: u32, time: Duration, is_watched: bool) -> u32 {
+    let target = (time * ENOUGH / steps.max(1)).clamp(BATCH, longest(is_watched));
+    let ratio = (target.as_secs_f64() / time.as_secs_f64().max(1e-9)).min(2.0);
+    ((f64::from(steps) * ratio).round() as u32).clamp(1, LONGEST)
 }
 
 #[cfg(test)]
@@ -137,6 +153,15 @@ mod tests {
         let mut pace = fast();
         pace.took(4096, Duration::from_secs(200), true);
         assert_eq!(pace.next(0.0, 1e-4).0, 1);
+    }
+
+    #[test]
+    fn a_batch_cut_short_by_a_command_is_followed_by_a_shorter_one_only_if_it_was_too_long() {
+        let mut pace = fast();
+        pace.cut_short(3, Duration::from_micros(3), true);
+        assert_eq!(pace.next(0.0, 1e-4).0, 4096, "a command alone changes nothing");
+        pace.cut_short(20, Duration::from_secs(1), true);
+        assert!(pace.next(0.0, 1e-4).0 < 20, "steps became slow");
     }
 
     #[test]

@@ -393,8 +393,10 @@ impl<W: Fn()> Worker<W> {
         if let Some(frame) = &mut self.unpublished {
             frame.batches.append(&mut self.pass.batches);
         }
-        if taken == steps {
-            self.pace.took(steps, took, !self.subscribed.is_empty());
+        let is_watched = !self.subscribed.is_empty();
+        match taken == steps {
+            true => self.pace.took(steps, took, is_watched),
+            false => self.pace.cut_short(taken, took, is_watched),
         }
         self.computed += took;
         counters.computed_nanos.store(self.computed.as_nanos() as u64, Ordering::Relaxed);
