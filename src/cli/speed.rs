@@ -2,6 +2,7 @@
 //! counts in a step.
 
 use crate::{
+    data::group_digits,
     gpu::ceilings::{Ceilings, cpu_name},
     project::peak_performance,
     sim::{Clock, StepCount, TimeBase},
@@ -14,7 +15,7 @@ pub(super) fn progress_text(first: Clock, clock: Clock, wall_s: f64) -> String {
     match clock.base {
         TimeBase::Seconds { .. } => format!("{:.2} s simulated  {rate:.2}x real time", clock.secs()),
         TimeBase::Count { plural, .. } => {
-            format!("{} {}  {rate:.0} {plural}/s", clock.step, clock.base.name(clock.step))
+            format!("{} {}  {rate:.0} {plural}/s", group_digits(clock.step), clock.base.name(clock.step))
         }
     }
 }
@@ -26,7 +27,7 @@ pub(super) fn speed_text(n_steps: u64, base: TimeBase, wall_s: f64) -> String {
     match base {
         TimeBase::Seconds { .. } => format!("{amount:.4} s simulated in {wall_s:.3} s: {rate:.3}x real time"),
         TimeBase::Count { plural, .. } => {
-            format!("{n_steps} {} in {wall_s:.3} s: {rate:.1} {plural}/s", base.name(n_steps))
+            format!("{} {} in {wall_s:.3} s: {rate:.1} {plural}/s", group_digits(n_steps), base.name(n_steps))
         }
     }
 }
@@ -68,6 +69,7 @@ mod tests {
         let generations = TimeBase::count("generation", "generations");
         assert_eq!(speed_text(400, generations, 2.1), "400 generations in 2.100 s: 190.5 generations/s");
         assert_eq!(speed_text(1, generations, 0.5), "1 generation in 0.500 s: 2.0 generations/s");
+        assert_eq!(speed_text(10_000, generations, 5.0), "10,000 generations in 5.000 s: 2000.0 generations/s");
         assert_eq!(speed_text(20_000, TimeBase::seconds(1e-4), 4.0), "2.0000 s simulated in 4.000 s: 0.500x real time");
         let mut out = json!({});
         put_speed(&mut out, 400, 1, generations, 2.0);

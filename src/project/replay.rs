@@ -2,6 +2,7 @@
 
 use super::{RunFolder, Status, compare::Comparison};
 use crate::{
+    data::group_digits,
     engine::replay::{Observer, Plan, drive},
     kinds::Model,
     sim::{Digest, Exactness, Frame, Progress, SimError, Simulation, Tap, TapArgs},
@@ -51,7 +52,8 @@ impl ReplayResult {
         match self {
             Self::Differs(what) => format!("different: {what}"),
             Self::Identical { steps, compared, not_compared, digest } => {
-                let parts: Vec<String> = compared.iter().map(Compared::text).collect();
+                let (steps, parts): (_, Vec<String>) =
+                    (group_digits(*steps), compared.iter().map(Compared::text).collect());
                 let mut out = match parts.is_empty() {
                     false => format!("identical: {} in {steps} steps", parts.join(", ")),
                     true => format!("no recorded stream to compare; {steps} steps replayed"),
@@ -71,6 +73,7 @@ impl ReplayResult {
 impl Compared {
     fn text(&self) -> String {
         let Self { probe, n, unit } = self;
+        let n = group_digits(*n);
         if probe == unit { format!("{n} {unit}") } else { format!("{n} {unit} of {probe}") }
     }
 }
