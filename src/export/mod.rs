@@ -84,6 +84,7 @@ impl Format {
         match self {
             Self::Png if !has("spikes") => Some("No events (spikes, births) were recorded"),
             Self::Newick if !has("lineage") => Some("No lineage was recorded"),
+            Self::Safetensors if trials.iter().all(|m| m.checkpoints.is_empty()) => Some("The run has no checkpoint"),
             _ => None,
         }
     }
