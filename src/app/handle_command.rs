@@ -5,7 +5,7 @@ use super::{
     commands::UiCommand,
     dialogs::{Dialog, Intent},
     examples::Example,
-    focus, help,
+    focus, help, home,
     interventions::{self, Intervention},
     jobs::{JobResult, Purpose},
     log::Level,
@@ -230,7 +230,12 @@ impl App {
 
     /// Help on the focused panel.
     fn panel_help(&mut self) {
-        match self.workspace.focused_view().map(|v| v.help()) {
+        // The panels are hidden while Home is shown.
+        let help = match self.workspace.is_home {
+            true => Some(home::HELP),
+            false => self.workspace.focused_view().map(|view| view.help()),
+        };
+        match help {
             Some(help) => self.dialog = Some(Dialog::Text("Help", help.to_owned())),
             None => self.shortcuts_sheet = true,
         }

@@ -25,6 +25,10 @@ const GAP: f32 = 16.0;
 /// Width of the column of recent projects, points.
 const RECENT: f32 = 300.0;
 
+/// Help on the page.
+pub const HELP: &str = "# Home\n\nExamples and recent projects. A click on an example opens it; its card says how large the model is \
+     and which device it needs. Drop a project, a run folder or a file of connections into the window to open or import it.";
+
 /// Draws the page.
 pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let room = ui.available_width() - 48.0;

@@ -20,9 +20,7 @@ use crate::{
     project::Project,
     sim::{Progress, Shape},
 };
-use egui::{
-    Align, Button, ComboBox, Frame, Grid, Id, Layout, Margin, Modal, ProgressBar, RichText, ScrollArea, TextEdit, Ui,
-};
+use egui::{Align, ComboBox, Frame, Grid, Id, Layout, Margin, Modal, ProgressBar, RichText, ScrollArea, TextEdit, Ui};
 use std::path::{Path, PathBuf};
 
 /// Transmitters listed at most.
@@ -171,7 +169,7 @@ impl Import {
             |ui| {
                 let is_counted = self.counts.get().is_some_and(|c| c.is_ok()) && !self.counts.is_busy();
                 let is_ready = is_counted && !self.is_building;
-                let build = ui.add_enabled(is_ready, Button::new("Build"));
+                let build = ui.add_enabled_ui(is_ready, |ui| widgets::primary(ui, "Build")).inner;
                 if build.on_disabled_hover_text("Choose files with connections first").clicked() {
                     self.is_building = true;
                     self.written.retry();

@@ -229,6 +229,12 @@ pub fn spans(params: &dyn Params, per_step: f64) -> Vec<Span> {
     interventions::Intervention::all(params).filter(|v| v.is_enabled()).filter_map(span).collect()
 }
 
+/// Names of the disabled interventions that stimulate.
+pub fn disabled_stimuli(params: &dyn Params) -> Vec<String> {
+    let all = interventions::Intervention::all(params).filter(|v| !v.is_enabled() && !v.role().is_lesion());
+    all.map(|v| item_name(params, v.group, v.item)).collect()
+}
+
 /// The choice that a parameter has.
 pub fn choice(params: &dyn Params, id: ParamId) -> Option<&'static ChoiceSpec> {
     match (params.spec(id)?.kind, params.get(id)) {
@@ -244,6 +250,23 @@ mod tests {
 
     fn selected(elements: &[u32]) -> Selection {
         Selection { set: "neurons", elements: Arc::new(elements.to_vec()), ..Selection::default() }
+    }
+
+    #[test]
+    fn only_disabled_stimuli_are_listed_as_disabled() {
+        let mut project = crate::project::Project::default();
+        let params = project.model.params_mut();
+        let (group, schema) = (list(params, Role::Interventions).unwrap(), SimSchema::default());
+        let n = params.len(group as u8);
+        add(params, &schema, &selected(&[3]), Intervention::Stimulate);
+        add(params, &schema, &selected(&[4]), Intervention::Silence);
+        let before = disabled_stimuli(params);
+        let enabled = field(params, group, Role::Enabled).unwrap();
+        for item in [n, n + 1] {
+            params.set(&Change { id: at(group, item, enabled), value: Value::Bool(false) });
+        }
+        let disabled = disabled_stimuli(params);
+        assert_eq!(disabled.len(), before.len() + 1, "a silencing is no stimulus: {disabled:?}");
     }
 
     #[test]

@@ -70,7 +70,7 @@ fn facts_ui(ui: &mut Ui, set: &ElementSet, elements: &[u32], individual: Option<
     };
     if let [one] = elements {
         if let Some(id) = individual.or_else(|| set.ids.get(*one as usize).copied()) {
-            fact("Id", id.to_string());
+            fact("ID", id.to_string());
         }
         fact(if set.are_slots { "Slot" } else { "Index" }, one.to_string());
         for column in &set.columns {

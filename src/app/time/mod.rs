@@ -113,6 +113,8 @@ pub struct Time {
     pub past: Past,
     /// Stimuli & silencing.
     pub spans: Vec<Span>,
+    /// Names of the disabled stimuli.
+    pub disabled_stimuli: Vec<String>,
     /// Edits applied while the simulation ran.
     pub edits: Vec<Edit>,
     /// Moves the cursor during playback.

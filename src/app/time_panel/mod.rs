@@ -287,6 +287,7 @@ impl App {
     fn update_marks(&mut self) {
         let live = &self.session.live;
         let model = &self.session.project.model;
+        self.time.disabled_stimuli = super::interventions::disabled_stimuli(model.params());
         let secs = live.clock.base.per_step().max(f64::MIN_POSITIVE);
         let run = live.run_log().filter(|run| run.project.model.name() == model.name());
         let Some(run) = run else {

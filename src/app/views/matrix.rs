@@ -223,6 +223,14 @@ fn has_other_magnitudes(most: impl Iterator<Item = f32>) -> bool {
     3 * n_faint >= most.len().max(1)
 }
 
+/// Why a matrix is empty, by the name of its rows. One over tokens is that of the newest text.
+fn missing(rows: &str) -> (&'static str, &'static str) {
+    match rows {
+        "token" => ("No text yet", "Run to see the first text"),
+        _ => ("No values yet", "Run to see the matrix"),
+    }
+}
+
 /// Averages a matrix in blocks: block size, rows, columns, means.
 fn blocks(values: &[f32], columns: usize) -> (usize, usize, usize, Vec<f32>) {
     let rows = values.len() / columns;
@@ -293,7 +301,9 @@ impl View for Matrix {
             Scaling::Rows => "  |  each row on its own scale",
             Scaling::Columns => "  |  each column on its own scale",
         };
-        let caption = format!("{rows} {} × {columns} {}{unit}{drawn}{scaled}", size.0, size.1);
+        // Without values there are no sizes.
+        let sizes = || format!("{rows} {} × {columns} {}{unit}{drawn}{scaled}", size.0, size.1);
+        let caption = self.heat.as_ref().map(|_| sizes()).unwrap_or_default();
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| {
             if self.chosen.ui(ui, ctx, "Matrix", is_matrix) {
                 self.heat = None;
@@ -319,7 +329,8 @@ impl View for Matrix {
             }
         });
         if self.heat.is_none() {
-            return run_ui(ui, canvas, ctx, "No values yet", "Run to see the matrix");
+            let (title, how) = missing(rows);
+            return run_ui(ui, canvas, ctx, title, how);
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
@@ -344,6 +355,12 @@ impl View for Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_matrix_over_tokens_waits_for_a_text() {
+        assert_eq!(missing("token").0, "No text yet");
+        assert_eq!(missing("neuron").0, "No values yet");
+    }
 
     #[test]
     fn rows_or_columns_of_other_magnitudes_have_their_own_scales() {

@@ -47,12 +47,12 @@ pub(crate) fn no_events_ui(ui: &mut egui::Ui, canvas: egui::Rect, ctx: &mut View
         return run_ui(ui, canvas, ctx, &format!("No {noun} yet"), how);
     }
     let title = format!("No {noun} in {}", kit::steps(seen, ctx.clock.base));
-    let why = silence(&ctx.time.spans, ctx.clock, &noun);
+    let why = silence(&ctx.time.spans, &ctx.time.disabled_stimuli, ctx.clock, &noun);
     kit::empty_ui(ui, canvas, ctx, &title, &why, None);
 }
 
 /// Why a run is silent, by its stimuli.
-fn silence(spans: &[Span], clock: Clock, noun: &str) -> String {
+fn silence(spans: &[Span], disabled: &[String], clock: Clock, noun: &str) -> String {
     let now = clock.step as f64;
     let stimuli = || spans.iter().filter(|span| !span.is_lesion);
     let next = stimuli().filter(|s| s.start() >= now).min_by(|a, b| a.start().total_cmp(&b.start()));
@@ -64,7 +64,11 @@ fn silence(spans: &[Span], clock: Clock, noun: &str) -> String {
             let start = kit::steps(next.start(), clock.base);
             format!("The run is silent: its first stimulus, “{}”, begins at {start}", next.label)
         }
-        (false, None) => "The run is silent: it has no stimulus. Select elements and stimulate them (S)".to_owned(),
+        (false, None) => match disabled {
+            [] => "The run is silent: it has no stimulus. Select elements and stimulate them (S)".to_owned(),
+            [one] => format!("The run is silent: its stimulus, “{one}”, is disabled. Enable it"),
+            all => format!("The run is silent: its {} stimuli are disabled. Enable one", all.len()),
+        },
     }
 }
 
@@ -92,10 +96,14 @@ mod tests {
             is_lesion,
             pulses: None,
         };
-        let why = |spans: &[Span]| silence(spans, clock, "spikes");
+        let why = |spans: &[Span]| silence(spans, &[], clock, "spikes");
         assert!(
             why(&[]).contains("it has no stimulus") && why(&[span("cut", 0.0, true)]).contains("it has no stimulus")
         );
+        let off =
+            |names: &[&str]| silence(&[], &names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>(), clock, "spikes");
+        assert!(off(&["sugar"]).ends_with("its stimulus, “sugar”, is disabled. Enable it"), "{}", off(&["sugar"]));
+        assert!(off(&["a", "b"]).contains("its 2 stimuli are disabled"));
         let late = [span("late", 9_000.0, false), span("next", 5_000.0, false)];
         assert!(why(&late).ends_with("its first stimulus, “next”, begins at 500 ms"), "{}", why(&late));
         assert!(why(&[span("weak", 100.0, false)]).contains("evoke no spikes"));

@@ -23,9 +23,9 @@ use std::{collections::BTreeMap, sync::Arc};
 const LANES: usize = 64;
 /// Minimum height of a lane; Shift+wheel scrolls.
 const MIN_LANE_HEIGHT: f32 = 18.0;
-const LEFT: f32 = 168.0;
-/// Width of the y scale left of a lane.
-const SCALE: f32 = 44.0;
+const LEFT: f32 = 200.0;
+/// Width of the y scale left of a lane: room for the range of a low lane, `−52.0…−44.9`.
+const SCALE: f32 = 76.0;
 const AXIS: f32 = 21.0;
 
 #[derive(Default)]
@@ -256,7 +256,7 @@ fn y_scale(
     let (Some(first), Some(last)) = (ticks.first(), ticks.last()) else { return };
     if (y(*first as f32) - y(*last as f32)).abs() < 11.0 {
         let text = format!("{}…{}", kit::reading(low as f32), kit::reading(high as f32));
-        let text = kit::elide(painter, &text, &font, SCALE + 20.0);
+        let text = kit::elide(painter, &text, &font, SCALE + 10.0);
         painter.text(pos2(lane.left() - 6.0, lane.center().y), Align2::RIGHT_CENTER, text, font, ink);
         return;
     }
