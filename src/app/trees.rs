@@ -71,7 +71,7 @@ impl TreeFile {
         let mut view = views::by_name("lineage")?;
         view.reset(&schema);
         let mut frame = Frame { clock, ..Frame::default() };
-        frame.push(0, Reading::Lineage(trees.events));
+        frame.push(0, Reading::lineage(trees.events));
         view.absorb(&schema, &frame);
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Some(Self {

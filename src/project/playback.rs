@@ -159,7 +159,7 @@ impl Source {
                 Ok(newest_row(reader, last, until, every)?.map(matrix))
             }
             Records::Histogram(reader, edges) => histogram(reader, edges, until).map(Some),
-            Records::Lineage(lines) => lines.until(until).map(Reading::Lineage).map(Some),
+            Records::Lineage(lines) => lines.until(until).map(Reading::lineage).map(Some),
             Records::Samples(lines) => lines.until(until).map(Reading::Samples).map(Some),
             Records::Tokens(lines) => Ok(lines.until(until)?.pop().map(|tokens| Reading::Tokens(Arc::new(tokens)))),
             Records::Links(lines) => Ok(lines.until(until)?.pop().map(|at| Reading::Links(Arc::new(at.links)))),

@@ -1,7 +1,7 @@
 //! Births and deaths of individuals: the events of a lineage, as sampled, recorded and exported.
 
 use serde::{Deserialize, Serialize};
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 /// A declared attribute of births or deaths: a layer, genes, a cause, a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +48,10 @@ mod null_is_nan {
 
 /// Attributes of a birth or a death, by name. All are declared in [`Shape::Lineage`](super::Shape::Lineage).
 ///
-/// A map, as a sorted list without spare room: views keep hundreds of thousands of them.
+/// A map, as a sorted list without spare room, shared by its copies: views keep hundreds of thousands of them and copy them
+/// for their jobs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Attributes(Box<[(Cow<'static, str>, AttributeValue)]>);
+pub struct Attributes(Arc<[(Cow<'static, str>, AttributeValue)]>);
 
 impl Attributes {
     /// The value of an attribute.
@@ -69,22 +70,22 @@ impl Attributes {
     }
 
     /// Whether there are none.
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Keeps those that a test passes.
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
-        self.0 = std::mem::take(&mut self.0).into_iter().filter(|(name, _)| keep(name)).collect();
+        self.0 = self.0.iter().filter(|(name, _)| keep(name)).cloned().collect();
     }
 
     /// Adds others, which replace those of the same name.
     pub fn extend(&mut self, more: impl IntoIterator<Item = (Cow<'static, str>, AttributeValue)>) {
-        *self = std::mem::take(&mut self.0).into_iter().chain(more).collect();
+        *self = self.0.iter().cloned().chain(more).collect();
     }
 
     /// Bytes held beyond its own size, without texts.
-    pub const fn n_bytes(&self) -> usize {
+    pub fn n_bytes(&self) -> usize {
         size_of_val(&*self.0)
     }
 }
@@ -106,7 +107,7 @@ impl IntoIterator for Attributes {
     type IntoIter = std::vec::IntoIter<Self::Item>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_vec().into_iter()
+        self.0.to_vec().into_iter()
     }
 }
 

@@ -145,8 +145,8 @@ pub enum Reading {
     Field(Arc<Vec<f32>>),
     /// The current matrix.
     Matrix(Matrix),
-    /// New births and deaths.
-    Lineage(Vec<LifeEvent>),
+    /// New births and deaths. Shared, so that the window gives them to jobs without a copy.
+    Lineage(Arc<Vec<LifeEvent>>),
     /// New text.
     Text(String),
     /// New histograms.
@@ -166,6 +166,11 @@ impl Reading {
     /// A field from its values.
     pub fn field(values: Vec<f32>) -> Self {
         Self::Field(Arc::new(values))
+    }
+
+    /// Births and deaths.
+    pub fn lineage(events: Vec<LifeEvent>) -> Self {
+        Self::Lineage(Arc::new(events))
     }
 
     /// A series restricted to these elements, in this order; other readings unchanged.
@@ -195,7 +200,7 @@ impl Reading {
                 a.steps.extend(b.steps);
                 a.counts.extend(b.counts);
             }
-            (Self::Lineage(a), Self::Lineage(b)) => a.extend(b),
+            (Self::Lineage(a), Self::Lineage(b)) => Arc::make_mut(a).extend(Arc::unwrap_or_clone(b)),
             (Self::Text(a), Self::Text(b)) => a.push_str(&b),
             (Self::Samples(a), Self::Samples(b)) => a.extend(b),
             (Self::Spikes(a), Self::Spikes(mut b)) => {

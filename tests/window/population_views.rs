@@ -36,7 +36,7 @@ fn frame(n: u32, step: u64) -> Frame {
 }
 
 fn born(n: u64, steps: u64) -> Frame {
-    let readings = vec![(LINEAGE.into(), Reading::Lineage(life(n, steps)))];
+    let readings = vec![(LINEAGE.into(), Reading::lineage(life(n, steps)))];
     Frame { clock: Clock { step: steps, base: TimeBase::STEPS }, readings, ..Frame::default() }
 }
 
@@ -255,7 +255,7 @@ fn low_panels_keep_to_their_canvas() {
     for view in ["circle", "scatter", "phases", "lineage", "matrix", "brain", "table", "bands"] {
         Stage::lower(view, &schema(500), |stage| {
             let mut frame = frame(500, 100);
-            frame.readings.extend([(LINEAGE.into(), Reading::Lineage(life(40, 100))), (COUPLING.into(), coupling())]);
+            frame.readings.extend([(LINEAGE.into(), Reading::lineage(life(40, 100))), (COUPLING.into(), coupling())]);
             stage.absorb(frame);
         });
     }
@@ -288,7 +288,7 @@ fn views_of_populations_stay_within_the_budget() {
             let clock = Clock { step: steps + i, base: TimeBase::STEPS };
             stage.absorb(Frame {
                 clock,
-                readings: vec![(LINEAGE.into(), Reading::Lineage(vec![]))],
+                readings: vec![(LINEAGE.into(), Reading::lineage(vec![]))],
                 ..Frame::default()
             });
             (started.elapsed().as_secs_f64() * 1e3, stage.timed_frame())

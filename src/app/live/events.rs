@@ -6,12 +6,12 @@ use crate::{
         checkpoints::{Checkpoint, DeviceFailure},
         commands::UiCommand,
         log::Level,
-        views::StopReason,
+        views::{StopReason, pool},
     },
     engine::{Command, CommandHistory, EndStatus, Engine, Event, LoggedCommand, RecordingEnd},
     kinds::Model,
     params::ParamId,
-    sim::{Frame, SimError},
+    sim::{Frame, Reading, SimError},
 };
 use std::{
     sync::PoisonError,
@@ -67,7 +67,13 @@ impl Live {
     }
 
     /// Returns a shown frame to the engine.
-    pub fn give_back(&self, frame: Frame) {
+    pub fn give_back(&self, mut frame: Frame) {
+        // Freeing thousands of births and deaths takes longer than drawing a frame.
+        let has_lives = |reading: &Reading| matches!(reading, Reading::Lineage(events) if !events.is_empty());
+        let lives: Vec<_> = frame.readings.extract_if(.., |(_, reading)| has_lives(reading)).collect();
+        if !lives.is_empty() {
+            pool::discard(lives);
+        }
         if let Some(engine) = &self.engine {
             engine.give_back(frame);
         }

@@ -21,13 +21,18 @@ pub fn spawn(ctx: &egui::Context, job: impl FnOnce() + Send + 'static) {
     let (wake, jobs) = (ctx.clone(), jobs_of(ctx));
     let number = lock(&jobs).begin();
     run(move || {
-        // An unwinding pool thread would abort the program.
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
-            tracing::error!("a background job failed with an internal error: {}", panic_message(&*panic));
-        }
+        end_safely(job);
         lock(&jobs).pending.remove(&number);
         wake.request_repaint();
     });
+}
+
+/// The same for a view that may not have been drawn yet: without a window, none is repainted.
+pub fn spawn_for(window: Option<&egui::Context>, job: impl FnOnce() + Send + 'static) {
+    match window {
+        Some(ctx) => spawn(ctx, job),
+        None => run(move || end_safely(job)),
+    }
 }
 
 /// Whether jobs of this window are pending.
@@ -68,6 +73,13 @@ fn jobs_of(ctx: &egui::Context) -> Arc<Mutex<Jobs>> {
 
 fn lock(jobs: &Mutex<Jobs>) -> MutexGuard<'_, Jobs> {
     jobs.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a job; an unwinding pool thread would abort the program.
+fn end_safely(job: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
+        tracing::error!("a background job failed with an internal error: {}", panic_message(&*panic));
+    }
 }
 
 /// Drops a large value on the pool: freeing 100 MB takes longer than drawing a frame.

@@ -183,7 +183,7 @@ impl Sampler {
             probes::OWNERS => Reading::Links(Arc::new(owners(state))),
             probes::SIMILARITY => Reading::Links(Arc::new(similarity(state))),
             axis @ probes::AXIS_1..=probes::AXIS_3 => Reading::field(projection(state, axis - probes::AXIS_1)),
-            probes::LINEAGE => Reading::Lineage(mem::take(&mut self.lives)),
+            probes::LINEAGE => Reading::lineage(mem::take(&mut self.lives)),
             probes::TEXT => Reading::Samples(mem::take(&mut self.texts)),
             probes::LOG => Reading::Text(mem::take(&mut self.log)),
             probes::WEIGHTS => {

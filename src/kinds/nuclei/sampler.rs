@@ -194,7 +194,7 @@ impl ProbeSampler {
         Some(match probe {
             probes::BIRTHS => Reading::Spikes(take(&mut self.births)),
             probes::DEATHS => Reading::Spikes(take(&mut self.deaths)),
-            probes::LINEAGE => Reading::Lineage(self.lineage.take()),
+            probes::LINEAGE => Reading::lineage(self.lineage.take()),
             probes::LOG => Reading::Text(self.log.take(text_limit)),
             _ => {
                 let series = &mut self.series[SERIES_PROBES.iter().position(|p| *p == probe)?];

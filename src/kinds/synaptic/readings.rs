@@ -49,7 +49,7 @@ impl SynapticSim {
     /// A reading of this moment; `None` if it takes long.
     pub(super) fn expert_reading(&mut self, tap: &Tap) -> Result<Option<Reading>, SimError> {
         Ok(Some(match (tap.probe, PROBES[usize::from(tap.probe)].shape) {
-            (probes::LINEAGE, _) => Reading::Lineage(self.own.lives.identities.take()),
+            (probes::LINEAGE, _) => Reading::lineage(self.own.lives.identities.take()),
             (probes::LOG, _) => Reading::Text(self.own.lives.take_log()),
             (probe, Shape::Field { over: probes::EXPERTS, .. }) => Reading::field(self.expert_field(probe)?),
             (probes::SIMILARITY, _) => Reading::Links(Arc::new(self.similarity()?)),

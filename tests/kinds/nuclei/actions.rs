@@ -160,7 +160,7 @@ fn ids_of_nuclei_do_not_depend_on_taps() {
     plain.sample(&mut frame).expect("it reads");
     let Some(Reading::Lineage(events)) = frame.reading(probes::LINEAGE) else { panic!("a lineage") };
     let now = plain.individuals(probes::NUCLEI).expect("slots");
-    for event in events {
+    for event in events.iter() {
         let LifeEvent::Birth(birth) = event else { panic!("a snapshot") };
         assert_eq!(now.ids[birth.slot.expect("a slot") as usize], birth.child);
     }

@@ -139,7 +139,7 @@ fn ids_are_never_used_again_and_parents_come_before_children() {
     let Some(Reading::Lineage(events)) = shown.reading(probes::LINEAGE) else { panic!("a lineage") };
     let (mut born, mut living) = (HashSet::new(), HashSet::new());
     let mut merges = 0;
-    for event in events {
+    for event in events.iter() {
         match event {
             LifeEvent::Birth(birth) => {
                 assert!(born.insert(birth.child), "{birth:?}");

@@ -45,7 +45,7 @@ impl Script for Population {
                 None if tap.probe == LINEAGE => {
                     let end = self.life.partition_point(|event| event.step() <= step);
                     let from = std::mem::replace(&mut self.told, end);
-                    Reading::Lineage(self.life[from..end].to_vec())
+                    Reading::lineage(self.life[from..end].to_vec())
                 }
                 None => other(tap.probe, step),
             };

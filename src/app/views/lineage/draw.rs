@@ -1,6 +1,8 @@
 //! Draws the lineage.
 
-use super::{Lineage, Window, attributes, colors, fields, forest::ALIVE, kit, lanes::NO_LANE, layout::MAX_SINGLE};
+use super::{
+    LineColor, Lineage, Window, attributes, colors, fields, forest::ALIVE, kit, lanes::NO_LANE, layout::MAX_SINGLE,
+};
 use crate::{
     app::views::{ViewCtx, color_scale::FieldScale},
     sim::{AttributeSpec, EndCause, ProbeSpec},
@@ -52,7 +54,7 @@ impl Map {
 
 impl Lineage {
     pub(super) fn map(&self, plot: Rect) -> Map {
-        let all = || Window::all(&self.forest, self.worker.layout.lanes.n, self.now);
+        let all = || Window::all(self.forest(), self.worker.layout.lanes.n, self.now);
         Map { plot, window: self.window.unwrap_or_else(all) }
     }
 
@@ -74,32 +76,29 @@ impl Lineage {
 
     pub(super) fn scale(&self, ctx: &ViewCtx<'_>) -> Option<FieldScale> {
         let probe = self.color_probe(ctx)?;
-        Some(ctx.color_scales.scale(&probe, &self.values, ctx.tokens))
+        Some(ctx.color_scales.scale(&probe, self.values(), ctx.tokens))
     }
 
     /// The field of the colours, or their attribute as one; none for founders and texts.
     pub(super) fn color_probe(&self, ctx: &ViewCtx<'_>) -> Option<ProbeSpec> {
         match self.color_attribute(ctx) {
-            Some(_) if self.attribute_colors.has_texts() => None,
+            Some(_) if !self.texts().is_empty() => None,
             Some(spec) => Some(attributes::as_probe(spec)),
-            None => ctx.schema.probes.get(usize::from(self.color_by?)).copied(),
+            None => ctx.schema.probes.get(usize::from(self.color.field()?)).copied(),
         }
     }
 
     fn color(&self, line: usize, scale: Option<&FieldScale>, ctx: &ViewCtx<'_>) -> Color32 {
-        let value = self.values.get(line).copied().unwrap_or(f32::NAN);
-        if let Some(color) = self.attribute.and_then(|_| self.attribute_colors.of_text(value, ctx)) {
-            return color;
-        }
-        match scale {
-            Some(scale) if self.attribute.is_some() => scale.color(value),
-            Some(scale) => {
-                let seen = self.values.get(line).copied().filter(|v| v.is_finite());
-                scale.color(seen.or(self.forest.lines[line].health).unwrap_or(f32::NAN))
+        let value = self.values().get(line).copied().unwrap_or(f32::NAN);
+        match (scale, self.color) {
+            (_, LineColor::Attribute(_)) if !self.texts().is_empty() => attributes::text_color(value, ctx),
+            (Some(scale), LineColor::Field(_)) if !value.is_finite() => {
+                scale.color(self.forest().lines[line].health.unwrap_or(f32::NAN))
             }
-            None => {
+            (Some(scale), _) => scale.color(value),
+            (None, _) => {
                 let founder = self.worker.layout.founders.get(line).map_or(line, |f| *f as usize);
-                colors::of_number(self.forest.lines[founder].id, ctx.tokens)
+                colors::of_number(self.forest().lines[founder].id, ctx.tokens)
             }
         }
     }
@@ -117,14 +116,14 @@ impl Lineage {
         if is_crowded && !layout.highlighted.contains(&true) {
             return; // the density shows them
         }
-        let (plot, height) = (map.plot, map.lane_height());
+        let (forest, plot, height) = (self.forest(), map.plot, map.lane_height());
         let thick = (height * 0.5).clamp(1.0, 3.0);
         let has_marks = height >= MARKS_FROM;
         let (mut faint, mut highlighted, mut n_highlighted) = (Mesh::default(), Mesh::default(), 0);
         let mut marks: Vec<(Pos2, Option<EndCause>, bool, Color32)> = vec![];
         for (i, lane) in layout.lanes.of.iter().enumerate().filter(|(_, lane)| **lane != NO_LANE) {
             let is_highlighted = layout.highlighted.get(i).copied().unwrap_or(false);
-            let line = &self.forest.lines[i];
+            let line = &forest.lines[i];
             let (left, right) = (map.x(line.born as f64), map.x(line.died.min(self.now.max(line.born)) as f64));
             if right < plot.left()
                 || left > plot.right()
@@ -176,12 +175,14 @@ impl Lineage {
 
     fn paint_hovered(&self, painter: &Painter, map: Map, thick: f32, ctx: &ViewCtx<'_>) {
         let lanes = &self.worker.layout.lanes.of;
-        for (line, color) in [(self.focus, ctx.tokens.accent), (self.hovered, ctx.tokens.text_strong)] {
+        for (line, color) in
+            [(self.focus.map(|line| line.index), ctx.tokens.accent), (self.hovered, ctx.tokens.text_strong)]
+        {
             let Some((line, lane)) = line.and_then(|l| Some((l, *lanes.get(l as usize)?))) else { continue };
             if lane == NO_LANE {
                 continue;
             }
-            let line = &self.forest.lines[line as usize];
+            let line = &self.forest().lines[line as usize];
             let (left, right) = (map.x(line.born as f64), map.x(line.died.min(self.now.max(line.born)) as f64));
             let y = map.y(lane);
             let around =
@@ -193,7 +194,7 @@ impl Lineage {
     /// Names, or ids of unnamed individuals, at the end of each line.
     fn paint_names(&self, painter: &Painter, map: Map, font: &egui::FontId, ctx: &ViewCtx<'_>) {
         for (i, lane) in self.worker.layout.lanes.of.iter().enumerate().filter(|(_, lane)| **lane != NO_LANE) {
-            let line = &self.forest.lines[i];
+            let line = &self.forest().lines[i];
             let (left, right) = (map.x(line.born as f64), map.x(line.died.min(self.now) as f64).min(map.plot.right()));
             let at = pos2(right - 2.0, map.y(*lane) - 1.0);
             if right - left > 48.0 && at.y > map.plot.top() && at.y < map.plot.bottom() + 8.0 {
@@ -244,14 +245,12 @@ fn paint_mark(painter: &Painter, at: Pos2, size: f32, end: Option<EndCause>, is_
 
 /// Tooltip rows of a line.
 pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, String)> {
-    let l = &lineage.forest.lines[line as usize];
+    let forest = lineage.forest();
+    let l = &forest.lines[line as usize];
     let mut rows = vec![("born".to_owned(), format!("step {}", kit::thousands(l.born)))];
-    let names =
-        |ids: &[u32]| ids.iter().map(|p| lineage.forest.lines[*p as usize].label()).collect::<Vec<_>>().join(", ");
+    let names = |ids: &[u32]| ids.iter().map(|p| forest.lines[*p as usize].label()).collect::<Vec<_>>().join(", ");
     match l.parents.len() {
-        0 if lineage.forest.since.is_some_and(|since| since > l.born) => {
-            rows.push(("parents".into(), "unknown".into()))
-        }
+        0 if forest.since.is_some_and(|since| since > l.born) => rows.push(("parents".into(), "unknown".into())),
         0 => rows.push(("parents".into(), "founder".into())),
         1 => rows.push(("split from".into(), names(&l.parents))),
         _ => rows.push(("merged from".into(), names(&l.parents))),
@@ -266,8 +265,8 @@ pub fn tooltip(lineage: &Lineage, line: u32, ctx: &ViewCtx<'_>) -> Vec<(String, 
         Some((spec.label().into_owned(), attributes::text(value, spec)))
     };
     rows.extend(Lineage::attributes(ctx.schema).iter().filter_map(attribute));
-    let seen = lineage.values.get(line as usize).copied().filter(|v| v.is_finite()).or(l.health);
-    if let Some((value, probe)) = seen.zip(lineage.color_by.and_then(|t| ctx.schema.probes.get(usize::from(t)))) {
+    let seen = lineage.values().get(line as usize).copied().filter(|v| v.is_finite()).or(l.health);
+    if let Some((value, probe)) = seen.zip(lineage.color.field().and_then(|t| ctx.schema.probes.get(usize::from(t)))) {
         rows.push((fields::label(probe), kit::with_unit(value.into(), probe.unit)));
     }
     rows

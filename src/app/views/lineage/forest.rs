@@ -122,8 +122,6 @@ pub struct Forest {
     pub(super) n_bytes: usize,
     pub(super) by_id: HashMap<u64, u32, HashIds>,
     pub(super) by_slot: HashMap<u32, u32, HashIds>,
-    /// Lines that ended since lines are being dropped on the pool.
-    pub(super) ended_since: Option<Vec<u32>>,
 }
 
 impl Forest {
@@ -136,23 +134,15 @@ impl Forest {
         shown
     }
 
-    /// Its lines, for a job on the pool: cheap to copy.
+    /// Its lines and totals, without the indices by id and slot: cheap to copy.
     pub fn snapshot(&self) -> Self {
-        Self { lines: self.lines.clone(), since: self.since, ..Self::default() }
+        let Self { totals, n_alive, since, .. } = *self;
+        Self { lines: self.lines.clone(), totals, n_alive, since, ..Self::default() }
     }
 
     /// The number of lines to keep when they are too many, or take too much memory.
     pub fn excess(&self) -> Option<usize> {
-        self.excess_over(MAX_LINES, MAX_BYTES.load(Ordering::Relaxed))
-    }
-
-    /// The same a tenth earlier: the pool has time to drop lines before they are too many.
-    pub fn excess_ahead(&self) -> Option<usize> {
-        let less = |limit: usize| limit - limit / 10;
-        self.excess_over(less(MAX_LINES), less(MAX_BYTES.load(Ordering::Relaxed)))
-    }
-
-    fn excess_over(&self, most: usize, limit: usize) -> Option<usize> {
+        let (most, limit) = (MAX_LINES, MAX_BYTES.load(Ordering::Relaxed));
         let n = self.lines.len();
         // The living stay: dropping a few ended lines at every sample would take longer than it is worth.
         let has_ended = n - self.n_alive >= n / 4;
@@ -217,7 +207,6 @@ impl Forest {
             return;
         }
         self.n_alive -= 1;
-        self.ended_since.iter_mut().for_each(|ended| ended.push(index));
         let line = &mut self.lines[index as usize];
         (line.died, line.end, line.health) = (death.step, Some(death.end), death.health);
         if !death.attributes.is_empty() {
@@ -248,7 +237,6 @@ impl Forest {
             return;
         }
         self.n_alive -= 1;
-        self.ended_since.iter_mut().for_each(|ended| ended.push(index));
         let line = &mut self.lines[index as usize];
         line.died = step.max(line.born);
         if let Some(slot) = line.slot.filter(|slot| self.by_slot.get(slot) == Some(&index)) {
@@ -256,9 +244,10 @@ impl Forest {
         }
     }
 
-    /// The line that lives in a slot now.
-    pub fn at_slot(&self, slot: u32) -> Option<u32> {
-        self.by_slot.get(&slot).copied()
+    /// The slot of a line that lives.
+    pub fn living_slot(&self, line: u32) -> Option<u32> {
+        let line = &self.lines[line as usize];
+        line.slot.filter(|_| line.died == ALIVE)
     }
 
     /// The living in slots: slot and line.
@@ -303,6 +292,13 @@ impl Forest {
 pub mod tests {
     use super::*;
     use crate::sim::{Attributes, Birth, Death};
+
+    impl Forest {
+        /// The line that lives in a slot now.
+        pub fn at_slot(&self, slot: u32) -> Option<u32> {
+            self.by_slot.get(&slot).copied()
+        }
+    }
 
     pub fn birth(step: u64, child: u64, parents: &[u64], slot: u32) -> LifeEvent {
         let parents = parents.to_vec();

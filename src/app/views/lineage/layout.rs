@@ -2,12 +2,13 @@
 
 use super::{
     Relatives, Show, Window,
-    forest::{ALIVE, DROPPED, Forest},
+    forest::{ALIVE, Forest, HashIds},
+    history::ForestVersion,
     lanes::{Lanes, NO_LANE},
 };
 use crate::app::views::{colors, pool};
 use egui::{Color32, ColorImage};
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// Maximum number of lines drawn one by one.
 pub const MAX_SINGLE: usize = 12_000;
@@ -38,8 +39,10 @@ pub struct LayoutRequest {
     pub filter: SlotFilter,
     /// Highlighted relatives of the marked lines.
     pub relatives: Relatives,
-    /// The marked lines.
-    pub marked: Vec<u32>,
+    /// The selected slots: their lines are marked.
+    pub selected: Vec<u32>,
+    /// The id of the line last clicked, which is marked too.
+    pub focus: Option<u64>,
     /// Size of the density.
     pub cells: [usize; 2],
     /// Visible part of the density; none: all.
@@ -53,6 +56,8 @@ pub struct LayoutRequest {
 /// A layout.
 #[derive(Default)]
 pub struct Layout {
+    /// The lines that it was made of.
+    pub version: Arc<ForestVersion>,
     /// The lanes.
     pub lanes: Lanes,
     /// Number of visible lines.
@@ -67,32 +72,11 @@ pub struct Layout {
     pub generation: u64,
 }
 
-/// Removes what is given for each line that was dropped. There may be fewer values than lines.
-pub fn retain_lines<T>(values: &mut Vec<T>, new_index: &[u32]) {
-    let mut index = new_index.iter();
-    values.retain(|_| index.next().is_some_and(|new| *new != DROPPED));
-}
-
 impl Layout {
-    /// Lines without their founder become founders.
-    fn rearrange(&mut self, new_index: &[u32]) {
-        retain_lines(&mut self.lanes.of, new_index);
-        retain_lines(&mut self.highlighted, new_index);
-        retain_lines(&mut self.founders, new_index);
-        for (line, founder) in self.founders.iter_mut().enumerate() {
-            let new = new_index[*founder as usize];
-            *founder = if new == DROPPED { line as u32 } else { new };
-        }
-        self.n_drawn = self.lanes.n_drawn();
-    }
-
-    fn make(forest: &Forest, request: &LayoutRequest) -> Self {
-        let mut marked = vec![false; forest.lines.len()];
-        for line in &request.marked {
-            if let Some(mark) = marked.get_mut(*line as usize) {
-                *mark = true;
-            }
-        }
+    fn make(version: Arc<ForestVersion>, request: &LayoutRequest) -> Self {
+        let forest = &version.forest;
+        let marked = marked(forest, request);
+        let is_marked = marked.contains(&true);
         let mut highlighted = marked.clone();
         if request.relatives.ancestors {
             forest.add_ancestors(&mut highlighted);
@@ -105,7 +89,7 @@ impl Layout {
         let mut keep = match request.show {
             Show::All => vec![true; forest.lines.len()],
             Show::Survivors => forest.survivors(),
-            Show::Relatives if request.marked.is_empty() => vec![true; forest.lines.len()],
+            Show::Relatives if !is_marked => vec![true; forest.lines.len()],
             Show::Relatives => highlighted.clone(),
         };
         if let Some(mask) = &request.filter.mask {
@@ -119,9 +103,21 @@ impl Layout {
             let window = request.window.unwrap_or_else(all);
             (window, density(forest, &lanes, window, request))
         });
-        let highlighted = if request.marked.is_empty() { vec![] } else { highlighted };
-        Self { lanes, n_drawn, highlighted, founders: forest.founders(), density, generation: 0 }
+        let highlighted = if is_marked { highlighted } else { vec![] };
+        let founders = forest.founders();
+        Self { version, lanes, n_drawn, highlighted, founders, density, generation: 0 }
     }
+}
+
+/// Per line: whether it lives in a selected slot, or is the one last clicked.
+fn marked(forest: &Forest, request: &LayoutRequest) -> Vec<bool> {
+    let selected: HashSet<u32, HashIds> = request.selected.iter().copied().collect();
+    let lives_there = |slot: u32| selected.contains(&slot);
+    let marked = forest
+        .lines
+        .iter()
+        .map(|line| request.focus == Some(line.id) || (line.died == ALIVE && line.slot.is_some_and(lives_there)));
+    marked.collect()
 }
 
 /// Number of lines through each cell, as colours on a logarithmic scale.
@@ -162,17 +158,14 @@ pub struct LayoutWorker {
     /// The last finished layout.
     pub layout: Layout,
     shown: Option<LayoutRequest>,
-    /// New indices of lines since the layout in progress was begun.
-    moved: Vec<Vec<u32>>,
     pool_job: pool::PoolJob<LayoutRequest, Layout>,
 }
 
 impl LayoutWorker {
     /// Takes a finished layout, and starts the next if the request changed. `is_due` limits the rate: it says whether a
     /// change of the forest alone is a reason.
-    pub fn update(&mut self, ctx: &egui::Context, forest: &Forest, request: LayoutRequest, is_due: bool) {
+    pub fn update(&mut self, ctx: &egui::Context, version: &Arc<ForestVersion>, request: LayoutRequest, is_due: bool) {
         if let Some((request, mut layout)) = self.pool_job.poll() {
-            self.moved.drain(..).for_each(|new_index| layout.rearrange(&new_index));
             layout.generation = self.layout.generation + 1;
             self.shown = Some(request);
             pool::discard(std::mem::replace(&mut self.layout, layout));
@@ -184,17 +177,8 @@ impl LayoutWorker {
         if !self.pool_job.is_free(&request) || self.shown.as_ref().is_some_and(is_current) {
             return;
         }
-        self.moved.clear();
-        let (forest, of) = (forest.snapshot(), request.clone());
-        self.pool_job.start(ctx, request, move || Layout::make(&forest, &of));
-    }
-
-    /// Follows lines that have other indices ([`Forest::drop_lines`]). The layout in progress follows when it is finished.
-    pub fn rearrange(&mut self, new_index: Vec<u32>) {
-        self.layout.rearrange(&new_index);
-        if self.pool_job.is_busy() {
-            self.moved.push(new_index);
-        }
+        let (version, of) = (version.clone(), request.clone());
+        self.pool_job.start(ctx, request, move || Layout::make(version, &of));
     }
 
     /// Whether a layout is being computed.
@@ -205,51 +189,5 @@ impl LayoutWorker {
     /// Whether there is a layout.
     pub fn has_layout(&self) -> bool {
         self.shown.is_some()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{super::forest::tests::small, *};
-
-    /// Lines may be dropped more often than a layout is finished.
-    #[test]
-    fn a_layout_in_progress_follows_dropped_lines() {
-        let (ctx, mut forest, mut worker) = (egui::Context::default(), small(), LayoutWorker::default());
-        let request = LayoutRequest {
-            generation: 1,
-            show: Show::All,
-            filter: SlotFilter::default(),
-            relatives: Relatives { ancestors: true, descendants: true },
-            marked: vec![],
-            cells: [8, 8],
-            window: None,
-            now: 40,
-            dark: true,
-        };
-        worker.update(&ctx, &forest, request.clone(), true);
-        worker.rearrange(forest.drop_lines(100));
-        let since = std::time::Instant::now();
-        while worker.is_busy() && since.elapsed().as_secs() < 20 {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            worker.update(&ctx, &forest, LayoutRequest { generation: 2, ..request.clone() }, false);
-        }
-        assert!(worker.has_layout());
-        assert_eq!((worker.layout.lanes.of.len(), worker.layout.n_drawn), (4, 4), "of the lines that are left");
-    }
-
-    #[test]
-    fn a_layout_follows_dropped_lines() {
-        let mut forest = small(); // lines 0, 1, 4, 2, 3; 4 is extinct, 0 and 3 live
-        let lanes = Lanes { of: vec![0, 1, 2, 3, 4], n: 5 };
-        let mut layout = Layout { lanes, founders: forest.founders(), highlighted: vec![], ..Layout::default() };
-        assert_eq!(layout.founders, [0, 1, 2, 0, 1]);
-        layout.rearrange(&forest.drop_lines(100));
-        assert_eq!((&layout.lanes.of[..], &layout.founders[..]), (&[0, 1, 3, 4][..], &[0, 1, 0, 1][..]));
-        layout.rearrange(&forest.drop_lines(3));
-        let ids: Vec<u64> = forest.lines.iter().map(|line| line.id).collect();
-        assert_eq!((ids, &layout.lanes.of[..]), (vec![0, 2, 3], &[0, 3, 4][..]));
-        assert_eq!(layout.founders, [0, 0, 2], "a line without its founder is one");
-        assert_eq!(layout.n_drawn, 3);
     }
 }

@@ -33,15 +33,14 @@ impl Lines {
         self.blocks.first()?.first()
     }
 
+    /// The line at an index.
+    pub fn get(&self, line: usize) -> Option<&Line> {
+        self.blocks.get(line / BLOCK)?.get(line % BLOCK)
+    }
+
     /// All lines, in order of birth.
     pub fn iter(&self) -> impl Iterator<Item = &Line> {
         self.blocks.iter().flat_map(|block| block.iter())
-    }
-
-    /// The lines from an index on.
-    pub fn iter_from(&self, first: usize) -> impl Iterator<Item = &Line> {
-        let blocks = self.blocks.get(first / BLOCK..).unwrap_or_default();
-        blocks.iter().flat_map(|block| block.iter()).skip(first % BLOCK)
     }
 
     /// Adds a line.
@@ -110,8 +109,8 @@ mod tests {
         assert_eq!((copy[BLOCK + 1].died, lines[BLOCK + 1].died), (ALIVE, 5));
         let shared = copy.blocks.iter().zip(&lines.blocks).map(|(a, b)| Arc::ptr_eq(a, b));
         assert_eq!(shared.collect::<Vec<_>>(), [true, false, true, false], "only changed blocks are copied");
-        let first = |from: usize| lines.iter_from(from).next().map_or(0, |l| l.id as usize);
-        assert_eq!([0, 1, BLOCK, n].map(first), [0, 1, BLOCK, n]);
-        assert_eq!(lines.iter_from(2 * n).count(), 0);
+        let id = |line: usize| lines.get(line).map(|l| l.id as usize);
+        assert_eq!([0, BLOCK, n].map(id), [Some(0), Some(BLOCK), Some(n)]);
+        assert_eq!(id(n + BLOCK), None);
     }
 }

@@ -1,17 +1,21 @@
 //! The individuals as a table, with the attributes of their births and deaths.
 
 use super::{
-    Lineage, attributes,
-    forest::{ALIVE, Line},
+    LAYOUT_SECS, LineRef, Lineage, attributes,
+    forest::{ALIVE, Forest, Line},
+    history::ForestVersion,
     kit, label,
 };
 use crate::{
-    app::views::ViewCtx,
+    app::views::{
+        ViewCtx,
+        pool::{self, PoolJob},
+    },
     sim::{AttributeSpec, AttributeValue, ElementSet},
 };
 use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};
 use egui_extras::{Column, TableBuilder};
-use std::cmp::Ordering;
+use std::{cmp::Ordering, mem, sync::Arc};
 
 /// A column of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,8 +34,60 @@ enum By {
 pub(super) struct List {
     by: By,
     is_reversed: bool,
+    /// The rows that are drawn.
+    sorted: Sorted,
+    sorting: PoolJob<Sorting, Sorted>,
+    /// When the last rows were requested.
+    requested: f64,
+}
+
+/// What rows are sorted by: generation of the lines, column, and whether it is reversed.
+type Sorting = (u64, By, bool);
+
+/// Lines in the order of a column.
+#[derive(Default)]
+struct Sorted {
+    of: Option<Sorting>,
+    version: Arc<ForestVersion>,
     order: Vec<u32>,
-    order_of: Option<(u64, By, bool)>,
+}
+
+impl Sorted {
+    fn new(version: Arc<ForestVersion>, of: Sorting, specs: &[AttributeSpec]) -> Self {
+        let (lines, (_, by, is_reversed)) = (&version.forest.lines, of);
+        let mut order: Vec<u32> = (0..lines.len() as u32).collect();
+        // Lines are in order of their births.
+        if by != By::Born {
+            order.sort_by(|a, b| compare(&lines[*a as usize], &lines[*b as usize], by, specs));
+        }
+        if is_reversed {
+            order.reverse();
+        }
+        Self { of: Some(of), version, order }
+    }
+}
+
+impl List {
+    /// Takes sorted rows, and sorts newer lines on the pool: during a run from time to time.
+    fn update(
+        &mut self,
+        ctx: &egui::Context,
+        version: &Arc<ForestVersion>,
+        specs: &'static [AttributeSpec],
+        is_running: bool,
+    ) {
+        if let Some((_, sorted)) = self.sorting.poll() {
+            pool::discard(mem::replace(&mut self.sorted, sorted));
+        }
+        let (key, time) = ((version.generation, self.by, self.is_reversed), ctx.input(|i| i.time));
+        let is_resorted = self.sorted.of.is_none_or(|(_, by, is_reversed)| (by, is_reversed) != (key.1, key.2));
+        let is_due = !is_running || is_resorted || time - self.requested > LAYOUT_SECS;
+        if self.sorted.of != Some(key) && is_due && self.sorting.is_free(&key) {
+            self.requested = time;
+            let version = version.clone();
+            self.sorting.start(ctx, key, move || Sorted::new(version, key, specs));
+        }
+    }
 }
 
 fn compare(a: &Line, b: &Line, by: By, specs: &[AttributeSpec]) -> Ordering {
@@ -55,19 +111,7 @@ fn compare(a: &Line, b: &Line, by: By, specs: &[AttributeSpec]) -> Ordering {
 impl Lineage {
     pub(super) fn list_ui(&mut self, ui: &mut Ui, canvas: Rect, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
         let specs = Self::attributes(ctx.schema);
-        let key = (self.generation, self.list.by, self.list.is_reversed);
-        if self.list.order_of != Some(key) {
-            let (lines, by) = (&self.forest.lines, self.list.by);
-            let mut order: Vec<u32> = (0..lines.len() as u32).collect();
-            // Lines are in order of their births.
-            if by != By::Born {
-                order.sort_by(|a, b| compare(&lines[*a as usize], &lines[*b as usize], by, specs));
-            }
-            if self.list.is_reversed {
-                order.reverse();
-            }
-            (self.list.order, self.list.order_of) = (order, Some(key));
-        }
+        self.list.update(ui.ctx(), &self.history.version, specs, ctx.running);
         let area = UiBuilder::new().max_rect(canvas.shrink2(Vec2::new(8.0, 2.0)));
         kit::solid_scroll_bars(ui);
         ui.scope_builder(area, |ui| {
@@ -95,7 +139,9 @@ impl Lineage {
             let width = if matches!(by, By::Name | By::Parents) { 110.0 } else { 84.0 };
             table = table.column(Column::initial(width).at_least(40.0).clip(true).resizable(true));
         }
-        let order = std::mem::take(&mut self.list.order);
+        let sorted = mem::take(&mut self.list.sorted);
+        let Sorted { version, order, .. } = &sorted;
+        let (forest, focus) = (&version.forest, self.focus.map(|line| line.id));
         let mut clicked = None;
         table
             .header(24.0, |mut header| {
@@ -106,8 +152,8 @@ impl Lineage {
             .body(|body| {
                 body.rows(20.0, order.len(), |mut row| {
                     let line = order[row.index()];
-                    row.set_selected(self.focus == Some(line));
-                    for text in self.cells(line, specs) {
+                    row.set_selected(focus == Some(forest.lines[line as usize].id));
+                    for text in cells(forest, line, specs) {
                         row.col(|ui| drop(ui.add(egui::Label::new(text).selectable(false).truncate())));
                     }
                     if row.response().clicked() {
@@ -115,38 +161,14 @@ impl Lineage {
                     }
                 });
             });
-        self.list.order = order;
-        if let Some(line) = clicked {
+        let clicked = clicked.map(|line| (LineRef::at(forest, line), forest.living_slot(line)));
+        self.list.sorted = sorted;
+        if let Some((line, slot)) = clicked {
             self.focus = Some(line);
-            if let Some((set, slot)) = set.zip(self.slot_of(line)) {
+            if let Some((set, slot)) = set.zip(slot) {
                 ctx.selection.replace(set.name, vec![slot]);
             }
         }
-    }
-
-    fn cells(&self, line: u32, specs: &[AttributeSpec]) -> Vec<String> {
-        let l = &self.forest.lines[line as usize];
-        let parents = l.parents.iter().map(|p| self.forest.lines[*p as usize].label());
-        let ended = if l.died == ALIVE { String::new() } else { kit::thousands(l.died) };
-        let cause = match l.end {
-            Some(end) => end.word(),
-            None if l.died == ALIVE => "alive",
-            None => "unknown",
-        };
-        let mut cells = vec![
-            label(&self.forest, line),
-            kit::thousands(l.born),
-            ended,
-            cause.to_owned(),
-            parents.collect::<Vec<_>>().join(", "),
-        ];
-        let value = |spec: &AttributeSpec| {
-            // The unit is in the column's title.
-            let plain = AttributeSpec { unit: "", ..*spec };
-            l.attributes.get(spec.name).map_or_else(String::new, |value| attributes::text(value, &plain))
-        };
-        cells.extend(specs.iter().map(value));
-        cells
     }
 
     fn head_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, by: By, word: &str) {
@@ -161,4 +183,30 @@ impl Lineage {
             self.list.by = by;
         }
     }
+}
+
+/// The row of a line.
+fn cells(forest: &Forest, line: u32, specs: &[AttributeSpec]) -> Vec<String> {
+    let l = &forest.lines[line as usize];
+    let parents = l.parents.iter().map(|p| forest.lines[*p as usize].label());
+    let ended = if l.died == ALIVE { String::new() } else { kit::thousands(l.died) };
+    let cause = match l.end {
+        Some(end) => end.word(),
+        None if l.died == ALIVE => "alive",
+        None => "unknown",
+    };
+    let mut cells = vec![
+        label(forest, line),
+        kit::thousands(l.born),
+        ended,
+        cause.to_owned(),
+        parents.collect::<Vec<_>>().join(", "),
+    ];
+    let value = |spec: &AttributeSpec| {
+        // The unit is in the column's title.
+        let plain = AttributeSpec { unit: "", ..*spec };
+        l.attributes.get(spec.name).map_or_else(String::new, |value| attributes::text(value, &plain))
+    };
+    cells.extend(specs.iter().map(value));
+    cells
 }

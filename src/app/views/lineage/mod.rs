@@ -4,8 +4,10 @@ mod attributes;
 mod compaction;
 mod draw;
 mod forest;
+mod history;
 mod lanes;
 mod layout;
+mod line_ref;
 mod lines;
 mod list;
 mod pointer;
@@ -16,19 +18,19 @@ use super::{
     color_scales::ColorScales,
     colors,
     fields::{self, Fields},
-    kit,
-    pool::PoolJob,
-    probes_where, run_ui, tap,
+    kit, pool, probes_where, run_ui, tap,
 };
 use crate::{
     engine::{SchemaChanges, SimSchema},
     sim::{AttributeSpec, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
-use compaction::{Compaction, PER_FRAME};
 use egui::{Rect, TextureHandle, Ui, Vec2};
+use forest::Forest;
 pub use forest::set_memory;
-use forest::{DROPPED, Forest};
-use layout::{LayoutRequest, LayoutWorker, MAX_SINGLE, SlotFilter, retain_lines};
+use history::{ForestVersion, History, LineColor};
+use layout::{LayoutRequest, LayoutWorker, MAX_SINGLE, SlotFilter};
+use line_ref::LineRef;
+use std::{mem, sync::Arc};
 
 /// Minimum time between two layouts during a run, seconds.
 const LAYOUT_SECS: f64 = 0.4;
@@ -82,56 +84,40 @@ impl Window {
 
 /// The lineage view.
 pub struct Lineage {
-    forest: Forest,
-    generation: u64,
+    history: History,
     now: u64,
     show: Option<Show>,
     relatives: Relatives,
     /// The clicked line. It is marked together with the lines of the selected elements.
-    focus: Option<u32>,
-    color_by: Option<ProbeId>,
-    /// Name of the attribute that the colours show; then there is no field.
-    attribute: Option<&'static str>,
-    attribute_colors: attributes::AttributeColors,
+    focus: Option<LineRef>,
+    color: LineColor,
     /// A table instead of the drawing.
     is_list: bool,
     list: list::List,
     fields: Fields,
-    /// Per line: the last value of the colour field.
-    values: Vec<f32>,
     worker: LayoutWorker,
-    /// Drops lines of a forest that takes too much memory.
-    compaction: PoolJob<(), Compaction>,
-    /// Its result, while the births and ends since then are taken over.
-    adopting: Option<Compaction>,
     /// None: all.
     window: Option<Window>,
     texture: Option<(TextureHandle, u64)>,
     hovered: Option<u32>,
     /// The line the context menu was opened on.
-    menu_line: Option<u32>,
+    menu_line: Option<LineRef>,
     last_made: f64,
 }
 
 impl Default for Lineage {
     fn default() -> Self {
         Self {
-            forest: Forest::default(),
-            generation: 0,
+            history: History::default(),
             now: 0,
             show: None,
             relatives: Relatives { ancestors: true, descendants: true },
             focus: None,
-            color_by: None,
-            attribute: None,
-            attribute_colors: attributes::AttributeColors::default(),
+            color: LineColor::Founder,
             is_list: false,
             list: list::List::default(),
             fields: Fields::default(),
-            values: vec![],
             worker: LayoutWorker::default(),
-            compaction: PoolJob::default(),
-            adopting: None,
             window: None,
             texture: None,
             hovered: None,
@@ -163,35 +149,45 @@ impl Lineage {
         fields::over(schema, over, |m| m != Meaning::Mask)
     }
 
+    /// The lines that are drawn: the newest, as soon as there is a layout of lines with the same indices.
+    fn drawn(&self) -> &Arc<ForestVersion> {
+        let (newest, laid_out) = (&self.history.version, &self.worker.layout.version);
+        if newest.n_drops == laid_out.n_drops { newest } else { laid_out }
+    }
+
+    fn forest(&self) -> &Forest {
+        &self.drawn().forest
+    }
+
+    /// The values that colour the lines; none until those of a new choice arrive.
+    fn values(&self) -> &[f32] {
+        let drawn = self.drawn();
+        if drawn.color == self.color { &drawn.values } else { &[] }
+    }
+
+    /// The texts that colour the lines; none for numbers.
+    fn texts(&self) -> &[String] {
+        let drawn = self.drawn();
+        if drawn.color == self.color { &drawn.texts } else { &[] }
+    }
+
     /// The user's choice, else survivors only when there are many lines.
     fn show(&self) -> Show {
-        self.show.unwrap_or(if self.forest.lines.len() > SURVIVORS_FROM { Show::Survivors } else { Show::All })
+        let is_large = self.history.version.forest.lines.len() > SURVIVORS_FROM;
+        self.show.unwrap_or(if is_large { Show::Survivors } else { Show::All })
     }
 
-    /// The marked lines.
-    fn marked(&self, selected: &[u32]) -> Vec<u32> {
-        let mut all: Vec<u32> = selected.iter().filter_map(|e| self.forest.at_slot(*e)).chain(self.focus).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
-    }
-
-    /// Stores the latest value of every living line.
-    fn store_values(&mut self) {
-        let Some(values) = self.color_by.and_then(|t| self.fields.get(t)) else { return };
-        self.values.resize(self.forest.lines.len(), f32::NAN);
-        for (slot, line) in self.forest.living() {
-            if let Some(value) = values.get(slot as usize).filter(|v| v.is_finite()) {
-                self.values[line as usize] = *value;
-            }
-        }
+    fn set_color(&mut self, color: LineColor) {
+        self.color = color;
+        self.history.color_by(color);
     }
 
     fn caption(&self, is_filtered: bool) -> String {
-        let (totals, layout) = (self.forest.totals, &self.worker.layout);
+        let (forest, layout) = (&self.history.version.forest, &self.worker.layout);
+        let totals = forest.totals;
         let drawn = kit::thousands(layout.n_drawn as u64);
         let mut text = format!("{drawn} of {} lines", kit::thousands(totals.lines));
-        text += &format!("  |  {} alive", kit::thousands(self.forest.n_alive as u64));
+        text += &format!("  |  {} alive", kit::thousands(forest.n_alive as u64));
         let counted = [("•", totals.splits, "splits"), ("◆", totals.merges, "merges"), ("×", totals.deaths, "deaths")];
         for (mark, n, what) in counted {
             text += &format!("  |  {mark} {} {what}", kit::thousands(n));
@@ -200,7 +196,7 @@ impl Lineage {
             text += "  |  density, log";
         }
         // Events before the tap began were not recorded.
-        if let Some(step) = self.forest.since.filter(|step| *step > 0) {
+        if let Some(step) = forest.since.filter(|step| *step > 0) {
             text += &format!("  |  from step {}", kit::thousands(step));
         }
         if totals.unknown_parents > 0 {
@@ -223,17 +219,16 @@ impl Lineage {
             self.show = Some(show);
             self.window = None;
         }
-        let mut color_options = vec![((None, None), "founder".to_owned())];
+        let mut color_options = vec![(LineColor::Founder, "founder".to_owned())];
         let fields = Self::color_fields(ctx.schema, over).into_iter();
-        color_options.extend(fields.map(|(id, p)| ((Some(id), None), fields::label(p))));
+        color_options.extend(fields.map(|(id, p)| (LineColor::Field(id), fields::label(p))));
         let attributes = Self::attributes(ctx.schema).iter();
-        color_options.extend(attributes.map(|spec| ((None, Some(spec.name)), spec.label().into_owned())));
-        let mut color = (self.color_by, self.attribute);
+        color_options.extend(attributes.map(|spec| (LineColor::Attribute(spec.name), spec.label().into_owned())));
+        let mut color = self.color;
         if kit::choice_ui(ui, ctx.tokens, "Colour", &mut color, &color_options) {
-            (self.color_by, self.attribute) = color;
-            self.values.clear();
+            self.set_color(color);
         }
-        self.fields.range_ui(ui, ctx, self.color_by);
+        self.fields.range_ui(ui, ctx, self.color.field());
         ui.toggle_value(&mut self.is_list, "List").on_hover_text("Individuals as a table");
         if self.is_list {
             return;
@@ -250,53 +245,17 @@ impl Lineage {
     fn request(&self, canvas: Rect, ctx: &ViewCtx<'_>, over: &str) -> LayoutRequest {
         let filter = ctx.filter.shown();
         LayoutRequest {
-            generation: self.generation,
+            generation: self.history.version.generation,
             show: self.show(),
             filter: SlotFilter { generation: filter.generation, mask: filter.shared(over) },
             relatives: self.relatives,
-            marked: self.marked(ctx.selection.of(over)),
+            selected: ctx.selection.of(over).to_vec(),
+            focus: self.focus.map(|line| line.id),
             cells: [canvas.width(), canvas.height()].map(|side| (side as usize).clamp(8, 4096)),
             window: self.window,
             now: self.now,
             dark: ctx.tokens.dark,
         }
-    }
-
-    /// Takes the lines that stay, and begins to drop lines on the pool before there are too many.
-    fn drop_lines(&mut self, ctx: &egui::Context) {
-        if let Some(((), compaction)) = self.compaction.poll() {
-            self.adopting = Some(compaction);
-        }
-        if let Some(mut compaction) = self.adopting.take() {
-            if !self.forest.catch_up(&mut compaction, PER_FRAME) {
-                self.adopting = Some(compaction);
-                return;
-            }
-            let new_index = self.forest.adopt(compaction);
-            self.follow_dropped(new_index);
-        }
-        let Some(most) = self.forest.excess_ahead().filter(|_| self.compaction.is_free(&())) else { return };
-        let copy = self.forest.begin_compaction();
-        self.compaction.start(ctx, (), move || Compaction::of(&copy, most));
-    }
-
-    /// Bounds the memory where the pool is too late, or the view is not drawn.
-    fn drop_at_once(&mut self) {
-        if let Some(most) = self.forest.excess() {
-            (self.compaction, self.adopting) = (PoolJob::default(), None);
-            let new_index = self.forest.drop_lines(most);
-            self.follow_dropped(new_index);
-        }
-    }
-
-    /// Follows lines that have other indices.
-    fn follow_dropped(&mut self, new_index: Vec<u32>) {
-        let moved = |line: u32| new_index.get(line as usize).copied().filter(|new| *new != DROPPED);
-        self.focus = self.focus.and_then(moved);
-        (self.hovered, self.menu_line) = (self.hovered.and_then(moved), self.menu_line.and_then(moved));
-        retain_lines(&mut self.values, &new_index);
-        self.worker.rearrange(new_index);
-        self.generation += 1;
     }
 
     /// Updates the layout.
@@ -305,10 +264,12 @@ impl Lineage {
         let is_due = !ctx.running || time - self.last_made > LAYOUT_SECS;
         let request = self.request(canvas, ctx, over);
         let before = self.worker.is_busy();
-        self.worker.update(ui.ctx(), &self.forest, request, is_due);
+        self.worker.update(ui.ctx(), &self.history.version, request, is_due);
         if self.worker.is_busy() && !before {
             self.last_made = time;
         }
+        let follow = |line: Option<LineRef>| line.and_then(|line| line.follow(self.forest()));
+        (self.focus, self.menu_line) = (follow(self.focus), follow(self.menu_line));
     }
 }
 
@@ -323,13 +284,15 @@ impl View for Lineage {
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
         let Some((id, _)) = Self::probe(schema) else { return vec![] };
-        self.color_by.into_iter().chain([id]).map(tap).collect()
+        self.color.field().into_iter().chain([id]).map(tap).collect()
     }
 
     fn reset(&mut self, _: &SimSchema) {
-        let generation = self.generation + 1;
-        let Self { show, relatives, color_by, attribute, is_list, .. } = *self;
-        *self = Self { show, relatives, color_by, attribute, is_list, generation, ..Self::default() };
+        let Self { show, relatives, color, is_list, .. } = *self;
+        // Freeing the lines takes longer than drawing a frame.
+        pool::discard((mem::take(&mut self.history), mem::take(&mut self.worker)));
+        *self = Self { show, relatives, is_list, ..Self::default() };
+        self.set_color(color);
     }
 
     /// Individuals are known by their ids: nothing is lost.
@@ -338,16 +301,16 @@ impl View for Lineage {
     fn absorb(&mut self, schema: &SimSchema, frame: &Frame) {
         let Some((id, _)) = Self::probe(schema) else { return };
         self.now = frame.clock.step;
-        if let Some(Reading::Lineage(events)) =
-            frame.reading(id).filter(|r| !matches!(r, Reading::Lineage(e) if e.is_empty()))
+        if let Some(Reading::Lineage(events)) = frame.reading(id)
+            && !events.is_empty()
         {
-            self.forest.absorb(events);
-            self.generation += 1;
-            self.drop_at_once();
+            self.history.add(events);
         }
-        let wanted: Vec<ProbeId> = self.color_by.into_iter().collect();
-        if self.fields.absorb(frame, &wanted) {
-            self.store_values();
+        let color = self.color.field();
+        if self.fields.absorb(frame, color.as_slice())
+            && let Some((field, values)) = color.and_then(|field| Some((field, self.fields.get(field)?)))
+        {
+            self.history.add_field(field, values);
         }
     }
 
@@ -358,12 +321,16 @@ impl View for Lineage {
             kit::empty_ui(ui, canvas, ctx, "No lineage", how, None);
             return;
         };
-        self.drop_lines(ui.ctx());
+        self.history.update(ui.ctx(), ctx.running);
         let set = ctx.schema.set(over).cloned();
         let is_filtered = ctx.filter.shown().mask(over).is_some();
         let caption = self.caption(is_filtered);
         let canvas = kit::panel_ui(ui, ctx.tokens, Some(&caption), |ui| self.toolbar_ui(ui, ctx, over));
-        if self.forest.lines.is_empty() {
+        if self.history.version.forest.lines.is_empty() && self.history.is_behind() {
+            kit::empty_ui(ui, canvas, ctx, "Computing the layout…", "", None);
+            return;
+        }
+        if self.history.version.forest.lines.is_empty() {
             return run_ui(ui, canvas, ctx, "No births yet", "No births or deaths so far");
         }
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
@@ -373,7 +340,6 @@ impl View for Lineage {
         if self.is_list {
             return self.list_ui(ui, canvas, set.as_deref(), ctx);
         }
-        self.update_attribute(ctx);
         let scale = self.scale(ctx).zip(self.color_probe(ctx));
         let (canvas, bar) = match &scale {
             Some((scale, probe)) => ColorBar::split(ui, canvas, ctx.tokens, probe, scale),
@@ -388,7 +354,7 @@ impl View for Lineage {
             kit::empty_ui(ui, canvas, ctx, "Computing the layout…", "", None);
             return;
         }
-        if self.worker.layout.n_drawn == 0 && !is_filtered && self.forest.n_alive > 0 {
+        if self.worker.layout.n_drawn == 0 && !is_filtered && self.forest().n_alive > 0 {
             let how = "Lines are born faster than they are arranged: run slower, or pause";
             kit::empty_ui(ui, canvas, ctx, "Computing the layout…", how, None);
             return;
@@ -399,16 +365,20 @@ impl View for Lineage {
         }
         self.pointer_ui(ui, plot, set.as_deref(), ctx);
         self.paint(ui, canvas, plot, ctx);
-        if let Some(spec) = self.color_attribute(ctx).filter(|_| self.attribute_colors.has_texts()) {
-            self.attribute_colors.legend(ui, &ui.painter_at(canvas), plot, spec, ctx);
+        if let Some(spec) = self.color_attribute(ctx).filter(|_| !self.texts().is_empty()) {
+            attributes::legend(ui, &ui.painter_at(canvas), plot, spec, self.texts(), ctx);
         }
     }
 
     fn toggle_range(&mut self, schema: &SimSchema, scales: &mut ColorScales) -> Option<bool> {
-        match self.attribute.and_then(|name| Self::attributes(schema).iter().find(|spec| spec.name == name)) {
-            Some(_) if self.attribute_colors.has_texts() => None,
-            Some(spec) => Some(scales.toggle_of(&attributes::as_probe(spec), &self.values)),
-            None => self.fields.toggle_range(schema, self.color_by?, scales),
+        match self.color {
+            LineColor::Founder => None,
+            LineColor::Field(field) => self.fields.toggle_range(schema, field, scales),
+            LineColor::Attribute(_) if !self.texts().is_empty() => None,
+            LineColor::Attribute(name) => {
+                let spec = Self::attributes(schema).iter().find(|spec| spec.name == name)?;
+                Some(scales.toggle_of(&attributes::as_probe(spec), self.values()))
+            }
         }
     }
 
@@ -433,5 +403,22 @@ fn label(forest: &Forest, line: u32) -> String {
     match line.slot {
         Some(slot) if line.name.is_empty() => format!("Individual {}, slot {slot}", line.id),
         _ => line.label(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Indices of lines are the same as long as none are dropped.
+    #[test]
+    fn the_newest_lines_are_drawn_when_the_layout_fits_them() {
+        let version = |generation, n_drops| Arc::new(ForestVersion { generation, n_drops, ..ForestVersion::default() });
+        let mut view = Lineage::default();
+        for (newest, laid_out, drawn) in [((5, 0), (3, 0), 5), ((7, 1), (3, 0), 3), ((8, 1), (7, 1), 8)] {
+            view.history.version = version(newest.0, newest.1);
+            view.worker.layout.version = version(laid_out.0, laid_out.1);
+            assert_eq!(view.drawn().generation, drawn);
+        }
     }
 }

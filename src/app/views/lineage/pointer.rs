@@ -1,7 +1,7 @@
 //! Pointer input of the lineage.
 
 use super::{
-    Lineage, Window,
+    LineRef, Lineage, Window,
     draw::{self, Map},
     forest::ALIVE,
     label,
@@ -37,8 +37,9 @@ impl Lineage {
         self.link(&response, set, ctx);
         self.menu_ui(&response, set, ctx);
         let Some(line) = self.hovered.filter(|_| response.hovered()) else { return };
-        let (title, rows) = (label(&self.forest, line), draw::tooltip(self, line, ctx));
-        response.on_hover_ui_at_pointer(|ui| tooltip_ui(ui, ctx, &title, &rows));
+        response.on_hover_ui_at_pointer(|ui| {
+            tooltip_ui(ui, ctx, &label(self.forest(), line), &draw::tooltip(self, line, ctx));
+        });
     }
 
     fn window_of(&self, map: Map) -> Window {
@@ -71,7 +72,7 @@ impl Lineage {
     fn line_at(&self, map: Map, at: Pos2) -> Option<u32> {
         let (step, _) = map.at(at);
         let slack = map.at(at + egui::vec2(SLACK, 0.0)).0 - step;
-        let lanes = self.worker.layout.lanes.of.iter().zip(self.forest.lines.iter()).enumerate();
+        let lanes = self.worker.layout.lanes.of.iter().zip(self.forest().lines.iter()).enumerate();
         let near = lanes.filter(|(_, (lane, _))| **lane != NO_LANE).filter_map(|(i, (lane, line))| {
             let distance = (map.y(*lane) - at.y).abs();
             let end = if line.died == ALIVE { self.now } else { line.died };
@@ -98,28 +99,28 @@ impl Lineage {
             None if !is_added => ctx.selection.replace(set.name, vec![]),
             None => {}
         }
-        self.focus = self.hovered;
+        self.focus = self.hovered.map(|line| LineRef::at(self.forest(), line));
     }
 
     /// The menu of the element in the line's slot, with entries of the lineage above.
     fn menu_ui(&mut self, response: &Response, set: Option<&ElementSet>, ctx: &mut ViewCtx<'_>) {
         if response.secondary_clicked() {
-            self.menu_line = self.hovered;
-            self.focus = self.hovered.or(self.focus);
+            self.menu_line = self.hovered.map(|line| LineRef::at(self.forest(), line));
+            self.focus = self.menu_line.or(self.focus);
         }
         let Some(set) = set else { return };
         response.context_menu(|ui| {
             if let Some(line) = self.menu_line {
-                self.relatives_ui(ui, line, set, ctx);
+                self.relatives_ui(ui, line.index, set, ctx);
                 ui.separator();
             }
-            let subject = MenuTarget::at(ctx, set, self.menu_line.and_then(|line| self.slot_of(line)));
+            let subject = MenuTarget::at(ctx, set, self.menu_line.and_then(|line| self.slot_of(line.index)));
             menu::ui(ui, ctx, set, &subject);
         });
     }
 
     fn relatives_ui(&self, ui: &mut Ui, line: u32, set: &ElementSet, ctx: &mut ViewCtx<'_>) {
-        ui.label(RichText::new(label(&self.forest, line)).strong().color(ctx.tokens.text_strong));
+        ui.label(RichText::new(label(self.forest(), line)).strong().color(ctx.tokens.text_strong));
         let relatives = [("Select living descendants", true), ("Select living relatives", false)];
         for (text, only_down) in relatives {
             if ui.button(text).clicked() {
@@ -127,25 +128,24 @@ impl Lineage {
             }
         }
         if ui.button("Copy ID").clicked() {
-            ui.ctx().copy_text(self.forest.lines[line as usize].id.to_string());
+            ui.ctx().copy_text(self.forest().lines[line as usize].id.to_string());
         }
     }
 
     /// The slot of a living line.
-    pub(super) fn slot_of(&self, line: u32) -> Option<u32> {
-        let line = &self.forest.lines[line as usize];
-        line.slot.filter(|_| line.died == ALIVE)
+    fn slot_of(&self, line: u32) -> Option<u32> {
+        self.forest().living_slot(line)
     }
 
     /// Slots of the living descendants of a line, or of all its living relatives.
     fn living_relatives(&self, line: u32, only_down: bool) -> Vec<u32> {
-        let mut marked = vec![false; self.forest.lines.len()];
+        let mut marked = vec![false; self.forest().lines.len()];
         marked[line as usize] = true;
         if !only_down {
-            self.forest.add_ancestors(&mut marked);
+            self.forest().add_ancestors(&mut marked);
         }
-        self.forest.add_descendants(&mut marked);
-        let living = self.forest.lines.iter().zip(&marked).filter(|(l, m)| **m && l.died == ALIVE);
+        self.forest().add_descendants(&mut marked);
+        let living = self.forest().lines.iter().zip(&marked).filter(|(l, m)| **m && l.died == ALIVE);
         living.filter_map(|(l, _)| l.slot).collect()
     }
 }

@@ -1,0 +1,44 @@
+//! A line that stays the same when older lines are dropped.
+
+use super::forest::Forest;
+
+/// An individual and its last known index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineRef {
+    /// Its id.
+    pub id: u64,
+    /// The index of its line.
+    pub index: u32,
+}
+
+impl LineRef {
+    /// The line at an index.
+    pub fn at(forest: &Forest, index: u32) -> Self {
+        Self { id: forest.lines[index as usize].id, index }
+    }
+
+    /// The same line in other lines; none when it was dropped.
+    pub fn follow(self, forest: &Forest) -> Option<Self> {
+        let is_there = forest.lines.get(self.index as usize).is_some_and(|line| line.id == self.id);
+        if is_there {
+            return Some(self);
+        }
+        let index = forest.lines.iter().position(|line| line.id == self.id)?;
+        Some(Self { index: index as u32, ..self })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::forest::tests::small, *};
+
+    #[test]
+    fn a_line_is_found_again_until_it_is_dropped() {
+        let mut forest = small(); // lines 0, 1, 4, 2, 3; 4 is extinct
+        let [extinct, living] = [2, 4].map(|index| LineRef::at(&forest, index));
+        assert_eq!((living.id, living.follow(&forest)), (3, Some(living)));
+        forest.drop_lines(100);
+        assert_eq!(living.follow(&forest), Some(LineRef { id: 3, index: 3 }));
+        assert_eq!(extinct.follow(&forest), None);
+    }
+}
