@@ -75,6 +75,18 @@ pub fn state_dot(ui: &mut Ui, changed: bool, pending: bool, name: &str) -> Respo
     if changed { response.on_hover_cursor(CursorIcon::PointingHand) } else { response }
 }
 
+/// A tooltip whose text is composed only while it is read: on screen, or by a screen reader.
+pub fn hover_text(response: Response, text: impl Fn() -> String) -> Response {
+    if response.ctx.has_accesskit_node(response.id) {
+        return response.on_hover_text(text());
+    }
+    response.on_hover_ui(|ui| {
+        // As in `Response::on_hover_text`: the width does not follow a text that changes.
+        ui.set_max_width(ui.spacing().tooltip_width);
+        ui.label(text());
+    })
+}
+
 /// A coloured status dot.
 pub fn dot(ui: &mut Ui, color: Color32) -> Response {
     let (rect, response) = ui.allocate_exact_size(vec2(10.0, 14.0), Sense::hover());
@@ -125,5 +137,42 @@ fn focus_ring(ui: &Ui, response: &Response, rect: Rect) {
     if response.has_focus() {
         let stroke = Stroke::new(1.0, Tokens::of(ui.ctx()).accent);
         ui.painter().rect_stroke(rect.expand(2.0), RADIUS, stroke, egui::StrokeKind::Outside);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// How often the text of a tooltip is composed in six frames, with the pointer at a place.
+    fn n_composed(pointer: egui::Pos2, has_screen_reader: bool) -> u32 {
+        let (ctx, composed) = (egui::Context::default(), Cell::new(0));
+        if has_screen_reader {
+            ctx.enable_accesskit();
+        }
+        for frame in 0..6 {
+            let screen_rect = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 300.0)));
+            // A tooltip comes up when the pointer rests.
+            let events = if frame == 0 { vec![egui::Event::PointerMoved(pointer)] } else { vec![] };
+            let time = Some(f64::from(frame) * 2.0);
+            let input = egui::RawInput { screen_rect, events, time, ..egui::RawInput::default() };
+            let mut output = ctx.run_ui(input, |ui| {
+                hover_text(ui.button("a"), || {
+                    composed.set(composed.get() + 1);
+                    "a long text".to_owned()
+                });
+            });
+            output.textures_delta.clear(); // nothing is painted
+        }
+        composed.get()
+    }
+
+    #[test]
+    fn tooltips_that_are_not_read_are_not_composed() {
+        let (on_it, beside) = (pos2(12.0, 12.0), pos2(350.0, 250.0));
+        assert_eq!(n_composed(beside, false), 0);
+        assert!(n_composed(on_it, false) > 0, "on screen");
+        assert!(n_composed(beside, true) > 0, "for a screen reader");
     }
 }

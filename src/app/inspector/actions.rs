@@ -39,7 +39,8 @@ fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
     let name = action.label().into_owned();
     let is_live = app.session.live.playback.is_none();
     let button = ui.add_enabled(is_live, Button::new(&name)).accessible_name(&name);
-    let button = button.on_hover_text(text::unwrap(action.docs)).on_disabled_hover_text("A finished run is read-only");
+    let button = widgets::hover_text(button, || text::unwrap(action.docs));
+    let button = button.on_disabled_hover_text("A finished run is read-only");
     for (spec, value) in action.params.iter().zip(values.iter_mut()) {
         argument_ui(ui, action.name, spec, value);
     }

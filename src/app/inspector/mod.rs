@@ -306,7 +306,7 @@ fn header_ui(ui: &mut Ui, group: &GroupSpec, aside: &str, body: impl FnOnce(&mut
             ui.label(RichText::new(aside).small().color(t.accent))
         });
     });
-    if response.on_hover_text(text::unwrap(group.docs)).clicked() {
+    if widgets::hover_text(response, || text::unwrap(group.docs)).clicked() {
         state.toggle(ui);
     }
     state.show_body_unindented(ui, |ui| {

@@ -213,7 +213,7 @@ fn scalar_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec, name: &str, old: &Val
         (Value::Distribution(now), _) => distribution_ui(ui, cells, spec, name, *now, changed),
         (Value::List(values), _) => {
             let (response, new) = cell(ui, cells.wide(), left(), |ui| value_text::ui(ui, name, spec, old));
-            response.on_hover_text(format!("{} numbers: {}", values.len(), path::show(spec, old)));
+            widgets::hover_text(response, || format!("{} numbers: {}", values.len(), path::show(spec, old)));
             new
         }
         (Value::Bool(on), _) => cell(ui, cells.slider, left(), |ui| {
@@ -294,8 +294,8 @@ fn linked_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, cells: &Cells, spec:
         Value::Distribution(law) => law.as_constant().map(text::number).unwrap_or_default(),
         _ => String::new(),
     };
-    let shown = path::show(spec, &rows.params.get(id));
-    cell(ui, value, right(), |ui| ui.label(RichText::new(text).monospace())).on_hover_text(shown);
+    let label = cell(ui, value, right(), |ui| ui.label(RichText::new(text).monospace()));
+    widgets::hover_text(label, || path::show(spec, &rows.params.get(id)));
 }
 
 /// The unit behind a value.
@@ -336,7 +336,7 @@ fn distribution_ui(
         distribution::preview_ui(ui, beside.slider, now);
         let (field, name) = (beside.value.union(beside.unit), format!("{name} value"));
         let text = cell(ui, field, left(), |ui| value_text::ui(ui, &name, spec, &Value::Distribution(now)));
-        text.0.on_hover_text(now.show(spec));
+        widgets::hover_text(text.0, || now.show(spec));
         return chosen.or(text.1);
     };
     let typed = number_ui(ui, &beside, spec, name, &Value::Real(value), changed);

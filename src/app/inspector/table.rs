@@ -245,7 +245,7 @@ fn column(spec: &ParamSpec) -> Column {
 fn heading_ui(ui: &mut Ui, spec: &ParamSpec) {
     let unit = spec.unit.suffix();
     let label = ui.add(egui::Label::new(RichText::new(spec.label()).family(widgets::semibold())).truncate());
-    label.on_hover_text(text::unwrap(spec.docs));
+    widgets::hover_text(label, || text::unwrap(spec.docs));
     ui.label(widgets::sub(ui, unit).small());
 }
 

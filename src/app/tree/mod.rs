@@ -115,7 +115,7 @@ fn model_ui(ui: &mut Ui, app: &mut App) {
     let schema = &app.session.live.schema;
     section(ui, "Model", "", |ui| {
         let head = leaf(ui, icons::BRAIN, project.model.title(), true, |_| {});
-        head.on_hover_text(text::unwrap(project.model.about()));
+        widgets::hover_text(head, || text::unwrap(project.model.about()));
         for set in &schema.sets {
             leaf(ui, icons::SELECTION, &text::title(set.name), true, |ui| number(ui, text::count(set.len.into())));
         }
@@ -159,7 +159,7 @@ fn probes_ui(ui: &mut Ui, app: &mut App) {
                 widgets::switch(ui, &mut on, &format!("Record {name}"));
                 ui.label(widgets::sub(ui, probe.unit).small());
             });
-            response.on_hover_text(text::unwrap(probe.docs));
+            widgets::hover_text(response, || text::unwrap(probe.docs));
             match (before, on) {
                 (false, true) => record.push(probe.name.to_owned()),
                 (true, false) => record.retain(|w| !is(w, probe.name)),
@@ -209,7 +209,7 @@ fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
                     }
                 }
             });
-            response.on_hover_text(format!("Open this run\n{}", run.folder.display()));
+            widgets::hover_text(response, || format!("Open this run\n{}", run.folder.display()));
         }
         if app.library.runs.is_empty() {
             let hint = leaf(ui, icons::RECORD, "No runs yet", false, |_| {});
@@ -240,7 +240,8 @@ fn data_ui(ui: &mut Ui, app: &App) {
             let name = std::path::Path::new(path)
                 .file_name()
                 .map_or_else(|| path.clone(), |n| n.to_string_lossy().into_owned());
-            leaf(ui, icons::DATABASE, &name, true, |_| {}).on_hover_text(format!("{}\n{path}", params.path(*id)));
+            let row = leaf(ui, icons::DATABASE, &name, true, |_| {});
+            widgets::hover_text(row, || format!("{}\n{path}", params.path(*id)));
         }
     });
 }

@@ -180,8 +180,8 @@ impl Grid {
             let count = ((*cell & !SELECTED) + 1).min(SELECTED - 1);
             *cell = count | (*cell & SELECTED) | self.lookup.mark(spike.lane);
             // Collapsed groups count all their elements: they do not set the brightness.
-            if !self.lookup.bands.contains(&usize::from(row)) {
-                self.max = self.max.max(count);
+            if count > self.max && !self.lookup.bands.contains(&usize::from(row)) {
+                self.max = count;
             }
             self.totals[slot] += 1;
         }

@@ -6,6 +6,7 @@ use crate::{
     sim::{ElementSet, ProbeId},
 };
 use egui::{Align2, Color32, Painter, Pos2, Rect, ScrollArea, Ui, UiBuilder, Vec2, pos2, vec2};
+use std::sync::Arc;
 
 /// Width at most: points, and fraction of the canvas.
 const WIDTH: (f32, f32) = (176.0, 0.34);
@@ -16,11 +17,29 @@ const ROW: f32 = 17.0;
 const TITLE: f32 = 22.0;
 const NOTE: f32 = 36.0;
 
+/// Elements per category, counted when set or categories change.
+#[derive(Default)]
+pub(super) struct CategoryCounts {
+    /// Column, set and categories.
+    of: Option<(String, u64, u64)>,
+    counts: Arc<Vec<u32>>,
+}
+
 impl View3d {
+    fn count_categories(&mut self, set: &ElementSet) -> Option<Arc<Vec<u32>>> {
+        let column = self.category(set)?;
+        let of = (self.column.clone(), self.set_generation, self.by_selection.generation);
+        if self.category_counts.of.as_ref() != Some(&of) || self.category_counts.counts.len() != column.labels.len() {
+            let counts = Arc::new(column.counts());
+            self.category_counts = CategoryCounts { of: Some(of), counts };
+        }
+        Some(self.category_counts.counts.clone())
+    }
+
     /// Draws the legend at the left of the canvas; returns the rest of the canvas.
     pub(super) fn legend_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) -> Rect {
+        let Some(counts) = self.count_categories(set) else { return canvas };
         let Some(column) = self.category(set) else { return canvas };
-        let counts = column.counts();
         let rows: Vec<usize> = (0..counts.len()).filter(|c| counts[*c] > 0).collect();
         let coloring = self.coloring(ctx.schema);
         let label = |code: usize| match column.labels[code].as_str() {
@@ -114,5 +133,32 @@ impl View3d {
             hidden.insert(code);
         }
         self.hidden_generation += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{engine::SimSchema, sim::Column};
+
+    fn schema(classes: &[&str]) -> SimSchema {
+        let columns = vec![Column::from_texts("super_class", classes)];
+        let positions = vec![[0.0; 3]; classes.len()];
+        let set =
+            ElementSet { name: "neurons", len: classes.len() as u32, columns, positions, ..ElementSet::default() };
+        SimSchema { sets: vec![Arc::new(set)], ..SimSchema::default() }
+    }
+
+    #[test]
+    fn elements_are_counted_once_per_set() {
+        let (mut view, first, second) = (View3d::default(), schema(&["a", "a", "b"]), schema(&["a", "b", "b", "b"]));
+        view.choose_set(&first);
+        let counts = view.count_categories(&first.sets[0]).unwrap();
+        let again = view.count_categories(&first.sets[0]).unwrap();
+        assert!(Arc::ptr_eq(&counts, &again) && **counts == [2, 1]);
+        view.choose_set(&second);
+        assert_eq!(**view.count_categories(&second.sets[0]).unwrap(), [3, 1]);
+        view.column = "side".into();
+        assert!(view.count_categories(&second.sets[0]).is_none());
     }
 }

@@ -86,6 +86,7 @@ pub struct View3d {
     /// The camera as fitted, and the aspect ratio it was fitted to.
     fitted: Option<(Camera, f32)>,
     legend_choice: Option<bool>,
+    category_counts: legend::CategoryCounts,
     area_select: AreaSelect,
     under_pointer: Option<u32>,
     menu_element: Option<u32>,
@@ -121,6 +122,7 @@ impl Default for View3d {
             picture_px: Vec2::ONE,
             fitted: None,
             legend_choice: None,
+            category_counts: legend::CategoryCounts::default(),
             area_select: AreaSelect::default(),
             under_pointer: None,
             menu_element: None,
