@@ -7,7 +7,7 @@ use neuropil::{
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    neuropil::cli::main(Box::new(neuropil::app::log::capture::layer()), open_window)
+    neuropil::cli::main(Box::new(neuropil::app::shell::log::capture::layer()), open_window)
 }
 
 /// Opens the workbench. Without a screen the project runs headless for its planned duration.
@@ -32,7 +32,7 @@ fn open_window(window: Window) -> ExitCode {
 
 /// Prints what the window costs.
 fn bench_window(bench: &WindowBench) -> ExitCode {
-    use neuropil::app::{bench as window, examples};
+    use neuropil::app::shell::{bench as window, pages::examples};
     let examples = examples::ALL.iter().filter(|example| !example.needs_files);
     let cases = match bench.cases(examples.filter_map(|example| Some((example.name, example.project()?)))) {
         Ok(cases) => cases,

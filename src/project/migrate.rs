@@ -65,7 +65,7 @@ pub(super) fn colors(project: &mut Project, text: &str, tree: &Node) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::read;
+    use crate::project::read;
 
     #[test]
     fn run_continues_beyond_the_duration_in_files_of_version_1_only() {

@@ -1,35 +1,35 @@
-//! Births and deaths of individuals: the events of a lineage, as sampled, recorded and exported.
+//! Births and deaths of individuals: lineage events as sampled, recorded and exported.
 
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-/// A declared attribute of births or deaths: a layer, genes, a cause, a score.
+/// Declared attribute of births or deaths: a layer, genes, a cause, a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttributeSpec {
-    /// Stable name: key in files, column of exports.
+    /// Stable identifier: key in files, column in exports.
     pub name: &'static str,
-    /// Label on screen; empty where the name in sentence case reads well.
+    /// Label in the window; if empty, the name in sentence case.
     pub title: &'static str,
-    /// Tooltip.
+    /// Doc comment of the declaration, shown as the tooltip.
     pub docs: &'static str,
-    /// Unit of numbers.
+    /// Unit of numeric values.
     pub unit: &'static str,
 }
 
 impl AttributeSpec {
-    /// The label on screen: the declared title, else the name in sentence case.
+    /// Label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
     }
 }
 
-/// The value of an attribute.
+/// Value of an attribute.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AttributeValue {
-    /// A text, of which few are distinct: a palette colours them.
+    /// Text with few distinct values, which a palette colours.
     Text(Cow<'static, str>),
-    /// A number; NaN is written as null.
+    /// Number; NaN is written as null.
     Number(#[serde(with = "null_is_nan")] f32),
 }
 
@@ -54,17 +54,17 @@ mod null_is_nan {
 pub struct Attributes(Arc<[(Cow<'static, str>, AttributeValue)]>);
 
 impl Attributes {
-    /// The value of an attribute.
+    /// Value of the attribute with this name.
     pub fn get(&self, name: &str) -> Option<&AttributeValue> {
         self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok().map(|i| &self.0[i].1)
     }
 
-    /// Whether there is one of this name.
+    /// Whether an attribute has this name.
     pub fn contains_key(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Names and values, by name.
+    /// Iterates over names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &AttributeValue)> {
         self.0.iter().map(|(name, value)| (name.as_ref(), value))
     }
@@ -74,12 +74,12 @@ impl Attributes {
         self.0.is_empty()
     }
 
-    /// Keeps those that a test passes.
+    /// Keeps the attributes whose names satisfy a predicate.
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.0 = self.0.iter().filter(|(name, _)| keep(name)).cloned().collect();
     }
 
-    /// Adds others, which replace those of the same name.
+    /// Adds attributes, replacing those of equal names.
     pub fn extend(&mut self, more: impl IntoIterator<Item = (Cow<'static, str>, AttributeValue)>) {
         *self = self.0.iter().cloned().chain(more).collect();
     }
@@ -94,7 +94,7 @@ impl FromIterator<(Cow<'static, str>, AttributeValue)> for Attributes {
     fn from_iter<I: IntoIterator<Item = (Cow<'static, str>, AttributeValue)>>(pairs: I) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
-        // Of equal names, the last.
+        // Among equal names, the last one wins.
         pairs.reverse();
         pairs.dedup_by(|(a, _), (b, _)| a == b);
         pairs.reverse();
@@ -107,7 +107,7 @@ impl IntoIterator for Attributes {
     type IntoIter = std::vec::IntoIter<Self::Item>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.to_vec().into_iter()
+        Vec::from(&self.0[..]).into_iter()
     }
 }
 
@@ -126,18 +126,18 @@ impl<'de> Deserialize<'de> for Attributes {
     }
 }
 
-/// One event of a lineage. Events are in order of their steps; an individual is born before it is named elsewhere.
+/// Lineage event. Events are ordered by step, and an individual's birth precedes all other events that name it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum LifeEvent {
-    /// An individual is born.
+    /// Birth of an individual.
     Birth(Birth),
-    /// An individual ends.
+    /// End of an individual.
     Death(Death),
 }
 
 impl LifeEvent {
-    /// Its attributes.
+    /// Attributes of the event.
     pub const fn attributes(&self) -> &Attributes {
         match self {
             Self::Birth(birth) => &birth.attributes,
@@ -145,7 +145,7 @@ impl LifeEvent {
         }
     }
 
-    /// Its attributes, to change them.
+    /// Mutable attributes of the event.
     pub const fn attributes_mut(&mut self) -> &mut Attributes {
         match self {
             Self::Birth(birth) => &mut birth.attributes,
@@ -153,7 +153,7 @@ impl LifeEvent {
         }
     }
 
-    /// The step of the event.
+    /// Step of the event.
     pub const fn step(&self) -> u64 {
         match self {
             Self::Birth(birth) => birth.step,
@@ -162,64 +162,64 @@ impl LifeEvent {
     }
 }
 
-/// A birth, or an individual of a snapshot. Parents that end have a death of their own.
+/// A birth, or an individual of a snapshot. Parents that end have their own death event.
 ///
-/// A lineage tap that begins after step 0 starts with a snapshot: one `Birth` with [`Birth::born`] for each individual
-/// that lives then, in the order of their ids. Individuals that are not in it have ended.
+/// A lineage tap that begins after step 0 starts with a snapshot: one `Birth` with [`Birth::born`] per living
+/// individual, ordered by id. Individuals missing from it have ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Birth {
-    /// Step of the event: of the birth, or of the snapshot.
+    /// Step of the birth or the snapshot.
     pub step: u64,
-    /// In a snapshot: the step of the birth, or of the snapshot when unknown.
+    /// In a snapshot, the step of birth, or of the snapshot if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub born: Option<u64>,
-    /// The individual's id; never reused.
+    /// Id of the individual; never reused.
     pub child: u64,
     /// Ids of the parents: none (founder), one (split) or several (merge).
     pub parents: Vec<u64>,
-    /// Its slot: an element of the set the lineage is over. Slots are reused.
+    /// Slot of the individual: an element of the lineage's set. Slots are reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "place", alias = "slot")]
     pub slot: Option<u32>,
-    /// Its name; empty when it only has an id.
+    /// Name of the individual; empty if it only has an id.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Declared attributes.
+    /// Declared attributes of the birth.
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub attributes: Attributes,
 }
 
-/// A death.
+/// End of an individual.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Death {
-    /// Step.
+    /// Step of the event.
     pub step: u64,
-    /// The individual's id.
+    /// Id of the individual.
     pub gone: u64,
-    /// Why it ended.
+    /// Reason of the end.
     pub end: EndCause,
-    /// Its health at the end, when the kind reports one.
+    /// Health at the end, if the kind reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<f32>,
-    /// Declared attributes.
+    /// Declared attributes of the death.
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub attributes: Attributes,
 }
 
-/// Why an individual ended.
+/// Reason of an individual's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndCause {
-    /// Died; its slot is free.
+    /// Died, which frees its slot.
     Died,
-    /// Replaced by its offspring.
+    /// Split, replaced by its offspring.
     Split,
     /// Merged into another individual.
     Merged,
 }
 
 impl EndCause {
-    /// The text for tables.
+    /// Word for tables.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Died => "died",

@@ -20,6 +20,11 @@ pub use points::{Look, Scene, selected};
 pub use shell::{Mesh, shell};
 pub use targets::{COLOR_FORMAT, DEPTH_FORMAT};
 
+/// Whether an adapter is the CPU.
+pub fn is_software(adapter: &wgpu::Adapter) -> bool {
+    adapter.get_info().device_type == wgpu::DeviceType::Cpu
+}
+
 /// The shader of the points.
 pub const POINTS_WGSL: &str = include_str!("points.wgsl");
 /// The shader of surface and lines; appended to the one of the points.

@@ -73,7 +73,7 @@ const ABSENT: &[(&str, &[&str], &[&str], &str)] = &[
 const KEPT_IN: &[(&str, &[&str], &str)] = &[
     (
         "Color32::from_",
-        &["app/theme.rs", "app/style.rs", "app/views/colors.rs", "app/views/colormap.rs"],
+        &["app/kit/theme.rs", "app/kit/style.rs", "app/kit/colors.rs", "app/kit/colormap.rs"],
         "colours are declared in the theme",
     ),
     ("thread::spawn(", &[], "name the thread with std::thread::Builder"),

@@ -11,9 +11,9 @@ use std::{
 const OTHERS: &[(&str, &str)] = &[
     ("app/views/", "phases"),
     ("app/views/profile/detail.rs", "source"),
-    ("app/examples.rs", "population"),
-    ("app/live/edits.rs", "model"),
-    ("app/status.rs", "model"),
+    ("app/shell/pages/examples.rs", "population"),
+    ("app/document/live/edits.rs", "model"),
+    ("app/shell/panels/status.rs", "model"),
 ];
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -2,6 +2,8 @@
 
 mod declarations;
 mod floors;
+mod house;
+mod imports;
 mod kernels;
 mod kind_names;
 mod licences;

@@ -4,7 +4,7 @@ use crate::support::window;
 use egui::{Modifiers, accesskit::Role};
 use egui_kittest::kittest::{NodeT as _, Queryable};
 use neuropil::{
-    app::{Start, commands::UiCommand},
+    app::{Start, document::command::UiCommand},
     project::{self, Project},
 };
 use neuropil_test_support::temp::TempFolder;

@@ -3,7 +3,7 @@
 use crate::support::window;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use neuropil::{
-    app::{Start, commands::UiCommand},
+    app::{Start, document::command::UiCommand},
     project::{self, FinalCheckpoint, Project, RunFolder, RunPlan, Status},
 };
 use neuropil_test_support::temp::TempFolder;

@@ -7,7 +7,12 @@ use crate::support::{
 };
 use egui_kittest::{Harness, kittest::Queryable as _};
 use neuropil::{
-    app::{App, Start, commands::UiCommand, settings::Theme, views},
+    app::{
+        Start,
+        document::{command::UiCommand, settings::Theme},
+        shell::App,
+        views,
+    },
     kinds::Model,
     params::path,
     project::Project,

@@ -2,7 +2,7 @@
 
 use crate::support::window;
 use egui_kittest::kittest::Queryable;
-use neuropil::app::commands::UiCommand;
+use neuropil::app::document::command::UiCommand;
 use window::{open, start, until};
 
 #[test]

@@ -261,7 +261,7 @@ fn the_palette_grows_with_its_results() {
     w.get_by_label("Pause").click();
     until(&mut w, "it pauses", |w| !w.state().session().live.running);
     let ctx = w.ctx.clone();
-    w.state_mut().command(&ctx, neuropil::app::commands::UiCommand::Palette);
+    w.state_mut().command(&ctx, neuropil::app::document::command::UiCommand::Palette);
     w.run_steps(3);
     w.event(Event::Text("#3210".into()));
     w.run_steps(30);
@@ -283,7 +283,7 @@ fn a_filter_over_a_field_is_evaluated_while_paused() {
     w.get_by_label("Pause").click();
     until(&mut w, "it pauses", |w| !w.state().session().live.running);
     let ctx = w.ctx.clone();
-    w.state_mut().command(&ctx, neuropil::app::commands::UiCommand::ShowView("filter"));
+    w.state_mut().command(&ctx, neuropil::app::document::command::UiCommand::ShowView("filter"));
     w.run_steps(4);
     w.get_by_label("Filter query").focus();
     w.run();

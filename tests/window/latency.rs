@@ -5,7 +5,7 @@
 use crate::support::harness::{Window, until};
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
-    app::{App, Start, run_stats::Samples},
+    app::{Start, document::run_stats::Samples, shell::App},
     params::path,
 };
 use neuropil_test_support::PATIENCE;

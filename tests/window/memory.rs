@@ -3,7 +3,7 @@
 use crate::support::{fake_fly, stage};
 use fake_fly::schema;
 use neuropil::{
-    app::{time::spikes::set_memory, views},
+    app::{document::time::spikes::set_memory, views},
     sim::{Clock, Frame, Reading, Spike},
 };
 use neuropil_test_support::{allocator::held, alone};
@@ -60,7 +60,7 @@ fn what_is_remembered_is_bounded() {
     set_memory(SPIKE_MEMORY);
     let schema = schema();
     let selected: Vec<u32> = (0..40).map(|i| i * 3_001).collect();
-    let mut selection = views::Selection::default();
+    let mut selection = neuropil::app::document::selection::Selection::default();
     selection.replace("neurons", selected.clone());
     let takes_data = |name: &&str| views::by_name(name).is_some_and(|v| !v.taps(&schema, &selection).is_empty());
     for name in views::suggest(&schema).into_iter().filter(takes_data) {

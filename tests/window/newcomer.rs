@@ -5,7 +5,7 @@ use crate::support::window;
 use egui::Key;
 use egui_kittest::kittest::Queryable;
 use neuropil::{
-    app::{Start, commands::UiCommand},
+    app::{Start, document::command::UiCommand},
     project::{self, Project, RunFolder},
 };
 use neuropil_test_support::temp::TempFolder;

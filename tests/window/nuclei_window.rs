@@ -5,7 +5,11 @@ use crate::support::harness;
 use egui_kittest::{Harness, kittest::Queryable};
 use harness::{Window, until};
 use neuropil::{
-    app::{App, Start, commands::UiCommand, settings::Theme},
+    app::{
+        Start,
+        document::{command::UiCommand, settings::Theme},
+        shell::App,
+    },
     params::path,
 };
 use neuropil_test_support::temp::TempFolder;

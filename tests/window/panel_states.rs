@@ -7,7 +7,7 @@ use crate::support::harness::can_draw;
 use crate::support::{fake, fake_population, names, population, window};
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
-    app::{App, Start, commands::UiCommand, theme::Tokens, views},
+    app::{Start, document::command::UiCommand, kit::theme::Tokens, shell::App, views},
     engine::SimSchema,
     sim::{SimError, Simulation},
 };

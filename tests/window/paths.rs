@@ -2,7 +2,7 @@
 
 use crate::support::{fake, window};
 use egui_kittest::kittest::{NodeT, Queryable};
-use neuropil::app::{Start, commands::UiCommand, views::connectivity::element_name};
+use neuropil::app::{Start, document::command::UiCommand, views::connectivity::element_name};
 use std::sync::Arc;
 use window::{Window, open, start, until};
 

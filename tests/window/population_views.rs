@@ -10,7 +10,10 @@ use crate::support::{
 use egui::{Modifiers, pos2, vec2};
 use neuropil::{
     actions,
-    app::views::{KindFeatures, ViewRequest, color_scales::ScaleChoice},
+    app::{
+        document::{color_scales::ScaleChoice, features::KindFeatures},
+        views::ViewRequest,
+    },
     engine::SimSchema,
     sim::{Clock, Frame, Matrix, Reading, TimeBase},
 };

@@ -9,9 +9,12 @@ use fake_fly::schema;
 use harness::{Window, until};
 use neuropil::{
     app::{
-        App, Start,
-        commands::UiCommand,
-        views::profile::{Machine, Profile},
+        Start,
+        document::{
+            command::UiCommand,
+            profile::{Machine, Profile},
+        },
+        shell::App,
     },
     engine::parity::{FieldParity, Parity},
     sim::{Clock, Digest, Frame},
@@ -124,7 +127,7 @@ fn pictures() {
                 p.choose(Some((64, 127)));
                 p.kernel = Some("deliver");
                 let before = p.sums().to_vec();
-                p.baseline = Some(neuropil::app::views::profile::Baseline::of("now at 12 ms".into(), &before));
+                p.baseline = Some(neuropil::app::document::profile::Baseline::of("now at 12 ms".into(), &before));
             });
             stage.profile(|p| p.comparison.done = Some(Ok(parity())));
             stage.run(3);

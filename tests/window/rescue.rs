@@ -3,7 +3,7 @@
 use crate::support::{fake, window};
 use egui_kittest::kittest::{NodeT, Queryable};
 use neuropil::{
-    app::{Start, commands::UiCommand},
+    app::{Start, document::command::UiCommand},
     project::{DeviceChoice, Project},
     sim::{BuildContext, Progress, SimError, Simulation},
 };

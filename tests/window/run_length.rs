@@ -3,7 +3,7 @@
 use crate::support::window;
 use egui_kittest::kittest::Queryable;
 use neuropil::{
-    app::{Start, commands::UiCommand},
+    app::{Start, document::command::UiCommand},
     project::Project,
 };
 use std::path::Path;

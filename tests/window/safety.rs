@@ -4,7 +4,7 @@
 use crate::support::{fake, names, window};
 use egui_kittest::kittest::Queryable;
 use neuropil::{
-    app::{App, Start, commands::UiCommand, crash},
+    app::{Start, document::command::UiCommand, host::crash, shell::App},
     num::rng::philox4x32,
     params::{Apply, Change, ParamId, Value, ValueType},
     project::{self, Project},

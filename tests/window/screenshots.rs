@@ -5,7 +5,11 @@ use crate::support::harness;
 use egui_kittest::{Harness, kittest::Queryable};
 use harness::{Window, until};
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
-use neuropil::app::{App, Start, commands::UiCommand, settings::Theme};
+use neuropil::app::{
+    Start,
+    document::{command::UiCommand, settings::Theme},
+    shell::App,
+};
 use neuropil_test_support::{Need, skip, temp::TempFolder};
 use std::{
     path::{Path, PathBuf},

@@ -4,7 +4,7 @@
 use crate::support::{fake_fly, harness::asserts_timings, stage};
 use fake_fly::schema;
 use neuropil::{
-    app::views::{KindFeatures, ViewRequest},
+    app::{document::features::KindFeatures, views::ViewRequest},
     params::{ChoiceSpec, Role},
     query::Named,
     sim::{Connection, ConnectionSource, ElementSet},

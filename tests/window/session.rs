@@ -3,7 +3,7 @@
 
 use crate::support::window;
 use neuropil::{
-    app::{Start, commands::UiCommand},
+    app::{Start, document::command::UiCommand},
     gpu::Pass,
     kinds::Model,
     num::rng::philox4x32,

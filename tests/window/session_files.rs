@@ -3,7 +3,7 @@
 use crate::support::{fake, window};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use neuropil::{
-    app::{Start, commands::UiCommand},
+    app::{Start, document::command::UiCommand},
     project::Project,
     sim::*,
 };

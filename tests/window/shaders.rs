@@ -3,9 +3,11 @@
 use crate::support::harness::can_draw;
 use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use egui_wgpu::{RenderState, RendererOptions, wgpu};
-use neuropil::app::software::WINDOW_WGSL;
-use neuropil::view3d::{
-    BLIT_WGSL, COLOR_FORMAT, Camera, EXTRAS_WGSL, End, Look, Mesh, POINTS_WGSL, Projector, Scene, Vec2, selected,
+use neuropil::{
+    app::host::software::WINDOW_WGSL,
+    view3d::{
+        BLIT_WGSL, COLOR_FORMAT, Camera, EXTRAS_WGSL, End, Look, Mesh, POINTS_WGSL, Projector, Scene, Vec2, selected,
+    },
 };
 use neuropil_test_support::{allocator::resident, alone};
 

@@ -4,7 +4,7 @@ use crate::support::window;
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
 use neuropil::{
-    app::{Start, commands::UiCommand},
+    app::{Start, document::command::UiCommand},
     project::Project,
 };
 use neuropil_test_support::temp::TempFolder;

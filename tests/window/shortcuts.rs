@@ -5,7 +5,7 @@ use crate::support::window;
 use egui::{Event, Key, Modifiers};
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
-    app::{App, Start, commands::UiCommand},
+    app::{Start, document::command::UiCommand, shell::App},
     project::{self, Project},
 };
 use neuropil_test_support::temp::TempFolder;
@@ -151,7 +151,7 @@ fn the_focused_panel_is_exported() {
             }
             assert!(text.contains("font-family=\"Times New Roman, Times, serif\""), "in the chosen font");
             assert!(!text.contains("lowest to highest per pixel"), "without the caption");
-            let canvas = neuropil::app::theme::Tokens::light().canvas;
+            let canvas = neuropil::app::kit::theme::Tokens::light().canvas;
             let light = format!("#{:02x}{:02x}{:02x}", canvas.r(), canvas.g(), canvas.b());
             assert!(text.contains(&light), "in the light theme");
             assert_eq!(w.ctx.theme(), egui::Theme::Dark, "the window keeps its theme");

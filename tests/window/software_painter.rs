@@ -4,7 +4,7 @@ use crate::support::harness::can_draw;
 use egui::{Align2, Color32, FontId, Pos2, Rect, Stroke, Ui, pos2, vec2};
 use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use egui_wgpu::{CallbackResources, CallbackTrait, RenderState, RendererOptions, ScreenDescriptor, wgpu};
-use neuropil::app::software::SoftwarePainter;
+use neuropil::app::host::software::SoftwarePainter;
 
 /// Width and height: rows of the picture are copied in multiples of 256 bytes.
 const SIZE: [u32; 2] = [320, 192];

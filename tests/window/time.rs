@@ -4,7 +4,7 @@ use crate::support::{harness, many, window};
 use egui_kittest::kittest::Queryable;
 use harness::{Window, until};
 use many::{Copies, LEN, Many};
-use neuropil::app::{Start, commands::UiCommand};
+use neuropil::app::{Start, document::command::UiCommand};
 use neuropil_test_support::temp::TempFolder;
 use std::{path::Path, sync::Arc};
 
@@ -15,7 +15,7 @@ fn open(start: Start) -> Window {
 fn window() -> (Window, Arc<Copies>) {
     let copies = Arc::new(Copies::default());
     let counted = copies.clone();
-    let builder: neuropil::app::live::Builder =
+    let builder: neuropil::app::document::live::Builder =
         Arc::new(move |_, _, _| Ok(Box::new(Many::new(counted.clone())) as Box<dyn neuropil::sim::Simulation>));
     let project = Some(window::continuous());
     let mut w = open(Start { project, builder: Some(builder), run: true, ..Start::default() });

@@ -3,7 +3,7 @@
 use crate::support::window;
 use egui_kittest::{Harness, kittest::Queryable};
 use neuropil::{
-    app::{App, Start, commands::UiCommand},
+    app::{Start, document::command::UiCommand, shell::App},
     engine::LoggedCommand,
     params::path,
     project::Project,
@@ -299,7 +299,7 @@ fn pictures() {
         w.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::J);
         assign(&mut w, "network.source=Balanced");
         let ctx = w.ctx.clone();
-        w.state_mut().command(&ctx, neuropil::app::commands::UiCommand::Stimulate);
+        w.state_mut().command(&ctx, neuropil::app::document::command::UiCommand::Stimulate);
         w.run_steps(4);
         save(&mut w, &folder.join(format!("menu-{name}.png")));
         w.key_press(egui::Key::Escape);

@@ -3,7 +3,7 @@
 use crate::support::{names, window};
 use egui_kittest::kittest::Queryable as _;
 use neuropil::{
-    app::{Start, commands::UiCommand},
+    app::{Start, document::command::UiCommand},
     project::{self, Project, RunFolder},
     sim::Progress,
 };
@@ -18,7 +18,9 @@ use window::{Window, assign, open, start, until};
 /// A window with an open project that has run some steps and is paused. `is_long`: its steps count as much computing.
 fn paused(folder: &TempFolder, is_long: bool) -> Window {
     let file = folder.join("kept.ron");
-    project::save(&Project { name: "Kept".into(), ..Project::default() }, &file).expect("saved");
+    // It runs until it is paused: a run that ends by itself may end between two looks.
+    let run = project::RunPlan { continuous: true, ..Default::default() };
+    project::save(&Project { name: "Kept".into(), run, ..Project::default() }, &file).expect("saved");
     let state_dir = Some(folder.join("state"));
     let mut w = open(Start { path: Some(file), project: None, state_dir, ..start(true) });
     until(&mut w, "it is loaded", |w| w.state().session().live.is_loaded());

@@ -13,11 +13,11 @@ mod rates_agree;
 use egui::{Modifiers, pos2, vec2};
 use fake_fly::{Activity, schema};
 use neuropil::app::{
-    theme::Tokens,
-    views::{
-        self,
+    kit::{
         colormap::{self, Colormap},
+        theme::Tokens,
     },
+    views,
 };
 use stage::{Stage, graphics};
 use std::time::Instant;
@@ -248,8 +248,8 @@ fn views_subscribe_only_to_what_they_need() {
     let name = |taps: Vec<neuropil::sim::Tap>| -> Vec<&str> {
         taps.iter().map(|t| schema.probes[usize::from(t.probe)].name).collect()
     };
-    let nothing = views::Selection::default();
-    let mut some = views::Selection::default();
+    let nothing = neuropil::app::document::selection::Selection::default();
+    let mut some = neuropil::app::document::selection::Selection::default();
     some.replace("neurons", (0..40).collect());
     let taps = |view: &str, selection| name(views::by_name(view).unwrap().taps(&schema, selection));
     assert_eq!(taps("brain", &nothing), ["last_spike"]);

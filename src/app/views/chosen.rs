@@ -1,7 +1,8 @@
 //! The probe that a view shows, with the arguments of its tap: chosen in the toolbar, kept by name.
 
-use super::{ViewCtx, kit, probes_where};
+use super::ViewCtx;
 use crate::{
+    app::{document::features::probes_where, kit},
     engine::SimSchema,
     sim::{ArgValues, ProbeId, ProbeSpec, Shape, Tap, TapArgs},
 };

@@ -1,16 +1,16 @@
 //! Phase circle: any field of angles, with the Kuramoto order parameter as an arrow.
 
 use super::{
-    Selection, View, ViewCtx,
-    bar::ColorBar,
+    View, ViewCtx,
     cloud::{Cloud, MAX_SINGLE, Placed},
-    color_scale::FieldScale,
-    color_scales::ColorScales,
-    colors,
     fields::{self, ElementMask, Fields},
-    kit, run_ui, tap,
+    run_ui,
 };
 use crate::{
+    app::{
+        document::{color_scales::ColorScales, features::tap, selection::Selection},
+        kit::{self, bar::ColorBar, color_scale::FieldScale, colors},
+    },
     engine::SimSchema,
     num::circular::CircularSum,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},

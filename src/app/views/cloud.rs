@@ -1,8 +1,9 @@
 //! Points in a plane, one per element: shared by the phase circle and the scatter. Large sets are placed on the pool.
 //! Up to ten thousand points are drawn one by one; hover, click, rectangle and lasso select.
 
-use super::{MenuTarget, ViewCtx, kit, menu, pool};
+use super::{MenuTarget, ViewCtx, menu};
 use crate::{
+    app::{kit::pool, views::element},
     sim::ElementSet,
     view3d::{Vec2, inside_polygon},
 };
@@ -225,7 +226,7 @@ impl<T: Default + Send + 'static> Cloud<T> {
     /// The tooltip of the element under the pointer.
     pub fn tooltip_ui(&self, response: &Response, set: &ElementSet, ctx: &ViewCtx<'_>, values: &[(String, String)]) {
         if let Some(element) = self.under_pointer.filter(|_| response.hovered()) {
-            response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, element, values));
+            response.clone().on_hover_ui_at_pointer(|ui| element::element_ui(ui, ctx, set, element, values));
         }
     }
 }

@@ -1,16 +1,17 @@
 //! Histograms over time: a heat map of counts, or ridges, one line per time.
 
-use super::{
-    Selection, View, ViewCtx, axes,
-    chosen::ChosenProbe,
-    color_scale::ScaleColors,
-    color_scales::ColorScales,
-    colormap::Colormap,
-    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
-    kit, run_ui,
-};
+use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
 use crate::{
-    app::icons,
+    app::{
+        document::{color_scales::ColorScales, selection::Selection},
+        kit::{
+            self, axes,
+            color_scale::ScaleColors,
+            colormap::Colormap,
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+            icons,
+        },
+    },
     engine::{SchemaChanges, SimSchema},
     sim::{Frame, Histogram, ProbeSpec, Reading, Shape, Tap},
 };

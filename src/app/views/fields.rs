@@ -1,7 +1,11 @@
 //! The latest values of several fields over one set.
 
-use super::{ViewCtx, color_scale, color_scales::ColorScales, filter::FilterMask, kit, probes_where};
+use super::ViewCtx;
 use crate::{
+    app::{
+        document::{color_scales::ColorScales, features::probes_where, filter::FilterMask},
+        kit::{self, color_scale},
+    },
     engine::SimSchema,
     sim::{Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape},
 };
@@ -57,7 +61,7 @@ impl Fields {
     pub fn text(&self, schema: &SimSchema, probe: ProbeId, element: u32) -> Option<(String, String)> {
         let spec = schema.probes.get(usize::from(probe))?;
         let value = *self.get(probe)?.get(element as usize)?;
-        Some((label(spec), super::kit::with_unit(value.into(), spec.unit)))
+        Some((label(spec), crate::app::kit::with_unit(value.into(), spec.unit)))
     }
 }
 
@@ -69,11 +73,6 @@ pub fn query_name(probe: &ProbeSpec) -> &'static str {
 /// The label of a field.
 pub fn label(probe: &ProbeSpec) -> String {
     probe.label().into_owned()
-}
-
-/// The label with its unit, for axes.
-pub fn title(probe: &ProbeSpec) -> String {
-    if probe.unit.is_empty() { label(probe) } else { format!("{} ({})", label(probe), probe.unit) }
 }
 
 /// The fields over a set with a wanted meaning.

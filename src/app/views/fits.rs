@@ -1,8 +1,8 @@
 //! Which views a simulation has, by the shapes of its probes, and in which order they are laid out.
 
-use super::{fields, lanes, probes_where};
+use super::{fields, lanes};
 use crate::{
-    app::workspace::Page,
+    app::document::{features::probes_where, layout::Page},
     engine::SimSchema,
     sim::{Meaning, Shape},
 };

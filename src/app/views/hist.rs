@@ -1,11 +1,18 @@
 //! Histogram of a field: all elements, and the selected ones.
 
 use super::{
-    MenuTarget, Selection, View, ViewCtx,
+    MenuTarget, View, ViewCtx,
     fields::{self, ElementMask, Fields},
-    kit, menu, probes_where, run_ui, tap,
+    menu, run_ui,
 };
 use crate::{
+    app::{
+        document::{
+            features::{probes_where, tap},
+            selection::Selection,
+        },
+        kit,
+    },
     engine::SimSchema,
     num::circular::CircularSum,
     sim::{Frame, Meaning, ProbeId, ProbeSpec, Shape, Tap},
@@ -137,7 +144,7 @@ impl Histogram {
     /// The field shown: the user's choice, else the first that is not a time since an event.
     fn probe(&self, schema: &SimSchema) -> Option<(ProbeId, &'static ProbeSpec)> {
         let chosen = probes_where(schema, is_field).find(|(_, p)| Some(p.name) == self.field);
-        let plain = || probes_where(schema, is_field).find(|(_, p)| !super::view_3d::is_time_since(p));
+        let plain = || probes_where(schema, is_field).find(|(_, p)| !crate::app::document::features::is_time_since(p));
         chosen.or_else(plain).or_else(|| probes_where(schema, is_field).next())
     }
 
@@ -325,7 +332,7 @@ impl View for Histogram {
         if kit::tiny_ui(ui, canvas, ctx.tokens) {
             return;
         }
-        let (response, caught) = self.paint(ui, canvas, (&fields::title(probe), over), ctx);
+        let (response, caught) = self.paint(ui, canvas, (&crate::app::kit::text::probe_title(probe), over), ctx);
         let Some(set) = set else { return };
         if let Some(bins) = caught {
             let modifiers = ui.input(|i| i.modifiers);
@@ -338,7 +345,7 @@ impl View for Histogram {
     }
 
     fn icon(&self) -> &'static str {
-        crate::app::icons::GRID
+        crate::app::kit::icons::GRID
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

@@ -1,16 +1,17 @@
 //! Matrices: couplings, attention, router use. As a heat map, or with a line per row.
 
-use super::{
-    Selection, View, ViewCtx, axes,
-    chosen::ChosenProbe,
-    color_scale::ScaleColors,
-    color_scales::ColorScales,
-    colormap::Colormap,
-    colors,
-    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
-    kit, run_ui,
-};
+use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
 use crate::{
+    app::{
+        document::{color_scales::ColorScales, selection::Selection},
+        kit::{
+            self, axes,
+            color_scale::ScaleColors,
+            colormap::Colormap,
+            colors,
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+        },
+    },
     engine::{SchemaChanges, SimSchema},
     sim::{Axis, Frame, Matrix as Values, ProbeSpec, Reading, Shape, Tap},
 };

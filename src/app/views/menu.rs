@@ -1,9 +1,12 @@
 //! The context menu of elements, shared by all views: Select · Show in · Plot · Stimulate or silence (or Actions) ·
 //! Parameters · Copy id · Export.
 
-use super::{ViewCtx, ViewRequest, kit};
+use super::{ViewCtx, ViewRequest};
 use crate::{
-    app::{commands::UiCommand, text},
+    app::{
+        document::command::UiCommand,
+        kit::{self, text},
+    },
     params::ChoiceSpec,
     sim::{Action, ElementSet},
 };

@@ -1,10 +1,11 @@
 //! Placeholders of a panel without a result: busy, stopped, failed. The empty state is [`kit::empty_ui`].
 
-use super::{
-    ViewCtx, kit,
+use super::ViewCtx;
+use crate::app::kit::{
+    self, icons,
     pool::{JobEnd, PooledResult},
+    theme::Tokens,
 };
-use crate::app::{icons, theme::Tokens};
 use egui::{Align, Layout, ProgressBar, Rect, RichText, TextStyle, Ui, UiBuilder, Vec2, pos2};
 
 /// Skeleton bars of the busy state.

@@ -1,7 +1,9 @@
 //! The one definition of a rate in all views: events per second and element of what is shown, silent elements included.
 
-use super::kit;
-use crate::sim::{ElementSet, TimeBase};
+use crate::{
+    app::kit,
+    sim::{ElementSet, TimeBase},
+};
 
 /// The rate of a number of events of some elements in some steps: per element and second. Where steps have no duration,
 /// it is the number of events per step of all elements together.

@@ -1,13 +1,14 @@
 //! The recorded runs of the project, one row each.
 
-use super::{Selection, View, ViewCtx, ViewRequest, colors, kit, placeholder};
+use super::{View, ViewCtx, ViewRequest, placeholder};
 use crate::{
     app::{
-        commands::UiCommand,
-        focus, icons,
-        library::{DurationUnit, Library, MAX_COMPARED, Run, as_tree},
-        theme::Tokens,
-        widgets,
+        document::{
+            command::UiCommand,
+            library::{DurationUnit, Library, MAX_COMPARED, Run, as_tree},
+            selection::Selection,
+        },
+        kit::{self, colors, focus, icons, theme::Tokens, widgets},
     },
     engine::SimSchema,
     export::Format,
@@ -84,7 +85,7 @@ const FIELDS: [Field; 11] = [
         width: 66.0,
         is_number: true,
         text: |r, _| match r.computed_secs {
-            secs if secs > 0.0 => crate::app::text::wall_time(std::time::Duration::from_secs_f64(secs)),
+            secs if secs > 0.0 => crate::app::kit::text::wall_time(std::time::Duration::from_secs_f64(secs)),
             _ => String::new(),
         },
         order: |a, b| a.computed_secs.total_cmp(&b.computed_secs),
@@ -93,7 +94,7 @@ const FIELDS: [Field; 11] = [
         head: "Wall time",
         width: 58.0,
         is_number: true,
-        text: |r, _| crate::app::text::wall_time(std::time::Duration::from_secs_f64(r.wall_secs.max(0.0))),
+        text: |r, _| crate::app::kit::text::wall_time(std::time::Duration::from_secs_f64(r.wall_secs.max(0.0))),
         order: |a, b| a.wall_secs.total_cmp(&b.wall_secs),
     },
     Field {
@@ -335,7 +336,7 @@ fn menu_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>, at: usize, run: &Run) {
     if !run.checkpoints.is_empty() {
         ui.menu_button("Branch from here", |ui| {
             for step in run.checkpoints.iter().rev() {
-                let label = format!("Step {}", crate::app::text::count(*step));
+                let label = format!("Step {}", crate::app::kit::text::count(*step));
                 if ui.button(label).on_hover_text("Continues from this state; parameters can be changed").clicked() {
                     ctx.requests.push(ViewRequest::Command(UiCommand::Branch(run.folder.clone(), *step)));
                     ui.close();

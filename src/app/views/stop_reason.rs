@@ -1,11 +1,13 @@
 //! The empty state of views that need a running simulation, and why a simulation stopped.
 
-use super::{ViewCtx, ViewRequest, kit};
+use super::{ViewCtx, ViewRequest};
 use crate::{
-    app::{commands::UiCommand, time::Span},
+    app::{
+        document::{command::UiCommand, time::Span},
+        kit,
+    },
     sim::{Clock, ProbeId},
 };
-use std::sync::Arc;
 
 /// Beginning of the sentences that say what a run shows; while it runs they begin otherwise.
 const RUN: &str = "Run to see ";
@@ -70,15 +72,6 @@ fn silence(spans: &[Span], disabled: &[String], clock: Clock, noun: &str) -> Str
             all => format!("The run is silent: its {} stimuli are disabled. Enable one", all.len()),
         },
     }
-}
-
-/// Why the simulation stopped by itself.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StopReason {
-    /// What failed, and where.
-    pub why: Arc<str>,
-    /// Label and command of the recovery button.
-    pub remedy: (&'static str, UiCommand),
 }
 
 #[cfg(test)]

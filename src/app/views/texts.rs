@@ -1,8 +1,11 @@
 //! Texts: generated samples with their headers, and logs. Search, copy, follow the newest.
 
-use super::{Selection, View, ViewCtx, chosen::ChosenProbe, kit, run_ui};
+use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
 use crate::{
-    app::{icons, theme::Tokens},
+    app::{
+        document::selection::Selection,
+        kit::{self, icons, theme::Tokens},
+    },
     engine::{SchemaChanges, SimSchema},
     sim::{Frame, Reading, Shape, Tap, TextSample},
 };

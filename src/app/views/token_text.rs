@@ -1,17 +1,19 @@
 //! A sequence of tokens as coloured text: by a value, or by a category. The tooltip lists the likeliest candidates.
 
-use super::{
-    Selection, View, ViewCtx,
-    chosen::ChosenProbe,
-    color_scale::{ColorScale, ScaleColors},
-    color_scales::ColorScales,
-    colormap::Colormap,
-    colors,
-    heatmap::ink_on,
-    kit, run_ui,
-};
+use super::{View, ViewCtx, chosen::ChosenProbe, run_ui};
 use crate::{
-    app::{icons, theme::Tokens as Theme},
+    app::{
+        document::{color_scales::ColorScales, selection::Selection},
+        kit::{
+            self,
+            color_scale::{ColorScale, ScaleColors},
+            colormap::Colormap,
+            colors,
+            heatmap::ink_on,
+            icons,
+            theme::Tokens as Theme,
+        },
+    },
     engine::{SchemaChanges, SimSchema},
     sim::{Frame, ProbeSpec, Reading, Shape, Tap, Tokens},
 };

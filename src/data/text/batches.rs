@@ -84,7 +84,8 @@ impl HeldOut {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Style, *};
+    use super::*;
+    use crate::data::text::Style;
 
     fn corpus() -> Corpus {
         Corpus::small(Style::Harbour, 5_000, 1).unwrap()

@@ -1,12 +1,14 @@
 //! A tokenized text: training part and held-out part.
 
 use super::{
-    super::{DataError, ProgressFn, memory, report},
     Text, TokenError, Tokenizer,
     ngrams::{self, Yardsticks},
     styles::Style,
 };
-use crate::num::hash::StreamHash;
+use crate::{
+    data::{DataError, ProgressFn, memory, report},
+    num::hash::StreamHash,
+};
 use rayon::prelude::*;
 use std::{ops::Range, sync::Arc};
 
@@ -221,10 +223,8 @@ fn parts(mut text: &str, longest: usize) -> Result<Vec<&str>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{Source, TokenUnit, prepare},
-        *,
-    };
+    use super::*;
+    use crate::data::text::{Source, TokenUnit, prepare};
     use std::path::Path;
 
     #[test]

@@ -1,13 +1,11 @@
 //! Texts of the user: a UTF-8 file, lines of JSON with a field `text`, or a folder of them.
 
-use super::{
-    super::{
-        DataError, ProgressFn, input_file,
-        limited::{LimitedReader, read_error},
-        messages::{self, group_digits},
-        report,
-    },
-    MAX_BYTES, Text,
+use super::{MAX_BYTES, Text};
+use crate::data::{
+    DataError, ProgressFn, input_file,
+    limited::{LimitedReader, read_error},
+    messages::{self, group_digits},
+    report,
 };
 use std::{
     borrow::Cow,

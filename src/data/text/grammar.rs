@@ -228,7 +228,8 @@ fn parts(mut text: &str, ids: &HashMap<&str, usize>) -> Result<Vec<Part>, String
 
 #[cfg(test)]
 mod tests {
-    use super::{super::styles::Style, *};
+    use super::*;
+    use crate::data::text::styles::Style;
 
     /// The probability of a text summed over all derivations: ends and probabilities of a rule at a place.
     struct Inside<'a> {

@@ -10,7 +10,7 @@
 //! leave-one-out likelihood of the training part: a token's own count is removed from all n before it is predicted
 //! (MacKay and Peto 1995 give the Dirichlet form). The losses are over the held-out part.
 
-use super::super::{DataError, ProgressFn, report};
+use crate::data::{DataError, ProgressFn, report};
 use std::collections::HashMap;
 
 /// Held-out losses, nats per token.

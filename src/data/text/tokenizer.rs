@@ -1,9 +1,7 @@
 //! Tokens of a text, and the text of tokens.
 
-use super::{
-    super::{DataError, ProgressFn, messages, read_at_most},
-    tokenizer_file::{Growth, MAX_NORMALIZED, TokenizerFile},
-};
+use super::tokenizer_file::{Growth, MAX_NORMALIZED, TokenizerFile};
+use crate::data::{DataError, ProgressFn, messages, read_at_most};
 use std::{
     collections::BTreeSet,
     panic::{AssertUnwindSafe, catch_unwind},

@@ -308,7 +308,8 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Summary, *};
+    use super::*;
+    use crate::export::newick::Summary;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     fn parse(text: &str) -> Result<Trees, DataError> {

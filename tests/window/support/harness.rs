@@ -1,7 +1,7 @@
 //! A headless window: opens it, and waits for conditions while its engine runs.
 
 use egui_kittest::Harness;
-use neuropil::app::{App, Start};
+use neuropil::app::{Start, shell::App};
 use neuropil_test_support::{Need, PATIENCE, skip};
 use std::{
     path::Path,

@@ -13,10 +13,9 @@ use egui_kittest::{
 use egui_wgpu::{RenderState, RendererOptions};
 use neuropil::{
     app::{
-        style,
-        theme::Tokens,
-        time::Time,
-        views::{self, Selection, View, ViewCtx, profile::Profile},
+        document::{profile::Profile, selection::Selection, time::Time},
+        kit::{style, theme::Tokens},
+        views::{self, View, ViewCtx},
     },
     engine::SimSchema,
     sim::{Clock, Frame},
@@ -49,18 +48,18 @@ struct Inside {
     running: bool,
     selection: Selection,
     time: Time,
-    filter: views::filter::Filter,
-    features: views::KindFeatures,
+    filter: neuropil::app::document::filter::Filter,
+    features: neuropil::app::document::features::KindFeatures,
     requests: Vec<views::ViewRequest>,
     profile: Profile,
-    color_scales: views::color_scales::ColorScales,
+    color_scales: neuropil::app::document::color_scales::ColorScales,
     saved_views: Vec<views::view_3d::SavedView>,
     render_state: Option<RenderState>,
     tokens: Arc<Tokens>,
     ui_ms: f64,
     slowest_ms: f64,
     busiest_ms: f64,
-    runs: neuropil::app::library::Library,
+    runs: neuropil::app::document::library::Library,
 }
 
 impl Inside {
@@ -201,9 +200,9 @@ impl Stage {
         let mut idle = 0;
         while idle < 12 {
             let ctx = self.harness().ctx.clone();
-            let was_busy = views::pool::is_busy(&ctx);
+            let was_busy = neuropil::app::kit::pool::is_busy(&ctx);
             self.run(1);
-            idle = if was_busy || views::pool::is_busy(&ctx) { 0 } else { idle + 1 };
+            idle = if was_busy || neuropil::app::kit::pool::is_busy(&ctx) { 0 } else { idle + 1 };
             if idle == 0 {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
@@ -378,7 +377,10 @@ impl Stage {
     }
 
     /// Reads or changes the colour scales.
-    pub fn color_scales<T>(&mut self, f: impl FnOnce(&mut views::color_scales::ColorScales) -> T) -> T {
+    pub fn color_scales<T>(
+        &mut self,
+        f: impl FnOnce(&mut neuropil::app::document::color_scales::ColorScales) -> T,
+    ) -> T {
         f(&mut self.harness().state_mut().color_scales)
     }
 
@@ -396,7 +398,7 @@ impl Stage {
     }
 
     /// What the kind lets be named and done.
-    pub fn allow(&mut self, features: views::KindFeatures) {
+    pub fn allow(&mut self, features: neuropil::app::document::features::KindFeatures) {
         self.harness().state_mut().features = features;
     }
 

@@ -5,7 +5,7 @@ use super::{
     thinned::Thinned,
 };
 use crate::{
-    app::views::{fields::is_flat, pool::PoolJob},
+    app::{kit::pool::PoolJob, views::fields::is_flat},
     sim::ProbeId,
 };
 
@@ -111,7 +111,7 @@ impl SummarySeries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::views::{fields::ElementMask, pool};
+    use crate::app::{kit::pool, views::fields::ElementMask};
     use std::sync::Arc;
 
     fn raw(step: u64, n: usize) -> RawState {

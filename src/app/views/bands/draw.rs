@@ -6,12 +6,9 @@ use super::{
     thinned::Thinned,
 };
 use crate::app::{
-    theme::Tokens,
-    time::Timeline,
-    views::{
-        colors,
-        scatter::axis::{Scale, with_margin},
-    },
+    document::time::Timeline,
+    kit::{colors, theme::Tokens},
+    views::scatter::axis::{Scale, with_margin},
 };
 use egui::{Color32, Mesh, Painter, Pos2, Rect, Stroke, pos2};
 use std::ops::Range;

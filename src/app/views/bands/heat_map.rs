@@ -5,7 +5,7 @@ use super::{
     summary::{State, fill},
     thinned::Thinned,
 };
-use crate::app::{theme::Tokens, views::colors};
+use crate::app::kit::{colors, theme::Tokens};
 use egui::{Color32, ColorImage, Painter, Rect, TextureHandle, TextureOptions, pos2};
 use std::ops::Range;
 
@@ -129,7 +129,7 @@ impl Cells {
 mod tests {
     use super::*;
     use crate::app::{
-        time::Timeline,
+        document::time::Timeline,
         views::{bands::summary::PARTS, scatter::axis::Scale},
     };
 

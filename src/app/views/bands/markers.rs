@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     app::{
-        theme::Tokens,
-        views::{MenuTarget, ViewCtx, fields, kit, menu},
+        kit::{self, theme::Tokens},
+        views::{MenuTarget, ViewCtx, element, fields, menu},
     },
     sim::{ElementSet, ProbeSpec},
 };
@@ -151,7 +151,7 @@ fn work(
         menu::ui(ui, ctx, set, &subject);
     });
     let value = (fields::label(probe), kit::with_unit(member.value.into(), probe.unit));
-    response.on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, member.element, &[value]));
+    response.on_hover_ui_at_pointer(|ui| element::element_ui(ui, ctx, set, member.element, &[value]));
 }
 
 #[cfg(test)]

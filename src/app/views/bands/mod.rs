@@ -10,12 +10,20 @@ mod text;
 mod thinned;
 
 use super::{
-    MenuTarget, Selection, View, ViewCtx,
+    MenuTarget, View, ViewCtx,
     fields::{self, ElementMask, Fields},
-    kit, menu, placeholder, probes_where, run_ui, scatter, tap,
+    menu, placeholder, run_ui, scatter,
 };
 use crate::{
-    app::time::{TimeLink, paint},
+    app::{
+        document::{
+            features::{probes_where, tap},
+            selection::Selection,
+            time::{TimeLink, paint},
+        },
+        kit,
+        views::element,
+    },
     engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
@@ -117,7 +125,7 @@ impl Bands {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec) {
-        kit::time_ui(ui, ctx, &mut self.link);
+        element::time_ui(ui, ctx, &mut self.link);
         ui.separator();
         let all = candidates(ctx.schema);
         let has_sets = all.iter().any(|(_, p)| set_of(p) != set_of(probe));
@@ -204,7 +212,7 @@ impl Bands {
             draw::bands(&inside, chart, history, seen, tokens);
         }
         draw::history_lines(&inside, chart, &self.history_lines, tokens);
-        let title = fields::title(probe);
+        let title = crate::app::kit::text::probe_title(probe);
         let fonts = (&mono, &kit::small(ui));
         scatter::axis::y(&painter, canvas.left() + 8.0, plot, fonts, tokens, &chart.scale, &title);
         line.paint_axis(&painter, plot, &mono, tokens, ctx.clock);
@@ -307,7 +315,7 @@ impl View for Bands {
     }
 
     fn icon(&self) -> &'static str {
-        crate::app::icons::WAVE
+        crate::app::kit::icons::WAVE
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

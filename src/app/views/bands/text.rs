@@ -7,7 +7,7 @@ use super::{
     summary::{MEDIAN, QUANTILES},
 };
 use crate::{
-    app::views::{ViewCtx, kit},
+    app::{kit, views::ViewCtx},
     sim::{ElementSet, ProbeSpec},
 };
 

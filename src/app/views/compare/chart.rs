@@ -3,9 +3,10 @@
 use super::{Compare, Line, base_of};
 use crate::{
     app::{
-        time::{Timeline, paint},
+        document::time::{Timeline, paint},
+        kit,
         views::{
-            ViewCtx, kit,
+            ViewCtx,
             plot::{
                 drawn::DrawnCurves,
                 levels::{Levels, Placement},

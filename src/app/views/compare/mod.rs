@@ -7,16 +7,22 @@ pub mod read;
 mod table;
 
 use super::{
-    Selection, View, ViewCtx, colors, kit, placeholder,
+    View, ViewCtx, placeholder,
     plot::{
         samples::Samples,
         smooth::{self, Smooth},
     },
-    pool::PoolJob,
-    probes_where, tap,
 };
 use crate::{
-    app::{icons, library::Library, text, time::Timeline},
+    app::{
+        document::{
+            features::{probes_where, tap},
+            library::Library,
+            selection::Selection,
+            time::Timeline,
+        },
+        kit::{self, colors, icons, pool::PoolJob, text},
+    },
     engine::{SchemaChanges, SimSchema},
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap, TimeBase},
 };
@@ -72,7 +78,7 @@ impl Compare {
             self.read.insert(request.0.clone(), (request, result.map(Arc::new)));
         }
         self.read.retain(|folder, _| library.compared.color(folder).is_some());
-        let request = |run: &crate::app::library::Run| (run.folder.clone(), run.steps, self.wanted.clone());
+        let request = |run: &crate::app::document::library::Run| (run.folder.clone(), run.steps, self.wanted.clone());
         let missing = |request: &Request| self.read.get(&request.0).is_none_or(|(read, _)| read != request);
         let mut requests = library.compared_runs().into_iter().map(|(run, _)| request(run));
         if let Some(next) = requests.find(|r| missing(r) && self.job.is_free(r)) {
@@ -83,7 +89,7 @@ impl Compare {
 
     /// The series shown: the chosen one, else the first of the first run.
     fn shown(&self, library: &Library) -> Option<Key> {
-        let of_run = |run: &crate::app::library::Run| self.read.get(&run.folder)?.1.as_ref().ok();
+        let of_run = |run: &crate::app::document::library::Run| self.read.get(&run.folder)?.1.as_ref().ok();
         let first = || library.compared_runs().into_iter().find_map(|(run, _)| of_run(run)?.offered.first());
         self.wanted.clone().or_else(|| first().map(|series| series.key.clone()))
     }

@@ -2,7 +2,7 @@
 
 use super::{Compare, Line, differences::differences};
 use crate::{
-    app::views::{ViewCtx, kit},
+    app::{kit, views::ViewCtx},
     sim::TimeBase,
 };
 use egui::{Align, Label, Layout, Rect, RichText, Sense, Ui, UiBuilder, vec2};

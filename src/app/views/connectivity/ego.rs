@@ -105,7 +105,8 @@ fn ranked(partners: BTreeMap<u32, Partner>) -> Vec<Partner> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::blocks::tests::Few, *};
+    use super::*;
+    use crate::app::views::connectivity::blocks::tests::Few;
 
     #[test]
     fn inputs_and_outputs_are_separate() {

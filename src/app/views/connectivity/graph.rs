@@ -2,7 +2,10 @@
 
 use super::ego::{Ego, Partner};
 use crate::{
-    app::views::{MenuTarget, ViewCtx, colors, heatmap::short, kit, menu},
+    app::{
+        kit::{self, colors, heatmap::short},
+        views::{MenuTarget, ViewCtx, element, menu},
+    },
     sim::{Connectivity, ElementSet},
 };
 use egui::{Align2, Color32, Pos2, Rect, Sense, Stroke, Ui, Vec2, epaint::CubicBezierShape, pos2};
@@ -178,7 +181,7 @@ fn node_ui(ui: &mut Ui, place: &Place<'_>, ctx: &mut ViewCtx<'_>, set: &Arc<Elem
         ("Σ w".to_owned(), short(partner.net)),
         ("connections".to_owned(), kit::thousands(partner.n.into())),
     ];
-    response.on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, element, &values));
+    response.on_hover_ui_at_pointer(|ui| element::element_ui(ui, ctx, set, element, &values));
 }
 
 /// An element's name, else its finest category and index.

@@ -5,7 +5,10 @@ use super::{
     graph::element_name,
 };
 use crate::{
-    app::views::{MenuTarget, ViewCtx, kit, menu},
+    app::{
+        kit,
+        views::{MenuTarget, ViewCtx, menu},
+    },
     sim::{Connectivity, ElementSet},
 };
 use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};

@@ -2,15 +2,17 @@
 
 use super::blocks::{BlockQuery, Blocks, Cell, Group};
 use crate::{
-    app::views::{
-        MenuTarget, ViewCtx,
-        color_scale::ScaleColors,
-        color_scales::ColorScales,
-        colormap::Colormap,
-        colors,
-        heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
-        kit, menu,
-        pool::PooledResult,
+    app::{
+        document::color_scales::ColorScales,
+        kit::{
+            self,
+            color_scale::ScaleColors,
+            colormap::Colormap,
+            colors,
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
+            pool::PooledResult,
+        },
+        views::{MenuTarget, ViewCtx, menu},
     },
     sim::{Connectivity, ElementSet},
 };
@@ -391,7 +393,8 @@ fn connected(links: &dyn crate::sim::ConnectionSource, [from, to]: &[Vec<u32>; 2
 
 #[cfg(test)]
 mod tests {
-    use super::{super::blocks::tests::Few, *};
+    use super::*;
+    use crate::app::views::connectivity::blocks::tests::Few;
 
     #[test]
     fn both_ends_are_those_connected() {

@@ -9,8 +9,12 @@ mod matrix;
 
 pub use graph::element_name;
 
-use super::{Selection, View, ViewCtx, color_scales::ColorScales, kit, placeholder, pool::PooledResult};
+use super::{View, ViewCtx, placeholder};
 use crate::{
+    app::{
+        document::{color_scales::ColorScales, selection::Selection},
+        kit::{self, pool::PooledResult},
+    },
     engine::SimSchema,
     sim::{Connectivity, ElementSet, Frame, Tap},
 };

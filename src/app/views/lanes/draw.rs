@@ -2,9 +2,8 @@
 
 use super::grid::Grid;
 use crate::app::{
-    theme::Tokens,
-    time::Timeline,
-    views::{color_scale::ColorScale, heatmap::AxisLabel, kit},
+    document::time::Timeline,
+    kit::{self, color_scale::ColorScale, heatmap::AxisLabel, theme::Tokens},
 };
 use egui::{Align2, Color32, ColorImage, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, pos2};
 
@@ -123,7 +122,8 @@ pub fn names(ui: &Ui, canvas: Rect, layout: &Layout, names: &[&AxisLabel], hover
 
 #[cfg(test)]
 mod tests {
-    use super::{super::grid, *};
+    use super::*;
+    use crate::app::views::lanes::grid;
 
     #[test]
     fn rows_are_painted_in_sorted_order() {

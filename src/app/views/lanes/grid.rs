@@ -1,7 +1,10 @@
 //! Means of lanes per time column, and their evenness.
 
 use super::sums::Sums;
-use crate::app::views::{color_scale::ScaleColors, colormap::Colormap, plot::samples::Samples};
+use crate::app::{
+    kit::{color_scale::ScaleColors, colormap::Colormap},
+    views::plot::samples::Samples,
+};
 use std::{f32::consts::PI, ops::Range};
 
 /// Number of sample distances used to estimate the median.

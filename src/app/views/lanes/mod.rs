@@ -6,20 +6,24 @@ mod sums;
 mod text;
 
 use super::{
-    MenuTarget, Selection, View, ViewCtx,
-    color_scale::ColorScale,
-    color_scales::ColorScales,
-    fields,
-    heatmap::AxisLabel,
-    kit, menu,
+    MenuTarget, View, ViewCtx, fields, menu,
     plot::{
         lane_colors::{column_of, lane_colors},
         samples::Samples,
     },
-    probes_where, run_ui, tap,
+    run_ui,
 };
 use crate::{
-    app::time::{TimeLink, Timeline, paint},
+    app::{
+        document::{
+            color_scales::ColorScales,
+            features::{probes_where, tap},
+            selection::Selection,
+            time::{TimeLink, Timeline, paint},
+        },
+        kit::{self, color_scale::ColorScale, heatmap::AxisLabel},
+        views::element,
+    },
     engine::{SchemaChanges, SimSchema},
     sim::{Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
@@ -113,7 +117,7 @@ impl Lanes {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>, probe: &'static ProbeSpec) {
-        kit::time_ui(ui, ctx, &mut self.link);
+        element::time_ui(ui, ctx, &mut self.link);
         ui.separator();
         let options: Vec<_> = probes(ctx.schema).into_iter().map(|(_, p)| (p.name, fields::label(p))).collect();
         let mut chosen = probe.name;
@@ -331,7 +335,7 @@ impl View for Lanes {
     }
 
     fn icon(&self) -> &'static str {
-        crate::app::icons::GRID
+        crate::app::kit::icons::GRID
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

@@ -2,10 +2,7 @@
 
 use super::{Lanes, grid::Balance};
 use crate::{
-    app::{
-        time::Timeline,
-        views::{ViewCtx, kit},
-    },
+    app::{document::time::Timeline, kit, views::ViewCtx},
     sim::ProbeSpec,
 };
 

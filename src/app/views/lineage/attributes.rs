@@ -87,7 +87,8 @@ impl Lineage {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::forest::tests::birth, *};
+    use super::*;
+    use crate::app::views::lineage::forest::tests::birth;
     use crate::sim::LifeEvent;
 
     #[test]

@@ -4,7 +4,7 @@ use super::{
     LineColor, Lineage, Window, attributes, colors, fields, forest::ALIVE, kit, lanes::NO_LANE, layout::MAX_SINGLE,
 };
 use crate::{
-    app::views::{ViewCtx, color_scale::FieldScale},
+    app::{kit::color_scale::FieldScale, views::ViewCtx},
     sim::{AttributeSpec, EndCause, ProbeSpec},
 };
 use egui::{Color32, Mesh, Painter, Pos2, Rect, Stroke, TextureOptions, Ui, Vec2, pos2};

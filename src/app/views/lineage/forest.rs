@@ -1,14 +1,14 @@
 //! Ancestry of a population: one line per individual, in order of birth.
 
 use super::lines::Lines;
-use crate::sim::{Attributes, Birth, Death, EndCause, LifeEvent};
+use crate::{
+    app::document::time::lineage_memory,
+    sim::{Attributes, Birth, Death, EndCause, LifeEvent},
+};
 use std::{
     collections::{HashMap, HashSet},
     hash::{BuildHasherDefault, Hasher},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
 };
 
 /// Above this number of lines, extinct lines without living descendants are dropped, and the oldest ancestors where half of
@@ -16,14 +16,6 @@ use std::{
 pub const MAX_LINES: usize = 200_000;
 /// Bytes of a line beyond its own size and that of its texts: its place in the index by id, and room for growth.
 const LINE_OVERHEAD: usize = 96;
-/// Largest memory of the lines of a view, bytes.
-static MAX_BYTES: AtomicUsize = AtomicUsize::new(40_000_000);
-
-/// Sets the largest memory of the lines of a view, bytes.
-pub fn set_memory(n_bytes: usize) {
-    MAX_BYTES.store(n_bytes, Ordering::Relaxed);
-}
-
 /// Instead of the new index of a line: it was dropped.
 pub const DROPPED: u32 = u32::MAX;
 /// Step of death of a living individual.
@@ -142,7 +134,7 @@ impl Forest {
 
     /// The number of lines to keep when they are too many, or take too much memory.
     pub fn excess(&self) -> Option<usize> {
-        let (most, limit) = (MAX_LINES, MAX_BYTES.load(Ordering::Relaxed));
+        let (most, limit) = (MAX_LINES, lineage_memory::get());
         let n = self.lines.len();
         // The living stay: dropping a few ended lines at every sample would take longer than it is worth.
         let has_ended = n - self.n_alive >= n / 4;
@@ -370,7 +362,7 @@ pub mod tests {
 
     #[test]
     fn lines_stay_within_their_memory() {
-        let (mut forest, name, limit) = (Forest::default(), "n".repeat(1_000), MAX_BYTES.load(Ordering::Relaxed));
+        let (mut forest, name, limit) = (Forest::default(), "n".repeat(1_000), lineage_memory::get());
         for step in 0..60_u64 {
             let born = (step * 1000..(step + 1) * 1000).map(|child| {
                 let slot = Some((child % 1000) as u32);

@@ -5,7 +5,7 @@ use super::{
     forest::{DROPPED, Forest},
 };
 use crate::{
-    app::views::pool::{self, PoolJob},
+    app::kit::pool::{self, PoolJob},
     sim::{LifeEvent, ProbeId},
 };
 use std::{
@@ -285,12 +285,11 @@ mod tests {
     fn a_version_is_made_again_after_a_panic() {
         let (ctx, mut history) = (egui::Context::default(), History::default());
         let shared = history.shared.clone();
-        std::thread::spawn(move || {
+        let panics = move || {
             let _held = lock(&shared.keeper);
             panic!("on purpose");
-        })
-        .join()
-        .unwrap_err();
+        };
+        std::thread::Builder::new().name("panics".into()).spawn(panics).unwrap().join().unwrap_err();
         history.add(&events(0, 10));
         catch_up(&mut history, &ctx);
         assert_eq!(history.version.forest.lines.len(), 10);

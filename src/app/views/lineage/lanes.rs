@@ -155,10 +155,8 @@ fn insert_block(block: &mut Block, child: &Block, left: &mut u64) -> Option<u32>
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::forest::tests::{birth, death, small},
-        *,
-    };
+    use super::*;
+    use crate::app::views::lineage::forest::tests::{birth, death, small};
     use crate::sim::{EndCause, LifeEvent};
 
     fn overlaps(forest: &Forest, lanes: &Lanes) -> usize {

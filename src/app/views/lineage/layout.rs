@@ -6,7 +6,7 @@ use super::{
     history::ForestVersion,
     lanes::{Lanes, NO_LANE},
 };
-use crate::app::views::{colors, pool};
+use crate::app::kit::{colors, pool};
 use egui::{Color32, ColorImage};
 use std::{collections::HashSet, sync::Arc};
 

@@ -7,9 +7,9 @@ use super::{
     kit, label,
 };
 use crate::{
-    app::views::{
-        ViewCtx,
-        pool::{self, PoolJob},
+    app::{
+        kit::pool::{self, PoolJob},
+        views::ViewCtx,
     },
     sim::{AttributeSpec, AttributeValue, ElementSet},
 };

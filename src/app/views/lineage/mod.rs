@@ -13,20 +13,24 @@ mod list;
 mod pointer;
 
 use super::{
-    Selection, View, ViewCtx,
-    bar::ColorBar,
-    color_scales::ColorScales,
-    colors,
+    View, ViewCtx,
     fields::{self, Fields},
-    kit, pool, probes_where, run_ui, tap,
+    run_ui,
 };
 use crate::{
+    app::{
+        document::{
+            color_scales::ColorScales,
+            features::{probes_where, tap},
+            selection::Selection,
+        },
+        kit::{self, bar::ColorBar, colors, pool},
+    },
     engine::{SchemaChanges, SimSchema},
     sim::{AttributeSpec, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
 use egui::{Rect, TextureHandle, Ui, Vec2};
 use forest::Forest;
-pub use forest::set_memory;
 use history::{ForestVersion, History, LineColor};
 use layout::{LayoutRequest, LayoutWorker, MAX_SINGLE, SlotFilter};
 use line_ref::LineRef;
@@ -40,7 +44,6 @@ const SURVIVORS_FROM: usize = 3_000;
 /// Which lines are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Show {
-    /// All lines.
     #[default]
     All,
     /// The living and their ancestors.
@@ -52,22 +55,16 @@ pub enum Show {
 /// Which relatives of the marked lines are highlighted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Relatives {
-    /// Ancestors.
     pub ancestors: bool,
-    /// Descendants.
     pub descendants: bool,
 }
 
 /// The visible part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Window {
-    /// First step.
     pub t0: f64,
-    /// Last step.
     pub t1: f64,
-    /// First lane.
     pub l0: f64,
-    /// Last lane.
     pub l1: f64,
 }
 

@@ -2,7 +2,10 @@
 
 use super::{Ends, range, scale_colors};
 use crate::{
-    app::views::{ViewCtx, color_scale::ColorScale, colors, kit},
+    app::{
+        kit::{self, color_scale::ColorScale, colors},
+        views::{ViewCtx, element},
+    },
     sim::{ElementSet, Link, ProbeSpec},
 };
 use egui::{Align2, Color32, Pos2, Rect, Response, Sense, Stroke, Ui, epaint::CubicBezierShape, pos2, vec2};
@@ -207,5 +210,5 @@ fn act(
             false => ctx.selection.replace(set.name, vec![element]),
         }
     }
-    response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, element, &values));
+    response.clone().on_hover_ui_at_pointer(|ui| element::element_ui(ui, ctx, set, element, &values));
 }

@@ -2,7 +2,7 @@
 
 use super::Ends;
 use crate::{
-    app::views::{ViewCtx, kit},
+    app::{kit, views::ViewCtx},
     sim::{Link, ProbeSpec},
 };
 use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};

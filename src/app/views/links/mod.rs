@@ -3,17 +3,17 @@
 mod diagram;
 mod list;
 
-use super::{
-    Selection, View, ViewCtx,
-    chosen::ChosenProbe,
-    color_scale::ScaleColors,
-    color_scales::ColorScales,
-    colormap::Colormap,
-    connectivity::element_name,
-    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
-    kit, run_ui,
-};
+use super::{View, ViewCtx, chosen::ChosenProbe, connectivity::element_name, run_ui};
 use crate::{
+    app::{
+        document::{color_scales::ColorScales, selection::Selection},
+        kit::{
+            self,
+            color_scale::ScaleColors,
+            colormap::Colormap,
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+        },
+    },
     engine::{SchemaChanges, SetChange, SimSchema},
     sim::{ElementSet, Frame, Link, ProbeSpec, Reading, Shape, Tap},
 };
@@ -274,7 +274,7 @@ impl View for Links {
     }
 
     fn icon(&self) -> &'static str {
-        crate::app::icons::TREE
+        crate::app::kit::icons::TREE
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

@@ -3,14 +3,21 @@
 mod agreement;
 
 use super::{
-    MenuTarget, Selection, View, ViewCtx,
-    color_scale::ScaleColors,
-    colormap::Colormap,
+    MenuTarget, View, ViewCtx,
     fields::{self, ElementMask, Fields},
-    heatmap::{AxisLabel, Heatmap, HeatmapTexture},
-    kit, menu, pool, run_ui, tap,
+    menu, run_ui,
 };
 use crate::{
+    app::{
+        document::{features::tap, selection::Selection},
+        kit::{
+            self,
+            color_scale::ScaleColors,
+            colormap::Colormap,
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+            pool,
+        },
+    },
     engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
 };
@@ -265,7 +272,7 @@ impl View for Phases {
 
     fn title(&self, schema: &SimSchema) -> String {
         let name = self.probe(schema).map_or_else(|| "phase".into(), |(_, p, _)| fields::label(p));
-        crate::app::text::title(&format!("{name} × {name}"))
+        crate::app::kit::text::title(&format!("{name} × {name}"))
     }
 
     fn taps(&self, schema: &SimSchema, _: &Selection) -> Vec<Tap> {
@@ -316,7 +323,9 @@ impl View for Phases {
         self.gestures_ui(ui, &response, at, &set, ctx);
         let hovered = response.hover_pos().and_then(at);
         self.paint_selected(ui, places.cells, &set, ctx);
-        let title = self.by(ctx.schema, set.name).map(|by| fields::title(&ctx.schema.probes[usize::from(by)]));
+        let title = self
+            .by(ctx.schema, set.name)
+            .map(|by| crate::app::kit::text::probe_title(&ctx.schema.probes[usize::from(by)]));
         let title = format!("{}, increasing downwards and to the right", title.unwrap_or_else(|| "index".into()));
         let corner = places.cells.left_top() - vec2(0.0, 6.0);
         ui.painter().text(corner, egui::Align2::LEFT_BOTTOM, title, kit::small(ui), ctx.tokens.text_sub);

@@ -1,7 +1,7 @@
 //! Colours of lanes, the same in all views.
 
 use crate::{
-    app::{theme::Tokens, views::colors},
+    app::kit::{colors, theme::Tokens},
     engine::SimSchema,
     sim::{Column, ElementSet},
 };

@@ -5,7 +5,7 @@ use super::{
     drawn::DrawnCurves,
     level_names::{LevelLine, Surroundings},
 };
-use crate::{app::theme::Tokens, sim::Level};
+use crate::{app::kit::theme::Tokens, sim::Level};
 use egui::{FontId, Painter, Rangef, Rect, Shape, Stroke, pos2};
 
 /// Half the distance between the lines before and after a change, points.

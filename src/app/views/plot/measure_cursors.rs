@@ -3,9 +3,8 @@
 use super::samples::Samples;
 use crate::{
     app::{
-        theme::Tokens,
-        time::{Timeline, paint},
-        views::kit,
+        document::time::{Timeline, paint},
+        kit::{self, theme::Tokens},
     },
     sim::Clock,
 };

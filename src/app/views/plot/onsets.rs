@@ -1,8 +1,8 @@
 //! Alignment of rates: to stimulus onsets or to edits applied while the simulation ran.
 
 use crate::app::{
-    time::{Time, spikes::History},
-    views::kit,
+    document::time::{Time, spikes::History},
+    kit,
 };
 use egui::{DragValue, Ui};
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl Align {
         &mut self,
         ui: &mut Ui,
         time: &Time,
-        tokens: &crate::app::theme::Tokens,
+        tokens: &crate::app::kit::theme::Tokens,
         window: &mut OnsetWindow,
         unit: &str,
     ) {

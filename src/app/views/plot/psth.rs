@@ -4,8 +4,13 @@
 use super::onsets::{Align, OnsetWindow, OnsetWindows};
 use crate::{
     app::{
-        time::{Time, Timeline, Train, spikes::between},
-        views::{Selection, ViewCtx, filter::FilterMask, kit, pool, rate},
+        document::{
+            filter::FilterMask,
+            selection::Selection,
+            time::{Time, Timeline, Train, spikes::between},
+        },
+        kit::{self, pool},
+        views::{ViewCtx, rate},
     },
     sim::{Clock, ElementSet, Spike},
 };

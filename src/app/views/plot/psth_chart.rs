@@ -7,8 +7,9 @@ use super::{
 };
 use crate::{
     app::{
-        time::Timeline,
-        views::{ViewCtx, colors, kit},
+        document::time::Timeline,
+        kit::{self, colors},
+        views::ViewCtx,
     },
     sim::ElementSet,
 };

@@ -14,10 +14,13 @@ use super::{
 };
 use crate::{
     app::{
-        text,
-        theme::Tokens,
-        time::{TimeLink, Timeline, paint},
-        views::{Selection, View, ViewCtx, fields, kit, probes_where, run_ui, tap},
+        document::{
+            features::{probes_where, tap},
+            selection::Selection,
+            time::{TimeLink, Timeline, paint},
+        },
+        kit::{self, text, theme::Tokens},
+        views::{View, ViewCtx, element, fields, run_ui},
     },
     engine::{SchemaChanges, SimSchema},
     sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
@@ -85,7 +88,7 @@ impl Rates {
     }
 
     fn toolbar_ui(&mut self, ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
-        kit::time_ui(ui, ctx, &mut self.link);
+        element::time_ui(ui, ctx, &mut self.link);
         ui.separator();
         let shown = self.shown(ctx.schema);
         for (id, probe) in probes_where(ctx.schema, is_fixed) {
@@ -241,7 +244,7 @@ fn title(
     value: Option<f32>,
     tokens: &Tokens,
 ) -> f32 {
-    let text = fields::title(spec);
+    let text = crate::app::kit::text::probe_title(spec);
     let at = area.min + Vec2::new(LEFT + 4.0, 3.0);
     let rect = painter.text(at, Align2::LEFT_TOP, text, kit::small(ui), tokens.text);
     if let Some(value) = value {
@@ -356,7 +359,7 @@ impl View for Rates {
     }
 
     fn icon(&self) -> &'static str {
-        crate::app::icons::WAVE
+        crate::app::kit::icons::WAVE
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

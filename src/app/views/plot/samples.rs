@@ -2,7 +2,7 @@
 //! from a few thousand values. Of samples that no longer fit in memory the extremes stay, over blocks that become longer
 //! with their age: a line reaches back to the start of the run.
 
-use crate::app::time::{BinPyramid, Merge, Timeline};
+use crate::app::document::time::{BinPyramid, Merge, Timeline};
 use std::ops::Range;
 
 /// Maximum samples per lane.

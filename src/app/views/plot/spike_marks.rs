@@ -2,8 +2,8 @@
 
 use crate::{
     app::{
-        time::{Timeline, Train, spikes::History},
-        views::pool::PoolJob,
+        document::time::{Timeline, Train, spikes::History},
+        kit::pool::PoolJob,
     },
     sim::Spike,
 };

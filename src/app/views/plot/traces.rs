@@ -8,10 +8,14 @@ use super::{
     spike_marks::Marks,
 };
 use crate::{
-    app::text,
-    app::time::{TimeLink, Timeline, paint},
-    app::views::{
-        MenuTarget, Selection, View, ViewCtx, colors, fields, kit, menu, probes_where, run_ui, take_pin, tap,
+    app::{
+        document::{
+            features::{probes_where, tap},
+            selection::Selection,
+            time::{TimeLink, Timeline, paint},
+        },
+        kit::{self, colors, text},
+        views::{MenuTarget, View, ViewCtx, element, fields, menu, run_ui, take_pin},
     },
     engine::{SchemaChanges, SimSchema},
     sim::{ElementSet, Frame, ProbeId, Reading, Shape, Tap},
@@ -118,7 +122,7 @@ impl Traces {
             if on { self.pin(Self::to_pin(ctx, set)) } else { self.is_pinned = false }
         }
         ui.separator();
-        kit::time_ui(ui, ctx, &mut self.link);
+        element::time_ui(ui, ctx, &mut self.link);
         self.measure_cursors.toggle_ui(ui, self.link.line(&ctx.time.axis));
     }
 
@@ -423,7 +427,7 @@ impl View for Traces {
     }
 
     fn icon(&self) -> &'static str {
-        crate::app::icons::WAVE
+        crate::app::kit::icons::WAVE
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

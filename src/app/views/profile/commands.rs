@@ -1,7 +1,9 @@
 //! Command lines for external profilers, ready to paste: hardware counters come from those.
 
-use super::{Machine, machine::device_flag};
-use crate::app::views::{ViewCtx, ViewRequest};
+use crate::app::{
+    document::profile::{Machine, machine::device_flag},
+    views::{ViewCtx, ViewRequest},
+};
 use egui::{RichText, Ui};
 use std::path::Path;
 
@@ -82,7 +84,7 @@ pub(super) fn lines_ui(ui: &mut Ui, ctx: &mut ViewCtx<'_>) {
             }
             ui.label(RichText::new(line.why).small().color(ctx.tokens.text_sub));
         });
-        let code = RichText::new(&line.text).font(crate::app::views::kit::mono(ui)).color(ctx.tokens.text);
+        let code = RichText::new(&line.text).font(crate::app::kit::mono(ui)).color(ctx.tokens.text);
         ui.add(egui::Label::new(code).wrap());
         ui.add_space(4.0);
     }

@@ -3,8 +3,8 @@
 use super::{commands, rate};
 use crate::{
     app::{
-        text,
-        views::{ViewCtx, ViewRequest, kit},
+        kit::{self, text},
+        views::{ViewCtx, ViewRequest},
     },
     gpu::{KernelFacts, Timing, source},
 };
@@ -22,7 +22,7 @@ impl Detail {
         ui.horizontal(|ui| {
             ui.heading(kit::spaced(name));
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                let close = crate::app::widgets::icon_button(ui, crate::app::icons::CLOSE, "Close details");
+                let close = crate::app::kit::widgets::icon_button(ui, crate::app::kit::icons::CLOSE, "Close details");
                 if close.clicked() {
                     ctx.profile.kernel = None;
                 }
@@ -150,7 +150,7 @@ fn sums_ui(ui: &mut Ui, timing: &Timing, ctx: &ViewCtx<'_>) {
         facts.push(("items", format!("{} per launch", kit::value(per_launch.round()))));
         facts.push(("time per item", format!("{} ns", kit::value(timing.nanos as f64 / timing.items as f64))));
     }
-    if let Some(per_sec) = timing.per_sec(super::bytes_of(timing, &ctx.profile.machine)) {
+    if let Some(per_sec) = timing.per_sec(crate::app::document::profile::bytes_of(timing, &ctx.profile.machine)) {
         facts.push(("bytes / s", rate(per_sec)));
     }
     facts_ui(ui, "sums", &facts, ctx);

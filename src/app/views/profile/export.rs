@@ -1,7 +1,10 @@
 //! Exports the timeline as a trace-event file for Perfetto and chrome://tracing.
 
-use super::{Profile, lanes::name_of};
-use crate::gpu::{Batch, Lane, Measured, Span};
+use super::lanes::name_of;
+use crate::{
+    app::document::profile::Profile,
+    gpu::{Batch, Lane, Measured, Span},
+};
 use serde_json::{Value as Json, json};
 
 /// All batches of the range with spans, consecutive in time.

@@ -1,8 +1,7 @@
 //! The columns of the kernel table.
 
-use super::baseline::Baseline;
 use crate::{
-    app::views::kit,
+    app::{document::profile::Baseline, kit},
     gpu::{KernelFacts, Timing},
 };
 use std::borrow::Cow;

@@ -1,14 +1,19 @@
 //! Kernel table: one row per kernel over the chosen range; a click opens its details.
 
 use super::{
-    Profile,
-    baseline::Baseline,
     detail::Detail,
     figures::{Figure, Row, TimeUnit, When, fitting, percent_signed},
     hold_ui, overhead_text,
 };
 use crate::{
-    app::views::{Selection, View, ViewCtx, kit, run_ui},
+    app::{
+        document::{
+            profile::{Baseline, Profile},
+            selection::Selection,
+        },
+        kit,
+        views::{View, ViewCtx, run_ui},
+    },
     engine::SimSchema,
     gpu::Timing,
     sim::{Frame, ShareLevel, Tap},
@@ -50,8 +55,8 @@ impl Kernels {
             timing,
             facts: ctx.schema.kernels.iter().find(|f| f.name == timing.name),
             baseline: profile.baseline.as_ref(),
-            bytes: super::bytes_of(timing, &profile.machine),
-            ops: super::ops_of(timing, &profile.machine),
+            bytes: crate::app::document::profile::bytes_of(timing, &profile.machine),
+            ops: crate::app::document::profile::ops_of(timing, &profile.machine),
             of_peak: profile.machine.of_peak(timing),
             share: timing.nanos as f64 / all,
             batches,
@@ -350,7 +355,7 @@ impl View for Kernels {
         let range = if ctx.profile.range.is_some() { "chosen range: " } else { "" };
         let caption = format!(
             "{range}mean over {}, {}  |  {} per batch  |  {}",
-            crate::app::text::plural(n, "measured batch", "measured batches"),
+            crate::app::kit::text::plural(n, "measured batch", "measured batches"),
             super::steps_text(ctx.profile),
             kit::duration(per_batch),
             overhead_text(ctx.profile)

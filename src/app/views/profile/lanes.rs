@@ -2,7 +2,7 @@
 
 use super::timeline::Scale;
 use crate::{
-    app::views::{ViewCtx, kit},
+    app::{kit, views::ViewCtx},
     gpu::{Lane, Measured, Span},
 };
 use egui::{Align2, Color32, Painter, Pos2, Rect, Ui, pos2};
@@ -176,7 +176,7 @@ pub(super) fn span_ui(ui: &mut Ui, span: &Span, ctx: &ViewCtx<'_>) {
         parts.push(("items", kit::thousands(span.items)));
     }
     if span.bytes > 0 {
-        parts.push(("bytes", crate::app::text::bytes(span.bytes)));
+        parts.push(("bytes", crate::app::kit::text::bytes(span.bytes)));
         parts.push(("bytes / s", super::rate(span.bytes as f64 / (span.nanos.max(1) as f64 * 1e-9))));
     }
     egui::Grid::new("span").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {

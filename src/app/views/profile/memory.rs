@@ -2,8 +2,9 @@
 
 use crate::{
     app::{
-        text,
-        views::{Selection, View, ViewCtx, colors, kit},
+        document::selection::Selection,
+        kit::{self, colors, text},
+        views::{View, ViewCtx},
     },
     engine::SimSchema,
     gpu::Place,

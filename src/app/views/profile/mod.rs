@@ -3,33 +3,33 @@
 //! They share a [`Profile`]: a range or kernel chosen in one is shown in all. Batches are collected only while a panel
 //! with [`View::profiles`](super::View::profiles) is visible.
 
-mod baseline;
 mod commands;
 mod detail;
 mod export;
 mod figures;
 mod kernels;
 mod lanes;
-mod machine;
 mod memory;
 mod numerics;
-mod record;
 mod roofline;
 mod steps;
 mod timeline;
 
-pub use baseline::Baseline;
 pub use kernels::Kernels;
-pub use machine::Machine;
 pub use memory::Memory;
-pub use numerics::{Comparison, Numerics};
-pub use record::{Overhead, Profile};
+pub use numerics::Numerics;
 pub use roofline::Roofline;
 pub use steps::Steps;
 pub use timeline::Timeline;
 
-use super::{ViewCtx, kit};
-use crate::gpu::{PROFILE_EVERY, Timing};
+use super::ViewCtx;
+use crate::{
+    app::{
+        document::profile::{Overhead, Profile},
+        kit,
+    },
+    gpu::PROFILE_EVERY,
+};
 use egui::Ui;
 
 /// `1.2 G`: a quantity per second.
@@ -39,22 +39,6 @@ fn rate(per_sec: f64) -> String {
         .find(|(s, _)| per_sec >= *s)
         .unwrap_or((1.0, ""));
     format!("{:.1}{suffix}", per_sec / scale)
-}
-
-/// Bytes moved by a row: counted by the launcher, else declared per item; 0 when unknown.
-fn bytes_of(timing: &Timing, machine: &Machine) -> u64 {
-    match (timing.bytes, machine.work_of(timing.name)) {
-        (0, Some(work)) => (work.bytes * timing.items as f64) as u64,
-        (counted, _) => counted,
-    }
-}
-
-/// Operations of a row: counted by the launcher, else declared per item; 0 when unknown.
-fn ops_of(timing: &Timing, machine: &Machine) -> u64 {
-    match (timing.ops, machine.work_of(timing.name)) {
-        (0, Some(work)) => (work.ops * timing.items as f64) as u64,
-        (counted, _) => counted,
-    }
 }
 
 /// Explains when data will appear.

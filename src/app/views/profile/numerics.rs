@@ -2,26 +2,17 @@
 
 use crate::{
     app::{
-        commands::UiCommand,
-        views::{Selection, View, ViewCtx, ViewRequest, kit},
+        document::{command::UiCommand, selection::Selection},
+        kit,
+        views::{View, ViewCtx, ViewRequest},
     },
     engine::{
         SimSchema,
         parity::{FieldParity, Parity, ULPS},
     },
-    sim::{Frame, Progress, Tap},
+    sim::{Frame, Tap},
 };
 use egui::{Align, Layout, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2};
-use std::sync::Arc;
-
-/// A comparison, finished or in progress.
-#[derive(Clone, Default)]
-pub struct Comparison {
-    /// In progress.
-    pub progress: Option<Arc<Progress>>,
-    /// The last result.
-    pub done: Option<Result<Parity, String>>,
-}
 
 /// The panel.
 pub struct Numerics {

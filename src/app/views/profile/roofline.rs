@@ -1,10 +1,11 @@
 //! Roofline: kernels against the measured peak performance of the device, on two logarithmic axes.
 
-use super::{Machine, rate};
+use super::rate;
 use crate::{
     app::{
-        commands::UiCommand,
-        views::{Selection, View, ViewCtx, ViewRequest, kit, run_ui},
+        document::{command::UiCommand, profile::Machine, selection::Selection},
+        kit,
+        views::{View, ViewCtx, ViewRequest, run_ui},
     },
     engine::SimSchema,
     gpu::{
@@ -36,8 +37,8 @@ struct Point {
 
 /// Position of a kernel, if its work is counted or declared.
 fn point(timing: &Timing, all: u64, machine: &Machine) -> Option<Point> {
-    let ops = timing.per_sec(super::ops_of(timing, machine))?;
-    let bytes = timing.per_sec(super::bytes_of(timing, machine))?;
+    let ops = timing.per_sec(crate::app::document::profile::ops_of(timing, machine))?;
+    let bytes = timing.per_sec(crate::app::document::profile::bytes_of(timing, machine))?;
     Some(Point { name: timing.name, intensity: ops / bytes, ops, share: timing.nanos as f64 / all.max(1) as f64 })
 }
 

@@ -1,8 +1,12 @@
 //! One bar per batch: the duration of its steps. Dragging chooses the range of all profile panels.
 
-use super::{Profile, hold_ui, overhead_text, steps_text};
+use super::{hold_ui, overhead_text, steps_text};
 use crate::{
-    app::views::{Selection, View, ViewCtx, kit, run_ui},
+    app::{
+        document::{profile::Profile, selection::Selection},
+        kit,
+        views::{View, ViewCtx, run_ui},
+    },
     engine::SimSchema,
     gpu::Batch,
     sim::{Frame, Tap},
@@ -99,7 +103,7 @@ impl Steps {
         let range = if profile.range.is_some() { "chosen range: " } else { "" };
         format!(
             "{range}{}, {measured} measured (filled bars), {}  |  {}  |  drag: choose a range, click: show a batch",
-            crate::app::text::plural(n, "batch", "batches"),
+            crate::app::kit::text::plural(n, "batch", "batches"),
             steps_text(profile),
             overhead_text(profile)
         )

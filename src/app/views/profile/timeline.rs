@@ -1,10 +1,11 @@
 //! One measured batch, launch by launch: a lane per stream and thread; calls and waits in separate lanes.
 
-use super::{Profile, hold_ui, lanes::Lanes};
+use super::{hold_ui, lanes::Lanes};
 use crate::{
     app::{
-        text,
-        views::{Selection, View, ViewCtx, ViewRequest, kit, run_ui},
+        document::{profile::Profile, selection::Selection},
+        kit::{self, text},
+        views::{View, ViewCtx, ViewRequest, run_ui},
     },
     engine::SimSchema,
     gpu::{Batch, Lane, Measured, Span},

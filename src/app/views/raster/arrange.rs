@@ -3,8 +3,8 @@
 use super::rows::{Order, Rows};
 use crate::{
     app::{
-        time::Train,
-        views::{filter::FilterMask, pool},
+        document::{filter::FilterMask, time::Train},
+        kit::pool,
     },
     sim::ElementSet,
 };

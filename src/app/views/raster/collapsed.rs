@@ -1,7 +1,10 @@
 //! Collapsed groups: the rate of a group as a line in a band.
 
 use super::{Raster, draw::nice_above};
-use crate::app::views::{ViewCtx, kit, rate};
+use crate::app::{
+    kit,
+    views::{ViewCtx, rate},
+};
 use egui::{Align2, Mesh, Painter, Rect, Stroke, pos2};
 
 impl Raster {

@@ -8,8 +8,8 @@ use super::{
     window::{Cells, Window},
 };
 use crate::app::{
-    time::{ElementBins, spikes::History},
-    views::pool,
+    document::time::{ElementBins, spikes::History},
+    kit::pool,
 };
 use egui::{Color32, ColorImage, Mesh, Painter, Pos2, Rect, TextureHandle, TextureOptions};
 use std::sync::{Arc, mpsc};
@@ -364,10 +364,8 @@ fn paint_ring(grid: &Grid, texture: &TextureHandle, painter: &Painter, plot: Rec
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::rows::{Order, Rows},
-        *,
-    };
+    use super::*;
+    use crate::app::views::raster::rows::{Order, Rows};
     use crate::sim::{ElementSet, Spike};
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::Raster;
 use crate::app::{
-    theme::Tokens,
-    time,
-    views::{ViewCtx, kit},
+    document::time,
+    kit::{self, theme::Tokens},
+    views::ViewCtx,
 };
 use egui::{Align2, Mesh, Painter, Rect, Ui, Vec2, pos2};
 

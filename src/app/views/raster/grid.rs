@@ -7,11 +7,11 @@ use super::{
 };
 use crate::{
     app::{
-        time::{
+        document::time::{
             Bin, ElementBins,
             spikes::{History, between},
         },
-        views::colors,
+        kit::colors,
     },
     sim::Spike,
 };

@@ -17,9 +17,15 @@ mod tiles;
 mod toolbar;
 mod window;
 
-use super::{MenuTarget, View, ViewCtx, area_select::AreaSelect, kit, probes_where, tap};
+use super::{MenuTarget, View, ViewCtx};
 use crate::{
-    app::time::{ElementBins, Time, TimeLink, Train, spikes::History},
+    app::{
+        document::{
+            features::{probes_where, tap},
+            time::{ElementBins, Time, TimeLink, Train, spikes::History},
+        },
+        kit::{self, area_select::AreaSelect},
+    },
     engine::SimSchema,
     sim::{Clock, ElementSet, Frame, ProbeId, SPIKES, Shape, Tap},
 };
@@ -358,7 +364,7 @@ impl View for Raster {
         if name.is_empty() || name == SPIKES { "Raster".into() } else { format!("Raster: {name}") }
     }
 
-    fn taps(&self, schema: &SimSchema, _: &super::Selection) -> Vec<Tap> {
+    fn taps(&self, schema: &SimSchema, _: &crate::app::document::selection::Selection) -> Vec<Tap> {
         let spikes = |s: &Shape| matches!(s, Shape::Spikes { .. });
         let probe = self.probe.or_else(|| probes_where(schema, spikes).next().map(|(id, _)| id));
         probe.map(tap).into_iter().collect()
@@ -419,7 +425,7 @@ impl View for Raster {
     }
 
     fn icon(&self) -> &'static str {
-        crate::app::icons::RASTER
+        crate::app::kit::icons::RASTER
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

@@ -63,7 +63,8 @@ fn blocks(selected: &[u32], rows: &Rows) -> Vec<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::rows::Order, *};
+    use super::*;
+    use crate::app::views::raster::rows::Order;
     use crate::sim::ElementSet;
 
     #[test]

@@ -3,8 +3,9 @@
 use super::{Raster, draw::Layout, rows::Group};
 use crate::{
     app::{
-        time::{paint, spikes::History},
-        views::{MenuTarget, ViewCtx, area_select::SelectedArea, kit, menu},
+        document::time::{paint, spikes::History},
+        kit::{self, area_select::SelectedArea},
+        views::{MenuTarget, ViewCtx, element, menu},
     },
     sim::{ElementSet, Spike},
 };
@@ -180,7 +181,7 @@ impl Raster {
         });
         let values: Vec<_> =
             time.into_iter().map(|t| (format!("Last {}", self.noun.trim_end_matches('s')), t)).collect();
-        response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, &set, element, &values));
+        response.clone().on_hover_ui_at_pointer(|ui| element::element_ui(ui, ctx, &set, element, &values));
     }
 
     /// The spike nearest to the pointer, within the hit distance.

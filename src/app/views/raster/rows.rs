@@ -1,10 +1,7 @@
 //! Row order: elements grouped by a category and sorted inside each group.
 
 use crate::{
-    app::{
-        theme::Tokens,
-        views::{colors, kit},
-    },
+    app::kit::{self, colors, theme::Tokens},
     sim::ElementSet,
 };
 use egui::Color32;

@@ -2,8 +2,8 @@
 
 use super::{Raster, draw::nice_above, window::Cells};
 use crate::app::{
-    theme::Tokens,
-    views::{kit, rate},
+    kit::{self, theme::Tokens},
+    views::rate,
 };
 use egui::{Align2, Mesh, Painter, Pos2, Rect, pos2};
 use std::ops::RangeInclusive;

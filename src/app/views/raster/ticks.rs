@@ -6,7 +6,7 @@ use super::{
     window::{Cells, Window},
 };
 use crate::{
-    app::{time::spikes::History, views::ViewCtx},
+    app::{document::time::spikes::History, views::ViewCtx},
     sim::Spike,
 };
 use egui::{Mesh, Painter, Rect, Vec2, pos2};

@@ -8,7 +8,7 @@
 
 use super::rows::{NO_ROW, Rows};
 use crate::{
-    app::{time::spikes::History, views::pool},
+    app::{document::time::spikes::History, kit::pool},
     sim::Spike,
 };
 use std::{

@@ -6,7 +6,11 @@ use super::{
     rows::{Order, Sort},
 };
 use crate::{
-    app::views::{View as _, ViewCtx, fields, kit, probes_where},
+    app::{
+        document::features::probes_where,
+        kit,
+        views::{View as _, ViewCtx, element, fields},
+    },
     sim::{ElementSet, Shape},
 };
 
@@ -24,7 +28,7 @@ impl Raster {
         if columns.len() > 1 && kit::choice_ui(ui, ctx.tokens, "Group by", &mut self.arrange.order.column, &columns) {
             self.arrange.order.collapsed.clear();
         }
-        kit::time_ui(ui, ctx, &mut self.link);
+        element::time_ui(ui, ctx, &mut self.link);
         ui.separator();
         kit::overflow_ui(ui, REST, |ui| self.rest_ui(ui, &set, ctx));
         if self.arrange.order != before {

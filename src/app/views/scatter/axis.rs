@@ -1,6 +1,6 @@
 //! Linear and logarithmic scales, and their axes.
 
-use crate::app::{theme::Tokens, views::kit};
+use crate::app::kit::{self, theme::Tokens};
 use egui::{Align2, FontId, Painter, Rect, pos2};
 
 /// A range with a higher ratio is logarithmic by default.

@@ -3,17 +3,16 @@
 pub(super) mod axis;
 
 use super::{
-    Selection, View, ViewCtx,
-    bar::ColorBar,
+    View, ViewCtx,
     cloud::{Cloud, MAX_SINGLE, Placed},
-    color_scale::FieldScale,
-    color_scales::ColorScales,
-    colors,
     fields::{self, ElementMask, Fields},
-    filter::FilterMask,
-    kit, run_ui, tap,
+    run_ui,
 };
 use crate::{
+    app::{
+        document::{color_scales::ColorScales, features::tap, filter::FilterMask, selection::Selection},
+        kit::{self, bar::ColorBar, color_scale::FieldScale, colors},
+    },
     engine::SimSchema,
     sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Tap},
 };
@@ -176,7 +175,7 @@ impl Scatter {
         let painter = ui.painter_at(canvas);
         let (small, mono) = (kit::small(ui), kit::mono(ui));
         let scales = self.cloud.placed().found.scales;
-        let [x, y] = shown.map(|id| fields::title(&ctx.schema.probes[usize::from(id)]));
+        let [x, y] = shown.map(|id| crate::app::kit::text::probe_title(&ctx.schema.probes[usize::from(id)]));
         axis::x(&painter, plot, (&mono, &small), ctx.tokens, &scales[0], &x);
         axis::y(&painter, canvas.left() + 8.0, plot, (&mono, &small), ctx.tokens, &scales[1], &y);
         if self.cloud.placed().of.len() > MAX_SINGLE {

@@ -5,8 +5,15 @@ mod plots;
 mod sonogram;
 mod table;
 
-use super::{Selection, View, ViewCtx, kit, placeholder, pool::PooledResult, probes_where, rate, run_ui, tap};
+use super::{View, ViewCtx, placeholder, rate, run_ui};
 use crate::{
+    app::{
+        document::{
+            features::{probes_where, tap},
+            selection::Selection,
+        },
+        kit::{self, pool::PooledResult},
+    },
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, SPIKES, Shape, Tap, TimeBase},
 };

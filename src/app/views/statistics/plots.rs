@@ -6,14 +6,13 @@ use super::{
 };
 use crate::{
     app::{
-        theme::Tokens,
-        views::{
-            ViewCtx,
+        kit::{
+            self,
             color_scale::ScaleColors,
-            connectivity::element_name,
             heatmap::{AxisLabel, Heatmap, HeatmapTexture, short},
-            kit,
+            theme::Tokens,
         },
+        views::{ViewCtx, connectivity::element_name},
     },
     sim::ElementSet,
 };

@@ -5,12 +5,14 @@ use super::{
     plots::{framed, hover, none_ui},
 };
 use crate::{
-    app::views::{
-        ViewCtx,
-        color_scale::ScaleColors,
-        colormap::Colormap,
-        heatmap::{AxisLabel, Heatmap, HeatmapTexture},
-        kit,
+    app::{
+        kit::{
+            self,
+            color_scale::ScaleColors,
+            colormap::Colormap,
+            heatmap::{AxisLabel, Heatmap, HeatmapTexture},
+        },
+        views::ViewCtx,
     },
     num::welch::Spectrogram,
 };

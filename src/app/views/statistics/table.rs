@@ -2,7 +2,10 @@
 
 use super::compute::{Line, Stats};
 use crate::{
-    app::views::{MenuTarget, ViewCtx, connectivity::element_name, kit, menu},
+    app::{
+        kit,
+        views::{MenuTarget, ViewCtx, connectivity::element_name, menu},
+    },
     sim::ElementSet,
 };
 use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};

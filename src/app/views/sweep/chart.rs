@@ -5,10 +5,9 @@ use super::{
     groups::{Coordinate, Point},
 };
 use crate::app::{
-    text,
-    theme::Tokens,
+    kit::{self, colors, text, theme::Tokens},
     views::{
-        ViewCtx, colors, kit,
+        ViewCtx,
         scatter::axis::{self, Scale},
     },
 };

@@ -234,7 +234,8 @@ pub fn proposed(all: &[SweptPaths]) -> Option<&SweptPaths> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::runs::settings, *};
+    use super::*;
+    use crate::app::views::sweep::runs::settings;
     use crate::project::Project;
     use std::path::Path;
 

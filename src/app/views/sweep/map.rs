@@ -6,15 +6,15 @@ use super::{
     groups::Coordinate,
 };
 use crate::app::{
-    theme::Tokens,
-    views::{
-        ViewCtx,
+    kit::{
+        self,
         bar::{ColorBar, round_marks},
         color_scale::{FieldScale, ScaleColors},
         colormap::Colormap,
         heatmap::ink_on,
-        kit,
+        theme::Tokens,
     },
+    views::ViewCtx,
 };
 use egui::{Align2, Color32, Painter, Pos2, Rect, Sense, Ui, pos2, vec2};
 

@@ -10,9 +10,12 @@ mod map;
 mod runs;
 mod toolbar;
 
-use super::{Selection, View, ViewCtx, compare::read::SeriesName, kit, placeholder, pool::PoolJob};
+use super::{View, ViewCtx, compare::read::SeriesName, placeholder};
 use crate::{
-    app::{icons, library::Library, text},
+    app::{
+        document::{library::Library, selection::Selection},
+        kit::{self, icons, pool::PoolJob, text},
+    },
     engine::SimSchema,
     params::{ParamSpec, Scale, ValueType},
     project::Status,
@@ -96,7 +99,7 @@ impl SweepPlot {
         let n = self.read.len();
         self.read.retain(|folder, _| complete().any(|run| run.folder == *folder));
         self.is_stale |= self.read.len() != n;
-        let request = |run: &crate::app::library::Run| {
+        let request = |run: &crate::app::document::library::Run| {
             (run.folder.clone(), run.steps, self.choices.series.clone(), self.choices.part)
         };
         let missing = |request: &Request| self.read.get(&request.0).is_none_or(|(read, _)| read != request);

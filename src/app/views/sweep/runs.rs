@@ -93,7 +93,7 @@ pub fn read(folder: &Path, wanted: Option<&Key>, part: Part) -> io::Result<Swept
         name: folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         kind: manifest.kind.clone(),
         started: manifest.started.clone(),
-        duration: crate::app::views::kit::steps(steps as f64, manifest.time_base()),
+        duration: crate::app::kit::steps(steps as f64, manifest.time_base()),
         seed: history.first.seed,
         settings: settings_of(&history),
         offered: numbers.offered,

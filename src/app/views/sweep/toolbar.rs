@@ -2,8 +2,9 @@
 
 use super::{SweepPlot, choices::Number, export, groups::SweptPaths, runs::Part};
 use crate::app::{
-    commands::UiCommand,
-    views::{ViewCtx, ViewRequest, kit},
+    document::command::UiCommand,
+    kit,
+    views::{ViewCtx, ViewRequest},
 };
 use egui::Ui;
 

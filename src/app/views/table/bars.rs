@@ -1,7 +1,7 @@
 //! Values as bars: along the bottom of a cell, from zero, to one scale per column.
 
 use crate::{
-    app::{theme::Tokens, views::kit},
+    app::kit::{self, theme::Tokens},
     sim::{Meaning, ProbeId, ProbeSpec},
 };
 use egui::{Painter, Rect, pos2};

@@ -6,13 +6,16 @@ mod order;
 mod pointer;
 mod trail;
 
-use super::{
-    MenuTarget, Selection, View, ViewCtx, colors,
-    filter::{self, QueryContext},
-    kit, menu, probes_where, tap,
-};
+use super::{MenuTarget, View, ViewCtx, menu};
 use crate::{
-    app::{text, theme::Tokens},
+    app::{
+        document::{
+            features::{probes_where, tap},
+            filter::{self, QueryContext},
+            selection::Selection,
+        },
+        kit::{self, colors, text, theme::Tokens},
+    },
     engine::SimSchema,
     sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
 };
@@ -84,7 +87,9 @@ impl Table {
         let all = Self::fields_over(schema, name);
         match &self.fields {
             Some(names) => all.into_iter().filter(|(_, p)| names.contains(p.name)).collect(),
-            None => all.into_iter().filter(|(_, p)| !super::view_3d::is_time_since(p)).take(1).collect(),
+            None => {
+                all.into_iter().filter(|(_, p)| !crate::app::document::features::is_time_since(p)).take(1).collect()
+            }
         }
     }
 
@@ -136,7 +141,7 @@ impl Table {
         }
         let hint = "ID, name, category or query";
         let edit = egui::TextEdit::singleline(&mut self.filter).hint_text(hint).desired_width(190.0);
-        let response = ui.add(edit.id(crate::app::focus::filter_id("table"))).accessible_name(hint);
+        let response = ui.add(edit.id(crate::app::kit::focus::filter_id("table"))).accessible_name(hint);
         if response.changed() {
             self.cursor = None;
         }
@@ -280,7 +285,7 @@ impl Table {
             Cell::Field(probe, spec) => {
                 let value = self.values.get(&probe).and_then(|v| v.get(i)).copied();
                 let text = match value {
-                    Some(v) if super::view_3d::is_time_since(spec) && v < 0.0 => "never".to_owned(),
+                    Some(v) if crate::app::document::features::is_time_since(spec) && v < 0.0 => "never".to_owned(),
                     Some(v) => self.bars.text(probe, v, decimals(spec)),
                     None => "—".to_owned(),
                 };
@@ -420,7 +425,7 @@ impl View for Table {
     }
 
     fn icon(&self) -> &'static str {
-        crate::app::icons::SELECTION
+        crate::app::kit::icons::SELECTION
     }
 
     fn gestures(&self) -> &'static [(&'static str, &'static str)] {

@@ -1,9 +1,9 @@
 //! Rows of the table, filtered and sorted on the pool.
 
 use crate::{
-    app::views::{
-        filter::{FilterMask, QueryContext},
-        pool,
+    app::{
+        document::filter::{FilterMask, QueryContext},
+        kit::pool,
     },
     sim::{ElementSet, ProbeId},
 };

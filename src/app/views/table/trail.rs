@@ -1,6 +1,6 @@
 //! Recent history of a field: snapshots of all elements, drawn as a sparkline per row.
 
-use crate::app::theme::Tokens;
+use crate::app::kit::theme::Tokens;
 use egui::{Painter, Rect, pos2};
 use std::collections::VecDeque;
 

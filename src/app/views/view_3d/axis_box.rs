@@ -1,6 +1,6 @@
 //! The box of three axes that are fields: its edges, and the names and ranges of the axes beside it.
 
-use crate::app::theme::Tokens;
+use crate::app::kit::theme::Tokens;
 use egui::{Painter, Pos2, Rect, Stroke, TextStyle, Vec2};
 
 /// Distance of texts from the edges, points.

@@ -3,8 +3,9 @@
 use super::View3d;
 use crate::{
     app::{
-        theme::Tokens,
-        views::{ViewCtx, colors, filter::QueryContext, pool::PooledResult},
+        document::filter::QueryContext,
+        kit::{colors, pool::PooledResult, theme::Tokens},
+        views::ViewCtx,
     },
     query::Named,
     sim::{Column, ElementSet, Individuals},

@@ -2,7 +2,7 @@
 
 use super::{Coloring, View3d, by_selection::BY_SELECTION};
 use crate::{
-    app::views::{ViewCtx, kit},
+    app::{kit, views::ViewCtx},
     sim::{ElementSet, ProbeId},
 };
 use egui::{Align2, Color32, Painter, Pos2, Rect, ScrollArea, Ui, UiBuilder, Vec2, pos2, vec2};

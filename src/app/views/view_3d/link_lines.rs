@@ -2,7 +2,10 @@
 
 use super::{View3d, shell_edges::Edges};
 use crate::{
-    app::views::{ViewCtx, color_scale::ColorScale, colors, kit, links},
+    app::{
+        kit::{self, color_scale::ColorScale, colors},
+        views::{ViewCtx, links},
+    },
     engine::SimSchema,
     sim::{ElementSet, Frame, Link, ProbeId, ProbeSpec, Reading, Shape},
     view3d::{End, Scene},
@@ -29,7 +32,7 @@ pub(super) struct LinkLines {
 pub(super) fn probes<'a>(schema: &'a SimSchema, set: &ElementSet) -> Vec<(ProbeId, &'a ProbeSpec)> {
     let name = set.name;
     let is_own = |s: &Shape| matches!(s, Shape::Links { from, to } if *from == name && *to == name);
-    crate::app::views::probes_where(schema, is_own).collect()
+    crate::app::document::features::probes_where(schema, is_own).collect()
 }
 
 impl View3d {

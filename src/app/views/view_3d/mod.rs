@@ -16,13 +16,18 @@ mod toolbar;
 
 pub use saved_views::SavedView;
 
-use super::{
-    Selection, View, ViewCtx, area_select::AreaSelect, color_scale, color_scales::ColorScales, fields, kit,
-    probes_where, tap,
-};
+use super::{View, ViewCtx, fields};
 use crate::{
+    app::{
+        document::{
+            color_scales::ColorScales,
+            features::{is_time_since, probes_where, tap},
+            selection::Selection,
+        },
+        kit::{self, area_select::AreaSelect, color_scale},
+    },
     engine::{SchemaChanges, SimSchema},
-    sim::{ElementSet, Frame, Meaning, ProbeId, ProbeSpec, Reading, Shape, Tap},
+    sim::{ElementSet, Frame, ProbeId, ProbeSpec, Reading, Shape, Tap},
     view3d::{Camera, Preset, Vec2, Vec3},
 };
 use egui::{Rect, Ui};
@@ -50,11 +55,6 @@ impl Coloring {
             Self::Field(probe) | Self::Glow(probe) => Some(probe),
         }
     }
-}
-
-/// Whether a field is a time since the last event in ms, which can be shown as a glow.
-pub(super) fn is_time_since(probe: &ProbeSpec) -> bool {
-    probe.shape.meaning() == Some(Meaning::TimeSince)
 }
 
 /// The 3D view.
@@ -370,7 +370,7 @@ impl View for View3d {
     }
 
     fn icon(&self) -> &'static str {
-        crate::app::icons::BRAIN
+        crate::app::kit::icons::BRAIN
     }
 
     fn colorings(&self, schema: &SimSchema) -> (Vec<String>, usize) {

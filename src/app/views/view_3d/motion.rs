@@ -2,7 +2,13 @@
 
 use super::{View3d, axis_box};
 use crate::{
-    app::views::{ViewCtx, fields, fields::Fields, kit},
+    app::{
+        kit,
+        views::{
+            ViewCtx,
+            fields::{self, Fields},
+        },
+    },
     engine::SimSchema,
     sim::{ElementSet, Frame, MotionFields, ProbeId, ProbeSpec},
     view3d::{Projector, Vec2, Vec3},

@@ -2,7 +2,10 @@
 
 use super::{Coloring, View3d, pixels};
 use crate::{
-    app::views::{ViewCtx, bar::ColorBar, color_scale::FieldScale, fields, kit},
+    app::{
+        kit::{self, bar::ColorBar, color_scale::FieldScale},
+        views::{ViewCtx, element, fields},
+    },
     sim::{ElementSet, ProbeSpec},
     view3d::Vec3,
 };
@@ -29,7 +32,7 @@ impl View3d {
         self.area_select.paint(&painter, ctx.tokens);
         if let (Some(element), true) = (self.under_pointer.filter(|_| self.hover_key.is_some()), response.hovered()) {
             let values = self.value_text(ctx, element);
-            response.clone().on_hover_ui_at_pointer(|ui| kit::element_ui(ui, ctx, set, element, &values));
+            response.clone().on_hover_ui_at_pointer(|ui| element::element_ui(ui, ctx, set, element, &values));
         }
     }
 
@@ -73,7 +76,7 @@ impl View3d {
     fn value_text(&self, ctx: &ViewCtx<'_>, element: u32) -> Vec<(String, String)> {
         let Some(probe) = self.values_of.and_then(|p| ctx.schema.probes.get(usize::from(p))) else { return vec![] };
         let Some(value) = self.values.get(element as usize).copied() else { return vec![] };
-        let text = if super::is_time_since(probe) {
+        let text = if crate::app::document::features::is_time_since(probe) {
             if value < 0.0 {
                 "never".to_owned()
             } else {

@@ -2,7 +2,10 @@
 
 use super::{Coloring, View3d, by_selection::BY_SELECTION, pixels};
 use crate::{
-    app::views::{ViewCtx, colormap::Colormap, colors, kit},
+    app::{
+        kit::{self, colormap::Colormap, colors},
+        views::ViewCtx,
+    },
     sim::ElementSet,
     view3d::{Look, Scene, Vec2, selected},
 };
@@ -200,7 +203,7 @@ const SOFTWARE_REST: Duration = Duration::from_millis(500);
 
 fn new_scene(state: &egui_wgpu::RenderState) -> Scene {
     let mut scene = Scene::new(&state.device, state.target_format);
-    if crate::app::software::is_software(state) {
+    if crate::view3d::is_software(&state.adapter) {
         scene.set_rest(SOFTWARE_REST);
     }
     scene

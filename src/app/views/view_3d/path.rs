@@ -2,7 +2,7 @@
 
 use super::{View3d, pixels};
 use crate::{
-    app::views::{ViewCtx, kit},
+    app::{kit, views::ViewCtx},
     sim::ElementSet,
     view3d::Projector,
 };

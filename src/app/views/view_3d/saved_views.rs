@@ -2,7 +2,7 @@
 
 use super::View3d;
 use crate::{
-    app::{icons, views::ViewCtx},
+    app::{kit::icons, views::ViewCtx},
     view3d::{Camera, Vec3},
 };
 use egui::Ui;
@@ -62,7 +62,7 @@ impl View3d {
                         ui.close();
                     }
                     let name = format!("Delete {}", saved.name);
-                    if crate::app::widgets::icon_button(ui, icons::CLOSE, &name).clicked() {
+                    if crate::app::kit::widgets::icon_button(ui, icons::CLOSE, &name).clicked() {
                         gone = Some(at);
                     }
                 });

@@ -2,11 +2,12 @@
 
 use super::{Coloring, View3d, by_selection::BY_SELECTION, link_lines};
 use crate::{
-    app::views::{
-        ViewCtx, colors,
-        connectivity::ego::{self, Ego},
-        kit,
-        pool::PooledResult,
+    app::{
+        kit::{self, colors, pool::PooledResult},
+        views::{
+            ViewCtx,
+            connectivity::ego::{self, Ego},
+        },
     },
     engine::SimSchema,
     sim::{Connectivity, ElementSet, ProbeId},

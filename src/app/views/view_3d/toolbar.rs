@@ -2,7 +2,7 @@
 
 use super::{Coloring, View3d, by_selection::BY_SELECTION};
 use crate::{
-    app::views::{ViewCtx, kit},
+    app::{kit, views::ViewCtx},
     engine::SimSchema,
     view3d::Preset,
 };

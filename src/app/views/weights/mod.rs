@@ -2,8 +2,12 @@
 
 mod count;
 
-use super::{Selection, View, ViewCtx, heatmap::short, kit, placeholder, pool::PooledResult};
+use super::{View, ViewCtx, placeholder};
 use crate::{
+    app::{
+        document::selection::Selection,
+        kit::{self, heatmap::short, pool::PooledResult},
+    },
     engine::SimSchema,
     sim::{Frame, Tap},
 };
@@ -153,7 +157,10 @@ impl Weights {
             ("Mean |w|", format!("{} {unit}", kit::value((counted.total / n * 1e3).round() / 1e3))),
             ("Largest |w|", format!("{} {unit}", kit::value(f64::from(counted.bins.ends.1)))),
             ("", String::new()),
-            ("In INT8", format!("{} + {}", crate::app::text::bytes(loss.n), crate::app::text::bytes(4 * scales))),
+            (
+                "In INT8",
+                format!("{} + {}", crate::app::kit::text::bytes(loss.n), crate::app::kit::text::bytes(4 * scales)),
+            ),
             ("Scales", kit::thousands(scales)),
             ("Levels used", format!("{} of 255", loss.levels_used())),
             ("Rounded to zero", percent(loss.zeros_made)),

@@ -1,7 +1,5 @@
-use super::{
-    super::{Tokenizer, tokenizer},
-    *,
-};
+use super::*;
+use crate::data::text::{Tokenizer, tokenizer};
 use serde_json::json;
 
 /// A tokenizer of two characters with this normalizer and decoder.

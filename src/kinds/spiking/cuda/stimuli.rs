@@ -1,15 +1,17 @@
 //! Active stimuli, as the kernels read them.
 
 use super::{
-    super::{
+    kernels::{Kick, KickSource, WeightGain},
+    words,
+};
+use crate::{
+    kinds::spiking::{
         constants::{Constants, Real},
         saved_state::mark,
         stimuli::{self, ActiveStimuli},
     },
-    kernels::{Kick, KickSource, WeightGain},
-    words,
+    num::trains::TRAIN_STEPS,
 };
-use crate::num::trains::TRAIN_STEPS;
 
 /// Inputs below this cannot make a state non-finite: the sum of 10⁸ of them fits into single precision.
 const MAX_BOUNDED_INPUT: f64 = 1e30;

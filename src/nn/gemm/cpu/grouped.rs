@@ -1,9 +1,7 @@
 //! Groups of unequal sizes, and integers with scales.
 
-use super::{
-    super::{Epilogue, Gemm, GemmError, Layout, Scales, Split, epilogue::Parts},
-    Element, Isa, Job, MAX_COLUMNS, Out, Sum, elements_from, gemm_with,
-};
+use super::{Element, Isa, Job, MAX_COLUMNS, Out, Sum, elements_from, gemm_with};
+use crate::nn::gemm::{Epilogue, Gemm, GemmError, Layout, Scales, Split, epilogue::Parts};
 use rayon::prelude::*;
 
 /// Multiplies groups of rows, or of k, with the sums of [`gemm()`]: see [`Split`].

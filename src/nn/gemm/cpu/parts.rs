@@ -1,11 +1,11 @@
 //! Large multiplications in parts, between which they can be stopped. A part is some rows of C, or some groups: every element
 //! is the same sum, so the parts change no bit.
 
-use super::{
-    super::{Epilogue, Gemm, GemmError, Split},
-    Element, gemm, groups,
+use super::{Element, gemm, groups};
+use crate::{
+    gpu::StopFlag,
+    nn::gemm::{Epilogue, Gemm, GemmError, Split},
 };
-use crate::gpu::StopFlag;
 
 /// Operations of a thread between two looks at the stop flag, about: 10 to 50 ms.
 const PART_OPS: usize = 1_000_000_000;

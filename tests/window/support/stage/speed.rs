@@ -3,7 +3,7 @@
 use super::Stage;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use neuropil::{
-    app::{time::Time, views},
+    app::document::time::Time,
     sim::{Clock, Frame},
 };
 
@@ -30,7 +30,7 @@ impl Stage {
     pub fn absorb_ahead(&mut self, frame: Frame) {
         let ctx = self.harness().ctx.clone();
         let time = &mut self.harness().state_mut().time;
-        while !time.past.is_indexed() || views::pool::is_busy(&ctx) {
+        while !time.past.is_indexed() || neuropil::app::kit::pool::is_busy(&ctx) {
             std::thread::yield_now();
         }
         time.past.update();

@@ -3,8 +3,8 @@
 use super::{LEGEND_ROW, NARROW, Rates};
 use crate::{
     app::{
-        theme::Tokens,
-        views::{ViewCtx, kit},
+        kit::{self, theme::Tokens},
+        views::ViewCtx,
     },
     engine::SimSchema,
     sim::ProbeId,

@@ -1,7 +1,8 @@
 //! Counts in a ring of columns: scrolled, from tiles and from bins.
 
-use super::{super::count_colors::Scale, *};
+use super::*;
 use crate::app::views::raster::{
+    count_colors::Scale,
     rows::{Order, Rows},
     window::Window,
 };

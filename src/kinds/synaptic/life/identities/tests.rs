@@ -1,6 +1,7 @@
 //! Events and ids.
 
-use super::{super::Move, *};
+use super::*;
+use crate::kinds::synaptic::life::Move;
 
 fn births(events: &[LifeEvent]) -> Vec<(u64, Vec<u64>)> {
     let born = |event: &LifeEvent| match event {

@@ -1,6 +1,7 @@
 //! The rules, their thresholds and what users may ask for.
 
-use super::{super::health, *};
+use super::*;
+use crate::kinds::synaptic::life::health;
 
 /// A status with these values; everything else is that of a calm layer.
 struct Case {

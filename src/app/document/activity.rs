@@ -1,0 +1,179 @@
+//! Whether the activity of a network looks wrong: the events of the newest second, counted on the pool.
+
+use super::{session::Session, time::Time};
+use crate::{
+    app::{
+        document::{features::probes_where, filter::QueryContext, time::spikes::between},
+        kit::pool::PoolJob,
+    },
+    params::{Params, Role, interventions::Intervention},
+    sim::{Shape, Spike},
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Simulated time that is counted, and the least of it, seconds.
+const WINDOW_SECS: f64 = 1.0;
+const LEAST_SECS: f64 = 0.2;
+/// Wall time between two counts while the simulation runs.
+const EVERY: Duration = Duration::from_secs(1);
+/// Mean rate of all elements from which on the activity runs away, Hz.
+const RUNAWAY_HZ: f64 = 50.0;
+/// Part of the elements from which on most answer, and part of them that few stimuli act on.
+const MOST: f64 = 0.5;
+const FEW: f64 = 0.2;
+
+/// The activity of a set within a window.
+#[derive(Clone, Debug, PartialEq)]
+struct Activity {
+    /// Name of the set, and number of its elements.
+    set: &'static str,
+    n: u32,
+    secs: f64,
+    events: u64,
+    /// Elements with an event.
+    active: u32,
+    /// Elements that stimuli act on; `None`: no stimulus, or a target that cannot be evaluated.
+    stimulated: Option<u32>,
+}
+
+impl Activity {
+    /// One sentence that describes the problem.
+    fn notice(&self) -> Option<String> {
+        let Self { set, n, secs, events, active, stimulated } = *self;
+        let share = |k: u32| f64::from(k) / f64::from(n.max(1));
+        let rate = events as f64 / (f64::from(n.max(1)) * secs);
+        if rate >= RUNAWAY_HZ {
+            return Some(format!(
+                "The activity runs away: the mean rate of all {set} is {rate:.0} Hz. Check the weights and the strength \
+                 of the stimuli"
+            ));
+        }
+        let stimulated = stimulated.filter(|k| share(*k) <= FEW && share(active) >= MOST)?;
+        Some(format!(
+            "Most {set} answer: {:.0} % were active in the newest {secs:.1} s although stimuli act on {:.1} %. Check the \
+             weights and the strength of the stimuli",
+            share(active) * 100.0,
+            share(stimulated) * 100.0
+        ))
+    }
+}
+
+/// The last count, and the job of the next one.
+#[derive(Default)]
+pub struct ActivityCheck {
+    job: PoolJob<u64, Activity>,
+    shown: Option<Activity>,
+    started: Option<(u64, Instant)>,
+}
+
+impl ActivityCheck {
+    /// One sentence that describes the problem.
+    pub fn notice(&self) -> Option<String> {
+        self.shown.as_ref().and_then(Activity::notice)
+    }
+
+    /// Counts the newest activity when that is due.
+    pub fn update(time: &mut Time, session: &Session) {
+        let check = &mut time.activity;
+        if let Some((_, counted)) = check.job.poll() {
+            check.shown = Some(counted);
+        }
+        let step = time.past.newest();
+        if !check.is_due(step, session.live.running) || !time.past.is_indexed() {
+            return;
+        }
+        check.started = Some((step, Instant::now()));
+        if let (Some(count), Some(wake)) = (Self::count(time, session, step), time.wake().cloned()) {
+            time.activity.job.start(&wake, step, count);
+        }
+    }
+
+    /// The job that counts the activity before a step; none while too little of it is known.
+    fn count(time: &Time, session: &Session, step: u64) -> Option<impl FnOnce() -> Activity + Send + 'static> {
+        let (schema, past) = (&session.live.schema, &time.past);
+        let base = session.live.clock.base;
+        let (probe, spec) = probes_where(schema, |s| matches!(s, Shape::Spikes { .. })).next()?;
+        let Shape::Spikes { over } = spec.shape else { return None };
+        let (set, train) = (schema.set(over)?.clone(), past.train(probe)?);
+        let window = (WINDOW_SECS / base.per_step()) as u64;
+        let from = step.saturating_sub(window).max(past.first()).max(train.oldest_single().unwrap_or(0));
+        let secs = (step - from.min(step)) as f64 * base.per_step();
+        if base.is_count() || secs < LEAST_SECS || !past.gaps(probe, from as f64, step as f64).is_empty() {
+            return None;
+        }
+        let history = &train.history;
+        let relative = |at: u64| at.saturating_sub(history.origin()).min(u64::from(u32::MAX)) as u32;
+        let (from, to) = (relative(from), relative(step));
+        let mut chunks: Vec<Arc<Vec<Spike>>> = history.chunks_between(from, to).map(|(_, c)| c.clone()).collect();
+        chunks.push(Arc::new(history.tail().to_vec()));
+        let features = session.features();
+        let targets = stimulated(session.project.model.params());
+        let context = QueryContext::new(schema, &features, set.clone(), &Default::default());
+        Some(move || {
+            let (events, active) = counted(&chunks, from, to, set.len as usize);
+            let stimulated = (!targets.is_empty()).then(|| targeted(&targets, &context, set.len)).flatten();
+            Activity { set: set.name, n: set.len, secs, events, active, stimulated }
+        })
+    }
+
+    /// Whether the activity up to a step is due to be counted.
+    fn is_due(&self, step: u64, running: bool) -> bool {
+        let is_new = self.started.is_none_or(|(at, _)| at != step);
+        let is_time = self.started.is_none_or(|(_, since)| since.elapsed() >= EVERY);
+        is_new && (is_time || !running) && !self.job.is_busy()
+    }
+}
+
+/// Targets of the enabled stimuli.
+fn stimulated(params: &dyn Params) -> Vec<String> {
+    let acts = |v: &Intervention<'_>| v.is_enabled() && v.role().takes_target() && !v.role().is_lesion();
+    Intervention::all(params).filter(acts).map(|v| v.text(Role::Target)).collect()
+}
+
+/// Number of elements that any of these queries selects; `None` when one cannot be evaluated.
+fn targeted(queries: &[String], context: &QueryContext, n: u32) -> Option<u32> {
+    let mut is_in = vec![false; n as usize];
+    for query in queries {
+        let found = context.with(|known| known.select(query)).ok()?;
+        found.iter().filter_map(|e| is_in.get_mut(*e as usize).map(|e| *e = true)).for_each(drop);
+    }
+    Some(is_in.iter().filter(|is_in| **is_in).count() as u32)
+}
+
+/// Events, and elements with one.
+fn counted(chunks: &[Arc<Vec<Spike>>], from: u32, to: u32, n: usize) -> (u64, u32) {
+    let (mut events, mut is_active) = (0, vec![false; n]);
+    for spike in chunks.iter().flat_map(|chunk| between(chunk, from, to)) {
+        events += 1;
+        if let Some(is_active) = is_active.get_mut(spike.lane as usize) {
+            *is_active = true;
+        }
+    }
+    (events, is_active.iter().filter(|active| **active).count() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn activity_that_runs_away_or_answers_everything_is_noticed() {
+        let usual = Activity { set: "neurons", n: 1000, secs: 1.0, events: 1500, active: 300, stimulated: Some(20) };
+        assert_eq!(usual.notice(), None);
+        let away = Activity { events: 74_000, ..usual.clone() }.notice().unwrap();
+        assert!(away.starts_with("The activity runs away: the mean rate of all neurons is 74 Hz."), "{away}");
+        let all = Activity { active: 610, ..usual.clone() };
+        let said = all.notice().unwrap();
+        assert!(said.starts_with("Most neurons answer: 61 % were active in the newest 1.0 s"), "{said}");
+        assert!(said.contains("stimuli act on 2.0 %"), "{said}");
+        // Noise on all of them, or none: most are active by themselves.
+        for stimulated in [Some(900), None] {
+            assert_eq!(Activity { stimulated, ..all.clone() }.notice(), None);
+        }
+        let spikes = (0..1_000_u32).map(|i| Spike { step: i, lane: i % 7 }).collect();
+        assert_eq!(counted(&[Arc::new(spikes)], 100, 171, 10), (71, 7));
+    }
+}

@@ -1,0 +1,108 @@
+//! What a simulation offers to views: named groups, effects, actions, and probes by their shape.
+
+use super::session::Session;
+use crate::{
+    engine::SimSchema,
+    kinds,
+    params::ChoiceSpec,
+    query::Named,
+    sim::{ActionSpec, ElementSet, Individuals, Meaning, ProbeId, ProbeSpec, Shape, Tap},
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Reads the elements listed in a file.
+pub type ElementListReader = Arc<dyn Fn(&str, &ElementSet) -> Result<Vec<u32>, String> + Send + Sync>;
+
+/// Named groups, effects and actions that the kind offers.
+#[derive(Clone)]
+pub struct KindFeatures {
+    /// Named groups of the project.
+    pub named: Arc<[Named]>,
+    /// Colours of named groups, as numbers of categorical colours from 1.
+    pub colors: BTreeMap<String, u8>,
+    /// The individuals in sets of slots, as far as they are known.
+    pub individuals: Vec<(&'static str, Arc<Individuals>)>,
+    /// Effects of interventions.
+    pub effects: &'static [ChoiceSpec],
+    /// Actions on the running simulation.
+    pub actions: &'static [ActionSpec],
+    /// Seed of random choices.
+    pub seed: u64,
+    /// Reads lists of elements.
+    pub listed: ElementListReader,
+}
+
+impl Default for KindFeatures {
+    fn default() -> Self {
+        let listed = Arc::new(|path: &str, _: &ElementSet| Err(format!("{path}: lists of elements are not available")));
+        Self {
+            named: Arc::new([]),
+            colors: BTreeMap::new(),
+            individuals: vec![],
+            effects: &[],
+            actions: &[],
+            seed: 0,
+            listed,
+        }
+    }
+}
+
+impl KindFeatures {
+    /// The named selections of a set.
+    pub fn named_over(&self, schema: &SimSchema, set: &str) -> Arc<[Named]> {
+        let is_first = schema.sets.first().is_none_or(|first| first.name == set);
+        self.named.iter().filter(|named| named.is_over(set, is_first)).cloned().collect()
+    }
+
+    /// The set of a named selection.
+    pub fn set_named<'a>(&self, schema: &'a SimSchema, name: &str) -> Option<&'a Arc<ElementSet>> {
+        let named = self.named.iter().find(|named| named.name == name)?;
+        schema.sets.iter().enumerate().find(|(i, set)| named.is_over(set.name, *i == 0)).map(|(_, set)| set)
+    }
+
+    /// The individuals in a set of slots.
+    pub fn individuals(&self, set: &str) -> Option<&Arc<Individuals>> {
+        self.individuals.iter().find(|(name, _)| *name == set).map(|(_, now)| now)
+    }
+}
+
+impl Session {
+    /// Features of the open project's kind: named selections, interventions, actions.
+    pub fn features(&self) -> KindFeatures {
+        let session = self;
+        let params = session.project.model.params();
+        let context = session.project.build_context(&session.folder());
+        let listed = move |typed: &str, set: &ElementSet| {
+            kinds::read_list(&context.resolve(typed), &set.ids, set.len).map_err(|e| e.to_string())
+        };
+        KindFeatures {
+            named: super::interventions::named(params).into(),
+            colors: session.project.view.colors.clone(),
+            individuals: session.live.individuals.clone(),
+            effects: super::interventions::effects(params),
+            actions: session.project.model.actions(),
+            seed: session.project.seed,
+            listed: Arc::new(listed),
+        }
+    }
+}
+
+/// The probes of a shape that the model uses, with their ids.
+pub(crate) fn probes_where(
+    schema: &SimSchema,
+    wanted: impl Fn(&Shape) -> bool,
+) -> impl Iterator<Item = (ProbeId, &'static crate::sim::ProbeSpec)> {
+    let all = schema.probes.iter().enumerate().map(|(i, p)| (i as ProbeId, p));
+    let chosen: Vec<_> = all.filter(|(i, p)| wanted(&p.shape) && !schema.unused.contains(i)).collect();
+    chosen.into_iter()
+}
+
+/// A tap of all elements of a probe.
+pub(crate) fn tap(probe: ProbeId) -> Tap {
+    Tap::of(probe)
+}
+
+/// Whether a field is a time since the last event in ms, which can be shown as a glow.
+pub fn is_time_since(probe: &ProbeSpec) -> bool {
+    probe.shape.meaning() == Some(Meaning::TimeSince)
+}

@@ -1,0 +1,311 @@
+//! Undo history: a labelled list of documents. A project takes a few kilobytes, so a step is a clone.
+
+use super::items::item_name;
+use crate::{
+    params::{ParamId, Params, Value, path},
+    project::{Difference, Project, diff},
+};
+use std::sync::Arc;
+
+/// Default number of undo steps; older steps are dropped.
+const MAX_STEPS: usize = 200;
+/// Memory limit of all steps in bytes: a list of a hundred thousand elements is a long text.
+const MAX_BYTES: usize = 64 << 20;
+/// Pause in typing that ends a step, seconds.
+const TYPING_PAUSE_SECS: f64 = 0.8;
+
+struct Step {
+    /// Label of the edit, as in the menu: "Undo set lif.tau_m to 15 ms".
+    label: String,
+    /// For the past: the document before. For the future: the document after.
+    project: Arc<Project>,
+}
+
+/// The undo history of one document.
+pub struct History {
+    past: Vec<Step>,
+    future: Vec<Step>,
+    committed: Arc<Project>,
+    seen: Arc<Project>,
+    seen_at: f64,
+    most: usize,
+}
+
+impl History {
+    /// An empty history of a document.
+    pub fn new(project: &Project) -> Self {
+        let committed = Arc::new(project.clone());
+        Self { past: vec![], future: vec![], seen: committed.clone(), committed, seen_at: 0.0, most: MAX_STEPS }
+    }
+
+    /// Called once per frame. Commits a step when an interaction has ended: no pointer button is down and typing has
+    /// paused. Returns `true` while an edit is uncommitted.
+    pub fn feed(&mut self, project: &Project, pointer_down: bool, typing: bool, now_secs: f64) -> bool {
+        if *project != *self.seen {
+            self.seen = Arc::new(project.clone());
+            self.seen_at = now_secs;
+        }
+        if *self.seen == *self.committed {
+            return false;
+        }
+        if pointer_down || (typing && now_secs - self.seen_at < TYPING_PAUSE_SECS) {
+            return true;
+        }
+        self.commit();
+        false
+    }
+
+    fn commit(&mut self) {
+        if *self.seen == *self.committed {
+            return;
+        }
+        let label = describe(&self.committed, &self.seen);
+        let before = std::mem::replace(&mut self.committed, self.seen.clone());
+        self.past.push(Step { label, project: before });
+        self.drop_oldest();
+        self.future.clear();
+    }
+
+    /// Sets the number of steps kept.
+    pub fn keep(&mut self, most: usize) {
+        if self.most != most.max(1) {
+            self.most = most.max(1);
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        let mut bytes = 0;
+        let kept = self.past.iter().rev().take(self.most).take_while(|step| {
+            bytes += step_bytes(&step.project);
+            bytes <= MAX_BYTES
+        });
+        let excess = self.past.len().saturating_sub(kept.count().max(1));
+        self.past.drain(..excess);
+    }
+
+    /// Commits with a given label: for changes that are not user edits.
+    pub fn commit_as(&mut self, project: &Project, label: &str) {
+        self.seen = Arc::new(project.clone());
+        self.commit();
+        if let Some(step) = self.past.last_mut() {
+            label.clone_into(&mut step.label);
+        }
+    }
+
+    /// Undoes one step and returns its label; `None` when there is none.
+    pub fn undo(&mut self, project: &mut Project) -> Option<String> {
+        self.seen = Arc::new(project.clone());
+        self.commit();
+        let step = self.past.pop()?;
+        self.future.push(Step { label: step.label.clone(), project: self.committed.clone() });
+        self.jump(project, step.project);
+        Some(step.label)
+    }
+
+    /// Redoes one step and returns its label.
+    pub fn redo(&mut self, project: &mut Project) -> Option<String> {
+        let step = self.future.pop()?;
+        self.past.push(Step { label: step.label.clone(), project: self.committed.clone() });
+        self.jump(project, step.project);
+        Some(step.label)
+    }
+
+    fn jump(&mut self, project: &mut Project, to: Arc<Project>) {
+        project.clone_from(&to);
+        self.seen = to.clone();
+        self.committed = to;
+    }
+
+    /// The document after the last step.
+    pub fn committed(&self) -> &Arc<Project> {
+        &self.committed
+    }
+
+    /// Number of steps that can be undone and redone.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.past.len(), self.future.len())
+    }
+
+    /// All steps: those that can be undone, newest first, and those that can be redone, next first.
+    pub fn steps(&self) -> (Vec<&str>, Vec<&str>) {
+        (labels(&self.past), labels(&self.future))
+    }
+
+    /// Labels of the next undo and the next redo.
+    pub fn labels(&self) -> (Option<&str>, Option<&str>) {
+        (self.past.last().map(|s| s.label.as_str()), self.future.last().map(|s| s.label.as_str()))
+    }
+}
+
+fn labels(steps: &[Step]) -> Vec<&str> {
+    steps.iter().rev().map(|s| s.label.as_str()).collect()
+}
+
+/// Approximate memory of a step in bytes: its texts and a fixed part.
+fn step_bytes(project: &Project) -> usize {
+    let params = project.model.params();
+    let texts = params.ids().into_iter().map(|id| match params.get(id) {
+        Value::Text(text) => text.len(),
+        _ => 16,
+    });
+    texts.sum::<usize>() + project.notes.len() + project.record.iter().map(String::len).sum::<usize>() + 1024
+}
+
+/// A short label for the change from one document to another.
+pub fn describe(old: &Project, new: &Project) -> String {
+    if old.model.name() != new.model.name() {
+        return format!("change the model to {}", new.model.title());
+    }
+    if old.links != new.links {
+        return describe_links(old, new);
+    }
+    let params = new.model.params();
+    let changes = params.changes_since(old.model.params());
+    match changes.as_slice() {
+        [] => describe_rest(old, new),
+        [one] => match params.spec(one.id) {
+            Some(spec) => format!("set {} to {}", params.path(one.id), short(&path::show(spec, &one.value))),
+            None => describe_list(old, new, one.id),
+        },
+        // Adding a stimulus may also add its target set; a preset sets many parameters.
+        many => match many.iter().rfind(|c| c.id.field == ParamId::WHOLE) {
+            Some(list) => describe_list(old, new, list.id),
+            None => format!("change {} parameters", many.len()),
+        },
+    }
+}
+
+fn describe_links(old: &Project, new: &Project) -> String {
+    match diff(old, new).into_iter().find(|d| d.what.starts_with("link ")) {
+        Some(Difference { what, new: Some(formula), .. }) => format!("{what} to {}", short(&formula)),
+        Some(Difference { what, .. }) => format!("remove the {what}"),
+        None => "change a link".into(),
+    }
+}
+
+fn describe_rest(old: &Project, new: &Project) -> String {
+    match diff(old, new).as_slice() {
+        _ if old.name != new.name => "rename the project".into(),
+        _ if old.notes != new.notes => "edit the notes".into(),
+        _ if old.record != new.record => "change what is recorded".into(),
+        _ if old.view != new.view => "colour a selection".into(),
+        [one] => format!("set {} to {}", one.what, one.new.as_deref().unwrap_or_default()),
+        _ => "edit the project".into(),
+    }
+}
+
+/// Label of a list change: `add intervention “Stimulate MN9”`.
+fn describe_list(old: &Project, new: &Project, id: ParamId) -> String {
+    let (was, is) = (old.model.params(), new.model.params());
+    let group = usize::from(id.group);
+    let names = |p: &dyn Params| (0..p.len(id.group)).map(|i| item_name(p, group, i)).collect::<Vec<_>>();
+    let (before, after) = (names(was), names(is));
+    let word = is.groups()[group].name.trim_end_matches('s');
+    let added: Vec<&String> = after.iter().filter(|n| !before.contains(n)).collect();
+    let removed: Vec<&String> = before.iter().filter(|n| !after.contains(n)).collect();
+    match (added.as_slice(), removed.as_slice()) {
+        ([one], []) => format!("add {word} “{}”", short(one)),
+        ([], [one]) => format!("remove {word} “{}”", short(one)),
+        _ => format!("edit {}", is.groups()[group].name),
+    }
+}
+
+/// Shortens a label to one menu line.
+fn short(text: &str) -> String {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if flat.chars().count() <= 48 { flat } else { flat.chars().take(47).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Change;
+
+    fn set(project: &mut Project, text: &str) {
+        let change = path::parse(project.model.params(), text).unwrap();
+        assert!(project.model.params_mut().set(&change));
+    }
+
+    #[test]
+    fn one_step_per_drag() {
+        let mut p = Project::default();
+        let start = p.clone();
+        let mut h = History::new(&p);
+        for v in ["lif.tau_m=11", "lif.tau_m=12", "lif.tau_m=13"] {
+            set(&mut p, v);
+            assert!(h.feed(&p, true, false, 0.0));
+        }
+        assert!(!h.feed(&p, false, false, 0.1));
+        assert_eq!(h.counts(), (1, 0));
+        assert_eq!(h.undo(&mut p).as_deref(), Some("set lif.tau_m to 13 ms"));
+        assert_eq!(p, start);
+        assert!(h.redo(&mut p).is_some());
+        assert_eq!(h.counts(), (1, 0));
+    }
+
+    #[test]
+    fn typing_waits_for_a_pause_and_undo_does_not() {
+        let mut p = Project::default();
+        let mut h = History::new(&p);
+        p.name = "a".into();
+        assert!(h.feed(&p, false, true, 1.0));
+        p.name = "ab".into();
+        assert!(h.feed(&p, false, true, 1.5));
+        assert!(!h.feed(&p, false, true, 2.4));
+        p.name = "abc".into();
+        assert_eq!(h.undo(&mut p).as_deref(), Some("rename the project"));
+        assert_eq!(p.name, "ab");
+    }
+
+    #[test]
+    fn labels_name_the_edit() {
+        let old = Project::default();
+        let group = old.model.params().groups().iter().position(|g| g.name == "interventions").unwrap() as u8;
+        let mut new = old.clone();
+        new.model.params_mut().push(group);
+        set(&mut new, "interventions.0.name=Sugar");
+        assert_eq!(describe(&old, &new), "add intervention “Sugar”");
+        assert_eq!(describe(&new, &old), "remove intervention “Sugar”");
+        let run = Project { run: crate::project::RunPlan { speed: 2.0, ..old.run.clone() }, ..old.clone() };
+        assert_eq!(describe(&old, &run), "set run.speed to 2");
+        assert_eq!(describe(&old, &Project { notes: "x".into(), ..old.clone() }), "edit the notes");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut p = Project::default();
+        let mut h = History::new(&p);
+        for i in 0..40 {
+            p.notes = format!("{i}").repeat(2 << 20);
+            h.feed(&p, false, false, f64::from(i));
+        }
+        let bytes: usize = h.past.iter().map(|s| step_bytes(&s.project)).sum();
+        assert!(bytes <= MAX_BYTES && h.counts().0 >= 14, "{} steps, {bytes} bytes", h.counts().0);
+    }
+
+    #[test]
+    fn any_sequence_can_be_undone_and_redone() {
+        let mut p = Project::default();
+        let mut h = History::new(&p);
+        let start = p.clone();
+        for i in 0..300_u32 {
+            let ids = p.model.params().ids();
+            let id = ids[(i as usize * 7) % ids.len()];
+            let value = match p.model.params().get(id) {
+                Value::Real(x) => Value::Real(x + 1.0),
+                Value::Int(x) => Value::Int(x + 1),
+                Value::Bool(b) => Value::Bool(!b),
+                other => other,
+            };
+            p.model.params_mut().set(&Change { id, value });
+            h.feed(&p, false, false, f64::from(i));
+        }
+        let end = p.clone();
+        assert!(h.counts().0 <= MAX_STEPS);
+        while h.undo(&mut p).is_some() {}
+        assert!(h.counts().1 == MAX_STEPS || p == start);
+        while h.redo(&mut p).is_some() {}
+        assert_eq!(p, end);
+    }
+}

@@ -1,0 +1,376 @@
+//! The list of runs beside the project, read on a thread.
+
+mod compared;
+
+pub use compared::{Compared, MAX_COMPARED};
+
+use super::sweep::Sweeping;
+use crate::{
+    app::{host::store, kit::text},
+    export::Format,
+    kinds::Model,
+    project::{ParamHistory, Project, RunFolder, Status, run},
+    sim::{Progress, TimeBase},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Summary of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Name of the folder.
+    pub name: String,
+    /// Kind of the simulation.
+    pub kind: String,
+    /// Its parameters at step 0.
+    pub model: Option<Arc<Model>>,
+    /// Status.
+    pub status: Status,
+    /// Start time, UTC.
+    pub started: String,
+    /// Steps recorded.
+    pub steps: u64,
+    /// What a step is.
+    pub base: TimeBase,
+    /// Wall time with pauses, seconds.
+    pub wall_secs: f64,
+    /// Computing time, seconds; 0 when unknown.
+    pub computed_secs: f64,
+    /// Random seed.
+    pub seed: u64,
+    /// The first characters of the hash.
+    pub digest: String,
+    /// The first characters of the hash of the recorded histories.
+    pub data_hash: String,
+    /// Device.
+    pub device: String,
+    /// Changes compared with the open project.
+    pub changes: Vec<String>,
+    /// Note of the user.
+    pub note: String,
+    /// The run that this one is a branch of.
+    pub parent: Option<PathBuf>,
+    /// Number of ancestors in the list.
+    pub depth: usize,
+    /// Steps of its checkpoints.
+    pub checkpoints: Vec<u64>,
+    /// Formats that it cannot be exported to, and why not.
+    pub not_exported: Vec<(Format, &'static str)>,
+    /// Why it is unreadable.
+    pub problem: Option<String>,
+}
+
+/// A replay in progress.
+pub struct Replaying {
+    /// Name of the run.
+    pub name: String,
+    /// Progress.
+    pub progress: Arc<Progress>,
+}
+
+/// All runs of the project.
+#[derive(Default)]
+pub struct Library {
+    /// Sorted by name.
+    pub runs: Vec<Run>,
+    /// The run selected last.
+    pub selected: Option<PathBuf>,
+    /// The runs that are compared.
+    pub compared: Compared,
+    /// Whether the folder is read for the first time.
+    pub is_reading: bool,
+    /// The replay in progress.
+    pub replaying: Option<Replaying>,
+    /// The sweep in progress.
+    pub sweeping: Option<Sweeping>,
+    /// The parameters of the sweep started last.
+    pub swept: Vec<String>,
+    /// Folder of the open project's recordings.
+    pub folder: PathBuf,
+}
+
+impl Library {
+    /// Replaces the list.
+    pub fn set_runs(&mut self, runs: Vec<Run>) {
+        self.runs = runs;
+        self.is_reading = false;
+    }
+
+    /// Selects a run, and marks no other.
+    pub fn select(&mut self, folder: &Path) {
+        self.compared.only(folder);
+        self.selected = Some(folder.to_owned());
+    }
+
+    /// Selects a row of a table of these runs: with Ctrl its mark is changed, with Shift all rows from the selected one on
+    /// are marked. Returns `false` when too many are marked.
+    pub fn click(&mut self, row: usize, rows: &[usize], keys: egui::Modifiers) -> bool {
+        let folder_of = |row: usize| rows.get(row).and_then(|at| self.runs.get(*at)).map(|run| run.folder.clone());
+        let Some(folder) = folder_of(row) else { return true };
+        if keys.command {
+            self.selected = Some(folder.clone());
+            return self.compared.toggle(&folder);
+        }
+        if !keys.shift {
+            self.select(&folder);
+            return true;
+        }
+        let from = (0..rows.len()).find(|i| folder_of(*i) == self.selected).unwrap_or(row);
+        let folders: Vec<PathBuf> = (from.min(row)..=from.max(row)).filter_map(folder_of).collect();
+        folders.iter().all(|folder| self.compared.add(folder))
+    }
+
+    /// The marked runs that are in the list, with the numbers of their colours.
+    pub fn compared_runs(&self) -> Vec<(&Run, usize)> {
+        let run = |folder: &Path| self.runs.iter().find(|run| run.folder == folder);
+        self.compared.iter().filter_map(|(folder, color)| Some((run(folder)?, color))).collect()
+    }
+
+    /// Why the last run cannot be exported to a format.
+    pub fn why_not_export(&self, format: Format) -> Option<&'static str> {
+        let Some(last) = self.runs.last() else { return Some("No run: record one first") };
+        last.not_exported.iter().find(|(known, _)| *known == format).map(|(_, why)| *why)
+    }
+
+    /// Saves a note in the run folder.
+    pub fn set_note(&mut self, at: usize, note: String) {
+        let Some(run) = self.runs.get_mut(at) else { return };
+        run.note.clone_from(&note);
+        store::write(Some(run.folder.join(run::NOTE)), Some(note));
+    }
+}
+
+/// Reads the summaries of all runs in a folder.
+pub fn read(folder: &Path, open: &Arc<Project>) -> Vec<Run> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.join(run::MANIFEST).exists()).collect();
+    folders.sort();
+    let mut runs: Vec<Run> = folders.into_iter().map(|folder| read_one(folder, open)).collect();
+    for i in 0..runs.len() {
+        runs[i].depth = ancestors(&runs, i);
+    }
+    runs
+}
+
+/// Number of ancestors of a run in the list.
+fn ancestors(runs: &[Run], run: usize) -> usize {
+    let parent = |i: usize| runs[i].parent.as_ref().and_then(|p| runs.iter().position(|r| r.folder == *p));
+    // Manifests may claim a circle.
+    std::iter::successors(parent(run), |i| parent(*i)).take(runs.len()).count()
+}
+
+/// Orders the rows of a table as a tree: branches follow their run, in the order of the rows.
+pub fn as_tree(runs: &[Run], rows: Vec<usize>) -> Vec<usize> {
+    let parent = |i: usize| rows.iter().copied().find(|p| runs[i].parent.as_ref() == Some(&runs[*p].folder));
+    let mut tree = vec![];
+    let mut waiting: Vec<usize> = rows.iter().rev().copied().filter(|i| parent(*i).is_none()).collect();
+    while let Some(next) = waiting.pop() {
+        tree.push(next);
+        waiting.extend(rows.iter().rev().copied().filter(|i| parent(*i) == Some(next)));
+    }
+    // A circle of parents has no root.
+    tree.extend(rows.iter().copied().filter(|i| !tree.contains(i)).collect::<Vec<_>>());
+    tree
+}
+
+fn read_one(folder: PathBuf, open: &Project) -> Run {
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let note = std::fs::read_to_string(folder.join(run::NOTE)).unwrap_or_default();
+    match RunFolder::open(&folder) {
+        Ok(run) => {
+            let (model, changes) = match ParamHistory::read(&run) {
+                Ok(history) => (Some(Arc::new(history.first.model.clone())), differences(&history, open)),
+                Err(why) => (None, vec![why]),
+            };
+            let m = run.manifest;
+            // The streams of trials are in their folders.
+            let why_not = |format: Format| format.why_not(&[&m]).filter(|_| m.trials == 0).map(|why| (format, why));
+            let not_exported = Format::ALL.into_iter().filter_map(why_not).collect();
+            let short = |hash: &str| hash.chars().take(8).collect();
+            Run {
+                data_hash: short(&m.data_hash().unwrap_or_default()),
+                name,
+                base: m.time_base(),
+                kind: m.kind,
+                model,
+                status: m.status,
+                started: m.started,
+                steps: m.last_step.saturating_sub(m.first_step),
+                wall_secs: m.wall_s,
+                computed_secs: m.computed_s,
+                seed: m.seed,
+                digest: short(&m.digest.hash),
+                device: m.device,
+                changes,
+                note,
+                parent: m.parent.map(|parent| beside(&folder, &parent.run)),
+                depth: 0,
+                checkpoints: m.checkpoints.iter().map(|c| c.step).collect(),
+                not_exported,
+                problem: None,
+                folder,
+            }
+        }
+        Err(e) => Run { name, note, problem: Some(e.to_string()), folder, ..Run::default() },
+    }
+}
+
+/// The folder of another run, in the form of the list when it is there.
+fn beside(folder: &Path, other: &Path) -> PathBuf {
+    let full = |path: &Path| std::fs::canonicalize(path).ok();
+    match (full(&folder.join(other)), folder.parent()) {
+        (Some(path), Some(runs)) if path.parent().map(Path::to_owned) == full(runs) => {
+            runs.join(path.file_name().unwrap_or_default())
+        }
+        (Some(path), _) => path,
+        _ => folder.join(other),
+    }
+}
+
+/// Differences between the parameters that were in force during a run and the open project, with the values of the run.
+fn differences(run: &ParamHistory, open: &Project) -> Vec<String> {
+    let then = &run.first;
+    if then.model.name() != open.model.name() {
+        return vec![format!("kind {}", then.model.title())];
+    }
+    let text = |id| format!("{} {}", then.model.params().path(id), run.text(id));
+    let mut out: Vec<String> = run.ids_that_differ(open).into_iter().map(text).collect();
+    if then.seed != open.seed {
+        out.push(format!("seed {}", then.seed));
+    }
+    out
+}
+
+impl Run {
+    /// Status in a word.
+    pub fn status_text(&self) -> &'static str {
+        match (&self.problem, &self.status) {
+            (Some(_), _) => "unreadable",
+            (None, status) => status.word(),
+        }
+    }
+
+    /// Simulated seconds, or steps where they are counted.
+    pub fn secs(&self) -> f64 {
+        self.steps as f64 * self.base.per_step()
+    }
+
+    /// Text searched by the filter.
+    pub fn search_text(&self) -> String {
+        let parts = [&self.name, &self.kind, &self.started, &self.digest, &self.data_hash, &self.device, &self.note];
+        let fixed: Vec<&str> = parts.into_iter().map(String::as_str).chain([self.status_text()]).collect();
+        format!("{} {}", fixed.join(" "), self.changes.join(" ")).to_lowercase()
+    }
+}
+
+/// The unit of all simulated times of a list, so that they can be compared.
+#[derive(Debug, PartialEq)]
+pub enum DurationUnit {
+    /// Milliseconds, when all runs are short.
+    Milliseconds,
+    /// Seconds.
+    Seconds,
+    /// Steps of this name.
+    Steps(TimeBase),
+    /// Both times and steps: each cell names its unit; times are in seconds.
+    Mixed,
+}
+
+/// Below this many simulated seconds a list of runs is in milliseconds.
+const SHORT_SECS: f64 = 10.0;
+
+impl DurationUnit {
+    /// The unit for these runs.
+    pub fn of(runs: &[Run]) -> Self {
+        let readable = || runs.iter().filter(|r| r.problem.is_none());
+        let counted = readable().find(|r| r.base.is_count()).map(|r| r.base);
+        let is_other = |base: TimeBase| readable().any(|r| !r.base.is_count() || r.base.plural() != base.plural());
+        match counted {
+            Some(base) if is_other(base) => Self::Mixed,
+            Some(base) => Self::Steps(base),
+            None if readable().all(|r| r.secs() < SHORT_SECS) => Self::Milliseconds,
+            None => Self::Seconds,
+        }
+    }
+
+    /// The header of the column.
+    pub fn head(&self, name: &str) -> String {
+        match self {
+            Self::Milliseconds => format!("{name} (ms)"),
+            Self::Seconds => format!("{name} (s)"),
+            Self::Steps(base) => text::title(base.plural()),
+            Self::Mixed => name.to_owned(),
+        }
+    }
+
+    /// The simulated time of a run; empty for an unreadable one.
+    pub fn text(&self, run: &Run) -> String {
+        match self {
+            _ if run.problem.is_some() => String::new(),
+            Self::Milliseconds => text::localised(format!("{:.1}", run.secs() * 1e3)),
+            Self::Seconds => text::localised(format!("{:.3}", run.secs())),
+            Self::Steps(_) => text::count(run.steps),
+            Self::Mixed if run.base.is_count() => {
+                text::plural(run.steps as usize, run.base.singular(), run.base.plural())
+            }
+            Self::Mixed => text::localised(format!("{:.3} s", run.secs())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::LoggedCommand;
+
+    #[test]
+    fn branches_follow_their_run() {
+        let run = |name: &str, parent: Option<&str>| Run {
+            folder: name.into(),
+            parent: parent.map(PathBuf::from),
+            ..Run::default()
+        };
+        let runs = [run("a", None), run("b", Some("a")), run("c", None), run("d", Some("b")), run("e", Some("e"))];
+        assert_eq!(as_tree(&runs, vec![4, 3, 2, 1, 0]), [2, 0, 1, 3, 4]);
+        assert_eq!(as_tree(&runs, vec![3, 2]), [3, 2], "a branch whose run is not shown");
+        assert_eq!([0, 1, 3].map(|i| ancestors(&runs, i)), [0, 1, 2]);
+    }
+
+    #[test]
+    fn simulated_times_of_a_list_have_one_unit() {
+        let run = |steps, base| Run { steps, base, ..Run::default() };
+        let seconds = TimeBase::Seconds { per_step: 1e-4 };
+        let texts = |runs: &[Run]| {
+            let unit = DurationUnit::of(runs);
+            (unit.head("Simulated"), runs.iter().map(|r| unit.text(r)).collect::<Vec<_>>())
+        };
+        let (short, long) = (run(4_186, seconds), run(123_456, seconds));
+        assert_eq!(texts(std::slice::from_ref(&short)), ("Simulated (ms)".into(), vec!["418.6".into()]));
+        assert_eq!(texts(&[short, long.clone()]), ("Simulated (s)".into(), vec!["0.419".into(), "12.346".into()]));
+        let counted = run(1_500, TimeBase::STEPS);
+        assert_eq!(texts(std::slice::from_ref(&counted)), ("Steps".into(), vec!["1,500".into()]));
+        assert_eq!(texts(&[counted, long]), ("Simulated".into(), vec!["1,500 steps".into(), "12.346 s".into()]));
+    }
+
+    #[test]
+    fn differences_show_the_values_of_the_run() {
+        let open = Project::default();
+        let base = TimeBase::seconds(1e-4);
+        let of = |then: &Project, log: &[_]| differences(&ParamHistory::new(then.clone(), log, 0, base), &open);
+        let mut then = open.clone();
+        assert!(of(&then, &[]).is_empty());
+        then.set("lif.tau_m=30ms", Path::new(".")).unwrap();
+        then.seed = 7;
+        assert_eq!(of(&then, &[]), ["lif.tau_m 30 ms", "seed 7"]);
+        // An edit while it ran, from 30 ms to the 20 ms of the open project.
+        let edit = open.model.params().changes_since(then.model.params()).remove(0);
+        let log = [(4_000, LoggedCommand::Set(edit))];
+        assert_eq!(of(&then, &log), ["lif.tau_m 30 ms → 20 ms (400 ms)", "seed 7"]);
+        then.model = crate::kinds::Model::by_name("nuclei").unwrap();
+        assert_eq!(of(&then, &[]).len(), 1);
+    }
+}

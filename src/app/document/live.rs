@@ -1,0 +1,444 @@
+//! The window's side of the running simulation: engine, loader, and their last reported state.
+
+mod acks;
+mod edits;
+mod ends;
+mod events;
+mod input_data;
+mod playback;
+mod recovery;
+mod rerun;
+mod run_length;
+mod safety;
+mod subscriptions;
+
+pub use acks::{EditAcks, Rejection};
+pub use ends::{Origin, StopReason, Target};
+use input_data::DataLoading;
+pub use safety::{Safety, SafetyFolder, Unrecorded};
+
+use super::{
+    checkpoints::Checkpoints,
+    playback::Playback,
+    run_stats::{Latency, Pace},
+};
+use crate::{
+    app::kit::level::Level,
+    engine::{Command, Engine, Loader, LoggedCommand, Outcome, SchemaChanges, SimSchema, Sink},
+    params::{Change, ParamId},
+    project::Project,
+    sim::{Action, Answer, BuildContext, Clock, Frame, Individuals, Progress, Request, Snapshot, StepCount, Tap},
+};
+use std::{
+    collections::{HashSet, VecDeque},
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
+
+/// Beginning of the message of a failed build.
+pub const BUILD_FAILED: &str = "Could not build the simulation";
+/// Beginning of the message of a simulation that stopped.
+pub const STOPPED: &str = "The simulation stopped";
+
+/// Builds the simulation of a project on the loader thread. The app uses
+/// [`Devices::build`](crate::app::host::device::Devices::build); tests use their own.
+pub type Builder = Arc<dyn Fn(&Project, &BuildContext, &Progress) -> Outcome + Send + Sync>;
+
+/// Nice value of the engine thread relative to the window, with a graphics processor.
+pub const ENGINE_NICE: i32 = 5;
+
+/// Event of the engine, loader or playback for the rest of the window.
+pub enum LiveEvent {
+    /// A simulation was loaded.
+    Loaded,
+    /// New data.
+    Frame(Frame),
+    /// A message for the log; warnings and errors are also toasts.
+    Message(Level, String),
+    /// The schema changed while the simulation runs. Frames before this event follow the old one.
+    SchemaChanged(SchemaChanges),
+    /// The answer to a request.
+    Answered(Arc<Progress>, Clock, Result<Answer, String>),
+    /// A change of the run that is repeated: the document follows it.
+    Repeated(Change),
+    /// A recording is complete.
+    Recorded(PathBuf, Duration),
+    /// The run reached its duration and paused.
+    Ended,
+    /// A recording failed, with the reason.
+    RecordingFailed(String),
+}
+
+/// A recording in progress.
+pub struct Recording {
+    /// Start time.
+    pub since: Instant,
+    /// Computing time of the simulation when it was started.
+    pub computed: Duration,
+    /// Run folder.
+    pub folder: PathBuf,
+}
+
+struct Loading {
+    loader: Loader,
+    project: Project,
+    play: bool,
+    /// Continue from this checkpoint after a device failure: its step, and the command log until then.
+    resume: Option<(u64, RunLog)>,
+    /// The checkpoint of another run that it begins at.
+    origin: Option<Origin>,
+    /// The commands of a recorded run that are applied at their steps.
+    scheduled: Option<rerun::SharedSchedule>,
+}
+
+/// The run since step 0: the document at step 0, and the applied edits and actions. A recording needs it for replay.
+#[derive(Clone)]
+pub struct RunLog {
+    /// The document at step 0.
+    pub project: Project,
+    /// Applied commands by step.
+    pub log: Vec<(u64, LoggedCommand)>,
+}
+
+/// The running simulation.
+pub struct Live {
+    engine: Option<Engine>,
+    /// Nice value of its thread, to start another one after a failure.
+    nice: Option<i32>,
+    builder: Builder,
+    wake: egui::Context,
+    loading: Option<Loading>,
+    data_loading: Option<DataLoading>,
+    /// Parameters sent to the simulation: the built document and all edits sent since.
+    sent: Option<Project>,
+    /// Parameters the engine has confirmed: the built document and all edits it applied.
+    accepted: Option<Project>,
+    /// Simulations sent to the engine that it has not loaded yet: answers until then belong to the one before.
+    n_loads_pending: u32,
+    /// The document the simulation was built from.
+    built: Option<Project>,
+    /// The run since step 0, for recordings.
+    run_log: Option<RunLog>,
+    /// Parameters that need a rebuild for this simulation, although they are declared live.
+    rebuild_only: HashSet<ParamId>,
+    play_when_loaded: bool,
+    /// Whether it runs as soon as the views have subscribed: a short run would end unseen.
+    starts_when_subscribed: bool,
+    subscribed: Vec<Tap>,
+    /// Whether the engine was asked for individuals.
+    follows_individuals: bool,
+    profiled: Option<u32>,
+    speed_sent: Option<f64>,
+    /// Steps after which a run pauses; `None` when it continues until paused.
+    steps_per_run: Option<u64>,
+    /// Whether the steps in progress were started by *Run*: a new duration applies to them.
+    is_playing: bool,
+    /// Sets and probes of the simulation.
+    pub schema: SimSchema,
+    /// Schemas of frames that are not handled yet.
+    next_schemas: VecDeque<SimSchema>,
+    /// The individuals in the sets of slots, as last reported; empty unless something shown names them.
+    pub individuals: Vec<(&'static str, Arc<Individuals>)>,
+    /// Last reported clock.
+    pub clock: Clock,
+    /// Whether it is running.
+    pub running: bool,
+    /// Target of the run in progress.
+    pub target: Option<Target>,
+    /// Whether the display is paused: new data needs no prompt repaint.
+    quiet: Arc<AtomicBool>,
+    /// The recording in progress.
+    pub recording: Option<Recording>,
+    /// The recording that the program makes by itself.
+    pub safety: Safety,
+    /// Folder that the paths of the simulation's project start from.
+    base: PathBuf,
+    /// The checkpoint of another run that the simulation began at.
+    pub origin: Option<Origin>,
+    /// The finished run being shown instead of a simulation.
+    pub playback: Option<Playback>,
+    /// Why there is no simulation.
+    pub error: Option<String>,
+    /// Checkpoints, to continue after a device failure.
+    pub checkpoints: Checkpoints,
+    /// Why the simulation stopped; none when it runs again.
+    pub stop_reason: Option<StopReason>,
+    /// Amounts of the last step, where they vary.
+    counts: Vec<StepCount>,
+    /// Real-time factor.
+    pub pace: Pace,
+    /// Latency from edit to frame.
+    pub latency: Latency,
+    /// Acknowledgements of edits.
+    pub acks: EditAcks,
+    /// Wall time that the simulation has run since step 0, seconds.
+    pub ran_secs: f64,
+    /// Duration of the last build.
+    pub build_time: Option<Duration>,
+    /// Spikes not shown because the window was too slow.
+    pub skipped: u64,
+}
+
+impl Live {
+    /// Starts the engine thread with this nice value, or none (tests of the window alone).
+    pub fn new(engine: Option<i32>, builder: Builder, wake: egui::Context) -> Result<Self, String> {
+        let quiet = Arc::new(AtomicBool::new(false));
+        let start = |nice| recovery::start_engine(nice, &wake, &quiet).map_err(|e| format!("engine thread: {e}"));
+        let nice = engine;
+        let engine = engine.map(start).transpose()?;
+        Ok(Self {
+            engine,
+            nice,
+            builder,
+            wake,
+            loading: None,
+            data_loading: None,
+            sent: None,
+            accepted: None,
+            n_loads_pending: 0,
+            built: None,
+            run_log: None,
+            rebuild_only: HashSet::new(),
+            play_when_loaded: false,
+            starts_when_subscribed: false,
+            subscribed: vec![],
+            follows_individuals: false,
+            profiled: None,
+            speed_sent: None,
+            steps_per_run: None,
+            is_playing: false,
+            schema: SimSchema::default(),
+            next_schemas: VecDeque::new(),
+            individuals: vec![],
+            clock: Clock::default(),
+            running: false,
+            target: None,
+            quiet,
+            recording: None,
+            safety: Safety::default(),
+            base: PathBuf::from("."),
+            origin: None,
+            playback: None,
+            error: None,
+            stop_reason: None,
+            checkpoints: Checkpoints::default(),
+            counts: vec![],
+            pace: Pace::default(),
+            latency: Latency::default(),
+            acks: EditAcks::default(),
+            ran_secs: 0.0,
+            build_time: None,
+            skipped: 0,
+        })
+    }
+
+    /// Builds a simulation on the loader thread; the current one continues until the new one is ready.
+    pub fn build(&mut self, project: &Project, context: BuildContext, play: bool) {
+        self.base.clone_from(&context.base);
+        let (builder, wanted) = (self.builder.clone(), project.clone());
+        let job = move |progress: &Progress| builder(&wanted, &context, progress);
+        self.load(job, project.clone(), play, None);
+    }
+
+    /// Builds a simulation that continues from a checkpoint of a run.
+    pub fn branch(&mut self, project: &Project, context: BuildContext, state: Arc<Snapshot>, origin: Origin) {
+        self.load_state(project, context, state, None);
+        if let Some(loading) = &mut self.loading {
+            loading.origin = Some(origin);
+        }
+    }
+
+    /// Builds a simulation that continues a run at a checkpoint: its step, and the run until then.
+    pub fn resume(&mut self, project: &Project, context: BuildContext, state: Arc<Snapshot>, at: (u64, RunLog)) {
+        self.load_state(project, context, state, Some(at));
+    }
+
+    /// Builds a paused simulation in a saved state.
+    fn load_state(
+        &mut self,
+        project: &Project,
+        context: BuildContext,
+        state: Arc<Snapshot>,
+        resume: Option<(u64, RunLog)>,
+    ) {
+        self.base.clone_from(&context.base);
+        let (builder, wanted) = (self.builder.clone(), project.clone());
+        let job = move |progress: &Progress| {
+            let mut sim = builder(&wanted, &context, progress)?;
+            sim.load(&state)?;
+            Ok(sim)
+        };
+        self.load(job, project.clone(), false, resume);
+    }
+
+    /// Sends a request. Its answer is an event with this progress, which also cancels it.
+    pub fn ask(&self, request: Request) -> Option<Arc<Progress>> {
+        self.engine.as_ref()?.ask(request)
+    }
+
+    fn load(
+        &mut self,
+        job: impl FnOnce(&Progress) -> Outcome + Send + 'static,
+        project: Project,
+        play: bool,
+        resume: Option<(u64, RunLog)>,
+    ) {
+        self.cancel_loading();
+        self.data_loading = None;
+        self.error = None;
+        let wake = self.wake.clone();
+        match Loader::spawn(job, move || wake.request_repaint()) {
+            Ok(loader) => self.loading = Some(Loading { loader, project, play, resume, origin: None, scheduled: None }),
+            Err(e) => self.error = Some(format!("loader thread: {e}")),
+        }
+    }
+
+    /// Cancels the loader at its next progress report.
+    pub fn cancel_loading(&mut self) {
+        self.cancel_data();
+        if let Some(loading) = self.loading.take() {
+            loading.loader.progress.cancel();
+        }
+    }
+
+    /// Drops the simulation of a closed document.
+    pub fn forget(&mut self) {
+        self.cancel_loading();
+        self.data_loading = None;
+        self.pause();
+        self.send(Command::DiscardSafety);
+        (self.sent, self.accepted) = (None, None);
+        self.acks = EditAcks::default();
+        self.playback = None;
+        self.run_log = None;
+        self.schema = SimSchema::default();
+        self.clock = Clock::default();
+        self.ran_secs = 0.0;
+        (self.error, self.stop_reason) = (None, None);
+        self.checkpoints.forget();
+        self.subscribed.clear();
+        self.individuals.clear();
+    }
+
+    /// Stage, fraction and elapsed time of the loader.
+    pub fn progress(&self) -> Option<(String, f32, Duration)> {
+        let loading = self.loading.as_ref()?;
+        let (stage, fraction) = loading.loader.progress.now();
+        let since = loading.loader.since.elapsed();
+        let Some(compiling) = crate::gpu::compiling() else { return Some((stage, fraction, since)) };
+        let (fraction, since) = compiling.expected.map_or((fraction, since), |of| (of.fraction, of.spent));
+        Some((compiling.text(), fraction, since))
+    }
+
+    /// Whether there is a simulation to run.
+    pub fn is_loaded(&self) -> bool {
+        self.sent.is_some() || self.playback.is_some()
+    }
+
+    /// Measured speed: `7.8×` real time, or `232 generations/s` for kinds that count.
+    pub fn speed_text(&self) -> Option<String> {
+        match !self.clock.base.is_count() {
+            true => self.pace.real_time_factor().map(|x| format!("{}×", crate::app::kit::text::short(x))),
+            false => self
+                .pace
+                .steps_per_sec()
+                .map(|n| format!("{} {}/s", crate::app::kit::text::short(n), self.clock.base.plural())),
+        }
+    }
+
+    /// What a step does, in numbers: of the last step where that varies.
+    pub fn counts(&self, model: &crate::kinds::Model) -> Vec<StepCount> {
+        if self.counts.is_empty() { model.counts() } else { self.counts.clone() }
+    }
+
+    /// Whether there is an engine.
+    pub fn has_engine(&self) -> bool {
+        self.engine.is_some()
+    }
+
+    /// Counters of the engine.
+    pub fn counters(&self) -> Option<&crate::engine::EngineCounters> {
+        self.engine.as_ref().map(|e| &*e.counters)
+    }
+
+    fn send(&self, command: Command) -> bool {
+        // The queue is full while the engine computes a long step: the window never waits for it.
+        self.engine.as_ref().is_some_and(|e| e.try_send(command))
+    }
+
+    /// Stops between two steps.
+    pub fn pause(&mut self) {
+        if let Some(loading) = &mut self.loading {
+            loading.play = false;
+        }
+        (self.is_playing, self.starts_when_subscribed) = (false, false);
+        self.send(Command::Pause);
+    }
+
+    /// Takes this many steps.
+    pub fn step(&mut self, steps: u64) {
+        let from = self.clock.step;
+        self.is_playing = false;
+        if self.send(Command::Step(steps)) {
+            self.target = Some(Target { from, to: from.saturating_add(steps), since: Instant::now() });
+        }
+    }
+
+    /// Runs up to a step.
+    pub fn run_to(&mut self, step: u64) {
+        self.is_playing = false;
+        if self.send(Command::RunTo(step)) {
+            self.target = Some(Target { from: self.clock.step, to: step, since: Instant::now() });
+        }
+    }
+
+    /// Pauses or resumes prompt repaints for new data.
+    pub fn set_quiet(&mut self, quiet: bool) {
+        self.quiet.store(quiet, std::sync::atomic::Ordering::Relaxed);
+        self.wake.request_repaint();
+    }
+
+    /// Back to step 0.
+    pub fn rewind(&mut self) {
+        self.pace.forget();
+        if self.send(Command::Rewind) {
+            self.safety.n_rewinds_pending += 1;
+            if let Some(project) = self.accepted.clone() {
+                self.start_safety_recording(&project);
+            }
+        }
+        if self.running && self.is_playing {
+            self.start_run(); // its end is counted from step 0
+        }
+    }
+
+    /// Sends an action on elements as they are shown. A finished run cannot be changed.
+    pub fn act(&mut self, action: Action) {
+        if self.playback.is_none() {
+            self.send(Command::Act(Action { seen: Some(self.clock.step), ..action }));
+        }
+    }
+
+    /// Starts a recording.
+    pub fn record(&mut self, taps: Vec<Tap>, sink: Box<dyn Sink>, folder: PathBuf) {
+        if self.send(Command::Record(taps, sink)) {
+            self.recording = Some(Recording { since: Instant::now(), computed: self.computed(), folder });
+        }
+    }
+
+    /// Ends the recording.
+    pub fn stop_recording(&mut self) {
+        self.send(Command::StopRecording);
+    }
+
+    /// The model as it was built.
+    pub fn built_model(&self) -> Option<&crate::kinds::Model> {
+        self.built.as_ref().map(|project| &project.model)
+    }
+
+    /// The run since step 0, for recordings.
+    pub fn run_log(&self) -> Option<&RunLog> {
+        self.run_log.as_ref()
+    }
+}

@@ -1,0 +1,262 @@
+//! Differences between the document and the simulation: sent to the engine, rejected by it, or waiting for a rebuild.
+
+use super::{Live, Rejection};
+use crate::{
+    app::document::interventions,
+    engine::Command,
+    kinds::Model,
+    params::{Change, ParamId, Params, Role, Value},
+    project::{Project, RunPlan},
+};
+use std::path::Path;
+
+impl Live {
+    /// Sends the changes since the last call to the engine; the last value per frame counts. Undo, redo and reloading a
+    /// file reach the simulation the same way. Rejected edits are not sent again until something else has changed.
+    /// While a path is being typed, its file is not read.
+    pub fn reconcile(&mut self, project: &Project, folder: &Path, is_typing: bool) {
+        let model = &project.model;
+        let is_lost = self.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
+        let Some(sent) = self.sent.as_ref().filter(|_| self.loading.is_none() && !is_lost) else { return };
+        if sent.model.name() != model.name() {
+            return;
+        }
+        let changes = self.changes(model);
+        self.acks.keep_rejections(|group| changes.iter().any(|c| c.id.group == group));
+        let live = changes.into_iter().filter(|c| !self.needs_rebuild(model.params(), c.id));
+        // The items of a list that is being replaced wait for the answer.
+        let waits = |c: &Change| self.acks.is_pending(ParamId::list(usize::from(c.id.group)));
+        let live: Vec<Change> = live.filter(|c| !self.acks.is_rejected(c) && !waits(c)).collect();
+        for change in live {
+            if Self::is_data(model.params(), change.id) {
+                if !is_typing {
+                    self.load_data(project, folder, change);
+                }
+                continue;
+            }
+            if !self.send(Command::Set(change.clone())) {
+                break; // the rest is sent with the next frame
+            }
+            self.latency.sent(change.id);
+            if let Some(sent) = &mut self.sent {
+                sent.model.params_mut().set(&change);
+            }
+            self.acks.sent(change);
+        }
+    }
+
+    fn changes(&self, model: &Model) -> Vec<Change> {
+        let sent = self.sent.as_ref().filter(|sent| sent.model.name() == model.name());
+        sent.map(|sent| ordered_changes(model.params(), sent.model.params())).unwrap_or_default()
+    }
+
+    /// The engine answered: what it has applied, then the edits that are not answered yet.
+    pub(super) fn update_sent(&mut self) {
+        if let (Some(sent), Some(accepted)) = (&mut self.sent, &self.accepted) {
+            sent.model = accepted.model.clone();
+            for change in self.acks.pending() {
+                sent.model.params_mut().set(change);
+            }
+        }
+    }
+
+    /// The parameters that the engine has confirmed. What is drawn of stimuli, and what is recorded, follows from these.
+    pub fn accepted_model(&self) -> Option<&Model> {
+        self.accepted.as_ref().map(|project| &project.model)
+    }
+
+    /// Whether edits were sent that the engine has not answered yet.
+    pub fn has_pending_edits(&self) -> bool {
+        self.acks.pending().next().is_some()
+    }
+
+    /// Why the document's value of a parameter is not that of the engine, if the engine rejected it.
+    pub fn rejection(&self, id: ParamId) -> Option<&Rejection> {
+        let rejection = self.acks.rejection(id)?;
+        // Of a rejected list, only the items that differ are not applied.
+        if let (Value::Rows(rows), true) = (&rejection.change.value, id.field != ParamId::WHOLE) {
+            let value = rows.get(usize::from(id.item)).and_then(|row| row.get(usize::from(id.field)));
+            let accepted = self.accepted_model().map(Model::params);
+            let is_known = |params: &&dyn Params| usize::from(id.item) < params.len(id.group);
+            if value.is_some() && accepted.filter(is_known).map(|params| params.get(id)).as_ref() == value {
+                return None;
+            }
+        }
+        Some(rejection)
+    }
+
+    /// A document's parameters with the engine's values in place of those that it rejected, and the paths of these;
+    /// `None` without any. A rejected list is the engine's list.
+    pub fn without_rejected(&self, model: &Model) -> Option<(Model, Vec<String>)> {
+        let accepted = self.accepted_model().filter(|accepted| accepted.name() == model.name())?.params();
+        let params = model.params();
+        let has = |params: &dyn Params, id: ParamId| {
+            id.field == ParamId::WHOLE || usize::from(id.item) < params.len(id.group)
+        };
+        let rejected = self.acks.rejections().iter().map(|rejection| &rejection.change);
+        let is_known = |c: &&Change| has(accepted, c.id) && has(params, c.id);
+        let is_present = |c: &&Change| params.get(c.id) == c.value && accepted.get(c.id) != c.value;
+        let ids: Vec<ParamId> = rejected.filter(is_known).filter(is_present).map(|c| c.id).collect();
+        if ids.is_empty() {
+            return None;
+        }
+        let mut model = model.clone();
+        for id in &ids {
+            model.params_mut().set(&Change { id: *id, value: accepted.get(*id) });
+        }
+        let path = |id: &ParamId| match id.field {
+            ParamId::WHOLE => params.groups()[usize::from(id.group)].name.to_owned(),
+            _ => params.path(*id),
+        };
+        Some((model, ids.iter().map(path).collect()))
+    }
+
+    /// Whether an edit of this parameter waits for a rebuild.
+    pub fn needs_rebuild(&self, params: &dyn Params, id: ParamId) -> bool {
+        use crate::params::Apply;
+        self.rebuild_only.contains(&id) || params.spec(id).is_some_and(|spec| spec.apply == Apply::Rebuild)
+    }
+
+    /// The parameters whose edits wait for a rebuild.
+    pub fn waiting_for_rebuild(&self, model: &Model) -> Vec<ParamId> {
+        self.changes(model).into_iter().map(|c| c.id).filter(|id| self.needs_rebuild(model.params(), *id)).collect()
+    }
+
+    /// Start parameters that have changed since step 0: they take effect at a rewind.
+    pub fn waiting_for_rewind(&self, model: &Model) -> Vec<ParamId> {
+        use crate::params::Apply;
+        let began = self.run_log.as_ref().filter(|since| since.project.model.name() == model.name());
+        let changes = began.map(|since| model.params().changes_since(since.project.model.params())).unwrap_or_default();
+        let is_of_start = |id: &ParamId| model.params().spec(*id).is_some_and(|spec| spec.apply == Apply::Rewind);
+        changes.into_iter().map(|c| c.id).filter(is_of_start).collect()
+    }
+
+    /// Other fields of the document that wait for a rebuild, by name.
+    pub fn plan_waits(&self, project: &Project) -> Vec<&'static str> {
+        let Some(sent) = &self.sent else { return vec![] };
+        let differs = |is: fn(&RunPlan, &RunPlan) -> bool| is(&sent.run, &project.run);
+        let all = [
+            (sent.model.name() != project.model.name(), "model"),
+            (sent.seed != project.seed, "seed"),
+            (differs(|a, b| a.threads != b.threads), "run.threads"),
+            (differs(|a, b| a.device != b.device), "run.device"),
+            (differs(|a, b| a.gpu != b.gpu), "run.gpu"),
+        ];
+        all.into_iter().filter_map(|(waits, name)| waits.then_some(name)).collect()
+    }
+}
+
+/// The changes from `old` to `new`; a list whole when an item sets another parameter: the value of one does not fit the other.
+fn whole_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
+    let mut changes = new.changes_since(old);
+    let is_parameter = |c: &Change| new.spec(c.id).is_some_and(|spec| spec.role == Role::Parameter);
+    if let Some(group) = changes.iter().find(|c| is_parameter(c)).map(|c| c.id.group) {
+        let id = ParamId::list(usize::from(group));
+        changes.retain(|c| c.id.group != group);
+        changes.push(Change { id, value: new.get(id) });
+    }
+    changes
+}
+
+/// The changes from `old` to `new` in an order whose every intermediate state is valid when both ends are: a list grows
+/// before it is referenced, and shrinks after; an item is enabled last and disabled first. Renaming a selection together
+/// with its references first adds the new name, and removes the old one last.
+fn ordered_changes(new: &dyn Params, old: &dyn Params) -> Vec<Change> {
+    let changes = whole_changes(new, old);
+    let renames = interventions::list(new, Role::Selections).and_then(|group| renames(&changes, new, old, group));
+    let selections = renames.as_ref().map(|(_, last)| last.id.group);
+    let shrinks = |c: &Change| c.id.field == ParamId::WHOLE && new.len(c.id.group) < old.len(c.id.group);
+    let rest = changes.into_iter().filter(|c| Some(c.id.group) != selections);
+    let (mut removals, mut others): (Vec<Change>, Vec<Change>) = rest.partition(shrinks);
+    // An item is complete before it is enabled: one whose target is chosen would be rejected otherwise.
+    let is_switch = |c: &Change| new.spec(c.id).is_some_and(|spec| spec.role == Role::Enabled);
+    others.sort_by_key(|c| match (is_switch(c), c.value == Value::Bool(true)) {
+        (true, false) => 0,
+        (false, _) => 1,
+        (true, true) => 2,
+    });
+    let (first, last) = renames.map_or((None, None), |(first, last)| (first, Some(last)));
+    removals.reverse();
+    first.into_iter().chain(others).chain(removals).chain(last).collect()
+}
+
+/// When selections lose names while other lists change too: the list with both the new and the lost selections (unless
+/// that is the old list), and the new list.
+fn renames(changes: &[Change], new: &dyn Params, old: &dyn Params, group: usize) -> Option<(Option<Change>, Change)> {
+    let is_own = |c: &&Change| usize::from(c.id.group) == group;
+    let is_other_list = |c: &Change| usize::from(c.id.group) != group && new.groups()[usize::from(c.id.group)].list;
+    if !changes.iter().any(|c| is_own(&c)) || !changes.iter().any(is_other_list) {
+        return None;
+    }
+    let (name, id) = (interventions::field(new, group, Role::Name)?, ParamId::list(group));
+    let (Value::Rows(now), Value::Rows(before)) = (new.get(id), old.get(id)) else { return None };
+    let is_lost = |row: &&Vec<Value>| now.iter().all(|r| r.get(name) != row.get(name));
+    let lost: Vec<Vec<Value>> = before.iter().filter(is_lost).cloned().collect();
+    if lost.is_empty() {
+        return None;
+    }
+    let both: Vec<Vec<Value>> = now.iter().cloned().chain(lost).collect();
+    let only_removed = now.iter().all(|row| before.contains(row));
+    let first = (!only_removed).then_some(Change { id, value: Value::Rows(both) });
+    Some((first, Change { id, value: Value::Rows(now) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::path;
+
+    fn set(model: &mut Model, texts: &[&str]) {
+        for text in texts {
+            let change = path::parse(model.params(), text).unwrap();
+            assert!(model.params_mut().set(&change));
+        }
+    }
+
+    #[test]
+    fn an_item_is_enabled_after_its_target_is_set_and_disabled_before_it_is_emptied() {
+        let mut old = Model::default();
+        let interventions = interventions::list(old.params(), Role::Interventions).unwrap();
+        old.params_mut().push(interventions as u8);
+        set(&mut old, &["interventions.0.enabled=false"]);
+        let mut new = old.clone();
+        set(&mut new, &["interventions.0.target=all", "interventions.0.enabled=true"]);
+        let paths = |new: &Model, old: &Model| -> Vec<String> {
+            let changes = ordered_changes(new.params(), old.params());
+            changes.iter().map(|c| new.params().path(c.id)).collect()
+        };
+        assert_eq!(paths(&new, &old), ["interventions.0.target", "interventions.0.enabled"]);
+        assert_eq!(paths(&old, &new), ["interventions.0.enabled", "interventions.0.target"]);
+    }
+
+    #[test]
+    fn renaming_a_selection_with_its_references_keeps_every_intermediate_state_valid() {
+        let mut old = Model::default();
+        let [selections, interventions] =
+            [Role::Selections, Role::Interventions].map(|role| interventions::list(old.params(), role).unwrap() as u8);
+        old.params_mut().push(selections);
+        old.params_mut().push(interventions);
+        set(&mut old, &["selections.0.name=a", "selections.0.query=index < 5", "interventions.0.target=a"]);
+        let mut new = old.clone();
+        set(&mut new, &["selections.0.name=b", "interventions.0.target=b"]);
+        let names = |model: &Model| -> Vec<String> {
+            interventions::named(model.params()).into_iter().map(|named| named.name).collect()
+        };
+        let target = |model: &Model| {
+            let field = interventions::field(model.params(), usize::from(interventions), Role::Target).unwrap();
+            model.params().get(ParamId::of(usize::from(interventions), field))
+        };
+        let mut now = old.clone();
+        for change in ordered_changes(new.params(), old.params()) {
+            assert!(now.params_mut().set(&change));
+            assert!(names(&now).iter().any(|name| target(&now) == Value::Text(name.clone())), "{change:?}");
+        }
+        assert_eq!(now, new);
+        let alone = {
+            let mut m = old.clone();
+            set(&mut m, &["selections.0.name=b"]);
+            m
+        };
+        assert_eq!(ordered_changes(alone.params(), old.params()).len(), 1, "a name alone is one change");
+    }
+}

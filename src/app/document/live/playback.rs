@@ -1,0 +1,58 @@
+//! Playback of a finished run instead of a simulation.
+
+use super::{Builder, Live, LiveEvent, RunLog};
+use crate::{
+    app::{
+        document::playback::{OpenedRun, Playback},
+        kit::level::Level,
+    },
+    sim::{Clock, Frame},
+};
+
+impl Live {
+    /// The builder of simulations.
+    pub fn builder(&self) -> Builder {
+        self.builder.clone()
+    }
+
+    /// Shows a finished run instead of a simulation.
+    pub fn show(&mut self, opened: OpenedRun) -> Result<(), String> {
+        let wake = self.wake.clone();
+        let playback = Playback::read(&opened, move || wake.request_repaint())?;
+        self.clock = Clock { step: playback.first, base: opened.run.manifest.time_base() };
+        self.run_log = Some(RunLog { project: opened.project, log: opened.log });
+        self.schema = opened.schema;
+        self.next_schemas = opened.later.into();
+        self.playback = Some(playback);
+        Ok(())
+    }
+
+    /// Starts to read the run again for panels that were opened late ([`Playback::read_again`]).
+    pub fn read_again(&mut self, waiting: &mut Vec<String>) -> Vec<String> {
+        let wake = self.wake.clone();
+        let playback = self.playback.as_mut();
+        playback.map_or_else(Vec::new, |p| p.read_again(waiting, move || wake.request_repaint()))
+    }
+
+    /// Frames for panels that were opened late.
+    pub fn take_again(&mut self) -> (Vec<String>, Vec<Frame>) {
+        self.playback.as_mut().map(Playback::take_again).unwrap_or_default()
+    }
+
+    /// Takes the frames read since the last call.
+    pub(super) fn poll_playback(&mut self, events: &mut Vec<LiveEvent>) {
+        let Some(playback) = &mut self.playback else { return };
+        let frames = playback.take();
+        let error = playback.error.take();
+        for frame in frames {
+            while self.next_schemas.front().is_some_and(|next| next.generation <= frame.generation) {
+                self.change_schema(events);
+            }
+            self.clock = frame.clock;
+            events.push(LiveEvent::Frame(frame));
+        }
+        if let Some(error) = error {
+            events.push(LiveEvent::Message(Level::Error, format!("Could not read the whole run: {error}")));
+        }
+    }
+}

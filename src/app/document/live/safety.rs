@@ -1,0 +1,158 @@
+//! The safety recording of the simulation, and what would be lost with a simulation that is not recorded.
+
+use super::Live;
+use crate::{
+    app::host::device::Devices,
+    engine::{Command, EngineCounters, SafetyPlan},
+    project::{OwnedRunStart, Project, SafetyWriter, safety_taps},
+    sim::Tap,
+};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+/// A run that can be computed again within this time is neither written nor asked about.
+pub const RECOMPUTABLE: Duration = Duration::from_secs(30);
+/// Least computing time between two saved states.
+const STATE_EVERY: Duration = Duration::from_secs(30);
+/// Safety recordings of this process.
+static N_STARTED: AtomicU32 = AtomicU32::new(0);
+
+/// Steps that no run on disk holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unrecorded {
+    /// Number of steps.
+    pub steps: u64,
+    /// The computing time that they took.
+    pub computed: Duration,
+}
+
+/// A safety recording of this window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SafetyFolder {
+    /// Its folder, which exists once the run is long enough.
+    pub folder: PathBuf,
+    /// What it records.
+    pub taps: Vec<Tap>,
+}
+
+/// Safety recordings of a window.
+pub struct Safety {
+    /// Where they are; none: nothing is kept.
+    pub folder: Option<PathBuf>,
+    /// Largest size of one, bytes; 0: nothing is kept.
+    pub limit_bytes: u64,
+    /// Computing time up to which a run is not asked about: [`RECOMPUTABLE`], except in tests.
+    pub recomputable: Duration,
+    devices: Option<Arc<Devices>>,
+    /// The safety recording of the simulation.
+    current: Option<SafetyFolder>,
+    /// Computing time and step up to which a run on disk holds the data.
+    recorded: (Duration, u64),
+    /// Rewinds that the engine has not answered.
+    pub(super) n_rewinds_pending: u32,
+}
+
+impl Default for Safety {
+    fn default() -> Self {
+        Self {
+            folder: None,
+            limit_bytes: 0,
+            recomputable: RECOMPUTABLE,
+            devices: None,
+            current: None,
+            recorded: (Duration::ZERO, 0),
+            n_rewinds_pending: 0,
+        }
+    }
+}
+
+impl Safety {
+    /// Safety recordings below a folder.
+    pub fn new(folder: Option<PathBuf>, devices: Arc<Devices>) -> Self {
+        Self { folder, devices: Some(devices), ..Self::default() }
+    }
+}
+
+impl Live {
+    /// Starts the safety recording of a simulation of this project, at its present step.
+    pub(super) fn start_safety_recording(&mut self, project: &Project) {
+        self.safety.current = None;
+        let (Some(parent), true) = (&self.safety.folder, self.safety.limit_bytes > 0) else { return };
+        let number = N_STARTED.fetch_add(1, Ordering::Relaxed);
+        let folder = parent.join(format!("{}-{number}", std::process::id()));
+        let taps = safety_taps(project.taps().0, self.schema.probes);
+        let device = self.safety.devices.as_ref().map(|devices| devices.chosen());
+        let (device, threads) = device.map_or_else(Default::default, |device| (device.name, device.threads));
+        let start = OwnedRunStart {
+            project: project.clone(),
+            base: self.base.clone(),
+            taps: taps.clone(),
+            probes: self.schema.probes,
+            sets: self.schema.sets.clone(),
+            device,
+            threads,
+            origin: self.origin.clone(),
+        };
+        let plan = SafetyPlan {
+            taps: taps.clone(),
+            write_after: self.safety.recomputable,
+            state_every: STATE_EVERY,
+            max_state_bytes: self.safety.limit_bytes,
+        };
+        let writer = SafetyWriter::new(folder.clone(), start, self.safety.limit_bytes);
+        if self.send(Command::RecordSafety(plan, Box::new(writer))) {
+            self.safety.current = Some(SafetyFolder { folder, taps });
+        }
+    }
+
+    /// The same after a recording: what follows is not recorded.
+    pub(super) fn restart_safety_recording(&mut self) {
+        if let Some(run) = self.run_log.take() {
+            self.start_safety_recording(&run.project);
+            self.run_log = Some(run);
+        }
+    }
+
+    /// The safety recording of the simulation.
+    pub fn safety_recording(&self) -> Option<&SafetyFolder> {
+        self.safety.current.as_ref()
+    }
+
+    /// A simulation was loaded, or rewound.
+    pub(super) fn restart_recorded(&mut self, step: u64) {
+        // A simulation that continues another after a failure continues its computing time.
+        if self.computed().is_zero() {
+            self.safety.recorded = (Duration::ZERO, step);
+        }
+    }
+
+    /// A run on disk holds everything up to this step.
+    pub(super) fn recorded_up_to(&mut self, computed: Duration, step: u64) {
+        self.safety.recorded = (computed, step);
+    }
+
+    /// Computing time of the simulation since step 0, or since the state that it began with.
+    pub fn computed(&self) -> Duration {
+        self.counters().map_or(Duration::ZERO, |c| Duration::from_nanos(EngineCounters::read(&c.computed_nanos)))
+    }
+
+    /// What would be lost with the simulation, if that takes long to compute again.
+    pub fn unrecorded(&self) -> Option<Unrecorded> {
+        let is_shown = self.sent.is_some() && self.playback.is_none() && self.n_loads_pending == 0;
+        if !is_shown || self.recording.is_some() || self.safety.n_rewinds_pending > 0 {
+            return None;
+        }
+        let (computed, step) = self.safety.recorded;
+        let lost = Unrecorded {
+            steps: self.clock.step.saturating_sub(step),
+            computed: self.computed().saturating_sub(computed),
+        };
+        (lost.steps > 0 && lost.computed >= self.safety.recomputable).then_some(lost)
+    }
+}

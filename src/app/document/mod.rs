@@ -1,0 +1,25 @@
+//! The open document: its simulation, history, selection and settings, and the commands that act on it. Nothing here draws.
+
+pub mod activity;
+pub mod checkpoints;
+pub mod color_scales;
+pub mod command;
+pub mod features;
+pub mod filter;
+pub mod history;
+pub mod in_force;
+pub mod interventions;
+pub mod items;
+pub mod journal;
+pub mod layout;
+pub mod library;
+pub mod live;
+pub mod paths;
+pub mod playback;
+pub mod profile;
+pub mod run_stats;
+pub mod selection;
+pub mod session;
+pub mod settings;
+pub mod sweep;
+pub mod time;

@@ -1,0 +1,41 @@
+//! Paths between two elements.
+
+use crate::sim::{PathStep, Progress};
+use std::sync::Arc;
+
+/// Fewest synapses of a connection that counts, and most connections of a path, at first.
+const DEFAULTS: (u32, u32) = (5, 8);
+/// A path that was found, or that there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElementPath {
+    /// The set of its elements.
+    pub set: &'static str,
+    /// First and last element.
+    pub ends: (u32, u32),
+    /// Its connections in order; empty when there is no path.
+    pub steps: Vec<PathStep>,
+}
+
+impl ElementPath {
+    /// Its elements in order.
+    pub fn elements(&self) -> impl Iterator<Item = u32> + '_ {
+        self.steps.first().map(|step| step.from).into_iter().chain(self.steps.iter().map(|step| step.to))
+    }
+}
+
+/// The ends chosen in the context menu, and the limits of the search.
+pub struct PathSearch {
+    pub(crate) from: Option<u32>,
+    pub(crate) to: Option<u32>,
+    pub(crate) set: &'static str,
+    pub(crate) at_least: u32,
+    pub(crate) longest: u32,
+    pub(crate) progress: Option<Arc<Progress>>,
+}
+
+impl Default for PathSearch {
+    fn default() -> Self {
+        let (at_least, longest) = DEFAULTS;
+        Self { from: None, to: None, set: "", at_least, longest, progress: None }
+    }
+}

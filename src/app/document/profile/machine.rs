@@ -1,0 +1,72 @@
+//! Context of a profile: the device, the project, declared work per kernel.
+
+use crate::{
+    engine::SimSchema,
+    gpu::{
+        Timing,
+        ceilings::{Ceilings, Limit},
+    },
+    sim::{MemoryReport, RooflineWork},
+};
+use std::path::PathBuf;
+
+/// What the profile panels need besides frames.
+#[derive(Clone, Default)]
+pub struct Machine {
+    /// Name of the device.
+    pub device: String,
+    /// Whether it is a GPU.
+    pub is_gpu: bool,
+    /// CPU threads.
+    pub threads: u32,
+    /// The project file, if saved.
+    pub project: Option<PathBuf>,
+    /// Memory predicted before the build.
+    pub predicted: MemoryReport,
+    /// Memory of the device, bytes; 0 when unknown.
+    pub total: u64,
+    /// Bytes and operations per work item, by row.
+    pub work: &'static [RooflineWork],
+    /// Measured peak performance of the device.
+    pub ceilings: Option<Ceilings>,
+    /// Whether it is being measured now.
+    pub measuring: bool,
+    /// Recorded runs to compare with.
+    pub runs: Vec<PathBuf>,
+}
+
+impl Machine {
+    /// The share of the measured peak performance that a row reaches: of arithmetic or of memory, whichever is higher.
+    pub fn of_peak(&self, timing: &Timing) -> Option<f64> {
+        let peaks = self.ceilings.as_ref()?;
+        let amounts = [(Limit::Ops, ops_of(timing, self)), (Limit::Bytes, bytes_of(timing, self))];
+        let share = |(limit, n)| Some(timing.per_sec(n)? / peaks.best(limit)?.value);
+        amounts.into_iter().filter_map(share).reduce(f64::max)
+    }
+
+    /// Declared bytes and operations per item of a row.
+    pub fn work_of(&self, row: &str) -> Option<&'static RooflineWork> {
+        self.work.iter().find(|w| w.row == row)
+    }
+}
+
+/// Bytes moved by a row: counted by the launcher, else declared per item; 0 when unknown.
+pub fn bytes_of(timing: &Timing, machine: &Machine) -> u64 {
+    match (timing.bytes, machine.work_of(timing.name)) {
+        (0, Some(work)) => (work.bytes * timing.items as f64) as u64,
+        (counted, _) => counted,
+    }
+}
+
+/// Operations of a row: counted by the launcher, else declared per item; 0 when unknown.
+pub fn ops_of(timing: &Timing, machine: &Machine) -> u64 {
+    match (timing.ops, machine.work_of(timing.name)) {
+        (0, Some(work)) => (work.ops * timing.items as f64) as u64,
+        (counted, _) => counted,
+    }
+}
+
+/// The `--device` value for command lines.
+pub fn device_flag(schema: &SimSchema, machine: &Machine) -> &'static str {
+    if machine.is_gpu || !schema.kernels.is_empty() { "cuda" } else { "cpu" }
+}

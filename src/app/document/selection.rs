@@ -1,0 +1,205 @@
+//! The selection, shared by all views.
+
+use super::paths::ElementPath;
+use crate::{engine::SetChange, sim::Individuals};
+use std::sync::Arc;
+
+/// The selected elements.
+#[derive(Clone, Default, PartialEq)]
+pub struct Selection {
+    /// The set of the elements; empty before the first selection.
+    pub set: &'static str,
+    /// Sorted, without duplicates.
+    pub elements: Arc<Vec<u32>>,
+    /// The element under the pointer in some view.
+    pub hovered: Option<u32>,
+    /// Counts up with every change of `set` or `elements`, not of `hovered`.
+    pub generation: u64,
+    /// Ids of the individuals in the selected slots, in the order of `elements`; empty until they are known, and where
+    /// elements are no slots.
+    pub individuals: Arc<Vec<u64>>,
+    /// Individuals that ended since they were selected.
+    pub n_ended: usize,
+    /// The step that the views show.
+    pub now: u64,
+    /// The step that they showed when the elements were selected.
+    pub seen: u64,
+    /// The path between two elements that is shown.
+    pub path: Option<Arc<ElementPath>>,
+}
+
+impl Selection {
+    /// Replaces the selection; sorts and removes duplicates.
+    pub fn replace(&mut self, set: &'static str, mut elements: Vec<u32>) {
+        elements.sort_unstable();
+        elements.dedup();
+        if self.set != set || *self.elements != elements {
+            self.put(set, Arc::new(elements));
+        }
+    }
+
+    fn put(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
+        (self.set, self.elements, self.seen, self.n_ended) = (set, elements, self.now, 0);
+        self.individuals = Arc::default();
+        self.generation += 1;
+    }
+
+    /// Follows the individuals of a set of slots: at first those that were in the selected slots when they were selected,
+    /// later those that are still alive.
+    pub fn identify(&mut self, set: &str, now: &Individuals) {
+        if self.set != set || self.elements.is_empty() {
+            return;
+        }
+        let before = self.elements.len();
+        let found: Vec<(u32, u64)> = if self.individuals.is_empty() {
+            self.elements.iter().filter_map(|slot| Some((*slot, now.seen_at(*slot, self.seen)?))).collect()
+        } else {
+            let pairs = self.elements.iter().copied().zip(self.individuals.iter().copied());
+            pairs.filter(|(slot, id)| now.ids.get(*slot as usize) == Some(id)).collect()
+        };
+        if found.len() < before {
+            self.elements = Arc::new(found.iter().map(|(slot, _)| *slot).collect());
+            self.n_ended += before - found.len();
+            self.generation += 1;
+        }
+        if found.len() < before || self.individuals.is_empty() {
+            self.individuals = Arc::new(found.iter().map(|(_, id)| *id).collect());
+        }
+    }
+
+    /// The run started again or jumped: the selected slots have other individuals.
+    pub fn forget_individuals(&mut self) {
+        (self.individuals, self.seen) = (Arc::default(), self.now);
+    }
+
+    /// Selects nothing, of no set.
+    pub fn clear(&mut self) {
+        self.hovered = None;
+        self.put("", Arc::default());
+    }
+
+    /// The same for the result of a job started at this [`Selection::generation`]; ignored when the selection has changed
+    /// since.
+    pub fn replace_late(&mut self, set: &'static str, elements: Vec<u32>, started_at: u64) {
+        if self.generation == started_at {
+            self.replace(set, elements);
+        }
+    }
+
+    /// The same with shared elements, already sorted and unique.
+    pub fn replace_shared(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
+        if elements.is_sorted_by(|a, b| a < b) {
+            if self.set != set || self.elements != elements {
+                self.put(set, elements);
+            }
+        } else {
+            self.replace(set, elements.to_vec());
+        }
+    }
+
+    /// Follows elements of a set that changed, by their ids.
+    pub fn follow(&mut self, change: &SetChange) {
+        self.path = self.path.take().filter(|path| path.set != change.name);
+        if self.set == change.name {
+            self.hovered = None;
+            self.replace(change.name, change.follow(&self.elements));
+        }
+    }
+
+    /// Removes elements.
+    pub fn remove(&mut self, set: &'static str, less: &[u32]) {
+        let less: std::collections::HashSet<&u32> = less.iter().collect();
+        let kept = self.of(set).iter().filter(|e| !less.contains(e)).copied().collect();
+        self.replace(set, kept);
+    }
+
+    /// Applies an area selection: replaces; with Ctrl adds, with Ctrl and Alt removes.
+    pub fn apply_area(&mut self, set: &'static str, inside: Vec<u32>, modifiers: egui::Modifiers) {
+        match (modifiers.command, modifiers.alt) {
+            (true, true) => self.remove(set, &inside),
+            (true, false) => self.extend(set, &inside),
+            _ => self.replace(set, inside),
+        }
+    }
+
+    /// Adds or removes one element.
+    pub fn toggle(&mut self, set: &'static str, element: u32) {
+        let mut elements = if self.set == set { self.elements.to_vec() } else { vec![] };
+        match elements.binary_search(&element) {
+            Ok(at) => drop(elements.remove(at)),
+            Err(at) => elements.insert(at, element),
+        }
+        self.replace(set, elements);
+    }
+
+    /// Adds elements.
+    pub fn extend(&mut self, set: &'static str, more: &[u32]) {
+        let mut elements = if self.set == set { self.elements.to_vec() } else { vec![] };
+        elements.extend(more);
+        self.replace(set, elements);
+    }
+
+    /// The selected elements of a set; empty when the selection is of another set.
+    pub fn of(&self, set: &str) -> &[u32] {
+        if self.set == set { &self.elements } else { &[] }
+    }
+
+    /// Up to `n` selected elements of a set, sorted by index: those with the highest spike counts.
+    pub fn most_active(&self, set: &str, counts: &[u32], n: usize) -> Vec<u32> {
+        let mut elements = self.of(set).to_vec();
+        if elements.len() > n {
+            let count = |e: &u32| counts.get(*e as usize).copied().unwrap_or(0);
+            elements.select_nth_unstable_by_key(n, |e| (std::cmp::Reverse(count(e)), *e));
+            elements.truncate(n);
+            elements.sort_unstable();
+        }
+        elements
+    }
+
+    /// Whether an element of a set is selected.
+    pub fn contains(&self, set: &str, element: u32) -> bool {
+        self.of(set).binary_search(&element).is_ok()
+    }
+
+    /// The hovered element, if it is of this set.
+    pub fn hovered_in(&self, set: &str) -> Option<u32> {
+        self.hovered.filter(|_| self.set == set || self.set.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::FREE_SLOT;
+
+    #[test]
+    fn individuals_are_followed_and_not_their_slots() {
+        let mut selection = Selection { now: 10, ..Selection::default() };
+        selection.replace("nuclei", vec![0, 1, 2, 3]);
+        // Slot 1 became free before the ids arrived, and slot 3 has another individual since.
+        let mut now = Individuals { ids: vec![4, FREE_SLOT, 6, 9], born: vec![0, 0, 10, 11] };
+        selection.identify("nuclei", &now);
+        assert_eq!((selection.of("nuclei"), &selection.individuals[..]), (&[0, 2][..], &[4, 6][..]));
+        let generation = selection.generation;
+        selection.identify("nuclei", &now);
+        assert_eq!((selection.generation, selection.n_ended), (generation, 2));
+        (now.ids[0], now.born[0]) = (12, 20);
+        selection.identify("nuclei", &now);
+        assert_eq!((selection.of("nuclei"), &selection.individuals[..], selection.n_ended), (&[2][..], &[6][..], 3));
+        selection.forget_individuals();
+        selection.identify("nuclei", &now);
+        assert_eq!(&selection.individuals[..], &[6]);
+        selection.identify("neurons", &Individuals::default());
+        assert_eq!(selection.of("nuclei"), [2], "of another set");
+    }
+
+    #[test]
+    fn the_most_active_elements_are_taken_from_a_large_selection() {
+        let selection = Selection { set: "cells", elements: Arc::new((0..100).collect()), ..Selection::default() };
+        let mut counts = vec![0; 100];
+        (counts[99], counts[70], counts[3]) = (5, 9, 1);
+        assert_eq!(selection.most_active("cells", &counts, 4), [0, 3, 70, 99]);
+        assert_eq!(selection.most_active("cells", &[], 2), [0, 1]);
+        assert_eq!(selection.most_active("cells", &counts, 200).len(), 100);
+    }
+}

@@ -1,0 +1,212 @@
+//! Time in the window: one axis with one cursor for all time views, the history of the run, and its interventions
+//! and edits.
+
+mod acted;
+mod active;
+mod axis;
+mod bin_pyramid;
+mod coverage;
+mod element_bins;
+mod event_density;
+mod fields;
+mod indexer;
+mod last_spikes;
+pub mod lineage_memory;
+pub mod paint;
+mod past;
+mod scrub;
+pub mod spikes;
+mod timeline;
+mod train;
+mod wall_clock;
+
+pub use acted::{Acted, rows};
+pub use active::ActiveElements;
+pub use axis::{TimeAxis, TimeLink};
+pub use bin_pyramid::{BinPyramid, Merge};
+pub use coverage::Coverage;
+pub use element_bins::{Bin, ElementBins};
+pub use event_density::EventDensity;
+pub use fields::{CAPACITY as FIELDS_CAPACITY, FieldHistory};
+pub use indexer::Indexer;
+pub use last_spikes::LastSpikes;
+pub use past::Past;
+pub use scrub::Player;
+pub use timeline::Timeline;
+pub use train::Train;
+pub use wall_clock::WallClock;
+
+use super::activity::ActivityCheck;
+use crate::{
+    engine::SimSchema,
+    sim::{Frame, TimeBase},
+};
+
+/// A stimulus or a silencing over a span of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// Its name.
+    pub label: String,
+    /// First step.
+    pub from: f64,
+    /// First step after; infinite when it never ends.
+    pub to: f64,
+    /// When it was added; it had no effect before.
+    pub since: f64,
+    /// Whether it silences rather than stimulates.
+    pub is_lesion: bool,
+    /// Steps from pulse to pulse and per pulse; `None` when continuous.
+    pub pulses: Option<(f64, f64)>,
+}
+
+/// More visible pulses than this are drawn as one bar.
+const MAX_PULSES: f64 = 500.0;
+
+impl Span {
+    /// The first step at which it acts.
+    pub fn start(&self) -> f64 {
+        self.from.max(self.since)
+    }
+
+    /// Whether it starts or stops during the run: only then it is shaded.
+    pub fn is_bounded(&self) -> bool {
+        self.from.max(self.since) > 0.0 || self.to.is_finite() || self.pulses.is_some()
+    }
+
+    /// Its parts between two steps: first step, and first step after.
+    pub fn parts(&self, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> + use<> {
+        let (from, to) = (from.max(self.from).max(self.since), to.min(self.to));
+        let (every, on) =
+            self.pulses.filter(|(every, _)| (to - from) / every < MAX_PULSES).unwrap_or((f64::MAX, f64::MAX));
+        let (start, end, since) = (self.from, self.to, self.since);
+        let first = ((from - start) / every).floor().max(0.0) as u64;
+        let begin = move |n: u64| start + n as f64 * every;
+        let part = move |n: u64| (begin(n).max(since), (begin(n) + on).min(end));
+        (first..).map(part).take_while(move |(a, _)| *a < to).filter(move |(_, b)| *b > from)
+    }
+
+    /// Its onsets up to a step.
+    pub fn onsets(&self, to: f64) -> impl Iterator<Item = u64> + use<> {
+        let to = to.min(self.to);
+        let (every, start) = match self.pulses {
+            Some((every, _)) => (every, self.from + ((self.since - self.from) / every).ceil().max(0.0) * every),
+            None => (f64::MAX, self.from.max(self.since)),
+        };
+        (0_u64..).map(move |n| start + n as f64 * every).take_while(move |at| *at < to).map(|at| at as u64)
+    }
+}
+
+/// An edit applied while the simulation ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    /// The step before which it was applied.
+    pub step: u64,
+    /// Description.
+    pub label: String,
+}
+
+/// The time state of the window.
+#[derive(Default)]
+pub struct Time {
+    /// The visible times and the cursor.
+    pub axis: TimeAxis,
+    /// The history of the run.
+    pub past: Past,
+    /// Stimuli & silencing.
+    pub spans: Vec<Span>,
+    /// Names of the disabled stimuli.
+    pub disabled_stimuli: Vec<String>,
+    /// Edits applied while the simulation ran.
+    pub edits: Vec<Edit>,
+    /// Moves the cursor during playback.
+    pub player: Player,
+    /// Whether the newest activity looks wrong.
+    pub activity: ActivityCheck,
+    /// The step whose states the views show, and the last step before it that was known; `None` for the present.
+    shown_states: Option<(u64, u64)>,
+    epoch: u64,
+    /// The window to repaint when the indexer has a snapshot; without one spikes are indexed in place.
+    wake: Option<egui::Context>,
+}
+
+fn start_indexer(wake: &egui::Context) -> Option<Indexer> {
+    let wake = wake.clone();
+    // Without a thread spikes are indexed in place.
+    Indexer::spawn(move || wake.request_repaint()).ok()
+}
+
+impl Time {
+    /// Time that indexes spikes on a thread and repaints a window.
+    pub fn with_indexer(wake: egui::Context) -> Self {
+        let mut time = Self { wake: Some(wake), ..Self::default() };
+        time.reset();
+        time
+    }
+
+    /// The window to repaint when a job ends.
+    pub fn wake(&self) -> Option<&egui::Context> {
+        self.wake.as_ref()
+    }
+
+    /// Adds a frame.
+    pub fn absorb(&mut self, schema: &SimSchema, frame: &mut Frame) {
+        let is_first = self.past.is_blank() && self.axis.line == Timeline::default();
+        self.past.absorb(schema, frame);
+        self.epoch = frame.epoch;
+        if is_first {
+            self.axis.line.fit(frame.clock.base);
+        }
+    }
+
+    /// Prepares for a run of this many steps: all of it is visible when it is shorter than the default span.
+    pub fn expect(&mut self, steps: Option<u64>, base: TimeBase) {
+        if self.axis.line == Timeline::default() {
+            self.axis.line.fit(base);
+            let span = self.axis.line.span;
+            self.axis.line = Timeline::across(steps.map_or(span, |n| (n as f64).clamp(20.0, span)));
+        }
+    }
+
+    /// Clears everything for a new simulation or a new epoch.
+    pub fn reset(&mut self) {
+        self.axis.reset();
+        self.past = Past::default();
+        self.past.set_indexer(self.wake.as_ref().and_then(start_indexer));
+        self.edits.clear();
+        self.player = Player::default();
+        self.activity = ActivityCheck::default();
+        self.shown_states = None;
+    }
+
+    /// The displayed step: the cursor, else the present.
+    pub fn shown(&self, now: u64) -> u64 {
+        self.axis.cursor().map_or(now, |cursor| cursor.max(0.0) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pulses_are_parts_of_a_span() {
+        let steady = Span { label: "s".into(), from: 100.0, to: 1000.0, since: 0.0, is_lesion: false, pulses: None };
+        assert_eq!(steady.parts(0.0, 5000.0).collect::<Vec<_>>(), [(100.0, 1000.0)]);
+        assert_eq!(steady.onsets(1e9).collect::<Vec<_>>(), [100]);
+        let pulsed = Span { pulses: Some((300.0, 50.0)), ..steady.clone() };
+        assert_eq!(pulsed.parts(0.0, 5000.0).collect::<Vec<_>>(), [(100.0, 150.0), (400.0, 450.0), (700.0, 750.0)]);
+        assert_eq!(pulsed.parts(140.0, 420.0).collect::<Vec<_>>(), [(100.0, 150.0), (400.0, 450.0)]);
+        assert_eq!(pulsed.parts(151.0, 399.0).count(), 0);
+        assert_eq!(pulsed.onsets(700.5).collect::<Vec<_>>(), [100, 400, 700]);
+        let late = Span { since: 420.0, ..pulsed.clone() };
+        assert_eq!(late.parts(0.0, 5000.0).collect::<Vec<_>>(), [(420.0, 450.0), (700.0, 750.0)]);
+        assert_eq!(late.onsets(1e9).collect::<Vec<_>>(), [700], "the start of that pulse had no effect");
+        let added = Span { since: 300.0, ..steady.clone() };
+        assert_eq!(
+            (added.parts(0.0, 5000.0).collect::<Vec<_>>(), added.onsets(1e9).next()),
+            (vec![(300.0, 1000.0)], Some(300))
+        );
+        let dense = Span { to: f64::INFINITY, pulses: Some((2.0, 1.0)), ..steady };
+        assert_eq!(dense.parts(0.0, 1e6).count(), 1, "drawn as one bar");
+    }
+}

@@ -1,0 +1,42 @@
+//! Background jobs on named threads: files and dialogs. Results arrive in a queue, so the window never blocks.
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+/// Starts jobs and collects their results.
+pub struct Jobs<R> {
+    outbox: Sender<R>,
+    inbox: Receiver<R>,
+    wake: egui::Context,
+}
+
+impl<R: Send + 'static> Jobs<R> {
+    /// `wake` is repainted when a job ends.
+    pub fn new(wake: egui::Context) -> Self {
+        let (outbox, inbox) = bounded(64);
+        Self { outbox, inbox, wake }
+    }
+
+    /// Runs a job on a thread of this name.
+    pub fn spawn(&mut self, name: &str, job: impl FnOnce() -> R + Send + 'static) -> Result<(), String> {
+        let (outbox, wake) = (self.outbox.clone(), self.wake.clone());
+        let run = move || {
+            outbox.send(job()).ok();
+            wake.request_repaint();
+        };
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(run)
+            .map_err(|e| format!("no thread for {name}: {e}"))?;
+        Ok(())
+    }
+
+    /// For threads outside [`Jobs::spawn`]: where results go.
+    pub fn outbox(&self) -> Sender<R> {
+        self.outbox.clone()
+    }
+
+    /// The next result.
+    pub fn poll(&mut self) -> Option<R> {
+        self.inbox.try_recv().ok()
+    }
+}

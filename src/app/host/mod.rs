@@ -1,0 +1,12 @@
+//! The desktop and the machine: threads for jobs, watched files, devices, crash reports, and what is kept between sessions.
+
+pub mod consent;
+pub mod crash;
+pub mod device;
+pub mod file_watch;
+pub mod jobs;
+pub mod placement;
+pub mod recent;
+pub mod software;
+pub mod store;
+pub mod system;

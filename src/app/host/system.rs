@@ -1,0 +1,40 @@
+//! The processor and memory of this machine.
+
+/// Name of the processor.
+pub fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|l| l.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// Memory of this process, measured at most once a second.
+#[derive(Default)]
+pub struct ProcessMemory(Option<(std::time::Instant, u64)>);
+
+impl ProcessMemory {
+    /// Resident bytes; 0 where the system does not report them.
+    pub fn bytes(&mut self) -> u64 {
+        match self.0 {
+            Some((at, bytes)) if at.elapsed().as_secs() < 1 => bytes,
+            _ => {
+                let bytes = resident_bytes().unwrap_or(0);
+                self.0 = Some((std::time::Instant::now(), bytes));
+                bytes
+            }
+        }
+    }
+}
+
+/// From `/proc/self/status`, where there is one.
+fn resident_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find(|l| l.starts_with("VmRSS"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+}
+
+/// Memory of the machine, bytes.
+pub fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|l| l.starts_with("MemTotal"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+}

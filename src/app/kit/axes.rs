@@ -1,0 +1,129 @@
+//! Axes of plots and their ticks.
+
+use super::{
+    LINE,
+    numbers::{reading, value},
+    theme::Tokens,
+};
+use egui::{Align2, FontId, Painter, Pos2, Rect, Vec2};
+
+/// At most `most` round values between two bounds.
+pub fn ticks(min: f64, max: f64, most: usize) -> Vec<f64> {
+    let span = max - min;
+    if span <= 0.0 || !span.is_finite() || most == 0 {
+        return vec![];
+    }
+    let raw = span / most as f64;
+    let magnitude = 10f64.powf(raw.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * magnitude).find(|s| *s >= raw * 0.999).unwrap_or(raw);
+    let first = (min / step - 1e-9).ceil() as i64;
+    (first..).map(|i| i as f64 * step).take_while(|v| *v <= max + step * 1e-9).collect()
+}
+
+/// Labels with an exponent: of values from here on, or with more digits after the point.
+const LARGE: f64 = 1e6;
+const MAX_DECIMALS: f64 = 6.0;
+
+/// Distance of ticks; infinite with a single one.
+fn tick_step(ticks: &[f64]) -> f64 {
+    ticks.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min)
+}
+
+/// Digits after the point that a list of ticks needs: of times, which have no exponent.
+pub fn tick_digits(ticks: &[f64]) -> usize {
+    let step = tick_step(ticks);
+    if step.is_finite() { (-step.log10() - 1e-9).ceil().max(0.0) as usize } else { 0 }
+}
+
+/// The labels of ticks: all with the digits after the point that their distance needs, or all with an exponent.
+pub fn tick_labels(ticks: &[f64]) -> Vec<String> {
+    let (step, decimals) = (tick_step(ticks), tick_digits(ticks));
+    let largest = ticks.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
+    let is_long = decimals as f64 > MAX_DECIMALS || largest >= LARGE;
+    // Four digits tell such ticks apart.
+    let has_exponent = step.is_infinite() || is_long && step >= 2e-3 * largest;
+    let label = |v: &f64| match has_exponent {
+        false => format!("{v:.decimals$}"),
+        // Zero may be off by a rounding error of the others.
+        true if step.is_finite() && v.abs() < 1e-9 * step => "0".to_owned(),
+        true => value(*v),
+    };
+    ticks.iter().map(label).collect()
+}
+
+/// A horizontal axis under a plot: line, ticks inside, labels, and the title at the right end.
+pub fn x_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
+    painter.hline(plot.x_range(), plot.bottom(), (1.0, tokens.line));
+    let title_rect = painter.text(
+        Pos2::new(plot.right(), plot.bottom() + 4.0),
+        Align2::RIGHT_TOP,
+        title,
+        font.clone(),
+        tokens.text_sub,
+    );
+    let marks = ticks(min, max, ((plot.width() / 64.0) as usize).clamp(1, 8));
+    for (v, text) in marks.iter().zip(tick_labels(&marks)) {
+        let x = plot.left() + ((v - min) / (max - min)) as f32 * plot.width();
+        painter.vline(x, plot.bottom() - 3.0..=plot.bottom(), (1.0, tokens.line.lerp_to_gamma(tokens.text_sub, 0.5)));
+        let galley = painter.layout_no_wrap(text, font.clone(), tokens.text_sub);
+        let left = (x - galley.size().x / 2.0).max(plot.left());
+        if left + galley.size().x + 8.0 < title_rect.left() {
+            painter.galley(Pos2::new(left, plot.bottom() + 4.0), galley, tokens.text_sub);
+        }
+    }
+}
+
+/// Height of a horizontal axis with its title below the labels.
+pub const TITLED_AXIS: f32 = 35.0;
+
+/// The title of a horizontal axis in a line of its own below the labels, at the right end.
+pub fn x_title(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, title: &str) {
+    let room = plot.right() - painter.clip_rect().left().max(plot.left() - 40.0);
+    let title = super::elide(painter, title, font, room);
+    painter.text(plot.right_bottom() + Vec2::new(0.0, 18.0), Align2::RIGHT_TOP, title, font.clone(), tokens.text_sub);
+}
+
+/// A vertical axis left of a plot.
+pub fn y_axis(painter: &Painter, plot: Rect, font: &FontId, tokens: &Tokens, min: f64, max: f64, title: &str) {
+    if plot.height() < 14.0 {
+        return;
+    }
+    painter.vline(plot.left(), plot.y_range(), (1.0, tokens.line));
+    let marks = ticks(min, max, ((plot.height() / 28.0) as usize).clamp(1, 6));
+    // A low plot with a single tick labels its ends instead.
+    let is_low = marks.len() < 2 && plot.height() > 2.0 * LINE;
+    let ends = || [min, max].map(|v| (v, reading(v as f32))).to_vec();
+    let labels = tick_labels(&marks);
+    for (v, label) in if is_low { ends() } else { marks.into_iter().zip(labels).collect() } {
+        let y = plot.bottom() - ((v - min) / (max - min)) as f32 * plot.height();
+        painter.hline(plot.left()..=plot.left() + 3.0, y, (1.0, tokens.line.lerp_to_gamma(tokens.text_sub, 0.5)));
+        let at = Pos2::new(plot.left() - 5.0, y.clamp(plot.top() + 5.0, plot.bottom() - 5.0));
+        painter.text(at, Align2::RIGHT_CENTER, label, font.clone(), tokens.text_sub);
+    }
+    if !title.is_empty() {
+        let galley = painter.layout_no_wrap(title.to_owned(), font.clone(), tokens.text_sub);
+        let at = plot.left_top() + Vec2::new(6.0, 2.0);
+        // The title gets a background: curves may reach it.
+        let ground = Rect::from_min_size(at, galley.size()).expand2(Vec2::new(3.0, 0.0));
+        painter.rect_filled(ground, 2.0, Tokens::fade(tokens.canvas, 0.85));
+        painter.galley(at, galley, tokens.text_sub);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        assert_eq!(ticks(0.0, 1.0, 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
+        assert_eq!(ticks(990.0, 2005.0, 4), [1000.0, 1500.0, 2000.0]);
+        assert!(ticks(1.0, 1.0, 4).is_empty());
+        assert_eq!(tick_labels(&[0.5, 1.0, 1.5]), ["0.5", "1.0", "1.5"]);
+        assert_eq!(tick_labels(&[0.0, 5e-8, 1e-7]), ["0", "5e-8", "1e-7"]);
+        assert_eq!(tick_labels(&[0.0, 5e8, 1e9]), ["0", "5e8", "1e9"]);
+        assert_eq!(tick_labels(&[0.0002]), ["0.0002"], "a single one");
+        assert_eq!(tick_labels(&[12_345_000.0, 12_346_000.0]), ["12345000", "12346000"], "they differ");
+        assert_eq!(tick_digits(&[0.5, 0.75]), 1);
+    }
+}

@@ -1,0 +1,250 @@
+//! A heat map: cells as a texture, row and column labels, a colour bar.
+
+use super::{
+    color_scale::{ColorScale, ScaleColors},
+    theme::Tokens,
+};
+use crate::app::kit;
+use egui::{
+    Align2, Color32, ColorImage, Painter, Pos2, Rect, TextureHandle, TextureOptions, Ui, Vec2, epaint::TextShape, pos2,
+};
+
+/// Cells of this size have room for their value.
+const NUMBER: Vec2 = Vec2::new(46.0, 14.0);
+
+/// A label beside a row or above a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AxisLabel {
+    /// The name.
+    pub text: String,
+    /// Its colour, if any.
+    pub color: Option<Color32>,
+}
+
+/// The data of a heat map.
+pub struct Heatmap {
+    /// Row labels, top down.
+    pub rows: Vec<AxisLabel>,
+    /// Column labels.
+    pub columns: Vec<AxisLabel>,
+    /// Row by row; not finite where empty.
+    pub values: Vec<f32>,
+    /// How values become colours.
+    pub scale_colors: ScaleColors,
+    /// The range, where it does not follow from the values.
+    pub span: Option<(f32, f32)>,
+    /// Logarithmic colour scale.
+    pub is_log: bool,
+}
+
+/// The texture of a heat map.
+#[derive(Default)]
+pub struct HeatmapTexture {
+    /// Locked colour range.
+    pub fixed: Option<(f32, f32)>,
+    texture: Option<TextureHandle>,
+    key: Option<Key>,
+    /// Number of values outside a locked range.
+    beyond: Option<usize>,
+}
+
+/// Key of the values, whether the theme is dark, and the locked range.
+type Key = (u64, bool, Option<(f32, f32)>);
+
+/// Rectangles of the parts.
+pub struct HeatmapLayout {
+    /// The cells.
+    pub cells: Rect,
+    bar: Rect,
+}
+
+impl Heatmap {
+    /// The colour range: fixed, else from the values.
+    pub fn range(&self) -> Option<(f32, f32)> {
+        let of_values = self.scale_colors.range(&self.values, self.is_log)?;
+        Some(self.span.unwrap_or(of_values))
+    }
+
+    /// Lays out the parts in a canvas.
+    pub fn places(&self, ui: &Ui, canvas: Rect) -> HeatmapLayout {
+        let font = kit::small(ui);
+        let width =
+            |name: &AxisLabel| ui.painter().layout_no_wrap(name.text.clone(), font.clone(), Color32::WHITE).size().x;
+        let longest = |names: &[AxisLabel]| names.iter().take(80).map(width).fold(0.0, f32::max);
+        let left = (longest(&self.rows) + 22.0).min(canvas.width() * 0.3);
+        let above = longest(&self.columns);
+        let cell = (canvas.width() - left - 70.0) / self.columns.len().max(1) as f32;
+        let top = if fits_flat(above, cell) { 22.0 } else { (above + 20.0).min(canvas.height() * 0.3) };
+        let cells = Rect::from_min_max(canvas.min + Vec2::new(left, top), canvas.max - Vec2::new(70.0, 10.0));
+        let cells = Rect::from_min_max(cells.min, cells.max.max(cells.min + Vec2::splat(4.0)));
+        let bar = Rect::from_min_max(
+            pos2(cells.right() + 14.0, cells.top()),
+            pos2(cells.right() + 22.0, cells.bottom().min(cells.top() + 180.0)),
+        );
+        HeatmapLayout { cells, bar }
+    }
+
+    /// The row and the column under a point.
+    pub fn at(&self, places: &HeatmapLayout, at: Pos2) -> Option<(usize, usize)> {
+        if !places.cells.contains(at) || self.rows.is_empty() || self.columns.is_empty() {
+            return None;
+        }
+        let place = (at - places.cells.min) / places.cells.size();
+        let row = ((place.y * self.rows.len() as f32) as usize).min(self.rows.len() - 1);
+        Some((row, ((place.x * self.columns.len() as f32) as usize).min(self.columns.len() - 1)))
+    }
+
+    fn cell(&self, places: &HeatmapLayout, row: usize, column: usize) -> Rect {
+        let size = places.cells.size() / Vec2::new(self.columns.len() as f32, self.rows.len() as f32);
+        Rect::from_min_size(places.cells.min + size * Vec2::new(column as f32, row as f32), size)
+    }
+
+    /// Draws the heat map; a changed `key` means changed values.
+    pub fn paint(
+        &self,
+        ui: &Ui,
+        places: &HeatmapLayout,
+        picture: &mut HeatmapTexture,
+        key: u64,
+        hovered: Option<(usize, usize)>,
+        tokens: &Tokens,
+    ) {
+        let painter = ui.painter();
+        let Some(of_data) = self.range() else { return };
+        let ink = ColorScale::new(self.scale_colors, self.is_log, of_data, picture.fixed, tokens);
+        let key = (key, tokens.dark, picture.fixed);
+        if picture.key != Some(key) {
+            picture.key = Some(key);
+            picture.beyond = ink.beyond(&self.values);
+            let pixels: Vec<Color32> = self.values.iter().map(|v| ink.color(*v)).collect();
+            let image = ColorImage::new([self.columns.len(), self.rows.len()], pixels);
+            match &mut picture.texture {
+                Some(texture) => texture.set(image, TextureOptions::NEAREST),
+                None => picture.texture = Some(ui.ctx().load_texture("heat", image, TextureOptions::NEAREST)),
+            }
+        }
+        if let Some(texture) = &picture.texture {
+            let uv = Rect::from_min_max(Pos2::ZERO, pos2(1.0, 1.0));
+            painter.image(texture.id(), places.cells, uv, Color32::WHITE);
+        }
+        self.names(ui, places, hovered, tokens);
+        ink.bar(ui, places.bar, "", picture.beyond, tokens);
+        if let Some((row, column)) = hovered {
+            let cell = self.cell(places, row, column).expand(1.0);
+            painter.rect_stroke(cell, 1.0, (1.5, tokens.text_strong), egui::StrokeKind::Outside);
+        }
+    }
+
+    /// Writes the values into cells that have room for them; `numbers` are those of the cells before scaling.
+    pub fn paint_numbers(
+        &self,
+        ui: &Ui,
+        places: &HeatmapLayout,
+        numbers: &[f32],
+        fixed: Option<(f32, f32)>,
+        tokens: &Tokens,
+    ) {
+        let size = self.cell(places, 0, 0).size();
+        let Some(of_data) = self.range().filter(|_| size.x >= NUMBER.x && size.y >= NUMBER.y) else { return };
+        let ink = ColorScale::new(self.scale_colors, self.is_log, of_data, fixed, tokens);
+        let font = kit::small(ui);
+        for (i, (number, value)) in numbers.iter().zip(&self.values).enumerate().filter(|(_, (n, _))| n.is_finite()) {
+            let cell = self.cell(places, i / self.columns.len(), i % self.columns.len());
+            let color = ink_on(ink.color(*value), tokens);
+            let text = short(f64::from(*number));
+            ui.painter().text(cell.center(), Align2::CENTER_CENTER, text, font.clone(), color);
+        }
+    }
+
+    fn names(&self, ui: &Ui, places: &HeatmapLayout, hovered: Option<(usize, usize)>, tokens: &Tokens) {
+        let (painter, font) = (ui.painter(), kit::small(ui));
+        let ink = |is_hovered: bool| if is_hovered { tokens.text_strong } else { tokens.text_sub };
+        let cell = self.cell(places, 0, 0);
+        let every = |size: f32, n: usize| (0..n).step_by(spacing(size));
+        let shown = |i: usize, at: Option<usize>, mut every: std::iter::StepBy<std::ops::Range<usize>>| {
+            at == Some(i) || (every.any(|e| e == i) && at.is_none_or(|at| at.abs_diff(i) > 0))
+        };
+        for (i, name) in self.rows.iter().enumerate() {
+            let at = hovered.map(|h| h.0);
+            if !shown(i, at, every(cell.height(), self.rows.len())) {
+                continue;
+            }
+            let middle = self.cell(places, i, 0).left_center();
+            if let Some(color) = name.color {
+                painter.circle_filled(middle - Vec2::X * 8.0, 3.0, color);
+            }
+            let room = places.cells.left() - ui.clip_rect().left() - 18.0;
+            let text = kit::elide(painter, &name.text, &font, room.max(10.0));
+            painter.text(middle - Vec2::X * 14.0, Align2::RIGHT_CENTER, text, font.clone(), ink(at == Some(i)));
+        }
+        let widest = |n: &AxisLabel| painter.layout_no_wrap(n.text.clone(), font.clone(), Color32::WHITE).size().x;
+        let is_flat = self.columns.iter().take(80).all(|n| fits_flat(widest(n), cell.width()));
+        for (i, name) in self.columns.iter().enumerate() {
+            let at = hovered.map(|h| h.1);
+            if !shown(i, at, every(cell.width(), self.columns.len())) {
+                continue;
+            }
+            let foot = self.cell(places, 0, i).center_top() - Vec2::Y * 4.0;
+            if is_flat {
+                painter.text(foot, Align2::CENTER_BOTTOM, &name.text, font.clone(), ink(at == Some(i)));
+            } else {
+                vertical_text(
+                    painter,
+                    foot,
+                    &name.text,
+                    &font,
+                    places.cells.top() - ui.clip_rect().top(),
+                    ink(at == Some(i)),
+                );
+            }
+        }
+    }
+}
+
+/// Every so many labels of cells of this size are shown.
+fn spacing(size: f32) -> usize {
+    (11.0 / size.max(0.1)).ceil().max(1.0) as usize
+}
+
+/// Whether labels of this width stand upright above columns of this width; single letters do above narrow ones.
+fn fits_flat(label: f32, cell: f32) -> bool {
+    label + 12.0 <= cell || label + 1.0 <= (cell * spacing(cell) as f32).min(11.0)
+}
+
+/// A colour of the theme that is readable on this one.
+pub(crate) fn ink_on(color: Color32, tokens: &Tokens) -> Color32 {
+    let [r, g, b, _] = color.to_array().map(f32::from);
+    let is_bright = 0.299 * r + 0.587 * g + 0.114 * b > 140.0;
+    let (dark, bright) =
+        if tokens.dark { (tokens.canvas, tokens.text_strong) } else { (tokens.text_strong, tokens.canvas) };
+    if is_bright { dark } else { bright }
+}
+
+/// Vertical text, truncated to a height.
+fn vertical_text(painter: &Painter, foot: Pos2, text: &str, font: &egui::FontId, room: f32, ink: Color32) {
+    let text = kit::elide(painter, text, font, room - 8.0);
+    let galley = painter.layout_no_wrap(text, font.clone(), ink);
+    let at = pos2(foot.x - galley.size().y / 2.0, foot.y);
+    painter.add(TextShape::new(at, galley, ink).with_angle(-std::f32::consts::FRAC_PI_2));
+}
+
+/// A short number for a colour bar: `1.2 M`.
+pub fn short(v: f64) -> String {
+    match v.abs() {
+        a if a >= 1e9 => format!("{:.1} G", v / 1e9),
+        a if a >= 1e6 => format!("{:.1} M", v / 1e6),
+        a if a >= 1e4 => format!("{:.0} k", v / 1e3),
+        a if a > 0.0 && a < 5e-3 => format!("{v:.0e}"),
+        _ => kit::value((v * 1e3).round() / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_fit_beside_a_bar() {
+        assert_eq!([1.25e6, 34_000.0, 12.0, 3e-4].map(short), ["1.2 M", "34 k", "12", "3e-4"]);
+    }
+}

@@ -1,0 +1,29 @@
+//! Draws texts, controls, axes and colours; knows no simulation and no document.
+
+pub mod area_select;
+pub mod axes;
+pub mod bar;
+pub mod color_scale;
+pub mod colormap;
+pub mod colors;
+pub mod focus;
+pub mod fonts;
+pub mod heatmap;
+pub mod icons;
+pub mod level;
+pub mod notice;
+pub mod numbers;
+pub mod panel;
+pub mod pool;
+pub mod style;
+pub mod text;
+pub mod theme;
+pub mod widgets;
+
+pub use axes::{TITLED_AXIS, tick_digits, tick_labels, ticks, x_axis, x_title, y_axis};
+pub use notice::{empty_ui, failed_ui};
+pub use numbers::{TimeUnit, angle, column_decimals, duration, duration_unit, fixed, reading, steps, value, with_unit};
+pub use panel::*;
+/// A number with thousands separated: `138,639`.
+pub use text::count as thousands;
+pub use text::{column, spaced, unwrap};

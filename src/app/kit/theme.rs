@@ -1,0 +1,160 @@
+//! The design tokens: all colours and spacings of the window. Colours are read from `assets/theme.ron`; code contains no
+//! hex values.
+
+use egui::Color32;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+/// Height of a row in lists and the inspector, points.
+pub const ROW: f32 = 24.0;
+/// Radius of controls, points.
+pub const RADIUS: u8 = 4;
+/// Radius of popups and dialogs, points.
+pub const RADIUS_POPUP: u8 = 6;
+/// Text style of the big numbers of the run bar.
+pub const METRIC: &str = "metric";
+/// Text style of dialog and page titles.
+pub const TITLE: &str = "title";
+
+const FILE: &str = include_str!("../../../assets/theme.ron");
+
+/// One theme's colours. All text passes WCAG AA on every background.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tokens {
+    /// Behind plots and the 3D view.
+    pub canvas: Color32,
+    /// Behind everything else.
+    pub panel: Color32,
+    /// Fields, popups, dialogs.
+    pub raised: Color32,
+    /// Under the pointer.
+    pub hover: Color32,
+    /// Hairlines between panels.
+    pub line: Color32,
+    /// Captions, units, axis labels.
+    pub text_sub: Color32,
+    /// Ordinary text.
+    pub text: Color32,
+    /// Titles and the selected.
+    pub text_strong: Color32,
+    /// Selection, focus, the Run button. No data has this colour.
+    pub accent: Color32,
+    /// Text on the accent.
+    pub on_accent: Color32,
+    /// Finished, saved, healthy.
+    pub ok: Color32,
+    /// Needs attention.
+    pub warn: Color32,
+    /// Failed.
+    pub error: Color32,
+    /// The live dot and the live edge of plots.
+    pub live: Color32,
+    /// Categories, in this order; beyond seven use position or labels.
+    pub categorical: [Color32; 7],
+    /// Unassigned; never part of the categories.
+    pub other: Color32,
+    /// Excitatory cells and weights.
+    pub excitatory: Color32,
+    /// Inhibitory cells and weights.
+    pub inhibitory: Color32,
+    /// Which of the two themes.
+    pub dark: bool,
+}
+
+static DARK: LazyLock<RwLock<Arc<Tokens>>> = LazyLock::new(|| RwLock::new(Arc::new(Tokens::read(FILE, true))));
+static LIGHT: LazyLock<RwLock<Arc<Tokens>>> = LazyLock::new(|| RwLock::new(Arc::new(Tokens::read(FILE, false))));
+
+/// Overrides the colours of excitatory and inhibitory cells, as `#RRGGBB`.
+pub fn set_cell_colors(excitatory: &str, inhibitory: &str) {
+    let [excitatory, inhibitory] = [excitatory, inhibitory].map(|text| Color32::from_hex(text.trim()).ok());
+    for (tokens, dark) in [(&DARK, true), (&LIGHT, false)] {
+        let mut wanted = Tokens::read(FILE, dark);
+        wanted.excitatory = excitatory.unwrap_or(wanted.excitatory);
+        wanted.inhibitory = inhibitory.unwrap_or(wanted.inhibitory);
+        *tokens.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(wanted);
+    }
+}
+
+impl Tokens {
+    /// The dark theme.
+    pub fn dark() -> Arc<Self> {
+        DARK.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The light theme.
+    pub fn light() -> Arc<Self> {
+        LIGHT.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The current theme of a context.
+    pub fn of(ctx: &egui::Context) -> Arc<Self> {
+        if ctx.theme() == egui::Theme::Dark { Self::dark() } else { Self::light() }
+    }
+
+    /// The colour of a category: one of seven by its code, grey without a label.
+    pub fn category(&self, code: usize, label: &str) -> Color32 {
+        if label.is_empty() { self.other } else { self.categorical[code % self.categorical.len()] }
+    }
+
+    /// A colour with this opacity: for bands, hovers and selected rows.
+    pub fn fade(color: Color32, opacity: f32) -> Color32 {
+        color.gamma_multiply(opacity)
+    }
+
+    fn read(file: &str, dark: bool) -> Self {
+        let section = section(file, if dark { "dark" } else { "light" });
+        let get = |name: &str| color(section, name).unwrap_or(Color32::PLACEHOLDER);
+        Self {
+            canvas: get("canvas"),
+            panel: get("panel"),
+            raised: get("raised"),
+            hover: get("hover"),
+            line: get("line"),
+            text_sub: get("text_sub"),
+            text: get("text"),
+            text_strong: get("text_strong"),
+            accent: get("accent"),
+            on_accent: get("on_accent"),
+            ok: get("ok"),
+            warn: get("warn"),
+            error: get("error"),
+            live: get("live"),
+            categorical: std::array::from_fn(|i| get(&format!("categorical_{}", i + 1))),
+            other: get("other"),
+            excitatory: get("excitatory"),
+            inhibitory: get("inhibitory"),
+            dark,
+        }
+    }
+}
+
+/// The text between `name: (` and the next `)`. The file is flat, so it needs no RON parser.
+fn section<'a>(file: &'a str, name: &str) -> &'a str {
+    let rest = file.split_once(&format!("{name}: (")).map_or("", |(_, rest)| rest);
+    rest.split_once(')').map_or(rest, |(section, _)| section)
+}
+
+/// The value of ` name: "#RRGGBB"`.
+fn color(section: &str, name: &str) -> Option<Color32> {
+    let (_, rest) = section.split_once(&format!(" {name}: \""))?;
+    Color32::from_hex(rest.split_once('"')?.0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_token_is_in_the_file() {
+        for tokens in [Tokens::dark(), Tokens::light()] {
+            let debug = format!("{tokens:?}");
+            assert!(!debug.contains(&format!("{:?}", Color32::PLACEHOLDER)), "{debug}");
+        }
+        for (dark, light) in Tokens::dark().categorical.iter().zip(Tokens::light().categorical) {
+            let [a, b] = [*dark, light].map(|c| egui::ecolor::Hsva::from(c).h);
+            let apart = (a - b).abs().min(1.0 - (a - b).abs());
+            assert!(apart < 0.06, "{dark:?} and {light:?} differ in hue by {:.0} degrees", apart * 360.0);
+        }
+        assert_eq!(Tokens::dark().panel, Color32::from_rgb(0x12, 0x15, 0x1A));
+        assert_eq!(Tokens::light().categorical[6], Color32::from_rgb(0x64, 0x26, 0x41));
+    }
+}

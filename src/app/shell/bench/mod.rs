@@ -1,0 +1,161 @@
+//! `neuropil bench window`: the UI-thread time per frame of the whole window, without painting, while a fake simulation
+//! sends spikes at a fixed rate through the real engine; and what the window costs running projects.
+
+mod load;
+pub mod projects;
+
+use super::App;
+use crate::{
+    app::{document::live::Builder, shell::start::Start},
+    project::{Project, RunPlan},
+    sim::Simulation,
+};
+use load::Load;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Spikes per second of wall time.
+pub const RATES: [f64; 2] = [1e6, 30e6];
+/// A display of 60 frames per second.
+const FRAME: Duration = Duration::from_micros(16_667);
+/// UI-thread time a frame may take, ms.
+const BUDGET_MS: f64 = 8.0;
+/// Time before measuring.
+const WARM_UP: Duration = Duration::from_secs(2);
+const SIZE: egui::Vec2 = egui::vec2(1440.0, 900.0);
+
+/// The result at one rate.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct WindowRow {
+    /// Spikes per second sent.
+    pub spikes_per_s: f64,
+    /// Frames measured.
+    pub frames: usize,
+    /// UI-thread time per frame, ms: update, layout and tessellation.
+    pub ui_median_ms: f64,
+    /// The same, 99th percentile.
+    pub ui_p99_ms: f64,
+    /// 99th percentiles of its parts, ms: update, layout, tessellation.
+    pub parts_p99_ms: [f64; 3],
+    /// Frames over the budget of [`BUDGET_MS`].
+    pub over_budget: usize,
+    /// Spikes that arrived in the window per second.
+    pub received_per_s: f64,
+    /// Spikes the window did not take in time.
+    pub lost: u64,
+    /// Simulated seconds whose density is kept.
+    pub density_s: f64,
+    /// Simulated seconds of single spikes in memory.
+    pub single_s: f64,
+}
+
+/// Measures for this many seconds at each rate.
+pub fn run(secs: f64) -> Result<Vec<WindowRow>, String> {
+    RATES.iter().map(|rate| measure(*rate, Duration::from_secs_f64(secs))).collect()
+}
+
+/// The result as lines, or as JSON.
+pub fn report(rows: &[WindowRow], json: bool) -> Vec<String> {
+    if json {
+        return vec![serde_json::to_string_pretty(rows).unwrap_or_default()];
+    }
+    let line = |row: &WindowRow| {
+        format!(
+            "{:5.1} M spikes/s  UI thread median {:6.2} ms  p99 {:6.2} ms (update {:.2}, layout {:.2}, tessellation {:.2})  \
+             {} of {} frames over {BUDGET_MS} ms  received {:5.1} M/s  lost {}  density {:.1} s  single spikes {:.1} s",
+            row.spikes_per_s * 1e-6,
+            row.ui_median_ms,
+            row.ui_p99_ms,
+            row.parts_p99_ms[0],
+            row.parts_p99_ms[1],
+            row.parts_p99_ms[2],
+            row.over_budget,
+            row.frames,
+            row.received_per_s * 1e-6,
+            row.lost,
+            row.density_s,
+            row.single_s
+        )
+    };
+    rows.iter().map(line).collect()
+}
+
+fn measure(rate: f64, length: Duration) -> Result<WindowRow, String> {
+    let builder: Builder = Arc::new(move |_, _, _| Ok(Box::new(Load::simulation(rate)) as Box<dyn Simulation>));
+    let start = Start {
+        project: Some(Project { run: RunPlan { continuous: true, ..RunPlan::default() }, ..Project::default() }),
+        builder: Some(builder),
+        run: true,
+        native_dialogs: false,
+        state_dir: None,
+        config_dir: None,
+        ..Start::default()
+    };
+    let ctx = egui::Context::default();
+    let mut app = App::new(&eframe::CreationContext::_new_kittest(ctx.clone()), start)?;
+    let mut frame = eframe::Frame::_new_kittest();
+    let (begin, mut ms) = (Instant::now(), Vec::new());
+    let mut first = None;
+    while begin.elapsed() < WARM_UP + length {
+        let due = Instant::now() + FRAME;
+        let took = draw(&ctx, &mut app, &mut frame, begin);
+        if begin.elapsed() > WARM_UP {
+            first.get_or_insert_with(|| (Instant::now(), spikes(&app)));
+            ms.push(took);
+        }
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+    let (since, n) = first.ok_or("the measurement was too short")?;
+    let received_per_s = (spikes(&app) - n) as f64 / since.elapsed().as_secs_f64();
+    let sorted = |of: fn(&[f64; 3]) -> f64| {
+        let mut all: Vec<f64> = ms.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    };
+    let total = sorted(|parts| parts.iter().sum());
+    let past = &app.time.past;
+    let secs = |from: u64| past.newest().saturating_sub(from) as f64 * app.session.live.clock.base.per_step();
+    let skipped: u64 = past.trains().map(|(_, train)| train.skipped).sum();
+    Ok(WindowRow {
+        spikes_per_s: rate,
+        frames: ms.len(),
+        ui_median_ms: quantile(&total, 0.5),
+        ui_p99_ms: quantile(&total, 0.99),
+        parts_p99_ms: [sorted(|p| p[0]), sorted(|p| p[1]), sorted(|p| p[2])].map(|part| quantile(&part, 0.99)),
+        over_budget: total.iter().filter(|ms| **ms > BUDGET_MS).count(),
+        received_per_s,
+        lost: skipped + past.n_lost(),
+        density_s: secs(past.first()),
+        single_s: secs(past.oldest()),
+    })
+}
+
+/// A quantile of sorted numbers; of none NaN.
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get(((sorted.len() as f64 * q) as usize).min(last)).copied().unwrap_or(f64::NAN)
+}
+
+/// Spikes indexed so far.
+fn spikes(app: &App) -> u64 {
+    app.time.past.trains().map(|(_, train)| train.history.sequence()).sum()
+}
+
+/// One frame: update, layout and tessellation, ms each.
+fn draw(ctx: &egui::Context, app: &mut App, frame: &mut eframe::Frame, begin: Instant) -> [f64; 3] {
+    let input = egui::RawInput {
+        screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, SIZE)),
+        time: Some(begin.elapsed().as_secs_f64()),
+        ..egui::RawInput::default()
+    };
+    let start = Instant::now();
+    eframe::App::logic(app, ctx, frame);
+    let updated = Instant::now();
+    let mut output = ctx.run_ui(input, |ui| eframe::App::ui(app, ui, frame));
+    output.textures_delta.clear(); // nothing is painted
+    let laid_out = Instant::now();
+    drop(ctx.tessellate(std::mem::take(&mut output.shapes), output.pixels_per_point));
+    [updated - start, laid_out - updated, laid_out.elapsed()].map(|part| part.as_secs_f64() * 1e3)
+}

@@ -1,0 +1,247 @@
+//! What the window costs running projects: steps per second with everything that the window subscribes to, while it is
+//! laid out 60 times per second, against those of an engine without a window.
+
+use super::{FRAME, WARM_UP, draw, quantile};
+use crate::{
+    app::{document::live::Builder, host::device::Devices, kit::text, shell::App, shell::start::Start},
+    engine::{Command, Engine, EngineCounters, Event},
+    project::Project,
+    sim::{Progress, Simulation},
+};
+use serde::Serialize;
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// The longest time to build a simulation and take its first step.
+const BUILD_AT_MOST: Duration = Duration::from_secs(300);
+
+/// A project to measure.
+#[derive(Clone)]
+pub struct Case {
+    /// Its name in the result.
+    pub name: String,
+    /// The project.
+    pub project: Project,
+    /// The folder that its paths start from.
+    pub folder: PathBuf,
+}
+
+/// The result of one project.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProjectRow {
+    /// Its name.
+    pub project: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// The device.
+    pub device: String,
+    /// Steps per second of wall time without a window, and with it: medians.
+    pub headless_steps_per_s: f64,
+    /// With the window.
+    pub window_steps_per_s: f64,
+    /// Median change of the pairs, percent: negative where the window costs time.
+    pub change_percent: f64,
+    /// UI-thread time per frame, ms: median.
+    pub ui_median_ms: f64,
+    /// The same, 99th percentile.
+    pub ui_p99_ms: f64,
+    /// Medians and 99th percentiles of its parts, ms: update, layout, tessellation.
+    pub parts_ms: [[f64; 2]; 3],
+    /// Median and 99th percentile of the time per frame in which a processor ran the UI thread, ms: without what other threads
+    /// took on a busy machine. 0 where the system does not tell.
+    pub ui_cpu_ms: [f64; 2],
+    /// Names of the probes that the window subscribes to.
+    pub subscribed: Vec<&'static str>,
+}
+
+/// One measurement of a project in the window.
+struct InWindow {
+    steps_per_s: f64,
+    frames_ms: Vec<[f64; 3]>,
+    cpu_ms: Vec<f64>,
+    subscribed: Vec<&'static str>,
+}
+
+/// Time that a processor has run this thread, ms; 0 where the system does not tell.
+fn thread_cpu_ms() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()).unwrap_or(0.0) * 1e-6
+}
+
+/// Measures each project for this many seconds without and with the window, as often as asked.
+pub fn run(cases: Vec<Case>, secs: f64, repeats: u32) -> Result<Vec<ProjectRow>, String> {
+    let length = Duration::from_secs_f64(secs);
+    cases.iter().map(|case| measure(case, length, repeats).map_err(|why| format!("{}: {why}", case.name))).collect()
+}
+
+/// The result as a table, or as JSON.
+pub fn report(rows: &[ProjectRow], json: bool) -> Vec<String> {
+    if json {
+        return vec![serde_json::to_string_pretty(rows).unwrap_or_default()];
+    }
+    let head = format!(
+        "{:20} {:11} {:>14} {:>14} {:>9}  {:>12}  device",
+        "project", "kind", "headless", "window", "change", "UI p99"
+    );
+    let line = |row: &ProjectRow| {
+        format!(
+            "{:20} {:11} {:>12}/s {:>12}/s {:>+7.1} %  {:>9.2} ms  {}",
+            row.project,
+            row.kind,
+            text::short(row.headless_steps_per_s),
+            text::short(row.window_steps_per_s),
+            row.change_percent,
+            row.ui_p99_ms,
+            row.device
+        )
+    };
+    std::iter::once(head).chain(rows.iter().map(line)).collect()
+}
+
+fn measure(case: &Case, length: Duration, repeats: u32) -> Result<ProjectRow, String> {
+    let devices = Arc::new(Devices::default());
+    let (mut pairs, mut frames_ms, mut cpu_ms, mut subscribed) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..repeats.max(1) {
+        let headless = without_window(case, &devices, length)?;
+        let window = in_window(case, &devices, length)?;
+        pairs.push((headless, window.steps_per_s));
+        frames_ms.extend(window.frames_ms);
+        cpu_ms.extend(window.cpu_ms);
+        subscribed = window.subscribed;
+    }
+    let quantiles = |of: &dyn Fn(&[f64; 3]) -> f64| {
+        let mut all: Vec<f64> = frames_ms.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        [0.5, 0.99].map(|q| quantile(&all, q))
+    };
+    cpu_ms.sort_by(f64::total_cmp);
+    let [ui_median_ms, ui_p99_ms] = quantiles(&|parts: &[f64; 3]| parts.iter().sum());
+    let median = |of: fn(&(f64, f64)) -> f64| {
+        let mut values: Vec<f64> = pairs.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        quantile(&values, 0.5)
+    };
+    Ok(ProjectRow {
+        project: case.name.clone(),
+        kind: case.project.model.name(),
+        device: devices.chosen().name,
+        headless_steps_per_s: median(|pair| pair.0),
+        window_steps_per_s: median(|pair| pair.1),
+        change_percent: median(|pair| 100.0 * (pair.1 / pair.0 - 1.0)),
+        ui_median_ms,
+        ui_p99_ms,
+        parts_ms: [0, 1, 2].map(|part| quantiles(&|parts: &[f64; 3]| parts[part])),
+        ui_cpu_ms: [0.5, 0.99].map(|q| quantile(&cpu_ms, q)),
+        subscribed,
+    })
+}
+
+/// Builds a simulation on its device.
+fn build(case: &Case, devices: &Devices, progress: &Progress) -> Result<Box<dyn Simulation>, crate::sim::SimError> {
+    let Case { project, folder, .. } = case;
+    devices.build(&project.model, &project.build_context(folder), &project.run, progress)
+}
+
+/// Steps per second of an engine that nothing is read from.
+fn without_window(case: &Case, devices: &Devices, length: Duration) -> Result<f64, String> {
+    let sim = build(case, devices, &Progress::default()).map_err(|e| e.to_string())?;
+    let engine = Engine::spawn(|| {}).map_err(|e| e.to_string())?;
+    engine.send(Command::Load(sim));
+    engine.send(Command::Play);
+    let step = || EngineCounters::read(&engine.counters.step);
+    let mut clock = StepClock::default();
+    while clock.is_running(step(), length) {
+        while let Ok(event) = engine.events.try_recv() {
+            if let Event::Failed(error) = event {
+                return Err(error.to_string());
+            }
+        }
+        drop(engine.take_frame());
+        clock.check()?;
+        std::thread::sleep(FRAME);
+    }
+    Ok(clock.steps_per_s(step()))
+}
+
+/// Steps per second beside a window that is laid out like one on a screen.
+fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<InWindow, String> {
+    let (built, opened) = (case.clone(), devices.clone());
+    let builder: Builder = Arc::new(move |_, _, progress| build(&built, &opened, progress));
+    let project = Some(case.project.clone());
+    let start = Start { project, builder: Some(builder), run: true, native_dialogs: false, ..Start::default() };
+    let ctx = egui::Context::default();
+    let mut app = App::new(&eframe::CreationContext::_new_kittest(ctx.clone()), start)?;
+    let (mut frame, begin) = (eframe::Frame::_new_kittest(), Instant::now());
+    let (mut clock, mut frames_ms, mut cpu_ms) = (StepClock::default(), vec![], vec![]);
+    while clock.is_running(step_of(&app), length) {
+        let due = Instant::now() + FRAME;
+        let cpu_before = thread_cpu_ms();
+        let parts = draw(&ctx, &mut app, &mut frame, begin);
+        if clock.since.is_some() {
+            frames_ms.push(parts);
+            cpu_ms.push(thread_cpu_ms() - cpu_before);
+        }
+        keep_running(&mut app)?;
+        clock.check()?;
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+    let schema = &app.session.live.schema;
+    let subscribed = app.session.live.subscriptions().iter();
+    let subscribed = subscribed.filter_map(|tap| Some(schema.probes.get(usize::from(tap.probe))?.name)).collect();
+    Ok(InWindow { steps_per_s: clock.steps_per_s(step_of(&app)), frames_ms, cpu_ms, subscribed })
+}
+
+/// The step that the engine of a window has reached.
+fn step_of(app: &App) -> u64 {
+    app.session.live.counters().map_or(0, |counters| EngineCounters::read(&counters.step))
+}
+
+/// An error where the simulation failed; one that came to its planned end runs on.
+fn keep_running(app: &mut App) -> Result<(), String> {
+    let live = &mut app.session.live;
+    if let Some(why) = live.error.clone().or_else(|| live.stop_reason.as_ref().map(|reason| reason.why.to_string())) {
+        return Err(why);
+    }
+    if !live.running && live.clock.step > 0 {
+        live.play();
+    }
+    Ok(())
+}
+
+/// Counts steps after a time of warming up, which begins with the first step and is no longer than the measurement.
+struct StepClock {
+    created: Instant,
+    first_step: Option<Instant>,
+    /// When the measurement began, and at which step.
+    since: Option<(Instant, u64)>,
+}
+
+impl Default for StepClock {
+    fn default() -> Self {
+        Self { created: Instant::now(), first_step: None, since: None }
+    }
+}
+
+impl StepClock {
+    /// Whether the measurement takes longer.
+    fn is_running(&mut self, step: u64, length: Duration) -> bool {
+        if step > 0 && self.first_step.get_or_insert_with(Instant::now).elapsed() >= WARM_UP.min(length) {
+            self.since.get_or_insert_with(|| (Instant::now(), step));
+        }
+        // A step that takes longer than the measurement counts whole.
+        self.since.is_none_or(|(since, from)| since.elapsed() < length || step == from)
+    }
+
+    /// An error where no step is taken.
+    fn check(&self) -> Result<(), String> {
+        let is_late = self.first_step.is_none() && self.created.elapsed() > BUILD_AT_MOST;
+        if is_late { Err(format!("no step within {} s", BUILD_AT_MOST.as_secs())) } else { Ok(()) }
+    }
+
+    fn steps_per_s(&self, step: u64) -> f64 {
+        self.since.map_or(0.0, |(since, from)| (step - from) as f64 / since.elapsed().as_secs_f64())
+    }
+}

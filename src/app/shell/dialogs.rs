@@ -1,0 +1,248 @@
+//! Modal dialogs: unsaved changes and runs, file paths, layout names, texts.
+
+pub mod ask;
+pub mod preferences;
+mod recovery;
+mod runs;
+pub mod shortcuts_sheet;
+pub mod sweep;
+pub mod sweep_axis;
+
+use super::{
+    App,
+    actions::{files::Purpose, unrecorded::LeftRun},
+    pages::help,
+};
+use crate::{
+    app::{
+        document::{command::Intent, journal::UnsavedWork, live::Unrecorded, sweep::values::SweptValues},
+        host::consent::Received,
+        kit::{
+            theme::{TITLE, Tokens},
+            widgets,
+        },
+    },
+    project::Project,
+};
+use egui::{Align, Frame, Id, Layout, Margin, Modal, RichText, ScrollArea, TextEdit, TextStyle, Ui};
+use recovery::AtRisk;
+use std::path::PathBuf;
+use sweep::{SweepAnswer, SweepForm};
+
+/// The open dialog.
+pub enum Dialog {
+    /// Save before the action?
+    Unsaved(Intent),
+    /// Keep the run before the action? What would be lost.
+    Unrecorded(Intent, Unrecorded),
+    /// A run that a crashed window did not record.
+    LeftRun(Box<LeftRun>),
+    /// A path typed by the user.
+    Path {
+        /// Purpose of the file.
+        purpose: Purpose,
+        /// The typed text.
+        text: String,
+    },
+    /// A name for the current layout, and whether it is saved in the project.
+    Layout(String, bool),
+    /// Unsaved work of a crashed window, and its changes.
+    Restore(UnsavedWork, Vec<String>),
+    /// The project's file as written by another program, and the changes.
+    FileChanged(PathBuf, Box<Project>, Vec<String>),
+    /// A project that names files outside its folder.
+    OutsideFiles(Received),
+    /// The report of a crash.
+    Crash(PathBuf, String),
+    /// The values of a sweep.
+    Sweep(SweepForm),
+    /// A title and a markdown text.
+    Text(&'static str, String),
+}
+
+impl Dialog {
+    /// Asks for the name of a layout.
+    pub const fn layout_name() -> Self {
+        Self::Layout(String::new(), false)
+    }
+}
+
+enum Answer {
+    Restore,
+    Both,
+    Forget,
+    Reload,
+    KeepReport,
+    Cancel,
+    Save(Intent),
+    Discard(Intent),
+    KeepRun(Intent),
+    DiscardRun(Intent),
+    Path(Purpose, PathBuf),
+    Layout(String, bool),
+    Sweep(SweptValues),
+}
+
+/// Draws the open dialog and acts on its answer.
+pub fn ui(ctx: &egui::Context, app: &mut App) {
+    let keeps = app.kept_probes();
+    if let Some(dialog) = &mut app.dialog {
+        let t = Tokens::of(ctx);
+        let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
+        let at_risk = AtRisk {
+            name: app.session.project.name.clone(),
+            unsaved: app.session.is_dirty(),
+            recording: app.session.live.recording.is_some(),
+            sweep: app.library.sweeping.as_ref().map(|sweeping| (sweeping.n_ended, sweeping.n)),
+            base: app.session.live.clock.base,
+            keeps,
+        };
+        let modal = Modal::new(Id::unique("dialog")).frame(frame).show(ctx, |ui| {
+            ui.set_width(460.0);
+            match dialog {
+                Dialog::Unsaved(intent) => recovery::unsaved_ui(ui, &at_risk, intent),
+                Dialog::Unrecorded(intent, lost) => runs::unrecorded_ui(ui, &at_risk, intent, *lost),
+                Dialog::LeftRun(left) => runs::left_run_ui(ui, left),
+                Dialog::Path { purpose, text } => path_ui(ui, purpose, text),
+                Dialog::Layout(name, in_project) => layout_ui(ui, name, in_project),
+                Dialog::Restore(left, lines) => recovery::restore_ui(ui, left, lines),
+                Dialog::FileChanged(path, _, lines) => recovery::file_changed_ui(ui, path, lines, at_risk.unsaved),
+                Dialog::OutsideFiles(received) => recovery::outside_files_ui(ui, received),
+                Dialog::Crash(file, report) => recovery::crash_ui(ui, file, report),
+                Dialog::Sweep(form) => sweep_ui(ui, form),
+                Dialog::Text(title, text) => text_ui(ui, title, text),
+            }
+        });
+        let close = modal.should_close();
+        let answer = modal.inner.or_else(|| close.then_some(Answer::Cancel));
+        if let Some(answer) = answer {
+            let dialog = app.dialog.take();
+            match (answer, dialog) {
+                (Answer::Restore, Some(Dialog::Restore(left, _))) => app.restore(left),
+                (Answer::Both, Some(Dialog::Restore(left, _))) => app.restore_beside_file(left),
+                (Answer::Forget, Some(Dialog::Restore(left, _))) => app.delete_unsaved_work(&left.file),
+                (Answer::Restore, Some(Dialog::LeftRun(left))) => app.keep_left_run(&left),
+                (Answer::Forget, Some(Dialog::LeftRun(left))) => app.delete_left_run(&left),
+                (Answer::Reload, Some(Dialog::FileChanged(_, found, _))) => app.reload(*found),
+                (Answer::Cancel, Some(Dialog::FileChanged(..))) => app.session.mark_unsaved(),
+                (Answer::Restore, Some(Dialog::OutsideFiles(received))) => app.allow_outside(received),
+                (_, Some(Dialog::OutsideFiles(received))) => app.deny_outside(&received),
+                (Answer::Forget, Some(Dialog::Crash(file, _))) => drop(std::fs::remove_file(file)),
+                (Answer::KeepReport, Some(Dialog::Crash(file, _))) => {
+                    drop(std::fs::rename(&file, file.with_extension("read")))
+                }
+                (answer, _) => handle_answer(app, answer),
+            }
+        }
+    }
+    if app.dialog.is_none() {
+        app.dialog = app.waiting_dialogs.pop_front();
+    }
+    if app.may_close() {
+        ctx.send_viewport_cmd(egui::ViewportCommand::Close);
+    }
+}
+
+fn handle_answer(app: &mut App, answer: Answer) {
+    match answer {
+        Answer::Save(intent) => app.save_then(intent),
+        Answer::Discard(intent) => app.run_intent(intent),
+        Answer::KeepRun(intent) => app.keep_as_run(Some(intent)),
+        Answer::DiscardRun(intent) => app.confirm_changes(intent),
+        Answer::Path(purpose, path) => app.picked(purpose, path),
+        Answer::Layout(name, in_project) => app.keep_layout(&name, in_project),
+        Answer::Sweep(values) => app.start_sweep(values),
+        _ => {}
+    }
+}
+
+fn title_ui(ui: &mut Ui, text: &str) {
+    let t = Tokens::of(ui.ctx());
+    ui.label(RichText::new(text).text_style(TextStyle::Name(TITLE.into())).color(t.text_strong));
+    ui.add_space(6.0);
+}
+
+/// Whether Enter was pressed in the dialog's only field. The field takes the keyboard focus when nothing has it.
+fn was_entered(ui: &Ui, field: &egui::Response) -> bool {
+    // Checked first: requesting the focus again would hide that it was lost.
+    let entered = field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
+    if ui.memory(|m| m.focused().is_none()) {
+        field.request_focus();
+    }
+    entered
+}
+
+fn path_ui(ui: &mut Ui, purpose: &Purpose, text: &mut String) -> Option<Answer> {
+    let (title, verb) = match purpose {
+        Purpose::Open => ("Open project", "Open"),
+        Purpose::SaveAs => ("Save project as", "Save"),
+        Purpose::SaveText(..) => ("Save as", "Save"),
+        Purpose::Figure(_) => ("Export panel: .png or .svg", "Export"),
+        Purpose::Parameter(_) => ("Choose a file or folder", "Choose"),
+        Purpose::Import => ("Choose a connection list", "Choose"),
+    };
+    title_ui(ui, title);
+    ui.label(widgets::sub(ui, "No file dialog on this desktop: type the path"));
+    let field = ui.add(TextEdit::singleline(text).desired_width(f32::INFINITY).hint_text("/path/to/project.ron"));
+    let field = field.accessible_name("Path");
+    let entered = was_entered(ui, &field);
+    let problem = match purpose {
+        Purpose::Open if !text.is_empty() && !PathBuf::from(&*text).exists() => Some("No such file"),
+        _ => None,
+    };
+    ui.label(RichText::new(problem.unwrap_or(" ")).small().color(Tokens::of(ui.ctx()).warn));
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let ready = !text.trim().is_empty() && problem.is_none();
+        let go = ui.add_enabled_ui(ready, |ui| widgets::primary(ui, verb).clicked()).inner;
+        if ready && (go || entered) {
+            return Some(Answer::Path(purpose.clone(), PathBuf::from(text.trim())));
+        }
+        ui.button("Cancel").clicked().then_some(Answer::Cancel)
+    })
+    .inner
+}
+
+fn layout_ui(ui: &mut Ui, name: &mut String, in_project: &mut bool) -> Option<Answer> {
+    title_ui(ui, "Save layout");
+    let field = ui.add(TextEdit::singleline(name).desired_width(f32::INFINITY).hint_text("Name"));
+    let field = field.accessible_name("Name of the layout");
+    let entered = was_entered(ui, &field);
+    ui.add_space(6.0);
+    ui.radio_value(in_project, false, "For all projects");
+    ui.radio_value(in_project, true, "In this project");
+    ui.add_space(10.0);
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let ready = !name.trim().is_empty();
+        let go = ui.add_enabled_ui(ready, |ui| widgets::primary(ui, "Save").clicked()).inner;
+        if ready && (go || entered) {
+            return Some(Answer::Layout(name.trim().to_owned(), *in_project));
+        }
+        ui.button("Cancel").clicked().then_some(Answer::Cancel)
+    })
+    .inner
+}
+
+fn sweep_ui(ui: &mut Ui, form: &mut SweepForm) -> Option<Answer> {
+    title_ui(ui, "Sweep");
+    Some(match form.ui(ui)? {
+        SweepAnswer::Start(values) => Answer::Sweep(values),
+        SweepAnswer::Cancel => Answer::Cancel,
+    })
+}
+
+fn text_ui(ui: &mut Ui, title: &str, text: &str) -> Option<Answer> {
+    title_ui(ui, title);
+    ScrollArea::vertical().max_height(440.0).show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        help::markdown_ui(ui, text);
+    });
+    ui.add_space(10.0);
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let close = ui.button("Close").clicked().then_some(Answer::Cancel);
+        if ui.button("Copy").on_hover_text("Copy the text").clicked() {
+            ui.copy_text(format!("{title}\n{text}"));
+        }
+        close
+    })
+    .inner
+}

@@ -1,0 +1,205 @@
+//! The window of requests: questions to the running simulation, and their answers. One window for every kind.
+
+use crate::{
+    app::{
+        document::paths::PathSearch,
+        kit::{text, theme::Tokens, widgets},
+        shell::{App, actions::paths, panels::inspector},
+    },
+    params::{ParamSpec, Value, ValueType},
+    sim::{Answer, Clock, Progress, Request, RequestSpec, request::Cell},
+};
+use egui::{Align, Button, Grid, Layout, Rect, RichText, ScrollArea, Ui, Vec2, Window};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// An answer with its question.
+struct Answered {
+    label: String,
+    clock: Clock,
+    answer: Result<Answer, String>,
+    /// Instead of a table without rows.
+    no_rows: String,
+}
+
+/// A request that is being answered.
+struct Pending {
+    label: String,
+    /// For a table without rows.
+    no_rows: String,
+    progress: Arc<Progress>,
+}
+
+/// The state of the window.
+#[derive(Default)]
+pub struct Requests {
+    is_open: bool,
+    /// The request whose first field gets the keyboard in the next frame.
+    focus: Option<&'static str>,
+    /// Arguments last entered, by request.
+    values: BTreeMap<&'static str, Vec<Value>>,
+    /// The request that is being answered.
+    pending: Option<Pending>,
+    last: Option<Answered>,
+    /// The search for a path.
+    pub paths: PathSearch,
+}
+
+impl Requests {
+    /// Opens the window, or brings it to the front, with the keyboard at a request.
+    pub fn open(&mut self, at: Option<&'static RequestSpec>) {
+        self.is_open = true;
+        self.focus = at.map(|spec| spec.name);
+    }
+
+    /// An answer arrived; that of another request is dropped.
+    pub fn answered(&mut self, progress: &Arc<Progress>, clock: Clock, answer: Result<Answer, String>) {
+        if let Some(asked) = self.pending.take_if(|pending| Arc::ptr_eq(&pending.progress, progress)) {
+            self.last = Some(Answered { label: asked.label, clock, answer, no_rows: asked.no_rows });
+        }
+    }
+
+    /// Nothing is answered any more: the simulation was replaced.
+    pub fn forget(&mut self) {
+        self.pending = None;
+    }
+}
+
+/// Draws the window when it is open, and that of a path.
+pub fn ui(ctx: &egui::Context, app: &mut App) {
+    paths::ui(ctx, app);
+    if !app.requests.is_open {
+        return;
+    }
+    let mut is_open = true;
+    let area = Rect::from_center_size(app.centre.intersect(ctx.content_rect()).center(), SIZE);
+    // The palette keeps the keyboard until it is gone.
+    let is_free = ctx.memory(|memory| memory.top_modal_layer().is_none());
+    let focus = app.requests.focus.take_if(|_| is_free);
+    let window = Window::new("Requests").open(&mut is_open).default_rect(area).collapsible(false);
+    let shown = window.show(ctx, |ui| {
+        for spec in app.session.project.model.requests() {
+            request_ui(ui, app, spec, focus == Some(spec.name));
+        }
+        ui.separator();
+        answer_ui(ui, app);
+    });
+    if let Some(shown) = shown.filter(|_| focus.is_some()) {
+        ctx.move_to_top(shown.response.layer_id);
+    }
+    if app.requests.focus.is_some() {
+        ctx.request_repaint();
+    }
+    app.requests.is_open = is_open;
+}
+
+/// Size of the window at first, points.
+const SIZE: Vec2 = Vec2::new(540.0, 360.0);
+
+/// Size of the label and the field of a number, points.
+const NUMBER: Vec2 = Vec2::new(180.0, 22.0);
+
+/// A button and the fields of the arguments: texts have lines of their own, numbers stand side by side.
+fn request_ui(ui: &mut Ui, app: &mut App, spec: &'static RequestSpec, takes_focus: bool) {
+    let values = app.requests.values.entry(spec.name).or_insert_with(spec.defaults);
+    let label = spec.label().into_owned();
+    let is_about_selection = !spec.over.is_empty() && !spec.has_ends();
+    let elements = if is_about_selection { app.session.selection.elements.to_vec() } else { vec![] };
+    let why_not = match () {
+        () if app.requests.pending.is_some() => "Another request is being answered",
+        () if app.session.live.playback.is_some() => {
+            "A finished run is not simulated; branch from one of its checkpoints"
+        }
+        () if !app.session.live.is_loaded() => "There is no simulation",
+        () if is_about_selection && elements.is_empty() => "Nothing is selected",
+        () => "",
+    };
+    let is_text = |param: &ParamSpec| matches!(param.kind, ValueType::Text | ValueType::Path);
+    let mut arguments: Vec<_> = spec.params.iter().zip(values.iter_mut()).collect();
+    let (texts, numbers): (Vec<_>, Vec<_>) = arguments.drain(..).partition(|(param, _)| is_text(param));
+    let clicked = ui.horizontal(|ui| {
+        let button = ui.add_enabled(why_not.is_empty(), Button::new(&label)).accessible_name(&label);
+        let button = button.on_hover_text(text::unwrap(spec.docs)).on_disabled_hover_text(why_not);
+        let mut first = button.clone();
+        for (i, (param, value)) in texts.into_iter().enumerate() {
+            ui.label(widgets::sub(ui, param.label()));
+            ui.spacing_mut().text_edit_width = ui.available_width();
+            let field = inspector::argument_ui(ui, spec.name, param, value);
+            first = field.filter(|_| i == 0).unwrap_or(first);
+        }
+        if takes_focus {
+            first.request_focus();
+        }
+        button.clicked()
+    });
+    ui.horizontal_wrapped(|ui| {
+        for (param, value) in numbers {
+            ui.allocate_ui_with_layout(NUMBER, Layout::right_to_left(Align::Center), |ui| {
+                inspector::argument_ui(ui, spec.name, param, value);
+                ui.add(egui::Label::new(widgets::sub(ui, param.label())).truncate());
+            });
+        }
+    });
+    ui.add_space(4.0);
+    if clicked.inner {
+        let request = Request { name: spec.name.to_owned(), elements, values: values.clone() };
+        let no_rows = spec.no_rows(values);
+        app.requests.pending = app.session.live.ask(request).map(|progress| Pending { label, no_rows, progress });
+    }
+}
+
+fn answer_ui(ui: &mut Ui, app: &mut App) {
+    if let Some(Pending { label, progress, .. }) = &app.requests.pending {
+        ui.horizontal(|ui| {
+            ui.spinner();
+            ui.label(label);
+            if ui.button("Cancel").clicked() {
+                progress.cancel();
+            }
+        });
+    }
+    let Some(Answered { label, clock, answer, no_rows }) = &app.requests.last else { return };
+    let t = Tokens::of(ui.ctx());
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(format!("{label}, step {}", text::count(clock.step))).color(t.text_strong));
+        if let Ok(answer) = answer
+            && ui.button("Copy").on_hover_text("Copies the answer; columns are separated by tabs").clicked()
+        {
+            ui.copy_text(answer.text());
+        }
+    });
+    ScrollArea::both().auto_shrink(false).show(ui, |ui| match answer {
+        Err(why) => drop(ui.colored_label(t.error, why)),
+        Ok(Answer::Text(text)) => drop(ui.add(egui::Label::new(text).wrap().selectable(true))),
+        Ok(Answer::Table(_, rows)) if rows.is_empty() => drop(ui.label(no_rows)),
+        Ok(Answer::Table(columns, rows)) => {
+            Grid::new("answer").striped(true).show(ui, |ui| {
+                columns.iter().for_each(|name| drop(ui.label(widgets::sub(ui, text::spaced(name)))));
+                ui.end_row();
+                for row in rows.iter().take(MOST_ROWS) {
+                    row.iter().for_each(|cell| cell_ui(ui, cell));
+                    ui.end_row();
+                }
+            });
+            if rows.len() > MOST_ROWS {
+                ui.label(widgets::sub(
+                    ui,
+                    format!("{} more rows; Copy takes all", text::count((rows.len() - MOST_ROWS) as u64)),
+                ));
+            }
+        }
+    });
+}
+
+/// Numbers are at the right of their column.
+fn cell_ui(ui: &mut Ui, cell: &Cell) {
+    match cell {
+        Cell::Number(_) => {
+            let layout = Layout::right_to_left(Align::Center);
+            ui.with_layout(layout, |ui| ui.monospace(cell.text()));
+        }
+        Cell::Text(_) => drop(ui.monospace(cell.text())),
+    }
+}
+
+/// Rows of a table that are drawn.
+const MOST_ROWS: usize = 500;

@@ -1,0 +1,135 @@
+//! The dialog of a sweep.
+
+use super::sweep_axis::{AxisForm, Candidate, ParameterList, named};
+use crate::{
+    app::{
+        document::sweep::{
+            estimate::Estimate,
+            values::{SweptValues, seeds},
+        },
+        kit::{theme::Tokens, widgets},
+    },
+    params::{ParamId, Params},
+};
+use egui::{Align, Layout, RichText, TextEdit, Ui};
+
+/// What was typed.
+pub struct SweepForm {
+    axes: Vec<AxisForm>,
+    /// The parameters that can be the second one.
+    seconds: ParameterList,
+    seeds: String,
+    /// The length of a run; none: it has no end.
+    each: Option<String>,
+    /// How long a run takes, where one is known.
+    estimate: Option<Estimate>,
+}
+
+/// The answer of the dialog.
+pub enum SweepAnswer {
+    /// Run these values.
+    Start(SweptValues),
+    /// Close it.
+    Cancel,
+}
+
+impl SweepForm {
+    /// For a parameter, with its present value, and others that can be swept with it; `None` where there is no such
+    /// parameter.
+    pub fn new(params: &dyn Params, id: ParamId, others: &[ParamId], seed: u64) -> Option<Self> {
+        let axes = vec![AxisForm::new(Candidate::of(params, id)?)];
+        let seconds = ParameterList::of(others.iter().filter_map(|id| Candidate::of(params, *id)).collect());
+        Some(Self { axes, seconds, seeds: seed.to_string(), each: None, estimate: None })
+    }
+
+    /// Of runs with this length.
+    pub fn with_length(self, each: Option<String>, estimate: Option<Estimate>) -> Self {
+        Self { each, estimate, ..self }
+    }
+
+    /// Draws the dialog below its title.
+    pub fn ui(&mut self, ui: &mut Ui) -> Option<SweepAnswer> {
+        let t = Tokens::of(ui.ctx());
+        let entered = self.axes_ui(ui);
+        ui.add_space(6.0);
+        let entered = self.seeds_ui(ui) || entered;
+        ui.add_space(6.0);
+        let values = match &self.each {
+            None => Err("A run needs an end: set Run settings › Duration".to_owned()),
+            Some(_) => self.swept(),
+        };
+        let (line, color) = match &values {
+            Ok(values) => (self.preview(values), t.text),
+            Err(why) => (why.clone(), t.warn),
+        };
+        ui.label(RichText::new(line).small().color(color));
+        let duration = values.as_ref().map_or_else(|_| String::new(), |v| Estimate::text(&self.estimate, v.n_runs()));
+        ui.label(widgets::sub(ui, duration).small());
+        ui.add_space(10.0);
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let n = values.as_ref().map_or(0, SweptValues::n_runs);
+            let verb = if n == 0 { "Run".to_owned() } else { format!("Run {n}") };
+            let go = ui.add_enabled_ui(n > 0, |ui| widgets::primary(ui, verb).clicked()).inner;
+            match values {
+                Ok(values) if go || entered => Some(SweepAnswer::Start(values)),
+                _ => ui.button("Cancel").clicked().then_some(SweepAnswer::Cancel),
+            }
+        })
+        .inner
+    }
+
+    /// The parameters; whether a field was left with Enter.
+    fn axes_ui(&mut self, ui: &mut Ui) -> bool {
+        let has_two = self.axes.len() > 1;
+        let (mut entered, mut removed) = (false, false);
+        for (i, axis) in self.axes.iter_mut().enumerate() {
+            let edit = ui.push_id(i, |ui| axis.ui(ui, i > 0)).inner;
+            (entered, removed) = (entered || edit.is_entered, removed || edit.is_removed);
+            if has_two {
+                axis.preview_ui(ui);
+                ui.add_space(6.0);
+            }
+        }
+        ui.label(widgets::sub(ui, "Separated by commas; 1..10/4 gives four values from 1 to 10").small());
+        if removed {
+            self.axes.truncate(1);
+        } else if !has_two {
+            ui.add_space(6.0);
+            let chosen = self.seconds.ui(ui, &self.axes[0].parameter.path);
+            self.axes.extend(chosen.map(AxisForm::new));
+        }
+        entered
+    }
+
+    /// The field of the seeds; whether it was left with Enter.
+    fn seeds_ui(&mut self, ui: &mut Ui) -> bool {
+        let field = ui
+            .horizontal(|ui| {
+                ui.label("Seeds");
+                ui.add(TextEdit::singleline(&mut self.seeds).desired_width(120.0).hint_text("1..5"))
+            })
+            .inner
+            .accessible_name("Seeds");
+        let field =
+            field.on_hover_text("Every value is run with each of these seeds; the plot shows their mean and spread");
+        ui.label(widgets::sub(ui, "1, 2, 3 or 1..3: each value runs with each seed").small());
+        field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter))
+    }
+
+    /// What was typed.
+    fn swept(&self) -> Result<SweptValues, String> {
+        let axes = self.axes.iter().map(AxisForm::swept).collect::<Result<_, _>>()?;
+        SweptValues::new(axes, seeds(&self.seeds)?)
+    }
+
+    /// `4 runs of 1 s, one after another: 10 ms, 20 ms, 30 ms, 40 ms`.
+    fn preview(&self, swept: &SweptValues) -> String {
+        let each = self.each.as_deref().unwrap_or_default();
+        let what = match (&swept.axes[..], swept.seeds.len()) {
+            ([axis], 1) => named(axis),
+            ([axis], n) => format!("{}, each with {n} seeds", named(axis)),
+            _ => swept.product(),
+        };
+        format!("{} runs of {each}, one after another: {what}", swept.n_runs())
+    }
+}

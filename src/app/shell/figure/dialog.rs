@@ -1,0 +1,239 @@
+//! The dialog of a figure: size on paper, resolution, theme and text size; then the panel is drawn alone in that size
+//! for a few frames, without toolbar and caption, and captured.
+
+use super::{FigureRequest, POINTS_PER_INCH, font::FigureFont, offscreen, settling::Settling};
+use crate::app::{
+    document::command::UiCommand,
+    kit::{self, fonts, theme::Tokens, widgets},
+    shell::App,
+};
+use egui::{
+    Align, ComboBox, DragValue, Frame, Grid, Id, Layout, Margin, Modal, Rect, RichText, Ui, UiBuilder, Vec2, vec2,
+};
+
+/// Millimetres per inch.
+const INCH_MM: f32 = 25.4;
+/// Points of a printer per inch.
+const PRINTER_POINTS: f32 = 72.0;
+/// Text size of captions and axes in the window, points of a screen.
+const TEXT_POINTS: f32 = 11.0;
+
+/// How a figure is drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FigureSpec {
+    width_mm: f32,
+    height_mm: f32,
+    dpi: f32,
+    text_pt: f32,
+    is_light: bool,
+    font: FigureFont,
+}
+
+impl FigureSpec {
+    /// A panel as it is on screen, in the light theme.
+    fn of_panel(size: Vec2, pixels_per_point: f32) -> Self {
+        let mm = size * INCH_MM / POINTS_PER_INCH;
+        Self {
+            width_mm: mm.x.round(),
+            height_mm: mm.y.round(),
+            dpi: (POINTS_PER_INCH * pixels_per_point).round(),
+            text_pt: TEXT_POINTS * PRINTER_POINTS / POINTS_PER_INCH,
+            is_light: true,
+            font: FigureFont::default(),
+        }
+    }
+
+    /// Millimetres per point of the layout: larger text means fewer points.
+    fn mm_per_point(&self) -> f32 {
+        INCH_MM / PRINTER_POINTS * self.text_pt / TEXT_POINTS
+    }
+
+    /// Size of the layout, points.
+    fn size(&self) -> Vec2 {
+        vec2(self.width_mm, self.height_mm) / self.mm_per_point()
+    }
+
+    fn pixels_per_point(&self) -> f32 {
+        self.dpi / INCH_MM * self.mm_per_point()
+    }
+}
+
+/// The open dialog.
+pub struct FigureDialog {
+    name: String,
+    spec: FigureSpec,
+}
+
+/// A figure while it is drawn.
+pub struct FigureStage {
+    name: String,
+    spec: FigureSpec,
+    is_begun: bool,
+    settling: Settling,
+    /// The captured shapes; drawn in the next frame.
+    request: Option<FigureRequest>,
+}
+
+impl FigureStage {
+    fn new(name: String, spec: FigureSpec) -> Self {
+        Self { name, spec, is_begun: false, settling: Settling::default(), request: None }
+    }
+}
+
+/// Draws the dialog when it is open.
+pub fn ui(ctx: &egui::Context, app: &mut App) {
+    let Some(mut dialog) = app.figures.dialog.take() else { return };
+    let t = Tokens::of(ctx);
+    let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(20)).corner_radius(8).fill(t.raised);
+    let max_side = offscreen::max_side(app.render_state.as_ref());
+    let modal = Modal::new(Id::unique("figure dialog")).frame(frame).show(ctx, |ui| {
+        ui.set_width(380.0);
+        dialog.ui(ui, max_side)
+    });
+    let should_close = modal.should_close();
+    match modal.inner {
+        Some(true) => {
+            let FigureDialog { name, spec } = dialog;
+            app.figures.stage = Some(FigureStage::new(name, spec));
+            ctx.request_repaint();
+        }
+        Some(false) => {}
+        None if should_close => {}
+        None => app.figures.dialog = Some(dialog),
+    }
+}
+
+impl FigureDialog {
+    /// `true` to export, `false` to cancel.
+    fn ui(&mut self, ui: &mut Ui, max_side: u32) -> Option<bool> {
+        ui.label(RichText::new("Export figure").size(16.0).family(widgets::semibold()));
+        ui.add_space(6.0);
+        let max_dpi = offscreen::max_dpi([self.spec.width_mm, self.spec.height_mm], max_side);
+        let spec = &mut self.spec;
+        Grid::new("figure").num_columns(2).spacing([12.0, 6.0]).show(ui, |ui| {
+            let mut row = |label: &str, value: &mut f32, range: std::ops::RangeInclusive<f32>, suffix: &str| {
+                ui.label(label);
+                ui.add(DragValue::new(value).range(range).suffix(suffix).speed(0.5).max_decimals(1))
+                    .accessible_name(label);
+                ui.end_row();
+            };
+            row("Width", &mut spec.width_mm, 20.0..=400.0, " mm");
+            row("Height", &mut spec.height_mm, 15.0..=400.0, " mm");
+            row("Text size", &mut spec.text_pt, 4.0..=16.0, " pt");
+            row("Resolution of PNG", &mut spec.dpi, 20.0..=1200.0, " dpi");
+            ui.label("Font");
+            let combo = ComboBox::from_id_salt("figure font").selected_text(spec.font.name()).show_ui(ui, |ui| {
+                widgets::raise_list(ui);
+                FigureFont::ALL.iter().for_each(|font| drop(ui.selectable_value(&mut spec.font, *font, font.name())));
+            });
+            combo.response.accessible_name("Font");
+            ui.end_row();
+            ui.label("Light theme");
+            widgets::switch(ui, &mut spec.is_light, "Light theme");
+            ui.end_row();
+        });
+        if spec.dpi > max_dpi {
+            spec.dpi = max_dpi;
+        }
+        if !spec.font.is_bundled() {
+            ui.label(widgets::sub(ui, "A PNG is drawn with Inter instead").small());
+        }
+        let px = vec2(spec.width_mm, spec.height_mm) * spec.dpi / INCH_MM;
+        let note = format!(
+            "PNG: {:.0} × {:.0} pixels; in this size at most {max_dpi:.0} dpi. SVG is independent of the resolution",
+            px.x, px.y
+        );
+        ui.label(widgets::sub(ui, note).small());
+        ui.add_space(8.0);
+        let row = vec2(ui.available_width(), 26.0);
+        let buttons = ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
+            let exports = ui.button("Export…").clicked();
+            let cancels = ui.button("Cancel").clicked();
+            (exports, cancels)
+        });
+        match buttons.inner {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }
+    }
+}
+
+impl App {
+    /// Opens the dialog for a panel.
+    pub(super) fn open_figure_dialog(&mut self, name: String, area: Rect, pixels_per_point: f32) {
+        self.figures.dialog = Some(FigureDialog { name, spec: FigureSpec::of_panel(area.size(), pixels_per_point) });
+    }
+
+    /// Draws the panel of a figure in place of the window; `false` when there is none.
+    pub(crate) fn figure_stage_ui(&mut self, ui: &mut Ui, queue: &mut Vec<UiCommand>) -> bool {
+        let ctx = ui.ctx().clone();
+        let Some(mut stage) = self.figures.stage.take() else { return false };
+        if !std::mem::replace(&mut stage.is_begun, true) {
+            ctx.set_theme(if stage.spec.is_light { egui::Theme::Light } else { ctx.theme() });
+            ctx.set_pixels_per_point(stage.spec.pixels_per_point());
+            stage.spec.font.install(&ctx);
+            kit::panel::set_staged(&ctx, true);
+        }
+        stage.settling.begin_frame(&ctx);
+        let area = Rect::from_min_size(ctx.content_rect().min, stage.spec.size());
+        self.workspace.figure_area = Some(area);
+        // The layout has the size of the figure, whatever fits into the window.
+        ui.scope_builder(UiBuilder::new().max_rect(area), |ui| {
+            ui.set_clip_rect(area);
+            self.centre_ui(ui, queue);
+        });
+        self.workspace.figure_area = None;
+        self.subscribe();
+        ctx.request_repaint();
+        let is_cancelled = ctx.input(|i| i.key_pressed(egui::Key::Escape));
+        // The textures of the last frame are on the device now.
+        let request = stage.request.take();
+        if is_cancelled || request.is_some() {
+            kit::panel::set_staged(&ctx, false);
+            self.figures.was_staged = true;
+            if let Some(request) = request.filter(|_| !is_cancelled) {
+                self.draw_figure(&ctx, request);
+            }
+            return true;
+        }
+        if stage.settling.is_settled(&ctx) {
+            let (name, mm_per_point, font) = (stage.name.clone(), stage.spec.mm_per_point(), stage.spec.font);
+            stage.request = Some(FigureRequest::capture(&ctx, name, area, mm_per_point, font));
+        }
+        self.figures.stage = Some(stage);
+        true
+    }
+
+    /// Restores theme and zoom in the frame after the capture.
+    pub(crate) fn restore_after_figure(&mut self, ctx: &egui::Context) {
+        if std::mem::take(&mut self.figures.was_staged) {
+            self.settings.apply(ctx);
+            fonts::install(ctx);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_resolution_follow_from_the_paper() {
+        let spec = FigureSpec {
+            width_mm: 90.0,
+            height_mm: 60.0,
+            dpi: 300.0,
+            text_pt: 8.25,
+            is_light: true,
+            font: FigureFont::Inter,
+        };
+        let pixels = spec.size() * spec.pixels_per_point();
+        assert!((pixels.x - 90.0 / 25.4 * 300.0).abs() < 0.1 && (pixels.y - 60.0 / 25.4 * 300.0).abs() < 0.1);
+        let small = FigureSpec { text_pt: 4.125, ..spec.clone() };
+        assert!((small.size().x / spec.size().x - 2.0).abs() < 1e-3, "half the text size, twice the points");
+        let screen = FigureSpec::of_panel(vec2(960.0, 480.0), 1.0);
+        assert_eq!((screen.width_mm, screen.height_mm, screen.dpi), (254.0, 127.0, 96.0));
+        assert!((screen.size().x - 960.0).abs() < 1.0 && (screen.pixels_per_point() - 1.0).abs() < 1e-3);
+    }
+}

@@ -1,0 +1,54 @@
+//! The font of a figure's text.
+
+use crate::app::kit::fonts;
+
+/// A font for figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FigureFont {
+    /// The font of the window.
+    #[default]
+    Inter,
+    /// The window's font with equal widths.
+    JetBrainsMono,
+    /// A sans-serif font of the system that shows the SVG.
+    Arial,
+    /// A serif font of the system that shows the SVG.
+    Times,
+}
+
+impl FigureFont {
+    /// All fonts.
+    pub const ALL: [Self; 4] = [Self::Inter, Self::JetBrainsMono, Self::Arial, Self::Times];
+
+    /// Name in the dialog.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Inter => "Inter",
+            Self::JetBrainsMono => "JetBrains Mono",
+            Self::Arial => "Arial or Helvetica (SVG)",
+            Self::Times => "Times (SVG)",
+        }
+    }
+
+    /// `font-family` of an SVG.
+    pub const fn svg_family(self) -> &'static str {
+        match self {
+            Self::Inter => "Inter, sans-serif",
+            Self::JetBrainsMono => "JetBrains Mono, monospace",
+            Self::Arial => "Arial, Helvetica, sans-serif",
+            Self::Times => "Times New Roman, Times, serif",
+        }
+    }
+
+    /// Whether the program has the font; a PNG is drawn with the window's font otherwise.
+    pub const fn is_bundled(self) -> bool {
+        matches!(self, Self::Inter | Self::JetBrainsMono)
+    }
+
+    /// Makes it the font of labels, until [`fonts::install`] is called.
+    pub fn install(self, ctx: &egui::Context) {
+        if self == Self::JetBrainsMono {
+            fonts::install_with(ctx, fonts::MONO);
+        }
+    }
+}

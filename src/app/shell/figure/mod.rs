@@ -1,0 +1,233 @@
+//! Exports a panel as a figure: PNG with a chosen resolution, or SVG, by the file extension.
+
+pub mod dialog;
+mod font;
+mod offscreen;
+mod settling;
+mod svg;
+
+use super::App;
+use crate::{
+    app::{
+        kit::level::Level,
+        shell::{actions::files::Purpose, jobs::Done},
+    },
+    data::io_reason,
+};
+use egui::{ColorImage, Context, LayerId, Rect, epaint::ClippedShape};
+use font::FigureFont;
+use std::{path::Path, sync::Arc};
+
+/// Points per inch on paper at 100 % zoom, independent of the screen.
+const POINTS_PER_INCH: f32 = 96.0;
+
+/// The captured shapes of a figure.
+struct FigureRequest {
+    name: String,
+    area: Rect,
+    mm_per_point: f32,
+    font: FigureFont,
+    scale: f32,
+    shapes: Vec<ClippedShape>,
+}
+
+impl FigureRequest {
+    /// What is drawn in an area so far in this frame.
+    fn capture(ctx: &Context, name: String, area: Rect, mm_per_point: f32, font: FigureFont) -> Self {
+        let inside = |list: &egui::layers::PaintList| -> Vec<ClippedShape> {
+            list.all_entries().filter(|shape| shape.clip_rect.intersects(area)).cloned().collect()
+        };
+        let shapes = ctx.graphics(|layers| layers.get(LayerId::background()).map(inside)).unwrap_or_default();
+        Self { name, area, mm_per_point, font, scale: ctx.pixels_per_point(), shapes }
+    }
+}
+
+/// Figures in progress.
+#[derive(Default)]
+pub struct Figures {
+    /// Whether the device is drawing a figure.
+    is_drawing: bool,
+    pub(crate) dialog: Option<dialog::FigureDialog>,
+    stage: Option<dialog::FigureStage>,
+    /// Whether theme and zoom are those of a figure.
+    was_staged: bool,
+}
+
+/// A captured panel.
+pub struct Figure {
+    name: String,
+    area: Rect,
+    mm_per_point: f32,
+    font: FigureFont,
+    scale: f32,
+    shapes: Vec<ClippedShape>,
+    /// The picture, from the corner of the area.
+    screen: Arc<ColorImage>,
+}
+
+/// A shared captured figure.
+#[derive(Clone)]
+pub struct FigureHandle(pub Arc<Figure>);
+
+impl PartialEq for FigureHandle {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for FigureHandle {}
+
+impl std::fmt::Debug for FigureHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.name)
+    }
+}
+
+impl FigureHandle {
+    /// Proposed file name.
+    pub fn file_name(&self) -> String {
+        format!("{}.png", self.0.name)
+    }
+}
+
+impl App {
+    /// Opens the figure dialog for the focused panel.
+    pub(crate) fn export_panel(&mut self, ctx: &Context) {
+        let schema = &self.session.live.schema;
+        let view = self.workspace.focused_view().map(|view| view.title(schema));
+        match (view, self.workspace.focused_area) {
+            (Some(title), Some(area)) => {
+                let name = format!("{} {}", self.session.project.name, title.to_lowercase());
+                let is_plain = |c: char| c.is_alphanumeric() || c == '-';
+                let name = name.replace(|c| !is_plain(c), "-");
+                self.open_figure_dialog(name, area, ctx.pixels_per_point());
+            }
+            _ => self.notify(Level::Warning, "No panel to export"),
+        }
+    }
+
+    /// Draws captured shapes with the resolution of the figure.
+    fn draw_figure(&mut self, ctx: &Context, request: FigureRequest) {
+        let FigureRequest { name, area, mm_per_point, font, scale, shapes } = request;
+        let Some(state) = &self.render_state else {
+            return self.notify(Level::Error, "No graphics device: figures cannot be drawn");
+        };
+        let size_px = [area.width(), area.height()].map(|side| (side * scale).round().max(1.0) as u32);
+        let background = crate::app::kit::theme::Tokens::of(ctx).canvas;
+        let (outbox, wake, drawn) = (self.jobs.outbox(), ctx.clone(), shapes.clone());
+        let done = move |picture: Result<ColorImage, String>| {
+            let figure = picture.map(|picture| {
+                let screen = Arc::new(picture);
+                FigureHandle(Arc::new(Figure { name, area, mm_per_point, font, scale, shapes, screen }))
+            });
+            outbox.try_send(Box::new(|app: &mut App| app.figure_drawn(figure)) as Done).ok();
+            wake.request_repaint();
+        };
+        match offscreen::draw(state, ctx, drawn, size_px, (scale, background), done) {
+            Ok(()) => self.figures.is_drawing = true,
+            Err(why) => self.notify(Level::Error, format!("The figure was not drawn: {why}")),
+        }
+    }
+
+    /// Asks the device for a figure that it draws.
+    pub(crate) fn poll_figure(&self, ctx: &Context) {
+        if let Some(state) = self.render_state.as_ref().filter(|_| self.figures.is_drawing) {
+            offscreen::poll(state);
+            ctx.request_repaint_after(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Asks for the file once the figure is drawn.
+    pub(crate) fn figure_drawn(&mut self, figure: Result<FigureHandle, String>) {
+        self.figures.is_drawing = false;
+        match figure {
+            Ok(figure) => self.pick(Purpose::Figure(figure)),
+            Err(why) => self.notify(Level::Error, format!("The figure was not drawn: {why}")),
+        }
+    }
+}
+
+/// Writes a figure; the extension selects the format.
+pub fn write(figure: &Figure, path: &Path) -> Result<String, String> {
+    let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
+    let bytes = match is_svg {
+        true => svg::write(&figure.shapes, figure.area, figure.mm_per_point, figure.font, &|part| {
+            figure.png(part).ok().map(|png| base64(&png))
+        })
+        .into(),
+        false => figure.png(figure.area).map_err(|e| format!("{}: {e}", path.display()))?,
+    };
+    std::fs::write(path, bytes).map_err(|e| format!("{}: {}", path.display(), io_reason(&e)))?;
+    let mm = figure.area.size() * figure.mm_per_point;
+    let dpi = if is_svg { String::new() } else { format!(" at {:.0} dpi", 25.4 * figure.scale / figure.mm_per_point) };
+    Ok(format!("Wrote {}, {:.0} × {:.0} mm{dpi}", path.display(), mm.x, mm.y))
+}
+
+impl Figure {
+    /// A part of the figure, in points, as PNG.
+    fn png(&self, part: Rect) -> Result<Vec<u8>, String> {
+        let [width, height] = self.screen.size;
+        let clamp = |v: f32, most: usize| ((v * self.scale).round().max(0.0) as usize).min(most);
+        let (left, right) = (clamp(part.left(), width), clamp(part.right(), width));
+        let (top, bottom) = (clamp(part.top(), height), clamp(part.bottom(), height));
+        if left >= right || top >= bottom {
+            return Err("the panel is outside the window".to_owned());
+        }
+        let row = |y: usize| &self.screen.pixels[y * width + left..y * width + right];
+        let rgb: Vec<u8> = (top..bottom).flat_map(row).flat_map(|c| [c.r(), c.g(), c.b()]).collect();
+        let per_mm = self.scale / self.mm_per_point;
+        encode(&rgb, (right - left) as u32, (bottom - top) as u32, per_mm).map_err(|e| e.to_string())
+    }
+}
+
+/// Encodes RGB pixels as PNG with their physical resolution, so that the figure has its screen size in a document.
+fn encode(rgb: &[u8], width: u32, height: u32, per_mm: f32) -> Result<Vec<u8>, png::EncodingError> {
+    let mut out = vec![];
+    let mut encoder = png::Encoder::new(&mut out, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let per_metre = (per_mm * 1e3).round() as u32;
+    let unit = png::Unit::Meter;
+    encoder.set_pixel_dims(Some(png::PixelDimensions { xppu: per_metre, yppu: per_metre, unit }));
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(rgb)?;
+    writer.finish()?;
+    Ok(out)
+}
+
+/// Base-64 encoding.
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let n = (0..3).fold(0_u32, |n, i| n << 8 | u32::from(chunk.get(i).copied().unwrap_or(0)));
+        for i in 0..4 {
+            let symbol = ALPHABET[(n >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= chunk.len() { char::from(symbol) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn png_stores_the_physical_resolution() {
+        for (scale, per_metre) in [(1.0, 3_780), (2.0, 7_559), (3.0, 11_339)] {
+            let bytes = encode(&[7; 3 * 6], 3, 2, scale * POINTS_PER_INCH / 25.4).expect("a picture");
+            let reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("its head");
+            let size = reader.info().pixel_dims.expect("pHYs");
+            assert_eq!((size.xppu, size.yppu, size.unit), (per_metre, per_metre, png::Unit::Meter), "96 dpi × {scale}");
+        }
+    }
+
+    #[test]
+    fn base64_encodes_bytes() {
+        assert_eq!(
+            ["", "f", "fo", "foo", "foob"].map(|t| base64(t.as_bytes())),
+            ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]
+        );
+    }
+}

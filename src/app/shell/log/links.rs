@@ -1,0 +1,102 @@
+//! Links from log lines to parameters, elements and runs.
+
+use crate::{
+    app::shell::App,
+    params::{ParamId, Params, Value, path},
+    sim::ElementSet,
+};
+use std::{path::PathBuf, sync::Arc};
+
+/// The target of a click on a line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Link {
+    /// A parameter.
+    Param(ParamId),
+    /// An element of a set.
+    Element(&'static str, u32),
+    /// A recorded run.
+    Run(PathBuf),
+}
+
+impl Link {
+    /// The run, parameter path or element (as in `neuron 12`) that a line names.
+    pub fn of(app: &App, text: &str) -> Option<Self> {
+        if let Some(run) = app.library.runs.iter().find(|r| text.contains(&r.name)) {
+            return Some(Self::Run(run.folder.clone()));
+        }
+        let param = parameter(app.session.project.model.params(), text).map(Self::Param);
+        param.or_else(|| element(&app.session.live.schema.sets, text))
+    }
+
+    /// Shows the target.
+    pub fn follow(self, ctx: &egui::Context, app: &mut App) {
+        match self {
+            Self::Param(id) => {
+                app.panels.inspector = true;
+                app.inspector.find(&app.session.project.model.params().path(id));
+            }
+            Self::Element(set, element) => {
+                app.session.selection.replace(set, vec![element]);
+                crate::app::views::ask_focus(ctx);
+            }
+            Self::Run(folder) => app.show_run(&folder),
+        }
+    }
+}
+
+/// The first parameter that a sentence names by its path, else one whose file it names.
+pub fn parameter(params: &dyn Params, text: &str) -> Option<ParamId> {
+    let named = words(text).find_map(|word| path::find(params, word).ok().map(|(id, _)| id));
+    named.or_else(|| params.ids().into_iter().find(|id| is_file_in(params, *id, text)))
+}
+
+/// Whether a parameter holds the path of a file that a sentence names.
+fn is_file_in(params: &dyn Params, id: ParamId, text: &str) -> bool {
+    let is_path = |value: &str| value.contains('.') || value.contains(std::path::MAIN_SEPARATOR);
+    matches!(params.get(id), Value::Text(value) if is_path(&value) && text.contains(&value))
+}
+
+/// Words that could be paths.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let edges = |c: char| !c.is_alphanumeric() && c != '_';
+    text.split(|c: char| c.is_whitespace() || c == '=').map(move |w| w.trim_matches(edges)).filter(|w| w.contains('.'))
+}
+
+fn element(sets: &[Arc<ElementSet>], text: &str) -> Option<Link> {
+    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    words.windows(2).find_map(|pair| {
+        let number: u32 = pair[1].parse().ok()?;
+        let set = sets.iter().find(|s| {
+            let one = s.name.trim_end_matches('s');
+            pair[0].eq_ignore_ascii_case(s.name) || pair[0].eq_ignore_ascii_case(one)
+        })?;
+        (number < set.len).then_some(Link::Element(set.name, number))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_found_by_their_path_or_their_file() {
+        let mut project = crate::project::Project::default();
+        let change = path::parse(project.model.params(), "stimulus.poisson=sugar.csv").unwrap();
+        assert!(project.model.params_mut().set(&change));
+        let params = project.model.params();
+        let found = |text: &str| parameter(params, text).map(|id| params.path(id));
+        assert_eq!(found("lif.tau_m must be positive").as_deref(), Some("lif.tau_m"));
+        assert_eq!(found("sugar.csv: there is no such file or folder").as_deref(), Some("stimulus.poisson"));
+        assert_eq!(found("other.csv: there is no such file or folder"), None);
+    }
+
+    #[test]
+    fn elements_are_found_in_sentences() {
+        let set = Arc::new(ElementSet { name: "neurons", len: 20, ..ElementSet::default() });
+        let found = |text: &str| element(std::slice::from_ref(&set), text);
+        assert_eq!(found("v of neuron 12 is not a number"), Some(Link::Element("neurons", 12)));
+        assert_eq!(found("Neurons #3"), Some(Link::Element("neurons", 3)));
+        assert_eq!(found("neuron 20 is one too many"), None);
+        assert_eq!(words("set lif.tau_m = 3 ms.").collect::<Vec<_>>(), ["lif.tau_m"]);
+    }
+}

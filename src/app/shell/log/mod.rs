@@ -1,0 +1,191 @@
+//! The log: a bounded list of lines, and the filter of the log panel.
+
+pub mod capture;
+mod links;
+pub mod panel;
+
+pub use links::{Link, parameter};
+
+use crate::app::kit::level::Level;
+use std::{collections::VecDeque, time::Instant};
+
+/// One line.
+pub struct Line {
+    /// Seconds since the start.
+    pub secs: f64,
+    /// Severity.
+    pub level: Level,
+    /// Source: module or crate.
+    pub target: String,
+    /// Message.
+    pub text: String,
+    is_problem: bool,
+}
+
+/// Filter of the log panel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filter {
+    /// Minimum severity.
+    pub least: Level,
+    /// Source; empty for all.
+    pub target: String,
+    /// Lines containing this.
+    pub text: String,
+}
+
+impl Filter {
+    fn admits(&self, line: &Line) -> bool {
+        line.level >= self.least
+            && (self.target.is_empty() || line.target == self.target)
+            && (self.text.is_empty() || contains(&line.text, &self.text))
+    }
+}
+
+/// Case-insensitive search without an allocation per line.
+fn contains(text: &str, needle: &str) -> bool {
+    let (text, needle) = (text.as_bytes(), needle.as_bytes());
+    text.windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))
+}
+
+/// The log.
+pub struct Log {
+    start: Instant,
+    /// Maximum number of lines.
+    pub limit: usize,
+    lines: VecDeque<Line>,
+    /// Number of the oldest kept line.
+    first: u64,
+    problems: usize,
+    /// Sources, in order of their first line.
+    pub targets: Vec<String>,
+    /// The filter.
+    pub filter: Filter,
+    /// Numbers of the lines that match, and the filter they matched.
+    shown: VecDeque<u64>,
+    shown_by: Filter,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        let filter = Filter { least: Level::Info, target: String::new(), text: String::new() };
+        Self {
+            start: Instant::now(),
+            limit: 100_000,
+            lines: VecDeque::new(),
+            first: 0,
+            problems: 0,
+            targets: vec![],
+            shown: VecDeque::new(),
+            shown_by: filter.clone(),
+            filter,
+        }
+    }
+}
+
+impl Log {
+    /// Adds a line of the window, which is also written to the program's log.
+    pub fn add(&mut self, level: Level, text: impl Into<String>) {
+        let text = text.into();
+        match level {
+            Level::Info => tracing::info!(target: capture::SHOWN, "{text}"),
+            Level::Warning => tracing::warn!(target: capture::SHOWN, "{text}"),
+            Level::Error => tracing::error!(target: capture::SHOWN, "{text}"),
+        }
+        self.push(level, "window", text, true);
+    }
+
+    /// Adds a line. Warnings and errors of dependencies do not count as problems.
+    pub fn push(&mut self, level: Level, target: &str, text: String, is_own: bool) {
+        if !self.targets.iter().any(|t| t == target) {
+            self.targets.push(target.to_owned());
+        }
+        crate::app::host::crash::remember(&text);
+        let is_problem = is_own && level > Level::Info;
+        let secs = self.start.elapsed().as_secs_f64();
+        let line = Line { secs, level, target: target.to_owned(), text, is_problem };
+        self.problems += usize::from(is_problem);
+        if self.shown_by == self.filter && self.filter.admits(&line) {
+            self.shown.push_back(self.first + self.lines.len() as u64);
+        }
+        self.lines.push_back(line);
+        while self.lines.len() > self.limit.max(1) {
+            let gone = self.lines.pop_front();
+            self.problems -= usize::from(gone.is_some_and(|l| l.is_problem));
+            self.first += 1;
+            if self.shown.front().is_some_and(|n| *n < self.first) {
+                self.shown.pop_front();
+            }
+        }
+    }
+
+    /// Adds the events captured since the last call.
+    pub fn drain(&mut self) {
+        for event in capture::take() {
+            self.push(event.level, &event.target, event.text, event.is_own);
+        }
+    }
+
+    /// Removes all lines.
+    pub fn clear(&mut self) {
+        self.first += self.lines.len() as u64;
+        self.lines.clear();
+        self.shown.clear();
+        self.problems = 0;
+    }
+
+    /// Number of warnings and errors.
+    pub fn problems(&self) -> usize {
+        self.problems
+    }
+
+    /// Number of lines.
+    pub fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Number of lines that match the filter. All lines are tested only when the filter has changed.
+    pub fn n_shown(&mut self) -> usize {
+        if self.shown_by != self.filter {
+            self.shown_by = self.filter.clone();
+            let fits = self.lines.iter().enumerate().filter(|(_, line)| self.filter.admits(line));
+            self.shown = fits.map(|(i, _)| self.first + i as u64).collect();
+        }
+        self.shown.len()
+    }
+
+    /// A matching line by index.
+    pub fn shown(&self, at: usize) -> Option<&Line> {
+        let number = self.shown.get(at)?;
+        self.lines.get((number - self.first) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_thousand_lines_are_kept_and_filtered() {
+        let mut log = Log::default();
+        for i in 0..100_050 {
+            let level = if i % 1000 == 0 { Level::Warning } else { Level::Info };
+            log.push(level, if i % 2 == 0 { "engine" } else { "window" }, format!("line {i}"), true);
+        }
+        assert_eq!((log.count(), log.n_shown()), (100_000, 100_000));
+        assert_eq!(log.shown(0).unwrap().text, "line 50");
+        assert_eq!(log.problems(), 100);
+        log.filter.least = Level::Warning;
+        assert_eq!(log.n_shown(), 100);
+        log.push(Level::Error, "engine", "LINE of trouble".into(), false);
+        assert_eq!(log.problems(), 100, "warnings of dependencies are no problems");
+        assert_eq!(log.n_shown(), 101, "later lines pass the same filter");
+        log.filter = Filter { least: Level::Info, target: "engine".into(), text: "line 100".into() };
+        let mut found: Vec<&str> = vec![];
+        for i in 0..log.n_shown() {
+            found.push(&log.shown(i).unwrap().text);
+        }
+        assert!(found.iter().all(|t| t.contains("line 100")) && found.contains(&"line 100048"), "{}", found.len());
+        log.clear();
+        assert_eq!((log.count(), log.n_shown(), log.problems()), (0, 0, 0));
+    }
+}

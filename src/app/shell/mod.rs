@@ -1,0 +1,25 @@
+//! The window: frames, panels, dialogs, pages, and the actions of commands.
+
+pub mod access;
+pub mod actions;
+pub mod app;
+pub mod bench;
+pub mod commands;
+pub mod dev;
+pub mod dialogs;
+pub mod execute;
+pub mod figure;
+pub mod frame;
+pub mod frame_times;
+pub mod jobs;
+pub mod keymap;
+pub mod log;
+pub mod pacing;
+pub mod pages;
+pub mod palette;
+pub mod panels;
+pub mod start;
+pub mod step_cost;
+pub mod workspace;
+
+pub use app::App;

@@ -1,0 +1,8 @@
+//! Pages in place of views, and help.
+
+pub mod examples;
+pub mod help;
+pub mod home;
+pub mod opening;
+pub mod system;
+pub mod welcome;

@@ -1,0 +1,97 @@
+//! The page of a file given at start: while it is read, and when it cannot be opened. No other project is opened instead.
+
+use crate::app::{
+    document::command::UiCommand,
+    kit::{
+        icons, text,
+        theme::{TITLE, Tokens},
+        widgets,
+    },
+    shell::App,
+};
+use egui::{Align, Layout, Rect, RichText, TextStyle, Ui, UiBuilder, vec2};
+use std::path::PathBuf;
+
+/// A file given at start that is not open yet.
+pub struct Opening {
+    path: PathBuf,
+    /// Why it could not be opened.
+    error: Option<String>,
+}
+
+impl Opening {
+    /// A file that is being read.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path: std::path::absolute(&path).unwrap_or(path), error: None }
+    }
+
+    /// Its file name.
+    pub fn name(&self) -> String {
+        self.path.file_name().map_or_else(|| self.path.display().to_string(), |n| n.to_string_lossy().into_owned())
+    }
+
+    /// Why it could not be opened.
+    pub fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+}
+
+impl App {
+    /// A file could not be opened. The page of a file given at start shows the error, otherwise a toast does.
+    pub(crate) fn open_failed(&mut self, message: String) {
+        match &mut self.opening {
+            Some(opening) => {
+                self.log.add(crate::app::kit::level::Level::Error, message.clone());
+                opening.error = Some(message);
+            }
+            None => self.notify(crate::app::kit::level::Level::Error, message),
+        }
+    }
+
+    /// Reads the file given at start again.
+    fn retry_opening(&mut self) {
+        if let Some(opening) = &mut self.opening {
+            opening.error = None;
+            let path = opening.path.clone();
+            self.open_path(path);
+        }
+    }
+}
+
+/// Draws the page.
+pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let Some(opening) = &app.opening else { return };
+    let (name, path, error) = (opening.name(), opening.path.display().to_string(), opening.error.clone());
+    let t = Tokens::of(ui.ctx());
+    let rect = Rect::from_center_size(ui.max_rect().center(), vec2(520.0, 280.0).min(ui.available_size()));
+    let title = |text: String| RichText::new(text).text_style(TextStyle::Name(TITLE.into())).color(t.text_strong);
+    let mut retry = false;
+    ui.scope_builder(UiBuilder::new().max_rect(rect).layout(Layout::top_down(Align::Center)), |ui| {
+        let Some(error) = error else {
+            ui.add_space(90.0);
+            ui.spinner();
+            ui.label(title(format!("Opening {name}")));
+            return;
+        };
+        ui.add_space(30.0);
+        ui.label(icons::rich(icons::ERROR).size(34.0).color(t.error));
+        ui.label(title(format!("Could not open {name}")));
+        ui.label(widgets::sub(ui, text::first_line(&path)).small()).on_hover_text(&path);
+        ui.add_space(4.0);
+        let reason = error.strip_prefix("Could not open: ").unwrap_or(&error);
+        ui.add(egui::Label::new(RichText::new(reason).color(t.text)).wrap().selectable(true));
+        ui.add_space(12.0);
+        ui.horizontal(|ui| {
+            ui.add_space((ui.available_width() - 290.0).max(0.0) / 2.0);
+            retry = widgets::primary(ui, "Try again").clicked();
+            for (command, label) in [(UiCommand::Open, "Open another…"), (UiCommand::Home, "Examples")] {
+                if ui.button(label).on_hover_text(command.tooltip()).clicked() {
+                    queue.push(command);
+                }
+            }
+        });
+    });
+    if retry {
+        app.retry_opening();
+    }
+}

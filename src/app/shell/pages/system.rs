@@ -1,0 +1,56 @@
+//! System information for reports.
+
+use crate::{
+    app::{host::system, kit::text, shell::App},
+    gpu::library::{CUBLASLT, VARIABLE},
+};
+
+/// Variables that change what the program does.
+const VARIABLES: [&str; 9] = [
+    "NEUROPIL_LOG",
+    VARIABLE,
+    "RUST_LOG",
+    "NO_COLOR",
+    "WGPU_BACKEND",
+    "CUDA_VISIBLE_DEVICES",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "WAYLAND_DISPLAY",
+];
+
+/// Program, processor, devices, graphics, folders, environment, as markdown.
+pub fn describe(app: &App) -> String {
+    let mut lines = vec![
+        "# Program".to_owned(),
+        format!("Neuropil {} ({} {})", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH),
+        "# Compute".to_owned(),
+    ];
+    let device = app.devices.chosen();
+    lines.push(format!("{}. {}", device.name, text::unwrap(&device.details)));
+    lines.push(format!("CUDA: {}", app.devices.cuda()));
+    lines.push(format!("cuBLASLt: {}", CUBLASLT.find().map_or_else(|why| why.to_string(), |found| found.to_string())));
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    lines.push(format!("Processor: {}, {threads} threads", system::processor().unwrap_or_else(|| "unknown".into())));
+    if let Some(memory) = system::memory() {
+        lines.push(format!("Memory: {}", text::bytes(memory)));
+    }
+    lines.push("# Graphics".to_owned());
+    lines.push(match &app.render_state {
+        Some(state) => {
+            let info = state.adapter.get_info();
+            let driver = [info.driver.as_str(), info.driver_info.as_str()].join(" ");
+            format!("{} ({:?}, {:?}), driver {}", info.name, info.backend, info.device_type, driver.trim())
+        }
+        None => "no device".to_owned(),
+    });
+    lines.push("# Folders".to_owned());
+    let folder = |dir: &Option<std::path::PathBuf>| dir.as_ref().map_or("none".into(), |d| d.display().to_string());
+    lines.push(format!("Settings, shortcuts, layouts: {}", folder(&app.config_dir)));
+    lines.push(format!("Journal, recent projects, window: {}", folder(&app.state_dir)));
+    lines.push("# Environment".to_owned());
+    for name in VARIABLES {
+        let value = std::env::var(name).unwrap_or_else(|_| "not set".into());
+        lines.push(format!("- `{name}` {value}"));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,198 @@
+//! Entries of the palette: commands, settings, parameters, lists of the project, runs, and elements of the model.
+
+use super::{elements::SearchHit, score::score};
+use crate::{
+    app::{
+        document::{command::UiCommand, interventions, items},
+        kit::{icons, text},
+        shell::{App, workspace},
+    },
+    params::{Change, ParamId, Params, path},
+    sim::RequestSpec,
+};
+use std::path::PathBuf;
+
+/// Entries shown at most.
+const MAX_SHOWN: usize = 60;
+/// Score bonus of recently used entries.
+const RECENT: i32 = 400;
+
+/// The action of an entry.
+#[derive(Clone)]
+pub enum Entry {
+    /// Runs a command.
+    Command(UiCommand),
+    /// Opens the window of requests at this one.
+    Request(&'static RequestSpec),
+    /// Shows a parameter in the inspector.
+    Show(ParamId),
+    /// Sets a parameter.
+    Set(Change),
+    /// Opens a setting in its dialog.
+    Setting(String),
+    /// Selects a named set of the project.
+    SelectSet(String),
+    /// Shows a list of the project in the inspector.
+    Group(&'static str),
+    /// Shows a run.
+    Run(PathBuf),
+    /// Selects elements of the model.
+    Select(SearchHit),
+    /// Cannot be executed.
+    Invalid,
+}
+
+/// A line of the palette.
+pub struct Row {
+    /// Its action.
+    pub entry: Entry,
+    /// Its glyph.
+    pub glyph: &'static str,
+    /// Its label.
+    pub text: String,
+    /// Shortcut, value or origin.
+    pub aside: String,
+    /// Why it is disabled.
+    pub why_not: Option<&'static str>,
+}
+
+/// Entries that match the query, best first; without a query, recent entries and then all commands.
+pub fn matching(ctx: &egui::Context, app: &App, query: &str, found: &[SearchHit]) -> Vec<Row> {
+    let query = query.trim();
+    if query.contains('=') && !query.contains(" = ") {
+        return vec![assignment(app.session.project.model.params(), query)];
+    }
+    let mut rows: Vec<(i32, Row)> = vec![];
+    commands(ctx, app, query, &mut rows);
+    if !query.is_empty() {
+        requests(app, query, &mut rows);
+        parameters(app, query, &mut rows);
+        settings(app, query, &mut rows);
+        lists(app, query, &mut rows);
+        runs(app, query, &mut rows);
+        rows.extend(found.iter().map(|f| element(f, query)));
+    }
+    for (score, row) in &mut rows {
+        let rank = app.used.iter().position(|name| *name == row.text);
+        *score += rank.map_or(0, |rank| RECENT - rank as i32 * 10);
+    }
+    rows.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    rows.into_iter().map(|(_, row)| row).take(MAX_SHOWN).collect()
+}
+
+fn commands(ctx: &egui::Context, app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
+    // Second panels of the views on screen, when they are searched for: menus have no room for them.
+    let more = workspace::repeatable_views(app).filter(|_| !query.is_empty()).map(UiCommand::OpenAnother);
+    for command in UiCommand::all(app).into_iter().chain(more) {
+        let text = command.text(app);
+        let Some(score) = score(&text, query).max(match_sentence(command.tooltip(), query)) else { continue };
+        let aside = app.keymap.text(ctx, &command);
+        let (glyph, why_not) = (command.icon(), command.why_not(app));
+        rows.push((score, Row { entry: Entry::Command(command), glyph, text, aside, why_not }));
+    }
+}
+
+/// The requests of the kind.
+fn requests(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
+    let (command, model) = (UiCommand::Requests, &app.session.project.model);
+    for spec in model.requests() {
+        let text = format!("{}…", spec.label());
+        let Some(score) = score(&text, query).max(match_sentence(spec.docs, query)) else { continue };
+        let (glyph, why_not) = (command.icon(), command.why_not(app));
+        let row = Row { entry: Entry::Request(spec), glyph, text, aside: "request".into(), why_not };
+        rows.push((score, row));
+    }
+}
+
+fn parameters(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
+    let params = app.session.project.model.params();
+    for (id, score) in matching_params(params, query) {
+        let Some(spec) = params.spec(id) else { continue };
+        let aside = path::show(spec, &params.get(id));
+        let row = Row { entry: Entry::Show(id), glyph: icons::SLIDERS, text: params.path(id), aside, why_not: None };
+        rows.push((score - 1, row));
+    }
+}
+
+fn settings(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
+    for (id, score) in matching_params(&app.settings, query) {
+        let Some(spec) = app.settings.spec(id) else { continue };
+        let name = app.settings.path(id);
+        let text = format!("Setting: {}", spec.label().to_lowercase());
+        let aside = path::show(spec, &app.settings.get(id));
+        rows.push((score - 2, Row { entry: Entry::Setting(name), glyph: icons::GEAR, text, aside, why_not: None }));
+    }
+}
+
+/// Sentences match by substring only: most sentences contain the letters of any short query in order.
+fn match_sentence(sentence: &str, query: &str) -> Option<i32> {
+    let is_there = query.len() > 2 && sentence.to_lowercase().contains(&query.to_lowercase());
+    is_there.then_some(300)
+}
+
+/// Parameters whose path, label or first sentence matches.
+fn matching_params(params: &dyn Params, query: &str) -> Vec<(ParamId, i32)> {
+    let fits = |id: ParamId| {
+        let spec = params.spec(id).filter(|_| params.is_shown(id))?;
+        let by_docs = match_sentence(&text::first_sentence(spec.docs), query);
+        let by_name = score(&params.path(id), query).max(match_sentence(&spec.label(), query));
+        Some((id, by_name.max(by_docs)?))
+    };
+    params.ids().into_iter().filter_map(fits).collect()
+}
+
+/// Items of the project's lists: named groups, stimuli and others.
+fn lists(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
+    let params = app.session.project.model.params();
+    for set in interventions::named(params).into_iter().filter(|s| !s.name.is_empty()) {
+        let text = format!("Select {}", set.name);
+        if let Some(score) = score(&text, query) {
+            let aside = text::first_line(&set.query);
+            let entry = Entry::SelectSet(set.name);
+            rows.push((score, Row { entry, glyph: icons::SELECTION, text, aside, why_not: None }));
+        }
+    }
+    for (g, group) in params.groups().iter().enumerate().filter(|(_, g)| g.list) {
+        for item in 0..params.len(g as u8) {
+            let text = items::item_name(params, g, item);
+            if let Some(score) = score(&text, query) {
+                let aside = format!("{} of the project", group.label().to_lowercase());
+                let entry = Entry::Group(group.name);
+                rows.push((score, Row { entry, glyph: icons::SELECTION, text, aside, why_not: None }));
+            }
+        }
+    }
+}
+
+fn runs(app: &App, query: &str, rows: &mut Vec<(i32, Row)>) {
+    for run in &app.library.runs {
+        if let Some(score) = score(&run.name, query).max(score(&run.note, query)) {
+            let (text, aside) = (format!("Run {}", run.name), run.status_text().to_owned());
+            let entry = Entry::Run(run.folder.clone());
+            rows.push((score - 3, Row { entry, glyph: icons::FLASK, text, aside, why_not: None }));
+        }
+    }
+}
+
+fn element(found: &SearchHit, query: &str) -> (i32, Row) {
+    let (glyph, text, aside) = match found {
+        SearchHit::Element { text, aside, .. } => (icons::CROSSHAIR, text.clone(), aside.clone()),
+        SearchHit::Category { set, text, count, .. } => {
+            (icons::SELECTION, text.clone(), format!("select {} {set}", text::count(u64::from(*count))))
+        }
+    };
+    let score = score(&text, query).unwrap_or(0) - 5;
+    (score, Row { entry: Entry::Select(found.clone()), glyph, text, aside, why_not: None })
+}
+
+fn assignment(params: &dyn Params, query: &str) -> Row {
+    let (entry, text, why_not) = match path::parse(params, query) {
+        Ok(change) => {
+            let value = params.spec(change.id).map(|s| path::show(s, &change.value)).unwrap_or_default();
+            let text = format!("Set {} to {value}", params.path(change.id));
+            (Entry::Set(change), text, None)
+        }
+        Err(e) => (Entry::Invalid, e.to_string(), Some("")),
+    };
+    Row { entry, glyph: icons::SLIDERS, text, aside: String::new(), why_not }
+}

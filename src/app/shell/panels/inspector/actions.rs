@@ -1,0 +1,124 @@
+//! Actions that a kind declares for its running simulation: a form and a button each.
+
+use super::{number::NumberField, value_text};
+use crate::{
+    app::{
+        kit::{text, theme::Tokens, widgets},
+        shell::App,
+    },
+    params::{ParamSpec, Value, ValueType},
+    sim::{Action, ActionSpec},
+};
+use egui::{Button, ComboBox, Response, TextEdit, Ui};
+use std::collections::BTreeMap;
+
+/// Arguments last entered, by kind and action: kinds have actions of the same name.
+#[derive(Default)]
+pub struct Forms(BTreeMap<(&'static str, &'static str), Vec<Value>>);
+
+impl Forms {
+    fn of(&mut self, kind: &'static str, action: &ActionSpec) -> &mut Vec<Value> {
+        self.0.entry((kind, action.name)).or_insert_with(|| first_values(action))
+    }
+}
+
+/// Draws the actions on a set (`""`: on the whole simulation) and sends the one whose button is pressed.
+pub fn ui(ui: &mut Ui, app: &mut App, over: &str) {
+    let of_set = app.session.project.model.actions().iter().filter(|a| a.over == over);
+    let (with_form, plain): (Vec<_>, Vec<_>) = of_set.partition(|a| !a.params.is_empty());
+    for action in with_form {
+        ui.horizontal_wrapped(|ui| action_ui(ui, app, action));
+    }
+    if !plain.is_empty() {
+        ui.horizontal_wrapped(|ui| plain.into_iter().for_each(|action| action_ui(ui, app, action)));
+    }
+}
+
+/// A button and its argument fields.
+fn action_ui(ui: &mut Ui, app: &mut App, action: &'static ActionSpec) {
+    ui.spacing_mut().item_spacing.x = 4.0;
+    ui.spacing_mut().text_edit_width = 120.0;
+    let values = app.inspector.forms.of(app.session.project.model.name(), action);
+    let name = action.label().into_owned();
+    let is_live = app.session.live.playback.is_none();
+    let button = ui.add_enabled(is_live, Button::new(&name)).accessible_name(&name);
+    let button = widgets::hover_text(button, || text::unwrap(action.docs));
+    let button = button.on_disabled_hover_text("A finished run is read-only");
+    for (spec, value) in action.params.iter().zip(values.iter_mut()) {
+        argument_ui(ui, action.name, spec, value);
+    }
+    if button.clicked() {
+        let elements = if action.over.is_empty() { vec![] } else { app.session.selection.elements.to_vec() };
+        let action = Action::on(action.name, elements, values.clone());
+        app.session.live.act(action);
+    }
+}
+
+/// Fills in the arguments last entered, when an action has none.
+pub fn with_values(app: &mut App, action: Action) -> Action {
+    let spec = app.session.project.model.actions().iter().find(|a| a.name == action.name);
+    let Some(spec) = spec.filter(|_| action.values.is_empty()) else { return action };
+    let values = app.inspector.forms.of(app.session.project.model.name(), spec).clone();
+    Action { values, ..action }
+}
+
+/// Declared arguments have no defaults: `true` and the middle of the slider range are initial values with an effect.
+fn first_values(action: &ActionSpec) -> Vec<Value> {
+    let first = |spec: &ParamSpec| spec.value_at(if matches!(spec.kind, ValueType::Choice(_)) { 0.0 } else { 0.5 });
+    action.params.iter().map(first).collect()
+}
+
+/// Draws the field of an argument of an action or a request.
+pub fn argument_ui(ui: &mut Ui, action: &str, spec: &ParamSpec, value: &mut Value) -> Option<Response> {
+    let name = format!("{action}.{}", spec.name);
+    let response = match (value, spec.kind) {
+        (Value::Bool(on), _) => widgets::switch(ui, on, &name),
+        (value @ (Value::Int(_) | Value::Real(_)), _) => {
+            let (response, new) = NumberField { spec, name: &name, width: 84.0, with_unit: true }.show(ui, value);
+            if let Some(new) = new {
+                *value = new;
+            }
+            response
+        }
+        (Value::Choice(chosen), ValueType::Choice(choices)) => {
+            let shown = choices.get(usize::from(*chosen)).map_or_else(|| "?".into(), |c| c.label());
+            let combo = ComboBox::from_id_salt(&name).selected_text(shown).show_ui(ui, |ui| {
+                for (i, choice) in choices.iter().enumerate() {
+                    ui.selectable_value(chosen, i as u16, choice.label()).on_hover_text(text::unwrap(choice.docs));
+                }
+            });
+            combo.response
+        }
+        (value @ (Value::List(_) | Value::Distribution(_) | Value::Variant(..)), _) => {
+            let (response, new) = value_text::ui(ui, &name, spec, value);
+            if let Some(new) = new {
+                *value = new;
+            }
+            response
+        }
+        (Value::Text(typed), _) => ui.add(TextEdit::singleline(typed)),
+        (Value::Choice(_) | Value::Rows(_), _) => return None,
+    };
+    let response = response.accessible_name(&name).on_hover_ui(|ui| {
+        ui.set_max_width(320.0);
+        ui.label(egui::RichText::new(&name).monospace().color(Tokens::of(ui.ctx()).text_strong));
+        ui.label(text::unwrap(spec.docs));
+    });
+    Some(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::Model;
+
+    #[test]
+    fn an_action_does_not_take_the_arguments_of_another_kind() {
+        let mut forms = Forms::default();
+        for model in Model::all() {
+            for action in model.actions() {
+                assert_eq!(*forms.of(model.name(), action), first_values(action), "{}: {}", model.name(), action.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Drop-down lists, and the choice of one of several groups.
+
+use super::Rows;
+use crate::{
+    app::kit::text,
+    params::{ChoiceSpec, ParamId, Value},
+};
+use egui::{ComboBox, Ui};
+
+/// A drop-down list. Returns the new choice.
+pub(super) fn ui(ui: &mut Ui, name: &str, now: u16, choices: &[ChoiceSpec]) -> Option<u16> {
+    let mut chosen = now;
+    let shown = choices.get(usize::from(now)).map_or_else(|| "?".into(), ChoiceSpec::label);
+    let combo = ComboBox::from_id_salt(name).width(ui.available_width()).truncate().selected_text(shown);
+    let response = combo.show_ui(ui, |ui| {
+        for (i, choice) in choices.iter().enumerate() {
+            ui.selectable_value(&mut chosen, i as u16, choice.label()).on_hover_text(text::unwrap(choice.docs));
+        }
+    });
+    response.response.accessible_name(name);
+    (chosen != now).then_some(chosen)
+}
+
+/// The value of a sum type for which another group is chosen: as that group was left, with its defaults the first time.
+pub(super) fn switch(rows: &mut Rows<'_>, id: ParamId, old: &Value, chosen: u16) -> Value {
+    let path = rows.params.path(id);
+    let spec = rows.params.spec(id);
+    let kind = spec.map(|spec| spec.kind.variants()).unwrap_or_default();
+    let defaults = || Value::Variant(chosen, kind.get(usize::from(chosen)).map_or(vec![], |v| (v.defaults)()));
+    let (Some(left), Value::Variant(was, _)) = (rows.left_choices.as_deref_mut(), old) else { return defaults() };
+    left.0.insert((path.clone(), *was), old.clone());
+    left.0.get(&(path, chosen)).filter(|value| spec.is_some_and(|s| s.admits(value))).cloned().unwrap_or_else(defaults)
+}

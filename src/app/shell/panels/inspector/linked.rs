@@ -1,0 +1,128 @@
+//! Parameters linked to a formula: the formula field of a row, and the list of all links.
+
+use super::{Rows, row};
+use crate::{
+    app::{
+        kit::{icons, level::Level, theme::Tokens, widgets},
+        shell::dialogs::sweep_axis::can_sweep,
+    },
+    params::{
+        ParamId, ParamSpec, Params, Role, Value, ValueType,
+        link::{self, Link},
+        path,
+    },
+    project::Project,
+};
+use egui::{Response, RichText, TextEdit, Ui};
+
+/// Whether a parameter can be linked to a formula.
+pub fn can_follow(spec: &ParamSpec) -> bool {
+    matches!(spec.kind, ValueType::Real | ValueType::Int | ValueType::Distribution)
+}
+
+/// A path that stays valid when list items are added or removed: by the item's name, when it has one.
+fn stable_path(params: &dyn Params, id: ParamId) -> String {
+    let group = params.groups()[usize::from(id.group)];
+    let name = group.fields().iter().position(|p| p.role == Role::Name).filter(|_| group.list);
+    let name = name.map(|f| params.get(ParamId { field: f as u8, ..id }));
+    let path = params.path(id);
+    match (name, path.strip_prefix(&format!("{}.{}", group.name, id.item))) {
+        (Some(Value::Text(name)), Some(rest)) if !name.is_empty() && !name.contains('.') => {
+            format!("{}.{name}{rest}", group.name)
+        }
+        _ => path,
+    }
+}
+
+impl Rows<'_> {
+    /// Links a parameter to a formula, or reports why not.
+    pub(super) fn follow(&mut self, id: ParamId, formula: &str) {
+        let link = Link { path: stable_path(self.params, id), formula: formula.trim().to_owned() };
+        let Some(links) = self.links.as_deref_mut() else { return };
+        let problem = link.value(self.params).err().or_else(|| link::goes_round(self.params, links, &link));
+        if let Some(why) = problem {
+            return self.messages.push((Level::Warning, format!("{} = {}: {why}", link.path, link.formula)));
+        }
+        match links.iter_mut().find(|known| known.target(self.params).is_some_and(|(target, _)| target == id)) {
+            Some(known) => *known = link,
+            None => links.push(link),
+        }
+    }
+
+    /// Removes the link of a parameter; its value stays.
+    pub(super) fn unlink(&mut self, id: ParamId) {
+        let params = &*self.params;
+        if let Some(links) = self.links.as_deref_mut() {
+            links.retain(|link| link.target(params).is_none_or(|(target, _)| target != id));
+        }
+    }
+}
+
+/// The formula in place of the slider, applied on Enter or when the field loses the focus.
+pub fn formula_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, name: &str) {
+    let Some(now) = rows.link(id).map(|link| link.formula.clone()) else { return };
+    let draft_id = ui.scope_id().with(("formula", name));
+    let mut text = ui.data(|d| d.get_temp::<String>(draft_id)).unwrap_or_else(|| format!("= {now}"));
+    let field = TextEdit::singleline(&mut text).desired_width(ui.available_width()).clip_text(true);
+    let response = ui.add(field.font(egui::TextStyle::Monospace)).accessible_name(format!("Formula of {name}"));
+    if response.has_focus() {
+        ui.data_mut(|d| d.insert_temp(draft_id, text));
+        return;
+    }
+    ui.data_mut(|d| d.remove::<String>(draft_id));
+    let typed = text.trim().trim_start_matches('=').trim();
+    match typed {
+        _ if !response.lost_focus() || typed == now => {}
+        "" => rows.unlink(id),
+        formula => rows.follow(id, formula),
+    }
+}
+
+/// The context menu of a row.
+pub fn menu_ui(label: &Response, rows: &mut Rows<'_>, id: ParamId, spec: &ParamSpec) {
+    if rows.links.is_none() || !(can_follow(spec) || can_sweep(spec)) {
+        return;
+    }
+    label.context_menu(|ui| {
+        if can_sweep(spec) {
+            let sweep =
+                ui.button("Sweep…").on_hover_text("Runs and records the project once for each of several values");
+            if sweep.clicked() {
+                rows.sweep = Some(id);
+                ui.close();
+            }
+        }
+        if !can_follow(spec) {
+            return;
+        }
+        if rows.link(id).is_some() {
+            if ui.button("Unlink (keep value)").clicked() {
+                rows.unlink(id);
+                ui.close();
+            }
+        } else if ui.button("Link to a formula…").on_hover_text("Or type = before a formula in the field").clicked() {
+            let value = path::show(spec, &rows.params.get(id));
+            rows.follow(id, &value);
+            ui.close();
+        }
+    });
+}
+
+/// All links of the project.
+pub fn list_ui(ui: &mut Ui, project: &mut Project) {
+    let mut gone = None;
+    for (i, link) in project.links.iter().enumerate() {
+        row::plain(ui, "Link", |ui| {
+            let t = Tokens::of(ui.ctx());
+            ui.label(icons::rich(icons::LINK).size(12.0).color(t.accent));
+            if widgets::icon_button(ui, icons::CLOSE, &format!("Remove link of {}", link.path)).clicked() {
+                gone = Some(i);
+            }
+            let text = RichText::new(format!("{} = {}", link.path, link.formula)).monospace().size(11.0);
+            ui.add(egui::Label::new(text).truncate())
+        });
+    }
+    if let Some(i) = gone {
+        project.links.remove(i);
+    }
+}

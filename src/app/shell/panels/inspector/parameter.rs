@@ -1,0 +1,70 @@
+//! The parameter that an intervention sets: its picker, and its declaration for the field of its value.
+
+use super::{Rows, query};
+use crate::{
+    app::kit::{text, widgets},
+    params::{
+        Change, ParamId, ParamSpec, Params, Role, Value,
+        interventions::{field, settable},
+        path,
+    },
+};
+use egui::{Popup, ScrollArea, Ui};
+
+/// The declaration of the parameter that the intervention of this field sets, if it can be set.
+pub(super) fn target(params: &dyn Params, of: ParamId) -> Option<&'static ParamSpec> {
+    let group = usize::from(of.group);
+    let at = ParamId { item: of.item, ..ParamId::of(group, field(params, group, Role::Parameter)?) };
+    let Value::Text(path) = params.get(at) else { return None };
+    let (id, spec) = path::find(params, path.trim()).ok()?;
+    settable(params, id, spec).ok()?;
+    Some(spec)
+}
+
+/// The chosen parameter, and the menu of all that can be set. Choosing one also takes its present value over.
+pub(super) fn picker_ui(ui: &mut Ui, rows: &mut Rows<'_>, of: ParamId, name: &str, now: &str) -> Option<Value> {
+    let label = match path::find(rows.params, now.trim()) {
+        Ok((_, spec)) => spec.label().into_owned(),
+        Err(_) if now.trim().is_empty() => "Choose a parameter".to_owned(),
+        Err(_) => now.to_owned(),
+    };
+    let button = egui::Button::new(label).truncate().min_size(egui::vec2(ui.available_width(), 0.0));
+    let button = ui.add(button).accessible_name(name);
+    let button = if now.is_empty() { button } else { button.on_hover_text(now) };
+    let mut chosen = None;
+    Popup::menu(&button).show(|ui| {
+        ui.set_min_width(180.0);
+        let params = &*rows.params;
+        for (g, group) in params.groups().iter().enumerate() {
+            let ids = (0..group.params.len()).map(|f| ParamId::of(g, f));
+            let fits = |id: &ParamId| settable(params, *id, &group.params[usize::from(id.field)]).is_ok();
+            let ids: Vec<ParamId> = ids.filter(|id| fits(id) && params.is_shown(*id)).collect();
+            if ids.is_empty() {
+                continue;
+            }
+            ui.menu_button(group.label(), |ui| {
+                ScrollArea::vertical().max_height(360.0).show(ui, |ui| {
+                    for id in ids {
+                        let spec = &group.params[usize::from(id.field)];
+                        let button = ui.button(spec.label()).on_hover_ui(|ui| {
+                            ui.label(text::first_sentence(spec.docs));
+                            ui.label(widgets::sub(ui, params.path(id)).small());
+                        });
+                        if button.clicked() {
+                            chosen = Some((id, spec));
+                            ui.close();
+                        }
+                    }
+                });
+            });
+        }
+    });
+    let (id, spec) = chosen?;
+    let group = usize::from(of.group);
+    if let Some(value) = field(rows.params, group, Role::ParameterValue) {
+        let text = path::show(spec, &rows.params.get(id));
+        let id = ParamId { item: of.item, ..ParamId::of(group, value) };
+        query::set_value(rows.params, &Change { id, value: Value::Text(text) });
+    }
+    Some(Value::Text(rows.params.path(id)))
+}

@@ -1,0 +1,116 @@
+//! The selection card: facts about the selected elements, and actions on them.
+
+use super::actions;
+use crate::{
+    app::{
+        document::{command::UiCommand, interventions},
+        kit::{icons, text, theme::Tokens, widgets},
+        shell::App,
+    },
+    sim::{Column, ElementSet},
+};
+use egui::{Button, Frame, Grid, Label, Margin, RichText, Ui};
+
+/// Larger selections show their size only: counting categories would exceed the frame budget.
+const MAX_COUNTED: usize = 20_000;
+
+/// Whether there is a selection to describe.
+pub fn is_shown(app: &App) -> bool {
+    let (selection, schema) = (&app.session.selection, &app.session.live.schema);
+    !selection.elements.is_empty() && schema.set(selection.set).is_some()
+}
+
+/// Draws the card when something is selected.
+pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let (selection, schema) = (&app.session.selection, &app.session.live.schema);
+    let (false, Some(set)) = (selection.elements.is_empty(), schema.set(selection.set).cloned()) else { return };
+    let (title, elements) = (interventions::title(schema, selection), selection.elements.clone());
+    let individuals = selection.individuals.clone();
+    let t = Tokens::of(ui.ctx());
+    let frame = Frame::new().fill(Tokens::fade(t.accent, 0.08)).inner_margin(Margin::symmetric(10, 8));
+    frame.show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        let title = RichText::new(title).family(widgets::semibold()).color(t.text_strong);
+        ui.add(Label::new(title).truncate());
+        if elements.len() == 1 || !set.columns.is_empty() {
+            Grid::new("selection facts").num_columns(2).spacing([12.0, 3.0]).show(ui, |ui| {
+                ui.spacing_mut().interact_size.y = 14.0;
+                facts_ui(ui, &set, &elements, individuals.first().copied());
+            });
+        }
+        ui.add_space(4.0);
+        commands_ui(ui, app, queue);
+        actions::ui(ui, app, set.name);
+    });
+}
+
+/// Commands on any selection.
+fn commands_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        let commands = [
+            (icons::LIGHTNING, "Stimulate", UiCommand::Stimulate),
+            (icons::SCISSORS, "Silence", UiCommand::Silence),
+            (icons::CROSSHAIR, "Probe", UiCommand::Probe),
+            (icons::SELECTION, "Save", UiCommand::SaveSelection),
+        ];
+        let params = app.session.project.model.params();
+        let offered = commands.into_iter().filter(|(.., command)| interventions::offers(params, command));
+        for (glyph, word, command) in offered {
+            let button = Button::new((icons::rich(glyph).size(13.0), word));
+            let why_not = command.why_not(app);
+            let response =
+                ui.add_enabled(why_not.is_none(), button).accessible_name(word).on_hover_text(command.tooltip());
+            if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
+                queue.push(command);
+            }
+        }
+    });
+}
+
+fn facts_ui(ui: &mut Ui, set: &ElementSet, elements: &[u32], individual: Option<u64>) {
+    let mut fact = |name: &str, value: String| {
+        ui.label(widgets::sub(ui, name));
+        ui.add(Label::new(RichText::new(value).monospace()).selectable(true).truncate());
+        ui.end_row();
+    };
+    if let [one] = elements {
+        if let Some(id) = individual.or_else(|| set.ids.get(*one as usize).copied()) {
+            fact("ID", id.to_string());
+        }
+        fact(if set.are_slots { "Slot" } else { "Index" }, one.to_string());
+        for column in &set.columns {
+            let label = column.label(*one);
+            if !label.is_empty() {
+                fact(&text::column(&column.name), label.to_owned());
+            }
+        }
+        if let Some([x, y, z]) = set.position_um(*one) {
+            fact("Position", format!("{x:.1}, {y:.1}, {z:.1} µm"));
+        }
+    } else if elements.len() <= MAX_COUNTED {
+        for column in &set.columns {
+            fact(&text::column(&column.name), most_common(column, elements));
+        }
+    }
+}
+
+/// `sensory 12, motor 3, …`: the three most common categories.
+fn most_common(column: &Column, elements: &[u32]) -> String {
+    let mut counts = vec![0_usize; column.labels.len()];
+    for e in elements {
+        if let Some(n) = column.codes.get(*e as usize).and_then(|c| counts.get_mut(usize::from(*c))) {
+            *n += 1;
+        }
+    }
+    let mut order: Vec<(usize, &str)> = counts
+        .iter()
+        .zip(&column.labels)
+        .filter(|(n, l)| **n > 0 && !l.is_empty())
+        .map(|(n, l)| (*n, l.as_str()))
+        .collect();
+    order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+    let more = if order.len() > 3 { ", …" } else { "" };
+    let words: Vec<String> = order.iter().take(3).map(|(n, l)| format!("{l} {n}")).collect();
+    words.join(", ") + more
+}

@@ -1,0 +1,81 @@
+//! The current problems of the open document: what is wrong now, not what was logged. Mended problems and those of other
+//! documents are not among them.
+
+use crate::{
+    app::{document::command::UiCommand, shell::App},
+    params::ParamWarning,
+};
+
+/// A problem, and the command that may mend it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// What is wrong, a sentence.
+    pub text: String,
+    /// Label of the remedy, and its command.
+    pub remedy: Option<(&'static str, UiCommand)>,
+    /// Path of the parameter it is about.
+    pub parameter: Option<&'static str>,
+}
+
+impl Problem {
+    const fn plain(text: String) -> Self {
+        Self { text, remedy: None, parameter: None }
+    }
+
+    fn of_parameter(warning: ParamWarning) -> Self {
+        Self { text: warning.text, remedy: None, parameter: Some(warning.path) }
+    }
+
+    const fn with_remedy(text: String, remedy: (&'static str, UiCommand)) -> Self {
+        Self { text, remedy: Some(remedy), parameter: None }
+    }
+}
+
+impl App {
+    /// The current problems: the file given at start, the build, the simulation, what it does otherwise than
+    /// asked, its activity, rejected edits, warnings about parameters, open error messages.
+    pub fn problems(&self) -> Vec<Problem> {
+        let (session, live) = (&self.session, &self.session.live);
+        let mut all: Vec<Problem> = vec![];
+        if let Some(error) = self.opening.as_ref().and_then(|opening| opening.error()) {
+            all.push(Problem::plain(error.to_owned()));
+        }
+        if let Some(error) = &live.error {
+            let text = format!("{}: {error}", crate::app::document::live::BUILD_FAILED);
+            all.push(Problem::with_remedy(text, ("Try again", UiCommand::Rebuild)));
+        }
+        if let Some(failure) = &live.checkpoints.failure {
+            all.push(Problem::with_remedy(failure.text.clone(), ("Continue on CPU", UiCommand::ContinueOnCpu)));
+        } else if let Some(trouble) = &live.stop_reason {
+            let text = format!("{}: {}", crate::app::document::live::STOPPED, trouble.why);
+            all.push(Problem::with_remedy(text, trouble.remedy.clone()));
+        }
+        all.extend(live.schema.notices.iter().cloned().map(Problem::plain));
+        all.extend(self.time.activity.notice().map(Problem::plain));
+        let device = self.devices.chosen();
+        if live.is_loaded() && live.playback.is_none() && !device.is_gpu {
+            all.extend(
+                crate::app::shell::step_cost::on_cpu(&session.project.model, device.threads).map(Problem::plain),
+            );
+        }
+        let params = session.project.model.params();
+        all.extend(live.acks.rejections().iter().map(|rejection| {
+            let id = rejection.change.id;
+            let place = match params.spec(id) {
+                Some(_) => params.path(id),
+                None => params.groups().get(usize::from(id.group)).map_or_else(String::new, |g| g.label().into_owned()),
+            };
+            Problem::plain(format!("{place} is not applied: {}", rejection.why))
+        }));
+        // A run cannot be edited, and without an open project its parameters are not on screen.
+        if live.playback.is_none() && self.opening.is_none() {
+            all.extend(session.project.model.warnings().into_iter().map(Problem::of_parameter));
+        }
+        for error in self.toasts.errors() {
+            if !all.iter().any(|known| known.text.contains(error) || error.contains(&known.text)) {
+                all.push(Problem::plain(error.to_owned()));
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,434 @@
+//! The run bar: run, pause, step, speed, measured speed, record, undo.
+
+mod run_length;
+
+use crate::{
+    app::{
+        document::{checkpoints::DeviceFailure, command::UiCommand},
+        kit::{
+            icons, text,
+            theme::{METRIC, Tokens},
+            widgets,
+        },
+        shell::{App, actions::rebuild, pacing},
+    },
+    gpu::{Compiling, compiling},
+    params::ParamId,
+    sim::{TimeBase, rate_texts},
+};
+use egui::{
+    Align, Button, ComboBox, Frame, Layout, Margin, Panel, ProgressBar, RichText, ScrollArea, Stroke, TextStyle, Ui,
+    containers::menu::MenuButton, vec2,
+};
+use std::time::Duration;
+
+const HEIGHT: f32 = 44.0;
+
+/// Items shown after the speed, by the available width.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Room {
+    /// Time and Record.
+    Least,
+    /// Measured speed too.
+    Little,
+    /// Undo and redo too.
+    Some,
+    /// Words too.
+    Plenty,
+}
+
+/// Widths of the items right of the numbers, points: Record with the dot and spacings; undo, redo and history; the word
+/// of the status and the progress of a run.
+const RECORD_WIDTH: f32 = 130.0;
+const HISTORY_WIDTH: f32 = 130.0;
+const WORDS_WIDTH: f32 = 120.0;
+
+impl Room {
+    /// The items that fit beside numbers of these widths.
+    fn of(width: f32, speed: f32, time: f32) -> Self {
+        let least = time + RECORD_WIDTH;
+        match width {
+            w if w < least + speed => Self::Least,
+            w if w < least + speed + HISTORY_WIDTH => Self::Little,
+            w if w < least + speed + HISTORY_WIDTH + WORDS_WIDTH => Self::Some,
+            _ => Self::Plenty,
+        }
+    }
+}
+
+/// Speeds offered, in simulated seconds per second; 0 is as fast as possible.
+const SPEEDS: [f64; 8] = [0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+
+/// Draws the bar.
+pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let frame = Frame::new().fill(t.panel).inner_margin(Margin::symmetric(10, 0));
+    Panel::top("run bar").exact_size(HEIGHT).frame(frame).show(ui, |ui| {
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.spacing_mut().item_spacing.x = 6.0;
+            transport_ui(ui, app, queue);
+            gap(ui);
+            speed_ui(ui, app);
+            pacing::updates_ui(ui, app);
+            gap(ui);
+            let room = metrics_ui(ui, app);
+            if room == Room::Plenty {
+                pacing::progress_ui(ui, app);
+            }
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                record_ui(ui, app, queue);
+                if room >= Room::Some {
+                    gap(ui);
+                    history_ui(ui, app, queue);
+                }
+            });
+        });
+    });
+}
+
+fn gap(ui: &mut Ui) {
+    let t = Tokens::of(ui.ctx());
+    let (rect, _) = ui.allocate_exact_size(vec2(17.0, 22.0), egui::Sense::hover());
+    ui.painter().vline(rect.center().x, rect.y_range(), Stroke::new(1.0, t.line));
+}
+
+/// A button that executes a command when that is possible.
+fn command_button(ui: &mut Ui, app: &App, command: UiCommand, queue: &mut Vec<UiCommand>) {
+    let why_not = command.why_not(app);
+    let name = command.text(app);
+    let response = ui.add_enabled_ui(why_not.is_none(), |ui| widgets::icon_button(ui, command.icon(), &name)).inner;
+    if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
+        queue.push(command);
+    }
+}
+
+fn transport_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    command_button(ui, app, UiCommand::Rewind, queue);
+    let is_recorded = app.session.live.playback.is_some();
+    let running = if is_recorded { app.time.player.is_playing } else { app.session.live.running };
+    let (glyph, word) = match (running, is_recorded) {
+        (true, _) => (icons::PAUSE, "Pause"),
+        (false, true) => (icons::PLAY, "Play"),
+        (false, false) if app.session.runs_again() => (icons::PLAY, "Run again"),
+        (false, false) => (icons::PLAY, "Run"),
+    };
+    let ink = if running { t.text_strong } else { t.on_accent };
+    let ready = UiCommand::RunPause.why_not(app);
+    let content = (icons::rich(glyph).color(ink), RichText::new(word).color(ink).family(widgets::semibold()));
+    let fill = if running { t.hover } else { t.accent };
+    let button = Button::new(content).fill(fill).stroke(Stroke::new(1.0, if running { t.line } else { fill }));
+    let response = ui.add_enabled(ready.is_none(), button.min_size(vec2(92.0, 28.0))).accessible_name(word);
+    let hint = run_length::hint(app);
+    if response.on_hover_text(hint).on_disabled_hover_text(ready.unwrap_or_default()).clicked() {
+        queue.push(UiCommand::RunPause);
+    }
+    run_length::continuous_ui(ui, app);
+    command_button(ui, app, UiCommand::Step, queue);
+    pacing::step_ui(ui, app);
+}
+
+/// The speed limit is part of the document.
+fn speed_ui(ui: &mut Ui, app: &mut App) {
+    let base = app.session.project.model.time_base();
+    let speed = &mut app.session.project.run.speed;
+    ui.label(widgets::sub(ui, "Speed"));
+    let combo = ComboBox::from_id_salt("speed").width(64.0).selected_text(speed_text(*speed, base));
+    let response = combo.show_ui(ui, |ui| {
+        for choice in SPEEDS {
+            ui.selectable_value(speed, choice, speed_text(choice, base));
+        }
+    });
+    let of = if base.is_count() { base.plural() } else { "simulated seconds" };
+    response.response.accessible_name("Speed").on_hover_text(format!("Speed limit: {of} per second"));
+}
+
+fn speed_text(speed: f64, base: TimeBase) -> String {
+    match base {
+        _ if speed <= 0.0 => "max".to_owned(),
+        TimeBase::Seconds { .. } => format!("× {}", text::number(speed)),
+        TimeBase::Count { .. } => format!("{}/s", text::number(speed)),
+    }
+}
+
+/// Measured speed, time and status; returns which other items fit.
+fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
+    let t = Tokens::of(ui.ctx());
+    let live = &app.session.live;
+    let base = app.session.project.model.time_base();
+    let (value, unit, hint) = if base.is_count() {
+        let hint = format!("{} per second, over the last second", text::title(base.plural()));
+        (live.pace.steps_per_sec().map(text::short), format!("{}/s", base.plural()), hint)
+    } else {
+        let hint = "Simulated seconds per second, over the last second".to_owned();
+        (live.pace.real_time_factor().map(text::short), "× real time".to_owned(), hint)
+    };
+    let steps_per_s = live.pace.steps_per_sec();
+    let peaks = app.profile.machine.ceilings.as_ref();
+    let rates = steps_per_s.map_or_else(Vec::new, |n| rate_texts(&live.counts(&app.session.project.model), n, peaks));
+    let hint = [vec![hint], rates].concat().join("\n");
+    let step = app.time.shown(live.clock.step);
+    let time = app.time_text(step as f64);
+    let (number, time_unit) = time.split_once(' ').unwrap_or((&time, ""));
+    let speed = value.as_deref().unwrap_or("—");
+    let room = Room::of(
+        ui.available_width(),
+        metric_width(ui, speed, &unit, SPEED_WIDTH),
+        metric_width(ui, number, time_unit, TIME_WIDTH),
+    );
+    if room > Room::Least {
+        metric(ui, speed, &unit, SPEED_WIDTH).on_hover_text(hint);
+        ui.add_space(8.0);
+    }
+    metric(ui, number, time_unit, TIME_WIDTH).on_hover_text(format!("Step {}", text::count(step)));
+    ui.add_space(8.0);
+    let failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
+    let (color, word) = match (live.running, live.is_loaded()) {
+        _ if live.playback.is_some() => (t.warn, "PLAYBACK"),
+        _ if failed => (t.error, "FAILED"),
+        (true, _) => (breathing(ui, t.live), "LIVE"),
+        (false, true) if live.has_ended() => (t.text_sub, "ENDED"),
+        (false, true) => (t.text_sub, "PAUSED"),
+        (false, false) => (Tokens::fade(t.text_sub, 0.5), "NO RUN"),
+    };
+    let dot = widgets::dot(ui, color);
+    let hint = if live.has_ended() { run_length::hint(app) } else { word.to_owned() };
+    if room < Room::Plenty {
+        dot.on_hover_text(hint);
+        return room;
+    }
+    // The step count stands meanwhile.
+    let activity = live.counters().and_then(|counters| counters.activity.now()).filter(|_| live.running);
+    let compiling = compiling().filter(|_| live.running);
+    let word = match (compiling, activity) {
+        (Some(compiling), _) => compiling_text(compiling),
+        (None, Some((what, share))) => format!("{what} {:.0} %", share * 100.0),
+        (None, None) => word.to_owned(),
+    };
+    let label = ui.label(RichText::new(word).small().color(if live.running { t.live } else { t.text_sub }));
+    if live.has_ended() {
+        label.on_hover_text(hint);
+    } else if let Some(expected) = compiling.and_then(|compiling| compiling.expected) {
+        label.on_hover_text(eta(expected.fraction, expected.spent));
+    }
+    room
+}
+
+/// `Compiling kernels for this GPU, once: 3 of 12, nn/softmax 42 %`.
+fn compiling_text(compiling: Compiling) -> String {
+    let share = compiling.expected.map_or(String::new(), |expected| format!(" {:.0} %", expected.fraction * 100.0));
+    compiling.text() + &share
+}
+
+/// Minimum widths of the numbers, points, so that what follows does not move with every digit.
+const SPEED_WIDTH: f32 = 44.0;
+const TIME_WIDTH: f32 = 72.0;
+
+/// The width that [`metric`] takes, with the space after it.
+fn metric_width(ui: &Ui, number: &str, unit: &str, least: f32) -> f32 {
+    let t = Tokens::of(ui.ctx());
+    let width = |text: &str, style: TextStyle| {
+        ui.painter().layout_no_wrap(text.to_owned(), style.resolve(ui.style()), t.text).size().x
+    };
+    let spaces = 2.0 * ui.spacing().item_spacing.x + 8.0;
+    width(number, TextStyle::Name(METRIC.into())).max(least) + width(unit, TextStyle::Small) + spaces
+}
+
+/// A right-aligned number of fixed width, followed by its unit.
+fn metric(ui: &mut Ui, number: &str, unit: &str, width: f32) -> egui::Response {
+    let t = Tokens::of(ui.ctx());
+    let font = TextStyle::Name(METRIC.into());
+    let text = ui.painter().layout_no_wrap(number.to_owned(), font.resolve(ui.style()), t.text_strong);
+    let width = width.max(text.size().x);
+    let shown = ui.allocate_ui_with_layout(vec2(width, 28.0), Layout::right_to_left(Align::Center), |ui| {
+        ui.set_min_width(width);
+        ui.label(RichText::new(number).text_style(font).color(t.text_strong))
+    });
+    ui.label(RichText::new(unit).small().color(t.text_sub)) | shown.response
+}
+
+/// The dot pulses while frames arrive; it requests no repaints.
+fn breathing(ui: &Ui, color: egui::Color32) -> egui::Color32 {
+    let phase = ui.input(|i| i.time) * std::f64::consts::TAU / 1.2;
+    Tokens::fade(color, 0.7 + 0.3 * phase.sin() as f32)
+}
+
+/// Starts and stops a recording.
+fn record_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let recording = app.session.live.recording.as_ref();
+    let (glyph, word) = match recording {
+        Some(r) => (icons::STOP, text::stopwatch(app.session.live.computed().saturating_sub(r.computed))),
+        None => (icons::RECORD, "Record".to_owned()),
+    };
+    let why_not = UiCommand::Record.why_not(app);
+    let ink = if why_not.is_some() { t.text_sub } else { t.error };
+    let button = Button::new((icons::rich(glyph).color(ink), word)).min_size(vec2(84.0, 28.0));
+    let response = ui.add_enabled(why_not.is_none(), button).accessible_name(UiCommand::Record.text(app));
+    let hint = recording.map_or_else(
+        || UiCommand::Record.tooltip().to_owned(),
+        |r| format!("Computing time of the recording; {} with pauses", text::stopwatch(r.since.elapsed())),
+    );
+    let response = response.on_hover_text(hint).on_disabled_hover_text(why_not.unwrap_or_default());
+    if response.clicked() {
+        queue.push(UiCommand::Record);
+    }
+}
+
+/// Undo and redo; from the right.
+fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let (undo, redo) = app.session.history.counts();
+    let labels = app.session.history.labels();
+    history_menu_ui(ui, app, queue);
+    for (command, n, label) in [(UiCommand::Redo, redo, labels.1), (UiCommand::Undo, undo, labels.0)] {
+        let name = command.text(app);
+        let content = (icons::rich(command.icon()).size(14.0), widgets::sub(ui, n.to_string()).small());
+        let button = Button::new(content).frame_when_inactive(false);
+        let response = ui.add_enabled(n > 0, button).accessible_name(&name);
+        let what =
+            label.map_or_else(|| command.why_not(app).unwrap_or_default().to_owned(), |l| format!("{name}: {l}"));
+        if response.on_hover_text(&what).on_disabled_hover_text(what).clicked() {
+            queue.push(command);
+        }
+    }
+}
+
+/// Labels of all steps: redo above, undo below. A click jumps there.
+fn history_menu_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
+    let (past, future) = app.session.history.steps();
+    let t = Tokens::of(ui.ctx());
+    let glyph = icons::rich(icons::CLOCK).size(14.0).color(t.text_sub);
+    let button = Button::new(glyph).frame_when_inactive(false);
+    let (response, _) = MenuButton::from_button(button).ui(ui, |ui| {
+        ui.set_min_width(260.0);
+        if past.is_empty() && future.is_empty() {
+            ui.label(widgets::sub(ui, "No changes yet"));
+        }
+        ScrollArea::vertical().max_height(360.0).show(ui, |ui| {
+            for (i, label) in future.iter().enumerate().rev() {
+                let text = RichText::new(*label).color(t.text_sub);
+                if ui.button(text).on_hover_text("Redo up to here").clicked() {
+                    queue.push(UiCommand::UndoSteps(i as i32 + 1));
+                }
+            }
+            for (i, label) in past.iter().enumerate() {
+                let ink = if i == 0 { t.text_strong } else { t.text };
+                if ui.button(RichText::new(*label).color(ink)).on_hover_text("Undo down to here, inclusive").clicked() {
+                    queue.push(UiCommand::UndoSteps(-(i as i32) - 1));
+                }
+            }
+        });
+    });
+    response.accessible_name("History").on_hover_text("History of changes");
+}
+
+/// Loading of data that takes less is not shown.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// The bar below the run bar: changes that wait for a rebuild or rewind, a rebuild in progress, a device failure.
+pub fn notice_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let live = &app.session.live;
+    if !live.is_loaded() {
+        return;
+    }
+    // A small file is read before a notice could be.
+    let data = || live.data_progress().filter(|(_, _, since)| *since > SHORT);
+    let rebuild = live.progress().map(|(stage, part, since)| (format!("Rebuilding: {stage}"), part, since));
+    let progress = rebuild.or_else(data);
+    let waiting = live.waiting_for_rebuild(&app.session.project.model);
+    let others = live.plan_waits(&app.session.project);
+    let rewind = live.waiting_for_rewind(&app.session.project.model);
+    let failure = live.checkpoints.failure.clone().filter(|_| progress.is_none());
+    if progress.is_none() && failure.is_none() && waiting.is_empty() && others.is_empty() && rewind.is_empty() {
+        return;
+    }
+    let t = Tokens::of(ui.ctx());
+    let tint = if failure.is_some() { t.error } else { t.warn };
+    let frame = Frame::new().fill(t.panel.lerp_to_gamma(tint, 0.14)).inner_margin(Margin::symmetric(12, 0));
+    if let Some(failure) = failure {
+        Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| failure_ui(ui, app, &failure, queue));
+        return;
+    }
+    Panel::top("notice").exact_size(32.0).frame(frame).show(ui, |ui| {
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| match progress {
+            Some((stage, fraction, since)) => {
+                ui.label(stage);
+                ui.add(ProgressBar::new(fraction).desired_width(220.0).desired_height(6.0).fill(t.accent));
+                ui.label(widgets::sub(ui, eta(fraction, since)));
+                if ui.button("Cancel").clicked() {
+                    queue.push(UiCommand::CancelLoading);
+                }
+            }
+            None if waiting.is_empty() && others.is_empty() => rewind_ui(ui, app, &rewind, queue),
+            None => {
+                ui.label(icons::rich(icons::HAMMER).color(t.warn));
+                let params = app.session.project.model.params();
+                let mut names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
+                names.extend(others.iter().map(|n| (*n).to_owned()));
+                let n = names.len();
+                let verb = if n == 1 { "change needs" } else { "changes need" };
+                ui.label(RichText::new(format!("{n} {verb} a rebuild")).color(t.text_strong));
+                let place = app.devices.chosen().kind();
+                ui.label(rebuild::cost(live, &app.session.project.model, place));
+                ui.add(egui::Label::new(widgets::sub(ui, names.join(", "))).truncate());
+                ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                    if widgets::primary(ui, "Rebuild now").clicked() {
+                        queue.push(UiCommand::Rebuild);
+                    }
+                });
+            }
+        });
+    });
+}
+
+/// Changes that take effect at a rewind.
+fn rewind_ui(ui: &mut Ui, app: &App, waiting: &[ParamId], queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    let params = app.session.project.model.params();
+    let names: Vec<String> = waiting.iter().map(|id| params.path(*id)).collect();
+    let verb = if names.len() == 1 { "change takes" } else { "changes take" };
+    ui.label(icons::rich(icons::REWIND).color(t.warn));
+    ui.label(RichText::new(format!("{} {verb} effect at the next rewind", names.len())).color(t.text_strong));
+    ui.add(egui::Label::new(widgets::sub(ui, names.join(", "))).truncate());
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        if widgets::primary(ui, "Rewind now").on_hover_text(UiCommand::Rewind.tooltip()).clicked() {
+            queue.push(UiCommand::Rewind);
+        }
+    });
+}
+
+/// The device failure and its remedy.
+fn failure_ui(ui: &mut Ui, app: &mut App, failure: &DeviceFailure, queue: &mut Vec<UiCommand>) {
+    let t = Tokens::of(ui.ctx());
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        if widgets::primary(ui, UiCommand::ContinueOnCpu.text(app)).on_hover_text(recovery_text(app)).clicked() {
+            queue.push(UiCommand::ContinueOnCpu);
+        }
+        if !failure.stopped && ui.button("Not now").on_hover_text("The current simulation continues").clicked() {
+            app.session.live.checkpoints.failure = None;
+        }
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.label(icons::rich(icons::ERROR).color(t.error));
+            ui.add(egui::Label::new(RichText::new(&failure.text).color(t.text_strong)).truncate());
+        });
+    });
+}
+
+/// Where the run would continue.
+fn recovery_text(app: &App) -> String {
+    let live = &app.session.live;
+    match live.checkpoints.recovery_point() {
+        Some(kept) => format!("From the checkpoint at step {}", text::count(kept.state.clock.step)),
+        None => "From step 0: there is no checkpoint".to_owned(),
+    }
+}
+
+/// Elapsed time of a job, and the estimated time left.
+pub fn eta(fraction: f32, since: Duration) -> String {
+    let fraction = fraction.min(1.0);
+    if fraction < 0.03 || since.as_secs_f32() < 0.5 {
+        return text::stopwatch(since);
+    }
+    let left = since.mul_f32((1.0 - fraction) / fraction);
+    format!("{} · about {} s left", text::stopwatch(since), left.as_secs() + 1)
+}

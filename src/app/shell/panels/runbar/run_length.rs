@@ -1,0 +1,70 @@
+//! *Run*: where a run ends, what it does at the end, and the switch that lets it continue.
+
+use crate::app::{
+    kit::{icons, widgets},
+    shell::App,
+};
+use egui::Ui;
+
+impl App {
+    /// Runs or pauses; in playback, plays or stops.
+    pub(crate) fn run_pause(&mut self) {
+        self.workspace.is_home &= self.session.live.running; // a run that starts is shown
+        let runs_again = self.session.runs_again();
+        let live = &mut self.session.live;
+        if live.playback.is_some() {
+            self.toggle_playback();
+        } else if live.running {
+            live.pause();
+        } else if live.is_loaded() || live.progress().is_some() {
+            if runs_again {
+                live.rewind();
+            }
+            live.play();
+        } else {
+            self.session.build(true);
+        }
+    }
+}
+
+/// The tooltip of *Run*: where it pauses, and what it does at the end.
+pub fn hint(app: &App) -> String {
+    let (session, live) = (&app.session, &app.session.live);
+    let step = live.clock.step;
+    let end = session.project.steps_per_run().and_then(|_| live.next_end(step));
+    let reached = || app.time_text(step as f64);
+    let text = match end.map(|end| app.time_text(end as f64)) {
+        _ if live.playback.is_some() => return "Space".to_owned(),
+        _ if session.runs_again() => format!(
+            "The run ended at its duration, {}. Run starts again from step 0 and closes a recording in progress. To \
+             continue instead, raise Duration or switch Continuous on",
+            reached()
+        ),
+        Some(end) if live.has_ended() => {
+            format!("The run ended at its duration, {}. Run continues to {end}, then pauses", reached())
+        }
+        Some(end) => format!("Runs to {end}, then pauses: Run settings › Duration"),
+        None => "Runs until paused".to_owned(),
+    };
+    format!("Space. {text}")
+}
+
+/// The switch *Continuous*; it is part of the document.
+pub fn continuous_ui(ui: &mut Ui, app: &mut App) {
+    let is_recorded = app.session.live.playback.is_some();
+    let has_end = app.planned_end().is_some();
+    let plan = &mut app.session.project.run;
+    let name = match plan.continuous {
+        true => "Continuous: Run continues beyond the duration",
+        false => "Continuous is off: Run pauses at the duration",
+    };
+    let why_not = match has_end {
+        true => "A finished run has an end",
+        false => "The project has no duration: Run continues until paused",
+    };
+    let switch = |ui: &mut Ui| widgets::icon_toggle(ui, icons::INFINITY, name, plan.continuous || !has_end);
+    let response = ui.add_enabled_ui(has_end && !is_recorded, switch).inner;
+    if response.on_disabled_hover_text(why_not).clicked() {
+        plan.continuous ^= true;
+    }
+}

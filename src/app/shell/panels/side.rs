@@ -1,0 +1,130 @@
+//! The side panels: docked where there is room, else drawers over the centre. The inspector becomes a drawer first.
+
+use super::{inspector, tree};
+use crate::app::{
+    document::command::UiCommand,
+    kit::{focus, theme::Tokens},
+    shell::App,
+};
+use egui::{Align2, Area, Frame, Id, Order, Panel, Rect, Stroke, Ui, vec2};
+
+/// Below this width of the window the inspector is a drawer, points.
+const INSPECTOR_FITS: f32 = 1200.0;
+/// Below this width of the window the docked panels are narrower at first, points.
+const WIDE: f32 = 1400.0;
+/// Width of the inspector as a drawer, points.
+const INSPECTOR_DRAWER: f32 = 380.0;
+/// Below this width of the window the project tree is one as well, points.
+const TREE_FITS: f32 = 1020.0;
+
+/// Which panels are open.
+pub(crate) struct Panels {
+    pub tree: bool,
+    pub inspector: bool,
+    pub log: bool,
+    pub dev: bool,
+    narrow_tree: Narrow,
+    narrow_inspector: Narrow,
+}
+
+/// Whether a panel is a drawer, and whether it was open before it became one.
+#[derive(Default)]
+pub(crate) struct Narrow {
+    is: bool,
+    was_open: bool,
+}
+
+impl Narrow {
+    /// A panel that becomes a drawer is closed; its state is restored when there is room again.
+    pub fn fit(&mut self, is: bool, open: &mut bool) {
+        match (self.is, is) {
+            (false, true) => self.was_open = std::mem::take(open),
+            (true, false) => *open |= self.was_open,
+            _ => {}
+        }
+        self.is = is;
+    }
+}
+
+impl Default for Panels {
+    fn default() -> Self {
+        let (narrow_tree, narrow_inspector) = Default::default();
+        Self { tree: true, inspector: true, log: false, dev: false, narrow_tree, narrow_inspector }
+    }
+}
+
+impl Panels {
+    fn fit(&mut self, width: f32) {
+        self.narrow_tree.fit(width < TREE_FITS, &mut self.tree);
+        self.narrow_inspector.fit(width < INSPECTOR_FITS, &mut self.inspector);
+    }
+}
+
+/// Draws the docked panels.
+pub fn docked_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    let width = ui.ctx().content_rect().width();
+    app.panels.fit(width);
+    let is_wide = width >= WIDE;
+    if app.workspace.is_home || app.opening.is_some() {
+        return;
+    }
+    let frame = Frame::new().fill(Tokens::of(ui.ctx()).panel);
+    if app.panels.tree && !app.panels.narrow_tree.is {
+        let size = if is_wide { 232.0 } else { 200.0 };
+        let panel = Panel::left("tree").default_size(size).size_range(180.0..=400.0).resizable(true).frame(frame);
+        panel.show(ui, |ui| reachable(ui, "tree", "Project", |ui| tree::ui(ui, app, queue)));
+    }
+    if app.panels.inspector && !app.panels.narrow_inspector.is {
+        let size = if is_wide { 380.0 } else { 340.0 };
+        let panel = Panel::right("inspector").default_size(size).size_range(340.0..=560.0).resizable(true).frame(frame);
+        panel.show(ui, |ui| reachable(ui, "inspector", "Inspector", |ui| inspector::ui(ui, app, queue)));
+    }
+}
+
+/// The part of the centre that no drawer of the inspector covers.
+pub fn uncovered(centre: Rect, app: &App) -> Rect {
+    let is_covered = app.panels.inspector && app.panels.narrow_inspector.is && !app.workspace.is_home;
+    let width = if is_covered { INSPECTOR_DRAWER.min(centre.width() / 2.0) } else { 0.0 };
+    centre.with_max_x(centre.right() - width)
+}
+
+/// Draws the drawers over the centre.
+pub fn drawers_ui(ui: &Ui, centre: Rect, app: &mut App, queue: &mut Vec<UiCommand>) {
+    if app.workspace.is_home || app.opening.is_some() {
+        return;
+    }
+    if app.panels.tree && app.panels.narrow_tree.is {
+        drawer(ui, "tree", centre, Align2::LEFT_TOP, 260.0, |ui| {
+            reachable(ui, "tree", "Project", |ui| tree::ui(ui, app, queue));
+        });
+    }
+    if app.panels.inspector && app.panels.narrow_inspector.is {
+        drawer(ui, "inspector", centre, Align2::RIGHT_TOP, INSPECTOR_DRAWER, |ui| {
+            reachable(ui, "inspector", "Inspector", |ui| inspector::ui(ui, app, queue));
+        });
+    }
+}
+
+fn drawer(ui: &Ui, name: &str, centre: Rect, side: Align2, width: f32, content: impl FnOnce(&mut Ui)) {
+    let t = Tokens::of(ui.ctx());
+    let size = vec2(width.min(centre.width()), centre.height());
+    let place = side.align_size_within_rect(size, centre);
+    let area = Area::new(Id::unique(("drawer", name))).order(Order::Middle).fixed_pos(place.min).constrain(false);
+    area.show(ui.ctx(), |ui| {
+        let frame = Frame::new().fill(t.panel).shadow(ui.visuals().popup_shadow).stroke(Stroke::new(1.0, t.line));
+        frame.show(ui, |ui| {
+            ui.set_clip_rect(place.expand(24.0));
+            ui.set_min_size(place.size());
+            ui.set_max_size(place.size());
+            content(ui);
+        });
+    });
+}
+
+/// The content of a panel that F6 reaches.
+pub fn reachable(ui: &mut Ui, panel: &str, title: &str, content: impl FnOnce(&mut Ui)) {
+    let all = ui.available_rect_before_wrap();
+    focus::area(ui, panel, title, all);
+    content(ui);
+    focus::ring(ui, panel, all);
+}

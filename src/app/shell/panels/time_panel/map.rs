@@ -1,0 +1,125 @@
+//! The map of the run, from its oldest step in memory to the present, and its pointer input.
+
+use super::{App, UiCommand, interact_area, paint};
+use crate::app::document::time;
+use egui::{PointerButton, Rect, Response, Ui, pos2};
+
+/// Height of the ruler.
+const RULER: f32 = 24.0;
+/// Height of a row of interventions.
+const SPANS: f32 = 12.0;
+
+/// Maximum rows of interventions.
+const MAX_SPAN_ROWS: usize = 3;
+
+/// The mapping between steps and screen.
+#[derive(Clone, Copy)]
+pub struct Map {
+    /// The whole area.
+    pub all: Rect,
+    /// First step.
+    pub from: f64,
+    /// Last step.
+    pub to: f64,
+    /// Rows of interventions.
+    pub span_rows: usize,
+}
+
+impl Map {
+    /// The ruler.
+    pub fn ruler(&self) -> Rect {
+        self.all.with_max_y(self.all.top() + RULER.min(self.all.height()))
+    }
+
+    /// The event densities.
+    pub fn bands(&self) -> Rect {
+        let bottom = (self.all.bottom() - self.span_rows as f32 * SPANS - 4.0).max(self.ruler().bottom());
+        Rect::from_min_max(self.ruler().left_bottom(), pos2(self.all.right(), bottom))
+    }
+
+    /// The interventions.
+    pub fn spans(&self) -> Rect {
+        Rect::from_min_max(self.bands().left_bottom(), pos2(self.all.right(), self.all.bottom() - 3.0))
+    }
+
+    /// A row of interventions.
+    pub fn span_row(&self, row: usize) -> Rect {
+        let all = self.spans();
+        let height = all.height() / self.span_rows.max(1) as f32;
+        let top = all.top() + height * row.min(self.span_rows.max(1) - 1) as f32;
+        Rect::from_min_max(pos2(all.left(), top), pos2(all.right(), top + height))
+    }
+
+    /// Screen x of a step.
+    pub fn x(&self, step: f64) -> f32 {
+        self.all.left() + ((step - self.from) / (self.to - self.from)) as f32 * self.all.width()
+    }
+
+    /// The step at a screen x.
+    pub fn step(&self, x: f32) -> f64 {
+        let share = f64::from((x - self.all.left()) / self.all.width()).clamp(0.0, 1.0);
+        self.from + share * (self.to - self.from)
+    }
+}
+
+pub(super) fn ui(ui: &mut Ui, app: &mut App, all: Rect, queue: &mut Vec<UiCommand>) {
+    let past = &app.time.past;
+    let (from, newest) = (past.first() as f64, past.newest() as f64);
+    let oldest = past.oldest() as f64;
+    let to = newest.max(from + app.time.axis.line.span.min(10_000.0)).max(from + 20.0);
+    let span_rows = time::rows(&app.time.spans, MAX_SPAN_ROWS).into_iter().max().map_or(1, |row| row + 1);
+    let map = Map { all, from, to, span_rows };
+    let ruler = interact_area(ui, map.ruler(), "Time cursor");
+    cursor(&ruler, app, &map, (oldest, newest));
+    if !app.time_panel.is_collapsed {
+        let body = Rect::from_min_max(map.bands().min, map.spans().max);
+        let body = interact_area(ui, body, "Range of time");
+        range(&body, app, &map, (oldest, newest));
+        menu(&body, app, queue);
+        paint::labels_ui(&body, app, &map);
+    }
+    paint::paint(ui, app, &map);
+    if let Some(at) = ruler.hover_pos() {
+        paint::chip(ui, app, &map, at.x);
+    }
+}
+
+/// The ruler moves the cursor.
+fn cursor(ruler: &Response, app: &mut App, map: &Map, (oldest, newest): (f64, f64)) {
+    let is_held = ruler.dragged_by(PointerButton::Primary) || ruler.clicked();
+    if let Some(at) = ruler.interact_pointer_pos().filter(|_| is_held) {
+        app.time.player.is_playing = false;
+        app.time.axis.scrub(map.step(at.x), oldest, newest);
+    }
+    ruler.ctx.set_cursor_icon(if ruler.hovered() { egui::CursorIcon::ResizeHorizontal } else { return });
+}
+
+/// Drag: select a range. Click: move the cursor. Double click: clear the range.
+fn range(body: &Response, app: &mut App, map: &Map, (oldest, newest): (f64, f64)) {
+    let origin = body.ctx.input(|i| i.pointer.press_origin());
+    if let (true, Some(a), Some(b)) = (body.dragged_by(PointerButton::Primary), origin, body.interact_pointer_pos())
+        && (a.x - b.x).abs() > 2.0
+    {
+        let (a, b) = (map.step(a.x), map.step(b.x));
+        app.time.axis.range = Some((a.min(b), a.max(b).min(newest.max(1.0))));
+    } else if body.double_clicked() {
+        app.time.axis.range = None;
+    } else if let Some(at) = body.interact_pointer_pos().filter(|_| body.clicked()) {
+        app.time.axis.scrub(map.step(at.x), oldest, newest);
+    }
+}
+
+fn menu(body: &Response, app: &App, queue: &mut Vec<UiCommand>) {
+    body.context_menu(|ui| {
+        for command in
+            [UiCommand::ZoomToRange, UiCommand::ClearRange, UiCommand::Loop, UiCommand::PlayPast, UiCommand::GoLive]
+        {
+            let why_not = command.why_not(app);
+            let response = ui.add_enabled(why_not.is_none(), egui::Button::new(command.text(app)));
+            if response.on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
+                queue.push(command);
+                ui.close();
+            }
+        }
+    });
+}

@@ -1,0 +1,202 @@
+//! Toasts: short messages at the lower right. Errors stay until they are closed.
+
+use crate::app::kit::{icons, level::Level, theme::Tokens, widgets};
+use egui::{Align, Align2, Area, Frame, Id, Layout, Margin, Order, Rect, Stroke, Ui, vec2};
+use std::{collections::VecDeque, time::Instant};
+
+/// Messages kept in the history.
+const MAX_KEPT: usize = 200;
+/// Messages shown at once.
+const MAX_SHOWN: usize = 4;
+/// Width of a text with its glyph and its button, points; less where the views are narrower.
+const WIDTH: f32 = 320.0;
+/// Distance from the edges of the views, and margins of a frame, points.
+const MARGIN: f32 = 12.0;
+const FRAME_MARGIN: Margin = Margin::symmetric(10, 6);
+/// Width of the glyph and the button beside a text, points.
+const BESIDE_TEXT: f32 = 54.0;
+
+struct Toast {
+    id: u64,
+    level: Level,
+    text: String,
+    until: Option<f64>,
+}
+
+/// A message that was shown.
+pub struct Notice {
+    /// Severity.
+    pub level: Level,
+    /// Text.
+    pub text: String,
+    /// Time.
+    pub at: Instant,
+}
+
+/// The messages on screen and their history.
+#[derive(Default)]
+pub struct Toasts {
+    list: Vec<Toast>,
+    count: u64,
+    /// Oldest first.
+    pub history: VecDeque<Notice>,
+    /// Messages since the history was last opened.
+    pub unread: usize,
+}
+
+impl Toasts {
+    /// Shows a message. A repeated text replaces the earlier toast.
+    pub fn add(&mut self, level: Level, text: impl Into<String>) {
+        let text = text.into();
+        self.list.retain(|t| t.text != text);
+        self.history.push_back(Notice { level, text: text.clone(), at: Instant::now() });
+        if self.history.len() > MAX_KEPT {
+            self.history.pop_front();
+        }
+        self.unread += 1;
+        self.count += 1;
+        self.list.push(Toast { id: self.count, level, text, until: None });
+        if self.list.len() > MAX_SHOWN {
+            self.list.remove(0);
+        }
+    }
+
+    /// The texts on screen, newest last.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|t| t.text.as_str())
+    }
+
+    /// Removes the errors that begin with one of these texts: they are mended.
+    pub fn resolve(&mut self, beginnings: &[&str]) {
+        self.list.retain(|t| !beginnings.iter().any(|b| t.text.starts_with(b)));
+    }
+
+    /// Removes all errors: another document is opened.
+    pub fn clear_errors(&mut self) {
+        self.list.retain(|t| t.level < Level::Error);
+    }
+
+    /// The errors on screen, newest last.
+    pub fn errors(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().filter(|t| t.level == Level::Error).map(|t| t.text.as_str())
+    }
+
+    /// Draws the toasts at the lower right of the views. Messages other than errors disappear after this many seconds.
+    pub fn ui(&mut self, ctx: &egui::Context, views: Rect, stay_secs: f64) {
+        let now = ctx.input(|i| i.time);
+        for toast in &mut self.list {
+            if toast.until.is_none() && toast.level < Level::Error {
+                toast.until = Some(now + stay_secs);
+            }
+        }
+        self.list.retain(|t| t.until.is_none_or(|until| now < until));
+        if let Some(next) = self.list.iter().filter_map(|t| t.until).reduce(f64::min) {
+            ctx.request_repaint_after(std::time::Duration::from_secs_f64((next - now).max(0.05)));
+        }
+        let mut closed = None;
+        let room = views.intersect(ctx.content_rect()).shrink(MARGIN);
+        let width = WIDTH.min(room.width() - FRAME_MARGIN.sum().x);
+        let id = Id::unique("toasts");
+        let before = ctx.memory(|m| m.area_rect(id)).map(|r| r.size());
+        let place = Area::new(id).fixed_pos(room.right_bottom()).pivot(Align2::RIGHT_BOTTOM).order(Order::Foreground);
+        let first = self.list.len() - n_fitting(ctx, &self.list, width, room.height());
+        let shown = place.constrain_to(room).show(ctx, |ui| {
+            for toast in &self.list[first..] {
+                if toast_ui(ui, toast, width) {
+                    closed = Some(toast.id);
+                }
+            }
+        });
+        // The place follows from the size of the last pass: another size would cover what is below the views.
+        if before.is_some_and(|before| before != shown.response.rect.size()) {
+            ctx.request_discard("toasts have another size");
+        }
+        self.list.retain(|t| Some(t.id) != closed);
+    }
+}
+
+/// Glyph and colour of a message.
+pub fn level_icon(t: &Tokens, level: Level) -> (&'static str, egui::Color32) {
+    match level {
+        Level::Info => (icons::CHECK, t.ok),
+        Level::Warning => (icons::WARNING, t.warn),
+        Level::Error => (icons::ERROR, t.error),
+    }
+}
+
+/// How many of the newest messages fit into a height, at least one.
+fn n_fitting(ctx: &egui::Context, list: &[Toast], width: f32, height: f32) -> usize {
+    let style = ctx.global_style();
+    let font = egui::TextStyle::Body.resolve(&style);
+    let height_of = |toast: &Toast| {
+        let text = |f: &mut egui::epaint::FontsView<'_>| {
+            f.layout(toast.text.clone(), font.clone(), egui::Color32::WHITE, width - BESIDE_TEXT).size().y
+        };
+        ctx.fonts_mut(text).max(style.spacing.interact_size.y) + FRAME_MARGIN.sum().y + style.spacing.item_spacing.y
+    };
+    let mut left = height;
+    let fits = |toast: &&Toast| {
+        left -= height_of(toast);
+        left >= 0.0
+    };
+    list.iter().rev().take_while(fits).count().max(list.len().min(1))
+}
+
+/// One message; `true` when it was closed.
+fn toast_ui(ui: &mut Ui, toast: &Toast, width: f32) -> bool {
+    let t = Tokens::of(ui.ctx());
+    let (glyph, color) = level_icon(&t, toast.level);
+    let frame = Frame::popup(ui.style()).inner_margin(FRAME_MARGIN).stroke(Stroke::new(1.0, t.line));
+    let shown = frame.show(ui, |ui| {
+        ui.set_width(width);
+        ui.horizontal_top(|ui| {
+            ui.label(icons::rich(glyph).color(color));
+            let text_width = ui.available_width() - 30.0;
+            ui.allocate_ui_with_layout(vec2(text_width, 0.0), Layout::top_down(Align::LEFT), |ui| {
+                ui.set_width(text_width);
+                ui.label(&toast.text);
+            });
+            widgets::icon_button(ui, icons::CLOSE, "Close message").clicked()
+        })
+        .inner
+    });
+    shown.inner
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use egui::{Context, RawInput, pos2};
+
+    /// One frame; returns where the toasts are drawn.
+    fn frame(ctx: &Context, toasts: &mut Toasts, views: Rect) -> Rect {
+        let screen_rect = Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(900.0, 600.0)));
+        let input = RawInput { screen_rect, ..RawInput::default() };
+        let mut output = ctx.run_ui(input, |ui| toasts.ui(ui.ctx(), views, 5.0));
+        output.textures_delta.clear();
+        ctx.memory(|m| m.area_rect(Id::unique("toasts"))).expect("an area")
+    }
+
+    #[test]
+    fn toasts_stay_within_the_views_in_every_frame() {
+        let ctx = Context::default();
+        crate::app::kit::style::apply(&ctx);
+        // Narrow views: a drawer is open; and low ones.
+        for views in [
+            Rect::from_min_max(pos2(0.0, 100.0), pos2(520.0, 500.0)),
+            Rect::from_min_max(pos2(0.0, 100.0), pos2(260.0, 500.0)),
+            Rect::from_min_max(pos2(230.0, 300.0), pos2(560.0, 500.0)),
+        ] {
+            let mut toasts = Toasts::default();
+            frame(&ctx, &mut toasts, views);
+            for n in 0..6 {
+                toasts.add(
+                    Level::Error,
+                    format!("{n}: could not apply /a/long/path: ") + &"some more words ".repeat(n * 4),
+                );
+                let shown = frame(&ctx, &mut toasts, views);
+                assert!(views.contains_rect(shown), "{n}: {shown:?} outside {views:?}");
+            }
+        }
+    }
+}

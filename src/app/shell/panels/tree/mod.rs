@@ -1,0 +1,252 @@
+//! The project at the left: model, lists of the document, probes, runs, data.
+
+mod lists;
+
+use super::inspector;
+use crate::{
+    app::{
+        document::command::UiCommand,
+        kit::{focus, icons, text, theme::Tokens, widgets},
+        shell::App,
+    },
+    params::{ParamId, Value, ValueType},
+    sim::{MemoryReport, Shape},
+};
+use egui::{
+    Align, Frame, Id, Label, Layout, Margin, Response, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder,
+    WidgetInfo, accesskit::Role, collapsing_header::CollapsingState, vec2,
+};
+
+/// State of the tree.
+#[derive(Default)]
+pub struct Outline {
+    filter: String,
+    /// The item that commands apply to.
+    selected: Option<lists::Item>,
+    renaming: Option<(lists::Item, String)>,
+}
+
+impl Outline {
+    fn is_filtered(&self) -> bool {
+        !self.filter.trim().is_empty()
+    }
+
+    /// Whether a name passes the filter.
+    fn wants(&self, name: &str) -> bool {
+        name.to_lowercase().contains(&self.filter.trim().to_lowercase())
+    }
+}
+
+/// Draws the content of the panel.
+pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    inspector::panel_head(ui, "Project", |_| {});
+    Frame::new().inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
+        let field = TextEdit::singleline(&mut app.outline.filter).hint_text("Filter").id(focus::filter_id("tree"));
+        ui.add(field.desired_width(f32::INFINITY)).accessible_name("Filter the project");
+    });
+    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 0.0;
+        if !app.outline.is_filtered() {
+            model_ui(ui, app);
+        }
+        lists::ui(ui, app, queue);
+        probes_ui(ui, app);
+        runs_ui(ui, app, queue);
+        data_ui(ui, app);
+        ui.add_space(12.0);
+    });
+}
+
+/// A collapsible section with a count at the right.
+fn section(ui: &mut Ui, title: &str, aside: &str, body: impl FnOnce(&mut Ui)) {
+    let t = Tokens::of(ui.ctx());
+    let mut state = CollapsingState::load_with_default_open(ui.ctx(), Id::unique(("tree section", title)), true);
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 26.0), Sense::click());
+    response.widget_info(|| WidgetInfo::selected(Role::Button, true, state.is_open(), format!("Section {title}")));
+    if response.hovered() {
+        ui.painter().rect_filled(rect, 0, t.hover);
+    }
+    let inner = rect.shrink2(vec2(8.0, 0.0));
+    ui.scope_builder(UiBuilder::new().max_rect(inner).layout(Layout::left_to_right(Align::Center)), |ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        let caret = if state.is_open() { icons::CARET_DOWN } else { icons::CARET_RIGHT };
+        ui.label(icons::rich(caret).size(10.0).color(t.text_sub));
+        ui.label(RichText::new(title).family(widgets::semibold()).color(t.text_strong));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| ui.label(widgets::sub(ui, aside).small()));
+    });
+    if response.clicked() {
+        state.toggle(ui);
+    }
+    state.show_body_unindented(ui, body);
+}
+
+/// One row: icon, name, widgets at the right.
+pub(crate) fn leaf(ui: &mut Ui, glyph: &str, name: &str, strong: bool, aside: impl FnOnce(&mut Ui)) -> Response {
+    let t = Tokens::of(ui.ctx());
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 24.0), Sense::click());
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, name));
+    if response.hovered() {
+        ui.painter().rect_filled(rect, 0, t.hover);
+    }
+    if focus::is_out_of_reach(ui, rect) {
+        return response;
+    }
+    let mut inner = rect.shrink2(vec2(8.0, 0.0));
+    inner.min.x += 16.0;
+    ui.scope_builder(UiBuilder::new().max_rect(inner).layout(Layout::right_to_left(Align::Center)), |ui| {
+        ui.spacing_mut().item_spacing.x = 6.0;
+        aside(ui);
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.label(icons::rich(glyph).color(t.text_sub));
+            ui.add(Label::new(RichText::new(name).color(if strong { t.text } else { t.text_sub })).truncate());
+        });
+    });
+    response
+}
+
+/// Highlights the selected row.
+fn mark(ui: &Ui, rect: egui::Rect) {
+    let t = Tokens::of(ui.ctx());
+    ui.painter().rect_filled(rect, 0, Tokens::fade(t.accent, 0.14));
+    ui.painter().rect_filled(egui::Rect::from_min_size(rect.min, vec2(2.0, rect.height())), 0, t.accent);
+}
+
+fn number(ui: &mut Ui, n: impl Into<String>) {
+    ui.label(widgets::sub(ui, n).monospace().size(11.0));
+}
+
+fn model_ui(ui: &mut Ui, app: &mut App) {
+    let project = &app.session.project;
+    let schema = &app.session.live.schema;
+    section(ui, "Model", "", |ui| {
+        let head = leaf(ui, icons::BRAIN, project.model.title(), true, |_| {});
+        widgets::hover_text(head, || text::unwrap(project.model.about()));
+        for set in &schema.sets {
+            leaf(ui, icons::SELECTION, &text::title(set.name), true, |ui| number(ui, text::count(set.len.into())));
+        }
+        let total: u64 = schema.memory.total();
+        if total > 0 {
+            let row = leaf(ui, icons::MEMORY, "Memory", true, |ui| number(ui, text::bytes(total)));
+            row.on_hover_ui(|ui| memory_ui(ui, &schema.memory));
+        }
+    });
+}
+
+/// Memory by owner.
+fn memory_ui(ui: &mut Ui, report: &MemoryReport) {
+    egui::Grid::new("memory by owner").num_columns(2).spacing([16.0, 2.0]).show(ui, |ui| {
+        for (owner, bytes) in report.by_owner().into_iter().filter(|(_, bytes)| *bytes > 0) {
+            ui.label(text::title(owner));
+            ui.label(egui::RichText::new(text::bytes(bytes)).monospace());
+            ui.end_row();
+        }
+    });
+}
+
+/// Probes; the switch records them.
+fn probes_ui(ui: &mut Ui, app: &mut App) {
+    let live = app.session.live.schema.probes;
+    let probes = if live.is_empty() { app.session.project.model.probes() } else { live };
+    let unused = app.session.project.model.unused_probes();
+    let record = &mut app.session.project.record;
+    let is = |entry: &String, name: &str| entry.split('[').next().map(str::trim) == Some(name);
+    let n = probes.iter().filter(|p| record.iter().any(|w| is(w, p.name))).count();
+    section(ui, "Probes", &format!("{n} recorded"), |ui| {
+        for (id, probe) in probes.iter().enumerate() {
+            let mut on = record.iter().any(|w| is(w, probe.name));
+            // A recorded one stays, so that it can be switched off.
+            if !on && unused.iter().any(|unused| usize::from(*unused) == id) {
+                continue;
+            }
+            let before = on;
+            let name = probe.label();
+            let response = leaf(ui, glyph_of(probe.shape), &name, true, |ui| {
+                widgets::switch(ui, &mut on, &format!("Record {name}"));
+                ui.label(widgets::sub(ui, probe.unit).small());
+            });
+            widgets::hover_text(response, || text::unwrap(probe.docs));
+            match (before, on) {
+                (false, true) => record.push(probe.name.to_owned()),
+                (true, false) => record.retain(|w| !is(w, probe.name)),
+                _ => {}
+            }
+        }
+        if probes.is_empty() {
+            leaf(ui, icons::WAVE, "No probes", false, |_| {});
+        }
+    });
+}
+
+const fn glyph_of(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Spikes { .. } => icons::RASTER,
+        Shape::Field { .. } => icons::BRAIN,
+        Shape::Matrix { .. } => icons::GRID,
+        Shape::Lineage { .. } => icons::TREE,
+        Shape::Histogram { .. } => icons::GAUGE,
+        Shape::Tokens { .. } | Shape::Text | Shape::Samples => icons::LIST,
+        Shape::Links { .. } => icons::TREE,
+        Shape::Series { .. } => icons::WAVE,
+    }
+}
+
+fn runs_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
+    section(ui, "Runs", &app.library.runs.len().to_string(), |ui| {
+        let shown = app.session.live.playback.as_ref().map(|r| &r.folder);
+        for (i, run) in app.library.runs.iter().enumerate().rev().filter(|(_, r)| app.outline.wants(&r.name)).take(20) {
+            let is_open = app.session.live.recording.as_ref().is_some_and(|r| r.folder == run.folder);
+            let status = if is_open { "recording" } else { run.status_text() };
+            let glyph = if shown == Some(&run.folder) { icons::PLAY } else { icons::FLASK };
+            let response = leaf(ui, glyph, &run.name, true, |ui| drop(ui.label(widgets::sub(ui, status).small())));
+            if app.library.selected.as_deref() == Some(&run.folder) {
+                mark(ui, response.rect);
+            }
+            if response.clicked() {
+                queue.push(UiCommand::OpenRun(i));
+            }
+            response.context_menu(|ui| {
+                ui.set_min_width(160.0);
+                let folder = &run.folder;
+                for command in [UiCommand::OpenRun(i), UiCommand::RevealRun(folder.clone())] {
+                    if ui.button(command.text(app)).clicked() {
+                        queue.push(command);
+                        ui.close();
+                    }
+                }
+            });
+            widgets::hover_text(response, || format!("Open this run\n{}", run.folder.display()));
+        }
+        if app.library.runs.is_empty() {
+            let hint = leaf(ui, icons::RECORD, "No runs yet", false, |_| {});
+            if hint.on_hover_text("Click to start a recording").clicked() {
+                queue.push(UiCommand::Record);
+            }
+        }
+    });
+}
+
+fn data_ui(ui: &mut Ui, app: &App) {
+    let params = app.session.project.model.params();
+    let is_path = |id: &ParamId| params.spec(*id).is_some_and(|s| s.kind == ValueType::Path);
+    let paths: Vec<(ParamId, String)> = params
+        .ids()
+        .into_iter()
+        .filter(is_path)
+        .filter_map(|id| match params.get(id) {
+            Value::Text(text) if !text.is_empty() => Some((id, text)),
+            _ => None,
+        })
+        .collect();
+    if paths.is_empty() {
+        return;
+    }
+    section(ui, "Data sources", &paths.len().to_string(), |ui| {
+        for (id, path) in &paths {
+            let name = std::path::Path::new(path)
+                .file_name()
+                .map_or_else(|| path.clone(), |n| n.to_string_lossy().into_owned());
+            let row = leaf(ui, icons::DATABASE, &name, true, |_| {});
+            widgets::hover_text(row, || format!("{}\n{path}", params.path(*id)));
+        }
+    });
+}

@@ -1,0 +1,170 @@
+//! Opens the window.
+
+use super::{App, keymap};
+use crate::{
+    app::{
+        document::{live::Builder, settings},
+        host::{crash, placement, software},
+    },
+    project::Project,
+};
+use etcetera::BaseStrategy;
+use std::path::{Path, PathBuf};
+
+/// Application id for desktops; equals the file name of the launcher.
+pub const APP_ID: &str = "neuropil";
+
+/// Options of the window.
+pub struct Start {
+    /// A project file to open.
+    pub path: Option<PathBuf>,
+    /// A document to open instead.
+    pub project: Option<Project>,
+    /// Whether to start the engine. Off in tests of the window alone.
+    pub engine: bool,
+    /// Run as soon as the project is loaded.
+    pub run: bool,
+    /// Use the system's file dialogs; else a text field for the path.
+    pub native_dialogs: bool,
+    /// Folder of the journal, recent projects and window placement; none: not saved.
+    pub state_dir: Option<PathBuf>,
+    /// Folder of settings, shortcuts and layouts; none: not saved.
+    pub config_dir: Option<PathBuf>,
+    /// Ignore saved panel layouts and window placement.
+    pub reset_layout: bool,
+    /// Reset settings and shortcuts; the old files are renamed to `.bak`.
+    pub reset_settings: bool,
+    /// Ignore all saved state and render in software.
+    pub safe_mode: bool,
+    /// Opens a project in a second window.
+    pub second_window: fn(&Path) -> std::io::Result<()>,
+    /// The program that runs the parts of a sweep; none: this one.
+    pub program: Option<PathBuf>,
+    /// How simulations are built; none: the default.
+    pub builder: Option<Builder>,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self {
+            path: None,
+            project: None,
+            engine: true,
+            run: false,
+            native_dialogs: true,
+            state_dir: None,
+            config_dir: None,
+            reset_layout: false,
+            reset_settings: false,
+            safe_mode: false,
+            second_window,
+            program: None,
+            builder: None,
+        }
+    }
+}
+
+impl Start {
+    /// The default, with the user's folders for settings and state.
+    pub fn of_user() -> Self {
+        let dirs = etcetera::choose_base_strategy().ok();
+        Self {
+            state_dir: dirs.as_ref().map(|d| d.state_dir().unwrap_or_else(|| d.data_dir()).join(APP_ID)),
+            config_dir: dirs.map(|d| d.config_dir().join(APP_ID)),
+            ..Self::default()
+        }
+    }
+}
+
+/// Starts the program again with a project.
+fn second_window(path: &Path) -> std::io::Result<()> {
+    let exe = std::env::current_exe()?;
+    std::process::Command::new(exe).arg(path).spawn().map(drop)
+}
+
+impl Start {
+    /// Applies the reset options, before any file is read.
+    fn prepare(mut self) -> Self {
+        if self.safe_mode {
+            (self.reset_layout, self.config_dir) = (true, None);
+        }
+        for name in [settings::FILE, keymap::FILE].iter().filter(|_| self.reset_settings) {
+            if let Some(file) = self.config_dir.as_ref().map(|d| d.join(name)).filter(|f| f.exists()) {
+                std::fs::rename(&file, file.with_extension("ron.bak")).ok();
+            }
+        }
+        self
+    }
+}
+
+/// Opens the window and returns when it is closed.
+pub fn open(path: Option<PathBuf>, start: Start) -> Result<(), String> {
+    let start = start.prepare();
+    let placed = if start.reset_layout { None } else { start.state_dir.as_deref() };
+    let viewport = egui::ViewportBuilder::default()
+        .with_title("Neuropil")
+        .with_app_id(APP_ID)
+        .with_min_inner_size([900.0, 560.0])
+        .with_icon(icon());
+    // No dithering below: there are no wide gradients, and it is expensive in software rendering.
+    let viewport = placement::Placement::load(placed).build(viewport);
+    let mut wgpu_options = egui_wgpu::WgpuConfiguration::default();
+    if start.safe_mode {
+        software::choose(&mut wgpu_options);
+    }
+    let options = eframe::NativeOptions {
+        wgpu_options,
+        renderer: eframe::Renderer::Wgpu,
+        viewport,
+        dithering: false,
+        ..Default::default()
+    };
+    let start = Start { path: path.or(start.path), ..start };
+    if let Some(folder) = start.state_dir.clone() {
+        crash::install(folder);
+    }
+    let create = |cc: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> {
+        software::adapt(&cc.egui_ctx, cc.wgpu_render_state.as_ref());
+        Ok(Box::new(App::new(cc, start)?))
+    };
+    eframe::run_native(APP_ID, options, Box::new(create)).map_err(|e| {
+        format!("The window could not be opened: {e}. It needs a display, and Vulkan or OpenGL; without them use `neuropil run`")
+    })
+}
+
+/// The program's icon; the empty icon if the file is damaged.
+fn icon() -> egui::IconData {
+    eframe::icon_data::from_png_bytes(include_bytes!("../../../assets/icon.png")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use neuropil_test_support::temp::TempFolder;
+
+    fn files(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn resets_apply_before_files_are_read_and_keep_backups() {
+        let folder = TempFolder::new("start");
+        for file in [settings::FILE, keymap::FILE] {
+            std::fs::write(folder.join(file), "()").unwrap();
+        }
+        // Tests of the window start from here: they neither read nor write what the user saved.
+        assert_eq!((Start::default().config_dir, Start::default().state_dir), (None, None));
+        let fresh = || Start { config_dir: Some(folder.to_path_buf()), ..Start::default() };
+        let plain = fresh().prepare();
+        assert!(!plain.reset_layout && files(&folder) == ["keymap.ron", "settings.ron"]);
+        let safe = Start { safe_mode: true, ..fresh() }.prepare();
+        assert!(safe.reset_layout && safe.config_dir.is_none(), "nothing that was kept is read or written");
+        assert_eq!(files(&folder), ["keymap.ron", "settings.ron"]);
+        let reset = Start { reset_settings: true, ..fresh() }.prepare();
+        assert!(reset.config_dir.is_some() && !reset.reset_layout);
+        assert_eq!(files(&folder), ["keymap.ron.bak", "settings.ron.bak"], "what was set is kept beside");
+    }
+}

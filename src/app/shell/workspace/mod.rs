@@ -1,0 +1,427 @@
+//! The centre: workspaces, each a tree of panels. Default layouts follow from the shapes of the simulation's probes;
+//! the user rearranges them by dragging and saves them with the project or as named layouts.
+
+mod arrangement;
+mod focused;
+mod page;
+pub mod saved;
+mod subscriptions;
+pub mod tabs;
+mod tiles;
+
+pub use saved::Layout;
+
+use super::App;
+use crate::{
+    app::{
+        document::{color_scales::ColorScales, layout::Page, selection::Selection, time::Time},
+        views::{self, View, ViewCtx, view_3d::SavedView},
+    },
+    engine::{SchemaChanges, SimSchema},
+    sim::Frame,
+};
+use arrangement::{Arrangement, Workspace};
+use egui::{Id, Ui};
+use egui_tiles::Tree;
+use page::suggested;
+use saved::Saved;
+use std::collections::BTreeMap;
+
+/// The view of a panel and its number: `raster`, `raster#2`. Panels of the same name in two workspaces share one view.
+type Pane = String;
+
+/// Workspaces with a shortcut.
+pub const WITH_KEYS: usize = 6;
+
+/// All workspaces and the views in them.
+pub struct Workspaces {
+    list: Vec<Workspace>,
+    active: usize,
+    /// Whether the welcome page covers them.
+    pub is_home: bool,
+    views: BTreeMap<Pane, Box<dyn View>>,
+    /// Views that were opened or changed after data arrived.
+    pub unfed: Vec<Pane>,
+    /// One instance of each view, for names and titles.
+    samples: Vec<Box<dyn View>>,
+    /// Pinned selections of panels.
+    pins: BTreeMap<Pane, Selection>,
+    epoch: u64,
+    /// Where the focused panel is drawn alone, for a figure.
+    pub figure_area: Option<egui::Rect>,
+    /// Area of the focused panel in the last frame.
+    pub focused_area: Option<egui::Rect>,
+    /// Layout as opened with the project, and as saved last.
+    opened: Option<Saved>,
+    stored: Option<Saved>,
+    /// Named layouts: the project's, then the user's.
+    pub layouts: saved::Layouts,
+    rename: tabs::Rename,
+    /// How the values of variables become colours.
+    pub color_scales: ColorScales,
+    /// Places that spatial views were looked at from.
+    pub saved_views: Vec<SavedView>,
+    /// The probes and arguments of panels, from the project; views that exist hold their own.
+    choices: BTreeMap<Pane, String>,
+}
+
+/// The title of a view, by name.
+pub fn view_title(app: &App, name: &str) -> String {
+    let sample = app.workspace.samples.iter().find(|v| v.name() == name);
+    sample.map_or_else(|| name.to_owned(), |v| v.title(&app.session.live.schema))
+}
+
+/// Names of the views that menus offer.
+pub fn view_names(app: &App) -> impl Iterator<Item = &'static str> {
+    let schema = &app.session.live.schema;
+    app.workspace.samples.iter().map(|v| v.name()).filter(|name| views::is_offered(name, schema))
+}
+
+/// Names of the views that have a panel and can have another.
+pub fn repeatable_views(app: &App) -> impl Iterator<Item = &'static str> {
+    let workspaces = &app.workspace;
+    let views = workspaces.samples.iter().filter(|v| v.can_repeat()).map(|v| v.name());
+    views.filter(|name| workspaces.list.iter().any(|w| w.panel_of(name).is_some()))
+}
+
+/// The label of the command that opens another panel of a view: `Another raster`.
+pub fn another_title(app: &App, name: &str) -> String {
+    format!("Another {}", tiles::lower(&view_title(app, name)))
+}
+
+impl Default for Workspaces {
+    fn default() -> Self {
+        let schema = SimSchema::default();
+        let list = Page::ALL.map(|page| Workspace::new(arrangement(page, &schema))).into();
+        let mut fresh = Self {
+            list,
+            active: 0,
+            is_home: false,
+            views: BTreeMap::new(),
+            unfed: vec![],
+            samples: views::all(),
+            pins: BTreeMap::new(),
+            epoch: 0,
+            figure_area: None,
+            focused_area: None,
+            opened: None,
+            stored: None,
+            layouts: saved::Layouts::default(),
+            rename: tabs::Rename::default(),
+            color_scales: ColorScales::default(),
+            saved_views: vec![],
+            choices: BTreeMap::new(),
+        };
+        fresh.sync_views(&schema);
+        fresh
+    }
+}
+
+fn tree_id(title: &str) -> Id {
+    Id::unique(("workspace", title))
+}
+
+fn view_of(pane: &str) -> &str {
+    pane.split('#').next().unwrap_or(pane)
+}
+
+fn arrangement(page: Page, schema: &SimSchema) -> Arrangement {
+    Arrangement { title: page.title().to_owned(), page, tree: suggested(page, schema) }
+}
+
+impl Workspaces {
+    /// Lays out a new simulation: the saved layout if it is readable, else the suggested one.
+    pub fn open(&mut self, saved: Option<&str>, schema: &SimSchema) {
+        if let Some(saved) = saved.and_then(saved::read) {
+            self.layouts.project.clone_from(&saved.layouts);
+            self.color_scales.clone_from(&saved.color_scales);
+            self.saved_views.clone_from(&saved.views);
+            self.choices.clone_from(&saved.choices);
+            // Views that need no simulation were drawn before.
+            let drawn = self.views.iter_mut().filter_map(|(pane, view)| Some((view, saved.choices.get(pane)?)));
+            drawn.for_each(|(view, choice)| view.choose(schema, choice));
+            self.arrange(saved.clone());
+            self.opened = Some(saved.clone());
+            self.stored = Some(saved);
+        }
+        for workspace in self.list.iter_mut().filter(|w| w.now.tree.is_empty()) {
+            *workspace =
+                Workspace::new(Arrangement { tree: suggested(workspace.now.page, schema), ..workspace.now.clone() });
+        }
+        self.sync_views(schema);
+        self.pins.retain(|_, pinned| schema.set(pinned.set).is_some());
+        for view in self.views.values_mut() {
+            view.reset(schema);
+        }
+    }
+
+    /// Restores saved workspaces; pages missing there get their default.
+    fn arrange(&mut self, saved: Saved) {
+        let missing = |page: &Page| !saved.workspaces.iter().any(|w| w.page == *page);
+        let others: Vec<Page> = Page::ALL.into_iter().filter(missing).collect();
+        let empty = SimSchema::default();
+        self.list = saved.workspaces.into_iter().map(Workspace::new).collect();
+        self.list.extend(others.into_iter().map(|page| Workspace::new(arrangement(page, &empty))));
+        self.active = saved.active.min(self.list.len() - 1);
+    }
+
+    /// Clears the layout of a closed document; the user's named layouts stay.
+    pub fn clear(&mut self) {
+        let user = std::mem::take(&mut self.layouts.user);
+        *self = Self::default();
+        self.layouts.user = user;
+    }
+
+    /// The active workspace.
+    fn now(&self) -> &Workspace {
+        &self.list[self.active.min(self.list.len() - 1)]
+    }
+
+    fn now_mut(&mut self) -> &mut Workspace {
+        let at = self.active.min(self.list.len() - 1);
+        &mut self.list[at]
+    }
+
+    /// The active page.
+    pub fn page(&self) -> Page {
+        self.now().now.page
+    }
+
+    /// Titles of the workspaces, in tab order.
+    pub fn titles(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|w| w.now.title.as_str())
+    }
+
+    /// Brings a workspace to the front.
+    pub fn show(&mut self, at: usize) {
+        if at < self.list.len() {
+            (self.active, self.is_home) = (at, false);
+        }
+    }
+
+    /// Brings the first workspace of a page to the front.
+    pub fn show_page(&mut self, page: Page) {
+        if let Some(at) = self.list.iter().position(|w| w.now.page == page) {
+            self.show(at);
+        }
+    }
+
+    /// Copies the active workspace.
+    pub fn duplicate(&mut self) {
+        let now = self.now().now.clone();
+        let taken = |title: &str| self.list.iter().any(|w| w.now.title == title);
+        let title = (2..).map(|n| format!("{} {n}", now.title)).find(|t| !taken(t)).unwrap_or_default();
+        self.list.push(Workspace::new(Arrangement { title, ..now }));
+        self.show(self.list.len() - 1);
+    }
+
+    /// Whether the active workspace is a copy and can be closed.
+    pub fn can_close(&self) -> bool {
+        let page = self.page();
+        self.list.iter().filter(|w| w.now.page == page).count() > 1
+    }
+
+    /// Closes the active workspace.
+    pub fn close(&mut self) {
+        if self.can_close() {
+            self.list.remove(self.active);
+            self.active = self.active.saturating_sub(1);
+        }
+    }
+
+    /// Creates views for new panels and drops views without a panel.
+    fn sync_views(&mut self, schema: &SimSchema) {
+        let panes: Vec<Pane> = self.list.iter().flat_map(|w| w.panes().cloned()).collect();
+        self.views.retain(|pane, _| panes.contains(pane));
+        self.pins.retain(|pane, _| panes.contains(pane));
+        for pane in panes {
+            if !self.views.contains_key(&pane)
+                && let Some(mut view) = views::by_name(view_of(&pane))
+            {
+                view.reset(schema);
+                if let Some(choice) = self.choices.get(&pane) {
+                    view.choose(schema, choice);
+                }
+                self.unfed.push(pane.clone());
+                self.views.insert(pane, view);
+            }
+        }
+    }
+
+    /// Adds the views that need data they were given before.
+    pub fn list_behind(&mut self) {
+        let behind = self.views.iter_mut().filter_map(|(pane, view)| view.take_behind().then(|| pane.clone()));
+        self.unfed.extend(behind);
+    }
+
+    /// Resets some views.
+    pub fn reset_views(&mut self, panes: &[Pane], schema: &SimSchema) {
+        let views = self.views.iter_mut().filter(|(pane, _)| panes.contains(pane));
+        views.for_each(|(_, view)| view.reset(schema));
+    }
+
+    /// Passes data to some views.
+    pub fn absorb_into(&mut self, panes: &[Pane], schema: &SimSchema, frame: &Frame) {
+        let views = self.views.iter_mut().filter(|(pane, _)| panes.contains(pane));
+        views.for_each(|(_, view)| view.absorb(schema, frame));
+    }
+
+    /// Passes new data to all views. A new epoch resets them. While the cursor is in the past, states of the present are
+    /// withheld.
+    pub fn absorb(&mut self, schema: &SimSchema, time: &mut Time, frame: &mut Frame) {
+        if std::mem::replace(&mut self.epoch, frame.epoch) != frame.epoch {
+            time.reset();
+            self.views.values_mut().for_each(|view| view.reset(schema));
+        }
+        time.absorb(schema, frame);
+        if time.axis.cursor().is_some() {
+            let is_state = |id: u16| schema.probes.get(usize::from(id)).is_some_and(|p| p.shape.is_state());
+            frame.readings.retain(|(key, _)| !is_state(key.probe));
+        }
+        self.publish(schema, frame);
+    }
+
+    /// The schema changed while the simulation runs.
+    pub fn schema_changed(&mut self, schema: &SimSchema, changes: &SchemaChanges) {
+        self.pins.values_mut().for_each(|pinned| changes.sets.iter().for_each(|set| pinned.follow(set)));
+        self.views.values_mut().for_each(|view| view.schema_changed(schema, changes));
+    }
+
+    /// Shows the states at the cursor; returns them when they are new.
+    pub fn follow_cursor(&mut self, schema: &SimSchema, time: &mut Time, clock: crate::sim::Clock) -> Option<Frame> {
+        let frame = time.states_to_show(schema, clock)?;
+        self.publish(schema, &frame);
+        Some(frame)
+    }
+
+    fn publish(&mut self, schema: &SimSchema, frame: &Frame) {
+        self.views.values_mut().for_each(|view| view.absorb(schema, frame));
+    }
+
+    /// Whether a visible view shows the profile.
+    pub fn profiles(&self) -> bool {
+        let view = |tile: &egui_tiles::TileId| self.views.get(self.now().pane(*tile)?);
+        !self.is_home && self.now().visible().iter().filter_map(view).any(|v| v.profiles())
+    }
+
+    /// The view of the focused panel: the one last clicked.
+    pub fn focused_view(&mut self) -> Option<&mut dyn View> {
+        let pane = self.focused()?.clone();
+        self.views.get_mut(&pane).map(|v| &mut **v as &mut dyn View)
+    }
+
+    fn focused(&self) -> Option<&Pane> {
+        self.now().pane(self.now().focused_tile()?)
+    }
+
+    /// Brings a view to the front, in its workspace; adds it where there is none.
+    pub fn show_view(&mut self, name: &str, schema: &SimSchema) {
+        self.is_home = false;
+        let has = |w: &Workspace| w.panel_of(name).is_some();
+        let page = views::page_of(name);
+        let fits = |w: &Workspace| page.is_none_or(|page| w.now.page == page);
+        if !has(self.now()) {
+            let there = self.list.iter().position(has).or_else(|| self.list.iter().position(fits));
+            self.active = there.unwrap_or(self.active);
+        }
+        let workspace = self.now_mut();
+        match workspace.panel_of(name) {
+            Some(pane) => drop(workspace.bring_up(&pane)),
+            None => self.add(name.to_owned(), schema),
+        }
+    }
+
+    /// Adds a panel with a view to the active workspace.
+    pub fn open_another(&mut self, name: &str, schema: &SimSchema) {
+        self.is_home = false;
+        let taken = |pane: &str| self.list.iter().any(|w| w.panes().any(|p| p == pane));
+        let more = (2..).map(|n| format!("{name}#{n}")).find(|p| !taken(p));
+        let pane = if taken(name) { more.unwrap_or_default() } else { name.to_owned() };
+        self.add(pane, schema);
+    }
+
+    fn add(&mut self, pane: Pane, schema: &SimSchema) {
+        let workspace = self.now_mut();
+        let id = tree_id(&workspace.now.title);
+        workspace.add(pane, |pane| Tree::new_tabs(id, vec![pane]));
+        self.sync_views(schema);
+    }
+
+    /// Maximises or restores the focused panel.
+    pub fn maximise(&mut self) {
+        let workspace = self.now_mut();
+        workspace.maximised = match workspace.maximised_tile() {
+            Some(_) => None,
+            None => workspace.focused_tile(),
+        };
+    }
+
+    /// Focuses the next or previous panel; `false` past the last.
+    pub fn next_panel(&mut self, ctx: &egui::Context, back: bool, from_outside: bool) -> bool {
+        if self.is_home {
+            return false;
+        }
+        let workspace = self.now_mut();
+        let mut order = workspace.by_position(workspace.visible());
+        if back {
+            order.reverse();
+        }
+        let now = workspace.focused_tile().filter(|_| !from_outside);
+        let at = now.and_then(|tile| order.iter().position(|t| *t == tile)).map_or(0, |at| at + 1);
+        let Some(next) = order.get(at).copied() else { return false };
+        workspace.focus = Some(next);
+        if let Some(pane) = workspace.pane(next) {
+            crate::app::kit::focus::request(ctx, pane);
+        }
+        true
+    }
+
+    /// Number of layout changes that can be undone and redone.
+    pub fn steps(&self) -> (usize, usize) {
+        self.now().steps()
+    }
+
+    /// Undoes (`back`) or redoes a layout change.
+    pub fn travel(&mut self, back: bool, schema: &SimSchema) {
+        self.now_mut().travel(back);
+        self.sync_views(schema);
+    }
+
+    /// Draws the panels.
+    pub fn ui(&mut self, ui: &mut Ui, ctx: ViewCtx<'_>) {
+        if let Some(area) = self.figure_area {
+            return self.figure_ui(ui, ctx, area);
+        }
+        let schema = ctx.schema;
+        let at = self.active.min(self.list.len() - 1);
+        let mut requests = tiles::TileRequests::default();
+        let panels = tiles::Panels { views: &mut self.views, samples: &self.samples, pins: &mut self.pins };
+        tiles::ui(ui, &mut self.list[at], panels, ctx, &mut requests);
+        self.focused_area = requests.focused_area;
+        let workspace = &mut self.list[at];
+        if let Some(tile) = requests.focus {
+            workspace.focus = Some(tile);
+        }
+        if let Some(tile) = requests.maximise {
+            workspace.maximised = if workspace.maximised_tile().is_some() { None } else { Some(tile) };
+        }
+        if let Some(tile) = requests.close {
+            workspace.close(tile);
+        }
+        if requests.edited {
+            workspace.mark_edited();
+        }
+        if !ui.input(|i| i.pointer.any_down()) {
+            workspace.commit();
+        }
+        if let Some(name) = requests.another {
+            self.open_another(&name, schema);
+        }
+        if requests.close.is_some() {
+            self.sync_views(schema);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

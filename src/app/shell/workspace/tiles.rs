@@ -1,0 +1,338 @@
+//! Drawing of the tiles: tabs with buttons, separators, and a mark on the focused panel.
+
+use super::{Pane, Workspace, view_of};
+use crate::app::{
+    document::{interventions, selection::Selection},
+    kit::{focus, icons, theme::Tokens, widgets},
+    views::{View, ViewCtx, is_offered},
+};
+use egui::{Align, Color32, Layout, Popup, Response, RichText, Sense, Stroke, Ui, UiBuilder, WidgetText, vec2};
+use egui_tiles::{Behavior, EditAction, SimplificationOptions, TabState, TileId, Tiles, Tree, UiResponse};
+use std::collections::BTreeMap;
+
+/// Width of help popups, points.
+const HELP_WIDTH: f32 = 360.0;
+/// Opacity of the header buttons of panels without pointer and focus.
+const IDLE: f32 = 0.0;
+/// Height of a panel header, points.
+const HEADER: f32 = 26.0;
+
+/// Requests made while the tiles were drawn.
+#[derive(Default)]
+pub struct TileRequests {
+    /// Close this panel.
+    pub close: Option<TileId>,
+    /// Maximise or restore this panel.
+    pub maximise: Option<TileId>,
+    /// Focus this panel.
+    pub focus: Option<TileId>,
+    /// Add a panel with this view.
+    pub another: Option<String>,
+    /// Area of the focused panel.
+    pub focused_area: Option<egui::Rect>,
+    /// Whether the user changed the layout.
+    pub edited: bool,
+}
+
+/// Contents of the panels.
+pub struct Panels<'a> {
+    /// One view per panel.
+    pub views: &'a mut BTreeMap<Pane, Box<dyn View>>,
+    /// One instance of each view.
+    pub samples: &'a [Box<dyn View>],
+    /// Pinned selections.
+    pub pins: &'a mut BTreeMap<Pane, Selection>,
+}
+
+struct TileBehavior<'a> {
+    views: &'a mut BTreeMap<Pane, Box<dyn View>>,
+    samples: &'a [Box<dyn View>],
+    pins: &'a mut BTreeMap<Pane, Selection>,
+    ctx: ViewCtx<'a>,
+    requests: &'a mut TileRequests,
+    maximised: bool,
+    focused: Option<TileId>,
+}
+
+/// Draws a workspace.
+pub fn ui(ui: &mut Ui, workspace: &mut Workspace, panels: Panels<'_>, ctx: ViewCtx<'_>, requests: &mut TileRequests) {
+    let Panels { views, samples, pins } = panels;
+    let maximised = workspace.maximised_tile();
+    let focused = workspace.focused_tile();
+    let mut behavior = TileBehavior { views, samples, pins, ctx, requests, maximised: maximised.is_some(), focused };
+    match maximised {
+        Some(tile) => maximised_ui(ui, &workspace.now.tree, &mut behavior, tile),
+        None => workspace.now.tree.ui(&mut behavior, ui),
+    }
+}
+
+/// Draws the maximised panel with its header.
+fn maximised_ui(ui: &mut Ui, tree: &Tree<Pane>, behavior: &mut TileBehavior<'_>, tile: TileId) {
+    let Some(pane) = tree.tiles.get_pane(&tile) else { return };
+    let (bar, response) = ui.allocate_exact_size(vec2(ui.available_width(), HEADER), Sense::click());
+    ui.painter().rect_filled(bar, 0, behavior.ctx.tokens.panel);
+    let title = behavior.title(pane);
+    if response.double_clicked() {
+        behavior.requests.maximise = Some(tile);
+    }
+    ui.scope_builder(UiBuilder::new().max_rect(bar.shrink2(vec2(8.0, 0.0))), |ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            behavior.buttons_ui(ui, tile, pane, bar);
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| ui.heading(title));
+        });
+    });
+    widgets::hairline_below(ui, bar);
+    behavior.view_ui(ui, tile, pane);
+}
+
+impl TileBehavior<'_> {
+    fn title(&self, pane: &Pane) -> String {
+        let title = self.views.get(pane).map_or_else(|| pane.clone(), |v| v.title(self.ctx.schema));
+        let title = match pane.split_once('#') {
+            Some((_, number)) => format!("{title} {number}"),
+            None => title,
+        };
+        match self.pins.get(pane) {
+            Some(pinned) if pinned.elements.is_empty() => format!("{title} · pinned"),
+            Some(pinned) => format!("{title} · {}", interventions::label(self.ctx.schema, pinned)),
+            None => title,
+        }
+    }
+
+    fn view_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &Pane) {
+        let rect = ui.available_rect_before_wrap();
+        if self.focused == Some(tile) || self.maximised {
+            self.requests.focused_area = Some(rect);
+        }
+        focus::area(ui, pane, &self.title(pane), rect);
+        let pressed_here = ui.input(|i| i.pointer.any_pressed()) && ui.rect_contains_pointer(rect);
+        if pressed_here || focus::has(ui.ctx(), pane) {
+            self.requests.focus = Some(tile);
+        }
+        if ui.rect_contains_pointer(rect)
+            && let Some(view) = self.views.get(pane)
+        {
+            crate::app::shell::panels::status::hint(ui.ctx(), view.gestures());
+        }
+        match self.views.get_mut(pane) {
+            Some(view) => {
+                // A pinned panel gets its own selection in place of the shared one.
+                let mut pinned = self.pins.get_mut(pane);
+                if let Some(pinned) = &mut pinned {
+                    std::mem::swap(self.ctx.selection, *pinned);
+                }
+                self.ctx.enter(&**view);
+                // Restores the clip rectangle for the focus ring.
+                let clip = ui.clip_rect();
+                view.ui(ui, &mut self.ctx);
+                ui.set_clip_rect(clip);
+                end_hover(ui, pane, rect, self.ctx.selection);
+                if let Some(pinned) = pinned {
+                    std::mem::swap(self.ctx.selection, pinned);
+                }
+            }
+            None => widgets::empty_state(
+                ui,
+                icons::GRID,
+                &format!("Unknown view `{pane}`"),
+                "The layout was made by another version. Close this panel",
+            ),
+        }
+        focus::ring(ui, pane, rect);
+    }
+
+    /// Pins the panel's selection, or unpins it.
+    fn pin_ui(&mut self, ui: &mut Ui, pane: &Pane, title: &str) {
+        let is_pinned = self.pins.contains_key(pane);
+        let verb = if is_pinned { "Unpin selection of" } else { "Pin selection of" };
+        if widgets::icon_toggle(ui, icons::PIN, &format!("{verb} {title}"), is_pinned).clicked()
+            && self.pins.remove(pane).is_none()
+        {
+            self.pins.insert(pane.clone(), self.ctx.selection.clone());
+        }
+    }
+
+    /// Add, pin, help, maximise, close; from right to left. Visible while the pointer is over the panel or it has the
+    /// focus.
+    fn buttons_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &Pane, area: egui::Rect) {
+        let title = self.title(pane);
+        ui.spacing_mut().item_spacing.x = 0.0;
+        let area = ui.max_rect().union(area);
+        let is_near = ui.ctx().pointer_hover_pos().is_some_and(|at| area.contains(at));
+        // Restored below: the tabs are drawn in the same area.
+        // A pinned panel shows its pin; buttons stay reachable by keyboard and screen reader.
+        if !is_near && self.focused != Some(tile) && !self.maximised && !self.pins.contains_key(pane) {
+            ui.set_opacity(IDLE);
+        }
+        if widgets::icon_button(ui, icons::CLOSE, &format!("Close {title}")).clicked() {
+            self.requests.close = Some(tile);
+        }
+        let (glyph, verb) = if self.maximised { (icons::RESTORE, "Restore") } else { (icons::MAXIMISE, "Maximise") };
+        if widgets::icon_button(ui, glyph, &format!("{verb} {title}")).clicked() {
+            self.requests.maximise = Some(tile);
+        }
+        let help = widgets::icon_button(ui, icons::HELP, &format!("Help on {title}"));
+        if let Some(view) = self.views.get(pane) {
+            Popup::menu(&help).show(|ui| {
+                ui.set_width(HELP_WIDTH);
+                crate::app::shell::pages::help::markdown_ui(ui, view.help());
+            });
+        }
+        self.pin_ui(ui, pane, &title);
+        let more = widgets::icon_button(ui, icons::PLUS, &format!("Add a panel beside {title}"));
+        Popup::menu(&more).show(|ui| self.more_ui(ui, pane));
+    }
+
+    /// All views, this panel's view first.
+    fn more_ui(&mut self, ui: &mut Ui, pane: &Pane) {
+        ui.set_min_width(170.0);
+        let here = view_of(pane);
+        let samples = self.samples;
+        let (same, others): (Vec<_>, Vec<_>) = samples
+            .iter()
+            .filter(|v| v.name() == here || is_offered(v.name(), self.ctx.schema))
+            .partition(|v| v.name() == here);
+        for view in same.into_iter().filter(|v| v.can_repeat()).chain(others) {
+            let is_there = self.views.keys().any(|p| view_of(p) == view.name());
+            let verb = if is_there && view.can_repeat() { "Another" } else { "Add" };
+            if ui.button(format!("{verb} {}", lower(&view.title(self.ctx.schema)))).clicked() {
+                self.requests.another = Some(view.name().to_owned());
+                ui.close();
+            }
+        }
+    }
+}
+
+/// Ends the hover that a panel began when the pointer leaves it: views set it where they draw elements only.
+fn end_hover(ui: &Ui, pane: &Pane, rect: egui::Rect, selection: &mut Selection) {
+    let id = egui::Id::unique(("hovered in panel", pane));
+    let before: Option<u32> = ui.data(|d| d.get_temp(id)).flatten();
+    let now = if ui.rect_contains_pointer(rect) { selection.hovered } else { None };
+    if before.is_some() && now.is_none() && selection.hovered == before {
+        selection.hovered = None;
+    }
+    if before != now {
+        ui.data_mut(|d| d.insert_temp(id, now));
+    }
+}
+
+/// A title inside a sentence, in lower case; abbreviations keep their capitals.
+pub(super) fn lower(title: &str) -> String {
+    let mut letters = title.chars();
+    let (first, second) = (letters.next(), letters.next());
+    match (first, second.is_some_and(|c| c.is_lowercase())) {
+        (Some(first), true) => first.to_lowercase().chain(title.chars().skip(1)).collect(),
+        _ => title.to_owned(),
+    }
+}
+
+impl Behavior<Pane> for TileBehavior<'_> {
+    fn pane_ui(&mut self, ui: &mut Ui, tile: TileId, pane: &mut Pane) -> UiResponse {
+        self.view_ui(ui, tile, &pane.clone());
+        UiResponse::None
+    }
+
+    fn tab_title_for_pane(&mut self, pane: &Pane) -> WidgetText {
+        RichText::new(self.title(pane)).family(widgets::semibold()).into()
+    }
+
+    fn top_bar_right_ui(
+        &mut self,
+        tiles: &Tiles<Pane>,
+        ui: &mut Ui,
+        _tile: TileId,
+        tabs: &egui_tiles::Tabs,
+        _scroll: &mut f32,
+    ) {
+        let Some((tile, pane)) = tabs.active.and_then(|id| Some((id, tiles.get_pane(&id)?.clone()))) else { return };
+        ui.add_space(4.0);
+        let area = tiles.rect(tile).unwrap_or(egui::Rect::NOTHING);
+        // The tabs are drawn by the same `Ui` afterwards: they keep their opacity.
+        let opacity = ui.opacity();
+        self.buttons_ui(ui, tile, &pane, area);
+        ui.set_opacity(opacity);
+    }
+
+    fn on_tab_button(&mut self, tiles: &mut Tiles<Pane>, tile: TileId, response: Response) -> Response {
+        if response.double_clicked() {
+            self.requests.maximise = Some(tile);
+        }
+        if response.clicked() || response.drag_started() {
+            self.requests.focus = Some(tile);
+        }
+        if response.middle_clicked() {
+            self.requests.close = Some(tile);
+        }
+        if tiles.get_pane(&tile).is_some() {
+            response.on_hover_text("Drag to dock elsewhere · double-click to maximise · middle-click to close")
+        } else {
+            response
+        }
+    }
+
+    fn on_edit(&mut self, action: EditAction) {
+        if matches!(action, EditAction::TileDropped | EditAction::TileResized) {
+            self.requests.edited = true;
+        }
+    }
+
+    fn tab_bar_height(&self, _: &egui::Style) -> f32 {
+        HEADER
+    }
+
+    fn tab_bar_color(&self, _: &egui::Visuals) -> Color32 {
+        self.ctx.tokens.panel
+    }
+
+    fn tab_bg_color(&self, _: &egui::Visuals, _: &Tiles<Pane>, _: TileId, _: &TabState) -> Color32 {
+        Color32::TRANSPARENT
+    }
+
+    fn tab_outline_stroke(&self, _: &egui::Visuals, _: &Tiles<Pane>, _: TileId, _: &TabState) -> Stroke {
+        Stroke::NONE
+    }
+
+    fn tab_bar_hline_stroke(&self, _: &egui::Visuals) -> Stroke {
+        Stroke::new(1.0, self.ctx.tokens.line)
+    }
+
+    /// Strong for the focused panel, normal for active tabs, weak for inactive tabs.
+    fn tab_text_color(&self, _: &egui::Visuals, _: &Tiles<Pane>, tile: TileId, state: &TabState) -> Color32 {
+        match (state.active, self.focused == Some(tile)) {
+            (true, true) => self.ctx.tokens.text_strong,
+            (true, false) => self.ctx.tokens.text,
+            _ => self.ctx.tokens.text_sub,
+        }
+    }
+
+    fn tab_title_spacing(&self, _: &egui::Visuals) -> f32 {
+        10.0
+    }
+
+    fn gap_width(&self, _: &egui::Style) -> f32 {
+        1.0
+    }
+
+    fn resize_stroke(&self, _: &egui::Style, state: egui_tiles::ResizeState) -> Stroke {
+        match state {
+            egui_tiles::ResizeState::Idle => Stroke::new(1.0, self.ctx.tokens.line),
+            _ => Stroke::new(2.0, self.ctx.tokens.accent),
+        }
+    }
+
+    fn drag_preview_stroke(&self, _: &egui::Visuals) -> Stroke {
+        Stroke::new(1.0, self.ctx.tokens.accent)
+    }
+
+    fn drag_preview_color(&self, _: &egui::Visuals) -> Color32 {
+        Tokens::fade(self.ctx.tokens.accent, 0.1)
+    }
+
+    fn min_size(&self) -> f32 {
+        80.0
+    }
+
+    fn simplification_options(&self) -> SimplificationOptions {
+        SimplificationOptions { all_panes_must_have_tabs: true, ..SimplificationOptions::default() }
+    }
+}
