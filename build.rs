@@ -31,16 +31,16 @@ fn main() {
     println!("cargo::rustc-env=NEUROPIL_GIT={}", commit(&root));
 }
 
-/// What is under `kernels/`, by path from there.
+/// Files under `kernels/`, by relative path.
 #[derive(Default)]
 struct Files {
-    /// What PTX is made from: kernels, headers, the list of modules.
+    /// Inputs of PTX builds: kernels, headers, the list of modules.
     sources: BTreeMap<String, PathBuf>,
-    /// `<stem>.compute_<capability>[a].ptx`.
+    /// PTX builds, named `<stem>.compute_<capability>[a].ptx`.
     translations: BTreeMap<String, PathBuf>,
 }
 
-/// A file with no part in the build is an error: skipped, it would be missing from the program without a word.
+/// A file with no part in the build is an error, because it would be missing from the program unnoticed.
 fn sort_files(kernels: &Path) -> Files {
     let mut files = Files::default();
     for path in list(kernels) {
@@ -58,7 +58,7 @@ fn sort_files(kernels: &Path) -> Files {
     files
 }
 
-/// Stem, capability, and whether it is specific to that architecture.
+/// Stem and capability of a PTX build, and whether it is specific to that architecture.
 fn translation(name: &str) -> Option<(&str, u32, bool)> {
     let (stem, target) = name.strip_prefix("prebuilt/")?.strip_suffix(".ptx")?.rsplit_once(".compute_")?;
     let capability = target.strip_suffix('a');
@@ -66,25 +66,25 @@ fn translation(name: &str) -> Option<(&str, u32, bool)> {
 }
 
 impl Files {
-    /// Tables of the translations, of the sources shown in the window, and of stale translations.
+    /// Tables of the PTX builds, of the sources shown in the window, and of stale builds.
     fn tables(&self, stale: &[String]) -> String {
-        let mut out = String::from("/// Every embedded translation.\npub const PREBUILT: &[Prebuilt] = &[\n");
+        let mut out = String::from("/// Every embedded PTX build.\npub const PREBUILT: &[Prebuilt] = &[\n");
         for (name, path) in &self.translations {
             let (stem, capability, is_specific) = translation(name).expect("sorted by it");
             let target = format!("Target {{ capability: {capability}, is_specific: {is_specific} }}");
             let _ = writeln!(out, "    Prebuilt {{ stem: {stem:?}, target: {target}, ptx: include_str!({path:?}) }},");
         }
-        out += "];\n/// Every source: file under `kernels/`, text.\npub const SOURCES: &[(&str, &str)] = &[\n";
+        out += "];\n/// Every kernel source: path under `kernels/`, text.\npub const SOURCES: &[(&str, &str)] = &[\n";
         for (name, path) in self.sources.iter().filter(|(name, _)| !name.starts_with("gen/")) {
             let _ = writeln!(out, "    ({name:?}, include_str!({path:?})),");
         }
-        let docs = "/// Translations that were not made from the sources.";
+        let docs = "/// PTX builds whose inputs are not the present sources.";
         let _ = writeln!(out, "];\n{docs}\npub const STALE: &[&str] = &{stale:?};");
         out
     }
 }
 
-/// Every file but hidden ones, which are editors'.
+/// Lists all files except hidden ones, which belong to editors.
 fn list(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for path in fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.path())) {
@@ -98,7 +98,7 @@ fn list(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The commit, short; `unknown` outside a checkout.
+/// Short id of the commit; `unknown` outside a checkout.
 fn commit(root: &Path) -> String {
     let git = |args: &[&str]| {
         let output = Command::new("git").arg("-C").arg(root).args(args).output().ok()?;

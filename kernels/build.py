@@ -2,8 +2,8 @@
 """Makes kernels/prebuilt/*.ptx from kernels/**/*.cu, those whose sources, includes or flags changed. Needs Python with pip;
 no GPU, no CUDA toolkit, no root.
 
-Files, targets and flags are those of gen/modules.txt, which Rust writes from the declarations of the modules. What each
-translation was made from is in prebuilt/SOURCES: after a merge, with conflicts in prebuilt/ or without, run this again.
+Files, targets and flags are those of gen/modules.txt, which Rust writes from the declarations of the modules. prebuilt/SOURCES
+lists the inputs of each PTX build: after a merge, with or without conflicts in prebuilt/, run this again.
 NVRTC 12.0 writes PTX 8.0, which every driver from 525 on loads; the assembler only reports what the kernels
 cost on each architecture. Both are pinned wheels, kept in target/cuda-tools or in $CUDA_TOOLS.
 """
@@ -15,7 +15,7 @@ TOOLS = pathlib.Path(os.environ.get("CUDA_TOOLS", HERE.parent / "target" / "cuda
 # one, for those targets alone, with the first module that declares them.
 WHEELS = ["nvidia-cuda-nvrtc-cu12==12.0.140", "nvidia-cuda-nvcc==13.0.88"]
 OUT = HERE / "prebuilt"
-HEAD = f"# Checksum of what a translation was made from, of its text, its name; by {WHEELS[0]}.\n"
+HEAD = f"# Checksum of the inputs of a PTX build, checksum of its text, its name; by {WHEELS[0]}.\n"
 UPDATE = "UPDATE=1 cargo test --test floors generated_headers"
 
 
@@ -102,7 +102,7 @@ def read_source(file):
 
 
 def sum_of_inputs(file, target, flags):
-    """Checksum of all that a translation is made from. As in src/gpu/stale.rs."""
+    """Checksum of all inputs of a PTX build. As in src/gpu/stale.rs."""
     found, left = set(), [file]
     while left:
         file = left.pop()
@@ -114,7 +114,7 @@ def sum_of_inputs(file, target, flags):
 
 
 def fresh_rows():
-    """Rows of SOURCES that hold, as {name: checksum of the inputs}: those of the pinned compiler whose translation is as recorded."""
+    """Rows of SOURCES that hold, as {name: checksum of the inputs}: those of the pinned compiler whose build is as recorded."""
     path = OUT / "SOURCES"
     rows = path.read_text().splitlines() if path.exists() else []
     if HEAD.strip() not in rows:
@@ -129,7 +129,7 @@ def fresh_rows():
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("--all", action="store_true", help="make every translation, whether its inputs changed or not")
+    parser.add_argument("--all", action="store_true", help="build every module, whether its inputs changed or not")
     parser.add_argument("--tools-only", action="store_true", help="only fetch the wheels, for the test that compiles every kernel")
     return parser.parse_args()
 
@@ -161,7 +161,7 @@ def main():
         rows |= {name} if all(fine for _, fine in (job.result() for job in jobs)) else set()
     text = "".join(f"{inputs[name]} {checksum((OUT / name).read_bytes())} {name}\n" for name in sorted(rows))
     (OUT / "SOURCES").write_text(HEAD + text)
-    print(f"{len(reports)} of {len(wanted)} translations made")
+    print(f"{len(reports)} of {len(wanted)} PTX files built")
     sys.exit(0 if rows == set(wanted) else "a kernel does not assemble or spills registers")
 
 

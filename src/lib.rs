@@ -5,29 +5,31 @@
 //! `Series`, the 3D view any `Field` over a set with positions. What is specific to a kind is an *action* or a
 //! *parameter*, never a panel.
 //!
-//! # Floors
+//! # Modules
 //!
-//! ```text
-//!    cli        app ── view3d      command line, window
-//!      \      / | \
-//!       export  |  engine          files for others; the worker thread
-//!          \    |    |
-//!         project    |             the document and the run folder
-//!            |       |
-//!          kinds     |             one folder each, one shape
-//!        / |  | \    |             (query: the language of sets of elements)
-//!      nn data   sim ┘             operations on tensors; input files of kinds; the contract of every kind
-//!       |   |   /   \
-//!       └─ num params gpu          arithmetic equal on both backends; declarations; the device (nn uses it too)
-//! ```
+//! | module | contents | uses |
+//! | --- | --- | --- |
+//! | `cli`, `app` | command line; window | all below; only the window uses `view3d` and `query` |
+//! | [`export`] | recorded runs in formats of other programs | `project` |
+//! | [`project`] | the document, the run folder, replays | `engine`, `kinds` |
+//! | [`engine`] | the worker thread that steps a simulation | `sim` |
+//! | [`kinds`] | families of models, one folder each | `nn`, `query`, `data`, `sim` |
+//! | [`query`] | language that selects elements of a set | `sim` |
+//! | [`sim`] | contract of every kind, and the shapes of its results | `gpu`, `params` |
+//! | [`nn`] | operations on tensors, forward and backward | `gpu` |
+//! | [`gpu`] | the CUDA device | `num` |
+//! | [`params`] | declarations of parameters | `num` |
+//! | [`data`] | readers of input files, generators of networks | `num` |
+//! | [`num`] | arithmetic with equal results on both backends | |
+//! | `view3d` | camera and renderer of points | |
 //!
-//! A module names only the floors below it; `tests/floors/floors.rs` holds the table and fails with file and line.
-//! Deliberate limits:
+//! A module may also use what the modules in its last column use. `tests/floors/floors.rs` holds the exact table and
+//! fails with file and line. Deliberate limits:
 //!
 //! - [`num`] and [`params`] use no GPU, file or window.
 //! - [`gpu`] is the only module that names the CUDA binding, and it contains no simulation. There is no cargo
-//!   feature for CUDA: it is always compiled in; the driver is looked for at start.
-//! - [`nn`] multiplies matrices; it contains no model and no automatic differentiation.
+//!   feature for CUDA: it is always compiled in, and the driver is looked up at run time.
+//! - [`nn`] contains no model and no automatic differentiation.
 //! - [`kinds`] open no window and read no wall clock; a kind's time is its step count.
 //! - [`engine`] uses `dyn Simulation`, no kind and no window.
 //! - `view3d` draws points and is independent of element sets.
@@ -37,8 +39,8 @@
 //! # Threads
 //!
 //! The window, the engine (owns the simulation), the loader (project → simulation, with progress and cancel)
-//! and the recorder (disk). They exchange closed enums over bounded channels, and frames through one mailbox in which
-//! states are replaced and histories appended. The recorder stalls the run instead of losing spikes.
+//! and the recorder (disk). They exchange closed enums over bounded channels, and frames through one mailbox that
+//! replaces states and appends histories. The recorder stalls the run instead of losing spikes.
 //!
 //! # Exactness
 //!
@@ -51,33 +53,34 @@
 //! | word | meaning |
 //! | --- | --- |
 //! | kind | a family of models with its own parameters, probes, actions and kernels: `spiking`, `nuclei` |
-//! | project | the document: kind, parameters, run settings, what is recorded, window layout |
+//! | project | the document: kind, parameters, run settings, recorded probes, window layout |
 //! | parameter, group | a declared value, and the declared list it belongs to; both have a name, a title and former names |
-//! | setup | what a kind prepares on the host from parameters and files: connections, samples; immutable and shared |
-//! | simulation, backend | a setup that can be stepped, on the CPU (the definition) or with CUDA (the same made fast) |
-//! | step, batch | the unit of simulated time; the steps taken between two looks at the command channel |
-//! | element set, slot | what fields and spikes are over (neurons, nuclei); in a population a place that is used again |
-//! | individual | the occupant of a slot; its id is never used again |
-//! | selection | a named query over elements, of every kind: target, filter, colour |
-//! | intervention | over a span of time: a stimulus, a silencing, or another value of a parameter; every kind has that one |
-//! | action | something done once to a running simulation |
-//! | probe, shape | something a kind can be asked for, and the form of its data: series, spikes, field, matrix, lineage, text |
-//! | tap, reading, frame | a request for a probe, its answer, and all answers of one batch |
+//! | setup | host data that a kind prepares from parameters and files: connections, samples; immutable and shared |
+//! | simulation, backend | a setup that can be stepped, on the CPU (the definition) or with CUDA (a faster equivalent) |
+//! | step, batch | the unit of simulated time; the steps between two reads of the command channel |
+//! | element set, slot | the neurons or nuclei that fields and spikes index; a reusable element of a population |
+//! | individual | the occupant of a slot; its id is never reused |
+//! | selection | a named query over elements, available in every kind: target, filter, colour |
+//! | intervention | a stimulus, a silencing or (in every kind) another value of a parameter over a span of time |
+//! | action | a single change of a running simulation, such as a voltage pulse |
+//! | probe, shape | a quantity that a kind can report, and the form of its data: series, spikes, field, matrix, lineage, text |
+//! | tap, reading, frame | a request for a probe, its data, and all data of one batch |
 //! | subscription | the taps the window needs |
-//! | schema | what a running simulation offers: probes, lane names, element sets, connectivity |
+//! | schema | description of a running simulation: probes, lane names, element sets, connectivity |
 //! | pass, span, timing | one batch on the device, one measured part of it, a row of the kernel table |
-//! | history | what the window keeps of a run, bounded: spikes, series, fields, and the steps it has no data for |
+//! | history | bounded data of a run in the window: spikes, series, fields, and the steps without data |
 //! | recording, stream | a run being written to disk; one recorded probe, a file |
-//! | run | the folder a recording leaves: project, command log, manifest, streams |
-//! | playback, replay | showing a run; computing it again and comparing every recorded bit |
-//! | digest | hash and totals of everything a simulation did |
-//! | view, panel, workspace | draws readings of some shapes; a view in the window; a layout of panels |
-//! | colormap, colour scale, palette | values to colours; a range with a colormap; colours of categories |
+//! | run | the folder of a recording: project, command log, manifest, streams |
+//! | playback, replay | display of a recorded run; repeated computation with a comparison of every recorded bit |
+//! | digest | hash and totals of a simulation since step 0 |
+//! | view, panel, workspace | display of readings with certain shapes; a view in the window; a layout of panels |
+//! | colormap, colour scale, palette | map from values to colours; a range with a colormap; colours of categories |
 //!
 //! # Reading order
 //!
-//! This page, then [`kinds::spiking`] (the kind), its `params.rs` and `cpu/`, then [`sim`],
-//! `engine/worker.rs` and `app/session.rs`: about a thousand lines, and the rest is predictable from there.
+//! This page, then the contract ([`sim`], `sim/kind.rs`), one kind ([`kinds::spiking`] with its `params.rs` and
+//! `cpu/mod.rs`, the definition of a step), `engine/worker.rs` and `app/session.rs`: about two thousand lines. The other
+//! kinds and views have the same form.
 
 pub mod app;
 pub mod cli;

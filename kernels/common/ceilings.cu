@@ -1,4 +1,4 @@
-// Peak performance of a device: one kernel per limit, for the roofline. Not used by simulations.
+// Measures the peak performance of a device for the roofline, one kernel per limit. Not used by simulations.
 //
 //  read_all, copy_all   memory bandwidth: 16 bytes per thread and access, four accesses in flight.
 //  add_scattered        L2 atomics: random targets, results unused.
@@ -47,7 +47,7 @@ extern "C" __global__ void multiply_add(unsigned int rounds, float* __restrict__
     sums[at] = ((a[0] + a[1]) + (a[2] + a[3])) + ((a[4] + a[5]) + (a[6] + a[7]));
 }
 
-// One 16 x 16 by 16 x 8 product of f16 tiles, added to four f32 per thread.
+// Adds one 16 x 16 by 16 x 8 product of f16 tiles to four f32 accumulators per thread.
 __device__ __forceinline__ void multiply_tile(float (&c)[4], unsigned int a, unsigned int b) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%4,%4,%4}, {%5,%5}, {%0,%1,%2,%3};"

@@ -1,4 +1,4 @@
-// Element types narrower than float, without CUDA's headers: the bits of num/elements.rs, which defines them.
+// Element types narrower than float, without CUDA's headers. num/elements.rs defines the same bits.
 #pragma once
 
 struct f16 { unsigned short bits; };
@@ -14,7 +14,7 @@ __device__ inline float to_float(f16 x) {
 
 __device__ inline float to_float(bf16 x) { return __int_as_float((int)((unsigned int)x.bits << 16)); }
 
-// Its bits are those of an f16 whose exponent is 8 too small.
+// The bits are those of an f16 whose exponent is 8 too small.
 __device__ inline float to_float(e4m3 x) {
     if ((x.bits & 0x7fu) == 0x7fu) return __int_as_float(0x7fc00000);
     return 256.0f * to_float(f16{(unsigned short)((x.bits & 0x80u) << 8 | (x.bits & 0x7fu) << 7)});
@@ -34,7 +34,7 @@ __device__ inline bf16 to_bf16(float x) {
     return bf16{(unsigned short)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
 }
 
-// Eight bits, as num/elements.rs: `mantissa` stored bits, least exponent of normal numbers, largest value.
+// Encodes eight bits as num/elements.rs: `mantissa` stored bits, smallest exponent of normal numbers, largest value.
 __device__ inline unsigned char eight_bits(float x, int mantissa, int least, float largest) {
     const unsigned char sign = (unsigned char)((unsigned int)__float_as_int(x) >> 24 & 0x80u);
     if (x != x) return sign | 0x7fu;

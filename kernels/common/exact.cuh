@@ -4,7 +4,7 @@
 
 namespace exact {
 
-// Uniform in (0, 1): 23 bits, both ends excluded.
+// Uniform in (0, 1) with 23 bits, both ends excluded.
 __device__ inline float unit(unsigned int word) { return ((word >> 9) + 0.5f) * 0x1p-23f; }
 
 // Natural logarithm for normal positive x (Cephes logf).
@@ -30,7 +30,7 @@ __device__ inline float ln(float x) {
     return (m + y) + 0.693359375f * f;
 }
 
-// Standard normal from one word, by inverse error function (Giles 2012, single precision).
+// Standard normal value from one word by the inverse error function (Giles 2012, single precision).
 __device__ inline float normal(unsigned int word) {
     const float x = 2.0f * unit(word) - 1.0f;
     float w = -ln((1.0f - x) * (1.0f + x));

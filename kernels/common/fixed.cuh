@@ -14,10 +14,10 @@ __device__ inline int from_real(double x) {
     return (int)whole;
 }
 
-// Exact.
+// Converts exactly.
 __device__ inline double to_real(int q) { return q * (1.0 / 65536.0); }
 
-// Sum that wraps, as integer atomics do.
+// Sum that wraps like integer atomics.
 __device__ inline int plus(int a, int b) { return (int)((unsigned int)a + (unsigned int)b); }
 
 }  // namespace fixed

@@ -1,4 +1,4 @@
-// What a launch costs: a kernel that does nothing, and one that waits while others are queued behind it. Not used by simulations.
+// Cost of a launch: an empty kernel, and a kernel that waits while others are queued after it. Not used by simulations.
 #include "gen/launch_cost.cuh"
 
 extern "C" __global__ void do_nothing(unsigned int) {}

@@ -1,5 +1,5 @@
-// Standard normal numbers in double precision; the CUDA twin of src/num/normal.rs and src/num/quantile.rs: IEEE operations only,
-// compiled with --fmad=false, so that both twins return the same bits.
+// Standard normal numbers in double precision: the CUDA twin of src/num/normal.rs and src/num/quantile.rs. IEEE
+// operations only, compiled with --fmad=false, so that both twins return the same bits.
 #pragma once
 
 namespace normal {
@@ -29,7 +29,7 @@ __device__ inline double ln(double x) {
     return e * 6.93147180369123816490e-1 - ((half - (s * (half + r) + e * 1.90821492927058770002e-10)) - f);
 }
 
-// The quantile of a probability within (0, 1).
+// Quantile of a probability in (0, 1).
 __device__ inline double quantile(double p) {
     const double q = p - 0.5;
     if (fabs(q) <= 0.425) {
@@ -58,7 +58,7 @@ __device__ inline double quantile(double p) {
     return copysign(x, q);
 }
 
-// The normal number of a random word.
+// Normal number of a random word.
 __device__ inline double of_word(unsigned int word) { return quantile(((double)word + 0.5) / 4294967296.0); }
 
 } // namespace normal

@@ -40,7 +40,7 @@ extern "C" __global__ void sum_fixed(unsigned int n, unsigned int n_sums, const 
 extern "C" __global__ void round_elements(unsigned int n, const unsigned int* __restrict__ words, f16* __restrict__ halves, bf16* __restrict__ brains, e4m3* __restrict__ fours, e5m2* __restrict__ fives, float* __restrict__ back) {
     const unsigned int i = thread_index();
     if (i >= n) return;
-    // From below the least subnormal number of each format to beyond the largest.
+    // Covers values from below the smallest subnormal number of each format to above the largest.
     const float x = (2.0f * exact::unit(words[i]) - 1.0f) * __int_as_float((int)(127u - 30u + words[i] % 60u) << 23);
     halves[i] = to_f16(x);
     brains[i] = to_bf16(x);

@@ -9,7 +9,7 @@ __device__ inline Words draw_of_block(unsigned long long seed, unsigned int addr
                       (unsigned int)seed, (unsigned int)(seed >> 32));
 }
 
-// The events of the steps 64 block .. 64 block + 64, one bit each. at_most[k] 2^-32 is the probability of at most k.
+// Events of the steps 64 block .. 64 block + 64, one bit each. at_most[k] 2^-32 is the probability of at most k events.
 __device__ inline unsigned long long events_of_block(unsigned long long seed, unsigned int address,
                                                      const unsigned long long* at_most, unsigned long long block,
                                                      unsigned int lane) {
@@ -37,7 +37,7 @@ __device__ inline unsigned long long events_of_block(unsigned long long seed, un
     return n == picks ? bits : ~bits;
 }
 
-// The events of up to 32 steps from `step` on, one bit each.
+// Events of up to 32 steps from `step` on, one bit each.
 __device__ inline unsigned int events_of_steps(unsigned long long seed, unsigned int address,
                                                const unsigned long long* at_most, unsigned long long step,
                                                unsigned int steps, unsigned int lane) {

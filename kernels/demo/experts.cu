@@ -6,14 +6,14 @@
 
 constexpr unsigned int ALL_LANES = 0xffffffffu;
 
-// The symbol of a step: of a text, or one of four successors with probabilities 1/2, 1/4, 1/8, 1/8.
+// Symbol of a step: read from a text, or one of four successors with probabilities 1/2, 1/4, 1/8, 1/8.
 __device__ inline unsigned int next_symbol(const StreamParams* params, const unsigned char* source, unsigned int symbol, unsigned long long step) {
     if (params->n_text > 0) return source[step % params->n_text];
     const unsigned int eighth = draw(params->seed, STIMULUS, step, 0).x >> 29;
     return source[4 * symbol + (eighth < 4 ? 0 : eighth < 6 ? 1 : eighth == 6 ? 2 : 3)];
 }
 
-// Rounds to bfloat16: up with the probability of the part that is cut off.
+// Stochastic rounding to bfloat16: up with the probability of the truncated fraction.
 __device__ inline bf16 round_randomly(float x, unsigned int word) {
     return bf16{(unsigned short)(((unsigned int)__float_as_int(x) + (word & 0xffffu)) >> 16)};
 }
@@ -33,7 +33,7 @@ extern "C" __global__ void read_tokens(unsigned int n_tokens, unsigned int first
         for (unsigned int other = 0; other < N_SYMBOLS; ++other) sum += __shfl_sync(ALL_LANES, e, other);
         const float p = e / sum;
         if (__any_sync(ALL_LANES, has_symbol && !(p < __int_as_float(0x7f800000)))) {
-            // NaN: this token and those after it are not read, nor by the next launch.
+            // NaN: neither this nor later tokens are read, also in the next launch.
             if (lane == 0) records[first + token].symbol = NON_FINITE;
             break;
         }
@@ -46,7 +46,7 @@ extern "C" __global__ void read_tokens(unsigned int n_tokens, unsigned int first
             x = x < -60.0f ? -60.0f : x > 60.0f ? 60.0f : x;
             *weight = round_randomly(x, of_pair[lane % 8 / 2] >> 16 * (lane % 2));
         }
-        // The three likeliest symbols, ties to the lower one.
+        // The three most probable symbols; ties go to the lower one.
         TokenRecord record;
         record.symbol = symbol;
         record.loss = -exact::ln(came > 0x1p-126f ? came : 0x1p-126f);
@@ -74,7 +74,7 @@ extern "C" __global__ void read_tokens(unsigned int n_tokens, unsigned int first
     }
 }
 
-// A block per table: counts are integers, so their order does not matter.
+// One block per table. Counts are integers, so the result does not depend on their order.
 extern "C" __global__ void count_weights(const unsigned int* __restrict__ slots, unsigned int first, const bf16* __restrict__ weights, unsigned int* __restrict__ counts) {
     __shared__ unsigned int bins[N_BINS];
     if (threadIdx.x < N_BINS) bins[threadIdx.x] = 0;

@@ -5,5 +5,5 @@
 // An empty kernel: launch overhead.
 extern "C" __global__ void __launch_bounds__(32, 1) do_nothing(unsigned int unused);
 
-// Waits for so many nanoseconds.
+// Waits for `nanos` nanoseconds.
 extern "C" __global__ void __launch_bounds__(32, 1) wait_nanos(unsigned int nanos);

@@ -1,5 +1,5 @@
-// What a training step of a language model does besides the operations of nn: its beginning and its record, norms of
-// parameters for probes, and the cache of keys and values.
+// Parts of a language model's training step other than the operations of nn: begin and record of a step, norms of
+// parameters for probes, and the KV cache.
 #include "gen/language-step.cuh"
 
 typedef unsigned long long u64;
@@ -22,7 +22,7 @@ extern "C" __global__ void record_step(const StepParams* __restrict__ params, co
     records[params->record % MAX_RECORDS] = record;
 }
 
-// One block per view and part: sums of squares of weights, of gradients and of changes.
+// One block per view and part: sums of squares of weights, gradients and changes.
 extern "C" __global__ void sum_views(const ViewRange* __restrict__ views, const float* __restrict__ weights, const float* __restrict__ before, const float* __restrict__ gradient, double* __restrict__ partials) {
     __shared__ double shared[3][8];
     const ViewRange view = views[blockIdx.x];
@@ -45,7 +45,7 @@ extern "C" __global__ void sum_views(const ViewRange* __restrict__ views, const 
     }
 }
 
-// One thread per view: its norms; of the gradient without the loss scale.
+// One thread per view: its norms. Divides the gradient norm by the loss scale.
 extern "C" __global__ void finish_views(unsigned int n_views, const float* __restrict__ scale, const double* __restrict__ partials, float* __restrict__ norms) {
     const unsigned int view = blockIdx.x * blockDim.x + threadIdx.x;
     if (view >= n_views) return;
@@ -58,8 +58,8 @@ extern "C" __global__ void finish_views(unsigned int n_views, const float* __res
     norms[3 * view + 2] = (float)sqrt(sums[2]);
 }
 
-// One thread per 16 bits of the keys and values of new tokens: from packed projections to the caches of a block. The number of
-// tokens in the cache is in memory, so that one captured launch appends each token of a text.
+// Appends keys and values of new tokens from packed projections to the KV caches of a block, one thread per 16 bits.
+// The cache length is read from memory, so that one captured launch appends each token of a text.
 extern "C" __global__ void append_cache(CacheSizes s, const int* __restrict__ lengths, const void* qkv, void* keys, void* values) {
     const u64 stride = (u64)gridDim.x * blockDim.x, n = (u64)s.tokens * 2 * s.kv, first = (u64)lengths[0] - s.tokens;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {

@@ -1,7 +1,8 @@
-// Activation functions: formulas in src/nn/activation/mod.rs. A thread has one pack of 16 bytes; all of it is bound by memory.
+// Activation functions: formulas in src/nn/activation/mod.rs. One thread per pack of 16 bytes; memory-bound.
 //
-// GELU by tanh on an H200, share of 4.8 TB/s (copying reaches 81 to 87 %): 60 % with expf, exact quotients, bf16 by integers and threads
-// that take turns; now 85 % of 65,536 x 1024 of bf16 (65.6 us). Variants of it alone, 16384 x 3072, us forward and backward:
+// GELU by tanh on an H200, share of 4.8 TB/s (copying reaches 81 to 87 %): 60 % with expf, exact quotients, bf16 by
+// integers and threads that take turns; now 85 % of 65,536 x 1024 of bf16 (65.6 us). Variants of it alone, 16384 x
+// 3072, us forward and backward:
 //   approximate powers and reciprocals, bf16 by cvt, threads in turns   54.4 (77 %)   78.3 (80 %)
 //   and a thread for each pack                                          48.9 (86 %)   71.1 (89 %)
 //   and two or four packs of a thread, loaded first                     50.0, 50.7    71.2, 73.2
@@ -14,7 +15,7 @@
 __device__ __forceinline__ float logistic(float x) { return reciprocal(1.0f + power_of_two(-LOG2_E * x)); }
 // exp(-2 u), u = sqrt(2/pi) (x + 0.044715 x^3): 0.5 (1 + tanh(u)) is the logistic function of 2 u.
 __device__ __forceinline__ float gelu_power(float x) { return power_of_two(x * fmaf(-0.1029432397f, x * x, -2.302208198f)); }
-// A call: eight of them side by side would take twice the registers that the other functions need.
+// Not inlined: eight inlined copies would take twice the registers of the other functions.
 __device__ __noinline__ float normal_cdf(float x) { return 0.5f * erfcf(x * -0.7071067811865476f); }
 
 template <unsigned int ACT>
@@ -28,7 +29,8 @@ __device__ __forceinline__ float value(float x) {
 template <unsigned int ACT>
 __device__ __forceinline__ float slope(float x) {
     if (ACT == GELU_TANH) {
-        // Beyond 9 it is 0 or 1, whatever the square of x is; from -10.1 on e is infinite. 1 - s is e s, without cancellation.
+        // Beyond 9 the result is 0 or 1 for any square of x; from -10.1 on, e is infinite. 1 - s = e s, without
+        // cancellation.
         const float z = fabsf(x) > 9.0f ? copysignf(9.0f, x) : x, e = gelu_power(z), s = reciprocal(1.0f + e);
         return fmaf(z * (s * (e * s)), fmaf(0.2140644488f, z * z, 1.5957691216057308f), s);
     }
@@ -45,7 +47,8 @@ __device__ __forceinline__ void apply_to_words(T* to, F f, const Packs&... x) {
     *(uint4*)to = make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// to[i] = f(x[i]...) for a pack from element i on, word by word: a kernel whose packs are all floats at a time has half the threads.
+// to[i] = f(x[i]...) for a pack from element i on, word by word, because holding all packs as floats would halve the
+// number of resident threads.
 template <class F, class... Inputs>
 __device__ __forceinline__ void each_element(T* to, u64 i, u64 n, bool is_aligned, F f, const Inputs*... x) {
     if (is_aligned && i + PACK <= n) {

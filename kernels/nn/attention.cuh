@@ -1,5 +1,5 @@
-// What every attention kernel shares: where tokens and heads are, which keys a query sees. The declaration, with its
-// formulas: src/nn/attention. Included after the generated header.
+// Shared parts of all attention kernels: addresses of tokens and heads, and the keys that a query sees.
+// src/nn/attention contains the declaration with the formulas. Included after the generated header.
 #pragma once
 
 constexpr unsigned int LENGTHS_FULL = 0, LENGTHS_PADDED = 1, LENGTHS_PACKED = 2; // as in src/nn/attention/cuda
@@ -8,13 +8,13 @@ constexpr float LOG2_E = 1.4426950408889634f;
 
 __device__ __forceinline__ float minus_infinity() { return __int_as_float((int)0xff800000u); }
 
-// A sequence: its place in the buffers, and how many tokens it has.
+// Sequence: its position in the buffers, and its lengths in tokens.
 struct Sequence {
     unsigned int batch, first_q, first_k; // `batch` is 0 for packed sequences
     int lq, lk;
 };
 
-// Lengths out of range are clipped: nothing is read or written outside the buffers.
+// Clips lengths that are out of range, so that nothing outside the buffers is accessed.
 __device__ __forceinline__ Sequence sequence(const AttentionArgs& a, const int* q_lengths, const int* k_lengths, unsigned int b) {
     Sequence s = {b, 0, 0, (int)a.q_len, (int)a.k_len};
     if (a.lengths == LENGTHS_PACKED) {
@@ -31,7 +31,7 @@ __device__ __forceinline__ Sequence sequence(const AttentionArgs& a, const int* 
     return s;
 }
 
-// First key that query `i` sees, and the end of those.
+// First key that query `i` sees, and the end of its keys.
 __device__ __forceinline__ int first_key(const AttentionArgs& a, const Sequence& s, int i) {
     return a.window ? min(max(i + s.lk - s.lq + 1 - (int)a.window, 0), s.lk) : 0;
 }
@@ -43,7 +43,7 @@ __device__ __forceinline__ int end_key(const AttentionArgs& a, const Sequence& s
 __device__ __forceinline__ bool is_visible(const AttentionArgs& a, const Sequence& s, int i, int j) {
     return i < s.lq && j >= first_key(a, s, i) && j < end_key(a, s, i);
 }
-// First query that sees a key from `j` on, and the end of those that see one up to `j`.
+// First query that sees a key from `j` on, and the end of the queries that see a key up to `j`.
 __device__ __forceinline__ int first_query(const AttentionArgs& a, const Sequence& s, int j) {
     const int own = j - (s.lk - s.lq);
     if (a.causal) return min(max(own, 0), s.lq);
@@ -60,12 +60,12 @@ __device__ __forceinline__ unsigned long long place(const HeadPlaces& x, const S
 __device__ __forceinline__ unsigned long long bias_place(const AttentionArgs& a, unsigned int b, unsigned int head, int i, int j) {
     return b * a.bias_batch + head * a.bias_head + i * a.bias_query + j * a.bias_key;
 }
-// Row of a query in lse and in the dots of the backward pass.
+// Row of a query in lse and in the dot products of the backward pass.
 __device__ __forceinline__ unsigned long long row_of(const AttentionArgs& a, unsigned int b, unsigned int head, int i) {
     return ((unsigned long long)b * a.heads + head) * a.q_len + i;
 }
 
-// Calls, where a kernel has dozens of them.
+// Not inlined, because kernels contain dozens of uses.
 __device__ __noinline__ float stored(const void* from, unsigned long long at, unsigned int format) {
     if (format == STORED_F32) return ((const float*)from)[at];
     const unsigned short bits = ((const unsigned short*)from)[at];

@@ -1,9 +1,10 @@
-// Attention of few queries to many keys: new tokens to a cache. A block takes one query of one head and a part of its
-// keys, 16 at a time, eight lanes each; the parts are joined in a second kernel, in order. Reading keys and values bounds it.
+// Attention of few queries to many keys, such as new tokens to a KV cache (split-K). A block takes one query of one
+// head and a part of its keys, 16 at a time with eight lanes each; a second kernel combines the parts in a fixed order.
+// Bound by reading keys and values.
 #include "gen/nn-attention_decode.cuh"
 #include "nn/attention.cuh"
 
-// Eight neighbours, at a multiple of 16 bytes.
+// Reads eight adjacent elements, aligned to 16 bytes.
 __device__ __forceinline__ void read_eight(const AttentionArgs& a, const void* from, unsigned long long at, float (&x)[8]) {
     if (a.format == STORED_F32) {
         const float4 low = *(const float4*)((const float*)from + at), high = *(const float4*)((const float*)from + at + 4);
@@ -64,7 +65,7 @@ __device__ __forceinline__ void decode(const AttentionArgs& a, const void* q, co
 #pragma unroll
             for (int n = 0; n < 8; ++n) sums[c][n] = sums[c][n] * factor + p * values[c][n];
     }
-    // Four groups of eight lanes, then four warps.
+    // Reduces over four groups of eight lanes, then over four warps.
 #pragma unroll
     for (int n = 8; n < 32; n *= 2) {
         const float other = __shfl_xor_sync(0xffffffffu, top, n), most = fmaxf(top, other), base = most == minus_infinity() ? 0.0f : most;
@@ -109,7 +110,7 @@ __device__ __forceinline__ void decode(const AttentionArgs& a, const void* q, co
 extern "C" __global__ void attention_decode_128(FORWARD_ARGS, float* partial, void* o, float* lse) { decode<2>(FORWARD_VALUES, partial, o, lse); }
 extern "C" __global__ void attention_decode_256(FORWARD_ARGS, float* partial, void* o, float* lse) { decode<4>(FORWARD_VALUES, partial, o, lse); }
 
-// One block per query and head: joins its parts.
+// One block per query and head: combines its parts.
 extern "C" __global__ void attention_join(AttentionArgs a, const void* q_lengths, const void* k_lengths, const float* partial, void* o, float* lse) {
     const unsigned int row = blockIdx.x, head = row / a.q_len % a.heads, b = row / a.q_len / a.heads, wide = a.head_dim + 2;
     const int i = (int)(row % a.q_len);

@@ -1,6 +1,6 @@
-// Dropout of probabilities: whether one is kept is a function of its address (src/nn/attention, "Dropout"). Four neighbouring
-// keys of a query share a draw of ten rounds of Philox, about 100 instructions, so lanes that hold parts of the same four
-// divide the draws among them and exchange bits. With DROPS false nothing of this is compiled.
+// Dropout of probabilities. Whether a probability is kept is a function of its address (src/nn/attention, "Dropout").
+// Four neighbouring keys of a query share a draw of ten rounds of Philox, about 100 instructions, so lanes with parts
+// of the same four keys divide the draws and exchange bits. With DROPS false none of this is compiled.
 #pragma once
 
 #ifndef DROPS
@@ -11,8 +11,8 @@
 #include "common/philox.cuh"
 
 struct Dropping {
-    unsigned long long seed, step, first; // number of the draw of query 0, head 0, key 0
-    unsigned int purpose, threshold, kept, heads, draws; // of a row
+    unsigned long long seed, step, first; // index of the draw for query 0, head 0, key 0
+    unsigned int purpose, threshold, kept, heads, draws; // draws: number of draws per row
     float factor;
 
     __device__ __forceinline__ Dropping(const AttentionArgs& a, const void* from, const Sequence& s) {
@@ -22,7 +22,7 @@ struct Dropping {
         purpose = DROPOUT | (a.drop_site & 0xffffu) << 8;
         threshold = (unsigned int)d.threshold, kept = d.threshold >> 32 ? 0 : 15; // a threshold of 2^32 keeps none
     }
-    // Of four keys from `key` on, a multiple of four, the bits of those that are kept.
+    // Bits of the kept probabilities among four keys from `key` on, a multiple of four.
     __device__ __forceinline__ unsigned int four(unsigned int head, int query, int key) const {
         const unsigned long long at = first + ((unsigned long long)query * heads + head) * draws + (unsigned int)key / 4;
         const Words w = draw(seed, purpose | (unsigned int)(at >> 32) << 24, step, (unsigned int)at);
@@ -31,8 +31,8 @@ struct Dropping {
     __device__ __forceinline__ float factor_of(unsigned int head, int query, int key) const {
         return four(head, query, key & ~3) >> (key & 3) & 1 ? factor : 0.0f;
     }
-    // Of products of m16n8 with rows that are queries: this lane's row of a strip from `query` on and the one eight below,
-    // in tiles of eight keys from `key` on. Bit 4 n + e is that of element e in tile n.
+    // Bits for m16n8 products whose rows are queries: this lane's row of a strip from `query` on and the row eight
+    // below, in tiles of eight keys from `key` on. Bit 4 n + e belongs to element e of tile n.
     template <int TILES>
     __device__ __forceinline__ void of_queries(unsigned int (&bits)[2], unsigned int head, int query, int key) const {
         static_assert(TILES <= 8, "four bits of a tile");
@@ -44,7 +44,8 @@ struct Dropping {
         bits[0] = (odd ? other : own) >> 2 * odd;
         bits[1] = (odd ? own : other) >> 2 * odd;
     }
-    // The same where rows are keys, from `key` on, and columns queries, from `query` on: bit 4 n of tile n, by half and element.
+    // Bits for products whose rows are keys from `key` on and whose columns are queries from `query` on: bit 4 n of
+    // tile n, by half and element.
     template <int TILES>
     __device__ __forceinline__ void of_keys(unsigned int (&bits)[2][2], unsigned int head, int query, int key) const {
         static_assert(TILES <= 8, "four bits of a tile");
@@ -70,14 +71,14 @@ struct Dropping {
 };
 #endif
 
-// The same for wgmma, whose sums leave few registers: what a block needs is in shared memory, which its threads read again after
-// each barrier, and bits of eight tiles of eight columns are a word. Byte 2 h + e of it, bit n: element e of tile n, in the row
-// lane / 4 + 8 h.
+// Variant for wgmma, whose accumulators leave few registers: block constants are in shared memory, which the threads
+// read again after each barrier, and the bits of eight tiles of eight columns form a word. Bit n of byte 2 h + e
+// belongs to element e of tile n, in row lane / 4 + 8 h.
 #if DROPS
 struct PackedDropping {
     const Dropping& shared;
 
-    // Before the first barrier of a block.
+    // Must be called before the first barrier of a block.
     __device__ __forceinline__ PackedDropping(const AttentionArgs& a, const void* from, const Sequence& s) : shared(place()) {
         if (threadIdx.x == 0) place() = Dropping(a, from, s);
     }
@@ -86,7 +87,8 @@ struct PackedDropping {
         return *(Dropping*)bytes;
     }
     __device__ __forceinline__ float factor() const { return shared.factor; }
-    // Draws `at`, `at` + `step`, … of philox4x32 side by side, with one schedule of keys: bit n of byte j, whether word j of draw n is kept.
+    // Evaluates draws `at`, `at` + `step`, … of philox4x32 together with one key schedule. Bit n of byte j: whether
+    // word j of draw n is kept.
     template <int N>
     static __device__ __forceinline__ unsigned int draws(const Dropping& d, unsigned long long at, unsigned long long step) {
         Words c[N];
@@ -112,14 +114,15 @@ struct PackedDropping {
         }
         return d.kept ? bits : 0;
     }
-    // Of eight tiles, of which only the first or last four may be needed.
+    // Bits of eight tiles, of which only the first or last four may be needed.
     static __device__ __forceinline__ unsigned int eight(const Dropping& d, unsigned long long at, unsigned long long step, bool first, bool last) {
         unsigned int bits = 0;
         if (first) bits = draws<4>(d, at, step);
         if (last) bits |= draws<4>(d, at + 4 * step, step) << 4;
         return bits;
     }
-    // Rows are queries, from `query` on, columns keys, from `key` on, of which `from` to `to` are seen by any of the rows.
+    // Rows are queries from `query` on; columns are keys from `key` on, of which `from` to `to` are seen by any of the
+    // rows.
     __device__ __forceinline__ unsigned int of_queries(unsigned int head, int query, int key, int from, int to) const {
         const Dropping d = shared;
         const unsigned int lane = threadIdx.x & 31, odd = lane & 1;
@@ -128,7 +131,7 @@ struct PackedDropping {
         const unsigned int other = __shfl_xor_sync(0xffffffffu, own, 1);
         return odd ? permute(other, own, 0x7632) : permute(own, other, 0x5410);
     }
-    // Rows are keys, columns queries, of which `from` to `to` see any of the rows.
+    // Rows are keys; columns are queries, of which `from` to `to` see any of the rows.
     __device__ __forceinline__ unsigned int of_keys(unsigned int head, int query, int key, int from, int to) const {
         const Dropping d = shared;
         const unsigned int lane = threadIdx.x & 31, member = lane >> 2 & 3;

@@ -1,26 +1,27 @@
 // Attention on tensor cores by mma.sync m16n8k16, from compute capability 8.0 on (FlashAttention-2, arXiv:2307.08691).
 //
-// Forward: a block takes WARPS x MT x 16 queries of a head; each warp owns MT strips of 16 rows of logits, so that a row's
-// maximum and sum need no other warp. Keys and values pass through shared memory in tiles of KEYS, copied by cp.async
-// while the tile before is multiplied. Probabilities go from the sums of the first product to the operands of the second
-// in registers. Exponentials are base 2, with log2(e) in the scale.
+// Forward: a block takes WARPS x MT x 16 queries of a head; each warp owns MT strips of 16 rows of logits, so that a
+// row's maximum and sum need no other warp. Keys and values pass through shared memory in tiles of KEYS, copied by
+// cp.async while the previous tile is multiplied. Probabilities move from the accumulators of the first product to the
+// operands of the second in registers. Exponentials are base 2, with log2(e) in the scale.
 //
-// Backward, deterministic: one kernel takes 16 keys per warp and runs over queries, for dK and dV; one takes 16 queries per
-// warp and runs over keys, for dQ. Both recompute logits from lse: 7 products instead of the 5 of a single kernel with
-// atomic additions. The first works on transposed logits (keys are rows), so that its weights, too, stay in registers.
+// Backward, deterministic: one kernel takes 16 keys per warp and runs over queries, for dK and dV; one takes 16 queries
+// per warp and runs over keys, for dQ. Both recompute logits from lse: 7 products instead of the 5 of a single kernel
+// with atomic additions. The first works on transposed logits (keys are rows), so that its weights, too, stay in
+// registers.
 //
-// In shared memory a row is a token's head, zeros up to DIM; 16-byte chunks are exchanged within a row (exclusive or with
-// the row's number), so that neither copies nor ldmatrix meet a bank conflict.
+// In shared memory a row is a token's head, padded with zeros to DIM; its 16-byte chunks are swizzled (chunk XOR row),
+// so that neither copies nor ldmatrix have bank conflicts.
 //
-// Measured on an H200, bf16, 16 heads, 8192 tokens, without a mask. FlashAttention-2 of PyTorch 2.11 in the same minute: forward
-// 355 TFLOP/s with heads of 128 elements and 304 with 64, backward 295 and 272.
+// Measured on an H200, bf16, 16 heads, 8192 tokens, without a mask. FlashAttention-2 of PyTorch 2.11 in the same
+// minute: forward 355 TFLOP/s with heads of 128 elements and 304 with 64, backward 295 and 272.
 //   forward, 128   8 warps of 16 queries, 64 keys, queries stay 281 TFLOP/s; read again 262
 //                  4 warps of 16 queries 273; 4 warps of 32 queries, 32 keys 277; 64 keys 298, but 128 bytes spill
 //   forward, 64    4 warps of 32 queries, 64 keys 274; 32 keys 224; 8 warps of 16 queries, 128 keys 262; 4 warps of 16 254
 //   dQ, 128        4 warps 2.70 ms; 8 warps 2.83        dK and dV, 128    4 warps 4.38 ms; 8 warps 4.78, keys stay 4.54
 //   dQ, 64         4 warps 1.48 ms; 8 warps 1.57        dK and dV, 64     32 queries: 4 warps 2.76 ms, 8 warps 2.97; 64: 8 warps 2.61
 //   backward       194 TFLOP/s with 128, 165 with 64
-// A bias cost the forward pass 40 registers, which spilled; the naive variant has it.
+// A bias would cost the forward pass 40 registers and spill; only the naive variant supports it.
 #pragma once
 #include "nn/attention.cuh"
 #include "nn/shared_memory.cuh"
@@ -55,12 +56,12 @@ __device__ __forceinline__ float exp2_fast(float x) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
     return out;
 }
-// Copies `bytes` of four and fills up with zeros.
+// Copies `bytes` bytes and pads with zeros to four.
 __device__ __forceinline__ void copy_four(unsigned int to, const void* from, unsigned int bytes) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-// ROWS tokens' heads of DIM elements in shared memory.
+// Tile in shared memory: ROWS tokens' heads of DIM elements.
 template <int ROWS, int DIM, int THREADS>
 struct HeadTile {
     static constexpr int CHUNKS = DIM / 8, BYTES = ROWS * DIM * 2, PASS = THREADS / CHUNKS;
@@ -69,7 +70,7 @@ struct HeadTile {
     static __device__ __forceinline__ unsigned int place(unsigned int row, unsigned int chunk) {
         return (row * CHUNKS + (chunk ^ (row & 7))) * 16;
     }
-    // Copies `rows` rows, of `head_dim` elements each, and zeros beyond.
+    // Copies `rows` rows of `head_dim` elements each, and pads with zeros.
     static __device__ __forceinline__ void copy(unsigned int tile, const unsigned short* from, unsigned long long step, int rows, unsigned int head_dim) {
         const unsigned int row = threadIdx.x / CHUNKS, chunk = threadIdx.x % CHUNKS;
         const unsigned int bytes = chunk * 8 < head_dim ? 16 : 0, to = tile + place(row, chunk);
@@ -80,24 +81,26 @@ struct HeadTile {
             copy_chunk(to + i * PASS * CHUNKS * 16, exists ? from + i * PASS * step : from, exists ? bytes : 0);
         }
     }
-    // The left operand: rows `first` to `first` + 15, elements 16 `step` to 16 `step` + 15.
+    // Loads the left operand: rows `first` to `first` + 15, elements 16 `step` to 16 `step` + 15.
     static __device__ __forceinline__ void left(unsigned int (&r)[4], unsigned int tile, unsigned int first, unsigned int step) {
         const unsigned int lane = threadIdx.x & 31;
         load_matrices(r, tile + place(first + (lane & 15), 2 * step + (lane >> 4)));
     }
-    // The right operand with rows as columns: 16 rows from `first` on; two registers for each eight.
+    // Loads the right operand whose columns are rows of the tile: 16 rows from `first` on, two registers for each
+    // eight.
     static __device__ __forceinline__ void right(unsigned int (&r)[4], unsigned int tile, unsigned int first, unsigned int step) {
         const unsigned int lane = threadIdx.x & 31;
         load_matrices(r, tile + place(first + (lane & 7) + (lane >> 4) * 8, 2 * step + (lane >> 3 & 1)));
     }
-    // The right operand with rows as rows: 16 rows from `first` on, 16 elements from `column` on; two registers for each eight.
+    // Loads the right operand whose rows are rows of the tile: 16 rows from `first` on, 16 elements from `column` on,
+    // two registers for each eight.
     static __device__ __forceinline__ void right_by_rows(unsigned int (&r)[4], unsigned int tile, unsigned int first, unsigned int column) {
         const unsigned int lane = threadIdx.x & 31;
         load_matrices_transposed(r, tile + place(first + (lane & 15), column / 8 + (lane >> 4)));
     }
 };
 
-// Sums of 16 x 16 as a left operand.
+// Converts a 16 x 16 accumulator to a left operand.
 template <class T>
 __device__ __forceinline__ void to_left(unsigned int (&r)[4], const float (&low)[4], const float (&high)[4]) {
     r[0] = T::pack(low[0], low[1]);
@@ -106,10 +109,11 @@ __device__ __forceinline__ void to_left(unsigned int (&r)[4], const float (&low)
     r[3] = T::pack(high[2], high[3]);
 }
 
-// Head and tile of a piece of work, this block's if it has one. Causal attention takes tiles with many partners first, of as many heads as have their keys and
-// values in 24 MB of the second-level cache, so that no long block begins last. On an H200, of attention to all keys (32, 24, 16, 8 MB):
-// heads of 128, 4096 tokens 0.62, 0.54, 0.58, 0.59 of its time, 8192 tokens 0.56, 0.60, 0.59, 0.56; of 64, 4096 tokens 0.59, 0.54, 0.56,
-// 0.59; 16 x 1024 tokens of 12 heads of 64 175 instead of 187 us.
+// Head and tile of this block's work item, if there is one. Causal attention starts with the tiles that have most
+// partners, for as many heads as fit their keys and values into 24 MB of L2 cache, so that no long block starts last.
+// On an H200, of attention to all keys (32, 24, 16, 8 MB): heads of 128, 4096 tokens 0.62, 0.54, 0.58, 0.59 of its
+// time, 8192 tokens 0.56, 0.60, 0.59, 0.56; of 64, 4096 tokens 0.59, 0.54, 0.56, 0.59; 16 x 1024 tokens of 12 heads of
+// 64 175 instead of 187 us.
 struct FlashWork {
     unsigned int b, head;
     int first;
@@ -129,7 +133,8 @@ struct FlashWork {
     }
 };
 
-// Forward. QUERIES_STAY: whether queries are operands in registers throughout, or are read again for each tile of keys.
+// Forward pass. QUERIES_STAY: whether queries stay in registers as operands, instead of being read again for each tile
+// of keys.
 template <class T, int DIM, int WARPS, int MT, int KEYS, bool QUERIES_STAY>
 struct FlashForward {
     static constexpr int ROWS = WARPS * MT * 16, THREADS = WARPS * 32, STEPS = DIM / 16;
@@ -207,7 +212,7 @@ struct FlashForward {
                     }
                 }
             }
-            // Whether a key of this tile is hidden from a query of this warp.
+            // Whether any key of this tile is masked for a query of this warp.
             if (first + KEYS > end_key(a, s, warp_row) || first < first_key(a, s, warp_last)) {
 #pragma unroll
                 for (int m = 0; m < MT; ++m)

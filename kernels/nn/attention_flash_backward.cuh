@@ -1,19 +1,19 @@
-// The backward pass of attention on tensor cores. How: nn/attention_flash.cuh.
+// Backward pass of attention on tensor cores. The method is described in nn/attention_flash.cuh.
 #pragma once
 #include "nn/attention_flash.cuh"
 
 #if __CUDA_ARCH__ >= 800
-// Probabilities and gradients of logits of a pair, in place: `x` is the product of query and key, `dp` that of
-// gradient and value, `kept` the factor of dropout.
+// Computes probabilities and gradients of logits of a pair in place: `x` is the product of query and key, `dp` the
+// product of gradient and value, `kept` the dropout factor.
 __device__ __forceinline__ void to_gradient(float& x, float& dp, bool sees, float scale, float lse, float dot, float kept = 1.0f) {
     const float p = sees ? exp2_fast(x * scale - lse) : 0.0f;
     x = p * kept;
     dp = p * (dp * kept - dot);
 }
-// lse in base 2; of a query without keys infinite, so that its probabilities are 0.
+// Converts lse to base 2; infinite for a query without keys, so that its probabilities are 0.
 __device__ __forceinline__ float to_base_2(float lse) { return lse == minus_infinity() ? -minus_infinity() : lse * LOG2_E; }
 
-// Gradients of queries.
+// Computes gradients of queries.
 template <class T, int DIM, int WARPS, int KEYS>
 struct FlashQueriesBackward {
     static constexpr int ROWS = WARPS * 16, THREADS = WARPS * 32, STEPS = DIM / 16;
@@ -127,8 +127,8 @@ struct FlashQueriesBackward {
     }
 };
 
-// Gradients of keys and values, over the query heads of a group. Rows of the products are keys. KEYS_STAY: whether keys and
-// values are operands in registers throughout.
+// Computes gradients of keys and values over the query heads of a group. Rows of the products are keys. KEYS_STAY:
+// whether keys and values stay in registers as operands, instead of being read again for each tile of queries.
 template <class T, int DIM, int WARPS, int ROWS, bool KEYS_STAY>
 struct FlashKeysBackward {
     static constexpr int KEYS = WARPS * 16, THREADS = WARPS * 32, STEPS = DIM / 16;
@@ -214,7 +214,7 @@ struct FlashKeysBackward {
             const bool is_whole = this_first + ROWS <= s.lq && warp_key + 16 <= end_key(a, s, this_first) && warp_key >= first_key(a, s, tile_last);
             unsigned int bits[2][2] = {};
             drop.of_keys<ROWS / 8>(bits, work.head * a.group + this_head, this_first, warp_key);
-            // Of this thread's keys the queries that see them.
+            // Range of the queries that see each of this thread's keys.
             int from[2], to[2];
 #pragma unroll
             for (int half = 0; half < 2; ++half) {

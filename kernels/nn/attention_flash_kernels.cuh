@@ -1,4 +1,4 @@
-// The kernels of one element type, ELEMENTS. Their tiles and bytes of shared memory are repeated in src/nn/attention/cuda/mod.rs.
+// Kernels of one element type, ELEMENTS. src/nn/attention/cuda/mod.rs repeats their tile sizes and shared memory.
 #pragma once
 
 #define FORWARD_ARGS AttentionArgs a, const void *q, const void *k, const void *v, const void *q_lengths, const void *k_lengths, const void *drop

@@ -1,18 +1,20 @@
-// The forward pass of attention on Hopper's tensor cores by wgmma, which read the right operands from shared memory once for
-// four warps; otherwise as nn/attention_flash.cuh.
+// Forward pass of attention on Hopper's tensor cores. wgmma reads right operands from shared memory once per four
+// warps; otherwise as nn/attention_flash.cuh.
 //
-// As many blocks as multiprocessors take pieces of work, 64 queries of a head per warp group, in turn. One warp has the tensor
-// memory accelerator copy the queries, and keys and values in tiles of 128 into rings of two stages, beyond the end of a piece those
-// of the next. A group runs the products of queries and the next keys while the exponentials of this tile are summed, those of
-// probabilities and values while the next ones are computed, and waits for no other group:
+// Warp-specialised persistent grid: one block per SM loops over work items of 64 queries of a head per warp group. A
+// producer warp starts TMA copies of the queries, and of keys and values in tiles of 128 into rings of two stages,
+// running ahead into the next work item. A consumer group multiplies queries and the next keys while it sums the
+// exponentials of this tile, multiplies probabilities and values while it computes the next ones, and waits for no
+// other group:
 //
 //     issue x(t+1) = q k(t+1)    issue sums += p(t) v(t)    wait for x(t+1): maximum, p(t+1)    wait for sums: times factor
 //
-// Measured on an H200, bf16, TFLOP/s of 2 x 8192 tokens and 16 heads of 128 elements, the same with a causal mask, 16 heads of 64; and
-// µs of 4 x 4096 tokens with 12 heads of 64, the same and 16 x 1024 with a causal mask. cuDNN in the same minute 624, 575, 459; 461, 263, 86.
-//   this, a piece for each block                                              621, 607, 415; 520, 326, 133
-//   this, blocks that stay                                                    604, 575, 443; 477, 271, 100
-//   192 queries of heads of 64 per block; blocks that stay                    481; 497, 315, 139    488; 466, 323, 124
+// Measured on an H200, bf16, TFLOP/s of 2 x 8192 tokens and 16 heads of 128 elements, the same with a causal mask, 16
+// heads of 64; and µs of 4 x 4096 tokens with 12 heads of 64, the same and 16 x 1024 with a causal mask. cuDNN in the
+// same minute 624, 575, 459; 461, 263, 86.
+//   this, a block for each work item                                          621, 607, 415; 520, 326, 133
+//   this, persistent grid                                                     604, 575, 443; 477, 271, 100
+//   192 queries of heads of 64 per block; persistent grid                     481; 497, 315, 139    488; 466, 323, 124
 //     groups pass over tiles that are hidden from all of their queries        470; 438, 282, 102; with 128 queries 398; 547, 306, 109
 //   256 queries of heads of 64, 64 keys                                       435; 485, 334, 125
 //   groups take turns in issuing products (FlashAttention-3)                  616, 571, 423; 509, 317, 130
@@ -20,20 +22,21 @@
 //   160 keys, with turns; 176 keys without                                    592, 554; 617, 568
 //   copies by all threads (cp.async), barriers of the block                   401, 407, 318; 676, 397, 145
 //   keys and values of as many heads as 8 MB hold, of 40 MB (24 here)         with a causal mask 603, 529 for 549; 319, 319 for 306 us
-// Earlier, by cp.async with dropout of probabilities, whose draws precede the products of a tile, µs of forward, dQ, dK and dV:
+// Earlier, by cp.async with dropout of probabilities, whose draws precede the products of a tile, µs of forward, dQ, dK
+// and dV:
 //                                            16 x 1024, 12 heads of 64, causal   2 x 4096, 16 heads of 128
 //   without dropout                                143  172  286                    817  935 1394
 //   with it                                        336  355  449                   1616 1754 2215
 //   mma.sync                                       501  396  521                   2240 2615 3566
 //   draws while products run                       335  372  451                   1676 1920 2481, and 32 bytes spill
 //   rounds of Philox in a loop, by two and by one  351  378  461, 384 528 552
-// A multiplication of f64 for the upper half of a product of a draw takes longer: 385 instead of 342 µs where nothing but draws is computed.
-// The compiler makes products wait for each other where a wait is conditional.
+// A multiplication of f64 for the upper half of a product of a draw takes longer: 385 instead of 342 µs where nothing
+// but draws is computed. The compiler makes products wait for each other where a wait is conditional.
 #pragma once
 #include "nn/attention_hopper_tiles.cuh"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-// Registers of a thread: 168 for each of three groups are 40 of the one that copies and 232.
+// Registers per thread: 168 for each of three groups are redistributed as 40 for the producer and 232 for consumers.
 template <class T, int DIM>
 struct HopperForward {
     static constexpr int GROUPS = 2, ROWS = GROUPS * 64, KEYS = 128, STAGES = 2, WARPS = GROUPS * 4, FEWER = 40, MORE = 232;
@@ -248,13 +251,13 @@ struct HopperForward {
     static __device__ __forceinline__ void run(const AttentionArgs& a, const TensorMap& q, const TensorMap& k, const TensorMap& v, const unsigned short* v_from, const int* ql, const int* kl, const void* dropout, unsigned short* o, float* lse) {
         extern __shared__ __align__(1024) unsigned char memory[];
         const HopperForward f(a, ql, kl, memory);
-        const PackedDropping drop(a, dropout, sequence(a, ql, kl, FlashWork(a, a.heads, a.q_len, ROWS, true).b)); // with it, a block has one piece of work
+        const PackedDropping drop(a, dropout, sequence(a, ql, kl, FlashWork(a, a.heads, a.q_len, ROWS, true).b)); // with dropout, a block has one work item
         if (threadIdx.x == 0) {
             init_barrier(f.full_q, 1);
             init_barrier(f.empty_q, WARPS);
             for (int i = 0; i < STAGES; ++i) {
                 init_barrier(f.full_k + 8 * i, 1);
-                init_barrier(f.full_v + 8 * i, 32); // each lane of the warp that copies
+                init_barrier(f.full_v + 8 * i, 32); // each lane of the producer warp
                 init_barrier(f.empty_k + 8 * i, WARPS);
                 init_barrier(f.empty_v + 8 * i, WARPS);
             }

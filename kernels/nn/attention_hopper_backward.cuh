@@ -1,10 +1,11 @@
-// The backward pass of attention on Hopper's tensor cores. Structure as nn/attention_flash_backward.cuh; copies, products and pieces
-// of work as nn/attention_hopper.cuh.
+// Backward pass of attention on Hopper's tensor cores. Structured as nn/attention_flash_backward.cuh; copies, products
+// and work items as in nn/attention_hopper.cuh.
 //
-// Measured on an H200, bf16, ms of dQ and of dK and dV: 2 x 8192 tokens, 16 heads of 128 elements; of 64; 16 x 1024, 12 heads of 64, causal.
-// With the 0.04 ms of attention_dots 472 TFLOP/s with heads of 128 and 377 with 64; cp.async 353 and 247.
+// Measured on an H200, bf16, ms of dQ and of dK and dV: 2 x 8192 tokens, 16 heads of 128 elements; of 64; 16 x 1024, 12
+// heads of 64, causal. With the 0.04 ms of attention_dots 472 TFLOP/s with heads of 128 and 377 with 64; cp.async 353
+// and 247.
 //   this                                                     2.35, 3.44    1.68, 1.94    0.128, 0.151
-//   a piece for each block                                   2.37, 3.46    1.69, 1.93    0.143, 0.177
+//   a block for each work item                               2.37, 3.46    1.69, 1.93    0.143, 0.177
 //   192 tokens of heads of 64 per block                                    1.59, 2.01    0.148, 0.175
 //   dK and dV: products of the next tile beside the sums     spills        2.12          0.170
 //     sums of values while gradients are computed            waits         2.06          0.188
@@ -15,7 +16,7 @@
 #include "nn/attention_hopper_tiles.cuh"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-// d = left rightᵀ over a head, both tiles in shared memory.
+// d = left rightᵀ over a head, with both tiles in shared memory.
 template <class T, int DIM, int LEFT_BLOCK, int RIGHT_BLOCK, int N>
 __device__ __forceinline__ void multiply_heads(float (&d)[N], unsigned long long left, unsigned long long right) {
 #pragma unroll
@@ -36,10 +37,11 @@ __device__ __forceinline__ void pack_left(unsigned int (&left)[STEPS][4], const 
         for (int r = 0; r < 4; ++r) left[n][r] = T::pack(x[n * 8 + 2 * r], x[n * 8 + 2 * r + 1]);
 }
 
-// What dropout leaves of an element, of which `kept` is all ones or zero.
+// Applies dropout to an element; `kept` is all ones or zero.
 __device__ __forceinline__ float dropped(float x, unsigned int kept, float factor) { return DROPS ? __int_as_float(__float_as_int(x) & (int)kept) * factor : x; }
 
-// Gradients of queries. Products that need the next tile of keys run while the gradients of logits are computed from the last ones.
+// Computes gradients of queries. Products with the next tile of keys run while gradients of logits are computed from
+// the last ones.
 template <class T, int DIM>
 struct HopperQueriesBackward {
     static constexpr int GROUPS = 2, ROWS = GROUPS * 64, KEYS = 64, STAGES = 3, WARPS = GROUPS * 4, FEWER = 40, MORE = 232;

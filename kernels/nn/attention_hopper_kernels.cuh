@@ -1,4 +1,4 @@
-// The kernels of one element type, ELEMENTS. Their tiles and bytes of shared memory are repeated in src/nn/attention/cuda/mod.rs.
+// Kernels of one element type, ELEMENTS. src/nn/attention/cuda/mod.rs repeats their tile sizes and shared memory.
 #pragma once
 #include "nn/attention_hopper.cuh"
 #include "nn/attention_hopper_keys.cuh"

@@ -1,18 +1,18 @@
-// Gradients of keys and values on Hopper's tensor cores. How: nn/attention_hopper_backward.cuh.
+// Gradients of keys and values on Hopper's tensor cores. The method is described in nn/attention_hopper_backward.cuh.
 #pragma once
 #include "nn/attention_hopper_added.cuh"
 #include "nn/attention_hopper_backward.cuh"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-// What is read without boxes: where a sequence ends within a tile, and numbers of queries.
+// Data read without TMA: tiles in which a sequence ends, and statistics of queries.
 struct ReadTensors {
     const unsigned short *q, *d_o, *k, *v; // keys and values only with ADDS
     const float *lse, *dots;
 };
 
-// Gradients of keys and values, over the query heads of a group. Rows of the products are keys. A tile's products with keys and values
-// wait for the sums of the one before, as registers for both are too few; the other group's products run meanwhile.
-// ADDS: gradients of queries, too (nn/attention_hopper_added.cuh).
+// Computes gradients of keys and values over the query heads of a group. Rows of the products are keys. A tile's
+// products with keys and values wait for the accumulation of the previous tile, because registers for both are too few;
+// the other group's products run meanwhile. ADDS: also computes gradients of queries (nn/attention_hopper_added.cuh).
 template <class T, int DIM, bool ADDS>
 struct HopperKeysBackward {
     static constexpr int GROUPS = 2, KEYS = GROUPS * 64, ROWS = 64, STAGES = 3, WARPS = GROUPS * 4;
@@ -22,7 +22,7 @@ struct HopperKeysBackward {
     typedef Pieces<KEYS, ROWS, false> Work;
     typedef AddedQueries<T, DIM, KEYS> Added;
     static constexpr int STAGE = 2 * Queries::BYTES, STATISTICS = 2 * ROWS * 4;
-    static constexpr int BYTES = 2 * Keys::BYTES + STAGES * (STAGE + STATISTICS) + (ADDS ? Added::BYTES : 1024) + 128; // with sums only the declared alignment fits
+    static constexpr int BYTES = 2 * Keys::BYTES + STAGES * (STAGE + STATISTICS) + (ADDS ? Added::BYTES : 1024) + 128; // with ADDS only the declared alignment fits
     const AttentionArgs& a;
     const int *q_lengths, *k_lengths;
     unsigned char* memory;
@@ -57,7 +57,7 @@ struct HopperKeysBackward {
             }
         }
     }
-    // Keys beyond the end are hidden; gradients of queries multiply them with 0, so that they must be numbers.
+    // Keys beyond the end are masked; gradients of queries multiply them with 0, so they must not be NaN.
     __device__ __forceinline__ void copy_keys(const Copied& from, const ReadTensors& read, const Work& w) const {
         const unsigned int lane = threadIdx.x & 31;
         const int rows = w.s.lk - w.at.first;
@@ -115,7 +115,7 @@ struct HopperKeysBackward {
         for (int i = 0; i < DIM / 2; ++i) sums_k[i] = sums_v[i] = 0.0f;
 #pragma unroll
         for (int i = 0; i < ROWS / 2; ++i) x[i] = dp[i] = 0.0f;
-        // Where a key is not seen the logit is minus infinity.
+        // The logit of a masked key is minus infinity.
         auto probabilities = [&](const float* numbers) {
             const bool is_whole = first + ROWS <= s.lq && warp_key + 16 <= end_key(a, s, first) && warp_key >= first_key(a, s, first + ROWS - 1);
             const float2* row_lse = (const float2*)numbers + lane % 4;
@@ -149,7 +149,7 @@ struct HopperKeysBackward {
             }
         };
         auto draw_bits = [&]() { bits = drop.of_keys(head, first, warp_key, first_query(a, s, warp_key), end_query(a, s, warp_key + 15)); };
-        // Products of values take what is kept of the probabilities; their factor follows at the end.
+        // Products with values use the kept probabilities; the dropout factor is applied at the end.
         auto pack = [&]() {
 #pragma unroll
             for (int n = 0; n < ROWS / 16; ++n)
@@ -201,7 +201,7 @@ struct HopperKeysBackward {
             wait_for_products<ADDS ? 1 : 0>();
             pin(sums_v);
             pin(sums_k);
-            __syncwarp(); // all lanes have read the numbers of the queries
+            __syncwarp(); // all lanes have read the statistics of the queries
             if (lane == 0) arrive(empty + 8 * turn.stage);
             if constexpr (ADDS) {
                 wait_for_products<0>();

@@ -1,15 +1,15 @@
-// Tiles of attention in Hopper's shared memory: their copies and their products by wgmma.
+// Attention tiles in Hopper's shared memory: copies and products by wgmma.
 //
-// A tile is blocks of 64 elements: rows of 128 bytes whose 16-byte chunks are exchanged (exclusive or with the row's number),
-// which wgmma and the tensor memory accelerator know as a swizzle of 128 bytes.
+// A tile consists of blocks of 64 elements: rows of 128 bytes with the 128-byte swizzle of wgmma and TMA (16-byte chunk
+// XOR row).
 #pragma once
 #include "nn/attention_flash.cuh"
 #include "nn/tensor_copies.cuh"
 #include "nn/wgmma.cuh"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-// Of 16-bit elements, 64 x 64 or 64 x 128 products: of tiles in shared memory, both with adjacent k; and of a left
-// operand in registers and a tile whose columns are adjacent. `d` is not read in the first step of a sum.
+// 64 x 64 or 64 x 128 products of 16-bit elements: of tiles in shared memory, both K-major; and of a left operand in
+// registers and a tile with adjacent columns. `d` is not read in the first step of a sum.
 #define WGMMA(T, TYPE)                                                                                                              \
     __device__ __forceinline__ void multiply_tiles(T, float (&d)[64], unsigned long long a, unsigned long long b, int adds) {         \
         asm volatile("{ .reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPE "." TYPE " " WGMMA_64   \
@@ -30,7 +30,7 @@
 WGMMA(F16Pairs, "f16")
 WGMMA(Bf16Pairs, "bf16")
 
-// ROWS tokens' heads in blocks of 64 elements.
+// Tile of ROWS tokens' heads in blocks of 64 elements.
 template <int ROWS, int DIM, int THREADS>
 struct BlockTile {
     static constexpr int CHUNKS = DIM / 8, BYTES = ROWS * DIM * 2, PASS = THREADS / CHUNKS, BLOCK = ROWS * 128;
@@ -48,13 +48,14 @@ struct BlockTile {
     }
 };
 
-// Copies a tile from this token on, beyond the tensor zeros; by one thread.
+// One thread copies a tile from this token on, with zeros beyond the tensor.
 template <class Tile>
 __device__ __forceinline__ void copy_tile(unsigned int to, const TensorMap& map, unsigned int barrier, unsigned int token, unsigned int head, unsigned int batch) {
 #pragma unroll
     for (int i = 0; i < Tile::CHUNKS / 8; ++i) copy_box(to + i * Tile::BLOCK, map, barrier, i * 64, token, head, batch);
 }
-// The same by a warp where a sequence ends within the tile: zeros beyond its end, as what follows may be no numbers.
+// A warp copies a tile in which a sequence ends, with zeros after the end, because the following memory may contain
+// NaN.
 template <class Tile>
 __device__ __forceinline__ void copy_rows(unsigned int to, const unsigned short* from, unsigned long long step, int rows, unsigned int head_dim) {
 #pragma unroll 1
@@ -71,15 +72,15 @@ __device__ __forceinline__ void finish_copies() {
     publish_copies();
 }
 
-// What is copied by boxes.
+// Tensors that TMA copies.
 struct Copied {
-    const TensorMap &queries, &keys, &values, &gradients; // the last of results
+    const TensorMap &queries, &keys, &values, &gradients; // the last is a tensor of results
 };
 
-// A block's piece of work in its n-th turn. Every other turn goes backwards, so that no block has the longest one each time.
+// Index of a block's n-th work item. Every other round is reversed, so that no block gets the longest item each time.
 __device__ __forceinline__ unsigned int index_of_piece(unsigned int n) { return n * gridDim.x + (n & 1 ? gridDim.x - 1 - blockIdx.x : blockIdx.x); }
 
-// A piece of work: OWN tokens of a head, and the tiles of OTHER that see or are seen by any of them.
+// Work item: OWN tokens of a head, and the tiles of OTHER tokens that see or are seen by any of them.
 template <int OWN, int OTHER, bool OF_QUERIES>
 struct Pieces {
     FlashWork at;
@@ -98,7 +99,7 @@ struct Pieces {
     }
 };
 
-// A place in a ring, and the parity of the phase there.
+// Position in a ring, and the parity of the phase there.
 template <unsigned int LENGTH>
 struct InRing {
     unsigned int stage, parity;
@@ -106,8 +107,9 @@ struct InRing {
         if (++stage == LENGTH) stage = 0, parity ^= 1;
     }
 };
-// Barriers of what stays for a piece of work and of a ring, for this many warps. Each lane of the warp that copies arrives at `full`, as
-// its own writes are before its own arrival (racecheck follows no arrival of one lane behind a __syncwarp).
+// Barriers for the data of a work item and for a ring, for this number of warps. Each lane of the producer warp arrives
+// at `full`, so that its own writes precede its own arrival (racecheck does not follow the arrival of one lane after a
+// __syncwarp).
 template <int STAGES, int WARPS>
 __device__ __forceinline__ void init_ring(unsigned int full_piece, unsigned int empty_piece, unsigned int full, unsigned int empty) {
     if (threadIdx.x == 0) {

@@ -1,14 +1,14 @@
 // Attention without tensor cores: the reference variant, for any head up to 256 elements, any layout and format, with
 // f32 arithmetic. A block takes TILE queries (or keys) of one head, eight threads each; keys (or queries) pass through
 // shared memory in tiles of TILE. Each thread sums every eighth element of its row in registers. Products read shared
-// memory twice per multiply-add or nearly so, which is the bound. Heads of up to 64 elements have the kernels of
-// nn/attention_simt.cuh. With DROPS true probabilities are dropped.
+// memory nearly twice per multiply-add, which bounds the kernel. Heads of up to 64 elements use the kernels in
+// nn/attention_simt.cuh. DROPS: applies dropout to probabilities.
 #pragma once
 #include "gen/nn-attention_naive.cuh"
 #include "nn/attention_simt.cuh"
 
-// TILE rows of a tensor; rows beyond `rows` are zeros. A row has one element more than a head, so that neighbours differ
-// in their banks.
+// TILE rows of a tensor; rows beyond `rows` are zero. A row is padded by one element, so that neighbours are in
+// different banks.
 template <int TILE>
 __device__ __forceinline__ void load_rows(float* tile, const void* from, unsigned long long at, unsigned long long step, int rows, const AttentionArgs& a) {
 #pragma unroll 1
@@ -49,7 +49,7 @@ __device__ __forceinline__ void add_rows(float (&sums)[MAX], const float* weight
     }
 }
 
-// This block's head and tile.
+// Head and tile of this block.
 struct Work {
     unsigned int b, head;
     int first;
@@ -113,7 +113,7 @@ __device__ __forceinline__ void forward(const AttentionArgs& a, const void* q, c
         if (8 * n + part < a.head_dim) store(o, at + 8 * n + part, a.format, exists && sum != 0.0f ? sums[n] / sum : 0.0f);
 }
 
-// Gradients of queries, and those of a bias with an element for every pair.
+// Computes gradients of queries, and those of a bias with an element per pair.
 template <int MAX, int TILE>
 __device__ __forceinline__ void queries_backward(const AttentionArgs& a, const void* q, const void* k, const void* v, const int* q_lengths, const int* k_lengths, const float* bias, const void* dropout, const void* d_o, const float* lse, const float* dots, void* dq, float* dbias) {
     extern __shared__ float memory[];
@@ -157,7 +157,7 @@ __device__ __forceinline__ void queries_backward(const AttentionArgs& a, const v
         if (8 * n + part < a.head_dim) store(dq, at + 8 * n + part, a.format, i < s.lq ? sums[n] * a.scale : 0.0f);
 }
 
-// Gradients of keys and values, summed over the query heads of a group.
+// Computes gradients of keys and values, summed over the query heads of a group.
 template <int MAX, int TILE>
 __device__ __forceinline__ void keys_backward(const AttentionArgs& a, const void* q, const void* k, const void* v, const int* q_lengths, const int* k_lengths, const float* bias, const void* dropout, const void* d_o, const float* lse, const float* dots, void* dk, void* dv) {
     extern __shared__ float memory[];
@@ -229,7 +229,7 @@ extern "C" __global__ void attention_keys_backward_256(FORWARD_ARGS, const void*
     keys_backward<32, 16>(FORWARD_VALUES, d_o, lse, dots, dk, dv);
 }
 
-// Of a row of lse, where its query's head is; false: there is no such query.
+// Maps an lse row to its query offset; false if the query is padding.
 __device__ __forceinline__ bool find_row(const AttentionArgs& a, const void* q_lengths, const void* k_lengths, unsigned int row, unsigned long long& at) {
     const unsigned int i = row % a.q_len, unit = row / a.q_len;
     const Sequence s = sequence(a, (const int*)q_lengths, (const int*)k_lengths, unit / a.heads);
@@ -242,7 +242,7 @@ __device__ __forceinline__ float dot_of_two(unsigned int x, unsigned int y, unsi
     return fmaf(to_float(bf16{x1}), to_float(bf16{y1}), fmaf(to_float(bf16{x0}), to_float(bf16{y0}), sum));
 }
 
-// D = Σ dO o of a query and head, by a warp; of 16-bit elements by one lane for 16 bytes, four rows at a time.
+// D = Σ dO o per query and head, computed by a warp; for 16-bit elements one lane per 16 bytes, four rows at a time.
 extern "C" __global__ void attention_dots(AttentionArgs a, const void* o, const void* d_o, const void* q_lengths, const void* k_lengths, float* dots) {
     const bool is_wide = a.format != STORED_F32 && a.head_dim % 8 == 0 && ((unsigned long long)o | (unsigned long long)d_o) % 16 == 0
         && (a.o.offset | a.o.batch | a.o.token | a.o.head) % 8 == 0;
@@ -250,7 +250,7 @@ extern "C" __global__ void attention_dots(AttentionArgs a, const void* o, const 
     while (is_wide && lanes > 1 && lanes * 4 >= a.head_dim) lanes /= 2;
     const unsigned int rows = a.batch * a.heads * a.q_len, step = gridDim.x * (blockDim.x / lanes), lane = threadIdx.x % lanes;
     const unsigned int own = (blockIdx.x * blockDim.x + threadIdx.x) / lanes;
-    // The lanes of a warp stay together.
+    // All lanes of a warp take part in each iteration.
     for (unsigned long long base = 0; base < rows; base += 4ull * step) {
         uint4 x[4], y[4];
         float sums[4];
@@ -277,7 +277,7 @@ extern "C" __global__ void attention_dots(AttentionArgs a, const void* o, const 
     }
 }
 
-// One thread per query and key of a head: its probability.
+// One thread per query and key of a head: the probability.
 extern "C" __global__ void attention_map(AttentionArgs a, const void* q, const void* k, const void* v, const void* q_lengths, const void* k_lengths, const void* bias, const float* lse, unsigned int b, unsigned int head, float* map) {
     const unsigned int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;
     if (j >= a.k_len) return;

@@ -7,7 +7,7 @@
 
 constexpr int TILE_64 = 64, WIDE_64 = 68, FLOATS_64 = TILE_64 * WIDE_64;
 
-// Rows of a tensor, and zeros beyond them and beyond the head.
+// Loads rows of a tensor, with zeros beyond the rows and the head.
 __device__ __forceinline__ void load_64(float* tile, const void* from, unsigned long long at, unsigned long long step, int rows, const AttentionArgs& a) {
     const bool wide = a.format == STORED_F32 && (unsigned long long)((const float*)from + at) % 16 == 0 && step % 4 == 0 && a.head_dim % 4 == 0;
     if (wide) {
@@ -72,7 +72,7 @@ __device__ __forceinline__ void add_64(float (&sums)[4][4], const float* weights
     }
 }
 
-// A thread's logits to shared memory. Those of a row are written and read by 16 lanes of one warp.
+// Stores a thread's logits in shared memory. A row is written and read by 16 lanes of one warp.
 __device__ __forceinline__ void put_64(float* weights, const float (&x)[4][4]) {
     __syncwarp();
 #pragma unroll
@@ -82,7 +82,7 @@ __device__ __forceinline__ void put_64(float* weights, const float (&x)[4][4]) {
     __syncwarp();
 }
 
-// First key of the tiles of a query: four keys that share a draw are in one tile.
+// First key of the tiles of a query, chosen so that four keys that share a draw are in one tile.
 __device__ __forceinline__ int first_key_64(const AttentionArgs& a, const Sequence& s, int query) {
     return DROPS ? first_key(a, s, query) & ~3 : first_key(a, s, query);
 }
@@ -99,7 +99,8 @@ __device__ __forceinline__ unsigned int kept_by_queries_64(const Dropping& drop,
     for (int c = 0; c < 4; ++c) kept |= (__shfl_sync(0xffffffffu, own, (threadIdx.x & 28) | c) >> member & 0x1111u) << c;
     return kept;
 }
-// The same of key `key` + y + 16 r and query `query` + x + 16 c. Neighbouring keys are in other warps.
+// Bit 4 r + c: whether the probability of key `key` + y + 16 r and query `query` + x + 16 c is kept. Neighbouring keys
+// are in other warps.
 __device__ __forceinline__ unsigned int kept_by_keys_64(const Dropping& drop, unsigned int head, int query, int key) {
     if (!DROPS) return ~0u;
     const int j = key + (int)threadIdx.x / 16, x = (int)threadIdx.x % 16;
@@ -109,7 +110,7 @@ __device__ __forceinline__ unsigned int kept_by_keys_64(const Dropping& drop, un
     return kept;
 }
 
-// This block's head and first token.
+// Head and first token of this block.
 struct Work64 {
     unsigned int b, head;
     int first;
@@ -180,7 +181,7 @@ __device__ __forceinline__ void forward_64(const AttentionArgs& a, const void* q
     }
 }
 
-// Gradients of queries, and those of a bias with an element for every pair.
+// Computes gradients of queries, and those of a bias with an element per pair.
 __device__ __forceinline__ void queries_backward_64(const AttentionArgs& a, const void* q, const void* k, const void* v, const int* q_lengths, const int* k_lengths, const float* bias, const void* dropout, const void* d_o, const float* lse, const float* dots, void* dq, float* dbias) {
     extern __shared__ __align__(16) float memory[];
     float *queries = memory, *gradients = queries + FLOATS_64, *keys = gradients + FLOATS_64, *values = keys + FLOATS_64, *weights = values + FLOATS_64;
@@ -233,7 +234,7 @@ __device__ __forceinline__ void queries_backward_64(const AttentionArgs& a, cons
     }
 }
 
-// Gradients of keys and values, summed over the query heads of a group.
+// Computes gradients of keys and values, summed over the query heads of a group.
 __device__ __forceinline__ void keys_backward_64(const AttentionArgs& a, const void* q, const void* k, const void* v, const int* q_lengths, const int* k_lengths, const float* bias, const void* dropout, const void* d_o, const float* lse, const float* dots, void* dk, void* dv) {
     extern __shared__ __align__(16) float memory[];
     float *queries = memory, *gradients = queries + FLOATS_64, *keys = gradients + FLOATS_64, *values = keys + FLOATS_64, *weights = values + FLOATS_64;

@@ -1,10 +1,11 @@
 // Cross-entropy of logits and its gradient, in f32 arithmetic. `T` is defined by the file that includes this.
 //
-// A row is read once for the largest logit and the sum of exponentials together (Milakov and Gimelshein, 2018: the sum is
-// rescaled when a larger logit is met), and once more for the gradient: from shared memory, where two blocks of a
-// multiprocessor have room for their rows, else mostly from the cache. Threads have the same columns in the same order either way.
+// A row is read once for the maximum and the sum of exponentials together (online softmax: Milakov and Gimelshein,
+// 2018), and once more for the gradient: from shared memory if the rows of two blocks per SM fit, otherwise mostly from
+// the cache. Threads process the same columns in the same order in both cases.
 //
-// 8192 x 50304 of bf16 on an H200, microseconds with and without the gradient (share of 4.8 TB/s; copying reaches 81 %):
+// 8192 x 50304 of bf16 on an H200, microseconds with and without the gradient (share of 4.8 TB/s; copying reaches 81
+// %):
 //   expf, bf16 by integers, blocks of 512 in turns over rows   774 (44 %)   394 (44 %)
 //   powers of two, bf16 by cvt, a block of 512 per row         562 (61 %)   237 (73 %)
 //   blocks of 1024, one per multiprocessor                     631          381
@@ -23,7 +24,7 @@ __device__ inline float minus_infinity() { return __int_as_float((int)0xff800000
 
 __device__ __forceinline__ float exponential(float x) { return power_of_two(x * LOG2_E); }
 
-// Sum of exp(x - top); `top` is the largest x, and LOWEST where there is none.
+// Sum of exp(x - top); `top` is the largest x, or LOWEST if there is none.
 struct SumOfExp {
     float top, sum;
 
@@ -42,7 +43,7 @@ struct SumOfExp {
         sum = fmaf(sum, exponential(top - larger), __fmul_rn(other_sum, exponential(other - larger)));
         top = larger;
     }
-    // The lanes of a warp in a fixed order; every lane gets the total of lane 0.
+    // Merges the lanes of a warp in a fixed order; every lane gets the total of lane 0.
     __device__ __forceinline__ void merge_lanes() {
 #pragma unroll
         for (unsigned int step = 16; step > 0; step /= 2)
@@ -54,7 +55,7 @@ struct SumOfExp {
     __device__ __forceinline__ float lse() const { return top + logf(sum); }
 };
 
-// Copies 16 bytes to shared memory; the thread itself may read them after wait_for_copies.
+// Copies 16 bytes to shared memory asynchronously; the thread may read them after wait_for_copies.
 __device__ __forceinline__ void copy_to_shared(uint4* to, const uint4* from) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned int)__cvta_generic_to_shared(to)), "l"(from) : "memory");
@@ -83,8 +84,8 @@ __device__ __forceinline__ Group<T> widen(const uint4& bits) {
     return g;
 }
 
-// One row by `threads` threads, of which this is number `thread`. With `kept`, shared memory for the row's whole groups, the row
-// is aligned.
+// One row processed by `threads` threads, of which this is number `thread`. With `kept`, shared memory for the whole
+// groups of the row, the row is aligned.
 struct Row {
     const CrossEntropyArgs& g;
     T* logits;
@@ -94,7 +95,7 @@ struct Row {
     __device__ inline unsigned int columns(unsigned int column, unsigned int end) const {
         return end - column < Group<T>::N ? end - column : Group<T>::N;
     }
-    // Logits of the vocabulary from a column on, in place of others -infinity.
+    // Loads logits from a column on; columns beyond the vocabulary are -infinity.
     __device__ __forceinline__ Group<T> load(unsigned int column) const {
         const unsigned int n = columns(column, g.vocab);
         return Group<T>::load(logits + column, n, g.aligned && n == Group<T>::N, minus_infinity());
@@ -104,7 +105,7 @@ struct Row {
         SumOfExp s = {LOWEST, 0.0f};
         const unsigned int whole = g.vocab / Group<T>::N;
         if (KEEPS) {
-            // In four parts, of which the first are summed while the last are copied.
+            // Divided into four parts, so that the first are summed while the last are copied.
             const unsigned int part = ((whole + threads - 1) / threads + 3) / 4;
             unsigned int i = thread;
             auto copy = [&]() {
@@ -126,7 +127,7 @@ struct Row {
             add();
             wait_for_copies<0>();
             add();
-            // The group with the end of the vocabulary holds padding too.
+            // The group at the end of the vocabulary also contains padding.
             if (thread == whole % threads && whole * Group<T>::N < g.vocab) s.take(load(whole * Group<T>::N));
         } else {
 #pragma unroll 4
@@ -159,7 +160,7 @@ struct Row {
     }
 };
 
-// The target of a row: a token, or -1 where the row is not counted.
+// Target of a row: a token, or -1 if the row is not counted.
 __device__ inline int target_of(const CrossEntropyArgs& g, const int* targets, unsigned long long row, unsigned int* flag, bool notes) {
     const int target = targets[row];
     if (target >= -1 && (target < 0 || (unsigned int)target < g.vocab)) return target;
@@ -218,7 +219,7 @@ extern "C" __global__ void cross_entropy_large(CrossEntropyArgs g, void* logits,
     row_by_block<false>(g, logits, targets, scale, losses, lse, flag, nullptr);
 }
 
-// The same for rows that fit into shared memory.
+// One block per row, for rows that fit into shared memory.
 extern "C" __global__ void cross_entropy_kept(CrossEntropyArgs g, void* logits, const int* __restrict__ targets,
                                               const void* scale, float* __restrict__ losses,
                                               float* __restrict__ lse, unsigned int* __restrict__ flag) {
@@ -226,7 +227,7 @@ extern "C" __global__ void cross_entropy_kept(CrossEntropyArgs g, void* logits, 
     row_by_block<true>(g, logits, targets, scale, losses, lse, flag, kept);
 }
 
-// Adds the losses of counted rows to a total, by one block, in an order that depends on the number of rows only.
+// One block: adds the losses of counted rows to a total, in an order that depends on the number of rows only.
 extern "C" __global__ void add_losses(CrossEntropyArgs g, const float* __restrict__ losses, const int* __restrict__ targets,
                                       LossTotal* __restrict__ total) {
     __shared__ double sums[1024];
@@ -246,7 +247,7 @@ extern "C" __global__ void add_losses(CrossEntropyArgs g, const float* __restric
     if (threadIdx.x == 0) total->sum += sums[0], total->count += counts[0];
 }
 
-// scale = loss_scale / counted targets, or 0 where there are none; by one block.
+// One block: scale = loss_scale / counted targets, or 0 without any.
 extern "C" __global__ void set_gradient_scale(CrossEntropyArgs g, const int* __restrict__ targets,
                                               const float* __restrict__ loss_scale, float* __restrict__ scale) {
     __shared__ unsigned long long counts[1024];

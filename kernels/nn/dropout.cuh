@@ -1,17 +1,17 @@
-// Dropout: the address of a draw is on the page of src/nn/dropout/mod.rs. Bound by memory, and by ten rounds of Philox per four
+// Dropout. src/nn/dropout/mod.rs documents the address of a draw. Bound by memory, and by ten rounds of Philox per four
 // elements.
 #pragma once
 #include "gen/nn-dropout_f32.cuh"
 #include "common/philox.cuh"
 #include "nn/rows.cuh"
 
-// The words of elements 4 i to 4 i + 3.
+// Random words of elements 4 i to 4 i + 3.
 __device__ __forceinline__ Words words_of(const DropoutStep& s, unsigned int site, u64 i) {
     return draw(s.seed, DROPOUT | (site & 0xffffu) << 8 | (unsigned int)(i >> 32) << 24, s.step, (unsigned int)i);
 }
 
-// Drops elements of a pack. Four neighbours share a draw, unless the first element is in the middle of one: then each has its
-// own.
+// Applies dropout to the elements of a pack. Four neighbours share a draw, unless the first element is in the middle of
+// one: then each element takes its own draw.
 __device__ __forceinline__ void drop_pack(const DropoutStep& s, unsigned int site, u64 pack, float (&v)[PACK]) {
     const u64 first = s.offset + pack * PACK;
     if (s.offset % 4 == 0) {
@@ -43,7 +43,7 @@ extern "C" __global__ void drop_elements(u64 n, unsigned int site, unsigned int 
     }
 }
 
-// The bits of drop_elements, then add_elements: what is dropped or kept is rounded before it is added.
+// Returns the bits of drop_elements followed by add_elements: the result of dropout is rounded before it is added.
 extern "C" __global__ void add_dropped(u64 n, unsigned int site, unsigned int is_aligned, const DropoutStep* step, const void* x, const void* residual, void* y) {
     const DropoutStep s = *step;
     for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) {

@@ -1,5 +1,5 @@
-// Operations on whole buffers: src/nn/elementwise/mod.rs. A thread has packs of 16 bytes, a grid's width apart; all of it is bound
-// by memory.
+// Elementwise operations on whole buffers: src/nn/elementwise/mod.rs. A thread takes packs of 16 bytes with the stride
+// of the grid; memory-bound.
 #pragma once
 #include "gen/nn-elementwise_f32.cuh"
 #include "nn/rows.cuh"
@@ -35,7 +35,7 @@ extern "C" __global__ void fill_elements(u64 n, unsigned int is_aligned, float v
     for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) write_pack((T*)x, pack * PACK, n, is_aligned, v);
 }
 
-// From f32, rounded to nearest, ties to even.
+// Rounds from f32 to nearest, ties to even.
 extern "C" __global__ void round_elements(u64 n, unsigned int is_aligned, const float* from, void* to) {
     for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) {
         float v[PACK];
@@ -44,7 +44,7 @@ extern "C" __global__ void round_elements(u64 n, unsigned int is_aligned, const 
     }
 }
 
-// To f32.
+// Widens to f32.
 extern "C" __global__ void widen_elements(u64 n, unsigned int is_aligned, const void* from, float* to) {
     for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) {
         float v[PACK];
@@ -53,8 +53,9 @@ extern "C" __global__ void widen_elements(u64 n, unsigned int is_aligned, const 
     }
 }
 
-// A block of 32 x 8 threads per 32 packs of columns and rows_per_part rows: their sums, `[part, columns]`. A thread reads eight rows
-// before it adds them. On an H200, bf16, microseconds (TB/s) of 16,384 x 768, 16,384 x 3072 and 65,536 x 3072:
+// Sums columns: one block of 32 x 8 threads per 32 packs of columns and rows_per_part rows writes `[part, columns]`. A
+// thread reads eight rows before it adds them. On an H200, bf16, microseconds (TB/s) of 16,384 x 768, 16,384 x 3072 and
+// 65,536 x 3072:
 //   this                                                            9.2 (2.7)   28.1 (3.6)   94.5 (4.3)
 //   columns 32 apart, two bytes per access, row by row              12.2 (2.1)  39.4 (2.6)   133.6 (3.0)
 // Of 33 x 768, where there is one row per thread, 5.6 and 4.7. Adding 128 partial sums takes 4.5; 16 read at once 5.7.
@@ -85,7 +86,7 @@ extern "C" __global__ void sum_columns(u64 rows, unsigned int columns, unsigned 
     partials[(u64)blockIdx.y * columns + start + thread] = sum;
 }
 
-// A thread per column: out += its partial sums, in ascending order.
+// One thread per column: out += its partial sums, in ascending order.
 extern "C" __global__ void add_partials(unsigned int columns, unsigned int n_parts, const float* partials, float* out) {
     const unsigned int c = blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= columns) return;
@@ -94,7 +95,7 @@ extern "C" __global__ void add_partials(unsigned int columns, unsigned int n_par
     out[c] += sum;
 }
 
-// A block of 256 threads per BLOCK elements: the sum of their squares.
+// One block of 256 threads per BLOCK elements: the sum of their squares.
 extern "C" __global__ void sum_of_squares(u64 n, unsigned int is_aligned, const void* x, float* partials) {
     __shared__ float slots[1][MAX_WARPS];
     const u64 start = (u64)blockIdx.x * BLOCK, end = min(start + BLOCK, n);
@@ -123,7 +124,7 @@ extern "C" __global__ void sum_partials(unsigned int n, const float* partials, f
     if (threadIdx.x == 0) *out = (float)slots[0];
 }
 
-// Raises the flag where an element is infinite or NaN.
+// Sets the flag if an element is infinite or NaN.
 extern "C" __global__ void find_non_finite(u64 n, unsigned int is_aligned, const void* x, unsigned int* flag) {
     bool is_found = false;
     for (u64 pack = first_pack(); pack * PACK < n; pack += pack_step()) {
@@ -132,10 +133,10 @@ extern "C" __global__ void find_non_finite(u64 n, unsigned int is_aligned, const
 #pragma unroll
         for (unsigned int e = 0; e < PACK; ++e) is_found |= !(fabsf(v[e]) <= 3.402823466e38f);
     }
-    if (is_found) *flag = 1; // all that write, write the same
+    if (is_found) *flag = 1; // all writers write the same value
 }
 
-// Adds counts per bin; integers, so that their order changes nothing.
+// Adds counts per bin, as integers, so that their order does not matter.
 extern "C" __global__ void count_elements(u64 n, unsigned int is_aligned, unsigned int first, unsigned int n_bins, const void* x, unsigned int* counts) {
     extern __shared__ unsigned int bins[];
     for (unsigned int i = threadIdx.x; i < 2 + 2 * n_bins; i += blockDim.x) bins[i] = 0;

@@ -1,10 +1,11 @@
 // Embedding of tokens and positions, and its gradient. `T` is defined by the file that includes this.
 //
-// Backward without atomics on floats: the places of the batch are sorted by token (stable, so places ascend within a token),
-// then each run of equal tokens is summed in chunks of CHUNK places that start with the run; partial sums of longer runs are
-// added in a second kernel. The order is that of nn::embedding::cpu.
+// Backward without atomics on floats: the positions of the batch are sorted by token (stable, so positions ascend
+// within a token), then each run of equal tokens is summed in chunks of CHUNK positions that start with the run;
+// partial sums of longer runs are added in a second kernel. The order is that of nn::embedding::cpu.
 //
-// 65,536 x 768 of bf16 with positions, on an H200, microseconds; tokens as in a text (uniform); copying reaches 3,935 GB/s:
+// 65,536 x 768 of bf16 with positions, on an H200, microseconds; tokens as in a text (uniform); copying reaches 3,935
+// GB/s:
 //   all                                                137 (157), before 227 -> 109.8 (152.2) -> this, in a graph: 103.3 (150.7):
 //     3,050 (3,430) GB/s
 //   counts of both digits, two sorts, then positions     60 (60) -> 40 (40): positions beside counts and sorts, second digit
@@ -22,7 +23,7 @@
 #include "nn/groups.cuh"
 
 constexpr unsigned int WARP_MASK = 0xffffffffu;
-// A place whose token was out of range: it adds nothing.
+// Position whose token was out of range and which adds nothing.
 constexpr unsigned int NO_PLACE = 0xffffffffu;
 
 __device__ inline unsigned int columns_of(const EmbeddingArgs& g, unsigned int group) {
@@ -58,7 +59,7 @@ extern "C" __global__ void embed_tokens(EmbeddingArgs g, const unsigned int* __r
     }
 }
 
-// A group as it is in memory: four registers, and the thread waits for it only when it is widened.
+// Group as stored in memory: four registers, so that the thread waits for the load only when it widens them.
 struct RawGroup {
     uint4 bits;
 
@@ -81,18 +82,18 @@ struct RawGroup {
     }
 };
 
-// Loads of a thread before the first is used: of gradients of chunks, of gradients of positions, of partial sums.
+// Number of loads in flight per thread: of gradients in chunks, of gradients of positions, of partial sums.
 constexpr unsigned int BATCH = 4, POSITIONS_BATCH = 16, PARTIAL_BATCH = 8;
 
 __device__ __forceinline__ unsigned int key_in(const SortArgs& s, unsigned int key) { return key < s.keys ? key : s.keys - 1; }
 
-// Occurrences of the digits of a pass in the segments of its places. There are three tables, of this pass, of the next one, and
-// of the one after it, which this pass clears.
+// Histograms of the digits of a pass per segment. There are three tables: of this pass, of the next one, and of the one
+// after it, which this pass clears.
 __device__ __forceinline__ unsigned int* counts_of(const SortArgs& s, unsigned int* counts, unsigned int ahead) {
     return counts + (unsigned long long)((s.pass + ahead) % 3) * s.segments * 256;
 }
 
-// Occurrences of the first digit in a segment: one block. Later digits are counted as places are sorted.
+// One block: histogram of the first digit in a segment. Later digits are counted while positions are sorted.
 __device__ __forceinline__ void count_segment(const SortArgs& s, const unsigned int* keys, unsigned int* counts, unsigned int* flag) {
     __shared__ unsigned int histogram[256];
     const unsigned int segment = blockIdx.x, at = segment * 256 + threadIdx.x;
@@ -110,11 +111,11 @@ __device__ __forceinline__ void count_segment(const SortArgs& s, const unsigned 
     counts_of(s, counts, 1)[at] = 0;
 }
 
-// Segments at most, as in src/nn/embedding/cuda.rs, and counts that a thread loads at a time.
+// Maximum number of segments, as in src/nn/embedding/cuda.rs, and number of counts that a thread loads at a time.
 constexpr unsigned int MAX_SEGMENTS = 128, COUNTS_AT_ONCE = 32;
 
-// Places in the order of a digit, stable: one block of 256 threads per segment. Each thread finds where the places of its digit
-// begin: behind those of smaller digits, and of earlier segments. Then one warp sorts, 512 places at a time.
+// Stable sort of positions by a digit: one block of 256 threads per segment. Each thread finds the start of its digit,
+// after smaller digits and earlier segments. Then one warp sorts, 512 positions at a time.
 __device__ __forceinline__ void sort_segment(const SortArgs& s, const unsigned int* keys, const unsigned int* places, unsigned int* counts,
                                              unsigned int* sorted_keys, unsigned int* sorted_places) {
     constexpr unsigned int AT_ONCE = 8; // groups of 32 places
@@ -156,7 +157,7 @@ __device__ __forceinline__ void sort_segment(const SortArgs& s, const unsigned i
         for (int b = 0; b < AT_ONCE; ++b) {
             if (base + b * 32 >= end) break;
             const bool is_in = base + b * 32 + lane < end;
-            // 256 is no digit: lanes beyond the end match each other only.
+            // 256 is not a digit: lanes beyond the end match only each other.
             const unsigned int own = key_in(s, key[b]), digit = is_in ? own >> s.shift & 255u : 256u;
             const unsigned int same = __match_any_sync(WARP_MASK, digit), rank = __popc(same & ((1u << lane) - 1));
             if (is_in) {
@@ -172,12 +173,12 @@ __device__ __forceinline__ void sort_segment(const SortArgs& s, const unsigned i
     }
 }
 
-// The first (or the end) of the sorted places of `key` in from..to, which is sorted; by a warp.
+// Start (or end) of `key` among the sorted positions from..to, found by a warp.
 __device__ __forceinline__ unsigned int find(const unsigned int* keys, unsigned int from, unsigned int to, unsigned int key, bool after) {
     const unsigned int lane = threadIdx.x & 31;
     while (from < to) {
         const unsigned int step = (to - from + 31) / 32, at = from + lane * step;
-        // Lanes of places before the bound; they are the first lanes.
+        // Lanes with positions before the bound; they are the first lanes.
         const bool is_before = at < to && (keys[at] < key || (after && keys[at] == key));
         const unsigned int n = __popc(__ballot_sync(WARP_MASK, is_before));
         if (n == 0) return from;
@@ -186,11 +187,12 @@ __device__ __forceinline__ unsigned int find(const unsigned int* keys, unsigned 
     }
     return from;
 }
-// The partial sum of the chunk that begins at a sorted place. Two chunks of longer runs begin in one window at most: the
+// Partial sum of the chunk that begins at a sorted position. At most two chunks of longer runs begin in one window: the
 // last of a run, and the first of another.
 __device__ inline unsigned long long slot(unsigned int row, bool is_first) { return 2ull * (row / CHUNK) + is_first; }
 
-// The chunks of a window: their first places in it, and their lengths with two flags, whether they are all and the first of a run.
+// Chunks of a window: their first positions in it, and their lengths with two flags: whether the chunk is the whole
+// run, and whether it is the first of its run.
 struct Window {
     unsigned int places[2 * CHUNK], keys[2 * CHUNK], begin[CHUNK], counts[CHUNK], n_chunks;
 };
@@ -203,7 +205,7 @@ __device__ __forceinline__ void add_chunks(const EmbeddingArgs& g, const Window&
         const unsigned int chunk = item / groups, group = item % groups, row = w.begin[chunk], rows = w.counts[chunk] & 0x3fffffffu;
         const unsigned int columns = columns_of(g, group), column = group * Group<T>::N;
         const unsigned int* at = w.places + row;
-        // Of a whole run, what the table has: loaded before the sum, which would wait twice else.
+        // Loads the table's row of a whole run before the sum, which would wait twice otherwise.
         const bool is_whole = w.counts[chunk] >> 30 & 1;
         float* to = is_whole ? dtable + (unsigned long long)w.keys[row] * g.features + column
                              : partial + slot(base + row, w.counts[chunk] >> 31) * g.features + column;
@@ -228,9 +230,9 @@ __device__ __forceinline__ void add_chunks(const EmbeddingArgs& g, const Window&
     }
 }
 
-// Sums of chunks: one block per window of CHUNK sorted places, one thread per chunk and group of columns. Chunks begin with
-// their run and reach into the next window. The last windows first: rare tokens have large numbers in most vocabularies, and
-// windows of many short chunks take longest.
+// Sums chunks: one block per window of CHUNK sorted positions, one thread per chunk and group of columns. Chunks begin
+// with their run and may extend into the next window. The last windows start first: rare tokens have large numbers in
+// most vocabularies, and windows with many short chunks take longest.
 extern "C" __global__ void add_gradients(EmbeddingArgs g, const unsigned int* __restrict__ keys, const unsigned int* __restrict__ places, const void* dy,
                                          float* __restrict__ partial, float* __restrict__ dtable) {
     __shared__ Window w;
@@ -252,7 +254,7 @@ extern "C" __global__ void add_gradients(EmbeddingArgs g, const unsigned int* __
         if (threadIdx.x % 32 == 0) differs[threadIdx.x / 32] = bits;
     }
     __syncthreads();
-    // A thread per place of the window: whether a chunk begins there, and how long it is.
+    // One thread per position of the window: whether a chunk begins there, and its length.
     unsigned int count = 0, mask = 0;
     if (threadIdx.x < CHUNK) {
         const unsigned int i = threadIdx.x, row = base + i, word = i / 32, bit = i % 32;
@@ -281,7 +283,7 @@ extern "C" __global__ void add_gradients(EmbeddingArgs g, const unsigned int* __
     else add_chunks<false>(g, w, base, (const T*)dy, partial, dtable);
 }
 
-// Runs of several chunks: their partial sums are added in order. At most one run of several chunks begins in a window: its last.
+// Adds the partial sums of runs with several chunks in order. At most one such run begins in a window: its last.
 extern "C" __global__ void add_partial_sums(EmbeddingArgs g, const unsigned int* __restrict__ keys, const float* __restrict__ partial, float* __restrict__ dtable) {
     const unsigned int n = (unsigned int)g.tokens, base = blockIdx.x * CHUNK, last = min(base + CHUNK, n) - 1, key = keys[last], lane = threadIdx.x & 31;
     if (last + 1 == n || keys[last + 1] != key) return;
@@ -309,8 +311,8 @@ extern "C" __global__ void add_partial_sums(EmbeddingArgs g, const unsigned int*
     }
 }
 
-// Gradients of positions in sequences of one length: of items `first` to `end`, each a position and a group of columns, by blocks
-// `block` of `blocks`. Whether rows are aligned is asked once: a branch per load costs registers.
+// Gradients of positions in sequences of equal length: items `first` to `end`, each a position and a group of columns,
+// divided among `blocks` blocks. Alignment is a template parameter, because a branch per load costs registers.
 template <bool IS_ALIGNED>
 __device__ __forceinline__ void add_position_gradients(const EmbeddingArgs& g, const T* dy, float* dpositions, unsigned long long first, unsigned long long end, unsigned int block, unsigned int blocks) {
     constexpr unsigned int AT_ONCE = IS_ALIGNED ? POSITIONS_BATCH : 1;
@@ -343,8 +345,8 @@ __device__ __forceinline__ void add_position_gradients(const EmbeddingArgs& g, c
     }
 }
 
-// The share of a launch of the gradients of positions, by its blocks behind those of the segments; `dpositions` is null where there
-// are none.
+// This launch's share of the gradients of positions, computed by the blocks after those of the segments; `dpositions`
+// is null if there are none.
 __device__ __forceinline__ void add_share_of_positions(const SortArgs& s, const EmbeddingArgs& g, const void* dy, void* dpositions, unsigned int share) {
     if (dpositions == nullptr) return;
     const unsigned int shares = s.passes + 1, groups = (g.features + Group<T>::N - 1) / Group<T>::N;
@@ -355,7 +357,8 @@ __device__ __forceinline__ void add_share_of_positions(const SortArgs& s, const 
     else add_position_gradients<false>(g, (const T*)dy, (float*)dpositions, first, end, block, blocks);
 }
 
-// Counting and sorting wait more than they move, and the gradients of positions are bound by memory: one runs beside the other.
+// Counting and sorting are bound by latency and the gradients of positions by memory, so they run concurrently in one
+// launch.
 extern "C" __global__ void count_digits(SortArgs s, const unsigned int* __restrict__ keys, unsigned int* counts, unsigned int* __restrict__ flag, EmbeddingArgs g, const void* dy, void* dpositions) {
     if (blockIdx.x < s.segments) count_segment(s, keys, counts, flag);
     else add_share_of_positions(s, g, dy, dpositions, 0);

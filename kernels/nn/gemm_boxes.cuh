@@ -1,5 +1,6 @@
-// The epilogue of sums that are rounded to 16 bits and may have a bias and a GELU, of a warp's 16 rows: they go through shared memory,
-// 64 columns at a time, and the tensor memory accelerator copies them to C, so that whole lines are written and no lane waits.
+// Epilogue for a warp's 16 rows of accumulators that are rounded to 16 bits, with an optional bias and GELU: they pass
+// through shared memory, 64 columns at a time, and TMA copies them to C, so that whole lines are written and no lane
+// waits.
 #pragma once
 #include "nn/gemm_fragments.cuh"
 #include "nn/tensor_copies.cuh"
@@ -8,31 +9,31 @@
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 constexpr unsigned int BOX_BYTES = 16 * 128;
 
-// Where a box begins in the tensor of C.
+// Origin of a box in the tensor of C.
 struct BoxPlace {
     unsigned int column, row, inner, outer;
 };
 
-// Four 8 x 8 matrices of 16-bit numbers, a row of 16 bytes at the address of each lane.
+// Stores four 8 x 8 matrices of 16-bit values, one row of 16 bytes at the address of each lane.
 __device__ __forceinline__ void store_matrices(unsigned int to, const unsigned int (&w)[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
 }
 
-// The host describes C as a tensor where C has the type of the operands and eight neighbours are one access. Rows of the next group
-// are in a box of the last rows of a group.
+// The host describes C as a tensor if C has the type of the operands and eight neighbours form one access. The box of a
+// group's last rows would include rows of the next group.
 __device__ __forceinline__ bool is_by_boxes(const GemmArgs& g, const Data& data, const Place& p, unsigned int row) {
     const bool is_simple = g.quads && g.out == OWN_OUT && g.beta == 0.0f && p.pieces == 1 && !data.aux && !data.other;
     return is_simple && (g.activation == NO_ACTIVATION || g.activation == GELU_TANH) && (!g.split || row + 16 <= p.rows);
 }
 
-// Two neighbours in the type of C.
+// Reads two neighbours in the type of C.
 __device__ __forceinline__ float2 read_two(const void* from, unsigned int at) {
     const unsigned int two = *(const unsigned int*)((const unsigned short*)from + at);
     const unsigned short low = two, high = two >> 16;
     return OWN_OUT == OUT_F16 ? make_float2(to_float(f16{low}), to_float(f16{high})) : make_float2(to_float(bf16{low}), to_float(bf16{high}));
 }
 
-// Two boxes of room: one is filled while the other is copied.
+// Double buffer of boxes: one is filled while the other is copied.
 template <int BOXES, bool IS_GELU>
 __device__ __forceinline__ void write_boxes_as(const GemmArgs& g, const void* bias, const TensorMap& boxes, const BoxPlace& p, const float* sums, unsigned int room) {
     const unsigned int lane = threadIdx.x % 32, line = lane % 16;

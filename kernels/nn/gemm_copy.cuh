@@ -3,7 +3,7 @@
 #include "nn/shared_memory.cuh"
 
 #if __CUDA_ARCH__ >= 800
-// Copies `count` elements, `step` bytes from each other, as adjacent ones, and fills 16 bytes up with zeros.
+// Copies `count` elements with a stride of `step` bytes to adjacent ones, and pads with zeros to 16 bytes.
 template <int BYTES>
 __device__ __forceinline__ void copy_elements(unsigned int to, const unsigned char* from, unsigned long long step, int count) {
     unsigned int words[4] = {0, 0, 0, 0};

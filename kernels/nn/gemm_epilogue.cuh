@@ -1,41 +1,42 @@
-// What happens to the sums of a matrix multiplication before they are written: alpha, beta, bias, activation, residual, and the
-// rounding to the format of C. Every gemm kernel includes it, so that all of them write the same.
+// Epilogue of matrix multiplication: alpha, beta, bias, activation, residual, and rounding to the format of C. All gemm
+// kernels include it, so that all write the same results.
 #pragma once
 
-// Formats of C and of the epilogue's data; C of integers is always s32. As in src/nn/gemm/cuda/mod.rs.
+// Formats of C and of the epilogue's data, as in src/nn/gemm/cuda/mod.rs; C of integers is always s32.
 constexpr unsigned int OUT_F32 = 0, OUT_F16 = 1, OUT_BF16 = 2;
 constexpr unsigned int NO_ACTIVATION = 0, GELU_TANH = 1, GELU_ERF = 2, RELU = 3, RELU_SQUARED = 4;
 
-// Which dimension is divided into groups whose ends are known on the device only.
+// Dimension that is divided into groups whose ends are known only on the device.
 constexpr unsigned int SPLIT_ROWS = 1, SPLIT_DEPTH = 2;
 
-// What is added to sums, and where their value before the activation is written; null pointers: nothing.
+// Operands of the epilogue, and the destination of values before the activation; null pointers disable them.
 struct Data {
     const void *bias, *other; // other: residual, or argument of the activation's derivative
     void* aux;
     const float *row_scales, *column_scales; // factors of integer sums
 };
 
-// Which part of C a block computes: the elements before its matrices in their buffers, its first row and column in them, the
-// rows of A and the sums' length. Of a long group it is one of several pieces of k, which are added to C one after the other.
+// Tile of C that a block computes: offsets of its matrices in their buffers, its first row and column, the rows of A
+// and the length of the sums. With split-K it is one of several splits of a long group, which are added to C one after
+// the other.
 struct Place {
     unsigned long long a, b, c, bias, row_scale, column_scale;
     unsigned int row, column, rows, k;
-    unsigned int piece, pieces, turn; // number of the piece, of all, and where the number of those that are in C is
+    unsigned int piece, pieces, turn; // number of the split, number of splits, and index of the counter of splits already added to C
 };
 
 __device__ __forceinline__ unsigned long long first_of(const GemmArgs& g, unsigned int matrix, unsigned long long outer, unsigned long long stride) {
     return matrix / g.batch * outer + matrix % g.batch * stride;
 }
 
-// The block's number, read again: a Place that is made from it after the sums takes no registers while they are added up.
+// Block number, read again: a Place derived from it after the main loop takes no registers during the loop.
 __device__ __forceinline__ unsigned int block_again() {
     unsigned int block;
     asm volatile("mov.u32 %0, %ctaid.x;" : "=r"(block));
     return block;
 }
 
-// Blocks that run at the same time share rows and columns: eight rows of tiles, column by column.
+// Concurrent blocks share rows and columns: eight rows of tiles, column by column.
 template <int BM, int BN>
 __device__ __forceinline__ Place place_in_batch(const GemmArgs& g, unsigned int block) {
     const unsigned int rows = (g.m + BM - 1) / BM, columns = (g.n + BN - 1) / BN, tile = block % (rows * columns), matrix = block / (rows * columns);
@@ -56,10 +57,10 @@ __device__ __forceinline__ Place place_in_batch(const GemmArgs& g, unsigned int 
     return p;
 }
 
-// Group i has rows (or k) offsets[i] .. offsets[i + 1]; a lane looks at every 32nd group. Rows: full tiles of all groups, then
-// their last ones with more than half of the rows, then the others, so that the shortest blocks are the last. Depth: first
-// pieces of all groups, then second ones, so that a piece does not wait for one that runs beside it. False: there is nothing for
-// this block.
+// Group i has rows (or k) offsets[i] .. offsets[i + 1]; a lane examines every 32nd group. Rows: full tiles of all
+// groups, then their last tiles with more than half of the rows, then the others, so that the shortest blocks are last.
+// Depth: the first splits of all groups, then the second ones, so that no split waits for a concurrent one. False: no
+// work for this block.
 template <int BM, int BN>
 __device__ __forceinline__ bool place_in_group(const GemmArgs& g, const void* from, unsigned int block, Place& p) {
     const unsigned int* offsets = (const unsigned int*)from;
@@ -75,7 +76,7 @@ __device__ __forceinline__ bool place_in_group(const GemmArgs& g, const void* fr
         }
         const unsigned int group = first + lane, start = min(offsets[min(group, g.batch)], size), end = max(min(offsets[min(group + 1, g.batch)], size), start);
         const unsigned int full = (end - start) / BM, rest = (end - start) % BM;
-        // Of this turn: blocks of the group, and those of the lower lanes.
+        // In this round: blocks of the group, and blocks of the lower lanes.
         unsigned int parts, before, n;
         if (is_rows && turn == 0) {
             before = parts = full;
@@ -98,7 +99,7 @@ __device__ __forceinline__ bool place_in_group(const GemmArgs& g, const void* fr
             slot -= n;
             continue;
         }
-        // The lane of the group: the last one with a part whose parts begin by the slot.
+        // Lane of the group: the last one with blocks that begin at or before the slot.
         const unsigned int owner = 31 - __clz(__ballot_sync(all, parts != 0 && before <= slot));
         const unsigned int begin = __shfl_sync(all, start, owner), past = __shfl_sync(all, end, owner), of = first + owner;
         const unsigned int inside = turn == 0 ? slot - __shfl_sync(all, before, owner) : __shfl_sync(all, full, owner);
@@ -120,7 +121,7 @@ __device__ __forceinline__ bool place_in_group(const GemmArgs& g, const void* fr
     }
 }
 
-// Waits until the earlier pieces are in C. Their blocks have smaller numbers, and so began before. OF_WARP: a warp's part of them.
+// Waits until the earlier splits are in C. Their blocks have smaller numbers and started before. OF_WARP: per warp.
 template <bool OF_WARP = false>
 __device__ __forceinline__ void begin_turn(const Place& p, void* turns) {
     if (p.piece == 0) return;
@@ -129,7 +130,7 @@ __device__ __forceinline__ void begin_turn(const Place& p, void* turns) {
     if (OF_WARP) __syncwarp();
     else __syncthreads();
 }
-// Lets the next piece add. The last one leaves 0 for the next launch.
+// Lets the next split add. The last one resets the counter to 0 for the next launch.
 template <bool OF_WARP = false>
 __device__ __forceinline__ void end_turn(const Place& p, void* turns) {
     if (p.pieces == 1) return;
@@ -147,7 +148,7 @@ __device__ __forceinline__ bool place_of(const GemmArgs& g, const void* offsets,
     return true;
 }
 
-// A block's part, read again from shared memory: it takes no registers while sums are added up.
+// A block's tile, read again from shared memory, so that it takes no registers during the main loop.
 __device__ __forceinline__ Place place_again(const Place& kept) {
     Place p;
     const unsigned int at = (unsigned int)__cvta_generic_to_shared(&kept);
@@ -156,7 +157,7 @@ __device__ __forceinline__ Place place_again(const Place& kept) {
     return p;
 }
 
-// The epilogue's data of a part of C.
+// Operands of the epilogue for a tile of C.
 __device__ __forceinline__ Data data_at(const GemmArgs& g, const Place& p, const Data& all) {
     const unsigned int bytes = g.out == OUT_F32 ? 4 : 2;
     Data data = all;
@@ -166,21 +167,21 @@ __device__ __forceinline__ Data data_at(const GemmArgs& g, const Place& p, const
     return data;
 }
 
-// gelu is x times 1 / (1 + exp(-2 u)) = 1 / (1 + 2^(x (a + b x^2))), which does not cancel for negative x. Approximate
-// exponential and quotient, each within two units in the last place: with expf and an exact quotient the epilogue took longer than
-// the sums, 137 instead of 199 TFLOP/s for 8192 x 3072 x 768 of bf16 on an H200.
+// gelu(x) = x / (1 + exp(-2 u)) = 1 / (1 + 2^(x (a + b x^2))), which does not cancel for negative x. Approximate
+// exponential and quotient, each within two units in the last place: with expf and an exact quotient the epilogue took
+// longer than the sums, 137 instead of 199 TFLOP/s for 8192 x 3072 x 768 of bf16 on an H200.
 __device__ __forceinline__ float gelu_share(float x) {
     float power, share;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * fmaf(-0.10294324f, x * x, -2.3022082f)));
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(share) : "f"(1.0f + power));
     return share;
 }
-// Not inlined: kernels have eight copies of the epilogue.
+// Not inlined: kernels contain eight copies of the epilogue.
 __device__ __noinline__ float gelu_erf(float x) { return 0.5f * x * erfcf(-0.70710678118654752f * x); }
 __device__ __noinline__ float gelu_erf_slope(float x) {
     return 0.5f * erfcf(-0.70710678118654752f * x) + x * 0.3989422804014327f * expf(-0.5f * x * x);
 }
-// x = f(x), and x = x f'(z). One branch for all N, whose evaluations overlap.
+// x = f(x), or x = x f'(z). One branch for all N, so that their evaluations overlap.
 template <int N>
 __device__ __forceinline__ void activate(unsigned int f, float (&x)[N]) {
     if (f == GELU_TANH) {
@@ -213,13 +214,13 @@ __device__ __forceinline__ void times_slope(unsigned int f, float (&x)[N], const
         for (int i = 0; i < N; ++i) x[i] *= f == RELU ? (z[i] > 0.0f ? 1.0f : 0.0f) : 2.0f * fmaxf(z[i], 0.0f);
     }
 }
-// Not called: the host refuses it.
+// Never called: the host rejects this case.
 template <int N>
 __device__ __forceinline__ void activate(unsigned int, int (&)[N]) {}
 template <int N>
 __device__ __forceinline__ void times_slope(unsigned int, int (&)[N], const int (&)[N]) {}
 
-// N = 1 or 4 neighbours from `at` on. Four are one access: their address is a multiple of their size.
+// Accesses N = 1 or 4 neighbours from `at` on. Four form one access, aligned to its size.
 template <int N>
 __device__ __forceinline__ void read(const GemmArgs& g, const void* from, unsigned long long at, float (&x)[N]) {
     if (g.out == OUT_F32) {
@@ -314,7 +315,7 @@ __device__ __forceinline__ void finish(const GemmArgs& g, void* c, const Data& d
     write(g, c, at, x);
 }
 
-// Sums of integers are written as they are, or with scales as floats.
+// Writes integer sums unchanged, or scaled as floats.
 template <int N>
 __device__ __forceinline__ void finish_sums(const GemmArgs& g, void* c, const Data& data, const Place& p, unsigned int row, unsigned int column, float (&x)[N]) {
     if (row < p.rows && column < g.n) finish(g, c, data, p, row, column, x);
@@ -330,7 +331,8 @@ __device__ __forceinline__ void finish_sums(const GemmArgs& g, void* c, const Da
     finish(g, c, data, p, row, column, y);
 }
 
-// Writes `rows` x COLUMNS elements of C, from row `from` of the block's part on, from sums in shared memory, WIDE of them per row.
+// Writes `rows` x COLUMNS elements of C, from row `from` of the block's tile on, from accumulators in shared memory
+// with WIDE elements per row.
 template <int COLUMNS, int WIDE, int THREADS, class Sum>
 __device__ __forceinline__ void finish_rows(const GemmArgs& g, void* c, const Data& all, const Place& p, const Sum* sums, unsigned int rows, unsigned int from) {
     const Data data = data_at(g, p, all);

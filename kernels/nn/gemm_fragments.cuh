@@ -1,14 +1,15 @@
-// The epilogue of sums that a warp has in registers as the tensor cores leave them: 16 rows of 32, of which a lane has two adjacent
-// ones in each eight columns of rows lane / 4 and lane / 4 + 8. Four lanes exchange 16-bit numbers, so that each accesses 16 bytes.
+// Epilogue for accumulators in a warp's registers in tensor-core layout: 16 rows of 32, of which a lane has two
+// adjacent elements in each eight columns of rows lane / 4 and lane / 4 + 8. Four lanes exchange 16-bit values, so that
+// each accesses 16 bytes.
 #pragma once
 #include "nn/gemm_epilogue.cuh"
 #include "nn/narrow.cuh"
 
 #if __CUDA_ARCH__ >= 900
-// Sums per row in shared memory, which keep the banks apart.
+// Row length of accumulators in shared memory, padded against bank conflicts.
 constexpr int WIDE_OF_FRAGMENT = 40;
 
-// Word j of lane i becomes word i of lane j, among four lanes.
+// Transposes words among four lanes: word j of lane i becomes word i of lane j.
 __device__ __forceinline__ void exchange_words(unsigned int (&w)[4]) {
     const bool odd = threadIdx.x & 1, upper = threadIdx.x & 2;
 #pragma unroll
@@ -25,7 +26,8 @@ __device__ __forceinline__ void exchange_words(unsigned int (&w)[4]) {
     }
 }
 
-// This lane's numbers of a row, 32 columns of which begin at `at` and `left` exist; zeros where the row does not exist.
+// Reads this lane's values of a row, 32 columns of which begin at `at` and `left` exist; zeros if the row does not
+// exist.
 template <unsigned int OUT>
 __device__ __forceinline__ void read_fragment(const void* from, unsigned long long at, bool exists, unsigned int left, float* y) {
     const unsigned int lane = threadIdx.x % 4;
@@ -63,7 +65,7 @@ __device__ __forceinline__ void write_fragment(void* to, unsigned long long at, 
     }
 }
 
-// The same in the format of C.
+// Reads this lane's values in the format of C.
 __device__ __forceinline__ void read_fragment(const GemmArgs& g, const void* from, unsigned long long at, bool exists, unsigned int left, float* y) {
     if (g.out == OUT_F32) read_fragment<OUT_F32>(from, at, exists, left, y);
     else if (g.out == OUT_F16) read_fragment<OUT_F16>(from, at, exists, left, y);
@@ -75,11 +77,11 @@ __device__ __forceinline__ void write_fragment(const GemmArgs& g, void* to, unsi
     else write_fragment<OUT_BF16>(to, at, exists, left, x);
 }
 
-// Whether nothing happens to sums but alpha and a bias.
+// Whether the epilogue is alpha and a bias only.
 __device__ __forceinline__ bool is_plain(const GemmArgs& g, const Data& data, const Place& p) {
     return g.quads && g.beta == 0.0f && p.pieces == 1 && !data.aux && !data.other && g.activation == NO_ACTIVATION;
 }
-// Writes a part of C as finish_fragment.
+// Writes a tile of C like finish_fragment.
 template <unsigned int OUT>
 __device__ __forceinline__ void finish_plain(const GemmArgs& g, void* c, const Data& data, const Place& p, unsigned int first_row, unsigned int column, const float* sums) {
     const unsigned int row = first_row + threadIdx.x % 32 / 4, left = g.n - column;
@@ -96,7 +98,7 @@ __device__ __forceinline__ void finish_plain(const GemmArgs& g, void* c, const D
     write_fragment<OUT>(c, at + 8 * g.ldc, row + 8 < p.rows, left, x + 8);
 }
 
-// Writes a part of C where eight elements are one or two accesses; a bias belongs to columns.
+// Writes a tile of C whose groups of eight elements are one or two accesses; a bias belongs to columns.
 __device__ __forceinline__ void finish_fragment(const GemmArgs& g, void* c, const Data& data, const Place& p, unsigned int first_row, unsigned int column, float (&sums)[16]) {
     const unsigned int row = first_row + threadIdx.x % 32 / 4, left = g.n - column;
     const unsigned long long at[2] = {p.c + row * g.ldc + column, p.c + (row + 8) * g.ldc + column};
@@ -133,7 +135,7 @@ __device__ __forceinline__ void finish_fragment(const GemmArgs& g, void* c, cons
     for (int half = 0; half < 2; ++half) write_fragment(g, c, at[half], exists[half], left, x + 8 * half);
 }
 
-// Writes any part of C, element by element, from room for the sums in shared memory.
+// Writes any tile of C element by element, from accumulators in shared memory.
 __device__ __forceinline__ void finish_elements(const GemmArgs& g, void* c, const Data& data, const Place& p, unsigned int row, unsigned int column, const float (&sums)[16], unsigned int room) {
     const unsigned int lane = threadIdx.x % 32, to = room + (lane / 4 * WIDE_OF_FRAGMENT + lane % 4 * 2) * 4;
     __syncwarp();

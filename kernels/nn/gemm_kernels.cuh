@@ -1,6 +1,6 @@
-// The two kernels of one operand type. Large tiles of 128 x 256 by 8 warps need 147,456 bytes of shared memory and aligned
-// operands; small ones of 64 x 64 by 4 warps need 65,536 bytes and take any. The layouts of aligned operands are branches of
-// one kernel: what is adjacent, the k of a row of A or its rows, the k of a column of B or its columns.
+// The two kernels of one operand type. Large tiles of 128 x 256 with 8 warps need 147,456 bytes of shared memory and
+// aligned operands; small tiles of 64 x 64 with 4 warps need 65,536 bytes and accept any operands. Layouts of aligned
+// operands (whether k is adjacent in A and in B) are branches of one kernel.
 #pragma once
 
 #if __CUDA_ARCH__ >= 800

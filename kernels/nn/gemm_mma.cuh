@@ -2,17 +2,18 @@
 //
 // A block multiplies BM x BN elements of C. Operands come through a ring of STAGES tiles of 32 STEPS bytes of k each,
 // filled by cp.async and read by ldmatrix; a warp owns WM x WN elements of C in registers and loads the operands of its
-// next step while it multiplies those of this one. One step is two 16-byte chunks of k: 16 elements of f16 and bf16, 8 of
-// tf32, 32 of s8, so that the same addresses serve every type.
+// next step while it multiplies those of this one. One step is two 16-byte chunks of k: 16 elements of f16 and bf16, 8
+// of tf32, 32 of s8, so that the same addresses serve every type.
 //
-// In shared memory an operand whose k are adjacent is stored row by row, else k by k; 16-byte chunks are exchanged within
-// a row (exclusive or with the row's number) so that neither the copies nor ldmatrix meet a bank conflict.
+// In shared memory an operand with adjacent k is stored row by row, otherwise k by k; 16-byte chunks of a row are
+// swizzled (chunk XOR row), so that neither the copies nor ldmatrix have bank conflicts.
 //
-// Elements outside the matrices are read as zeros. Where rows do not begin at multiples of 16 bytes, elements are copied one
-// by one, for all layouts by the same code.
+// Elements outside the matrices are read as zeros. Where rows do not begin at multiples of 16 bytes, elements are
+// copied one by one, for all layouts by the same code.
 //
-// Measured on an H200, normally distributed operands, both with adjacent k, TFLOP/s (TOP/s) of 4096 x 4096 x 4096, median
-// of three; cuBLAS in the same minutes: bf16 787, f16 758, tf32 406, s8 850, f32 49. The ceiling of mma.sync is 620.
+// Measured on an H200, normally distributed operands, both with adjacent k, TFLOP/s (TOP/s) of 4096 x 4096 x 4096,
+// median of three; cuBLAS in the same minutes: bf16 787, f16 758, tf32 406, s8 850, f32 49. The ceiling of mma.sync is
+// 620.
 //   tile 128 x 256, STEPS 4, STAGES 3, warps 64 x 64, 1 block    bf16 458, f16 469, tf32 195, s8 862   large tile
 //     the same, 4 stages                                         bf16 455
 //     the same, other layouts (kn, mk, mn)                       bf16 462, 458, 437; tf32 174, 170, 152
@@ -25,21 +26,21 @@
 //   tile 128 x 128, warps 64 x 32, 2 blocks, 128 registers       bf16 293 (STEPS 4), 358 (STEPS 2): spills, 1.5 x the reads
 //   tile 128 x 128, STEPS 4, STAGES 6, 1 block                   bf16 371
 //   tile 64 x 64, STEPS 4, STAGES 4, warps 32 x 32, 3 blocks     bf16 301, f16 315, tf32 120, s8 634           small tile
-// By estimate, two warps of 64 x 64 per scheduler read 32 KiB of shared memory for the 392 cycles of products of a step: 65 %
-// of its bandwidth, and the copies take another quarter; larger warp tiles do not fit in registers. What is left to cuBLAS is
-// wgmma, which reads operands from shared memory once per four warps.
+// By estimate, two warps of 64 x 64 per scheduler read 32 KiB of shared memory for the 392 cycles of products of a
+// step: 65 % of its bandwidth, and the copies take another quarter; larger warp tiles do not fit in registers. cuBLAS
+// is faster through wgmma, which reads operands from shared memory once per four warps.
 //
-// Sums go through shared memory, so that a warp writes whole rows and the code of the epilogue is there once for all
-// layouts: 0.37 instead of 1.44 MB of PTX per type, and as fast. Operands of tf32 with adjacent rows or columns are read word
-// by word; addresses that the compiler derived from the general exchange of chunks spilled 164 bytes.
+// Accumulators pass through shared memory, so that a warp writes whole rows and all layouts share one copy of the
+// epilogue's code: 0.37 instead of 1.44 MB of PTX per type, and as fast. Operands of tf32 with adjacent rows or columns
+// are read word by word; addresses that the compiler derived from the general exchange of chunks spilled 164 bytes.
 //
-// Groups, tf32, as in nn/gemm_simt.cuh, µs: 150, 100, 185, 109 | 191, 124, 226, 129; a warp finds the group: 135, 91, 167, 97 | 141,
-// 98, 173, 103; squared ReLU without a call: 120, 91, 145, 96 | 127, 98, 153, 103.
+// Groups, tf32, as in nn/gemm_simt.cuh, µs: 150, 100, 185, 109 | 191, 124, 226, 129; a warp finds the group: 135, 91,
+// 167, 97 | 141, 98, 173, 103; squared ReLU without a call: 120, 91, 145, 96 | 127, 98, 153, 103.
 //
-// Rows that begin at any address, small tile, bf16: 48 to 52 by layout; one copy loop for each layout reached 65 to 73, and
-// four more instances of the kernel. Choosing between both ways of copying at run time within the loop made aligned operands
-// slower: tf32 97 instead of 118, s8 539 instead of 638. s8 with rows adjacent, copied one by one: 101 (without tensor
-// cores 27).
+// Rows that begin at any address, small tile, bf16: 48 to 52 by layout; one copy loop for each layout reached 65 to 73,
+// and four more instances of the kernel. Choosing between both ways of copying at run time within the loop made aligned
+// operands slower: tf32 97 instead of 118, s8 539 instead of 638. s8 with rows adjacent, copied one by one: 101
+// (without tensor cores 27).
 #pragma once
 #include "gen/nn-gemm_bf16.cuh" // the same kernels for every type of operands
 #include "nn/gemm_copy.cuh"
@@ -73,20 +74,20 @@ __device__ __forceinline__ unsigned int load_word(unsigned int at) {
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at) : "memory");
     return x;
 }
-// An operand's tile: LINES x CHUNKS of 16 bytes. Adjacent in memory are k (BY_K: a line is a row of A or a column of B) or
-// rows of A or columns of B (a line is a k).
+// Tile of an operand: LINES x CHUNKS of 16 bytes. BY_K: k is adjacent in memory and a line is a row of A or a column of
+// B; otherwise rows of A or columns of B are adjacent and a line is a k.
 template <class T, bool BY_K, int LINES, int CHUNKS, int THREADS>
 struct Operand {
     static constexpr int PASS = THREADS / CHUNKS, PASSES = LINES / PASS, LINE = CHUNKS * 16, BYTES = LINES * LINE;
     static_assert(THREADS % CHUNKS == 0 && LINES % PASS == 0, "every thread copies as many chunks");
     static_assert(PASS % (T::BYTES == 4 && !BY_K ? 4 : 8) == 0 || CHUNKS == 4, "a thread's chunks have one place in their lines");
 
-    const unsigned char* from; // this thread's first chunk, of the next tile
+    const unsigned char* from; // source of this thread's first chunk in the next tile
     unsigned long long pass_step, tile_step;
-    unsigned int to;           // its place in a tile
-    int lines_left, bytes_left; // lines and bytes from this thread's first chunk to the matrix's end, negative beyond
+    unsigned int to;           // destination of that chunk in a tile
+    int lines_left, bytes_left; // lines and bytes from this thread's first chunk to the end of the matrix, negative beyond it
 
-    // Place of a chunk in a tile.
+    // Swizzled position of a chunk in a tile.
     static __device__ __forceinline__ unsigned int place(unsigned int line, unsigned int chunk) {
         if (!BY_K && T::BYTES == 4) return (line * CHUNKS + (chunk ^ (line & 3) << 1)) * 16;
         if (CHUNKS == 4) return (line * CHUNKS + (chunk ^ (line >> 1 & 3))) * 16;
@@ -118,7 +119,7 @@ struct Operand {
     }
 };
 
-// The tile of an operand in any layout and at any address: elements are copied one by one, and k are adjacent in the tile.
+// Tile of an operand in any layout and at any address: elements are copied one by one, and k is adjacent in the tile.
 template <class T, int LINES, int CHUNKS, int THREADS>
 struct AnyOperand {
     typedef Operand<T, true, LINES, CHUNKS, THREADS> Tile;
@@ -126,7 +127,7 @@ struct AnyOperand {
 
     const unsigned char* from; // this tile's first element
     unsigned long long line_step, k_step;
-    int lines, k; // lines of this tile, and k from this tile on
+    int lines, k; // lines of this tile, and number of k from this tile on
     bool by_k;
 
     static __device__ __forceinline__ unsigned int place(unsigned int line, unsigned int chunk) { return Tile::place(line, chunk); }
@@ -140,7 +141,7 @@ struct AnyOperand {
         by_k = k_adjacent;
     }
 
-    // Adjacent threads read what is adjacent: k or lines.
+    // Adjacent threads read adjacent elements: k or lines.
     __device__ __forceinline__ void copy(unsigned int tile) {
 #pragma unroll 1
         for (unsigned int i = threadIdx.x; i < LINES * CHUNKS; i += THREADS) {
@@ -159,7 +160,7 @@ __device__ __forceinline__ unsigned int to_tf32(unsigned int x) {
     return rounded;
 }
 
-// Operands of one step for 16 rows of A (IS_A) or 16 columns of B, which begin at `first` of the tile.
+// Loads the operands of one step for 16 rows of A (IS_A) or 16 columns of B from `first` of the tile.
 template <class T, class Op, bool BY_K, bool IS_A>
 __device__ __forceinline__ void load_step(unsigned int (&r)[4], unsigned int tile, unsigned int first, unsigned int step) {
     const unsigned int lane = threadIdx.x & 31, row = lane & 7, one = lane >> 3 & 1, two = lane >> 4;
@@ -168,7 +169,7 @@ __device__ __forceinline__ void load_step(unsigned int (&r)[4], unsigned int til
     } else if (T::BYTES == 2) {
         load_matrices_transposed(r, tile + Op::place(16 * step + row + 8 * (IS_A ? two : one), first / 8 + (IS_A ? one : two)));
     } else {
-        // `first` is a multiple of 16 and k & 3 is t, so that the exchange of chunks acts on the lane's bits alone.
+        // `first` is a multiple of 16 and k & 3 is t, so the swizzle depends on the lane's bits alone.
         const unsigned int g = lane >> 2, t = lane & 3, mixed = (g >> 2 ^ t << 1) * 16, base = tile + t * Op::LINE + (g & 3) * 4 + first / 32 * 128;
 #pragma unroll
         for (unsigned int i = 0; i < 4; ++i) {
@@ -187,14 +188,14 @@ template <class T, int BM, int BN, int STEPS, int WM, int WN, int STAGES>
 struct MmaTile {
     typedef typename T::Sum Sum;
     static constexpr int THREADS = BM / WM * (BN / WN) * 32, BK = 32 * STEPS / T::BYTES;
-    // 8 more elements per row of sums keep the banks apart.
+    // Padding of 8 elements per row of accumulators against bank conflicts.
     static constexpr int WIDE = BN + 8;
     static_assert(STEPS % 2 == 0, "operands of two steps alternate");
 
     Place place;
     __device__ __forceinline__ explicit MmaTile(const Place& place_) : place(place_) {}
 
-    // Operands with aligned rows. A_BY_K: the k of a row of A are adjacent; B_BY_K: those of a column of B.
+    // Operands with aligned rows. A_BY_K: k is adjacent in A; B_BY_K: k is adjacent in B.
     template <bool A_BY_K, bool B_BY_K>
     __device__ __forceinline__ void sum_aligned(const GemmArgs& g, const void* a, const void* b) const {
         typedef Operand<T, A_BY_K, A_BY_K ? BM : BK, A_BY_K ? 2 * STEPS : BM * T::BYTES / 16, THREADS> A;
@@ -207,7 +208,8 @@ struct MmaTile {
         sum_products<AnyOperand<T, BM, 2 * STEPS, THREADS>, AnyOperand<T, BN, 2 * STEPS, THREADS>, true, true>(g, a, b);
     }
 
-    // Leaves the sums in shared memory, row by row. A_BY_K, B_BY_K: whether k are adjacent in the tiles of A and B.
+    // Leaves the accumulators in shared memory, row by row. A_BY_K, B_BY_K: whether k is adjacent in the tiles of A and
+    // B.
     template <class A, class B, bool A_BY_K, bool B_BY_K>
     __device__ __forceinline__ void sum_products(const GemmArgs& g, const void* a, const void* b) const {
         constexpr unsigned int STAGE = A::BYTES + B::BYTES;
@@ -262,7 +264,7 @@ struct MmaTile {
                 for (int i = 0; i < WM / 16; ++i)
 #pragma unroll
                     for (int j = 0; j < WN / 8; ++j) {
-                        const int column_of = i & 1 ? WN / 8 - 1 - j : j; // operands of the last product are used again
+                        const int column_of = i & 1 ? WN / 8 - 1 - j : j; // reuses operands of the last product
                         multiply(T(), sums[i][column_of], left[step & 1][i], &right[step & 1][column_of / 2][column_of % 2 * 2]);
                     }
             }
@@ -284,7 +286,7 @@ struct MmaTile {
                 }
     }
 
-    // Writes C from the sums; a warp writes whole rows.
+    // Writes C from the accumulators; a warp writes whole rows.
     __device__ __forceinline__ void finish(const GemmArgs& g, void* c, const Data& data) const {
         extern __shared__ __align__(128) unsigned char memory[];
         __syncthreads();

@@ -1,22 +1,24 @@
-// Matrix multiplication without tensor cores, for any layout, alignment and device: f32 sums of f32, f16 or bf16, and s32
-// sums of s8. A block of 256 threads multiplies 128 x 128 elements of C, each thread 8 x 8, from tiles of 16 k that are
-// loaded to registers while the tiles before them are multiplied, twice four adjacent elements per thread and operand: one access
-// where rows begin at multiples of 16 bytes. Sums run over ascending k, fused, without blocks of k.
+// Matrix multiplication without tensor cores, for any layout, alignment and device: f32 sums of f32, f16 or bf16, and
+// s32 sums of s8. A block of 256 threads multiplies 128 x 128 elements of C, each thread 8 x 8, from tiles of 16 k that
+// are loaded to registers while the previous tiles are multiplied. A thread loads twice four adjacent elements per
+// operand, each in one access if rows are aligned to 16 bytes. Sums run over ascending k with fused multiply-adds,
+// without split-K.
 //
-// Measured on an H200 at 4096 x 4096 x 4096, f32, TFLOP/s (cuBLAS 49.9), by the rows that are adjacent: nn 42.7, tn 43.1, tt 42.6,
-// nt 42.4, which stores transposed. What decided: loads of four elements, a warp of 4 x 8 threads instead of 2 x 16, two blocks
-// per multiprocessor, for which 128 registers must suffice, and 16 k per tile, whose loads take 64 adjacent bytes of a row.
+// Measured on an H200 at 4096 x 4096 x 4096, f32, TFLOP/s (cuBLAS 49.9), by the rows that are adjacent: nn 42.7, tn
+// 43.1, tt 42.6, nt 42.4, which stores transposed. What decided: loads of four elements, a warp of 4 x 8 threads
+// instead of 2 x 16, two blocks per multiprocessor, for which 128 registers must suffice, and 16 k per tile, whose
+// loads take 64 adjacent bytes of a row.
 //   also warps without rows multiply                     f32 nn 44.3, tn 44.8, tt 44.0, nt 43.4
 //   16 k, tiles of two steps at a time                   f32 nn 42.6, tn 43.1, tt 42.5, nt 42.0
 //   8 k, tiles of two steps at a time                    f32 nn 40.6, tn 42.0, tt 40.8, nt 38.9; bf16 nt 34.5, s8 nt 19
-// Bank conflicts by ncu, nt: 437,450,752 wavefronts of shared memory, the ideal number (memory_l1_wavefronts_shared, counted by
-// addresses). l1tex__data_bank_conflicts counts 2.1 M more, 0.5 %. Results stored to shared memory four at a time in the source:
-// the same numbers of instructions and conflicts, 41.8 and 41.7 TFLOP/s in one run (H100) either way.
-// Groups on an H200, 32768 rows of 256 and 512 in 16 | 64 groups, µs (fc1, fc2, its gradients dh, dx): 260, 233, 285, 230 | 331, 331,
-// 353, 330; a warp finds the group instead of a thread, and tiles of up to 64 rows do half of the products: 257, 225, 277, 220 | 294,
-// 299, 306, 289; shortest tiles last and squared ReLU without a call: 244, 225, 261, 220 | 270, 271, 283, 262.
-// The test whether an operand is plain is one per tile, not one per access: registers for the rest, and nothing spilled.
-// Before, with 8 k:
+// Bank conflicts by ncu, nt: 437,450,752 wavefronts of shared memory, the ideal number (memory_l1_wavefronts_shared,
+// counted by addresses). l1tex__data_bank_conflicts counts 2.1 M more, 0.5 %. Results stored to shared memory four at a
+// time in the source: the same numbers of instructions and conflicts, 41.8 and 41.7 TFLOP/s in one run (H100) either
+// way. Groups on an H200, 32768 rows of 256 and 512 in 16 | 64 groups, µs (fc1, fc2, its gradients dh, dx): 260, 233,
+// 285, 230 | 331, 331, 353, 330; a warp finds the group instead of a thread, and tiles of up to 64 rows do half of the
+// products: 257, 225, 277, 220 | 294, 299, 306, 289; shortest tiles last and squared ReLU without a call: 244, 225,
+// 261, 220 | 270, 271, 283, 262. The test whether an operand is plain is one per tile, not one per access: registers
+// for the rest, and nothing spilled. Before, with 8 k:
 //   loads of single elements, warps of 2 x 16            f32 nt 34.3; 161 registers and so one block: 30.7
 //   the operand's type asked for at every load           f32 nt 37.6, nn 39.4
 //   the loop over k unrolled twice only                  f32 nt 38.2, nn 40.0
@@ -27,7 +29,7 @@
 
 constexpr unsigned int OPERANDS_F32 = 0, OPERANDS_F16 = 1, OPERANDS_BF16 = 2, OPERANDS_S8 = 3; // as in src/nn/gemm/cuda/mod.rs
 
-// Four adjacent elements, or the first `count` and zeros, widened to the type of the sums.
+// Loads four adjacent elements, or the first `count` and zeros, widened to the type of the accumulators.
 __device__ __forceinline__ void load_four(const unsigned char* from, int count, bool is_aligned, unsigned int operands, float (&x)[4]) {
     if (operands == OPERANDS_F32) {
         if (count >= 4 && is_aligned) {
@@ -51,15 +53,16 @@ __device__ __forceinline__ void load_four(const unsigned char* from, int count, 
     for (int i = 0; i < 4; ++i) x[i] = i < count ? ((const signed char*)from)[i] : 0;
 }
 
-// A tile of 16 k by 128 rows of A or columns of B: each thread copies twice four elements, of adjacent k or of adjacent lines.
+// Tile of 16 k by 128 rows of A or columns of B: each thread copies twice four elements, of adjacent k or of adjacent
+// lines.
 constexpr int SIMT_DEPTH = 16;
 template <class Sum>
 struct SimtOperand {
-    const unsigned char* from; // of the next tile
-    unsigned long long second; // to the other four elements, bytes: 64 lines or 8 k further
-    unsigned int step;         // to the next tile, bytes: rows are shorter than 2^28 (src/nn/gemm/cuda/own.rs)
-    int lines;                 // from this thread's first element on
-    bool is_plain;             // all lines are there, and four elements are one access without a conversion
+    const unsigned char* from; // source in the next tile
+    unsigned long long second; // offset of the other four elements, bytes: 64 lines or 8 k further
+    unsigned int step;         // offset of the next tile, bytes: rows are shorter than 2^28 (src/nn/gemm/cuda/own.rs)
+    int lines;                 // lines from this thread's first element on
+    bool is_plain;             // all lines exist, and four elements are one access without a conversion
 
     static __device__ __forceinline__ unsigned int first_k(bool by_k) { return by_k ? threadIdx.x % 4 * 4 : threadIdx.x / 32; }
     static __device__ __forceinline__ unsigned int first_line(bool by_k) { return by_k ? threadIdx.x / 4 : threadIdx.x % 32 * 4; }
@@ -73,7 +76,7 @@ struct SimtOperand {
         is_plain = g.operands == OPERANDS_F32 && g.aligned != 0 && size >= first + 128;
     }
 
-    // `all`: k from this tile on.
+    // `all`: number of k from this tile on.
     __device__ __forceinline__ void load(Sum (&x)[2][4], int all, bool by_k, const GemmArgs& g) {
         if (is_plain && all >= SIMT_DEPTH) {
             *(uint4*)x[0] = *(const uint4*)from;
@@ -86,7 +89,7 @@ struct SimtOperand {
         from += step;
     }
 
-    // Lines of k from 8 on are exchanged in eights, so that the stores of a warp meet different banks.
+    // Lines of k from 8 on are swizzled in groups of eight, so that the stores of a warp use different banks.
     __device__ __forceinline__ static void store(Sum (*tile)[132], const Sum (&x)[2][4], bool by_k) {
         if (by_k) {
             const unsigned int k = first_k(true), line = first_line(true) ^ (k & 8);
@@ -99,7 +102,7 @@ struct SimtOperand {
     }
 };
 
-// Adds the products of a tile's k of a thread's rows, or of the first four; the others are 64 rows behind them; with its 8 columns.
+// Adds the products of a tile for a thread's 8 columns and its rows, or the first four; the others are 64 rows further.
 template <int ROWS, class Sum>
 __device__ __forceinline__ void multiply_tile(const Sum (*left)[132], const Sum (*right)[132], unsigned int x, unsigned int y, Sum (&sums)[8][8]) {
 #pragma unroll
@@ -121,20 +124,20 @@ __device__ __forceinline__ void multiply_tile(const Sum (*left)[132], const Sum 
 
 template <class Sum>
 __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a, const void* b, void* c, const Data& data, const void* offsets, void* turns) {
-    // Kept for the epilogue, where registers are scarce.
+    // Stored for the epilogue, because registers are scarce.
     __shared__ Place kept;
     Place place;
     if (!place_of<128, 128>(g, offsets, blockIdx.x, place)) return;
     if (threadIdx.x == 0) kept = place;
-    // One array for both types of sums, as only one of them runs.
+    // One array serves both types of accumulators, because only one of them runs.
     extern __shared__ __align__(16) unsigned char memory[];
     Sum(*left)[132] = (Sum(*)[132])memory, (*right)[132] = left + SIMT_DEPTH;
     SimtOperand<Sum> from_a(a, place.a, g.a_by_k, g.lda, place.row, place.rows, g);
     SimtOperand<Sum> from_b(b, place.b, g.b_by_k, g.ldb, place.column, g.n, g);
-    // A warp has 32 x 64 elements, twice two 16 rows apart and twice 32 columns: it reads 4 + 8 vectors per k.
+    // A warp computes 32 x 64 elements, as two strips of 16 rows and two of 32 columns: it reads 4 + 8 vectors per k.
     const unsigned int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned int x = (warp % 2 * 8 + lane % 8) * 4, y = (warp / 2 * 4 + lane / 8) * 4;
-    // Groups end with tiles that are partly empty.
+    // Groups end with partly empty tiles.
     const unsigned int first_row = place.row + warp / 2 * 16;
     const bool has_rows = first_row < place.rows, has_second = first_row + 64 < place.rows;
     Sum sums[8][8] = {};
@@ -156,7 +159,7 @@ __device__ __forceinline__ void gemm_by_threads(const GemmArgs& g, const void* a
         from_b.store(right, next_b, g.b_by_k);
         __syncthreads();
     }
-    // Through shared memory, 32 rows at a time, so that the code of the epilogue is there once.
+    // Accumulators pass through shared memory, 32 rows at a time, so that the epilogue's code exists once.
     Sum(*lines)[132] = left; // over both tiles
     begin_turn(kept, turns);
     place = place_again(kept);

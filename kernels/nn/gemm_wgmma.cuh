@@ -1,13 +1,14 @@
-// Matrix multiplication by wgmma, f16 or bf16 with f32 sums, on compute capability 9.0 and no other.
+// Matrix multiplication by wgmma, f16 or bf16 with f32 sums, for compute capability 9.0 only.
 //
-// As many blocks as multiprocessors take tiles of 128 x 256 elements of C in turn. One warp of a block finds the next tile and has the
-// tensor memory accelerator copy its operands, 64 k at a time, into a ring of four stages; two groups of four warps multiply 64
-// rows each, with 128 sums per thread, and write them while the ring fills for the next tile: plain ones of 16 bits, with a bias and a
-// GELU or without, by the accelerator again (gemm_boxes.cuh). Tiles of operands have the swizzle of
-// 128 bytes whatever is adjacent, k or rows or columns, which wgmma is told. Elements outside of the matrices are zeros.
+// Warp-specialised persistent grid: one block per SM loops over output tiles of 128 x 256. A producer warp finds the
+// next tile and starts TMA copies of its operands, 64 k at a time, into a ring of four stages. Two consumer warp groups
+// multiply 64 rows each, with 128 accumulators per thread, and write them while the ring fills for the next tile:
+// 16-bit results, with or without bias and GELU, by TMA (gemm_boxes.cuh). Operand tiles have the 128-byte swizzle for
+// every layout (K-major or not, as set in the wgmma instruction). Elements outside the matrices are zeros.
 //
-// Few tiles of long sums are computed in pieces of k, which a warp adds to C after the same warp of the piece before: the order, and so
-// the bits, do not depend on which is ready first. Groups of rows of unknown sizes are found on the device.
+// Few tiles with long sums use split-K: a warp adds its split to C after the same warp of the previous split, so the
+// bits do not depend on which is ready first. Groups of rows whose sizes are known only on the device are located
+// there.
 //
 // Measured on an H200, numbers between -1 and 1 of bf16, both with adjacent k, TFLOP/s, in one run:
 //                          4096^3  8192^3  8192x3072x768  65536x2304x768  65536x3072x768 with a bias, and a GELU
@@ -15,10 +16,10 @@
 //   every result stored
 //   by its thread             748     772            419             465                       394         342
 //   cuBLASLt                  790     701            557             688                       698         601
-// With columns of B adjacent 692, 711 of the first two in another run, and with rows of A 639, 661 (results stored by threads).
-// Results with a residual, a kept GELU's argument or its gradient are still stored by threads: 65536x3072x768 252 to 313.
-// Earlier, where a warp stored 16 x 32 sums in shared memory at a time and finished two quads per lane, of 4096^3, 8192^3,
-// 65536 x 2304 x 768 and 65536 x 768 x 3072:
+// With columns of B adjacent 692, 711 of the first two in another run, and with rows of A 639, 661 (results stored by
+// threads). Results with a residual, a kept GELU's argument or its gradient are still stored by threads: 65536x3072x768
+// 252 to 313. Earlier, where a warp stored 16 x 32 sums in shared memory at a time and finished two quads per lane, of
+// 4096^3, 8192^3, 65536 x 2304 x 768 and 65536 x 768 x 3072:
 //   that                                                                     692, 726, 375, 648
 //   clusters of two blocks that share the columns of B by multicast          463, 507, 358, 453
 #pragma once
@@ -32,7 +33,8 @@
 #define WGMMA_128 "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9," WGMMA_R8(1) WGMMA_R8(2) WGMMA_R8(3) WGMMA_R8(4) WGMMA_R8(5) WGMMA_R8(6) WGMMA_R8(7) WGMMA_R8(8) WGMMA_R8(9) WGMMA_R8(10) WGMMA_R8(11) "%120,%121,%122,%123,%124,%125,%126,%127}"
 #define WGMMA_D128 WGMMA_D64, WGMMA_D8(64), WGMMA_D8(72), WGMMA_D8(80), WGMMA_D8(88), WGMMA_D8(96), WGMMA_D8(104), WGMMA_D8(112), WGMMA_D8(120)
 
-// d += 64 x 16 elements of A times 16 x 256 of B, both in shared memory; 1: rows or columns are adjacent, not k.
+// d += 64 x 16 elements of A times 16 x 256 of B, both in shared memory. 1: the operand is MN-major (rows or columns
+// adjacent), 0: K-major.
 template <int A_BY_LINE, int B_BY_LINE>
 __device__ __forceinline__ void add_tiles(float (&d)[128], unsigned long long a, unsigned long long b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." OPERANDS "." OPERANDS " " WGMMA_128 ", %128, %129, 1, 1, 1, %130, %131;"
@@ -41,19 +43,19 @@ __device__ __forceinline__ void add_tiles(float (&d)[128], unsigned long long a,
 
 struct WgmmaTile {
     static constexpr unsigned int BM = 128, BN = 256, BK = 64, STAGES = 4, A_BYTES = BM * 128, B_BYTES = BN * 128, STAGE = A_BYTES + B_BYTES;
-    // What a slot holds behind a place: tiles of k, the first row of a group, and the matrix.
+    // Tile descriptor in shared memory, after the place: number of k tiles, first row of a group, and matrix indices.
     struct InSlot {
         unsigned int tiles, line, inner, outer;
     };
-    static constexpr unsigned int WARPS = 8, STAGING = 2 * BOX_BYTES; // of sums of a warp
-    static constexpr unsigned int SLOTS = 4, SLOT = 96, NOTHING = 0xffffffffu;    // of tiles that are found
-    // 1024 for the alignment: 230,912 bytes, as in src/nn/gemm/cuda/tile.rs.
+    static constexpr unsigned int WARPS = 8, STAGING = 2 * BOX_BYTES; // bytes for staging a warp's accumulators
+    static constexpr unsigned int SLOTS = 4, SLOT = 96, NOTHING = 0xffffffffu;    // slots for tiles that the producer has found
+    // 1024 for alignment: 230,912 bytes in total, as in src/nn/gemm/cuda/tile.rs.
     static constexpr unsigned int BYTES = 1024 + STAGES * STAGE + WARPS * STAGING + STAGES * 16 + SLOTS * (SLOT + 16);
     static_assert(sizeof(Place) + sizeof(InSlot) <= SLOT, "a slot holds both");
     static_assert(16 * WIDE_OF_FRAGMENT * 4 <= STAGING, "sums that are written one by one");
     typedef float Sums[BN / 2];
 
-    // A place in a ring, and the parity of the phase there.
+    // Position in a ring, and the parity of the phase there.
     template <unsigned int LENGTH>
     struct InRing {
         unsigned int stage, parity;
@@ -63,7 +65,7 @@ struct WgmmaTile {
     };
     typedef InRing<STAGES> Turn;
 
-    // A part of C, and where its operands and C are in their tensors.
+    // Output tile with the coordinates of its operands and of C in their tensors.
     struct Item {
         Place place;
         unsigned int k, line, a_inner, a_outer, b_inner, b_outer, inner, outer;
@@ -98,7 +100,8 @@ struct WgmmaTile {
         __syncthreads();
     }
 
-    // First pieces of all tiles, then second ones. False: there is nothing for this and all later numbers.
+    // Finds a tile by number: the first splits of all tiles, then the second ones. False: this and all later numbers
+    // have no work.
     __device__ __forceinline__ bool find(unsigned int number, Item& item) const {
         Place& p = item.place;
         item.k = item.line = item.a_inner = item.a_outer = item.b_inner = item.b_outer = item.inner = item.outer = 0;
@@ -126,7 +129,7 @@ struct WgmmaTile {
         return true;
     }
 
-    // A warp, one lane of which starts copies and tells the others of the items.
+    // Producer warp: one lane starts the copies and publishes the tiles.
     __device__ __forceinline__ void produce(const TensorMap& a, const TensorMap& b) const {
         Turn turn = {0, 1};
         InRing<SLOTS> slot = {0, 1};
@@ -211,7 +214,7 @@ struct WgmmaTile {
         __syncwarp();
     }
 
-    // The same as straight code, for what is most frequent.
+    // Straight-line variant for the most frequent case.
     template <unsigned int OUT>
     __device__ __forceinline__ void write_plain(void* c, const Data& data, const Place& p, unsigned int row, const Sums& sums) const {
 #pragma unroll
@@ -219,7 +222,7 @@ struct WgmmaTile {
             if (p.column + 32 * i < g.n) finish_plain<OUT>(g, c, data, p, row, p.column + 32 * i, sums + 16 * i);
     }
 
-    // A warp's 16 rows, 32 sums of each at a time, so that the code is there once.
+    // Writes a warp's 16 rows, 32 accumulators of each at a time, so that the code exists once.
     __device__ __forceinline__ void write(void* c, const TensorMap& boxes, const Data& all, void* turns, const Place& p, const Sums& sums) const {
         const Data data = data_at(g, p, all);
         const unsigned int warp = threadIdx.x / 32 - 4, row = p.row + warp * 16;

@@ -1,7 +1,7 @@
-// Matrix multiplication by WMMA fragments of 16 x 16 x 16, f16 or bf16 with f32 sums, from compute capability 8.0 on: the plain way
-// to tensor cores, one instruction for a whole fragment whose layout in registers is the compiler's affair. A block of 8
-// warps multiplies 128 x 128 elements of C, a warp 64 x 32; tiles of 32 k are copied while those before are multiplied. k
-// are adjacent in the tiles; operands that are stored so are copied by cp.async, others element by element.
+// Matrix multiplication by WMMA fragments of 16 x 16 x 16, f16 or bf16 with f32 accumulators, from compute capability
+// 8.0 on: the simple use of tensor cores, in which the compiler chooses the register layout of fragments. A block of 8
+// warps computes 128 x 128 elements of C, a warp 64 x 32; tiles of 32 k are copied while the previous ones are
+// multiplied. k is adjacent in the tiles; operands stored that way are copied by cp.async, others element by element.
 #pragma once
 #include "gen/nn-gemm_wmma_bf16.cuh" // the same kernel for both types of operands
 #include "nn/gemm_copy.cuh"
@@ -9,7 +9,7 @@
 
 #if __CUDA_ARCH__ >= 800
 struct F16 {
-    static constexpr int WORDS = 8; // of an operand's fragment
+    static constexpr int WORDS = 8; // registers of an operand's fragment
     static __device__ __forceinline__ void load_a(unsigned int (&r)[8], unsigned int at, unsigned int step) {
         asm volatile("wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%0,%1,%2,%3,%4,%5,%6,%7}, [%8], %9;"
                      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7]) : "r"(at), "r"(step) : "memory");
@@ -50,7 +50,7 @@ __device__ __forceinline__ void store_fragment(unsigned int at, const float (&c)
                  ::"r"(at), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]), "f"(c[4]), "f"(c[5]), "f"(c[6]), "f"(c[7]), "r"(step) : "memory");
 }
 
-// 128 lines of 32 k; a line takes 80 bytes, which keeps the banks apart and its start at a multiple of 16.
+// 128 lines of 32 k; a line takes 80 bytes, which avoids bank conflicts and keeps lines aligned to 16 bytes.
 struct WmmaOperand {
     static constexpr unsigned int LINE = 80, BYTES = 128 * LINE;
 
@@ -126,7 +126,7 @@ __device__ __forceinline__ void gemm_by_fragments(const GemmArgs& g, const void*
     }
     wait_for_copies<0>();
     place = place_in_batch<128, 128>(g, block_again());
-    // 32 rows at a time, so that the code of the epilogue is there once.
+    // 32 rows at a time, so that the epilogue's code exists once.
 #pragma unroll 1
     for (unsigned int pass = 0; pass < 4; ++pass) {
         __syncthreads();

@@ -1,5 +1,5 @@
-// 16 bytes of f32, f16 or bf16 as floats. Where a row is not aligned, or ends inside a group, elements are accessed one at a
-// time, in the same groups: results are the same bits.
+// Groups of 16 bytes of f32, f16 or bf16 as floats. If a row is not aligned, or ends inside a group, elements are
+// accessed one by one in the same groups, so results have the same bits.
 #pragma once
 #include "nn/narrow.cuh"
 
@@ -53,7 +53,7 @@ struct Group {
         for (unsigned int i = 0; i < N; ++i) x[i] = 0.0f;
     }
 
-    // The same number of floats in f32 memory: added to it, or written.
+    // Adds the floats to f32 memory, or writes them there.
     __device__ inline void add_to(float* to, unsigned int n, bool aligned) const {
         each_four(to, n, aligned, [](float old, float x) { return old + x; });
     }
@@ -93,7 +93,7 @@ private:
     }
 };
 
-// Notes the first of the places where a value is out of range; a clear flag is 0.
+// Records the first place at which a value is out of range; 0 means none.
 __device__ inline void raise_flag(unsigned int* flag, unsigned long long place) {
     const unsigned int most = 0xfffffffeu;
     atomicMax(flag, 0xffffffffu - (unsigned int)(place < most ? place : most));

@@ -1,9 +1,9 @@
-// Conversions to 16 bits, powers of two and reciprocals in few instructions: kernels that are bound by memory on a large GPU have
-// about 27 instructions per element of bf16 that is read and written once.
+// Conversions to 16 bits, powers of two and reciprocals in few instructions: a memory-bound kernel on a large GPU can
+// afford about 27 instructions per bf16 element that is read and written once.
 #pragma once
 #include "common/elements.cuh"
 
-// To nearest, ties to even, as to_bf16, which takes seven instructions; a NaN becomes the canonical one.
+// Rounds to nearest, ties to even, like to_bf16, which takes seven instructions; a NaN becomes the canonical one.
 __device__ __forceinline__ bf16 narrow(float x) {
 #if __CUDA_ARCH__ >= 800
     bf16 out;
@@ -14,7 +14,7 @@ __device__ __forceinline__ bf16 narrow(float x) {
 #endif
 }
 
-// Two neighbours as one word.
+// Packs two neighbours into one word.
 __device__ __forceinline__ unsigned int narrow_two(float low, float high, f16) {
 #if __CUDA_ARCH__ >= 800
     unsigned int word;
@@ -36,8 +36,8 @@ __device__ __forceinline__ unsigned int narrow_two(float low, float high, bf16) 
 
 __device__ __forceinline__ unsigned int narrow_two(float only, float, float) { return (unsigned int)__float_as_int(only); }
 
-// Powers of two and reciprocals within two units in the last place, without the cases of expf and of an exact quotient; results
-// below 2^-126 are 0.
+// Powers of two and reciprocals within two units in the last place, without the special cases of expf and of an exact
+// division; results below 2^-126 are 0.
 constexpr float LOG2_E = 1.4426950408889634f;
 __device__ __forceinline__ float power_of_two(float x) {
     float y;

@@ -1,7 +1,8 @@
-// LayerNorm and RMSNorm: formulas in src/nn/norm/mod.rs, threads of a row in nn/rows.cuh. A row is read once from memory: the
-// first four packs of each thread stay in registers, later ones are found in the first-level cache.
+// LayerNorm and RMSNorm: formulas in src/nn/norm/mod.rs, threads of a row in nn/rows.cuh. A row is read once from
+// memory: the first four packs of each thread stay in registers, later ones hit the L1 cache.
 //
-// 65,536 x 768 of bf16 on an H200, microseconds (share of 4.8 TB/s; copying reaches 81 to 87 %): forward, of a sum, backward.
+// 65,536 x 768 of bf16 on an H200, microseconds (share of 4.8 TB/s; copying reaches 81 to 87 %): forward, of a sum,
+// backward.
 //   packs as they are read, bf16 by integers, warps in turns over rows      90.9 (46 %)   162.6 (52 %)
 //   floats, bf16 by cvt, a warp per row in 64 registers: this               53.9 (78 %)   101.4 (83 %)
 //   the same in turns, with the next row ahead, with weights in registers   54.8, 55.6, 63.1
@@ -17,14 +18,16 @@
 #include "gen/nn-norm_f32.cuh"
 #include "nn/rows.cuh"
 
-// Rows of whole and aligned packs stay in registers as floats; others are read again, in the same order: the same bits.
+// Rows of whole, aligned packs stay in registers as floats; others are read again in the same order, with the same
+// bits.
 template <bool IS_ALIGNED, bool IS_SUM>
 __device__ __forceinline__ void norm_of_row(const NormArgs& a, u64 row, const T* x, const T* residual, const T* weight, const T* bias, T* sum, T* y, float* stats, float (*slots)[MAX_WARPS]) {
     constexpr unsigned int K = IS_ALIGNED ? KEPT : 0;
     const unsigned int n = a.columns;
     const T* from = IS_SUM ? sum : x; // each thread reads what it wrote
     auto read = [&](const T* row, unsigned int i) { return IS_ALIGNED ? read_whole(row + i) : read_raw(row, i, n, a.is_aligned); };
-    // All loads of the kept packs come before the first use; of a sum they would need more than 64 registers.
+    // All loads of the kept packs precede the first use, except for the sum of two inputs, which would need more than
+    // 64 registers.
     Raw raw[KEPT];
     if (!IS_SUM) each_kept<K>(n, [&](unsigned int c, unsigned int i) { raw[c] = read(x, i); });
     float kept[KEPT][PACK];
@@ -47,7 +50,7 @@ __device__ __forceinline__ void norm_of_row(const NormArgs& a, u64 row, const T*
         reduce_row<Sum>(total, slots);
         mean = total[0] / n;
     }
-    // The mean is rounded: the sum of differences from it corrects mean and variance.
+    // The mean is rounded, so the sum of differences from it corrects mean and variance.
     float parts[2] = {0.0f, 0.0f};
     each_pack<K>(n, [&](unsigned int c, unsigned int i) {
         float other[PACK];
@@ -97,7 +100,8 @@ extern "C" __global__ void norm_forward(NormArgs a, const void* x, const void* r
     else norm_of_row<false, true>(a, row, (const T*)x + at, added, (const T*)weight, (const T*)bias, (T*)sum + at, (T*)y + at, stats, slots);
 }
 
-// Wide rows: dx += gradient of the rows. shifts: what is left of the mean in the normalised row, as the stored mean is rounded.
+// Wide rows: dx += gradient of the rows. shifts: residual mean of the normalised row, because the stored mean is
+// rounded.
 extern "C" __global__ void norm_backward(NormArgs a, const void* dy, const void* x, const void* weight, const float* stats, void* dx, float* shifts) {
     __shared__ float slots[3][MAX_WARPS];
     const unsigned int n = a.columns;
@@ -149,9 +153,9 @@ extern "C" __global__ void norm_backward(NormArgs a, const void* dy, const void*
     }
 }
 
-// What a lane keeps of narrow rows, packs, and rows at a time of a block.
+// Limits of narrow rows: packs per lane, and concurrent rows per block.
 constexpr unsigned int NARROW_PACKS = 3, NARROW_WARPS = 8;
-// Whether its gradient is among what a lane keeps: elsewhere it is read when it is needed, else 128 registers do not suffice.
+// Whether a lane keeps its dx in registers; otherwise it is read when needed, because 128 registers do not suffice.
 __device__ constexpr bool narrow_keeps_dx(float) { return false; }
 __device__ constexpr bool narrow_keeps_dx(f16) { return false; }
 __device__ constexpr bool narrow_keeps_dx(bf16) {
@@ -163,7 +167,7 @@ __device__ constexpr bool narrow_keeps_dx(bf16) {
 }
 typedef float Halves[NARROW_WARPS / 2][2][NARROW_PACKS * 32 * PACK];
 
-// The sums of a part, over the warps of its block, `[2, columns]`.
+// Sums of a part over the warps of its block, `[2, columns]`.
 template <bool IS_ALIGNED>
 __device__ __forceinline__ void gradients_of_part(const NormArgs& a, const T* dy, const T* x, const T* weight, const float* stats, T* dx, float* partials, Halves& halves) {
     constexpr unsigned int K = NARROW_PACKS;
@@ -196,7 +200,7 @@ __device__ __forceinline__ void gradients_of_part(const NormArgs& a, const T* dy
 #pragma unroll
             for (unsigned int e = 0; e < PACK; ++e) {
                 dg[e] = __fmul_rn(d[e], g[e]); // not fused: a row of one column has gradient 0
-                h[e] = IS_ALIGNED || i + e < n ? __fmul_rn(h[e] - mean, scale) : 0.0f; // nor this with what is left of the mean
+                h[e] = IS_ALIGNED || i + e < n ? __fmul_rn(h[e] - mean, scale) : 0.0f; // nor this with the residual mean
             }
         };
         float sums[3] = {0.0f, 0.0f, 0.0f};
@@ -211,7 +215,7 @@ __device__ __forceinline__ void gradients_of_part(const NormArgs& a, const T* dy
             }
         });
         reduce_warp<Sum>(sums);
-        // What is left of the mean in the normalised row, as the stored mean is rounded.
+        // Residual mean of the normalised row, because the stored mean is rounded.
         const float shift = a.is_rms ? 0.0f : sums[2] / n;
         const float mean_d = a.is_rms ? 0.0f : sums[0] / n, mean_dn = fmaf(-shift, sums[0], sums[1]) / n;
         each_kept<K>(n, [&](unsigned int c, unsigned int i) {
@@ -253,8 +257,8 @@ __device__ __forceinline__ void gradients_of_part(const NormArgs& a, const T* dy
     });
 }
 
-// Narrow rows: dx += gradient of the rows, and the sums of dy n and of dy of a part, `[part, 2, columns]`. A block of 32 x 8
-// threads has rows_per_part rows, a warp each at a time; a lane sums columns of its own.
+// Narrow rows: dx += gradient of the rows, and per-part sums of dy n and dy, `[part, 2, columns]`. A block of 32 x 8
+// threads takes rows_per_part rows, one per warp at a time; a lane sums its own columns.
 extern "C" __global__ void norm_backward_narrow(NormArgs a, const void* dy, const void* x, const void* weight, const float* stats, void* dx, float* partials) {
     __shared__ __align__(16) Halves halves;
     float* sums = partials + (u64)blockIdx.x * 2 * a.columns;
@@ -262,7 +266,7 @@ extern "C" __global__ void norm_backward_narrow(NormArgs a, const void* dy, cons
     else gradients_of_part<false>(a, (const T*)dy, (const T*)x, (const T*)weight, stats, (T*)dx, sums, halves);
 }
 
-// Of wide rows: a block per 128 columns and rows_per_part rows: their sums of dy n and of dy, `[part, 2, columns]`.
+// Wide rows: one block per 128 columns and rows_per_part rows computes the sums of dy n and dy, `[part, 2, columns]`.
 extern "C" __global__ void norm_parameters(NormArgs a, const void* dy, const void* x, const float* stats, const float* shifts, float* partials) {
     __shared__ float slots[2][8][128];
     const u64 first = (u64)blockIdx.y * a.rows_per_part, last = min(first + a.rows_per_part, a.rows);
@@ -292,7 +296,7 @@ extern "C" __global__ void norm_parameters(NormArgs a, const void* dy, const voi
     if (at < a.columns) partials[((u64)blockIdx.y * 2 + which) * a.columns + at] = sum;
 }
 
-// A block of 32 x 16 threads per 32 columns of either sum: dweight (y = 0) or, if it is there, dbias += the partial sums.
+// One block of 32 x 16 threads per 32 columns of either sum: dweight (y = 0) or, if present, dbias += the partial sums.
 extern "C" __global__ void add_norm_partials(unsigned int columns, unsigned int n_parts, const float* partials, float* dweight, void* dbias) {
     __shared__ float slots[16][32];
     const unsigned int c = blockIdx.x * 32 + threadIdx.x, which = blockIdx.y;

@@ -1,6 +1,6 @@
-// Optimisers over the flat buffer of a model: master weights, moments and gradients f32, and a copy of the weights in the
-// format of the model. Compiled without fused multiply-adds: an update has the bits of src/nn/optimizer/cpu.rs for the same
-// factor of the gradient. All of it is bound by memory: AdamW reads 16 bytes and writes 12 to 14 per parameter.
+// Optimisers over the flat buffer of a model: master weights, moments and gradients in f32, and a copy of the weights
+// in the format of the model. Compiled without fused multiply-adds: an update has the bits of src/nn/optimizer/cpu.rs
+// for an equal gradient factor. Memory-bound: AdamW reads 16 bytes and writes 12 to 14 per parameter.
 #include "gen/nn-optimizer.cuh"
 #include "common/philox.cuh"
 
@@ -8,11 +8,11 @@ typedef unsigned long long u64;
 
 constexpr unsigned int ALL_LANES = 0xffffffffu;
 
-// Sum over the block in a fixed order; every thread gets it. `shared` has a slot per warp.
+// Sums over the block in a fixed order; every thread gets the result. `shared` has a slot per warp.
 template <class T>
 __device__ inline T block_sum(T x, T* shared) {
     for (int offset = 16; offset > 0; offset /= 2) x += __shfl_xor_sync(ALL_LANES, x, offset);
-    __syncthreads(); // those of an earlier sum have been read
+    __syncthreads(); // the values of an earlier sum have been read
     if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
     __syncthreads();
     T sum = 0;
@@ -22,7 +22,7 @@ __device__ inline T block_sum(T x, T* shared) {
 
 __device__ inline float square_sum(float4 x) { return x.x * x.x + x.y * x.y + (x.z * x.z + x.w * x.w); }
 
-// One block per RUN elements: the sum of their squares, without those of frozen groups. n is a multiple of 64.
+// One block per RUN elements: the sum of their squares, except those of frozen groups. n is a multiple of 64.
 extern "C" __global__ void sum_squares(u64 n, const unsigned short* __restrict__ groups, const OptimizerRule* __restrict__ rules, const float* __restrict__ g, float* __restrict__ partials) {
     __shared__ float warps[8];
     float sum = 0.0f;
@@ -76,13 +76,13 @@ extern "C" __global__ void begin_update(unsigned int n_partials, const float* __
     if (change != 1.0f) state->scale = fminf(fmaxf(state->scale * change, 1.0f), 16777216.0f);
 }
 
-// Rounds to bfloat16: up with the probability of the part that is cut off. Infinite and NaN stay.
+// Stochastic rounding to bfloat16: up with the probability of the truncated fraction. Infinity and NaN stay.
 __device__ inline unsigned short round_stochastically(float p, unsigned int word) {
     const unsigned int x = (unsigned int)__float_as_int(p);
     return (x & 0x7f800000u) == 0x7f800000u ? to_bf16(p).bits : (unsigned short)((x + (word >> 16)) >> 16);
 }
 
-// One element of the copy in bfloat16; a stochastic one is that of write_copy.
+// One element of the copy in bfloat16; with stochastic rounding it equals that of write_copy.
 __device__ inline unsigned short bf16_bits(float p, u64 at, const OptimizerSettings* settings, u64 step) {
     if (!settings->is_stochastic) return to_bf16(p).bits;
     const Words w = draw(settings->seed, ROUNDING, step, (unsigned int)(at / 4));
@@ -106,7 +106,7 @@ __device__ inline void write_copy(void* copy, unsigned int format, u64 at, const
     *(uint2*)((unsigned short*)copy + at) = make_uint2(bits[0] | (unsigned int)bits[1] << 16, bits[2] | (unsigned int)bits[3] << 16);
 }
 
-// Four parameters per thread and turn.
+// Grid-stride loop over groups of four parameters per thread.
 extern "C" __global__ void update_adamw(u64 n, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const unsigned short* __restrict__ groups, const OptimizerRule* __restrict__ rules, const float* __restrict__ gradients, float* __restrict__ params, float* __restrict__ means, float* __restrict__ squares, void* copy, unsigned int format) {
     if (!state->is_applied) return;
     const float b1 = (float)settings->beta1, b2 = (float)settings->beta2, eps = settings->eps;
@@ -116,7 +116,8 @@ extern "C" __global__ void update_adamw(u64 n, const OptimizerSettings* __restri
     for (u64 at = 4ull * ((u64)blockIdx.x * blockDim.x + threadIdx.x); at < n; at += stride) {
         const OptimizerRule rule = rules[groups[at / 64]];
         if (rule.mode == FROZEN && settings->is_stochastic) {
-            // It stays, but its copy is drawn anew, so that every copy follows from weights, seed and updates.
+            // The weight stays, but its copy is drawn again, so that every copy is a function of weights, seed and
+            // number of updates.
             const float4 p4 = *(const float4*)(params + at);
             write_copy(copy, format, at, {p4.x, p4.y, p4.z, p4.w}, true, settings->seed, state->t);
         }
@@ -139,12 +140,12 @@ extern "C" __global__ void update_adamw(u64 n, const OptimizerSettings* __restri
     }
 }
 
-// Whether the matrix of this row of blocks is updated: one without numbers in `used` always is.
+// Whether the matrix of this row of blocks is updated: always, if `used` has no entry for it.
 __device__ inline bool is_used(const void* used, unsigned int stride) {
     return used == nullptr || ((const double*)used)[(u64)blockIdx.y * stride] > 0.0;
 }
 
-// A row of blocks per matrix of n elements, and one of its blocks per RUN elements: momentum, the matrix to orthogonalise, and
+// One row of blocks per matrix of n elements, one block per RUN elements: momentum, the matrix to orthogonalise, and
 // the sum of its squares.
 extern "C" __global__ void update_momentum(u64 n, const void* used, unsigned int used_stride, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const float* __restrict__ g, float* __restrict__ momentum, float* __restrict__ x, float* __restrict__ partials) {
     __shared__ float warps[8];
@@ -158,7 +159,7 @@ extern "C" __global__ void update_momentum(u64 n, const void* used, unsigned int
         if (at >= n) break;
         const float gi = g[at] * scale;
         const float b = mu * momentum[at] + gi;
-        // A skipped update computes with zeros, and writes nothing that lasts.
+        // A skipped update computes with zeros and changes no state.
         const float u = is_applied ? (is_nesterov ? gi + mu * b : b) : 0.0f;
         if (is_applied) momentum[at] = b;
         x[at] = u;
@@ -168,7 +169,7 @@ extern "C" __global__ void update_momentum(u64 n, const void* used, unsigned int
     if (threadIdx.x == 0) partials[(u64)blockIdx.y * gridDim.x + blockIdx.x] = sum;
 }
 
-// The same grid: divides each matrix by its norm.
+// Same grid as update_momentum: divides each matrix by its norm.
 extern "C" __global__ void divide_by_norm(u64 n, unsigned int n_partials, const float* __restrict__ partials, float* __restrict__ x) {
     __shared__ double warps[8];
     partials += (u64)blockIdx.y * n_partials, x += blockIdx.y * n;
@@ -181,8 +182,8 @@ extern "C" __global__ void divide_by_norm(u64 n, unsigned int n_partials, const 
     }
 }
 
-// A row of blocks per matrix of n elements, of which `first` is the place of the first one in the buffer; an element per thread
-// and turn. x are the orthogonal matrices.
+// One row of blocks per matrix of n elements, the first of which starts at `first` in the buffer; threads loop over
+// elements. x are the orthogonal matrices.
 extern "C" __global__ void update_muon(u64 first, u64 n, float factor, const void* used, unsigned int used_stride, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const unsigned short* __restrict__ groups, const OptimizerRule* __restrict__ rules, const float* __restrict__ x, float* __restrict__ params, void* copy, unsigned int format) {
     if (!state->is_applied || !is_used(used, used_stride)) return;
     const OptimizerRule rule = rules[groups[first / 64]];
@@ -199,7 +200,7 @@ extern "C" __global__ void update_muon(u64 first, u64 n, float factor, const voi
     }
 }
 
-// The copy of all weights, or of other numbers.
+// Rounds a copy of all weights, or of other values.
 extern "C" __global__ void round_weights(u64 n, const float* __restrict__ params, void* copy, unsigned int format) {
     const u64 stride = 4ull * gridDim.x * blockDim.x;
     for (u64 at = 4ull * ((u64)blockIdx.x * blockDim.x + threadIdx.x); at < n; at += stride) {
@@ -215,7 +216,7 @@ extern "C" __global__ void round_weights(u64 n, const float* __restrict__ params
     }
 }
 
-// The copy that is rounded stochastically, as the update that led to this state leaves it. n is a multiple of 4.
+// Stochastically rounded copy, equal to the one that the last update wrote. n is a multiple of 4.
 extern "C" __global__ void draw_weights(u64 n, const OptimizerSettings* __restrict__ settings, const OptimizerState* __restrict__ state, const float* __restrict__ params, void* copy, unsigned int format) {
     const u64 stride = 4ull * gridDim.x * blockDim.x;
     for (u64 at = 4ull * ((u64)blockIdx.x * blockDim.x + threadIdx.x); at < n; at += stride) {
@@ -224,7 +225,7 @@ extern "C" __global__ void draw_weights(u64 n, const OptimizerSettings* __restri
     }
 }
 
-// An element per thread and turn: copies a range with its state, sets it to zero, or sets its state to zero.
+// Threads loop over elements: copies a range with its optimiser state, zeroes it, or zeroes its state.
 extern "C" __global__ void edit_range(unsigned int edit, u64 from, u64 to, u64 n, float* __restrict__ params, float* __restrict__ means, float* __restrict__ squares, void* copy, unsigned int format) {
     const u64 stride = (u64)gridDim.x * blockDim.x;
     const bool copies = edit == EDIT_COPY;

@@ -2,19 +2,19 @@
 #pragma once
 #include "nn/groups.cuh"
 
-// Rotates a pair by the angle of these cosine and sine.
+// Rotates a pair by an angle given as cosine and sine.
 __device__ inline void turn(float& a, float& b, float cos, float sin) {
     const float x = a, y = b;
     a = x * cos - y * sin;
     b = x * sin + y * cos;
 }
 
-// Two pairs of a group, whose angles are 8 bytes each.
+// Loads the angles of two pairs in a group, 8 bytes each.
 __device__ inline float2 two(const float* table, bool aligned) {
     return aligned ? *(const float2*)table : float2{table[0], table[1]};
 }
 
-// One warp per token, 16 bytes per access: of neighbouring pairs one group, of halves one group of each half.
+// One warp per token, 16 bytes per access: one group of neighbouring pairs, or one group of each half.
 template <bool HALVES>
 __device__ inline void rotate_token(const RopeArgs& g, const float* cos, const float* sin, T* token, unsigned int lane) {
     constexpr unsigned int PAIRS = HALVES ? Group<T>::N : Group<T>::N / 2;

@@ -1,10 +1,10 @@
-// Rows of f32, f16 or bf16 in packs of 16 bytes, and sums over the threads of a row. Kernels that include it define `T`, the
-// type of the elements, first; they compute in f32.
+// Rows of f32, f16 or bf16 in packs of 16 bytes, and sums over the threads of a row. Kernels define the element type
+// `T` before including it; they compute in f32.
 //
-// A row has blockDim.x threads, a multiple of 32: either a whole block (blockDim.y = 1), or a warp of a block that has one row
-// per warp (blockDim.x = 32). Thread t has packs t, t + blockDim.x, …; the first KEPT of them stay in its registers between the
-// passes over a row. A pack is one access where it is whole and the rows are aligned, else it is read element by element: the
-// same elements belong to the same thread in the same order, so that alignment changes no bit.
+// A row has blockDim.x threads, a multiple of 32: either a whole block (blockDim.y = 1), or a warp of a block that has
+// one row per warp (blockDim.x = 32). Thread t has packs t, t + blockDim.x, …; the first KEPT of them stay in its
+// registers between the passes over a row. A whole pack of an aligned row is one access; otherwise it is read element
+// by element. A thread processes the same elements in the same order in both cases, so alignment changes no bits.
 #pragma once
 #include "nn/narrow.cuh"
 

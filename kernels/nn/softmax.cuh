@@ -18,7 +18,7 @@
 
 __device__ __forceinline__ float infinite() { return __int_as_float(0x7f800000); }
 
-// Keys that a query of a batch entry sees: the first of them.
+// Number of keys that a query of a batch entry sees: the first ones.
 __device__ __forceinline__ unsigned int count_keys(const SoftmaxArgs& a, unsigned int batch, unsigned int query, const int* q_lens, const int* k_lens) {
     const unsigned int q_len = q_lens ? (unsigned int)max(min(q_lens[batch], (int)a.q_len), 0) : a.q_len;
     const unsigned int k_len = k_lens ? (unsigned int)max(min(k_lens[batch], (int)a.k_len), 0) : a.k_len;
@@ -27,7 +27,8 @@ __device__ __forceinline__ unsigned int count_keys(const SoftmaxArgs& a, unsigne
     return query + 1 + k_len <= q_len ? 0 : min(query + 1 + k_len - q_len, k_len);
 }
 
-// Rows of plain scores, of whole and aligned packs, stay in registers; others are read again, in the same order: the same bits.
+// Rows of plain scores with whole, aligned packs stay in registers; others are read again in the same order, with the
+// same bits.
 template <bool IS_PLAIN>
 __device__ __forceinline__ void softmax_of_row(const SoftmaxArgs& a, u64 row, const T* from, unsigned int n, const float* added, T* to, float* lse) {
     __shared__ float maxima[MAX_WARPS], sums[MAX_WARPS];
@@ -35,13 +36,13 @@ __device__ __forceinline__ void softmax_of_row(const SoftmaxArgs& a, u64 row, co
     Raw raw[KEPT];
     float kept[KEPT][PACK];
     each_kept<K>(n, [&](unsigned int c, unsigned int i) { raw[c] = read_whole(from + i); });
-    // Scores from element i on; those beyond n are -infinity.
+    // Loads scores from element i on; those beyond n are -infinity.
     auto scores = [&](unsigned int c, unsigned int i, float (&x)[PACK]) {
         if (IS_PLAIN) unpack(is_kept<K>(c) ? raw[is_kept<K>(c) ? c : 0] : read_whole(from + i), x);
         else read_pack(from, i, n, a.is_aligned, x);
 #pragma unroll
         for (unsigned int e = 0; e < PACK; ++e) {
-            x[e] = __fmul_rn(x[e], a.scale); // never fused with the difference: it is kept, or computed again
+            x[e] = __fmul_rn(x[e], a.scale); // never fused with the difference, because it is stored or computed again
             if (!IS_PLAIN && added && i + e < n) x[e] = __fadd_rn(x[e], added[(i + e) * a.bias_key]);
         }
         if (i + PACK > n)
@@ -57,7 +58,7 @@ __device__ __forceinline__ void softmax_of_row(const SoftmaxArgs& a, u64 row, co
         for (unsigned int e = 0; e < PACK; ++e) largest = fmaxf(largest, x[e]);
     });
     largest = reduce_once<Largest>(largest, maxima);
-    // Without a key all exponentials are 0; NaN is not larger than anything, and stays NaN.
+    // Without a key all exponentials are 0. NaN compares false and stays NaN.
     const float m = largest > Largest::NONE ? largest : 0.0f;
     float sum = 0.0f;
     each_pack<K>(n, [&](unsigned int c, unsigned int i) {

@@ -1,4 +1,4 @@
-// Hopper's tensor cores: products of tiles by wgmma, whose sums are in registers while the warps of a group do other things.
+// Hopper's tensor cores: asynchronous products of tiles by wgmma, with accumulators in registers.
 #pragma once
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -15,17 +15,17 @@ __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.syn
 __device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int LEFT>
 __device__ __forceinline__ void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory"); }
-// Copied tiles become visible to wgmma.
+// Makes copied tiles visible to wgmma.
 __device__ __forceinline__ void publish_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-// The compiler does not move accesses of sums across.
+// Prevents the compiler from moving accesses to the accumulators across this point.
 template <int N>
 __device__ __forceinline__ void pin(float (&d)[N]) {
 #pragma unroll
     for (int i = 0; i < N; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
-// Descriptor of a tile: address, bytes between blocks of 64 columns (where columns are adjacent), 1024 between groups of
-// eight rows, swizzle of 128 bytes.
+// Matrix descriptor of a tile: address, bytes between blocks of 64 columns (if columns are adjacent), 1024 between
+// groups of eight rows, 128-byte swizzle.
 __device__ __forceinline__ unsigned long long describe(unsigned int at, unsigned int block) {
     return (unsigned long long)(at >> 4 & 0x3fff) | (unsigned long long)(block >> 4) << 16 | (unsigned long long)(1024 >> 4) << 32 | 1ull << 62;
 }

@@ -1,8 +1,8 @@
-// Coupling of phases: S_j = sum_k J_jk e^(i (phi_k - phi_j)) and d_j = sum_k J_jk with
-// J_jk = exp(-|f_j - f_k| / T) exp(-|H_j - H_k|).
+// Coupling of phases: S_j = sum_k J_jk e^(i (phi_k - phi_j)) and d_j = sum_k J_jk with J_jk = exp(-|f_j - f_k| / T)
+// exp(-|H_j - H_k|).
 //
-// A site holds the values of one nucleus in a pair: {f log2(e) / T, H log2(e), cos phi, sin phi}. Sums are
-// {Re S, Im S, d, |S| / d}. Both are in the order of the compacted list of occupied slots.
+// A site holds the values of one nucleus in a pair: {f log2(e) / T, H log2(e), cos phi, sin phi}. Sums are {Re S, Im S,
+// d, |S| / d}. Sites and sums are in the order of the compacted list of occupied slots.
 //
 //  couple_naive     one thread per j, all k from global memory, the accurate exponential, double sums.
 //                   The reference.
@@ -12,11 +12,12 @@
 //                   partial sums are added in order: the same bits for any launch configuration.
 //  couple_mean_field  J = 1: one sum.
 //  couple_matrix    J is a stored matrix: one warp per row, bounded by reading it.
-// Several phase fields: send_field writes the phasors of one field into the sites, any of these kernels computes its sums,
-// mix_field adds them, weighted by G, to the sums of all fields, and gather_field reads the sums of one field.
+// Several phase fields: send_field writes the phasors of one field into the sites, any of these kernels computes its
+// sums, mix_field adds them, weighted by G, to the sums of all fields, and gather_field reads the sums of one field.
 // The exact O(N log N) form is in fast.cu.
 //
-// Measured on an H200 (132 multiprocessors; the bound of one ex2 per pair is 4.18e12 pairs/s), error over the largest d:
+// Measured on an H200 (132 multiprocessors; the bound of one ex2 per pair is 4.18e12 pairs/s), error over the largest
+// d:
 //   N = 65,536    couple_naive 5608 us (0.77e12 pairs/s), couple_tiled with reduce_tiles 1362 us (3.15e12, 75.5 %)
 //   N = 4096      12.7 us (32 %)    N = 16,384    93 us (69 %)    N = 262,144    21,957 us (74.9 %), error 3.5e-7
 //   The inner loop is 7.4 instructions per pair on sm_90, 32 of 236 of them ex2.
@@ -229,7 +230,7 @@ extern "C" __global__ void mix_field(const PopulationCounts* __restrict__ popula
     const unsigned int i = thread_index(), phase_fields = params->phase_fields;
     if (i >= population->n) return;
     const float4 site = ((const float4*)sites)[i], sum = ((const float4*)sums)[i];
-    // Out of the frame of the nucleus.
+    // Converts from the frame of the nucleus.
     const float re = fmaf(sum.x, site.z, -(sum.y * site.w)), im = fmaf(sum.x, site.w, sum.y * site.z);
     for (unsigned int to = 0; to < phase_fields; ++to) {
         float2* whole = (float2*)mixed + (size_t)to * params->n_slots + i;
@@ -239,7 +240,7 @@ extern "C" __global__ void mix_field(const PopulationCounts* __restrict__ popula
     }
 }
 
-// The sums of one field; its phasors are written to the sites.
+// Reads the sums of one field; its phasors are written to the sites.
 extern "C" __global__ void gather_field(const PopulationCounts* __restrict__ population, const KernelParams* __restrict__ params, unsigned int field, const unsigned int* __restrict__ idx, const float* __restrict__ fields, const float* __restrict__ mixed, float* __restrict__ sites, float* __restrict__ sums) {
     const unsigned int i = thread_index();
     if (i >= population->n) return;

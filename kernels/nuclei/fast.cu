@@ -53,7 +53,7 @@ __device__ inline Merged merge(const unsigned int* keys, unsigned int n, unsigne
     return {rank, ((own >> 1) << (bits + 1)) + (i & (half - 1)) + rank};
 }
 
-// Sorts 1024 keys in shared memory with their thread indices; `at` is called before every merge.
+// Sorts 1024 keys in shared memory with their thread indices; calls `at` before every merge.
 template <typename At>
 __device__ inline void sort_chunk(unsigned int (*keys)[CHUNK], unsigned int (*index)[CHUNK], At at) {
     const unsigned int t = threadIdx.x;

@@ -58,7 +58,7 @@ __device__ inline double block_sum(double x, double* warps) {
     return sum;
 }
 
-// The same, valid in all threads.
+// Sum over a block of 256, in the same order on every device; valid in all threads.
 __device__ inline double block_total(double x, double* warps) {
     const double sum = block_sum(x, warps);
     __syncthreads();

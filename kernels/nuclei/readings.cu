@@ -22,7 +22,7 @@ extern "C" __global__ void gather_fields(const PopulationCounts* __restrict__ po
         values[(size_t)field * n_slots + slot] = read_slot(what[field], slot, population, params, fields, tags);
 }
 
-// After `finish_ledger`, which counted the entry of this generation.
+// Runs after `finish_ledger`, which counted the entry of this generation.
 extern "C" __global__ void sample_chosen(const PopulationCounts* __restrict__ population, const KernelParams* __restrict__ params, const EventLog* __restrict__ log, const unsigned int* __restrict__ chosen, unsigned int n_chosen, const float* __restrict__ fields, const unsigned int* __restrict__ tags, float* __restrict__ samples) {
     const unsigned int i = thread_index();
     if (i >= n_chosen) return;

@@ -62,7 +62,7 @@ extern "C" __global__ void count_digits(const PopulationCounts* __restrict__ pop
     if (t == 0) is_last = atomicAdd(&top_k[which].done, 1u) == max((n + KEYS - 1) / KEYS, 1u) - 1;
     __syncthreads();
     if (!is_last) return;
-    // The last block has all counts: it finds the bin of the threshold, from the top, and clears the histogram.
+    // The last block has all counts: it finds the bin of the threshold from the top, and clears the histogram.
     const unsigned int each = width / 256, wanted = top_k[which].want - top_k[which].above;
     unsigned int own[8], sum = 0;
     for (unsigned int e = 0; e < each; ++e) {

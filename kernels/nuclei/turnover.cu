@@ -84,7 +84,7 @@ extern "C" __global__ void decide_events(const PopulationCounts* __restrict__ po
         errors_out[logged + at] = f[slot];
         words_out[logged + at++] = slot;
     }
-    // Lowest slot and lowest error of the nuclei selected for fusion.
+    // Lowest slot and lowest error among the nuclei selected for fusion.
     unsigned int host = 0xffffffffu, least_key = 0xffffffffu;
     for (unsigned int i = t; i < m; i += 1024) {
         host = min(host, order[i]);

@@ -69,7 +69,7 @@ struct ChunkWords {
     }
 };
 
-// The same for counts that do not fit into a word, or for changed weights.
+// Adds the synapses of one chunk whose counts do not fit into a word, or whose weights are changed.
 __device__ inline void add_chunk_exact(const Model& m, unsigned int from, unsigned int len, int* __restrict__ row,
                                          const unsigned int* __restrict__ words, const Overflow* __restrict__ overflow,
                                          const WeightGain& gain, unsigned char* touched) {
@@ -188,7 +188,7 @@ __device__ inline void deliver_chunks(const RingLayout& l, const Window& w, bool
     });
 }
 
-// The same where counts may not fit into a word, or weights are changed.
+// Adds the pending chunks of a window whose counts may not fit into a word, or whose weights are changed.
 __device__ inline void deliver_chunks_exact(const Model& m, const Window& w, bool dense, const WarpSlice& slice,
                                        const PrevSegment& prev, const Chunk* chunks, const unsigned int* rows,
                                        const unsigned int* words, const Overflow* overflow,
@@ -243,7 +243,7 @@ __device__ inline Admission admit_window(const RingLayout& l, const Window& w, c
     return admission;
 }
 
-// The same within a graph: also copies the previous segment into the ring buffer.
+// Admits a window within a graph, and copies the previous segment into the ring buffer.
 __device__ inline Admission admit_window_in_graph(const RingLayout& l, const Window& w, const PrevSegment& prev, Segment* live, unsigned int index,
                                      bool is_first) {
     const Admission admission = admit_window(l, w, prev, live + index + 1, is_first);
@@ -251,7 +251,7 @@ __device__ inline Admission admit_window_in_graph(const RingLayout& l, const Win
     return admission;
 }
 
-// Draws the Poisson kicks of a window. In extra blocks beside delivery: delivery is memory-bound, drawing
+// Draws the Poisson kicks of a window in extra blocks, concurrently with delivery: delivery is memory-bound, drawing
 // compute-bound.
 __device__ inline void draw_kicks(const Model& m, const Window& w, unsigned int lane, const KickSource* sources, const unsigned long long* chances,
     const unsigned int* masks, const unsigned int* trains, unsigned int* kick_bits) {

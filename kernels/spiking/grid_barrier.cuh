@@ -22,7 +22,7 @@ struct ExchangeState {
     unsigned int non_finite; // the first non-finite neuron of a window: see `non_finite_key`
     // Traced neurons of this block: index among all that are traced in the upper half, member in the lower.
     unsigned int n_traced, traced[MAX_TRACED];
-    // Read in every window.
+    // Model parameters, read in every window.
     Model model;
     Window plan[2];
 
@@ -89,7 +89,7 @@ struct BlockPartition {
     }
     // Neurons per block, maximum.
     __device__ unsigned int span() const { return ((n_groups - 1) / gridDim.x + 1) << 5; }
-    // Offset of the spike list behind a mailbox.
+    // Offset of the spike list after a mailbox.
     __device__ unsigned int list_offset(const Model& m) const { return (span() * m.layout.window / 3 + 16) & ~15u; }
     // Words of a mailbox and its list: the number of spikes and their keys, three per word; then the spikes
     // themselves, two per word.

@@ -8,7 +8,7 @@
 
 namespace spiking {
 
-// A load at the place where it is written: without `volatile` the compiler moves it behind branches that may make it
+// Load that stays where it is written: without `volatile` the compiler moves it after branches that may make it
 // unnecessary.
 __device__ inline unsigned int load_volatile(const unsigned int* at) {
     unsigned int word;

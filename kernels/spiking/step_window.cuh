@@ -4,8 +4,8 @@
 
 namespace spiking {
 
-// A load at the place where it is written: otherwise the compiler moves each load to its use, where it waits for the
-// one before (measured: 3,400 cycles more in a quiet window).
+// Load that stays where it is written: otherwise the compiler moves each load to its use, where it waits for the
+// previous one (measured: 3,400 cycles more in a quiet window).
 __device__ inline int2 load_pair(const int* at) {
     int2 pair;
     asm volatile("ld.global.v2.s32 {%0, %1}, [%2];" : "=r"(pair.x), "=r"(pair.y) : "l"(at) : "memory");

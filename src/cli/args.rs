@@ -101,8 +101,8 @@ pub(super) struct RunArgs {
     /// interrupted. A longer --duration extends a complete run.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["project", "branch", "set", "probe", "seed", "trials", "out", "dry_run"])]
     pub resume: Option<PathBuf>,
-    /// Begin a new run at the last checkpoint of this run folder. Without a project file with the project of that run;
-    /// --set changes it.
+    /// Begin a new run at the last checkpoint of this run folder, with the given project file or else the project of that
+    /// run; --set changes it.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["trials", "seed", "dry_run"])]
     pub branch: Option<PathBuf>,
     /// The last checkpoint of --branch at or before this step.
@@ -133,7 +133,7 @@ pub(super) struct RunArgs {
     /// Run this many trials, with the same network and different draws; writes rates.csv.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=9999))]
     pub trials: Option<u32>,
-    /// Run folder to write: new, empty, or an old run, which is replaced. Without: the next number in runs/.
+    /// Run folder to write: new, empty, or an old run, which is replaced. By default the next number in runs/.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Result as JSON.

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 #[derive(Group, Debug, Default)]
 pub(super) struct AskOptions {
-    /// Step: the last checkpoint at or before it. By default the last checkpoint; in a run without checkpoints its end.
+    /// Use the last checkpoint at or before this step. By default the last checkpoint; in a run without checkpoints its
+    /// end.
     #[arg(long, value_name = "STEP")]
     pub at: Option<u64>,
     /// Device of the simulation; by default auto.

@@ -1,5 +1,5 @@
-//! `neuropil bench synaptic`: training steps, beside them the same steps by PyTorch where a Python with it is found, and with
-//! `--text` the losses of variants.
+//! `neuropil bench synaptic`: training steps, equal steps by PyTorch if a Python with it is found, and with `--text`
+//! the losses of variants.
 
 use super::{
     bench::Rows,

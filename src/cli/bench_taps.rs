@@ -23,10 +23,9 @@ const SECS: f64 = 1.0;
 /// Elements of a series over elements.
 const N_CHOSEN: u32 = 8;
 
-/// One case.
 #[derive(Serialize)]
 struct Row {
-    /// What is tapped.
+    /// Name of the case.
     case: &'static str,
     device: String,
     /// Steps of a measurement, from step 0.

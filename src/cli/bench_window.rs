@@ -23,9 +23,8 @@ pub struct WindowBench {
 
 /// A project that the window is measured with.
 pub struct WindowCase {
-    /// Its name in the result.
+    /// Name of the case in the result.
     pub name: String,
-    /// The project.
     pub project: Project,
     /// The folder that its paths start from.
     pub folder: PathBuf,

@@ -1,4 +1,4 @@
-//! `neuropil check`.
+//! `neuropil check`: compares the files of a run with its manifest.
 
 use super::{error::CliError, stdout::print_line};
 use crate::{

@@ -6,13 +6,11 @@ use std::io;
 /// An error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
-    /// A failure.
     #[error("{0}")]
     Failed(String),
     /// An invalid argument, path, value, query or file.
     #[error("{0}")]
     Usage(String),
-    /// Interrupted.
     #[error("cancelled{0}")]
     Cancelled(String),
     /// A GPU was requested and is not available, or failed.

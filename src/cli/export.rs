@@ -1,4 +1,4 @@
-//! `neuropil export`.
+//! `neuropil export`: writes a run in another format.
 
 use super::{args::ExportArgs, error::CliError, stdout::print_line};
 use crate::{export, project::RunFolder, sim::Progress};

@@ -257,7 +257,7 @@ pub(super) fn params(kind: &str, as_json: bool) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The path of a declaration: items of lists are `N`, parameters of a sum type stand behind their group.
+/// Path of a declaration: `N` stands for an item of a list, and parameters of a sum type follow their group.
 fn path_of(group: &GroupSpec, spec: &ParamSpec) -> String {
     let item = if group.list { ".N" } else { "" };
     let of = match spec.part {

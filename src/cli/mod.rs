@@ -122,10 +122,10 @@ fn finish(result: Result<(), CliError>) -> ExitCode {
     }
 }
 
-/// What is logged to stderr by default: warnings, and that a library of multiplications is missing.
+/// Default filter of the log on stderr: warnings, and the notice of a missing matrix library.
 const LOGGED: &str = "warn,neuropil::nn::gemm=info";
 
-/// Sets up the log; `NEUROPIL_LOG` or `RUST_LOG` select what is logged to stderr.
+/// Sets up the log; `NEUROPIL_LOG` or `RUST_LOG` select the messages on stderr.
 fn listen(window: Option<Listener>) {
     use tracing_subscriber::{EnvFilter, prelude::*};
     let filter = std::env::var("NEUROPIL_LOG").or_else(|_| std::env::var("RUST_LOG")).unwrap_or_else(|_| LOGGED.into());

@@ -9,7 +9,6 @@ use std::{
 
 /// On a terminal.
 const REWRITE_EVERY: Duration = Duration::from_millis(100);
-/// Elsewhere.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Speed is measured over windows of this length; two that agree make an estimate.
 const WINDOW: Duration = Duration::from_millis(700);

@@ -1,4 +1,4 @@
-//! `neuropil replay`.
+//! `neuropil replay`: repeats a run and compares it.
 
 use super::{
     args::ReplayArgs,

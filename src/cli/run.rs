@@ -1,4 +1,4 @@
-//! `neuropil run`.
+//! `neuropil run`: runs a project and records it.
 
 use super::{
     args::{CheckpointInterval, Duration, RunArgs},
@@ -54,7 +54,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), CliError> {
     }
 }
 
-/// Without a window: runs the project as saved.
+/// Runs the project as saved, without a window.
 pub(super) fn headless(project: Option<PathBuf>) -> Result<(), CliError> {
     signal::listen();
     let args = |project| RunArgs {
@@ -248,7 +248,7 @@ pub(super) fn pacing(job: &Job, batch: Option<u32>) -> Pacing {
     Pacing { until: job.project.planned_steps(), batch, speed: (speed > 0.0).then_some(speed) }
 }
 
-/// What a recording starts from; `taps` and `sets` are filled in by the session.
+/// Inputs of a recording; the session fills in `taps` and `sets`.
 pub(super) fn run_start<'a>(job: &'a Job, device: &str, threads: u32) -> RunStart<'a> {
     RunStart {
         project: &job.project,

@@ -22,12 +22,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a state is saved in memory.
+/// Interval of saving a state in memory.
 const SAVE_EVERY: Duration = Duration::from_secs(60);
-/// How often interrupts and progress are looked at.
+/// Interval of checking interrupts and progress.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How a recorded simulation went.
+/// Result of a recorded simulation.
 pub(super) struct Outcome {
     pub digest: Digest,
     /// The step at which it began.
@@ -35,20 +35,20 @@ pub(super) struct Outcome {
     pub clock: Clock,
     /// Wall time of the stepping, seconds.
     pub wall_s: f64,
-    /// Of it, waiting for the disk.
+    /// Part of the wall time spent waiting for the disk, seconds.
     pub stalled_s: f64,
     pub interrupted: bool,
-    /// Why the disk stopped recording, if it did.
+    /// Reason why the disk stopped the recording, if it did.
     pub recording_failed: Option<String>,
     pub n_elements: Vec<(&'static str, u32)>,
     pub memory: MemoryReport,
     /// Mean amounts per step, where they vary.
     pub counts: Vec<StepCount>,
-    /// Where the time went, kernel by kernel, in the measured batches.
+    /// Time per kernel in the measured batches.
     pub timings: Vec<Row>,
 }
 
-/// How a session is paced.
+/// Pacing of a session.
 pub(super) struct Pacing {
     /// Step to stop at; `None` runs until interrupted.
     pub until: Option<u64>,
@@ -138,7 +138,7 @@ fn warn(project: &Project) {
     project.model.warnings().iter().for_each(|warning| eprintln!("neuropil: warning: {}", warning.text));
 }
 
-/// What a recording begins with.
+/// Inputs of a recording.
 pub(super) struct Begin<'a> {
     /// [`Command::Load`] or [`Command::Resume`].
     pub command: Command,
@@ -197,7 +197,7 @@ pub(super) fn record_from(
     let base = first.base;
     let engine = Engine::spawn(|| {})?;
     let plan = start.project.checkpoint_plan();
-    // Where the state is the result, it is not lost with the simulation.
+    // If the state is the result, it must not be lost with the simulation.
     let saves = plan.at_end && !plan.is_periodic();
     let Begin { command, taps, writer, .. } = begin;
     engine.send(command);

@@ -42,7 +42,7 @@ fn interrupt() {
     eprintln!("\nneuropil: closing the run; interrupt again to abort");
 }
 
-/// Ends the process at once: other threads may be in the middle of anything, so no exit handlers run beside them.
+/// Ends the process at once without exit handlers, because other threads may be in any state.
 fn end(code: i32) -> ! {
     #[cfg(unix)]
     // SAFETY: a system call that does not return.
@@ -58,7 +58,7 @@ pub(super) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// While it exists, its owner looks at [`interrupted`] and closes what is open.
+/// While it exists, its owner polls [`interrupted`] and closes its files.
 pub(super) struct Closing(());
 
 /// From now on, the first interrupt does not end the program.

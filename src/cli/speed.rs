@@ -87,7 +87,7 @@ pub(super) struct MeanCounts {
 }
 
 impl MeanCounts {
-    /// Of the steps after this one.
+    /// Starts averaging after a step.
     pub fn since(step: u64) -> Self {
         Self { last: step, ..Self::default() }
     }

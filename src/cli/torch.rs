@@ -1,4 +1,4 @@
-//! The same training steps by PyTorch, where a Python with it is found.
+//! Equal training steps by PyTorch, if a Python with it is found.
 
 use crate::sim::{Device, Progress, SimError};
 use serde::Deserialize;
@@ -22,7 +22,7 @@ macro_rules! script {
 }
 pub(super) use script;
 
-/// What a script measured in the fastest setting.
+/// Measurements of a script in the fastest setting.
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
 pub(super) struct Torch {
     pub torch: String,
@@ -43,11 +43,10 @@ pub(super) struct Setting {
     pub mode: String,
     /// None where it could not be measured.
     pub tokens_per_s: Option<f64>,
-    /// Why not.
     pub note: String,
 }
 
-/// How it is measured.
+/// Settings of the measurement.
 #[derive(Clone, Copy)]
 pub(super) struct Options<'a> {
     pub device: &'a Device,

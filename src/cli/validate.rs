@@ -58,7 +58,7 @@ fn check(project: &Project, path: &Path, allow_outside: bool, report: &mut Repor
     report.errors.extend(problems);
     if let Err(CliError::Usage(why)) = run::check_outside(project, &base, allow_outside) {
         report.errors.push(why);
-        return Ok(()); // its files are not read
+        return Ok(()); // the files of the project are not read
     }
     let prepared = match session::load(project, project.build_context(&base), false, &ProgressLine::new()) {
         Ok(prepared) => prepared,

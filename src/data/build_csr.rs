@@ -20,9 +20,7 @@ use std::{
 
 /// The connections, and the number of rows in the file.
 pub struct BuiltCsr {
-    /// The connections.
     pub csr: Csr,
-    /// Rows of the file.
     pub n_rows: u64,
 }
 
@@ -128,7 +126,7 @@ fn scatter(
             let take = &mut |batch: &super::edges::Batch| {
                 let mut row = 0;
                 while row < batch.pre.len() {
-                    // Neighbouring edges mostly share their row: one reservation for all of them.
+                    // Neighbouring edges mostly share a row, so one reservation serves all of them.
                     let pre = batch.pre[row];
                     let run = batch.pre[row..].iter().take_while(|p| **p == pre).count();
                     if pre >= n {
@@ -173,7 +171,7 @@ type Overflow = Vec<(u32, i32)>;
 #[derive(Default)]
 struct SortedRows {
     lengths: Vec<u32>,
-    /// (index in the row, row, exact count)
+    /// Exact counts that do not fit: (index in the row, row, exact count).
     overflow: Vec<(u32, u32, i32)>,
 }
 

@@ -24,7 +24,7 @@ fn normalized(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// The column that has the first of these names: exactly, else without case, spaces and punctuation.
+/// Column with the first of these names: exact, otherwise ignoring case, spaces and punctuation.
 pub fn find<S: AsRef<str>>(wanted: &[&str], there: &[S]) -> Option<usize> {
     let exact = |w: &&str| there.iter().position(|name| name.as_ref() == *w);
     let known: Vec<String> = there.iter().map(|name| normalized(name.as_ref())).collect();

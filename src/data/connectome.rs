@@ -5,7 +5,7 @@ use super::Csr;
 /// A category per neuron (class, side, transmitter): labels in display order, one code per neuron.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Category {
-    /// `super_class`, `class`, `cell_type`, `side`, `nt`…
+    /// Column name: `super_class`, `class`, `cell_type`, `side`, `nt`…
     pub name: String,
     /// One text per neuron; empty where unknown.
     pub texts: Vec<String>,
@@ -18,22 +18,18 @@ pub struct NeuronTable {
     pub len: u32,
     /// Root ids; exact, never through a float.
     pub ids: Vec<u64>,
-    /// Names.
     pub names: Vec<String>,
-    /// Positions, µm.
+    /// Positions in micrometres.
     pub positions: Vec<[f32; 3]>,
-    /// Categories.
     pub categories: Vec<Category>,
 }
 
 /// A network as read or generated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Connectome {
-    /// The neurons.
     pub neurons: NeuronTable,
-    /// The connections.
     pub synapses: Csr,
-    /// Its sources, one line each: file, size, rows; or generator and seed.
+    /// Sources, one line each: file, size, rows; or generator and seed.
     pub provenance: Vec<String>,
     /// Notices about the input, one sentence each: rows without a neuron, missing weights.
     pub notices: Vec<String>,

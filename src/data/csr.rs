@@ -1,13 +1,13 @@
 //! Connections in compressed sparse rows, one row per presynaptic neuron, four bytes per connection.
 
-/// Compressed sparse rows. A connection is one word: the target in the low [`Csr::target_bits`] bits, the
-/// signed synapse count in the bits above. Counts that do not fit are kept in a sorted overflow list, and the
-/// word holds the nearest count that fits. Lossless. Rows are sorted by target.
+/// Compressed sparse rows. A connection is one word: the target in the low [`Csr::target_bits`] bits, the signed
+/// synapse count in the upper bits. Counts that do not fit are kept in a sorted overflow list, and the word holds the
+/// nearest count that fits. Lossless. Rows are sorted by target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Csr {
     /// Start of each row in `words`; one more entry than neurons.
     pub rows: Vec<u32>,
-    /// BuiltCsr connections.
+    /// Connections, packed into words.
     pub words: Vec<u32>,
     /// Bits of the target field.
     pub target_bits: u32,
@@ -22,7 +22,7 @@ impl Csr {
         if bits == 0 { 1 } else { bits }
     }
 
-    /// Largest count that fits beside a target of that many bits.
+    /// Largest count that fits next to a target of `target_bits` bits.
     pub const fn largest_count(target_bits: u32) -> i32 {
         (1_i32 << (31 - target_bits)) - 1
     }
@@ -79,13 +79,13 @@ impl Csr {
         })
     }
 
-    /// Bytes held.
+    /// Memory in use, bytes.
     pub fn n_bytes(&self) -> u64 {
         (self.rows.len() * 4 + self.words.len() * 4 + self.overflow.len() * 8) as u64
     }
 }
 
-/// Numbers of synapses and connections.
+/// Counts of synapses and connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SynapseCounts {
     /// Sum of the counts, without their signs.

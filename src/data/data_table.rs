@@ -17,17 +17,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Rows between two progress reports.
+/// Number of rows between two progress reports.
 const REPORT_EVERY: usize = 4096;
-/// Most rows of a table.
+/// Maximum number of rows.
 const MAX_ROWS: u64 = 1 << 26;
-/// Largest text of a table, decompressed, bytes.
+/// Maximum size of a decompressed text table, bytes.
 const MAX_TEXT: u64 = 1 << 30;
-/// Bytes of a cell of a text column beside its text: where it ends.
+/// Bytes per cell of a text column in addition to its text: its end offset.
 const CELL_BYTES: u64 = size_of::<u32>() as u64;
-/// Bytes of a row of a text table: its line.
+/// Bytes per row of a text table: its line number.
 const ROW_BYTES: u64 = size_of::<u32>() as u64;
-/// Bytes of a number.
+/// Bytes per numeric cell.
 const NUMBER_BYTES: u64 = 8;
 
 /// The lower-case ending of a file name.
@@ -44,7 +44,7 @@ pub fn separator(header: &str) -> u8 {
     }
 }
 
-/// Many short texts in one allocation, of at most [`MAX_TEXT`] bytes.
+/// Short strings in one allocation of at most [`MAX_TEXT`] bytes.
 #[derive(Default)]
 pub struct Texts {
     all: String,
@@ -63,28 +63,26 @@ impl Texts {
         &self.all[start as usize..self.ends[row] as usize]
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.ends.len()).map(|row| self.get(row))
     }
 }
 
-/// The cells of a column.
+/// Cells of a column.
 pub enum Cells {
     /// Text, also numbers of a text file.
     Text(Texts),
     /// Integers, as 64 bits.
     Integer {
-        /// The bits.
         bits: Vec<i64>,
-        /// Whether they are those of an unsigned number.
+        /// Whether the bits are unsigned.
         unsigned: bool,
     },
     /// Floating point numbers.
     Real(Vec<f64>),
 }
 
-/// How messages name rows.
+/// Form in which messages name rows.
 enum Rows {
     /// Line of each row.
     Lines(Vec<u32>),
@@ -92,15 +90,13 @@ enum Rows {
     Groups(Vec<u64>),
 }
 
-/// A table.
 pub struct DataTable {
-    /// The file.
     pub path: PathBuf,
-    /// Bytes of the file.
+    /// Size of the file, bytes.
     pub n_bytes: u64,
-    /// Rows, without the header.
+    /// Number of rows without the header.
     pub n_rows: usize,
-    /// The columns that were read.
+    /// Columns that were read.
     pub columns: Vec<(String, Cells)>,
     /// Names of all columns.
     pub names: Vec<String>,
@@ -114,7 +110,7 @@ impl DataTable {
         Self::read_at_most(path, wanted, MAX_ROWS, watch)
     }
 
-    /// The same, of a table with at most so many rows.
+    /// Reads a table with at most `most` rows.
     pub fn read_at_most(
         path: &Path,
         wanted: impl Fn(usize, &str) -> bool,
@@ -125,7 +121,7 @@ impl DataTable {
         Self::read_within(path, wanted, (max_rows, budget), watch)
     }
 
-    /// The same, with at most this memory.
+    /// Reads a table within a memory budget.
     fn read_within(
         path: &Path,
         wanted: impl Fn(usize, &str) -> bool,
@@ -149,7 +145,7 @@ impl DataTable {
         self.columns.iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    /// Counts memory that a caller takes for the content; an error beyond the limit of the file.
+    /// Adds memory that a caller needs for the content; fails beyond the limit of the file.
     pub fn take_memory(&self, n_bytes: u64) -> Result<(), DataError> {
         let mut budget = self.budget.get();
         budget.take(&self.path, n_bytes)?;
@@ -157,7 +153,7 @@ impl DataTable {
         Ok(())
     }
 
-    /// An error about a cell.
+    /// Error about a cell.
     pub fn error(&self, row: usize, column: usize, what: &str) -> DataError {
         let name = messages::truncated(&self.columns[column].0);
         match &self.rows {
@@ -206,7 +202,7 @@ impl DataTable {
         }
     }
 
-    /// A column as real numbers; NaN where a cell is empty.
+    /// Reads a column as real numbers; NaN where a cell is empty.
     pub fn reals(&self, column: usize) -> Result<Vec<f64>, DataError> {
         self.take_memory(NUMBER_BYTES * self.n_rows as u64)?;
         match &self.columns[column].1 {
@@ -370,7 +366,7 @@ fn read_parquet(
                     }
                     Cells::Real(values) => cursor.reals(n, values)?,
                     Cells::Text(texts) => {
-                        // One long text in a dictionary may be the value of every row.
+                        // One long string in a dictionary may be the value of every row.
                         let before = texts.all.len() as u64;
                         let room = budget.left().min(MAX_TEXT - before);
                         let mut n_text_bytes = 0;
@@ -411,7 +407,7 @@ mod tests {
     use super::*;
     use neuropil_test_support::temp::TempFolder;
 
-    /// A compressed table may have any size: what it takes is counted while it is read, and when its columns are used.
+    /// A compressed table may have any size, so its memory is counted while it is read and when its columns are used.
     #[test]
     fn memory_is_limited() {
         let temp = TempFolder::new("table-memory");

@@ -6,28 +6,28 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
-/// Names a presynaptic index may have.
+/// Accepted names of the presynaptic index.
 pub const PRE: &[&str] = &["pre", "Presynaptic_Index"];
-/// Names a postsynaptic index may have.
+/// Accepted names of the postsynaptic index.
 pub const POST: &[&str] = &["post", "Postsynaptic_Index"];
-/// Names a signed synapse count may have.
+/// Accepted names of the signed synapse count.
 pub const COUNT: &[&str] = &["w", "Excitatory x Connectivity"];
-/// Names of an unsigned count and the sign it is to be multiplied with.
+/// Names of an unsigned count and of its sign.
 pub const UNSIGNED: (&str, &str) = ("Connectivity", "Excitatory");
 
-/// The column of the synapse counts.
+/// Column of the synapse counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightColumn {
     /// Signed counts, or counts that are taken as they are.
     Counts(usize),
-    /// Counts without a sign, and their signs.
+    /// Unsigned counts with a separate column of signs.
     WithSigns {
-        /// The counts.
+        /// Column of the counts.
         counts: usize,
-        /// Their signs.
+        /// Column of the signs.
         signs: usize,
     },
-    /// There is none: each row counts as one synapse.
+    /// No column: each row counts as one synapse.
     Absent,
 }
 
@@ -44,44 +44,40 @@ pub fn weight_column(names: &[String]) -> Result<WeightColumn, String> {
     Ok(column_names::find(column_names::WEIGHTS, names).map_or(WeightColumn::Absent, WeightColumn::Counts))
 }
 
-/// Some rows of an edge list. Columns that were not asked for are empty.
+/// Rows of an edge list. Columns that were not requested are empty.
 #[derive(Default)]
 pub struct Batch {
-    /// Presynaptic indices.
     pub pre: Vec<u32>,
-    /// Postsynaptic indices.
     pub post: Vec<u32>,
     /// Signed synapse counts.
     pub count: Vec<i32>,
 }
 
-/// The columns a pass reads.
+/// Columns that a pass reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// `pre` only.
     Pre,
     /// `pre` and `post`.
     Ends,
-    /// All three.
     All,
 }
 
 /// A row of a batch whose index is out of range.
 pub struct OutOfRange {
-    /// Row in the batch.
+    /// Row within the batch.
     pub row: usize,
     /// Whether it is the postsynaptic index.
     pub post: bool,
 }
 
-/// Takes a batch, or returns the row that is wrong.
+/// Consumes a batch, or returns the invalid row.
 pub type BatchFn<'a> = dyn FnMut(&Batch) -> Result<(), OutOfRange> + 'a;
 
-/// An edge list that can be read as often as needed, in independent parts, on any thread.
+/// Edge list that can be read repeatedly, in independent parts, on any thread.
 pub trait EdgeSource: Sync {
-    /// Parts it is read in.
+    /// Number of parts.
     fn n_parts(&self) -> usize;
-    /// Size of a part in a unit of the source's own, for progress.
+    /// Size of a part for progress, in a unit of the source.
     fn part_size(&self, part: usize) -> u64;
     /// Name of the column of the synapse counts, if there is one.
     fn weight_column(&self) -> Option<&str>;
@@ -174,7 +170,7 @@ pub fn read_parts<S: Send>(
             Err(e) => errors.push(e),
         }
     }
-    // "Cancelled" may only follow from another thread's error: other errors go first.
+    // "Cancelled" may be a consequence of another thread's error, so other errors come first.
     errors.sort_by_key(|(part, e)| (matches!(e, DataError::Cancelled), *part));
     match errors.into_iter().next() {
         Some((_, error)) => Err(error),

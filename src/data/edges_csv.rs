@@ -12,11 +12,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes of a part.
+/// Size of a part, bytes.
 const PART: u64 = 4 << 20;
 /// Rows per batch.
 const BATCH: usize = 16_384;
-/// Longest line; longer ones are not an edge list.
+/// Maximum length of a line in bytes; a file with longer lines is not an edge list.
 const MAX_LINE_BYTES: u64 = 1 << 16;
 
 /// An edge list as text.
@@ -24,10 +24,10 @@ pub struct CsvEdges {
     path: PathBuf,
     separator: u8,
     columns: Vec<String>,
-    /// For each column of the file up to the last one that is used, which value it is: 0 pre, 1 post, 2 count, 3 sign.
+    /// Role of each column up to the last one in use: 0 pre, 1 post, 2 count, 3 sign.
     role_of: Vec<Option<usize>>,
     weight: WeightColumn,
-    /// First byte after the header.
+    /// Offset of the first byte after the header.
     body: u64,
     end: u64,
 }
@@ -72,12 +72,12 @@ impl CsvEdges {
         Ok(Self { path: path.to_owned(), separator, columns, role_of, weight, body, end })
     }
 
-    /// The bytes of the lines that start in this part, and where they start in the file.
+    /// Lines that start in this part, with their offset in the file.
     fn lines_of(&self, part: usize) -> std::io::Result<(u64, Vec<u8>)> {
         let from = self.body + part as u64 * PART;
         let to = (from + PART).min(self.end);
         let mut file = input_file::open(&self.path)?;
-        // One byte back: a line starts here only after a line break.
+        // Starts one byte earlier, because a line starts only after a line break.
         file.seek(SeekFrom::Start(from - 1))?;
         let mut bytes = Vec::with_capacity((to - from + 1) as usize + 256);
         let mut reader = BufReader::new(file);
@@ -119,8 +119,8 @@ impl CsvEdges {
         DataError::at_line(&self.path, self.line_of(at), what)
     }
 
-    /// Reads the wanted numbers of one line that starts at `at`; returns where the next one starts.
-    /// `None` for a blank line.
+    /// Parses the line that starts at `at`; returns its numbers and the start of the next line. `None` for a blank
+    /// line.
     #[inline]
     fn line(&self, bytes: &[u8], mut at: usize) -> Result<(Option<[i64; 4]>, usize), String> {
         let mut values = [0, 0, 1, 1];
@@ -278,7 +278,7 @@ fn is_open_quoted(line: &[u8]) -> bool {
     !line.iter().filter(|byte| **byte == b'"').count().is_multiple_of(2)
 }
 
-/// A whole number, perhaps between spaces or in quotes, that ends at a separator or the end of the line.
+/// Parses a whole number, with optional spaces or quotes, up to a separator or the end of the line.
 #[inline]
 fn number(bytes: &[u8], at: &mut usize, separator: u8) -> Option<i64> {
     let skip_spaces = |at: &mut usize| {

@@ -8,9 +8,9 @@ use super::{
 };
 use std::path::{Path, PathBuf};
 
-/// Rows decoded at a time: three columns of them fit the second level cache.
+/// Rows decoded at a time: three columns of them fit into the second-level cache.
 const BATCH: usize = 16_384;
-/// A row group longer than this is read as several parts.
+/// Maximum number of rows in a part; longer row groups are divided.
 const PART_ROWS: u64 = 1 << 20;
 
 /// A column of integers.
@@ -25,12 +25,12 @@ pub struct ParquetEdges {
     path: PathBuf,
     pre: Integers,
     post: Integers,
-    /// Synapse counts; without them each row counts as one.
+    /// Synapse counts; if absent, each row counts as one.
     count: Option<Integers>,
     sign: Option<Integers>,
     /// Name of the column of the counts.
     count_name: Option<String>,
-    /// (row group, first row, rows)
+    /// Parts: (row group, first row, number of rows).
     parts: Vec<(usize, u64, u64)>,
 }
 
@@ -157,7 +157,7 @@ fn indices(
 ) -> Result<(), DataError> {
     from.integers(n, unsigned, room)?;
     out.clear();
-    // The widest bits decide at once whether all values fit; only a bad batch is searched.
+    // The combined bits show at once whether all values fit; only an invalid batch is searched.
     if room.wide.iter().fold(0, |all, v| all | *v) as u64 >> 32 == 0 {
         out.extend(room.wide.iter().map(|v| *v as u32));
         return Ok(());

@@ -1,12 +1,12 @@
-//! The fingerprint of a connectome.
+//! Fingerprint of a connectome.
 
 use super::Connectome;
 use crate::num::hash::StreamHash;
 
 impl Connectome {
-    /// 64-bit hash of the content, whatever file format it came in: number of neurons, row starts, packed
-    /// connections, overflow, root ids, positions (bits), then names and categories with their lengths.
-    /// Provenance is not included. Not cryptographic: it identifies data sets, it does not detect forgery.
+    /// 64-bit hash of the content, independent of the file format: number of neurons, row starts, packed connections,
+    /// overflow, root ids, positions (bits), then names and categories with their lengths. Provenance is not included.
+    /// Not cryptographic: it identifies data sets, it does not detect forgery.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = StreamHash::default();
         hash.push(self.neurons.len);

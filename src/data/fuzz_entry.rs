@@ -1,5 +1,5 @@
-//! Readers on bytes, for fuzzing: each writes the bytes to a temporary file, reads it, and returns the result.
-//! None may panic, whatever the bytes.
+//! Entry points for fuzzing the readers: each writes the bytes to a temporary file, reads it, and returns the result.
+//! None may panic for any input.
 
 use super::{Connectome, DataError, MAX_NEURONS, columns};
 use std::{
@@ -54,7 +54,6 @@ pub fn annotations(bytes: &[u8]) -> Result<super::NeuronTable, DataError> {
     })
 }
 
-/// A stimulus file.
 pub fn columns(bytes: &[u8]) -> Result<Vec<Vec<u32>>, DataError> {
     with_file(bytes, "csv", |path| columns::read_columns_u32(path, &["idx", "step"]))
 }
@@ -69,7 +68,6 @@ pub fn samples_npz(bytes: &[u8]) -> Result<super::samples::Samples, DataError> {
     with_file(bytes, "npz", samples)
 }
 
-/// A text file.
 pub fn text(bytes: &[u8]) -> Result<super::text::Corpus, DataError> {
     with_file(bytes, "txt", |path| corpus(path, &super::text::TokenUnit::Character))
 }

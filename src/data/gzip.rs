@@ -5,12 +5,12 @@
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// Largest decompressed size, bytes. Tables in memory have a lower limit.
+/// Maximum decompressed size, bytes. Tables in memory have a lower limit.
 const MAX: u64 = 1 << 34;
 
 /// The content of one or several gzip members, one after the other.
 pub struct GzReader<R> {
-    /// `None` for an empty file.
+    /// Decoder; `None` for an empty file.
     from: Option<MultiGzDecoder<R>>,
     n_read: u64,
 }
@@ -45,7 +45,7 @@ impl<R: BufRead> Read for GzReader<R> {
     }
 }
 
-/// Errors of the decoder mean damage; errors of the disk stay as they are.
+/// Errors of the decoder mean damage; errors of the disk are passed on.
 fn describe_error(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::UnexpectedEof => {
@@ -68,7 +68,7 @@ mod tests {
         (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
     }
 
-    /// As Python's gzip wrote them: stored, with fixed codes (and a name), with dynamic codes.
+    /// Output of Python's gzip: stored, with fixed codes (and a name), with dynamic codes.
     const STORED: &str = "1f8b08000000000000ff010d00f2ff7072652c706f73740a312c320a648d9d830d000000";
     const FIXED: &str = "1f8b08080000000000ff65646765732e637376002b284ad529c82f2ee132d43142c100904a464b19000000";
     const OWN: &str = "1f8b08000000000000ff4551490e03310cbaf72d7330b6e3240fea26f554cdffd54a13c8d10830c6767cdfcfd779c3f1b93f\
@@ -105,7 +105,7 @@ mod tests {
                 for bit in 0..8 {
                     let mut bad = good.clone();
                     bad[at] ^= 1 << bit;
-                    // The head has bytes that say nothing about the content.
+                    // The header has bytes that do not affect the content.
                     let _ = unpacked(&bad).map(|out| assert!(at < 10 || out.len() < 10_000));
                 }
             }

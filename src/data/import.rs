@@ -16,20 +16,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Rows of a preview.
 pub const PREVIEW_ROWS: usize = 20;
-/// Rows between two progress reports.
+/// Number of rows between two progress reports.
 const REPORT_EVERY: u64 = 16_384;
-/// Transmitters counted at most.
+/// Maximum number of distinct transmitters.
 const MAX_TRANSMITTERS: usize = 64;
-/// Rows at most.
+/// Maximum number of rows.
 const MAX_ROWS: u64 = 1 << 28;
-/// Ids are used as indices when they are integers below this multiple of their number.
+/// Integer ids below this multiple of their number are used as indices.
 const DENSE: u64 = 4;
 
 /// Bytes of a row in memory.
 const ROW_BYTES: u64 = size_of::<(u32, u32, i32)>() as u64;
-/// Bytes of a neuron in memory beside its id: its entry in the index, its number and its place.
+/// Bytes per neuron in addition to its id: index entry, number and position.
 const NEURON_BYTES: u64 = 96;
 
 /// Column names of each role, most specific first; case, spaces and punctuation are ignored.
@@ -39,9 +38,9 @@ const TARGETS: &[&str] =
     &["target", "post", "post_id", "postsynaptic", "post_root_id", "to", "bodyid_post", "postsynaptic_id"];
 const TRANSMITTERS: &[&str] = &["nt_type", "nt", "neurotransmitter", "top_nt", "transmitter", "sign"];
 
-/// Transmitters that inhibit, where nothing else is said.
+/// Inhibitory transmitters by default.
 pub const INHIBITORY: &str = "GABA, GLUT, glutamate";
-/// Whose convention [`INHIBITORY`] is.
+/// Source of the default [`INHIBITORY`].
 pub const INHIBITORY_CONVENTION: &str = "Drosophila convention (Shiu et al. 2024): glutamate inhibits, through \
     glutamate-gated chloride channels. In vertebrates it excites: leave GABA and glycine only.";
 /// Warning about a table without weights.
@@ -54,7 +53,7 @@ pub struct Mapping {
     pub source: usize,
     /// Id of the postsynaptic neuron.
     pub target: usize,
-    /// Synapse count; one per row without it.
+    /// Synapse count; if `None`, each row counts as one.
     pub weight: Option<usize>,
     /// Neurotransmitter, which gives the sign.
     pub transmitter: Option<usize>,
@@ -63,7 +62,6 @@ pub struct Mapping {
 /// The first rows of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preview {
-    /// Column names.
     pub columns: Vec<String>,
     /// Cells of the first rows.
     pub rows: Vec<Vec<String>>,
@@ -73,12 +71,11 @@ pub struct Preview {
     pub mapping: Mapping,
 }
 
-/// What to import.
+/// Settings of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportSpec {
     /// Files with the same columns.
     pub files: Vec<PathBuf>,
-    /// Delimiter.
     pub delimiter: u8,
     /// Roles of the columns.
     pub mapping: Mapping,
@@ -93,13 +90,13 @@ pub struct Imported {
     pub ids: Vec<String>,
     /// Presynaptic and postsynaptic index, signed synapse count; one entry per pair, sorted.
     pub connections: Vec<(u32, u32, i32)>,
-    /// Rows read.
+    /// Number of rows read.
     pub n_rows: u64,
-    /// Synapses, signs ignored.
+    /// Number of synapses, ignoring signs.
     pub n_synapses: u64,
-    /// Inhibitory connections.
+    /// Number of inhibitory connections.
     pub n_inhibitory: u64,
-    /// Rows of each transmitter.
+    /// Number of rows per transmitter.
     pub transmitters: BTreeMap<String, u64>,
 }
 
@@ -150,7 +147,7 @@ pub fn read(spec: &ImportSpec, watch: &ProgressFn) -> Result<Imported, DataError
     read_within(spec, Budget::of(n_bytes), watch)
 }
 
-/// The same, with at most this memory.
+/// Reads all connections within a memory budget.
 fn read_within(spec: &ImportSpec, budget: Budget, watch: &ProgressFn) -> Result<Imported, DataError> {
     let mut rows = Rows {
         inhibitory: words(&spec.inhibitory),
@@ -208,7 +205,7 @@ impl Rows {
         while rows.next(&mut row)? {
             let n_known = self.ids.len();
             self.add(&row, &spec.mapping).map_err(|what| rows.error(&row, &what))?;
-            // An id is held twice: by its number and in the index.
+            // An id is stored twice: by number and in the index.
             let n_new_bytes = self.ids[n_known..].iter().map(|id| 2 * text_bytes(id.len()) + NEURON_BYTES).sum::<u64>();
             self.budget.take(path, ROW_BYTES + n_new_bytes)?;
             n += 1;
@@ -278,7 +275,7 @@ impl Rows {
         connections.iter_mut().for_each(|e| (e.0, e.1) = (place[e.0 as usize], place[e.1 as usize]));
         connections.sort_unstable_by_key(|e| (e.0, e.1));
         let mut too_many = None;
-        // In place: the list may take most of the memory.
+        // In place, because the list may take most of the memory.
         connections.dedup_by(|next, last| {
             let is_same = (next.0, next.1) == (last.0, last.1);
             if is_same {
@@ -310,8 +307,8 @@ fn count(text: &str) -> Result<i32, String> {
     whole.map(|x| x as i32).ok_or_else(wrong)
 }
 
-/// Neurons in the order of their ids, numbers by value; the new place of each. Small integers are places themselves:
-/// `reserve` is called with the number of all of them.
+/// Sorts neurons by id, numeric ids by value; returns the new position of each. Small integers are positions
+/// themselves: `reserve` is called with their total number.
 fn order(
     mut ids: Vec<String>,
     mut reserve: impl FnMut(usize) -> Result<(), DataError>,

@@ -16,7 +16,7 @@ use std::{
 
 /// Rows of a Parquet file decoded at a time.
 const BATCH: u64 = 4_096;
-/// Longest cell of a Parquet file, bytes: ids, counts and transmitters are short.
+/// Maximum length of a cell in a Parquet file, bytes: ids, counts and transmitters are short.
 const MAX_CELL_BYTES: usize = 1 << 12;
 
 /// Whether the file is a Parquet file, by its extension.
@@ -33,17 +33,14 @@ pub fn open_text(path: &Path) -> Result<Box<dyn Read>, DataError> {
     }
 }
 
-/// An open file.
 pub enum RowSource {
-    /// Delimited text.
     Text(Box<TextRows>),
-    /// Parquet.
     Parquet(Box<ParquetRows>),
 }
 
 impl RowSource {
-    /// Opens a file; the delimiter is not used for Parquet. Of a Parquet file only the wanted columns are decoded (`None`:
-    /// all that can be shown), the other cells are empty.
+    /// Opens a file; the delimiter is ignored for Parquet. In a Parquet file only the wanted columns are decoded
+    /// (`None`: all displayable ones); other cells are empty.
     pub fn open(path: &Path, delimiter: u8, wanted: Option<&[usize]>) -> Result<Self, DataError> {
         match is_parquet(path) {
             true => Ok(Self::Parquet(Box::new(ParquetRows::open(path, wanted)?))),
@@ -51,7 +48,6 @@ impl RowSource {
         }
     }
 
-    /// Column names.
     pub fn columns(&self) -> Vec<String> {
         match self {
             Self::Text(text) => text.columns.clone(),
@@ -67,7 +63,7 @@ impl RowSource {
         }
     }
 
-    /// The part of the file that was read, 0 to 1.
+    /// Fraction of the file read so far, 0 to 1.
     pub fn done(&self) -> f32 {
         match self {
             Self::Text(text) => (text.reader.position().byte() as f32 / text.n_bytes as f32).min(1.0),
@@ -75,7 +71,7 @@ impl RowSource {
         }
     }
 
-    /// An error about the row that was read last.
+    /// Error about the row that was read last.
     pub fn error(&self, row: &StringRecord, what: &str) -> DataError {
         match self {
             Self::Text(text) => DataError::at_line(&text.path, row.position().map_or(0, csv::Position::line), what),
@@ -99,7 +95,7 @@ fn text_error(path: &Path, error: &csv::Error) -> DataError {
 /// Rows of a text file.
 pub struct TextRows {
     path: PathBuf,
-    /// Size of the file; compressed files report less progress than they make.
+    /// Size of the file; progress in a compressed file is underestimated.
     n_bytes: u64,
     reader: csv::Reader<RowCheck<Box<dyn Read>>>,
     columns: Vec<String>,
@@ -118,7 +114,7 @@ impl TextRows {
         Ok(Self { path: path.to_owned(), n_bytes, reader, columns })
     }
 
-    /// Reads the next row. Columns at its end may be missing, but not be more than the header has.
+    /// Reads the next row. It may have fewer columns than the header, but not more.
     fn next(&mut self, row: &mut StringRecord) -> Result<bool, DataError> {
         if !self.reader.read_record(row).map_err(|e| text_error(&self.path, &e))? {
             return Ok(false);
@@ -140,12 +136,12 @@ pub struct ParquetRows {
     file: ParquetFile,
     /// Columns that are decoded.
     wanted: Vec<usize>,
-    /// The next row group, and the rows of the present one that are not decoded yet.
+    /// Next row group, and undecoded rows of the present one.
     group: usize,
     n_left: u64,
     cursors: Vec<Cursor>,
     cells: Vec<Cells>,
-    /// Row within the batch, and rows in the batch.
+    /// Current row in the batch, and number of rows in the batch.
     at: usize,
     n_batch: usize,
     n_read: u64,

@@ -1,4 +1,4 @@
-//! Opens the files that a user names. Only regular files are read: a pipe or a device could wait for ever or have no end.
+//! Opens files that a user names. Only regular files are read: a pipe or a device could block forever or have no end.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -8,7 +8,7 @@ use std::{
 
 /// Opens a regular file, or a link to one, for reading. Never waits.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Before it is opened: opening a device may change it.
+    // Checked before opening, because opening a device may change it.
     check(&fs::metadata(path)?)?;
     let mut options = OpenOptions::new();
     options.read(true);

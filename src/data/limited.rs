@@ -1,4 +1,4 @@
-//! Readers with a limit of the decompressed size, progress and cancellation.
+//! Readers with a limit on the decompressed size, progress and cancellation.
 
 use super::{DataError, ProgressFn, messages};
 use std::{
@@ -17,7 +17,7 @@ const MAX_GROWTH: u64 = 64 << 20;
 #[error("cancelled")]
 struct CancelledRead;
 
-/// Passes on at most `limit` bytes, and reports progress while it reads.
+/// Reader of at most `limit` bytes that reports progress.
 pub struct LimitedReader<'a, R> {
     from: R,
     limit: u64,
@@ -30,7 +30,7 @@ pub struct LimitedReader<'a, R> {
 }
 
 impl<'a, R: Read> LimitedReader<'a, R> {
-    /// Reads at most `limit` bytes of about `expected`.
+    /// Limits `from` to `limit` bytes; `expected` is its approximate size.
     pub fn new(from: R, limit: u64, expected: u64, stage: &str, watch: &'a ProgressFn<'a>) -> Self {
         Self { from, limit, expected, n_read: 0, reported: 0, stage: stage.to_owned(), watch }
     }
@@ -55,11 +55,10 @@ impl<R: Read> Read for LimitedReader<'_, R> {
     }
 }
 
-/// The content of a file of at most `limit` bytes. Of a longer or an endless one no more than that is read, and not much
-/// more than it seems to have.
+/// Reads a file of at most `limit` bytes. A longer or endless file is read only slightly beyond its apparent size.
 ///
 /// # Errors
-/// The file cannot be read, or is too long; [`DataError::Cancelled`].
+/// If the file cannot be read or is too long; [`DataError::Cancelled`].
 pub fn read_at_most(path: &Path, limit: u64, watch: &ProgressFn) -> Result<Vec<u8>, DataError> {
     let file = super::input_file::open(path).map_err(|e| DataError::io(path, e))?;
     let n_bytes = file.metadata().map_err(|e| DataError::io(path, e))?.len();
@@ -70,13 +69,13 @@ pub fn read_at_most(path: &Path, limit: u64, watch: &ProgressFn) -> Result<Vec<u
     Ok(bytes)
 }
 
-/// [`read_at_most`], as text.
+/// Reads a text file of at most `limit` bytes.
 pub fn read_text_at_most(path: &Path, limit: u64, watch: &ProgressFn) -> Result<String, DataError> {
     let bytes = read_at_most(path, limit, watch)?;
     String::from_utf8(bytes).map_err(|_| DataError::format(path, "not UTF-8 text"))
 }
 
-/// An error of a limited reader, with its file.
+/// Adds the file to an error of a limited reader.
 pub fn read_error(path: &Path, error: io::Error) -> DataError {
     if is_cancelled(&error) { DataError::Cancelled } else { DataError::io(path, error) }
 }

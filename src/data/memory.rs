@@ -1,19 +1,19 @@
-//! The memory that reading one input may take.
+//! Memory limit for reading an input.
 
 use super::{DataError, messages};
 use std::path::Path;
 
-/// Inputs up to this size may take [`LIMIT_OF_SMALL`] bytes.
+/// Size up to which inputs may use [`LIMIT_OF_SMALL`] bytes.
 const SMALL: u64 = 64 << 20;
 /// Memory for reading a small input. With the program itself it stays below 1 GB.
 const LIMIT_OF_SMALL: u64 = 768 << 20;
 
-/// Most bytes of memory for reading an input of this size: the same for all small ones, in proportion for larger ones.
+/// Memory limit in bytes for an input of this size: constant for small ones, proportional for larger ones.
 pub const fn limit(n_bytes: u64) -> u64 {
     if n_bytes <= SMALL { LIMIT_OF_SMALL } else { n_bytes.saturating_mul(LIMIT_OF_SMALL / SMALL) }
 }
 
-/// Counts the memory that a reader is going to take.
+/// Counter of the memory that a reader needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     limit: u64,
@@ -21,24 +21,23 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// For an input of this size.
+    /// Budget for an input of this size.
     pub const fn of(n_bytes: u64) -> Self {
         Self { limit: limit(n_bytes), used: 0 }
     }
 
-    /// For tests.
     #[cfg(test)]
     pub const fn with_limit(limit: u64) -> Self {
         Self { limit, used: 0 }
     }
 
-    /// Adds bytes; an error beyond the limit.
+    /// Adds bytes; fails beyond the limit.
     pub fn take(&mut self, path: &Path, n_bytes: u64) -> Result<(), DataError> {
         self.used = self.used.saturating_add(n_bytes);
         if self.used <= self.limit { Ok(()) } else { Err(too_large(path, self.limit)) }
     }
 
-    /// Bytes that may still be taken.
+    /// Number of bytes left.
     pub const fn left(&self) -> u64 {
         self.limit.saturating_sub(self.used)
     }
@@ -50,7 +49,7 @@ pub fn too_large(path: &Path, limit: u64) -> DataError {
     DataError::format(path, format!("reading it would take more than {limit} MB of memory, the limit for its size"))
 }
 
-/// Bytes of a text of this length on the heap, with its handle and the overhead of the allocator.
+/// Heap bytes of a string of this length, with its handle and the overhead of the allocator.
 pub fn text_bytes(length: usize) -> u64 {
     if length == 0 { 24 } else { 24 + (length as u64 + 8).next_multiple_of(16).max(32) }
 }

@@ -1,8 +1,8 @@
-//! Text of messages: digits in groups, lists of columns, "did you mean".
+//! Formatting of messages: grouped digits, lists of columns, "did you mean".
 
 use std::io::{self, ErrorKind};
 
-/// `15091983` as `15,091,983`.
+/// Formats `15091983` as `15,091,983`.
 pub fn group_digits(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -15,10 +15,10 @@ pub fn group_digits(n: u64) -> String {
     out
 }
 
-/// Why a file cannot be used, in words: without the number that the system gives to the error.
+/// Reason for which a file cannot be used, without the error number of the system.
 pub fn io_reason(error: &io::Error) -> String {
     let Some(number) = error.raw_os_error() else {
-        // The library's words for the only text that is read as a whole.
+        // Message of the standard library for text that is not UTF-8.
         let is_no_text = error.to_string() == "stream did not contain valid UTF-8";
         return if is_no_text { "not UTF-8 text".to_owned() } else { error.to_string() };
     };
@@ -35,7 +35,7 @@ pub fn io_reason(error: &io::Error) -> String {
     words.to_owned()
 }
 
-/// `no column "pre" (there are: Pre, post); did you mean "Pre"?`
+/// Formats `no column "pre" (there are: Pre, post); did you mean "Pre"?`.
 pub fn no_column(wanted: &[&str], there: &[String]) -> String {
     let wanted_text = wanted.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" or ");
     let listed = list_columns(there);
@@ -52,7 +52,8 @@ pub fn list_columns(there: &[String]) -> String {
     }
 }
 
-/// Whether these look like column names. The first line of any other file is not repeated in messages: it may be private.
+/// Whether the names look like column names. The first line of other files is not quoted in messages, because it may be
+/// private.
 fn is_header(names: &[String]) -> bool {
     let is_name = |name: &String| {
         let fits = |c: char| c.is_alphanumeric() || "_- .()[]#%/".contains(c);
@@ -61,14 +62,14 @@ fn is_header(names: &[String]) -> bool {
     names.len() > 1 && names.iter().all(|name| name.is_empty() || is_name(name))
 }
 
-/// The first names, and how many more there are.
+/// Formats the first names and the number of the others.
 fn list_names(names: &[String]) -> String {
     const MAX: usize = 24;
     let text = names.iter().take(MAX).map(|n| truncated(n)).collect::<Vec<_>>().join(", ");
     if names.len() > MAX { format!("{text} and {} more", names.len() - MAX) } else { text }
 }
 
-/// A text from a file, shortened and without control characters.
+/// Shortens a text from a file and removes control characters.
 pub fn truncated(text: &str) -> String {
     const MAX: usize = 40;
     let printable: String = text.chars().take(MAX).map(|c| if c.is_control() { '·' } else { c }).collect();

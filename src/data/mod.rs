@@ -51,26 +51,21 @@ use std::path::Path;
 /// 50 ms, from any thread.
 pub type ProgressFn<'a> = dyn Fn(&str, f32) -> bool + Sync + 'a;
 
-/// Most neurons a network may have. An index above it is a mistake (often a root id).
+/// Maximum number of neurons in a network. A larger index is a mistake (often a root id).
 pub const MAX_NEURONS: u32 = 1 << 24;
 
-/// Why data could not be read or made. Every message names the file, and the line or column where it can.
+/// Reason why data could not be read or generated. Every message names the file and, if possible, the line or column.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// The file is missing or not readable.
     #[error("{path}: {}", io_reason(source))]
-    Io {
-        /// The file.
-        path: String,
-        /// The system's error.
-        source: std::io::Error,
-    },
+    Io { path: String, source: std::io::Error },
     /// The content is not in the expected format.
     #[error("{path}: {what}")]
     Format {
         /// The file, with `:line` for text files.
         path: String,
-        /// What is wrong and what was expected.
+        /// Mistake, and the expected form.
         what: String,
     },
     /// Cancelled by the progress function.

@@ -1,4 +1,4 @@
-//! Joins a neuron table with the neurons of a network: by id, by name, by index, or by row where there is nothing else.
+//! Joins a neuron table with the neurons of a network: by id, name, index or row, whichever is available first.
 
 use super::{
     Category, DataError, NeuronTable, messages,
@@ -10,17 +10,17 @@ use std::{
     hash::Hash,
 };
 
-/// Ids or names listed at most as examples.
+/// Maximum number of ids or names listed as examples.
 const MAX_EXAMPLES: usize = 3;
 
-/// The neurons of `own`, the table of the network, with the names, positions and categories of `other`. `notices` says
-/// what does not match.
+/// Adds the names, positions and categories of `other` to the neurons of `own`, the table of the network. Mismatches
+/// are added to `notices`.
 ///
-/// Rows are joined by the ids of both; else by `idx` of `other`; else by the names of both, if each occurs once; else by
-/// row. A key column of `other` that holds texts is joined with the names of the network.
+/// Rows are joined by the ids of both tables; without ids by `idx` of `other`; otherwise by the names of both if each
+/// occurs once; otherwise by row. A key column of `other` that contains text is joined with the names of the network.
 ///
 /// # Errors
-/// No row matches, the key column has no counterpart, or the tables differ in length and are joined by index or row.
+/// If no row matches, the key column has no counterpart, or tables that are joined by index or row differ in length.
 pub fn join(own: NeuronFile, other: NeuronFile, notices: &mut Vec<String>) -> Result<NeuronTable, DataError> {
     let by_id = !own.table.ids.is_empty() && !other.table.ids.is_empty();
     let row_of = if by_id {
@@ -48,7 +48,7 @@ pub fn join(own: NeuronFile, other: NeuronFile, notices: &mut Vec<String>) -> Re
     Ok(merge(own.table, other.table, &row_of))
 }
 
-/// Says that the rows of a table with ids are taken in their order.
+/// Notice that a table with ids is joined by row order.
 pub fn row_order_notice(file: &NeuronFile, why: &str) -> String {
     let key = file.text_key.as_ref().map(|(column, _)| column.as_str());
     let (name, ids) = (file.name(), messages::truncated(file.id_column.as_deref().or(key).unwrap_or("id")));
@@ -58,7 +58,7 @@ pub fn row_order_notice(file: &NeuronFile, why: &str) -> String {
     )
 }
 
-/// Whether every text is there and occurs once.
+/// Whether all strings are non-empty and unique.
 fn are_keys(texts: &[String]) -> bool {
     let mut seen = HashSet::with_capacity(texts.len());
     !texts.is_empty() && texts.iter().all(|text| !text.is_empty() && seen.insert(text))
@@ -117,7 +117,7 @@ fn match_rows<K: Eq + Hash + Display>(
     Ok(row_of)
 }
 
-/// The first of them, and how many more there are.
+/// Formats the first keys and the number of the others.
 pub fn examples<K: Display>(keys: &[K]) -> String {
     let first: Vec<String> = keys.iter().take(MAX_EXAMPLES).map(|key| messages::truncated(&key.to_string())).collect();
     match keys.len().saturating_sub(MAX_EXAMPLES) {
@@ -126,11 +126,11 @@ pub fn examples<K: Display>(keys: &[K]) -> String {
     }
 }
 
-/// Ids of the network; what `other` says of its neurons, and else what the network says.
+/// Keeps the ids of the network; takes other properties from `other`, and from the network where `other` has none.
 fn merge(own: NeuronTable, other: NeuronTable, row_of: &[Option<usize>]) -> NeuronTable {
     let mut table = own;
     if table.ids.is_empty() && !other.ids.is_empty() {
-        // Only where every neuron has its row.
+        // Only if every neuron has a row.
         table.ids = row_of
             .iter()
             .copied()
@@ -155,7 +155,7 @@ fn merge(own: NeuronTable, other: NeuronTable, row_of: &[Option<usize>]) -> Neur
     table
 }
 
-/// The text of each neuron, its own one where it has no row.
+/// Text of each neuron from its row, or its own text without a row.
 fn texts(row_of: &[Option<usize>], found: &[String], own: &[String]) -> Vec<String> {
     let own = |i: usize| own.get(i).cloned().unwrap_or_default();
     row_of.iter().enumerate().map(|(i, row)| row.map_or_else(|| own(i), |r| found[r].clone())).collect()

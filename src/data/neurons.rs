@@ -13,7 +13,7 @@ use std::{
 const IDX: &[&str] = &["idx"];
 const NAMES: &[&str] = &["name"];
 const AXES: [&str; 3] = ["x", "y", "z"];
-/// Names of categories, and their names in files.
+/// Names of categories with their aliases in files.
 const CATEGORY_ALIASES: &[(&str, &[&str])] = &[
     ("super_class", &["super_class"]),
     ("class", &["class", "cell_class"]),
@@ -21,38 +21,36 @@ const CATEGORY_ALIASES: &[(&str, &[&str])] = &[
     ("side", &["side"]),
     ("nt", &["nt", "nt_type", "top_nt"]),
 ];
-/// A text column with more distinct texts than this is not a category.
+/// Maximum number of distinct values of a category column.
 const MAX_LABELS: usize = 1024;
-/// Bytes of an id in the set of those seen.
+/// Bytes per id in the set of ids seen.
 const SEEN_BYTES: u64 = 24;
 
-/// How the neurons of a table are ordered.
+/// Order of the neurons in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowOrder {
-    /// By a column `idx`.
+    /// Order of a column `idx`.
     Index,
-    /// By their rows.
+    /// Order of the rows.
     Rows,
 }
 
 /// A neuron table as read from a file.
 pub struct NeuronFile {
-    /// The file.
     pub path: PathBuf,
-    /// The neurons, in the order of `idx` if there is one, else of the rows.
+    /// Neurons in the order of `idx` if there is one, otherwise of the rows.
     pub table: NeuronTable,
-    /// Their order.
     pub order: RowOrder,
     /// Name of the column that gives the ids.
     pub id_column: Option<String>,
-    /// Name and texts of the key column, if it does not hold ids.
+    /// Name and values of the key column if it does not contain ids.
     pub text_key: Option<(String, Vec<String>)>,
     /// One line about the file.
     pub provenance: String,
 }
 
 impl NeuronFile {
-    /// Its file name.
+    /// Name of the file.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -79,7 +77,7 @@ pub fn read_completeness(path: &Path, watch: &ProgressFn) -> Result<NeuronFile, 
     Ok(NeuronFile { order: RowOrder::Index, ..read })
 }
 
-/// A table whose key column holds ids, or texts.
+/// Reads a table whose key column contains ids or text.
 fn with_key(source: &DataTable, column: usize) -> Result<NeuronFile, DataError> {
     if source.unsigned(column).is_ok() {
         return file(source, Some(column), None);
@@ -182,7 +180,7 @@ fn categories(source: &DataTable, ids: Option<usize>) -> Result<Vec<Category>, D
     Ok(categories)
 }
 
-/// Few distinct texts, and not only numbers.
+/// Whether the values are few and not all numeric.
 fn is_category<'a>(texts: impl Iterator<Item = &'a str>) -> bool {
     let mut labels = HashSet::new();
     for text in texts {

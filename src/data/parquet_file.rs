@@ -23,10 +23,10 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs the decoder; its errors and its panics become messages about the file.
+/// Runs the decoder; its errors and panics become messages about the file.
 ///
-/// The first call puts a panic hook in front of the present one that stays silent inside the guard and
-/// passes every other panic on. A hook set later replaces it, and then such a panic is printed.
+/// The first call installs a panic hook that is silent inside the guard and passes every other panic to the previous
+/// hook. If another hook is installed later, guarded panics are printed.
 fn guarded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -50,38 +50,33 @@ fn guarded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, Str
 /// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
-    /// Integers.
     Integer {
-        /// Whether the bits are those of an unsigned number.
+        /// Whether the bits are unsigned.
         unsigned: bool,
     },
     /// Floating point numbers.
     Real,
-    /// Text.
     Text,
-    /// Not used here.
+    /// Type that is not supported.
     Other,
 }
 
-/// One column of a file.
 #[derive(Clone, Debug)]
 pub struct ColumnInfo {
-    /// Its name; parts of nested names are joined by dots.
+    /// Name of the column; parts of nested names are joined by dots.
     pub name: String,
-    /// Type of its values.
     pub column_type: ColumnType,
-    /// The file's own name for the type.
+    /// Name of the type in the file.
     pub type_name: String,
     nullable: bool,
 }
 
-/// An open file. Not shared between threads: each opens its own.
+/// Open file. Not shared between threads: each opens its own.
 pub struct ParquetFile {
     path: PathBuf,
     reader: SerializedFileReader<File>,
-    /// The columns.
     pub columns: Vec<ColumnInfo>,
-    /// Rows of each row group.
+    /// Number of rows per row group.
     pub group_rows: Vec<u64>,
 }
 
@@ -195,13 +190,12 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// An error about the row `back` rows before the next one.
+    /// Error about the row `back` rows before the next one.
     pub fn error(&self, back: u64, what: &str) -> DataError {
         self.location.error(Some(self.row.saturating_sub(back)), what)
     }
 
-    /// Reads exactly `n` whole numbers, as the 64 bits they would have as wider integers of their own
-    /// kind. Missing values are errors.
+    /// Reads exactly `n` whole numbers, widened to 64 bits. Missing values are errors.
     pub fn integers(&mut self, n: usize, unsigned: bool, out: &mut IntegerBatch) -> Result<(), DataError> {
         out.narrow.clear();
         out.wide.clear();
@@ -283,6 +277,5 @@ impl Cursor {
 #[derive(Default)]
 pub struct IntegerBatch {
     narrow: Vec<i32>,
-    /// The values.
     pub wide: Vec<i64>,
 }

@@ -8,7 +8,7 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom},
 };
 
-/// Deeper nesting is treated as damage.
+/// Maximum nesting; deeper nesting is treated as damage.
 const DEPTH: u32 = 64;
 
 /// Whether the schema's elements claim no more children than there are elements. A footer that cannot be parsed is
@@ -103,7 +103,7 @@ impl Walk<'_> {
         Some(kind)
     }
 
-    /// The type of a list's items and how many there are.
+    /// Type of a list's items and their number.
     fn list(&mut self) -> Option<(u8, u64)> {
         let header = self.byte()?;
         let n = if header >> 4 == 15 { self.varint()? } else { u64::from(header >> 4) };

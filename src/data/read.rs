@@ -46,18 +46,17 @@ pub fn read(path: &Path, tables: Tables<'_>, watch: &ProgressFn) -> Result<Conne
     Ok(connectome)
 }
 
-/// Tables of neurons beside those in the folder of a network.
+/// Neuron tables in addition to those in the folder of a network.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tables<'a> {
     /// A neuron table.
     pub neurons: Option<&'a Path>,
-    /// The column that identifies the neurons in it, or in the table of the folder; `None`: `root_id`.
+    /// Column that identifies the neurons in that table, or in the table of the folder; `None`: `root_id`.
     pub key: Option<&'a str>,
-    /// FlyWire annotations.
     pub annotations: Option<&'a Path>,
 }
 
-/// The neurons of the folder's table, of the other one, or of both joined.
+/// Neurons of the folder's table, of the other one, or of both joined.
 fn read_neurons(
     found: &Files,
     tables: Tables<'_>,
@@ -71,7 +70,7 @@ fn read_neurons(
     };
     let other = tables.neurons.map(|path| read(path, tables.key)).transpose()?;
     let own = match &found.neurons {
-        // With another table it only says which neurons there are.
+        // Together with another table, it only determines which neurons exist.
         Some(path) if found.published => {
             let file = neurons::read_completeness(path, watch)?;
             provenance.push(file.provenance.clone());
@@ -90,14 +89,14 @@ fn read_neurons(
     }
 }
 
-/// Says that the rows of a table with ids are taken in their order, where they are.
+/// Notice that a table with ids is joined by row order, if it is.
 fn row_order_notice(only: &NeuronFile, edges: &Path) -> Option<String> {
     let has_ids = only.id_column.is_some() || only.text_key.is_some();
     let why = format!("{} has no ids and the table no column idx", file_name(edges));
     (has_ids && only.order == RowOrder::Rows).then(|| neuron_join::row_order_notice(only, &why))
 }
 
-/// Says that connections have no weight, or only positive ones of a column that is not known to be signed.
+/// Notice that connections have no weights, or only positive ones in a column that is not known to be signed.
 fn weight_notice(path: &Path, source: &dyn EdgeSource, csr: &Csr) -> Option<String> {
     let name = file_name(path);
     match source.weight_column() {
@@ -115,7 +114,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Progress of one part of the whole.
+/// Maps the progress of a part to that of the whole.
 fn part_of<'a>(watch: &'a ProgressFn<'a>, from: f32, to: f32) -> impl Fn(&str, f32) -> bool + Sync + 'a {
     move |what, part| watch(what, from + (to - from) * part)
 }
@@ -167,7 +166,7 @@ impl Files {
             .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
             .collect();
         names.sort();
-        // The last release when there are several.
+        // Chooses the last release if there are several.
         let last = |start: &str, end: &str| names.iter().rfind(|n| n.starts_with(start) && n.ends_with(end));
         if let Some(edges) = last("Connectivity_", ".parquet") {
             let release = edges.trim_start_matches("Connectivity_").trim_end_matches(".parquet");
@@ -175,7 +174,7 @@ impl Files {
             if !names.contains(&table) {
                 return Err(DataError::format(
                     path,
-                    format!("{edges} needs {table} beside it, which names the neurons"),
+                    format!("{edges} needs {table} in the same folder, which lists the neurons"),
                 ));
             }
             return Ok(Self { edges: path.join(edges), neurons: Some(path.join(table)), published: true });

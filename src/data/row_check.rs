@@ -1,5 +1,5 @@
-//! A reader that checks the rows of delimited text on the way to the CSV parser, which accepts what it cannot know to be
-//! damaged: a quote that is never closed swallows the rest of a file, and a row may be as long as the file.
+//! Reader that checks the rows of delimited text before the CSV parser, which accepts some damage: an unclosed quote
+//! swallows the rest of a file, and a row may be as long as the file.
 
 use super::DataError;
 use std::{
@@ -7,10 +7,10 @@ use std::{
     path::Path,
 };
 
-/// Longest row, bytes.
+/// Maximum length of a row, bytes.
 const MAX_ROW_BYTES: u64 = 16 << 20;
 
-/// A row that is damaged; inside an [`io::Error`].
+/// Damaged row, inside an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {what}")]
 struct DamagedRow {
@@ -21,13 +21,13 @@ struct DamagedRow {
 /// Whether quoted cells may hold line breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineBreaks {
-    /// They may: tables with texts.
+    /// Allowed: tables with text.
     InCells,
-    /// They may not: lists of numbers and ids, in which a line break in a cell is an unclosed quote.
+    /// Not allowed: lists of numbers and ids, in which a line break in a cell means an unclosed quote.
     BetweenRows,
 }
 
-/// Where in a row the next byte is.
+/// Position within a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     FieldStart,

@@ -11,18 +11,18 @@ use super::{
 use npyz::{DType, NpyFile, TypeChar, npz, zip::ZipArchive};
 use std::{fs::File, io, io::BufReader, path::Path};
 
-/// Most numbers of X: 2 GB.
+/// Maximum number of elements in X: 2 GB.
 const MAX: u64 = 1 << 28;
-/// Bytes of a number of an archive while it is read: as f32 or wider, and as f64.
+/// Bytes per number of an archive during reading: as f32 or wider, and as f64.
 const NUMBER_BYTES: u64 = 16;
 
 /// Samples of a regression.
 pub struct Samples {
-    /// [samples × inputs], row by row.
+    /// Inputs `[samples × inputs]`, row-major.
     pub x: Vec<f64>,
-    /// `[samples]` targets.
+    /// Targets, one per sample: `[samples]`.
     pub y: Vec<f64>,
-    /// Columns of x.
+    /// Number of columns in `x`.
     pub inputs: usize,
     /// One line about the source.
     pub provenance: String,
@@ -70,7 +70,8 @@ fn finite(source: &DataTable, column: usize) -> Result<Vec<f64>, DataError> {
     }
 }
 
-/// Reads a square matrix of so many rows from the array `name` of a NumPy archive: finite and not negative.
+/// Reads a square matrix with `rows` rows from the array `name` of a NumPy archive; its elements must be finite and not
+/// negative.
 pub fn square(path: &Path, name: &str, rows: usize, watch: &ProgressFn) -> Result<Vec<f64>, DataError> {
     let (shape, values) = array(path, &mut open(path)?, name, watch)?;
     if shape != [rows as u64, rows as u64] {
@@ -138,7 +139,7 @@ fn numbers<R: io::Read>(
     let shape = file.shape().to_vec();
     let n_numbers = shape.iter().try_fold(1_u64, |n, d| n.checked_mul(*d)).filter(|n| *n <= MAX);
     let n_numbers = n_numbers.ok_or_else(|| too_large(path))?;
-    // An archive may be compressed: its size says little.
+    // The size of a compressed archive says little about its contents.
     let n_bytes = std::fs::metadata(path).map_err(|e| DataError::io(path, e))?.len();
     Budget::of(n_bytes).take(path, NUMBER_BYTES.saturating_mul(n_numbers))?;
     if file.order() != npyz::Order::C && shape.len() > 1 {

@@ -10,18 +10,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Largest header, bytes, as in the crate.
+/// Maximum size of a header in bytes, as in the crate.
 const MAX_HEADER: u64 = 100_000_000;
-/// Most elements of a tensor.
+/// Maximum number of elements in a tensor.
 const MAX_ELEMENTS: usize = 1 << 34;
-/// Elements that are converted at once.
+/// Number of elements converted at a time.
 const CHUNK: usize = 1 << 18;
 
-/// An open file whose header is valid: every tensor is inside, none overlaps another.
+/// Open file with a valid header: every tensor is inside, and none overlap.
 pub struct TensorFile {
     path: PathBuf,
     metadata: Metadata,
-    /// First byte of the data.
+    /// Offset of the data.
     start: u64,
 }
 
@@ -50,12 +50,11 @@ impl TensorFile {
         Ok(Self { path: path.to_owned(), metadata, start })
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Names of the tensors, in their order in the file.
+    /// Names of the tensors in file order.
     pub fn names(&self) -> Vec<String> {
         self.metadata.offset_keys()
     }
@@ -65,7 +64,7 @@ impl TensorFile {
         self.metadata.info(name).is_some()
     }
 
-    /// Its sizes, slowest first.
+    /// Extents of a tensor, slowest dimension first.
     pub fn shape(&self, name: &str) -> Option<&[usize]> {
         Some(&self.metadata.info(name)?.shape)
     }
@@ -107,7 +106,7 @@ impl TensorFile {
     }
 }
 
-/// A tensor to write: little-endian bytes.
+/// Tensor to write: little-endian bytes.
 #[derive(Clone, Debug)]
 pub struct TensorBytes<'a> {
     /// Name, unique in its file.
@@ -116,7 +115,6 @@ pub struct TensorBytes<'a> {
     pub dtype: Dtype,
     /// Sizes, slowest first.
     pub shape: Vec<usize>,
-    /// Its elements.
     pub bytes: &'a [u8],
 }
 

@@ -1,4 +1,4 @@
-//! Checkpoints: a snapshot of the simulation, and what led to it.
+//! Checkpoints: a snapshot of the simulation with the parameters and commands that led to it.
 
 use super::{Event, worker::Worker};
 use crate::{
@@ -10,47 +10,47 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A state to continue from. Clones share the memory of the snapshot.
+/// State to continue from. Clones share the memory of the snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Checkpoint {
-    /// The state.
+    /// State of the simulation.
     pub snapshot: Arc<Snapshot>,
-    /// When.
+    /// Step and time base of the state.
     pub clock: Clock,
-    /// Hash and totals until then.
+    /// Hash and totals up to the state.
     pub digest: Digest,
-    /// The parameters in effect; empty when the simulation does not publish them.
+    /// Parameters in effect; empty if the simulation does not publish them.
     pub params: Vec<Change>,
-    /// Entries of the command log that led to it. Later entries at the same step are not part of it.
+    /// Number of entries of the command log that led to the state. Later entries at the same step are not part of it.
     pub n_logged: u64,
 }
 
-/// When a recording takes checkpoints.
+/// Conditions on which a recording takes checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CheckpointPlan {
     /// Wall-clock interval; zero: none.
     pub every: Duration,
     /// Interval in steps; 0: none.
     pub every_steps: u64,
-    /// At the end of the recording, unless it failed.
+    /// Whether one is taken at the end of the recording, unless it failed.
     pub at_end: bool,
 }
 
 impl CheckpointPlan {
-    /// Whether checkpoints are taken while it runs.
+    /// Whether checkpoints are taken while the recording runs.
     pub const fn is_periodic(&self) -> bool {
         !self.every.is_zero() || self.every_steps > 0
     }
 }
 
-/// When the checkpoints of a recording are due. One snapshot exists at a time.
+/// Due times of the checkpoints of a recording. Only one snapshot exists at a time.
 pub(super) struct Schedule {
     plan: CheckpointPlan,
     last: Instant,
-    /// Step of the last one, or of the start.
+    /// Step of the last checkpoint, or of the start.
     pub last_step: u64,
     last_logged: u64,
-    /// The snapshot that is being written.
+    /// Snapshot that is being written.
     pending: Weak<Snapshot>,
 }
 
@@ -59,7 +59,7 @@ impl Schedule {
         Self { plan, last: Instant::now(), last_step: step, last_logged: u64::MAX, pending: Weak::new() }
     }
 
-    /// Steps until the next one that is planned by steps.
+    /// Steps until the next checkpoint that is planned by steps.
     pub fn steps_left(&self, step: u64) -> u64 {
         if self.plan.every_steps == 0 { u64::MAX } else { self.plan.every_steps - step % self.plan.every_steps }
     }
@@ -88,7 +88,7 @@ impl Schedule {
 }
 
 impl<W: Fn()> Worker<W> {
-    /// Hands a checkpoint to the recorder when one is due.
+    /// Sends a checkpoint to the recorder if one is due.
     pub(super) fn checkpoint_if_due(&mut self) {
         let step = self.clock().step;
         if self.recorder.as_ref().is_some_and(|recorder| recorder.schedule.is_due(step)) {
@@ -96,7 +96,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Hands the last checkpoint of a recording to the recorder. A run that was interrupted can continue from it.
+    /// Sends the last checkpoint of a recording to the recorder. An interrupted run can continue from it.
     pub(super) fn final_checkpoint(&mut self, is_interrupted: bool) {
         let (step, n_logged) = (self.clock().step, self.history.commands.len() as u64);
         let is_new = |s: &Schedule| (s.last_step, s.last_logged) != (step, n_logged);
@@ -112,7 +112,7 @@ impl<W: Fn()> Worker<W> {
         }
         match self.checkpoint() {
             Some(Ok(checkpoint)) => {
-                // When the recorder has failed, the next block reports it.
+                // If the recorder has failed, the next block reports it.
                 let _ = self.recorder.as_mut().map(|recorder| recorder.checkpoint(checkpoint));
             }
             Some(Err(error)) => self.send_event(Event::CheckpointFailed(error)),
@@ -120,7 +120,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Saves the present state for the one who asks. A recording in progress can be continued from it, should it fail.
+    /// Saves the present state for a [`Command::Save`]. If a recording in progress fails, it can continue from that
+    /// state.
     pub(super) fn save(&mut self) {
         match self.checkpoint() {
             Some(Ok(checkpoint)) => {
@@ -134,7 +135,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// The simulation failed: the last saved state becomes a checkpoint of the recording.
+    /// After a failure of the simulation, turns the last saved state into a checkpoint of the recording.
     pub(super) fn rescue(&mut self) {
         let Some(recorder) = &mut self.recorder else { return };
         let last = recorder.schedule.last_step;
@@ -143,7 +144,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// A checkpoint of the present state. The simulation waits for the copy to host memory only.
+    /// Takes a checkpoint of the present state. The simulation waits only for the copy to host memory.
     pub(super) fn checkpoint(&mut self) -> Option<Result<Checkpoint, SimError>> {
         if let Err(error) = self.finish_measuring() {
             return Some(Err(error));
@@ -164,7 +165,7 @@ impl<W: Fn()> Worker<W> {
     }
 }
 
-/// Refuses a snapshot that host memory has no room for.
+/// Rejects a snapshot that does not fit into host memory.
 fn check_memory(n_bytes: u64, step: u64) -> Result<(), SimError> {
     let Some(memory) = HostMemory::now().filter(|memory| memory.available < n_bytes) else { return Ok(()) };
     let gb = |bytes: u64| format!("{:.1} GB", bytes as f64 * 1e-9);
@@ -177,9 +178,9 @@ fn check_memory(n_bytes: u64, step: u64) -> Result<(), SimError> {
     )))
 }
 
-/// The last state that was saved during a recording. Its memory belongs to the one who asked for it.
+/// Last state saved during a recording. The requester owns its memory.
 pub(super) struct Rescue {
-    /// Without its snapshot.
+    /// Checkpoint without its snapshot.
     checkpoint: Checkpoint,
     snapshot: Weak<Snapshot>,
 }
@@ -201,14 +202,14 @@ fn params_of(sim: &dyn Simulation) -> Vec<Change> {
     sim.params().map(Params::snapshot).unwrap_or_default()
 }
 
-/// Returns a simulation to a checkpoint, with the parameters of then. An `Err` leaves it as it was.
+/// Returns a simulation to a checkpoint, with its parameters. An `Err` leaves the simulation unchanged.
 pub(super) fn restore(sim: &mut dyn Simulation, checkpoint: &Checkpoint) -> Result<(), SimError> {
     let now = params_of(sim);
     let changes: Vec<&Change> = checkpoint.params.iter().filter(|change| !now.contains(change)).collect();
     if changes.is_empty() {
         return sim.load(&checkpoint.snapshot);
     }
-    // A parameter may change the state, so the state is loaded last.
+    // A parameter change may modify the state, so the state is loaded last.
     let before = sim.save()?;
     let restored = changes.iter().try_for_each(|change| match sim.set(change)? {
         Effect::Applied => Ok(()),

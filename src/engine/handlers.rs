@@ -1,4 +1,4 @@
-//! What each command does.
+//! Command handlers of the worker.
 
 use super::{
     Checkpoint, Command, CommandHistory, EndStatus, Event, LoggedCommand, RecordingEnd, RecordingStart, Scheduled,
@@ -65,7 +65,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// The simulation continues as it was, unless its device failed. `change`: the rejected parameter change.
+    /// Reports a rejected command. The simulation continues unchanged unless its device failed. `change` is the
+    /// rejected parameter change.
     pub(super) fn reject(&mut self, change: Option<Change>, error: SimError) {
         if error.is_device() {
             return self.fail(error);
@@ -114,7 +115,7 @@ impl<W: Fn()> Worker<W> {
         let was_paused = self.running == Running::Paused;
         self.set_running(Running::Paused);
         if was_paused {
-            // There is nothing to run: the end of the run is reported all the same.
+            // Without a simulation nothing can run; the end of the run is reported nevertheless.
             self.send_event(Event::Running(false, self.clock()));
         }
     }
@@ -138,7 +139,7 @@ impl<W: Fn()> Worker<W> {
         self.sample_now();
     }
 
-    /// The recording ends where the simulation was before it jumped.
+    /// Restores a checkpoint. The recording ends at the step before the jump.
     fn restore(&mut self, from: &Checkpoint) {
         if let Err(error) = self.finish_measuring() {
             return self.reject(None, error);
@@ -221,7 +222,7 @@ impl<W: Fn()> Worker<W> {
     fn ask(&mut self, request: &Request, progress: Arc<Progress>) {
         let none = || Err(SimError::Input("there is no simulation".to_owned()));
         let answer = self.sim.as_ref().map_or_else(none, |sim| sim.ask(request, &progress));
-        self.pace.forget(); // the time of the answer is not made up
+        self.pace.forget(); // the time spent on the answer is not caught up
         let failure = answer.as_ref().err().filter(|e| e.is_device()).map(|e| SimError::Device(e.to_string()));
         self.send_event(Event::Answered { progress, clock: self.clock(), answer });
         if let Some(error) = failure {
@@ -240,7 +241,7 @@ impl<W: Fn()> Worker<W> {
         }
         self.history.commands.push((step, what.clone()));
         self.outbox.send(Event::Applied(step, what)).ok();
-        // A running simulation shows the effect within a batch: drawing the window before that would only delay it.
+        // A running simulation shows the effect within a batch; a repaint before that would delay it.
         if self.running == Running::Paused {
             (self.wake)();
         }
@@ -251,8 +252,8 @@ impl<W: Fn()> Worker<W> {
         *self.shared.params.lock().unwrap_or_else(PoisonError::into_inner) = params;
     }
 
-    /// After a change: sends the schema again when it is another one, which holds after step `since`. Samples are read after
-    /// every batch, so that those of the old schema are published and recorded by now.
+    /// Sends the schema again if a change altered it; the new one holds after step `since`. Samples are read after
+    /// every batch, so those of the old schema have been published and recorded.
     pub(super) fn update_schema(&mut self, since: u64) {
         let Some(sim) = self.sim.as_deref() else { return };
         let (mut now, generation) = (SimSchema::of(sim), sim.generation());
@@ -280,7 +281,7 @@ impl<W: Fn()> Worker<W> {
         self.send_event(Event::SchemaChanged(self.schema.clone()));
     }
 
-    /// Taps what screen and recording need: the union of both, with the elements of one key merged.
+    /// Taps the probes that screen and recording need: the union of both, with the elements of equal keys merged.
     pub(super) fn update_taps(&mut self) {
         let mut union = self.subscribed.clone();
         Tap::merge(&mut union, self.recorder.iter().flat_map(|r| &r.taps).cloned());
@@ -292,7 +293,7 @@ impl<W: Fn()> Worker<W> {
 
     fn record(&mut self, taps: Vec<Tap>, sink: Box<dyn Sink>) {
         self.end_recording(EndStatus::Complete);
-        // What was measured before it is not part of it.
+        // A recording that begins must not contain measurements that began before it.
         if let Err(error) = self.finish_measuring() {
             self.reject(None, error);
         }
@@ -300,7 +301,7 @@ impl<W: Fn()> Worker<W> {
             let nothing = io::Error::other("there is no simulation to record yet");
             return self.send_event(Event::RecordingFailed(nothing, RecordingEnd::default()));
         };
-        // Of a resumed run, what a tap names may have ended.
+        // In a resumed run, the element of a tap may have ceased to exist.
         let checked = if sim.clock().step == 0 { self.schema.check_taps(&taps) } else { Ok(()) };
         if let Err(wrong) = checked {
             return self.send_event(Event::RecordingFailed(io::Error::other(wrong), RecordingEnd::default()));
@@ -308,7 +309,7 @@ impl<W: Fn()> Worker<W> {
         let digest = sim.digest();
         let Some(start) = self.recording_start(&taps) else { return };
         let continues = sink.continues();
-        // Its data are complete now: the recording may begin with them.
+        // Its data are complete, so the recording may take them over.
         self.close_safety(EndStatus::Complete);
         match Recorder::start(taps, sink, start, digest, self.shared.counters.clone()) {
             Ok(recorder) => {
@@ -323,7 +324,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// What a recording of these taps starts with now; none without a simulation.
+    /// State at the start of a recording of these taps; `None` without a simulation.
     pub(super) fn recording_start(&self, taps: &[Tap]) -> Option<RecordingStart> {
         let sim = self.sim.as_ref()?;
         let lanes: Vec<(ProbeId, Vec<String>)> = taps.iter().map(|t| (t.probe, sim.lanes(t.probe))).collect();
@@ -333,7 +334,8 @@ impl<W: Fn()> Worker<W> {
         Some(RecordingStart { clock, begun: Some(Instant::now()), computed, execution, lanes, levels, history })
     }
 
-    /// A lineage tap begins with the living: a recording that continues another has them already.
+    /// Discards unread lineage events when a recording continues another: a lineage tap begins with the living
+    /// individuals, which the recording already has.
     fn drop_unread(&mut self) {
         let mut frame = Frame { histories_only: true, ..Frame::default() };
         if let Some(Err(error)) = self.sim.as_mut().map(|s| s.sample(&mut frame)) {
@@ -341,7 +343,8 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// A lineage tap begins with the living: the recording needs them too, when the window has tapped the lineage before.
+    /// Ends the window's lineage taps before a recording begins: a new lineage tap starts with the living individuals,
+    /// which the recording needs.
     fn end_lineage_taps(&mut self) {
         let Some(sim) = &mut self.sim else { return };
         let probes = sim.probes();
@@ -356,7 +359,7 @@ impl<W: Fn()> Worker<W> {
     }
 }
 
-/// A history that starts with a simulation's present parameters.
+/// History that starts with a simulation's present parameters.
 fn history_from(sim: &dyn Simulation) -> CommandHistory {
     CommandHistory { params: sim.params().map(Params::snapshot).unwrap_or_default(), commands: vec![] }
 }

@@ -1,23 +1,23 @@
-//! The loader thread: project → simulation, or file → input data, with progress and cancel.
+//! Loader thread: builds a simulation from a project, or input data from a file, with progress and cancellation.
 
 use crate::sim::{Progress, SimError, Simulation};
 use crossbeam_channel::{Receiver, bounded};
 use std::{sync::Arc, time::Instant};
 
-/// Result of a loader.
+/// Result of building a simulation.
 pub type Outcome = Result<Box<dyn Simulation>, SimError>;
 
-/// A job in progress.
+/// Loader job in progress.
 pub struct Loader<T = Box<dyn Simulation>> {
-    /// Its progress; `cancel()` stops it.
+    /// Progress of the job; `cancel()` stops it.
     pub progress: Arc<Progress>,
-    /// When it started.
+    /// Start time of the job.
     pub since: Instant,
     outcome: Receiver<Result<T, SimError>>,
 }
 
 impl<T: Send + 'static> Loader<T> {
-    /// Starts the job. `wake` is called at its end.
+    /// Starts the job on its thread. `wake` is called when it ends.
     pub fn spawn(
         job: impl FnOnce(&Progress) -> Result<T, SimError> + Send + 'static,
         wake: impl FnOnce() + Send + 'static,
@@ -32,7 +32,7 @@ impl<T: Send + 'static> Loader<T> {
         Ok(Self { progress, since: Instant::now(), outcome })
     }
 
-    /// The outcome, once.
+    /// Returns the outcome once, when the job has ended.
     pub fn poll(&self) -> Option<Result<T, SimError>> {
         match self.outcome.try_recv() {
             Ok(outcome) => Some(outcome),
@@ -43,7 +43,7 @@ impl<T: Send + 'static> Loader<T> {
         }
     }
 
-    /// Waits for the outcome.
+    /// Waits for the job and returns its outcome.
     pub fn wait(&self) -> Result<T, SimError> {
         self.outcome.recv().unwrap_or_else(|_| Err(SimError::Diverged("the loader thread panicked".into())))
     }

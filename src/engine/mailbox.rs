@@ -1,4 +1,4 @@
-//! Frames waiting for the screen: states are replaced, histories kept in order, memory is bounded.
+//! Mailbox of frames for the screen: states are replaced, histories kept in order, memory is bounded.
 
 use crate::sim::{Frame, Reading, Spike};
 use std::{
@@ -7,15 +7,15 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Frames that wait unmerged. A window that is drawn takes them before there are more; merging copies their spikes while
-/// the device waits.
+/// Number of frames that wait unmerged. A visible window takes them before there are more; merging copies their spikes
+/// while the device waits.
 const LOOSE: usize = 4;
 
-/// Vectors of spikes kept for reuse.
+/// Number of spike vectors kept for reuse.
 const SPARES: usize = 4;
 
-/// Frames that are not read yet, oldest first. A slow or hidden window loses no spike up to
-/// [`MAX_WAITING_SPIKES`](crate::sim::probe::MAX_WAITING_SPIKES), beyond which `Frame::skipped` counts.
+/// Unread frames, oldest first. A slow or hidden window loses no spike up to
+/// [`MAX_WAITING_SPIKES`](crate::sim::probe::MAX_WAITING_SPIKES); `Frame::skipped` counts those beyond.
 #[derive(Default)]
 pub struct Mailbox {
     waiting: Mutex<VecDeque<Frame>>,
@@ -38,7 +38,7 @@ impl Mailbox {
         waiting.push_back(frame);
     }
 
-    /// Takes all frames.
+    /// Takes all frames, oldest first.
     pub fn take_all(&self) -> VecDeque<Frame> {
         mem::take(&mut *locked(&self.waiting))
     }
@@ -48,8 +48,8 @@ impl Mailbox {
         merge(self.take_all())
     }
 
-    /// Reuses the memory of a frame that was read: new memory costs a page fault per 512 spikes, a fifth of the time of
-    /// a network that fires a hundred million of them per second.
+    /// Recycles the memory of a read frame: new memory costs a page fault per 512 spikes, a fifth of the time of a
+    /// network with a hundred million spikes per second.
     pub fn give_back(&self, frame: Frame) {
         let mut spares = locked(&self.spares);
         if frame.spare.capacity() > 0 && spares.len() < SPARES {
@@ -67,7 +67,7 @@ impl Mailbox {
         }
     }
 
-    /// An empty vector for spikes.
+    /// Returns an empty spike vector, recycled if possible.
     pub fn spare(&self) -> Vec<Spike> {
         locked(&self.spares).pop().unwrap_or_default()
     }

@@ -1,23 +1,23 @@
-//! How often a batch is measured kernel by kernel.
+//! Rate at which batches are measured kernel by kernel.
 
 use crate::gpu::PROFILE_EVERY;
 
-/// Part of the run time that measuring may cost.
+/// Maximum share of the run time that measuring may cost.
 const MAX_COST: f64 = 0.01;
-/// At least one batch in this many is measured.
+/// Maximum number of batches per measured batch.
 const LONGEST: u64 = 1024;
-/// Batches whose times are compared, and their least number.
+/// Number of batches whose times are compared, and the minimum before a rate is computed.
 const KEPT: usize = 16;
 const ENOUGH: usize = 5;
 
-/// Compares the steps of measured batches with those of the others.
+/// Adapts the rate by comparing step times of measured batches with those of the others.
 #[derive(Default)]
 pub(super) struct MeasuringRate {
     measured: Times,
     ordinary: Times,
 }
 
-/// Times of a step in recent batches, nanoseconds.
+/// Step times of recent batches, nanoseconds.
 #[derive(Default)]
 struct Times {
     nanos: [f64; KEPT],
@@ -25,14 +25,14 @@ struct Times {
 }
 
 impl MeasuringRate {
-    /// A batch was computed.
+    /// Adds the time of a batch.
     pub fn took(&mut self, is_measured: bool, steps: u32, nanos: u64) {
         let times = if is_measured { &mut self.measured } else { &mut self.ordinary };
         times.nanos[times.n % KEPT] = nanos as f64 / f64::from(steps.max(1));
         times.n += 1;
     }
 
-    /// One batch in so many is to be measured, so that all measuring costs at most [`MAX_COST`].
+    /// Number of batches per measured batch for which measuring costs at most [`MAX_COST`].
     pub fn every(&self) -> u64 {
         let (Some(measured), Some(ordinary)) = (self.measured.low(), self.ordinary.low()) else { return PROFILE_EVERY };
         let cost = (measured / ordinary - 1.0).max(0.0);
@@ -41,7 +41,7 @@ impl MeasuringRate {
 }
 
 impl Times {
-    /// The lower quartile: disturbances only lengthen steps.
+    /// Lower quartile of step times, because disturbances only lengthen steps.
     fn low(&self) -> Option<f64> {
         let n = self.n.min(KEPT);
         let mut nanos = self.nanos;

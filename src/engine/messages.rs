@@ -1,4 +1,4 @@
-//! What the engine is sent and what it sends: commands, events, and the schema of the running simulation.
+//! Messages of the engine: commands, events, and the schema of the running simulation.
 
 use super::{Checkpoint, CommandHistory, RecordingEnd, SafetyPlan, Sink};
 use crate::{
@@ -18,60 +18,60 @@ use std::{
     },
 };
 
-/// A command to the engine. The list is closed.
+/// Command to the engine.
 pub enum Command {
     /// Replaces the simulation. It is built on a loader thread, so this is cheap. The engine pauses.
     Load(Box<dyn Simulation>),
-    /// Replaces the simulation by one that continues a run: its command log since step 0 is given.
+    /// Replaces the simulation by one that continues a run, with its command log since step 0.
     Resume(Box<dyn Simulation>, CommandHistory),
     /// Runs until paused.
     Play,
     /// Pauses between two steps.
     Pause,
-    /// Takes exactly this many steps, then pauses.
+    /// Runs this number of steps, then pauses.
     Step(u64),
     /// Runs up to this step, then pauses.
     RunTo(u64),
-    /// Runs up to the next multiple of this many steps, then pauses.
+    /// Runs up to the next multiple of this number of steps, then pauses.
     RunToMultiple(u64),
-    /// Returns to step 0. A recording in progress is closed.
+    /// Returns to step 0 and closes a recording in progress.
     Rewind,
-    /// Limits the speed, simulated seconds per wall-clock second; `None` is as fast as possible.
+    /// Limits the speed to simulated seconds per wall-clock second; `None`: unlimited.
     Speed(Option<f64>),
     /// Sets the steps per batch; `None` adapts them to 8 ms. Results do not depend on it.
     Batch(Option<u32>),
-    /// Applies a parameter change.
+    /// Applies a parameter change between two steps.
     Set(Change),
-    /// Replaces input data that a loader has prepared, between two steps.
+    /// Replaces input data by data that a loader has prepared, between two steps.
     Replace(InputData),
-    /// Performs an action.
+    /// Performs an action between two steps.
     Act(Action),
-    /// Applies commands at their steps, ascending, as a run logged them; replaces those that wait. Another simulation or
-    /// state, and a rewind, drop them.
+    /// Schedules logged commands for their steps, ascending, in place of those already scheduled. A new simulation, a
+    /// restored state or a rewind clears the schedule.
     Schedule(Vec<(u64, Scheduled)>),
-    /// Sets the probes sampled for the screen.
+    /// Selects the probes that are sampled for the screen.
     Subscribe(Vec<Tap>),
-    /// Whether frames hold the individuals of sets of slots.
+    /// Selects whether frames contain the individuals of slot sets.
     Individuals(bool),
-    /// Profiles one batch in this many, launch by launch, and puts every batch into frames; `None` ends it. 0: as many as
-    /// cost at most 1 % of the run time.
+    /// Profiles one batch in this number launch by launch, and puts every batch into frames. `None` ends profiling; 0
+    /// chooses a number for which profiling costs at most 1 % of the run time.
     Profile(Option<u32>),
-    /// Starts recording these probes.
+    /// Starts a recording of these probes.
     Record(Vec<Tap>, Box<dyn Sink>),
-    /// Ends the recording: it is complete.
+    /// Ends the recording as complete.
     StopRecording,
     /// Ends the recording before its planned end.
     InterruptRecording,
-    /// Starts a safety recording at the present step, in place of the last one, which is removed. It ends where a recording
-    /// begins, which may take its data over, and is removed when the simulation is replaced or rewound.
+    /// Starts a safety recording at the present step, in place of the last one, which is removed. It ends when a
+    /// recording begins, which may take its data over, and is removed when the simulation is replaced or rewound.
     RecordSafety(SafetyPlan, Box<dyn Sink>),
     /// Ends the safety recording and removes its data.
     DiscardSafety,
-    /// Answers with [`Event::Saved`].
+    /// Saves the state and answers with [`Event::Saved`].
     Save,
-    /// Continues from a checkpoint: its state, its parameters, and the command log until then. A recording ends.
+    /// Continues from a checkpoint with its state, parameters and command log. Ends a recording in progress.
     Restore(Checkpoint),
-    /// Answers a request between two steps, with [`Event::Answered`]. It changes nothing.
+    /// Answers a request between two steps with [`Event::Answered`], without changing the simulation.
     Ask(Request, Arc<Progress>),
     /// Answers with [`Event::Digest`].
     Digest,
@@ -79,60 +79,60 @@ pub enum Command {
     Quit,
 }
 
-/// A command that waits for its step.
+/// Command that is scheduled for a step.
 pub enum Scheduled {
-    /// As [`Command::Set`].
+    /// Parameter change, as [`Command::Set`].
     Set(Change),
-    /// As [`Command::Replace`].
+    /// Replaced input data, as [`Command::Replace`].
     Replace(InputData),
-    /// As [`Command::Act`].
+    /// Action, as [`Command::Act`].
     Act(Action),
 }
 
 impl Command {
-    /// Whether it ends a run: a long step in progress is given up.
+    /// Whether the command ends a run, which aborts a long step in progress.
     pub(super) const fn stops(&self) -> bool {
         matches!(self, Self::Load(_) | Self::Resume(..) | Self::Pause | Self::Rewind | Self::Restore(_) | Self::Quit)
     }
 }
 
-/// What a running simulation can show. Sent with [`Event::Loaded`], and again when it changes while it runs.
+/// Schema of a simulation: what it can show. Sent with [`Event::Loaded`], and again when it changes.
 #[derive(Clone, Default)]
 pub struct SimSchema {
-    /// Counts the changes since the simulation was loaded. Frames carry the generation that their readings follow.
+    /// Number of schema changes since the simulation was loaded. Frames carry the generation of their readings.
     pub generation: u64,
-    /// The step from which this generation holds.
+    /// First step for which this generation holds.
     pub since_step: u64,
-    /// What can be tapped.
+    /// Probes of the simulation.
     pub probes: &'static [ProbeSpec],
-    /// Probes without meaning for the present parameters: views do not offer them.
+    /// Probes without meaning for the present parameters, which views do not offer.
     pub unused: Vec<ProbeId>,
     /// Lane names per probe, for `Series` with fixed lanes.
     pub lanes: Vec<Vec<String>>,
-    /// The values of each argument of each probe: those that can be tapped, or of a finished run those that it recorded.
+    /// Values of each argument of each probe that can be tapped; of a finished run, the recorded ones.
     pub choices: Vec<Vec<Vec<String>>>,
-    /// Reference values per probe, also those that held before.
+    /// Reference values per probe, including those that held earlier.
     pub levels: Vec<Vec<Level>>,
-    /// Arguments per probe that a finished run recorded; empty for a simulation.
+    /// Argument lists per probe that a finished run recorded; empty for a simulation.
     pub recorded_args: Vec<Vec<TapArgs>>,
-    /// Elements per probe that a finished run recorded; empty for a simulation, where any can be tapped.
+    /// Elements per probe that a finished run recorded; empty for a simulation, in which any element can be tapped.
     pub recorded: Vec<Vec<u32>>,
     /// Probes that a finished run did not record; empty for a simulation.
     pub unrecorded: Vec<ProbeId>,
-    /// The element sets.
+    /// Element sets that fields, spikes and tables are over.
     pub sets: Vec<Arc<ElementSet>>,
-    /// The connections among elements, if there are any.
+    /// Connections among elements; `None` if there are none.
     pub connectivity: Option<Connectivity>,
-    /// Memory held, by buffer.
+    /// Memory in use, by buffer.
     pub memory: MemoryReport,
     /// Registers, shared memory and occupancy of its kernels; empty on the CPU.
     pub kernels: Vec<KernelFacts>,
-    /// What it does otherwise than asked.
+    /// Notices about deviations from the request, such as a missing library.
     pub notices: Vec<String>,
 }
 
 impl SimSchema {
-    /// The schema of a simulation as it is now.
+    /// Reads the present schema of a simulation.
     pub fn of(sim: &dyn Simulation) -> Self {
         let ids = || 0..sim.probes().len() as ProbeId;
         Self {
@@ -154,32 +154,32 @@ impl SimSchema {
         }
     }
 
-    /// The elements of a probe that a finished run recorded; empty for a simulation.
+    /// Elements of a probe that a finished run recorded; empty for a simulation.
     pub fn recorded(&self, probe: ProbeId) -> &[u32] {
         self.recorded.get(usize::from(probe)).map_or(&[], Vec::as_slice)
     }
 
-    /// A probe by name.
+    /// Finds a probe by name.
     pub fn probe(&self, name: &str) -> Option<ProbeId> {
         self.probes.iter().position(|p| p.name == name).map(|i| i as ProbeId)
     }
 
-    /// A set by name.
+    /// Finds an element set by name.
     pub fn set(&self, name: &str) -> Option<&Arc<ElementSet>> {
         self.sets.iter().find(|s| s.name == name)
     }
 
-    /// The values of an argument of a probe.
+    /// Values that an argument of a probe can have.
     pub fn choices(&self, probe: ProbeId, arg: usize) -> &[String] {
         self.choices.get(usize::from(probe)).and_then(|args| args.get(arg)).map_or(&[], Vec::as_slice)
     }
 
-    /// The reference values of a probe.
+    /// Reference values of a probe.
     pub fn levels(&self, probe: ProbeId) -> &[Level] {
         self.levels.get(usize::from(probe)).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds the reference values of an older schema, of which this one continues after a step.
+    /// Prepends the reference values of an older schema, which this one replaces after a step.
     pub(super) fn follow_levels(&mut self, older: &Self, step: u64) {
         for (now, known) in self.levels.iter_mut().zip(&older.levels) {
             let mut known = known.clone();
@@ -188,17 +188,18 @@ impl SimSchema {
         }
     }
 
-    /// The tap of a probe with these arguments; of a finished run that did not record them, with the first it did record.
+    /// Tap of a probe with these arguments; if a finished run did not record them, with the first arguments that it did
+    /// record.
     pub fn tap(&self, probe: ProbeId, args: &TapArgs) -> Tap {
         let recorded = self.recorded_args.get(usize::from(probe)).map_or(&[][..], Vec::as_slice);
         let shown = if recorded.contains(args) { args } else { recorded.first().unwrap_or(args) };
         Tap::with(probe, shown.clone())
     }
 
-    /// Checks that the arguments of a tap have values that are listed.
+    /// Checks that the arguments of a tap have listed values.
     ///
     /// # Errors
-    /// A sentence with the values that are.
+    /// A sentence with the listed values.
     pub fn check_args(&self, tap: &Tap) -> Result<(), String> {
         let Some(spec) = self.probes.get(usize::from(tap.probe)) else { return Ok(()) };
         for (i, arg) in spec.args.iter().enumerate().filter(|(_, arg)| arg.values == ArgValues::Listed) {
@@ -219,7 +220,7 @@ impl SimSchema {
         taps.iter().try_for_each(|tap| self.check_args(tap))
     }
 
-    /// What differs between two generations: lanes, choices, levels, sets or connectivity.
+    /// Compares two generations: lanes, choices, levels, sets and connectivity.
     pub fn changes_since(&self, old: &Self) -> SchemaChanges {
         let sets = SetChange::between(&old.sets, &self.sets);
         let is_changed = |name: &str| sets.iter().any(|s| s.name == name);
@@ -232,28 +233,28 @@ impl SimSchema {
     }
 }
 
-/// What differs between two generations of a schema.
+/// Difference between two generations of a schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchemaChanges {
-    /// Probes with other lanes, or over a changed set: their samples so far belong to the old schema.
+    /// Probes with changed lanes or over a changed set: their samples so far belong to the old schema.
     pub probes: Vec<ProbeId>,
-    /// The changed sets.
+    /// Changes of element sets.
     pub sets: Vec<SetChange>,
-    /// Whether choices or levels are others.
+    /// Whether choices or levels changed.
     pub has_others: bool,
 }
 
-/// A set that changed: where its elements were before.
+/// Change of an element set: the former index of each element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetChange {
     /// Name of the set.
     pub name: &'static str,
-    /// The former index of each element; `None` for new ones.
+    /// Former index of each element; `None` for new ones.
     pub former: Arc<Vec<Option<u32>>>,
 }
 
 impl SetChange {
-    /// Finds elements by their ids; by index where they have none.
+    /// Matches elements by id, or by index if they have no ids.
     pub(crate) fn new(old: Option<&Arc<ElementSet>>, new: &ElementSet) -> Self {
         let n_old = old.map_or(0, |old| old.len);
         let former = match old.filter(|old| !old.ids.is_empty() && !new.ids.is_empty()) {
@@ -266,13 +267,14 @@ impl SetChange {
         Self { name: new.name, former: Arc::new(former) }
     }
 
-    /// The present indices of elements given by former indices; those that are gone are left out.
+    /// Present indices of elements given by former indices; removed elements are omitted.
     pub fn follow(&self, former: &[u32]) -> Vec<u32> {
         let now: HashMap<u32, u32> = self.former.iter().zip(0..).filter_map(|(f, i)| Some(((*f)?, i))).collect();
         former.iter().filter_map(|f| now.get(f).copied()).collect()
     }
 
-    /// Lets the taps of single elements follow them; whether any did. The series of an element that is gone ends.
+    /// Moves the taps of single elements to their present indices; returns whether any moved. The series of a removed
+    /// element ends.
     pub(crate) fn follow_taps(changes: &[Self], probes: &[ProbeSpec], taps: &mut [Tap]) -> bool {
         let mut is_changed = false;
         for tap in taps.iter_mut().filter(|tap| !tap.elements.is_empty()) {
@@ -286,14 +288,14 @@ impl SetChange {
         is_changed
     }
 
-    /// The sets that differ between two states of a simulation.
+    /// Changes of the sets that differ between two states of a simulation.
     pub(crate) fn between(old: &[Arc<ElementSet>], new: &[Arc<ElementSet>]) -> Vec<Self> {
         let find = |name: &str| old.iter().find(|set| set.name == name);
         let is_same = |set: &&Arc<ElementSet>| find(set.name).is_some_and(|o| Arc::ptr_eq(o, set) || **o == ***set);
         new.iter().filter(|set| !is_same(set)).map(|set| Self::new(find(set.name), set)).collect()
     }
 
-    /// Values of the former elements in the order of the present ones; NaN for new ones.
+    /// Reorders values of the former elements to the present order; NaN for new elements.
     pub fn arrange(&self, values: &[f32]) -> Vec<f32> {
         let value = |f: &Option<u32>| f.and_then(|f| values.get(f as usize)).copied().unwrap_or(f32::NAN);
         self.former.iter().map(value).collect()
@@ -301,34 +303,34 @@ impl SetChange {
 }
 
 impl SchemaChanges {
-    /// Whether there are none.
+    /// Whether the set has no elements.
     pub const fn is_empty(&self) -> bool {
         self.probes.is_empty() && self.sets.is_empty() && !self.has_others
     }
 }
 
-/// An event of the engine. Events are not dropped; there are a few per command at most.
+/// Event of the engine. Events are never dropped; a command causes a few at most.
 pub enum Event {
-    /// A simulation was loaded; views clear their data.
+    /// A simulation was loaded, so views clear their data.
     Loaded(SimSchema),
-    /// The schema changed while the simulation runs. Frames of older generations were published before.
+    /// The schema changed during the run. Frames of older generations were published before.
     SchemaChanged(SimSchema),
-    /// The simulation holds other memory than before: some buffers are allocated when they are first needed.
+    /// The memory in use changed: some buffers are allocated on first use.
     Memory(MemoryReport),
     /// The simulation started or paused, at this step.
     Running(bool, Clock),
     /// A change or an action was applied at this step.
     Applied(u64, LoggedCommand),
-    /// A scheduled change comes next: what shows the parameters follows it.
+    /// A scheduled change comes next, so that controls can follow it.
     Scheduled(Change),
-    /// A change needs the simulation rebuilt from the project.
+    /// A change requires a rebuild of the simulation from the project.
     NeedsRebuild(Change),
-    /// A command was rejected; the simulation is as it was before. Every `Set` and `Replace` is answered in order by exactly one of
-    /// `Applied`, `NeedsRebuild` and `Rejected`, or by `Failed`.
+    /// A command was rejected and the simulation is unchanged. Every `Set` and `Replace` is answered in order by
+    /// exactly one of `Applied`, `NeedsRebuild` and `Rejected`, or by `Failed`.
     Rejected {
-        /// The rejected change; none for actions, states and taps.
+        /// Rejected parameter change; `None` for actions, states and taps.
         change: Option<Change>,
-        /// The reason.
+        /// Reason of the rejection.
         error: SimError,
     },
     /// The simulation stopped with an error; a recording in progress is closed. When its device failed, it is dropped.
@@ -337,42 +339,43 @@ pub enum Event {
     Recorded(RecordingEnd),
     /// The recording failed, with the end of its valid data. The simulation continues.
     RecordingFailed(io::Error, RecordingEnd),
-    /// The safety recording is closed, and its data are kept: a recording took over, the simulation failed, or the disk did.
+    /// The safety recording was closed and its data kept: a recording took over, the simulation failed, or the disk
+    /// did.
     SafetyClosed(RecordingEnd),
     /// A checkpoint of the recording could not be taken. The recording continues.
     CheckpointFailed(SimError),
-    /// The state that [`Command::Save`] asks for.
+    /// State requested by [`Command::Save`].
     Saved(Checkpoint),
     /// Hash and totals of the simulation at this step.
     Digest(Digest, Clock),
-    /// The answer to a request at this step.
+    /// Answer to a request.
     Answered {
-        /// That of the request.
+        /// Progress object of the request, which identifies it.
         progress: Arc<Progress>,
-        /// When.
+        /// Step at which the request was answered.
         clock: Clock,
-        /// The answer.
+        /// Result of the request.
         answer: Result<Answer, SimError>,
     },
 }
 
-/// An entry of a run's command log. With the project, the log makes a run replayable bit for bit.
+/// Entry of a run's command log. With the project, the log makes a run replayable bit for bit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoggedCommand {
     /// A parameter change.
     Set(Change),
-    /// Input data were replaced: the parameter with the path of the file, and XXH64 of its content.
+    /// Replaced input data: the parameter with the path of the file, and XXH64 of its content.
     Data(Change, String),
-    /// An action.
+    /// Action on the simulation.
     Act(Action),
     /// A rewind to step 0.
     Rewind,
-    /// A change of what was a parameter when the run was recorded, and affected no result: path, value. It has no effect.
+    /// Change of a value that was a parameter when the run was recorded and affected no result: path, value. Ignored.
     Former(String, NamedValue),
 }
 
 impl LoggedCommand {
-    /// The parameter change, if it is one.
+    /// The parameter change, if the entry is one.
     pub const fn change(&self) -> Option<&Change> {
         match self {
             Self::Set(change) | Self::Data(change, _) => Some(change),
@@ -381,23 +384,23 @@ impl LoggedCommand {
     }
 }
 
-/// Counters that can be read at any time.
+/// Counters that any thread can read at any time.
 #[derive(Default)]
 pub struct EngineCounters {
-    /// Steps taken.
+    /// Number of steps taken.
     pub step: AtomicU64,
     /// Wall-clock nanoseconds of the last batch.
     pub batch_nanos: AtomicU64,
-    /// Steps of the last batch.
+    /// Number of steps in the last batch.
     pub batch_steps: AtomicU64,
-    /// Wall-clock nanoseconds the simulation has waited for the recorder.
+    /// Wall-clock nanoseconds that the simulation has waited for the recorder.
     pub stalled_nanos: AtomicU64,
     /// Blocks in the recorder's queue.
     pub queued_blocks: AtomicU64,
-    /// Nanoseconds of computing since step 0, or since the state that the simulation began with: neither pauses nor waits
-    /// for the speed limit or the disk.
+    /// Nanoseconds of computing since step 0, or since the state that the simulation began with. Excludes pauses and
+    /// waits for the speed limit or the disk.
     pub computed_nanos: AtomicU64,
-    /// What it does beside steps.
+    /// Progress of long work between steps.
     pub activity: Activity,
 }
 

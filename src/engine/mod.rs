@@ -1,6 +1,8 @@
 //! The engine: a worker thread that owns the simulation, handles commands and publishes frames.
 //!
-//! It uses `dyn Simulation` and depends on no kind and no window. The window is notified through `wake` only.
+//! It uses `dyn Simulation` and depends on no kind and no window. It notifies the window only through `wake`.
+
+#![warn(missing_docs)]
 
 mod checkpoint;
 mod handlers;
@@ -37,18 +39,18 @@ use std::{
     time::Duration,
 };
 
-/// All parameters of the running simulation, shared by the worker.
+/// All parameters of the running simulation, as the worker last published them.
 pub(crate) type AcceptedParams = Arc<Mutex<Vec<Change>>>;
 
-/// A handle to the engine's thread.
+/// Handle of the engine's thread.
 pub struct Engine {
-    /// Commands to the thread.
+    /// Channel of commands to the thread.
     pub commands: Sender<Command>,
-    /// Events from the thread.
+    /// Channel of events from the thread.
     pub events: Receiver<Event>,
-    /// Frames from the thread.
+    /// Mailbox of frames from the thread.
     pub frames: Arc<Mailbox>,
-    /// Counters.
+    /// Counters that the thread updates.
     pub counters: Arc<EngineCounters>,
     params: AcceptedParams,
     stop: StopFlag,
@@ -56,7 +58,7 @@ pub struct Engine {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// The message of a caught panic.
+/// Message of a caught panic.
 pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let why = panic.downcast_ref::<String>().map(String::as_str);
     why.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason was given")
@@ -69,15 +71,15 @@ impl Engine {
         Self::spawn_with(|| {}, wake)
     }
 
-    /// Starts the thread beside a window. It, and the threads a simulation starts from it, have a lower priority than
-    /// the thread that draws; `nice` as on Unix.
-    pub fn spawn_beside_window(nice: i32, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+    /// Starts the thread with a lower priority than that of the caller, which draws the window. Threads that a
+    /// simulation starts inherit it; `nice` as on Unix.
+    pub fn spawn_with_priority(nice: i32, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         Self::spawn_with(move || priority::lower_priority(nice), wake)
     }
 
     fn spawn_with(prepare: impl FnOnce() + Send + 'static, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let (commands, inbox) = bounded(256);
-        // A few events per command at most, so the channel is full only when events are not read any more.
+        // A command causes a few events at most, so the channel is full only if events are no longer read.
         let (outbox, events) = bounded(4096);
         let frames = Arc::new(Mailbox::default());
         let counters = Arc::new(EngineCounters::default());
@@ -103,18 +105,18 @@ impl Engine {
         Ok(Self { commands, events, frames, counters, params, stop, asked: Mutex::default(), thread: Some(thread) })
     }
 
-    /// Sends a command; `false` when the engine has ended, or is blocked because its events are not read: two full
+    /// Sends a command; `false` if the engine has ended, or is blocked because its events are not read: two full
     /// channels must not wait for each other.
     pub fn send(&self, command: Command) -> bool {
         self.send_with(command, |command| self.commands.send_timeout(command, Duration::from_secs(2)).is_ok())
     }
 
-    /// Sends a command if there is room; `false` when the queue is full, because a step takes long.
+    /// Sends a command if there is room; `false` if the queue is full because a step takes long.
     pub fn try_send(&self, command: Command) -> bool {
         self.send_with(command, |command| self.commands.try_send(command).is_ok())
     }
 
-    /// A command that ends a run does not wait for the end of a long step.
+    /// Sends a command; one that ends a run aborts a long step instead of waiting for it.
     fn send_with(&self, command: Command, send: impl FnOnce(Command) -> bool) -> bool {
         let stops = command.stops();
         if stops {
@@ -127,7 +129,7 @@ impl Engine {
         is_sent
     }
 
-    /// Sends a request; the answer is [`Event::Answered`] with this progress, which also cancels it.
+    /// Sends a request. [`Event::Answered`] carries the same progress object, which can also cancel the request.
     pub fn ask(&self, request: Request) -> Option<Arc<Progress>> {
         let progress = Arc::new(Progress::default());
         {
@@ -138,28 +140,28 @@ impl Engine {
         self.try_send(Command::Ask(request, progress.clone())).then_some(progress)
     }
 
-    /// Whether the thread has ended by a fault.
+    /// Whether the thread has ended abnormally.
     pub fn is_gone(&self) -> bool {
         self.thread.as_ref().is_none_or(std::thread::JoinHandle::is_finished)
     }
 
-    /// All parameters in effect: each field of a group, each list as a whole. Empty when the simulation does not publish
+    /// All parameters in effect: each field of a group, each list as a whole. Empty if the simulation does not publish
     /// them.
     pub fn params(&self) -> Vec<Change> {
         self.params.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The newest frame, merged with all that are not read yet.
+    /// Takes all unread frames, merged into one.
     pub fn take_frame(&self) -> Option<Frame> {
         self.frames.take()
     }
 
-    /// The frames that are not read yet, oldest first, without the copies that merging costs.
+    /// Takes the unread frames, oldest first, without the copies of a merge.
     pub fn take_frames(&self) -> impl Iterator<Item = Frame> + use<> {
         self.frames.take_all().into_iter()
     }
 
-    /// Returns a frame that was read: its memory is reused.
+    /// Recycles the memory of a frame that was read.
     pub fn give_back(&self, frame: Frame) {
         self.frames.give_back(frame);
     }
@@ -171,7 +173,7 @@ impl Drop for Engine {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.iter().filter_map(Weak::upgrade).for_each(|progress| progress.cancel());
         drop(asked);
-        // Events are read meanwhile, so that a worker blocked on a full channel receives the last command.
+        // Reads events meanwhile, so that a worker blocked on a full channel receives the last command.
         while matches!(self.commands.try_send(Command::Quit), Err(e) if e.is_full()) {
             while self.events.try_recv().is_ok() {}
             std::thread::yield_now();

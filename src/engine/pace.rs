@@ -1,19 +1,19 @@
-//! Steps per batch, the speed limit, and the run time.
+//! Batch length, speed limit and run time.
 
 use std::time::{Duration, Instant};
 
-/// Target duration of a batch: short enough for a slider, long enough to hide the overhead.
+/// Target duration of a batch: short enough for a responsive slider, long enough to hide the overhead.
 const BATCH: Duration = Duration::from_millis(8);
-/// Longest batch, steps.
+/// Maximum number of steps per batch.
 const LONGEST: u32 = 1 << 16;
-/// The device waits for the host at the end of a batch. After this many steps the wait costs little.
+/// Steps per batch over which the wait of host and device at its end costs little.
 const ENOUGH: u32 = 8;
-/// Longest target duration of a batch of long steps while a view has subscribed: one frame of the screen.
+/// Maximum target duration of a batch of long steps while a view has a subscription: one frame of the screen.
 const WATCHED: Duration = Duration::from_millis(16);
-/// The same without a subscription: a pause or an edit waits for at most this long.
+/// Maximum target duration without a subscription: the longest wait of a pause or an edit.
 const UNWATCHED: Duration = Duration::from_millis(100);
 
-/// Measures the wall-clock time of running, without pauses.
+/// Measures the wall-clock time of running, excluding pauses.
 #[derive(Default)]
 pub(super) struct Stopwatch {
     before: Duration,
@@ -21,18 +21,18 @@ pub(super) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts or stops it; the measured time stays.
+    /// Starts or stops the stopwatch; the measured time is kept.
     pub fn turn(&mut self, on: bool) {
         self.before += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.since = on.then(Instant::now);
     }
 
-    /// Back to zero; it continues if it was running.
+    /// Resets the measured time; a running stopwatch continues.
     pub fn restart(&mut self) {
         *self = Self { before: Duration::ZERO, since: self.since.map(|_| Instant::now()) };
     }
 
-    /// Measured seconds.
+    /// Measured time in seconds.
     pub fn secs(&self) -> f64 {
         (self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())).as_secs_f64()
     }
@@ -51,7 +51,8 @@ impl Pace {
         Self { batch: 1, fixed: None, speed: None, origin: None }
     }
 
-    /// Forgets the batch length of another simulation: its steps may have taken a thousandth of the time.
+    /// Forgets the batch length of the previous simulation, whose steps may have been a thousand times faster or
+    /// slower.
     pub fn restart(&mut self) {
         self.batch = 1;
         self.forget();
@@ -76,18 +77,18 @@ impl Pace {
         let steps = self.fixed.unwrap_or(self.batch);
         let Some(speed) = self.speed else { return (steps, Duration::ZERO) };
         let (since, from) = *self.origin.get_or_insert((Instant::now(), now_secs));
-        // No more in one batch than is due in its target duration, or the screen would jump.
+        // A batch holds no more steps than are due in its target duration, or the screen would jump.
         let due = (BATCH.as_secs_f64() * speed / secs_per_step).ceil().max(1.0);
         let steps = steps.min(due.min(f64::from(LONGEST)) as u32);
         let ahead = (now_secs - from) / speed - since.elapsed().as_secs_f64();
         if ahead < -0.25 {
-            self.forget(); // too slow for the limit: the delay is not made up later
+            self.forget(); // slower than the limit; the delay is not caught up
         }
         (steps, Duration::from_secs_f64(ahead.clamp(0.0, 0.05)))
     }
 
-    /// Adapts the batch length to its target duration: longer by at most a factor of two, shorter at once, since the window
-    /// stands still during a batch.
+    /// Adapts the batch length to its target duration: at most doubled when batches are short, shortened at once when
+    /// they are long, since the window stands still during a batch.
     pub fn took(&mut self, steps: u32, time: Duration, is_watched: bool) {
         if self.fixed.is_some() || steps < self.batch.min(4) {
             return;
@@ -119,7 +120,7 @@ fn fitting(steps: u32, time: Duration, is_watched: bool) -> u32 {
 mod tests {
     use super::*;
 
-    /// Steps of a batch after some batches of steps of that duration.
+    /// Batch length after some batches with steps of this duration.
     fn settled(step: Duration, is_watched: bool) -> u32 {
         let mut pace = Pace::new();
         for _ in 0..40 {
@@ -138,7 +139,7 @@ mod tests {
         }
     }
 
-    /// After many batches of a microsecond.
+    /// Pace after a series of batches of a microsecond each.
     fn fast() -> Pace {
         let mut pace = Pace::new();
         for _ in 0..12 {

@@ -1,59 +1,59 @@
 //! Comparison of two simulations of one project: where they first differ, and by how much.
 //!
-//! Every field is compared element by element, and the digests after each batch.
+//! Every field is compared element by element after each batch, and so are the digests.
 
 use crate::{
     gpu::Pass,
     sim::{Digest, Frame, ProbeSpec, Progress, Reading, Shape, SimError, Simulation, Tap},
 };
 
-/// Classes of distances between values, in units in the last place (ULP): equal, one, up to four, more.
+/// Labels of the classes of differences in units in the last place (ULP): equal, one, up to four, more.
 pub const ULPS: [&str; 4] = ["equal", "1", "2–4", "more"];
 
-/// The comparison of one field.
+/// Comparison of one field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldParity {
-    /// Its probe.
+    /// Name of the probe.
     pub name: &'static str,
-    /// Unit of its values.
+    /// Unit of the values.
     pub unit: &'static str,
     /// Largest absolute difference.
     pub max_abs: f64,
-    /// Largest relative difference, over the size of the reference.
+    /// Largest difference relative to the reference.
     pub max_rel: f64,
-    /// Element of the largest difference.
+    /// Element with the largest difference.
     pub element: u32,
-    /// First step at which it differed.
+    /// First step with a difference.
     pub first: Option<u64>,
     /// Number of values per class of [`ULPS`].
     pub ulps: [u64; 4],
 }
 
-/// The comparison of two simulations.
+/// Comparison of two simulations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parity {
-    /// Names of the reference and of the subject.
+    /// Names of the reference and the subject.
     pub names: (String, String),
-    /// Steps taken by both.
+    /// Number of steps that both took.
     pub steps: u64,
-    /// Steps between two comparisons.
+    /// Number of steps between two comparisons.
     pub every: u32,
     /// First step at which the digests differed.
     pub first: Option<u64>,
-    /// Both digests at the end.
+    /// Final digests of the reference and the subject.
     pub digests: (Digest, Digest),
-    /// The fields.
+    /// Comparison of each field.
     pub fields: Vec<FieldParity>,
 }
 
 impl Parity {
-    /// Whether everything was equal.
+    /// Whether fields and digests were equal.
     pub fn is_exact(&self) -> bool {
         self.first.is_none() && self.fields.iter().all(|f| f.first.is_none())
     }
 }
 
-/// Runs both through the same steps and compares them.
+/// Runs both simulations through the same steps and compares them.
 pub fn compare(
     reference: &mut dyn Simulation,
     subject: &mut dyn Simulation,
@@ -120,7 +120,7 @@ impl FieldParity {
     }
 }
 
-/// Distance between two values in units in the last place; NaN equals NaN.
+/// Distance of two values in units in the last place; NaN equals NaN.
 fn ulps_between(a: f32, b: f32) -> u32 {
     if a == b || (a.is_nan() && b.is_nan()) {
         return 0;
@@ -128,7 +128,7 @@ fn ulps_between(a: f32, b: f32) -> u32 {
     if a.is_nan() || b.is_nan() {
         return u32::MAX;
     }
-    // Bits in the order of the values.
+    // Maps the bits to integers in the order of the values.
     let place = |x: f32| {
         let bits = x.to_bits().cast_signed();
         i64::from(if bits < 0 { i32::MIN - bits } else { bits })

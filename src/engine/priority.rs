@@ -1,7 +1,7 @@
 //! Thread priorities, for machines with few processors.
 
-/// Lowers the priority of the calling thread, and of those it starts. Does nothing where the system has no priorities
-/// per thread.
+/// Lowers the priority of the calling thread and of the threads that it starts. Does nothing on systems without
+/// priorities per thread.
 #[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
 pub fn lower_priority(nice: i32) {
     #[cfg(target_os = "linux")]

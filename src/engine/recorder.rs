@@ -1,5 +1,5 @@
-//! A recording in progress: a bounded queue to a thread of its own. When the disk is the bottleneck the simulation
-//! waits; no spike is lost and memory is bounded.
+//! A recording in progress: a bounded queue to a thread that writes. When the disk is the bottleneck the simulation
+//! waits, so no spike is lost and memory is bounded.
 
 use super::{
     Checkpoint, EngineCounters, LoggedCommand, SchemaChanges, SimSchema,
@@ -22,117 +22,118 @@ use std::{
 /// The parameters at step 0 and every command applied since.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandHistory {
-    /// All parameters at step 0; empty when the simulation does not publish them.
+    /// All parameters at step 0; empty if the simulation does not publish them.
     pub params: Vec<Change>,
     /// Commands with the steps at which they were applied.
     pub commands: Vec<(u64, LoggedCommand)>,
 }
 
-/// What a recording starts with.
+/// State at the start of a recording.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordingStart {
-    /// The first step to be recorded.
+    /// First recorded step.
     pub clock: Clock,
-    /// When it was asked for; the destination may be opened later.
+    /// Time at which the recording was requested; the destination may be opened later.
     pub begun: Option<Instant>,
-    /// Computing time of the simulation until then: [`EngineCounters::computed_nanos`].
+    /// Computing time of the simulation at the start: [`EngineCounters::computed_nanos`].
     pub computed: Duration,
-    /// How the simulation is computed.
+    /// Device and implementations of the simulation.
     pub execution: Execution,
     /// Lane names of the recorded probes.
     pub lanes: Vec<(ProbeId, Vec<String>)>,
-    /// Reference values of the recorded probes that have some.
+    /// Reference values of the recorded probes, for those that have any.
     pub levels: Vec<(ProbeId, Vec<Level>)>,
-    /// What was applied before, since step 0. The engine keeps it, so that no command falls between a snapshot of the
-    /// project and the first recorded step.
+    /// Parameters and commands since step 0. The engine keeps them, so that no command is lost between a snapshot of
+    /// the project and the first recorded step.
     pub history: CommandHistory,
 }
 
-/// How a recording ended.
+/// Reason of a recording's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum EndStatus {
-    /// It was stopped, or its planned end was reached.
+    /// The recording was stopped or reached its planned end.
     #[default]
     Complete,
-    /// It was interrupted before its planned end.
+    /// The recording was interrupted before its planned end.
     Interrupted,
     /// The simulation or the disk failed.
     Failed(String),
 }
 
-/// The end of a recording.
+/// State at the end of a recording.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordingEnd {
-    /// How it ended.
+    /// Reason of the end.
     pub status: EndStatus,
     /// Hash and totals of the simulation at the end of the recorded data.
     pub digest: Digest,
-    /// The step up to which data are recorded.
+    /// Last recorded step.
     pub clock: Clock,
-    /// Computing time of the simulation until then: [`EngineCounters::computed_nanos`].
+    /// Computing time of the simulation at that step: [`EngineCounters::computed_nanos`].
     pub computed: Duration,
 }
 
-/// The destination of a recording. Its methods run on the recorder's thread and may block.
+/// Destination of a recording. Its methods run on the recorder's thread and may block.
 pub trait Sink: Send {
-    /// Starts; called once, before anything else.
+    /// Starts the recording; called once, before all other methods but `checkpoints`.
     fn begin(&mut self, start: &RecordingStart) -> io::Result<()>;
-    /// Appends a block of readings. After an error nothing more is written, and `finish` is still called.
+    /// Appends a block of readings. After an error no more blocks follow, and `finish` is still called.
     fn write(&mut self, block: &Frame) -> io::Result<()>;
     /// Appends a logged command.
     fn log(&mut self, step: u64, what: &LoggedCommand) -> io::Result<()>;
-    /// After this step the samples of a probe have these lanes.
+    /// The samples of a probe have new lanes after this step.
     fn lanes_changed(&mut self, step: u64, probe: ProbeId, lanes: &[String]) -> io::Result<()>;
-    /// After this step the reference values of a probe are these.
+    /// A probe has new reference values after this step.
     fn levels_changed(&mut self, step: u64, probe: ProbeId, levels: &[Level]) -> io::Result<()> {
         let _ = (step, probe, levels);
         Ok(())
     }
-    /// The checkpoints that it wants; asked once, before `begin`.
+    /// Checkpoints that the sink wants; called once, before `begin`.
     fn checkpoints(&self) -> CheckpointPlan {
         CheckpointPlan::default()
     }
-    /// Writes a checkpoint of the state after the last block. It may return before everything is on disk, and holds the
-    /// snapshot until then: the next checkpoint is taken after that.
+    /// Writes a checkpoint of the state after the last block. May return before everything is on disk, and holds the
+    /// snapshot until then, which delays the next checkpoint.
     fn checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
         drop(checkpoint);
         Ok(())
     }
-    /// A state was saved after the last block; it may become a checkpoint later, with [`Sink::rescue`].
+    /// Marks a state saved after the last block, which may become a checkpoint through [`Sink::rescue`].
     fn mark(&mut self, step: u64) {
         let _ = step;
     }
-    /// Writes the state that was saved at the last mark, after the simulation has failed.
+    /// Writes the state of the last mark, after the simulation has failed.
     fn rescue(&mut self, checkpoint: &Checkpoint) {
         let _ = checkpoint;
     }
-    /// Called while no block arrives: a paused simulation sends none. Lists what was written in the background meanwhile.
+    /// Lists background writes that have finished. Called while no block arrives, because a paused simulation sends
+    /// none.
     fn idle(&mut self) -> io::Result<()> {
         Ok(())
     }
-    /// Whether it continues a recording that ended at this step.
+    /// Whether the sink continues a recording that ended at this step.
     fn continues(&self) -> bool {
         false
     }
-    /// After this step these sets are others.
+    /// Element sets changed after this step.
     fn sets_changed(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
         let _ = (step, sets);
         Ok(())
     }
-    /// Closes and removes what was written. Only a safety recording is discarded.
+    /// Closes the sink and removes its data. Only safety recordings are discarded.
     fn discard(self: Box<Self>) -> io::Result<()> {
         Ok(())
     }
-    /// Flushes and closes.
+    /// Writes buffered data and closes the sink.
     fn finish(self: Box<Self>, end: &RecordingEnd) -> io::Result<()>;
 }
 
-/// Blocks that may wait for the disk.
+/// Maximum number of blocks that wait for the disk.
 const QUEUE: usize = 16;
 /// Time without a block after which [`Sink::idle`] is called.
 const IDLE_AFTER: Duration = Duration::from_millis(200);
 
-/// An entry of the recorder's queue.
+/// Entry of the recorder's queue.
 pub(super) enum Block {
     /// Readings, and the digest of the simulation after them.
     Readings(Frame, Digest),
@@ -146,14 +147,14 @@ pub(super) enum Block {
     End(RecordingEnd),
 }
 
-/// The thread of a recording; it returns the end that was written.
+/// Thread of a recording, which returns the written end.
 pub(super) type RecorderThread = std::thread::JoinHandle<(io::Result<()>, RecordingEnd)>;
 
 pub(super) struct Recorder {
     pub taps: Vec<Tap>,
-    /// When the next checkpoint is due.
+    /// Due times of checkpoints.
     pub schedule: Schedule,
-    /// The last state that was saved meanwhile.
+    /// Last state that was saved during the recording.
     pub rescue: Option<Rescue>,
     queue: Sender<Block>,
     thread: RecorderThread,
@@ -163,7 +164,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the thread. `digest` is that of the simulation at the start.
+    /// Starts the thread. `digest` is the digest of the simulation at the start.
     pub fn start(
         taps: Vec<Tap>,
         mut sink: Box<dyn Sink>,
@@ -185,8 +186,8 @@ impl Recorder {
         Ok(Self { taps, schedule, rescue: None, queue, thread, counters, failed, is_discarded })
     }
 
-    /// Queues a block; waits when the queue is full. `false` when the sink has failed: [`Recorder::finish`] returns
-    /// its error.
+    /// Queues a block; waits if the queue is full. `false` if the sink has failed, whose error [`Recorder::finish`]
+    /// returns.
     pub fn offer(&self, frame: Frame, digest: Digest) -> bool {
         self.send(Block::Readings(frame, digest))
     }
@@ -195,7 +196,7 @@ impl Recorder {
         self.send(Block::Command(step, what))
     }
 
-    /// Queues what changed in the schema after a step.
+    /// Queues schema changes after a step.
     pub fn schema_changed(&self, step: u64, old: &SimSchema, new: &SimSchema, changes: &SchemaChanges) {
         for block in schema_blocks(&self.taps, step, old, new, changes) {
             self.send(block);
@@ -207,13 +208,13 @@ impl Recorder {
         self.send(Block::Checkpoint(checkpoint))
     }
 
-    /// Notes where the recording is at a state that was saved.
+    /// Marks the position of a saved state in the recording.
     pub fn mark(&mut self, checkpoint: &Checkpoint) {
         self.rescue = Some(Rescue::of(checkpoint));
         self.send(Block::Mark(checkpoint.clock.step));
     }
 
-    /// Writes the state that was saved at the last mark.
+    /// Writes the state of the last mark.
     pub fn rescue(&self, checkpoint: Checkpoint) {
         self.send(Block::Rescue(checkpoint));
     }
@@ -235,7 +236,7 @@ impl Recorder {
         }
     }
 
-    /// Queues a block if there is room, else returns it. After a failure it is dropped.
+    /// Queues a block if there is room, otherwise returns it. After a failure the block is dropped.
     #[expect(clippy::result_large_err, reason = "the block is queued later")]
     pub fn try_send(&self, block: Block) -> Result<(), Block> {
         match self.queue.try_send(block) {
@@ -249,13 +250,13 @@ impl Recorder {
         self.failed.load(Ordering::Relaxed) || self.thread.is_finished()
     }
 
-    /// Ends the recording and removes its data. Returns the thread that does so.
+    /// Ends the recording and removes its data on a thread, which is returned.
     pub fn discard(self) -> RecorderThread {
         self.is_discarded.store(true, Ordering::Relaxed);
         self.thread
     }
 
-    /// Closes the recording. Returns the end that was written: an earlier one than asked for when the sink failed.
+    /// Closes the recording. Returns the written end, which is earlier than `end` if the sink failed.
     pub fn finish(self, end: RecordingEnd) -> (io::Result<()>, RecordingEnd) {
         self.queue.send(Block::End(end.clone())).ok();
         drop(self.queue);
@@ -263,7 +264,7 @@ impl Recorder {
     }
 }
 
-/// What a recording of these taps receives when the schema changed after a step.
+/// Queue entries for a recording of these taps when the schema changes after a step.
 pub(super) fn schema_blocks(
     taps: &[Tap],
     step: u64,
@@ -290,17 +291,17 @@ pub(super) fn schema_blocks(
     blocks
 }
 
-/// The recorder's thread.
+/// State of the recorder's thread.
 struct Writer {
     sink: Box<dyn Sink>,
-    /// The end of what is written.
+    /// End of the written data.
     written: RecordingEnd,
     failed: Arc<AtomicBool>,
     is_discarded: Arc<AtomicBool>,
 }
 
 impl Writer {
-    /// Writes until the end. After an error it only waits for the end, so that the sink can still be closed.
+    /// Writes blocks until the end. After an error it only waits for the end, so that the sink can still be closed.
     fn run(mut self, begun: io::Result<()>, blocks: &Receiver<Block>) -> (io::Result<()>, RecordingEnd) {
         let mut result = begun;
         loop {
@@ -327,7 +328,7 @@ impl Writer {
         if self.is_discarded.load(Ordering::Relaxed) {
             return (self.sink.discard(), self.written);
         }
-        // The engine's thread ended by a fault.
+        // The engine's thread ended abnormally.
         let status = EndStatus::Failed("internal error, see the log".to_owned());
         let end = RecordingEnd { status, ..self.written.clone() };
         self.close(result, end)
@@ -357,7 +358,7 @@ impl Writer {
         }
     }
 
-    /// Closes the sink: where the data end when writing failed, else at `end`.
+    /// Closes the sink at `end`, or at the last written block if writing failed.
     fn close(self, result: io::Result<()>, end: RecordingEnd) -> (io::Result<()>, RecordingEnd) {
         let end = match &result {
             Ok(()) => end,

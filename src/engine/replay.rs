@@ -1,4 +1,4 @@
-//! Drives a simulation through a command log on the calling thread, for replays and tests.
+//! Runs a simulation through a command log on the calling thread, for replays and tests.
 
 use super::{LoggedCommand, SetChange};
 use crate::{
@@ -8,37 +8,37 @@ use crate::{
 };
 use std::{ops::ControlFlow, sync::Arc};
 
-/// Steps between two samples.
+/// Number of steps between two samples.
 const BATCH: u64 = 500;
 
-/// What is replayed.
+/// Plan of a replay.
 pub struct Plan<'a> {
-    /// The command log.
+    /// Commands and their steps.
     pub log: &'a [(u64, LoggedCommand)],
-    /// Commands at the start of the log that were applied before the recording began.
+    /// Number of commands at the start of the log that were applied before the recording began.
     pub n_history: usize,
-    /// Step at which the recording began: the probes are tapped there.
+    /// First step of the recording, at which the probes are tapped.
     pub first: u64,
-    /// Step at which it ended.
+    /// Last step of the recording.
     pub end: u64,
-    /// What is sampled.
+    /// Probes that are sampled.
     pub taps: &'a [Tap],
-    /// Reads the input data of a logged change again.
+    /// Function that reads the input data of a logged change again.
     pub data: &'a ReadData<'a>,
 }
 
-/// Reads input data again: the parameters in effect, the change, the hash of the file.
+/// Reads input data again, given the parameters in effect, the change and the hash of the file.
 pub type ReadData<'a> = dyn Fn(Vec<Change>, &Change, &str) -> Result<InputData, SimError> + 'a;
 
 /// Receives the samples of a replay.
 pub trait Observer {
-    /// The next step from `step` on at which a sample must be taken; `None` when any will do.
+    /// Next step from `step` on at which a sample is required; `None` if none is.
     fn next_sample(&mut self, step: u64) -> Option<u64>;
-    /// A sample; may end the replay.
+    /// Receives a sample; may end the replay.
     fn sampled(&mut self, frame: &Frame) -> ControlFlow<()>;
 }
 
-/// Runs to the end of the plan and applies each command at its step.
+/// Runs to the end of the plan, applying each command at its step.
 pub fn drive(
     sim: &mut dyn Simulation,
     plan: &Plan<'_>,
@@ -82,7 +82,7 @@ struct Drive<'a> {
     end: u64,
     data: &'a ReadData<'a>,
     observer: Option<&'a mut dyn Observer>,
-    /// What is tapped, and the sets that its elements are of.
+    /// Taps, and the element sets that they index.
     taps: Vec<Tap>,
     generation: u64,
     sets: Vec<Arc<ElementSet>>,
@@ -94,7 +94,7 @@ impl Drive<'_> {
         self.sim.tap(&self.taps)
     }
 
-    /// After a sample: taps of single elements follow a set that changed, as in the engine.
+    /// After a sample, moves the taps of single elements to the indices in a changed set, as the engine does.
     fn follow_sets(&mut self) -> Result<(), SimError> {
         if self.sim.generation() == self.generation
             && self.sim.sets().iter().zip(&self.sets).all(|(a, b)| Arc::ptr_eq(a, b))
@@ -137,7 +137,7 @@ impl Drive<'_> {
         self.observer.as_mut().and_then(|o| o.next_sample(step))
     }
 
-    /// Samples the present step, when it must be.
+    /// Samples the present step if the observer requires it.
     fn sample_if_due(&mut self) -> Result<ControlFlow<()>, SimError> {
         if self.next_sample() == Some(self.sim.clock().step) { self.sample() } else { Ok(ControlFlow::Continue(())) }
     }

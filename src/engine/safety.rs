@@ -1,5 +1,5 @@
-//! The safety recording: a small recording beside the user's own, so that a run that is not recorded is not lost. The
-//! simulation never waits for it: while the disk is busy, its blocks wait in memory, merged.
+//! The safety recording: a small automatic recording, so that a run that the user does not record is not lost. The
+//! simulation never waits for it: while the disk is busy, its blocks are merged in memory.
 
 use super::{
     Checkpoint, EndStatus, EngineCounters, Event, LoggedCommand, RecordingEnd, RecordingStart, SchemaChanges,
@@ -14,46 +14,46 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Least time between two blocks of readings.
+/// Minimum time between two blocks of readings.
 const WRITE_EVERY: Duration = Duration::from_millis(250);
-/// A saved state takes at most this fraction (1/n) of the computing time.
+/// Reciprocal of the share of computing time that saving states may take.
 const MAX_COST: u32 = 100;
-/// Blocks that wait for a disk that does not answer: readings are merged, so these are commands and changes of lanes.
+/// Maximum number of blocks that wait for a stalled disk. Readings are merged, so these are commands and lane changes.
 const MAX_WAITING: usize = 1 << 16;
 
-/// What a safety recording holds.
+/// Contents of a safety recording.
 #[derive(Clone, Debug, Default)]
 pub struct SafetyPlan {
-    /// The recorded probes: histories that take little memory.
+    /// Recorded probes: histories that need little memory.
     pub taps: Vec<Tap>,
-    /// Computing time before anything is written; until then the readings wait in memory.
+    /// Computing time before anything is written; readings wait in memory until then.
     pub write_after: Duration,
-    /// Least computing time between two saved states.
+    /// Minimum computing time between two saved states.
     pub state_every: Duration,
-    /// Largest state that is saved, bytes.
+    /// Size limit of a saved state, bytes.
     pub max_state_bytes: u64,
 }
 
-/// The destination: opened once the run is long enough.
+/// Destination, which is opened once the run is long enough.
 enum Destination {
     Closed(Box<dyn Sink>, RecordingStart, Digest),
     Open(Recorder),
     Failed,
 }
 
-/// A safety recording in progress.
+/// Safety recording in progress.
 pub(super) struct SafetyRecorder {
     pub taps: Vec<Tap>,
     plan: SafetyPlan,
     to: Destination,
     waiting: VecDeque<Block>,
-    /// Computing time when it began.
+    /// Computing time at its start.
     since: Duration,
     first_step: u64,
     last_write: Instant,
     /// Computing time at which the next state is due.
     state_due: Duration,
-    /// The state that is being written.
+    /// State that is being written.
     pending: Weak<Snapshot>,
 }
 
@@ -88,17 +88,17 @@ impl SafetyRecorder {
         self.waiting.push_back(Block::Command(step, what));
     }
 
-    /// Adds what changed in the schema after a step.
+    /// Adds schema changes after a step.
     pub fn schema_changed(&mut self, step: u64, old: &SimSchema, new: &SimSchema, changes: &SchemaChanges) {
         self.waiting.extend(schema_blocks(&self.taps, step, old, new, changes));
     }
 
-    /// Whether a state is due: at intervals of computing time, when the last one is written.
+    /// Whether a state is due: the interval of computing time has passed and the last state is written.
     fn is_state_due(&self, now: Duration) -> bool {
         now >= self.state_due && matches!(self.to, Destination::Open(_)) && self.pending.strong_count() == 0
     }
 
-    /// Adds a state that took so long to save.
+    /// Adds a state; `took` is the time that saving it took.
     fn add_state(&mut self, checkpoint: Checkpoint, took: Duration, now: Duration) {
         self.state_due = now + self.plan.state_every.max(took * MAX_COST);
         if checkpoint.snapshot.n_bytes() > self.plan.max_state_bytes {
@@ -120,7 +120,7 @@ impl SafetyRecorder {
         self.to = to;
     }
 
-    /// Passes what waits to the disk, as far as it takes more. `false` when it has failed.
+    /// Sends waiting blocks to the recorder while it accepts them. `false` if it has failed.
     fn write(&mut self, now: Duration, counters: &Arc<EngineCounters>) -> bool {
         if matches!(self.to, Destination::Closed(..)) && now.saturating_sub(self.since) < self.plan.write_after {
             return true;
@@ -137,7 +137,7 @@ impl SafetyRecorder {
         !recorder.has_failed() && self.waiting.len() < MAX_WAITING
     }
 
-    /// Writes everything and closes it. One that holds no step is removed.
+    /// Writes all blocks and closes the recording. A recording without a step is removed.
     fn finish(mut self, end: RecordingEnd, counters: &Arc<EngineCounters>) -> RecordingEnd {
         if end.clock.step <= self.first_step {
             if let Some(thread) = self.discard() {
@@ -159,7 +159,7 @@ impl SafetyRecorder {
         }
     }
 
-    /// Ends it and removes what was written. Returns the thread that does so.
+    /// Ends the recording and removes its data on a thread, which is returned.
     fn discard(self) -> Option<RecorderThread> {
         match self.to {
             Destination::Open(recorder) => Some(recorder.discard()),
@@ -180,7 +180,7 @@ impl<W: Fn()> Worker<W> {
         self.update_taps();
     }
 
-    /// After a batch: saves a state when one is due, and passes readings to the disk.
+    /// After a batch, saves a state if one is due and sends readings to the recorder.
     pub(super) fn write_safety(&mut self, is_pause: bool) {
         let (now, counters) = (self.computed, self.shared.counters.clone());
         if self.safety.as_ref().is_some_and(|safety| safety.is_state_due(now)) {
@@ -202,7 +202,7 @@ impl<W: Fn()> Worker<W> {
         let Some(safety) = &mut self.safety else { return };
         match saved {
             Some(Ok(checkpoint)) => safety.add_state(checkpoint, took, now),
-            // Too large, or no memory for it: the readings are kept all the same.
+            // The state is too large or does not fit into memory; the readings are still kept.
             Some(Err(_)) | None => safety.state_due = Duration::MAX,
         }
     }
@@ -221,8 +221,8 @@ impl<W: Fn()> Worker<W> {
         self.send_event(Event::SafetyClosed(end));
     }
 
-    /// Ends the safety recording and removes its data, on a thread of its own: the simulation is replaced or returns to
-    /// another step.
+    /// Ends the safety recording and removes its data on another thread, because the simulation is replaced or returns
+    /// to another step.
     pub(super) fn discard_safety(&mut self) {
         if let Some(safety) = self.safety.take() {
             self.removals.retain(|thread| !thread.is_finished());
@@ -231,7 +231,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// At the end of the engine: no data of a discarded recording stay on the disk.
+    /// At the end of the engine, waits until the data of discarded recordings are removed.
     pub(super) fn finish_removals(&mut self) {
         let last = self.safety.take().and_then(SafetyRecorder::discard);
         for thread in self.removals.drain(..).chain(last) {

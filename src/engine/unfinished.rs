@@ -1,16 +1,16 @@
-//! Measurements that run concurrently with later steps: a text that is written while the model learns. The engine collects them
-//! when they are complete, and waits for them where a recording must have them.
+//! Measurements that run concurrently with later steps, such as text generation during training. The engine collects
+//! them when they are complete, and waits for them where a recording needs them.
 
 use super::{Command, worker::Worker};
 use crate::sim::SimError;
 use crossbeam_channel::{RecvError, RecvTimeoutError};
 use std::time::Duration;
 
-/// Time between two looks at what a paused simulation still measures.
+/// Interval at which a paused simulation is polled for complete measurements.
 const MEASURED_EVERY: Duration = Duration::from_millis(5);
 
 impl<W: Fn()> Worker<W> {
-    /// The next command of a paused simulation. What is still measured is taken in meanwhile.
+    /// Waits for the next command of a paused simulation, and collects complete measurements meanwhile.
     pub fn wait_for_command(&mut self) -> Result<Command, RecvError> {
         while self.is_measuring() {
             match self.inbox.recv_timeout(MEASURED_EVERY) {
@@ -26,7 +26,7 @@ impl<W: Fn()> Worker<W> {
         self.sim.as_ref().is_some_and(|sim| sim.is_measuring())
     }
 
-    /// Publishes what was measured beside the steps of a paused simulation, once it is complete.
+    /// Publishes concurrent measurements of a paused simulation once they are complete.
     fn take_measured(&mut self) {
         match self.sim.as_mut().map_or(Ok(false), |sim| sim.finish_measuring(false)) {
             Ok(true) => self.sample_now(),
@@ -35,7 +35,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Waits for what is measured beside the steps, so that a recording has it before its state is saved or it ends.
+    /// Waits for concurrent measurements, so that a recording contains them before its state is saved or it ends.
     pub fn finish_measuring(&mut self) -> Result<(), SimError> {
         let Some(sim) = &mut self.sim else { return Ok(()) };
         if sim.finish_measuring(true)? { self.sample(false, false) } else { Ok(()) }

@@ -19,14 +19,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Least time between two frames for the screen; histories in between are merged. Shorter than the target length of a
-/// batch: merging a batch that came a moment early copies its spikes while the device waits.
+/// Minimum time between two frames for the screen; histories in between are merged. Shorter than the target duration of
+/// a batch: merging a batch that ended slightly early copies its spikes while the device waits.
 const FRAME_EVERY: Duration = Duration::from_millis(6);
-/// Least time between two readings of states (fields, matrices) while it runs: no screen shows them sooner.
+/// Minimum time between two readings of states (fields, matrices) during a run: no screen shows them faster.
 const STATES_EVERY: Duration = Duration::from_millis(16);
-/// Newest bytes of a log that a batch sends to the screen: more than a second of reading.
+/// Maximum bytes of a log that a batch sends to the screen: more than a second of reading.
 const TEXT_LIMIT: usize = 16 << 10;
-/// Least time between two readings of the memory held, while it runs.
+/// Minimum time between two readings of the memory in use during a run.
 const MEMORY_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) enum Running {
     Until(u64),
 }
 
-/// What the worker shares with the engine's handle.
+/// State shared with the engine's handle.
 pub(super) struct Shared {
     pub frames: Arc<Mailbox>,
     pub counters: Arc<EngineCounters>,
@@ -52,26 +52,26 @@ pub(super) struct Worker<W> {
     pub pass: Pass,
     pub sim: Option<Box<dyn Simulation>>,
     pub schema: SimSchema,
-    /// [`Simulation::generation`] of the schema.
+    /// [`Simulation::generation`] at the time the schema was read.
     pub sim_generation: u64,
-    /// What a recording needs to be replayed from step 0.
+    /// Parameters and commands since step 0, from which a recording can be replayed.
     pub history: CommandHistory,
-    /// Commands that wait for their steps, ascending.
+    /// Scheduled commands, ascending by step.
     pub scheduled: VecDeque<(u64, Scheduled)>,
     /// Probes sampled for the screen.
     pub subscribed: Vec<Tap>,
-    /// Whether frames for the screen hold individuals.
+    /// Whether frames for the screen contain individuals.
     pub with_individuals: bool,
     pub profile: Option<u32>,
-    /// Profiling was switched on: the next batch is measured.
+    /// Whether the next batch is measured because profiling was just enabled.
     pub profile_next: bool,
     pub measuring: MeasuringRate,
     pub recorder: Option<Recorder>,
-    /// The recording that the program makes by itself.
+    /// Automatic safety recording.
     pub safety: Option<SafetyRecorder>,
     /// Threads that remove the data of discarded safety recordings.
     pub removals: Vec<RecorderThread>,
-    /// [`EngineCounters::computed_nanos`].
+    /// Computing time: [`EngineCounters::computed_nanos`].
     pub computed: Duration,
     pub running: Running,
     pub pace: pace::Pace,
@@ -79,15 +79,15 @@ pub(super) struct Worker<W> {
     pub epoch: u64,
     pub last_frame: Instant,
     pub run_time: pace::Stopwatch,
-    /// When states were last read.
+    /// Time of the last reading of states.
     pub last_states: Option<Instant>,
-    /// When the memory held was last read; none before the first batch.
+    /// Time of the last reading of the memory in use; `None` before the first batch.
     pub last_memory: Option<Instant>,
-    /// Steps were taken since states were last read.
+    /// Whether steps were taken since states were last read.
     pub states_are_stale: bool,
     /// Readings that are not published yet.
     pub unpublished: Option<Frame>,
-    /// The start of a batch in progress: where the recording ends if the batch fails.
+    /// Start of the batch in progress, at which the recording ends if the batch fails.
     pub batch_start: Option<(Digest, Clock)>,
 }
 
@@ -97,7 +97,7 @@ impl<W: Fn()> Worker<W> {
         pass.stop = shared.stop.clone();
         pass.activity = shared.counters.activity.clone();
         pass.ends_at_changes = true;
-        pass.leaves_measurements = true;
+        pass.defers_measurements = true;
         Self {
             inbox,
             outbox,
@@ -169,7 +169,7 @@ impl<W: Fn()> Worker<W> {
         self.sim.as_ref().map_or_else(Digest::default, |s| s.digest())
     }
 
-    /// Stops after an error. The recording is closed first, at the end of the last whole batch. When the device failed,
+    /// Stops after an error. The recording is closed first, at the end of the last whole batch. If the device failed,
     /// the simulation is dropped and its memory freed.
     pub fn fail(&mut self, error: SimError) {
         self.pass.abandon();
@@ -229,7 +229,7 @@ impl<W: Fn()> Worker<W> {
         self.pace.forget();
     }
 
-    /// Publishes a frame of the present state: after a load, a rewind, a new subscription.
+    /// Publishes a frame of the present state, after a load, a rewind or a new subscription.
     pub fn sample_now(&mut self) {
         if let Err(error) = self.sample(true, false) {
             self.fail(error);
@@ -237,7 +237,7 @@ impl<W: Fn()> Worker<W> {
         self.publish();
     }
 
-    /// Samples histories, and with `states` also states, which `may_lag`.
+    /// Samples histories and, with `states`, also states, which may be older by one reading with `may_lag`.
     pub fn sample(&mut self, states: bool, may_lag: bool) -> Result<(), SimError> {
         let text_limit = (!self.records(|shape| shape == Shape::Text)).then_some(TEXT_LIMIT);
         let Some(sim) = &mut self.sim else { return Ok(()) };
@@ -266,7 +266,7 @@ impl<W: Fn()> Worker<W> {
         if let Some(recorder) = &self.recorder
             && !recorder.offer(frame.only(&recorder.taps), self.digest())
         {
-            self.end_recording(EndStatus::Complete); // the recorder ends where writing failed
+            self.end_recording(EndStatus::Complete); // the recorder ends at the last written block
         }
         if self.safety.is_some() {
             let digest = self.digest();
@@ -287,7 +287,7 @@ impl<W: Fn()> Worker<W> {
         Ok(())
     }
 
-    /// Whether a recording holds data of such a shape.
+    /// Whether a recording holds data of a matching shape.
     fn records(&self, wanted: impl Fn(Shape) -> bool) -> bool {
         let recorded = |sim: &dyn Simulation, r: &Recorder| {
             r.taps.iter().any(|t| sim.probes().get(usize::from(t.probe)).is_some_and(|p| wanted(p.shape)))
@@ -295,21 +295,21 @@ impl<W: Fn()> Worker<W> {
         self.sim.as_deref().zip(self.recorder.as_ref()).is_some_and(|(sim, r)| recorded(sim, r))
     }
 
-    /// Samples a batch, and reads the schema again when the simulation changed it in the last step: histories up to then
-    /// follow the old one, states from then on the new one.
+    /// Samples a batch, and reads the schema again if the simulation changed it in the last step: histories up to then
+    /// follow the old schema, states from then on the new one.
     fn sample_batch(&mut self) -> Result<(), SimError> {
         if self.sim.as_ref().is_some_and(|sim| sim.generation() != self.sim_generation) {
             self.sample(false, false)?;
             self.update_schema(self.clock().step);
         }
-        // A recording gets the states of every batch, exactly.
+        // A recording gets the exact states of every batch.
         let exact = self.records(Shape::is_state);
-        // For the screen, states are read at intervals.
+        // The screen gets states at intervals.
         let due = exact || self.last_states.is_none_or(|last| last.elapsed() >= STATES_EVERY);
         self.sample(due, !exact)
     }
 
-    /// Sends the memory held when it changed.
+    /// Publishes the memory in use if it changed.
     fn update_memory(&mut self) {
         if self.last_memory.is_some_and(|last| last.elapsed() < MEMORY_EVERY) {
             return;
@@ -330,7 +330,7 @@ impl<W: Fn()> Worker<W> {
         }
     }
 
-    /// Runs one batch. `true` when a command to quit arrived while it waited for the speed limit.
+    /// Runs one batch. `true` if a command to quit arrived during a wait for the speed limit.
     fn batch(&mut self) -> Result<bool, SimError> {
         self.apply_scheduled();
         if self.running == Running::Paused {
@@ -352,7 +352,7 @@ impl<W: Fn()> Worker<W> {
             steps = u64::from(steps).min(recorder.schedule.steps_left(clock.step)) as u32;
         }
         if !wait.is_zero() {
-            // A long wait comes in pieces: the pace is computed again afterwards.
+            // A long wait is divided, and the pace computed again after each part.
             match self.inbox.recv_timeout(wait) {
                 Ok(Command::Quit) | Err(RecvTimeoutError::Disconnected) => return Ok(true),
                 Ok(command) => self.handle_command(command),
@@ -375,7 +375,7 @@ impl<W: Fn()> Worker<W> {
         }
         let taken = (self.clock().step - clock.step) as u32;
         if taken == 0 {
-            // A command is on its way, for which the step in progress was given up.
+            // A command is pending, and the current step was aborted for it.
             self.pass.abandon();
             self.batch_start = None;
             std::thread::yield_now();
@@ -385,7 +385,7 @@ impl<W: Fn()> Worker<W> {
         self.sample_batch()?;
         self.pass.aside_since(sampling, "sample");
         self.batch_start = None;
-        // Time spent waiting for the disk does not count: shorter batches would not help.
+        // Time spent waiting for the disk does not count, because shorter batches would not reduce it.
         let stalled = Duration::from_nanos(EngineCounters::read(&counters.stalled_nanos) - stalled);
         let took = start.elapsed().saturating_sub(stalled);
         self.measuring.took(profiled, taken, took.as_nanos() as u64);

@@ -1,4 +1,4 @@
-//! Comma-separated values: the spikes of neurons, and a file for every other stream.
+//! Comma-separated values: the spikes of neurons in one file, and one file per other stream.
 
 use super::{FileNames, Outputs, Trial, at, attribute, lane_names, secs, time_column};
 use crate::{
@@ -76,7 +76,7 @@ fn write_rows(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let (mut rows, mut values) = (trial.run.read_rows(stream)?, vec![]);
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     let head = [time_column(trial.manifest()), "step".to_owned()].into_iter().chain(lane_names(stream));
-    // Reference values are columns too, so that they are plotted with the curves; empty where there is none.
+    // Reference values become columns, so that they are plotted with the curves; empty where none holds.
     let names = Level::names(&stream.levels);
     file.write_record(head.chain(names.iter().map(|name| format!("level {name}"))))?;
     while let Some(step) = rows.next_row(&mut values)? {
@@ -133,7 +133,7 @@ fn write_lines(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     file.flush()
 }
 
-/// One row per individual: birth, death, parents, slot, cause of the end.
+/// One row per individual: birth, death, parents, slot, cause of death.
 fn write_lineage(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     let mut file = ::csv::Writer::from_writer(BufWriter::new(file));
     let head = ["id", "name", "place", "parents", "born_step", "gone_step", "end", "health"];

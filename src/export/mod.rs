@@ -21,7 +21,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Export formats. The list of all, with names and descriptions, is [`Format::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Comma-separated values: spikes, and one file per other probe.
@@ -39,7 +38,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them, for menus and the command line.
+    /// All formats in the order of menus and the command line.
     pub const ALL: [Self; 6] = [Self::Csv, Self::Npz, Self::Parquet, Self::Png, Self::Safetensors, Self::Newick];
 
     /// File name extension, and name on the command line.
@@ -54,7 +53,7 @@ impl Format {
         }
     }
 
-    /// Name in menus.
+    /// Display name in menus.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Csv => "CSV",
@@ -66,7 +65,7 @@ impl Format {
         }
     }
 
-    /// What is written, for tooltips and the help of the command line.
+    /// Description of the written data, for tooltips and the command line.
     pub const fn docs(self) -> &'static str {
         match self {
             Self::Csv => "Comma-separated values: spikes, and one file per other probe",
@@ -78,7 +77,7 @@ impl Format {
         }
     }
 
-    /// Why a run cannot be written in this format; `None` when it can.
+    /// Reason why a run cannot be written in this format; `None` if it can.
     pub fn why_not(self, trials: &[&Manifest]) -> Option<&'static str> {
         let has = |shape: &str| trials.iter().any(|m| m.streams.iter().any(|stream| stream.shape == shape));
         match self {
@@ -90,17 +89,17 @@ impl Format {
     }
 }
 
-/// Whether a format holds the data of a stream.
+/// Whether a format contains the data of a stream.
 fn is_read(format: Format, stream: &Stream) -> bool {
     match format {
         Format::Csv | Format::Npz | Format::Parquet => true,
         Format::Png => stream.shape == "spikes",
         Format::Newick => stream.shape == "lineage",
-        Format::Safetensors => false, // a checkpoint, whose sections are verified when they are read
+        Format::Safetensors => false, // a checkpoint, whose sections are verified on reading
     }
 }
 
-/// The streams that an export would read and that do not hold what was recorded, a sentence each. Reads them.
+/// Reads the streams that an export would read, and describes each damaged one in a sentence.
 pub fn damaged(run: &RunFolder, format: Format, progress: &Progress) -> io::Result<Vec<String>> {
     let mut out = vec![];
     for trial in run.trials()? {
@@ -112,18 +111,18 @@ pub fn damaged(run: &RunFolder, format: Format, progress: &Progress) -> io::Resu
     Ok(out)
 }
 
-/// Names of the files of an export.
+/// File names of an export.
 struct FileNames {
-    /// The file of all spikes, or of all probes.
+    /// File of all spikes, or of all probes.
     main: PathBuf,
-    /// Before the names of probes with a file of their own.
+    /// Prefix for probes with a file of their own.
     prefix: String,
     extension: &'static str,
 }
 
 impl FileNames {
-    /// The main file is `out`, by default one in the run folder that is named after what it holds: `spikes.csv`,
-    /// `transformer.npz`. Beside spikes, probes have names such as `spikes.rate.csv`; without them `loss.csv`.
+    /// The main file is `out`; by default a file in the run folder named after its contents: `spikes.csv`,
+    /// `transformer.npz`. Probes exported with spikes have names such as `spikes.rate.csv`, otherwise `loss.csv`.
     fn new(run: &RunFolder, trials: &[Trial], format: Format, out: Option<&Path>) -> Self {
         let has_spikes = trials.iter().any(|trial| trial.spike_stream().is_some());
         let drawn = || trials.iter().find_map(Trial::drawn_stream).map(|stream| stream.probe.clone());
@@ -143,15 +142,16 @@ impl FileNames {
         Self { main, prefix, extension }
     }
 
-    /// The file of a probe: `spikes.rate.csv`, and `spikes.rate.3.csv` of a trial.
+    /// File of a probe: `spikes.rate.csv`, or `spikes.rate.3.csv` in a trial.
     fn of_probe(&self, trial: &Trial, stream: &Stream) -> PathBuf {
         let number = trial.run.trial.map_or_else(String::new, |k| format!(".{k}"));
         self.main.with_file_name(format!("{}{}{number}.{}", self.prefix, array_name(stream), self.extension))
     }
 }
 
-/// Writes a run; `out` is the main file ([`FileNames`]). Returns the files written. A run of trials is written as one, with the
-/// number of the trial beside each spike. Files appear whole or not at all, and never in place of a file of the run.
+/// Writes a run; `out` is the main file ([`FileNames`]). Returns the written files. A series of trials is written as
+/// one file, with the number of the trial per spike. Files appear complete or not at all, and never replace a file of
+/// the run.
 pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result<Vec<PathBuf>> {
     let trials: Vec<Trial> = run.trials()?.iter().map(Trial::read).collect::<io::Result<_>>()?;
     if let Some(why) = format.why_not(&trials.iter().map(Trial::manifest).collect::<Vec<_>>()) {
@@ -172,12 +172,12 @@ pub fn export(run: &RunFolder, format: Format, out: Option<&Path>) -> io::Result
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
     let files = outputs.commit()?;
-    // The list shows a later run in the same folder which exports are of this one.
+    // The list tells a later run in the same folder which exports belong to this one.
     project::list_exports(&run.path, &files).ok();
     Ok(files)
 }
 
-/// One trial: manifest and ids.
+/// Trial with its manifest and ids.
 struct Trial {
     run: RunFolder,
     ids: Vec<u64>,
@@ -198,12 +198,12 @@ impl Trial {
         &self.run.manifest
     }
 
-    /// The spikes of neurons; none for kinds with other events.
+    /// Stream of the spikes of neurons; `None` for kinds with other events.
     fn spike_stream(&self) -> Option<&Stream> {
         spike_stream(self.manifest())
     }
 
-    /// The events of a raster: the first that were recorded.
+    /// Stream drawn as a raster: the first recorded stream of events.
     fn drawn_stream(&self) -> Option<&Stream> {
         self.manifest().spikes()
     }
@@ -221,12 +221,12 @@ impl Trial {
         secs(spike.step.into(), self.manifest().secs_per_step)
     }
 
-    /// Public id of a spike's neuron; its index when it has none.
+    /// Public id of a spike's neuron; its index if it has none.
     fn id(&self, spike: Spike) -> u64 {
         self.ids.get(spike.lane as usize).copied().unwrap_or(spike.lane.into())
     }
 
-    /// Number of elements that events are of.
+    /// Number of elements that can have events.
     fn n_lanes(&self, stream: Option<&Stream>) -> io::Result<u32> {
         match self.manifest().set(stream.map_or("", |s| s.over.as_str())) {
             Some(set) => Ok(set.len),
@@ -247,7 +247,7 @@ impl Trial {
         self.manifest().streams.iter().filter(move |s| s.shape == "spikes" && Some(&s.file) != spikes)
     }
 
-    /// Calls `each` with every birth of a lineage and the death of that individual. Deaths are held in memory.
+    /// Calls `each` with every birth in a lineage and the death of that individual. Deaths are held in memory.
     fn individuals(
         &self,
         stream: &Stream,
@@ -267,7 +267,7 @@ impl Trial {
         Ok(())
     }
 
-    /// Names of the attributes of births and deaths in a lineage, and whether each is a number everywhere.
+    /// Names of the attributes of births and deaths in a lineage, and whether each is always a number.
     fn attributes(&self, stream: &Stream) -> io::Result<Vec<(String, bool)>> {
         let mut names = BTreeMap::<String, bool>::new();
         for event in self.run.read_lineage(stream)? {
@@ -292,12 +292,12 @@ impl Trial {
     }
 }
 
-/// An attribute of an individual: of its birth, else of its death.
+/// Attribute of an individual, from its birth or else from its death.
 fn attribute<'a>(birth: &'a Birth, death: Option<&'a Death>, name: &str) -> Option<&'a AttributeValue> {
     birth.attributes.get(name).or_else(|| death?.attributes.get(name))
 }
 
-/// The stream of the spikes of neurons.
+/// Stream of the spikes of neurons.
 fn spike_stream(manifest: &Manifest) -> Option<&Stream> {
     manifest.spikes().filter(|stream| stream.probe == SPIKES)
 }
@@ -307,14 +307,15 @@ fn array_name(stream: &Stream) -> &str {
     stream.file.rsplit_once('.').map_or(stream.probe.as_str(), |(stem, _)| stem)
 }
 
-/// Time of a step. A step that is a decimal number of milliseconds is given as such: 0.0005, not 0.0005000000001.
+/// Time of a step in seconds. A step of a decimal number of milliseconds gives exact decimals: 0.0005, not
+/// 0.0005000000001.
 fn secs(step: u64, secs_per_step: f64) -> f64 {
     let per_second = (1.0 / secs_per_step).round();
     let is_whole = (per_second * secs_per_step - 1.0).abs() < 1e-9;
     if is_whole { step as f64 / per_second } else { step as f64 * secs_per_step }
 }
 
-/// The unit of times in every format: `s`, or `generations` where the kind counts.
+/// Unit of times in every format: `s`, or `generations` if the kind counts.
 fn time_unit(manifest: &Manifest) -> &'static str {
     match manifest.time_base() {
         TimeBase::Seconds { .. } => "s",
@@ -322,12 +323,12 @@ fn time_unit(manifest: &Manifest) -> &'static str {
     }
 }
 
-/// Name of the column of times: `t_s`, `t_generations`.
+/// Name of the time column: `t_s`, `t_generations`.
 fn time_column(manifest: &Manifest) -> String {
     format!("t_{}", time_unit(manifest))
 }
 
-/// Names of the lanes of a stream: given ones, else elements, else numbers.
+/// Names of the lanes of a stream: declared names, elements or numbers, whichever exists first.
 fn lane_names(stream: &Stream) -> Vec<String> {
     let n = stream.width as usize;
     if stream.edges.len() == n + 1 {
@@ -351,7 +352,7 @@ fn lane_names(stream: &Stream) -> Vec<String> {
     }
 }
 
-/// An I/O error with its file.
+/// Adds the file name to an I/O error.
 fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
     move |e| io::Error::new(e.kind(), format!("{}: {}", path.display(), io_reason(&e)))
 }

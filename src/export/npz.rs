@@ -1,10 +1,10 @@
-//! NumPy archive: `t_start`, `t_stop`, `time_unit` with the unit of all times (`s`, or what the kind counts), where neurons
-//! spike `spike_times`, `spike_ids`, `n_lanes` as most analysis scripts expect, and every other probe as `NAME_t`, `NAME`, and for its columns
-//! `NAME_lanes` (names), `NAME_elements` (indices) and `NAME_ids` (public ids), of a matrix `NAME_rows` and
-//! `NAME_columns`, of a histogram `NAME_edges`, of a series its reference values `NAME_levels`, `NAME_level_names` and
-//! `NAME_level_steps`: the step after which each holds (0: from the beginning) and the last one for which it does (the last of
-//! the run where it does not end).
-//! Trials have their number behind each name.
+//! NumPy archive. It contains `t_start`, `t_stop`, and `time_unit`, the unit of all times (`s`, or what the kind
+//! counts). Spikes of neurons are `spike_times`, `spike_ids` and `n_lanes`, as most analysis scripts expect. Every
+//! other probe is `NAME_t` and `NAME`; its columns are described by `NAME_lanes` (names), `NAME_elements` (indices) and
+//! `NAME_ids` (public ids). A matrix adds `NAME_rows` and `NAME_columns`, a histogram `NAME_edges`. Reference values of
+//! a series are `NAME_levels`, `NAME_level_names` and `NAME_level_steps`: the step after which each holds (0: from the
+//! beginning) and the last step for which it holds (the last step of the run if it does not end). In a series of
+//! trials, the number of the trial follows each name.
 
 use super::{Outputs, Trial, array_name, at, secs, time_unit};
 use crate::project::{RunFolder, Stream};
@@ -51,7 +51,7 @@ fn fill(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<
     Ok(())
 }
 
-/// The spikes of all trials.
+/// Writes the spikes of all trials.
 fn all_spikes(archive: &mut Archive, run: &RunFolder, trials: &[Trial]) -> io::Result<()> {
     let n = [trials.iter().map(Trial::n_spikes).sum()];
     let spikes = || trials.iter().flat_map(|t| spikes_of(t.number(), t));
@@ -100,7 +100,7 @@ fn rows(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io
     columns(archive, trial, stream, name)
 }
 
-/// What the columns of a stream are.
+/// Writes the names of a stream's columns.
 fn columns(archive: &mut Archive, trial: &Trial, stream: &Stream, name: &str) -> io::Result<()> {
     let width = stream.width as usize;
     for (names, what) in [(&stream.rows, "rows"), (&stream.columns, "columns")] {
@@ -150,7 +150,7 @@ fn array<T: AutoSerialize>(
     writer.finish()
 }
 
-/// An array of Unicode strings.
+/// Writes an array of Unicode strings.
 fn strings(archive: &mut Archive, name: &str, texts: &[String]) -> io::Result<()> {
     let longest = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
     let dtype: TypeStr = format!("<U{longest}").parse().map_err(io::Error::other)?;

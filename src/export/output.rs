@@ -1,4 +1,4 @@
-//! Exported files: written beside their names and renamed when all are complete.
+//! Exported files, which are written under temporary names and renamed when all are complete.
 
 use super::at;
 use crate::project::RunFolder;
@@ -8,10 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The files of one export. Dropped without [`commit`](Self::commit), nothing remains of them.
+/// Files of one export. They are removed if this is dropped without [`commit`](Self::commit).
 pub(super) struct Outputs<'a> {
     run: &'a RunFolder,
-    /// Temporary and final path.
+    /// Temporary and final paths.
     files: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -20,12 +20,12 @@ impl<'a> Outputs<'a> {
         Self { run, files: vec![] }
     }
 
-    /// Whether no file was created.
+    /// Whether no file has been created.
     pub const fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Creates a file that will be at `path`.
+    /// Creates a temporary file whose final path is `path`.
     pub fn create(&mut self, path: &Path) -> io::Result<File> {
         if self.run.is_own_file(path) {
             let what = format!("{} is part of the run; choose another name", path.display());
@@ -44,7 +44,7 @@ impl<'a> Outputs<'a> {
         Ok(file)
     }
 
-    /// Gives all files their names.
+    /// Renames all files to their final names.
     pub fn commit(mut self) -> io::Result<Vec<PathBuf>> {
         let mut done = vec![];
         for (temporary, path) in std::mem::take(&mut self.files) {

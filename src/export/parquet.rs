@@ -1,8 +1,8 @@
-//! Apache Parquet, one row per spike: `t` [s], `trial`, `flywire_id`, `exp_name` as the published analysis
-//! scripts of Shiu et al. 2024 read them, then `idx` and `step`. Neurons without ids have their index as id.
+//! Apache Parquet, one row per spike: `t` [s], `trial`, `flywire_id` and `exp_name`, as the published analysis scripts
+//! of Shiu et al. 2024 read them, then `idx` and `step`. Neurons without ids have their index as id.
 //!
-//! Every other probe is a file of its own beside it: rows as `t, trial, step, lane, name, value` (one row per value),
-//! lineages as one row per individual.
+//! Every other probe is a separate file: rows as `t, trial, step, lane, name, value` (one row per value), lineages as
+//! one row per individual.
 
 use super::{FileNames, Outputs, Trial, at, attribute, lane_names, secs, time_column, time_unit};
 use crate::{
@@ -57,7 +57,7 @@ const LINEAGE: &str = "message lineage {
     required float health;
 }";
 
-/// Rows per group.
+/// Number of rows per group.
 const GROUP: usize = 1 << 18;
 
 type Writer = SerializedFileWriter<File>;
@@ -82,8 +82,8 @@ pub(super) fn write(run: &RunFolder, trials: &[Trial], names: &FileNames, output
     Ok(())
 }
 
-/// `t` is in seconds and the schema keeps that name; of a kind that counts it is `t_generations`. The metadata of the file
-/// name the unit (`time_unit`).
+/// `t` is in seconds; the column of a kind that counts is `t_generations`. The metadata of the file contains the unit
+/// (`time_unit`).
 fn open(file: File, schema: &str, manifest: &Manifest) -> Result<Writer> {
     let schema = if manifest.time_base().is_count() {
         schema.replace("double t;", &format!("double {};", time_column(manifest)))
@@ -146,7 +146,7 @@ fn events(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     writer.close().map(drop)
 }
 
-/// One row per value.
+/// Writes one row per value.
 fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     let mut writer = open(file, ROWS, trial.manifest())?;
     let names: Vec<ByteArray> = lane_names(stream).iter().map(|n| ByteArray::from(n.as_str())).collect();
@@ -178,7 +178,7 @@ fn rows(file: File, trial: &Trial, k: usize, stream: &Stream) -> Result<()> {
     writer.close().map(drop)
 }
 
-/// The columns of individuals, then their attributes. Characters that a schema does not accept become `_`.
+/// Columns of individuals, followed by their attributes. Characters that a schema does not accept become `_`.
 fn lineage_schema(attributes: &[(String, bool)]) -> String {
     let plain = |name: &str| name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let field = |(name, is_number): &(String, bool)| match is_number {
@@ -189,7 +189,7 @@ fn lineage_schema(attributes: &[(String, bool)]) -> String {
     format!("{}{fields}}}", LINEAGE.trim_end_matches('}'))
 }
 
-/// One row per individual; -1 and NaN where something is not known.
+/// Writes one row per individual; unknown values are -1 and NaN.
 fn lineage(file: File, trial: &Trial, _: usize, stream: &Stream) -> Result<()> {
     let attributes = trial.attributes(stream).map_err(from_io)?;
     let mut writer = open(file, &lineage_schema(&attributes), trial.manifest())?;

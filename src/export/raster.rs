@@ -1,4 +1,4 @@
-//! Events as an image: time to the right, the first element at the bottom, darker where there are more.
+//! Image of events: time to the right, the first element at the bottom, darker for more events.
 
 use super::{Outputs, Trial, at};
 use image::{GrayImage, Luma};
@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// Size, pixels.
+/// Width and height, pixels.
 const WIDTH: u32 = 1600;
 const HEIGHT: u32 = 900;
 
@@ -18,7 +18,7 @@ pub(super) fn write(trials: &[Trial], out: &Path, outputs: &mut Outputs) -> io::
     file.flush().map_err(at(out))
 }
 
-/// Trials are stacked, the first at the bottom.
+/// Draws trials stacked, the first at the bottom.
 fn draw(trials: &[Trial]) -> io::Result<GrayImage> {
     let mut counts = vec![0_u32; (WIDTH * HEIGHT) as usize];
     let lanes = trials.iter().map(|t| t.n_lanes(t.drawn_stream())).collect::<io::Result<Vec<u32>>>()?;

@@ -1,24 +1,24 @@
-//! What a call of `advance` does beside steps.
+//! Progress of long work that `advance` does between steps, such as a held-out evaluation.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Work between two steps that takes long: a name and the share done. Clones share it, so that a window can show it while
-/// the step count stands.
+/// Name and completed share of long work between two steps. Clones share it, so that the window can show it while the
+/// step count stands still.
 #[derive(Clone, Debug, Default)]
 pub struct Activity(Arc<Mutex<Option<(&'static str, f32)>>>);
 
 impl Activity {
-    /// What is being done, `held-out text`, and the share done, 0 to 1.
+    /// Publishes the current work, for example `held-out text`, and the completed share from 0 to 1.
     pub fn report(&self, name: &'static str, share: f32) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((name, share));
     }
 
-    /// It is over.
+    /// Clears the current work.
     pub fn end(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// What is being done.
+    /// Returns the name and completed share of the current work; `None` between two of them.
     pub fn now(&self) -> Option<(&'static str, f32)> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Allocations: where they are, how many bytes are held, and how tests make one of them fail.
+//! Accounting of allocations by kind of memory, and fault injection for tests.
 
 use super::Gpu;
 use std::{
@@ -9,14 +9,14 @@ use std::{
     },
 };
 
-/// Where a buffer is.
+/// Kind of memory that a buffer occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// Memory of the GPU.
+    /// Device memory of the GPU.
     Device,
-    /// Page-locked memory of the host.
+    /// Page-locked host memory.
     Pinned,
-    /// Memory of the host.
+    /// Pageable host memory.
     Host,
 }
 
@@ -25,13 +25,13 @@ thread_local! {
     static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Fault injection for tests: of the allocations of registered buffers on this thread, the one after `n` others fails,
-/// once. Returns what was left of the previous fault: `None` if it happened.
+/// Fault injection for tests: the allocation of a registered buffer on this thread that follows `n` others fails, once.
+/// Returns the count that the previous fault had left: `None` if it happened.
 pub fn fail_after(n: Option<u64>) -> Option<u64> {
     LEFT.replace(n)
 }
 
-/// Whether the allocation that begins now has to fail.
+/// Whether the current allocation must fail; counts it.
 pub fn fails() -> bool {
     LEFT.with(|left| {
         let n = left.get();
@@ -40,7 +40,7 @@ pub fn fails() -> bool {
     })
 }
 
-/// Bytes held in buffers of a device.
+/// Counter of bytes held in buffers of a device.
 #[derive(Debug, Default)]
 pub(super) struct HeldBytes {
     device: AtomicU64,
@@ -60,7 +60,7 @@ impl HeldBytes {
     }
 }
 
-/// Counts an allocation as held until it is dropped.
+/// Guard that counts an allocation as held until it is dropped.
 pub(super) struct Counted {
     held: Arc<HeldBytes>,
     place: Place,

@@ -1,4 +1,4 @@
-//! Kernel arguments whose element type is known at run time only.
+//! Kernel arguments whose element type is known only at run time.
 
 use super::{
     Slice,
@@ -8,19 +8,20 @@ use super::{
 use cudarc::driver::sys::CUdeviceptr;
 use std::marker::PhantomData;
 
-/// Memory of any element type that the kernel only reads, or none: `const void*`. Other arguments say which.
+/// Argument type for read-only memory of any element type, or null: `const void*`. The element type is passed in
+/// another argument.
 pub struct InAny;
-/// Memory of any element type that the kernel writes: `void*`.
+/// Argument type for writable memory of any element type: `void*`.
 pub struct InOutAny;
 
-/// The host's side of [`InAny`].
+/// Host value of an [`InAny`] argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Any<'h> {
     pub(super) ptr: CUdeviceptr,
     borrowed: PhantomData<&'h ()>,
 }
 
-/// The host's side of [`InOutAny`].
+/// Host value of an [`InOutAny`] argument.
 #[derive(Debug)]
 pub struct AnyMut<'h> {
     pub(super) ptr: CUdeviceptr,
@@ -28,57 +29,57 @@ pub struct AnyMut<'h> {
 }
 
 impl Any<'_> {
-    /// No memory: a null pointer.
+    /// Null device pointer.
     pub const NONE: Self = Self { ptr: 0, borrowed: PhantomData };
 
-    /// The same memory from this byte on.
+    /// Advances the start of the memory by `byte` bytes.
     pub const fn from_byte(self, byte: u64) -> Self {
         Self { ptr: self.ptr + byte, borrowed: PhantomData }
     }
 
-    /// Whether its address is a multiple of `bytes`.
+    /// Whether the address is a multiple of `bytes`.
     pub fn is_aligned_to(&self, bytes: u64) -> bool {
         self.ptr.is_multiple_of(bytes)
     }
 }
 
 impl AnyMut<'_> {
-    /// No memory: a null pointer.
+    /// Null device pointer.
     pub const NONE: Self = Self { ptr: 0, borrowed: PhantomData };
 
-    /// The same memory for one more launch.
+    /// Borrows the memory for another launch.
     pub const fn again(&mut self) -> AnyMut<'_> {
         AnyMut { ptr: self.ptr, borrowed: PhantomData }
     }
 
-    /// No memory: a null pointer.
+    /// Null device pointer, equal to [`AnyMut::NONE`].
     pub const fn none() -> Self {
         Self { ptr: 0, borrowed: PhantomData }
     }
 
-    /// Whether its address is a multiple of `bytes`.
+    /// Whether the address is a multiple of `bytes`.
     pub fn is_aligned_to(&self, bytes: u64) -> bool {
         self.ptr.is_multiple_of(bytes)
     }
 
-    /// The same for a shorter time.
+    /// Borrows the memory for a shorter lifetime.
     pub fn reborrow(&mut self) -> AnyMut<'_> {
         AnyMut { ptr: self.ptr, borrowed: PhantomData }
     }
 
-    /// The same, as what is read.
+    /// Borrows the memory read-only.
     pub fn as_any(&self) -> Any<'_> {
         Any { ptr: self.ptr, borrowed: PhantomData }
     }
 }
 
 impl<'h> Any<'h> {
-    /// Memory at an address of the device.
+    /// Wraps a device address.
     pub(super) const fn at(ptr: CUdeviceptr) -> Self {
         Self { ptr, borrowed: PhantomData }
     }
 
-    /// A slice, or no memory.
+    /// Wraps a slice; `None` becomes a null pointer.
     pub fn or_none<T: CudaType>(slice: Option<&'h Slice<T>>) -> Self {
         slice.map_or(Self::NONE, Self::from)
     }

@@ -1,27 +1,27 @@
 //! A workspace arena: one allocation that temporaries share.
 //!
-//! Temporaries are taken from a [`Frame`] and given back together, when it ends; frames nest like calls. The same
-//! sequence of calls takes the same addresses, so launches that use them can be captured into a graph. Kernels of one
-//! stream run in order, hence memory given back can be taken again at once.
+//! Temporaries are taken from a [`Frame`] and released together when it is dropped; frames nest like calls. The same
+//! sequence of calls returns the same addresses, so launches that use them can be captured into a graph. Kernels of one
+//! stream run in order, so released memory can be reused at once.
 
 use super::{Buf, Gpu, GpuError, Shape, Slice, ViewMut, layout::CudaType};
 use std::{cell::Cell, sync::Arc};
 
-/// Temporaries begin at multiples of that many bytes.
+/// Alignment of temporaries, bytes.
 pub const ALIGN: u64 = 256;
 
-/// Positions in the arena.
+/// Allocation state of an arena.
 #[derive(Debug, Default)]
 struct Positions {
     /// First free byte.
     top: Cell<u64>,
     peak: Cell<u64>,
-    /// Open frames.
+    /// Number of open frames.
     depth: Cell<u32>,
 }
 
 impl Positions {
-    /// Start of the next `bytes`, if they fit into `all`.
+    /// Offset of the next `bytes`, if they fit into an arena of `all` bytes.
     fn take(&self, bytes: u64, all: u64) -> Option<u64> {
         let start = self.top.get();
         let end = start.checked_add(bytes)?.checked_next_multiple_of(ALIGN)?;
@@ -34,41 +34,41 @@ impl Positions {
     }
 }
 
-/// Memory of a device for temporaries.
+/// Device memory for temporaries.
 pub struct Arena {
     memory: Buf<u8>,
     positions: Positions,
 }
 
 impl Arena {
-    /// An arena of that many bytes, rounded up to [`ALIGN`].
+    /// Allocates an arena of `bytes`, rounded up to [`ALIGN`].
     pub fn new(gpu: &Arc<Gpu>, what: &'static str, bytes: usize) -> Result<Self, GpuError> {
         let bytes = bytes.checked_next_multiple_of(ALIGN as usize).unwrap_or(bytes);
         Ok(Self { memory: Buf::zeros(gpu, what, bytes)?, positions: Positions::default() })
     }
 
-    /// Bytes of temporaries of these element counts and sizes, taken from one frame.
+    /// Arena bytes for temporaries given as (element count, element size), taken from one frame.
     pub fn bytes_of(temporaries: &[(usize, usize)]) -> usize {
         temporaries.iter().map(|(n, size)| (n * size).next_multiple_of(ALIGN as usize)).sum()
     }
 
-    /// Bytes held.
+    /// Size of the arena, bytes.
     pub fn bytes(&self) -> u64 {
         self.memory.bytes()
     }
 
-    /// Most bytes in use at a time, so far.
+    /// Peak use so far, bytes.
     pub fn peak(&self) -> u64 {
         self.positions.peak.get()
     }
 
-    /// Opens a frame.
+    /// Opens a frame; its temporaries are released when it is dropped.
     pub fn frame(&mut self) -> Frame<'_> {
         Frame::new(self)
     }
 }
 
-/// Temporaries that end together.
+/// Scope whose temporaries are released together.
 pub struct Frame<'a> {
     arena: &'a Arena,
     start: u64,
@@ -82,12 +82,12 @@ impl<'a> Frame<'a> {
         Self { arena, start: arena.positions.top.get(), depth }
     }
 
-    /// A frame within this one, which must end before this one is taken from again.
+    /// Opens a nested frame, which must be dropped before this one is used again.
     pub fn frame(&self) -> Frame<'_> {
         Frame::new(self.arena)
     }
 
-    /// A temporary of this shape, not initialised: it holds what was there before.
+    /// Takes an uninitialised temporary of this shape.
     pub fn take<T: CudaType>(&self, what: &'static str, shape: impl Into<Shape>) -> Result<ViewMut<'_, T>, GpuError> {
         let (Arena { memory, positions }, shape) = (self.arena, shape.into());
         let len = shape.elements().unwrap_or(usize::MAX) as u64;
@@ -102,7 +102,7 @@ impl<'a> Frame<'a> {
         Ok(ViewMut::of(Slice::at_address(&memory.gpu, what, memory.ptr + start, shape)))
     }
 
-    /// In debug builds, memory given back becomes NaN, so that a later use is seen.
+    /// In debug builds, fills released memory with NaN, so that a use after release is noticed.
     fn release(&mut self) {
         let Positions { top, depth, .. } = &self.arena.positions;
         let memory = &self.arena.memory;

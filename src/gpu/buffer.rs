@@ -1,4 +1,4 @@
-//! Device memory that is owned.
+//! Owned device memory.
 
 use super::{
     Gpu, GpuError, Place, Shape, Slice,
@@ -11,21 +11,21 @@ use std::{
     sync::Arc,
 };
 
-/// A buffer on the device; what can be done with it is in [`Slice`].
+/// Owned buffer in device memory; its copies and parts are methods of [`Slice`].
 pub struct Buf<T: CudaType> {
     slice: Slice<T>,
-    /// Frees it.
+    /// Owner of the memory; frees it on drop.
     _memory: CudaSlice<T>,
     _counted: Counted,
 }
 
 impl<T: CudaType> Buf<T> {
-    /// `len` zeros. An allocation that does not fit says how much was needed and how much is free.
+    /// Allocates `len` zeros. The error of a failed allocation says how much was needed and how much is free.
     pub fn zeros(gpu: &Arc<Gpu>, what: &'static str, len: usize) -> Result<Self, GpuError> {
         Self::shaped(gpu, what, len)
     }
 
-    /// Zeros of a shape, contiguous in memory.
+    /// Allocates zeros of a shape, contiguous in row-major order.
     pub fn shaped(gpu: &Arc<Gpu>, what: &'static str, shape: impl Into<Shape>) -> Result<Self, GpuError> {
         let shape = shape.into();
         let size = size_of::<T>().max(1);
@@ -45,7 +45,7 @@ impl<T: CudaType> Buf<T> {
         Ok(Self { slice: Slice::at_address(gpu, what, ptr, shape), _memory: memory, _counted: counted })
     }
 
-    /// A copy of `values`.
+    /// Allocates a copy of `values`.
     pub fn from_slice(gpu: &Arc<Gpu>, what: &'static str, values: &[T]) -> Result<Self, GpuError> {
         let mut buffer = Self::zeros(gpu, what, values.len())?;
         buffer.write(values)?;
@@ -66,37 +66,38 @@ impl<T: CudaType> DerefMut for Buf<T> {
     }
 }
 
-/// One device struct that kernels read through a pointer they always had, rewritten between steps: the way
-/// a slider reaches a running simulation without recapturing its graph.
+/// One device struct that kernels read through a fixed pointer and that the host rewrites between steps: a slider
+/// reaches a running simulation without a new graph capture.
 pub struct Cell<T: CudaType> {
     buffer: Buf<T>,
     value: T,
 }
 
 impl<T: CudaType> Cell<T> {
-    /// Holds `value`.
+    /// Allocates the struct and writes `value`.
     pub fn new(gpu: &Arc<Gpu>, what: &'static str, value: T) -> Result<Self, GpuError> {
         Ok(Self { buffer: Buf::from_slice(gpu, what, &[value])?, value })
     }
 
-    /// What the host wrote last.
+    /// The value that the host wrote last.
     pub fn value(&self) -> T {
         self.value
     }
 
-    /// Rewrites it after the kernels so far and before those to come, without waiting for either.
+    /// Rewrites the struct in stream order, after the kernels issued so far and before later ones, without waiting.
     pub fn set(&mut self, value: T) -> Result<(), GpuError> {
         self.buffer.write(&[value])?;
         self.value = value;
         Ok(())
     }
 
-    /// As a kernel argument `In<T>`.
+    /// Buffer for a kernel argument `In<T>`.
     pub fn buf(&self) -> &Buf<T> {
         &self.buffer
     }
 
-    /// As a kernel argument `InOut<T>`: a clock that kernels advance. [`Cell::value`] does not follow.
+    /// Buffer for a kernel argument `InOut<T>`, such as a clock that kernels advance. [`Cell::value`] does not follow
+    /// such changes.
     pub fn buf_mut(&mut self) -> &mut Buf<T> {
         &mut self.buffer
     }

@@ -1,12 +1,12 @@
-//! Device errors: each message names the place and what to do.
+//! Device errors. Each message names the operation and says what to do.
 
 use super::Shape;
 use cudarc::driver::DriverError;
 
-/// A failure of the device after it was opened.
+/// Failure of an opened device.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GpuError {
-    /// An allocation did not fit.
+    /// An allocation did not fit into device memory.
     #[error(
         "{what} needs {}, but only {} of the GPU's {} are free; make the model smaller, close other programs that use the GPU, or run on the CPU",
         bytes(*needed), bytes(*free), bytes(*total)
@@ -14,11 +14,11 @@ pub enum GpuError {
     OutOfMemory {
         /// Name of the buffer.
         what: &'static str,
-        /// Bytes requested.
+        /// Number of bytes requested.
         needed: u64,
         /// Bytes free at the request.
         free: u64,
-        /// Bytes the device has.
+        /// Total bytes of the device.
         total: u64,
     },
     /// A temporary did not fit into its arena.
@@ -31,43 +31,43 @@ pub enum GpuError {
         what: &'static str,
         /// Name of the arena.
         arena: &'static str,
-        /// Bytes requested.
+        /// Number of bytes requested.
         needed: u64,
         /// Bytes free at the request.
         free: u64,
-        /// Bytes of the arena.
+        /// Total bytes of the arena.
         total: u64,
     },
-    /// The driver itself found no memory: for a module, a graph, page-locked memory.
+    /// The driver found no memory for a module, a graph or page-locked memory.
     #[error(
         "{doing}: {why}; the GPU or the memory it shares with the CPU is full: make the model smaller, close other programs that use the GPU, or run on the CPU"
     )]
     Full {
-        /// The operation.
+        /// Operation that failed, with sizes.
         doing: String,
-        /// The driver's message.
+        /// Message of the driver.
         why: String,
     },
-    /// The device or this program's context on it is gone for good: every later call fails as well.
+    /// The device or this program's context on it is lost: every later call fails as well.
     #[error(
         "{doing}: {why}. The GPU is lost to this program; the project and the recording are safe: continue on the CPU, or restart the program"
     )]
     Lost {
-        /// The operation that reported it; the cause may be an earlier one.
+        /// Operation that reported the error; an earlier one may be the cause.
         doing: String,
-        /// The driver's message.
+        /// Message of the driver.
         why: String,
     },
     /// A kernel could not be launched.
     #[error("kernel {kernel} ({threads} threads in blocks of {block}): {why}; run on the CPU until this is mended")]
     Launch {
-        /// Its name.
+        /// Name of the kernel.
         kernel: &'static str,
-        /// Threads requested.
+        /// Number of threads requested.
         threads: u32,
         /// Threads per block.
         block: u32,
-        /// The driver's message.
+        /// Message of the driver.
         why: String,
     },
     /// A module could not be compiled or loaded, or lacks a kernel.
@@ -75,10 +75,10 @@ pub enum GpuError {
     Module {
         /// File under `kernels/`.
         file: &'static str,
-        /// The driver's or the compiler's message.
+        /// Message of the driver or the compiler.
         why: String,
     },
-    /// Lengths of host and device disagree.
+    /// Lengths of host and device memory differ.
     #[error("{what} holds {device} elements on the GPU, {host} were given")]
     Length {
         /// Name of the buffer.
@@ -88,38 +88,38 @@ pub enum GpuError {
         /// Elements on the host.
         host: usize,
     },
-    /// A part or a shape that a buffer does not have.
+    /// A part or shape was requested that the buffer does not have.
     #[error("{what} has the shape {has} on the GPU and was used {asked}")]
     Shape {
-        /// Which buffer.
+        /// Name of the buffer.
         what: &'static str,
-        /// Its shape.
+        /// Shape of the buffer.
         has: Shape,
-        /// The requested item.
+        /// Requested part or shape.
         asked: String,
     },
     /// Any other error of the driver.
     #[error("{doing}: {why}; try again, or run on the CPU")]
     Driver {
-        /// The operation, with sizes.
+        /// Operation that failed, with sizes.
         doing: String,
-        /// The driver's message.
+        /// Message of the driver.
         why: String,
     },
 }
 
 impl GpuError {
-    /// Whether the device is lost: nothing works on it any more until the program is restarted.
+    /// Whether the device is lost: every call on it fails until the program is restarted.
     pub const fn is_sticky(&self) -> bool {
         matches!(self, Self::Lost { .. })
     }
 
-    /// From the driver's result and the operation.
+    /// Classifies a driver error by its code; `doing` names the operation.
     pub(super) fn of(doing: String, error: &DriverError) -> Self {
         Self::judged(error.0 as u32, doing, explain(error))
     }
 
-    /// A launch that was rejected, or detected a lost device.
+    /// Error of a launch that was rejected or that detected a lost device.
     pub(super) fn launch(kernel: &'static str, threads: u32, block: u32, error: &DriverError) -> Self {
         match Self::of(format!("kernel {kernel} ({threads} threads in blocks of {block})"), error) {
             Self::Driver { why, .. } => Self::Launch { kernel, threads, block, why },
@@ -127,7 +127,7 @@ impl GpuError {
         }
     }
 
-    /// A module rejected by the driver.
+    /// Error of a module that the driver rejected.
     pub(super) fn module(file: &'static str, doing: String, error: &DriverError) -> Self {
         Self::module_judged(file, error.0 as u32, doing, explain(error))
     }
@@ -148,12 +148,12 @@ impl GpuError {
     }
 }
 
-/// Codes of the driver after which a context or its device is gone. By number, because newer drivers have more of them
-/// than the headers this program was built with.
+/// Driver codes after which a context or its device is lost, as numbers: newer drivers have more of them than the
+/// headers of this build.
 const LOST: &[u32] = &[
     4,   // deinitialised
     46,  // device unavailable: in exclusive use by another program
-    100, // no device: it was there when it was opened
+    100, // no device, though it was there when it was opened
     214, // uncorrectable ECC error
     220, // uncorrectable NVLink error
     226, // contained memory error
@@ -170,10 +170,10 @@ const LOST: &[u32] = &[
     721, // tensor memory leaked
     802, // system not ready
     806, // MPS server gone
-    999, // unknown: how a driver answers after a suspend, or when the card is no longer on the bus
+    999, // unknown: reported after a suspend, or when the card has left the bus
 ];
 
-/// What to do when a module is rejected.
+/// Advice for a rejected module.
 const fn module_help(code: u32) -> &'static str {
     match code {
         209 | 218 => {
@@ -186,7 +186,7 @@ const fn module_help(code: u32) -> &'static str {
     }
 }
 
-/// What to do when a device cannot be opened.
+/// Advice for a device that cannot be opened.
 pub(super) const fn open_help(code: u32) -> &'static str {
     match code {
         2 => "its memory is full: close other programs that use it",
@@ -220,7 +220,7 @@ pub(super) fn explain(error: &DriverError) -> String {
     }
 }
 
-/// `1.50 GiB`.
+/// Formats a byte count: `1.50 GiB`.
 pub(super) fn bytes(n: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut x = n as f64;

@@ -15,15 +15,15 @@ use std::{
     },
 };
 
-/// Captured kernel launches. Scalars are fixed at capture; values that change between steps are
-/// in buffers, or the launch is updated: see [`Graph::capture_updatable`].
+/// Executable graph of captured kernel launches. Scalars are fixed at capture; values that change between steps are
+/// read from buffers, or the launch is updated: see [`Graph::capture_updatable`].
 pub struct Graph {
     graph: CudaGraph,
     stream: Arc<CudaStream>,
-    /// [`Gpu`]'s count of what was issued.
+    /// Counter of work issued to the compute stream, shared with [`Gpu`].
     issued: Arc<AtomicU64>,
     kernels: u32,
-    /// Names and nodes of its launches, if they may be updated.
+    /// Names and nodes of the launches; empty unless they can be updated.
     nodes: Vec<(&'static str, usize)>,
 }
 
@@ -31,18 +31,19 @@ pub struct Graph {
 unsafe impl Send for Graph {}
 
 impl Graph {
-    /// Runs `record`, whose launches are captured instead of run. It may only launch kernels: copies
-    /// between host and device cannot be captured.
+    /// Captures the launches of `record` without running them. `record` may only launch kernels: copies between host
+    /// and device cannot be captured.
     ///
     /// # Safety
-    /// The graph keeps the addresses of the buffers, not the buffers: they outlive it and are not replaced.
+    /// The graph keeps the addresses of the buffers, not the buffers: they must outlive it and must not be replaced.
     pub unsafe fn capture(gpu: &Gpu, record: impl FnOnce(&mut Pass) -> Result<(), GpuError>) -> Result<Self, GpuError> {
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { Self::capture_into(gpu, Pass::default(), record) }
     }
 
-    /// The same for a graph whose launches can be given other arguments: `Integrate { .. }.update(&kernels, &mut graph,
-    /// launch, grid)`, where `launch` counts the launches from 0 in the order of `record`.
+    /// Like [`Graph::capture`], for a graph whose launches can receive other arguments: `Integrate { ..
+    /// }.update(&kernels, &mut graph, launch, grid)`, where `launch` counts the launches from 0 in the order of
+    /// `record`.
     ///
     /// # Safety
     /// As for [`Graph::capture`].
@@ -52,7 +53,7 @@ impl Graph {
     ) -> Result<Self, GpuError> {
         let mut pass = Pass::default();
         pass.nodes = Some(vec![]);
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { Self::capture_into(gpu, pass, record) }
     }
 
@@ -75,7 +76,7 @@ impl Graph {
         Ok(Self { graph, stream: gpu.compute.clone(), issued: gpu.issued.clone(), kernels: pass.captured, nodes })
     }
 
-    /// Replaces grid and arguments of one launch; the kernel stays.
+    /// Replaces grid and arguments of one launch; the kernel stays the same.
     pub(super) fn update(
         &mut self,
         launch: usize,
@@ -114,7 +115,7 @@ impl Graph {
             .doing(doing)
     }
 
-    /// Launches everything captured, in order, after the kernels so far.
+    /// Launches the graph, ordered after the work issued so far.
     pub fn launch(&mut self) -> Result<(), GpuError> {
         let span = Span { name: "graph", lane: Lane::Compute, kernels: self.kernels, ..Span::default() };
         let Self { graph, stream, issued, .. } = self;
@@ -135,10 +136,11 @@ fn abandon_capture(gpu: &Gpu) {
     }
 }
 
-/// Runs `work` while this thread may make calls that a capture forbids: a library loads its kernels when it first launches them.
+/// Runs `work` in relaxed capture mode: a library loads its kernels when it first launches them, which a capture on
+/// this thread forbids otherwise.
 pub(super) fn relaxed<T>(work: impl FnOnce() -> T) -> T {
     let mut mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: it exchanges the mode of this thread with that in `mode`, here and below.
+    // SAFETY: both calls exchange the capture mode of this thread with the one in `mode`.
     let is_relaxed = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) }.result().is_ok();
     let out = work();
     if is_relaxed {
@@ -148,14 +150,14 @@ pub(super) fn relaxed<T>(work: impl FnOnce() -> T) -> T {
     out
 }
 
-/// Counts a launch, and remembers its node where the graph that is being captured can be updated.
+/// Counts a launch and stores its node if the graph being captured is updatable.
 pub(super) fn note_launch(pass: &mut Pass, name: &'static str, stream: &CudaStream) -> Result<(), GpuError> {
     pass.captured += 1;
     let Some(nodes) = &mut pass.nodes else { return Ok(()) };
     let mut status = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut dependencies, mut n) = (null(), 0);
     let (id, graph) = (null_mut(), null_mut());
-    // SAFETY: this thread captures the stream; what the next launch would follow is the node of the last one.
+    // SAFETY: this thread captures the stream; the last captured node is the dependency of the next launch.
     let node = unsafe {
         sys::cuStreamGetCaptureInfo_v2(stream.cu_stream(), &mut status, id, graph, &mut dependencies, &mut n)
             .result()

@@ -1,4 +1,5 @@
-//! Headers that are generated from the declarations of modules: a `.cu` file that disagrees with its declaration does not compile.
+//! Generates CUDA headers from the declarations of modules: a `.cu` file that disagrees with its declaration does not
+//! compile.
 
 use super::{
     ModuleSpec,
@@ -12,26 +13,26 @@ use std::{
 const HEAD: &str =
     "// Generated from the Rust declarations by `UPDATE=1 cargo test --test floors generated_headers`.\n#pragma once\n";
 
-/// A list of constants that a module names.
+/// List of constants that a module exports to CUDA.
 #[derive(Clone, Copy, Debug)]
 pub struct Constants {
-    /// Its expression in Rust.
+    /// Rust expression of the list.
     pub name: &'static str,
-    /// The constants.
+    /// Constants of the list.
     pub list: &'static [Constant],
 }
 
-/// What headers define beside prototypes: a struct, a list of constants.
+/// Header item other than a prototype: a struct or a list of constants.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Definition {
-    /// Name of its file, where several headers include it.
+    /// Stem of its own header, used where several headers include it.
     pub name: String,
-    /// CUDA source.
+    /// CUDA source of the item.
     pub text: String,
 }
 
-/// Files under `kernels/gen`: a header per module, or per first of those with the same kernels, with its structs, constants and
-/// prototypes; and one for each definition that several headers need.
+/// Contents of the files under `kernels/gen`, by name: one header per module (modules with the same kernels share it)
+/// with structs, constants and prototypes, and one per definition that several headers need.
 pub fn all(modules: &[ModuleSpec]) -> BTreeMap<String, String> {
     let of_header: BTreeMap<String, ModuleSpec> = modules.iter().map(|module| (file(module), *module)).collect();
     let (mut once, mut shared) = (BTreeSet::new(), BTreeMap::new());
@@ -51,7 +52,7 @@ pub fn all(modules: &[ModuleSpec]) -> BTreeMap<String, String> {
     files
 }
 
-/// Name of the header under `kernels/gen`.
+/// Name of a module's header under `kernels/gen`.
 fn file(module: &ModuleSpec) -> String {
     ModuleSpec { file: module.first_file, ..*module }.stem() + ".cuh"
 }
@@ -65,7 +66,7 @@ fn definitions(module: &ModuleSpec) -> Vec<Definition> {
     constants.chain((module.structs)()).collect()
 }
 
-/// `shared` is the file of each text that several headers need.
+/// Text of a module's header; `shared` maps each definition that several headers need to its file.
 fn text(module: &ModuleSpec, shared: &BTreeMap<String, String>) -> String {
     let definitions = definitions(module);
     let (included, own): (Vec<_>, Vec<_>) =

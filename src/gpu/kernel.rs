@@ -24,38 +24,38 @@ use std::{
     },
 };
 
-/// The declaration of a kernel, available without a GPU.
+/// Declaration of a kernel, available without a GPU.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelSpec {
-    /// `__global__` name, timing row, NVTX range.
+    /// Name of the `__global__` function, of the row in the timing table and of the NVTX range.
     pub name: &'static str,
-    /// Doc comment: the row's tooltip.
+    /// Doc comment of the declaration, shown as the tooltip of the row.
     pub docs: &'static str,
-    /// Threads per block, and the most that a launch may ask for.
+    /// Threads per block, and the limit of a launch.
     pub block: u32,
-    /// The prototype `gen/<module>.cuh` declares.
+    /// Returns the prototype in `gen/<module>.cuh`.
     pub prototype: fn() -> String,
 }
 
-/// A `.cu` file and the kernels it must define.
+/// Declaration of a `.cu` file with the kernels it must define.
 #[derive(Clone, Copy, Debug)]
 pub struct ModuleSpec {
-    /// File under `kernels/`.
+    /// Path of the file under `kernels/`.
     pub file: &'static str,
-    /// The file that names the generated header: the first of those with the same kernels.
+    /// File that names the generated header: the first of the files with the same kernels.
     pub first_file: &'static str,
-    /// Its kernels, in launch order.
+    /// Kernels in launch order.
     pub kernels: &'static [KernelSpec],
-    /// Definitions of the device structs its kernels take.
+    /// Definitions of the device structs that the kernels take.
     pub structs: fn() -> Vec<Definition>,
-    /// Numbers that its kernels share with the host.
+    /// Constants that the kernels share with the host.
     pub constants: &'static [Constants],
-    /// Flags and targets.
+    /// Compiler flags and targets.
     pub compile: Compile,
 }
 
 impl ModuleSpec {
-    /// Names the embedded PTX: `spiking/step.cu` is `spiking-step`, `common/selftest.cu` is `selftest`.
+    /// Stem of the embedded PTX: `spiking/step.cu` gives `spiking-step`, `common/selftest.cu` gives `selftest`.
     pub fn stem(&self) -> String {
         self.file.trim_start_matches("common/").trim_end_matches(".cu").replace('/', "-")
     }
@@ -64,29 +64,29 @@ impl ModuleSpec {
 /// Registers, memory and occupancy of a compiled kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelFacts {
-    /// File under `kernels/`.
+    /// Path of the file under `kernels/`.
     pub file: &'static str,
-    /// Kernel name.
+    /// Name of the `__global__` function.
     pub name: &'static str,
-    /// Threads per block.
+    /// Threads per block in the declaration.
     pub block: u32,
-    /// Registers per thread.
+    /// Registers that one thread uses.
     pub registers: u32,
     /// Static shared memory per block, bytes.
     pub shared_bytes: u32,
-    /// Local memory per thread, bytes; more than 0 means that registers spilled.
+    /// Local memory per thread in bytes; more than 0 means that registers spilled.
     pub local_bytes: u32,
-    /// Blocks one multiprocessor holds at once.
+    /// Blocks that are resident on one multiprocessor.
     pub blocks_per_multiprocessor: u32,
-    /// Share of a multiprocessor's threads those blocks fill, 0 to 1.
+    /// Share of a multiprocessor's thread slots that resident blocks fill, 0 to 1.
     pub occupancy: f32,
 }
 
 /// A kernel argument as the declaration spells it: `In<T>`, `InOut<T>` or `Size<T>`.
 pub trait Arg {
-    /// Type on the Rust side.
+    /// Type of the argument in Rust.
     type Host<'h>;
-    /// Type in the CUDA prototype.
+    /// Type of the argument in the CUDA prototype.
     fn c() -> String;
     #[doc(hidden)]
     fn push<'a>(host: &'a Self::Host<'_>, args: &mut Args<'a>);
@@ -110,12 +110,12 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Memory the kernel only reads: `&buf`, or a part of one.
+/// Read-only memory: `&buf`, or a part of it.
 pub struct In<T>(PhantomData<T>);
-/// Memory the kernel writes: `&mut buf`, or a part of one.
+/// Writable memory: `&mut buf`, or a part of it.
 pub struct InOut<T>(PhantomData<T>);
-/// A scalar passed by value. Frozen inside a captured graph, so sizes only: values that change between
-/// steps are in buffers.
+/// Scalar passed by value. A captured graph fixes it, so it is for sizes; values that change between steps are read
+/// from buffers.
 pub struct Size<T>(PhantomData<T>);
 
 impl<T: CudaType> Arg for In<T> {
@@ -148,20 +148,20 @@ impl<T: CudaType> Arg for Size<T> {
     }
 }
 
-/// A loaded kernel.
+/// Kernel of a loaded module.
 pub struct Kernel {
-    /// Its declaration.
+    /// Declaration of the kernel.
     pub spec: &'static KernelSpec,
     pub(super) gpu: Arc<Gpu>,
     pub(super) function: CudaFunction,
-    /// What fills the device.
+    /// Grid that fills the device, computed on first use.
     pub(super) fill: OnceLock<Fill>,
-    /// Dynamic shared memory per block, opted in so far.
+    /// Dynamic shared memory per block that has been reserved, bytes.
     reserved: AtomicU32,
 }
 
 impl Kernel {
-    /// Looks the kernel up in a loaded module and stores its registers and occupancy.
+    /// Looks the kernel up in a loaded module and queries its registers and occupancy.
     pub fn load(module: &Module, spec: &'static KernelSpec) -> Result<Self, GpuError> {
         let function = module.function(spec.name)?;
         let kernel =
@@ -192,7 +192,7 @@ impl Kernel {
     pub fn fits_at_once(&self, grid: Grid) -> Result<bool, GpuError> {
         let config = grid.config(self.spec.block);
         if self.reserve(config.shared_mem_bytes).is_err() {
-            return Ok(false); // more than a multiprocessor has
+            return Ok(false); // exceeds the shared memory of a multiprocessor
         }
         let (block, bytes) = (grid::block_of(&config), config.shared_mem_bytes as usize);
         let blocks = self.function.occupancy_max_active_blocks_per_multiprocessor(block, bytes, None);
@@ -200,11 +200,11 @@ impl Kernel {
         Ok(config.grid_dim.0 <= blocks * self.gpu.multiprocessors)
     }
 
-    /// Allows blocks that much dynamic shared memory: beyond 48 KiB the driver wants to be asked first.
+    /// Opts in to `bytes` of dynamic shared memory per block, which the driver requires beyond 48 KiB.
     fn reserve(&self, bytes: u32) -> Result<(), cudarc::driver::DriverError> {
         let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         if bytes > self.reserved.load(Ordering::Relaxed) {
-            // The function belongs to the module, which others use: what they reserved must not become less.
+            // Users of a module share the function, so the reservation must never shrink.
             static CHANGING: Mutex<()> = Mutex::new(());
             let _changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
             let reserved = self.function.get_attribute(most)?.max(bytes.cast_signed());
@@ -214,7 +214,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// A launch that cannot work is refused before the driver sees it.
+    /// Rejects an impossible launch before the driver sees it.
     fn check(&self, config: &LaunchConfig) -> Result<(), GpuError> {
         let (block, bytes) = (grid::block_of(config), config.shared_mem_bytes);
         let why = if block == 0 || block > self.spec.block {
@@ -227,7 +227,7 @@ impl Kernel {
         Err(GpuError::Launch { kernel: self.spec.name, threads: grid::threads_of(config), block, why })
     }
 
-    /// Launches a grid. Private to the macro: its arguments are already checked.
+    /// Launches a grid. For the macro only, which has checked the arguments.
     #[doc(hidden)]
     pub fn go(&self, pass: &mut Pass, grid: Grid, mut args: Args<'_>) -> Result<(), GpuError> {
         let config = grid.config(self.spec.block);
@@ -253,12 +253,12 @@ impl Kernel {
         .map_err(failed)?;
         self.gpu.note_issued();
         if let Some(begun) = begun {
-            pass.event_behind(&self.gpu, &stream, self.spec.name, begun)?;
+            pass.event_after(&self.gpu, &stream, self.spec.name, begun)?;
         }
         graph::note_launch(pass, self.spec.name, &stream)
     }
 
-    /// Replaces the arguments of a captured launch. Private to the macro, like [`Kernel::go`].
+    /// Replaces the arguments of a captured launch. For the macro only, like [`Kernel::go`].
     #[doc(hidden)]
     pub fn update(&self, graph: &mut Graph, launch: usize, grid: Grid, mut args: Args<'_>) -> Result<(), GpuError> {
         let config = grid.config(self.spec.block);
@@ -281,11 +281,11 @@ impl Kernel {
 /// ```
 ///
 /// writes the struct with one loaded kernel per line, `Kernels::SPEC`, `Kernels::load(&gpu)`, and for each kernel a
-/// struct of its arguments: `Integrate { constants: &c, n, v: &mut v }.launch(&kernels, pass, n)`, where the last one is
-/// a number of threads or a [`Grid`]. `in "a.cu", also "b.cu" as OTHER` declares a second file with the same kernels:
-/// `Kernels::OTHER`, to be loaded by `Kernels::load_as`. `compiled (Compile::FUSED)` in
-/// front of `using` sets flags and targets; without it they are [`Compile::EXACT`]. `#[block(256, 2)]` asks the compiler
-/// for few enough registers that 2 blocks are resident on a multiprocessor.
+/// struct of its arguments: `Integrate { constants: &c, n, v: &mut v }.launch(&kernels, pass, n)`, whose last argument
+/// is a number of threads or a [`Grid`]. `in "a.cu", also "b.cu" as OTHER` declares a second file with the same
+/// kernels: `Kernels::OTHER`, loaded by `Kernels::load_as`. `compiled (Compile::FUSED)` before `using` sets flags and
+/// targets; without it they are [`Compile::EXACT`]. `#[block(256, 2)]` asks the compiler for few enough registers that
+/// 2 blocks are resident on a multiprocessor.
 #[macro_export]
 macro_rules! kernels {
     (
@@ -303,7 +303,7 @@ macro_rules! kernels {
         $vis struct $Kernels { $( $name: $crate::gpu::Kernel, )* }
 
         impl $Kernels {
-            /// The declarations, for the compile test, the header and the timing table.
+            /// Declaration of the module, for the compile test, the header and the timing table.
             pub const SPEC: $crate::gpu::ModuleSpec = $crate::gpu::ModuleSpec {
                 file: $file,
                 first_file: $file,
@@ -339,7 +339,7 @@ macro_rules! kernels {
                 Self::load_as(gpu, &Self::SPEC)
             }
 
-            /// Loads them from one of the modules that define them.
+            /// Loads the kernels from one of the modules that define them.
             pub fn load_as(
                 gpu: &std::sync::Arc<$crate::gpu::Gpu>,
                 spec: &$crate::gpu::ModuleSpec,
@@ -363,7 +363,7 @@ macro_rules! kernels {
             $vis struct $Args<'a> { $( pub $arg: <$ty as $crate::gpu::kernel::Arg>::Host<'a>, )* }
 
             impl $Args<'_> {
-                /// Launches the kernel after everything issued so far.
+                /// Launches the kernel in stream order, after the work issued so far.
                 pub fn launch(
                     self,
                     kernels: &$Kernels,
@@ -375,11 +375,12 @@ macro_rules! kernels {
                     kernels.$name.go(pass, grid.into(), args)
                 }
 
-                /// Gives a captured launch of this kernel these arguments and this grid; the graph was captured by
-                /// [`Graph::capture`]($crate::gpu::Graph::capture), whose rules about buffers hold for the new ones too.
+                /// Gives a captured launch of this kernel these arguments and this grid. The graph comes from
+                /// [`Graph::capture_updatable`]($crate::gpu::Graph::capture_updatable), whose rules about buffers hold
+                /// for the new arguments too.
                 ///
                 /// # Safety
-                /// The buffers outlive the graph and are not replaced.
+                /// The buffers must outlive the graph and must not be replaced.
                 #[allow(dead_code)]
                 pub unsafe fn update(
                     self,

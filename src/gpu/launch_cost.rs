@@ -1,10 +1,10 @@
-//! What the events around a launch add to its time, measured on the device.
+//! Overhead of the events around a launch, measured on the device and subtracted from measured times.
 //!
-//! Between two events there is more than the kernel: the device ends the first event, fetches the launch, and waits for all
-//! blocks before it writes the second one. All of that is there around an empty kernel, too, so that the time between the events
-//! around an empty kernel is taken off measured times: they are how much longer a kernel takes than one that does nothing. That
-//! needs no figure of a machine. On an H200 it is 3.5 µs, and events around the kernels of a training step say 2.9 to 3.6 µs
-//! more than CUPTI; CUPTI itself says 0.65 µs for an empty kernel, which is 0 here.
+//! Two events enclose more than the kernel: the device ends the first event, fetches the launch, and waits for all
+//! blocks before it writes the second event. An empty kernel between two events takes the same time, so that time is
+//! subtracted. What remains says how much longer a kernel takes than an empty one, and it needs no constant per
+//! machine. On an H200 the overhead is 3.5 µs; events around the kernels of a training step say 2.9 to 3.6 µs more than
+//! CUPTI. CUPTI itself says 0.65 µs for an empty kernel, which is 0 here.
 
 use super::{Gpu, GpuError, Pass, error::Doing as _, kernel::Size};
 use crate::kernels;
@@ -21,23 +21,24 @@ kernels! {
         #[block(32)]
         fn do_nothing as DoNothing(unused: Size<u32>);
 
-        /// Waits for so many nanoseconds.
+        /// Waits for `nanos` nanoseconds.
         #[block(32)]
         fn wait_nanos as WaitNanos(nanos: Size<u32>);
     }
 }
 
-/// Launches of a round.
+/// Launches per round.
 const LAUNCHES: usize = 64;
-/// Rounds at most: a device that was idle may still be raising its clock.
+/// Maximum number of rounds: a device that was idle may still be raising its clock.
 const ROUNDS: usize = 24;
-/// Nanoseconds that the device waits while a round is queued, and those after which measuring is given up.
+/// Nanoseconds that the device waits while a round is queued: the first value tried, and the value after which the
+/// measurement is abandoned.
 const WAITS: (u32, u32) = (500_000, 8_000_000);
 
-/// What was measured, by ordinal: once in a process, before it has issued anything else to the device.
+/// Measured overhead by device ordinal: once per process, before any other work is issued to the device.
 static MEASURED: Mutex<BTreeMap<usize, u64>> = Mutex::new(BTreeMap::new());
 
-/// Nanoseconds that a measured time is longer than its launch. 0 where they could not be measured, which is logged.
+/// Nanoseconds by which events lengthen a measured launch. 0 if that could not be measured, which is logged.
 pub(super) fn nanos_added_by_events(gpu: &Arc<Gpu>) -> u64 {
     let mut known = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
     *known.entry(gpu.ordinal).or_insert_with(|| {
@@ -53,7 +54,7 @@ pub(super) fn nanos_added_by_events(gpu: &Arc<Gpu>) -> u64 {
     })
 }
 
-/// None if the device never waits until a round is queued.
+/// Measures the overhead; `None` if the device never waits until a round is queued.
 fn measure(gpu: &Arc<Gpu>) -> Result<Option<u64>, GpuError> {
     let kernels = Kernels::load(gpu)?;
     let (mut wait, longest) = WAITS;
@@ -67,7 +68,8 @@ fn measure(gpu: &Arc<Gpu>) -> Result<Option<u64>, GpuError> {
     Ok(rounds.into_iter().min())
 }
 
-/// Times between neighbouring events around empty kernels, nanoseconds; none if the device did not wait until all were queued.
+/// Nanoseconds between neighbouring events around empty kernels; `None` if the device did not wait until all were
+/// queued.
 fn round(gpu: &Arc<Gpu>, kernels: &Kernels, wait: u32) -> Result<Option<Vec<u64>>, GpuError> {
     let doing = || "measuring what events add to a launch".to_owned();
     let event = |_| gpu.context.new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
@@ -86,13 +88,13 @@ fn round(gpu: &Arc<Gpu>, kernels: &Kernels, wait: u32) -> Result<Option<Vec<u64>
     Ok(is_full.then_some(nanos))
 }
 
-/// An eighth are shorter: other work of the device makes times longer, never shorter.
+/// Lower octile: other work of the device makes times longer, never shorter.
 fn typical(nanos: &mut [u64]) -> u64 {
     nanos.sort_unstable();
     nanos.get(nanos.len() / 8).copied().unwrap_or(0)
 }
 
-/// Whether the last two rounds were not faster than those before, by a thirty-second.
+/// Whether the last two rounds were at most a thirty-second faster than the rounds before them.
 fn is_settled(rounds: &[u64]) -> bool {
     let Some((before, last)) = rounds.split_last_chunk::<2>() else { return false };
     let least = |rounds: &[u64]| rounds.iter().copied().min();
@@ -100,7 +102,7 @@ fn is_settled(rounds: &[u64]) -> bool {
     rounds.len() >= ROUNDS || least(before).is_some_and(is_least)
 }
 
-/// The time of one of `repeats` launches between two events.
+/// Nanoseconds of one of `repeats` launches between two events, without the overhead `added`.
 pub(super) const fn without_events(nanos: u64, added: u64, repeats: u32) -> u64 {
     nanos.saturating_sub(added) / repeats as u64
 }

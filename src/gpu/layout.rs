@@ -1,16 +1,16 @@
 //! Structs shared by Rust and CUDA.
 //!
-//! [`device_struct!`](crate::device_struct) declares a `repr(C)` struct once; [`CudaStruct::definition`]
-//! prints its CUDA definition. `Pod` refuses padding on the Rust side and the header asserts the
-//! size on the CUDA side; same scalars, same order, same size and no padding keep both in agreement.
+//! [`device_struct!`](crate::device_struct) declares a `repr(C)` struct once; [`CudaStruct::definition`] prints its
+//! CUDA definition. `Pod` rejects padding on the Rust side and the header asserts the size on the CUDA side. Equal
+//! scalars in equal order without padding and with equal size give equal layouts.
 
 use super::{DeviceRepr, ValidAsZeroBits, header::Definition};
 use crate::num::elements::{Bf16, E4m3, E5m2, F16};
 use std::fmt::Write as _;
 
-/// A type that is stored in device memory or passed to a kernel.
+/// Type that can be stored in device memory or passed to a kernel.
 pub trait CudaType: DeviceRepr + ValidAsZeroBits + bytemuck::Pod + Send + Sync {
-    /// Its CUDA type name.
+    /// Name of the type in CUDA.
     const C: &'static str;
 }
 
@@ -30,7 +30,7 @@ scalar!(
     u64 = "unsigned long long",
 );
 
-/// Element types of `kernels/common/elements.cuh`.
+/// Implements the traits for an element type of `kernels/common/elements.cuh`.
 macro_rules! element {
     ($($ty:ty = $c:literal),* $(,)?) => { $(
         // SAFETY: `Pod`, `repr(transparent)` over an integer; the CUDA struct holds the same integer.
@@ -42,25 +42,25 @@ macro_rules! element {
 }
 element!(F16 = "f16", Bf16 = "bf16", E4m3 = "e4m3", E5m2 = "e5m2");
 
-/// One field of a device struct.
+/// Field of a device struct.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Name in both languages.
+    /// Name of the field in both languages.
     pub name: &'static str,
-    /// CUDA name of its type.
+    /// CUDA type of the field.
     pub c: &'static str,
-    /// Doc comment, carried over to the header.
+    /// Doc comment, copied to the header.
     pub docs: &'static str,
 }
 
-/// A struct declared with [`device_struct!`](crate::device_struct).
+/// Struct declared with [`device_struct!`](crate::device_struct).
 pub trait CudaStruct: CudaType {
-    /// Its fields, in declaration order.
+    /// Fields in declaration order.
     const FIELDS: &'static [Field];
-    /// Its doc comment, line by line.
+    /// Doc comment of the struct.
     const DOCS: &'static str;
 
-    /// The CUDA definition, with its size asserted.
+    /// CUDA definition, with an assertion of its size.
     fn definition() -> Definition {
         let name = Self::C;
         let mut out = comment(Self::DOCS);
@@ -74,18 +74,18 @@ pub trait CudaStruct: CudaType {
     }
 }
 
-/// A number that host and kernels share, listed by [`device_constants!`](crate::device_constants).
+/// Constant that host and kernels share, listed by [`device_constants!`](crate::device_constants).
 #[derive(Clone, Copy, Debug)]
 pub struct Constant {
-    /// `constexpr unsigned int COPIES = 8;`, with the name that it has in Rust.
+    /// Returns the CUDA definition with the name in Rust: `constexpr unsigned int COPIES = 8;`.
     pub definition: fn() -> String,
 }
 
-/// A type of number that can be a [`Constant`].
+/// Number type of a [`Constant`].
 pub trait ConstantType: Copy {
-    /// Its CUDA spelling.
+    /// Name of the type in CUDA.
     const C: &'static str;
-    /// The number as CUDA source.
+    /// Formats the number as CUDA source.
     fn text(self) -> String;
 }
 
@@ -101,7 +101,7 @@ macro_rules! constant {
 }
 constant! {
     u32 = "unsigned int", "{}u";
-    // Sizes on the host; kernels index with 32 bits.
+    // Kernels index with 32 bits, so host sizes become `unsigned int`.
     usize = "unsigned int", "{}u";
     i32 = "int", "{}";
     u64 = "unsigned long long", "{}ull";
@@ -109,14 +109,14 @@ constant! {
     f64 = "double", "{:?}";
 }
 
-/// The definition of a constant in a generated header; `path` is its name in Rust.
+/// CUDA definition of a constant; `path` is its path in Rust.
 pub fn constant<T: ConstantType>(path: &str, value: T) -> String {
     let name = path.rsplit("::").next().unwrap_or(path).trim();
     format!("constexpr {} {name} = {};\n", T::C, value.text())
 }
 
-/// Lists constants that kernels see under the name they have in Rust: `device_constants![COPIES, marks::CLOSED]`, for
-/// `kernels! { … with [THAT_LIST] … }`.
+/// Lists constants that kernels see under their Rust names: `device_constants![COPIES, marks::CLOSED]`, for `kernels! {
+/// … with [LIST] … }`.
 #[macro_export]
 macro_rules! device_constants {
     ($($path:path),* $(,)?) => {
@@ -124,12 +124,12 @@ macro_rules! device_constants {
     };
 }
 
-/// A doc comment as C++ comment lines.
+/// Formats a doc comment as C++ comment lines.
 pub(super) fn comment(docs: &str) -> String {
     docs.trim_end().lines().map(|line| format!("//{}\n", line.trim_end())).collect()
 }
 
-/// Declares a struct shared with the kernels. What it writes for
+/// Declares a struct shared with the kernels. From
 ///
 /// ```ignore
 /// device_struct! {
@@ -141,8 +141,8 @@ pub(super) fn comment(docs: &str) -> String {
 /// }
 /// ```
 ///
-/// is the `repr(C)` struct with public fields, `Pod`, and the CUDA definition
-/// `struct alignas(4) Constants { float decay; // exp(-dt / tau_m) };`.
+/// it generates the `repr(C)` struct with public fields, `Pod`, and the CUDA definition `struct alignas(4) Constants {
+/// float decay; // exp(-dt / tau_m) };`.
 #[macro_export]
 macro_rules! device_struct {
     (

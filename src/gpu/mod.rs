@@ -1,12 +1,14 @@
 //! The CUDA device: the only module that names `cudarc`. It depends on no simulation.
 //!
-//! [`Gpu::open`] finds a device without ever panicking. [`device_struct!`](crate::device_struct) and
-//! [`kernels!`](crate::kernels) declare what Rust and CUDA share. [`Buf`], [`Pinned`] and [`Cell`] hold
-//! memory, [`Arena`] lends it to temporaries, [`Graph`] replays a captured step, [`Pass`] measures, [`nvtx`] names time ranges for NVIDIA's
-//! profilers, [`selftest`] checks that both backends return the same bits.
+//! [`Gpu::open`] opens a device and never panics. [`device_struct!`](crate::device_struct) and
+//! [`kernels!`](crate::kernels) declare what Rust and CUDA share. [`Buf`], [`Pinned`] and [`Cell`] own memory,
+//! [`Arena`] lends it to temporaries, [`Graph`] replays a captured step, [`Pass`] measures, [`nvtx`] names time ranges
+//! for NVIDIA's profilers, [`selftest`] checks that both backends return the same bits.
 //!
-//! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph:
-//! kernels run on one compute stream, read-back on one copy stream, and [`Buf::download`] orders the two.
+//! `cudarc`'s own ordering of streams by events is off, because it cannot be captured into a graph: kernels run on one
+//! compute stream, downloads on one copy stream, and [`Buf::download`] orders the two.
+
+#![warn(missing_docs)]
 
 mod activity;
 pub mod allocation;
@@ -80,48 +82,47 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// An opened CUDA device with its two streams.
+/// An opened CUDA device with its compute stream and copy stream.
 pub struct Gpu {
-    /// Name as the driver reports it.
+    /// Name that the driver reports.
     pub name: String,
     /// Device ordinal of the driver, from 0.
     pub ordinal: usize,
-    /// Compute capability as one number: 90 is 9.0.
+    /// Compute capability as one number: 90 means 9.0.
     pub capability: u32,
-    /// CUDA version of the driver: 12020 is 12.2.
+    /// CUDA version that the driver supports: 12020 means 12.2.
     pub driver: i32,
-    /// Streaming multiprocessors.
+    /// Number of streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Threads one multiprocessor holds at most.
+    /// Maximum number of resident threads per multiprocessor.
     pub threads_per_multiprocessor: u32,
-    /// Shared memory one block can have at most, bytes.
+    /// Maximum shared memory per block, bytes.
     pub shared_per_block: u32,
     context: Arc<CudaContext>,
     compute: Arc<CudaStream>,
     copy: Arc<CudaStream>,
     facts: Mutex<Vec<KernelFacts>>,
     allocations: AtomicU64,
-    /// Launches, copies, graphs and waits issued to the compute stream.
+    /// Number of launches, copies, graphs and waits issued to the compute stream.
     issued: Arc<AtomicU64>,
     held: Arc<HeldBytes>,
-    /// Nanoseconds that events add to a measured launch.
+    /// Overhead of events per measured launch, nanoseconds.
     added_by_events: OnceLock<u64>,
-    /// Modules that are loaded.
+    /// Modules loaded on this device.
     modules: Arc<module::Loaded>,
 }
 
-/// Device memory at one moment, in bytes.
+/// Device memory at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Free.
+    /// Number of free bytes.
     pub free: u64,
-    /// Total.
+    /// Number of bytes in total.
     pub total: u64,
 }
 
 impl Gpu {
-    /// Opens device `ordinal`. Never panics: a machine without a driver, with a stub or with an old one is
-    /// an [`OpenError`].
+    /// Opens device `ordinal`. Never panics: a missing driver, a stub and an outdated driver are each an [`OpenError`].
     pub fn open(ordinal: usize) -> Result<Arc<Self>, OpenError> {
         let (driver, begin) = (probe::probe()?, std::time::Instant::now());
         let refused = |e| OpenError::driver(&e);
@@ -141,14 +142,14 @@ impl Gpu {
         }
     }
 
-    /// Nanoseconds that the events around a launch add to its time, as measured when the device was opened. Sums of kernel times
-    /// are without them.
+    /// Nanoseconds by which the events around a launch lengthen its measured time, determined when the device was
+    /// opened. Sums of kernel times exclude them.
     pub fn nanos_added_by_events(&self) -> u64 {
         self.added_by_events.get().copied().unwrap_or(0)
     }
 
     fn on(context: Arc<CudaContext>, driver: i32) -> Result<Arc<Self>, cudarc::driver::DriverError> {
-        // SAFETY: nothing is allocated yet; from here on `Buf` and `Gpu` order the two streams.
+        // SAFETY: nothing is allocated yet; `Buf` and `Gpu` order the two streams from here on.
         unsafe { context.disable_event_tracking() };
         let (major, minor) = context.compute_capability()?;
         let attribute = |a| context.attribute(a).map(i32::unsigned_abs);
@@ -172,9 +173,9 @@ impl Gpu {
         }))
     }
 
-    /// The same device with a compute and a copy stream of its own: what is issued to it runs beside the work of this one, ordered
-    /// by nothing but [`Gpu::wait`]. Modules are shared, and bytes held are counted together.
-    pub fn beside(&self) -> Result<Arc<Self>, GpuError> {
+    /// Opens a handle with its own compute and copy stream on the same device. Its work runs concurrently with that of
+    /// this handle; only [`Gpu::wait`] orders the two. Modules and the count of held bytes are shared.
+    pub fn with_new_streams(&self) -> Result<Arc<Self>, GpuError> {
         let stream = || self.context.new_stream().doing(|| "making a stream".to_owned());
         Ok(Arc::new(Self {
             name: self.name.clone(),
@@ -196,25 +197,26 @@ impl Gpu {
         }))
     }
 
-    /// Free and total memory, over all programs.
+    /// Free and total device memory, over all programs.
     pub fn memory(&self) -> Result<Memory, GpuError> {
         let (free, total) = self.context.mem_get_info().doing(|| "asking for free GPU memory".into())?;
         Ok(Memory { free: free as u64, total: total as u64 })
     }
 
-    /// Allocations so far, on the device and page-locked. A running simulation must not allocate.
+    /// Number of allocations so far, on the device and page-locked. A running simulation must not allocate.
     pub fn allocations(&self) -> u64 {
         self.allocations.load(Ordering::Relaxed)
     }
 
-    /// The compute stream, for a copy into it, with the device's context bound to this thread.
+    /// Binds the device's context to this thread and returns the compute stream, for a copy into it.
     fn bound(&self, doing: impl FnOnce() -> String) -> Result<&Arc<CudaStream>, GpuError> {
         self.context.bind_to_thread().doing(doing)?;
         self.note_issued();
         Ok(&self.compute)
     }
 
-    /// Something is issued to the compute stream: the event behind the last launch is not that before the next one.
+    /// Counts work on the compute stream: the event after the last launch cannot serve as the event before the next
+    /// one.
     fn note_issued(&self) {
         self.issued.fetch_add(1, Ordering::Relaxed);
     }
@@ -225,13 +227,12 @@ impl Gpu {
         self.compute.capture_status().is_ok_and(|status| status != none)
     }
 
-    /// Bytes held in buffers of this device, on it or page-locked. The driver's own memory (modules, graphs) is not
-    /// included.
+    /// Bytes held in buffers of this device. Excludes the driver's own memory (modules, graphs).
     pub fn held(&self, place: Place) -> u64 {
         self.held.get(place)
     }
 
-    /// The error that made the device unusable, if there is one.
+    /// The error that made the device unusable, if any.
     pub fn lost(&self) -> Option<GpuError> {
         self.memory().err().filter(GpuError::is_sticky)
     }
@@ -244,7 +245,7 @@ impl Gpu {
         })
     }
 
-    /// `NVIDIA H200 (compute capability 9.0, 132 multiprocessors, CUDA 13.0 driver)`.
+    /// Describes the device: `NVIDIA H200 (compute capability 9.0, 132 multiprocessors, CUDA 13.0 driver)`.
     pub fn describe(&self) -> String {
         format!(
             "{} (compute capability {}.{}, {} multiprocessors, CUDA {}.{} driver)",

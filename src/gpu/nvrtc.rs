@@ -1,5 +1,5 @@
-//! NVIDIA's run-time compiler, if the machine has one. Needed to write kernels and to test that they
-//! compile, never to run the program; takes any major version and needs neither a GPU nor a driver.
+//! NVIDIA's run-time compiler, if installed. It is needed to write kernels and to test that they compile, never to run
+//! the program. Any major version works, without a GPU or a driver.
 
 use super::Target;
 use libloading::Library;
@@ -23,21 +23,21 @@ type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
 type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
 type Text = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
 
-/// A loaded NVRTC.
+/// A loaded NVRTC library.
 pub struct Nvrtc {
     library: Library,
     _builtins: Option<Library>,
 }
 
-/// PTX without comments and empty lines: a fifth of a kernel of inline assembly, and the numbers of calls in them depend on
-/// what the compiler compiled before. As in `kernels/build.py`.
+/// Removes comments and empty lines from PTX: they are a fifth of a kernel of inline assembly, and the call numbers in
+/// them depend on what was compiled before. `kernels/build.py` does the same.
 fn without_comments(ptx: &str) -> String {
     let code = ptx.lines().map(|line| line.find("//").map_or(line, |at| &line[..at]).trim_end());
     code.filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect()
 }
 
 impl Nvrtc {
-    /// `NEUROPIL_NVRTC`, then the loader's own search, then the usual toolkit folders, newest first.
+    /// Loads NVRTC from `NEUROPIL_NVRTC`, by the loader's own search, or from the usual toolkit folders, newest first.
     pub fn find() -> Result<Self, String> {
         let names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
         let named = std::env::var_os("NEUROPIL_NVRTC").map(PathBuf::from).into_iter();
@@ -51,14 +51,14 @@ impl Nvrtc {
         })
     }
 
-    /// Loads one by path or by the loader's search.
+    /// Loads NVRTC by path or by the loader's search.
     pub fn open(path: &Path) -> Result<Self, String> {
         // SAFETY: loading NVRTC runs its initialisers only.
         let library = unsafe { Library::new(path) }.map_err(|e| format!("{}: {e:?}", path.display()))?;
-        Ok(Self { library, _builtins: builtins_beside(path) })
+        Ok(Self { library, _builtins: load_builtins(path) })
     }
 
-    /// The highest target not above `capability` that this compiler supports.
+    /// Highest target that this compiler supports and that does not exceed `capability`.
     pub fn target(&self, capability: u32) -> u32 {
         let (mut count, mut known) = (0, vec![0 as c_int; 256]);
         // SAFETY: signatures of nvrtc.h; every version supports far fewer than 256 targets.
@@ -77,8 +77,8 @@ impl Nvrtc {
         known.into_iter().map(i32::unsigned_abs).filter(|k| *k <= capability).max().unwrap_or(75)
     }
 
-    /// Compiles `source` to PTX without comments, with the flags of its module; includes are found under `folder`. `Err` is the
-    /// compiler's log.
+    /// Compiles `source` to PTX without comments, with the flags of its module; includes are resolved under `folder`.
+    /// `Err` is the compiler's log.
     pub fn compile(
         &self,
         name: &str,
@@ -111,7 +111,7 @@ impl Nvrtc {
     }
 
     /// # Safety
-    /// `program` is alive.
+    /// `program` must be alive.
     unsafe fn text(&self, program: Program, what: &str) -> Result<String, String> {
         // SAFETY: the buffer has the size NVRTC asks for.
         unsafe {
@@ -125,22 +125,22 @@ impl Nvrtc {
     }
 
     /// # Safety
-    /// `F` is the symbol's signature.
+    /// `F` must be the signature of the symbol.
     unsafe fn symbol<F>(&self, name: &str) -> Result<libloading::Symbol<'_, F>, String> {
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { self.library.get(name) }.map_err(|e| format!("{name}: {e:?}"))
     }
 }
 
-/// The wheel's NVRTC finds its built-in headers only if their library is in the process already.
-fn builtins_beside(path: &Path) -> Option<Library> {
+/// Loads the library of built-in headers, which a pip wheel's NVRTC finds only if it is loaded already.
+fn load_builtins(path: &Path) -> Option<Library> {
     let is_builtins = |p: &PathBuf| {
         let name = p.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("libnvrtc-builtins.so.") && !name.contains(".alt")
     };
     let folder = path.parent().filter(|f| !f.as_os_str().is_empty())?;
     let newest = folder.read_dir().ok()?.filter_map(|e| Some(e.ok()?.path())).filter(is_builtins).max()?;
-    // SAFETY: a library of data.
+    // SAFETY: the library contains only data.
     unsafe { Library::new(newest) }.ok()
 }
 

@@ -1,9 +1,9 @@
 //! Named ranges on the time line of NVIDIA's profilers: `nsys profile neuropil run …` shows batches and kernels.
 //!
-//! NVTX has been headers alone since version 3: a profiler names its library in `NVTX_INJECTION64_PATH`, and the
-//! program hands that library a table of addresses to write its functions to. This is the program's side of that
-//! protocol. Without a profiler, and in a program linked against nothing, the older `libnvToolsExt.so.1` is used,
-//! which older toolkits ship and preloading tools replace. With neither, a range costs one load and a branch.
+//! NVTX 3 is header-only: a profiler names its library in `NVTX_INJECTION64_PATH`, and the program passes that library
+//! a table of slots into which it writes its functions. This module is the program's side of that protocol. Without a
+//! profiler it uses the older `libnvToolsExt.so.1`, which older toolkits install and preloading tools replace. With
+//! neither, a range costs one load and a branch.
 
 use libloading::Library;
 use std::{
@@ -19,24 +19,24 @@ use std::{
 /// Environment variable in which a profiler names the library to load.
 pub const INJECTION_VARIABLE: &str = "NVTX_INJECTION64_PATH";
 
-/// The library of NVTX before version 3.
+/// Library of NVTX before version 3.
 const LIBRARY: &str = "libnvToolsExt.so.1";
 
 type Push = unsafe extern "C" fn(*const c_char) -> c_int;
 type Pop = unsafe extern "C" fn() -> c_int;
 
-/// The two functions that are needed of NVTX.
+/// The two NVTX functions in use.
 #[derive(Clone, Copy)]
 struct Calls {
     push: Push,
     pop: Pop,
 }
 
-/// A named stretch of this thread's time, which ends when this is dropped. Ranges nest.
+/// Named range on this thread's time line; it ends when this is dropped. Ranges nest.
 #[must_use = "the range ends when this is dropped"]
 pub struct Range {
     pop: Option<Pop>,
-    /// Ranges nest per thread.
+    /// Keeps the range on its thread, because ranges nest per thread.
     _stays: PhantomData<*const ()>,
 }
 
@@ -46,7 +46,7 @@ pub fn range(name: &str) -> Range {
     range_of(|| name)
 }
 
-/// Begins a range whose name is made only where a profiler is attached: `range_of(|| format!("block {b}"))`.
+/// Begins a range whose name is formatted only if a profiler is attached: `range_of(|| format!("block {b}"))`.
 #[inline]
 pub fn range_of<N: Into<Vec<u8>>>(name: impl FnOnce() -> N) -> Range {
     static CALLS: OnceLock<Option<Calls>> = OnceLock::new();
@@ -73,7 +73,7 @@ impl Drop for Range {
     }
 }
 
-/// The profiler's library when there is one, else the old one.
+/// Attaches the profiler's library if one is named, otherwise the older library.
 fn find(injection: Option<&OsStr>, library: &str) -> Option<Calls> {
     match injection.filter(|path| !path.is_empty()) {
         Some(path) => inject(path),
@@ -107,12 +107,12 @@ fn inject(path: &OsStr) -> Option<Calls> {
 
 type GetTable = unsafe extern "C" fn(u32) -> *const c_void;
 type Initialise = unsafe extern "C" fn(GetTable) -> c_int;
-/// Address of a function pointer.
+/// Address of a function pointer that a profiler fills.
 type Slot = AtomicPtr<c_void>;
 
-/// Functions per module, by the module's number; the first slot of each is never used. A tool fills those it supports.
+/// Number of functions per module; slot 0 of each is unused. A profiler fills those it supports.
 const SIZES: [usize; 7] = [0, 16, 9, 15, 7, 16, 7];
-/// The module of ranges, and its functions.
+/// Number of the NVTX module with range functions, and their indices in it.
 const CORE: usize = 1;
 const RANGE_PUSH_A: usize = 9;
 const RANGE_POP: usize = 11;
@@ -120,7 +120,7 @@ const RANGE_POP: usize = 11;
 const MOST: usize = 16;
 static SLOTS: [[Slot; MOST]; SIZES.len()] = [const { [const { Slot::new(null_mut()) }; MOST] }; SIZES.len()];
 
-/// Array of pointers to slots, as a tool is given it.
+/// Array of pointers to slots, in the form a profiler expects.
 #[repr(transparent)]
 struct Table([*const Slot; MOST]);
 // SAFETY: the slots are static and atomic.
@@ -158,11 +158,11 @@ static CALLBACKS: Callbacks = Callbacks { size: size_of::<Callbacks>(), table_of
 static VERSION: Version = Version { size: size_of::<Version>(), version: 3, reserved: 0, set_version_of_tool };
 
 /// # Safety
-/// Called by the tool: both pointers are writable or null.
+/// A profiler calls it: both pointers are writable or null.
 unsafe extern "C" fn table_of_module(module: c_uint, table: *mut *const Table, size: *mut c_uint) -> c_int {
     let module = module as usize;
     let Some(n) = SIZES.get(module).filter(|n| **n > 0) else { return 0 };
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees it.
     unsafe {
         if !table.is_null() {
             *table = &raw const TABLES[module];
@@ -184,18 +184,18 @@ const unsafe extern "C" fn export_table(id: u32) -> *const c_void {
     }
 }
 
-/// Lets a tool write its functions into the slots, and reads the required ones.
+/// Lets a profiler write its functions into the slots, and reads the required ones.
 ///
 /// # Safety
-/// `initialise` is a tool's `InitializeInjectionNvtx2`, and the tool stays loaded.
+/// `initialise` must be the profiler's `InitializeInjectionNvtx2`, and its library must stay loaded.
 unsafe fn attach(initialise: Initialise) -> Option<Calls> {
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees it.
     if unsafe { initialise(export_table) } == 0 {
         return None;
     }
     let slot = |at: usize| Some(SLOTS[CORE][at].load(Ordering::Acquire)).filter(|p| !p.is_null());
     let (push, pop) = (slot(RANGE_PUSH_A)?, slot(RANGE_POP)?);
-    // SAFETY: a tool writes functions of these signatures to these places.
+    // SAFETY: a profiler writes functions of these signatures to these slots.
     unsafe {
         Some(Calls {
             push: std::mem::transmute::<*mut c_void, Push>(push),
@@ -222,9 +222,9 @@ mod tests {
         0
     }
 
-    /// A tool as the header describes it: asks for the callbacks, then for the table of the core module.
+    /// Mock profiler: requests the callbacks, then the table of the core module.
     unsafe extern "C" fn tool(get: GetTable) -> c_int {
-        // SAFETY: what a tool does with the tables it is given.
+        // SAFETY: the accesses are those that the protocol allows a profiler.
         unsafe {
             assert!(get(2).is_null());
             let version = &*get(3).cast::<Version>();
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_tool_hears_ranges_nest() {
-        // SAFETY: both stand-ins are what `attach` asks for.
+        // SAFETY: both mock functions have the signature that `attach` expects.
         let (none, calls) = unsafe { (attach(unwilling), attach(tool)) };
         assert!(none.is_none());
         let outer = begin(calls.as_ref(), || "batch");

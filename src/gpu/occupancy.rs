@@ -1,60 +1,61 @@
-//! Launch grids of kernels that allow blocks of any size: the size follows from occupancy and from the size of the problem.
+//! Launch grids of kernels that allow any block size, chosen from occupancy and problem size.
 //!
-//! The occupancy API says how many blocks of a size a multiprocessor holds. Of the sizes that fill it as far as any does, the
-//! smallest is taken: more blocks leave fewer threads idle at the end. A problem too small to give every multiprocessor a
-//! block gets smaller ones. [`BlockSize::Threads`] overrides that; kernels return the same within the rounding of their sums.
+//! The occupancy API says how many blocks of a size are resident on a multiprocessor. Among the sizes with the highest
+//! occupancy the smallest is chosen, because more blocks leave fewer threads idle at the end. Problems too small to
+//! give every multiprocessor a block get smaller blocks. [`BlockSize::Threads`] overrides the choice; results stay
+//! equal within the rounding of their sums.
 //!
-//! Where blocks share no work there is one for every part of the problem, as the device balances them better than a loop over
-//! as many as are resident: GELU of 16384 x 3072 bf16 takes 48.9 instead of 54.4 µs on an H200, softmax of 10,000 x 4096
-//! 48.5 instead of 50.1 µs.
+//! Kernels whose blocks share no work get one block per part of the problem, because the device balances them better
+//! than a persistent grid does: GELU of 16384 x 3072 bf16 takes 48.9 instead of 54.4 µs on an H200, softmax of 10,000 x
+//! 4096 48.5 instead of 50.1 µs.
 
 use super::{GpuError, Grid, Kernel, error::Doing as _};
 
-/// Threads per block of kernels that allow any number.
+/// Threads per block of a kernel that allows any number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BlockSize {
-    /// By occupancy and size of the problem.
+    /// Chosen from occupancy and problem size.
     #[default]
     Automatic,
-    /// This many, rounded up to whole warps and down to what the kernel allows.
+    /// Fixed number, rounded up to whole warps and limited to the kernel's maximum.
     Threads(u32),
 }
 
-/// Threads of a warp.
+/// Threads per warp.
 const WARP: u32 = 32;
-/// Rows per multiprocessor up to which they are few.
+/// Up to this number of rows per multiprocessor, a row gets one thread per pack.
 const FEW: u64 = 4;
-/// Sizes among which occupancy chooses.
+/// Block sizes among which occupancy chooses.
 const SIZES: [u32; 4] = [128, 256, 512, 1024];
 
-/// Threads and blocks that fill a device.
+/// Grid that fills a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
     /// Threads per block.
     pub block: u32,
-    /// Blocks that are resident at a time on the whole device.
+    /// Resident blocks on the whole device.
     pub blocks: u32,
-    /// Multiprocessors.
+    /// Number of streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Most threads per block.
+    /// Maximum number of threads per block.
     pub most: u32,
 }
 
 impl From<u32> for BlockSize {
-    /// 0 is automatic, as parameters have it.
+    /// 0 means automatic, as in parameters.
     fn from(threads: u32) -> Self {
         if threads == 0 { Self::Automatic } else { Self::Threads(threads) }
     }
 }
 
 impl Fill {
-    /// One thread per item.
+    /// Grid with one thread per item.
     fn items(self, items: u64, size: BlockSize) -> Grid {
         let block = self.block_of_items(items, size);
         Self::grid(items.div_ceil(block.into()).max(1), [block, 1, 1])
     }
 
-    /// One thread per item, in turns where there are more than the device holds.
+    /// Persistent grid: at most the resident blocks, whose threads loop over items.
     fn turns(self, items: u64, size: BlockSize) -> Grid {
         let block = self.block_of_items(items, size);
         let resident = u64::from(self.blocks) * u64::from(self.block) / u64::from(block);
@@ -65,8 +66,8 @@ impl Fill {
         match size {
             BlockSize::Threads(threads) => self.allowed(threads),
             BlockSize::Automatic => {
-                // Smaller blocks of short work begin too slowly: filling 64 Mi bf16 takes 40 instead of 30 µs with 128 threads.
-                // Halved until every multiprocessor has a block.
+                // Smaller blocks of short work start too slowly: filling 64 Mi bf16 takes 40 instead of 30 µs with 128
+                // threads. The size is halved until every multiprocessor has a block.
                 let mut block = self.block.max(self.most.min(256));
                 while block > 2 * WARP && items.div_ceil(block.into()) < self.multiprocessors.into() {
                     block /= 2;
@@ -76,9 +77,9 @@ impl Fill {
         }
     }
 
-    /// A warp per row while its `packs` are at most `kept` per thread, with several rows per block; else a block per row. Few
-    /// rows, which leave most of the device idle, have a thread per pack: a norm of 64 rows of 1,024 bf16 takes 3.2 instead of
-    /// 3.9 µs on an H200, one of 512 rows 3.6 instead of 3.9.
+    /// One warp per row while a thread handles at most `kept` packs, with several rows per block; otherwise one block
+    /// per row. Few rows, which leave most of the device idle, get a thread per pack: a norm of 64 rows of 1,024 bf16
+    /// takes 3.2 instead of 3.9 µs on an H200, one of 512 rows 3.6 instead of 3.9.
     fn rows(self, rows: u64, packs: u64, kept: u32, size: BlockSize) -> Grid {
         let threads = match size {
             BlockSize::Threads(threads) => [self.allowed(threads), 1, 1],
@@ -86,7 +87,7 @@ impl Fill {
                 let kept = if rows <= u64::from(self.multiprocessors) * FEW { 1 } else { u64::from(kept) };
                 let wanted = packs.div_ceil(kept).next_multiple_of(WARP.into()).min(self.most.into()) as u32;
                 if wanted <= WARP {
-                    // Fewer rows per block while there are too few of them for all multiprocessors.
+                    // Fewer rows per block while there are not enough rows for all multiprocessors.
                     let mut side = self.block / WARP;
                     while side > 1 && rows.div_ceil(side.into()) < self.multiprocessors.into() {
                         side /= 2;
@@ -110,7 +111,7 @@ impl Fill {
 }
 
 impl Kernel {
-    /// What fills the device, without dynamic shared memory; asked for once.
+    /// Grid that fills the device, without dynamic shared memory; computed once.
     pub fn fill(&self) -> Result<Fill, GpuError> {
         if let Some(fill) = self.fill.get() {
             return Ok(*fill);
@@ -128,18 +129,18 @@ impl Kernel {
         Ok(*self.fill.get_or_init(|| fill))
     }
 
-    /// A grid for a kernel whose threads take one item each.
+    /// Grid for a kernel with one thread per item.
     pub fn grid_of_items(&self, items: u64, size: BlockSize) -> Result<Grid, GpuError> {
         Ok(self.fill()?.items(items, size))
     }
 
-    /// A grid for a kernel whose blocks do something besides their items: as many as are resident, which take items in turns.
+    /// Persistent grid for a kernel whose blocks do work besides their items: the resident blocks loop over items.
     pub fn grid_of_turns(&self, items: u64, size: BlockSize) -> Result<Grid, GpuError> {
         Ok(self.fill()?.turns(items, size))
     }
 
-    /// A grid for a kernel with `blockDim.x` threads per row and `blockDim.y` rows per block. A row has `packs` accesses, of
-    /// which a thread keeps `kept` in registers.
+    /// Grid for a kernel with `blockDim.x` threads per row and `blockDim.y` rows per block. A row has `packs` vector
+    /// accesses, of which a thread keeps `kept` in registers.
     pub fn grid_of_rows(&self, rows: u64, packs: u64, kept: u32, size: BlockSize) -> Result<Grid, GpuError> {
         Ok(self.fill()?.rows(rows, packs, kept, size))
     }

@@ -1,4 +1,4 @@
-//! What one call of `advance` is given: whether to measure, and where measurements go.
+//! Context of one call of `advance`: stop request, progress, and where measurements are collected.
 
 use super::{
     GpuError, Timing,
@@ -14,60 +14,60 @@ use std::{sync::Arc, time::Instant};
 mod launches;
 mod work;
 
-/// One batch in this many is measured, or fewer where measuring costs much.
+/// One batch in this number is measured, or fewer if measuring costs much.
 pub const PROFILE_EVERY: u64 = 32;
 
-/// Measures, or does not: ordinary batches are not measured, so that measuring costs nothing.
+/// Collects measurements of a batch. Most batches are not measured, so that measuring costs almost nothing.
 #[derive(Default)]
 pub struct Pass {
     /// Whether this batch is measured.
     pub profiled: bool,
     /// Requests an early return.
     pub stop: StopFlag,
-    /// What is done beside steps.
+    /// Progress of long work between steps.
     pub activity: Activity,
-    /// Asks `advance` to return after a step that changed the schema, with fewer steps than asked for.
+    /// Asks `advance` to return early, after a step that changed the schema.
     pub ends_at_changes: bool,
-    /// Lets `advance` return while something is measured beside later steps: who calls it takes that in afterwards.
-    pub leaves_measurements: bool,
-    /// Only a screen shows what is measured: it may be of the text before the newest one.
+    /// Lets `advance` return while measurements run concurrently with later steps; the caller collects them afterwards.
+    pub defers_measurements: bool,
+    /// Whether only the screen shows the readings, which may then be of the text before the newest one.
     pub is_for_screen: bool,
-    /// Measurements since they were last taken.
+    /// Timings since they were last taken.
     pub timings: Vec<Timing>,
-    /// Batches since they were last taken, while profiling is on.
+    /// Batches since they were last taken, if profiling is on.
     pub batches: Vec<Batch>,
-    /// Launches of a measured batch the device has not finished, oldest first.
+    /// Launches of measured batches that the device has not finished, oldest first.
     pending: Vec<Pending>,
     /// Measured batches with launches the device has not finished, oldest first.
     open: Vec<Open>,
-    /// This thread's spans of a batch that is profiled in detail.
+    /// Spans of this thread in a batch that is profiled in detail.
     log: Option<Log>,
-    /// Where its spans stand.
+    /// Timeline lane of this thread's spans.
     lane: Lane,
     number: u64,
-    /// Kernels seen while a step is captured, instead of launched.
+    /// Number of kernels captured into a graph instead of launched.
     pub(super) captured: u32,
-    /// Names and nodes of captured launches, for a graph whose launches are updated.
+    /// Names and nodes of captured launches, for an updatable graph.
     pub(super) nodes: Option<Vec<(&'static str, usize)>>,
-    /// Where launches go instead of the compute stream.
+    /// Stream that receives launches; `None`: the compute stream.
     stream: Option<Arc<CudaStream>>,
-    /// Shared by neighbouring launches.
+    /// Event that neighbouring launches share.
     last_event: Option<launches::LastEvent>,
-    /// Steps of this batch that are measured; 0: all of them.
+    /// Steps measured per batch; 0: all.
     measured_steps: u32,
 }
 
-/// How a worker thread measures: see [`Pass::follow`].
+/// Settings with which a worker thread measures: see [`Pass::follow`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Follow {
     profiled: bool,
     origin: Option<Instant>,
 }
 
-/// A measured batch that is not complete.
+/// Measured batch with unfinished launches.
 struct Open {
     batch: Batch,
-    /// Device start, host call, span: to be placed when all are there.
+    /// Device start, host call and span of each launch, placed on the timeline when all are finished.
     placed: Vec<(i64, u64, Span)>,
     is_over: bool,
 }
@@ -76,26 +76,26 @@ struct Open {
 struct Pending {
     flight: Flight,
     batch: u64,
-    /// Whether it counts in the sums; copies and captured steps are on the timeline only.
+    /// Whether the work counts in the sums; copies and captured steps are shown on the timeline only.
     counts: bool,
-    /// Launches it represents.
+    /// Number of launches it represents.
     repeats: u32,
-    /// Nanoseconds that its events add.
+    /// Overhead of its events, nanoseconds.
     added: u64,
 }
 
 impl Pass {
-    /// One that measures.
+    /// A pass that measures.
     pub fn measuring() -> Self {
         Self { profiled: true, ..Self::default() }
     }
 
-    /// Whether `advance` is asked to return soon, with whole steps only.
+    /// Whether `advance` should return soon, after a whole step.
     pub fn is_stopping(&self) -> bool {
         self.stop.is_raised()
     }
 
-    /// Begins a batch. With `looked_at` it is kept for the profile; with `profiled` too, span by span.
+    /// Begins a batch. With `looked_at` the batch is kept for the profile; with `profiled` it also keeps its spans.
     pub fn begin(&mut self, number: u64, step: u64, profiled: bool, looked_at: bool) {
         (self.profiled, self.number, self.measured_steps) = (profiled, number, 0);
         if !looked_at {
@@ -112,7 +112,7 @@ impl Pass {
         self.open.push(Open { batch, placed: vec![], is_over: false });
     }
 
-    /// The batch is over.
+    /// Ends the batch, with its number of steps and its wall time.
     pub fn end(&mut self, steps: u32, nanos: u64) -> Result<(), GpuError> {
         if let Some(batch) = self.batches.last_mut().filter(|b| b.number == self.number && b.measured.is_none()) {
             (batch.steps, batch.nanos) = (steps, nanos);
@@ -130,19 +130,19 @@ impl Pass {
         if self.open.is_empty() { Ok(()) } else { self.collect() }
     }
 
-    /// A step begins whose launches are measured one by one, in place of one captured graph: of a batch only the first is
-    /// measured, so that measuring costs little.
+    /// Begins a step whose launches are measured one by one instead of as one captured graph. Only the first step of a
+    /// batch is measured, so that measuring costs little.
     pub fn begin_step(&mut self) {
         self.profiled &= self.measured_steps == 0;
         self.measured_steps += u32::from(self.profiled);
     }
 
-    /// Of this batch so many steps are measured, in place of all.
+    /// Sets the number of steps that are profiled in this batch; without a call, all are.
     pub fn measures_steps(&mut self, steps: u32) {
         self.measured_steps += steps;
     }
 
-    /// Something went wrong in the batch: it is not shown.
+    /// Discards the batch after a failure: it is not shown.
     pub fn abandon(&mut self) {
         trace::close();
         self.log = None;
@@ -151,7 +151,7 @@ impl Pass {
         self.batches.retain(|b| b.steps > 0);
     }
 
-    /// Notes something of the engine's own that began then and ends now: in no sum, on the timeline only.
+    /// Records work of the engine that began at `start` and ends now: on the timeline, not in the sums.
     pub fn aside_since(&mut self, start: Instant, name: &'static str) {
         self.log(start, Span { name, ..Span::default() });
     }
@@ -162,12 +162,12 @@ impl Pass {
         }
     }
 
-    /// How a thread is to measure what it does for this batch.
+    /// Settings with which another thread measures for this batch.
     pub fn follow(&self) -> Follow {
         Follow { profiled: self.profiled, origin: self.log.as_ref().map(|log| log.origin) }
     }
 
-    /// Makes a thread's own pass measure like the batch it belongs to.
+    /// Makes a worker thread's pass measure like the batch that it belongs to.
     pub fn measure_as(&mut self, follow: Follow, thread: usize) {
         self.profiled = follow.profiled;
         if self.log.as_ref().map(|log| log.origin) != follow.origin {
@@ -176,7 +176,7 @@ impl Pass {
         }
     }
 
-    /// Takes over what a thread measured.
+    /// Merges the measurements of a worker thread.
     pub fn join(&mut self, thread: &mut Self) {
         for timing in thread.timings.drain(..) {
             self.note(&timing);
@@ -190,7 +190,7 @@ impl Pass {
         }
     }
 
-    /// Runs `work` under a kernel's name.
+    /// Runs `work` and measures it under a kernel's name.
     pub fn span<T>(&mut self, name: &'static str, items: u64, work: impl FnOnce() -> T) -> T {
         if !self.profiled {
             return work();
@@ -207,7 +207,7 @@ impl Pass {
         out
     }
 
-    /// Changes a kernel's row, in the sums and in those of a batch that is shown.
+    /// Changes a kernel's row in the sums and in the profile of the batch.
     fn rows(&mut self, name: &'static str, batch: u64, change: impl Fn(&mut Timing)) {
         change(row(&mut self.timings, name));
         if let Some(open) = self.open.iter_mut().find(|o| o.batch.number == batch) {
@@ -220,7 +220,7 @@ impl Pass {
         self.rows(timing.name, self.number, |row| row.add(timing));
     }
 
-    /// Sets the work of a kernel when it is known only after the launch.
+    /// Sets the work of a kernel that is known only after the launch.
     pub fn work(&mut self, name: &'static str, items: u64, bytes: u64) {
         self.rows(name, self.number, |row| {
             row.items += items;
@@ -235,7 +235,7 @@ impl Pass {
         }
     }
 
-    /// Work that the thread issued without a pass is in flight too.
+    /// Adds pending device work that the thread issued without a pass.
     fn fly(&mut self, thread_log: ThreadLog) -> Log {
         let batch = self.number;
         self.pending.extend(thread_log.flights.into_iter().map(|flight| Pending {
@@ -248,8 +248,7 @@ impl Pass {
         thread_log.trace
     }
 
-    /// Turns the launches the device has finished into timings; unfinished ones wait for the next call, so
-    /// that nothing waits for the device.
+    /// Converts finished launches to timings; unfinished ones wait for the next call, so that the host never waits.
     pub fn collect(&mut self) -> Result<(), GpuError> {
         let doing = || "reading kernel times".to_owned();
         let mut finished = 0;
@@ -283,7 +282,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Batches of which nothing is pending are complete.
+    /// Publishes batches without pending launches.
     fn hand_over(&mut self) {
         let Self { open, pending, batches, .. } = self;
         open.retain_mut(|open| {

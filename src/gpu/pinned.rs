@@ -1,4 +1,4 @@
-//! Page-locked host memory, and points in the stream of the device.
+//! Page-locked host memory, and marks in a stream.
 
 use super::{
     Gpu, GpuError, Place,
@@ -9,23 +9,23 @@ use super::{
 };
 use cudarc::driver::{CudaEvent, PinnedHostSlice};
 
-/// A point in the stream: everything issued so far.
+/// Position in a stream: all work issued so far.
 pub struct Mark(pub(super) CudaEvent);
 
 impl Mark {
-    /// Now.
+    /// Records a mark at the current end of the compute stream.
     pub fn now(gpu: &Gpu) -> Result<Self, GpuError> {
         gpu.compute.record_event(None).map(Self).doing(|| "marking a moment on the GPU".to_owned())
     }
 
-    /// Waits until all of it is done; reports errors of kernels that ran in the meantime.
+    /// Waits until the work before the mark has finished; reports errors of kernels that ran in the meantime.
     pub fn wait(&self) -> Result<(), GpuError> {
         let wait = || self.0.synchronize().doing(|| "waiting for the kernels".to_owned());
         trace::host(Lane::Waits, "wait for kernels", 0, wait)
     }
 }
 
-/// Page-locked host memory: the fast end of [`Slice::download`](super::Slice::download).
+/// Page-locked host memory: the fast target of [`Slice::download`](super::Slice::download).
 pub struct Pinned<T: CudaType> {
     pub(super) slice: PinnedHostSlice<T>,
     pub(super) copied: CudaEvent,
@@ -39,13 +39,13 @@ impl<T: CudaType> Drop for Pinned<T> {
 }
 
 impl<T: CudaType> Pinned<T> {
-    /// `len` zeros, cached for reading by the CPU.
+    /// Allocates `len` zeros, cached for reading by the CPU.
     pub fn zeros(gpu: &Gpu, len: usize) -> Result<Self, GpuError> {
         let doing = || format!("page-locking {len} × {} B of main memory", size_of::<T>());
         if allocation::fails() {
             return Err(GpuError::Full { doing: doing(), why: "no memory".to_owned() });
         }
-        // SAFETY: the memory is filled before anyone can read it.
+        // SAFETY: the memory is initialised before it can be read.
         let mut slice = unsafe { gpu.context.alloc_pinned_with_flags(len.max(1), 0) }.doing(doing)?;
         slice.as_mut_slice().doing(doing)?.fill(T::zeroed());
         let copied = gpu.context.new_event(None).doing(doing)?;
@@ -53,31 +53,31 @@ impl<T: CudaType> Pinned<T> {
         Ok(Self { slice, copied, _counted: counted })
     }
 
-    /// Elements; at least 1.
+    /// Number of elements; at least 1.
     pub fn len(&self) -> usize {
         self.slice.len()
     }
 
-    /// Bytes held.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         (self.len() * size_of::<T>()) as u64
     }
 
-    /// Never: an empty one holds one element.
+    /// Always false, because an empty buffer holds one element.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Waits for the last copy into it, not for the kernels after that copy, and shows it.
+    /// Waits for the last copy into the memory, not for kernels after that copy, and returns it.
     pub fn get(&self) -> Result<&[T], GpuError> {
         let doing = || "waiting for a copy from the GPU".to_owned();
         trace::host(Lane::Waits, "wait for a copy", 0, || self.copied.synchronize().doing(doing))?;
         self.slice.as_slice().doing(doing)
     }
 
-    /// Later kernels wait for the last copy into it, and may then overwrite the source.
+    /// Makes later kernels wait for the last copy into the memory, so that they may overwrite its source.
     pub fn hold_kernels(&self, gpu: &Gpu) -> Result<(), GpuError> {
         gpu.note_issued();
-        gpu.compute.wait(&self.copied).doing(|| "ordering kernels behind a copy".to_owned())
+        gpu.compute.wait(&self.copied).doing(|| "ordering kernels after a copy".to_owned())
     }
 }

@@ -1,22 +1,22 @@
-//! The devices that the driver lists, without opening one.
+//! Lists the devices of the driver without opening one.
 
 use super::{OpenError, probe};
 use cudarc::driver::{DriverError, result, sys};
 
-/// A device that can be opened, perhaps.
+/// A device that the driver lists; opening it may fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Present {
-    /// Ordinal of the driver, from 0: `cuda:0`.
+    /// Ordinal of the driver, from 0, as in `cuda:0`.
     pub ordinal: usize,
-    /// Name as the driver reports it.
+    /// Name that the driver reports.
     pub name: String,
-    /// Compute capability: 90 is 9.0.
+    /// Compute capability: 90 means 9.0.
     pub capability: u32,
-    /// Memory, bytes.
+    /// Total memory, bytes.
     pub memory: u64,
 }
 
-/// All devices, in the order of the driver. Never panics; no device is an empty list.
+/// Lists all devices in the order of the driver. Never panics; without devices the list is empty.
 pub fn present() -> Result<Vec<Present>, OpenError> {
     probe::probe()?;
     let count = match result::init().and_then(|()| result::device::get_count()) {

@@ -1,4 +1,4 @@
-//! Probes for a usable driver before the first call of `cudarc`, which panics where a library or a symbol is missing.
+//! Checks for a usable driver before the first call of `cudarc`, which panics if a library or a symbol is missing.
 
 use super::{
     Present,
@@ -7,10 +7,10 @@ use super::{
 use libloading::Library;
 use std::ffi::c_int;
 
-/// Why no device could be opened. Each variant is a sentence that says what to do.
+/// Reason why no device could be opened. Each message says what to do.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OpenError {
-    /// The driver's library is missing or is a stub.
+    /// The driver library is missing or is a stub.
     #[error("no NVIDIA driver was found ({0}); simulations run on the CPU until one is installed")]
     NoDriver(String),
     /// The driver is too old for the embedded kernels.
@@ -22,9 +22,9 @@ pub enum OpenError {
     /// The driver is present but returns an error.
     #[error("the NVIDIA driver answered: {why}; {help}, or run on the CPU")]
     Driver {
-        /// The driver's message.
+        /// Message of the driver.
         why: String,
-        /// What to do.
+        /// Advice for the user.
         help: &'static str,
     },
     /// The device is older than the embedded kernels.
@@ -33,9 +33,9 @@ pub enum OpenError {
         .capability / 10, .capability % 10, OLDEST_DEVICE / 10, OLDEST_DEVICE % 10
     )]
     OldDevice {
-        /// Its name.
+        /// Name of the device.
         name: String,
-        /// Its compute capability: 61 is 6.1.
+        /// Compute capability of the device: 61 means 6.1.
         capability: u32,
     },
     /// The driver lists no such device.
@@ -44,7 +44,7 @@ pub enum OpenError {
         listed(present)
     )]
     NoDevice {
-        /// Requested ordinal.
+        /// Ordinal that was requested.
         wanted: usize,
         /// Devices that the driver lists.
         present: Vec<Present>,
@@ -57,7 +57,7 @@ pub const OLDEST_DRIVER: i32 = 12_000;
 /// Lowest compute capability the embedded kernels are made for: 75 is 7.5.
 pub const OLDEST_DEVICE: u32 = 75;
 
-/// `cuda:0 NVIDIA H100, cuda:1 NVIDIA L4`.
+/// Lists devices: `cuda:0 NVIDIA H100, cuda:1 NVIDIA L4`.
 fn listed(present: &[Present]) -> String {
     let names: Vec<String> = present.iter().map(|p| format!("cuda:{} {}", p.ordinal, p.name)).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
@@ -75,8 +75,7 @@ impl OpenError {
 
 const LIBRARIES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
 
-/// Loads the driver's library for good and returns the CUDA version it supports (12020 is 12.2).
-/// Never panics, whatever is installed.
+/// Loads the driver library permanently and returns the CUDA version that it supports (12020 means 12.2). Never panics.
 pub fn probe() -> Result<i32, OpenError> {
     probe_among(LIBRARIES)
 }
@@ -107,11 +106,11 @@ fn version_of(name: &str) -> Result<i32, String> {
             .map_err(|_| format!("{name} is a stub"))?;
         get(&mut version)
     };
-    std::mem::forget(library); // cudarc loads it again; unloading a driver in between has no use
+    std::mem::forget(library); // cudarc loads the driver again, so unloading it in between is useless
     if code == 0 { Ok(version) } else { Err(format!("{name}: cuDriverGetVersion answered {code}")) }
 }
 
-/// `libloading` keeps the loader's own sentence one level down.
+/// Returns the loader's own message, which `libloading` keeps one level down.
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {

@@ -62,23 +62,23 @@ kernels! {
     }
 }
 
-/// One comparison.
+/// Result of one comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// The compared quantity.
+    /// Name of the compared quantity.
     pub name: &'static str,
-    /// Words compared.
+    /// Number of words compared.
     pub words: usize,
-    /// Words that differ.
+    /// Number of words that differ.
     pub differing: usize,
 }
 
 /// The result of the self-test.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The device.
+    /// Description of the device.
     pub device: String,
-    /// The comparisons.
+    /// Results of the comparisons.
     pub checks: Vec<Check>,
     /// Resources of each kernel on this device.
     pub facts: Vec<KernelFacts>,
@@ -123,7 +123,7 @@ const LANES: u32 = 250_000;
 const WORDS: usize = 4 * LANES as usize;
 const SUMS: usize = 1_000;
 const GRAPH_STEPS: u64 = 50;
-/// Beyond 32 bits, so that both halves of the step matter.
+/// Start step beyond 32 bits, so that both halves of the step matter.
 const START: Clock = Clock { seed: 0x0123_4567_89ab_cdef, step: 0x1_0000_0002, purpose: Purpose::Noise as u32, pad: 0 };
 
 /// Runs all checks once. `Err` is a failed device; a device with different results gives a
@@ -225,7 +225,7 @@ fn check_elements(
     Ok(compare("f16, bf16, fp8", &found, &expected))
 }
 
-/// Stacked matrices, transposed by a three-dimensional grid, with more shared memory than a block has unasked.
+/// Stacked matrices, transposed by a three-dimensional grid with more shared memory than the default limit.
 fn check_grid(
     gpu: &Arc<Gpu>,
     kernels: &Kernels,
@@ -244,7 +244,7 @@ fn check_grid(
     let cell = |l: usize, c: usize, r: usize| drawn[(l * shape[1] + r) * shape[2] + c];
     let matrix = |l| (0..shape[2]).flat_map(move |c| (0..shape[1]).map(move |r| cell(l, c, r)));
     let expected: Vec<u32> = (0..shape[0]).flat_map(matrix).collect();
-    // Matrix by matrix, as views of the stack.
+    // Reads matrix by matrix through views of the stack.
     let mut found = Vec::new();
     for layer in 0..shape[0] {
         found.extend(to.at(layer)?.read()?);
@@ -252,7 +252,7 @@ fn check_grid(
     Ok(compare("3-D grid, shared memory", &found, &expected))
 }
 
-/// A graph of one step, replayed; then the clock is set back under the same graph.
+/// Captures a graph of one step and replays it, then resets the clock under the same graph.
 fn check_graph(
     gpu: &Arc<Gpu>,
     kernels: &Kernels,

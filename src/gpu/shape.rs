@@ -1,4 +1,4 @@
-//! The shape of a tensor: its extents, outermost first; elements of the last dimension are neighbours.
+//! Shape of a tensor: its extents, outermost first; elements of the last dimension are adjacent.
 
 use std::fmt;
 
@@ -10,27 +10,27 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Most dimensions.
+    /// Maximum number of dimensions.
     pub const MAX_RANK: usize = 6;
 
-    /// From a list of at most [`Shape::MAX_RANK`] extents.
+    /// Shape of at most [`Shape::MAX_RANK`] extents; `None` if there are more.
     pub fn new(extents: &[usize]) -> Option<Self> {
         let mut all = [1; Self::MAX_RANK];
         all.get_mut(..extents.len())?.copy_from_slice(extents);
         Some(Self { extents: all, rank: extents.len() as u8 })
     }
 
-    /// The extents.
+    /// Extents, outermost first.
     pub fn extents(&self) -> &[usize] {
         &self.extents[..usize::from(self.rank)]
     }
 
-    /// Dimensions; 0 is a single element.
+    /// Number of dimensions; 0 is a single element.
     pub const fn rank(&self) -> usize {
         self.rank as usize
     }
 
-    /// Elements; `None` where the product is beyond `usize`.
+    /// Number of elements; `None` if the product exceeds `usize`.
     pub fn elements(&self) -> Option<usize> {
         self.extents().iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent))
     }
@@ -45,7 +45,7 @@ impl Shape {
         self.extents().get(1..).and_then(Self::new).unwrap_or(*self)
     }
 
-    /// The same with another outermost extent.
+    /// Copy of the shape with another outermost extent.
     pub fn with_outer(mut self, outer: usize) -> Self {
         if self.rank > 0 {
             self.extents[0] = outer;
@@ -69,7 +69,7 @@ impl<const N: usize> From<[usize; N]> for Shape {
     }
 }
 
-/// `12 × 64 × 64`.
+/// Formats a shape: `12 × 64 × 64`.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let extents: Vec<String> = self.extents().iter().map(usize::to_string).collect();

@@ -1,4 +1,4 @@
-//! A stretch of device memory with a shape: a whole buffer or a part of one, and the copies from and to it.
+//! A contiguous part of device memory with a shape, and its copies.
 
 use super::{
     Gpu, GpuError, Mark, Pinned, Shape,
@@ -13,10 +13,10 @@ use std::{
     sync::Arc,
 };
 
-/// Device memory that a [`Buf`](super::Buf) owns or a [`View`] borrows. Kernels and the copies below run in the order
-/// in which they are issued.
+/// Device memory that a [`Buf`](super::Buf) owns or a [`View`] borrows. Kernels and the copies below run in issue
+/// order.
 pub struct Slice<T: CudaType> {
-    /// What it holds, for errors and the memory report.
+    /// Name of the contents, for errors and the memory report.
     pub what: &'static str,
     pub(super) gpu: Arc<Gpu>,
     pub(super) ptr: CUdeviceptr,
@@ -26,28 +26,28 @@ pub struct Slice<T: CudaType> {
 }
 
 impl<T: CudaType> Slice<T> {
-    /// Memory at an address of this device that lives as long as the owner of the slice.
+    /// Slice at a device address, which must live as long as the owner of the slice.
     pub(super) fn at_address(gpu: &Arc<Gpu>, what: &'static str, ptr: CUdeviceptr, shape: Shape) -> Self {
         let len = shape.elements().unwrap_or(0);
         Self { what, gpu: gpu.clone(), ptr, len, shape, element: PhantomData }
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the slice has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes held.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         (self.len * size_of::<T>()) as u64
     }
 
-    /// Extents; of a buffer without a shape its length.
+    /// Extents; a buffer without a shape has one dimension.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -56,31 +56,31 @@ impl<T: CudaType> Slice<T> {
         self.ptr + (index * size_of::<T>()) as CUdeviceptr
     }
 
-    /// A range of the outermost dimension. Kernels that read 16 bytes at a time need it to begin at a multiple of 16.
+    /// Range of the outermost dimension. Kernels with 16-byte accesses need it to begin at a multiple of 16 bytes.
     pub fn part(&self, range: Range<usize>) -> Result<View<'_, T>, GpuError> {
         Ok(View { slice: self.borrowed(range)?, owner: PhantomData })
     }
 
-    /// The same, to be written.
+    /// Writable range of the outermost dimension.
     pub fn part_mut(&mut self, range: Range<usize>) -> Result<ViewMut<'_, T>, GpuError> {
         Ok(ViewMut { slice: self.borrowed(range)?, owner: PhantomData })
     }
 
-    /// One element of the outermost dimension, with the shape of the others: a matrix of a stack.
+    /// Element `index` of the outermost dimension, for example a matrix of a stack.
     pub fn at(&self, index: usize) -> Result<View<'_, T>, GpuError> {
         let mut view = self.part(index..index + 1)?;
         view.slice.shape = self.shape.inner();
         Ok(view)
     }
 
-    /// Two parts of the outermost dimension that are written at the same time: before `index`, and from it on.
+    /// Two disjoint writable parts of the outermost dimension: before `index`, and from it on.
     pub fn split_at_mut(&mut self, index: usize) -> Result<(ViewMut<'_, T>, ViewMut<'_, T>), GpuError> {
         let parts = [self.borrowed(0..index)?, self.borrowed(index..self.shape.outer())?];
         let [first, second] = parts.map(|slice| ViewMut { slice, owner: PhantomData });
         Ok((first, second))
     }
 
-    /// Parts of the outermost dimension that are written at the same time; their ranges ascend.
+    /// Disjoint writable parts of the outermost dimension; `ranges` ascend.
     pub fn parts_mut<const N: usize>(&mut self, ranges: [Range<usize>; N]) -> Result<[ViewMut<'_, T>; N], GpuError> {
         let refused = |ranges: &[Range<usize>]| GpuError::Shape {
             what: self.what,
@@ -95,7 +95,7 @@ impl<T: CudaType> Slice<T> {
         parts.try_into().map_err(|_| refused(&ranges))
     }
 
-    /// The same elements in another shape.
+    /// View of the same elements in another shape.
     pub fn reshaped(&self, shape: impl Into<Shape>) -> Result<View<'_, T>, GpuError> {
         let shape = shape.into();
         if shape.elements() != Some(self.len) {
@@ -105,7 +105,7 @@ impl<T: CudaType> Slice<T> {
         Ok(View { slice, owner: PhantomData })
     }
 
-    /// A slice that its caller ties to a borrow of this one.
+    /// Creates a slice that the caller ties to a borrow of this one.
     fn borrowed(&self, range: Range<usize>) -> Result<Self, GpuError> {
         if range.start > range.end || range.end > self.shape.outer() {
             let asked = format!("part {}..{}", range.start, range.end);
@@ -116,7 +116,7 @@ impl<T: CudaType> Slice<T> {
         Ok(Self::at_address(&self.gpu, self.what, self.element(range.start * inner), shape))
     }
 
-    /// Checks a range of elements.
+    /// Checks that a range of elements is in bounds.
     fn check(&self, range: &Range<usize>) -> Result<(), GpuError> {
         if range.start > range.end || range.end > self.len {
             return Err(GpuError::Length { what: self.what, device: self.len, host: range.end });
@@ -124,7 +124,7 @@ impl<T: CudaType> Slice<T> {
         Ok(())
     }
 
-    /// Replaces the contents; `values` has the same length. The host memory is free again on return.
+    /// Replaces the contents; `values` must have the same length. The host memory can be reused on return.
     pub fn write(&mut self, values: &[T]) -> Result<(), GpuError> {
         if values.len() != self.len {
             return Err(GpuError::Length { what: self.what, device: self.len, host: values.len() });
@@ -132,7 +132,7 @@ impl<T: CudaType> Slice<T> {
         self.write_at(0, values)
     }
 
-    /// Replaces `values.len()` elements from `start` on. The host memory is free again on return.
+    /// Replaces `values.len()` elements from `start` on. The host memory can be reused on return.
     pub fn write_at(&mut self, start: usize, values: &[T]) -> Result<(), GpuError> {
         self.check(&(start..start.saturating_add(values.len())))?;
         if values.is_empty() {
@@ -148,7 +148,7 @@ impl<T: CudaType> Slice<T> {
         })
     }
 
-    /// Copies another slice of the same length, on the device.
+    /// Copies another slice of the same length within the device.
     pub fn copy_from(&mut self, other: &Self) -> Result<(), GpuError> {
         if other.len != self.len {
             return Err(GpuError::Length { what: self.what, device: self.len, host: other.len });
@@ -159,11 +159,11 @@ impl<T: CudaType> Slice<T> {
         let (from, to, bytes) = (other.what, self.what, self.bytes() as usize);
         let doing = || format!("copying {from} to {to}");
         let stream = self.gpu.bound(doing)?;
-        // SAFETY: both sides hold that many bytes and neither is freed before the stream is idle.
+        // SAFETY: both sides hold `bytes` bytes and neither is freed before the stream is idle.
         unsafe { result::memcpy_dtod_async(self.ptr, other.ptr, bytes, stream.cu_stream()) }.doing(doing)
     }
 
-    /// Sets every byte of a range of elements, of memory that nothing else names at the time.
+    /// Sets every byte of a range of elements; nothing else may access that memory meanwhile.
     pub(super) fn fill_bytes(&self, range: Range<usize>, byte: u8) -> Result<(), GpuError> {
         self.check(&range)?;
         if range.is_empty() {
@@ -186,13 +186,13 @@ impl<T: CudaType> Slice<T> {
         self.fill_bytes(range, 0)
     }
 
-    /// Waits for the kernels so far and reads everything. For saving and tests; a running simulation uses
+    /// Waits for the kernels issued so far and reads all elements. For saving and tests; a running simulation uses
     /// [`Slice::download`].
     pub fn read(&self) -> Result<Vec<T>, GpuError> {
         self.read_range(0..self.len)
     }
 
-    /// The same for a range of elements.
+    /// Waits for the kernels issued so far and reads a range of elements.
     pub fn read_range(&self, range: Range<usize>) -> Result<Vec<T>, GpuError> {
         self.check(&range)?;
         let mut values = vec![T::zeroed(); range.len()];
@@ -200,7 +200,7 @@ impl<T: CudaType> Slice<T> {
         Ok(values)
     }
 
-    /// The same into memory of the caller, from `start` on.
+    /// Waits for the kernels issued so far and reads `values.len()` elements from `start` on into host memory.
     pub fn read_into(&self, start: usize, values: &mut [T]) -> Result<(), GpuError> {
         self.check(&(start..start.saturating_add(values.len())))?;
         if values.is_empty() {
@@ -216,8 +216,8 @@ impl<T: CudaType> Slice<T> {
         })
     }
 
-    /// Starts copying `range` to the start of page-locked memory on the copy stream, after the kernels so far and
-    /// before those to come; the host does not wait. [`Pinned::get`] waits for it.
+    /// Starts an asynchronous copy of `range` to the start of page-locked memory on the copy stream, in order with the
+    /// compute stream. [`Pinned::get`] waits for it.
     pub fn download(&self, range: Range<usize>, into: &mut Pinned<T>) -> Result<(), GpuError> {
         let (what, len) = (self.what, range.len());
         if range.end > self.len || len > into.len() {
@@ -229,14 +229,15 @@ impl<T: CudaType> Slice<T> {
         let (compute, doing) = (&self.gpu.compute, || format!("reading {what}"));
         let after = compute.record_event(None).doing(doing)?;
         self.copy_out(range, into, 0, &after)?;
-        // The source cannot change before it is copied.
+        // Later kernels wait for the copy, so they cannot change the source before it.
         self.gpu.note_issued();
         compute.wait(&into.copied).doing(doing)
     }
 
-    /// Starts copying `range` to `into[to..]` on the copy stream after the work issued before `after`, concurrently with
-    /// kernels issued since. The caller guarantees that those do not write the range until [`Pinned::get`].
-    pub fn download_beside(
+    /// Starts an asynchronous copy of `range` to `into[to..]` on the copy stream after the work before `after`,
+    /// concurrent with kernels issued since. The caller guarantees that those do not write the range until
+    /// [`Pinned::get`].
+    pub fn download_concurrent(
         &self,
         range: Range<usize>,
         into: &mut Pinned<T>,
@@ -253,7 +254,7 @@ impl<T: CudaType> Slice<T> {
         self.copy_out(range, into, to, &after.0)
     }
 
-    /// Starts a copy on the copy stream, once `after` has passed.
+    /// Starts a copy on the copy stream after the mark `after`.
     fn copy_out(
         &self,
         range: Range<usize>,
@@ -278,7 +279,7 @@ impl<T: CudaType> Slice<T> {
     }
 }
 
-/// A part of a buffer, to be read.
+/// Read-only part of a buffer.
 pub struct View<'a, T: CudaType> {
     slice: Slice<T>,
     owner: PhantomData<&'a Slice<T>>,
@@ -291,14 +292,14 @@ impl<T: CudaType> Deref for View<'_, T> {
     }
 }
 
-/// A part of a buffer, to be written.
+/// Writable part of a buffer.
 pub struct ViewMut<'a, T: CudaType> {
     slice: Slice<T>,
     owner: PhantomData<&'a mut Slice<T>>,
 }
 
 impl<T: CudaType> ViewMut<'_, T> {
-    /// Of memory that only this view names while it is borrowed.
+    /// Wraps memory that nothing else accesses while the view is borrowed.
     pub(super) fn of(slice: Slice<T>) -> Self {
         Self { slice, owner: PhantomData }
     }

@@ -1,21 +1,21 @@
-//! The embedded source of a kernel: its comment, the function, and the head of its file.
+//! Embedded source of a kernel: the function with its comment, and the head comment of the file.
 
 use super::module::SOURCES;
 
-/// The source of a kernel.
+/// Source of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// File under `kernels/`.
+    /// Path of the file under `kernels/`.
     pub file: &'static str,
-    /// Line the text begins on, from 1.
+    /// First line of the text, from 1.
     pub line: usize,
-    /// The function with the comment in front of it.
+    /// Function with the comment before it.
     pub text: &'static str,
-    /// The comment at the head of the file.
+    /// Comment at the head of the file.
     pub head: &'static str,
 }
 
-/// Finds a kernel in its module's file or in what that includes.
+/// Finds a kernel in its module's file or in the files that it includes.
 pub fn of_kernel(module: &str, kernel: &str) -> Option<Source> {
     let mut files = vec![named(module)?];
     let mut at = 0;
@@ -39,7 +39,7 @@ fn named(file: &str) -> Option<(&'static str, &'static str)> {
     SOURCES.iter().find(|(name, _)| *name == file).copied()
 }
 
-/// Comments in front of the definition, to its closing brace.
+/// Range from the comments before the definition to its closing brace.
 fn function(text: &'static str, kernel: &str) -> Option<std::ops::Range<usize>> {
     let call = format!("{kernel}(");
     let definition = |at: &usize| {
@@ -64,7 +64,7 @@ fn function(text: &'static str, kernel: &str) -> Option<std::ops::Range<usize>> 
     Some(start..end)
 }
 
-/// The comment lines a file begins with.
+/// Comment lines at the start of a file.
 fn head_of(text: &'static str) -> &'static str {
     let len: usize = text.split_inclusive('\n').take_while(|l| l.starts_with("//")).map(str::len).sum();
     text[..len].trim_end()

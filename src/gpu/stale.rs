@@ -1,16 +1,16 @@
-//! Which translations of kernels are not those of the sources beside them: for the build script, which warns, and a test.
+//! Finds PTX builds that do not match the kernel sources: for the build script, which warns, and for a test.
 //!
-//! A row of `prebuilt/SOURCES` is the checksum of what a translation was made from, the checksum of its text, its name. What it
-//! was made from are its target, its flags, its source and all that the source includes: when two sets of translations are
-//! merged that were made from different changes of the sources, those that both changes concern are stale, however the text
-//! was merged. `kernels/build.py` writes the rows and makes again what is stale.
+//! A row of `prebuilt/SOURCES` holds the checksum of a build's inputs, the checksum of its text, and its name. The
+//! inputs are the target, the flags, the source and all its includes. After a merge of two sets of builds made from
+//! different changes of the sources, builds that both changes affect are stale, however the text was merged.
+//! `kernels/build.py` writes the rows and rebuilds what is stale.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a file under `kernels` contains; nothing, where there is none.
+/// Reads a file under `kernels`; a missing file is empty.
 type Read<'a> = &'a dyn Fn(&str) -> Vec<u8>;
 
-/// Names in `prebuilt` of the translations that are missing, were made from something else, or were changed since.
+/// Names in `prebuilt` of builds that are missing, have other inputs, or were changed since.
 pub fn translations(read: Read<'_>) -> Vec<String> {
     let text = |name: &str| String::from_utf8_lossy(&read(name)).into_owned();
     let (modules, rows) = (text("gen/modules.txt"), text("prebuilt/SOURCES"));
@@ -32,27 +32,27 @@ pub fn translations(read: Read<'_>) -> Vec<String> {
     stale
 }
 
-/// A row of `prebuilt/SOURCES`: name and both checksums. Comments and the marks of a merge are none.
+/// Parses a row of `prebuilt/SOURCES` into name and both checksums; `None` for comments and conflict markers.
 fn record(row: &str) -> Option<(&str, &str)> {
     let (sums, name) = row.rsplit_once(' ')?;
     let is_sums = sums.len() == 17 && sums.chars().all(|c| c.is_ascii_hexdigit() || c == ' ');
     is_sums.then_some((name, sums))
 }
 
-/// A row of `gen/modules.txt`: stem, file, targets, flags.
+/// Parses a row of `gen/modules.txt` into stem, file, targets and flags.
 fn module(row: &str) -> Option<(&str, &str, &str, &str)> {
     let mut parts = row.split(" | ").filter(|_| !row.starts_with('#'));
     Some((parts.next()?, parts.next()?, parts.next()?, parts.next()?))
 }
 
-/// Sources that were read: the checksum of each and what it includes.
+/// Cache of source files: checksum and includes of each.
 struct Sources<'a> {
     read: Read<'a>,
     known: BTreeMap<String, (String, Vec<String>)>,
 }
 
 impl Sources<'_> {
-    /// As `sum_of_inputs` in `kernels/build.py`.
+    /// Checksum of a build's inputs, as `sum_of_inputs` in `kernels/build.py`.
     fn sum_of_inputs(&mut self, file: &str, target: &str, flags: &str) -> String {
         let (mut found, mut left) = (BTreeSet::new(), vec![file.to_owned()]);
         while let Some(file) = left.pop() {
@@ -83,7 +83,7 @@ fn checksum(bytes: &[u8]) -> String {
     format!("{:08x}", !crc)
 }
 
-/// Remainders of every byte: translations are some 20 MB, and build scripts are not optimised.
+/// Remainder of every byte value: PTX builds are tens of MB, and build scripts are not optimised.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut i = 0;
@@ -102,7 +102,7 @@ mod tests {
     const SCAN: &str = "scan.compute_75.ptx";
     const STEP: &str = "step.compute_75.ptx";
 
-    /// Files under `kernels`, by name.
+    /// Files under `kernels` by name.
     type Folder = BTreeMap<&'static str, String>;
 
     fn reader(folder: &Folder) -> impl Fn(&str) -> Vec<u8> {
@@ -119,7 +119,7 @@ mod tests {
         folder
     }
 
-    /// The rows for the folder as it is.
+    /// Rows of `SOURCES` for the present contents of the folder.
     fn rows(folder: &Folder) -> String {
         let read = reader(folder);
         let mut sources = Sources { read: &read, known: BTreeMap::new() };
@@ -131,7 +131,7 @@ mod tests {
         format!("# A comment.\n{}", ["scan", "step"].map(row).concat())
     }
 
-    /// A folder whose translations are fresh.
+    /// Folder whose builds are fresh.
     fn fresh() -> Folder {
         let folder = changed(
             &Folder::new(),
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// One side changed a header, the other two sources; each made its translations, and the texts were merged.
+    /// One side changed a header, the other two sources; both built their PTX, and git merged the text.
     #[test]
     fn two_sets_that_were_merged_are_stale() {
         let ours = changed(&fresh(), &[("narrow.cuh", "ours"), ("prebuilt/scan.compute_75.ptx", "translation by us")]);

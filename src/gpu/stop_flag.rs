@@ -5,22 +5,22 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-/// Asks a simulation that is within a call of `advance` to return soon. Clones share the request.
+/// Asks a simulation inside `advance` to return soon. Clones share the request.
 #[derive(Clone, Debug, Default)]
 pub struct StopFlag(Arc<AtomicU32>);
 
 impl StopFlag {
-    /// Requests a stop, until [`StopFlag::lower`] is called as often.
+    /// Adds a request to stop, until [`StopFlag::lower`] takes it back.
     pub fn raise(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes back one request, if there is one.
+    /// Takes back one request, if any.
     pub fn lower(&self) {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).ok();
     }
 
-    /// Whether a stop is requested.
+    /// Whether at least one stop is requested.
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }

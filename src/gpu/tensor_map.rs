@@ -1,4 +1,4 @@
-//! Matrices as Hopper's tensor memory accelerator (TMA) copies them: box by box, into shared memory.
+//! Descriptors of matrices for Hopper's tensor memory accelerator (TMA), which copies boxes into shared memory.
 
 use super::{
     Any, AnyMut, DeviceRepr, GpuError, ValidAsZeroBits,
@@ -9,7 +9,7 @@ use super::{
 use cudarc::driver::sys;
 use std::{ffi::c_void, marker::PhantomData};
 
-/// The driver's description of a tensor: opaque, read by the hardware.
+/// Tensor map of the driver: opaque, read by the hardware.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct TensorMap {
@@ -31,24 +31,24 @@ impl CudaStruct for TensorMap {
     const DOCS: &'static str = " A tensor that is copied box by box.";
 }
 
-/// Matrices of 16-bit elements, in two levels of batches; strides in elements.
+/// Geometry of a stack of 16-bit matrices with two batch dimensions; strides in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Boxes {
-    /// Whether elements are bfloat16, else IEEE binary16.
+    /// Whether elements are bfloat16 rather than IEEE binary16.
     pub is_bf16: bool,
-    /// Adjacent elements, lines of them, and the matrices of each level of batches.
+    /// Extents: columns, rows, inner batch, outer batch.
     pub sizes: [usize; 4],
-    /// From a line to the next, and from a matrix to the next in each level: multiples of 8. A level with stride 0 has one matrix.
+    /// Strides of rows, inner batch and outer batch: multiples of 8. A batch dimension with stride 0 has extent 1.
     pub strides: [usize; 3],
-    /// Adjacent elements and lines that are copied at once: 64, whose 16-byte chunks are exchanged in shared memory (exclusive or
-    /// with the line's number), and at most 256.
+    /// Columns and rows of a box: 64 columns, whose 16-byte chunks are swizzled (chunk XOR row) in shared memory, and
+    /// at most 256 rows.
     pub copied: [u32; 2],
 }
 
-/// A kernel argument: memory that is copied by boxes, into shared memory or from there, `const __grid_constant__ TensorMap`.
+/// Kernel argument for memory that TMA copies by boxes to or from shared memory: `const __grid_constant__ TensorMap`.
 pub struct InBoxes;
 
-/// The host's side of [`InBoxes`].
+/// Host value of an [`InBoxes`] argument.
 #[derive(Clone, Copy, Debug)]
 pub struct BoxesOf<'h> {
     map: TensorMap,
@@ -56,21 +56,21 @@ pub struct BoxesOf<'h> {
 }
 
 impl<'h> BoxesOf<'h> {
-    /// No memory: for a kernel that is told not to copy boxes of this.
+    /// Null descriptor, for a kernel whose other arguments disable box copies.
     pub const NONE: Self = Self { map: TensorMap { words: [0; 16] }, borrowed: PhantomData };
 
-    /// Of a matrix that a kernel writes, by boxes or not: its memory is an argument of the same launch.
+    /// Descriptor of a matrix that the kernel writes; its memory is an argument of the same launch.
     pub fn of_written(matrix: &AnyMut<'h>, boxes: &Boxes) -> Result<Self, GpuError> {
         Self::new(Any::at(matrix.ptr), boxes)
     }
 
-    /// Of a matrix whose address is a multiple of 16 bytes. Elements beyond the sizes are zeros.
+    /// Descriptor of a matrix whose address is a multiple of 16 bytes. Elements outside the extents read as zero.
     pub fn new(matrix: Any<'h>, boxes: &Boxes) -> Result<Self, GpuError> {
         use sys::{CUtensorMapDataType_enum as Type, CUtensorMapSwizzle_enum as Swizzle};
         let [adjacent, lines, inner, outer] = boxes.sizes.map(|n| n as u64);
         let count = |matrices: u64, stride: usize| if stride == 0 { 1 } else { matrices };
         let sizes = [adjacent, lines, count(inner, boxes.strides[1]), count(outer, boxes.strides[2])];
-        // A stride that is not used is any other.
+        // The driver rejects a zero stride; an unused stride may have any valid value.
         let bytes = boxes.strides.map(|n| 2 * if n == 0 { boxes.strides[0] } else { n } as u64);
         let element =
             if boxes.is_bf16 { Type::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 } else { Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT16 };

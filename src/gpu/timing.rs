@@ -1,17 +1,17 @@
-//! Time per kernel, or on the CPU per corresponding loop.
+//! Time per kernel, or per corresponding loop on the CPU.
 
 use super::KernelFacts;
 
 /// Time spent in one kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timing {
-    /// Kernel name.
+    /// Name of the kernel.
     pub name: &'static str,
-    /// Launches measured.
+    /// Number of measured launches.
     pub launches: u32,
-    /// Total time.
+    /// Total time, nanoseconds.
     pub nanos: u64,
-    /// Longest launch.
+    /// Time of the longest launch, nanoseconds.
     pub max_nanos: u64,
     /// Bytes moved, where the launcher reports them; else 0.
     pub bytes: u64,
@@ -26,7 +26,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Nothing measured yet.
+    /// Empty row of a kernel.
     pub fn of(name: &'static str) -> Self {
         Self { name, ..Self::default() }
     }
@@ -48,7 +48,7 @@ impl Timing {
         self.off = self.off.into_iter().chain(off).reduce(f64::max);
     }
 
-    /// Adds one launch.
+    /// Adds one launch of this duration.
     pub fn launch(&mut self, nanos: u64) {
         self.launches += 1;
         self.nanos += nanos;
@@ -56,17 +56,17 @@ impl Timing {
         self.spread.count(nanos, 1);
     }
 
-    /// Mean time of a launch, nanoseconds.
+    /// Mean launch time, nanoseconds.
     pub fn mean_nanos(&self) -> f64 {
         self.nanos as f64 / f64::from(self.launches.max(1))
     }
 
-    /// The median time of a launch, nanoseconds, to within 6 %.
+    /// Median launch time, nanoseconds, within 6 %.
     pub fn p50_nanos(&self) -> u64 {
         self.spread.quantile(0.5).min(self.max_nanos)
     }
 
-    /// The time 95 of 100 launches do not exceed, nanoseconds, to within 6 %. Of fewer than twenty it is the longest.
+    /// 95th percentile of the launch time, nanoseconds, within 6 %; of fewer than twenty launches, the longest.
     pub fn p95_nanos(&self) -> u64 {
         if self.launches < 20 {
             return self.max_nanos;
@@ -74,22 +74,22 @@ impl Timing {
         self.spread.quantile(0.95).min(self.max_nanos)
     }
 
-    /// A quantity per second of kernel time; none where it is unknown.
+    /// Rate of a quantity per second of kernel time; `None` if the quantity is unknown.
     pub fn per_sec(&self, quantity: u64) -> Option<f64> {
         (quantity > 0 && self.nanos > 0).then(|| quantity as f64 / (self.nanos as f64 * 1e-9))
     }
 }
 
-/// A histogram of times that can be merged: eight buckets of equal width per octave, so that a quantile is right to
-/// within 6 % (half a bucket). Only non-empty buckets are stored.
+/// Mergeable histogram of times: eight buckets of equal width per octave, so that a quantile is right within 6 % (half
+/// a bucket). Only non-empty buckets are stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spread(Vec<(u16, u32)>);
 
-/// Buckets per octave, as a power of two.
+/// Base-2 logarithm of the number of buckets per octave.
 const FINE: u32 = 3;
 
 impl Spread {
-    /// Adds launches of this time.
+    /// Adds `launches` launches of `nanos` each.
     pub fn count(&mut self, nanos: u64, launches: u32) {
         self.fill(bucket_of(nanos), launches);
     }
@@ -105,12 +105,12 @@ impl Spread {
         other.0.iter().for_each(|(bucket, launches)| self.fill(*bucket, *launches));
     }
 
-    /// Non-empty buckets, shortest first: from, to (exclusive), launches.
+    /// Non-empty buckets, shortest first: start, end (exclusive), launches.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u32)> + '_ {
         self.0.iter().map(|(bucket, launches)| (low_of(*bucket), low_of(bucket + 1), *launches))
     }
 
-    /// The middle of the bucket with the quantile; 0 when empty.
+    /// Midpoint of the bucket that contains the quantile; 0 when empty.
     pub fn quantile(&self, q: f64) -> u64 {
         let all: u64 = self.0.iter().map(|b| u64::from(b.1)).sum();
         let rank = (q * all as f64).ceil().max(1.0) as u64;
@@ -123,7 +123,7 @@ impl Spread {
     }
 }
 
-/// Times below 8 ns have a bucket each; above, the three bits after the leading one select it.
+/// Times below 8 ns have one bucket per nanosecond; above, the three bits after the leading one select the bucket.
 const fn bucket_of(nanos: u64) -> u16 {
     let octave = (nanos | 1).ilog2().saturating_sub(FINE);
     ((octave << FINE) as u64 + (nanos >> octave)) as u16
@@ -142,22 +142,22 @@ const fn middle_of(bucket: u16) -> u64 {
     low_of(bucket) + (1 << octave_of(bucket)) / 2
 }
 
-/// A row of the timing table, in display units: written by `--json`.
+/// Row of the timing table in display units, as `--json` writes it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Row {
-    /// Kernel name.
+    /// Name of the kernel.
     pub name: &'static str,
-    /// Launches measured.
+    /// Number of measured launches.
     pub launches: u32,
-    /// Part of all measured time, 0 to 1.
+    /// Share of all measured time, 0 to 1.
     pub share: f64,
-    /// Mean time of a launch, µs; on a GPU without what the events around it add.
+    /// Mean launch time, µs (event overhead subtracted).
     pub mean_us: f64,
-    /// Median time of a launch, µs, to within 6 %.
+    /// Median launch time, µs, within 6 %.
     pub p50_us: f64,
-    /// The time 95 of 100 launches do not exceed, µs, to within 6 %.
+    /// 95th percentile of the launch time, µs, within 6 %.
     pub p95_us: f64,
-    /// Longest launch, µs.
+    /// Time of the longest launch, µs.
     pub max_us: f64,
     /// Bytes moved per second of kernel time.
     pub bytes_per_s: Option<f64>,
@@ -165,7 +165,7 @@ pub struct Row {
     pub ops_per_s: Option<f64>,
     /// Work items (neurons, synaptic events) per second of kernel time.
     pub items_per_s: Option<f64>,
-    /// Registers per thread.
+    /// Registers that one thread uses.
     pub registers: Option<u32>,
     /// Shared memory per block, bytes.
     pub shared_bytes: Option<u32>,
@@ -173,7 +173,7 @@ pub struct Row {
     pub occupancy: Option<f32>,
 }
 
-/// The table, largest share first, with the attributes of the kernels.
+/// Timing table with the resources of the kernels, largest share first.
 pub fn report(timings: &[Timing], kernels: &[KernelFacts]) -> Vec<Row> {
     let total = timings.iter().map(|t| t.nanos).sum::<u64>().max(1) as f64;
     let mut rows: Vec<Row> = timings.iter().map(|t| row(t, total, kernels.iter().find(|k| k.name == t.name))).collect();

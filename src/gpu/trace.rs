@@ -1,14 +1,14 @@
 //! Timeline of a measured batch: spans of time on lanes.
 //!
-//! A [`Pass`](super::Pass) records kernels and loops; device work issued without one (copies, waits, captured
-//! steps) is recorded by the issuing thread, in a log that exists only while a batch is profiled in detail.
-//! Otherwise a span costs one check of a thread-local flag.
+//! A [`Pass`](super::Pass) records kernels and loops; device work issued without one (copies, waits, captured steps) is
+//! recorded by the issuing thread, in a log that exists only while a batch is profiled in detail. Without profiling a
+//! span costs one check of a thread-local flag.
 
 use super::{GpuError, Timing, error::Doing as _};
 use cudarc::driver::{CudaEvent, CudaStream, sys::CUevent_flags};
 use std::{cell::RefCell, sync::Arc, time::Instant};
 
-/// A row of the timeline. In the order they are drawn.
+/// Row of the timeline, in drawing order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
     /// Activity of the engine: steps, sampling.
@@ -16,32 +16,32 @@ pub enum Lane {
     Engine,
     /// A thread of the CPU backend.
     Thread(u16),
-    /// Calls to the driver: launches, copies, graphs.
+    /// Driver calls: launches, copies, graphs.
     Calls,
-    /// Waiting for the device. Separate, so that a wait hides no kernel.
+    /// Waits for the device, in a lane of their own so that they hide no kernel.
     Waits,
-    /// Kernels, in the order of the compute stream.
+    /// Kernels of the compute stream.
     Compute,
-    /// Copies, in the order of the copy stream.
+    /// Copies of the copy stream.
     Copies,
 }
 
-/// A stretch of time in a measured batch.
+/// Time span in a measured batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Span {
     /// Kernel, loop, copied buffer, or reason of a wait.
     pub name: &'static str,
-    /// Its lane.
+    /// Row of the timeline.
     pub lane: Lane,
     /// Nanoseconds since the batch began.
     pub start: u64,
-    /// Duration, nanoseconds.
+    /// Duration of the span, nanoseconds.
     pub nanos: u64,
-    /// Work items, where known.
+    /// Number of work items; 0 if unknown.
     pub items: u64,
-    /// Bytes moved, when known.
+    /// Bytes moved; 0 if unknown.
     pub bytes: u64,
-    /// Floating-point operations, where the launcher reports them.
+    /// Floating-point operations; 0 if the launcher does not report them.
     pub ops: u64,
     /// Number of kernels in the replayed graph; 0 for single launches.
     pub kernels: u32,
@@ -50,7 +50,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Nanoseconds since the batch began.
+    /// End of the span, nanoseconds since the batch began.
     pub const fn end(&self) -> u64 {
         self.start + self.nanos
     }
@@ -59,15 +59,15 @@ impl Span {
 /// A batch in a profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// Consecutive number.
+    /// Consecutive number of the batch.
     pub number: u64,
-    /// Its first step.
+    /// First step of the batch.
     pub step: u64,
     /// Number of steps.
     pub steps: u32,
     /// Wall time, nanoseconds.
     pub nanos: u64,
-    /// Its measurements, if it was profiled.
+    /// Measurements; `None` if the batch was not profiled.
     pub measured: Option<Box<Measured>>,
 }
 
@@ -78,25 +78,25 @@ impl Batch {
     }
 }
 
-/// The measurements of a batch.
+/// Measurements of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Steps of the batch that were measured; the others ran without events between their kernels.
+    /// Number of measured steps; the others ran without events between their kernels.
     pub steps: u32,
     /// Sums by kernel.
     pub timings: Vec<Timing>,
-    /// In the order they ended, per lane.
+    /// Spans in the order they ended, per lane.
     pub spans: Vec<Span>,
-    /// Spans beyond [`MAX_SPANS_IN_ALL`] that are in the sums and not in the list.
+    /// Number of spans beyond [`MAX_SPANS_IN_ALL`], which count in the sums only.
     pub left_out: u32,
 }
 
-/// Spans a thread keeps at a time, the first ones.
+/// Spans that a thread keeps before they are collected; later ones are dropped.
 pub const MAX_SPANS: usize = 4096;
-/// Spans kept of a batch.
+/// Spans kept per batch.
 pub const MAX_SPANS_IN_ALL: usize = 4 * MAX_SPANS;
 
-/// Spans of one thread since an instant.
+/// Spans of one thread since an origin.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     pub origin: Instant,
@@ -122,19 +122,19 @@ impl Log {
         instant.saturating_duration_since(self.origin).as_nanos() as u64
     }
 
-    /// Records work of this thread that began at `since` and ends now.
+    /// Records work of this thread that began at `start` and ends now.
     pub fn since(&mut self, start: Instant, span: Span) {
         let (start, nanos) = (self.at(start), start.elapsed().as_nanos() as u64);
         self.push(Span { start, nanos, ..span });
     }
 }
 
-/// Work between two events on a stream, to be placed on the timeline.
+/// Work between two events on a stream, not yet placed on the timeline.
 pub(super) struct Flight {
     pub span: Span,
     pub start: Arc<CudaEvent>,
     pub end: Arc<CudaEvent>,
-    /// Origin of device times.
+    /// Event at the origin of device times.
     pub base: Option<Arc<CudaEvent>>,
     /// Issue time on the host, nanoseconds since the batch began.
     pub called: u64,
@@ -151,13 +151,13 @@ thread_local! {
     static LOG: RefCell<Option<ThreadLog>> = const { RefCell::new(None) };
 }
 
-/// Starts recording this thread's driver calls, until [`close`].
+/// Starts recording this thread's driver calls until [`close`].
 pub(super) fn open(origin: Instant) {
     let log = ThreadLog { trace: Log::new(origin), flights: vec![], base: None };
     LOG.with_borrow_mut(|slot| *slot = Some(log));
 }
 
-/// The recorded spans.
+/// Ends the recording and returns its spans.
 pub(super) fn close() -> Option<ThreadLog> {
     LOG.with_borrow_mut(Option::take)
 }
@@ -177,12 +177,12 @@ pub(super) fn host<T>(lane: Lane, name: &'static str, bytes: u64, work: impl FnO
     out
 }
 
-/// Records an activity of this thread since an instant.
+/// Records an activity of this thread that began at `start` and ends now.
 pub(super) fn note(start: Instant, span: Span) {
     LOG.with_borrow_mut(|log| log.iter_mut().for_each(|log| log.trace.since(start, span.clone())));
 }
 
-/// The same with its time on the device, between two events on the stream.
+/// Runs a driver call and records both its duration on this thread and its time on the device, between two events.
 pub(super) fn device<T>(
     stream: &Arc<CudaStream>,
     span: Span,
@@ -206,7 +206,7 @@ pub(super) fn device<T>(
     Ok(out)
 }
 
-/// Origin of the device times of this batch: an event on the first used stream.
+/// Event at the origin of this batch's device times, on the first stream in use.
 pub(super) fn base(stream: &Arc<CudaStream>) -> Result<Option<Arc<CudaEvent>>, GpuError> {
     let known = LOG.with_borrow(|log| log.as_ref().map(|log| log.base.clone()));
     match known {
@@ -224,9 +224,9 @@ fn event(stream: &Arc<CudaStream>) -> Result<CudaEvent, GpuError> {
     stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing(|| "timing the GPU".to_owned())
 }
 
-/// Puts spans of the device on the host's clock. `spans` hold the start on the device's clock and the time they were
-/// issued on the host's. The device's clock is shifted just far enough that nothing starts before it was issued
-/// for: at least one launch is then shown with no delay at all.
+/// Maps device times to the host clock. `spans` hold the start on the device clock and the issue time on the host
+/// clock. The device clock is shifted by the least amount for which nothing starts before it was issued, so at least
+/// one launch shows no delay.
 pub(super) fn align(spans: &mut [(i64, u64, Span)]) {
     let offset = spans.iter().map(|(start, called, _)| *called as i64 - start).max().unwrap_or(0);
     for (start, called, span) in spans {
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn no_kernel_starts_before_it_was_asked_for() {
         let span = |nanos| Span { nanos, ..Span::default() };
-        // Device clock 0, 40, 90; issued at 100, 120, 250 on the host.
+        // Device times 0, 40, 90; issued at 100, 120, 250 on the host clock.
         let mut spans = [(0, 100, span(30)), (40, 120, span(50)), (90, 250, span(10))];
         align(&mut spans);
         let placed: Vec<(u64, u64)> = spans.iter().map(|(_, _, s)| (s.start, s.queued)).collect();

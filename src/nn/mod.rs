@@ -40,6 +40,8 @@
 //! Storage may be f32, f16, bf16 or i8; sums are f32 (f64 on the CPU on request), of integers i32. Operands of 16 bits
 //! are exact in f32, so a 16-bit multiplication is defined as the f32 one over the rounded operands.
 
+#![warn(missing_docs)]
+
 use crate::gpu::ModuleSpec;
 
 pub mod activation;

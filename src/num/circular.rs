@@ -3,13 +3,13 @@
 
 use std::f64::consts::TAU;
 
-/// The same angle in [-π, π).
+/// Wraps an angle to [-π, π).
 pub fn wrap(angle: f64) -> f64 {
     let turns = angle / TAU + 0.5;
     (turns - turns.floor() - 0.5) * TAU
 }
 
-/// The shortest way from `b` to `a`, signed, in [-π, π).
+/// Signed shortest rotation from `b` to `a`, in [-π, π).
 pub fn difference(a: f64, b: f64) -> f64 {
     wrap(a - b)
 }
@@ -17,16 +17,15 @@ pub fn difference(a: f64, b: f64) -> f64 {
 /// The sum of e^{iφ} over angles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CircularSum {
-    /// Σ cos φ.
+    /// Sum of cos φ.
     pub cos: f64,
-    /// Σ sin φ.
+    /// Sum of sin φ.
     pub sin: f64,
     /// Number of angles.
     pub n: u64,
 }
 
 impl CircularSum {
-    /// Adds an angle.
     pub fn add(&mut self, angle: f64) {
         let (sin, cos) = angle.sin_cos();
         (self.cos, self.sin, self.n) = (self.cos + cos, self.sin + sin, self.n + 1);

@@ -4,23 +4,23 @@
 use half::slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _};
 use std::fmt;
 
-/// A format that stands for an `f32` in fewer bits.
+/// Floating-point format that stores an `f32` in fewer bits.
 pub trait Element: bytemuck::Pod + Send + Sync + fmt::Debug + PartialEq {
     /// Name in files and labels: `bf16`.
     const NAME: &'static str;
 
-    /// The nearest value of this format.
+    /// Rounds to the nearest value of the format.
     fn from_f32(x: f32) -> Self;
 
-    /// The exact value.
+    /// Converts without rounding.
     fn to_f32(self) -> f32;
 
-    /// Converts as many values as both slices hold.
+    /// Converts values up to the length of the shorter slice.
     fn encode(from: &[f32], to: &mut [Self]) {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = Self::from_f32(*from));
     }
 
-    /// Converts as many values as both slices hold.
+    /// Converts values up to the length of the shorter slice.
     fn decode(from: &[Self], to: &mut [f32]) {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = from.to_f32());
     }
@@ -36,7 +36,7 @@ impl Element for f32 {
     }
 }
 
-/// A newtype over bits that shows itself as the number it stands for.
+/// Declares a newtype over bits that is formatted as its numeric value.
 macro_rules! bits {
     ($(#[doc = $docs:literal])* $Name:ident($Bits:ty)) => {
         $(#[doc = $docs])*
@@ -57,7 +57,7 @@ bits! {
     F16(u16)
 }
 bits! {
-    /// bfloat16: 8 significant bits and the exponents of `f32`.
+    /// bfloat16: 8 significant bits, with the exponent range of `f32`.
     Bf16(u16)
 }
 bits! {
@@ -97,8 +97,8 @@ sixteen_bits! {
     Bf16 = half::bf16, "bf16";
 }
 
-/// Eight bits with `mantissa` stored significant bits, the least exponent of normal numbers, the largest value and
-/// the pattern of NaN. CUDA's `cvt.rn.satfinite`.
+/// Encodes eight bits with `mantissa` stored significant bits, the smallest exponent of normal numbers, the largest
+/// value and the bit pattern of NaN. Equals CUDA's `cvt.rn.satfinite`.
 fn eight_bits(x: f32, mantissa: u32, least: i32, largest: f32, nan: u8) -> u8 {
     let sign = if x.is_sign_negative() { 0x80 } else { 0 };
     if x.is_nan() {
@@ -106,7 +106,7 @@ fn eight_bits(x: f32, mantissa: u32, least: i32, largest: f32, nan: u8) -> u8 {
     }
     let size = x.abs().min(largest);
     let exponent = ((size.to_bits() >> 23) as i32 - 127).max(least);
-    // The distance between neighbours, a power of two: the division is exact.
+    // Distance between neighbours: a power of two, so the division is exact.
     let quantum = f32::from_bits(((exponent - mantissa as i32 + 127) as u32) << 23);
     let units = (size / quantum).round_ties_even() as i32;
     sign | (((exponent - least) << mantissa) + units) as u8
@@ -121,7 +121,7 @@ impl Element for E4m3 {
         if self.0 & 0x7f == 0x7f {
             return f32::NAN;
         }
-        // Its bits are those of a binary16 whose exponent is 8 too small.
+        // The bits are those of a binary16 whose exponent is 8 too small.
         let bits = u16::from(self.0 & 0x80) << 8 | u16::from(self.0 & 0x7f) << 7;
         half::f16::from_bits(bits).to_f32() * 256.0
     }
@@ -141,13 +141,13 @@ impl Element for E5m2 {
 mod tests {
     use super::*;
 
-    /// Every pattern of a format, and for numbers that it survives the way to `f32` and back.
+    /// Checks every bit pattern of a format: numbers survive the conversion to `f32` and back.
     fn round_trip<T: Element>(all: impl Iterator<Item = T>) {
         let mut finite: Vec<T> = all.filter(|x| x.to_f32().is_finite()).collect();
         for x in &finite {
             assert_eq!(T::from_f32(x.to_f32()), *x, "{}: {x:?}", T::NAME);
         }
-        // Between two neighbours the nearer one is taken, and of a tie the even one.
+        // Values between two neighbours round to the nearer one, ties to the even one.
         finite.retain(|x| x.to_f32() >= 0.0);
         finite.sort_by(|a, b| a.to_f32().total_cmp(&b.to_f32()));
         for (i, pair) in finite.windows(2).enumerate().skip(1) {
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_value_of_eight_bits_survives() {
-        // Zero occurs twice: the negative one is left out.
+        // Zero has two patterns, of which the negative one is omitted.
         round_trip((0..=255).filter(|b| *b != 0x80).map(E4m3));
         round_trip((0..=255).filter(|b| *b != 0x80).map(E5m2));
     }

@@ -10,22 +10,22 @@ pub fn bf16(x: f32) -> f32 {
     half::bf16::from_f32(x).to_f32()
 }
 
-/// The bits of [`f16`].
+/// Rounds like [`f16`] and returns the bits.
 pub fn f16_bits(x: f32) -> u16 {
     half::f16::from_f32(x).to_bits()
 }
 
-/// The bits of [`bf16`].
+/// Rounds like [`bf16`] and returns the bits.
 pub fn bf16_bits(x: f32) -> u16 {
     half::bf16::from_f32(x).to_bits()
 }
 
-/// The value of an IEEE binary16.
+/// Converts IEEE binary16 bits to `f32`.
 pub fn from_f16_bits(bits: u16) -> f32 {
     half::f16::from_bits(bits).to_f32()
 }
 
-/// The value of a bfloat16.
+/// Converts bfloat16 bits to `f32`.
 pub fn from_bf16_bits(bits: u16) -> f32 {
     half::bf16::from_bits(bits).to_f32()
 }

@@ -1,13 +1,13 @@
-//! The instruction set that loops on the CPU are compiled for. Results are the same bits on every one of them.
+//! Instruction sets for which loops on the CPU are compiled. All give equal bits.
 
 use std::sync::OnceLock;
 
-/// Instruction sets with code of their own, slowest first.
+/// Instruction sets with specialised code, slowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
-    /// Whatever the program was compiled for; without a fused multiply-add instruction, slow.
+    /// Target of the compiled program; slow without a fused multiply-add instruction.
     Portable,
-    /// AVX2, FMA and the conversion of f16.
+    /// AVX2 with FMA and f16 conversion.
     Avx2,
     /// AVX-512 with its instructions for 16-bit integers.
     Avx512,
@@ -19,15 +19,15 @@ pub enum Isa {
 pub const CAP_VARIABLE: &str = "NEUROPIL_ISA";
 
 impl Isa {
-    /// All of them, slowest first.
+    /// All instruction sets, slowest first.
     const ALL: [Self; 4] = [Self::Portable, Self::Avx2, Self::Avx512, Self::Avx512Vnni];
 
-    /// Those that this processor has and [`CAP_VARIABLE`] allows, slowest first.
+    /// Instruction sets that the processor has and [`CAP_VARIABLE`] allows, slowest first.
     pub fn available() -> Vec<Self> {
         Self::ALL.into_iter().filter(|isa| *isa <= Self::best()).collect()
     }
 
-    /// The fastest of [`available`](Self::available).
+    /// Fastest of [`available`](Self::available).
     pub fn best() -> Self {
         static BEST: OnceLock<Isa> = OnceLock::new();
         *BEST.get_or_init(|| {
@@ -40,13 +40,13 @@ impl Isa {
         })
     }
 
-    /// The fastest that this processor has, at most `cap`. Each instruction set includes the slower ones.
+    /// Fastest that this processor has, at most `cap`. Each instruction set includes the slower ones.
     fn best_up_to(cap: Option<Self>) -> Self {
         let is_allowed = |isa: &Self| cap.is_none_or(|cap| *isa <= cap) && isa.is_here();
         Self::ALL.into_iter().rev().find(is_allowed).unwrap_or(Self::Portable)
     }
 
-    /// The instruction set of this name, as [`CAP_VARIABLE`] has it.
+    /// Parses a name in the form of [`CAP_VARIABLE`].
     fn named(name: &str) -> Result<Self, String> {
         let names = Self::ALL.map(|isa| format!("{isa:?}").to_lowercase());
         let place = names.iter().position(|n| *n == name.trim().to_lowercase());
@@ -55,7 +55,7 @@ impl Isa {
         })
     }
 
-    /// Whether the processor has it. Functions for an instruction set may enable these features, no others.
+    /// Whether the processor has it. Functions compiled for an instruction set may enable exactly these features.
     fn is_here(self) -> bool {
         match self {
             Self::Portable => true,

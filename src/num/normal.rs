@@ -1,4 +1,4 @@
-//! The normal distribution in double precision, from IEEE additions, products, quotients and roots only: the same bits
+//! Normal distribution in double precision, composed of IEEE additions, products, quotients and roots only: equal bits
 //! on every platform and for every number of threads.
 
 #![expect(clippy::excessive_precision, reason = "published coefficients")]
@@ -6,7 +6,7 @@
 use super::{quantile, rng::Draw};
 
 impl Draw {
-    /// Uniform in `(0, 1)`: the first 53 of its bits, both ends excluded.
+    /// Uniform in `(0, 1)` from the first 53 bits, both ends excluded.
     pub const fn unit(self) -> f64 {
         let [high, low, ..] = self.words();
         let bits = ((high as u64) << 32 | low as u64) >> 11;
@@ -37,15 +37,14 @@ pub fn cdf(x: f64) -> f64 {
     if x > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// The value that a standard normal variable exceeds with probability `1 - p`, from the logarithm of this module: relative
-/// error about 1e-16. The ends are infinite.
+/// Quantile of the standard normal distribution, from the logarithm of this module, with a relative error of about
+/// 1e-16. Infinite at 0 and 1.
 pub fn quantile(p: f64) -> f64 {
     quantile::normal_with(p, ln)
 }
 
-/// The value of a standard normal variable between `low` and `high` that is reached with probability `u` of the part
-/// between them: the inverse of the truncated distribution (Devroye 1986, section II.2.2). Both tails keep their relative
-/// precision. Where no probability is left, beyond 37, it is the end nearest to 0.
+/// Quantile `u` of a standard normal distribution truncated to `low..high` (Devroye 1986, section II.2.2). Both tails
+/// keep their relative precision. Where no probability is left, beyond 37, it is the end nearest to 0.
 pub fn truncated_quantile(u: f64, low: f64, high: f64) -> f64 {
     let below = cdf(low) + u * (cdf(high) - cdf(low));
     let above = cdf(-high) + (1.0 - u) * (cdf(-low) - cdf(-high));

@@ -1,19 +1,18 @@
 //! 8-bit quantisation of weights: integer levels from −127 to 127 with one scale per row, and its error.
 
-/// The largest level. −128 is not used, so that a weight and its negative are equally exact.
+/// Largest level. −128 is unused, so that a weight and its negative are equally exact.
 pub const TOP: f32 = 127.0;
 
-/// The scale of a row with this largest absolute weight: the value of one level.
+/// Scale of a row with this largest absolute weight: the value of one level.
 pub fn scale_for(largest: f32) -> f32 {
     if largest > 0.0 && largest.is_finite() { largest / TOP } else { 1.0 }
 }
 
-/// The level of a weight: nearest, ties away from zero, clipped at both ends.
+/// Level of a weight: nearest, ties away from zero, clipped at both ends.
 pub fn level(weight: f32, scale: f32) -> i8 {
     (weight / scale).round().clamp(-TOP, TOP) as i8
 }
 
-/// The value of a level.
 pub fn weight(level: i8, scale: f32) -> f32 {
     f32::from(level) * scale
 }
@@ -21,13 +20,12 @@ pub fn weight(level: i8, scale: f32) -> f32 {
 /// Error statistics of weights that were quantised and dequantised.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
-    /// Number of weights.
     pub n: u64,
     /// Uses of each level, −127 first.
     pub levels: Vec<u64>,
-    /// Nonzero weights that became zero.
+    /// Number of nonzero weights that became zero.
     pub zeros_made: u64,
-    /// Weights that were clipped.
+    /// Number of clipped weights.
     pub clipped: u64,
     /// Largest relative error of nonzero weights.
     pub worst_relative: f64,
@@ -74,7 +72,7 @@ impl Loss {
         self.squared += other.squared;
     }
 
-    /// Levels used at least once, of 255.
+    /// Number of levels used at least once, of 255.
     pub fn levels_used(&self) -> usize {
         self.levels.iter().filter(|n| **n > 0).count()
     }

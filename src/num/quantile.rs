@@ -1,11 +1,11 @@
 //! Quantiles of the standard normal distribution.
 
-/// The quantile of probability `p`, to about 1e-15, from the logarithm of the platform. The ends are infinite.
+/// Quantile of probability `p`, within about 1e-15, from the platform's logarithm. Infinite at 0 and 1.
 pub fn normal(p: f64) -> f64 {
     normal_with(p, f64::ln)
 }
 
-/// The same from another natural logarithm (Wichura, *Appl. Statist.* 37:477, 1988, AS 241, PPND16).
+/// Quantile from a given natural logarithm (Wichura, *Appl. Statist.* 37:477, 1988, AS 241, PPND16).
 pub(super) fn normal_with(p: f64, ln: fn(f64) -> f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {

@@ -15,29 +15,26 @@ pub const fn philox4x32(mut ctr: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     ctr
 }
 
-/// The purpose of a draw. The discriminant is part of the counter, so two purposes never collide.
+/// Purpose of a draw. The discriminant is part of the counter, so two purposes never collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Purpose {
-    /// Membrane noise.
     Noise = 1,
-    /// Poisson stimulus.
     Stimulus = 2,
     /// Connections of generated networks.
     Connectivity = 3,
-    /// Initial state.
     Start = 4,
     /// Random choice of elements (`random 21`).
     Choice = 5,
-    /// Mask of dropout. The upper bytes of the word hold more of the address: see `nn::dropout`.
+    /// Mask of dropout. The upper bytes of the word contain more of the address: see `nn::dropout`.
     Dropout = 6,
     /// Sampling of tokens.
     Sampling = 7,
     /// Offsets of the sequences of a training batch.
     Batch = 8,
-    /// First values of parameters.
+    /// Initial parameter values.
     Weights = 9,
-    /// Choices of a text generator.
+    /// Choices of a text generator's grammar.
     Grammar = 10,
     /// Stochastic rounding of weights.
     Rounding = 11,
@@ -47,29 +44,26 @@ pub enum Purpose {
     Mutation = 13,
     /// Noise on the weights of a new expert.
     Clone = 14,
-    /// First values of the parameters of a synaptic model.
+    /// Initial parameter values of a synaptic model.
     SynapticWeights = 15,
-    /// Directions in which the router rows of twin experts are moved apart.
+    /// Directions in which the router rows of twin experts are separated.
     Tilt = 16,
-    /// Words of an invented language.
+    /// Words of a synthetic language.
     Words = 17,
 }
 
 /// The address of one draw.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw {
-    /// Project seed.
     pub seed: u64,
-    /// Purpose.
     pub purpose: Purpose,
-    /// Simulation step.
     pub step: u64,
     /// Neuron, synapse or population member.
     pub lane: u32,
 }
 
 impl Draw {
-    /// The four random words at this address.
+    /// Four random words at this address.
     pub const fn words(self) -> [u32; 4] {
         philox4x32(
             [self.lane, self.purpose as u32, self.step as u32, (self.step >> 32) as u32],
@@ -79,8 +73,8 @@ impl Draw {
 }
 
 impl Draw {
-    /// Noise of neurons: one Philox call serves four consecutive steps of one lane. The
-    /// address of the draw of step `n` is the call at `n / 4` and the word `n % 4`.
+    /// Random word of a neuron at a step: one Philox call at `step / 4` serves four consecutive steps of a lane, of
+    /// which it takes the word `step % 4`.
     pub const fn of_step(seed: u64, purpose: Purpose, step: u64, lane: u32) -> u32 {
         Self { seed, purpose, step: step >> 2, lane }.words()[(step & 3) as usize]
     }

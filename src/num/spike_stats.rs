@@ -1,7 +1,7 @@
 //! Statistics of spike trains, defined as in Elephant (Denker et al. 2018, *elephant.statistics*,
 //! *elephant.spike_train_correlation*): variances divide by n, not by n − 1.
 
-/// Mean and variance (divided by n) of numbers; `None` without any.
+/// Mean and variance (divided by n); `None` without values.
 pub fn mean_and_variance(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     // Welford's method: one pass, no cancellation when the mean is large.
     let (mut n, mut mean, mut sum) = (0.0, 0.0, 0.0);
@@ -44,8 +44,8 @@ pub fn fano(counts: &[u32]) -> Option<f64> {
     (counts.len() >= 2 && mean > 0.0).then(|| variance / mean)
 }
 
-/// The Fano factor of a sorted train's counts in windows from `from`, as [`fano`] of [`counts`], in time that grows with
-/// the spikes and not with the windows.
+/// Fano factor of a sorted train's counts in windows from `from`, equal to [`fano`] of [`counts`]; its cost grows with
+/// the number of spikes, not of windows.
 pub fn fano_of_train(train: &[u32], from: u32, to: u32, window: u32) -> Option<f64> {
     let window = window.max(1);
     let n_windows = u64::from(to.saturating_sub(from) / window);

@@ -1,9 +1,9 @@
 //! Bernoulli trains: each lane has an event in each step with the same probability, independently.
 //!
 //! Time is cut into blocks of 64 steps. One random word gives the number of events of a block (inverse binomial
-//! distribution), further words give their steps: a uniform choice without replacement (R. W. Floyd, in Bentley,
-//! CACM 30, 1987). That is the same process as one draw per step, for a tenth of the random numbers where events are
-//! rare. Words are addressed by lane and block, so results do not depend on earlier calls. The CUDA twin is
+//! distribution), further words give their steps: a uniform choice without replacement (R. W. Floyd, in Bentley, CACM
+//! 30, 1987). This is the same process as one draw per step, with a tenth of the random numbers if events are rare.
+//! Words are addressed by lane and block, so results do not depend on earlier calls. The CUDA twin is
 //! `kernels/common/trains.cuh`.
 
 use super::{
@@ -12,22 +12,22 @@ use super::{
 };
 use std::{array, sync::Arc};
 
-/// Steps of a block.
+/// Number of steps per block.
 pub const TRAIN_STEPS: usize = 64;
 
-/// The address word of a train: its purpose, and the stream among several over the same lanes.
-/// Stream 0 is the plain [`Purpose`].
+/// Address word of a train: its purpose, and its stream among several over the same lanes. Stream 0 is the plain
+/// [`Purpose`].
 pub const fn address(purpose: Purpose, stream: u32) -> u32 {
     purpose as u32 | stream << 8
 }
 
-/// Distribution of the events per block: entry k is the probability of at most k events, times 2³². A word not below
-/// it means more than k events.
+/// Distribution of the number of events per block: entry k is the probability of at most k events, times 2³². A word
+/// not below it means more than k events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chances(pub Arc<[u64; TRAIN_STEPS]>);
 
 impl Chances {
-    /// For events with probability `p` per step.
+    /// Distribution for events with probability `p` per step.
     pub fn new(p: f64) -> Self {
         let p = p.clamp(0.0, 1.0);
         let q = 1.0 - p;
@@ -54,9 +54,8 @@ impl Chances {
 /// One train over many lanes.
 #[derive(Clone, Debug)]
 pub struct Train {
-    /// Project seed.
     pub seed: u64,
-    /// See [`address`].
+    /// Address word of the train ([`address`]).
     pub address: u32,
     /// Distribution of the number of events.
     pub chances: Chances,
@@ -74,12 +73,12 @@ impl Train {
         self.events(step >> 6, lane) >> (step & 63) & 1 == 1
     }
 
-    /// The events of the steps `64 block .. 64 block + 64`, one bit each.
+    /// Events of the steps `64 block .. 64 block + 64`, one bit each.
     pub fn events(&self, block: u64, lane: u32) -> u64 {
         self.place(block, lane, call(self.seed, self.address, block, 0, lane))
     }
 
-    /// The events of a lane, from the words of its first call.
+    /// Events of a lane, from the words of its first call.
     #[inline]
     fn place(&self, block: u64, lane: u32, mut words: [u32; 4]) -> u64 {
         let n = self.chances.0.iter().take_while(|at_most| u64::from(words[0]) >= **at_most).count() as u32;
@@ -105,8 +104,7 @@ impl Train {
         if n == picks { bits } else { !bits }
     }
 
-    /// The lanes with an event in each of the steps `64 block .. 64 block + 64`, in the order given.
-    /// `out` is cleared first.
+    /// Lanes with an event in each of the steps `64 block .. 64 block + 64`, in the given order. Clears `out` first.
     pub fn events_of_block(&self, block: u64, lanes: &[u32], out: &mut [Vec<u32>; TRAIN_STEPS]) {
         out.iter_mut().for_each(Vec::clear);
         if self.chances.is_never() {

@@ -6,7 +6,7 @@ use super::{
     trains::{BLOCK, words},
 };
 
-/// The word of one lane in one step: call at `step / 4`, word `step % 4`.
+/// Word of a lane at a step: call at `step / 4`, word `step % 4`.
 pub const fn word_of_step(seed: u64, address: u32, step: u64, lane: u32) -> u32 {
     let group = step >> 2;
     let key = [seed as u32, (seed >> 32) as u32];
@@ -46,7 +46,7 @@ fn fill_avx2(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32
     fill(seed, address, group, first, 0, out);
 }
 
-/// From lane `first + at`. Written with indices and arrays in memory, so that the compiler vectorises it.
+/// Fills lanes from `first + at` on. Written with indices and arrays in memory, so that the compiler vectorises it.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "arrays side by side, one vector each")]
 fn fill(seed: u64, address: u32, group: u64, first: u32, at: usize, out: &mut [Vec<f32>; 4]) {
@@ -68,12 +68,12 @@ fn fill(seed: u64, address: u32, group: u64, first: u32, at: usize, out: &mut [V
     }
 }
 
-/// Vectors of eight lanes computed together, to hide the latency of multiplications.
+/// Number of vectors of eight lanes computed together, to hide the latency of multiplications.
 #[cfg(target_arch = "x86_64")]
 const ABREAST: usize = BLOCK / 8;
 
-/// Whole blocks with intrinsics, 1.8 times as fast as the compiler's [`fill`] (62 µs per step for 138,639 lanes on
-/// one core of a 2023 server processor); the rest by [`fill`].
+/// Fills whole blocks with intrinsics, 1.8 times as fast as the compiler's [`fill`] (62 µs per step for 138,639 lanes
+/// on one core of a 2023 server processor); the rest by [`fill`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 fn fill_avx512(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f32>; 4]) {
@@ -100,7 +100,7 @@ fn fill_avx512(seed: u64, address: u32, group: u64, first: u32, out: &mut [Vec<f
     fill(seed, address, group, first, whole, out);
 }
 
-/// [`philox4x32`](super::rng::philox4x32) of many lanes, one per 64 bits; the high halves of the words hold anything.
+/// [`philox4x32`](super::rng::philox4x32) of many lanes, one per 64 bits; the high halves of the words are undefined.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 #[inline]

@@ -1,4 +1,4 @@
-//! The macros. What `params!` writes for
+//! The declaration macros. From
 //!
 //! ```ignore
 //! params! {
@@ -11,11 +11,12 @@
 //! }
 //! ```
 //!
-//! is the struct with public fields, `Default`, serde with defaults for missing fields, and `ParamGroup`.
+//! `params!` generates the struct with public fields, `Default`, serde with defaults for missing fields, and
+//! `ParamGroup`.
 
 /// Declares a parameter group. Keys of `#[param(…)]` are the builder methods of
-/// [`ParamSpec`](crate::params::ParamSpec); `#[show_if(|s| …)]` hides what does not apply; `#[alias("…")]` is a former
-/// name that files, links and `--set` still use.
+/// [`ParamSpec`](crate::params::ParamSpec); `#[show_if(|s| …)]` hides a field that does not apply; `#[alias("…")]` is a
+/// former name that files, links and `--set` still accept.
 #[macro_export]
 macro_rules! params {
     (
@@ -93,9 +94,9 @@ macro_rules! params {
     };
 }
 
-/// Declares an enum a parameter can choose from. Names in files and on the command line are the variants';
-/// `#[title("…")]` is the name on screen where splitting the variant's name reads badly, `#[role(…)]` says
-/// what a choice is for, `#[alias("…")]` is a former name.
+/// Declares an enum of choices for a parameter. Files and the command line use the names of the variants.
+/// `#[title("…")]` is the display name if the split name of the variant reads badly, `#[role(…)]` the role of a choice,
+/// `#[alias("…")]` a former name.
 #[macro_export]
 macro_rules! choices {
     (
@@ -114,7 +115,7 @@ macro_rules! choices {
 
         #[allow(dead_code, reason = "for the macros that build on this one")]
         impl $Name {
-            /// All choices, in the order of their declaration.
+            /// All choices in declaration order.
             pub const ALL: &'static [Self] = &[ $( Self::$Variant ),* ];
         }
 
@@ -138,8 +139,8 @@ macro_rules! choices {
 }
 
 /// Declares a kind's parameters as a struct of groups. `name: Group` is one group, `name: [Group]` a list;
-/// `#[title("…")]` is its heading, `#[role(…)]` says what it is for, `#[show_if(|tree| …)]` hides a group that does not apply, `#[alias("…")]` is a former
-/// name.
+/// `#[title("…")]` is its heading, `#[role(…)]` its role, `#[show_if(|tree| …)]` hides a group that does not apply,
+/// `#[alias("…")]` is a former name.
 #[macro_export]
 macro_rules! param_tree {
     (

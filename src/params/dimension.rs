@@ -1,36 +1,36 @@
-//! What quantities are made of: seven base exponents, and the spellings of units with their scale.
+//! Physical dimensions as exponents of seven base units, and the spellings of units with their scale.
 
 /// Exponents of second, volt, ampere, metre, step, byte and radian.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dimension([i8; 7]);
 
 impl Dimension {
-    /// A plain number.
+    /// Dimension of a plain number.
     pub const NONE: Self = Self([0; 7]);
-    /// A time.
+    /// Dimension of a duration.
     pub const TIME: Self = Self([1, 0, 0, 0, 0, 0, 0]);
-    /// A voltage.
+    /// Dimension of a voltage.
     pub const VOLTAGE: Self = Self([0, 1, 0, 0, 0, 0, 0]);
-    /// A current.
+    /// Dimension of a current.
     pub const CURRENT: Self = Self([0, 0, 1, 0, 0, 0, 0]);
-    /// A length.
+    /// Dimension of a length.
     pub const LENGTH: Self = Self([0, 0, 0, 1, 0, 0, 0]);
-    /// A number of steps.
+    /// Dimension of a step count.
     pub const STEPS: Self = Self([0, 0, 0, 0, 1, 0, 0]);
-    /// An amount of memory.
+    /// Dimension of a memory size.
     pub const BYTES: Self = Self([0, 0, 0, 0, 0, 1, 0]);
-    /// A frequency.
+    /// Dimension of a frequency.
     pub const FREQUENCY: Self = Self([-1, 0, 0, 0, 0, 0, 0]);
     const RESISTANCE: Self = Self([0, 1, -1, 0, 0, 0, 0]);
     const CONDUCTANCE: Self = Self([0, -1, 1, 0, 0, 0, 0]);
     const CAPACITANCE: Self = Self([1, -1, 1, 0, 0, 0, 0]);
 
-    /// The dimension of a product; `None` when it is beyond all sense.
+    /// Dimension of a product; `None` if an exponent overflows.
     pub fn times(self, other: Self) -> Option<Self> {
         self.zip(other, i8::checked_add)
     }
 
-    /// The dimension of a quotient.
+    /// Dimension of a quotient; `None` if an exponent overflows.
     pub fn per(self, other: Self) -> Option<Self> {
         self.zip(other, i8::checked_sub)
     }
@@ -43,7 +43,7 @@ impl Dimension {
         Some(out)
     }
 
-    /// The dimension of a power.
+    /// Dimension of a power; `None` if an exponent overflows.
     pub fn to_the(self, power: i8) -> Option<Self> {
         let mut out = self;
         for o in &mut out.0 {
@@ -52,7 +52,7 @@ impl Dimension {
         Some(out)
     }
 
-    /// What it is called: `a time`.
+    /// Name in messages: `a time`.
     pub const fn name(self) -> &'static str {
         match self.0 {
             [0, 0, 0, 0, 0, 0, 0] => "a plain number",
@@ -71,17 +71,17 @@ impl Dimension {
     }
 }
 
-/// One spelling of a unit: its dimension, and what one of it is, `factor × 10^exponent` of the base units. Powers of
-/// ten are kept apart so that converting between prefixes is exact.
+/// Spelling of a unit with its dimension and its scale, `factor × 10^exponent` base units. The power of ten is separate
+/// so that conversion between prefixes is exact.
 #[derive(Clone, Copy, Debug)]
 pub struct Spelling {
-    /// As typed.
+    /// Unit as typed.
     pub text: &'static str,
-    /// What it measures.
+    /// Dimension of the unit.
     pub dimension: Dimension,
-    /// Not a power of ten, usually 1.
+    /// Factor that is not a power of ten, usually 1.
     pub factor: f64,
-    /// Power of ten.
+    /// Exponent of the power of ten.
     pub exponent: i32,
 }
 
@@ -89,7 +89,7 @@ const fn unit(text: &'static str, dimension: Dimension, factor: f64, exponent: i
     Spelling { text, dimension, factor, exponent }
 }
 
-/// Every spelling that is understood; the first of a dimension and scale is the usual one.
+/// All accepted spellings; the first of a dimension and scale is the usual one.
 pub const SPELLINGS: &[Spelling] = &[
     unit("ms", Dimension::TIME, 1.0, -3),
     unit("s", Dimension::TIME, 1.0, 0),
@@ -137,7 +137,7 @@ pub const SPELLINGS: &[Spelling] = &[
     unit("%", Dimension::NONE, 1.0, -2),
 ];
 
-/// The unit spelled like this. The two characters that look like µ are the same.
+/// Finds a unit by its spelling. Both Unicode characters for µ are accepted.
 pub fn spelled(text: &str) -> Option<&'static Spelling> {
     let text = text.replace('\u{3bc}', "µ").replace('\u{2126}', "Ω");
     SPELLINGS.iter().find(|s| s.text == text)

@@ -1,40 +1,41 @@
-//! A distribution in place of a number: constant, uniform, normal or log-normal, within bounds or not.
+//! Distribution of a parameter: constant, uniform, normal or log-normal, with optional bounds.
 //!
-//! In text `20 ms`, `uniform(1 ms, 3 ms)`, `normal(20 ms, 2 ms) in 5..40 ms`, `log_normal(-0.6, 0.5)`. Files hold a plain
-//! number for a constant, and otherwise the same text with plain numbers in the unit of the parameter.
+//! The text form is `20 ms`, `uniform(1 ms, 3 ms)`, `normal(20 ms, 2 ms) in 5..40 ms`, `log_normal(-0.6, 0.5)`. Files
+//! hold a plain number for a constant, and otherwise the same text with plain numbers in the unit of the parameter.
 
 use super::{ParamSpec, ParamValue, Scale, Unit, Value, ValueType};
 use crate::num::{normal, rng::Draw};
 
-/// The form of a distribution.
+/// Family of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
-    /// One value.
+    /// Single value without spread.
     Constant,
     /// Equal density from the lowest to the highest value.
     Uniform,
-    /// Mean and standard deviation.
+    /// Normal distribution with mean and standard deviation.
     Normal,
-    /// The natural logarithm of the value, in the unit of the parameter, is normal: mean and standard deviation of the
-    /// logarithm, both without a unit. The median is `exp(mean)`, the mean `exp(mean + sd²/2)`.
+    /// Log-normal distribution: the natural logarithm of the value in the unit of the parameter is normal. The
+    /// arguments are mean and standard deviation of the logarithm, both without unit. The median is `exp(mean)`, the
+    /// mean `exp(mean + sd²/2)`.
     LogNormal,
 }
 
-/// Name, title and documentation of a law, and names and titles of its arguments.
+/// Declaration of a family and its arguments.
 pub struct LawSpec {
-    /// The law.
+    /// Family that is declared.
     pub law: Law,
-    /// As text forms spell it.
+    /// Identifier in text forms.
     pub name: &'static str,
-    /// Name on screen.
+    /// Display name of the family.
     pub title: &'static str,
-    /// Tooltip.
+    /// Tooltip of the family.
     pub docs: &'static str,
-    /// Names and titles of the arguments.
+    /// Identifiers and titles of the arguments.
     pub arguments: &'static [(&'static str, &'static str)],
 }
 
-/// All laws, in the order of [`Law`].
+/// Declarations of all families, in the order of [`Law`].
 pub const LAWS: [LawSpec; 4] = [
     LawSpec {
         law: Law::Constant,
@@ -68,56 +69,56 @@ pub const LAWS: [LawSpec; 4] = [
 ];
 
 impl Law {
-    /// Its declaration.
+    /// Declaration of the family.
     pub const fn spec(self) -> &'static LawSpec {
         &LAWS[self as usize]
     }
 }
 
-/// A distribution of numbers in the unit of the parameter.
+/// Distribution of values in the unit of the parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distribution {
-    /// The form.
+    /// Family of the distribution.
     pub law: Law,
-    /// Its arguments; 0 where it has fewer.
+    /// Arguments of the family; unused ones are 0.
     pub arguments: [f64; 2],
-    /// Lowest and highest value: the distribution is truncated there, its shape between them stays.
+    /// Lowest and highest value: the distribution is truncated there and keeps its shape in between.
     pub bounds: Option<(f64, f64)>,
 }
 
 impl Distribution {
-    /// One value.
+    /// Distribution with a single value.
     pub const fn constant(value: f64) -> Self {
         Self { law: Law::Constant, arguments: [value, 0.0], bounds: None }
     }
 
-    /// Equal density between two values.
+    /// Uniform distribution between two values.
     pub const fn uniform(low: f64, high: f64) -> Self {
         Self { law: Law::Uniform, arguments: [low, high], bounds: None }
     }
 
-    /// A normal distribution.
+    /// Normal distribution with mean and standard deviation.
     pub const fn normal(mean: f64, sd: f64) -> Self {
         Self { law: Law::Normal, arguments: [mean, sd], bounds: None }
     }
 
-    /// A log-normal distribution: mean and standard deviation of the natural logarithm.
+    /// Log-normal distribution with mean and standard deviation of the natural logarithm.
     pub const fn log_normal(mean: f64, sd: f64) -> Self {
         Self { law: Law::LogNormal, arguments: [mean, sd], bounds: None }
     }
 
-    /// The same, truncated to these bounds and the present ones.
+    /// Truncates the distribution to these bounds in addition to the present ones.
     pub fn within(self, (low, high): (f64, f64)) -> Self {
         let (now_low, now_high) = self.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         Self { bounds: Some((low.max(now_low), high.min(now_high))), ..self }
     }
 
-    /// The one value of a constant.
+    /// Value of a constant; `None` for other families.
     pub fn as_constant(self) -> Option<f64> {
         (self.law == Law::Constant).then_some(self.arguments[0])
     }
 
-    /// The value at this address: a function of the address alone.
+    /// Value drawn at this address, which depends on the address alone.
     pub fn draw(self, at: Draw) -> f64 {
         match self.as_constant() {
             Some(value) => value,
@@ -125,8 +126,8 @@ impl Distribution {
         }
     }
 
-    /// The value that a draw does not exceed with probability `u`, between 0 and 1: the inverse of the truncated
-    /// distribution, so one uniform number gives one value, and no draw is repeated.
+    /// Quantile `u` between 0 and 1 of the truncated distribution. One uniform number gives one value, so no draw is
+    /// repeated.
     pub fn quantile(self, u: f64) -> f64 {
         let [a, b] = self.arguments;
         let (low, high) = self.bounds.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
@@ -148,7 +149,7 @@ impl Distribution {
         if low <= high { x.clamp(low, high) } else { low }
     }
 
-    /// What its arguments are, as parameters of their own: arguments, then the bounds.
+    /// Declarations of arguments and bounds as parameters, in that order.
     pub fn argument_specs(law: Law, of: &ParamSpec) -> Vec<ParamSpec> {
         let real = ParamSpec { kind: ValueType::Real, symbol: "", formula: "", source: "", ..*of };
         let width = (of.soft.1 - of.soft.0, of.hard.1 - of.hard.0);
@@ -169,7 +170,7 @@ impl Distribution {
         named.chain(bounds.map(|(spec, (name, title))| ParamSpec { name, title, ..spec })).collect()
     }
 
-    /// A distribution of another law with about the same median and spread, rounded to three digits. Bounds stay.
+    /// Distribution of another family with about the same median and spread, rounded to three digits. Bounds stay.
     pub fn with_law(self, law: Law, of: &ParamSpec) -> Self {
         let median = self.quantile(0.5);
         let half = (self.quantile(0.841) - self.quantile(0.159)) / 2.0;
@@ -185,7 +186,7 @@ impl Distribution {
         Self { law, arguments: arguments.map(rounded), ..self }.nearest(of)
     }
 
-    /// The same with argument or bound `i`, in the order of [`Distribution::argument_specs`].
+    /// Copy with another value of argument or bound `i`, in the order of [`Distribution::argument_specs`].
     pub fn with_value(self, i: usize, value: f64) -> Self {
         let mut out = self;
         match (i.checked_sub(self.law.spec().arguments.len()), &mut out.bounds) {
@@ -197,13 +198,14 @@ impl Distribution {
         out
     }
 
-    /// Arguments and bounds, in the order of [`Distribution::argument_specs`].
+    /// Values of arguments and bounds, in the order of [`Distribution::argument_specs`].
     pub fn values(self) -> Vec<f64> {
         let n = self.law.spec().arguments.len();
         self.arguments[..n].iter().copied().chain(self.bounds.into_iter().flat_map(|(low, high)| [low, high])).collect()
     }
 
-    /// Why a parameter does not accept it: an argument that is out of range, or bounds without values between them.
+    /// Reason why a parameter rejects the distribution: an argument out of range, or bounds without values between
+    /// them.
     pub fn refusal(self, of: &ParamSpec) -> Option<String> {
         let specs = Self::argument_specs(self.law, of);
         let refused = specs.iter().zip(self.values()).find_map(|(spec, x)| {
@@ -223,7 +225,7 @@ impl Distribution {
         refused.or_else(ends).or_else(between)
     }
 
-    /// The nearest accepted distribution.
+    /// Nearest distribution that the parameter accepts.
     pub fn nearest(self, of: &ParamSpec) -> Self {
         let specs = Self::argument_specs(self.law, of);
         let into = |spec: &ParamSpec, x: f64| if x.is_nan() { spec.hard.0 } else { x.clamp(spec.hard.0, spec.hard.1) };
@@ -242,7 +244,7 @@ impl Distribution {
     }
 }
 
-/// Three significant digits.
+/// Rounds to three significant digits.
 fn rounded(x: f64) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }
@@ -324,7 +326,7 @@ mod tests {
         }
     }
 
-    /// Mean and variance of draws against closed forms: Johnson, Kotz & Balakrishnan, Continuous univariate
+    /// Compares mean and variance of draws with closed forms: Johnson, Kotz & Balakrishnan, Continuous univariate
     /// distributions 1 (1994), truncated normal 10.1, log-normal 14.
     #[test]
     fn moments_are_those_of_the_closed_forms() {

@@ -1,11 +1,11 @@
-//! The text form of distributions, with units for people and without in files.
+//! Text form of distributions, with units for display and without units in files.
 
 use super::{Distribution, ParamSpec, Value, ValueType, distribution::LAWS, expression, one_of_text, path};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 
 impl Distribution {
-    /// With units, as it is shown and typed.
+    /// Formats with units, for display and editing.
     pub fn show(self, of: &ParamSpec) -> String {
         self.text(|spec, x| path::show(spec, &Value::Real(x)), of)
     }
@@ -24,7 +24,7 @@ impl Distribution {
         }
     }
 
-    /// Reads the text form; plain numbers are in the unit of the parameter. An error names the argument.
+    /// Parses the text form; plain numbers are in the unit of the parameter. An error names the argument.
     pub fn parse(text: &str, of: &ParamSpec) -> Result<Self, String> {
         let text = text.trim();
         let called = |name: &str| {
@@ -65,7 +65,7 @@ impl Distribution {
     }
 }
 
-/// The message for a text that begins like a law but is none.
+/// Message for a text that begins like a distribution but is malformed.
 fn not_a_distribution(text: &str) -> Option<String> {
     let word = &text[..text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len())];
     let is_name = word.len() > 2 && word.starts_with(char::is_alphabetic) && text[word.len()..].trim().starts_with('(');
@@ -74,7 +74,7 @@ fn not_a_distribution(text: &str) -> Option<String> {
     (is_name && !is_known).then(|| format!("`{word}` is none of {}", names.join(", ")))
 }
 
-/// The text up to the parenthesis that closes, and what is behind it.
+/// Splits at the matching closing parenthesis: the text before it and the text after it.
 fn closing(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0;
     for (at, c) in text.char_indices() {
@@ -88,7 +88,7 @@ fn closing(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The declaration that files are read and written with: every number, without a unit.
+/// Specification used for files: accepts every number, without a unit.
 const IN_FILES: ParamSpec = ParamSpec::new("", "", ValueType::Distribution);
 
 impl Serialize for Distribution {

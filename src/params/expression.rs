@@ -1,28 +1,29 @@
-//! What may be typed into a number field: `20`, `0.02 s`, `1/3`, `2*pi`, `1e-3`, `2,5`, `sqrt(2) mV`, `1/(5 ms)`.
+//! Expressions in number fields: `20`, `0.02 s`, `1/3`, `2*pi`, `1e-3`, `2,5`, `sqrt(2) mV`, `1/(5 ms)`.
 
 use super::dimension::{Dimension, Spelling, spelled};
 
-/// Parentheses nest this deep at most: the parser calls itself.
+/// Maximum nesting of parentheses, which bounds the recursion of the parser.
 const MAX_DEPTH: u32 = 40;
 
-/// A number with what it measures: `value × 10^exponent` of the base units.
+/// Number with its dimension: `value × 10^exponent` base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
-    /// Without the power of ten.
+    /// Value without the power of ten.
     pub value: f64,
-    /// Power of ten, from the prefixes of units.
+    /// Exponent of the power of ten, from the prefixes of units.
     pub exponent: i32,
-    /// What it measures.
+    /// Dimension of the quantity.
     pub dimension: Dimension,
 }
 
 impl Quantity {
-    /// A number without a unit.
+    /// Number without a unit.
     pub const fn plain(value: f64) -> Self {
         Self { value, exponent: 0, dimension: Dimension::NONE }
     }
 
-    /// Its value in units of `10^exponent` base units. Exact between decimal prefixes, as far as numbers are.
+    /// Value in units of `10^exponent` base units. Conversion between decimal prefixes is exact up to floating-point
+    /// rounding.
     pub fn in_units_of(self, exponent: i32) -> f64 {
         match self.exponent - exponent {
             shift @ 0.. => self.value * 10_f64.powi(shift),
@@ -39,27 +40,27 @@ impl Quantity {
     }
 }
 
-/// Reads an expression. An error is a clause about what is wrong with it: "`foo` is neither a unit nor a function".
+/// Evaluates an expression. The error is a clause about the mistake: "`foo` is neither a unit nor a function".
 pub fn evaluate(text: &str) -> Result<Quantity, String> {
     evaluate_with(text, &|name| Err(format!("`{name}` is neither a unit nor a function")))
 }
 
-/// What a name with dots stands for, or why for nothing.
+/// Resolves a dotted name, or says why it cannot.
 type Names<'a> = &'a dyn Fn(&str) -> Result<Quantity, String>;
 
-/// The same with names that have a dot in them, `lif.tau_m`, which are asked for.
+/// Evaluates an expression in which dotted names such as `lif.tau_m` are resolved by `names`.
 pub fn evaluate_with(text: &str, names: Names<'_>) -> Result<Quantity, String> {
     let mut parser = Parser { rest: text, depth: 0, n_numbers: 0, names };
     let quantity = parser.sum()?;
     match parser.peek() {
-        // `ms` alone is most likely a number that was left out, as in `${UNSET}ms`.
+        // `ms` alone most likely lacks its number, as in `${UNSET}ms`.
         None if parser.n_numbers == 0 => Err("a number is missing before the unit".into()),
         None => Ok(quantity),
         Some(_) => Err(format!("`{}` does not belong there", parser.rest.trim())),
     }
 }
 
-/// The same where the last unit is meant for the whole: `1/3 s` is a third of a second.
+/// Evaluates an expression whose last unit applies to the whole: `1/3 s` is a third of a second.
 pub fn evaluate_with_last_unit(text: &str) -> Option<Quantity> {
     let text = text.trim_end();
     let start = text.char_indices().rev().take_while(|(_, c)| is_word(*c)).last().map(|(i, _)| i)?;
@@ -74,7 +75,7 @@ fn is_word(c: char) -> bool {
 struct Parser<'a> {
     rest: &'a str,
     depth: u32,
-    /// Numbers, constants and names read so far. Units are not among them.
+    /// Count of numbers, constants and names read so far, without units.
     n_numbers: u32,
     names: Names<'a>,
 }
@@ -143,7 +144,7 @@ impl<'a> Parser<'a> {
         raise(base, power.in_units_of(0))
     }
 
-    /// An atom and the units right behind it: `20 ms`.
+    /// Parses an atom with the units that follow it: `20 ms`.
     fn with_unit(&mut self) -> Result<Quantity, String> {
         let mut quantity = self.atom()?;
         while let Some(unit) = self.word().and_then(|w| spelled(w).map(|s| (w, s))) {
@@ -190,7 +191,7 @@ impl<'a> Parser<'a> {
         Some(&self.rest[..end]).filter(|w| !w.is_empty())
     }
 
-    /// A constant, a function, or one of a unit: `1 / ms`, `5 * mV`.
+    /// Parses a constant, a function, or a unit that means one of it: `1 / ms`, `5 * mV`.
     fn named(&mut self) -> Result<Quantity, String> {
         let word = self.word().unwrap_or_default();
         self.rest = &self.rest[word.len()..];
@@ -238,13 +239,13 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// A name with a dot in it, when the text begins with one.
+/// Dotted name at the start of the text, if any.
 fn dotted(text: &str) -> Option<&str> {
     let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(text.len());
     Some(text[..end].trim_end_matches('.')).filter(|name| name.contains('.'))
 }
 
-/// Digits, separators, and an exponent when one follows: the `e` of `2e` is Euler's.
+/// End of a number: digits, separators, and an exponent if one follows. The `e` of `2e` is Euler's number.
 fn end_of_number(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_part = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b',' | b'_');
@@ -257,7 +258,7 @@ fn end_of_number(text: &str) -> usize {
     if digits == 0 { mantissa } else { mantissa + 1 + sign + digits }
 }
 
-/// `1,234,567.8` → `1234567.8`, when the groups are of three.
+/// Removes thousands separators: `1,234,567.8` gives `1234567.8`. `None` unless all groups have three digits.
 pub(super) fn without_groups(text: &str) -> Option<String> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut groups = whole.split(',');

@@ -1,6 +1,6 @@
-//! Selections and interventions: one declaration for every kind. A kind declares the effects it has and their fields with
-//! [`interventions!`](crate::interventions!), and lists both groups in its [`param_tree!`](crate::param_tree!) with the roles
-//! [`Role::Selections`] and [`Role::Interventions`]. Setting a parameter is an effect of every kind.
+//! Selections and interventions, declared once for all kinds. A kind declares its effects and their fields with
+//! [`interventions!`](crate::interventions!), and lists both groups in its [`param_tree!`](crate::param_tree!) with the
+//! roles [`Role::Selections`] and [`Role::Interventions`]. Every kind has the effect of setting a parameter.
 
 use super::{
     Apply, Change, ChoiceSpec, ParamId, ParamSpec, Params, Query, Role, Schedule, Value, ValueType, path, schedule,
@@ -25,12 +25,12 @@ params! {
     }
 }
 
-/// Fields that lists of these roles once had: old files and logs hold them, and they are ignored. Colours of selections
-/// belong to the view of a project.
+/// Removed fields of lists with these roles: old files and logs contain them, and they are ignored. Colours of
+/// selections belong to the view of a project.
 pub(super) const FORMER_FIELDS: &[(Role, &str)] = &[(Role::Selections, "color")];
 
-/// Declares the effects of a kind's interventions, and the struct of an intervention: name, switch, type, target and times
-/// are the same for every kind. `(f64, Ms)`: type and unit of the times. Every kind has the effect `SetParameter`.
+/// Declares the effects of a kind's interventions, and the struct of an intervention: name, switch, type, target and
+/// times are common to all kinds. `(f64, Ms)` is type and unit of the times. Every kind has the effect `SetParameter`.
 #[macro_export]
 macro_rules! interventions {
     (
@@ -110,7 +110,8 @@ macro_rules! interventions {
         }
 
         impl $Intervention {
-            /// When it is active. `per_step`: the duration of a step in the unit of its times. The error names the field.
+            /// Schedule of the intervention. `per_step` is the duration of a step in the unit of its times. The error
+            /// names the field.
             pub fn schedule(&self, per_step: f64) -> Result<$crate::params::Schedule, String> {
                 use $crate::params::ParamGroup;
                 $crate::params::Schedule::read(Self::SPECS, |i| self.get(i), |i| self.is_shown(i), per_step)
@@ -129,7 +130,7 @@ pub fn field(params: &dyn Params, group: usize, role: Role) -> Option<usize> {
     params.groups().get(group)?.fields().iter().position(|p| p.role == role)
 }
 
-/// The text of the field with this role of an item; empty without one.
+/// Text of the field with this role; empty if there is none.
 fn text(params: &dyn Params, group: usize, item: usize, role: Role) -> String {
     let id = field(params, group, role).map(|f| ParamId { item: item as u16, ..ParamId::of(group, f) });
     match id.map(|id| params.get(id)) {
@@ -138,7 +139,7 @@ fn text(params: &dyn Params, group: usize, item: usize, role: Role) -> String {
     }
 }
 
-/// The selections of a project: name and query of each.
+/// Selections of a project.
 pub fn selections(params: &dyn Params) -> Vec<Selection> {
     let Some(group) = list(params, Role::Selections) else { return vec![] };
     let one = |item| Selection {
@@ -149,25 +150,25 @@ pub fn selections(params: &dyn Params) -> Vec<Selection> {
     (0..params.len(group as u8)).map(one).collect()
 }
 
-/// An intervention of a project, whatever the kind: its fields by their roles.
+/// Intervention of a project of any kind, whose fields are found by their roles.
 #[derive(Clone, Copy)]
 pub struct Intervention<'a> {
     params: &'a dyn Params,
     /// Index of the list.
     pub group: usize,
-    /// Its place in the list.
+    /// Index in the list.
     pub item: usize,
 }
 
 impl<'a> Intervention<'a> {
-    /// All interventions of a project, in the order of the list.
+    /// All interventions of a project in list order.
     pub fn all(params: &'a dyn Params) -> impl Iterator<Item = Self> + use<'a> {
         let group = list(params, Role::Interventions);
         let n = group.map_or(0, |group| params.len(group as u8));
         (0..n).filter_map(move |item| Some(Self { params, group: group?, item }))
     }
 
-    /// One item of a list of interventions.
+    /// Intervention at an index of a list.
     pub fn of(params: &'a dyn Params, group: usize, item: usize) -> Option<Self> {
         let is_one = list(params, Role::Interventions) == Some(group) && item < params.len(group as u8);
         is_one.then_some(Self { params, group, item })
@@ -179,17 +180,17 @@ impl<'a> Intervention<'a> {
         Some(ParamId { item: self.item as u16, ..ParamId::of(self.group, field) })
     }
 
-    /// The text of the field with this role; empty without one.
+    /// Text of the field with this role; empty if there is none.
     pub fn text(&self, role: Role) -> String {
         text(self.params, self.group, self.item, role)
     }
 
-    /// Whether it applies.
+    /// Whether the intervention is enabled.
     pub fn is_enabled(&self) -> bool {
         self.id(Role::Enabled).is_none_or(|id| self.params.get(id) == Value::Bool(true))
     }
 
-    /// What it does.
+    /// Effect that is chosen.
     pub fn effect(&self) -> Option<&'static ChoiceSpec> {
         let id = self.id(Role::Effect)?;
         match (self.params.spec(id)?.kind, self.params.get(id)) {
@@ -198,18 +199,18 @@ impl<'a> Intervention<'a> {
         }
     }
 
-    /// The role of its effect.
+    /// Role of the effect.
     pub fn role(&self) -> Role {
         self.effect().map_or(Role::Plain, |effect| effect.role)
     }
 
-    /// The name, else what it does.
+    /// Name of the intervention, or of its effect if it has none.
     pub fn label(&self) -> String {
         let name = self.text(Role::Name);
         if name.trim().is_empty() { self.effect().map_or_else(String::new, |e| e.label().into_owned()) } else { name }
     }
 
-    /// When it is active; `per_step` as of the kind's time base: seconds, or 1 where steps are counted.
+    /// Schedule of the intervention; `per_step` is that of the kind's time base: seconds, or 1 for counted steps.
     pub fn schedule(&self, per_step: f64) -> Result<Schedule, String> {
         let specs = self.params.groups()[self.group].fields();
         let at = |f| ParamId { item: self.item as u16, ..ParamId::of(self.group, f) };
@@ -218,7 +219,7 @@ impl<'a> Intervention<'a> {
         Schedule::read(specs, |f| self.params.get(at(f)), |f| self.params.is_shown(at(f)), per_step)
     }
 
-    /// The parameter that it sets and its value meanwhile. The error is a clause that names the field.
+    /// Parameter that it sets, with the value while it is active. The error is a clause that names the field.
     pub fn setting(&self) -> Result<Change, String> {
         let (parameter, value) = (self.text(Role::Parameter), self.text(Role::ParameterValue));
         let parameter = parameter.trim();
@@ -235,8 +236,8 @@ impl<'a> Intervention<'a> {
     }
 }
 
-/// Whether an intervention can set a parameter: numbers, switches and choices that take effect while the simulation runs.
-/// The error is a clause about the parameter.
+/// Checks that an intervention can set a parameter: numbers, switches and choices that take effect during a run can be
+/// set. The error is a clause about the parameter.
 pub fn settable(params: &dyn Params, id: ParamId, spec: &ParamSpec) -> Result<(), &'static str> {
     match (spec.apply, spec.kind) {
         _ if params.groups().get(usize::from(id.group)).is_none_or(|group| group.list) => {

@@ -1,4 +1,4 @@
-//! Links: a parameter that follows others by a formula, `lif.tau_syn = lif.tau_m / 4`.
+//! Links: parameters computed from others by a formula, `lif.tau_syn = lif.tau_m / 4`.
 
 use super::{
     Change, ParamId, ParamSpec, Params, Value,
@@ -7,23 +7,23 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A parameter and what it follows.
+/// Link of a parameter to a formula.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Link {
-    /// The parameter that follows.
+    /// Path of the computed parameter.
     pub path: String,
-    /// A formula with the paths of other parameters in it.
+    /// Formula that contains paths of other parameters.
     pub formula: String,
 }
 
 impl Link {
-    /// The parameter it sets.
+    /// Address and declaration of the computed parameter.
     pub fn target(&self, params: &dyn Params) -> Option<(ParamId, &'static ParamSpec)> {
         path::find(params, &self.path).ok()
     }
 
-    /// What the formula gives now.
+    /// Evaluates the formula.
     pub fn value(&self, params: &dyn Params) -> Result<Change, String> {
         let (id, spec) = path::find(params, &self.path).map_err(|e| e.to_string())?;
         let quantity = evaluate_with(&self.formula, &|name| read(params, name))?;
@@ -34,10 +34,10 @@ impl Link {
         }
     }
 
-    /// The parameters its formula names.
+    /// Parameters that the formula reads.
     fn sources(&self, params: &dyn Params) -> Vec<ParamId> {
         let found = std::cell::RefCell::new(vec![]);
-        // Whatever else is wrong with it is said when it is evaluated.
+        // Other errors are reported when the formula is evaluated.
         let _ = evaluate_with(&self.formula, &|name| {
             found.borrow_mut().extend(path::find(params, name).ok().map(|(id, _)| id));
             read(params, name)
@@ -46,7 +46,7 @@ impl Link {
     }
 }
 
-/// A parameter as a quantity.
+/// Reads a parameter as a quantity.
 fn read(params: &dyn Params, name: &str) -> Result<Quantity, String> {
     let (id, spec) = path::find(params, name).map_err(|e| e.to_string())?;
     let (dimension, exponent) = spec.unit.dimension();
@@ -61,7 +61,7 @@ fn read(params: &dyn Params, name: &str) -> Result<Quantity, String> {
     }
 }
 
-/// A plain number is one in the parameter's own unit, as when it is typed.
+/// Converts a quantity to a value; a plain number is in the parameter's own unit, as when it is typed.
 fn into_value(spec: &ParamSpec, quantity: Quantity) -> Result<Value, String> {
     let (dimension, exponent) = spec.unit.dimension();
     let x = match quantity.dimension {
@@ -78,12 +78,12 @@ fn into_value(spec: &ParamSpec, quantity: Quantity) -> Result<Value, String> {
     }
 }
 
-/// Whether a parameter follows others.
+/// Finds the link that computes a parameter.
 pub fn of<'a>(params: &dyn Params, links: &'a [Link], id: ParamId) -> Option<&'a Link> {
     links.iter().find(|link| link.target(params).is_some_and(|(target, _)| target == id))
 }
 
-/// Sets every linked parameter, those first that others follow. What could not be followed, in words.
+/// Updates all linked parameters in dependency order. Returns a message per failed link.
 pub fn follow(params: &mut dyn Params, links: &[Link]) -> Vec<String> {
     let mut problems = vec![];
     for at in in_order(params, links) {
@@ -101,7 +101,7 @@ pub fn follow(params: &mut dyn Params, links: &[Link]) -> Vec<String> {
     problems
 }
 
-/// Links in an order in which every link is evaluated after the links it depends on, if there is such an order.
+/// Orders links so that each is evaluated after the links it depends on, if such an order exists.
 fn in_order(params: &dyn Params, links: &[Link]) -> Vec<usize> {
     let targets: Vec<_> = links.iter().map(|l| l.target(params).map(|(id, _)| id)).collect();
     let mut order: Vec<usize> = vec![];
@@ -118,7 +118,7 @@ fn in_order(params: &dyn Params, links: &[Link]) -> Vec<usize> {
     order
 }
 
-/// Why a link would end up following itself: the way round.
+/// Describes the cycle that a link would close, if it does.
 pub fn goes_round(params: &dyn Params, links: &[Link], link: &Link) -> Option<String> {
     let (start, _) = link.target(params)?;
     let mut way = vec![(start, link.sources(params))];

@@ -1,18 +1,19 @@
-//! The text form of a list of numbers: `[1, 2, 3] ms`, `1 ms, 0.5 s`.
+//! Text form of a list of numbers: `[1, 2, 3] ms`, `1 ms, 0.5 s`.
 
 use super::{ParamSpec, ValueType, one_of_text::split};
 
-/// Lists that are typed or pasted have this many numbers at most.
+/// Maximum number of items in an entered or pasted list.
 const MAX_ITEMS: usize = 100_000;
 
-/// With brackets and the unit behind them.
+/// Formats a list with brackets and the unit after them.
 pub(super) fn show(spec: &ParamSpec, values: &[f64]) -> String {
     let items: Vec<String> = values.iter().map(f64::to_string).collect();
     let unit = spec.unit.suffix();
     format!("[{}]{}{unit}", items.join(", "), if unit.is_empty() { "" } else { " " })
 }
 
-/// The reverse of [`show`]; brackets may be missing, and numbers may have units of their own. An error names the number.
+/// Parses the form written by [`show`]; brackets are optional, and numbers may have their own units. An error names the
+/// number.
 pub(super) fn parse(spec: &ParamSpec, text: &str) -> Result<Vec<f64>, String> {
     let text = text.trim();
     let (inner, unit) = match text.strip_prefix('[') {

@@ -1,9 +1,11 @@
 //! One declaration per parameter.
 //!
-//! [`params!`](crate::params!) turns a plain struct into the project-file schema (serde), the default value,
-//! the widget (unit, range, scale, choices), the tooltip (doc comment), the command-line override and the
-//! granularity of undo. There is no second list anywhere. [`param_tree!`](crate::param_tree!) joins groups and
-//! lists of groups into the parameters of a kind.
+//! [`params!`](crate::params!) turns a plain struct into the project-file schema (serde), the default value, the widget
+//! (unit, range, scale, choices), the tooltip (doc comment), the command-line override and the granularity of undo. No
+//! other list of parameters exists. [`param_tree!`](crate::param_tree!) joins groups and lists of groups into the
+//! parameters of a kind.
+
+#![warn(missing_docs)]
 
 mod declare;
 pub mod dimension;
@@ -41,48 +43,48 @@ pub use tree::TreeNode;
 pub use unit::Unit;
 pub use value::{ChoiceSpec, ParamValue, PathText, Query, Value, ValueType};
 
-/// How a slider spreads its range.
+/// Spacing of values along a slider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal steps.
+    /// Equal steps per distance.
     Linear,
-    /// Equal ratios.
+    /// Equal ratios per distance.
     Log,
 }
 
-/// A warning about a value that is valid but unusual.
+/// Warning about a value that is valid but unusual.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamWarning {
     /// Path of the parameter, e.g. `lif.v_threshold`.
     pub path: &'static str,
-    /// What is unusual, its effect, and what to do.
+    /// Sentences on what is unusual, its effect, and what to do.
     pub text: String,
 }
 
-/// When an edit takes effect.
+/// Time at which an edit takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apply {
-    /// Between two steps of a running simulation.
+    /// Applied between two steps of a running simulation.
     Live,
-    /// Between two steps of a running simulation, after the loader has read the file that it names. For paths.
+    /// Applied between two steps of a running simulation, after the loader has read the named file. For paths.
     Data,
-    /// At the next rewind to step 0: it says how the simulation begins.
+    /// Applied at the next rewind to step 0, for values that define the initial state.
     Rewind,
-    /// Only by rebuilding the simulation.
+    /// Applied by rebuilding the simulation.
     Rebuild,
 }
 
-/// A struct declared with [`params!`](crate::params!).
+/// Struct declared with [`params!`](crate::params!).
 pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned {
-    /// One spec per field, in declaration order, then the parameters of the groups that its sum types choose from.
+    /// One specification per field in declaration order, followed by the parameters of the groups in its sum types.
     const SPECS: &'static [ParamSpec];
-    /// Names and former names of the fields.
+    /// Current and former names of the fields.
     const NAMES: &'static [&'static str];
     /// Reads field `i`.
     fn field(&self, i: usize) -> Value;
-    /// Writes field `i`; `false` when the kind of value does not fit.
+    /// Writes field `i`; `false` if the type of the value does not match.
     fn set_field(&mut self, i: usize, value: &Value) -> bool;
-    /// Whether field `i`, or the parameter at the end of these parts of it, means anything given the others (`#[show_if]`).
+    /// Whether field `i`, or the parameter that `parts` lead to within it, applies given the others (`#[show_if]`).
     fn shows_field(&self, i: usize, parts: &[Part]) -> bool;
     /// Serialises the fields of a variant that holds this group.
     fn serialize_fields<S: SerializeStructVariant>(&self, fields: &mut S) -> Result<(), S::Error>;
@@ -98,7 +100,7 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
         }
     }
 
-    /// Writes parameter `i`; `false` when the kind of value does not fit or the parameter is not in the chosen group.
+    /// Writes parameter `i`; `false` if the type does not match or the parameter is not in the chosen group.
     fn set(&mut self, i: usize, value: &Value) -> bool {
         match Self::SPECS.get(i).and_then(|spec| spec.part) {
             None => self.set_field(i, value),
@@ -109,24 +111,24 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
         }
     }
 
-    /// Whether parameter `i` means anything given the others.
+    /// Whether parameter `i` applies given the others.
     fn is_shown(&self, i: usize) -> bool {
         let (field, parts) = one_of::parts_to(Self::SPECS, i);
         self.shows_field(field, &parts)
     }
 
-    /// The accepted range of the field of this name.
+    /// Accepted range of the named field.
     fn accepted(name: &str) -> (f64, f64) {
         Self::SPECS.iter().find(|spec| spec.name == name).map_or((f64::NEG_INFINITY, f64::INFINITY), |spec| spec.hard)
     }
 
-    /// All fields, in declaration order.
+    /// Values of all fields in declaration order.
     fn row(&self) -> Vec<Value> {
         (0..one_of::n_fields(Self::SPECS)).map(|i| self.field(i)).collect()
     }
 
-    /// The reverse of [`ParamGroup::row`]; `None` when a value does not fit. Rows of older logs may be shorter: what has
-    /// been added since has its default.
+    /// Creates a group from the values of [`ParamGroup::row`]; `None` if a value does not fit. Rows of older logs may
+    /// be shorter: missing fields have their defaults.
     fn from_row(row: &[Value]) -> Option<Self> {
         let mut group = Self::default();
         let fits = row.len() <= one_of::n_fields(Self::SPECS);
@@ -134,75 +136,74 @@ pub trait ParamGroup: Default + Clone + PartialEq + Serialize + DeserializeOwned
     }
 }
 
-/// The address of a parameter inside a kind: group, item of a list group, field. Not for files, which name parameters by
-/// their path.
+/// Address of a parameter within a kind: group, item of a list group, field. Files name parameters by path instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ParamId {
     /// Index of the group.
     pub group: u8,
-    /// Index of the field in the group; [`ParamId::WHOLE`] addresses a whole list.
+    /// Index of the field in the group; [`ParamId::WHOLE`] for a whole list.
     pub field: u8,
-    /// Index of the item in a list group, 0 otherwise.
+    /// Index of the item in a list group; otherwise 0.
     pub item: u16,
 }
 
 impl ParamId {
-    /// Field index that stands for a whole list group, whose value is [`Value::Rows`].
+    /// Field index of a whole list group, whose value is [`Value::Rows`].
     pub const WHOLE: u8 = u8::MAX;
 
-    /// A field of a plain group.
+    /// Address of a field in a plain group.
     pub const fn of(group: usize, field: usize) -> Self {
         Self { group: group as u8, field: field as u8, item: 0 }
     }
 
-    /// A list group as a whole.
+    /// Address of a whole list group.
     pub const fn list(group: usize) -> Self {
         Self { group: group as u8, field: Self::WHOLE, item: 0 }
     }
 }
 
-/// One group as the inspector lists it.
+/// Declaration of a group as the inspector lists it.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupSpec {
-    /// Field name of the group; the RON key.
+    /// Field name of the group, and its key in RON.
     pub name: &'static str,
-    /// Heading on screen; empty where the name in sentence case reads well ([`GroupSpec::label`]).
+    /// Heading in the window; if empty, the name in sentence case ([`GroupSpec::label`]).
     pub title: &'static str,
-    /// Former names: still read, never written.
+    /// Former names, which are read but never written.
     pub aliases: &'static [&'static str],
-    /// The doc comment: the section's introduction.
+    /// Doc comment, shown as the introduction of the section.
     pub docs: &'static str,
-    /// Its parameters: the fields, then those of the groups that its sum types choose from.
+    /// Parameters: the fields, followed by those of the groups in its sum types.
     pub params: &'static [ParamSpec],
-    /// Whether the group is a list of items that each have these parameters.
+    /// Whether the group is a list of items with these parameters.
     pub list: bool,
-    /// What it is for.
+    /// Role of the group.
     pub role: Role,
 }
 
 impl GroupSpec {
-    /// The heading on screen: the declared title, else the name in sentence case.
+    /// Heading in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         title::or_from_name(self.title, self.name)
     }
 
-    /// Whether the group is or was called this.
+    /// Whether this is the current or a former name of the group.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// Its fields, which rows of a list have a value each for.
+    /// Fields of the group, for each of which a list row has one value.
     pub fn fields(&self) -> &'static [ParamSpec] {
         &self.params[..one_of::n_fields(self.params)]
     }
 
-    /// Name of the group that a part belongs to.
+    /// Name of the variant that a part belongs to.
     pub fn variant_of(&self, part: Part) -> &'static str {
         let variants = self.params[usize::from(part.field)].kind.variants();
         variants.get(usize::from(part.variant)).map_or("", |variant| variant.choice.name)
     }
 
-    /// Indices of its parameters as they are listed: the parameters of a sum type behind its field.
+    /// Indices of the parameters in display order: those of a sum type follow its field.
     pub fn in_order(&self) -> impl Iterator<Item = usize> + use<> {
         fn add(params: &[ParamSpec], i: usize, order: &mut Vec<usize>) {
             order.push(i);
@@ -215,36 +216,36 @@ impl GroupSpec {
     }
 }
 
-/// One edit, as the engine is sent it and as `--set` writes it.
+/// Edit of one parameter, as sent to the engine and written by `--set`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Which parameter.
+    /// Address of the parameter.
     pub id: ParamId,
-    /// Its new value.
+    /// New value of the parameter.
     pub value: Value,
 }
 
-/// All parameters of a kind: what widgets, the command line, undo and the engine see. Object-safe.
+/// All parameters of a kind, as widgets, the command line, undo and the engine use them. Object-safe.
 pub trait Params {
-    /// The groups, in declaration order.
+    /// Groups in declaration order.
     fn groups(&self) -> &'static [GroupSpec];
-    /// Items of a list group; 1 for a plain group.
+    /// Number of items in a list group; 1 for a plain group.
     fn len(&self, group: u8) -> usize;
-    /// Reads one. Reading an item that does not exist gives the field's default.
+    /// Reads a parameter. An item that does not exist reads as the field's default.
     fn get(&self, id: ParamId) -> Value;
-    /// Writes one; `false` when the address or the kind of value does not fit.
+    /// Writes a parameter; `false` if the address or the type of the value does not match.
     fn set(&mut self, change: &Change) -> bool;
-    /// Whether the parameter means anything given its neighbours.
+    /// Whether the parameter applies given its neighbours.
     fn is_shown(&self, id: ParamId) -> bool;
     /// Appends a default item to a list group; `false` for a plain group.
     fn push(&mut self, group: u8) -> bool;
 
-    /// The declaration at an address; `None` for whole lists.
+    /// Declaration at an address; `None` for whole lists.
     fn spec(&self, id: ParamId) -> Option<&'static ParamSpec> {
         self.groups().get(usize::from(id.group))?.params.get(usize::from(id.field))
     }
 
-    /// Whether the parameter exists now: those of a group that is not chosen do not.
+    /// Whether the parameter exists: those of a group that is not chosen do not.
     fn has(&self, id: ParamId) -> bool {
         let part = self.spec(id).and_then(|spec| spec.part);
         part.is_none_or(|part| {
@@ -253,7 +254,7 @@ pub trait Params {
         })
     }
 
-    /// `lif.tau_m`, `interventions.0.rate_hz`, `plasticity.rule.tau_plus`.
+    /// Path of a parameter: `lif.tau_m`, `interventions.0.rate_hz`, `plasticity.rule.tau_plus`.
     fn path(&self, id: ParamId) -> String {
         let group = &self.groups()[usize::from(id.group)];
         if usize::from(id.field) >= group.params.len() {
@@ -271,7 +272,7 @@ pub trait Params {
         path
     }
 
-    /// Every address, lists item by item.
+    /// Addresses of all parameters, lists item by item.
     fn ids(&self) -> Vec<ParamId> {
         let mut out = Vec::new();
         for (g, group) in self.groups().iter().enumerate() {
@@ -283,7 +284,7 @@ pub trait Params {
         out
     }
 
-    /// All values: each field of a group, each list as a whole.
+    /// Values of all parameters: each field of a group, each list as a whole.
     fn snapshot(&self) -> Vec<Change> {
         let ids = self.groups().iter().enumerate().flat_map(|(g, group)| match group.list {
             true => vec![ParamId::list(g)],
@@ -292,8 +293,8 @@ pub trait Params {
         ids.map(|id| Change { id, value: self.get(id) }).collect()
     }
 
-    /// What must be sent to turn `old` into `self`. A list whose length differs is sent whole, and so is one of several
-    /// groups where another is chosen.
+    /// Changes that turn `old` into `self`. A list of another length is one change, and so is a sum type with another
+    /// chosen group.
     fn changes_since(&self, old: &dyn Params) -> Vec<Change> {
         let mut out = Vec::new();
         for g in 0..self.groups().len() {
@@ -310,7 +311,7 @@ pub trait Params {
         out
     }
 
-    /// The parameters of a group or an item that differ from those of an item of `old`.
+    /// Parameters of a group or an item that differ from those of an item of `old`.
     fn changed_fields(&self, at: ParamId, old: &dyn Params, old_item: u16) -> Vec<Change> {
         let group = self.groups()[usize::from(at.group)];
         let differing = group.in_order().filter_map(|f| {

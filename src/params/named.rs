@@ -1,6 +1,6 @@
-//! Changes by name, as files hold them: the path of a parameter, the names of choices, the names of the fields of list
-//! items. In memory a [`Change`] addresses by index; indices of groups, fields and choices change whenever a declaration
-//! is inserted, so none reaches a file.
+//! Changes by name, as files hold them: paths of parameters, names of choices and of fields. In memory a [`Change`]
+//! uses indices of groups, fields and choices, which change whenever a declaration is inserted, so files never contain
+//! them.
 
 use super::{
     Change, ChoiceSpec, Distribution, GroupSpec, ParamId, ParamSpec, Params, Value, ValueType,
@@ -8,31 +8,31 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A [`Value`] whose choices and fields are named.
+/// [`Value`] whose choices and fields are given by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum NamedValue {
-    /// A switch.
+    /// State of a switch.
     Bool(bool),
-    /// A count.
+    /// Signed whole number.
     Int(i64),
-    /// A quantity, in the unit of the declaration.
+    /// Number in the unit of the declaration.
     Real(f64),
     /// Name of a choice.
     Choice(String),
-    /// A name, a path or a query.
+    /// Name, path or query.
     Text(String),
-    /// A whole list group: its items, each a list of named fields. Missing fields have their defaults.
+    /// Whole list group: a list of named fields per item. Missing fields have their defaults.
     Items(Vec<Vec<(String, NamedValue)>>),
-    /// A list of numbers, in the unit of the declaration.
+    /// List of numbers in the unit of the declaration.
     List(Vec<f64>),
-    /// A distribution, in the unit of the declaration.
+    /// Distribution in the unit of the declaration.
     Distribution(Distribution),
-    /// One of several groups: its name and its named fields. Missing fields have their defaults.
+    /// Group of a sum type: its name and its named fields. Missing fields have their defaults.
     Variant(String, Vec<(String, NamedValue)>),
 }
 
 impl NamedValue {
-    /// The value of one parameter; `None` for a list and for a choice that is not declared.
+    /// Converts the value of one parameter; `None` for a list and for an undeclared choice.
     pub fn of(spec: &ParamSpec, value: &Value) -> Option<Self> {
         Some(match (value, spec.kind) {
             (Value::Bool(x), _) => Self::Bool(*x),
@@ -50,7 +50,7 @@ impl NamedValue {
         })
     }
 
-    /// The value for a declaration. The error names what does not exist any more.
+    /// Converts to a value of a declaration. The error names what no longer exists.
     pub fn value(&self, spec: &ParamSpec) -> Result<Value, String> {
         Ok(match (self, spec.kind) {
             (Self::Bool(x), ValueType::Bool) => Value::Bool(*x),
@@ -63,7 +63,7 @@ impl NamedValue {
                 let spec = variants[usize::from(variant)];
                 Value::Variant(variant, row(spec.fields(), (spec.defaults)(), name, fields)?)
             }
-            // A choice may get parameters between versions.
+            // A choice may gain parameters between versions.
             (Self::Choice(name), ValueType::OneOf(variants)) => {
                 Value::Variant(choice(variants.iter().map(|v| v.choice), name)?, vec![])
             }
@@ -73,7 +73,7 @@ impl NamedValue {
             (Self::Distribution(x), ValueType::Distribution) => Value::Distribution(*x),
             (Self::Real(x), ValueType::Distribution) => Value::Distribution(Distribution::constant(*x)),
             (Self::Int(x), ValueType::Distribution) => Value::Distribution(Distribution::constant(*x as f64)),
-            // A count may become a quantity between versions, and the reverse where nothing is lost.
+            // A whole number may become a real number between versions, and the reverse if no digits are lost.
             (Self::Int(x), ValueType::Real) => Value::Real(*x as f64),
             (Self::Real(x), ValueType::Int) if x.fract() == 0.0 => Value::Int(*x as i64),
             _ => return Err(format!("`{}` has a value of another type", spec.name)),
@@ -81,14 +81,15 @@ impl NamedValue {
     }
 }
 
-/// Index of a choice by its name or a former one.
+/// Index of a choice by its current or a former name.
 fn choice(mut choices: impl Iterator<Item = ChoiceSpec> + Clone, name: &str) -> Result<u16, String> {
     let at = choices.clone().position(|c| c.name == name).or_else(|| choices.position(|c| c.is_called(name)));
     at.map(|i| i as u16).ok_or_else(|| format!("there is no choice `{name}`"))
 }
 
-/// A change as its path and its value; `None` when the address or the value does not fit the declarations. Parameters of
-/// a sum type are named with their group, `plasticity.rule.Pair.tau_plus`: others may have parameters of the same name.
+/// Converts a change to path and value; `None` if address or value do not match the declarations. Parameters of a sum
+/// type are qualified by their group, `plasticity.rule.Pair.tau_plus`, because other groups may have parameters of
+/// equal names.
 pub fn name(params: &dyn Params, change: &Change) -> Option<(String, NamedValue)> {
     let group = params.groups().get(usize::from(change.id.group))?;
     let value = match (&change.value, params.spec(change.id)) {
@@ -101,7 +102,7 @@ pub fn name(params: &dyn Params, change: &Change) -> Option<(String, NamedValue)
     Some((path_with_groups(params, group, change.id), value))
 }
 
-/// The path with the names of the groups that sum types choose.
+/// Path with the names of the groups that sum types choose.
 fn path_with_groups(params: &dyn Params, group: &GroupSpec, id: ParamId) -> String {
     match params.spec(id).and_then(|spec| Some((spec, spec.part?))) {
         Some((spec, part)) => {
@@ -117,8 +118,8 @@ fn fields(specs: &[ParamSpec], row: &[Value]) -> Option<Vec<(String, NamedValue)
     specs.iter().zip(row).map(named).collect()
 }
 
-/// The reverse of [`name`], with former names too. Items of lists and what is chosen are not checked: they may have been
-/// others then.
+/// Reverses [`name`], and accepts former names. Items of lists and chosen groups are not checked, because they may have
+/// differed when the file was written.
 pub fn resolve(params: &dyn Params, path: &str, value: &NamedValue) -> Result<Change, String> {
     let parts: Vec<&str> = path.split('.').collect();
     let unknown = || format!("there is no parameter `{path}`");
@@ -149,7 +150,7 @@ pub fn resolve(params: &dyn Params, path: &str, value: &NamedValue) -> Result<Ch
     Ok(Change { id: ParamId { item, ..ParamId::of(g, f) }, value })
 }
 
-/// Index of a parameter of the sum type `field`.
+/// Index of a named parameter of the sum type `field`.
 fn part(group: &GroupSpec, field: usize, variant: &str, name: &str) -> Option<usize> {
     let variant = choice(group.params[field].kind.variants().iter().map(|v| v.choice), variant).ok()?;
     let is_it = |s: &ParamSpec| {
@@ -158,7 +159,7 @@ fn part(group: &GroupSpec, field: usize, variant: &str, name: &str) -> Option<us
     group.params.iter().position(is_it)
 }
 
-/// The fields of an item or of a variant in the order of their declarations.
+/// Values of the fields of an item or of a variant in declaration order.
 fn row(
     specs: &[ParamSpec],
     defaults: Vec<Value>,
@@ -174,12 +175,12 @@ fn row(
     Ok(row)
 }
 
-/// Whether a field of the items of a list was removed: files and logs that hold it are read without it.
+/// Whether a field of list items was removed, so that files and logs are read without it.
 pub fn is_former(group: &GroupSpec, field: &str) -> bool {
     group.list && FORMER_FIELDS.contains(&(group.role, field))
 }
 
-/// Whether a path, `selections.2.color`, addresses a field that was removed.
+/// Whether a path such as `selections.2.color` addresses a removed field.
 pub fn is_former_path(params: &dyn Params, path: &str) -> bool {
     let parts: Vec<&str> = path.split('.').collect();
     let [list, _, field] = parts[..] else { return false };

@@ -4,7 +4,7 @@ use super::{Change, Params as _, Value, ValueType, named, path, reference};
 use crate::{one_of, param_tree, params, params::one_of::NoParameters};
 
 params! {
-    /// Equal chances.
+    /// Equal density within the width.
     pub struct Uniform {
         /// Half the width.
         #[param(unit = Mv, range = 0.0..=10.0, hard = 0.0..=100.0)]
@@ -13,9 +13,9 @@ params! {
 }
 
 params! {
-    /// Bell curve.
+    /// Density of a bell curve.
     pub struct Normal {
-        /// Standard deviation.
+        /// Width as standard deviation.
         #[param(unit = Mv, range = 0.0..=10.0, hard = 0.0..=100.0)]
         sigma: f64 = 3.0,
 
@@ -33,9 +33,9 @@ params! {
 one_of! {
     /// Form of the spread.
     pub enum Spread {
-        /// Equal chances.
+        /// Equal density within the width.
         Uniform(Uniform),
-        /// Bell curve.
+        /// Density of a bell curve.
         Normal(Normal),
     }
 }
@@ -43,20 +43,20 @@ one_of! {
 params! {
     /// Around a centre.
     pub struct Around {
-        /// Centre.
+        /// Centre of the distribution.
         #[param(unit = Mv, range = -90.0..=0.0, hard = -100.0..=100.0)]
         centre: f64 = -52.0,
 
-        /// Spread.
+        /// Spread around the centre.
         #[param()]
         spread: Spread = Spread::Uniform(Uniform::default()),
     }
 }
 
 one_of! {
-    /// Start.
+    /// Initial value of neurons.
     pub enum Start {
-        /// At rest.
+        /// Start at the resting value.
         Rest(NoParameters),
         /// Around a centre.
         Around(Around),
@@ -64,28 +64,28 @@ one_of! {
 }
 
 params! {
-    /// Neurons.
+    /// Parameters of the neurons.
     pub struct Neurons {
-        /// Time constant.
+        /// Membrane time constant.
         #[param(unit = Ms, range = 1.0..=100.0)]
         tau: f64 = 20.0,
 
-        /// Start.
+        /// Initial value of neurons.
         #[param(apply = Rewind)]
         start: Start = Start::Rest(NoParameters {}),
 
-        /// Their number.
+        /// Number of the neurons.
         #[param(range = 1.0..=100.0)]
         n: u32 = 7,
     }
 }
 
 param_tree! {
-    /// All.
+    /// Tree of a test kind.
     pub struct Tree {
-        /// Neurons.
+        /// Parameters of the neurons.
         lif: Neurons,
-        /// Several.
+        /// List of several groups.
         all: [Neurons],
     }
 }

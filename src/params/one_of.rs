@@ -33,19 +33,19 @@ use serde::{
 };
 use std::{fmt, marker::PhantomData};
 
-/// One of the groups that a sum type chooses from.
+/// Group of a sum type.
 #[derive(Clone, Copy, Debug)]
 pub struct VariantSpec {
-    /// Its name and documentation.
+    /// Name and documentation of the group.
     pub choice: ChoiceSpec,
-    /// Its parameters: the fields, then those of the groups that its sum types choose from.
+    /// Parameters: the fields, followed by those of the groups in its sum types.
     pub params: &'static [ParamSpec],
-    /// Defaults of its fields.
+    /// Returns the defaults of the fields.
     pub defaults: fn() -> Vec<Value>,
 }
 
 impl VariantSpec {
-    /// Its fields, which a value of the sum type has a value each for.
+    /// Fields of the group, for each of which a value of the sum type has one value.
     pub const fn fields(&self) -> &'static [ParamSpec] {
         self.params.split_at(n_fields(self.params)).0
     }
@@ -59,19 +59,19 @@ impl PartialEq for VariantSpec {
 
 impl Eq for VariantSpec {}
 
-/// Which parameter of which group of a sum type a declaration is.
+/// Position of a parameter within a sum type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Index of the parameter that holds one of the groups: a field, or itself a parameter of a sum type.
+    /// Index of the parameter that holds the sum type: a field, or a parameter of an outer sum type.
     pub field: u8,
-    /// Index of the group.
+    /// Index of the group in the sum type.
     pub variant: u16,
     /// Index of the parameter in its group.
     pub index: u8,
 }
 
 impl Part {
-    /// The parameter in a value of its sum type; its default where another group is chosen.
+    /// Reads the parameter from a value of its sum type; its default if another group is chosen.
     pub(super) fn read(self, kind: ValueType, sum: Value) -> Value {
         let index = usize::from(self.index);
         match sum {
@@ -83,7 +83,7 @@ impl Part {
         }
     }
 
-    /// The value of the sum type with this parameter changed; `None` where another group is chosen.
+    /// Returns the value of the sum type with this parameter changed; `None` if another group is chosen.
     pub(super) fn write(self, sum: Value, value: &Value) -> Option<Value> {
         let Value::Variant(variant, mut row) = sum else { return None };
         let slot = row.get_mut(usize::from(self.index)).filter(|_| variant == self.variant)?;
@@ -92,7 +92,7 @@ impl Part {
     }
 }
 
-/// The field that a parameter belongs to, and the parts from it to the parameter; none for a field.
+/// Field of a parameter, and the parts that lead from it to the parameter; no parts for a field.
 pub fn parts_to(specs: &[ParamSpec], mut i: usize) -> (usize, Vec<Part>) {
     let mut parts = vec![];
     while let Some(part) = specs.get(i).and_then(|spec| spec.part) {
@@ -103,7 +103,7 @@ pub fn parts_to(specs: &[ParamSpec], mut i: usize) -> (usize, Vec<Part>) {
     (i, parts)
 }
 
-/// Number of fields that are not parts: they come first.
+/// Number of fields that are not parts; they come first.
 pub const fn n_fields(specs: &[ParamSpec]) -> usize {
     let mut n = 0;
     while n < specs.len() && specs[n].part.is_none() {
@@ -112,7 +112,7 @@ pub const fn n_fields(specs: &[ParamSpec]) -> usize {
     n
 }
 
-/// Fields and the parameters of all their groups.
+/// Number of fields and of the parameters of all their groups.
 pub const fn n_with_parts(fields: &[ParamSpec]) -> usize {
     let (mut n, mut f) = (fields.len(), 0);
     while f < fields.len() {
@@ -127,7 +127,7 @@ pub const fn n_with_parts(fields: &[ParamSpec]) -> usize {
     n
 }
 
-/// The fields, then the parameters of their groups, then those of the groups that these choose from.
+/// Fields, followed by the parameters of their groups level by level.
 pub const fn with_parts<const N: usize>(fields: &[ParamSpec]) -> [ParamSpec; N] {
     assert!(N < super::ParamId::WHOLE as usize, "a group has 254 parameters at most");
     let mut all = [ParamSpec::new("", "", ValueType::Bool); N];
@@ -156,11 +156,11 @@ pub const fn with_parts<const N: usize>(fields: &[ParamSpec]) -> [ParamSpec; N] 
 }
 
 crate::params! {
-    /// A choice without parameters. Files hold its name alone.
+    /// Group of a choice without parameters. Files hold its name alone.
     pub struct NoParameters {}
 }
 
-/// Serialises the chosen group as `Variant(field: …)`, one without parameters as its name.
+/// Serialises the chosen group as `Variant(field: …)`, or as its name if it has no parameters.
 pub fn serialize<G: ParamGroup, S: Serializer>(
     group: &G,
     serializer: S,
@@ -174,7 +174,7 @@ pub fn serialize<G: ParamGroup, S: Serializer>(
     fields.end()
 }
 
-/// Reads the content of a variant. Missing fields have their defaults.
+/// Deserialises the content of a variant. Missing fields have their defaults.
 pub fn deserialize<'de, G: ParamGroup, A: VariantAccess<'de>>(variant: A) -> Result<G, A::Error> {
     if G::SPECS.is_empty() {
         variant.unit_variant()?;
@@ -195,11 +195,11 @@ impl<'de, G: ParamGroup> Visitor<'de> for Fields<G> {
     }
 }
 
-/// Reads the name of a variant, or a former one, as its index.
+/// Deserialises the current or a former name of a variant as its index.
 pub struct VariantName {
-    /// The variants.
+    /// Variants of the sum type.
     pub variants: &'static [VariantSpec],
-    /// Their names and former names.
+    /// Current and former names of the variants.
     pub names: &'static [&'static str],
 }
 
@@ -221,9 +221,8 @@ impl Visitor<'_> for VariantName {
     }
 }
 
-/// Declares a sum type of parameter groups: an enum whose variants hold a group each
-/// ([`NoParameters`] where a choice has none). `#[title("…")]`, `#[role(…)]` and `#[alias("…")]` are as for
-/// [`choices!`](crate::choices!).
+/// Declares a sum type of parameter groups: an enum whose variants hold one group each ([`NoParameters`] for a choice
+/// without parameters). `#[title("…")]`, `#[role(…)]` and `#[alias("…")]` work as in [`choices!`](crate::choices!).
 #[macro_export]
 macro_rules! one_of {
     (

@@ -1,9 +1,8 @@
-//! The text form of a sum type: `Pair`, `Pair(tau_plus: 20 ms, a_plus: 0.01)`. Parameters that are not given have their
-//! defaults.
+//! Text form of a sum type: `Pair`, `Pair(tau_plus: 20 ms, a_plus: 0.01)`. Missing parameters have their defaults.
 
 use super::{ParamSpec, Value, ValueType, VariantSpec, path};
 
-/// A chosen group with its parameters.
+/// Formats a chosen group with its parameters.
 pub(super) fn show(variants: &[VariantSpec], variant: u16, row: &[Value]) -> String {
     let Some(spec) = variants.get(usize::from(variant)) else { return "?".to_owned() };
     let fields = spec.fields().iter().zip(row).map(|(p, value)| match value {
@@ -16,7 +15,7 @@ pub(super) fn show(variants: &[VariantSpec], variant: u16, row: &[Value]) -> Str
     }
 }
 
-/// The reverse of [`show`]. A name alone gives no values.
+/// Parses the form written by [`show`]. A name alone gives no values.
 pub(super) fn parse(variants: &[VariantSpec], text: &str) -> Result<Value, String> {
     let (name, inner) = match text.split_once('(') {
         Some((name, rest)) => {
@@ -60,7 +59,7 @@ fn unknown(variant: &VariantSpec, name: &str) -> String {
     format!("{} has no `{name}`; it has {known}", variant.choice.name)
 }
 
-/// The content of a quoted text.
+/// Content of a quoted string.
 fn quoted(spec: &ParamSpec, value: &str) -> Option<String> {
     let is_text = matches!(spec.kind, ValueType::Text | ValueType::Path | ValueType::Query);
     if is_text && value.starts_with('"') { serde_json::from_str(value).ok() } else { None }

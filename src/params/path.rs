@@ -1,70 +1,70 @@
-//! `lif.tau_m=15ms` ↔ [`Change`], with "did you mean".
+//! Text form of a change, `lif.tau_m=15ms`, with "did you mean" suggestions.
 
 use super::{
     Change, Distribution, GroupSpec, ParamId, ParamSpec, Params, Role, Value, ValueType, expression::without_groups,
     list_text, one_of_text,
 };
 
-/// Why a `path=value` was refused.
+/// Reason why a `path=value` was rejected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PathError {
-    /// No `=`.
+    /// The text contains no `=`.
     #[error("`{0}` has no `=`: write group.name=value")]
     NoEquals(String),
-    /// No parameter has this name.
+    /// No parameter has this path.
     #[error("there is no parameter `{path}`{}", hint(.nearest))]
     Unknown {
-        /// The requested item.
+        /// Path that was requested.
         path: String,
-        /// The nearest existing path.
+        /// Nearest existing path.
         nearest: Option<String>,
     },
     /// The list has no such item.
     #[error("{path}: `{list}` has no item `{item}`{}", items(.known))]
     NoItem {
-        /// The requested item.
+        /// Path that was requested.
         path: String,
-        /// The list.
+        /// Path of the list.
         list: String,
         /// Number or name of the item.
         item: String,
-        /// The items there are, by name or number.
+        /// Existing items by name or number.
         known: Vec<String>,
     },
-    /// It belongs to a group that is not chosen.
+    /// The parameter belongs to a group that is not chosen.
     #[error("{path}: `{name}` belongs to {of}, and {sum} is {now}; set {sum}={of} first")]
     NotChosen {
-        /// The requested parameter.
+        /// Path that was requested.
         path: String,
-        /// Its name.
+        /// Name of the parameter.
         name: String,
-        /// The group that has it.
+        /// Group that has the parameter.
         of: &'static str,
-        /// Path of the choice.
+        /// Path of the sum type.
         sum: String,
-        /// The chosen group.
+        /// Group that is chosen.
         now: &'static str,
     },
-    /// The value does not parse.
+    /// The value cannot be parsed.
     #[error("{path}: {why}")]
     Value {
-        /// Which parameter.
+        /// Path of the parameter.
         path: String,
-        /// What was expected.
+        /// Reason, with the expected form.
         why: String,
     },
-    /// The value parses but lies outside the accepted range.
+    /// The value lies outside the accepted range.
     #[error("{path}: {value} is out of range; accepted is {min} to {max}{unit}")]
     Range {
-        /// Which parameter.
+        /// Path of the parameter.
         path: String,
-        /// The requested item.
+        /// Value that was requested.
         value: String,
-        /// Lowest accepted.
+        /// Lowest accepted value.
         min: f64,
-        /// Highest accepted.
+        /// Highest accepted value.
         max: f64,
-        /// With a leading space.
+        /// Unit with a leading space.
         unit: String,
     },
 }
@@ -77,14 +77,14 @@ fn items(known: &[String]) -> String {
     if known.is_empty() { "; it is empty".to_owned() } else { format!("; there are {}", known.join(", ")) }
 }
 
-/// Reads one `path=value`.
+/// Parses one `path=value`.
 pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
     let (path, value) = text.split_once('=').ok_or_else(|| PathError::NoEquals(text.to_owned()))?;
     let path = path.trim();
     let (id, spec) = find(params, path)?;
     let value = parse_value(spec, value.trim()).map_err(|why| PathError::Value { path: path.to_owned(), why })?;
     let value = match (params.get(id), value) {
-        // Choosing what is chosen keeps its values.
+        // Choosing the current group keeps its values.
         (now @ Value::Variant(chosen, _), Value::Variant(variant, row)) if chosen == variant && row.is_empty() => now,
         (_, value) => value,
     };
@@ -99,10 +99,9 @@ pub fn parse(params: &dyn Params, text: &str) -> Result<Change, PathError> {
     }
 }
 
-/// `lif.tau_m` → its address and declaration. Items of lists are addressed by number or by their name:
-/// `interventions.0.rate_hz`, `interventions.sugar.rate_hz`. Behind a field that holds one of several groups stands a
-/// parameter of the chosen one, `plasticity.rule.tau_plus`, or the name of a group and its parameter,
-/// `plasticity.rule.Pair.tau_plus`.
+/// Finds address and declaration of a path such as `lif.tau_m`. Items of lists are given by number or name:
+/// `interventions.0.rate_hz`, `interventions.sugar.rate_hz`. A field with a sum type is followed by a parameter of the
+/// chosen group, `plasticity.rule.tau_plus`, or by a group and its parameter, `plasticity.rule.Pair.tau_plus`.
 pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamSpec), PathError> {
     let unknown = || PathError::Unknown { path: path.to_owned(), nearest: nearest(params, path) };
     let parts: Vec<&str> = path.split('.').collect();
@@ -129,19 +128,19 @@ pub fn find(params: &dyn Params, path: &str) -> Result<(ParamId, &'static ParamS
     Ok((at(f), &group.params[f]))
 }
 
-/// A parameter of a sum type, found by name.
+/// Parameter of a sum type, found by name.
 struct FoundPart<'a> {
     index: usize,
-    /// The group that has it.
+    /// Group that has the parameter.
     of: &'static str,
-    /// The chosen group, where that is another.
+    /// Chosen group, if it is another one.
     instead_of: Option<&'static str>,
-    /// The names that follow its own.
+    /// Remaining names of the path.
     rest: &'a [&'a str],
 }
 
-/// The parameter of the sum type `field` at the beginning of `names`, with or without the name of its group; in the
-/// chosen group if that has one.
+/// Finds the parameter of the sum type `field` at the start of `names`, with or without the name of its group; prefers
+/// the chosen group.
 fn part_of<'a>(group: &GroupSpec, field: usize, names: &'a [&'a str], chosen: &Value) -> Option<FoundPart<'a>> {
     let Value::Variant(chosen, _) = *chosen else { return None };
     let variants = group.params[field].kind.variants();
@@ -190,7 +189,7 @@ fn no_item(params: &dyn Params, group: usize, path: &str, item: &str) -> PathErr
     }
 }
 
-/// Reads a value of the declared type.
+/// Parses a value of the declared type.
 pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
     let is_zero = !spec.zero.is_empty() && text.eq_ignore_ascii_case(spec.zero);
     let text = if is_zero { "0" } else { text };
@@ -203,7 +202,7 @@ pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
         ValueType::Int => Value::Int(match text.parse::<i64>() {
             Ok(i) => i,
             Err(_) => {
-                // Counts are shown in groups of three, so that is how they come back.
+                // Accepts thousands separators, because counts are displayed with them.
                 let plain = without_groups(text).unwrap_or_else(|| text.to_owned());
                 let x = spec.unit.parse(&plain)?;
                 if x.fract() != 0.0 {
@@ -227,7 +226,7 @@ pub fn parse_value(spec: &ParamSpec, text: &str) -> Result<Value, String> {
     })
 }
 
-/// A value as it is shown, with its unit.
+/// Formats a value with its unit for display.
 pub fn show(spec: &ParamSpec, value: &Value) -> String {
     let unit = spec.unit.suffix();
     let space = if unit.is_empty() { "" } else { " " };
@@ -245,7 +244,7 @@ pub fn show(spec: &ParamSpec, value: &Value) -> String {
     }
 }
 
-/// The existing path nearest to a mistyped one, if any is near.
+/// Existing path nearest to a mistyped one, if any is close.
 pub fn nearest(params: &dyn Params, path: &str) -> Option<String> {
     let mut paths: Vec<String> = params.ids().into_iter().map(|id| params.path(id)).collect();
     paths.dedup();
@@ -262,7 +261,7 @@ pub fn nearest(params: &dyn Params, path: &str) -> Option<String> {
         .map(|(_, p)| p)
 }
 
-/// Levenshtein distance.
+/// Levenshtein distance of two strings.
 pub fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

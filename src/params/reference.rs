@@ -1,10 +1,9 @@
-//! The parameter reference, written from the declarations: `assets/reference.md`, and what the command
-//! line prints.
+//! Parameter reference generated from the declarations: `assets/reference.md`, and the output of the command line.
 
 use super::{Apply, ChoiceSpec, ParamId, ParamSpec, Params, Value, ValueType, path::show};
 use std::fmt::Write as _;
 
-/// All parameters of a kind as Markdown, one section per group with the defaults of `params`.
+/// All parameters of a kind as Markdown, one section per group, with the defaults from `params`.
 pub fn markdown(params: &dyn Params) -> String {
     let mut out = String::new();
     for (g, group) in params.groups().iter().enumerate() {
@@ -16,7 +15,7 @@ pub fn markdown(params: &dyn Params) -> String {
     out
 }
 
-/// One table of parameters or of an action's arguments; `default` is asked by position.
+/// Table of parameters or of an action's arguments; `default` returns the default by position.
 pub fn table(specs: &[ParamSpec], default: impl Fn(usize) -> Value) -> String {
     let mut out =
         String::from("| name | default | range | an edit takes effect | meaning |\n| --- | --- | --- | --- | --- |\n");
@@ -40,7 +39,7 @@ pub fn table(specs: &[ParamSpec], default: impl Fn(usize) -> Value) -> String {
     out + "\n"
 }
 
-/// What is accepted: `0.1 to 10000 ms`, the names of choices, or the kind of text.
+/// Accepted values: `0.1 to 10000 ms`, the names of choices, or the kind of text.
 pub fn range(spec: &ParamSpec) -> String {
     let unit = spec.unit.suffix();
     let space = if unit.is_empty() { "" } else { " " };
@@ -59,7 +58,7 @@ pub fn range(spec: &ParamSpec) -> String {
     }
 }
 
-/// What the choices of these fields mean, and the parameters of the groups among them.
+/// Descriptions of the choices of these fields, and the parameters of groups among them.
 fn choices(fields: &[ParamSpec]) -> String {
     let mut out = String::new();
     for spec in fields {
@@ -83,7 +82,7 @@ fn choices(fields: &[ParamSpec]) -> String {
     out
 }
 
-/// A doc comment on one line.
+/// Doc comment on one line.
 pub fn flat(docs: &str) -> String {
     docs.split_whitespace().collect::<Vec<_>>().join(" ")
 }

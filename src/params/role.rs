@@ -1,64 +1,63 @@
-//! What a declaration is for. The window finds groups, fields and choices by their role, never by the name that a kind
-//! gave them.
+//! Roles of declarations. The window finds groups, fields and choices by role, never by the name that a kind gave them.
 
-/// The role of a group, of a field, or of a choice.
+/// Role of a group, a field or a choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// None in particular.
+    /// No particular role.
     #[default]
     Plain,
 
-    /// The list of named sets of elements: [`Selection`](super::Selection).
+    /// List of named sets of elements: [`Selection`](super::Selection).
     Selections,
-    /// The list of interventions over a span of time: [`interventions!`](crate::interventions!).
+    /// List of interventions over a span of time: [`interventions!`](crate::interventions!).
     Interventions,
 
     /// Name of an item.
     Name,
-    /// Which elements, as a query.
+    /// Query that selects elements.
     Query,
-    /// The set of elements that a query is over; empty for the first.
+    /// Set of elements that a query is over; empty for the first.
     OverSet,
-    /// The elements it acts on: the name of a set, or a query.
+    /// Affected elements: the name of a selection, or a query.
     Target,
-    /// What is done to them: a choice with one of the roles below.
+    /// Effect on them: a choice with one of the roles below.
     Effect,
-    /// Whether an item applies.
+    /// Whether an item is enabled.
     Enabled,
-    /// Path of the parameter that it sets.
+    /// Path of the parameter that the item sets.
     Parameter,
-    /// Value of that parameter, as text in its unit.
+    /// Value of that parameter as text in its unit.
     ParameterValue,
     /// Start time, in the unit of the declaration.
     Start,
-    /// Stop time; 0 for none.
+    /// Stop time; 0 means never.
     Stop,
-    /// Time from pulse to pulse; 0 without pulses.
+    /// Period of pulses; 0 means continuous.
     Period,
-    /// Length of a pulse.
+    /// Duration of a pulse.
     PulseDuration,
 
-    /// Path of a folder with a network: its choice of source is in the same group.
+    /// Path of a network folder; the choice of network source is in the same group.
     NetworkFolder,
-    /// Reads the network from a folder.
+    /// Choice that reads the network from a folder.
     ReadsFolder,
 
-    /// Drives its targets.
+    /// Effect that drives its targets.
     Excites,
-    /// Drives the elements that a file lists, at the steps that it lists.
+    /// Effect that drives the elements listed in a file, at the listed steps.
     ExcitesFromFile,
-    /// Cuts its targets off: no output, no input.
+    /// Effect that removes output and input of its targets.
     Silences,
-    /// Suppresses the output of its targets.
+    /// Effect that suppresses the output of its targets.
     SilencesOutput,
-    /// Changes the outgoing connections of its targets.
+    /// Effect that changes the outgoing connections of its targets.
     Scales,
-    /// Gives a parameter another value.
+    /// Effect that sets a parameter to another value.
     SetsParameter,
 }
 
 impl Role {
-    /// The declared role, or none in particular; for the macros.
+    /// Declared role, or [`Role::Plain`]; for the macros.
     pub const fn or_plain(declared: &[Self]) -> Self {
         match declared {
             [role, ..] => *role,
@@ -66,22 +65,22 @@ impl Role {
         }
     }
 
-    /// Whether an effect takes something away instead of driving.
+    /// Whether the effect is a lesion rather than a stimulus.
     pub const fn is_lesion(self) -> bool {
         matches!(self, Self::Silences | Self::SilencesOutput | Self::Scales)
     }
 
-    /// Whether an effect acts on chosen elements.
+    /// Whether the effect applies to selected elements.
     pub const fn takes_target(self) -> bool {
         !matches!(self, Self::SetsParameter | Self::ExcitesFromFile)
     }
 
-    /// Whether an effect can be applied in pulses.
+    /// Whether the effect can be pulsed.
     pub const fn takes_pulses(self) -> bool {
         !matches!(self, Self::ExcitesFromFile)
     }
 
-    /// Whether an effect silences.
+    /// Whether the effect silences its targets.
     pub const fn is_silencing(self) -> bool {
         matches!(self, Self::Silences | Self::SilencesOutput)
     }

@@ -1,24 +1,24 @@
-//! When an intervention is active: a span of steps, continuous or in pulses.
+//! Schedule of an intervention: a span of steps, continuous or pulsed.
 
 use super::{ParamSpec, Role, Value, dimension::Dimension};
 
-/// A span of steps.
+/// Span of steps in which an intervention is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// First step.
+    /// First step of the span.
     pub from: u64,
-    /// First step after; `u64::MAX` when it never ends.
+    /// First step after the span; `u64::MAX` if it never ends.
     pub to: u64,
-    /// Steps from pulse to pulse and per pulse; `None` when continuous.
+    /// Period and duration of pulses in steps; `None` if continuous.
     pub pulses: Option<(u64, u64)>,
 }
 
 impl Schedule {
-    /// From step 0 on.
+    /// Schedule that is active from step 0 on.
     pub const ALWAYS: Self = Self { from: 0, to: u64::MAX, pulses: None };
 
-    /// The schedule that the fields of a group declare by their roles. `per_step`: the duration of a step in the unit of
-    /// these fields. The error names the field.
+    /// Reads the schedule from the fields of a group by their roles. `per_step` is the duration of a step in the unit
+    /// of these fields. The error names the field.
     pub fn read(
         specs: &[ParamSpec],
         value: impl Fn(usize) -> Value,
@@ -45,7 +45,7 @@ impl Schedule {
         Ok(Self { from, to, pulses })
     }
 
-    /// Whether it is active in a step, and the next step at which that changes.
+    /// Whether the schedule is active in a step, and the next step at which that changes.
     pub fn at(&self, step: u64) -> (bool, u64) {
         match self.pulses {
             _ if step < self.from => (false, self.from),
@@ -60,12 +60,12 @@ impl Schedule {
     }
 }
 
-/// Brian2's `timestep()`: a time in steps, robust against `2.2 / 0.1 = 22.000000000000004`.
+/// Converts a time to steps as Brian2's `timestep()` does, robust against `2.2 / 0.1 = 22.000000000000004`.
 pub fn steps(time: f64, per_step: f64) -> u64 {
     ((time + 1e-3 * per_step) / per_step).max(0.0) as u64
 }
 
-/// The duration of a step in the unit of a time parameter, from that in seconds; steps that are counted have length 1.
+/// Converts the duration of a step from seconds to the unit of a time parameter; counted steps have length 1.
 pub fn per_step_in(spec: &ParamSpec, per_step: f64) -> f64 {
     match spec.unit.dimension() {
         (Dimension::TIME, exponent) if exponent < 0 => per_step * 10_f64.powi(-exponent),

@@ -1,47 +1,47 @@
-//! The declaration of one parameter.
+//! Declaration of one parameter.
 
 use super::{Apply, Distribution, Part, Role, Scale, Unit, Value, ValueType, VariantSpec, title};
 use std::borrow::Cow;
 
-/// Everything the program knows about one parameter.
+/// Specification of one parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct ParamSpec {
-    /// Field name; also the RON key and the last segment of `--set group.name=value`.
+    /// Field name, key in RON, and last segment of `--set group.name=value`.
     pub name: &'static str,
-    /// Label on screen; empty where the name in sentence case reads well ([`ParamSpec::label`]).
+    /// Label in the window; if empty, the name in sentence case ([`ParamSpec::label`]).
     pub title: &'static str,
-    /// Former names: still read from files, links and `--set`, never written.
+    /// Former names, which files, links and `--set` accept but which are never written.
     pub aliases: &'static [&'static str],
-    /// The doc comment: tooltip and reference.
+    /// Doc comment, shown as tooltip and in the reference.
     pub docs: &'static str,
-    /// What it holds.
+    /// Type of the value.
     pub kind: ValueType,
-    /// Unit the value is stored in.
+    /// Unit of the stored value.
     pub unit: Unit,
     /// Slider range, inclusive.
     pub soft: (f64, f64),
-    /// Accepted range, inclusive; the slider range unless declared wider.
+    /// Accepted range, inclusive; equals the slider range unless declared wider.
     pub hard: (f64, f64),
-    /// Slider spread.
+    /// Spacing of values along the slider.
     pub scale: Scale,
-    /// When an edit takes effect.
+    /// Time at which an edit takes effect.
     pub apply: Apply,
-    /// The field's symbol, when it has one (`τ_m`).
+    /// Symbol of the quantity, if it has one (`τ_m`).
     pub symbol: &'static str,
-    /// The equation it stands in, when one says more than the documentation.
+    /// Equation with the quantity, if it adds to the documentation.
     pub formula: &'static str,
-    /// Where its default comes from, when somewhere: a citation.
+    /// Citation for the default value, if there is one.
     pub source: &'static str,
-    /// The word for 0, where 0 is no quantity: `Never`; empty otherwise.
+    /// Word displayed for 0 where 0 is not a quantity: `Never`; empty otherwise.
     pub zero: &'static str,
-    /// What it is for, where the window asks.
+    /// Role of the parameter in the window.
     pub role: Role,
-    /// Where it belongs in a sum type; none for a field.
+    /// Position within a sum type; `None` for a field.
     pub part: Option<Part>,
 }
 
 impl ParamSpec {
-    /// A dimensionless live parameter on `0..=1`; the builder methods refine it.
+    /// Dimensionless live parameter on `0..=1`, which the builder methods refine.
     pub const fn new(name: &'static str, docs: &'static str, kind: ValueType) -> Self {
         let range = (0.0, 1.0);
         Self {
@@ -64,7 +64,7 @@ impl ParamSpec {
         }
     }
 
-    /// Sets the label on screen.
+    /// Sets the label in the window.
     pub const fn title(mut self, title: &'static str) -> Self {
         self.title = title;
         self
@@ -76,17 +76,17 @@ impl ParamSpec {
         self
     }
 
-    /// The label on screen: the declared title, else the name in sentence case.
+    /// Label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         title::or_from_name(self.title, self.name)
     }
 
-    /// Whether the parameter is or was called this.
+    /// Whether this is the current or a former name of the parameter.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// Sets what it is for.
+    /// Sets the role in the window.
     pub const fn role(mut self, role: Role) -> Self {
         self.role = role;
         self
@@ -98,26 +98,26 @@ impl ParamSpec {
         self
     }
 
-    /// Sets the slider range, and the accepted range with it.
+    /// Sets the slider range and the accepted range.
     pub const fn range(mut self, range: std::ops::RangeInclusive<f64>) -> Self {
         self.soft = (*range.start(), *range.end());
         self.hard = self.soft;
         self
     }
 
-    /// Widens the accepted range beyond the slider's. Comes after `range`.
+    /// Widens the accepted range beyond the slider range. Must follow `range`.
     pub const fn hard(mut self, range: std::ops::RangeInclusive<f64>) -> Self {
         self.hard = (*range.start(), *range.end());
         self
     }
 
-    /// Sets the slider spread.
+    /// Sets the spacing along the slider.
     pub const fn scale(mut self, scale: Scale) -> Self {
         self.scale = scale;
         self
     }
 
-    /// Sets when an edit takes effect.
+    /// Sets the time at which an edit takes effect.
     pub const fn apply(mut self, apply: Apply) -> Self {
         self.apply = apply;
         self
@@ -135,20 +135,20 @@ impl ParamSpec {
         self
     }
 
-    /// Sets the word for 0.
+    /// Sets the word displayed for 0.
     pub const fn zero(mut self, zero: &'static str) -> Self {
         self.zero = zero;
         self
     }
 
-    /// Sets where the default comes from.
+    /// Sets the citation of the default.
     pub const fn source(mut self, source: &'static str) -> Self {
         self.source = source;
         self
     }
 
-    /// What an arrow key adds: a round hundredth of the slider, 1 for counts; in the middle of the value's own decade
-    /// where the slider is logarithmic.
+    /// Increment of an arrow key: a round hundredth of the slider range, 1 for counts; on a logarithmic slider, in the
+    /// middle of the value's decade.
     pub fn nudge(&self, now: f64) -> f64 {
         let span = match self.scale {
             Scale::Log => now.abs().max(self.soft.0),
@@ -160,7 +160,7 @@ impl ParamSpec {
         if self.kind == ValueType::Int { step.round().max(1.0) } else { step }
     }
 
-    /// A valid value for every number from 0 to 1: at this share of the slider range, and of the choices.
+    /// Maps a number from 0 to 1 to a valid value: at this share of the slider range, or of the choices.
     pub fn value_at(&self, share: f64) -> Value {
         let x = self.soft.0 + share * (self.soft.1 - self.soft.0);
         let nth = |n: usize| ((share * n as f64) as usize).min(n.saturating_sub(1));
@@ -170,7 +170,7 @@ impl ParamSpec {
             ValueType::Real => Value::Real(x),
             ValueType::Choice(choices) => Value::Choice(nth(choices.len()) as u16),
             ValueType::Text | ValueType::Path | ValueType::Query => Value::Text(String::new()),
-            // Every law, wide and narrow, within and without bounds.
+            // Covers every family, wide and narrow, with and without bounds.
             ValueType::Distribution => {
                 let (law, rest) = ((share * 8.0) as usize, (share * 8.0).fract());
                 let y = self.soft.0 + rest * (self.soft.1 - self.soft.0);
@@ -195,7 +195,7 @@ impl ParamSpec {
         }
     }
 
-    /// Why the accepted range does not admit the value; `None` when it does.
+    /// Reason why the value is outside the accepted range; `None` if it is inside.
     pub fn refusal(&self, value: &Value) -> Option<String> {
         let unit = self.unit.suffix();
         let space = if unit.is_empty() { "" } else { " " };
@@ -228,7 +228,7 @@ impl ParamSpec {
         }
     }
 
-    /// Whether the accepted range admits the value; texts and switches always fit.
+    /// Whether the value is inside the accepted range; texts and switches always are.
     pub fn admits(&self, value: &Value) -> bool {
         match value {
             Value::Real(x) => x.is_finite() && *x >= self.hard.0 && *x <= self.hard.1,

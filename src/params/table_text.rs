@@ -1,11 +1,11 @@
-//! List groups as tab-separated text, as spreadsheets copy and paste it: a line per item, a cell per field.
+//! List groups as tab-separated text for spreadsheets: a line per item, a cell per field.
 
 use super::{ParamId, ParamSpec, Params, Value, path};
 
-/// Pasting makes no list longer than this.
+/// Maximum length of a list after pasting.
 const MAX_ITEMS: usize = 10_000;
 
-/// The items with these fields as text: titles with their units first, then numbers in these units.
+/// Formats items with these fields as text: titles with units first, then numbers in these units.
 pub fn copy(params: &dyn Params, group: usize, items: &[usize], fields: &[usize]) -> String {
     let specs = params.groups()[group].params;
     let mut lines = vec![fields.iter().map(|f| heading(&specs[*f])).collect::<Vec<_>>().join("\t")];
@@ -23,11 +23,11 @@ pub fn copy(params: &dyn Params, group: usize, items: &[usize], fields: &[usize]
     lines.join("\n") + "\n"
 }
 
-/// The list after pasting text at an item and one of these fields, and the number of lines pasted. Items beyond the end
-/// are added; empty cells change nothing. A first line of titles or names assigns the cells to fields.
+/// Pastes text at an item and one of these fields; returns the list and the number of lines pasted. Items beyond the
+/// end are appended; empty cells change nothing. A first line of titles or names assigns the cells to fields.
 ///
 /// # Errors
-/// The first cell that is not accepted, by line and field. Nothing is pasted then.
+/// The first rejected cell by line and field. Nothing is pasted then.
 pub fn paste(
     params: &dyn Params,
     group: usize,
@@ -69,7 +69,7 @@ pub fn paste(
     Ok((Value::Rows(rows), lines.len()))
 }
 
-/// `Rate (Hz)`.
+/// Column heading: `Rate (Hz)`.
 fn heading(spec: &ParamSpec) -> String {
     match spec.unit.suffix() {
         "" => spec.label().into_owned(),
@@ -85,12 +85,12 @@ fn field_called(specs: &[ParamSpec], fields: &[usize], cell: &str) -> Option<usi
     fields.iter().copied().find(|f| is_called(&specs[*f]))
 }
 
-/// Cells with tabs, line ends or quotes are quoted, quotes inside doubled.
+/// Quotes cells with tabs, line ends or quotes; quotes inside are doubled.
 fn quoted(cell: String) -> String {
     if cell.contains(['\t', '\n', '\r', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }
 
-/// Lines of cells; the empty line at the end is none.
+/// Splits text into lines of cells; an empty last line is dropped.
 fn cells(text: &str) -> Vec<Vec<String>> {
     let (mut lines, mut line, mut cell) = (vec![], vec![], String::new());
     let mut in_quotes = false;
@@ -120,38 +120,38 @@ mod tests {
     use crate::{choices, param_tree, params, params::Change};
 
     choices! {
-        /// What it does.
+        /// Effect of the item.
         enum Effect {
-            /// Pulses.
+            /// Pulses at random times.
             #[title("Poisson input")]
             Poisson,
-            /// A current.
+            /// Current of constant strength.
             Current,
         }
     }
 
     params! {
-        /// An item.
+        /// Item of the list.
         struct Item {
-            /// Its name.
+            /// Name of the item.
             #[param()]
             name: String = String::new(),
             /// Whether it applies.
             #[param()]
             enabled: bool = true,
-            /// What it does.
+            /// Effect of the item.
             #[param()]
             effect: Effect = Effect::Poisson,
-            /// Its rate.
+            /// Rate of the pulses.
             #[param(unit = Hz, range = 0.0..=300.0)]
             rate_hz: f64 = 150.0,
         }
     }
 
     param_tree! {
-        /// A list.
+        /// Tree with one list.
         struct Tree {
-            /// The items.
+            /// Items of the list.
             items: [Item],
         }
     }

@@ -1,18 +1,18 @@
-//! Labels from names, where a declaration gives no title: `tau_m` and `ScaleWeights` as people read them.
+//! Labels derived from names such as `tau_m` and `ScaleWeights`, for declarations without a title.
 
 use std::borrow::Cow;
 
-/// The declared title, else a field's name in sentence case.
+/// The declared title, or the field's name in sentence case.
 pub fn or_from_name(title: &'static str, name: &str) -> Cow<'static, str> {
     if title.is_empty() { from_name(name).into() } else { title.into() }
 }
 
-/// The declared title, else a variant's name in sentence case.
+/// The declared title, or the variant's name in sentence case.
 pub fn or_from_variant(title: &'static str, name: &str) -> Cow<'static, str> {
     if title.is_empty() { from_variant(name).into() } else { title.into() }
 }
 
-/// `trace_every_ms` → `Trace every`: units are shown beside the value.
+/// Converts `trace_every_ms` to `Trace every`; units are displayed next to the value.
 pub fn from_name(name: &str) -> String {
     let base = ["_ms", "_mv", "_hz", "_um", "_pa"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
     let base = base.strip_prefix("n_").unwrap_or(base);
@@ -21,7 +21,7 @@ pub fn from_name(name: &str) -> String {
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// `SilenceOutgoing` → `Silence outgoing`; `F64` stays.
+/// Converts `SilenceOutgoing` to `Silence outgoing`; `F64` stays.
 pub fn from_variant(name: &str) -> String {
     let mut out = String::new();
     let mut before = ' ';
@@ -37,7 +37,7 @@ pub fn from_variant(name: &str) -> String {
     out
 }
 
-/// `super_class` → `super class`. A symbol keeps its index: `R_J`.
+/// Converts `super_class` to `super class`. A symbol keeps its index: `R_J`.
 pub fn spaced(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut parts = name.split('_').peekable();

@@ -1,22 +1,22 @@
-//! Groups and lists of groups as fields of a tree.
+//! Fields of a parameter tree: groups and lists of groups.
 
 use super::{Change, ParamGroup, ParamId, ParamSpec, Value};
 
-/// What a field of a [`param_tree!`](crate::param_tree!) can be: a group or a list of one.
+/// Field of a [`param_tree!`](crate::param_tree!): a group or a list of groups.
 pub trait TreeNode {
     /// Parameters of the group.
     const SPECS: &'static [ParamSpec];
-    /// Whether it is a list.
+    /// Whether the field is a list.
     const LIST: bool;
-    /// Items.
+    /// Number of items.
     fn count(&self) -> usize;
-    /// See [`Params::get`].
+    /// Reads a parameter: [`Params::get`].
     fn read(&self, id: ParamId) -> Value;
-    /// See [`Params::set`].
+    /// Writes a parameter: [`Params::set`].
     fn write(&mut self, change: &Change) -> bool;
-    /// See [`Params::is_shown`].
+    /// Whether a parameter applies: [`Params::is_shown`].
     fn shown(&self, id: ParamId) -> bool;
-    /// See [`Params::push`].
+    /// Appends an item: [`Params::push`].
     fn append(&mut self) -> bool;
 }
 

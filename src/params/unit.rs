@@ -1,4 +1,4 @@
-//! Units: how a value is labelled and what may be typed instead.
+//! Units: display suffixes and accepted spellings.
 
 use super::{
     dimension::{Dimension, SPELLINGS, Spelling},
@@ -8,30 +8,30 @@ use super::{
 /// Physical unit of a stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Dimensionless.
+    /// Number without a dimension.
     One,
-    /// Seconds.
+    /// Time in seconds.
     S,
-    /// Milliseconds.
+    /// Time in milliseconds.
     Ms,
-    /// Millivolts.
+    /// Voltage in millivolts.
     Mv,
-    /// Hertz.
+    /// Frequency in hertz.
     Hz,
-    /// Picoamperes.
+    /// Current in picoamperes.
     Pa,
-    /// Micrometres.
+    /// Length in micrometres.
     Um,
-    /// Steps.
+    /// Number of steps.
     Steps,
-    /// Steps of a kind that counts them under this name: `generations`.
+    /// Number of steps that the kind counts under this name: `generations`.
     Count(&'static str),
-    /// Bytes.
+    /// Number of bytes.
     Bytes,
 }
 
 impl Unit {
-    /// Behind the value, without a space.
+    /// Suffix after the value, without a space.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::One => "",
@@ -47,7 +47,7 @@ impl Unit {
         }
     }
 
-    /// What it measures, and its scale as a power of ten of the base units.
+    /// Dimension, and scale as a power of ten of the base units.
     pub const fn dimension(self) -> (Dimension, i32) {
         match self {
             Self::One => (Dimension::NONE, 0),
@@ -62,7 +62,7 @@ impl Unit {
         }
     }
 
-    /// Spellings that may be typed, each scale once.
+    /// Accepted spellings, one per scale.
     pub fn spellings(self) -> Vec<&'static str> {
         let (dimension, _) = self.dimension();
         let mut out: Vec<&Spelling> = vec![];
@@ -74,7 +74,7 @@ impl Unit {
         out.into_iter().map(|s| s.text).collect()
     }
 
-    /// Reads `20`, `20 ms`, `0.02 s`, `1/3`, `2*pi`, `2,5`; a plain number is in this unit. `Err` says what is wrong
+    /// Parses `20`, `20 ms`, `0.02 s`, `1/3`, `2*pi`, `2,5`; a plain number is in this unit. `Err` says what is wrong
     /// and what was expected.
     pub fn parse(self, text: &str) -> Result<f64, String> {
         let text = match self {

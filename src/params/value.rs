@@ -1,4 +1,4 @@
-//! Values of parameters, and the types that a parameter can have.
+//! Values and types of parameters.
 
 use super::{
     Distribution, Role,
@@ -8,51 +8,51 @@ use super::{
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A parameter's value, as widgets and the engine exchange it; files hold a [`NamedValue`](named::NamedValue).
+/// Value of a parameter, as widgets and the engine exchange it; files hold a [`NamedValue`](named::NamedValue).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A switch.
+    /// State of a switch.
     Bool(bool),
-    /// A count.
+    /// Signed whole number.
     Int(i64),
-    /// A quantity.
+    /// Number in the unit of the declaration.
     Real(f64),
     /// Index into the declared choices.
     Choice(u16),
-    /// A name, a path or a query.
+    /// Name, path or query.
     Text(String),
-    /// A whole list group: one row per item, one value per field.
+    /// Whole list group: one row per item, one value per field.
     Rows(Vec<Vec<Value>>),
-    /// A distribution of a quantity.
+    /// Distribution in the unit of the declaration.
     Distribution(Distribution),
-    /// A list of quantities or counts.
+    /// List of numbers in the unit of the declaration.
     List(Vec<f64>),
-    /// One of several groups: its index and its values. Values missing at the end are the defaults.
+    /// Group of a sum type: its index and its values. Values missing at the end have their defaults.
     Variant(u16, Vec<Value>),
 }
 
-/// One of several named possibilities.
+/// Declaration of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChoiceSpec {
-    /// As files and `--set` spell it.
+    /// Identifier in files and `--set`.
     pub name: &'static str,
-    /// Name on screen; empty where splitting `name` reads well ([`ChoiceSpec::label`]).
+    /// Display name; if empty, the split name ([`ChoiceSpec::label`]).
     pub title: &'static str,
-    /// Tooltip.
+    /// Tooltip of the choice.
     pub docs: &'static str,
-    /// Former names: still read, never written.
+    /// Former names, which are read but never written.
     pub aliases: &'static [&'static str],
-    /// What it is for.
+    /// Role of the choice.
     pub role: Role,
 }
 
 impl ChoiceSpec {
-    /// The name on screen: the declared title, else `name` in sentence case.
+    /// Display name: the declared title, or `name` in sentence case.
     pub fn label(&self) -> Cow<'static, str> {
         title::or_from_variant(self.title, self.name)
     }
 
-    /// Whether the choice is or was called this, on screen or in files; case does not matter.
+    /// Whether this is the display name, the current or a former name of the choice, ignoring case.
     pub fn is_called(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
             || self.title.eq_ignore_ascii_case(name) && !name.is_empty()
@@ -60,41 +60,41 @@ impl ChoiceSpec {
     }
 }
 
-/// What a parameter holds: decides the widget and the parser.
+/// Type of a parameter, which determines widget and parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueType {
-    /// A switch.
+    /// Switch, on or off.
     Bool,
-    /// A whole number.
+    /// Whole number in a range.
     Int,
-    /// A real number.
+    /// Real number in a range.
     Real,
-    /// One of these.
+    /// One of these choices.
     Choice(&'static [ChoiceSpec]),
-    /// Free text.
+    /// Free text without syntax.
     Text,
-    /// A file or folder.
+    /// Path of a file or folder.
     Path,
-    /// A query over a set of elements (`class = sensory and side = left`).
+    /// Query over a set of elements (`class = sensory and side = left`).
     Query,
-    /// A distribution of real numbers; a number is a constant.
+    /// Distribution of real numbers; a plain number is a constant.
     Distribution,
-    /// A list of numbers.
+    /// List of numbers in a range.
     List {
-        /// Whether they are counts.
+        /// Whether the numbers are whole.
         whole: bool,
     },
-    /// One of these groups of parameters.
+    /// One of these parameter groups.
     OneOf(&'static [VariantSpec]),
 }
 
 impl ValueType {
-    /// Whether it has a unit and a range.
+    /// Whether values have a unit and a range.
     pub const fn is_numeric(self) -> bool {
         matches!(self, Self::Int | Self::Real | Self::Distribution | Self::List { .. })
     }
 
-    /// The groups of a sum type; none for other types.
+    /// Groups of a sum type; empty for other types.
     pub const fn variants(self) -> &'static [VariantSpec] {
         match self {
             Self::OneOf(variants) => variants,
@@ -103,20 +103,20 @@ impl ValueType {
     }
 }
 
-/// A type a parameter can have.
+/// Rust type that a parameter can have.
 pub trait ParamValue: Clone {
-    /// What widgets and parsers see.
+    /// Type for widgets and parsers.
     const TYPE: ValueType;
-    /// To the exchange form.
+    /// Converts to the exchange form.
     fn to_value(&self) -> Value;
-    /// From the exchange form; `None` when the kind of value does not fit.
+    /// Converts from the exchange form; `None` if the type does not match.
     fn from_value(value: &Value) -> Option<Self>;
-    /// Whether a parameter of a sum type, at the end of these parts, is chosen and means anything given its neighbours.
+    /// Whether the parameter of a sum type that `parts` lead to is chosen and applies given its neighbours.
     fn shows_part(&self, _parts: &[Part]) -> bool {
         false
     }
 
-    /// The role of a choice.
+    /// Role of a choice.
     fn role(&self) -> Role {
         match (Self::TYPE, self.to_value()) {
             (ValueType::Choice(choices), Value::Choice(c)) => choices[usize::from(c)].role,
@@ -176,8 +176,8 @@ macro_rules! text_type {
     )*};
 }
 text_type! {
-    /// A file or folder as typed; relative to the project's folder, then to the working directory.
+    /// Entered path of a file or folder, relative to the project's folder, then to the working directory.
     PathText,
-    /// A query over elements, as typed.
+    /// Entered query over elements.
     Query,
 }

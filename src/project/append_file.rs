@@ -1,4 +1,4 @@
-//! Files of a run that only grow.
+//! Append-only files of a run.
 
 use super::{
     manifest::FileInfo,
@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file that only grows, in whole blocks, and its hash.
+/// Append-only file of whole blocks, with its hash.
 pub(super) struct AppendFile {
     pub file: File,
     pub path: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct AppendFile {
 }
 
 impl AppendFile {
-    /// Creates a file that must not exist, with what it begins with.
+    /// Creates a file that must not exist, with its first bytes.
     pub fn create(folder: &Path, name: &str, head: &[u8]) -> io::Result<Self> {
         let path = run_file::inside(folder, name)?;
         let file = run_file::create_new(&path)?;
@@ -31,7 +31,7 @@ impl AppendFile {
         Ok(appended)
     }
 
-    /// Opens a file to continue it at a length, where its hash is known. It keeps the rest until [`Self::cut_rest`].
+    /// Opens a file to continue at a length with a known hash. Bytes beyond it are kept until [`Self::cut_rest`].
     pub fn reopen(folder: &Path, name: &str, n_bytes: u64, hash: Hash) -> io::Result<Self> {
         let path = run_file::inside(folder, name)?;
         let mut options = OpenOptions::new();
@@ -42,7 +42,7 @@ impl AppendFile {
         Ok(Self { file, path, n_bytes, hash })
     }
 
-    /// Cuts off what follows the length at which it is continued.
+    /// Cuts off the bytes beyond the length at which the file continues.
     pub fn cut_rest(&self) -> io::Result<()> {
         self.file.set_len(self.n_bytes).map_err(|e| at(&self.path, &e))?;
         #[cfg(test)]
@@ -50,8 +50,8 @@ impl AppendFile {
         Ok(())
     }
 
-    /// Appends a block and passes it to the system, so that it survives a crash of the program. A block that does not
-    /// fit on the disk is removed as a whole.
+    /// Appends a block and writes it to the operating system, so that it survives a crash of the program. A block that
+    /// does not fit on the disk is removed as a whole.
     pub fn append(&mut self, block: &[u8]) -> io::Result<()> {
         if let Err(error) = self.file.write_all(block) {
             self.cut(self.n_bytes);
@@ -77,7 +77,7 @@ impl AppendFile {
     }
 }
 
-/// Ends a writer after it created or cut a number of files, as if its process had been killed there.
+/// Fault injection: fails a writer after it created or cut a number of files, as if its process had been killed.
 #[cfg(test)]
 pub(super) mod stop {
     use std::{cell::Cell, io};
@@ -86,7 +86,7 @@ pub(super) mod stop {
         static FILES_LEFT: Cell<Option<u32>> = const { Cell::new(None) };
     }
 
-    /// On this thread, creating or cutting the file after `n_files` more fails afterwards; `None`: none fails.
+    /// On this thread, creating or cutting a file fails after `n_files` successful calls; `None`: never.
     pub fn after(n_files: Option<u32>) {
         FILES_LEFT.set(n_files);
     }

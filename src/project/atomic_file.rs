@@ -10,12 +10,12 @@ use std::{
 /// Replaces a file: temporary file in the same folder, fsync, rename, fsync of the folder. On any
 /// failure the old file is unchanged. With `backup` the old content is kept as `NAME.bak`.
 pub fn write_atomic(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
-    // Follows a link, so that the link is kept.
+    // Resolves a link, so that its target is replaced and the link kept.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     write(path, content, backup)
 }
 
-/// The same in a run folder: a link is replaced, never followed.
+/// Replaces a file in a run folder: a link is replaced, never followed.
 pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     write(path, content, false)
 }
@@ -37,7 +37,7 @@ fn write(path: &Path, content: &[u8], backup: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The file in which a process writes what will replace another one.
+/// Name of the temporary file in which a process writes the new content.
 pub(super) fn temporary_name(name: &str, process: u32) -> String {
     format!("{name}.{process}.tmp")
 }
@@ -52,7 +52,7 @@ fn fill(temporary: &Path, like: &Path, content: &[u8]) -> io::Result<()> {
     super::durability::sync(&file)
 }
 
-/// A hard link costs no space, so a backup is possible on a full disk; where there are none, a copy.
+/// Keeps a backup as a hard link, which also works on a full disk; as a copy on file systems without links.
 fn keep_backup(path: &Path) -> io::Result<()> {
     let backup = sibling(path, ".bak");
     let fresh = sibling(path, &format!(".{}.bak", std::process::id()));
@@ -76,7 +76,7 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Adds the path, and that the existing file is unchanged.
+/// Adds the path and a note that the existing file is unchanged.
 fn explain(error: io::Error, path: &Path) -> io::Error {
     let intact = if path.exists() { "; the existing file is unchanged" } else { "" };
     io::Error::new(error.kind(), format!("cannot write {}: {}{intact}", path.display(), io_reason(&error)))

@@ -1,5 +1,5 @@
-//! A recording that begins with the data of a safety recording of the same simulation: what was not recorded before is in
-//! the run from its first step on.
+//! A recording that continues the safety recording of the same simulation, so that the run contains all steps since its
+//! first one.
 
 use super::{
     RunFolder, RunWriter, Status,
@@ -21,25 +21,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes that are copied at a time.
+/// Size of copied blocks, bytes.
 const COPY_BLOCK: usize = 1 << 20;
 
 impl RunWriter {
-    /// The recording begins with the data in this folder, if they end where it starts. The folder is removed then.
+    /// Continues the data in this folder if they end at the start of the recording. The folder is removed then.
     #[must_use]
     pub fn with_beginning(mut self, folder: Option<PathBuf>) -> Self {
         self.beginning = folder;
         self
     }
 
-    /// The taps that the recording needs to continue the data of its beginning, too.
+    /// Adds the taps that are needed to continue the data of the beginning.
     pub fn join_taps(taps: &mut Vec<Tap>, beginning: &[Tap]) {
         taps.extend(
             beginning.iter().filter(|tap| !taps.iter().any(|t| t.has_key(&tap.key()))).cloned().collect::<Vec<_>>(),
         );
     }
 
-    /// The beginning, when its data end where the recording starts.
+    /// The safety recording, if its data end at the start of this recording.
     pub(super) fn take_beginning(&mut self, step: u64) -> Option<RunFolder> {
         let run = RunFolder::open(&self.beginning.take()?).ok()?;
         let m = &run.manifest;
@@ -47,7 +47,7 @@ impl RunWriter {
         fits.then_some(run)
     }
 
-    /// Copies the data of the beginning, and continues its streams. Taps that it does not have begin now.
+    /// Copies the data of the beginning and continues its streams. Taps that it lacks begin now.
     pub(super) fn begin_with(&mut self, beginning: &RunFolder, start: &RecordingStart) -> io::Result<()> {
         let m = &beginning.manifest;
         self.write_history(&start.history)?;
@@ -62,7 +62,7 @@ impl RunWriter {
             let file = self.copy(beginning, &stream.file)?;
             let next = StreamFile { tap, stream: self.manifest.streams.len(), file, last_step: None };
             self.manifest.streams.push(stream.clone());
-            // The last segment of a tap grows.
+            // Only the last segment of a tap grows.
             match self.files.iter_mut().find(|f| f.tap.key() == next.tap.key()) {
                 Some(last) => self.segments.push(std::mem::replace(last, next)),
                 None => self.files.push(next),
@@ -80,11 +80,11 @@ impl RunWriter {
         }
         self.list_files()?;
         self.write_progress(start.clock.step)?;
-        fs::remove_dir_all(&beginning.path).ok(); // what is left is offered at the next start
+        fs::remove_dir_all(&beginning.path).ok(); // a remaining folder is offered for recovery at the next start
         Ok(())
     }
 
-    /// The sets as they were at first, and what became of them.
+    /// Copies the original sets and their later versions.
     fn copy_sets(&mut self, beginning: &RunFolder) -> io::Result<()> {
         let own: Vec<FileInfo> = self.written.extract_if(.., |file| file.name != PROJECT).collect();
         own.iter().try_for_each(|file| remove(&self.folder, &file.name))?;
@@ -97,7 +97,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Copies a file of the beginning. It may grow here.
+    /// Copies a file of the beginning, which may then be appended to.
     fn copy(&mut self, beginning: &RunFolder, name: &str) -> io::Result<AppendFile> {
         let from = run_file::inside(&beginning.path, name)?;
         let (mut source, mut to) = (run_file::open_regular(&from)?, self.create_file(name, b"")?);
@@ -110,20 +110,20 @@ impl RunWriter {
         }
     }
 
-    /// Bytes of all its files, without checkpoints.
+    /// Size of all files except checkpoints, bytes.
     pub(super) fn n_bytes(&self) -> u64 {
         let growing: u64 = self.growing().map(|file| file.n_bytes).sum();
         growing + self.written.iter().map(|file| file.n_bytes).sum::<u64>()
     }
 }
 
-/// Moves a safety recording among the runs of its project, under the next number.
+/// Moves a safety recording to the runs of its project under the next number.
 ///
 /// # Errors
-/// It cannot be moved, nor copied; it is still where it was.
+/// If it can be neither moved nor copied; it is unchanged then.
 pub fn move_run(folder: &Path, runs: &Path, name: &str) -> io::Result<PathBuf> {
     let to = super::run::next_folder(runs, name)?;
-    // An empty folder is replaced.
+    // A rename replaces an empty folder.
     if fs::rename(folder, &to).is_ok() {
         return Ok(to);
     }

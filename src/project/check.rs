@@ -9,46 +9,46 @@ use super::{
 use crate::sim::Progress;
 use std::{fmt, io, path::Path};
 
-/// What a check found about one file.
+/// Result of checking one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// Length and hash are those of the manifest.
+    /// Length and hash equal those in the manifest.
     Intact,
-    /// The manifest holds no hash: the run was not closed, or an older version wrote it.
+    /// The manifest has no hash, because the run was not closed or an older version wrote it.
     NoHash,
-    /// The run was not closed: its content is what was recorded up to this length, at the checkpoint of this step. What
-    /// follows has no hash.
+    /// The run was not closed. The content is as recorded up to this length, at the checkpoint of this step; the rest
+    /// has no hash.
     IntactUntil {
-        /// Verified bytes.
+        /// Number of verified bytes.
         n_bytes: u64,
         /// Step of the checkpoint.
         step: u64,
     },
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
-    /// The file has another length than was written.
+    /// The length differs from the written length.
     Length {
-        /// Bytes that were written.
+        /// Number of bytes written.
         expected: u64,
     },
     /// The content has changed.
     Changed,
-    /// It could not be read.
+    /// The file could not be read.
     Unreadable(String),
 }
 
-/// One file of a run.
+/// Check of one file of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileCheck {
-    /// Its name; with its folder for a trial.
+    /// File name; for a trial with its folder.
     pub name: String,
-    /// The recorded probe; empty for other files.
+    /// Recorded probe; empty for other files.
     pub probe: String,
-    /// Size.
+    /// Size of the file, bytes.
     pub n_bytes: u64,
-    /// Whole records; 0 for lines and text.
+    /// Number of whole records; 0 for lines and text.
     pub n_records: u64,
-    /// What was found.
+    /// Result of the check.
     pub finding: Finding,
 }
 
@@ -80,7 +80,7 @@ impl fmt::Display for FileCheck {
     }
 }
 
-/// Checks every file of a run and of its trials. Reads all of them.
+/// Checks every file of a run and its trials by reading it.
 pub fn check(run: &RunFolder, progress: &Progress) -> io::Result<Vec<FileCheck>> {
     let mut out = check_one(run, "", progress)?;
     if run.manifest.trials > 0 {
@@ -98,7 +98,7 @@ fn check_one(run: &RunFolder, prefix: &str, progress: &Progress) -> io::Result<V
     let recorded = if is_open { RecordedFiles::newest(run) } else { None };
     let mut names: Vec<&str> = manifest.streams.iter().map(|stream| stream.file.as_str()).collect();
     names.extend(manifest.files.iter().map(|file| file.name.as_str()));
-    // The manifest of a run that was not closed does not list them yet; one that was killed at once does not have them all.
+    // The manifest of an unclosed run may list files that were never created.
     let has_begun = |name: &str| {
         let is_recorded = recorded.as_ref().and_then(RecordedFiles::last).is_some_and(|d| d.length(name).is_some());
         is_recorded || run_file::size_of(&run.path.join(name)).is_some()
@@ -128,7 +128,7 @@ fn check_one(run: &RunFolder, prefix: &str, progress: &Progress) -> io::Result<V
     for info in &manifest.checkpoints {
         let path = run_file::inside(&run.path, &info.file)?;
         if manifest.status == Status::Running && run_file::size_of(&path).is_none() {
-            continue; // the process that writes the run has removed it since the manifest was read
+            continue; // the process that writes the run removed it after the manifest was read
         }
         out.push(check_state(&path, format!("{prefix}{}", info.file), info, || run.checkpoint(info), progress)?);
     }
@@ -140,14 +140,14 @@ fn check_one(run: &RunFolder, prefix: &str, progress: &Progress) -> io::Result<V
     Ok(out)
 }
 
-/// The manifest itself; `None` when it names no hash.
+/// Checks the manifest itself; `None` if it has no hash.
 fn check_manifest(run: &RunFolder, prefix: &str) -> Option<FileCheck> {
     let finding = if run.manifest_matches? { Finding::Intact } else { Finding::Changed };
     let n_bytes = run_file::size_of(&run.path.join(MANIFEST)).unwrap_or(0);
     Some(FileCheck { name: format!("{prefix}{MANIFEST}"), probe: String::new(), n_bytes, n_records: 0, finding })
 }
 
-/// Verifies the directory and every section of a state.
+/// Verifies the directory and every section of a checkpoint.
 fn check_state(
     path: &Path,
     name: String,
@@ -170,10 +170,10 @@ fn check_state(
     Ok(FileCheck { name, probe: String::new(), n_bytes: size.unwrap_or(0), n_records: 0, finding })
 }
 
-/// Compares a file of a run that was not closed with the hashes of its checkpoints.
+/// Compares a file of an unclosed run with the hashes of its checkpoints.
 fn compare_until(run: &RunFolder, recorded: &RecordedFiles, name: &str, progress: &Progress) -> io::Result<Finding> {
     let Some((n_bytes, step)) = recorded.last().and_then(|d| Some((d.length(name)?, d.step))) else {
-        return Ok(Finding::NoHash); // it began after the checkpoint
+        return Ok(Finding::NoHash); // the file began after the checkpoint
     };
     match recorded.verify(&run.path, name, progress) {
         Ok(_) => Ok(Finding::IntactUntil { n_bytes, step }),
@@ -183,8 +183,8 @@ fn compare_until(run: &RunFolder, recorded: &RecordedFiles, name: &str, progress
     }
 }
 
-/// Why the file of a stream does not hold what was recorded. Reads it. A run that was not closed has no hashes to compare
-/// with, and what is left of its streams is read.
+/// Reads the file of a stream and describes its damage, if any. An unclosed run has no hashes, so only readability is
+/// checked.
 pub fn damage_of(run: &RunFolder, stream: &Stream, progress: &Progress) -> io::Result<Option<String>> {
     let name = &stream.file;
     let is_closed = !matches!(run.manifest.status, Status::Running | Status::Unclosed);

@@ -1,9 +1,9 @@
-//! The file of a checkpoint: the sections of a snapshot, one after the other, and at the end their directory.
+//! The file of a checkpoint: the sections of a snapshot, followed by their directory.
 //!
 //! ```text
 //! NEUROPIL CHECKPOINT 1      64 bytes, padded with spaces
 //! sections                   little-endian, each aligned to 64 bytes
-//! directory                  RON: step, log entries, and name, type, shape, place and XXH64 of every section
+//! directory                  RON: step, log entries, and name, type, shape, offset and XXH64 of every section
 //! trailer                    offset, length and XXH64 of the directory, 8 bytes each, and `NPCKPEND`
 //! ```
 //!
@@ -33,85 +33,85 @@ const END: &[u8; 8] = b"NPCKPEND";
 const ALIGN: u64 = 64;
 const TRAILER: u64 = 32;
 const FORMAT: u32 = 1;
-/// Largest directory, bytes.
+/// Maximum size of a directory, bytes.
 const MAX_DIRECTORY: u64 = 1 << 28;
 
-/// One section in a file.
+/// Entry of a section in the directory.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct SectionInfo {
-    /// Its name.
+    /// Name of the section.
     pub name: String,
-    /// Type of its elements.
+    /// Type of the elements.
     pub element: ElementType,
-    /// Its shape.
+    /// Extents, slowest dimension first.
     pub shape: Vec<u64>,
-    /// Its place in the file.
+    /// Offset in the file, bytes.
     pub offset: u64,
-    /// XXH64.
+    /// XXH64 of the bytes.
     pub hash: String,
 }
 
-/// What a checkpoint file says about itself.
+/// Directory of a checkpoint file.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Directory {
     /// Version of this format.
     pub format: u32,
-    /// Program and version.
+    /// Program and version that wrote it.
     pub app: String,
-    /// What the state is of.
+    /// Model of the state.
     pub model: String,
-    /// Step.
+    /// Step of the state.
     pub step: u64,
     /// Simulated seconds per step.
     pub secs_per_step: f64,
-    /// Hash and totals until then.
+    /// Hash and totals up to the state.
     pub digest: Digest,
-    /// Entries of the run's command log that led to it.
+    /// Number of entries of the run's command log before the state.
     pub n_logged: u64,
-    /// Bytes of the run's files until then.
+    /// Length of each file of the run at the state, bytes.
     pub files: Vec<(String, u64)>,
-    /// XXH64 of these bytes of each of `files`, in their order; empty in checkpoints of older versions.
+    /// XXH64 of each of `files` up to its length, in their order; empty in checkpoints of older versions.
     pub hashes: Vec<String>,
-    /// The project of the run as it was recorded, with its parameters at step 0; empty in checkpoints of older versions.
+    /// Recorded project of the run with its parameters at step 0; empty in checkpoints of older versions.
     pub project: String,
-    /// The sections.
+    /// Sections of the state.
     pub sections: Vec<SectionInfo>,
 }
 
 impl Directory {
-    /// Length of a file of the run; `None` when it did not exist yet.
+    /// Length of a file of the run; `None` if it did not exist yet.
     pub fn length(&self, name: &str) -> Option<u64> {
         self.files.iter().find(|(known, _)| known == name).map(|(_, n)| *n)
     }
 
-    /// Whether it holds the hashes of the run's files.
+    /// Whether it contains hashes of the run's files.
     pub const fn has_hashes(&self) -> bool {
         !self.hashes.is_empty()
     }
 
-    /// XXH64 of a file of the run up to its length; `None` when it is not known.
+    /// XXH64 of a file of the run up to its length; `None` if unknown.
     pub fn hash(&self, name: &str) -> Option<&str> {
         let at = self.files.iter().position(|(known, _)| known == name)?;
         self.hashes.get(at).map(String::as_str)
     }
 }
 
-/// What a run had written when the state of a checkpoint was taken.
+/// Data that a run had written at the state of a checkpoint.
 pub(super) struct RecordedUntil {
-    /// Its files.
+    /// Files with lengths and hashes.
     pub files: Vec<FileInfo>,
-    /// Its project, as text.
+    /// Text of the project.
     pub project: String,
 }
 
-/// A checkpoint in the manifest of its run.
+/// Entry of a checkpoint in the manifest of its run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct CheckpointInfo {
-    /// Its file.
+    /// Name of the file.
     pub file: String,
-    /// Its step.
+    /// Step of the state.
     pub step: u64,
     /// Size of the file.
     pub n_bytes: u64,
@@ -119,18 +119,18 @@ pub struct CheckpointInfo {
     pub hash: String,
 }
 
-/// The name of the file of a checkpoint.
+/// File name of the checkpoint at a step.
 pub(super) fn file_name(step: u64) -> String {
     format!("checkpoint-{step:09}.state")
 }
 
-/// Whether a name is that of a checkpoint's file.
+/// Whether a name has the form of a checkpoint's file name.
 pub(super) fn is_file_name(name: &str) -> bool {
     let step = name.strip_prefix("checkpoint-").and_then(|rest| rest.strip_suffix(".state"));
     step.and_then(|step| step.parse().ok()).is_some_and(|step| file_name(step) == name)
 }
 
-/// Writes a checkpoint: whole or not at all.
+/// Writes a checkpoint atomically.
 pub(super) fn write(folder: &Path, checkpoint: &Checkpoint, run: &RecordedUntil) -> io::Result<CheckpointInfo> {
     let name = file_name(checkpoint.clock.step);
     let path = folder.join(&name);
@@ -199,15 +199,15 @@ fn hash_of(bytes: &[u8]) -> String {
     Hash::of(bytes).hex()
 }
 
-/// A checkpoint on disk whose directory is intact.
+/// Checkpoint on disk with a verified directory.
 #[derive(Clone, Debug)]
 pub struct CheckpointFile {
     path: PathBuf,
-    /// Its directory.
+    /// Directory of the file.
     pub directory: Directory,
-    /// XXH64 of its directory.
+    /// XXH64 of the directory.
     pub hash: String,
-    /// Where its directory begins and ends.
+    /// Offsets of the start and end of the directory.
     directory_range: (u64, u64),
 }
 
@@ -258,7 +258,7 @@ impl CheckpointFile {
         }
     }
 
-    /// When it was made.
+    /// Step and time base of the state.
     pub const fn clock(&self) -> Clock {
         Clock::seconds(self.directory.step, self.directory.secs_per_step)
     }
@@ -290,7 +290,7 @@ impl CheckpointFile {
         Ok(snapshot)
     }
 
-    /// Verifies all sections, and the space between them, without keeping them.
+    /// Verifies all sections and the padding between them without keeping them.
     pub fn verify(&self, report: &mut dyn FnMut(u64) -> bool) -> io::Result<()> {
         let mut file = run_file::open_regular(&self.path)?;
         let mut buffer = vec![0; 1 << 20];
@@ -317,7 +317,7 @@ impl CheckpointFile {
         self.verify_space(&mut file, self.directory_range.1, len - TRAILER)
     }
 
-    /// Verifies that there are only spaces between two places, and leaves the file at the second.
+    /// Verifies that only spaces fill the range, and leaves the file position at its end.
     fn verify_space(&self, file: &mut File, from: u64, to: u64) -> io::Result<()> {
         let mut space = vec![0; to.saturating_sub(from).min(ALIGN) as usize];
         let read = file.seek(SeekFrom::Start(to - space.len() as u64)).and_then(|_| file.read_exact(&mut space));
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    /// Damage anywhere is found before anything is used.
+    /// Any damage is detected before data are used.
     #[test]
     fn every_flipped_bit_and_every_truncation_is_refused() {
         let folder = TempFolder::new("checkpoint");

@@ -1,4 +1,4 @@
-//! The checkpoints of a run folder, written while the run is recorded.
+//! Checkpoints of a run folder, written during the recording.
 
 use super::{
     Project, RunWriter, Status,
@@ -12,39 +12,38 @@ use super::{
 use crate::engine::{Checkpoint, CheckpointPlan};
 use std::{io, thread::JoinHandle, time::Duration};
 
-/// The checkpoints of a run that is being written.
+/// Checkpoints of a run that is being written.
 #[derive(Default)]
 pub(super) struct Checkpoints {
-    /// When they are taken.
+    /// Conditions on which they are taken.
     pub plan: CheckpointPlan,
-    /// How many are kept; 0: all.
+    /// Number of checkpoints to keep; 0: all.
     keep: usize,
-    /// The one that is being written.
+    /// Thread that writes a checkpoint.
     writing: Option<JoinHandle<io::Result<CheckpointInfo>>>,
-    /// Beyond the number that is kept. They are removed when no manifest lists them any more.
+    /// Checkpoints beyond the number to keep, removed once no manifest lists them.
     obsolete: Vec<CheckpointInfo>,
-    /// What was written when a state was last saved, with its step.
+    /// Step of the last saved state, and the data written up to it.
     pub marked: Option<(u64, RecordedUntil)>,
-    /// The step at which the run continues an earlier recording.
+    /// Step at which the run continues an earlier recording.
     pub resumed_at: Option<u64>,
 }
 
 impl Checkpoints {
-    /// As a project plans them; none for a series of trials.
+    /// Creates the plan of a project; none are taken for a series of trials.
     pub fn of(project: &Project, has_trials: bool) -> Self {
         let plan = if has_trials { CheckpointPlan::default() } else { project.checkpoint_plan() };
         Self { plan, keep: project.run.keep_checkpoints as usize, ..Self::default() }
     }
 
-    /// The same, of a run that continues at a step.
+    /// Plan of a run that continues at a step.
     pub fn resumed_at(self, step: u64) -> Self {
         Self { resumed_at: Some(step), ..self }
     }
 }
 
 impl RunWriter {
-    /// Starts to write a checkpoint on its own thread while the recording continues. The data until then reach
-    /// the disk first.
+    /// Starts a thread that writes a checkpoint during the recording. The data before it reach the disk first.
     pub(super) fn start_checkpoint(&mut self, checkpoint: Checkpoint) -> io::Result<()> {
         self.collect_checkpoint(true)?;
         for file in self.growing() {
@@ -57,20 +56,20 @@ impl RunWriter {
         Ok(())
     }
 
-    /// The files that grow.
+    /// Files that are appended to.
     pub(super) fn growing(&self) -> impl Iterator<Item = &AppendFile> {
         let streams = self.files.iter().chain(&self.segments).map(|stream| &stream.file);
         streams.chain([&self.commands, &self.timings])
     }
 
-    /// What is written now. The hashes are those of the bytes that were appended: no file is read.
+    /// Lengths and hashes of the data written so far. Hashes cover appended bytes; no file is read.
     pub(super) fn recorded_until(&self) -> io::Result<RecordedUntil> {
         let files = self.growing().map(AppendFile::info).chain(self.written.iter().cloned()).collect();
         let project = file::write(&self.project).map_err(io::Error::other)?;
         Ok(RecordedUntil { files, project })
     }
 
-    /// Writes the state that was saved at the last mark. Without it the run ends as it would: a failure is logged only.
+    /// Writes the state of the last mark. A failure is only logged, because the run has failed anyway.
     pub(super) fn write_rescue(&mut self, checkpoint: &Checkpoint) {
         let Some((step, recorded)) = self.checkpoints.marked.take() else { return };
         if step != checkpoint.clock.step {
@@ -82,7 +81,7 @@ impl RunWriter {
         }
     }
 
-    /// Lists a checkpoint that was written. While the run goes on, the oldest beyond the number that is kept are removed.
+    /// Lists a checkpoint that was written. During the run, the oldest ones beyond the number to keep are removed.
     pub(super) fn collect_checkpoint(&mut self, wait: bool) -> io::Result<()> {
         if !wait && self.checkpoints.writing.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());
@@ -106,14 +105,14 @@ impl RunWriter {
         std::mem::take(&mut self.checkpoints.obsolete).iter().try_for_each(|info| remove(&self.folder, &info.file))
     }
 
-    /// The recording ends with a checkpoint, whatever its project plans.
+    /// Ends the recording with a checkpoint regardless of the project's plan.
     #[must_use]
     pub const fn with_final_state(mut self) -> Self {
         self.checkpoints.plan.at_end = true;
         self
     }
 
-    /// Keeps only the last of the checkpoints that it receives.
+    /// Keeps only the last checkpoint that is received.
     #[must_use]
     pub(super) const fn keeping_last_state(mut self) -> Self {
         (self.checkpoints.plan, self.checkpoints.keep) =

@@ -1,5 +1,5 @@
-//! The lines of `commands.ron`: one `(step, command)` each, by name. Logs of format 1 addressed parameters, choices and
-//! arguments by their index; `log_order.ron` is the order that was valid then, and never changes.
+//! Lines of `commands.ron`: one `(step, command)` each, by name. Logs of format 1 address parameters, choices and
+//! arguments by index; `log_order.ron` freezes the order that was valid then.
 
 use super::file;
 use crate::{
@@ -18,26 +18,26 @@ pub(super) use unnamed::Order;
 /// First format of run folders whose logs hold names.
 const NAMED_SINCE: u32 = 2;
 
-/// A command as the log holds it.
+/// Command in the form of the log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Line {
-    /// A parameter change: path, value.
+    /// Parameter change: path, value.
     Set(String, NamedValue),
-    /// Other input data: path of the parameter, value, hash of the file.
+    /// Replaced input data: path of the parameter, value, hash of the file.
     Data(String, NamedValue, String),
-    /// An action.
+    /// Action on elements or individuals.
     Act {
         action: String,
-        /// Ids of the individuals it acts on, where the elements of the set are slots.
+        /// Ids of the individuals, if the elements of the set are slots.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         individuals: Vec<u64>,
-        /// Public ids of the elements it acts on, when the set has ids.
+        /// Public ids of the elements, if the set has ids.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ids: Vec<u64>,
-        /// Which of the run's versions of the set they are elements of, from 1; 0 for the first.
+        /// Version of the set that the elements belong to, from 1; 0 for the first.
         #[serde(default, skip_serializing_if = "is_first")]
         version: u32,
-        /// Their indices otherwise.
+        /// Indices of the elements otherwise.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         elements: Vec<u32>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,27 +47,27 @@ enum Line {
     Rewind,
 }
 
-/// Whether a version needs no mention.
+/// Whether a version is the default, which is not written.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_first(version: &u32) -> bool {
     *version == 0
 }
 
-/// The declarations that a log refers to.
+/// Declarations that a log refers to.
 pub(super) struct Declarations<'a> {
-    /// Parameters.
+    /// Parameters of the kind.
     pub params: &'a dyn Params,
-    /// Actions.
+    /// Actions of the kind.
     pub actions: &'a [ActionSpec],
-    /// Public ids of the elements of a version of a set; empty when they have none.
+    /// Public ids of the elements in a version of a set; empty if they have none.
     pub ids: &'a dyn Fn(&str, u32) -> Vec<u64>,
-    /// The present version of a set, from 1, for lines to write.
+    /// Present version of a set, from 1, for lines to write.
     pub version: &'a dyn Fn(&str) -> u32,
-    /// The order that the log's indices follow; none for a log of names.
+    /// Order that indices of the log follow; `None` for a log of names.
     pub order: Option<Order>,
 }
 
-/// Reads a line of a log of this format and kind without its run: elements have no ids.
+/// Reads a line of a log without its run, so elements have no ids.
 pub fn read_line(kind: &str, format: u32, line: &str) -> Result<(u64, LoggedCommand), String> {
     let model = Model::by_name(kind).ok_or_else(|| format!("no kind `{kind}`"))?;
     let order = order_of(format, kind)?;
@@ -75,7 +75,7 @@ pub fn read_line(kind: &str, format: u32, line: &str) -> Result<(u64, LoggedComm
         .read(line)
 }
 
-/// The order of declarations that logs of this format and kind follow; none where they hold names.
+/// Order of declarations for logs of this format and kind; `None` if they contain names.
 pub(super) fn order_of(format: u32, kind: &str) -> Result<Option<Order>, String> {
     if format < NAMED_SINCE { unnamed::order_in(include_str!("log_order.ron"), kind).map(Some) } else { Ok(None) }
 }
@@ -85,7 +85,7 @@ impl Declarations<'_> {
         self.actions.iter().find(|a| a.name == name)
     }
 
-    /// A command as a line of the present format, without its end.
+    /// Formats a command as a line of the present format without line end.
     pub fn write(&self, step: u64, command: &LoggedCommand) -> Result<String, String> {
         let line = match command {
             LoggedCommand::Rewind => Line::Rewind,
@@ -107,7 +107,7 @@ impl Declarations<'_> {
         let spec = self.action(&action.name)?;
         let arguments = spec.params.iter().zip(&action.values);
         let version = (self.version)(spec.over);
-        // The slots of individuals are found again when it is replayed.
+        // A replay looks the slots of individuals up again.
         let elements = if action.individuals.is_empty() { &action.elements[..] } else { &[] };
         let known = if elements.is_empty() { vec![] } else { (self.ids)(spec.over, version) };
         let ids = elements.iter().map(|e| known.get(*e as usize).copied()).collect::<Option<Vec<u64>>>();
@@ -123,7 +123,7 @@ impl Declarations<'_> {
         })
     }
 
-    /// Reads a line.
+    /// Parses a line of the log.
     pub fn read(&self, line: &str) -> Result<(u64, LoggedCommand), String> {
         let (step, line) = if let Some(order) = &self.order {
             let (step, old) = file::from_ron::<(u64, unnamed::Command)>(line).map_err(|e| e.what)?;
@@ -161,13 +161,13 @@ impl Declarations<'_> {
     }
 }
 
-/// Logs of format 1.
+/// Logs of format 1, which contain indices.
 mod unnamed {
     use super::{Line, NamedValue};
     use serde::Deserialize;
     use std::collections::BTreeMap;
 
-    /// The order of the declarations of a kind: groups with their fields, arguments of actions.
+    /// Order of a kind's declarations: groups with their fields, arguments of actions.
     #[derive(Clone, Debug, Default, Deserialize)]
     pub struct Order {
         groups: Vec<Group>,
@@ -181,11 +181,11 @@ mod unnamed {
         fields: Vec<Field>,
     }
 
-    /// A parameter, and the names of its choices in their order.
+    /// Name of a parameter, and names of its choices in order.
     #[derive(Clone, Debug, Deserialize)]
     struct Field(String, Vec<String>);
 
-    /// The frozen order of a kind.
+    /// Frozen order of a kind.
     pub fn order_in(text: &str, kind: &str) -> Result<Order, String> {
         let mut orders = super::file::from_ron::<BTreeMap<String, Order>>(text).map_err(|e| e.to_string())?;
         orders.remove(kind).ok_or_else(|| format!("logs of format 1 have no commands of kind `{kind}`"))
@@ -207,7 +207,7 @@ mod unnamed {
     #[derive(Clone, Copy, Debug, Deserialize)]
     struct Id {
         group: usize,
-        /// 255 addresses a whole list.
+        /// Index of the field; 255 addresses a whole list.
         field: usize,
         item: usize,
     }
@@ -244,7 +244,7 @@ mod unnamed {
         }
     }
 
-    /// Values in the order of these fields, by name; later fields have their defaults.
+    /// Converts values in the order of these fields to named values; later fields have their defaults.
     fn row(values: Vec<Value>, fields: &[Field]) -> Result<Vec<(String, NamedValue)>, String> {
         if values.len() > fields.len() {
             return Err(format!("{} values for {} fields", values.len(), fields.len()));
@@ -253,7 +253,7 @@ mod unnamed {
     }
 
     impl Command {
-        /// The command by the names of the order.
+        /// Converts the command to names.
         pub fn named(self, order: &Order) -> Result<Line, String> {
             Ok(match self {
                 Self::Rewind => Line::Rewind,

@@ -10,31 +10,31 @@ use super::{
 use crate::sim::{Clock, Histogram, LifeEvent, Matrix, Reading, SPIKES, Series, Spike, TapKey};
 use std::io;
 
-/// One stream of a replayed run.
+/// Comparison of one stream of a replayed run.
 pub(super) struct Comparison {
-    /// Its tap in the replay.
+    /// Tap of the stream in the replay.
     pub key: TapKey,
     stream: Stream,
     source: Source,
     first: u64,
-    /// Steps of the frames it is compared with: after the first, up to the last.
+    /// Range of steps to compare: after the first, up to and including the last.
     range: (Option<u64>, u64),
-    /// Records, lines or bytes compared.
+    /// Number of records, lines or bytes compared.
     n: u64,
-    /// Whether the file must hold everything that the replay gives.
+    /// Whether the file must contain everything that the replay produces.
     is_whole: bool,
-    /// Largest difference of values, relative to the larger of 1 and the recorded one; 0 for the same bits.
+    /// Largest accepted difference relative to the larger of 1 and the recorded value; 0 for equal bits.
     tolerance: f32,
-    /// Whether data behind the last step of the manifest are an error.
+    /// Whether data after the last step of the manifest are an error.
     is_exact: bool,
     bytes: Vec<u8>,
     recorded: Vec<u8>,
 }
 
 enum Source {
-    /// Records of numbers; with the step of the next one for fields and matrices.
+    /// Records of numbers; for fields and matrices with the step of the next record.
     Records(Option<StreamFile>, Option<u64>),
-    /// With the next line of tokens or links.
+    /// Lines of tokens or links, with the next line.
     Lines(LineReader<serde_json::Value>, Option<(u64, String)>),
 }
 
@@ -60,7 +60,8 @@ impl Comparison {
         })
     }
 
-    /// Whether a frame at this step belongs to this segment of the probe's data. Lanes change after the frame of a step.
+    /// Whether a frame at this step belongs to this segment of the probe's data. Lanes change after the frame of a
+    /// step.
     pub fn is_at(&self, step: u64) -> bool {
         self.range.0.is_none_or(|from| step > from) && step <= self.range.1
     }
@@ -80,12 +81,12 @@ impl Comparison {
         matches!(self.stream.shape.as_str(), "field" | "matrix" | "tokens" | "links")
     }
 
-    /// The step after which this segment begins, if that is after a step: a frame never spans it.
+    /// Step after which this segment begins, if that is later than `step`: a frame never spans it.
     pub fn next_border(&self, step: u64) -> Option<u64> {
         self.range.0.filter(|from| *from > step)
     }
 
-    /// The step of the next recorded state: states are compared where they were recorded.
+    /// Step of the next recorded state: states are compared at the recorded steps.
     pub fn next_state(&mut self, step: u64) -> io::Result<Option<u64>> {
         if !self.is_state() {
             return Ok(None);
@@ -113,14 +114,14 @@ impl Comparison {
         Ok(next.filter(|next| *next >= step))
     }
 
-    /// Compares one reading; the first difference as text.
+    /// Compares one reading; returns the first difference as text.
     pub fn compare(&mut self, reading: &Reading, clock: Clock) -> io::Result<Option<String>> {
         match (reading, &mut self.source) {
             (Reading::Lineage(events), Source::Lines(..)) => {
                 let (first, is_older) = (self.first, !self.stream.has_run_ids);
                 let fit = |recorded: &LifeEvent, mut replayed: LifeEvent| {
                     if is_older {
-                        // Attributes that are declared since then.
+                        // Only attributes that the recording contains are compared.
                         let known = recorded.attributes();
                         replayed.attributes_mut().retain(|name| known.contains_key(name));
                     }
@@ -201,7 +202,7 @@ impl Comparison {
         encode(reading, clock, &self.stream, &mut self.bytes)
     }
 
-    /// Compares `bytes` with the next bytes of the file, in records of `size`.
+    /// Compares `bytes` with the next bytes of the file in records of `size`.
     fn compare_bytes(&mut self, size: usize, state: Option<u64>) -> io::Result<Option<String>> {
         let size = size.max(1);
         let Source::Records(file, _) = &mut self.source else { return Ok(None) };
@@ -228,13 +229,13 @@ impl Comparison {
         Ok(None)
     }
 
-    /// Where the values of a record begin; none for a record that is no row of values.
+    /// Offset of the values in a record; `None` if records are not rows of values.
     fn values_at(&self, state: Option<u64>) -> Option<usize> {
         let is_row = matches!(self.stream.shape.as_str(), "series" | "field" | "matrix");
         is_row.then_some(if state.is_some() { 0 } else { 8 })
     }
 
-    /// Compares lines with the next of the file; `fit` leaves out what the recorded one cannot have.
+    /// Compares lines with the next lines of the file; `fit` removes what the recorded line cannot contain.
     fn compare_lines<'a, T: Clone + serde::Serialize + serde::de::DeserializeOwned + 'a>(
         &mut self,
         lines: impl Iterator<Item = &'a T>,
@@ -246,7 +247,7 @@ impl Comparison {
                 let end = format!("{} ends, the replay has more", self.stream.file);
                 return Ok(self.is_whole.then(|| self.differs(end)));
             };
-            // As text, so that NaN equals NaN.
+            // Lines are compared as text, so that NaN equals NaN.
             let line = fit(&recorded, line.clone());
             let [recorded, replayed] = [&recorded, &line].map(|e| serde_json::to_string(e).unwrap_or_default());
             if recorded != replayed {
@@ -257,7 +258,7 @@ impl Comparison {
         Ok(None)
     }
 
-    /// What the file holds beyond the end of the replay.
+    /// Describes the data in the file after the end of the replay, if any.
     pub fn rest(&mut self) -> io::Result<Option<String>> {
         let size = record_bytes(&self.stream).unwrap_or(1);
         let more = match &mut self.source {
@@ -272,7 +273,7 @@ impl Comparison {
         Ok((more && self.is_exact).then(|| self.differs(format!("{} has more than the replay", self.stream.file))))
     }
 
-    /// A difference with its place.
+    /// Describes a difference with its place.
     fn differs(&self, what: String) -> String {
         let unit = match self.stream.shape.as_str() {
             "spikes" | "lineage" => "event",
@@ -302,7 +303,7 @@ fn first_difference(a: &[u8], b: &[u8], size: usize, values_at: Option<usize>, t
     a.chunks_exact(size).zip(b.chunks_exact(size)).position(|rows| !is_equal(rows))
 }
 
-/// Two records that differ.
+/// Describes two records that differ.
 fn describe(stream: &Stream, recorded: &[u8], replayed: &[u8], state: Option<u64>) -> String {
     let values = |bytes: &[u8]| -> Vec<f32> {
         bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()

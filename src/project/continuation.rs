@@ -1,4 +1,4 @@
-//! A run at one of its checkpoints, from which it is resumed, branched or asked.
+//! State of a run at one of its checkpoints, from which it can be resumed, branched or queried.
 
 use super::{
     CheckpointFile, CheckpointInfo, Project, RunFolder,
@@ -18,36 +18,36 @@ use std::{
     sync::Arc,
 };
 
-/// A run at one of its checkpoints.
+/// State of a run at one of its checkpoints.
 #[derive(Clone, Debug)]
 pub struct Continuation {
-    /// The project as it was where the run began.
+    /// Project at the beginning of the run.
     pub project: Project,
-    /// The commands since then.
+    /// Commands since the beginning.
     pub history: CommandHistory,
-    /// The project with the parameters in effect at the checkpoint.
+    /// Project with the parameters in effect at the checkpoint.
     pub now: Project,
-    /// The checkpoint.
+    /// Checkpoint with its directory.
     pub file: CheckpointFile,
-    /// Its entry in the manifest.
+    /// Entry of the checkpoint in the manifest.
     pub info: CheckpointInfo,
-    /// The state.
+    /// State of the simulation.
     pub snapshot: Arc<Snapshot>,
-    /// How the project in the folder differs from the recorded one, if it does.
+    /// Difference between the project in the folder and the recorded one, if any.
     pub edited: Option<String>,
-    /// Why newer checkpoints are not used.
+    /// Reasons for which newer checkpoints are not used.
     pub notes: Vec<String>,
 }
 
 impl Continuation {
-    /// Messages about the checkpoint, where its state is used with the recorded project.
+    /// Messages about the checkpoint, for uses of its state with the recorded project.
     pub fn messages(&self) -> Vec<String> {
         let edited = self.edited.iter().map(|what| format!("{what}; the recorded project is used"));
         self.notes.iter().cloned().chain(edited).collect()
     }
 }
 
-/// The tap of a stream, if the kind has its probe.
+/// Tap of a stream, if the kind has its probe.
 pub(super) fn tap_of(stream: &Stream, probes: &[ProbeSpec]) -> Option<Tap> {
     let probe = probes.iter().position(|p| p.name == stream.probe)?;
     let args = TapArgs::parse(&stream.args, probes[probe].args).ok()?;
@@ -55,7 +55,7 @@ pub(super) fn tap_of(stream: &Stream, probes: &[ProbeSpec]) -> Option<Tap> {
 }
 
 impl RunFolder {
-    /// The recorded probes, arguments, and elements as they were numbered at a step.
+    /// Recorded taps, with elements as numbered at a step.
     pub fn taps(&self, probes: &[ProbeSpec], step: u64) -> Vec<Tap> {
         let mut taps: Vec<Tap> = vec![];
         for stream in self.manifest.streams.iter().filter(|stream| stream.from_step <= step) {
@@ -68,7 +68,7 @@ impl RunFolder {
         taps
     }
 
-    /// Opens one of its checkpoints and verifies its directory.
+    /// Opens a checkpoint of the run and verifies its directory.
     pub fn checkpoint(&self, info: &CheckpointInfo) -> io::Result<CheckpointFile> {
         let path = run_file::inside(&self.path, &info.file)?;
         let file = CheckpointFile::open(&path)?;
@@ -79,8 +79,8 @@ impl RunFolder {
         Err(io::Error::new(ErrorKind::InvalidData, what))
     }
 
-    /// The run at its last checkpoint, or the last one at or before a step. Every hash is verified; a damaged checkpoint
-    /// is passed over with a note.
+    /// Reads the last checkpoint, or the last one at or before a step. All hashes are verified; damaged checkpoints are
+    /// skipped with a note.
     pub fn continuation(&self, up_to: Option<u64>, progress: &Progress) -> Result<Continuation, SimError> {
         let all = &self.manifest.checkpoints;
         let mut damaged = vec![];
@@ -109,7 +109,7 @@ impl RunFolder {
         Ok((file, snapshot))
     }
 
-    /// The run at a checkpoint that was read.
+    /// State of the run at a checkpoint that was read.
     fn continue_at(
         &self,
         info: &CheckpointInfo,
@@ -138,8 +138,8 @@ impl RunFolder {
         Ok(Continuation { project, history, now, file, info, snapshot, edited, notes })
     }
 
-    /// The project as it was recorded, and how the one in the folder differs from it: comments and layout may. Checkpoints of
-    /// older versions hold no project; there it is the one in the folder.
+    /// Recorded project, and its difference from the project in the folder, where comments and layout may differ.
+    /// Checkpoints of older versions contain no project, so the one in the folder is used.
     fn recorded_project(&self, directory: &Directory) -> Result<(Project, Option<String>), SimError> {
         let (path, found) = (self.path.join(PROJECT), self.project());
         let mut project = match directory.project.as_str() {
@@ -168,7 +168,7 @@ impl RunFolder {
         Ok((project, (!differences.is_empty()).then(what)))
     }
 
-    /// Checks that the input data in effect are those that the run read.
+    /// Checks that the input data in effect are unchanged since the run read them.
     fn verify_data(
         &self,
         commands: &[(u64, LoggedCommand)],
@@ -193,7 +193,7 @@ fn input(error: io::Error) -> SimError {
     }
 }
 
-/// Reads the state of a checkpoint of this size.
+/// Reads the state of a checkpoint of `n_bytes`.
 pub(super) fn read(file: &CheckpointFile, n_bytes: u64, progress: &Progress) -> Result<Snapshot, SimError> {
     let mut n_read = 0;
     let mut report = |n: u64| {

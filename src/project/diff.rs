@@ -4,14 +4,14 @@ use super::{PlanTree, Project, RunPlan};
 use crate::params::{ParamId, Params, Role, Value, path};
 use std::fmt;
 
-/// One difference.
+/// Difference between two projects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// A path, or a few words.
+    /// Path of a parameter, or a short description.
     pub what: String,
-    /// The old value; none when it is new.
+    /// Old value; `None` if it was added.
     pub old: Option<String>,
-    /// The new value; none when it was removed.
+    /// New value; `None` if it was removed.
     pub new: Option<String>,
 }
 
@@ -77,7 +77,7 @@ fn params(old: &dyn Params, new: &dyn Params, out: &mut Vec<Difference>) {
     }
 }
 
-/// One group, or one item of a list: old item, new item.
+/// Compares one group or list item: old item, new item.
 fn fields(old: &dyn Params, new: &dyn Params, at: (usize, usize, usize), path: &str, out: &mut Vec<Difference>) {
     let (g, i, j) = at;
     let params = new.groups()[g].params;
@@ -91,7 +91,7 @@ fn fields(old: &dyn Params, new: &dyn Params, at: (usize, usize, usize), path: &
     }
 }
 
-/// Items are matched by name, or by index when they have none.
+/// Matches items by name, or by index without names.
 fn items(old: &dyn Params, new: &dyn Params, g: usize, out: &mut Vec<Difference>) {
     let list = new.groups()[g].name;
     let keys = |p: &dyn Params| (0..p.len(g as u8)).map(|i| key(p, g, i)).collect::<Vec<_>>();
@@ -118,7 +118,7 @@ fn key(params: &dyn Params, g: usize, item: usize) -> String {
     }
 }
 
-/// The shown values of an item, without its name.
+/// Displayed values of an item without its name.
 fn summary(params: &dyn Params, g: usize, item: usize) -> String {
     let fields = params.groups()[g].fields().iter().enumerate().map(|(f, spec)| {
         let id = ParamId { item: item as u16, ..ParamId::of(g, f) };
@@ -131,7 +131,7 @@ fn summary(params: &dyn Params, g: usize, item: usize) -> String {
     words.join(", ")
 }
 
-/// Long texts are cut, empty ones are visible.
+/// Shortens long texts and makes empty ones visible.
 fn quoted(text: &str) -> String {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match flat.chars().count() {

@@ -1,4 +1,4 @@
-//! When written files reach the disk: each at once, or all files of a series together.
+//! Times at which written files reach the disk: each at once, or all files of a series together.
 
 use std::{
     fs::File,
@@ -7,23 +7,23 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// Series in progress.
+/// Number of series in progress.
 static DEFERRED: AtomicU32 = AtomicU32::new(0);
 
-/// While it exists, run files are not synced one by one: with short trials, fsync takes most of the time. A crash of
-/// the system may then lose trials of the series; a crash of the program loses nothing.
+/// While this exists, run files are not synced one by one, because with short trials fsync takes most of the time. A
+/// crash of the system may then lose trials of the series; a crash of the program loses nothing.
 pub struct DeferredSync {
     folder: PathBuf,
 }
 
 impl DeferredSync {
-    /// For the run folders below `folder`.
+    /// Defers syncing of the run folders below `folder`.
     pub fn new(folder: &Path) -> Self {
         DEFERRED.fetch_add(1, Ordering::SeqCst);
         Self { folder: folder.to_owned() }
     }
 
-    /// Syncs everything that was written since.
+    /// Syncs all files written since the start.
     pub fn finish(self) -> io::Result<()> {
         sync_file_system(&self.folder)
     }
@@ -35,7 +35,7 @@ impl Drop for DeferredSync {
     }
 }
 
-/// Waits until a file (or folder) is on disk, unless that is deferred.
+/// Waits until a file or folder is on disk, unless syncing is deferred.
 pub fn sync(file: &File) -> io::Result<()> {
     if DEFERRED.load(Ordering::SeqCst) > 0 {
         return Ok(());

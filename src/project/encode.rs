@@ -1,4 +1,4 @@
-//! Readings as bytes of their stream's file, little-endian.
+//! Binary encoding of readings, little-endian.
 
 use super::Stream;
 use crate::sim::{Clock, Link, Matrix, Reading, Spike};
@@ -42,12 +42,12 @@ pub(super) fn encode(reading: &Reading, clock: Clock, stream: &Stream, out: &mut
     Ok(())
 }
 
-/// The links of a step, as a line of their file.
+/// Line of a links file: the links at a step.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub struct LinksAt {
-    /// The step.
+    /// Step of the links.
     pub step: u64,
-    /// The links.
+    /// Links at that step.
     pub links: Vec<Link>,
 }
 

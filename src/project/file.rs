@@ -16,12 +16,12 @@ use ron_tree::{Body, Node};
 use schema::Step;
 use std::{fmt, io::ErrorKind, path::Path};
 
-/// Something in a project file that was ignored or changed.
+/// Part of a project file that was ignored or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// Line in the file, from 1.
     pub line: u32,
-    /// The problem, and what was done.
+    /// Problem, and how it was handled.
     pub what: String,
 }
 
@@ -31,17 +31,17 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Why a project file cannot be opened.
+/// Reason why a project file cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}", self.place())]
 pub struct ReadError {
-    /// The file; empty when the text came from elsewhere.
+    /// Name of the file; empty if the text has another source.
     pub file: String,
-    /// Line, from 1; 0 when the error has no place.
+    /// Line, from 1; 0 if the error has no position.
     pub line: usize,
     /// Column, from 1.
     pub column: usize,
-    /// What is wrong and what was expected.
+    /// Mistake, and the expected form.
     pub what: String,
 }
 
@@ -55,7 +55,7 @@ impl ReadError {
         }
     }
 
-    /// The same error, with its file.
+    /// Adds the file name.
     pub fn in_file(self, path: &Path) -> Self {
         Self { file: path.display().to_string(), ..self }
     }
@@ -81,7 +81,7 @@ impl From<SpannedError> for ReadError {
     }
 }
 
-/// The dialect: `workspace: "…"` is read like `workspace: Some("…")`.
+/// RON dialect in which `workspace: "…"` is read like `workspace: Some("…")`.
 pub(super) fn options() -> Options {
     Options::default().with_default_extension(Extensions::IMPLICIT_SOME)
 }
@@ -90,18 +90,18 @@ fn pretty() -> PrettyConfig {
     PrettyConfig::new().indentor("    ").new_line("\n").escape_strings(false)
 }
 
-/// Any value as readable RON, for settings and the like.
+/// Formats any value as readable RON, for settings and the like.
 pub fn to_ron<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
     let text = options().to_string_pretty(value, pretty()).map_err(|e| ReadError::plain(e.to_string()))?;
     Ok(text + "\n")
 }
 
-/// Any value as RON on one line, for logs.
+/// Formats any value as RON on one line, for logs.
 pub fn to_line<T: serde::Serialize>(value: &T) -> Result<String, ReadError> {
     options().to_string(value).map_err(|e| ReadError::plain(e.to_string()))
 }
 
-/// The reverse of [`to_ron`] and [`to_line`].
+/// Parses the text of [`to_ron`] and [`to_line`].
 pub fn from_ron<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     Ok(options().from_str(text)?)
 }
@@ -112,7 +112,7 @@ pub fn open(path: &Path) -> Result<(Project, Vec<Warning>), ReadError> {
     read_bytes(&bytes).map_err(|e| e.in_file(path))
 }
 
-/// Why a project file cannot be opened, and where to look for it.
+/// Message for a missing project file, with a suggestion.
 fn missing(path: &Path, error: &std::io::Error) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match error.kind() {
@@ -169,7 +169,7 @@ pub fn read(text: &str) -> Result<(Project, Vec<Warning>), ReadError> {
 /// Serde ignores unknown fields; a mistyped name becomes a warning.
 fn unknown_fields(node: &Node, path: &mut Vec<Step>, warnings: &mut Vec<Warning>) {
     let depth = path.len();
-    // `Some(…)` and the name of a struct add no step, a variant does.
+    // `Some(…)` and struct names add no step, a variant does.
     if !node.name.is_empty() && node.name != "Some" {
         path.push(Step::Variant(node.name.clone()));
         if matches!(node.body, Body::Fields(_)) && schema::fields_at::<Project>(path).is_none() {
@@ -219,7 +219,7 @@ fn clamp(params: &mut dyn Params, tree: &Node, prefix: &[&str], warnings: &mut V
         let Some(accepted) = nearest_accepted(spec, &value) else { continue };
         let path = params.path(id);
         let steps: Vec<&str> = prefix.iter().copied().chain(path.split('.')).collect();
-        // A field under an older name is not found; its group is.
+        // A field under an older name is not found, but its group is.
         let line = (1..=steps.len()).rev().find_map(|n| tree.at(&steps[..n])).map_or(1, |n| n.line);
         let show = |value| crate::params::path::show(spec, value);
         let why = match (&value, spec.refusal(&value)) {
@@ -232,7 +232,7 @@ fn clamp(params: &mut dyn Params, tree: &Node, prefix: &[&str], warnings: &mut V
     }
 }
 
-/// The nearest accepted value; `None` when the value is accepted.
+/// Nearest accepted value; `None` if the value is accepted.
 fn nearest_accepted(spec: &ParamSpec, value: &Value) -> Option<Value> {
     if spec.admits(value) {
         return None;
@@ -249,7 +249,7 @@ fn nearest_accepted(spec: &ParamSpec, value: &Value) -> Option<Value> {
     }
 }
 
-/// A project as text: every value, in the order of declaration, with units as comments.
+/// Formats a project as text: every value in declaration order, with units as comments.
 pub fn write(project: &Project) -> Result<String, ReadError> {
     let text = to_ron(project)?;
     let tree = ron_tree::scan(&text);

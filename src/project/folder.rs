@@ -21,47 +21,47 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Largest manifest and command log, bytes.
+/// Maximum size of manifest and command log, bytes.
 const MAX_TEXT: u64 = 1 << 28;
-/// Largest record of a stream, bytes.
+/// Maximum size of a stream's record, bytes.
 const MAX_RECORD: u64 = 1 << 30;
 
-/// A run on disk.
+/// Run on disk.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
-    /// Where it is.
+    /// Path of the folder.
     pub path: PathBuf,
-    /// Its manifest. A run without an end is [`Status::Running`] or [`Status::Unclosed`].
+    /// Manifest of the run. A run without an end is [`Status::Running`] or [`Status::Unclosed`].
     pub manifest: Manifest,
     /// Messages about its condition: not closed, disk full, damaged.
     pub notes: Vec<String>,
-    /// Number of the trial, in a series of trials.
+    /// Number of the trial within a series of trials.
     pub trial: Option<u32>,
-    /// Whether the manifest has the hash that it names; `None`: it names none.
+    /// Whether the manifest matches its own hash; `None`: it has none.
     pub(super) manifest_matches: Option<bool>,
-    /// Valid bytes of each stream's file.
+    /// Number of valid bytes in each stream's file.
     extents: Vec<u64>,
 }
 
-/// Rows of a stream of numbers.
+/// Rows of a numeric stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
-    /// When.
+    /// Step of each row.
     pub steps: Vec<u64>,
-    /// Values per row.
+    /// Number of values per row.
     pub width: usize,
-    /// Row-major.
+    /// Values in row-major order.
     pub values: Vec<f32>,
 }
 
 impl RunFolder {
-    /// Opens a run. One that was not closed is opened too, with a note. Reads the manifest and, of an unclosed run
-    /// without a lock file, the ends of its streams.
+    /// Opens a run. An unclosed run is opened with a note. Reads the manifest and, for an unclosed run without a lock
+    /// file, the ends of its streams.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::open_with(path, || lock::is_locked(path))
     }
 
-    /// Opens a run of which this process holds the lock, before it writes to it.
+    /// Opens a run whose lock this process holds, before it writes to the run.
     pub(super) fn open_locked(path: &Path) -> io::Result<Self> {
         Self::open_with(path, || false)
     }
@@ -114,8 +114,8 @@ impl RunFolder {
         Ok(())
     }
 
-    /// A run without an end: its lock file says how much is written; in runs of older versions, which have none,
-    /// the ends of the streams show it.
+    /// Determines the valid data of an unclosed run: from its lock file, or in runs of older versions from the ends of
+    /// the streams.
     fn examine_unclosed(&mut self, is_running: bool) -> io::Result<()> {
         let progress = lock::read(&self.path).filter(|p| p.id == self.manifest.id);
         self.manifest.status = if is_running { Status::Running } else { Status::Unclosed };
@@ -145,7 +145,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Whether the file of a closed run's stream is missing or has another length than was written.
+    /// Describes damage of a closed run's stream: its file is missing or has another length than was written.
     pub(super) fn damage(&self, stream: &Stream) -> Option<String> {
         if matches!(self.manifest.status, Status::Running | Status::Unclosed) {
             return None;
@@ -161,7 +161,7 @@ impl RunFolder {
     /// Reads the input data of a logged change again, with the parameters `now` in effect.
     ///
     /// # Errors
-    /// When the file has another content than the run read.
+    /// If the content of the file differs from what the run read.
     pub fn load_logged_data(
         &self,
         project: &Project,
@@ -177,12 +177,12 @@ impl RunFolder {
         load_logged_data(&model, &context, logged, progress)
     }
 
-    /// What its simulation is built with: its project's folder and seed, and the kernels that the recording chose.
+    /// Build context of its simulation: folder and seed of its project, and the recorded kernel choices.
     pub fn build_context(&self, project: &Project) -> BuildContext {
         BuildContext { kernels: self.manifest.execution.kernels.clone(), ..project.build_context(&self.base()) }
     }
 
-    /// The folder that relative paths of its project start from.
+    /// Base folder of relative paths in its project.
     pub fn base(&self) -> PathBuf {
         let base = &self.manifest.base;
         if base.as_os_str().is_empty() { self.path.clone() } else { base.clone() }
@@ -193,7 +193,7 @@ impl RunFolder {
         self.manifest.status == Status::Complete
     }
 
-    /// Whether a path is that of a file of this run, or of one of its trials.
+    /// Whether a path is a file of this run or of one of its trials.
     pub fn is_own_file(&self, path: &Path) -> bool {
         let full = |folder: &Path| std::fs::canonicalize(folder).ok();
         let folder = path.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
@@ -211,18 +211,18 @@ impl RunFolder {
             && path.file_name().and_then(|n| n.to_str()).is_some_and(|name| names.into_iter().any(|n| n == name))
     }
 
-    /// Valid bytes of a stream's file: all of it, less damage and incomplete records.
+    /// Number of valid bytes in a stream's file, without damage and incomplete records.
     pub fn n_bytes(&self, stream: &Stream) -> u64 {
         let at = self.manifest.streams.iter().position(|s| s.file == stream.file);
         at.and_then(|at| self.extents.get(at)).copied().unwrap_or(0)
     }
 
-    /// Records of a stream; 0 for lines and text.
+    /// Number of records in a stream; 0 for lines and text.
     pub fn n_records(&self, stream: &Stream) -> u64 {
         record_bytes(stream).map_or(0, |n| self.n_bytes(stream) / n)
     }
 
-    /// The project as it was at step 0.
+    /// Project at step 0.
     pub fn project(&self) -> Result<Project, ReadError> {
         let path = self.path.join(PROJECT);
         let mut bytes = vec![];
@@ -231,12 +231,12 @@ impl RunFolder {
         file::read_bytes(&bytes).map(|(project, _)| project).map_err(|e| e.in_file(&path))
     }
 
-    /// The command log. A last line that was cut off is left out. Elements of actions are indices into the run's sets.
+    /// Command log without an incomplete last line. Elements of actions are indices into the run's sets.
     pub fn commands(&self) -> io::Result<Vec<(u64, LoggedCommand)>> {
         self.commands_with(&|set| self.ids(set).unwrap_or_default())
     }
 
-    /// The command log, with elements of actions as indices into sets with these ids.
+    /// Command log, with elements of actions as indices into sets with these ids.
     pub fn commands_with(&self, ids: &dyn Fn(&str) -> Vec<u64>) -> io::Result<Vec<(u64, LoggedCommand)>> {
         let path = self.path.join(COMMANDS);
         let text = run_file::read_text(&path, MAX_TEXT)?;
@@ -273,17 +273,17 @@ impl RunFolder {
         lines.into_iter().map(read).collect()
     }
 
-    /// The recorded spikes, in order; empty when none were recorded. For runs that fit into memory.
+    /// All recorded spikes in order; empty if none were recorded. For runs that fit into memory.
     pub fn spikes(&self) -> io::Result<Vec<Spike>> {
         self.manifest.spikes().map_or_else(|| Ok(vec![]), |stream| self.read_spikes(stream)?.collect())
     }
 
-    /// The lines of a lineage. For runs that fit into memory.
+    /// All events of a lineage. For runs that fit into memory.
     pub fn lineage(&self, stream: &Stream) -> io::Result<Vec<LifeEvent>> {
         self.read_lineage(stream)?.collect()
     }
 
-    /// The rows of a series, a field or a matrix. For runs that fit into memory.
+    /// All rows of a series, a field or a matrix. For runs that fit into memory.
     pub fn rows(&self, stream: &Stream) -> io::Result<Rows> {
         let mut reader = self.read_rows(stream)?;
         let (mut rows, mut values) = (Rows { width: stream.width as usize, ..Rows::default() }, vec![]);
@@ -309,7 +309,7 @@ impl RunFolder {
         Ok(LineReader::new(self.stream_file(stream)?))
     }
 
-    /// The log of a text stream. For logs that fit into memory.
+    /// Text of a log stream. For logs that fit into memory.
     pub fn read_text(&self, stream: &Stream) -> io::Result<String> {
         let Some(mut file) = self.stream_file(stream)? else { return Ok(String::new()) };
         let mut bytes = vec![0; file.left().min(MAX_TEXT) as usize];
@@ -322,7 +322,7 @@ impl RunFolder {
         Ok(LineageReader::new(self.stream_file(stream)?))
     }
 
-    /// The valid part of a stream's file; `None` when it is missing.
+    /// Valid part of a stream's file; `None` if it is missing.
     pub(super) fn stream_file(&self, stream: &Stream) -> io::Result<Option<StreamFile>> {
         match StreamFile::open(&self.path, &stream.file, self.n_bytes(stream)) {
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
@@ -330,12 +330,12 @@ impl RunFolder {
         }
     }
 
-    /// Public ids of a set, as it was at first; empty when its elements have none.
+    /// Public ids in the first version of a set; empty if its elements have none.
     pub fn ids(&self, set: &str) -> io::Result<Vec<u64>> {
         self.manifest.set(set).map_or(Ok(vec![]), |info| self.ids_of(info))
     }
 
-    /// A set as it is stored: ids and names, and of one that changed while it ran also positions and categories.
+    /// Stored version of a set: ids and names, and for a set that changed during the run also positions and categories.
     pub fn stored_set(&self, name: &'static str, info: &SetInfo) -> ElementSet {
         let ids = self.ids_of(info).unwrap_or_default();
         let mut set = ElementSet { name, len: info.len, ids, names: info.names.clone(), ..ElementSet::default() };
@@ -346,12 +346,12 @@ impl RunFolder {
         set
     }
 
-    /// Public ids of a set; empty when its elements have none.
+    /// Public ids of a set; empty if its elements have none.
     pub fn ids_of(&self, info: &SetInfo) -> io::Result<Vec<u64>> {
         if info.ids.is_empty() {
             return Ok(vec![]);
         }
-        // The ids of a trial are those of its series.
+        // The trials of a series share its ids.
         let path = match info.ids.strip_prefix("../../") {
             Some(name) => run_file::inside(&self.path.join("../.."), name)?,
             None => run_file::inside(&self.path, &info.ids)?,
@@ -366,8 +366,8 @@ impl RunFolder {
         Ok(bytes.chunks_exact(8).map(|b| b.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))).collect())
     }
 
-    /// The trials of this run that exist, in order of their numbers; the run itself when it is not a series. A series that
-    /// was interrupted has gaps.
+    /// Existing trials of this run, sorted by number; the run itself if it is not a series. An interrupted series has
+    /// gaps.
     pub fn trials(&self) -> io::Result<Vec<Self>> {
         if self.manifest.trials == 0 {
             return Ok(vec![self.clone()]);
@@ -393,7 +393,7 @@ pub fn trial_folder(run: &Path, trial: u32) -> PathBuf {
     run.join(TRIALS).join(format!("{trial:04}"))
 }
 
-/// Checks a manifest, which may come from anywhere: file names in the folder and sizes that memory can hold.
+/// Checks a manifest from an untrusted source: file names in the folder, and sizes that memory can hold.
 fn is_plausible(manifest: &Manifest) -> Result<(), String> {
     for stream in &manifest.streams {
         if !run_file::is_plain_name(&stream.file) {
@@ -423,7 +423,7 @@ fn whole_records(stream: &Stream, n_bytes: u64) -> u64 {
     record_bytes(stream).map_or(n_bytes, |n| n_bytes / n * n)
 }
 
-/// `8160 events of spikes`.
+/// Formats an amount: `8160 events of spikes`.
 fn amount(stream: &Stream, n_bytes: u64) -> String {
     match record_bytes(stream) {
         Some(n) => format!("{} {} of {}", n_bytes / n, if n == 8 { "events" } else { "rows" }, stream.probe),

@@ -13,10 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Reads the file that a change of a parameter names. `model` has the parameters in effect. Runs on the loader thread.
+/// Reads the file that a parameter change names. `model` has the parameters in effect. Runs on the loader thread.
 ///
 /// # Errors
-/// The message of the kind, with file and place.
+/// The message of the kind, with file and position.
 pub fn load_data(
     model: &Model,
     context: &BuildContext,
@@ -45,10 +45,10 @@ pub fn load_data(
     Ok(InputData { change: change.clone(), hash, setup })
 }
 
-/// The same for a logged change.
+/// Reads the file of a logged change.
 ///
 /// # Errors
-/// Also when the file has another content than the recording read.
+/// Also if the content of the file differs from what the recording read.
 pub fn load_logged_data(
     model: &Model,
     context: &BuildContext,
@@ -59,7 +59,7 @@ pub fn load_logged_data(
     load_data(model, context, change, progress)
 }
 
-/// Checks that the file of a logged change has the content that the recording read.
+/// Checks that the file of a logged change is unchanged since the recording read it.
 pub(super) fn verify(
     model: &Model,
     context: &BuildContext,
@@ -79,7 +79,7 @@ pub(super) fn verify(
     Err(SimError::Input(format!("{name}: {place} has changed since the run read it: its hash was {hash} and is {now}")))
 }
 
-/// The file of a change; none when the change removes it.
+/// File of a change; `None` if the change removes it.
 fn path_of(context: &BuildContext, change: &Change) -> Option<PathBuf> {
     match &change.value {
         Value::Text(text) if !text.trim().is_empty() => Some(context.resolve(text.trim())),
@@ -87,10 +87,10 @@ fn path_of(context: &BuildContext, change: &Change) -> Option<PathBuf> {
     }
 }
 
-/// Most folders inside each other.
+/// Maximum nesting of folders.
 const MAX_DEPTH: usize = 16;
 
-/// Hash of the content of a file; of a folder that of the names and contents of all files in it.
+/// Hash of a file's content, or of the names and contents of all files in a folder.
 fn hash_path(path: &Path, progress: &Progress) -> io::Result<String> {
     let mut hash = Hash::default();
     if !path.is_dir() {
@@ -106,7 +106,7 @@ fn hash_path(path: &Path, progress: &Progress) -> io::Result<String> {
     Ok(hash.hex())
 }
 
-/// The files of a folder and of its folders, sorted.
+/// Lists the files of a folder and its subfolders, sorted.
 fn list(folder: &Path, depth: usize, to: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>()?;
     entries.sort();

@@ -22,39 +22,39 @@ use std::{
     time::Duration,
 };
 
-/// Space kept for the last manifest of a run whose disk fills up.
+/// Bytes reserved for the last manifest of a run whose disk fills up.
 const RESERVE: usize = 32 << 10;
-/// Largest lock file.
+/// Maximum size of a lock file, bytes.
 const LIMIT: u64 = 16 << 20;
-/// A reader that tests the lock holds it for an instant.
+/// Attempts to lock, because a reader that tests the lock holds it briefly.
 const ATTEMPTS: u32 = 20;
 
-/// A lock that is held.
+/// Lock that this process holds.
 pub(super) struct RunLock {
     file: File,
     path: PathBuf,
-    /// Id of the run.
+    /// Id of the run in the folder.
     pub id: String,
     text: String,
-    /// Files that are being created, which the manifest does not list yet.
+    /// Files being created that the manifest does not list yet.
     unlisted: Vec<String>,
 }
 
-/// How much of a run is written.
+/// Amount of data that a run has written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// Id of the run.
+    /// Id of the run in the folder.
     pub id: String,
-    /// Process that writes it.
+    /// Id of the process that writes it.
     pub process: u32,
-    /// The last step whose data are written; `None` before the recording begins.
+    /// Last step whose data are written; `None` before the recording begins.
     pub step: Option<u64>,
-    /// Bytes of each stream's file.
+    /// Length of each stream's file, bytes.
     pub files: Vec<(String, u64)>,
 }
 
 impl RunLock {
-    /// Locks a folder for a new run, or says which process writes to it.
+    /// Locks a folder for a new run; the error names the process that writes to it.
     pub fn acquire(folder: &Path) -> io::Result<Self> {
         let path = folder.join(LOCK);
         let mut options = OpenOptions::new();
@@ -69,7 +69,7 @@ impl RunLock {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) if attempt < ATTEMPTS => std::thread::sleep(Duration::from_millis(2)),
                 Err(TryLockError::WouldBlock) => return Err(busy(folder)),
-                // A file system without locks: two writers go unnoticed there.
+                // On a file system without locks, two writers go unnoticed.
                 Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => break,
                 Err(TryLockError::Error(e)) => return Err(at(&path, &e)),
             }
@@ -90,7 +90,7 @@ impl RunLock {
         self.file.write_all(&reserve).map_err(|e| at(&self.path, &e))
     }
 
-    /// The content of the lock file.
+    /// Reads the content of the lock file.
     pub fn content(&mut self) -> io::Result<Vec<u8>> {
         let mut content = vec![];
         let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut content));
@@ -105,14 +105,14 @@ impl RunLock {
         }
     }
 
-    /// Writes the lock file of a run that continues: what is written up to this step, and files that will be removed.
+    /// Writes the lock file of a run that continues: the written data up to this step, and files that will be removed.
     pub fn begin_again(&mut self, step: u64, files: &[(String, u64)], removed: &[String]) -> io::Result<()> {
         self.unlisted = removed.to_vec();
         self.update(Some(step), files.iter().map(|(name, n)| (name.as_str(), *n)))?;
         self.reserve()
     }
 
-    /// Writes how much of the run is written, over the old lines.
+    /// Overwrites the lock file with the amount of data written.
     pub fn update<'a>(&mut self, step: Option<u64>, files: impl Iterator<Item = (&'a str, u64)>) -> io::Result<()> {
         self.text.clear();
         let _ = write!(self.text, "neuropil run {}\nprocess {}\n", self.id, std::process::id());
@@ -128,8 +128,8 @@ impl RunLock {
         self.write()
     }
 
-    /// Names a file that will be created, until the manifest lists it ([`Self::all_are_listed`]): when the process ends
-    /// between the two, the lock file is what tells that the file is one of this run.
+    /// Adds a file that will be created, until the manifest lists it ([`Self::all_are_listed`]). If the process ends
+    /// between the two, the lock file proves that the file belongs to this run.
     pub fn announce(&mut self, name: &str) -> io::Result<()> {
         self.unlisted.push(name.to_owned());
         let end = self.text.rfind("end ").unwrap_or(0);
@@ -138,12 +138,12 @@ impl RunLock {
         self.write()
     }
 
-    /// The manifest lists every file that was announced.
+    /// Records that the manifest lists every announced file.
     pub fn all_are_listed(&mut self) {
         self.unlisted.clear();
     }
 
-    /// Ends the text with its hash and writes it over the old one.
+    /// Appends its hash to the text and overwrites the lock file.
     fn write(&mut self) -> io::Result<()> {
         let mut hash = Hash::default();
         hash.add(self.text.as_bytes());

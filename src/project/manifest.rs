@@ -1,4 +1,4 @@
-//! The manifest of a run, `run.ron`.
+//! Manifest of a run, `run.ron`.
 
 use super::{checkpoint_file::CheckpointInfo, provenance::DataFile, run_file::Hash, sets::SetInfo};
 use crate::{
@@ -7,27 +7,27 @@ use crate::{
 };
 use std::path::PathBuf;
 
-/// How a run ended.
+/// Status of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Status {
-    /// It is being written by a live process. In a manifest: not closed yet.
+    /// A live process is writing the run. In a manifest: not closed yet.
     #[default]
     Running,
-    /// It reached its end, or was stopped by the user.
+    /// The run reached its end or was stopped by the user.
     Complete,
-    /// A signal or a closing window ended it before its planned end. Its data are valid up to this step.
+    /// A signal or a closed window ended the run before its planned end. Its data are valid up to this step.
     Interrupted {
-        /// The last step.
+        /// Last recorded step.
         step: u64,
     },
-    /// The disk or the device failed. Data up to the last step of the manifest are valid.
+    /// Disk or device failed. Data up to the last step of the manifest are valid.
     Failed(String),
-    /// Its process ended without closing it. Never in a manifest: a `Running` one that no process writes.
+    /// The process ended without closing the run. Never in a manifest: a `Running` run that no process writes.
     Unclosed,
 }
 
 impl Status {
-    /// One word for tables.
+    /// Word for tables.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -39,53 +39,53 @@ impl Status {
     }
 }
 
-/// One recorded probe.
+/// Recorded stream of a probe.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Stream {
-    /// The probe's name.
+    /// Name of the probe.
     pub probe: String,
-    /// The arguments of its tap, as on the command line: `layer=2,head=1`.
+    /// Arguments of the tap, as on the command line: `layer=2,head=1`.
     pub args: String,
-    /// File in the run folder.
+    /// File name in the run folder.
     pub file: String,
-    /// `spikes`, `series`, `field`, `matrix`, `histogram`, `lineage`, `text`, `samples`, `tokens` or `links`.
+    /// Shape: `spikes`, `series`, `field`, `matrix`, `histogram`, `lineage`, `text`, `samples`, `tokens` or `links`.
     pub shape: String,
     /// Unit of the values.
     pub unit: String,
-    /// One record, as numpy spells it; empty for texts.
+    /// Type of a record in numpy notation; empty for texts.
     pub dtype: String,
-    /// Values per record.
+    /// Number of values per record.
     pub width: u32,
-    /// Names of the lanes, when they are fixed.
+    /// Names of fixed lanes.
     pub lanes: Vec<String>,
-    /// Of a matrix: its number of columns.
+    /// Number of columns, for a matrix.
     pub n_columns: u32,
-    /// Of a matrix: names of its rows; empty when they only have numbers.
+    /// Names of the rows of a matrix; empty if they are numbered.
     pub rows: Vec<String>,
-    /// Of a matrix: names of its columns.
+    /// Names of the columns of a matrix.
     pub columns: Vec<String>,
-    /// Of a histogram: limits of its bins.
+    /// Bin edges of a histogram.
     pub edges: Vec<f32>,
-    /// Reference values of a series, each with the steps for which it holds.
+    /// Reference values of a series, with the steps for which they hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<Level>,
-    /// Elements of the lanes, for a probe of chosen elements.
+    /// Elements of the lanes, for a series over selected elements.
     pub elements: Vec<u32>,
-    /// Their public ids, when they have some.
+    /// Public ids of these elements, if they have any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub element_ids: Vec<u64>,
-    /// The set the lanes are elements of.
+    /// Set whose elements are the lanes.
     pub over: String,
-    /// Least number of steps between two recorded states; 0 records every sample.
+    /// Minimum number of steps between two recorded states; 0 records every sample.
     pub every_steps: u64,
-    /// Of a further segment of the probe's data, with other lanes: the step after which it begins; 0 for the first segment.
+    /// Step after which a further segment of the probe's data, with other lanes, begins; 0 for the first segment.
     pub from_step: u64,
-    /// Of a lineage: its ids count from step 0 of the run, and every declared attribute is written. In older runs, ids counted
-    /// from the first tap.
+    /// Whether ids of a lineage count from step 0 of the run and every declared attribute is written. In older runs,
+    /// ids count from the first tap.
     #[serde(skip_serializing_if = "is_false")]
     pub has_run_ids: bool,
-    /// Size of the file when the run was closed.
+    /// Size of the file when the run was closed, bytes.
     pub n_bytes: u64,
     /// XXH64 of the file when the run was closed (`xxhsum -H64`); empty before, and in runs of older versions.
     pub hash: String,
@@ -102,7 +102,7 @@ const fn is_zero(value: &u64) -> bool {
 }
 
 impl Stream {
-    /// Whether it is a segment of the same tap's data.
+    /// Whether both are segments of the same tap's data.
     pub fn is_of_tap(&self, other: &Self) -> bool {
         self.probe == other.probe && self.args == other.args
     }
@@ -131,44 +131,45 @@ impl Stream {
     }
 }
 
-/// A file of a run that is not a stream.
+/// File of a run other than a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct FileInfo {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// Size when the run was closed.
+    /// Size when the run was closed, bytes.
     pub n_bytes: u64,
     /// XXH64 when the run was closed.
     pub hash: String,
 }
 
-/// Where a branch begins.
+/// Origin of a branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Parent {
-    /// Folder of the other run, relative to the folder of this one where possible.
+    /// Folder of the other run, relative to the folder of this run if possible.
     #[serde(with = "super::path_serde")]
     pub run: PathBuf,
-    /// The checkpoint.
+    /// Checkpoint at which the branch begins.
     pub checkpoint: CheckpointInfo,
-    /// The copy of it in the folder of this run; empty in branches of older versions, which read it in the other run.
+    /// File name of its copy in this run's folder; empty in branches of older versions, which read it from the other
+    /// run.
     pub copy: String,
 }
 
-/// What a step of a run is.
+/// Recorded time base of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum RecordedTimeBase {
-    /// A run of an older version: a count where `secs_per_step` is 1.
+    /// Unknown in runs of older versions: a count if `secs_per_step` is 1.
     #[default]
     Unknown,
-    /// A span of simulated time, `secs_per_step` long.
+    /// Simulated time, `secs_per_step` per step.
     Seconds,
-    /// A count.
+    /// Count without a duration.
     Count {
-        /// The name of one: `generation`.
+        /// Singular noun: `generation`.
         singular: String,
-        /// The name of several.
+        /// Plural noun of a step.
         plural: String,
     },
 }
@@ -182,91 +183,92 @@ impl From<TimeBase> for RecordedTimeBase {
     }
 }
 
-/// The manifest of a run: everything but its data.
+/// Manifest of a run: its metadata without its data.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Manifest {
-    /// Version of this format.
+    /// Version of the format.
     pub format: u32,
-    /// Random number of this run, also in its lock file: shows which files the writer made. Empty in older versions.
+    /// Random number of this run, also in its lock file, which identifies the files of its writer. Empty in older
+    /// versions.
     pub id: String,
-    /// Program, version and commit.
+    /// Program, version and commit that wrote it.
     pub app: String,
     /// Kind of the simulation.
     pub kind: String,
     /// Name of the project.
     pub name: String,
-    /// How it ended.
+    /// Status of the run.
     pub status: Status,
-    /// Seed of the random draws.
+    /// Seed of random draws.
     pub seed: u64,
-    /// Seed of generated data (a network); the same as `seed` except in trials.
+    /// Seed of generated data (a network); equals `seed` except in trials.
     pub setup_seed: u64,
-    /// Generator of the random draws.
+    /// Random number generator.
     pub rng: String,
-    /// Device.
+    /// Name of the device.
     pub device: String,
-    /// CPU threads.
+    /// Number of CPU threads.
     pub threads: u32,
-    /// Backend, driver and chosen implementations; empty in older versions.
+    /// Backend, driver and kernel choices; empty in older versions.
     pub execution: Execution,
     /// Operating system, architecture and cores.
     pub host: String,
-    /// Simulated seconds per step; 1 where steps are counted.
+    /// Simulated seconds per step; 1 for counted steps.
     pub secs_per_step: f64,
-    /// What a step is.
+    /// Time base of a step.
     pub time_base: RecordedTimeBase,
-    /// Step at which the recording began.
+    /// First step of the recording.
     pub first_step: u64,
-    /// Step at which it ended.
+    /// Last step of the recording.
     pub last_step: u64,
-    /// Start, UTC.
+    /// Time of the start, UTC.
     pub started: String,
-    /// End, UTC.
+    /// Time of the end, UTC.
     pub stopped: String,
-    /// Wall time of the recording with its pauses, seconds.
+    /// Wall time of the recording including pauses, seconds.
     pub wall_s: f64,
-    /// Computing time of the recorded steps, seconds: neither pauses nor waits for the speed limit or the disk. 0 in older
+    /// Computing time of the recorded steps in seconds, without pauses and waits for speed limit or disk. 0 in older
     /// versions.
     pub computed_s: f64,
-    /// Hash and totals of the simulation.
+    /// Hash and totals of the simulation at the end.
     pub digest: Digest,
-    /// Folder the project's relative paths start from.
+    /// Base folder of relative paths in the project.
     #[serde(with = "super::path_serde")]
     pub base: PathBuf,
-    /// The command line; empty for a run of the window.
+    /// Command line; empty for a run of the window.
     pub command: String,
-    /// Runs under `trials/`; 0 for an ordinary run.
+    /// Number of runs under `trials/`; 0 for an ordinary run.
     pub trials: u32,
-    /// Commands of the log that were applied before the recording began.
+    /// Number of commands in the log that were applied before the recording began.
     pub n_history: u64,
-    /// Recorded streams.
+    /// Recorded streams of probes.
     pub streams: Vec<Stream>,
     /// Other files with their hashes: project, command log, ids.
     pub files: Vec<FileInfo>,
-    /// The sets the lanes belong to.
+    /// Element sets that lanes refer to.
     pub sets: Vec<SetInfo>,
-    /// Input files.
+    /// Input files of the project.
     pub data: Vec<DataFile>,
-    /// Checkpoints that the run keeps, by step.
+    /// Checkpoints that the run keeps, sorted by step.
     pub checkpoints: Vec<CheckpointInfo>,
-    /// Steps at which the run was continued from a checkpoint, with the time, UTC.
+    /// Steps at which the run continued from a checkpoint, with the time, UTC.
     pub resumed: Vec<(u64, String)>,
-    /// Data before this step were not compared with hashes when the run was continued: the checkpoint was one of an older
-    /// version, which holds none. 0: all were.
+    /// Step before which data were not verified when the run was continued, because the checkpoint of an older version
+    /// contains no hashes. 0: all data were verified.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_verified_before: u64,
-    /// The checkpoint of another run that this one began at; its project and log begin there.
+    /// Checkpoint of another run at which this run began; project and log begin there.
     pub parent: Option<Parent>,
 }
 
 impl Manifest {
-    /// The recorded spikes, if any.
+    /// Stream of recorded spikes, if any.
     pub fn spikes(&self) -> Option<&Stream> {
         self.streams.iter().find(|s| s.shape == "spikes")
     }
 
-    /// What a step is. A count has the names that the kind declares now.
+    /// Time base of a step. A count uses the nouns that the kind declares now.
     pub fn time_base(&self) -> TimeBase {
         let is_count = match self.time_base {
             RecordedTimeBase::Unknown => self.secs_per_step >= 1.0,
@@ -280,9 +282,9 @@ impl Manifest {
         declared.filter(|base| base.is_count()).unwrap_or(TimeBase::STEPS)
     }
 
-    /// XXH64 over the recorded histories by name: names, arguments and hashes of their files. It is the same for every
-    /// repetition, where the kind declares so. States (fields, matrices, tokens, links) are not part of it, because they
-    /// are recorded when a batch ends; nor are wall-clock times. `None` before the run is closed, and without histories.
+    /// XXH64 over the recorded histories: names, arguments and hashes of their files. Equal for every repetition if the
+    /// kind declares that. Excludes states (fields, matrices, tokens, links), which are recorded at the ends of
+    /// batches, and wall-clock times. `None` before the run is closed, and without histories.
     pub fn data_hash(&self) -> Option<String> {
         let model = Model::by_name(&self.kind)?;
         let is_history = |s: &&Stream| {
@@ -301,23 +303,23 @@ impl Manifest {
         Some(hash.hex())
     }
 
-    /// The last step of a segment of a probe's data: where its next segment begins.
+    /// Last step of a segment of a probe's data, where the next segment begins.
     pub fn last_step_of(&self, stream: &Stream) -> u64 {
         let later = self.streams.iter().skip_while(|s| s.file != stream.file).skip(1);
         later.filter(|s| s.is_of_tap(stream)).map(|s| s.from_step).next().unwrap_or(u64::MAX)
     }
 
-    /// A set by name, as it was at first.
+    /// First version of a named set.
     pub fn set(&self, name: &str) -> Option<&SetInfo> {
         self.sets.iter().find(|s| s.name == name)
     }
 
-    /// A set by name, as it was in the samples of this step.
+    /// Version of a named set in the samples of this step.
     pub fn set_at(&self, name: &str, step: u64) -> Option<&SetInfo> {
         self.sets.iter().rfind(|s| s.name == name && (s.from_step == 0 || s.from_step < step))
     }
 
-    /// The steps after which sets, lanes or labels are others, ascending.
+    /// Steps after which sets, lanes or labels change, ascending.
     pub fn borders(&self) -> Vec<u64> {
         let of_sets = self.sets.iter().map(|s| s.from_step);
         let mut all: Vec<u64> = self.streams.iter().map(|s| s.from_step).chain(of_sets).filter(|s| *s > 0).collect();
@@ -327,7 +329,7 @@ impl Manifest {
     }
 }
 
-/// Bytes of one record; `None` for lines and text, and for a stream without values.
+/// Size of a record in bytes; `None` for lines and text, and for a stream without values.
 pub(super) fn record_bytes(stream: &Stream) -> Option<u64> {
     match stream.shape.as_str() {
         "spikes" => Some(8),
@@ -336,7 +338,7 @@ pub(super) fn record_bytes(stream: &Stream) -> Option<u64> {
     }
 }
 
-/// Shapes of streams and the extensions of their files.
+/// Shapes of streams with the extensions of their files.
 pub(super) const EXTENSIONS: [(&str, &str); 10] = [
     ("spikes", "u32"),
     ("series", "f32"),
@@ -350,16 +352,16 @@ pub(super) const EXTENSIONS: [(&str, &str); 10] = [
     ("text", "txt"),
 ];
 
-/// The name the writer gives the file of a stream's first segment; `None` for an unknown shape.
+/// File name of a stream's first segment; `None` for an unknown shape.
 pub(super) fn file_name(stream: &Stream) -> Option<String> {
     let (_, extension) = EXTENSIONS.iter().find(|(shape, _)| *shape == stream.shape)?;
     Some(format!("{}.{extension}", stem(&stream.probe, &stream.args)))
 }
 
-/// Simulated seconds between two recorded states of a field or matrix.
+/// Minimum simulated time between two recorded states of a field or matrix, seconds.
 const STATE_EVERY_S: f64 = 0.01;
 
-/// How a probe is recorded.
+/// Stream in which a probe is recorded.
 pub(super) fn stream_of(
     probe: &ProbeSpec,
     tap: &Tap,
@@ -400,11 +402,11 @@ pub(super) fn stream_of(
         }
         Shape::Matrix { .. } => Stream {
             file: format!("{name}.f32"),
-            shape: "matrix".into(), // its width is known when the first one comes
+            shape: "matrix".into(), // the first matrix determines its width
             every_steps: every,
             ..base
         },
-        Shape::Histogram { .. } => Stream { file: format!("{name}.f32"), shape: "histogram".into(), ..base }, // as above
+        Shape::Histogram { .. } => Stream { file: format!("{name}.f32"), shape: "histogram".into(), ..base }, // likewise
         Shape::Samples => lines("samples"),
         Shape::Tokens { .. } => Stream { every_steps: every, ..lines("tokens") },
         Shape::Links { from, .. } => Stream { every_steps: every, over: from.into(), ..lines("links") },
@@ -413,10 +415,10 @@ pub(super) fn stream_of(
     }
 }
 
-/// Longest arguments in a file name; longer ones are a hash.
+/// Maximum length of arguments in a file name; longer ones are replaced by a hash.
 const MAX_ARGS: usize = 100;
 
-/// The name of a stream's file without its extension: the probe, and its arguments behind `@`.
+/// Stem of a stream's file: the probe, and its arguments after `@`.
 fn stem(probe: &str, args: &str) -> String {
     match args.len() {
         0 => probe.to_owned(),

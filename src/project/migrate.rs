@@ -1,4 +1,4 @@
-//! Old project files. Every version keeps a typed reader here; each turns into the next.
+//! Readers of old project files. Each version has a typed reader whose result is converted to the next version.
 
 use super::{Project, VERSION, file::options, ron_tree::Node, schema::Step};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use ron::error::SpannedResult;
 use serde::Deserialize;
 
-/// The one field every version has.
+/// Field that all versions have.
 #[derive(Deserialize)]
 #[serde(default)]
 struct Header {
@@ -21,23 +21,23 @@ impl Default for Header {
     }
 }
 
-/// The version of a file; a file without one has the present version.
+/// Version of a file; a file without the field has the present version.
 pub(super) fn version_of(text: &str) -> SpannedResult<u32> {
     Ok(options().from_str::<Header>(text)?.version)
 }
 
-/// Reads a file of a version up to [`VERSION`] and converts it. The versions differ in a default only; when the meaning
+/// Reads a file of a version up to [`VERSION`] and converts it. The versions differ in a default only; if the meaning
 /// of a field changes, its old structs move here and `version` selects them.
 pub(super) fn read(version: u32, text: &str, tree: &Node) -> SpannedResult<Project> {
     let mut project: Project = options().from_str(text)?;
-    // Run continued beyond the duration before version 2.
+    // Before version 2, *Run* continued beyond the duration.
     if version < 2 && tree.at(&["run", "continuous"]).is_none() {
         project.run.continuous = true;
     }
     Ok(Project { version: VERSION, ..project })
 }
 
-/// Whether a field of a list item at a path was removed: it is no mistyped name.
+/// Whether a field of a list item was removed, rather than mistyped.
 pub(super) fn is_former(path: &[Step], field: &str) -> bool {
     let [.., Step::Field(list), Step::Item] = path else { return false };
     let models = Model::all();
@@ -45,10 +45,10 @@ pub(super) fn is_former(path: &[Step], field: &str) -> bool {
     groups.any(|group| group.is_called(list) && named::is_former(group, field))
 }
 
-/// Colours that selections had as a parameter; the first had none.
+/// Colours of the former parameter of selections; the first meant none.
 const COLORS: [&str; 8] = ["Plain", "Amber", "Sky", "Green", "Straw", "Blue", "Rust", "Plum"];
 
-/// Moves colours that a file has among the parameters of selections to the view.
+/// Moves colours from the parameters of selections to the view.
 pub(super) fn colors(project: &mut Project, text: &str, tree: &Node) {
     let params = project.model.params();
     let Some(group) = interventions::list(params, Role::Selections) else { return };

@@ -3,9 +3,11 @@
 //! A [`Project`] is a value: widgets edit it in place, undo keeps copies of it, the command line sets its parameters.
 //! This is the only module that reads and writes the file format, and everything it writes is versioned.
 //!
-//! Selections and interventions are declared once for every kind ([`params::interventions`]) and stand in two groups of the
-//! parameters of each kind, so that files, `--set`, links, the command log and undo address them like any parameter. What
-//! the window adds to them, their colours, is the [`ViewState`] of the project. No result depends on it.
+//! Selections and interventions are declared once for every kind ([`params::interventions`]) as two groups of each
+//! kind's parameters, so that files, `--set`, links, the command log and undo address them like any parameter. The
+//! window stores their colours in the [`ViewState`] of the project. No result depends on it.
+
+#![warn(missing_docs)]
 
 mod append_file;
 mod atomic_file;
@@ -89,31 +91,31 @@ use std::{path::Path, time::Duration};
 /// Version of the project file this program writes.
 pub const VERSION: u32 = 2;
 
-/// A project: kind, parameters, run settings, recorded probes.
+/// Project: kind, parameters, run settings, recorded probes.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Project {
-    /// Version of the file format.
+    /// Version of the project file format.
     pub version: u32,
-    /// Name: window title, and part of the names of run folders.
+    /// Name in the window title and in names of run folders.
     pub name: String,
-    /// Free text.
+    /// Free text of the user.
     pub notes: String,
-    /// Seed of every random draw.
+    /// Seed of all random draws.
     pub seed: u64,
     /// Kind and parameters.
     pub model: Model,
-    /// Run settings.
+    /// Settings of a run.
     pub run: RunPlan,
-    /// The probes a run records: [`record`].
+    /// Entries of recorded probes: [`record`].
     pub record: Vec<String>,
     /// Parameters computed from others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// What the window shows of it: colours of selections.
+    /// View settings: colours of selections.
     #[serde(skip_serializing_if = "ViewState::is_empty")]
     pub view: ViewState,
-    /// The window's layout, in the app's format.
+    /// Layout of the window in the app's format.
     pub workspace: Option<String>,
 }
 
@@ -140,13 +142,13 @@ pub fn default_project() -> Project {
 }
 
 impl Project {
-    /// The build context of the model. `base` is the folder of the project file, from which its paths start.
+    /// Build context of the model. `base` is the folder of the project file, which relative paths start from.
     pub fn build_context(&self, base: &Path) -> BuildContext {
         let cache = peak_performance::cache_folder();
         BuildContext { base: base.to_owned(), seed: self.seed, cache, ..BuildContext::default() }
     }
 
-    /// The checkpoints of its recordings.
+    /// Conditions on which its recordings take checkpoints.
     pub fn checkpoint_plan(&self) -> CheckpointPlan {
         CheckpointPlan {
             every: Duration::from_secs_f64(self.run.checkpoint_every_s.clamp(0.0, 1e9)),
@@ -159,12 +161,12 @@ impl Project {
         }
     }
 
-    /// Steps of the planned duration; `None` for an open end.
+    /// Number of steps in the planned duration; `None` if it is unlimited.
     pub fn planned_steps(&self) -> Option<u64> {
         self.run.planned_steps(self.model.time_base())
     }
 
-    /// Steps after which *Run* in the window pauses; `None` when it continues until paused.
+    /// Number of steps after which *Run* in the window pauses; `None` if it continues until paused.
     pub fn steps_per_run(&self) -> Option<u64> {
         self.run.steps_per_run(self.model.time_base())
     }
@@ -215,7 +217,7 @@ impl Project {
         if self.links.is_empty() { vec![] } else { link::follow(self.model.params_mut(), &self.links) }
     }
 
-    /// A relative path on the command line starts from the working directory, not from the project's folder.
+    /// Resolves a relative path of the command line against the working directory instead of the project's folder.
     fn make_absolute(&self, change: &mut Change, here: &Path) {
         let is_path = self.model.params().spec(change.id).is_some_and(|s| s.kind == ValueType::Path);
         if let (true, Value::Text(text)) = (is_path, &mut change.value)
@@ -225,7 +227,7 @@ impl Project {
         }
     }
 
-    /// Every path parameter that is set: its id and its text.
+    /// Path parameters that are set, with their values.
     pub fn paths(&self) -> Vec<(ParamId, PathText)> {
         let params = self.model.params();
         let is_path = |id: &ParamId| params.spec(*id).is_some_and(|s| s.kind == ValueType::Path);
@@ -240,13 +242,12 @@ impl Project {
             .collect()
     }
 
-    /// The taps a run records, and a message per entry that is not valid. A project without entries records
-    /// spikes.
+    /// Taps that a run records, and a message per invalid entry. A project without entries records spikes.
     pub fn taps(&self) -> (Vec<Tap>, Vec<String>) {
         self.taps_in(&Elements::default())
     }
 
-    /// The same with the elements of a simulation, among which ids and selections are found.
+    /// Taps that a run records, with ids and selections looked up among the elements of a simulation.
     pub fn taps_in(&self, elements: &Elements<'_>) -> (Vec<Tap>, Vec<String>) {
         let probes = self.model.probes();
         let (mut taps, mut problems) = (Vec::<Tap>::new(), vec![]);

@@ -3,7 +3,7 @@
 use super::{Project, read};
 use crate::kinds::Model;
 
-/// Templates by kind.
+/// Templates of new projects by kind.
 const TEMPLATES: [(&str, &str); 4] = [
     ("spiking", include_str!("../../projects/new/spiking.ron")),
     ("nuclei", include_str!("../../projects/new/nuclei.ron")),
@@ -11,7 +11,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("synaptic", include_str!("../../projects/new/synaptic.ron")),
 ];
 
-/// A new project of a kind: its template, else the kind's defaults; `None` for an unknown kind.
+/// New project of a kind: its template, or the kind's defaults; `None` for an unknown kind.
 pub fn new_project(kind: &str) -> Option<Project> {
     let model = Model::by_name(kind)?;
     let template = TEMPLATES.iter().find(|(name, _)| *name == kind).and_then(|(_, file)| read(file).ok());

@@ -1,4 +1,4 @@
-//! Files that a project names outside its own folder. A received project must not read them without consent.
+//! Files outside its own folder that a project names. A received project must not read them without consent.
 
 use super::{Project, RunFolder};
 use crate::{
@@ -10,27 +10,27 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// Most entries of a named folder that are looked through for links.
+/// Maximum number of folder entries that are searched for links.
 const MAX_ENTRIES: usize = 100_000;
-/// Most folders inside each other that are looked through.
+/// Maximum nesting of folders that are searched.
 const MAX_DEPTH: usize = 16;
 
-/// A file outside the folder of a project.
+/// File outside the folder of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsidePath {
     /// Path of the parameter that names it, as for `--set`.
     pub parameter: String,
-    /// The file as it is written in the project; behind a symbolic link, the file that is read.
+    /// File as named in the project; for a symbolic link, the file that is read.
     pub path: String,
 }
 
-/// The files outside `base`, the folder of the project file, that the project reads: those that it names in parameters and
-/// in queries (`file = …`), and those that links in named folders lead to.
+/// Files outside `base`, the folder of the project file, that the project reads: files named in parameters and in
+/// queries (`file = …`), and targets of links in named folders.
 pub fn outside_paths(project: &Project, base: &Path) -> Vec<OutsidePath> {
     outside_of(named_files(project), base)
 }
 
-/// The files outside a folder that these paths lead to, each once.
+/// Files outside a folder that these paths lead to, without duplicates.
 fn outside_of(named: Vec<OutsidePath>, inside: &Path) -> Vec<OutsidePath> {
     let mut all: Vec<OutsidePath> = vec![];
     for OutsidePath { parameter, path } in named.into_iter().filter(|file| !file.path.is_empty()) {
@@ -49,8 +49,7 @@ fn outside_of(named: Vec<OutsidePath>, inside: &Path) -> Vec<OutsidePath> {
     all
 }
 
-/// The path as typed, or the file behind it where a link leads elsewhere: consent is for the file, not for a link that may
-/// lead to another one tomorrow.
+/// Path as typed, or the target of a link, because consent is for the file and the link may change.
 fn behind_links(typed: &str, base: &Path) -> String {
     let (Ok(real), Ok(base)) = (base.join(typed).canonicalize(), base.canonicalize()) else { return typed.to_owned() };
     let mut plain = PathBuf::new();
@@ -64,8 +63,8 @@ fn behind_links(typed: &str, base: &Path) -> String {
     if plain == real { typed.to_owned() } else { real.display().to_string() }
 }
 
-/// The files outside both folders to which links in `folder` lead; the folder itself if it has too many entries to say.
-/// Links to folders are not followed by any reader.
+/// Files outside both folders to which links in `folder` lead; the folder itself if it has too many entries to search.
+/// No reader follows links to folders.
 fn links_of_folder(folder: &Path, inside: &Path) -> Vec<PathBuf> {
     let (Ok(real), Ok(inside)) = (folder.canonicalize(), inside.canonicalize()) else { return vec![] };
     if !real.is_dir() {
@@ -80,7 +79,7 @@ fn links_of_folder(folder: &Path, inside: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// The targets of the links in a folder and its folders; `None`: it has too many entries.
+/// Targets of the links in a folder and its subfolders; `None` if it has too many entries.
 fn links(folder: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     let (mut open, mut n, mut found) = (vec![(folder.to_owned(), 0)], 0, vec![]);
     while let Some((folder, depth)) = open.pop() {
@@ -94,7 +93,7 @@ fn links(folder: &Path) -> io::Result<Option<Vec<PathBuf>>> {
             if kind.is_dir() && depth < MAX_DEPTH {
                 open.push((entry.path(), depth + 1));
             } else if kind.is_symlink() {
-                // A link to nothing is not read.
+                // Dangling links are not read.
                 found.extend(entry.path().canonicalize());
             }
         }
@@ -103,17 +102,18 @@ fn links(folder: &Path) -> io::Result<Option<Vec<PathBuf>>> {
     Ok(Some(found))
 }
 
-/// The files outside a run that building its project again reads: outside the run folder and, for a run at its default
-/// place, outside the folder of its project. Their paths are those that are read.
+/// Files outside a run that rebuilding its project reads: outside the run folder and, for a run in the default place,
+/// outside the folder of its project. Returns the paths that are read.
 pub fn outside_paths_of_run(run: &RunFolder, project: &Project) -> Vec<OutsidePath> {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let (base, folder) = (absolute(&run.base()), absolute(&run.path));
-    // A manifest may name any folder as its project's; only the one that holds the run, or its runs, is accepted.
+    // A manifest may name any folder as its project's; only the folder that contains the run or its runs folder is
+    // accepted.
     let is_at_default_place = folder.parent().is_some_and(|runs| runs == base || runs == base.join("runs"));
     let inside = if is_at_default_place { &base } else { &folder };
     let read = |file: OutsidePath| OutsidePath { path: base.join(&file.path).display().to_string(), ..file };
     let mut named = named_files(project);
-    // What the command log sets is read too.
+    // Files that the command log sets are read too.
     let mut then = project.clone();
     for (_, command) in run.commands().unwrap_or_default() {
         let Some(change) =
@@ -124,7 +124,7 @@ pub fn outside_paths_of_run(run: &RunFolder, project: &Project) -> Vec<OutsidePa
         then.model.params_mut().set(change);
         named.extend(named_files(&then).into_iter().filter(|file| !named.contains(file)).collect::<Vec<_>>());
     }
-    // An empty path names no file; joined with the folder it would name that.
+    // An empty path names no file, but joined with the folder it would name the folder.
     let named = named.into_iter().filter(|file| !file.path.is_empty());
     outside_of(named.map(read).collect(), inside)
 }
@@ -149,7 +149,7 @@ fn named_files(project: &Project) -> Vec<OutsidePath> {
     out
 }
 
-/// Whether a path as typed leaves the folder, by `..`, as an absolute path, or through a symbolic link.
+/// Whether an entered path leaves the folder, by `..`, as an absolute path, or through a symbolic link.
 fn is_outside(typed: &str, base: &Path) -> bool {
     if typed.is_empty() {
         return false;
@@ -158,7 +158,7 @@ fn is_outside(typed: &str, base: &Path) -> bool {
     if let (Ok(real), Ok(base)) = (path.canonicalize(), base.canonicalize()) {
         return !real.starts_with(base);
     }
-    // A file that does not exist: by its components.
+    // A file that does not exist is judged by its path components.
     let inside = path.strip_prefix(base).unwrap_or(Path::new(".."));
     let mut depth = 0_i32;
     inside.components().any(|part| {

@@ -1,4 +1,4 @@
-//! The parameters that were in force during a run: its project at step 0, and the changes of its command log.
+//! Parameters in effect during a run: its project at step 0, and the changes of its command log.
 
 use super::{Project, RunFolder};
 use crate::{
@@ -7,26 +7,26 @@ use crate::{
     sim::TimeBase,
 };
 
-/// At most as many values of a parameter are written out: a dragged slider logs one per frame.
+/// Maximum number of values of a parameter that are listed: a dragged slider logs one per frame.
 const MAX_WRITTEN: usize = 4;
 
-/// The projects in force from the first to the last recorded step.
+/// Parameters in effect from the first to the last recorded step.
 #[derive(Clone, Debug)]
 pub struct ParamHistory {
-    /// What the run began with: changes before its first step have been applied.
+    /// Project at the first step, with earlier changes applied.
     pub first: Project,
-    /// What it ended with.
+    /// Project at the last step.
     pub last: Project,
-    /// Later changes, each with the step after which it was in force.
+    /// Later changes with their steps.
     changes: Vec<(u64, Change)>,
     base: TimeBase,
 }
 
 impl ParamHistory {
-    /// Reads the project and the command log of a run folder.
+    /// Reads project and command log of a run folder.
     ///
     /// # Errors
-    /// Its project or its command log cannot be read.
+    /// If its project or its command log cannot be read.
     pub fn read(run: &RunFolder) -> Result<Self, String> {
         let project = run.project().map_err(|e| e.to_string())?;
         let log = run.commands().map_err(|e| e.to_string())?;
@@ -43,19 +43,19 @@ impl ParamHistory {
         Self { first, last, changes, base }
     }
 
-    /// The parameters that differ from those of another project at some step, or changed.
+    /// Parameters that changed, or that differ from those of another project at some step.
     pub fn ids_that_differ(&self, from: &Project) -> Vec<ParamId> {
         let of = |project: &Project| project.model.params().changes_since(from.model.params());
         let differing = of(&self.first).into_iter().chain(of(&self.last)).map(|change| change.id);
         sorted(differing.chain(self.edited_ids()).collect())
     }
 
-    /// The parameters that changed after the first step.
+    /// Parameters that changed after the first step.
     pub fn edited_ids(&self) -> Vec<ParamId> {
         sorted(self.changes.iter().map(|(_, change)| change.id).collect())
     }
 
-    /// The values of a parameter as text: `0.006 → 0.02 (step 1200)`.
+    /// Values of a parameter as text: `0.006 → 0.02 (step 1200)`.
     pub fn text(&self, id: ParamId) -> String {
         let values = self.values(id);
         let since = |step: u64| match self.base {
@@ -78,14 +78,14 @@ impl ParamHistory {
         }
     }
 
-    /// The values of a parameter in their order, each with the step after which it was in force.
+    /// Values of a parameter in order, with the steps at which they took effect.
     fn values(&self, id: ParamId) -> Vec<(u64, String)> {
         let mut project = self.first.clone();
         let mut values = vec![(0, shown(&project, id))];
         let of_list = |at: ParamId| at.group == id.group && (at.field == ParamId::WHOLE || id.field == ParamId::WHOLE);
         for (step, change) in self.changes.iter().filter(|(_, change)| change.id == id || of_list(change.id)) {
             project.model.params_mut().set(change);
-            // Of several changes between two steps only the last was in force.
+            // Of several changes between two steps, only the last took effect.
             values.pop_if(|(at, _)| *at == *step);
             let now = shown(&project, id);
             if values.last().is_none_or(|(_, before)| *before != now) {
@@ -108,7 +108,7 @@ fn apply(changes: &[(u64, Change)], project: &mut Project) {
     }
 }
 
-/// A parameter of a project as it is shown: the number of items of a list; empty where there is no such parameter.
+/// Displayed value of a parameter; for a list, its number of items; empty if the parameter does not exist.
 fn shown(project: &Project, id: ParamId) -> String {
     let params = project.model.params();
     match params.spec(id) {
@@ -132,7 +132,7 @@ mod tests {
         project
     }
 
-    /// Changes of the learning rate at some steps.
+    /// History of a learning rate with edits at these steps.
     fn history(began: f64, edits: &[(u64, f64)], first_step: u64) -> ParamHistory {
         let change = |rate: f64| project(rate).model.params().changes_since(project(9.0).model.params()).remove(0);
         let log: Vec<_> = edits.iter().map(|(step, rate)| (*step, LoggedCommand::Set(change(*rate)))).collect();

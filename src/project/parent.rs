@@ -1,5 +1,5 @@
-//! The checkpoint of another run at which a branch begins. The branch keeps a copy, so that it is replayed without the
-//! other run; branches of older versions have none and read it there.
+//! Checkpoint of another run at which a branch begins. The branch keeps a copy, so that it can be replayed without the
+//! other run; branches of older versions read it from the other run.
 
 use super::{
     CheckpointFile, CheckpointInfo, RunFolder, RunWriter, continuation, durability, manifest::Parent, run::at, run_file,
@@ -13,12 +13,12 @@ use std::{
 
 /// File name of the copy.
 pub const PARENT_STATE: &str = "parent.state";
-/// The same while it is written.
+/// File name of the copy while it is written.
 pub(super) const PARENT_PART: &str = "parent.state.part";
 
 impl RunWriter {
-    /// Makes this a run that begins at a checkpoint of another, which is copied into its folder. A run whose checkpoint cannot
-    /// be copied is closed as failed.
+    /// Makes this a run that begins at a checkpoint of another run, which is copied to its folder. If the copy fails,
+    /// the run is closed as failed.
     pub fn branch_of(mut self, run: &Path, checkpoint: CheckpointInfo) -> io::Result<Self> {
         if let Err(error) = self.copy_parent(run, &checkpoint) {
             fs::remove_file(self.folder.join(PARENT_PART)).ok();
@@ -51,7 +51,7 @@ impl RunWriter {
 }
 
 impl RunFolder {
-    /// The state in which a branch begins; none for a run that begins at step 0.
+    /// State at which a branch begins; `None` for a run that begins at step 0.
     pub fn parent_state(&self, progress: &Progress) -> Result<Option<Snapshot>, SimError> {
         let Some(parent) = &self.manifest.parent else { return Ok(None) };
         let missing = |why: &str| {
@@ -77,13 +77,13 @@ impl RunFolder {
     }
 }
 
-/// Whether two folders are the same, or one is inside the other, by whatever path. A folder need not exist.
+/// Whether two folders are equal or nested after links are resolved. They need not exist.
 pub fn overlap(a: &Path, b: &Path) -> bool {
     let (a, b) = (resolved(a), resolved(b));
     a.starts_with(&b) || b.starts_with(&a)
 }
 
-/// An absolute path without links, of a folder that need not exist.
+/// Absolute path without links of a folder that need not exist.
 fn resolved(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut out = PathBuf::new();
@@ -97,7 +97,7 @@ fn resolved(path: &Path) -> PathBuf {
     out
 }
 
-/// A path from one folder to another; absolute when one of them has no absolute path.
+/// Relative path from one folder to another; absolute if one of them has no absolute path.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let (Ok(from), Ok(to)) = (fs::canonicalize(from), fs::canonicalize(to)) else { return to.to_owned() };
     let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! Paths in files: as text, and those that are not UTF-8 as a list of their bytes.
+//! Serialises paths as text, or as a list of bytes if they are not UTF-8.
 
 use serde::{
     Deserializer, Serializer,

@@ -1,5 +1,4 @@
-//! Reads a run folder from start to end in slices of time, as the frames of its simulation. Memory is bounded by one
-//! slice.
+//! Reads a run folder in slices of time, as the frames of its simulation. Memory is bounded by one slice.
 
 use super::{
     RunFolder, Stream,
@@ -12,43 +11,43 @@ use crate::sim::{
 };
 use std::{io, sync::Arc};
 
-/// Bytes in a slice, about.
+/// Approximate size of a slice, bytes.
 const SLICE: u64 = 512 << 10;
-/// Least number of slices, so that a small run is shown progressively.
+/// Minimum number of slices, so that a small run is shown progressively.
 const MIN_SLICES: u64 = 16;
-/// Least simulated time between two fields that are read, seconds; fields in between are skipped.
+/// Minimum simulated time between two fields that are read, seconds; fields in between are skipped.
 const FIELD_EVERY_SECS: f64 = 0.05;
 
-/// One stream being read.
+/// Stream that is read.
 struct Source {
     key: TapKey,
-    /// Whether there are further segments of the tap's data.
+    /// Whether the tap's data have further segments.
     is_segment: bool,
     records: Records,
 }
 
 enum Records {
-    /// With the spike after the last slice, its step not modulo 2³².
+    /// Spikes, with the first spike after the last slice, whose step is not modulo 2³².
     Spikes(SpikeReader, Option<(u64, u32)>),
     Series(RowReader, Box<Stream>),
-    /// With the step of the last field that was read.
+    /// Fields, with the step of the last one read.
     Field(RowReader, Option<u64>),
-    /// With the step of the last matrix that was read.
+    /// Matrices, with the step of the last one read.
     Matrix(RowReader, Option<u64>, [Axis; 2]),
     Histogram(RowReader, Arc<Vec<f32>>),
     Lineage(Lines<LifeEvent>),
     Samples(Lines<TextSample>),
     Tokens(Lines<Tokens>),
     Links(Lines<LinksAt>),
-    /// A log has no steps: all of it is in the first slice.
+    /// Log without steps, all of it in the first slice.
     Text(Option<String>),
 }
 
-/// The lines of a stream, with the one after the last slice.
+/// Lines of a stream, with the first one after the last slice.
 struct Lines<T>(LineReader<T>, Option<T>);
 
 impl<T: StepLine> Lines<T> {
-    /// The lines before a step.
+    /// Takes the lines before a step.
     fn until(&mut self, until: u64) -> io::Result<Vec<T>> {
         let mut lines = vec![];
         while let Some(line) = self.1.take().map_or_else(|| self.0.next_event(), |line| Ok(Some(line)))? {
@@ -75,7 +74,7 @@ pub struct PlaybackReader {
 }
 
 impl PlaybackReader {
-    /// Opens the streams of a run that are among these probes.
+    /// Opens the streams of a run that belong to these probes.
     pub fn open(run: &RunFolder, probes: &[ProbeSpec]) -> io::Result<Self> {
         let manifest = &run.manifest;
         let (mut sources, mut n_bytes) = (vec![], 0);
@@ -114,12 +113,12 @@ impl PlaybackReader {
         })
     }
 
-    /// How much has been read, 0 to 1.
+    /// Fraction read so far, 0 to 1.
     pub fn fraction(&self) -> f32 {
         (self.step - self.first) as f32 / (self.end - self.first).max(1) as f32
     }
 
-    /// The next slice; `None` after the last.
+    /// Reads the next slice; `None` after the last.
     pub fn next_frame(&mut self) -> io::Result<Option<Frame>> {
         if self.step >= self.end {
             return Ok(None);
@@ -127,14 +126,14 @@ impl PlaybackReader {
         let generation = self.borders.iter().filter(|step| **step < self.step).count() as u64;
         let next = self.borders.iter().map(|step| step + 1).filter(|step| *step > self.step).min();
         self.step = (self.step + self.steps_per_slice).min(next.unwrap_or(u64::MAX)).min(self.end);
-        // The records of the last step are part of the last slice.
+        // The last slice includes the records of the last step.
         let until = if self.step == self.end { u64::MAX } else { self.step };
         let every = (FIELD_EVERY_SECS / self.base.per_step().max(f64::MIN_POSITIVE)) as u64;
         let clock = Clock { step: self.step, base: self.base };
         let mut frame = Frame { clock, generation, ..Frame::default() };
         for source in &mut self.sources {
             match source.read(until, self.first, every)? {
-                // Another segment of the same probe has the data of this slice.
+                // Another segment of the same probe contains the data of this slice.
                 Some(Reading::Series(series)) if series.steps.is_empty() && source.is_segment => {}
                 Some(Reading::Histogram(new)) if new.steps.is_empty() && source.is_segment => {}
                 Some(reading) => frame.push(&source.key, reading),
@@ -174,7 +173,7 @@ fn spikes(reader: &mut SpikeReader, next: &mut Option<(u64, u32)>, until: u64, f
         let (step, lane) = match next.take() {
             Some(spike) => spike,
             None => match reader.next_spike()? {
-                // Steps are written modulo 2³².
+                // Steps are stored modulo 2³².
                 Some(spike) => (first + u64::from(spike.step.wrapping_sub(first as u32)), spike.lane),
                 None => return Ok(Reading::Spikes(spikes)),
             },
@@ -208,14 +207,14 @@ fn histogram(reader: &mut RowReader, edges: &Arc<Vec<f32>>, until: u64) -> io::R
     Ok(Reading::Histogram(all))
 }
 
-/// The rows and columns of a recorded matrix.
+/// Rows and columns of a recorded matrix.
 fn axes(stream: &Stream) -> [Axis; 2] {
     let columns = stream.n_columns.max(1);
     let axis = |len, labels: &Vec<String>| Axis { len, labels: Arc::new(labels.clone()) };
     [axis(stream.width / columns, &stream.rows), axis(columns, &stream.columns)]
 }
 
-/// The newest row of the slice that is far enough from the one before it.
+/// Newest row of the slice that is at least `every` steps after the previous one.
 fn newest_row(reader: &mut RowReader, last: &mut Option<u64>, until: u64, every: u64) -> io::Result<Option<Vec<f32>>> {
     let (mut values, mut is_new) = (vec![], false);
     while let Some(step) = reader.peek()?.filter(|step| *step < until) {
@@ -252,7 +251,7 @@ mod tests {
         },
     ];
 
-    /// Spikes of steps 100..1100, three each; a rate every ten steps; the last rate torn.
+    /// Writes three spikes per step for steps 100..1100, and a rate every ten steps whose last record is incomplete.
     fn write_run(path: &Path) -> RunFolder {
         let spikes: Vec<u8> =
             (100..1100u32).flat_map(|s| (0..3u32).flat_map(move |l| [s, l])).flat_map(u32::to_le_bytes).collect();

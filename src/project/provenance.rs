@@ -1,4 +1,4 @@
-//! The input files of a run: sizes and hashes, so that a replay can report changed files.
+//! Input files of a run with sizes and hashes, so that a replay can report changed files.
 
 use super::Project;
 use crate::{data::input_file, num::hash::StreamHash};
@@ -12,23 +12,23 @@ use std::{
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct DataFile {
-    /// The parameter with its path, or with the path of its folder.
+    /// Parameter that contains the path of the file or of its folder.
     pub parameter: String,
-    /// Path.
+    /// Path of the file.
     #[serde(with = "super::path_serde")]
     pub path: PathBuf,
-    /// Size.
+    /// Size of the file, bytes.
     pub n_bytes: u64,
     /// Hash of the content (64-bit FNV-1a over little-endian words); empty for a file above the size limit.
     pub hash: String,
 }
 
-/// Larger files are identified by their size only.
+/// Size above which files are identified by their size alone, bytes.
 const MAX_HASHED: u64 = 1 << 30;
-/// Most files listed of a folder.
+/// Maximum number of files listed per folder.
 const MAX_LISTED: usize = 64;
 
-/// Every file the path parameters of a project point to; of a folder, the files directly in it.
+/// Files that the path parameters of a project name; for a folder, the files directly in it.
 pub fn data_files(project: &Project, base: &Path) -> Vec<DataFile> {
     let context = project.build_context(base);
     let mut out = vec![];
@@ -76,7 +76,7 @@ fn hash_file(path: &Path) -> io::Result<String> {
     }
 }
 
-/// A message per file that has changed or is missing.
+/// Message per file that has changed or is missing.
 pub fn changed(files: &[DataFile]) -> Vec<String> {
     let message = |file: &DataFile| match file.path.is_file() {
         true => difference(file),
@@ -85,7 +85,7 @@ pub fn changed(files: &[DataFile]) -> Vec<String> {
     files.iter().filter_map(message).collect()
 }
 
-/// How the content of a file differs from that of the run; `None` where it does not, or there is no such file now.
+/// Describes how a file differs from the one that the run read; `None` if it is equal or missing.
 pub(super) fn difference(file: &DataFile) -> Option<String> {
     let place = file.path.display();
     let now = describe(&file.parameter, file.path.clone())?;

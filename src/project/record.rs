@@ -1,4 +1,4 @@
-//! The entries of `record`: probes, the elements of a probe over single elements, and arguments.
+//! The entries of `record`: probes, elements and arguments.
 //!
 //! ```text
 //! spikes                           a probe
@@ -6,7 +6,7 @@
 //! v[ids 720575940, 720575941]      of these elements, by their public ids
 //! v[in sugar]                      of the elements of a selection of the project
 //! v[class = gustatory]             of the elements of a query
-//! v[12, 55]                        of these elements by index, where they have no ids, and in older projects
+//! v[12, 55]                        of these elements by index: without ids, and in older projects
 //! ```
 
 use super::{Project, schema};
@@ -18,27 +18,27 @@ use crate::{
 };
 use std::{collections::HashMap, path::Path, sync::Arc};
 
-/// Elements of a selection that are recorded one by one, at most.
+/// Maximum number of elements of a selection that are recorded individually.
 pub const MAX_RECORDED: usize = 16_384;
 
-/// What the elements of entries are looked up in.
+/// Context in which the elements of entries are looked up.
 #[derive(Clone, Copy, Default)]
 pub struct Elements<'a> {
-    /// The sets of a simulation. Without them, ids and queries are not looked up.
+    /// Sets of a simulation. Without them, ids and queries are not resolved.
     pub sets: &'a [Arc<ElementSet>],
-    /// Its connections.
+    /// Connections of the simulation.
     pub connectivity: Option<&'a Connectivity>,
-    /// Folder of the project file, from which the paths in queries start.
+    /// Folder of the project file, the base of paths in queries.
     pub base: Option<&'a Path>,
 }
 
-/// A tap on every probe of spikes.
+/// Taps of all probes of spikes.
 pub fn spike_taps(probes: &[ProbeSpec]) -> impl Iterator<Item = Tap> + '_ {
     let is_spikes = |p: &ProbeSpec| matches!(p.shape, Shape::Spikes { .. });
     probes.iter().enumerate().filter(move |(_, p)| is_spikes(p)).map(|(i, _)| Tap::of(i as u16))
 }
 
-/// The entry that records a probe for these elements: by their public ids, where they have some.
+/// Entry that records a probe for these elements, by public ids if they have any.
 pub fn record_entry(probe: &str, set: Option<&ElementSet>, elements: &[u32]) -> String {
     let ids: Option<Vec<u64>> = elements.iter().map(|e| set?.ids.get(*e as usize).copied()).collect();
     let list = |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(", ");
@@ -48,12 +48,12 @@ pub fn record_entry(probe: &str, set: Option<&ElementSet>, elements: &[u32]) -> 
     }
 }
 
-/// The entry that records a probe for the elements of a selection.
+/// Entry that records a probe for the elements of a selection.
 pub fn record_selection(probe: &str, selection: &str) -> String {
     format!("{probe}[in {}]", query::quote(selection))
 }
 
-/// The query of an entry, if its elements are given by one.
+/// Query of an entry whose elements are given by one.
 pub fn query_of(entry: &str) -> Option<&str> {
     match split(entry).1 {
         List::Query(query) => Some(query),
@@ -61,21 +61,21 @@ pub fn query_of(entry: &str) -> Option<&str> {
     }
 }
 
-/// The entry with another query.
+/// Replaces the query of an entry.
 pub fn with_query(entry: &str, query: &str) -> String {
     format!("{}[{query}]", split(entry).0)
 }
 
-/// The name of the probe of an entry.
+/// Name of the probe of an entry.
 pub fn probe_of(entry: &str) -> &str {
     let name = split(entry).0;
     name.split_once(':').map_or(name, |(name, _)| name.trim_end())
 }
 
-/// Begins a list of public ids.
+/// Prefix of a list of public ids.
 const IDS: &str = "ids";
 
-/// How the elements of an entry are given.
+/// Form in which an entry gives its elements.
 enum List<'a> {
     None,
     Indices(&'a str),
@@ -83,7 +83,7 @@ enum List<'a> {
     Query(&'a str),
 }
 
-/// The probe with its arguments, and the elements.
+/// Splits an entry into the probe with its arguments and the elements.
 fn split(entry: &str) -> (&str, List<'_>) {
     let Some((name, list)) = entry.trim().strip_suffix(']').and_then(|w| w.split_once('[')) else {
         return (entry.trim(), List::None);
@@ -99,13 +99,13 @@ fn split(entry: &str) -> (&str, List<'_>) {
     (name.trim(), list)
 }
 
-/// The numbers of a list.
+/// Parses the numbers of a list.
 fn numbers<T: std::str::FromStr>(list: &str, entry: &str, what: &str) -> Result<Vec<T>, String> {
     let items = list.split(',').map(str::trim).filter(|s| !s.is_empty());
     items.map(|item| item.parse().map_err(|_| format!("`record`: `{item}` in `{entry}` is not an {what}"))).collect()
 }
 
-/// The indices of elements with these ids; none when the sets are not known.
+/// Indices of elements with these ids; empty if the sets are not known.
 fn indices_of(ids: &[u64], of: &str, sets: &[Arc<ElementSet>]) -> Result<Vec<u32>, String> {
     let Some(set) = sets.iter().find(|set| set.name == of) else { return Ok(vec![]) };
     let places: HashMap<u64, u32> = set.ids.iter().copied().zip(0..).collect();
@@ -114,7 +114,7 @@ fn indices_of(ids: &[u64], of: &str, sets: &[Arc<ElementSet>]) -> Result<Vec<u32
 }
 
 impl Project {
-    /// The tap of an entry of `record`. The error is a sentence.
+    /// Tap of an entry of `record`. The error is a sentence.
     pub(super) fn tap_of(&self, entry: &str, elements: &Elements<'_>) -> Result<Tap, String> {
         let probes = self.model.probes();
         let (name, list) = split(entry);
@@ -145,7 +145,8 @@ impl Project {
         Ok(Tap { probe: probe as u16, elements: found, args })
     }
 
-    /// The elements of a set that a query selects; none when the sets are not known, where only its grammar is checked.
+    /// Elements of a set that a query selects; empty if the sets are not known, in which case only the grammar is
+    /// checked.
     fn select(&self, query: &str, of: &str, elements: &Elements<'_>) -> Result<Vec<u32>, String> {
         query::parse(query).map_err(|wrong| wrong.of(query))?;
         let Some((at, set)) = elements.sets.iter().enumerate().find(|(_, set)| set.name == of) else {
@@ -190,7 +191,7 @@ mod tests {
             let (found, problems) = taps(&entry, &sets);
             assert_eq!((&found[0].elements, problems.len()), (&elements, 0), "{entry}");
         }
-        // In another order of the elements, the ids are found, and indices are those of then.
+        // After a reordering of the elements, ids still match while indices keep their old meaning.
         let turned = set(known.ids.iter().rev().copied().collect());
         assert_eq!(taps("v[ids 720575940000000007]", &[Arc::new(turned)]).0[0].elements, [0]);
         assert_eq!(taps("v[ids 5]", &sets).1, ["`record`: none of the neurons has id 5"]);

@@ -1,4 +1,4 @@
-//! Compares the files of a run with the lengths and hashes that its checkpoints and its manifest hold.
+//! Compares the files of a run with the lengths and hashes in its checkpoints and its manifest.
 
 use super::{
     RunFolder, Status,
@@ -13,34 +13,34 @@ use std::{
     path::Path,
 };
 
-/// A length of a file, and the hash of its content up to there.
+/// Length of a file with the hash of its content up to there.
 struct Mark {
     n_bytes: u64,
-    /// XXH64; empty when it is not known.
+    /// XXH64; empty if unknown.
     hash: String,
-    /// When it had this length.
+    /// Time at which the file had this length.
     when: String,
 }
 
-/// The checkpoints of a run that hold hashes of its files, by step.
+/// Checkpoints of a run that contain hashes of its files, sorted by step.
 pub(super) struct RecordedFiles(Vec<Directory>);
 
 impl RecordedFiles {
-    /// Up to a checkpoint that holds hashes; the earlier ones as far as they can be read.
+    /// Checkpoints up to one that contains hashes; earlier ones if they are readable.
     pub fn until(run: &RunFolder, directory: &Directory) -> Self {
         let earlier = run.manifest.checkpoints.iter().filter(|info| info.step < directory.step);
         let read = earlier.filter_map(|info| run.checkpoint(info).ok()).map(|file| file.directory);
         Self(read.filter(Directory::has_hashes).chain([directory.clone()]).collect())
     }
 
-    /// Up to the newest checkpoint of a run, if that can be read and holds hashes.
+    /// Checkpoints up to the newest, if that is readable and contains hashes.
     pub fn newest(run: &RunFolder) -> Option<Self> {
         let read = |info| run.checkpoint(info).ok().map(|file| file.directory);
         let newest = run.manifest.checkpoints.iter().rev().find_map(read)?;
         newest.has_hashes().then(|| Self::until(run, &newest))
     }
 
-    /// The newest of these checkpoints.
+    /// Newest of these checkpoints.
     pub fn last(&self) -> Option<&Directory> {
         self.0.last()
     }
@@ -48,7 +48,7 @@ impl RecordedFiles {
     /// Verifies a file up to the last of these checkpoints that lists it, and returns its hash there.
     ///
     /// # Errors
-    /// When the content differs; with the checkpoints between which it does.
+    /// If the content differs; names the checkpoints between which it does.
     pub fn verify(&self, folder: &Path, name: &str, progress: &Progress) -> io::Result<Hash> {
         let mark = |directory: &Directory| {
             let (n_bytes, hash) = directory.length(name).zip(directory.hash(name))?;
@@ -61,11 +61,11 @@ impl RecordedFiles {
     }
 }
 
-/// Verifies the files of a run up to a checkpoint and returns their hashes there, in the order of its directory. The project
-/// is not among them: it is compared by its values.
+/// Verifies the files of a run up to a checkpoint and returns their hashes there, in the order of its directory. The
+/// project is compared by value instead.
 ///
 /// # Errors
-/// About the first file that differs, with the place.
+/// The first file that differs, with the position.
 pub(super) fn verify_until(
     run: &RunFolder,
     directory: &Directory,
@@ -83,8 +83,8 @@ pub(super) fn verify_until(
     Ok(out)
 }
 
-/// Verifies a whole file against the manifest, where that holds its hash; returns the hash up to a checkpoint of an older
-/// version, which holds none.
+/// Verifies a whole file against the hash in the manifest, if there is one; returns the hash up to a checkpoint of an
+/// older version, which contains none.
 fn verify_whole(
     run: &RunFolder,
     directory: &Directory,
@@ -105,8 +105,8 @@ fn verify_whole(
     Ok(verify_marks(&path, &marks, progress)?.swap_remove(0))
 }
 
-/// Length and hash of a file in the manifest, if it holds a hash of the file as it is: while a run is written and after it
-/// was killed, those of files that grow are out of date.
+/// Length and hash of a file in the manifest, if it contains a valid hash: those of growing files are out of date while
+/// a run is written and after it was killed.
 pub(super) fn recorded_info(run: &RunFolder, name: &str) -> Option<FileInfo> {
     let is_open = matches!(run.manifest.status, Status::Running | Status::Unclosed);
     if is_open && [COMMANDS, TIMINGS].contains(&name) {
@@ -118,7 +118,7 @@ pub(super) fn recorded_info(run: &RunFolder, name: &str) -> Option<FileInfo> {
     all.find(|file| file.name == name && !file.hash.is_empty())
 }
 
-/// Reads a file up to its last mark; returns its hash at each.
+/// Reads a file up to its last mark; returns its hash at each mark.
 fn verify_marks(path: &Path, marks: &[Mark], progress: &Progress) -> io::Result<Vec<Hash>> {
     let invalid = |what: String| io::Error::new(ErrorKind::InvalidData, format!("{}: {what}", path.display()));
     let total = marks.iter().map(|mark| mark.n_bytes).max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Prepares a folder for a new run. An older run in it is removed, and nothing else: a file is deleted only when its
-//! name is one the writer gives and the run is signed by its lock file, or the kind of the run has such a probe.
+//! Prepares a folder for a new run. Only an older run in it is removed: a file is deleted only if its name is one that
+//! the writer uses and either the lock file proves the run's origin or the kind of the run has such a probe.
 
 use super::{
     Manifest, RunFolder, Stream, atomic_file,
@@ -20,7 +20,7 @@ use std::{
     path::Path,
 };
 
-/// Locks a folder for a run: new, empty, or with an older run, which is removed.
+/// Locks a folder for a run: a new or empty folder, or one with an older run, which is removed.
 pub(super) fn prepare_folder(folder: &Path) -> io::Result<RunLock> {
     fs::create_dir_all(folder).map_err(|e| at(folder, &e))?;
     if !is_usable(folder)? {
@@ -36,7 +36,7 @@ pub(super) fn prepare_folder(folder: &Path) -> io::Result<RunLock> {
     Ok(lock)
 }
 
-/// Whether a folder is empty, except for what a run that was killed at once leaves, or a run.
+/// Whether a folder contains a run, or nothing except the remains of a run that was killed at its start.
 fn is_usable(folder: &Path) -> io::Result<bool> {
     let first_manifest = first_manifest(folder);
     let mut names = fs::read_dir(folder).map_err(|e| at(folder, &e))?.flatten().map(|entry| entry.file_name());
@@ -44,7 +44,7 @@ fn is_usable(folder: &Path) -> io::Result<bool> {
     Ok(names.all(is_ours) || RunFolder::open(folder).is_ok())
 }
 
-/// The file that becomes the first manifest of the run that the lock file names.
+/// File that becomes the first manifest of the run in the lock file.
 fn first_manifest(folder: &Path) -> Option<String> {
     lock::read(folder).map(|lock| atomic_file::temporary_name(MANIFEST, lock.process))
 }
@@ -74,17 +74,17 @@ fn clear(run: &RunFolder) -> io::Result<()> {
     if run.manifest.parent.as_ref().is_some_and(|parent| parent.copy == PARENT_STATE) {
         remove(folder, PARENT_STATE)?;
     }
-    // The manifest last: without it the folder is not a run.
+    // The manifest is removed last, because without it the folder is not a run.
     [COMMANDS, TIMINGS, PROJECT, RATES, MANIFEST].iter().try_for_each(|name| remove(folder, name))
 }
 
-/// `rate.f32`, and `rate-2.f32` for a later segment of the same tap.
+/// Matches `rate.f32`, and `rate-2.f32` for a later segment of the same tap.
 fn is_stream_file(stream: &Stream) -> bool {
     let mark = if stream.args.is_empty() { '-' } else { '@' };
     file_name(stream).is_some_and(|expected| is_segment_of(&expected, mark, &stream.file))
 }
 
-/// Whether a name is the expected one, or that with a mark and a number before its extension.
+/// Whether a name is the expected one, possibly with a mark and a number before its extension.
 fn is_segment_of(expected: &str, mark: char, name: &str) -> bool {
     let segment = || {
         let (stem, extension) = expected.rsplit_once('.')?;
@@ -94,12 +94,12 @@ fn is_segment_of(expected: &str, mark: char, name: &str) -> bool {
     name == expected || segment().is_some()
 }
 
-/// Whether the lock file shows that this program wrote the manifest.
+/// Whether the lock file proves that this program wrote the manifest.
 fn is_signed(folder: &Path, manifest: &Manifest) -> bool {
     !manifest.id.is_empty() && lock::read(folder).is_some_and(|lock| lock.id == manifest.id)
 }
 
-/// Only folders that are there: a manifest may claim any number.
+/// Lists existing folders only, because a manifest may claim any number.
 fn clear_trials(folder: &Path) -> io::Result<()> {
     let trials = folder.join(TRIALS);
     if !fs::symlink_metadata(&trials).is_ok_and(|m| m.is_dir()) {
@@ -126,7 +126,7 @@ fn clear_trials(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes unchanged exports of the old run: beside new data they would be mistaken for exports of it.
+/// Removes unchanged exports of the old run, which would be mistaken for exports of the new data.
 fn clear_exports(folder: &Path) -> io::Result<()> {
     for export in super::exports(folder) {
         let Ok(path) = run_file::inside(folder, &export.name) else { continue };
@@ -137,13 +137,13 @@ fn clear_exports(folder: &Path) -> io::Result<()> {
     remove(folder, EXPORTS)
 }
 
-/// The exports listed in a run folder.
+/// Exports listed in a run folder.
 pub fn exports(folder: &Path) -> Vec<FileInfo> {
     let text = run_file::read_text(&folder.join(EXPORTS), 1 << 20).unwrap_or_default();
     super::from_ron(&text).unwrap_or_default()
 }
 
-/// Adds exports to the list of a run folder, with their hashes.
+/// Adds exports with their hashes to the list in a run folder.
 pub fn list_exports(folder: &Path, files: &[std::path::PathBuf]) -> io::Result<()> {
     let mut list = exports(folder);
     for path in files.iter().filter(|path| path.parent() == Some(folder)) {

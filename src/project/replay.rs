@@ -12,29 +12,29 @@ use std::ops::ControlFlow;
 /// Result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReplayResult {
-    /// The same, bit for bit.
+    /// All compared data are equal bit for bit.
     Identical {
-        /// Steps replayed.
+        /// Number of steps replayed.
         steps: u64,
-        /// What was compared with its file.
+        /// Streams that were compared with their files.
         compared: Vec<Compared>,
-        /// A sentence per recorded stream that was not compared, with the reason.
+        /// Sentence per recorded stream that was not compared, with the reason.
         not_compared: Vec<String>,
         /// Hash and totals of the replay.
         digest: Digest,
     },
-    /// Different; the first difference.
+    /// Data differ; describes the first difference.
     Differs(String),
 }
 
-/// One stream that a replay compared.
+/// Stream that a replay compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compared {
-    /// The probe.
+    /// Name of the probe.
     pub probe: String,
     /// Number of records, lines or bytes.
     pub n: u64,
-    /// Their unit: `spikes`, `samples`, `events`, `bytes`.
+    /// Unit of the number: `spikes`, `samples`, `events`, `bytes`.
     pub unit: &'static str,
 }
 
@@ -47,7 +47,7 @@ impl ReplayResult {
         }
     }
 
-    /// The result as a sentence.
+    /// Describes the result in a sentence.
     pub fn text(&self) -> String {
         match self {
             Self::Differs(what) => format!("different: {what}"),
@@ -78,14 +78,13 @@ impl Compared {
     }
 }
 
-/// Replays a run on a simulation that was just built from the run's project, on the device of the recording.
+/// Replays a run with a simulation that was just built from the run's project on the recording's device.
 pub fn replay(run: &RunFolder, sim: &mut dyn Simulation, progress: &Progress) -> Result<ReplayResult, SimError> {
     replay_on(run, sim, &run.manifest.device, progress)
 }
 
-/// Replays a run on a simulation that was just built from the run's project. `device` is the name of the device it was
-/// started on. On another device than that of the recording, a stream is compared as far as its declared [`Exactness`]
-/// allows.
+/// Replays a run with a simulation that was just built from the run's project on `device`. If that is not the device of
+/// the recording, streams are compared as far as their declared [`Exactness`] allows.
 pub fn replay_on(
     run: &RunFolder,
     sim: &mut dyn Simulation,
@@ -166,11 +165,11 @@ struct Streams {
     not_compared: Vec<String>,
     difference: Option<String>,
     error: Option<std::io::Error>,
-    /// Whether the digest must be the same.
+    /// Whether the digests must be equal.
     compares_digest: bool,
 }
 
-/// What differs from the recording in a way that may change bits: the device, or the chosen kernels.
+/// Difference from the recording that may change bits: the device, or the kernel choices.
 fn difference(run: &RunFolder, device: &str, sim: &dyn Simulation) -> Option<String> {
     let recorded = &run.manifest.device;
     if !is_same_device(recorded, device) {
@@ -179,8 +178,8 @@ fn difference(run: &RunFolder, device: &str, sim: &dyn Simulation) -> Option<Str
     sim.execution().kernels.difference_from(&run.manifest.execution.kernels)
 }
 
-/// Whether a simulation has the same bits on both devices, whatever the backends promise each other: the same GPU model,
-/// or CPUs, whose results depend on neither the model nor the number of threads.
+/// Whether a simulation has equal bits on both devices regardless of its backends: GPUs of the same model, or CPUs,
+/// whose results depend neither on the model nor on the number of threads.
 fn is_same_device(recorded: &str, now: &str) -> bool {
     let model = |name: &str| name.split([',', '(']).next().unwrap_or_default().trim().to_owned();
     recorded.is_empty() || model(recorded) == model(now)
@@ -220,7 +219,7 @@ impl Observer for Streams {
 }
 
 impl Streams {
-    /// A stream that cannot be compared.
+    /// Records a stream that cannot be compared.
     fn skip(&mut self, what: &str, why: &str) {
         self.not_compared.push(format!("{what} is not compared: {why}"));
     }

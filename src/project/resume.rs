@@ -1,5 +1,5 @@
-//! Continues a run that ended: lock, read, verify, write the manifest as running, cut. Until the files are cut, a failure
-//! leaves the run as it was; a process that is killed later leaves a run that can be resumed.
+//! Continues a run that ended: lock, read, verify, write the manifest as running, cut the files. Until the files are
+//! cut, a failure leaves the run unchanged; if the process is killed later, the run can be resumed again.
 
 use super::{
     Manifest, RunFolder, RunStart, RunWriter, Status, Stream,
@@ -27,9 +27,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A run that no other process writes while this exists.
+/// Run that this process has locked, so that no other process writes it.
 pub struct LockedRun {
-    /// The run.
+    /// Contents of the run folder.
     pub run: RunFolder,
     lock: RunLock,
 }
@@ -38,9 +38,9 @@ impl LockedRun {
     /// Locks a run, then reads it.
     ///
     /// # Errors
-    /// Also when a process writes it.
+    /// Also if a process is writing it.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        RunFolder::open(folder)?; // a folder without a run gets no lock file
+        RunFolder::open(folder)?; // no lock file is created in a folder without a run
         let lock = RunLock::acquire(folder).map_err(|e| match e.kind() {
             ErrorKind::ResourceBusy => {
                 let process = lock::read(folder).map_or_else(String::new, |p| format!(" by process {}", p.process));
@@ -51,10 +51,10 @@ impl LockedRun {
         Ok(Self { run: RunFolder::open_locked(folder)?, lock })
     }
 
-    /// Reads its last usable checkpoint and verifies every file up to there.
+    /// Reads the last usable checkpoint and verifies every file up to it.
     ///
     /// # Errors
-    /// About the first difference: in the recorded files, in the project, in the input files.
+    /// The first difference in recorded files, project or input files.
     pub fn verify(self, progress: &Progress) -> Result<VerifiedRun, SimError> {
         let Self { run, lock } = self;
         if run.manifest_matches == Some(false) {
@@ -90,14 +90,14 @@ impl LockedRun {
     }
 }
 
-/// A locked run whose files are those that were recorded, up to its last usable checkpoint.
+/// Locked run whose files were verified up to its last usable checkpoint.
 pub struct VerifiedRun {
-    /// The run.
+    /// Contents of the run folder.
     pub run: RunFolder,
-    /// Its checkpoint.
+    /// State at the checkpoint.
     pub from: Continuation,
     lock: RunLock,
-    /// Length and hash of its files at the checkpoint.
+    /// Length and hash of each file at the checkpoint.
     files: Vec<(FileInfo, Hash)>,
 }
 
@@ -113,8 +113,8 @@ impl VerifiedRun {
 }
 
 impl RunWriter {
-    /// Continues a run from its checkpoint: its files are cut where they were then. `start` names sets, device and command;
-    /// project and probes are those of the run. Everything else that can fail is done before this.
+    /// Continues a run from its checkpoint by cutting its files to their lengths there. `start` provides sets, device
+    /// and command; project and probes are those of the run. Everything else that can fail has been done before.
     pub fn resume(verified: VerifiedRun, start: &RunStart<'_>) -> io::Result<Self> {
         let (run, directory) = (&verified.run, &verified.from.file.directory);
         let folder = run.path.clone();
@@ -129,7 +129,7 @@ impl RunWriter {
         remove_unlisted(&folder, &run.manifest, probes, is_known)?;
         let later = later_files(&run.manifest, &manifest);
         let (earlier_s, taps) = (manifest.wall_s, run.taps(probes, directory.step));
-        // Runs of older versions know the wall time only.
+        // Runs of older versions contain only the wall time.
         let earlier_computed_s = if manifest.computed_s > 0.0 { manifest.computed_s } else { earlier_s };
         let (step, sets) = (directory.step, start.sets.to_vec());
         let checkpoints = Checkpoints::of(start.project, run.trial.is_some()).resumed_at(step);
@@ -158,11 +158,11 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Writes the manifest as running, removes files that began after the checkpoint, and cuts the others there.
+    /// Writes the manifest as running, removes files that began after the checkpoint, and cuts the others.
     fn begin_to_continue(&mut self, step: u64, later: &[String]) -> io::Result<()> {
         let before = self.lock.content()?;
         match self.manifest.id.is_empty() {
-            true => self.manifest.id.clone_from(&self.lock.id), // of an older version
+            true => self.manifest.id.clone_from(&self.lock.id), // run of an older version
             false => self.lock.id.clone_from(&self.manifest.id),
         }
         let streams = self.files.iter().chain(&self.segments);
@@ -180,7 +180,7 @@ impl RunWriter {
         self.write_progress(step)
     }
 
-    /// The recording of a run that continues begins.
+    /// Begins the recording of a run that continues.
     pub(super) fn begin_again(&mut self, clock: Clock) -> io::Result<()> {
         if self.checkpoints.resumed_at != Some(clock.step) {
             return Err(io::Error::other(format!("the simulation is at step {}, not at the checkpoint", clock.step)));
@@ -190,11 +190,11 @@ impl RunWriter {
     }
 }
 
-/// The manifest of a run that continues at a checkpoint: without what came later.
+/// Manifest of a run that continues at a checkpoint, without later data.
 fn running_manifest(run: &RunFolder, directory: &Directory, start: &RunStart<'_>) -> Manifest {
     let mut manifest = run.manifest.clone();
     manifest.streams.retain(|stream| directory.length(&stream.file).is_some());
-    // Sets that changed after the checkpoint. Checkpoints of older versions do not list the files of sets.
+    // Removes sets that changed after the checkpoint. Checkpoints of older versions do not list the files of sets.
     let lists_sets = directory.length(PROJECT).is_some();
     manifest.sets.retain(|set| match lists_sets && !set.ids.is_empty() {
         true => directory.length(&set.ids).is_some(),
@@ -212,7 +212,7 @@ fn running_manifest(run: &RunFolder, directory: &Directory, start: &RunStart<'_>
     manifest
 }
 
-/// Opens the streams of a manifest: those that grow, and the segments that are complete.
+/// Opens the streams of a manifest: growing files and complete segments.
 fn reopen_streams(
     verified: &VerifiedRun,
     manifest: &mut Manifest,
@@ -225,7 +225,7 @@ fn reopen_streams(
         let last_step = last_step(stream, &file)?;
         (stream.n_bytes, stream.hash) = (0, String::new());
         let next = StreamFile { tap: tap.clone(), stream: i, file, last_step };
-        // The last segment of a tap grows.
+        // Only the last segment of a tap grows.
         match files.iter_mut().find(|f: &&mut StreamFile| f.tap.key() == tap.key()) {
             Some(last) => segments.push(std::mem::replace(last, next)),
             None => files.push(next),
@@ -234,7 +234,7 @@ fn reopen_streams(
     Ok((files, segments))
 }
 
-/// Hashes of the files that do not change any more: project and sets.
+/// Hashes of the files that no longer change: project and sets.
 fn unchanging_files(folder: &Path, manifest: &Manifest) -> io::Result<Vec<FileInfo>> {
     let of_sets = manifest.sets.iter().flat_map(set_files).cloned();
     let hashed = |name: String| {
@@ -248,7 +248,7 @@ fn set_files(set: &SetInfo) -> impl Iterator<Item = &String> {
     [&set.ids, &set.table].into_iter().filter(|name| !name.is_empty())
 }
 
-/// Names of streams, files of sets, and checkpoints.
+/// File names of streams, sets and checkpoints.
 fn names(manifest: &Manifest) -> impl Iterator<Item = &String> {
     let streams = manifest.streams.iter().map(|stream| &stream.file);
     let checkpoints = manifest.checkpoints.iter().map(|info| &info.file);
@@ -259,12 +259,12 @@ fn lists(manifest: &Manifest, name: &str) -> bool {
     names(manifest).any(|known| known == name)
 }
 
-/// The files that the earlier manifest of a run lists and the one that continues does not.
+/// Files that the earlier manifest lists and the continuing one does not.
 fn later_files(before: &Manifest, now: &Manifest) -> Vec<String> {
     names(before).filter(|name| !lists(now, name)).cloned().collect()
 }
 
-/// The step of the last record of a stream of states.
+/// Step of the last record in a stream of states.
 fn last_step(stream: &Stream, file: &AppendFile) -> io::Result<Option<u64>> {
     let is_state = matches!(stream.shape.as_str(), "field" | "matrix");
     let record = record_bytes(stream).filter(|n| is_state && file.n_bytes >= *n);
@@ -293,7 +293,7 @@ mod tests {
     use neuropil_test_support::temp::TempFolder;
     use std::{collections::BTreeMap, fs, sync::Arc};
 
-    /// A complete run whose last checkpoint is followed by a command and a further file.
+    /// Writes a complete run whose last checkpoint is followed by a command and a further file.
     fn complete(folder: &Path) {
         let mut writer = create(folder).unwrap();
         writer.log(3, &LoggedCommand::Rewind).unwrap();
@@ -322,7 +322,7 @@ mod tests {
         let folder = TempFolder::new("stays");
         complete(&folder);
         let before = contents(&folder);
-        // As on a full disk, the manifest cannot be written.
+        // A folder in place of the temporary file prevents writing the manifest, as a full disk would.
         let part = folder.join(atomic_file::temporary_name(MANIFEST, std::process::id()));
         fs::create_dir(&part).unwrap();
         assert!(resume(&folder).is_err());
@@ -332,7 +332,7 @@ mod tests {
         assert!(is_sound(&folder));
     }
 
-    /// Wherever the process of a run that continues is killed, the run is sound and can be continued.
+    /// A run whose process is killed at any point of continuing is consistent and can be continued.
     #[test]
     fn a_run_killed_while_it_is_cut_is_continued() {
         let temp = TempFolder::new("cut");
@@ -358,7 +358,7 @@ mod tests {
         assert!(n_kills > 4, "{n_kills}");
     }
 
-    /// A process that is killed before its last manifest leaves every checkpoint that the one before lists.
+    /// If a process is killed before its last manifest, every checkpoint in the previous manifest exists.
     #[test]
     fn a_checkpoint_is_removed_when_no_manifest_lists_it() {
         let folder = TempFolder::new("rotated");
@@ -377,7 +377,7 @@ mod tests {
         assert!(is_sound(&folder));
     }
 
-    /// Files that grow have other lengths and hashes than when the run was closed before.
+    /// Lengths and hashes of growing files differ from those when the run was closed before.
     #[test]
     fn a_run_killed_after_it_was_continued_is_not_called_damaged() {
         let folder = TempFolder::new("killed-again");

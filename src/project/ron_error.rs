@@ -1,12 +1,12 @@
-//! Errors of the RON parser in plain words, without names of Rust types.
+//! Translates errors of the RON parser to plain words without names of Rust types.
 
 use super::{file::ReadError, ron_tree};
 use ron::error::{Error, Position, SpannedError};
 
-/// The error, with the path of the parameter whose value does not fit, as the window and `--set` name it.
+/// Error with the path of the parameter whose value does not fit, in the form of the window and `--set`.
 pub(super) fn with_parameter(error: SpannedError, text: &str) -> ReadError {
     let at = byte_at(text, error.span.end);
-    // Of a number with a fraction, the parser of whole numbers reads the part before the point.
+    // For a number with a fraction, the parser of whole numbers stops at the decimal point.
     let is_fraction = text[at..].starts_with('.') && text[..at].ends_with(|c: char| c.is_ascii_digit());
     let is_value = matches!(
         error.code,
@@ -28,14 +28,14 @@ pub(super) fn with_parameter(error: SpannedError, text: &str) -> ReadError {
     }
 }
 
-/// The byte at a line and a column, both from 1.
+/// Byte offset of a line and column, both from 1.
 fn byte_at(text: &str, at: Position) -> usize {
     let line: usize = text.split_inclusive('\n').take(at.line.saturating_sub(1)).map(str::len).sum();
     let rest = text.get(line..).unwrap_or_default();
     line + rest.chars().take(at.col.saturating_sub(1)).map(char::len_utf8).sum::<usize>()
 }
 
-/// What is wrong, and what was expected.
+/// Describes the mistake and the expected form.
 pub(super) fn words(error: &Error) -> String {
     let text = match error {
         Error::Eof => "the file ends too early, it may be cut off",

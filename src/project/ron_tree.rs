@@ -1,33 +1,32 @@
-//! Positions in a RON text: the tree of its values with line numbers. Serde drops unknown fields and positions, so
-//! warnings need this second pass. Lenient: it runs on texts that the parser accepted; for any other text the tree is
-//! incomplete.
+//! Tree of the values in a RON text with line numbers. Serde drops unknown fields and positions, so warnings need this
+//! second pass. It accepts texts that the parser accepted; for any other text the tree is incomplete.
 
-/// A value and its position.
+/// Value with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     /// Line of its first character, from 1.
     pub line: u32,
-    /// Byte after its last character.
+    /// Byte offset after its last character.
     pub end: usize,
-    /// Name in front of the parentheses: a variant, a struct or `Some`.
+    /// Name before the parentheses: a variant, a struct or `Some`.
     pub name: String,
-    /// Its content.
+    /// Content of the value.
     pub body: Body,
 }
 
-/// Content of a value.
+/// Content of a value by form.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Body {
-    /// Numbers, texts, names, maps.
+    /// Number, text, name or map.
     Leaf,
-    /// `(a: …, b: …)`: name, line of the name, value.
+    /// Named fields `(a: …, b: …)`: name, line of the name, value.
     Fields(Vec<(String, u32, Node)>),
-    /// `[…]` or `(…, …)`.
+    /// Sequence `[…]` or `(…, …)`.
     Items(Vec<Node>),
 }
 
 impl Node {
-    /// The value at a path of field names and item numbers. Newtype wrappers (`Spiking((…))`) are transparent.
+    /// Value at a path of field names and item numbers. Newtype wrappers (`Spiking((…))`) are transparent.
     pub fn at(&self, path: &[&str]) -> Option<&Self> {
         match (path, &self.body) {
             (_, Body::Items(items)) if !self.name.is_empty() && items.len() == 1 => items[0].at(path),
@@ -58,10 +57,10 @@ impl Node {
     }
 }
 
-/// Deeper than the parser's own limit.
+/// Maximum nesting, larger than the parser's own limit.
 const MAX_DEPTH: u32 = 140;
 
-/// Scans a text.
+/// Scans a RON text.
 pub(super) fn scan(text: &str) -> Node {
     let mut scanner = Scanner { text: text.as_bytes(), at: 0, line: 1 };
     scanner.skip();
@@ -97,7 +96,7 @@ impl Scanner<'_> {
         self.at >= self.text.len()
     }
 
-    /// White space and comments; block comments nest.
+    /// Skips white space and comments; block comments nest.
     fn skip(&mut self) {
         loop {
             if self.starts(b"//") {
@@ -125,7 +124,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// `#![enable(…)]`.
+    /// Skips an attribute `#![enable(…)]`.
     fn attribute(&mut self) {
         while !self.done() && self.peek() != b']' {
             self.bump();
@@ -145,7 +144,7 @@ impl Scanner<'_> {
         String::from_utf8_lossy(&self.text[start..self.at]).into_owned()
     }
 
-    /// A name in front of a colon, or nothing and no move.
+    /// Reads a name before a colon; does not move otherwise.
     fn field_name(&mut self) -> Option<(String, u32)> {
         let (at, line) = (self.at, self.line);
         let name = self.ident();
@@ -246,7 +245,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A map: skipped whole.
+    /// Skips a map as a whole.
     fn balanced(&mut self) {
         let mut depth = 0;
         while !self.done() {
@@ -263,7 +262,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Skips a string, raw string, byte string or character, if there is one here.
+    /// Skips a string, raw string, byte string or character, if one begins here.
     fn string(&mut self) -> bool {
         let rest = &self.text[self.at..];
         let prefix = rest.iter().take_while(|c| matches!(c, b'r' | b'b')).count().min(2);

@@ -10,13 +10,13 @@
 //!   rate.f32         one record per sample: see `dtype` of its stream in run.ron
 //!   neurons.u64      public ids of the elements, when they have any
 //!   timings.csv      kernel times
-//!   checkpoint-000012000.state   the state at a step, when the project asks for checkpoints
-//!   parent.state     of a branch: the checkpoint of the other run at which it begins
-//!   note.txt         the user's note, when there is one
+//!   checkpoint-000012000.state   the state at a step, if the project plans checkpoints
+//!   parent.state     in a branch: the checkpoint of the other run at which it begins
+//!   note.txt         the user's note, if there is one
 //! ```
 //!
-//! Every file but run.ron, run.lock, parent.state and note.txt only ever grows, in whole blocks, so a run is readable while it is written and
-//! after a crash.
+//! Every file but run.ron, run.lock, parent.state and note.txt only ever grows, in whole blocks, so a run is readable
+//! while it is written and after a crash.
 
 use crate::{data::io_reason, params::Value};
 use std::{
@@ -26,28 +26,28 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Version of the run folder's format. 2: the command log names parameters, choices and elements.
+/// Version of the run folder's format. Since 2, the command log names parameters, choices and elements.
 pub const FORMAT: u32 = 2;
-/// The manifest's file name.
+/// File name of the manifest.
 pub const MANIFEST: &str = "run.ron";
-/// The project's file name inside a run.
+/// File name of the project in a run folder.
 pub const PROJECT: &str = "project.ron";
-/// The user's note about a run, plain text.
+/// File name of the user's note, plain text.
 pub const NOTE: &str = "note.txt";
-/// The command log's file name.
+/// File name of the command log.
 pub const COMMANDS: &str = "commands.ron";
-/// The lock file's name.
+/// File name of the lock file.
 pub const LOCK: &str = "run.lock";
-/// The list of exports in the run folder.
+/// File name of the list of exports.
 pub const EXPORTS: &str = "exports.ron";
-/// Mean rates over trials.
+/// File name of mean rates over trials.
 pub const RATES: &str = "rates.csv";
-/// The kernel times' file name.
+/// File name of kernel times.
 pub const TIMINGS: &str = "timings.csv";
-/// Folder of a run's trials, each a run folder of its own.
+/// Folder of a run's trials, each a run folder.
 pub const TRIALS: &str = "trials";
 
-/// Makes the next numbered run folder, e.g. `0007-sugar`, in `runs`.
+/// Creates the next numbered run folder in `runs`, e.g. `0007-sugar`.
 pub fn next_folder(runs: &Path, name: &str) -> io::Result<PathBuf> {
     let wrong = |e: io::Error| at(runs, &e);
     fs::create_dir_all(runs).map_err(wrong)?;
@@ -56,13 +56,13 @@ pub fn next_folder(runs: &Path, name: &str) -> io::Result<PathBuf> {
     loop {
         let folder = runs.join(format!("{next:04}-{}", slug(name)));
         match fs::create_dir(&folder) {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => next += 1, // another process was quicker
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => next += 1, // another process created it first
             other => return other.map_err(|e| at(&folder, &e)).map(|()| folder),
         }
     }
 }
 
-/// A name as part of a file name: `Sugar GRNs, 150 Hz` → `sugar-grns-150-hz`.
+/// Converts a name to a part of a file name: `Sugar GRNs, 150 Hz` becomes `sugar-grns-150-hz`.
 pub fn slug(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars().flat_map(char::to_lowercase) {
@@ -76,12 +76,12 @@ pub fn slug(name: &str) -> String {
     if out.is_empty() { "run".into() } else { out }
 }
 
-/// An I/O error with its path.
+/// Adds the path to an I/O error.
 pub(super) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {}", path.display(), io_reason(error)))
 }
 
-/// Program, version and, if known to the build, the commit.
+/// Program, version and, if the build knows it, the commit.
 pub fn app_version() -> String {
     let commit = option_env!("NEUROPIL_GIT").map_or(String::new(), |c| format!(" ({c})"));
     format!("neuropil {}{commit}", env!("CARGO_PKG_VERSION"))
@@ -92,7 +92,7 @@ pub(super) fn host() -> String {
     format!("{} {}, {cores} cores", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// The present, UTC, as `2026-03-01T12:34:56Z`.
+/// Current time, UTC, as `2026-03-01T12:34:56Z`.
 pub fn now_utc() -> String {
     let secs = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let (year, month, day) = civil(secs / 86_400);
@@ -100,7 +100,7 @@ pub fn now_utc() -> String {
     format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}Z")
 }
 
-/// Days since 1970 → date, by walking years and months.
+/// Converts days since 1970 to a date by subtracting years and months.
 fn civil(mut days: u64) -> (u64, u64, u64) {
     let is_leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
     let mut year = 1970;
@@ -117,7 +117,7 @@ fn civil(mut days: u64) -> (u64, u64, u64) {
     (year, month as u64 + 1, days + 1)
 }
 
-/// A logged change as text, for the comment after a logged command.
+/// Describes a logged change, for the comment after a logged command.
 pub(super) fn describe_change(model: &crate::kinds::Model, change: &crate::params::Change) -> String {
     let params = model.params();
     let path = params.path(change.id);

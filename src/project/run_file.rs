@@ -1,5 +1,5 @@
-//! Files of a run folder: plain names, regular files. Symbolic links, devices and pipes are never followed, because a
-//! run folder may come from anywhere.
+//! Access to files of a run folder: plain names and regular files only. Symbolic links, devices and pipes are never
+//! followed, because a run folder may come from an untrusted source.
 
 use super::run::at;
 use std::{
@@ -10,7 +10,7 @@ use std::{
 };
 use twox_hash::XxHash64;
 
-/// Whether a name is that of a file directly in a folder.
+/// Whether a name denotes a file directly in a folder.
 pub(super) fn is_plain_name(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     matches!((parts.next(), parts.next()), (Some(std::path::Component::Normal(part)), None) if part == name)
@@ -46,7 +46,7 @@ pub(super) fn create_new(path: &Path) -> io::Result<File> {
     })
 }
 
-/// An error when there is something with this name, whatever it is.
+/// Fails if the name exists in any form.
 pub(super) fn is_free(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(_) => Err(not_of_the_run(path)),
@@ -59,7 +59,7 @@ fn not_of_the_run(path: &Path) -> io::Error {
     io::Error::new(ErrorKind::AlreadyExists, what)
 }
 
-/// Never waits for the other end of a pipe and never opens the target of a link.
+/// Options that neither wait for the other end of a pipe nor open the target of a link.
 #[cfg(unix)]
 pub(super) fn no_follow(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -86,12 +86,13 @@ pub(super) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     Ok(text)
 }
 
-/// Size of a regular file; `None` when there is none.
+/// Size of a regular file in bytes; `None` if it does not exist.
 pub(super) fn size_of(path: &Path) -> Option<u64> {
     fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len())
 }
 
-/// Size and hash of a file. `report` receives the bytes read since its last call and returns `false` to cancel.
+/// Size in bytes and hash of a file. `report` receives the bytes read since its last call and returns `false` to
+/// cancel.
 pub(super) fn hash_file(path: &Path, report: &mut dyn FnMut(u64) -> bool) -> io::Result<(u64, String)> {
     let (mut file, mut hash, mut n_bytes) = (open_regular(path)?, Hash::default(), 0);
     let mut buffer = vec![0; 1 << 18];
@@ -108,7 +109,7 @@ pub(super) fn hash_file(path: &Path, report: &mut dyn FnMut(u64) -> bool) -> io:
     }
 }
 
-/// XXH64, over bytes as they are written.
+/// Incremental XXH64 of written bytes.
 #[derive(Clone)]
 pub(super) struct Hash(XxHash64);
 
@@ -123,7 +124,7 @@ impl Hash {
         self.0.write(bytes);
     }
 
-    /// The hash of these bytes.
+    /// Hash of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let mut hash = Self::default();
         hash.add(bytes);

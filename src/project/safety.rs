@@ -1,5 +1,6 @@
-//! A safety recording on disk: a run folder that the program makes by itself, of a run that the user does not record. It
-//! holds cheap histories and the last state, up to a limit. A recording may begin with it; otherwise it is removed.
+//! Safety recording on disk: a run folder that the program writes automatically for a run that the user does not
+//! record. It contains compact histories and the last state, up to a size limit. A recording may continue it; otherwise
+//! it is removed.
 
 use super::{CheckpointInfo, Project, RunStart, RunWriter};
 use crate::{
@@ -12,35 +13,35 @@ use std::{
     sync::Arc,
 };
 
-/// The taps of a safety recording among those of a recording: scalars and sampled texts.
+/// Taps of a safety recording among those of a recording: scalars and sampled texts.
 pub fn safety_taps(taps: Vec<Tap>, probes: &[ProbeSpec]) -> Vec<Tap> {
     let shape = |tap: &Tap| probes.get(usize::from(tap.probe)).map(|probe| probe.shape);
     let is_light = |tap: &Tap| matches!(shape(tap), Some(Shape::Series { of: "" } | Shape::Samples));
     taps.into_iter().filter(is_light).collect()
 }
 
-/// What a run starts from, owned: [`RunStart`] for a folder that is created later, on another thread.
+/// Owned [`RunStart`], for a folder that is created later on another thread.
 pub struct OwnedRunStart {
-    /// The project at step 0.
+    /// Project at step 0.
     pub project: Project,
-    /// Folder the project's relative paths start from.
+    /// Base folder of relative paths in the project.
     pub base: PathBuf,
-    /// Recorded probes.
+    /// Taps to record.
     pub taps: Vec<Tap>,
-    /// The probes of the simulation.
+    /// Probes of the simulation.
     pub probes: &'static [ProbeSpec],
-    /// The sets of the simulation.
+    /// Element sets of the simulation.
     pub sets: Vec<Arc<ElementSet>>,
-    /// Device, as text.
+    /// Name of the device.
     pub device: String,
-    /// CPU threads.
+    /// Number of CPU threads.
     pub threads: u32,
-    /// The checkpoint of another run that the simulation began at.
+    /// Checkpoint of another run at which the simulation began.
     pub origin: Option<(PathBuf, CheckpointInfo)>,
 }
 
 impl OwnedRunStart {
-    /// Prepares the folder of a run.
+    /// Creates the run folder.
     pub fn create(&self, folder: &Path) -> io::Result<RunWriter> {
         let start = RunStart {
             project: &self.project,
@@ -61,7 +62,7 @@ impl OwnedRunStart {
     }
 }
 
-/// The destination of a safety recording. Its folder is created when the first data arrive.
+/// Destination of a safety recording. Its folder is created when the first data arrive.
 pub struct SafetyWriter {
     folder: PathBuf,
     start: OwnedRunStart,
@@ -70,7 +71,7 @@ pub struct SafetyWriter {
 }
 
 impl SafetyWriter {
-    /// A recording into this folder, which must be new, up to a size.
+    /// Creates a recording into this folder, which must be new, with a size limit.
     pub const fn new(folder: PathBuf, start: OwnedRunStart, limit_bytes: u64) -> Self {
         Self { folder, start, limit_bytes, writer: None }
     }
@@ -79,7 +80,7 @@ impl SafetyWriter {
         self.writer.as_deref_mut().ok_or_else(|| io::Error::other("the safety recording has not begun"))
     }
 
-    /// An error when the recording holds as much as it may.
+    /// Fails if the recording has reached its size limit.
     fn check_size(&mut self) -> io::Result<()> {
         let (limit, n_bytes) = (self.limit_bytes, self.writer()?.n_bytes());
         if n_bytes < limit {
@@ -131,7 +132,7 @@ impl Sink for SafetyWriter {
     }
 
     fn discard(mut self: Box<Self>) -> io::Result<()> {
-        self.writer.take(); // waits for the state that is being written
+        self.writer.take(); // waits until the pending state is written
         match fs::remove_dir_all(&self.folder) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
             _ => Ok(()),

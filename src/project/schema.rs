@@ -1,5 +1,5 @@
-//! The field names of a type, from serde itself: a deserializer that walks to a path and reports the field names
-//! serde accepts there, aliases included. So there is no second list of names.
+//! Field names of a type, from serde itself: a deserializer that follows a path and reports the field names and aliases
+//! that serde accepts there, so that no second list of names is needed.
 
 use crate::params::path::distance;
 use serde::{
@@ -9,18 +9,18 @@ use serde::{
 };
 use std::fmt;
 
-/// One step of a path in a type.
+/// Step of a path in a type.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// Into a field.
+    /// Descends into a field.
     Field(String),
-    /// Into the items of a list.
+    /// Descends into the items of a list.
     Item,
-    /// Into a variant of an enum.
+    /// Descends into a variant of an enum.
     Variant(String),
 }
 
-/// The fields of the struct at a path in `T`; `None` when there is no struct.
+/// Fields of the struct at a path in `T`; `None` if there is no struct.
 pub(super) fn fields_at<'de, T: Deserialize<'de>>(path: &[Step]) -> Option<&'static [&'static str]> {
     match T::deserialize(Walker(path)) {
         Err(Answer(fields)) => fields,
@@ -28,7 +28,7 @@ pub(super) fn fields_at<'de, T: Deserialize<'de>>(path: &[Step]) -> Option<&'sta
     }
 }
 
-/// `; did you mean …?`, when a name is similar.
+/// Formats a suggestion `; did you mean …?` if a name is similar.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let best = known.into_iter().map(|k| (distance(name, k), k)).min();
     match best.filter(|(d, k)| *d <= 1 + k.len() / 3) {
@@ -37,7 +37,7 @@ pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     }
 }
 
-/// The walk always ends in an error; this one carries the answer.
+/// Error that carries the result, because every walk ends in an error.
 #[derive(Debug)]
 struct Answer(Option<&'static [&'static str]>);
 
@@ -110,7 +110,7 @@ impl<'de> de::Deserializer<'de> for Walker<'_> {
     }
 }
 
-/// A map, list or enum with one entry: the next of the path.
+/// Map, list or enum with a single entry: the next step of the path.
 struct Only<'a>(Option<&'a str>, &'a [Step]);
 
 impl<'de> MapAccess<'de> for Only<'_> {

@@ -1,4 +1,4 @@
-//! The files of a probe's data. A further segment begins where the lanes, the elements or the shape of the data change.
+//! Files of a probe's data. A further segment begins where the lanes, the elements or the shape of the data change.
 
 use super::{
     manifest,
@@ -8,11 +8,11 @@ use crate::sim::{Clock, Reading, Tap};
 use std::io;
 
 impl RunWriter {
-    /// Adds a stream, or a further segment of a probe's data from a step on.
+    /// Adds a stream, or from a step on a further segment of a probe's data.
     pub(super) fn add_stream(&mut self, tap: &Tap, lanes: &[String], from_step: u64) -> io::Result<()> {
         let Some(probe) = self.probes.get(usize::from(tap.probe)) else { return Ok(()) };
         let mut sets = self.manifest.sets.clone();
-        sets.reverse(); // the newest of each name is found first
+        sets.reverse(); // the newest version of each set is found first
         let mut stream = manifest::stream_of(probe, tap, lanes, &sets, self.manifest.secs_per_step);
         if let Some(set) = self.sets.iter().find(|set| set.name == stream.over && !set.ids.is_empty()) {
             let id = |e: &u32| set.ids.get(*e as usize).copied();
@@ -20,9 +20,9 @@ impl RunWriter {
         }
         let segment = 1 + self.manifest.streams.iter().filter(|s| s.is_of_tap(&stream)).count();
         if segment > 1 {
-            stream.from_step = from_step.max(1); // 0 is the mark of the first segment
+            stream.from_step = from_step.max(1); // 0 marks the first segment
             if let Some((stem, extension)) = stream.file.rsplit_once('.') {
-                let mark = if stream.args.is_empty() { '-' } else { '@' }; // a value may end in -2
+                let mark = if stream.args.is_empty() { '-' } else { '@' }; // an argument value may end in -2
                 stream.file = format!("{stem}{mark}{segment}.{extension}");
             }
         }
@@ -33,7 +33,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Ends the streams of taps that `is_changed` names; each continues in a further file.
+    /// Ends the streams of taps for which `is_changed` holds; each continues in a further file.
     pub(super) fn begin_segments(
         &mut self,
         step: u64,
@@ -43,7 +43,7 @@ impl RunWriter {
         self.begin_segments_of(step, lanes, is_changed, Clone::clone)
     }
 
-    /// The same; the taps of the further files follow from those of the ended ones.
+    /// Ends streams like [`Self::begin_segments`]; `next` maps an ended tap to that of its further file.
     pub(super) fn begin_segments_of(
         &mut self,
         step: u64,
@@ -61,7 +61,8 @@ impl RunWriter {
         self.write_progress(step)
     }
 
-    /// Describes the shape of a matrix or histogram at its first reading; begins a further segment when it is another one.
+    /// Describes the shape of a matrix or histogram at its first reading; begins a further segment if the shape
+    /// changes.
     pub(super) fn follow_shape(&mut self, which: usize, reading: &Reading, clock: Clock) -> io::Result<usize> {
         let stream = &self.manifest.streams[self.files[which].stream];
         let (is_empty, is_same) = match reading {

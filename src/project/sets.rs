@@ -1,4 +1,4 @@
-//! Sets of elements in a run folder: their entries in the manifest, their files, and how a run follows their changes.
+//! Element sets in a run folder: their manifest entries, their files, and how a run follows their changes.
 
 use super::{RunWriter, append_file::AppendFile, file, manifest::FileInfo, writer::StreamFile};
 use crate::{
@@ -7,28 +7,28 @@ use crate::{
 };
 use std::{io, path::Path, sync::Arc};
 
-/// A set of elements the streams refer to.
+/// Entry of an element set that streams refer to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct SetInfo {
-    /// Its name.
+    /// Name of the set.
     pub name: String,
     /// Number of elements.
     pub len: u32,
-    /// File of little-endian u64 public ids, relative to the run folder; empty when there are none.
+    /// File of little-endian u64 public ids, relative to the run folder; empty if there are none.
     pub ids: String,
-    /// Names of the elements of a small set.
+    /// Names of the elements, for a small set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// Of a set that changed while it ran: file of names, positions and categories ([`ElementTable`]), when it has some.
-    /// Those of the first follow from the project.
+    /// File of names, positions and categories ([`ElementTable`]) of a set that changed during the run, if any. Those
+    /// of the first version follow from the project.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub table: String,
-    /// Of a set that changed while it ran: the step after which it holds; 0 for the first.
+    /// Step after which this version of a set that changed during the run holds; 0 for the first version.
     pub from_step: u64,
 }
 
-/// What elements have beside their ids.
+/// Properties of elements other than ids.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct ElementTable {
@@ -38,14 +38,14 @@ pub(super) struct ElementTable {
 }
 
 impl ElementTable {
-    /// Of a set; none when its manifest entry says everything.
+    /// Table of a set; `None` if its manifest entry is sufficient.
     pub fn of(set: &ElementSet) -> Option<Self> {
         let has_more = !set.positions.is_empty() || !set.columns.is_empty() || set.names.len() > MAX_NAMES;
         let of = || Self { names: set.names.clone(), positions: set.positions.clone(), columns: set.columns.clone() };
         has_more.then(of)
     }
 
-    /// Adds it to a set, as far as it has one value per element.
+    /// Adds the properties to a set if they have one value per element.
     pub fn add_to(self, set: &mut ElementSet) {
         let n = set.len as usize;
         if self.names.len() == n {
@@ -60,25 +60,25 @@ impl ElementTable {
     }
 }
 
-/// The sets as the manifest lists them; `ids_in` is the folder of their id files.
+/// Manifest entries of the sets; `ids_in` is the folder of their id files.
 pub(super) fn describe_sets(sets: &[Arc<ElementSet>], ids_in: &str) -> Vec<SetInfo> {
     sets.iter().map(|set| describe_set(set, &format!("{ids_in}{}.u64", set.name))).collect()
 }
 
-/// End of the name of a file with an [`ElementTable`].
+/// Suffix of file names with an [`ElementTable`].
 pub(super) const TABLE: &str = ".elements.ron";
 
-/// Sets up to this size have their names in the manifest.
+/// Maximum size of sets whose names are stored in the manifest.
 const MAX_NAMES: usize = 1024;
 
-/// A set as the manifest lists it, with this file of ids if it has ids.
+/// Manifest entry of a set, with this file of ids if it has ids.
 pub(super) fn describe_set(set: &ElementSet, ids: &str) -> SetInfo {
     let ids = if set.ids.is_empty() { String::new() } else { ids.to_owned() };
     let names = if set.names.len() <= MAX_NAMES { set.names.clone() } else { vec![] };
     SetInfo { name: set.name.into(), len: set.len, ids, names, ..SetInfo::default() }
 }
 
-/// Writes the ids of sets that the manifest lists.
+/// Writes the ids of sets listed in the manifest.
 pub(super) fn save_ids(folder: &Path, sets: &[Arc<ElementSet>], infos: &[SetInfo]) -> io::Result<Vec<FileInfo>> {
     let with_ids = sets.iter().zip(infos).filter(|(_, info)| !info.ids.is_empty());
     with_ids.map(|(set, info)| Ok(AppendFile::create(folder, &info.ids, &bytes_of_ids(set))?.info())).collect()
@@ -89,7 +89,7 @@ fn bytes_of_ids(set: &ElementSet) -> Vec<u8> {
 }
 
 impl RunWriter {
-    /// Describes sets that changed after a step; streams over them continue in further files.
+    /// Adds the new versions of sets that changed after a step; streams over them continue in further files.
     pub(super) fn follow_sets(&mut self, step: u64, sets: &[Arc<ElementSet>]) -> io::Result<()> {
         let mut now = self.sets.clone();
         for set in sets {
@@ -122,7 +122,7 @@ impl RunWriter {
             let is_over = |over: &str| sets.iter().any(|set| set.name == over);
             matches!(shape, Some(Shape::Field { over, .. } | Shape::Series { of: over }) if is_over(over))
         };
-        // The ended segments keep the elements of then.
+        // The ended segments keep their former elements.
         let before: Vec<_> = self.files.iter().filter(|f| of_changed(self, f)).map(|f| f.tap.clone()).collect();
         let mut taps = before.clone();
         SetChange::follow_taps(&changes, self.probes, &mut taps);

@@ -9,10 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes read at a time.
+/// Size of the read buffer, bytes.
 const BUFFER: usize = 128 << 10;
 
-/// The valid part of a stream's file.
+/// Valid part of a stream's file.
 pub(super) struct StreamFile {
     file: io::Take<BufReader<File>>,
     path: PathBuf,
@@ -38,7 +38,7 @@ impl StreamFile {
         }
     }
 
-    /// Skips bytes.
+    /// Skips `n_bytes` bytes.
     pub fn skip(&mut self, n_bytes: u64) -> io::Result<()> {
         let n = n_bytes.min(self.file.limit());
         let left = self.file.limit() - n;
@@ -48,20 +48,20 @@ impl StreamFile {
         Ok(())
     }
 
-    /// The next complete line without its end; `None` after the last.
+    /// Reads the next complete line without its end; `None` after the last.
     pub fn line<'a>(&mut self, line: &'a mut String) -> io::Result<Option<&'a str>> {
         line.clear();
         self.file.read_line(line).map_err(|e| at(&self.path, &e))?;
         Ok(line.strip_suffix('\n'))
     }
 
-    /// Bytes that are left.
+    /// Number of bytes left.
     pub fn left(&self) -> u64 {
         self.file.limit()
     }
 }
 
-/// The spikes of a stream, in order.
+/// Reader of a stream's spikes in order.
 pub struct SpikeReader {
     file: Option<StreamFile>,
 }
@@ -71,12 +71,12 @@ impl SpikeReader {
         Self { file }
     }
 
-    /// No spikes.
+    /// Reader without spikes.
     pub fn empty() -> Self {
         Self { file: None }
     }
 
-    /// The next spike; `None` after the last.
+    /// Reads the next spike; `None` after the last.
     pub fn next_spike(&mut self) -> io::Result<Option<Spike>> {
         let Some(file) = &mut self.file else { return Ok(None) };
         let mut record = [0; 8];
@@ -92,7 +92,7 @@ impl Iterator for SpikeReader {
     }
 }
 
-/// The rows of a series, a field or a matrix, in order.
+/// Reader of the rows of a series, a field or a matrix in order.
 pub struct RowReader {
     file: Option<StreamFile>,
     width: usize,
@@ -117,7 +117,7 @@ impl RowReader {
         Ok(self.step)
     }
 
-    /// Replaces `values` by those of the next row and returns its step; `None` after the last.
+    /// Replaces `values` by those of the next row and returns its step; `None` after the last row.
     pub fn next_row(&mut self, values: &mut Vec<f32>) -> io::Result<Option<u64>> {
         values.clear();
         let Some(step) = self.peek()? else { return Ok(None) };
@@ -143,9 +143,9 @@ impl RowReader {
     }
 }
 
-/// A line of a file, with the step that it belongs to.
+/// Line of a file that contains its step.
 pub(super) trait StepLine: serde::de::DeserializeOwned {
-    /// Its step.
+    /// Step of the line.
     fn step(&self) -> u64;
 }
 
@@ -173,14 +173,14 @@ impl StepLine for LinksAt {
     }
 }
 
-/// The lines of a stream, in order.
+/// Reader of a stream's lines in order.
 pub struct LineReader<T> {
     file: Option<StreamFile>,
     line: String,
     lines: PhantomData<T>,
 }
 
-/// The events of a lineage, in order.
+/// Reader of the events of a lineage in order.
 pub type LineageReader = LineReader<LifeEvent>;
 
 impl<T: serde::de::DeserializeOwned> LineReader<T> {
@@ -188,7 +188,7 @@ impl<T: serde::de::DeserializeOwned> LineReader<T> {
         Self { file, line: String::new(), lines: PhantomData }
     }
 
-    /// The next line; `None` after the last complete one.
+    /// Reads the next line; `None` after the last complete one.
     pub fn next_event(&mut self) -> io::Result<Option<T>> {
         let Some(file) = &mut self.file else { return Ok(None) };
         let Some(line) = file.line(&mut self.line)? else { return Ok(None) };
@@ -196,7 +196,7 @@ impl<T: serde::de::DeserializeOwned> LineReader<T> {
         serde_json::from_str(line).map(Some).map_err(wrong)
     }
 
-    /// The next line as text.
+    /// Reads the next line as text.
     pub(super) fn next_line(&mut self) -> io::Result<Option<&str>> {
         match &mut self.file {
             Some(file) => file.line(&mut self.line),
@@ -218,20 +218,20 @@ pub(super) fn spike(record: &[u8; 8]) -> Spike {
     Spike { step: word(0), lane: word(4) }
 }
 
-/// Bytes at the end of a file that show where it ends.
+/// Bytes at the end of a file that are searched for its last valid record.
 const TAIL: u64 = 256 << 10;
-/// A gap between two records is plausible up to this many steps, or this many times the largest gap before.
+/// Maximum plausible gap between two records in steps, and maximum ratio to the largest earlier gap.
 const PLAUSIBLE_GAP: u64 = 1 << 20;
 const PLAUSIBLE_RATIO: u64 = 1000;
 
-/// Valid bytes of an unclosed stream without a lock file, and the step of its last record: whole records whose steps
-/// do not decrease and do not jump. Only the end of the file is read, because a crash damages nothing else.
+/// Number of valid bytes in an unclosed stream without a lock file, and the step of its last record: whole records
+/// whose steps neither decrease nor jump. Only the end of the file is read, because a crash damages nothing else.
 pub(super) fn recover(folder: &Path, stream: &Stream, n_lanes: u32, first: u64) -> io::Result<(u64, Option<u64>)> {
     let path = run_file::inside(folder, &stream.file)?;
     let Some(n_bytes) = run_file::size_of(&path) else { return Ok((0, None)) };
     let Some(record) = record_bytes(stream) else { return Ok((n_bytes, None)) };
     let n_records = before_zeros(&path, n_bytes / record, record)?;
-    // At least two rows, however long.
+    // At least two rows of any length.
     let n_tail = n_records.min((TAIL / record).max(2));
     let start = (n_records - n_tail) * record;
     let mut file = run_file::open_regular(&path)?;
@@ -260,8 +260,8 @@ pub(super) fn recover(folder: &Path, stream: &Stream, n_lanes: u32, first: u64) 
     Ok((start + valid * record, last))
 }
 
-/// The records of a file before the zeros at its end: a file system that loses power can leave a file longer than what was
-/// written. Steps do not decrease and only the first record can be of step 0, so a search by halves finds the boundary.
+/// Number of records before zeros at the end of a file: on power loss a file system can leave a file longer than its
+/// written data. Steps never decrease and only the first record can have step 0, so binary search finds the boundary.
 fn before_zeros(path: &Path, n_records: u64, record: u64) -> io::Result<u64> {
     let mut file = run_file::open_regular(path)?;
     let mut is_zero = |k: u64| -> io::Result<bool> {
@@ -298,7 +298,7 @@ mod tests {
         };
         let spikes: Vec<u8> =
             (0..100_u32).flat_map(|step| [step.to_le_bytes(), 0_u32.to_le_bytes()].concat()).collect();
-        // Larger than memory, but sparse: its ends and a few records between are read.
+        // The largest file exceeds memory but is sparse: only its ends and a few records in between are read.
         for size in [800, 801, 808, 1 << 20, 1 << 36] {
             assert_eq!(recovered(&spikes, size, &stream("spikes", 2)), (800, Some(99)), "{size}");
         }

@@ -1,6 +1,6 @@
 //! Files of a run that its manifest does not list, because its process ended between their creation and the next
-//! manifest. The lock file names them before they are created, so that a run that continues or is replaced removes them:
-//! left behind, they would be taken for files of somebody else.
+//! manifest. The lock file names them before they are created, so that continuing or replacing the run removes them;
+//! otherwise they would be mistaken for foreign files.
 
 use super::{
     Manifest,
@@ -19,13 +19,13 @@ use std::{fs, io, path::Path};
 impl RunWriter {
     /// Creates a file that the manifest does not list yet.
     pub(super) fn create_file(&mut self, name: &str, head: &[u8]) -> io::Result<AppendFile> {
-        // The lock file names files of this run only.
+        // The lock file must name files of this run only.
         run_file::is_free(&run_file::inside(&self.folder, name)?)?;
         self.lock.announce(name)?;
         AppendFile::create(&self.folder, name, head)
     }
 
-    /// Writes the manifest with the files that were created.
+    /// Writes a manifest that lists the created files.
     pub(super) fn list_files(&mut self) -> io::Result<()> {
         save_manifest(&self.folder, &self.manifest)?;
         self.lock.all_are_listed();
@@ -33,7 +33,7 @@ impl RunWriter {
     }
 }
 
-/// Removes what the process that wrote a run left unlisted, except for `kept` files. The caller holds the lock.
+/// Removes unlisted files of the process that wrote a run, except `kept` files. The caller holds the lock.
 pub(super) fn remove_unlisted(
     folder: &Path,
     manifest: &Manifest,
@@ -61,7 +61,7 @@ pub(super) fn remove(folder: &Path, name: &str) -> io::Result<()> {
     }
 }
 
-/// Whether the writer gives files such a name: `rate-2.f32`, `map@head=3.f32` of probes, `experts-2.u64` and
+/// Whether the writer uses such a file name: `rate-2.f32`, `map@head=3.f32` of probes, `experts-2.u64` and
 /// `experts-2.elements.ron` of sets, `parent.state` of a branch.
 fn is_of_writer(name: &str, probes: &[ProbeSpec]) -> bool {
     let is_of_set = [".u64", TABLE].iter().filter_map(|end| name.strip_suffix(end)).any(|stem| {
@@ -89,7 +89,7 @@ pub(super) mod tests {
     use neuropil_test_support::temp::TempFolder;
     use std::{collections::BTreeSet, sync::Arc};
 
-    /// A kind with fields over a set.
+    /// Project of a kind with fields over a set.
     fn project() -> (Project, Vec<Tap>, &'static str) {
         let project = Project { model: Model::by_name("nuclei").unwrap(), ..Project::default() };
         let fields = project.model.probes().iter().enumerate().filter_map(|(i, probe)| match probe.shape {
@@ -100,7 +100,7 @@ pub(super) mod tests {
         (project, taps, over[0])
     }
 
-    /// A set with ids and, in a file of its own, positions.
+    /// Set with ids and with positions in a file of its own.
     fn set(name: &'static str, len: u32) -> Vec<Arc<ElementSet>> {
         let ids = (0..u64::from(len)).collect();
         vec![Arc::new(ElementSet { name, len, ids, positions: vec![[0.0; 3]; len as usize], ..ElementSet::default() })]
@@ -123,7 +123,7 @@ pub(super) mod tests {
         Ok(writer)
     }
 
-    /// Two changes of the set, the first before the checkpoint.
+    /// Changes the set twice, the first time before the checkpoint.
     pub fn first_part(writer: &mut RunWriter) -> io::Result<()> {
         writer.sets_changed(5, &set(project().2, 3))?;
         let snapshot = Arc::new(Snapshot { model: "nuclei".into(), sections: vec![] });
@@ -151,7 +151,7 @@ pub(super) mod tests {
         Ok(writer)
     }
 
-    /// A run that is killed behind any of the files it creates is continued and replaced.
+    /// A run that is killed after any file creation can be continued and replaced.
     #[test]
     fn a_run_killed_between_a_file_and_its_manifest_is_continued_and_replaced() {
         let folder = TempFolder::new("unlisted");
@@ -192,7 +192,7 @@ pub(super) mod tests {
         assert!(n_kills > 8, "{n_kills}");
     }
 
-    /// A run that was killed while it wrote its first manifest leaves a lock file and a part.
+    /// A run that was killed while it wrote its first manifest leaves a lock file and a temporary file.
     #[test]
     fn a_run_killed_before_its_first_manifest_is_replaced() {
         let temp = TempFolder::new("first");

@@ -1,18 +1,18 @@
-//! What the window shows of a project beside its layout. No result depends on it, so neither the engine nor a command log
-//! holds it.
+//! View settings of a project other than the layout. No result depends on them, so neither the engine nor a command log
+//! contains them.
 
 use std::collections::BTreeMap;
 
-/// The view of a project.
+/// View settings of a project.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct ViewState {
-    /// Colours of named selections: the number of a categorical colour of the theme, from 1.
+    /// Colours of named selections, as indices of the theme's categorical colours, from 1.
     pub colors: BTreeMap<String, u8>,
 }
 
 impl ViewState {
-    /// Whether there is nothing to store.
+    /// Whether there are no settings to store.
     pub fn is_empty(&self) -> bool {
         self.colors.is_empty()
     }
@@ -25,7 +25,7 @@ impl ViewState {
         };
     }
 
-    /// Keeps the colour of a selection that is renamed.
+    /// Moves the colour of a selection that is renamed.
     pub fn rename(&mut self, old: &str, new: &str) {
         if let Some(color) = self.colors.remove(old) {
             self.colors.insert(new.to_owned(), color);

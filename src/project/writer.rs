@@ -1,4 +1,4 @@
-//! Writes a run folder: the [`Sink`] behind every recording, from the window and from the command line.
+//! Writer of a run folder: the [`Sink`] of every recording, from the window and from the command line.
 
 use super::{
     Manifest, Project, Status,
@@ -29,29 +29,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Everything a new run starts from.
+/// Inputs of a new run.
 pub struct RunStart<'a> {
-    /// The project. Its parameters are written as they were at step 0, which the engine knows.
+    /// Project of the run. Its parameters are written as they were at step 0, which the engine provides.
     pub project: &'a Project,
-    /// Folder the project's relative paths start from.
+    /// Base folder of relative paths in the project.
     pub base: &'a Path,
-    /// Recorded probes.
+    /// Taps to record.
     pub taps: Vec<Tap>,
-    /// The sets of the simulation ([`SimSchema::sets`](crate::engine::SimSchema)).
+    /// Element sets of the simulation ([`SimSchema::sets`](crate::engine::SimSchema)).
     pub sets: &'a [Arc<ElementSet>],
-    /// Device, as text.
+    /// Name of the device.
     pub device: String,
-    /// CPU threads.
+    /// Number of CPU threads.
     pub threads: u32,
-    /// The command line, when there is one.
+    /// Command line; empty in the window.
     pub command: String,
-    /// The run this is a trial of: `(trial's seed, path from here to the folder that holds the ids)`.
+    /// For a trial, its seed and the path from its folder to the folder with the ids.
     pub trial: Option<(u64, &'a str)>,
-    /// How many trials this run consists of; 0 for an ordinary run.
+    /// Number of trials in this run; 0 for an ordinary run.
     pub trials: u32,
 }
 
-/// A run folder being written.
+/// Run folder that is being written.
 pub struct RunWriter {
     pub(super) folder: PathBuf,
     pub(super) lock: RunLock,
@@ -61,20 +61,20 @@ pub struct RunWriter {
     pub(super) sets: Vec<Arc<ElementSet>>,
     pub(super) taps: Vec<Tap>,
     pub(super) files: Vec<StreamFile>,
-    /// Segments of streams that are complete, since the lanes changed.
+    /// Segments of streams that are complete because their lanes changed.
     pub(super) segments: Vec<StreamFile>,
-    /// Files that do not change any more.
+    /// Files that no longer change.
     pub(super) written: Vec<FileInfo>,
     pub(super) commands: AppendFile,
     pub(super) timings: AppendFile,
     pub(super) started: Instant,
-    /// Wall time of the parts before, when the run continues.
+    /// Wall time of the earlier parts of a continued run, seconds.
     pub(super) earlier_s: f64,
-    /// Computing time of the parts before.
+    /// Computing time of the earlier parts, seconds.
     pub(super) earlier_computed_s: f64,
-    /// Computing time of the simulation when the recording began.
+    /// Computing time of the simulation at the start of the recording.
     pub(super) computed_at_start: Duration,
-    /// Folder of the safety recording that it begins with.
+    /// Folder of the safety recording that it continues.
     pub(super) beginning: Option<PathBuf>,
     pub(super) buffer: Vec<u8>,
     pub(super) checkpoints: Checkpoints,
@@ -88,8 +88,8 @@ pub(super) struct StreamFile {
 }
 
 impl RunWriter {
-    /// Prepares the folder and writes everything known before the first step. A folder that is not empty is
-    /// used only when it is an older run, which is replaced.
+    /// Prepares the folder and writes all data known before the first step. A folder that is not empty is used only if
+    /// it contains an older run, which is replaced.
     pub fn create(folder: &Path, start: RunStart<'_>) -> io::Result<Self> {
         let mut lock = replace::prepare_folder(folder)?;
         let project = start.project;
@@ -148,14 +148,14 @@ impl RunWriter {
         })
     }
 
-    /// The same with other probes, for tests.
+    /// Replaces the probes, for tests.
     #[doc(hidden)]
     pub fn with_probes(mut self, probes: &'static [ProbeSpec]) -> Self {
         self.probes = probes;
         self
     }
 
-    /// Closes a run that failed, with the reason in its manifest.
+    /// Closes a failed run with the reason in its manifest.
     pub fn fail(mut self, why: &str) -> io::Result<()> {
         self.manifest.status = Status::Failed(why.to_owned());
         self.close()
@@ -167,7 +167,7 @@ impl RunWriter {
         self.close()
     }
 
-    /// Writes the last manifest: lengths and hashes of all files. The lock is released when the writer is dropped.
+    /// Writes the last manifest with lengths and hashes of all files. Dropping the writer releases the lock.
     fn close(&mut self) -> io::Result<()> {
         self.manifest.stopped = run::now_utc();
         self.manifest.wall_s = self.earlier_s + self.started.elapsed().as_secs_f64();
@@ -186,12 +186,12 @@ impl RunWriter {
         self.remove_obsolete().and(synced).and(checkpoints)
     }
 
-    /// The folder.
+    /// Path of the run folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Writes the project with its parameters as they were at step 0, and what was applied since.
+    /// Writes the project with its parameters at step 0, and the commands applied since.
     pub(super) fn write_history(&mut self, history: &CommandHistory) -> io::Result<()> {
         let built = self.project.clone();
         for change in &history.params {
@@ -317,7 +317,7 @@ impl Sink for RunWriter {
             Ok(()) => self.manifest.last_step = block.clock.step,
             Err(error) => {
                 self.manifest.status = Status::Failed(error.to_string());
-                // A block is in all streams or in none.
+                // A block is written to all streams or to none.
                 for (stream, n_bytes, hash) in before {
                     let mut files = self.files.iter_mut().chain(&mut self.segments);
                     let Some(target) = files.find(|f| f.stream == stream) else { continue };
@@ -383,7 +383,7 @@ impl Sink for RunWriter {
     }
 }
 
-/// Writes the manifest, whole or not at all.
+/// Writes the manifest atomically.
 pub(super) fn save_manifest(folder: &Path, manifest: &Manifest) -> io::Result<()> {
     let text = file::to_ron(manifest).map_err(io::Error::other)?;
     let head = "// A run of neuropil. Read a stream with numpy.fromfile(file, dtype).";
@@ -391,7 +391,7 @@ pub(super) fn save_manifest(folder: &Path, manifest: &Manifest) -> io::Result<()
     atomic_file::replace(&folder.join(MANIFEST), text.as_bytes())
 }
 
-/// Begins the second line of a manifest, which has the hash of the others.
+/// Prefix of the second line of a manifest, which contains the hash of the other lines.
 const HASH_LINE: &str = "// XXH64 of the other lines: ";
 
 fn hash_of_lines(head: &str, rest: &str) -> String {
@@ -400,7 +400,7 @@ fn hash_of_lines(head: &str, rest: &str) -> String {
     hash.hex()
 }
 
-/// Whether a manifest has the hash that it names; `None` when it names none, as those of older versions.
+/// Whether a manifest matches its own hash; `None` if it has none, as in older versions.
 pub(super) fn manifest_matches(text: &str) -> Option<bool> {
     let (head, lines) = text.split_once('\n')?;
     if !lines.starts_with("//") && !head.contains(HASH_LINE.trim_end()) {

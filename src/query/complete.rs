@@ -1,4 +1,4 @@
-//! Completions of a query while it is typed.
+//! Completions for a query that is being typed.
 
 use super::{
     Known, Op, quote,
@@ -6,21 +6,19 @@ use super::{
 };
 use std::ops::Range;
 
-/// Most completions.
+/// Maximum number of completions.
 const MOST: usize = 12;
 
-/// A completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Byte range it replaces.
+    /// Byte range that it replaces.
     pub at: Range<usize>,
-    /// The text.
     pub text: String,
-    /// What the text stands for.
+    /// Description of the completion.
     pub hint: String,
 }
 
-/// Completions at a place of a query, best first.
+/// Completions at the cursor in a query, best first.
 pub fn complete(text: &str, cursor: usize, known: &Known<'_>) -> Vec<Completion> {
     let Some(head) = text.get(..cursor) else { return vec![] };
     let Ok(all) = tokens(head) else { return vec![] };
@@ -37,7 +35,7 @@ pub fn complete(text: &str, cursor: usize, known: &Known<'_>) -> Vec<Completion>
             (!begins, Completion { at: at.clone(), text, hint })
         })
         .collect();
-    found.sort_by_key(|(later, _)| *later); // stable: otherwise as proposed
+    found.sort_by_key(|(later, _)| *later); // stable sort, which keeps the proposed order otherwise
     found.into_iter().take(MOST).map(|(_, c)| c).collect()
 }
 
@@ -99,7 +97,7 @@ fn signs(column: &str, known: &Known<'_>) -> Option<Vec<(String, String)>> {
     Some(ops.iter().map(|op| (op.sign().to_owned(), String::new())).collect())
 }
 
-/// The categories of the column whose values are being listed.
+/// Categories of the column whose values are being typed.
 fn values(before: &[Token], known: &Known<'_>) -> Vec<(String, String)> {
     let Some(op) = before.iter().rposition(|t| matches!(t.piece, Piece::Op(_))) else { return vec![] };
     let Some(column) = op.checked_sub(1).and_then(|i| known.set.column(&before[i].word.text)) else { return vec![] };

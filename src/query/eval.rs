@@ -1,4 +1,4 @@
-//! Who is meant by a query.
+//! Evaluation of a query: the elements that it selects.
 
 use super::{Mistake, Op, Query, Word, parse};
 use crate::{
@@ -8,24 +8,23 @@ use crate::{
 };
 use std::collections::HashMap;
 
-/// Columns of every set. `root_id` is `id` by another name.
+/// Columns that every set has. `root_id` is another name of `id`.
 const COLUMNS: [&str; 5] = ["idx", "id", "root_id", "name", "file"];
-/// Longest chain of sets that refer to each other.
+/// Maximum length of a chain of sets that refer to each other.
 const MAX_CHAIN: usize = 64;
 
-/// A set of elements with a name.
+/// Named set of elements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Named {
-    /// Its name.
     pub name: String,
-    /// Its elements.
+    /// Query that selects its elements.
     pub query: String,
-    /// The set that they are of; empty for the first set of a model.
+    /// Element set that it selects from; empty for the first set of a model.
     pub set: String,
 }
 
 impl Named {
-    /// Whether its elements are of a set, which may be the first of the model.
+    /// Whether it selects from an element set; `is_first`: that set is the first of the model.
     pub fn is_over(&self, set: &str, is_first: bool) -> bool {
         let own = self.set.trim();
         own == set || own.is_empty() && is_first
@@ -38,53 +37,52 @@ impl From<Selection> for Named {
     }
 }
 
-/// A live value of every element.
+/// Live field with a value per element.
 #[derive(Clone, Copy)]
 pub struct Field<'a> {
-    /// Its name; a trailing `_field` need not be typed.
+    /// Name of the field; a trailing `_field` need not be typed.
     pub name: &'a str,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: &'a str,
-    /// One value per element; empty when they are not known now.
+    /// Values by element; empty if they are currently unknown.
     pub values: &'a [f32],
 }
 
 impl Field<'_> {
-    /// The name as it is typed.
+    /// Name in the form in which it is typed.
     pub fn short(&self) -> &str {
         self.name.strip_suffix("_field").unwrap_or(self.name)
     }
 }
 
-/// Named sets during the evaluation of a query.
+/// Cache of named sets during the evaluation of a query.
 #[derive(Default)]
 struct Lookup {
-    /// Sets under evaluation, outermost first.
+    /// Sets being evaluated, outermost first.
     open: Vec<String>,
-    /// Members of evaluated sets.
+    /// Members of the evaluated sets.
     known: HashMap<String, Vec<bool>>,
 }
 
-/// What a query is asked of.
+/// Context in which a query is evaluated.
 pub struct Known<'a> {
-    /// The elements.
+    /// Element set of the query.
     pub set: &'a ElementSet,
-    /// Ids of the individuals in the elements, where these are slots; empty when they are not known.
+    /// Ids of the individuals in the slots; empty if unknown.
     pub individuals: &'a [u64],
-    /// Named sets.
     pub named: &'a [Named],
-    /// Live values; empty where a query has to mean the same at all times.
+    /// Live fields; empty if the query must give equal results at all times.
     pub fields: &'a [Field<'a>],
-    /// The connections, where there are any.
+    /// Connections of the model, if any.
     pub links: Option<&'a dyn ConnectionSource>,
     /// Seed of random choices.
     pub seed: u64,
-    /// The elements listed in a file.
+    /// Reads the elements listed in a file.
     pub listed: &'a dyn Fn(&str) -> Result<Vec<u32>, String>,
 }
 
 impl Known<'_> {
-    /// The elements a query, or the name of a set, stands for; ascending.
+    /// Elements selected by a query or the name of a set, ascending.
     pub fn select(&self, query: &str) -> Result<Vec<u32>, Mistake> {
         let chosen = self.ask(query, &mut Lookup::default())?;
         Ok((0..self.set.len).filter(|i| chosen[*i as usize]).collect())
@@ -97,7 +95,7 @@ impl Known<'_> {
         }
     }
 
-    /// The members of a named set, evaluated once per query.
+    /// Members of a named set, evaluated once per query.
     fn members(&self, set: &Named, lookup: &mut Lookup) -> Result<Vec<bool>, String> {
         if let Some(known) = lookup.known.get(&set.name) {
             return Ok(known.clone());
@@ -177,7 +175,7 @@ impl Known<'_> {
         whole.or_else(|| self.fields.iter().find(|f| f.short().eq_ignore_ascii_case(name)))
     }
 
-    /// The first of them, or those with the smallest random words.
+    /// Chooses the first elements, or those with the smallest random words.
     fn choose(&self, count: &Word, is_random: bool, of: &[bool]) -> Result<Vec<bool>, Mistake> {
         let n: usize = count.text.parse().unwrap_or(usize::MAX);
         let mut members: Vec<u32> = (0..of.len() as u32).filter(|i| of[*i as usize]).collect();
@@ -242,18 +240,18 @@ impl Known<'_> {
         unknown(&column.at, "column", &column.text, &known)
     }
 
-    /// What `name ~` looks into: the element's name, and its finest category, which is what people call it by.
+    /// Strings that `name ~` searches: the element's name and its finest category, by which it is commonly called.
     fn texts(&self, element: usize) -> impl Iterator<Item = &str> {
         let finest = self.set.columns.iter().max_by_key(|c| c.labels.len()).filter(|c| c.labels.len() > 50);
         let name = self.set.names.get(element).map(String::as_str);
         name.into_iter().chain(finest.map(|c| c.label(element as u32)))
     }
 
-    /// Marks the elements with these ids. Of individuals, those that have ended are nowhere.
+    /// Marks the elements with these ids. Individuals that have ended are skipped.
     fn mark_ids(&self, values: &[Word], out: &mut [bool]) -> Result<(), Mistake> {
         let ids = if self.set.are_slots { self.individuals } else { &self.set.ids };
         let ids = ids.iter().enumerate().take(out.len());
-        // A search is faster for a few ids, a map for the thousands of a saved selection.
+        // A search is faster for a few ids, a map for the thousands in a saved selection.
         let map: HashMap<u64, usize> =
             if values.len() > 8 { ids.clone().rev().map(|(i, id)| (*id, i)).collect() } else { HashMap::new() };
         for value in values {
@@ -281,7 +279,7 @@ impl Known<'_> {
     }
 }
 
-/// The only value of a comparison with a number.
+/// The single value of a numeric comparison.
 fn one(values: &[Word]) -> Result<&Word, Mistake> {
     match values {
         [one] => Ok(one),
@@ -294,7 +292,7 @@ fn number(value: &Word, unit: Unit) -> Result<f64, Mistake> {
     unit.parse(&value.text).map_err(|why| Mistake::new(&value.at, why))
 }
 
-/// The unit a suffix stands for; dimensionless when it is none of ours.
+/// Unit with this suffix; dimensionless if there is none.
 fn unit_of(suffix: &str) -> Unit {
     let all = [Unit::Ms, Unit::Mv, Unit::Hz, Unit::Pa, Unit::Um, Unit::Steps, Unit::Bytes];
     all.into_iter().find(|u| u.suffix() == suffix).unwrap_or(Unit::One)
@@ -327,7 +325,7 @@ fn compare(
         return Err(Mistake::new(&column.at, format!("`{}` has no values yet: run the model first", column.text)));
     }
     let bound = number(one(values)?, unit_of(field.unit))?;
-    // What is typed is as exact as the values are.
+    // Rounds the bound to the precision of the values.
     let bound = f64::from(bound as f32);
     out.iter_mut().zip(field.values).for_each(|(out, v)| *out = holds(op, f64::from(*v), bound));
     Ok(out)
@@ -371,7 +369,7 @@ fn mark_range(value: &Word, out: &mut [bool]) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// Those that get at least so much from these, or give it to them; signs do not matter.
+/// Elements with at least `at_least` synapses from the given elements, or onto them; signs are ignored.
 fn linked(links: &dyn ConnectionSource, of: &[bool], is_downstream: bool, at_least: f64) -> Vec<bool> {
     let mut sums = vec![0.0_f64; of.len()];
     let mut row = Vec::new();
@@ -388,7 +386,7 @@ fn linked(links: &dyn ConnectionSource, of: &[bool], is_downstream: bool, at_lea
     sums.into_iter().map(|sum| sum >= at_least).collect()
 }
 
-/// "there is no X `y`; did you mean `z`?", or the known ones when none is near.
+/// Message "there is no X `y`; did you mean `z`?", or with the known names if none is similar.
 fn unknown(at: &std::ops::Range<usize>, what: &str, name: &str, known: &[&str]) -> Mistake {
     let near = known.iter().map(|k| (distance(k, name), k)).min().filter(|(d, _)| *d <= 1 + name.len() / 3);
     let hint = match near {

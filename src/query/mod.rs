@@ -5,7 +5,7 @@
 //! or      := and ("or" and)*
 //! and     := not ("and" not)*
 //! not     := "not" not | "(" query ")" | linked | atom
-//! linked  := ("downstream" | "upstream") "of" source [">=" COUNT]   that many synapses from it, or onto it
+//! linked  := ("downstream" | "upstream") "of" source [">=" COUNT]   with at least COUNT synapses from or onto the source
 //! source  := NAME of a set | "(" query ")" | linked
 //! atom    := "all" | ["in"] NAME of a set | COLUMN test
 //! test    := ("=" | "!=" | "~" | "!~") value ("," value)*           ~ contains, without regard to case
@@ -14,8 +14,8 @@
 //! COLUMN  := idx | id | root_id | name | file | a category | a live value
 //! ```
 //!
-//! [`parse`] only checks the grammar; [`Known::select`] resolves names among the elements. Every [`Mistake`] says where it
-//! is and what would be correct. Chains of `and` and `or` may be of any length; nesting is limited.
+//! [`parse`] only checks the grammar; [`Known::select`] resolves names among the elements. Every [`Mistake`] contains
+//! its position and the correct form. Chains of `and` and `or` may be of any length; nesting is limited.
 
 mod complete;
 mod eval;
@@ -29,13 +29,13 @@ pub use parse::parse;
 use crate::sim::ElementSet;
 use std::{fmt, ops::Range};
 
-/// An error in a query, and its place.
+/// Error in a query with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct Mistake {
     /// Byte range in the query.
     pub at: Range<usize>,
-    /// What is wrong, and what would be correct.
+    /// Description of the error with the correct form.
     pub what: String,
 }
 
@@ -44,7 +44,7 @@ impl Mistake {
         Self { at: at.clone(), what: what.into() }
     }
 
-    /// The sentence with its place: `` `clas = optic`, at `clas`: there is no column … ``.
+    /// Formats the error with its position: `` `clas = optic`, at `clas`: there is no column … ``.
     pub fn of(&self, query: &str) -> String {
         let place = query.get(self.at.clone()).map_or("", str::trim);
         let (place, whole) = (shortened(place), shortened(query.trim()));
@@ -55,7 +55,7 @@ impl Mistake {
     }
 }
 
-/// At most this many characters of a query are quoted in an error.
+/// Maximum number of characters of a query that an error quotes.
 const QUOTED: usize = 120;
 
 fn shortened(text: &str) -> String {
@@ -65,10 +65,10 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// A word of a query, and its place. Words are equal when their texts are equal.
+/// Word of a query with its position. Words are equal if their texts are equal.
 #[derive(Clone, Debug, Eq)]
 pub struct Word {
-    /// Without quotes.
+    /// Text without quotes.
     pub text: String,
     /// Byte range in the query.
     pub at: Range<usize>,
@@ -80,33 +80,28 @@ impl PartialEq for Word {
     }
 }
 
-/// A comparison of a column.
+/// Comparison operator of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Is one of these.
+    /// Equals one of the values.
     Equal,
-    /// Is none of these.
+    /// Equals none of the values.
     Unequal,
-    /// Contains one of these.
+    /// Contains one of the values.
     Like,
-    /// Contains none of these.
+    /// Contains none of the values.
     Unlike,
-    /// Lies below.
     Below,
-    /// Lies at or below.
     AtMost,
-    /// Lies above.
     Above,
-    /// Lies at or above.
     AtLeast,
 }
 
 impl Op {
-    /// All of them, the longer spellings first.
+    /// All operators, the longer spellings first.
     pub const ALL: [Self; 8] =
         [Self::Unequal, Self::Unlike, Self::AtMost, Self::AtLeast, Self::Equal, Self::Like, Self::Below, Self::Above];
 
-    /// Its spelling.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Equal => "=",
@@ -124,43 +119,40 @@ impl Op {
 /// A parsed query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
-    /// All elements.
     All,
-    /// The elements of a named set.
+    /// Elements of a named set.
     Set(Word),
-    /// The elements whose column passes a test.
+    /// Elements whose column passes a test.
     Test(Word, Op, Vec<Word>),
-    /// All other elements.
     Not(Box<Query>),
-    /// The elements in all of these, two or more.
+    /// Intersection of two or more queries.
     And(Vec<Query>),
-    /// The elements in any of these, two or more.
+    /// Union of two or more queries.
     Or(Vec<Query>),
-    /// A number of elements: the first, or drawn at random.
+    /// A number of elements: the first, or a random choice.
     Choose {
-        /// The number.
         count: Word,
-        /// Drawn at random instead of the first.
+        /// Whether the choice is random.
         is_random: bool,
-        /// From these elements.
+        /// Query to choose from.
         of: Box<Query>,
     },
-    /// The elements with at least a number of synapses from these, or onto these.
+    /// Elements with at least a number of synapses from or onto those of a query.
     Linked {
-        /// `downstream` or `upstream`.
+        /// Keyword: `downstream` or `upstream`.
         word: Word,
-        /// Targets of these; else sources.
+        /// Whether targets are selected rather than sources.
         is_downstream: bool,
-        /// The elements they are connected to.
+        /// Query of the connected elements.
         of: Box<Query>,
-        /// The number of synapses; one without it.
+        /// Minimum number of synapses; 1 if missing.
         at_least: Option<Word>,
     },
 }
 
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "all", "of", "downstream", "upstream"];
 
-/// Quotes a text for a query, unless it is one plain word.
+/// Quotes a text for a query unless it is a single plain word.
 pub fn quote(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '/');
     let is_keyword = KEYWORDS.iter().any(|k| k.eq_ignore_ascii_case(text));
@@ -202,8 +194,8 @@ impl fmt::Display for Query {
     }
 }
 
-/// These elements for a file: `root_id = 70, 71` where they have public ids, which outlive a new order of the elements,
-/// else [`of_elements`].
+/// Query for these elements by public id if they have ids, `root_id = 70, 71`, which stays valid when elements are
+/// reordered; otherwise [`of_elements`].
 pub fn of_elements_by_id(ids: &[u64], elements: &[u32]) -> String {
     let named = elements.iter().map(|e| ids.get(*e as usize).map(u64::to_string)).collect::<Option<Vec<_>>>();
     named
@@ -211,7 +203,7 @@ pub fn of_elements_by_id(ids: &[u64], elements: &[u32]) -> String {
         .map_or_else(|| of_elements(elements), |ids| format!("root_id = {}", ids.join(", ")))
 }
 
-/// These elements for a file: by the ids of their individuals where these are known, else as [`of_elements_by_id`].
+/// Query for these elements by the ids of their individuals if known, otherwise [`of_elements_by_id`].
 pub fn of_individuals(individuals: &[u64], set: Option<&ElementSet>, elements: &[u32]) -> String {
     if !individuals.is_empty() && individuals.len() == elements.len() {
         return format!("id = {}", individuals.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
@@ -219,7 +211,8 @@ pub fn of_individuals(individuals: &[u64], set: Option<&ElementSet>, elements: &
     of_elements_by_id(set.map_or(&[][..], |set| &set.ids), elements)
 }
 
-/// `idx = 1, 2, 5..9`: these elements by index. Three and more neighbours are written as a range, both ends included.
+/// Query for these elements by index: `idx = 1, 2, 5..9`. Three or more neighbours are written as a range that includes
+/// both ends.
 pub fn of_elements(elements: &[u32]) -> String {
     let mut parts = Vec::new();
     let mut rest = elements;

@@ -1,14 +1,13 @@
-//! Parses a text into a [`Query`]: the grammar only.
+//! Parser of queries, for the grammar alone.
 
 use super::{
     Mistake, Op, Query, Word,
     token::{Piece, Token, tokens},
 };
 
-/// Deepest nesting of parentheses and `not`.
+/// Maximum nesting of parentheses and `not`.
 const DEPTH: u32 = 64;
 
-/// Parses a query.
 pub fn parse(text: &str) -> Result<Query, Mistake> {
     let tokens = tokens(text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, end: text.len(), depth: 0 };
@@ -44,7 +43,7 @@ impl Parser<'_> {
         found
     }
 
-    /// An error at the next token, or at the end.
+    /// Error at the next token, or at the end.
     fn wrong(&self, what: &str) -> Mistake {
         let at = self.peek().map_or(self.end..self.end, |t| t.word.at.clone());
         Mistake::new(&at, what)
@@ -59,7 +58,7 @@ impl Parser<'_> {
 
     fn query(&mut self) -> Result<Query, Mistake> {
         let is_random = self.peeks("random");
-        // A column may be called `first`; a choice has a number behind it.
+        // A column may be named `first`; in a choice it is followed by a number.
         let is_number = |t: &&Token| t.piece == Piece::Word && t.word.text.parse::<usize>().is_ok();
         let count = self.tokens.get(self.at + 1).filter(is_number).map(|t| t.word.clone());
         let Some(count) = count.filter(|_| is_random || self.peeks("first")) else { return self.or() };
@@ -135,7 +134,8 @@ impl Parser<'_> {
         Ok(Query::Linked { word, is_downstream, of, at_least })
     }
 
-    /// The source of a link: a name without a comparison, since `>=` belongs to the count, or anything in parentheses.
+    /// Parses the source of a link: a name without a comparison, because `>=` belongs to the count, or an expression in
+    /// parentheses.
     fn source(&mut self) -> Result<Query, Mistake> {
         let is_name = |t: &&Token| matches!(t.piece, Piece::Word | Piece::Quoted);
         let is_plain = !["(", "in", "all", "not"].iter().any(|w| self.peeks(w)) && !self.is_linked();
@@ -181,7 +181,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The values after a comparison: comma-separated; unquoted neighbours belong to one value.
+    /// Parses the values of a comparison: separated by commas; adjacent unquoted words are one value.
     fn values(&mut self) -> Result<Vec<Word>, Mistake> {
         let mut out = Vec::new();
         loop {
@@ -202,7 +202,7 @@ impl Parser<'_> {
     }
 }
 
-/// A chain of one is its only member.
+/// Joins queries; a single one stays as it is.
 fn joined(mut all: Vec<Query>, join: fn(Vec<Query>) -> Query) -> Query {
     match all.len() {
         1 => all.remove(0),
@@ -214,7 +214,7 @@ fn joined(mut all: Vec<Query>, join: fn(Vec<Query>) -> Query) -> Query {
 mod tests {
     use super::*;
 
-    /// A stream of numbers that is the same every time.
+    /// Deterministic stream of numbers.
     struct Dice(u64);
 
     impl Dice {
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// `"` and `'` in one text cannot be quoted; such texts do not occur above.
+    /// A text with both `"` and `'` cannot be quoted; such texts do not occur above.
     #[test]
     fn a_printed_query_parses_to_itself() {
         let mut dice = Dice(7);

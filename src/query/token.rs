@@ -1,27 +1,21 @@
-//! The tokens of a query: words, quoted texts, comparisons and marks.
+//! Tokens of a query: words, quoted texts, comparisons and marks.
 
 use super::{Mistake, Op, Word};
 use std::ops::Range;
 
-/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// A word.
     Word,
-    /// A text in quotes: never a keyword.
+    /// Quoted text, which is never a keyword.
     Quoted,
-    /// A comparison.
     Op(Op),
-    /// `(`, `)` or `,`.
     Mark,
 }
 
-/// A token of a query.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// Its kind.
     pub piece: Piece,
-    /// Its text without quotes, and its place with quotes.
+    /// Text without quotes, and position including quotes.
     pub word: Word,
 }
 
@@ -37,7 +31,6 @@ impl Token {
     }
 }
 
-/// Splits a query into tokens.
 pub fn tokens(query: &str) -> Result<Vec<Token>, Mistake> {
     let mut out = Vec::new();
     let mut at = 0;

@@ -1,56 +1,57 @@
-//! Actions: what a user can do to a running simulation besides changing its parameters.
+//! Actions: changes that a user makes to a running simulation, other than parameter changes.
 
 use super::{SimError, Simulation};
 use crate::params::{ParamSpec, Value};
 
-/// A declared action: a form with a button in the window, a line in a run's command log.
+/// Declared action: a form with a button in the window, an entry in a run's command log.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionSpec {
-    /// Stable name, e.g. `kick`.
+    /// Stable identifier, e.g. `kick`.
     pub name: &'static str,
-    /// Label on screen; empty where the name in sentence case reads well ([`ActionSpec::label`]).
+    /// Label in the window; if empty, the name in sentence case ([`ActionSpec::label`]).
     pub title: &'static str,
-    /// Tooltip.
+    /// Doc comment of the declaration, shown as the tooltip.
     pub docs: &'static str,
-    /// The element set whose selected elements it acts on; empty when it acts on the whole simulation.
+    /// Element set whose selected elements the action applies to; empty if it applies to the whole simulation.
     pub over: &'static str,
-    /// Its arguments.
+    /// Declarations of the arguments.
     pub params: &'static [ParamSpec],
 }
 
 impl ActionSpec {
-    /// The label on screen: the declared title, else the name in sentence case.
+    /// Label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
     }
 }
 
-/// One use of an action.
+/// Use of an action.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Action {
-    /// Name of the action.
+    /// Name of the declared action.
     pub name: String,
-    /// Indices of the elements it acts on.
+    /// Indices of the elements that it applies to.
     pub elements: Vec<u32>,
-    /// Ids of the individuals it acts on, where elements are slots: their slots are found when it is performed.
+    /// Ids of the individuals that it applies to, if elements are slots: their slots are looked up when it is
+    /// performed.
     pub individuals: Vec<u64>,
-    /// The step at which the elements were seen: individuals that are in their slots since later are not meant.
+    /// Step at which the elements were selected: individuals that occupied their slots later are excluded.
     pub seen: Option<u64>,
     /// One value per declared argument.
     pub values: Vec<Value>,
 }
 
 impl Action {
-    /// An action on elements by index, with these arguments.
+    /// Action on elements given by index.
     pub fn on(name: impl Into<String>, elements: Vec<u32>, values: Vec<Value>) -> Self {
         Self { name: name.into(), elements, values, ..Self::default() }
     }
 
-    /// Performs it between two steps, and returns it as the command log names it: by the ids of the individuals, where the
-    /// elements are slots.
+    /// Performs the action between two steps, and returns it in the form of the command log, which names the
+    /// individuals by id if elements are slots.
     ///
     /// # Errors
-    /// When all individuals have ended, or the simulation rejects it. The simulation is as it was.
+    /// If all individuals have ended, or the simulation rejects the action. The simulation is then unchanged.
     pub fn perform(&self, sim: &mut dyn Simulation) -> Result<Self, SimError> {
         let over = sim.actions().iter().find(|spec| spec.name == self.name).map_or("", |spec| spec.over);
         let now = if over.is_empty() { None } else { sim.individuals(over) };
@@ -71,7 +72,7 @@ impl Action {
             let n = self.individuals.len().max(self.elements.len());
             return Err(SimError::Input(format!("{}: none of the {n} selected {over} is alive", self.name)));
         }
-        // Free slots and those beyond the set, given by number, are the kind's to reject.
+        // Free slots, and slot numbers beyond the set, are left for the kind to reject.
         let elements = if found.is_empty() { self.elements.clone() } else { found.iter().map(|(s, _)| *s).collect() };
         let resolved =
             Self { elements, individuals: found.iter().map(|(_, id)| *id).collect(), seen: None, ..self.clone() };
@@ -79,7 +80,7 @@ impl Action {
         Ok(resolved)
     }
 
-    /// Number of elements it acts on.
+    /// Number of elements that the action applies to.
     pub fn n_elements(&self) -> usize {
         self.elements.len().max(self.individuals.len())
     }

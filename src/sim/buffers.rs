@@ -1,8 +1,8 @@
-//! Buffers of a kind, declared once.
+//! Declarations of a kind's buffers.
 //!
-//! [`buffers!`](crate::buffers!) declares name, element type, shape and purpose of each buffer. From the declaration follow
-//! its allocation, its place in the memory report and in the prediction before anything is allocated, and for
-//! [`Purpose::State`] its section of a checkpoint.
+//! [`buffers!`](crate::buffers!) declares name, element type, shape and purpose of each buffer. It generates the
+//! allocation, the entry in the memory report and in the prediction before allocation, and for [`Purpose::State`] the
+//! section of a checkpoint.
 
 use super::{
     MemoryReport, SimError, Snapshot,
@@ -11,48 +11,48 @@ use super::{
 use crate::gpu::{Arena, Buf, Cell, Gpu, GpuError, Pinned, Place, Shape, allocation, layout::CudaType};
 use std::sync::Arc;
 
-/// What a buffer is for.
+/// Purpose of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Part of the state, saved as a section of its own.
+    /// Part of the state, saved as its own section.
     State,
     /// Part of the state, which the kind saves in another form.
     Saved,
-    /// Follows from parameters, setup and state.
+    /// Derived from parameters, setup and state.
     Derived,
-    /// Contents do not outlast a step.
+    /// Temporary within a step.
     Workspace,
-    /// Copies for the host.
+    /// Copy for the host.
     Readback,
 }
 
-/// A declared buffer.
+/// Declaration of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferSpec {
-    /// The part of the model it belongs to, in the memory report.
+    /// Part of the model that owns the buffer in the memory report.
     pub owner: &'static str,
-    /// Name, also of its section.
+    /// Name of the buffer and of its section.
     pub name: &'static str,
-    /// Where it is.
+    /// Kind of memory.
     pub place: Place,
-    /// What it is for.
+    /// Purpose of the buffer.
     pub purpose: Purpose,
-    /// Extents.
+    /// Extents, outermost first.
     pub shape: Shape,
-    /// Bytes of an element.
+    /// Size of an element, bytes.
     pub element_bytes: usize,
 }
 
 impl BufferSpec {
-    /// Bytes; the largest number where they cannot be counted.
+    /// Size of the buffer in bytes, saturated on overflow.
     pub fn bytes(&self) -> u64 {
         self.shape.elements().map_or(u64::MAX, |n| (n as u64).saturating_mul(self.element_bytes as u64))
     }
 }
 
-/// What buffers are allocated from.
+/// Source of allocations.
 pub trait Memory {
-    /// Why an allocation fails.
+    /// Error of a failed allocation.
     type Error: Into<SimError>;
 }
 
@@ -60,7 +60,7 @@ impl Memory for Arc<Gpu> {
     type Error = GpuError;
 }
 
-/// Memory of the host.
+/// Host memory as a source of allocations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Host;
 
@@ -68,15 +68,15 @@ impl Memory for Host {
     type Error = SimError;
 }
 
-/// A buffer that can be declared.
+/// Buffer type that can be declared.
 pub trait Storage<M: Memory>: Sized {
-    /// Bytes of an element.
+    /// Size of an element, bytes.
     const ELEMENT_BYTES: usize;
-    /// Where it is.
+    /// Kind of memory.
     const PLACE: Place;
-    /// Zeros. An allocation that does not fit is an error with the name and the size of the buffer.
+    /// Allocates zeros. The error of a failed allocation contains the name and the size of the buffer.
     fn zeros(memory: &M, name: &'static str, shape: Shape) -> Result<Self, M::Error>;
-    /// Bytes held now; more than declared where a buffer grew.
+    /// Current size in bytes, which exceeds the declared size after growth.
     fn n_bytes(&self) -> u64;
 }
 
@@ -102,7 +102,7 @@ impl<T: CudaType> Storage<Arc<Gpu>> for Cell<T> {
     }
 }
 
-/// Declared with its bytes.
+/// An arena is declared by its size in bytes.
 impl Storage<Arc<Gpu>> for Arena {
     const ELEMENT_BYTES: usize = 1;
     const PLACE: Place = Place::Device;
@@ -125,7 +125,7 @@ impl<T: CudaType> Storage<Arc<Gpu>> for Pinned<T> {
     }
 }
 
-/// A buffer that is allocated when it is first needed. It is declared with no elements.
+/// A buffer that is allocated on first use. It is declared with no elements.
 impl<M: Memory, S: Storage<M>> Storage<M> for Option<S> {
     const ELEMENT_BYTES: usize = S::ELEMENT_BYTES;
     const PLACE: Place = S::PLACE;
@@ -137,7 +137,7 @@ impl<M: Memory, S: Storage<M>> Storage<M> for Option<S> {
     }
 }
 
-/// Zeros are the default values of their type.
+/// A vector is filled with the default value of its element type.
 impl<T: Copy + Default> Storage<Host> for Vec<T> {
     const ELEMENT_BYTES: usize = size_of::<T>();
     const PLACE: Place = Place::Host;
@@ -159,13 +159,13 @@ impl<T: Copy + Default> Storage<Host> for Vec<T> {
     }
 }
 
-/// A buffer that is a section of a checkpoint.
+/// Buffer with a section in checkpoints.
 pub trait StateBuffer {
-    /// Adds its contents: of a device by one copy, of the host without one, which leaves it empty.
+    /// Adds the contents as a section: a device buffer by one copy; a host buffer is moved out and left empty.
     fn save(&mut self, name: &str, shape: Shape, to: &mut Snapshot) -> Result<(), SimError>;
-    /// An error unless the snapshot has a section of this shape and a type that can be converted.
+    /// Fails unless the snapshot has a section of this shape and a convertible element type.
     fn check(&self, name: &str, shape: Shape, from: &Snapshot) -> Result<(), SimError>;
-    /// Replaces its contents.
+    /// Replaces the contents by the section.
     fn load(&mut self, name: &str, shape: Shape, from: &Snapshot) -> Result<(), SimError>;
 }
 
@@ -182,7 +182,7 @@ impl<T: Element> StateBuffer for Vec<T> {
     }
 }
 
-/// Elements converted at a time while a section is written to a device.
+/// Number of elements converted at a time while a section is written to a device.
 const CHUNK: usize = 1 << 20;
 
 impl<T: Element + CudaType> StateBuffer for Buf<T> {
@@ -206,53 +206,53 @@ impl<T: Element + CudaType> StateBuffer for Buf<T> {
     }
 }
 
-/// A declared group of buffers: implemented by [`buffers!`](crate::buffers!).
+/// Declared group of buffers, implemented by [`buffers!`](crate::buffers!).
 pub trait Buffers: Sized {
-    /// What it is allocated from: `Arc<Gpu>` or [`Host`].
+    /// Source of its allocations: `Arc<Gpu>` or [`Host`].
     type Memory: Memory;
-    /// The sizes that the shapes follow from.
+    /// Sizes from which the shapes are computed.
     type Sizes;
     /// Appends the declarations.
     fn declare(sizes: &Self::Sizes, to: &mut Vec<BufferSpec>);
-    /// Allocates all buffers, zeroed. After an error nothing is held.
+    /// Allocates all buffers, zeroed. After an error nothing stays allocated.
     fn allocate(memory: &Self::Memory, sizes: &Self::Sizes) -> Result<Self, <Self::Memory as Memory>::Error>;
-    /// Adds what is held.
+    /// Adds the buffers in use to a memory report.
     fn report(&self, to: &mut MemoryReport);
     /// Adds the sections of all [`Purpose::State`] buffers.
     fn save(&mut self, sizes: &Self::Sizes, to: &mut Snapshot) -> Result<(), SimError>;
     /// Checks the sections of all [`Purpose::State`] buffers.
     fn check(&self, sizes: &Self::Sizes, from: &Snapshot) -> Result<(), SimError>;
-    /// Replaces the contents of all [`Purpose::State`] buffers; checked before.
+    /// Replaces the contents of all [`Purpose::State`] buffers by sections that [`Buffers::check`] has accepted.
     fn load(&mut self, sizes: &Self::Sizes, from: &Snapshot) -> Result<(), SimError>;
 
-    /// The declarations.
+    /// Lists the declarations.
     fn specs(sizes: &Self::Sizes) -> Vec<BufferSpec> {
         let mut specs = vec![];
         Self::declare(sizes, &mut specs);
         specs
     }
 
-    /// Predicted memory: that of [`Buffers::allocate`], before anything is allocated.
+    /// Predicts the memory that [`Buffers::allocate`] needs, without allocating.
     fn predict(sizes: &Self::Sizes) -> MemoryReport {
         let mut report = MemoryReport::default();
         Self::specs(sizes).iter().for_each(|spec| report.add(spec.owner, spec.name, spec.place, spec.bytes()));
         report
     }
 
-    /// Memory held.
+    /// Reports the memory in use.
     fn held(&self) -> MemoryReport {
         let mut report = MemoryReport::default();
         self.report(&mut report);
         report
     }
 
-    /// Bytes of the sections of a snapshot.
+    /// Total size of the snapshot sections, bytes.
     fn state_bytes(sizes: &Self::Sizes) -> u64 {
         Self::specs(sizes).iter().filter(|spec| spec.purpose == Purpose::State).map(BufferSpec::bytes).sum()
     }
 }
 
-/// A group that not every model has.
+/// Group that only some models have.
 impl<B: Buffers> Buffers for Option<B> {
     type Memory = B::Memory;
     type Sizes = Option<B::Sizes>;
@@ -276,7 +276,7 @@ impl<B: Buffers> Buffers for Option<B> {
     }
 }
 
-/// Declares a group of buffers. What it writes for
+/// Declares a group of buffers. From
 ///
 /// ```ignore
 /// buffers! {
@@ -298,9 +298,9 @@ impl<B: Buffers> Buffers for Option<B> {
 /// }
 /// ```
 ///
-/// is the struct and its [`Buffers`](crate::sim::Buffers): owners with their buffers (purpose, name, shape as a function
-/// of the sizes), then groups with their sizes, then fields that are no buffers with their values. Buffers are allocated
-/// in this order.
+/// it generates the struct and its [`Buffers`](crate::sim::Buffers) implementation. A declaration lists owners with
+/// their buffers (purpose, name, shape as a function of the sizes), then nested groups with their sizes, then other
+/// fields with their values. Buffers are allocated in this order.
 #[macro_export]
 macro_rules! buffers {
     (

@@ -1,8 +1,8 @@
-//! Connections among elements, as a simulation publishes them. Nothing is copied: the data are the simulation's own.
+//! Read access to the connections of a simulation, without copying them.
 
 use std::sync::Arc;
 
-/// A connection.
+/// Outgoing connection of an element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Connection {
     /// Index of the target (postsynaptic) element.
@@ -19,19 +19,19 @@ pub trait ConnectionSource: Send + Sync {
     fn n_connections(&self) -> u64;
     /// Number of outgoing connections of an element.
     fn degree(&self, from: u32) -> u32;
-    /// Replaces `out` by the outgoing connections of an element, in order of ascending target.
+    /// Replaces `out` by the outgoing connections of an element, sorted by target.
     fn read(&self, from: u32, out: &mut Vec<Connection>);
 }
 
-/// The connections among the elements of a set.
+/// Connections among the elements of a set.
 #[derive(Clone)]
 pub struct Connectivity {
     /// Name of the element set.
     pub over: &'static str,
     /// Unit of weights: `synapses`.
     pub unit: &'static str,
-    /// Delay from an event to its effect, seconds; the same for all connections.
+    /// Delay from an event to its effect in seconds, equal for all connections.
     pub delay_secs: f64,
-    /// The connections.
+    /// Access to the connections.
     pub connections: Arc<dyn ConnectionSource>,
 }

@@ -1,59 +1,62 @@
-//! Element sets: neurons, experts, nuclei. Fields, rasters and tables are over a set.
+//! Element sets: the neurons, experts or nuclei that fields, rasters and tables are over.
 
-/// A set of elements with identifiers, names, positions and categories. Large and immutable: shared by `Arc`.
+/// Set of elements with identifiers, names, positions and categories. Large and immutable: shared by `Arc`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ElementSet {
-    /// Stable plural name (`neurons`); fields and spikes refer to it.
+    /// Stable plural name (`neurons`) that fields and spikes refer to.
     pub name: &'static str,
     /// Number of elements.
     pub len: u32,
     /// Public identifiers (FlyWire root ids); empty when elements only have an index.
     pub ids: Vec<u64>,
-    /// The elements are slots that individuals occupy one after another; the simulation knows the ids of those
-    /// ([`Simulation::individuals`](super::Simulation::individuals)), and actions and selections name these.
+    /// Whether the elements are slots that individuals occupy one after another. The simulation then publishes the ids
+    /// of the individuals ([`Simulation::individuals`](super::Simulation::individuals)), which actions and selections
+    /// use.
     pub are_slots: bool,
-    /// Names: empty, or one per element (which may be an empty string).
+    /// Names, one per element (possibly empty strings); empty if the elements have none.
     pub names: Vec<String>,
-    /// Positions in µm, or without a unit in a diagram; empty when the elements have none.
+    /// Positions in µm, or without unit in a diagram; empty if the elements have none.
     pub positions: Vec<[f32; 3]>,
-    /// Fields that place the elements while the simulation runs; `None` when positions are fixed.
+    /// Fields that position the elements during the simulation; `None` if positions are fixed.
     pub motion: Option<MotionFields>,
-    /// Field whose values are the sizes of the elements in a picture; `None` when all have one size.
+    /// Field whose values set the drawn sizes of the elements; `None` if all have one size.
     pub size: Option<&'static str>,
-    /// The positions are a diagram: distances have no meaning and no scale bar is shown.
+    /// Whether the positions are a diagram, in which distances have no meaning and no scale bar is shown.
     pub is_diagram: bool,
-    /// Categories: class, side, neurotransmitter…
+    /// Category columns: class, side, neurotransmitter…
     pub columns: Vec<Column>,
 }
 
-/// A moving diagram: names of fields over the set that place its elements. An element without a value is not drawn.
+/// Moving diagram: names of the fields over the set that position its elements. An element with a NaN value is not
+/// drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MotionFields {
-    /// On a cylinder of radius 1.
+    /// Positions on a cylinder of radius 1.
     Cylinder {
-        /// A field of angles, radians.
+        /// Field of angles, radians.
         angle: &'static str,
-        /// A field with values from 0 to 1.
+        /// Field with values from 0 to 1.
         height: &'static str,
     },
-    /// Coordinates: to one scale if they have one unit, else each to its own range.
+    /// Coordinate fields: drawn to one scale if they have one unit, otherwise each to its own range.
     Axes([&'static str; 3]),
 }
 
-/// One category per element.
+/// Category of every element.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Column {
-    /// `super_class`, `side`, `nt`…
+    /// Column name: `super_class`, `side`, `nt`…
     pub name: String,
-    /// The categories, in display order. An element without a category has code 0 and label "".
+    /// Categories in display order. An element without a category has code 0 and label "".
     pub labels: Vec<String>,
-    /// One code per element: index into `labels`.
+    /// Index into `labels` per element.
     pub codes: Vec<u16>,
 }
 
 impl Column {
-    /// From one text per element. Categories are in order of decreasing size, at most 65,535 of them.
+    /// Creates a column from one string per element. Categories are in order of decreasing size; at most 65,535 are
+    /// allowed.
     pub fn from_texts<S: AsRef<str>>(name: &str, texts: &[S]) -> Self {
         let mut counts = std::collections::BTreeMap::<&str, usize>::new();
         for t in texts {
@@ -68,12 +71,12 @@ impl Column {
         Self { name: name.to_owned(), labels: order.iter().map(|(t, _)| (*t).to_owned()).collect(), codes }
     }
 
-    /// The label of an element.
+    /// Category of an element.
     pub fn label(&self, element: u32) -> &str {
         self.codes.get(element as usize).and_then(|c| self.labels.get(usize::from(*c))).map_or("", String::as_str)
     }
 
-    /// Elements per category, in the order of `labels`.
+    /// Number of elements per category, in the order of `labels`.
     pub fn counts(&self) -> Vec<u32> {
         let mut counts = vec![0; self.labels.len()];
         for c in &self.codes {
@@ -84,32 +87,32 @@ impl Column {
 }
 
 impl ElementSet {
-    /// A column by name.
+    /// Finds a column by name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// Whether its elements can be drawn in space: at positions, or where fields place them.
+    /// Whether the elements can be drawn in space: they have positions or fields that position them.
     pub fn has_places(&self) -> bool {
         !self.positions.is_empty() || self.motion.is_some()
     }
 
-    /// The position of an element, µm; `None` where it has none, or only a place in a diagram.
+    /// Position of an element, µm; `None` if it has none or only a position in a diagram.
     pub fn position_um(&self, element: u32) -> Option<[f32; 3]> {
         self.positions.get(element as usize).filter(|_| !self.is_diagram).copied()
     }
 
-    /// Bytes held.
+    /// Memory in use, bytes.
     pub fn n_bytes(&self) -> u64 {
         let names: usize = self.names.iter().map(|n| n.capacity() + size_of::<String>()).sum();
         let codes: usize = self.columns.iter().map(|c| c.codes.len() * 2).sum();
         (names + codes + self.ids.len() * 8 + self.positions.len() * 12) as u64
     }
 
-    /// The element with this name, id or index (`#17`), which must be the only one.
+    /// Finds the only element with this name, id or index (`#17`).
     ///
     /// # Errors
-    /// A sentence: there is none, or there are several.
+    /// A sentence, if there is none or several.
     pub fn find(&self, text: &str) -> Result<u32, String> {
         let text = text.trim();
         let (number, index) = (text.parse::<u64>().ok(), text.strip_prefix('#').and_then(|n| n.parse::<u32>().ok()));
@@ -134,7 +137,7 @@ impl ElementSet {
         }
     }
 
-    /// The text for an element in tooltips and tables: its name, else its id, else its index.
+    /// Display text of an element: its name, id or index, whichever exists first.
     pub fn label(&self, element: u32) -> String {
         let i = element as usize;
         match (self.names.get(i).filter(|n| !n.is_empty()), self.ids.get(i)) {

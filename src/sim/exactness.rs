@@ -1,24 +1,24 @@
-//! How exactly the data of a probe are repeated: what a replay may compare.
+//! Reproducibility of a probe's data, which decides what a replay can compare.
 
-/// A declaration per kind, or per probe where it differs.
+/// Declared per kind, or per probe if it differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Exactness {
-    /// The same bits on every backend and device, for any number of threads.
+    /// Equal bits on every backend and device, for any number of threads.
     #[default]
     AnyBackend,
-    /// The same bits on the same device with the same choices of kernels
-    /// ([`KernelChoices`](super::KernelChoices)). Others round or sum differently, and the differences grow.
+    /// Equal bits on the same device with the same kernel choices ([`KernelChoices`](super::KernelChoices)). Other
+    /// devices or kernels round or sum differently, and the differences grow.
     SameDevice,
-    /// The same bits on the same device; on others equal within this tolerance, relative to the larger of 1 and the
+    /// Equal bits on the same device; on others equal within this tolerance, relative to the larger of 1 and the
     /// recorded value.
     Tolerance(f32),
-    /// Measured in wall-clock time: never compared.
+    /// Measured in wall-clock time, and never compared.
     WallClock,
 }
 
 impl Exactness {
-    /// The tolerance within which a repetition on the same device and kernels, or on others, must agree, 0 for every bit;
-    /// `None` when it cannot be compared.
+    /// Tolerance of a comparison between recording and replay, 0 for equal bits; `is_same`: both used the same device
+    /// and kernels. `None` if they cannot be compared.
     pub fn tolerance(self, is_same: bool) -> Option<f32> {
         match self {
             Self::AnyBackend => Some(0.0),
@@ -28,7 +28,8 @@ impl Exactness {
         }
     }
 
-    /// Why a repetition cannot be compared, after the name of the probe. `difference`: that of the device or its kernels.
+    /// Explains why a replay cannot be compared, as a continuation of the probe's name. `difference` describes the
+    /// device or kernels.
     pub fn why_not(self, difference: &str) -> String {
         match self {
             Self::WallClock => "it measures wall-clock time".to_owned(),

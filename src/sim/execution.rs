@@ -1,12 +1,12 @@
-//! How a simulation is computed: the device and the implementations that it chose.
+//! How a simulation is computed: its device and kernel choices.
 
 use std::fmt::Write as _;
 
-/// What a repetition needs for the same bits beside project and command log.
+/// Conditions that a replay needs for equal bits in addition to project and command log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Execution {
-    /// `cpu` or `cuda`; empty when unknown.
+    /// Backend, `cpu` or `cuda`; empty if unknown.
     pub backend: String,
     /// Name of the device: the GPU as its driver reports it, or the architecture of the CPU.
     pub device: String,
@@ -14,17 +14,17 @@ pub struct Execution {
     pub compute_capability: String,
     /// Driver of a GPU, e.g. `CUDA 13.0`.
     pub driver: String,
-    /// The chosen implementations.
+    /// Implementations that were chosen.
     pub kernels: KernelChoices,
 }
 
 impl Execution {
-    /// On the CPU.
+    /// Describes the CPU backend.
     pub fn cpu() -> Self {
         Self { backend: "cpu".into(), device: std::env::consts::ARCH.into(), ..Self::default() }
     }
 
-    /// On a GPU.
+    /// Describes a GPU.
     pub fn cuda(gpu: &crate::gpu::Gpu) -> Self {
         let (capability, driver) = (gpu.capability, gpu.driver);
         Self {
@@ -36,14 +36,14 @@ impl Execution {
         }
     }
 
-    /// With these choices: name, implementation.
+    /// Adds choices given as (name, implementation).
     #[must_use]
     pub fn with<'a>(mut self, choices: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         self.kernels = choices.into_iter().collect();
         self
     }
 
-    /// For people: `cuda, compute capability 9.0, CUDA 13.0; coupling fast`.
+    /// Formats for display: `cuda, compute capability 9.0, CUDA 13.0; coupling fast`.
     pub fn words(&self) -> String {
         let mut out = self.backend.clone();
         if self.backend != "cuda" && !self.device.is_empty() {
@@ -59,8 +59,8 @@ impl Execution {
     }
 }
 
-/// The implementations that a simulation chose where several exist, by name: `coupling` is `fast`. They may round
-/// differently, so a replay chooses those of the recording where it can.
+/// Implementations that a simulation chose among several, by name: `coupling` is `fast`. They may round differently, so
+/// a replay chooses those of the recording if possible.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct KernelChoices(pub Vec<(String, String)>);
@@ -72,13 +72,13 @@ impl<'a> FromIterator<(&'a str, &'a str)> for KernelChoices {
 }
 
 impl KernelChoices {
-    /// The implementation of this name.
+    /// Implementation chosen under this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The first choice that differs from a recorded one, in words: `coupling is tiled here and was fast`. A run that
-    /// recorded no choices differs from none.
+    /// First choice that differs from a recorded one, in words: `coupling is tiled here and was fast`. A run without
+    /// recorded choices differs from none.
     pub fn difference_from(&self, recorded: &Self) -> Option<String> {
         let differs = |(name, then): &&(String, String)| self.get(name) != Some(then);
         recorded.0.iter().find(differs).map(|(name, then)| match self.get(name) {

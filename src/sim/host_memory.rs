@@ -1,23 +1,23 @@
-//! Memory available to this program on the host: of the machine and of its control groups.
+//! Host memory available to this program, limited by the machine and its control groups.
 
 use super::{MemoryReport, SimError};
 
-/// Bytes of host memory.
+/// Amounts of host memory, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostMemory {
-    /// What can still be allocated.
+    /// Memory that can still be allocated.
     pub available: u64,
-    /// The limit: of the machine, or of a control group (container).
+    /// Limit of the machine or of a control group (container).
     pub total: u64,
 }
 
 impl HostMemory {
-    /// As the system reports it; `None` where it is unknown.
+    /// Reads the amounts from the system; `None` if unknown.
     pub fn now() -> Option<Self> {
         Self::read(|path| std::fs::read_to_string(path).ok())
     }
 
-    /// The smallest of the machine and all control groups of this process. `file` returns the text of a file.
+    /// Takes the smallest amounts of the machine and all control groups of this process. `file` reads a text file.
     fn read(file: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let meminfo = file("/proc/meminfo")?;
         let kib = |name: &str| Some(number(line(&meminfo, name)?)? * 1024);
@@ -27,7 +27,8 @@ impl HostMemory {
         Some(limits.fold(machine, |least, group| if group.available < least.available { group } else { least }))
     }
 
-    /// Checks a prediction by owner. The error gives sizes, the largest owner and what to do.
+    /// Checks a predicted memory report against the available memory. The error contains sizes, the largest owner and
+    /// advice.
     pub fn check(self, predicted: &MemoryReport) -> Result<(), SimError> {
         let needed = predicted.total();
         if needed <= self.available {
@@ -45,7 +46,7 @@ impl HostMemory {
     }
 }
 
-/// Limits of a control group and its parents, from a line of `/proc/self/cgroup`: versions 2 and 1.
+/// Limits of a control group and its parents, from a line of `/proc/self/cgroup` of version 1 or 2.
 fn limits(group: &str, file: &impl Fn(&str) -> Option<String>) -> Vec<HostMemory> {
     let mut parts = group.splitn(3, ':');
     let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { return vec![] };
@@ -63,7 +64,7 @@ fn limits(group: &str, file: &impl Fn(&str) -> Option<String>) -> Vec<HostMemory
         if let (Some(total), Some(used)) =
             (read(limit).as_deref().and_then(number), read(used).as_deref().and_then(number))
         {
-            // Cached files are given back when memory runs short.
+            // File cache is reclaimed when memory runs short, so it counts as available.
             let stat = read("memory.stat").unwrap_or_default();
             let cached = line(&stat, cache).and_then(number).unwrap_or(0);
             found.push(HostMemory { available: total.saturating_sub(used.saturating_sub(cached)), total });
@@ -73,12 +74,12 @@ fn limits(group: &str, file: &impl Fn(&str) -> Option<String>) -> Vec<HostMemory
     }
 }
 
-/// The rest of the first line with this beginning.
+/// Remainder of the first line with this prefix.
 fn line<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     text.lines().find_map(|l| l.strip_prefix(beginning))
 }
 
-/// The number at the start of a text; `None` for `max`.
+/// Number at the start of a text; `None` for `max`.
 fn number(text: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }

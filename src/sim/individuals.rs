@@ -1,26 +1,26 @@
-//! Individuals: the occupants of the slots of a set, where elements are slots that are used again.
+//! Individuals: the occupants of reusable slots.
 
-/// The id in a slot without an individual.
+/// Id in a slot without an individual.
 pub const FREE_SLOT: u64 = u64::MAX;
 
-/// The individuals of a set at one step, by slot. Ids are never used again; they follow from what was simulated since step
-/// 0, not from what is tapped, so that a replay finds the same.
+/// Individuals of a set at one step, by slot. Ids are never reused; they depend on the simulation since step 0, not on
+/// taps, so that a replay assigns the same ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Individuals {
-    /// Id of the individual in each slot; [`FREE_SLOT`] in free ones.
+    /// Id of the individual in each slot; [`FREE_SLOT`] in free slots.
     pub ids: Vec<u64>,
-    /// Step of its birth; 0 in free slots.
+    /// Step of birth per slot; 0 in free slots.
     pub born: Vec<u64>,
 }
 
 impl Individuals {
-    /// The individual in a slot now that was there at the step `seen`; `None` when another one or none is there now.
+    /// The individual now in a slot, if it was there at the step `seen`.
     pub fn seen_at(&self, slot: u32, seen: u64) -> Option<u64> {
         let (id, born) = (*self.ids.get(slot as usize)?, *self.born.get(slot as usize)?);
         (id != FREE_SLOT && born <= seen).then_some(id)
     }
 
-    /// The slots of those that are alive among these, each with its id, ascending by slot.
+    /// Slots of the wanted individuals that are alive, with their ids, ascending by slot.
     pub fn slots_of(&self, wanted: &[u64]) -> Vec<(u32, u64)> {
         let mut wanted = wanted.to_vec();
         wanted.sort_unstable();

@@ -1,4 +1,4 @@
-//! The contract of a simulation kind, and what it is built with.
+//! Contract of a simulation kind, and its build context.
 
 use super::{
     ActionSpec, Exactness, KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, SimError, Simulation,
@@ -16,27 +16,27 @@ use std::{
     },
 };
 
-/// The device a simulation runs on.
+/// Device that a simulation runs on.
 #[derive(Clone)]
 pub enum Device {
-    /// The reference backend, with this many threads.
+    /// Reference backend on the CPU.
     Cpu {
-        /// At least 1.
+        /// Number of threads, at least 1.
         threads: usize,
     },
-    /// The CUDA backend.
+    /// CUDA backend on this GPU.
     Cuda(Arc<Gpu>),
 }
 
-/// The kind of a device, without its handle: enough to predict memory.
+/// Kind of a device without its handle, sufficient to predict memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
-    /// The CPU, with this many threads.
+    /// Reference backend on the CPU.
     Cpu {
-        /// At least 1.
+        /// Number of threads, at least 1.
         threads: usize,
     },
-    /// A GPU.
+    /// CUDA backend on a GPU.
     Cuda,
 }
 
@@ -50,23 +50,23 @@ impl Device {
     }
 }
 
-/// What a simulation is built with beside the kind's parameters: the project's folder and seed.
+/// Inputs of a build besides the kind's parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BuildContext {
-    /// Folder that relative paths start from.
+    /// Folder of the project, the base of relative paths.
     pub base: PathBuf,
-    /// Random seed of every draw.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Whether a model is built even if its predicted memory exceeds what is available.
+    /// Whether a model is built even if its predicted memory exceeds the available memory.
     pub ignores_memory: bool,
-    /// Implementations to choose where possible: those of a recording that is repeated.
+    /// Kernel implementations to prefer: those of a recording that is replayed.
     pub kernels: KernelChoices,
-    /// The program's cache folder, for what is measured once per device.
+    /// Cache folder of the program, for values measured once per device.
     pub cache: Option<PathBuf>,
 }
 
 impl BuildContext {
-    /// Resolves a path as typed: relative to the project's folder when the file exists there, else to the working
+    /// Resolves an entered path: relative to the project's folder if the file exists there, otherwise to the working
     /// directory.
     pub fn resolve(&self, typed: &str) -> PathBuf {
         let path = Path::new(typed);
@@ -81,7 +81,7 @@ pub struct Progress {
     fraction_bits: AtomicU32,
     cancelled: AtomicBool,
     reports: AtomicU32,
-    /// The report that cancels the job, counted from 1; 0: none.
+    /// Number of the report that cancels the job, from 1; 0: none.
     cancels_at: u32,
     stage: Mutex<String>,
 }
@@ -100,12 +100,12 @@ impl Progress {
         if self.cancelled.load(Ordering::Relaxed) { Err(SimError::Cancelled) } else { Ok(()) }
     }
 
-    /// Of a job that is cancelled at its n-th report, counted from 1: for tests.
+    /// Progress of a job that is cancelled at its n-th report, from 1, for tests.
     pub fn cancelled_at(report: u32) -> Self {
         Self { cancels_at: report, ..Self::default() }
     }
 
-    /// Reports so far.
+    /// Number of reports so far.
     pub fn reports(&self) -> u32 {
         self.reports.load(Ordering::Relaxed)
     }
@@ -120,108 +120,108 @@ impl Progress {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// The current stage and the fraction done, 0 to 1.
+    /// Current stage and completed fraction, 0 to 1.
     pub fn now(&self) -> (String, f32) {
         let stage = self.stage.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         (stage, f32::from_bits(self.fraction_bits.load(Ordering::Relaxed)))
     }
 }
 
-/// A named set of parameter values with its citation.
+/// Named set of parameter values with its citation.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// Name in the menu.
+    /// Label in the menu.
     pub name: &'static str,
-    /// What the preset models, as a sentence.
+    /// Description of the model, as a sentence.
     pub docs: &'static str,
-    /// Citation.
+    /// Citation of the values.
     pub source: &'static str,
-    /// The parameters it sets, in the syntax of `--set`; others keep their values.
+    /// Parameters and values in the syntax of `--set`; other parameters are unchanged.
     pub set: &'static [&'static str],
 }
 
-/// A reference value of a timing row: a line in its bar, at a share of the time of a step.
+/// Reference value in the bar of a timing row, as a share of the step time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShareLevel {
-    /// Name of the row: a span or a kernel.
+    /// Span or kernel of the row.
     pub row: &'static str,
     /// Label: `goal`, `limit`.
     pub name: &'static str,
-    /// The share, 0 to 1.
+    /// Share of the step time, 0 to 1.
     pub share: f64,
 }
 
-/// The least work per item of a timing row, for the roofline: no implementation can do less.
+/// Lower bound of the work per item of a timing row, for the roofline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RooflineWork {
-    /// Name of the timing row.
+    /// Span or kernel of the row.
     pub row: &'static str,
     /// Bytes read and written.
     pub bytes: f64,
     /// Arithmetic operations; a fused multiply-add is two.
     pub ops: f64,
-    /// The setting that makes the row appear; empty when it always does.
+    /// Setting that enables the row; empty if it always appears.
     pub when: &'static str,
 }
 
-/// A simulation kind, as listed by [`kinds!`](crate::kinds).
+/// Simulation kind, as listed by [`kinds!`](crate::kinds).
 pub trait Kind {
-    /// Name in menus.
+    /// Display name in menus.
     const TITLE: &'static str;
-    /// One paragraph: what it models, with references.
+    /// One paragraph on the model with references.
     const ABOUT: &'static str;
-    /// A page on its mechanisms and on what was measured, in the markup of help texts; empty: none.
+    /// Help page on mechanisms and measurements, in the markup of help texts; may be empty.
     const HELP: &'static str = "";
-    /// Stable lower-case name, for the command line and golden folders.
+    /// Stable lower-case identifier, for the command line and folders of golden files.
     const NAME: &'static str;
-    /// Probes of its simulations.
+    /// Probes of the kind's simulations.
     const PROBES: &'static [ProbeSpec];
-    /// Actions on its simulations.
+    /// Actions on the kind's simulations.
     const ACTIONS: &'static [ActionSpec];
-    /// Requests to its simulations.
+    /// Requests to the kind's simulations.
     const REQUESTS: &'static [RequestSpec] = &[];
-    /// How exactly its data and its digest are repeated.
+    /// Reproducibility of data and digest.
     const EXACTNESS: Exactness = Exactness::AnyBackend;
-    /// Probes whose data are repeated in another way: `EXACT_PROBES` of [`probes!`](crate::probes!).
+    /// Probes whose data differ from it in reproducibility: `EXACT_PROBES` of [`probes!`](crate::probes!).
     const EXACT_PROBES: &'static [(&'static str, Exactness)] = &[];
-    /// Rows of its CPU timings: name, tooltip. Rows of kernels come from [`Kind::MODULES`].
+    /// CPU timing rows: name, tooltip. Kernel rows follow from [`Kind::MODULES`].
     const SPANS: &'static [(&'static str, &'static str)];
-    /// Bytes and operations per work item of its timing rows, for the roofline. Rows whose work depends on parameters
-    /// are left out.
+    /// Bytes and operations per work item of timing rows, for the roofline. Rows whose work depends on parameters are
+    /// omitted.
     const WORK: &'static [RooflineWork] = &[];
-    /// Reference values of the share of timing rows in a step.
+    /// Reference values for the share of timing rows in the step time.
     const SHARE_LEVELS: &'static [ShareLevel] = &[];
-    /// Its CUDA modules.
+    /// CUDA modules of the kind.
     const MODULES: &'static [ModuleSpec];
-    /// Parameter presets.
+    /// Named sets of parameter values.
     const PRESETS: &'static [Preset];
-    /// Whether a recording ends with a checkpoint unless the project says otherwise: yes where the state is the result.
+    /// Default of whether a recording ends with a checkpoint: true if the state is the result.
     const KEEPS_FINAL_STATE: bool = false;
-    /// Its parameters, as stored in the project file.
+    /// Parameters as stored in the project file.
     type Params: crate::params::Params + Default + Clone + PartialEq + serde::Serialize + serde::de::DeserializeOwned;
-    /// What is built from the parameters on the host: connectivity, weights, tokens. Large, immutable, shared.
+    /// Immutable host data built from the parameters and shared: connectivity, weights, tokens.
     type Setup: Send + Sync;
-    /// What a step is.
+    /// Time base of a step.
     fn time_base(params: &Self::Params) -> TimeBase;
-    /// What a step does, in numbers that follow from the parameters: tokens, operations, bytes.
+    /// Work of a step computed from the parameters: tokens, operations, bytes.
     fn counts(params: &Self::Params) -> Vec<StepCount> {
         let _ = params;
         vec![]
     }
     /// Reads or generates the setup. Runs on the loader thread.
     fn prepare(params: &Self::Params, context: &BuildContext, progress: &Progress) -> Result<Self::Setup, SimError>;
-    /// Notices about the input of the setup, one sentence each; part of [`Simulation::notices`].
+    /// Notices about the input of the setup, one sentence each, included in [`Simulation::notices`].
     fn notices(setup: &Self::Setup) -> Vec<String> {
         let _ = setup;
         vec![]
     }
-    /// Predicts the memory of a started simulation by buffer, as in [`Simulation::memory`]. Without a setup, from the
-    /// parameters alone. Empty when unknown.
+    /// Predicts the memory of a simulation by buffer, as in [`Simulation::memory`]. Without a setup, the prediction
+    /// uses the parameters alone. Empty if unknown.
     fn predict(params: &Self::Params, setup: Option<&Self::Setup>, on: DeviceKind) -> MemoryReport {
         let _ = (params, setup, on);
         MemoryReport::default()
     }
-    /// Memory needed on the host while preparing, besides the prediction.
+    /// Temporary host memory of [`Kind::prepare`], not included in [`Kind::predict`].
     fn scratch(params: &Self::Params) -> MemoryReport {
         let _ = params;
         MemoryReport::default()
@@ -231,7 +231,8 @@ pub trait Kind {
         let _ = params;
         vec![]
     }
-    /// Probes without meaning for the model that the parameters choose: the window does not offer them. They can be tapped.
+    /// Probes without meaning for the model that the parameters choose. The window does not offer them, but they can be
+    /// tapped.
     fn unused_probes(params: &Self::Params) -> Vec<ProbeId> {
         let _ = params;
         vec![]

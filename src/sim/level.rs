@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A reference value of a series over a span of steps: a yardstick, an entropy floor, a limit. A horizontal line in its plot.
-/// One that changes is several of the same name, one behind the other.
+/// Reference value of a series over a span of steps, drawn as a horizontal line: a yardstick, an entropy floor, a
+/// limit. A value that changes is a sequence of levels with one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Level {
-    /// Label.
+    /// Label of the line.
     pub name: String,
     /// Value, in the unit of the probe.
     pub value: f64,
-    /// The step after which it holds; 0: from the beginning.
+    /// Step after which the level holds; 0: from the beginning.
     #[serde(skip_serializing_if = "is_zero")]
     pub from_step: u64,
-    /// The last step for which it holds; `None`: it still does.
+    /// Last step for which the level holds; `None`: it still holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_step: Option<u64>,
 }
@@ -24,16 +24,16 @@ const fn is_zero(step: &u64) -> bool {
     *step == 0
 }
 
-/// Levels of a probe that are kept: the newest.
+/// Maximum number of levels kept per probe, the newest.
 const MAX_KEPT: usize = 4096;
 
 impl Level {
-    /// One that holds from the beginning.
+    /// Level that holds from the beginning.
     pub fn new(name: impl Into<String>, value: f64) -> Self {
         Self { name: name.into(), value, ..Self::default() }
     }
 
-    /// Whether it holds for a sample of a step.
+    /// Whether the level holds for a sample at a step.
     pub fn holds_at(&self, step: u64) -> bool {
         (step > self.from_step || self.from_step == 0) && self.to_step.is_none_or(|last| step <= last)
     }
@@ -42,7 +42,7 @@ impl Level {
         self.name == other.name && self.value.to_bits() == other.value.to_bits()
     }
 
-    /// The names among levels, in the order of their first levels.
+    /// Names of the levels, in the order of their first occurrence.
     pub fn names(levels: &[Self]) -> Vec<&str> {
         let mut names: Vec<&str> = vec![];
         for level in levels {
@@ -53,13 +53,13 @@ impl Level {
         names
     }
 
-    /// The value of a name for a sample of a step.
+    /// Value of the named level for a sample at a step.
     pub fn value_at(levels: &[Self], name: &str, step: u64) -> Option<f64> {
         levels.iter().find(|level| level.name == name && level.holds_at(step)).map(|level| level.value)
     }
 
-    /// The levels `known` continue with those that hold after a step. What is known of later steps is dropped: the simulation was
-    /// rewound.
+    /// Updates `known` with the levels `now` that hold after a step. Known levels of later steps are dropped, because
+    /// the simulation was rewound.
     pub fn follow(known: &mut Vec<Self>, now: &[Self], step: u64) {
         known.retain(|level| level.from_step < step);
         for level in known.iter_mut().filter(|level| level.to_step.is_none_or(|last| last >= step)) {
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(known.len(), 4, "{known:?}");
         assert_eq!(Level::names(&known), ["uniform", "floor"]);
         assert_eq!(series(&known, "uniform", [0, 10, 11, 99]), [Some(5.5); 4]);
-        // The sample of the step itself is of the former level.
+        // The sample at the step of a change still belongs to the former level.
         let found = series(&known, "floor", [0, 10, 11, 20, 21, 30, 31]);
         assert_eq!(found, [Some(1.0), Some(1.0), Some(0.9), Some(0.9), None, None, Some(1.0)]);
         let text = ron::to_string(&known).expect("text");

@@ -1,34 +1,34 @@
-//! The memory of a simulation: by buffer, with its owner and place.
+//! Memory of a simulation by buffer, with owner and kind of memory.
 
 use crate::gpu::Place;
 use std::ops::AddAssign;
 
-/// Memory of one buffer, or of several that are reported together.
+/// Memory of one buffer, or of several that are reported as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The part of the model it belongs to: `neurons`.
+    /// Part of the model that owns it: `neurons`.
     pub owner: &'static str,
-    /// Its name within the owner: `anchors`.
+    /// Name within the owner: `anchors`.
     pub name: &'static str,
-    /// Where it is.
+    /// Kind of memory.
     pub place: Place,
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Whether the simulation runs without it, slower, where it does not fit.
+    /// Whether the simulation also runs without the buffer, but slower, if it does not fit.
     pub is_optional: bool,
 }
 
-/// Memory held or predicted, by buffer. Empty when unknown.
+/// Memory in use or predicted, by buffer. Empty if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryReport(Vec<Held>);
 
 impl MemoryReport {
-    /// Adds a buffer; buffers of one name are summed.
+    /// Adds a buffer; sizes of equal names are summed.
     pub fn add(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
         self.add_held(Held { owner, name, place, bytes, is_optional: false });
     }
 
-    /// Adds a buffer without which the simulation runs too.
+    /// Adds a buffer without which the simulation can also run.
     pub fn add_optional(&mut self, owner: &'static str, name: &'static str, place: Place, bytes: u64) {
         self.add_held(Held { owner, name, place, bytes, is_optional: true });
     }
@@ -41,42 +41,42 @@ impl MemoryReport {
         }
     }
 
-    /// The buffers without which the simulation does not run.
+    /// Report of the buffers that the simulation needs.
     pub fn required(&self) -> Self {
         Self(self.0.iter().filter(|held| !held.is_optional).copied().collect())
     }
 
-    /// Adds host memory that is reported as one.
+    /// Adds host memory that is reported as a single entry.
     pub fn host(&mut self, owner: &'static str, bytes: u64) {
         self.add(owner, owner, Place::Host, bytes);
     }
 
-    /// Its buffers, in the order of their declarations.
+    /// Iterates over the buffers in declaration order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Held> {
         self.0.iter()
     }
 
-    /// Whether nothing is known.
+    /// Whether the report has no buffers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Bytes of all.
+    /// Total size, bytes.
     pub fn total(&self) -> u64 {
         self.0.iter().fold(0, |sum, held| sum.saturating_add(held.bytes))
     }
 
-    /// Bytes in one place.
+    /// Size in one kind of memory, bytes.
     pub fn on(&self, place: Place) -> u64 {
         self.0.iter().filter(|held| held.place == place).fold(0, |sum, held| sum.saturating_add(held.bytes))
     }
 
-    /// The buffers on a device.
+    /// Report of the buffers on the device.
     pub fn of_device(&self) -> Self {
         Self(self.0.iter().filter(|held| held.place == Place::Device).copied().collect())
     }
 
-    /// Bytes by owner, in the order of the declarations.
+    /// Bytes per owner, in declaration order.
     pub fn by_owner(&self) -> Vec<(&'static str, u64)> {
         let mut owners: Vec<(&'static str, u64)> = vec![];
         for held in &self.0 {
@@ -88,12 +88,12 @@ impl MemoryReport {
         owners
     }
 
-    /// The owner of the most bytes; empty without any.
+    /// Owner with the most bytes; empty without any.
     pub fn largest(&self) -> &'static str {
         self.by_owner().into_iter().max_by_key(|(_, bytes)| *bytes).map_or("", |(owner, _)| owner)
     }
 
-    /// The buffers of an owner, largest first.
+    /// Buffers of an owner, largest first.
     pub fn of(&self, owner: &str) -> Vec<Held> {
         let mut all: Vec<Held> = self.0.iter().filter(|held| held.owner == owner).copied().collect();
         all.sort_by_key(|held| std::cmp::Reverse(held.bytes));
@@ -101,7 +101,7 @@ impl MemoryReport {
     }
 }
 
-/// Host memory by owner.
+/// Creates a report of host memory by owner.
 impl<const N: usize> From<[(&'static str, u64); N]> for MemoryReport {
     fn from(owners: [(&'static str, u64); N]) -> Self {
         let mut report = Self::default();

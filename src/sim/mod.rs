@@ -1,5 +1,7 @@
 //! The contract of every simulation kind, and the shapes of its results.
 
+#![warn(missing_docs)]
+
 pub mod action;
 pub mod buffers;
 pub mod connectivity;
@@ -55,28 +57,28 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The effect of a parameter change.
+/// Effect of a parameter change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Applied: the next step uses it.
+    /// The change was applied, and the next step uses it.
     Applied,
     /// The simulation must be rebuilt from the project.
     NeedsRebuild,
 }
 
-/// Why a simulation could not be built, or stopped.
+/// Reason why a simulation could not be built, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// The device failed. The message says what to do.
+    /// The device failed. The message gives advice.
     #[error("{0}")]
     Device(String),
-    /// No device of the requested kind, or the kind has no backend for it.
+    /// No device of the requested kind exists, or the kind has no backend for it.
     #[error("{0}")]
     NoDevice(String),
-    /// Invalid input: a file, a parameter, a query. The message names the place.
+    /// A file, a parameter or a query is invalid. The message names the place.
     #[error("{0}")]
     Input(String),
-    /// A value left the model's valid range.
+    /// A value left the model's valid range or became NaN.
     #[error("{0}")]
     Diverged(String),
     /// The user cancelled.
@@ -97,131 +99,131 @@ impl From<GpuError> for SimError {
     }
 }
 
-/// Hash and totals of everything a simulation has done so far.
+/// Hash and totals of a simulation since step 0.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Digest {
-    /// Hash of the event stream (spikes, in order), hexadecimal.
+    /// Hexadecimal hash of the event stream (spikes, in order).
     pub hash: String,
     /// Named totals, e.g. `spikes`, `synaptic_events`.
     pub totals: Vec<(String, u64)>,
 }
 
-/// A running simulation, on either backend. Owned by the engine's thread.
+/// Running simulation on either backend, owned by the engine's thread.
 pub trait Simulation: Send {
-    /// The probes: what can be shown and recorded.
+    /// Probes that can be shown and recorded.
     fn probes(&self) -> &'static [ProbeSpec];
-    /// Names of the lanes of a `Series` probe whose lanes are not elements of a set; one lane if empty.
+    /// Lane names of a `Series` probe with fixed lanes; one unnamed lane if empty.
     fn lanes(&self, probe: ProbeId) -> Vec<String>;
-    /// The values of each declared argument of a probe, in the order of their declarations; empty for a free text. They
-    /// may change while it runs.
+    /// Values of each declared argument of a probe, in declaration order; empty for free text. They may change during
+    /// the run.
     fn choices(&self, probe: ProbeId) -> Vec<Vec<String>> {
         let _ = probe;
         vec![]
     }
-    /// Reference values of a series that hold after the present step; they may change while it runs. The engine keeps the former
-    /// ones.
+    /// Reference values of a series that hold after the present step. They may change during the run; the engine keeps
+    /// former ones.
     fn levels(&self, probe: ProbeId) -> Vec<Level> {
         let _ = probe;
         vec![]
     }
-    /// Counts the changes of sets, lanes, choices, levels and connectivity that are not the effect of a parameter change or
-    /// an action. The engine reads them again when it is another one: the new ones hold after the step at which `advance`
-    /// returned, so a simulation that changes them in a step returns after it where [`Pass::ends_at_changes`] asks for it.
+    /// Number of changes of sets, lanes, choices, levels and connectivity other than by parameter changes and actions.
+    /// When it increases, the engine reads them again; they hold after the step at which `advance` returned. If
+    /// [`Pass::ends_at_changes`] is set, a simulation therefore returns after the step that changes them.
     fn generation(&self) -> u64 {
         0
     }
-    /// The element sets that fields, spikes and tables are over. A set that changes while it runs is replaced as a whole:
-    /// ids are never used again.
+    /// Element sets that fields, spikes and tables are over. A set that changes during the run is replaced as a whole;
+    /// ids are never reused.
     fn sets(&self) -> &[Arc<ElementSet>];
-    /// The individuals in the slots of a set, as they are now; `None` where the elements are no slots. Nothing is computed
-    /// for it unless it is called.
+    /// Individuals in the slots of a set at the present step; `None` if the elements are not slots. Costs nothing
+    /// unless called.
     fn individuals(&self, set: &str) -> Option<Arc<Individuals>> {
         let _ = set;
         None
     }
-    /// The declared actions.
+    /// Actions that the kind declares.
     fn actions(&self) -> &'static [ActionSpec] {
         &[]
     }
-    /// The current step. Works without the device, also after it has failed.
+    /// Current step. Works without the device, also after it has failed.
     fn clock(&self) -> Clock;
-    /// Applies a parameter change between two steps. An `Err` leaves the simulation as it was.
+    /// Applies a parameter change between two steps. An `Err` leaves the simulation unchanged.
     fn set(&mut self, change: &Change) -> Result<Effect, SimError>;
-    /// Replaces input data between two steps, and sets the parameter that names them. An `Err` leaves the simulation as it
-    /// was.
+    /// Replaces input data between two steps, and sets the parameter that names them. An `Err` leaves the simulation
+    /// unchanged.
     fn replace(&mut self, data: &InputData) -> Result<Effect, SimError> {
         let _ = data;
         Ok(Effect::NeedsRebuild)
     }
-    /// Performs an action between two steps, on elements by index: callers use [`Action::perform`], which finds the slots of
-    /// individuals. An `Err` leaves the simulation as it was.
+    /// Performs an action between two steps on elements given by index. Callers use [`Action::perform`], which looks up
+    /// the slots of individuals. An `Err` leaves the simulation unchanged.
     fn act(&mut self, action: &Action) -> Result<(), SimError>;
-    /// Selects what `sample` reads from now on. Probes that are not tapped cost nothing. Histories of probes that stay
-    /// tapped continue without a gap. A `Lineage` whose tap begins starts with the individuals that live then, with the
-    /// ids and birth steps they have without a tap (see [`Birth`]).
+    /// Selects the probes that `sample` reads from now on. Untapped probes cost nothing. Histories of probes that stay
+    /// tapped continue without a gap. A new `Lineage` tap starts with the living individuals, with the ids and birth
+    /// steps that they have without a tap (see [`Birth`]).
     fn tap(&mut self, taps: &[Tap]) -> Result<(), SimError>;
-    /// Takes `steps` steps. A simulation whose steps are long looks at [`Pass::is_stopping`] within every 100 ms, and then
-    /// returns with the step in progress undone: the clock counts whole steps, and the next call repeats it with the
-    /// same results.
+    /// Takes `steps` steps. A simulation with long steps checks [`Pass::is_stopping`] at least every 100 ms, and then
+    /// returns with the current step undone: the clock counts whole steps, and the next call repeats the step with
+    /// equal results.
     fn advance(&mut self, steps: u32, pass: &mut Pass) -> Result<(), SimError>;
-    /// Whether a measurement that [`advance`](Self::advance) began is in progress beside later steps, which [`Pass::leaves_measurements`]
-    /// allows.
+    /// Whether a measurement that [`advance`](Self::advance) began runs concurrently with later steps, as
+    /// [`Pass::defers_measurements`] allows.
     fn is_measuring(&self) -> bool {
         false
     }
-    /// Takes in measurements in progress: those that are complete, or all of them, for which it then waits, with those that a stop
-    /// interrupted. The next `sample` has them, with the step at which they began. Whether there were any.
+    /// Collects concurrent measurements: the complete ones, or with `waits` all of them, including those that a stop
+    /// interrupted. The next `sample` contains them, with the steps at which they began. Returns whether there were
+    /// any.
     fn finish_measuring(&mut self, waits: bool) -> Result<bool, SimError> {
         let _ = waits;
         Ok(false)
     }
-    /// Adds one reading per tap: histories since the last call, current states.
+    /// Adds one reading per tap: histories since the last call, and current states.
     fn sample(&mut self, frame: &mut Frame) -> Result<(), SimError>;
-    /// Copies everything needed to continue bit for bit, parameters excepted, to host memory: one copy, of
-    /// [`Simulation::snapshot_bytes`]. The number `step` is that of the clock. Changes nothing.
+    /// Copies everything needed to continue bit for bit, except parameters, to host memory: one copy of
+    /// [`Simulation::snapshot_bytes`]. The section `step` is the step of the clock. Does not change the simulation.
     fn save(&mut self) -> Result<Snapshot, SimError>;
-    /// The reverse of `save`. Sections are found by name and shape; floating-point numbers of another precision are
-    /// rounded. An `Err` leaves the simulation as it was.
+    /// Restores a snapshot. Sections are found by name and shape; floating-point values of another precision are
+    /// rounded. An `Err` leaves the simulation unchanged.
     fn load(&mut self, state: &Snapshot) -> Result<(), SimError>;
-    /// Predicted host memory of a snapshot, bytes; 0 when unknown or small.
+    /// Predicted size of a snapshot in host memory, bytes; 0 if unknown or small.
     fn snapshot_bytes(&self) -> u64 {
         0
     }
-    /// Answers a request of its kind. Looks at `progress` within every 100 ms, and ends when it is cancelled.
+    /// Answers a request. Checks `progress` at least every 100 ms, and returns when it is cancelled.
     fn ask(&self, request: &Request, progress: &Progress) -> Result<Answer, SimError> {
         let _ = progress;
         Err(SimError::Input(format!("there is no request `{}`", request.name)))
     }
-    /// Its parameters in effect, when it has any.
+    /// Parameters in effect; `None` if the simulation has none.
     fn params(&self) -> Option<&dyn Params> {
         None
     }
     /// Returns to step 0, with the current parameters.
     fn rewind(&mut self) -> Result<(), SimError>;
-    /// Returns to step 0 as a fresh start with another seed of its random draws would; a generated network keeps its
-    /// own seed. Taps stay. `false` if the kind does not support it: start another simulation.
+    /// Returns to step 0 with another seed of random draws, as a new simulation would; a generated network keeps its
+    /// own seed. Taps stay. `false` if the kind does not support it, so that the caller starts a new simulation.
     fn restart(&mut self, seed: u64) -> Result<bool, SimError> {
         let _ = seed;
         Ok(false)
     }
-    /// What the last step did, in numbers, where it varies; empty where the kind's [`counts`](Kind::counts) hold for
-    /// every step.
+    /// Work of the last step, where it varies; empty if the kind's [`counts`](Kind::counts) hold for every step.
     fn counts(&self) -> Vec<StepCount> {
         vec![]
     }
     /// Hash and totals so far. Works without the device, also after it has failed.
     fn digest(&self) -> Digest;
-    /// The device, and the implementations it chose where several exist.
+    /// Device and kernel choices.
     fn execution(&self) -> Execution {
         Execution::cpu()
     }
-    /// What it does otherwise than asked, a sentence each: a library that was not found.
+    /// Notices about deviations from the request, one sentence each, such as a missing library.
     fn notices(&self) -> Vec<String> {
         vec![]
     }
-    /// Memory held, by buffer.
+    /// Memory in use, by buffer.
     fn memory(&self) -> MemoryReport;
-    /// The connections among its elements, if there are any.
+    /// Connections among the elements; `None` if there are none.
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }

@@ -1,4 +1,4 @@
-//! Readings: the data of probes, by shape.
+//! Readings: the data of probes by shape.
 
 use super::{LifeEvent, Spike};
 use serde::{Deserialize, Serialize};
@@ -7,61 +7,61 @@ use std::sync::Arc;
 /// Samples of a `Series` probe: `values.len() == steps.len() * lanes`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// Elements of the set when the probe is over one; empty otherwise.
+    /// Element of each lane if the probe is over a set; empty otherwise.
     pub elements: Vec<u32>,
     /// Number of lanes, at least 1.
     pub lanes: u32,
     /// Step of each row.
     pub steps: Vec<u64>,
-    /// Row-major: one row of `lanes` values per step.
+    /// Row-major values, `lanes` per step.
     pub values: Vec<f32>,
 }
 
-/// The rows or columns of a matrix.
+/// Rows or columns of a matrix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Axis {
-    /// How many.
+    /// Number of rows or columns.
     pub len: u32,
-    /// Their names; empty when they only have numbers.
+    /// Names of the rows or columns; empty if they are numbered.
     pub labels: Arc<Vec<String>>,
 }
 
 impl Axis {
-    /// Without names.
+    /// Axis without names.
     pub fn numbered(len: u32) -> Self {
         Self { len, labels: Arc::default() }
     }
 
-    /// With names.
+    /// Axis with names.
     pub fn named(labels: Vec<String>) -> Self {
         Self { len: labels.len() as u32, labels: Arc::new(labels) }
     }
 
-    /// The name at an index, else its number.
+    /// Name at an index, or the index if the axis is unnamed.
     pub fn label(&self, index: usize) -> String {
         self.labels.get(index).cloned().unwrap_or_else(|| index.to_string())
     }
 }
 
-/// The current state of a `Matrix` probe; the number of rows and columns and their names may change.
+/// Current state of a `Matrix` probe; the number and names of rows and columns may change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
-    /// Rows.
+    /// Axis of the rows.
     pub rows: Axis,
-    /// Columns.
+    /// Axis of the columns.
     pub columns: Axis,
-    /// Row-major: `rows.len * columns.len` values.
+    /// Row-major values: `rows.len * columns.len`.
     pub values: Arc<Vec<f32>>,
 }
 
 /// Samples of a `Histogram` probe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// Limits of the bins, ascending: one more than there are bins.
+    /// Bin edges, ascending: one more than the number of bins.
     pub edges: Arc<Vec<f32>>,
     /// Step of each row.
     pub steps: Vec<u64>,
-    /// Row-major: one row of counts per step.
+    /// Row-major counts, one row per step.
     pub counts: Vec<f32>,
 }
 
@@ -72,41 +72,41 @@ impl Histogram {
     }
 }
 
-/// A text with a header: a sample of generated text, a report. A later part with the same step and title continues it.
+/// Text with a header: a sample of generated text, a report. A later part with equal step and title continues it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextSample {
-    /// The step of the state that it is of.
+    /// Step of the state that the text describes.
     pub step: u64,
-    /// Header: prompt, temperature, score.
+    /// Header of the text: prompt, temperature, score.
     pub title: String,
-    /// The text, or its next part.
+    /// Text, or its next part.
     pub text: String,
 }
 
-/// A sequence of tokens with a value and a category each: the current state of a `Tokens` probe. Lists other than `texts`
+/// Current state of a `Tokens` probe: a sequence of tokens with a value and a category each. All lists except `texts`
 /// may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tokens {
     /// The step of the state.
     pub step: u64,
-    /// The text of each token.
+    /// Text of each token.
     pub texts: Vec<String>,
-    /// A value per token; NaN where there is none.
+    /// Value per token; NaN if it has none.
     #[serde(with = "with_nan", skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<f32>,
     /// Names of the categories.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// A category per token: index into `names`.
+    /// Category per token: index into `names`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<u32>,
-    /// The likeliest candidates for each token, best first, with their probabilities.
+    /// Likeliest candidates for each token with their probabilities, best first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Vec<(String, f32)>>,
 }
 
-/// JSON has no NaN: it is written as null.
+/// Serialises NaN as null, because JSON has no NaN.
 mod with_nan {
     use serde::{Deserialize as _, Deserializer, Serializer, ser::SerializeSeq as _};
 
@@ -122,48 +122,48 @@ mod with_nan {
     }
 }
 
-/// A link from an element of one set to an element of another.
+/// Link from an element of one set to an element of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// Index in the first set.
+    /// Index of the source in the first set.
     pub from: u32,
-    /// Index in the second set.
+    /// Index of the target in the second set.
     pub to: u32,
-    /// Weight.
+    /// Weight of the link.
     pub weight: f32,
 }
 
-/// The data read from a probe.
+/// Data read from a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reading {
-    /// New samples.
+    /// New samples since the last reading.
     Series(Series),
     /// New spikes, ordered by step, then lane.
     Spikes(Vec<Spike>),
-    /// The current value of every element. Shared, so that history and views do not copy it; not a slice, so that the
-    /// simulation's vector is not copied either.
+    /// Current value of every element. Shared, so that history and views do not copy it; a vector rather than a slice,
+    /// so that the simulation's vector is not copied either.
     Field(Arc<Vec<f32>>),
-    /// The current matrix.
+    /// Current matrix of the probe.
     Matrix(Matrix),
     /// New births and deaths. Shared, so that the window gives them to jobs without a copy.
     Lineage(Arc<Vec<LifeEvent>>),
     /// New text.
     Text(String),
-    /// New histograms.
+    /// New rows of counts since the last reading.
     Histogram(Histogram),
     /// New texts with a header, or their next parts.
     Samples(Vec<TextSample>),
-    /// The current sequence of tokens.
+    /// Current sequence of tokens.
     Tokens(Arc<Tokens>),
-    /// The current links, by their first element.
+    /// Current links, sorted by source.
     Links(Arc<Vec<Link>>),
 }
 
-/// Spikes kept in a frame that is not read for long: the newest.
+/// Maximum number of spikes in an unread frame; the newest are kept.
 pub const MAX_WAITING_SPIKES: usize = 1 << 22;
 
 impl Reading {
-    /// A field from its values.
+    /// Creates a field from its values.
     pub fn field(values: Vec<f32>) -> Self {
         Self::Field(Arc::new(values))
     }
@@ -188,8 +188,8 @@ impl Reading {
         }
     }
 
-    /// Appends histories and replaces states, so that nothing is lost when a frame is skipped. Returns the number of
-    /// spikes dropped over the limit. Memory of spikes that were copied is left in `spare` when that has none.
+    /// Appends histories and replaces states, so that skipping a frame loses nothing. Returns the number of spikes
+    /// dropped over the limit. Leaves the memory of copied spikes in `spare` if that is empty.
     pub(super) fn absorb(&mut self, newer: Self, spare: &mut Vec<Spike>) -> u64 {
         match (self, newer) {
             (Self::Series(a), Self::Series(b)) if a.elements == b.elements && a.lanes == b.lanes => {

@@ -1,13 +1,13 @@
-//! What readings for the screen cost, so that they take a small share of the time. Nothing that is recorded depends on it.
+//! Cost control of readings for the screen. Recorded data do not depend on it.
 
 use std::time::{Duration, Instant};
 
-/// Costly readings take at most 1/20 of the time.
+/// Reciprocal of the share of time that costly readings may take.
 const SHARE: u32 = 20;
-/// Age at which a reading is taken again, whatever it costs.
+/// Age at which a reading is repeated regardless of its cost.
 const OLDEST: Duration = Duration::from_secs(1);
 
-/// When a reading was taken, and how long that took.
+/// Time and duration of a reading.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadingCost {
     taken: Instant,
@@ -15,7 +15,7 @@ pub struct ReadingCost {
 }
 
 impl ReadingCost {
-    /// Takes a reading and measures how long that takes.
+    /// Takes a reading and measures its duration.
     pub fn of<T>(reading: impl FnOnce() -> T) -> (T, Self) {
         let begun = Instant::now();
         let reading = reading();
@@ -23,7 +23,7 @@ impl ReadingCost {
         (reading, Self { taken, cost: taken - begun })
     }
 
-    /// Whether it is so young that taking all of these again would cost more than their share of the time.
+    /// Whether repeating all readings now would exceed their share of the time.
     pub fn is_early(&self, all: impl Iterator<Item = Self>) -> bool {
         is_early(self.taken.elapsed(), all.map(|reading| reading.cost).sum())
     }

@@ -1,33 +1,33 @@
-//! Requests: questions to a running simulation, which change nothing.
+//! Requests: questions to a running simulation, which do not change it.
 
 use crate::params::{ParamSpec, Value};
 
-/// A declared request: a form in the window, a command of `neuropil ask`.
+/// Declared request: a form in the window, a command of `neuropil ask`.
 #[derive(Clone, Copy)]
 pub struct RequestSpec {
-    /// Stable name, e.g. `sample`.
+    /// Stable identifier, e.g. `sample`.
     pub name: &'static str,
-    /// Label on screen; empty where the name in sentence case reads well ([`RequestSpec::label`]).
+    /// Label in the window; if empty, the name in sentence case ([`RequestSpec::label`]).
     pub title: &'static str,
-    /// Tooltip.
+    /// Doc comment of the declaration, shown as the tooltip.
     pub docs: &'static str,
-    /// The element set whose chosen elements it is about; empty when it is about the whole simulation.
+    /// Element set whose selected elements the request is about; empty if it is about the whole simulation.
     pub over: &'static str,
-    /// Its arguments.
+    /// Declarations of the arguments.
     pub params: &'static [ParamSpec],
-    /// Values of the arguments that are not given.
+    /// Default values of the arguments.
     pub defaults: fn() -> Vec<Value>,
-    /// The form of its answer.
+    /// Form of the answer.
     pub answer: AnswerShape,
 }
 
 impl RequestSpec {
-    /// The label on screen: the declared title, else the name in sentence case.
+    /// Label in the window: the declared title, or the name in sentence case.
     pub fn label(&self) -> std::borrow::Cow<'static, str> {
         crate::params::title::or_from_name(self.title, self.name)
     }
 
-    /// A sentence for an answer without rows: an argument that was left empty, if one was.
+    /// Sentence for an answer without rows, which names an argument that was left empty.
     pub fn no_rows(&self, values: &[Value]) -> String {
         let is_empty = |value: &Value| matches!(value, Value::Text(text) if text.is_empty());
         let empty = self.params.iter().zip(values).find(|(_, value)| is_empty(value));
@@ -37,57 +37,58 @@ impl RequestSpec {
         }
     }
 
-    /// Whether it leads from one element to another: a selection has no order, so that the ends are named.
+    /// Whether the request leads from one element to another, so that its ends are named, because a selection has no
+    /// order.
     pub fn has_ends(&self) -> bool {
         ["from", "to"].iter().all(|end| self.params.iter().any(|param| param.name == *end))
     }
 
-    /// This request about elements, with the default arguments.
+    /// Request about elements with default arguments.
     pub fn request(&self, elements: Vec<u32>) -> Request {
         Request { name: self.name.to_owned(), elements, values: (self.defaults)() }
     }
 }
 
-/// The form of an answer.
+/// Form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerShape {
-    /// Text.
+    /// Text without columns.
     Text,
-    /// A table with these columns.
+    /// Table with these columns.
     Table(&'static [&'static str]),
 }
 
-/// One use of a request.
+/// Use of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// Name of the request.
+    /// Name of the declared request.
     pub name: String,
-    /// Indices of the elements it is about.
+    /// Indices of the elements that it is about.
     pub elements: Vec<u32>,
     /// One value per declared argument.
     pub values: Vec<Value>,
 }
 
-/// An answer.
+/// Answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// Text.
+    /// Text without columns.
     Text(String),
-    /// A table: names of its columns, rows.
+    /// Table: column names, rows.
     Table(&'static [&'static str], Vec<Vec<Cell>>),
 }
 
-/// A cell of a table.
+/// Cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// A name.
+    /// Name or other text.
     Text(String),
-    /// A number.
+    /// Number in full precision.
     Number(f64),
 }
 
 impl Cell {
-    /// As text of one line: `\n`, `\t` and `\x1b` for control characters.
+    /// Formats the cell as one line, with `\n`, `\t` and `\x1b` for control characters.
     pub fn text(&self) -> String {
         match self {
             Self::Text(text) => without_controls(text),
@@ -97,14 +98,14 @@ impl Cell {
     }
 }
 
-/// A text with escapes for characters that would begin another line, another column or a command of the terminal.
+/// Escapes characters that would begin another line, another column or a terminal command.
 fn without_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\t' | '\n' | '\r' => out.extend(c.escape_default()),
             c if c.is_ascii_control() => out += &format!("\\x{:02x}", u32::from(c)),
-            // Lines end at U+0085, U+2028 and U+2029 too.
+            // U+0085, U+2028 and U+2029 also end a line.
             c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
@@ -113,7 +114,7 @@ fn without_controls(text: &str) -> String {
 }
 
 impl Answer {
-    /// The answer as text; a table with tabs between columns.
+    /// Formats the answer as text; columns of a table are separated by tabs.
     pub fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),

@@ -1,5 +1,5 @@
-//! A simulation whose data are made up: for tests, and for the benchmark of the window. Clock, taps, faults and the form of
-//! a saved state are the same for all; a [`Script`] says what happens in a step and what is read.
+//! Simulation with scripted data, for tests and the benchmark of the window. Clock, taps, faults and the form of a
+//! saved state are common to all; a [`Script`] defines steps and readings.
 
 use super::{
     Action, Clock, Connectivity, Digest, Effect, ElementSet, Frame, MemoryReport, ProbeId, ProbeSpec, SimError,
@@ -8,96 +8,96 @@ use super::{
 use crate::{gpu::Pass, params::Change};
 use std::{sync::Arc, time::Duration};
 
-/// What a [`Scripted`] simulation does and shows. What is not needed has a default.
+/// Behaviour of a [`Scripted`] simulation. Optional methods have defaults.
 pub trait Script: Send {
-    /// Its probes.
+    /// Probes of the simulation.
     fn probes(&self) -> &'static [ProbeSpec];
-    /// Its sets.
+    /// Element sets of the simulation.
     fn sets(&self) -> &[Arc<ElementSet>];
-    /// Its time base.
+    /// Time base of a step.
     fn base(&self) -> TimeBase;
-    /// As [`Simulation::lanes`].
+    /// Same contract as [`Simulation::lanes`].
     fn lanes(&self, probe: ProbeId) -> Vec<String> {
         let _ = probe;
         vec![]
     }
-    /// One step.
+    /// Called for each step.
     fn step(&mut self, step: u64, taps: &[Tap]) {
         let _ = (step, taps);
     }
-    /// After the steps of a batch, up to this one.
+    /// Called after the steps of a batch, with the last step.
     fn end_batch(&mut self, step: u64) {
         let _ = step;
     }
-    /// The timing row of a batch, if it has one.
+    /// Name of the timing row of a batch, if any.
     fn span(&self) -> Option<&'static str> {
         None
     }
     /// Adds the readings of the taps.
     fn sample(&mut self, step: u64, taps: &[Tap], frame: &mut Frame);
-    /// As [`Simulation::set`].
+    /// Same contract as [`Simulation::set`].
     fn set(&mut self, change: &Change) -> Result<Effect, SimError> {
         let _ = change;
         Ok(Effect::Applied)
     }
-    /// Any action.
+    /// Performs any action.
     fn act(&mut self) {}
-    /// Adds what a saved state holds beside the step.
+    /// Adds the state other than the step.
     fn save(&self, state: &mut Snapshot) {
         let _ = state;
     }
-    /// The reverse, to this step.
+    /// Restores the state at this step.
     fn load(&mut self, step: u64, state: &Snapshot) -> Result<(), SimError> {
         let _ = (step, state);
         Ok(())
     }
-    /// Back to step 0.
+    /// Resets to step 0.
     fn rewind(&mut self) {}
-    /// Hash and totals.
+    /// Hash and totals up to the step.
     fn digest(&self, step: u64) -> Digest {
         Digest { hash: format!("{step:016x}"), totals: vec![] }
     }
-    /// As [`Simulation::connectivity`].
+    /// Same contract as [`Simulation::connectivity`].
     fn connectivity(&self) -> Option<Connectivity> {
         None
     }
-    /// As [`Simulation::memory`].
+    /// Same contract as [`Simulation::memory`].
     fn memory(&self) -> MemoryReport {
         MemoryReport::default()
     }
-    /// The message when its numbers become NaN.
+    /// Message when a value becomes NaN.
     fn diverged(&self, step: u64) -> String {
         format!("v of neuron 17 is not a number at step {step}")
     }
 }
 
-/// A simulation that follows a script, and fails where it is told to.
+/// Simulation that follows a script and injects faults.
 pub struct Scripted<S> {
-    /// What it does.
+    /// Behaviour of the simulation.
     pub script: S,
     step: u64,
     taps: Vec<Tap>,
     is_lost: bool,
-    /// Time a step takes.
+    /// Duration of a step.
     pub slow: Duration,
-    /// Whether a step never ends, unless it is asked to stop: it is then undone.
+    /// Whether a step lasts until a stop is requested, which undoes it.
     pub is_endless: bool,
-    /// Step at which its device fails, for good.
+    /// Step at which the device fails permanently.
     pub loses_device_at: u64,
-    /// Step at which its numbers become NaN.
+    /// Step at which a value becomes NaN.
     pub diverges_at: u64,
-    /// Step at which it panics.
+    /// Step of a panic.
     pub panics_at: u64,
-    /// Whether it takes no saved state.
+    /// Whether saved states are rejected.
     pub refuses_states: bool,
     /// Predicted size of a snapshot.
     pub snapshot_bytes: u64,
-    /// What it does otherwise than asked.
+    /// Notices of the simulation.
     pub notices: Vec<String>,
 }
 
 impl<S: Script> Scripted<S> {
-    /// At step 0, without faults.
+    /// Simulation at step 0 without faults.
     pub fn new(script: S) -> Self {
         Self {
             script,

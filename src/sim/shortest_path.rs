@@ -1,8 +1,8 @@
-//! Shortest chains of connections from one element to another.
+//! Shortest paths of connections from one element to another.
 
 use super::{Connection, ConnectionSource, Progress, SimError};
 
-/// A connection of a path.
+/// Connection of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathStep {
     /// Source (presynaptic) element.
@@ -13,24 +13,24 @@ pub struct PathStep {
     pub weight: f32,
 }
 
-/// The ends of a path, and which connections count.
+/// Ends of a path and filter of its connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathQuery {
-    /// First element.
+    /// Source of the path.
     pub from: u32,
-    /// Last element.
+    /// Target of the path.
     pub to: u32,
-    /// Smallest absolute weight of a connection that counts.
+    /// Minimum absolute weight of a connection.
     pub at_least: f32,
-    /// Largest number of connections.
+    /// Maximum number of connections.
     pub longest: usize,
 }
 
 impl PathQuery {
-    /// Finds a shortest path, breadth first; empty when there is none.
+    /// Finds a shortest path by breadth-first search; empty if there is none.
     ///
     /// # Errors
-    /// When it is cancelled.
+    /// If the request is cancelled.
     pub fn answer(&self, links: &dyn ConnectionSource, progress: &Progress) -> Result<Vec<PathStep>, SimError> {
         let Self { from, to, at_least, longest } = *self;
         let mut reached: Vec<Option<PathStep>> = vec![None; links.n() as usize];

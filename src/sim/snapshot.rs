@@ -1,8 +1,8 @@
-//! Snapshots: the state of a simulation as named arrays, which can leave its thread.
+//! Snapshots: the state of a simulation as named arrays that can be sent to another thread.
 //!
-//! A snapshot holds one copy of the state in host memory and is never changed, so it is written to disk while the
-//! simulation continues. Its sections are found by name and shape: a simulation with another learning rate, batch or
-//! precision continues from it.
+//! A snapshot holds one copy of the state in host memory and never changes, so it can be written to disk while the
+//! simulation continues. Its sections are found by name and shape, so a simulation with another learning rate, batch or
+//! precision can continue from it.
 
 use super::SimError;
 use crate::num::{
@@ -11,38 +11,38 @@ use crate::num::{
 };
 use std::{fmt, sync::Arc};
 
-/// Type of the elements of a section.
+/// Element type of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ElementType {
-    /// Unsigned, 8 bits.
+    /// Unsigned 8-bit integer.
     U8,
-    /// Signed, 8 bits.
+    /// Signed 8-bit integer.
     I8,
-    /// Unsigned, 32 bits.
+    /// Unsigned 32-bit integer.
     U32,
-    /// Signed, 32 bits.
+    /// Signed 32-bit integer.
     I32,
-    /// Unsigned, 64 bits.
+    /// Unsigned 64-bit integer.
     U64,
-    /// IEEE binary16.
+    /// IEEE binary16, half precision.
     F16,
-    /// bfloat16.
+    /// bfloat16, truncated single precision.
     Bf16,
-    /// IEEE binary32.
+    /// IEEE binary32, single precision.
     F32,
-    /// IEEE binary64.
+    /// IEEE binary64, double precision.
     F64,
 }
 
 impl fmt::Display for ElementType {
-    /// `f32`, `bf16`.
+    /// Formats as `f32`, `bf16`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&format!("{self:?}").to_lowercase())
     }
 }
 
 impl ElementType {
-    /// Bytes of one element.
+    /// Size of one element, bytes.
     pub const fn n_bytes(self) -> usize {
         match self {
             Self::U8 | Self::I8 => 1,
@@ -56,7 +56,7 @@ impl ElementType {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }
 
-    /// The value of a floating-point element.
+    /// Converts a floating-point element to f64.
     fn wide(self, bytes: &[u8]) -> f64 {
         let u16_of = |b: &[u8]| u16::from_le_bytes([b[0], b[1]]);
         match self {
@@ -68,11 +68,11 @@ impl ElementType {
     }
 }
 
-/// A number that sections hold.
+/// Number type that sections can hold.
 pub trait Element: bytemuck::Pod + Default + Send + Sync {
-    /// Its type.
+    /// Element type of the section.
     const TYPE: ElementType;
-    /// The nearest value; not called for integers.
+    /// Rounds to the nearest value; not called for integers.
     fn from_wide(x: f64) -> Self;
 }
 
@@ -111,20 +111,20 @@ impl<T: bytemuck::Pod + Send + Sync> Memory for Owned<T> {
     }
 }
 
-/// A named array. A clone shares its memory.
+/// Named array. A clone shares its memory.
 #[derive(Clone)]
 pub struct Section {
     /// Name, unique in its snapshot.
     pub name: String,
-    /// Type of its elements.
+    /// Type of the elements.
     pub element: ElementType,
-    /// Size of each dimension, the slowest first; none for a number.
+    /// Extents, slowest dimension first; empty for a scalar.
     pub shape: Vec<u64>,
     memory: Arc<dyn Memory>,
 }
 
 impl Section {
-    /// A section of these bytes, little-endian. `None` when they are not as many as type and shape say.
+    /// Creates a section from little-endian bytes. `None` if their number does not match type and shape.
     pub fn from_bytes(name: String, element: ElementType, shape: Vec<u64>, bytes: Vec<u8>) -> Option<Self> {
         (n_bytes(element, &shape) == Some(bytes.len() as u64)).then(|| Self {
             name,
@@ -134,19 +134,19 @@ impl Section {
         })
     }
 
-    /// Its elements, little-endian.
+    /// Elements as little-endian bytes.
     pub fn bytes(&self) -> &[u8] {
         self.memory.bytes()
     }
 
-    /// Copies its elements; floating-point numbers of another precision are rounded.
+    /// Copies the elements; floating-point values of another precision are rounded.
     fn copy_to<T: Element>(&self, to: &mut [T]) -> Result<(), SimError> {
         self.expect_elements::<T>()?;
         self.copy_range(0, to);
         Ok(())
     }
 
-    /// An error unless its elements can be converted to this type.
+    /// Fails unless the elements can be converted to this type.
     fn expect_elements<T: Element>(&self) -> Result<(), SimError> {
         if self.element == T::TYPE || self.element.is_float() && T::TYPE.is_float() {
             return Ok(());
@@ -154,7 +154,7 @@ impl Section {
         Err(misfit(&format!("`{}` holds {}, expected {}", self.name, self.element, T::TYPE)))
     }
 
-    /// Copies the elements from `start` on, converted as in [`Snapshot::section`], which checks that they can be.
+    /// Copies elements from `start` on, converted as in [`Snapshot::section`], which checks that they can be.
     pub fn copy_range<T: Element>(&self, start: usize, to: &mut [T]) {
         let size = self.element.n_bytes();
         let from = &self.bytes()[start * size..][..to.len() * size];
@@ -168,7 +168,7 @@ impl Section {
     }
 }
 
-/// Bytes of an array; `None` beyond what can be addressed.
+/// Size of an array in bytes; `None` on overflow.
 pub fn n_bytes(element: ElementType, shape: &[u64]) -> Option<u64> {
     shape.iter().try_fold(element.n_bytes() as u64, |n, size| n.checked_mul(*size))
 }
@@ -186,22 +186,22 @@ impl fmt::Debug for Section {
     }
 }
 
-/// The state of a simulation between two steps: with the parameters, everything needed to continue bit for bit.
+/// State of a simulation between two steps: with the parameters, everything needed to continue bit for bit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// What the state is of, e.g. `nuclei`: the sections of another model mean something else.
+    /// Model of the state, e.g. `nuclei`: sections of another model have other meanings.
     pub model: String,
-    /// Its arrays.
+    /// Arrays of the state.
     pub sections: Vec<Section>,
 }
 
-/// Error about a snapshot that does not fit.
+/// Error for a snapshot that does not fit.
 pub fn misfit(why: &str) -> SimError {
     SimError::Input(format!("the saved state does not fit: {why}"))
 }
 
 impl Snapshot {
-    /// Without sections.
+    /// Snapshot without sections.
     pub fn new(model: &str) -> Self {
         Self { model: model.to_owned(), sections: vec![] }
     }
@@ -213,34 +213,34 @@ impl Snapshot {
         self.sections.push(Section { name: name.into(), element: T::TYPE, shape, memory: Arc::new(Owned(values)) });
     }
 
-    /// Adds a list.
+    /// Adds a one-dimensional array.
     pub fn list<T: Element>(&mut self, name: &str, values: Vec<T>) {
         self.array(name, &[values.len()], values);
     }
 
-    /// Adds an array of 16-bit floating-point numbers, given by their bits.
+    /// Adds an array of 16-bit floating-point values given as bits.
     pub fn halves(&mut self, name: &str, element: ElementType, shape: &[usize], bits: Vec<u16>) {
         debug_assert_eq!(element.n_bytes(), 2, "{name}");
         let shape = shape.iter().map(|n| *n as u64).collect();
         self.sections.push(Section { name: name.into(), element, shape, memory: Arc::new(Owned(bits)) });
     }
 
-    /// Adds a number.
+    /// Adds a scalar.
     pub fn number<T: Element>(&mut self, name: &str, value: T) {
         self.array(name, &[], vec![value]);
     }
 
-    /// Host memory it holds.
+    /// Host memory in use, bytes.
     pub fn n_bytes(&self) -> u64 {
         self.sections.iter().map(|section| section.bytes().len() as u64).sum()
     }
 
-    /// An error unless it is of this model.
+    /// Fails unless the snapshot is of this model.
     pub fn expect_model(&self, model: &str) -> Result<(), SimError> {
         if self.model == model { Ok(()) } else { Err(misfit(&format!("it is of `{}`, not of `{model}`", self.model))) }
     }
 
-    /// A section by name.
+    /// Finds a section by name.
     pub fn get(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.name == name)
     }
@@ -249,19 +249,19 @@ impl Snapshot {
         self.get(name).ok_or_else(|| misfit(&format!("it has no section `{name}`")))
     }
 
-    /// An array of this shape whose elements can be converted to this type.
+    /// Finds an array of this shape whose elements can be converted to this type.
     pub fn section<T: Element>(&self, name: &str, shape: &[usize]) -> Result<&Section, SimError> {
         let section = self.shaped(name, shape)?;
         section.expect_elements::<T>()?;
         Ok(section)
     }
 
-    /// Copies an array of this shape to `to`, without further memory.
+    /// Copies an array of this shape to `to` without allocating.
     pub fn copy<T: Element>(&self, name: &str, shape: &[usize], to: &mut [T]) -> Result<(), SimError> {
         self.shaped(name, shape)?.copy_to(to)
     }
 
-    /// The bits of an array of 16-bit floating-point numbers of this shape; other precisions are rounded.
+    /// Reads an array of 16-bit floating-point values of this shape as bits; other precisions are rounded.
     pub fn read_halves(&self, name: &str, element: ElementType, shape: &[usize]) -> Result<Vec<u16>, SimError> {
         let section = self.shaped(name, shape)?;
         let bytes = section.bytes();
@@ -276,7 +276,7 @@ impl Snapshot {
         Ok(values.map(round).collect())
     }
 
-    /// An array of this shape.
+    /// Reads an array of this shape.
     pub fn read<T: Element>(&self, name: &str, shape: &[usize]) -> Result<Vec<T>, SimError> {
         let section = self.shaped(name, shape)?;
         let mut values = vec![T::zeroed(); shape.iter().product()];
@@ -284,7 +284,7 @@ impl Snapshot {
         Ok(values)
     }
 
-    /// A list of any length.
+    /// Reads a one-dimensional array of any length.
     pub fn read_list<T: Element>(&self, name: &str) -> Result<Vec<T>, SimError> {
         match self.expect(name)?.shape[..] {
             [len] => self.read(name, &[len as usize]),
@@ -292,7 +292,7 @@ impl Snapshot {
         }
     }
 
-    /// A number.
+    /// Reads a scalar.
     pub fn read_number<T: Element>(&self, name: &str) -> Result<T, SimError> {
         let mut value = [T::zeroed()];
         self.copy(name, &[], &mut value)?;

@@ -1,20 +1,20 @@
-//! What a kind does in a step, in numbers. Kinds read no clock: rates follow from the measured steps per second.
+//! Work of a step, in numbers. Kinds read no clock: rates are computed from the measured steps per second.
 
 use crate::gpu::ceilings::{Ceilings, Limit};
 
-/// What is counted.
+/// Quantity that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// Items with a name: tokens, neuron updates.
+    /// Named items: tokens, neuron updates.
     Items,
-    /// Arithmetic operations; a fused multiply-add is two.
+    /// Arithmetic operations; a fused multiply-add counts as two.
     Ops,
     /// Bytes read and written.
     Bytes,
 }
 
 impl Counted {
-    /// In machine-readable results.
+    /// Identifier in machine-readable results.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Items => "items",
@@ -24,29 +24,29 @@ impl Counted {
     }
 }
 
-/// A declared amount per step, which follows from the parameters.
+/// Declared amount per step, computed from the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepCount {
-    /// Plural name: `tokens`; for operations and bytes, which ones: `of the model`.
+    /// Plural name of items, such as `tokens`; for operations and bytes a qualifier, such as `of the model`.
     pub name: &'static str,
-    /// What is counted.
+    /// Quantity that is counted.
     pub counted: Counted,
     /// Amount per step.
     pub per_step: f64,
 }
 
 impl StepCount {
-    /// Items per step.
+    /// Count of items per step.
     pub const fn items(name: &'static str, per_step: f64) -> Self {
         Self { name, counted: Counted::Items, per_step }
     }
 
-    /// Arithmetic operations per step.
+    /// Count of arithmetic operations per step.
     pub const fn ops(name: &'static str, per_step: f64) -> Self {
         Self { name, counted: Counted::Ops, per_step }
     }
 
-    /// Bytes per step.
+    /// Count of bytes per step.
     pub const fn bytes(name: &'static str, per_step: f64) -> Self {
         Self { name, counted: Counted::Bytes, per_step }
     }
@@ -56,8 +56,8 @@ impl StepCount {
         self.per_step * steps_per_s
     }
 
-    /// `1.2 M tokens/s`, `4.5 GFLOP/s of the model (12 % of the measured peak)`. `peak` is the highest measured rate of
-    /// the device.
+    /// Formats the rate: `1.2 M tokens/s`, `4.5 GFLOP/s of the model (12 % of the measured peak)`. `peak` is the
+    /// highest measured rate of the device.
     pub fn rate_text(&self, steps_per_s: f64, peak: Option<f64>) -> String {
         let rate = self.rate(steps_per_s);
         let (number, prefix) = scaled(rate);
@@ -75,7 +75,7 @@ impl StepCount {
     }
 }
 
-/// Rates of all counts. `peaks`: the measured peak performance of the device.
+/// Formats the rates of all counts. `peaks` is the measured peak performance of the device.
 pub fn rate_texts(counts: &[StepCount], steps_per_s: f64, peaks: Option<&Ceilings>) -> Vec<String> {
     let peak = |counted| {
         let limit = if counted == Counted::Bytes { Limit::Bytes } else { Limit::Ops };
@@ -84,7 +84,7 @@ pub fn rate_texts(counts: &[StepCount], steps_per_s: f64, peaks: Option<&Ceiling
     counts.iter().map(|c| c.rate_text(steps_per_s, peak(c.counted))).collect()
 }
 
-/// Three significant digits and an SI prefix.
+/// Formats three significant digits with an SI prefix.
 fn scaled(x: f64) -> (String, &'static str) {
     let (x, prefix) = match x.abs() {
         a if a >= 1e12 => (x * 1e-12, "T"),

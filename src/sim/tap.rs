@@ -1,40 +1,40 @@
-//! Taps: requests to sample a probe, with the arguments that the probe declares.
+//! Taps: requests to sample a probe with values of its declared arguments.
 
 use super::ProbeId;
 use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
-/// A declared argument of a probe: `layer`, `head`, `expert`.
+/// Declared argument of a probe: `layer`, `head`, `expert`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgSpec {
-    /// Stable name: key in files and on the command line.
+    /// Stable identifier: key in files and on the command line.
     pub name: &'static str,
-    /// Tooltip.
+    /// Doc comment of the declaration, shown as the tooltip.
     pub docs: &'static str,
-    /// Its values.
+    /// Values that are allowed.
     pub values: ArgValues,
 }
 
-/// The values of an argument.
+/// Allowed values of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgValues {
-    /// One of those that the simulation lists: [`Simulation::choices`](super::Simulation::choices).
+    /// One of the values that the simulation lists: [`Simulation::choices`](super::Simulation::choices).
     Listed,
-    /// Any text.
+    /// Text without restriction.
     Text,
 }
 
-/// The arguments of a tap, by name: `layer=2,head=1`. An argument that is not given has its first value.
+/// Arguments of a tap by name: `layer=2,head=1`. A missing argument has its first value.
 ///
-/// They are kept as the text that files, the command line and file names contain; other characters than letters, digits,
-/// `-`, `_` and `+` are written as `%2C`, so that they are part of file names.
+/// Stored as the text used in files, on the command line and in file names; characters other than letters, digits, `-`,
+/// `_` and `+` are escaped as `%2C`, so that they can be part of file names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TapArgs(Option<Arc<str>>);
 
 impl TapArgs {
-    /// No arguments.
+    /// Empty list of arguments.
     pub const NONE: Self = Self(None);
 
-    /// From names and values, in the order of their declarations.
+    /// Creates arguments from names and values in declaration order.
     pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut text = String::new();
         for (name, value) in pairs {
@@ -48,10 +48,10 @@ impl TapArgs {
         Self((!text.is_empty()).then(|| text.into()))
     }
 
-    /// From `layer=2,head=1` in any order.
+    /// Parses `layer=2,head=1` in any order.
     ///
     /// # Errors
-    /// The message names the argument that is not declared, and those that are.
+    /// The message names the undeclared argument, and the declared ones.
     pub fn parse(text: &str, specs: &[ArgSpec]) -> Result<Self, String> {
         let mut given = vec![];
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -70,12 +70,12 @@ impl TapArgs {
         Ok(Self::new(declared))
     }
 
-    /// The value of an argument; `None` when it is not given.
+    /// Value of an argument; `None` if it is missing.
     pub fn get(&self, name: &str) -> Option<Cow<'_, str>> {
         self.pairs().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
-    /// The same arguments with another value of one of them.
+    /// Copy with another value of one argument.
     pub fn with(&self, specs: &[ArgSpec], name: &str, value: &str) -> Self {
         let values: Vec<(&str, Option<Cow<'_, str>>)> = specs
             .iter()
@@ -88,17 +88,17 @@ impl TapArgs {
         self.as_str().split(',').filter_map(|part| part.split_once('=')).map(|(name, value)| (name, unescape(value)))
     }
 
-    /// As in files: `layer=2,head=1`; empty without arguments.
+    /// Text as in files: `layer=2,head=1`; empty without arguments.
     pub fn as_str(&self) -> &str {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// For people: `layer 2, head 1`.
+    /// Formats for display: `layer 2, head 1`.
     pub fn words(&self) -> String {
         self.pairs().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether there are none.
+    /// Whether there are no arguments.
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -133,12 +133,12 @@ fn unescape(value: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What readings and streams are found by: a probe and its arguments. Two attention maps have two keys.
+/// Key of readings and streams: a probe with its arguments. Two attention maps have two keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TapKey {
-    /// The probe.
+    /// Probe of the key.
     pub probe: ProbeId,
-    /// Its arguments.
+    /// Arguments of the probe.
     pub args: TapArgs,
 }
 
@@ -155,50 +155,50 @@ impl From<&Self> for TapKey {
 }
 
 impl PartialEq<ProbeId> for TapKey {
-    /// Whether it is the key of this probe without arguments.
+    /// Whether this is the key of the probe without arguments.
     fn eq(&self, probe: &ProbeId) -> bool {
         self.probe == *probe && self.args.is_empty()
     }
 }
 
-/// A request to sample a probe.
+/// Request to sample a probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tap {
-    /// The probe.
+    /// Probe to sample.
     pub probe: ProbeId,
-    /// For a `Series` over elements: their indices. Ignored otherwise.
+    /// Indices of the elements for a `Series` over a set; ignored otherwise.
     pub elements: Vec<u32>,
-    /// Its arguments.
+    /// Arguments of the probe.
     pub args: TapArgs,
 }
 
 impl Tap {
-    /// A probe without arguments.
+    /// Tap of a probe without arguments.
     pub const fn of(probe: ProbeId) -> Self {
         Self { probe, elements: vec![], args: TapArgs::NONE }
     }
 
-    /// A series of these elements.
+    /// Tap of a series of these elements.
     pub const fn elements(probe: ProbeId, elements: Vec<u32>) -> Self {
         Self { probe, elements, args: TapArgs::NONE }
     }
 
-    /// A probe with arguments.
+    /// Tap of a probe with arguments.
     pub const fn with(probe: ProbeId, args: TapArgs) -> Self {
         Self { probe, elements: vec![], args }
     }
 
-    /// What its readings are found by.
+    /// Key of the readings.
     pub fn key(&self) -> TapKey {
         TapKey { probe: self.probe, args: self.args.clone() }
     }
 
-    /// Whether its readings have this key.
+    /// Whether the readings have this key.
     pub fn has_key(&self, key: &TapKey) -> bool {
         self.probe == key.probe && self.args == key.args
     }
 
-    /// Adds taps to a list: one per key, with the elements of all of them.
+    /// Adds taps to a list: one per key, with the elements of all taps of that key.
     pub fn merge(list: &mut Vec<Self>, more: impl IntoIterator<Item = Self>) {
         for tap in more {
             match list.iter_mut().find(|t| t.probe == tap.probe && t.args == tap.args) {

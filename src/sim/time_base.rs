@@ -1,18 +1,18 @@
-//! What a step of a kind is: a span of simulated time, or one of something that is counted.
+//! Time base: whether a step is a span of simulated time or a count.
 
-/// The unit of a kind's steps. Time axes, captions, the speed of a run and its planned length follow it.
+/// Unit of a kind's steps, which time axes, captions, the speed and the planned length of a run use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TimeBase {
-    /// A step is a span of simulated time.
+    /// Step with a simulated duration.
     Seconds {
         /// Simulated seconds per step, above 0.
         per_step: f64,
     },
-    /// A step has no duration and is counted.
+    /// Step without a duration, which is counted.
     Count {
-        /// One of them: `generation`, `token`, `update`.
+        /// Singular noun: `generation`, `token`, `update`.
         singular: &'static str,
-        /// Several: `generations`, `tokens`, `updates`.
+        /// Plural noun: `generations`, `tokens`, `updates`.
         plural: &'static str,
     },
 }
@@ -24,15 +24,15 @@ impl Default for TimeBase {
 }
 
 impl TimeBase {
-    /// Steps without another name.
+    /// Counted steps without a specific noun.
     pub const STEPS: Self = Self::count("step", "steps");
 
-    /// Simulated time.
+    /// Time base with this simulated duration per step.
     pub const fn seconds(per_step: f64) -> Self {
         Self::Seconds { per_step }
     }
 
-    /// A count.
+    /// Time base of counted steps.
     pub const fn count(singular: &'static str, plural: &'static str) -> Self {
         Self::Count { singular, plural }
     }
@@ -42,7 +42,7 @@ impl TimeBase {
         matches!(self, Self::Count { .. })
     }
 
-    /// Units of the time axis per step: simulated seconds, or 1 for a count.
+    /// Units of the time axis per step: simulated seconds, or 1 for counted steps.
     pub const fn per_step(self) -> f64 {
         match self {
             Self::Seconds { per_step } => per_step,
@@ -50,7 +50,7 @@ impl TimeBase {
         }
     }
 
-    /// The name of one step: `generation`; `step` where it has a duration.
+    /// Singular noun of a step: `generation`; `step` if it has a duration.
     pub const fn singular(self) -> &'static str {
         match self {
             Self::Seconds { .. } => "step",
@@ -58,7 +58,7 @@ impl TimeBase {
         }
     }
 
-    /// The name of several steps.
+    /// Plural noun of a step.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Seconds { .. } => "steps",
@@ -66,28 +66,28 @@ impl TimeBase {
         }
     }
 
-    /// The name of this many steps.
+    /// Noun for `n` steps.
     pub const fn name(self, n: u64) -> &'static str {
         if n == 1 { self.singular() } else { self.plural() }
     }
 }
 
-/// The current step of a simulation.
+/// Current step of a simulation with its time base.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clock {
-    /// Steps taken.
+    /// Number of steps taken.
     pub step: u64,
-    /// What a step is.
+    /// Time base of a step.
     pub base: TimeBase,
 }
 
 impl Clock {
-    /// A step of simulated time.
+    /// Clock with a simulated duration per step.
     pub const fn seconds(step: u64, per_step: f64) -> Self {
         Self { step, base: TimeBase::seconds(per_step) }
     }
 
-    /// Position on the time axis: simulated seconds, or the number of steps where they are counted.
+    /// Position on the time axis: simulated seconds, or the number of steps if they are counted.
     pub fn secs(self) -> f64 {
         self.step as f64 * self.base.per_step()
     }

@@ -7,7 +7,6 @@ use wgpu::util::DeviceExt as _;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct End {
-    /// Position.
     pub position: [f32; 3],
     /// Colour, not premultiplied.
     pub color: [u8; 4],

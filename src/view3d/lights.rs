@@ -23,7 +23,7 @@ const HOVERED: u32 = 1 << 17;
 /// A glow is drawn until it has decayed to 2 %: this many decay times.
 const SEEN: f32 = 3.92;
 
-/// Copies of the points' data.
+/// Data of the points on the CPU.
 #[derive(Default)]
 pub(super) struct Given {
     pub positions: Vec<[f32; 3]>,

@@ -13,7 +13,7 @@ pub struct Projector {
 }
 
 impl Projector {
-    /// For this camera and an image of this many pixels.
+    /// Projector for this camera and an image of this size in pixels.
     pub fn new(camera: &Camera, size_px: Vec2) -> Self {
         let size_px = size_px.max(Vec2::ONE);
         let clip_from_world = camera.clip_from_world(size_px.x / size_px.y);

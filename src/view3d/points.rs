@@ -20,7 +20,6 @@ use wgpu::util::DeviceExt as _;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Look {
-    /// The camera.
     pub clip_from_world: [f32; 16],
     /// Background, RGB in display space; brightness of a glow, 0 to 1, less when many points glow.
     pub background: [f32; 4],
@@ -66,7 +65,7 @@ impl Look {
         (self.size[2] / if self.fog[3] > 0.5 { 1.0 } else { depth.max(1e-6) }).max(self.size[3])
     }
 
-    /// The part that determines the base image: not the highlights on top.
+    /// Fields that determine the base image, without the highlights on top.
     fn of_ground(&self) -> Self {
         let mut look = Self { accent: [0.0; 4], ..*self };
         (look.background[3], look.range[2], look.flags[3]) = (0.0, 0.0, 0);
@@ -102,9 +101,9 @@ pub struct Scene {
     targets: Option<Targets>,
     drawn: Option<Look>,
     grounded: Option<Look>,
-    /// Values or positions changed since the image was drawn.
+    /// Whether values or positions changed since the image was drawn.
     owes: bool,
-    /// Positions changed since the last upload.
+    /// Whether positions changed since the last upload.
     moved: bool,
     drawn_at: Instant,
     rest: Duration,
@@ -119,7 +118,7 @@ struct Points {
     lights: wgpu::Buffer,
     len: u32,
     given: Given,
-    /// The last content of `lights`.
+    /// Last content of `lights`.
     shining: Vec<Light>,
 }
 

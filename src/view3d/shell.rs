@@ -103,7 +103,7 @@ impl Grid {
         (0..size.x * size.y * size.z).map(move |i| (place(i), i as usize))
     }
 
-    /// Subtracts the level, so that outside is negative; cavities not reachable from outside are filled.
+    /// Subtracts the level, so that outside is negative; fills cavities that are not reachable from outside.
     fn settle(&mut self, level: f32) {
         self.values.iter_mut().for_each(|v| *v -= level);
         let mut is_outside = vec![false; self.values.len()];

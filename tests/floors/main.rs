@@ -7,6 +7,7 @@ mod imports;
 mod kernels;
 mod kind_names;
 mod licences;
+mod prose;
 mod quantities;
 mod translations;
 mod twins;

@@ -72,7 +72,7 @@ impl ColorScales {
         range.is_some()
     }
 
-    /// The same with the range of the latest values.
+    /// Fixes the range at that of the latest values, or lets it follow the data again; returns whether it is fixed now.
     pub fn toggle_of(&mut self, probe: &ProbeSpec, values: &[f32]) -> bool {
         self.toggle(probe.name, color_scale::range_of(probe, values))
     }

@@ -17,7 +17,7 @@ const TYPING_PAUSE_SECS: f64 = 0.8;
 struct Step {
     /// Label of the edit, as in the menu: "Undo set lif.tau_m to 15 ms".
     label: String,
-    /// For the past: the document before. For the future: the document after.
+    /// Document before the edit (past), or after it (future).
     project: Arc<Project>,
 }
 

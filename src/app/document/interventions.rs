@@ -13,9 +13,7 @@ pub use interventions::{field, list};
 /// Intervention on the selected elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intervention {
-    /// Drive them.
     Stimulate,
-    /// Silence them.
     Silence,
 }
 
@@ -196,7 +194,7 @@ pub fn label(schema: &SimSchema, selection: &Selection) -> String {
     }
 }
 
-/// The same with the number of selected individuals that have ended: `3 nuclei · 5 ended`.
+/// Title with the number of selected individuals that have ended: `3 nuclei · 5 ended`.
 pub fn title(schema: &SimSchema, selection: &Selection) -> String {
     let label = label(schema, selection);
     match selection.n_ended {
@@ -213,7 +211,7 @@ fn free_name(params: &dyn Params, group: usize, field: usize, preferred: &str) -
     names.find(|n| !taken(n)).unwrap_or_default()
 }
 
-/// Time spans of the enabled interventions; `per_step` as of the time base.
+/// Time spans of the enabled interventions; `per_step` is that of the time base.
 pub fn spans(params: &dyn Params, per_step: f64) -> Vec<Span> {
     let span = |v: interventions::Intervention<'_>| {
         let when = v.schedule(per_step).ok()?;

@@ -27,7 +27,7 @@ pub struct UnsavedWork {
     pub file: PathBuf,
     /// The project's file, when it had one.
     pub path: Option<PathBuf>,
-    /// The document as of its last step.
+    /// Document after its last step.
     pub project: Box<Project>,
     /// The saved document, when its file can be read.
     pub base: Option<Box<Project>>,
@@ -200,7 +200,7 @@ fn process_of(file: &Path) -> Option<u32> {
     file.file_name()?.to_str()?.strip_prefix(PREFIX)?.strip_suffix(".ron")?.parse().ok()
 }
 
-/// Where this is unknown, a process counts as ended: an unneeded offer is better than lost work.
+/// Whether a process is alive. If unknown, it counts as ended: an unneeded offer is better than lost work.
 pub fn is_alive(process: u32) -> bool {
     process == std::process::id() || Path::new("/proc").join(process.to_string()).exists()
 }

@@ -1,4 +1,4 @@
-//! The list of runs beside the project, read on a thread.
+//! The list of runs next to the project, read on a thread.
 
 mod compared;
 
@@ -20,33 +20,28 @@ use std::{
 /// Summary of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// Its folder.
     pub folder: PathBuf,
     /// Name of the folder.
     pub name: String,
     /// Kind of the simulation.
     pub kind: String,
-    /// Its parameters at step 0.
+    /// Parameters at step 0.
     pub model: Option<Arc<Model>>,
-    /// Status.
     pub status: Status,
     /// Start time, UTC.
     pub started: String,
-    /// Steps recorded.
     pub steps: u64,
-    /// What a step is.
+    /// Time base of a step.
     pub base: TimeBase,
     /// Wall time with pauses, seconds.
     pub wall_secs: f64,
     /// Computing time, seconds; 0 when unknown.
     pub computed_secs: f64,
-    /// Random seed.
     pub seed: u64,
     /// The first characters of the hash.
     pub digest: String,
     /// The first characters of the hash of the recorded histories.
     pub data_hash: String,
-    /// Device.
     pub device: String,
     /// Changes compared with the open project.
     pub changes: Vec<String>,
@@ -68,7 +63,6 @@ pub struct Run {
 pub struct Replaying {
     /// Name of the run.
     pub name: String,
-    /// Progress.
     pub progress: Arc<Progress>,
 }
 
@@ -219,7 +213,7 @@ fn read_one(folder: PathBuf, open: &Project) -> Run {
     }
 }
 
-/// The folder of another run, in the form of the list when it is there.
+/// Folder of another run, in the form of the list if it is in there.
 fn beside(folder: &Path, other: &Path) -> PathBuf {
     let full = |path: &Path| std::fs::canonicalize(path).ok();
     match (full(&folder.join(other)), folder.parent()) {
@@ -272,11 +266,10 @@ impl Run {
 pub enum DurationUnit {
     /// Milliseconds, when all runs are short.
     Milliseconds,
-    /// Seconds.
     Seconds,
     /// Steps of this name.
     Steps(TimeBase),
-    /// Both times and steps: each cell names its unit; times are in seconds.
+    /// Both times and steps: each cell contains its unit; times are in seconds.
     Mixed,
 }
 

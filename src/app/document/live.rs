@@ -52,7 +52,6 @@ pub const ENGINE_NICE: i32 = 5;
 pub enum LiveEvent {
     /// A simulation was loaded.
     Loaded,
-    /// New data.
     Frame(Frame),
     /// A message for the log; warnings and errors are also toasts.
     Message(Level, String),
@@ -72,11 +71,9 @@ pub enum LiveEvent {
 
 /// A recording in progress.
 pub struct Recording {
-    /// Start time.
     pub since: Instant,
     /// Computing time of the simulation when it was started.
     pub computed: Duration,
-    /// Run folder.
     pub folder: PathBuf,
 }
 
@@ -166,7 +163,6 @@ pub struct Live {
     pub stop_reason: Option<StopReason>,
     /// Amounts of the last step, where they vary.
     counts: Vec<StepCount>,
-    /// Real-time factor.
     pub pace: Pace,
     /// Latency from edit to frame.
     pub latency: Latency,
@@ -347,7 +343,7 @@ impl Live {
         }
     }
 
-    /// What a step does, in numbers: of the last step where that varies.
+    /// Work per step in numbers; of the last step if it varies.
     pub fn counts(&self, model: &crate::kinds::Model) -> Vec<StepCount> {
         if self.counts.is_empty() { model.counts() } else { self.counts.clone() }
     }
@@ -409,7 +405,7 @@ impl Live {
             }
         }
         if self.running && self.is_playing {
-            self.start_run(); // its end is counted from step 0
+            self.start_run(); // the end of the run is counted from step 0
         }
     }
 

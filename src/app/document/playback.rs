@@ -21,7 +21,6 @@ const TIME_PER_FRAME: Duration = Duration::from_millis(3);
 
 /// An opened run folder.
 pub struct OpenedRun {
-    /// The folder.
     pub run: RunFolder,
     /// The project at step 0.
     pub project: Project,
@@ -29,7 +28,7 @@ pub struct OpenedRun {
     pub log: Vec<(u64, LoggedCommand)>,
     /// Sets and probes at the start.
     pub schema: SimSchema,
-    /// What they became while it ran.
+    /// Later schemas of the run.
     pub later: Vec<SimSchema>,
     /// Warnings: missing data.
     pub notes: Vec<String>,
@@ -37,9 +36,9 @@ pub struct OpenedRun {
 
 /// The outcome of opening a run.
 pub enum Opening {
-    /// It is open.
+    /// The run is open.
     Opened(Box<OpenedRun>),
-    /// It reads files outside its folder, which are not allowed yet.
+    /// The run reads files outside its folder, which are not allowed yet.
     NeedsConsent(Vec<OutsidePath>),
 }
 
@@ -157,15 +156,12 @@ enum ReaderMessage {
 
 /// A finished run being shown.
 pub struct Playback {
-    /// Its folder.
     pub folder: PathBuf,
     /// First and last step.
     pub first: u64,
-    /// Last step.
     pub last: u64,
     /// Fraction read, 0 to 1.
     pub fraction: f32,
-    /// Read error.
     pub error: Option<String>,
     slices: Receiver<ReaderMessage>,
     run: RunFolder,
@@ -219,7 +215,7 @@ impl Playback {
         })
     }
 
-    /// What its simulation was built with, with the kernels that were chosen.
+    /// Build context of the simulation, with the recorded kernel choices.
     pub fn build_context(&self, project: &Project) -> BuildContext {
         self.run.build_context(project)
     }

@@ -99,7 +99,7 @@ pub struct Latency {
     sent: Vec<(ParamId, Instant)>,
     applied: Vec<(u64, Instant)>,
     arrived: Vec<Instant>,
-    /// Milliseconds.
+    /// Samples in milliseconds.
     pub samples: Samples,
 }
 

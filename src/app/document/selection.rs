@@ -78,15 +78,15 @@ impl Selection {
         self.put("", Arc::default());
     }
 
-    /// The same for the result of a job started at this [`Selection::generation`]; ignored when the selection has changed
-    /// since.
+    /// Replaces the selection by the result of a job that started at this [`Selection::generation`]; ignored if the
+    /// selection has changed since.
     pub fn replace_late(&mut self, set: &'static str, elements: Vec<u32>, started_at: u64) {
         if self.generation == started_at {
             self.replace(set, elements);
         }
     }
 
-    /// The same with shared elements, already sorted and unique.
+    /// Replaces the selection by shared elements, already sorted and unique.
     pub fn replace_shared(&mut self, set: &'static str, elements: Arc<Vec<u32>>) {
         if elements.is_sorted_by(|a, b| a < b) {
             if self.set != set || self.elements != elements {
@@ -106,7 +106,6 @@ impl Selection {
         }
     }
 
-    /// Removes elements.
     pub fn remove(&mut self, set: &'static str, less: &[u32]) {
         let less: std::collections::HashSet<&u32> = less.iter().collect();
         let kept = self.of(set).iter().filter(|e| !less.contains(e)).copied().collect();
@@ -132,7 +131,6 @@ impl Selection {
         self.replace(set, elements);
     }
 
-    /// Adds elements.
     pub fn extend(&mut self, set: &'static str, more: &[u32]) {
         let mut elements = if self.set == set { self.elements.to_vec() } else { vec![] };
         elements.extend(more);
@@ -144,7 +142,7 @@ impl Selection {
         if self.set == set { &self.elements } else { &[] }
     }
 
-    /// Up to `n` selected elements of a set, sorted by index: those with the highest spike counts.
+    /// The `n` selected elements of a set with the highest spike counts, sorted by index.
     pub fn most_active(&self, set: &str, counts: &[u32], n: usize) -> Vec<u32> {
         let mut elements = self.of(set).to_vec();
         if elements.len() > n {

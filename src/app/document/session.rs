@@ -25,9 +25,9 @@ use std::{
 pub struct Session {
     /// The document. Widgets edit it in place; undo, saving and engine commands are derived by comparison.
     pub project: Project,
-    /// Its file, if any.
+    /// File of the document, if any.
     pub path: Option<PathBuf>,
-    /// Without a file: the folder that its relative paths start from, of a run that is shown or continued.
+    /// Base folder of relative paths if there is no file, for a run that is displayed or continued.
     pub base: Option<PathBuf>,
     saved: Arc<Project>,
     /// The saved layout, until a simulation is loaded. While the document is open, the workspace holds the layout;
@@ -39,11 +39,9 @@ pub struct Session {
     pub was_read_only: bool,
     /// Time of the last save.
     pub saved_at: Option<Instant>,
-    /// Undo history.
     pub history: History,
     /// The kind's defaults, for change marks and resets.
     pub defaults: Model,
-    /// The simulation.
     pub live: Live,
     /// The selection, shared by all views.
     pub selection: Selection,
@@ -154,8 +152,8 @@ impl Session {
         is_rejected_since || (self.project != *self.saved && self.accepted_document().0 != *self.saved)
     }
 
-    /// The document to be saved, and the paths of values that it leaves out: those that the engine rejected are the
-    /// engine's, so that what is saved can be built.
+    /// Document to be saved, and the paths of values that it omits: values that the engine rejected are replaced by the
+    /// engine's, so that the saved document can be built.
     pub fn accepted_document(&self) -> (Project, Vec<String>) {
         match self.live.without_rejected(&self.project.model) {
             Some((model, left_out)) => (Project { model, ..self.project.clone() }, left_out),
@@ -216,7 +214,7 @@ impl Session {
         parent.or(self.base.as_deref()).map_or_else(|| PathBuf::from("."), Path::to_owned)
     }
 
-    /// Its file; without one, the default path, named after the project.
+    /// File of the document; without one, the default path, named after the project.
     pub fn default_path(&self) -> PathBuf {
         let path = self.path.clone().unwrap_or_else(|| self.folder().join(self.file_name()));
         std::path::absolute(&path).unwrap_or(path)

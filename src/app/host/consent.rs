@@ -6,7 +6,6 @@ use crate::{
 };
 use std::path::{Path, PathBuf};
 
-/// Projects remembered.
 const MAX: usize = 64;
 
 /// A project or run that waits for consent.
@@ -15,11 +14,11 @@ pub struct Received {
     pub path: PathBuf,
     /// The files outside its folder that it reads.
     pub outside: Vec<OutsidePath>,
-    /// What is done once they are allowed.
+    /// Action after the consent.
     pub purpose: ReceivedPurpose,
 }
 
-/// What a received project or run is opened for.
+/// Action for which a received project or run is opened.
 pub enum ReceivedPurpose {
     /// Opening the project, read with these corrections.
     OpenProject(Box<Project>, Vec<Warning>),

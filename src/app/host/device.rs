@@ -30,9 +30,8 @@ pub struct DeviceInfo {
     pub details: String,
     /// Whether it is a GPU.
     pub is_gpu: bool,
-    /// Its number among the GPUs.
+    /// Ordinal among the GPUs.
     pub ordinal: u32,
-    /// CPU threads.
     pub threads: u32,
     /// Predicted memory of the simulation by owner; empty when unknown.
     pub predicted: MemoryReport,
@@ -49,9 +48,9 @@ impl DeviceInfo {
 
 /// The devices of this machine, opened on first use, and the one in use.
 pub struct Devices {
-    /// Those that were opened, or could not be, by number.
+    /// Opened GPUs by ordinal, with the errors of those that could not be opened.
     gpus: Mutex<BTreeMap<u32, Result<Arc<Gpu>, String>>>,
-    /// Those that the driver lists, once it was asked.
+    /// GPUs that the driver lists, after the first query.
     present: OnceLock<Vec<Present>>,
     chosen: Mutex<DeviceInfo>,
 }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Polling interval.
+/// Interval between two polls.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The watched file. Dropping it ends the thread.

@@ -12,7 +12,6 @@ const MAX_USED: usize = 12;
 /// A recent project.
 #[derive(Clone, PartialEq)]
 pub struct RecentProject {
-    /// Its file.
     pub path: PathBuf,
     /// Whether the file was missing when the list was read.
     pub is_missing: bool,
@@ -20,7 +19,7 @@ pub struct RecentProject {
 
 /// The list and its file.
 pub struct Recent {
-    /// Newest first.
+    /// Recent projects, newest first.
     pub projects: Vec<RecentProject>,
     file: Option<PathBuf>,
 }
@@ -76,7 +75,7 @@ impl Used {
         store::write(self.file.clone(), project::to_ron(&self.names).ok());
     }
 
-    /// Newest first.
+    /// Iterates from the newest.
     pub fn iter(&self) -> impl Iterator<Item = &String> {
         self.names.iter()
     }

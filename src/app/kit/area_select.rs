@@ -16,9 +16,7 @@ pub struct AreaSelect {
 
 /// A finished area.
 pub struct SelectedArea {
-    /// Bounding rectangle.
     pub bounds: Rect,
-    /// Corners.
     pub outline: Vec<Vec2>,
     is_rectangle: bool,
 }

@@ -40,7 +40,7 @@ pub fn tick_labels(ticks: &[f64]) -> Vec<String> {
     let (step, decimals) = (tick_step(ticks), tick_digits(ticks));
     let largest = ticks.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
     let is_long = decimals as f64 > MAX_DECIMALS || largest >= LARGE;
-    // Four digits tell such ticks apart.
+    // Four digits suffice to distinguish such ticks.
     let has_exponent = step.is_infinite() || is_long && step >= 2e-3 * largest;
     let label = |v: &f64| match has_exponent {
         false => format!("{v:.decimals$}"),

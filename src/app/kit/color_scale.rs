@@ -73,8 +73,7 @@ pub struct ColorScale {
 }
 
 impl ColorScale {
-    /// With a range from the data, or a range fixed by the user: then values beyond it have their own
-    /// colours.
+    /// Scale with a range from the data, or with a fixed range, in which case values beyond it have their own colours.
     pub fn new(
         colors: ScaleColors,
         is_log: bool,
@@ -174,12 +173,12 @@ pub struct FieldScale {
 }
 
 impl FieldScale {
-    /// With a range taken from the data.
+    /// Scale with a range taken from the data.
     pub fn following(map: Colormap, range: (f32, f32), tokens: &Tokens) -> Self {
         Self { table: map.table(tokens.dark), range, beyond: None, none: tokens.other }
     }
 
-    /// With a fixed range.
+    /// Scale with a fixed range.
     pub fn fixed(map: Colormap, range: (f32, f32), values: &[f32], tokens: &Tokens) -> Self {
         let beyond = values.iter().filter(|v| **v < range.0 || **v > range.1).count();
         Self { table: map.fixed_table(tokens), range, beyond: Some(beyond), none: tokens.other }

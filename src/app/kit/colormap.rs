@@ -10,9 +10,7 @@ pub enum Colormap {
     /// Sequential, perceptually uniform, safe for colour-blind readers. Rates and most fields.
     #[default]
     Cividis,
-    /// Sequential. Weights.
     Viridis,
-    /// Sequential. Densities.
     Magma,
     /// Cyclic. Angles: the ends meet; lightness shows one half turn, warm or cold the other.
     Twilight,
@@ -56,7 +54,7 @@ impl Colormap {
             // The end that would disappear on the background is left out.
             let color = match self {
                 Self::Twilight => twilight(i / (INSIDE + 1.0), dark),
-                // Of this map, 0.9 is a strong orange.
+                // This map is a strong orange at 0.9.
                 Self::Magma if !dark => self.at(0.97 * (1.0 - t)),
                 _ => self.at(if dark { 0.14 + 0.86 * t } else { 0.9 * (1.0 - t) }),
             };

@@ -17,7 +17,7 @@ pub fn density(t: f32, dark: bool) -> Color32 {
     from_colorous(gradient.eval_continuous(if dark { 0.12 + 0.88 * t } else { 0.15 + 0.85 * t }))
 }
 
-/// The same for 256 densities from 0 to 1.
+/// Colours of 256 densities from 0 to 1.
 pub fn densities(dark: bool) -> &'static [Color32; 256] {
     static RAMPS: [OnceLock<[Color32; 256]>; 2] = [OnceLock::new(), OnceLock::new()];
     RAMPS[usize::from(dark)].get_or_init(|| std::array::from_fn(|i| density(i as f32 / 255.0, dark)))
@@ -76,7 +76,7 @@ pub fn opaque([r, g, b, _]: [u8; 4]) -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
-/// For the 3D view: straight RGBA, 0 to 1.
+/// Straight RGBA from 0 to 1, for the 3D view.
 pub fn rgba(color: Color32) -> [f32; 4] {
     color.to_array().map(|c| f32::from(c) / 255.0)
 }

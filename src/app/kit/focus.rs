@@ -63,7 +63,7 @@ pub fn is_out_of_reach(ui: &Ui, row: Rect) -> bool {
     let (asked, operated) = ctx.data(|d| d.get_temp::<(u64, u64)>(id)).unwrap_or_default();
     let operated = match asked == pass {
         true => operated,
-        // What happened in passes without a row out of sight is unknown.
+        // In passes that do not draw the row, its state is unknown.
         false if asked + 1 != pass || is_operated(ctx) => pass,
         false => operated,
     };

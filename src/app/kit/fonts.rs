@@ -1,4 +1,5 @@
-//! The fonts: Inter for text, JetBrains Mono for changing numbers, Phosphor for icons. Licences beside the files.
+//! The fonts: Inter for text, JetBrains Mono for changing numbers, Phosphor for icons. Their folder contains the
+//! licences.
 
 use super::icons;
 use egui::{FontData, FontDefinitions, FontFamily};
@@ -17,7 +18,7 @@ pub fn install(ctx: &egui::Context) {
     install_with(ctx, "inter");
 }
 
-/// The same with another font for text.
+/// Installs the fonts with another font for text.
 pub fn install_with(ctx: &egui::Context, text: &str) {
     let mut fonts = FontDefinitions::default();
     let files = [

@@ -12,12 +12,11 @@ use egui::{
 /// Cells of this size have room for their value.
 const NUMBER: Vec2 = Vec2::new(46.0, 14.0);
 
-/// A label beside a row or above a column.
+/// Label of a row or a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisLabel {
-    /// The name.
     pub text: String,
-    /// Its colour, if any.
+    /// Colour of the label, if any.
     pub color: Option<Color32>,
 }
 
@@ -25,7 +24,6 @@ pub struct AxisLabel {
 pub struct Heatmap {
     /// Row labels, top down.
     pub rows: Vec<AxisLabel>,
-    /// Column labels.
     pub columns: Vec<AxisLabel>,
     /// Row by row; not finite where empty.
     pub values: Vec<f32>,
@@ -53,7 +51,6 @@ type Key = (u64, bool, Option<(f32, f32)>);
 
 /// Rectangles of the parts.
 pub struct HeatmapLayout {
-    /// The cells.
     pub cells: Rect,
     bar: Rect,
 }
@@ -201,7 +198,7 @@ impl Heatmap {
     }
 }
 
-/// Every so many labels of cells of this size are shown.
+/// Every n-th label is shown for cells of this size; returns n.
 fn spacing(size: f32) -> usize {
     (11.0 / size.max(0.1)).ceil().max(1.0) as usize
 }

@@ -15,35 +15,35 @@ macro_rules! icons {
 }
 
 icons! {
-    /// Run.
+    /// Glyph for: run.
     PLAY = "\u{e3d0}",
-    /// Pause.
+    /// Glyph for: pause.
     PAUSE = "\u{e39e}",
     /// Rewind to step 0.
     REWIND = "\u{e5a4}",
-    /// Step.
+    /// Glyph for: step.
     STEP = "\u{e5a6}",
-    /// Record.
+    /// Glyph for: record.
     RECORD = "\u{e3ee}",
-    /// Stop recording.
+    /// Glyph for: stop recording.
     STOP = "\u{e46c}",
-    /// Stimulate.
+    /// Glyph for: stimulate.
     LIGHTNING = "\u{e2de}",
-    /// Silence, cut.
+    /// Glyph for: silence, cut.
     SCISSORS = "\u{eae0}",
-    /// Probe.
+    /// Glyph for: probe.
     CROSSHAIR = "\u{e1d6}",
-    /// A model.
+    /// Glyph for: model.
     BRAIN = "\u{e74e}",
     /// A set of elements.
     SELECTION = "\u{e746}",
     /// A list of interventions.
     SLIDERS = "\u{e432}",
-    /// Spikes.
+    /// Glyph for: spikes.
     RASTER = "\u{e5a2}",
-    /// A probe.
+    /// Glyph for: probe.
     WAVE = "\u{ea9a}",
-    /// A run.
+    /// Glyph for: run.
     FLASK = "\u{e79e}",
     /// Data on disk.
     DATABASE = "\u{e1de}",
@@ -53,96 +53,96 @@ icons! {
     MAXIMISE = "\u{e0a2}",
     /// Restore a maximised panel.
     RESTORE = "\u{e09a}",
-    /// Help.
+    /// Glyph for: help.
     HELP = "\u{e3e8}",
-    /// Close.
+    /// Glyph for: close.
     CLOSE = "\u{e4f6}",
-    /// A table.
+    /// Glyph for: table.
     TABLE = "\u{e476}",
-    /// Move up.
+    /// Glyph for: move up.
     ARROW_UP = "\u{e08e}",
-    /// Move down.
+    /// Glyph for: move down.
     ARROW_DOWN = "\u{e03e}",
     /// A distribution of values.
     DISTRIBUTION = "\u{e150}",
-    /// Add.
+    /// Glyph for: add.
     PLUS = "\u{e3d4}",
-    /// Remove.
+    /// Glyph for: remove.
     TRASH = "\u{e4a6}",
-    /// Closed group.
+    /// Glyph for: closed group.
     CARET_RIGHT = "\u{e13a}",
     /// Open group, menu.
     CARET_DOWN = "\u{e136}",
-    /// Search.
+    /// Glyph for: search.
     SEARCH = "\u{e30c}",
     /// Open a file.
     FOLDER = "\u{e256}",
-    /// Save.
+    /// Glyph for: save.
     SAVE = "\u{e248}",
-    /// New.
+    /// Glyph for: new.
     FILE_PLUS = "\u{e236}",
-    /// Undo.
+    /// Glyph for: undo.
     UNDO = "\u{e038}",
-    /// Redo.
+    /// Glyph for: redo.
     REDO = "\u{e036}",
     /// A panel at the side.
     SIDEBAR = "\u{ec24}",
-    /// Information.
+    /// Glyph for: information.
     INFO = "\u{e2ce}",
-    /// A warning.
+    /// Glyph for: warning.
     WARNING = "\u{e4e0}",
-    /// An error.
+    /// Glyph for: error.
     ERROR = "\u{e4e2}",
-    /// Done.
+    /// Glyph for: done.
     CHECK = "\u{e184}",
-    /// The processor.
+    /// Glyph for: processor.
     CPU = "\u{e610}",
     /// The graphics processor.
     GPU = "\u{e612}",
-    /// Memory.
+    /// Glyph for: memory.
     MEMORY = "\u{e9c4}",
-    /// Filter.
+    /// Glyph for: filter.
     FUNNEL = "\u{e266}",
-    /// Export.
+    /// Glyph for: export.
     EXPORT = "\u{eaf0}",
-    /// The log.
+    /// Glyph for: log.
     TERMINAL = "\u{eae8}",
     /// The project tree.
     TREE = "\u{e67c}",
     /// A rebuild is needed.
     HAMMER = "\u{e80e}",
-    /// Commands.
+    /// Glyph for: commands.
     COMMAND = "\u{e1c4}",
-    /// Views.
+    /// Glyph for: views.
     GRID = "\u{e296}",
-    /// Statistics, speed.
+    /// Glyph for: statistics, speed.
     GAUGE = "\u{e628}",
-    /// Settings.
+    /// Glyph for: settings.
     GEAR = "\u{e270}",
-    /// Messages.
+    /// Glyph for: messages.
     BELL = "\u{e0ce}",
-    /// Copy.
+    /// Glyph for: copy.
     COPY = "\u{e1ca}",
-    /// Download, import.
+    /// Glyph for: download, import.
     IMPORT = "\u{e20c}",
-    /// Rename.
+    /// Glyph for: rename.
     PENCIL = "\u{e3b4}",
-    /// Home.
+    /// Glyph for: home.
     HOUSE = "\u{e2c2}",
     /// Linked time axis.
     LINK = "\u{e2e2}",
     /// Own time axis.
     UNLINK = "\u{e2e4}",
-    /// Display paused.
+    /// Glyph for: display paused.
     EYE_OFF = "\u{e224}",
-    /// Loop.
+    /// Glyph for: loop.
     LOOP = "\u{e3f6}",
     /// A run without end.
     INFINITY = "\u{e634}",
-    /// The theme.
+    /// Glyph for: theme.
     SUN = "\u{e472}",
     /// A menu of a panel.
     LIST = "\u{e2f0}",
-    /// History.
+    /// Glyph for: history.
     CLOCK = "\u{e1a0}",
 }

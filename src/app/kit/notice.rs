@@ -1,4 +1,4 @@
-//! What stands in a panel without data: the empty state, and the error state.
+//! Notices in a panel without data: the empty state and the error state.
 
 use super::{icons, theme::Tokens};
 use egui::{Align, Color32, Layout, Rect, RichText, TextStyle, Ui, UiBuilder, Vec2};
@@ -38,7 +38,7 @@ fn notice_ui(
     };
     let rest = 14.0 + if button.is_some() { 34.0 } else { 0.0 };
     let [heading, body] = [wrap(title, TextStyle::Heading), wrap(text, TextStyle::Body) + 2.0];
-    // Without room for it, the text is a tooltip.
+    // If there is no room for it, the text becomes a tooltip.
     let has_text = canvas.height() >= heading + body + rest;
     let height = heading + rest + if has_text { body } else { 0.0 };
     let has_room = canvas.height() > height + 100.0;
@@ -68,7 +68,7 @@ fn notice_ui(
     pressed
 }
 
-/// The same in one line, for low panels; the button only beside the whole title.
+/// Notice in one line, for low panels; the button appears only if the whole title fits.
 fn low_notice_ui(ui: &mut Ui, canvas: Rect, tokens: &Tokens, [title, text]: [&str; 2], button: Option<&str>) -> bool {
     let size = Vec2::new(canvas.width() - 24.0, 24.0);
     let area = UiBuilder::new().max_rect(Rect::from_center_size(canvas.center(), size).intersect(canvas));

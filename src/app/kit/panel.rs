@@ -140,7 +140,7 @@ pub fn tiny_ui(ui: &Ui, canvas: Rect, tokens: &Tokens) -> bool {
     true
 }
 
-/// Scroll bars beside the content instead of over it.
+/// Makes scroll bars take space next to the content instead of overlaying it.
 pub fn solid_scroll_bars(ui: &mut Ui) {
     ui.spacing_mut().scroll = egui::style::ScrollStyle { bar_width: 8.0, ..egui::style::ScrollStyle::solid() };
 }
@@ -183,15 +183,15 @@ pub fn choice_ui<T: PartialEq + Clone>(
     *value != before
 }
 
-/// Width of controls behind a button at least, points: room for the names in drop-downs.
+/// Minimum width of controls in a button's popup, points: room for the names in drop-downs.
 const MENU: f32 = 130.0;
 
-/// The rest of a toolbar: in place if this many points are left, else behind a `…` button.
+/// Draws the rest of a toolbar in place if `needs` points are left, otherwise in the popup of a `…` button.
 pub fn overflow_ui(ui: &mut Ui, needs: f32, add: impl FnOnce(&mut Ui)) {
     overflow_as_ui(ui, needs, ("…", "More options"), add);
 }
 
-/// The same behind a button of this text and name.
+/// Draws the rest of a toolbar in place, or in the popup of a button with this text and name.
 pub fn overflow_as_ui(ui: &mut Ui, needs: f32, (text, name): (&str, &str), add: impl FnOnce(&mut Ui)) {
     if ui.available_width() >= needs {
         return add(ui);
@@ -225,7 +225,7 @@ pub fn live_ui(ui: &mut Ui, tokens: &Tokens, follow: &mut bool, running: bool) {
     }
 }
 
-/// In place of the LIVE toggle while a finished run is shown.
+/// Label in place of the LIVE toggle while a finished run is displayed.
 pub fn playback_ui(ui: &mut Ui, tokens: &Tokens) {
     let text = RichText::new("PLAYBACK").small().color(tokens.warn);
     ui.label(text).on_hover_text("A finished run, at the time cursor");
@@ -283,7 +283,7 @@ pub fn legend_row_ui(
     let number = painter.layout_no_wrap(count.to_owned(), mono(ui), tokens.text_sub);
     let mut room = Rect::from_min_max(Pos2::new(rect.left() + 18.0, rect.top()), rect.max - Vec2::new(5.0, 0.0));
     let beside = room.right() - number.size().x - 6.0;
-    // The same for all rows of a legend.
+    // Decided equally for all rows of a legend.
     if rect.width() > 118.0 {
         let at = Pos2::new(room.right() - number.size().x, rect.center().y - number.size().y / 2.0);
         painter.galley(at, number, tokens.text_sub);

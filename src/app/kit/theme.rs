@@ -20,9 +20,9 @@ const FILE: &str = include_str!("../../../assets/theme.ron");
 /// One theme's colours. All text passes WCAG AA on every background.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tokens {
-    /// Behind plots and the 3D view.
+    /// Background of plots and the 3D view.
     pub canvas: Color32,
-    /// Behind everything else.
+    /// Background of everything else.
     pub panel: Color32,
     /// Fields, popups, dialogs.
     pub raised: Color32,
@@ -32,7 +32,6 @@ pub struct Tokens {
     pub line: Color32,
     /// Captions, units, axis labels.
     pub text_sub: Color32,
-    /// Ordinary text.
     pub text: Color32,
     /// Titles and the selected.
     pub text_strong: Color32,
@@ -42,9 +41,7 @@ pub struct Tokens {
     pub on_accent: Color32,
     /// Finished, saved, healthy.
     pub ok: Color32,
-    /// Needs attention.
     pub warn: Color32,
-    /// Failed.
     pub error: Color32,
     /// The live dot and the live edge of plots.
     pub live: Color32,

@@ -1,4 +1,4 @@
-//! What tests and benches read of the window, and how they act on it.
+//! Access to the window for tests and benches: reading its state and acting on it.
 
 use super::App;
 use crate::app::document::{command::UiCommand, session::Session, time};

@@ -1,4 +1,4 @@
-//! Executes commands.
+//! Executes the commands of the window.
 
 use super::{
     App,
@@ -230,7 +230,7 @@ impl App {
         }
     }
 
-    /// Help on the kind: its page, else what it models.
+    /// Help on the kind: its page, or its description.
     fn model_help(&mut self) {
         let model = &self.session.project.model;
         let text = match model.help() {

@@ -58,7 +58,7 @@ impl App {
             }
         }
         if self.session.live.progress().is_none() && !self.session.live.is_loaded() {
-            self.resuming = None; // its simulation could not be built
+            self.resuming = None; // the simulation of the run could not be built
         }
         self.time.past.update();
         ActivityCheck::update(&mut self.time, &self.session);

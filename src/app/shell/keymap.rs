@@ -19,7 +19,7 @@ const RESERVED: [Key; 3] = [Key::Tab, Key::Enter, Key::Escape];
 /// The shortcuts in use.
 #[derive(Clone, Default)]
 pub struct Keymap {
-    /// By name of the command; none: no shortcut.
+    /// Shortcuts by name of the command; `None`: no shortcut.
     changed: BTreeMap<String, Option<KeyboardShortcut>>,
     file: Option<PathBuf>,
 }

@@ -23,7 +23,6 @@ impl ChosenProbe {
         chosen.or_else(|| probes_where(schema, wanted).next())
     }
 
-    /// Its tap.
     pub fn tap(&self, schema: &SimSchema, wanted: fn(&Shape) -> bool) -> Option<Tap> {
         let (id, probe) = self.probe(schema, wanted)?;
         let args = if probe.name == self.name { &self.args } else { &TapArgs::NONE };
@@ -39,7 +38,7 @@ impl ChosenProbe {
         }
     }
 
-    /// From text; what the simulation does not declare is left out.
+    /// Parses a choice; parts that the simulation does not declare are ignored.
     pub fn choose(&mut self, schema: &SimSchema, text: &str) {
         let (name, args) = text.split_once(':').unwrap_or((text, ""));
         let specs = schema.probes.iter().find(|p| p.name == name).map_or(&[][..], |p| p.args);

@@ -27,13 +27,12 @@ pub const GESTURES: &[(&str, &str)] =
 pub struct Placed<T> {
     /// The placed elements, ascending.
     pub of: Vec<u32>,
-    /// Their positions: 0 to 1 to the right and up.
+    /// Positions of the elements: 0 to 1 to the right and up.
     pub at: Vec<[f32; 2]>,
-    /// Statistics.
     pub found: T,
 }
 
-/// What a placement depends on: values, settings, filter. A change of any recomputes it.
+/// Inputs of a placement: values, settings, filter. A change of any recomputes it.
 pub type Key = [u64; 3];
 
 /// The points and their pointer state.
@@ -90,12 +89,10 @@ impl<T: Default + Send + 'static> Cloud<T> {
         self.generation += 1;
     }
 
-    /// Clears everything.
     pub fn clear(&mut self) {
         *self = Self { generation: self.generation + 1, ..Self::default() };
     }
 
-    /// The points.
     pub fn placed(&self) -> &Placed<T> {
         &self.placed
     }

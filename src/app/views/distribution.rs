@@ -23,7 +23,6 @@ const MAX_KEPT: usize = 512;
 /// Ridges drawn at most.
 const MAX_RIDGES: usize = 24;
 
-/// The view.
 #[derive(Default)]
 pub struct Distribution {
     chosen: ChosenProbe,
@@ -116,7 +115,7 @@ impl Distribution {
         format!("step {}\n{from} to {to}{unit}\n{} values", kit::thousands(*step), kit::value(counts[bin].into()))
     }
 
-    /// The newest line in front, older ones behind and above it.
+    /// Draws ridges, the newest line in front, older ones further back and higher.
     fn ridges_ui(&self, ui: &mut Ui, canvas: Rect, probe: &ProbeSpec, ctx: &ViewCtx<'_>) {
         let (tokens, font) = (ctx.tokens, kit::small(ui));
         let (Shape::Histogram { of }, Some((low, high))) = (probe.shape, self.edges.first().zip(self.edges.last()))

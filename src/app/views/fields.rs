@@ -33,7 +33,6 @@ impl Fields {
         before != self.generation
     }
 
-    /// Clears everything.
     pub fn clear(&mut self) {
         self.values.clear();
         self.generation += 1;
@@ -141,17 +140,17 @@ pub struct ElementMask {
 }
 
 impl ElementMask {
-    /// By a mask only.
+    /// Mask of elements by a mask field only.
     pub fn masked(mask: Option<Arc<Vec<f32>>>) -> Self {
         Self { mask, shown: None }
     }
 
-    /// By an earlier mask, and the filter.
+    /// Mask of elements by an earlier mask and the filter.
     pub fn then(mask: Option<Arc<Vec<f32>>>, set: &str, filter: &FilterMask) -> Self {
         Self { mask, shown: filter.shared(set) }
     }
 
-    /// By the latest mask of a set, and the filter.
+    /// Mask of elements by the latest mask of a set and the filter.
     pub fn of(schema: &SimSchema, set: &str, fields: &Fields, filter: &FilterMask) -> Self {
         let mask = mask(schema, set).and_then(|m| fields.get(m)).cloned();
         Self { mask, shown: filter.shared(set) }

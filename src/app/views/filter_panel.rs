@@ -430,7 +430,7 @@ impl View for Panel {
          *Save as group* stores the query in the project; a query over live values is stored as the list of elements that match now."
     }
 }
-/// These elements as a query: by the ids of their individuals, where these are known.
+/// Query for these elements, by the ids of their individuals if known.
 fn query_of(ctx: &ViewCtx<'_>, set: &ElementSet, mut elements: Vec<u32>) -> String {
     let mut ids = vec![];
     if let Some(now) = ctx.features.individuals(set.name) {

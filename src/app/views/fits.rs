@@ -42,7 +42,7 @@ fn has_pairs(schema: &SimSchema) -> bool {
     schema.sets.iter().any(|s| fields::over(schema, s.name, |m| m == Meaning::Number).len() > 1)
 }
 
-/// Whether a model writes texts while curves show its progress: what it learns is seen there first.
+/// Whether a model writes texts while curves show its progress: learning is visible in the curves first.
 fn writes_texts(schema: &SimSchema) -> bool {
     let has_events = has(schema, |s| matches!(s, Shape::Spikes { .. }));
     has(schema, |s| matches!(s, Shape::Samples)) && has_curves(schema) && !has_events && !has_phases(schema)

@@ -20,7 +20,7 @@ use crate::{
 use egui::{Align2, Mesh, Rect, Sense, Ui, Vec2, pos2};
 
 const BINS: usize = 60;
-/// And at least: a few values are no more than a few bins.
+/// Minimum number of bins, because a few values are no more than a few bins.
 const MIN_BINS: usize = 8;
 
 /// The histogram view.
@@ -45,9 +45,9 @@ struct Counts {
     n: u32,
     /// Included elements without a value.
     left_out: u32,
-    /// Of angles: the mean direction.
+    /// Mean direction, for angles.
     mean: f64,
-    /// Of angles: the resultant length.
+    /// Resultant length, for angles.
     resultant: Option<f64>,
 }
 
@@ -58,7 +58,7 @@ fn is_field(shape: &Shape) -> bool {
 /// Which values of a field are counted, and how.
 struct Counting<'a> {
     meaning: Meaning,
-    /// Of angles: the range of the bins.
+    /// Range of the bins of angles.
     range: (f32, f32),
     included: &'a ElementMask,
 }
@@ -122,7 +122,7 @@ impl Counting<'_> {
     }
 }
 
-/// The width of bins between two values; of equal ones it is small beside them.
+/// Width of bins between two values; small relative to equal values.
 fn bin_width(low: f32, high: f32, n_bins: usize) -> f32 {
     let scale = low.abs().max(high.abs());
     if high > low { ((high - low) / n_bins as f32).max(scale * 1e-6) } else { scale.max(1.0) * 1e-6 }
@@ -132,7 +132,7 @@ fn bin(v: f32, low: f32, width: f32, n_bins: usize) -> usize {
     (((v - low) / width).max(0.0) as usize).min(n_bins.max(1) - 1)
 }
 
-/// From this many values on, counts are logarithmic by default.
+/// Number of values from which counts are logarithmic by default.
 const MANY: u32 = 1000;
 
 /// Bins for this many values.
@@ -154,7 +154,7 @@ impl Histogram {
         fields::wanted([Some(id), fields::mask(schema, over)])
     }
 
-    /// Whether counts are logarithmic: by default where a single element beside all others would not be seen.
+    /// Whether counts are logarithmic: by default if a single element would be invisible next to all others.
     fn is_log(&self) -> bool {
         self.is_log.unwrap_or(self.counts.n >= MANY)
     }

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 const MAX_CELLS: usize = 512;
 /// Rows drawn as lines at most.
 const MAX_LINES: usize = 28;
-/// Of matrices with more rows, or columns, these have no scales of their own unless asked for.
+/// Matrices with more rows (or columns) than this use separate scales for them only on request.
 const MAX_SCALED: usize = 40;
 /// Rows, or columns, are scaled when a third of them stay below this share of the largest value.
 const FAINT: f32 = 0.1;
@@ -44,15 +44,12 @@ pub struct Matrix {
     picture: HeatmapTexture,
 }
 
-/// What has a scale of its own.
+/// Parts with separate scales.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Scaling {
-    /// The matrix.
     #[default]
     Whole,
-    /// Each row.
     Rows,
-    /// Each column.
     Columns,
 }
 
@@ -67,7 +64,7 @@ impl Scaling {
         }
     }
 
-    /// Of a matrix with names: what is hardly seen on one scale.
+    /// Finds rows or columns of a named matrix that are hardly visible on a common scale.
     fn of(matrix: &Values) -> Self {
         let columns = matrix.columns.len as usize;
         let is_small = |axis: &Axis| (2..=MAX_SCALED).contains(&axis.labels.len());
@@ -217,7 +214,7 @@ fn largest_in_columns(values: &[f32], columns: usize) -> impl Iterator<Item = f3
     (0..columns).map(move |column| largest(&of_column(column).collect::<Vec<_>>()))
 }
 
-/// Whether a third of the rows, or columns, would hardly be seen beside the largest one.
+/// Whether a third of the rows or columns would be nearly invisible relative to the largest one.
 fn has_other_magnitudes(most: impl Iterator<Item = f32>) -> bool {
     let most: Vec<f32> = most.filter(|most| *most > 0.0).collect();
     let n_faint = most.iter().filter(|v| **v < FAINT * largest(&most)).count();

@@ -18,9 +18,7 @@ use std::{fmt::Write as _, sync::Arc};
 pub struct MenuTarget {
     /// The element under the pointer, if any.
     pub element: Option<u32>,
-    /// All elements.
     pub elements: Arc<Vec<u32>>,
-    /// Their label.
     pub name: String,
 }
 

@@ -38,7 +38,7 @@ pub fn job_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
     }
 }
 
-/// In a toolbar, beside the last result: progress and cancel button of the next job, or how it ended.
+/// Status in a toolbar next to the last result: progress and cancel button of the next job, or its end.
 pub fn job_status_ui<K: Clone + PartialEq, T: Send + Sync + 'static>(
     ui: &mut Ui,
     tokens: &Tokens,

@@ -1,4 +1,4 @@
-//! The one definition of a rate in all views: events per second and element of what is shown, silent elements included.
+//! Definition of a rate in all views: events per second and displayed element, including silent ones.
 
 use crate::{
     app::kit,

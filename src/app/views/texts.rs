@@ -271,7 +271,7 @@ impl View for Texts {
         let (font, tokens) = (TextStyle::Monospace.resolve(ui.style()), ctx.tokens);
         let area = UiBuilder::new().max_rect(canvas.shrink2(egui::vec2(10.0, 4.0)));
         ui.scope_builder(area, |ui| {
-            // At the time cursor, the newest text of then is in view.
+            // At the time cursor, the newest text at that time is in view.
             let follows = self.is_following || until.is_some();
             let scroll = ScrollArea::vertical().auto_shrink(false).stick_to_bottom(follows);
             scroll.show(ui, |ui| {

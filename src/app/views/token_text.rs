@@ -25,7 +25,6 @@ const PAD: egui::Vec2 = vec2(2.0, 2.0);
 /// Width of the legend, points.
 const LEGEND: f32 = 120.0;
 
-/// The view.
 #[derive(Default)]
 pub struct TokenText {
     chosen: ChosenProbe,

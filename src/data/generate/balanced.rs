@@ -32,19 +32,18 @@ pub fn balanced(
     balanced_with(n, in_degree, excitatory_fraction, count, seed, watch)
 }
 
-/// A connection of a generated network.
+/// Connection of a generated network.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomConnection {
     /// Index of the presynaptic neuron.
     pub pre: u32,
     /// Index of the postsynaptic neuron.
     pub post: u32,
-    /// Sign.
     pub is_excitatory: bool,
 }
 
 impl RandomConnection {
-    /// The draw that belongs to it.
+    /// Address of the connection's draw.
     pub const fn draw(self, seed: u64) -> Draw {
         Draw { seed, purpose: Purpose::Connectivity, step: (2 << 40) + self.pre as u64, lane: self.post }
     }
@@ -121,7 +120,7 @@ fn sources(n: u32, in_degree: u32, seed: u64, watch: &ProgressFn) -> Result<Vec<
 /// Fills a row with different neurons other than `post`: Floyd's sampling, one draw per entry.
 fn draw_row(row: &mut [u32], n: u32, post: u32, seed: u64) {
     let m = row.len() as u32;
-    // Among the n-1 others, numbered without the gap at `post`.
+    // Chooses among the n-1 other neurons, numbered without the gap at `post`.
     let others = n - 1;
     let mut drawn: Vec<u32> = Vec::with_capacity(row.len());
     let mut seen = std::collections::HashSet::with_capacity(row.len());
@@ -136,12 +135,12 @@ fn draw_row(row: &mut [u32], n: u32, post: u32, seed: u64) {
     row.copy_from_slice(&drawn);
 }
 
-/// A word as a number below `n`.
+/// Maps a word to a number below `n`.
 fn below(word: u32, n: u32) -> u32 {
     ((u64::from(word) * u64::from(n)) >> 32) as u32
 }
 
-/// Rows by presynaptic neuron from rows by postsynaptic neuron; targets come out sorted.
+/// Transposes rows by postsynaptic neuron to rows by presynaptic neuron; targets come out sorted.
 fn transposed(
     n: u32,
     in_degree: u32,

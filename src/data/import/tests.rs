@@ -79,7 +79,7 @@ fn errors_name_file_line_and_expectation() {
     assert!(matches!(cancelled, Err(DataError::Cancelled)));
 }
 
-/// What is not a table of connections is not imported in part, whatever its columns.
+/// A file that is not a table of connections is never imported in part.
 #[test]
 fn damaged_rows_are_refused_with_their_line() {
     let folder = TempFolder::new("import-damage");
@@ -111,7 +111,7 @@ fn memory_is_limited() {
     assert!(read(needed - 1).unwrap_err().to_string().contains("of memory, the limit for its size"));
 }
 
-/// A weight that is not recognised would count each row once; whose signs they are is written beside them.
+/// An unrecognised weight would count each row once; the convention of the signs is written to the report.
 #[test]
 fn weights_are_recognised_and_conventions_written() {
     let columns = |weight: &str| ["pre", "post", weight, "nt_type"].map(str::to_owned);

@@ -34,7 +34,7 @@ fn rows_are_joined_by_root_id_in_any_order() {
     assert!(c.notices.is_empty(), "{:?}", c.notices);
 }
 
-/// An index of another release in the table does not matter where there are ids.
+/// Ids take precedence over an index of another release in the table.
 #[test]
 fn ids_go_before_an_index() {
     let c = joined(OWN, "idx,root_id,name\n0,10,b\n1,20,c\n2,30,a\n", None);

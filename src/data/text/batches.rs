@@ -3,17 +3,16 @@
 use super::Corpus;
 use crate::num::rng::{Draw, Purpose};
 
-/// A target that does not count.
+/// Target of a token that is not counted in the loss.
 pub const IGNORE: i32 = -1;
 
-/// Training batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batches {
     /// Seed of the draws.
     pub seed: u64,
-    /// Sequences per micro-batch (B).
+    /// Number of sequences per micro-batch (B).
     pub sequences: usize,
-    /// Tokens per sequence (T).
+    /// Number of tokens per sequence (T).
     pub length: usize,
 }
 
@@ -49,11 +48,11 @@ fn pair(corpus: &Corpus, offset: usize, inputs: &mut [u32], targets: &mut [i32])
     targets.iter_mut().zip(first).for_each(|(target, token)| *target = *token as i32);
 }
 
-/// Windows of the held-out part: every held-out token is the target of exactly one of them. The first input is the last
+/// Windows of the held-out part: every held-out token is the target in exactly one of them. The first input is the last
 /// training token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldOut {
-    /// Tokens per window (T).
+    /// Number of tokens per window (T).
     pub length: usize,
 }
 
@@ -63,8 +62,8 @@ impl HeldOut {
         corpus.held_out().len().div_ceil(self.length.max(1))
     }
 
-    /// Fills windows from `first` on, as many as there is room for: inputs and targets `[B, T]`. What is behind the end is
-    /// input 0 and target [`IGNORE`]. Returns the number of targets that count.
+    /// Fills windows from `first` on up to the capacity of the slices: inputs and targets `[B, T]`. Positions after the
+    /// end have input 0 and target [`IGNORE`]. Returns the number of counted targets.
     pub fn fill(&self, corpus: &Corpus, first: usize, inputs: &mut [u32], targets: &mut [i32]) -> usize {
         inputs.fill(0);
         targets.fill(IGNORE);
@@ -134,7 +133,7 @@ mod tests {
         assert_eq!(targets[..31], inputs[1..].iter().map(|t| *t as i32).collect::<Vec<_>>()[..]);
     }
 
-    /// The address of the draws is part of every run: it does not change.
+    /// The addresses of draws are part of every run and must not change.
     #[test]
     fn offsets_stay_as_they_are() {
         let corpus = corpus();

@@ -12,18 +12,18 @@ use crate::{
 use rayon::prelude::*;
 use std::{ops::Range, sync::Arc};
 
-/// A tokenized text. The first 90 % of its tokens are for training, the rest is held out.
+/// Tokenized text. The first 90 % of its tokens are for training, the rest is held out.
 pub struct Corpus {
-    /// What a token is.
+    /// Tokenizer of the text.
     pub tokenizer: Arc<Tokenizer>,
     tokens: Tokens,
-    /// Bytes of the text.
+    /// Size of the text, bytes.
     pub n_bytes: u64,
-    /// The lowest expected loss of any predictor, nats per token, where it is known.
+    /// Lowest expected loss of any predictor in nats per token, if known.
     pub floor: Option<f64>,
-    /// Held-out loss of models that know one, two or three tokens.
+    /// Held-out losses of models with contexts of zero to two tokens.
     pub yardsticks: Yardsticks,
-    /// Identifies tokens and vocabulary.
+    /// Hash of tokens and vocabulary.
     pub hash: u64,
     /// One line about the source.
     pub provenance: String,
@@ -36,7 +36,7 @@ enum Tokens {
 }
 
 impl Corpus {
-    /// Encodes a text; `name` is that of its source, for messages.
+    /// Encodes a text; `name` is its source, for messages.
     pub(super) fn new(
         name: &str,
         text: &Text,
@@ -76,7 +76,7 @@ impl Corpus {
         self.tokenizer.n_vocab()
     }
 
-    /// Tokens of the text.
+    /// Number of tokens.
     pub fn len(&self) -> usize {
         match &self.tokens {
             Tokens::Narrow(tokens) => tokens.len(),
@@ -84,22 +84,22 @@ impl Corpus {
         }
     }
 
-    /// Never: a corpus has at least 20 tokens.
+    /// Always false: a corpus has at least 20 tokens.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The training part.
+    /// Range of the training part.
     pub fn train(&self) -> Range<usize> {
         0..train_len(self.len())
     }
 
-    /// The held-out part.
+    /// Range of the held-out part.
     pub fn held_out(&self) -> Range<usize> {
         train_len(self.len())..self.len()
     }
 
-    /// The tokens from `start` on.
+    /// Copies tokens from `start` on.
     pub fn copy(&self, start: usize, to: &mut [u32]) {
         let range = start..start + to.len();
         match &self.tokens {
@@ -108,7 +108,7 @@ impl Corpus {
         }
     }
 
-    /// The text of a range of tokens.
+    /// Text of a range of tokens.
     pub fn text(&self, range: Range<usize>) -> String {
         let mut tokens = vec![0; range.len()];
         self.copy(range.start, &mut tokens);
@@ -120,7 +120,7 @@ impl Corpus {
         self.len() as u64 * if matches!(self.tokens, Tokens::Narrow(_)) { 2 } else { 4 }
     }
 
-    /// Reference values of a loss: names and nats per token, the highest first.
+    /// Reference values of a loss: names and nats per token, highest first.
     pub fn levels(&self) -> Vec<(&'static str, f64)> {
         let y = &self.yardsticks;
         let mut levels =
@@ -129,7 +129,7 @@ impl Corpus {
         levels
     }
 
-    /// An error unless sequences of this many tokens fit into both parts.
+    /// Fails unless sequences of `length` tokens fit into both parts.
     pub fn check_length(&self, length: usize) -> Result<(), String> {
         let n = self.train().len();
         if length < n {
@@ -139,14 +139,14 @@ impl Corpus {
     }
 }
 
-/// Training tokens of so many.
+/// Number of training tokens in a corpus of `n` tokens.
 fn train_len(n: usize) -> usize {
     n - n / 10
 }
 
-/// Bytes of a part that is encoded at once.
+/// Size of a part that is encoded at once, bytes.
 const PART: usize = 1 << 20;
-/// Parts that are encoded beside each other.
+/// Maximum number of parts that are encoded concurrently.
 const PARALLEL: usize = 8;
 
 fn encode(name: &str, text: &Text, tokenizer: &Tokenizer, watch: &ProgressFn) -> Result<Vec<u32>, DataError> {
@@ -172,8 +172,8 @@ fn encode(name: &str, text: &Text, tokenizer: &Tokenizer, watch: &ProgressFn) ->
     Ok(tokens)
 }
 
-/// The number of next parts that are encoded beside each other: one where a part is long or the tokenizer may lengthen it,
-/// else as many as the memory for a text of this size allows, by the tokens of the bytes read so far.
+/// Number of next parts to encode concurrently: one if a part is long or the tokenizer may lengthen it; otherwise as
+/// allowed by the memory for a text of this size and the number of tokens per byte so far.
 fn n_parallel(parts: &[&str], tokenizer: &Tokenizer, (n_read, n_tokens): (usize, usize), n_bytes: usize) -> usize {
     let next = &parts[..parts.len().min(PARALLEL)];
     if next.iter().any(|part| part.len() > 2 * PART || !tokenizer.is_parallel(part.len())) {
@@ -186,9 +186,9 @@ fn n_parallel(parts: &[&str], tokenizer: &Tokenizer, (n_read, n_tokens): (usize,
     (fits as usize).clamp(1, next.len())
 }
 
-/// Parts of about [`PART`] bytes: a part ends behind a line break between two lines that are not blank, where
-/// tokenizers that split at white space do so too. One that would be longer than `longest` ends before the space between
-/// two words. The error says that there is none.
+/// Divides a text into parts of about [`PART`] bytes. A part ends after a line break between two non-blank lines, where
+/// tokenizers that split at white space also split. A part that would exceed `longest` ends before a space between two
+/// words; without one, it is an error.
 fn parts(mut text: &str, longest: usize) -> Result<Vec<&str>, String> {
     let mut parts = vec![];
     while text.len() > PART {
@@ -264,7 +264,7 @@ mod tests {
         assert!(error.starts_with("the text has 2 MB without a space"), "{error}");
     }
 
-    /// Figures of `specs/synaptic.md` 9.1.
+    /// Expected values for the Shakespeare corpus.
     #[test]
     fn shakespeare_when_it_is_present() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/text/shakespeare.txt");

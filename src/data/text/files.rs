@@ -14,11 +14,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Most files of a folder.
+/// Maximum number of files in a folder.
 const MAX_FILES: usize = 100_000;
-/// Deepest folder.
+/// Maximum nesting of folders.
 const MAX_DEPTH: usize = 16;
-/// Endings of the files that are read in a folder; a single file may have any name.
+/// Extensions of the files that are read in a folder; a single file may have any name.
 const ENDINGS: &[&str] = &["txt", "text", "md", "jsonl"];
 
 /// Reads a file or a folder.
@@ -79,7 +79,7 @@ fn list(folder: &Path, depth: usize, to: &mut Vec<PathBuf>) -> Result<(), DataEr
     Ok(())
 }
 
-/// A whole file as text, without a byte order mark.
+/// Reads a whole file as text without a byte order mark.
 fn read_text(path: &Path, limit: u64, watch: &ProgressFn) -> Result<String, DataError> {
     let file = input_file::open(path).map_err(|e| DataError::io(path, e))?;
     let about = file.metadata().map_err(|e| DataError::io(path, e))?;

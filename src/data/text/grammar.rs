@@ -35,14 +35,14 @@ pub struct Grammar {
     rules: Vec<Rule>,
 }
 
-/// What a rule may become.
+/// Alternatives of a rule.
 #[derive(Clone, Debug)]
 struct Rule {
     alternatives: Vec<Alternative>,
     total: u32,
 }
 
-/// One of them.
+/// Alternative of a rule.
 #[derive(Clone, Debug)]
 struct Alternative {
     weight: u32,
@@ -69,7 +69,7 @@ impl Rule {
         self.alternatives.iter().map(|a| self.p(a) * a.parts.iter().map(bytes).sum::<f64>()).sum()
     }
 
-    /// The alternative of a random word: the bias of the weights is below 2⁻²⁰.
+    /// Alternative chosen by a random word; the bias of the weights is below 2⁻²⁰.
     fn choose(&self, word: u32) -> &Alternative {
         let mut rest = ((u64::from(word) * u64::from(self.total)) >> 32) as u32;
         for alternative in &self.alternatives {
@@ -83,8 +83,8 @@ impl Rule {
 }
 
 impl Grammar {
-    /// Reads rules, one per line: `name: weight text {rule} text | …`, or `name ~ …` with weights that decrease like those
-    /// of words (120 / (rank + 3)). A weight that is left out is 1, `¶` is a line break. A line with `@` is read once per
+    /// Reads rules, one per line: `name: weight text {rule} text | …`, or `name ~ …` with weights that decrease like
+    /// those of words (120 / (rank + 3)). A missing weight is 1, `¶` is a line break. A line with `@` is read once per
     /// topic, with the topic in its place; the start rule chooses `{tale-TOPIC}`.
     pub fn parse(topics: &[&str], text: &str) -> Result<Self, String> {
         let start = topics.iter().map(|topic| format!("{{tale-{topic}}}")).collect::<Vec<_>>().join(" | ");
@@ -108,11 +108,11 @@ impl Grammar {
         Ok(Self { rules })
     }
 
-    /// The same rules with other words; words that have none stay.
+    /// Replaces words of the rules; words without a replacement stay.
     pub fn with_words(mut self, words: &BTreeMap<String, String>) -> Self {
         let parts = self.rules.iter_mut().flat_map(|r| &mut r.alternatives).flat_map(|a| &mut a.parts);
         for text in parts.filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None }) {
-            // Whole words: runs of letters, with what separates them.
+            // Whole words: runs of letters with their separators.
             let runs = text.split_inclusive(|c: char| !c.is_alphabetic());
             let other = |run: &str| {
                 let word = run.trim_end_matches(|c: char| !c.is_alphabetic());
@@ -187,7 +187,7 @@ impl Grammar {
         nats
     }
 
-    /// All words that it can write.
+    /// All words that the grammar can produce.
     pub fn lexicon(&self) -> BTreeSet<String> {
         let parts = self.rules.iter().flat_map(|r| &r.alternatives).flat_map(|a| &a.parts);
         let texts = parts.filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None });
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::data::text::styles::Style;
 
-    /// The probability of a text summed over all derivations: ends and probabilities of a rule at a place.
+    /// Computes the probability of a text summed over all derivations: ends and probabilities of a rule at a position.
     struct Inside<'a> {
         grammar: &'a Grammar,
         text: &'a str,
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// One rule with two alternatives, by hand: H = 2 visits of ln 2, L = 1 + 2.
+    /// One rule with two alternatives, computed manually: H = 2 visits of ln 2, L = 1 + 2.
     #[test]
     fn visits_of_a_recursive_rule_are_counted() {
         let grammar = Grammar::parse(&["x"], "tale-@: a{tale-@} | ¶").unwrap();

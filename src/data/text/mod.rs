@@ -33,43 +33,43 @@ use super::{DataError, ProgressFn, report};
 use crate::num::rng::{Draw, Purpose};
 use std::{ops::Range, path::PathBuf, sync::Arc};
 
-/// Where a text comes from.
+/// Source of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Generated: whole tales, until there are so many bytes.
+    /// Generated text: whole tales, up to a minimum size.
     Grammar {
-        /// Which grammar.
+        /// Grammar of the tales.
         style: Style,
-        /// Bytes, at least.
+        /// Minimum size, bytes.
         n_bytes: u64,
         /// Seed of the draws.
         seed: u64,
-        /// Languages: 0 has the words of the grammar, the others have invented ones. Each tale is in one of them.
+        /// Languages of the tales, one per tale: 0 has the words of the grammar, the others have invented words.
         languages: Range<u32>,
     },
     /// A file or a folder.
     File(PathBuf),
 }
 
-/// What a token is.
+/// Unit of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenUnit {
-    /// A byte: 256 tokens.
+    /// Bytes: 256 tokens.
     Byte,
-    /// A character: the distinct characters of the text, sorted.
+    /// Characters: the distinct characters of the text, sorted.
     Character,
-    /// A token of this `tokenizer.json`.
+    /// Tokens of this `tokenizer.json`.
     Bpe(PathBuf),
 }
 
 /// A text and where its documents start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Text {
-    /// All documents, one after the other, with a line break between them.
+    /// All documents in sequence, with a line break between them.
     pub text: String,
-    /// First byte of each document.
+    /// Offset of the first byte of each document.
     pub starts: Vec<usize>,
-    /// Entropy rate where it is known, nats per byte.
+    /// Entropy rate in nats per byte, if known.
     pub entropy_rate: Option<f64>,
     /// One line about the source.
     pub provenance: String,
@@ -113,7 +113,7 @@ fn read(source: &Source, watch: &ProgressFn) -> Result<Text, DataError> {
     }
 }
 
-/// Most bytes of a text.
+/// Maximum size of a text, bytes.
 pub const MAX_BYTES: u64 = 1 << 30;
 
 fn generate(
@@ -141,13 +141,13 @@ fn generate(
         (first, 1) => format!("{style:?} grammar, seed {seed}, language {first}: {bytes} bytes"),
         (first, n) => format!("{style:?} grammar, seed {seed}, {n} languages from {first}: {bytes} bytes"),
     };
-    // The words of a tale say which language it is in, and nothing before does.
+    // The words of a tale determine its language, and nothing before the tale does.
     let (nats, mean_bytes) = grammars[0].entropy_and_bytes();
     Ok(Text { text, starts: vec![0], entropy_rate: Some((nats + (n as f64).ln()) / mean_bytes), provenance })
 }
 
 impl Source {
-    /// Its name in messages.
+    /// Name for messages.
     fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -156,7 +156,7 @@ impl Source {
     }
 }
 
-/// The words of a text: runs of letters.
+/// Words of a text: runs of letters.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Yardsticks of a loss: what a model reaches that knows the frequencies of one, two or three tokens.
+//! Reference losses of n-gram models with n = 1, 2 and 3.
 //!
 //! ```text
 //! p₁(c)     = (n(c) + 1) / (N + V)
@@ -16,23 +16,23 @@ use std::collections::HashMap;
 /// Held-out losses, nats per token.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Yardsticks {
-    /// Every token equally likely.
+    /// Loss of equally likely tokens.
     pub uniform: f64,
-    /// Frequencies of tokens.
+    /// Loss with the frequencies of single tokens.
     pub unigram: f64,
-    /// Of pairs.
+    /// Loss with the frequencies of pairs.
     pub bigram: f64,
-    /// Of triples.
+    /// Loss with the frequencies of triples.
     pub trigram: f64,
 }
 
-/// Training tokens that are counted: the last ones.
+/// Maximum number of training tokens that are counted; the last ones.
 const MAX_TRAIN: usize = 1 << 22;
-/// Held-out tokens that are predicted: the first ones.
+/// Maximum number of held-out tokens that are predicted; the first ones.
 const MAX_HELD_OUT: usize = 1 << 20;
-/// Training tokens that concentrations are fitted on.
+/// Maximum number of training tokens for fitting concentrations.
 const MAX_FIT: usize = 1 << 15;
-/// Largest table of counts.
+/// Maximum size of a dense table of counts.
 const MAX_DENSE: u64 = 1 << 25;
 
 /// Counts by key.
@@ -61,10 +61,10 @@ impl Counts {
     }
 }
 
-/// Counts of tokens, pairs and triples. `own` is 1 to leave out the token that is predicted, else 0.
+/// Counts of tokens, pairs and triples. `own` is 1 to exclude the predicted token's own count, otherwise 0.
 struct Model {
     n_vocab: f64,
-    /// Distinct tokens: the base of the keys.
+    /// Number of distinct tokens: the base of the keys.
     base: u64,
     n: f64,
     counts: [Counts; 3],
@@ -89,7 +89,7 @@ impl Model {
     }
 }
 
-/// The losses of the held-out part; both parts follow each other.
+/// Losses on the held-out part, which must follow the training part.
 pub fn yardsticks(
     train: &[u32],
     held_out: &[u32],
@@ -98,7 +98,7 @@ pub fn yardsticks(
 ) -> Result<Yardsticks, DataError> {
     let train = &train[train.len().saturating_sub(MAX_TRAIN)..];
     let held_out = &held_out[..held_out.len().min(MAX_HELD_OUT)];
-    // Dense numbers for the tokens that occur.
+    // Consecutive numbers for the tokens that occur.
     let mut ids = vec![u32::MAX; n_vocab];
     let mut base = 0;
     let all: Vec<u64> = train
@@ -173,8 +173,8 @@ mod tests {
     use super::*;
     use crate::num::rng::{Draw, Purpose};
 
-    /// A chain in which a token follows from the two before it but for one case in eight, in two ranges of tokens: with
-    /// tables and with maps.
+    /// Chain in which a token follows from the two before it except in one of eight cases, in two ranges of tokens:
+    /// with tables and with maps.
     #[test]
     fn a_chain_of_order_two_needs_triples() {
         for (n_vocab, spread) in [(16_u32, 1), (1 << 16, 4000)] {

@@ -1,4 +1,4 @@
-//! The grammars that come with the program: two styles, so that the data of a running training can be changed.
+//! Built-in grammars in two styles, so that the data of a running training can be changed.
 
 use super::{grammar::Grammar, words};
 
@@ -13,10 +13,8 @@ pub enum Style {
 }
 
 impl Style {
-    /// All of them.
     pub const ALL: [Self; 2] = [Self::Animals, Self::Harbour];
 
-    /// Its rules.
     pub fn grammar(self) -> Grammar {
         let (topics, rules) = match self {
             Self::Animals => (ANIMALS, TALES),
@@ -25,7 +23,7 @@ impl Style {
         Grammar::parse(topics, rules).expect("the tests parse it")
     }
 
-    /// Its rules with the words of a language: 0 has those of the grammar, the others have invented ones.
+    /// Rules with the words of a language: 0 has those of the grammar, the others have invented words.
     pub fn in_language(self, seed: u64, language: u32) -> Grammar {
         let own = self.grammar();
         if language == 0 {
@@ -36,7 +34,7 @@ impl Style {
     }
 }
 
-/// The animal of a tale returns in its later sentences: a model can learn it from the context only.
+/// The animal of a tale recurs in its later sentences, so that a model can learn it only from the context.
 const ANIMALS: &[&str] =
     &["fox", "hare", "bear", "wolf", "crow", "frog", "mouse", "horse", "duck", "goat", "lamb", "hen"];
 

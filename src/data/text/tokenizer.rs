@@ -1,4 +1,4 @@
-//! Tokens of a text, and the text of tokens.
+//! Tokenizers: conversion between text and tokens.
 
 use super::tokenizer_file::{Growth, MAX_NORMALIZED, TokenizerFile};
 use crate::data::{DataError, ProgressFn, messages, read_at_most};
@@ -8,21 +8,20 @@ use std::{
     path::Path,
 };
 
-/// Most tokens of a vocabulary.
+/// Maximum number of tokens in a vocabulary.
 pub const MAX_VOCABULARY: usize = 1 << 20;
-/// Largest `tokenizer.json`, bytes.
+/// Maximum size of a `tokenizer.json`, bytes.
 const MAX_FILE: u64 = 1 << 28;
 /// Names of a token between documents, in the order they are looked for.
 const END_OF_TEXT: &[&str] = &["<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"];
 
-/// What a token is.
 #[derive(Clone)]
 pub enum Tokenizer {
-    /// A byte.
+    /// Bytes as tokens.
     Bytes,
-    /// A character: these, sorted.
+    /// These characters as tokens, sorted.
     Chars(Vec<char>),
-    /// A token of a `tokenizer.json`.
+    /// Tokens of a `tokenizer.json`.
     Bpe(Box<Bpe>),
 }
 
@@ -33,25 +32,23 @@ pub struct Bpe {
     n_vocab: usize,
     end_of_text: Option<u32>,
     growth: Growth,
-    /// The dropout that the file declares, which is not used.
+    /// Dropout that the file declares, which is ignored.
     dropout: Option<f64>,
 }
 
-/// Why a text cannot be expressed in tokens.
+/// Reason why a text cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// A character that the training text does not have.
     #[error("the character `{}` is not in the vocabulary of {n} characters", .c.escape_debug())]
     Unknown {
-        /// The character.
         c: char,
         /// Size of the vocabulary.
         n: usize,
     },
-    /// Too many tokens.
     #[error("more than {} tokens in the vocabulary, the limit", messages::group_digits(MAX_VOCABULARY as u64))]
     TooMany,
-    /// An error of the tokenizer.
+    /// Error message of the tokenizer library.
     #[error("the tokenizer failed: {0}")]
     Failed(String),
 }
@@ -63,7 +60,7 @@ impl Tokenizer {
         if chars.len() > MAX_VOCABULARY { Err(TokenError::TooMany) } else { Ok(Self::Chars(chars)) }
     }
 
-    /// Reads a `tokenizer.json` of the `tokenizers` library. Truncation, padding and dropout that it declares are left out.
+    /// Reads a `tokenizer.json` of the `tokenizers` library. Truncation, padding and dropout in the file are ignored.
     ///
     /// # Errors
     /// [`DataError::Format`] with the library's message; nothing is downloaded.
@@ -72,7 +69,7 @@ impl Tokenizer {
         Self::from_json(&bytes).map_err(|e| DataError::format(path, e.to_string()))
     }
 
-    /// From the contents of a `tokenizer.json`.
+    /// Loads the contents of a `tokenizer.json`.
     pub fn from_json(bytes: &[u8]) -> Result<Self, TokenError> {
         // The library panics on some texts that are not JSON.
         let TokenizerFile { growth, dropout } = TokenizerFile::check(bytes)?;
@@ -103,7 +100,7 @@ impl Tokenizer {
         }
     }
 
-    /// Settings of its file that are not used, one sentence each.
+    /// Ignored settings of the file, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         let dropout = if let Self::Bpe(bpe) = self { bpe.dropout } else { None };
         let notice =
@@ -111,7 +108,7 @@ impl Tokenizer {
         dropout.map(notice).into_iter().collect()
     }
 
-    /// Longest text that it takes in one call, bytes.
+    /// Maximum length of a text in one call, bytes.
     pub fn longest_text(&self) -> usize {
         match self {
             Self::Bpe(bpe) if bpe.growth.is_none() => MAX_NORMALIZED,
@@ -120,13 +117,13 @@ impl Tokenizer {
         }
     }
 
-    /// Bytes of memory per byte of text while it encodes, for a number of tokens per byte; as
-    /// measured with the library.
+    /// Memory per byte of text during encoding in bytes, given the tokens per byte; measured with the library.
     pub const fn encoding_bytes(&self, tokens_per_byte: f64) -> f64 {
         if let Self::Bpe(_) = self { 80.0 + 160.0 * tokens_per_byte } else { size_of::<u32>() as f64 }
     }
 
-    /// Whether it may take several texts of this length at once: their memory is bounded without measuring them.
+    /// Whether several texts of this length may be encoded concurrently, because their memory is bounded without a
+    /// measurement.
     pub fn is_parallel(&self, n_bytes: usize) -> bool {
         if let Self::Bpe(bpe) = self { !bpe.growth.needs_measure(n_bytes) } else { true }
     }
@@ -156,7 +153,7 @@ impl Tokenizer {
         }
     }
 
-    /// The text of tokens. What is no UTF-8 or no token becomes �.
+    /// Decodes tokens to text. Invalid UTF-8 and unknown tokens become �.
     pub fn decode(&self, tokens: &[u32]) -> String {
         match self {
             Self::Bytes => {
@@ -171,8 +168,7 @@ impl Tokenizer {
         }
     }
 
-    /// The text of one token, for the window; of a token that is a part of a character its number or its name in the
-    /// vocabulary.
+    /// Display text of a token; for a part of a character, its number or its name in the vocabulary.
     pub fn name(&self, token: u32) -> String {
         let text = self.decode(&[token]);
         if !text.is_empty() && !text.contains(char::REPLACEMENT_CHARACTER) && !text.contains('\0') {
@@ -190,7 +186,7 @@ impl Tokenizer {
         (0..self.n_vocab() as u32).map(|token| self.name(token)).collect()
     }
 
-    /// Whether the same tokens mean the same texts.
+    /// Whether equal tokens mean equal texts.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Bytes, Self::Bytes) => true,
@@ -203,7 +199,7 @@ impl Tokenizer {
     }
 }
 
-/// Calls the library: its errors and panics become errors.
+/// Calls the library and converts its errors and panics.
 fn guarded<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, TokenError> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(done) => done.map_err(|e| TokenError::Failed(messages::truncated_to(&e.to_string(), 300))),
@@ -215,7 +211,7 @@ fn internal() -> TokenError {
     TokenError::Failed("an internal error of the library".to_owned())
 }
 
-/// Lets every merge happen.
+/// Disables dropout, so that every merge is applied.
 fn remove_dropout(tokenizer: &mut tokenizers::Tokenizer) {
     if let tokenizers::ModelWrapper::BPE(model) = tokenizer.get_model() {
         let mut model = model.clone();

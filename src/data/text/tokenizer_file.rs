@@ -1,8 +1,8 @@
-//! What a `tokenizer.json` would do to memory and to the repetition of runs, read from the file before the library does.
+//! Checks of a `tokenizer.json` before the library loads it: memory needs, and the reproducibility of runs.
 //!
-//! A normalizer replaces parts of a text by longer ones, again and again: a file of some hundred bytes can ask for any
-//! amount of memory. [`Growth`] bounds the length of a normalized text without making it; where the bound is too loose, as
-//! for tables of Unicode normalization, it applies the steps to small pieces of the text and measures them.
+//! A normalizer replaces parts of a text by longer ones, repeatedly: a file of a few hundred bytes can require any
+//! amount of memory. [`Growth`] bounds the length of a normalized text without computing it; where the bound is too
+//! loose, as for tables of Unicode normalization, it applies the steps to small pieces of the text and measures them.
 
 use super::{TokenError, tokenizer::MAX_VOCABULARY};
 use crate::data::messages::group_digits;
@@ -14,29 +14,30 @@ use serde_json::Value;
 use std::{borrow::Cow, fmt};
 use tokenizers::{NormalizedString, Normalizer as _, NormalizerWrapper};
 
-/// Most merges of a byte-pair encoding.
+/// Maximum number of merges in a byte-pair encoding.
 const MAX_MERGES: usize = 2 * MAX_VOCABULARY;
-/// Longest token, prefix or suffix of tokens, bytes.
+/// Maximum length of a token, or of a prefix or suffix of tokens, bytes.
 const MAX_TOKEN: usize = 1 << 12;
-/// Most steps of a normalizer.
+/// Maximum number of steps of a normalizer.
 const MAX_STEPS: usize = 64;
-/// Longest text of one call after normalization, bytes: the library takes about 100 bytes of memory for each.
+/// Maximum length of a text in one call after normalization, bytes: the library needs about 100 bytes of memory for
+/// each.
 pub const MAX_NORMALIZED: usize = 4 << 20;
-/// Most bytes of decoded text for each byte of a token.
+/// Maximum number of decoded bytes per byte of a token.
 const MAX_DECODED: f64 = 64.0;
-/// Bytes of text that are normalized at once to measure them.
+/// Size of the pieces that are normalized to measure their growth, bytes.
 const WINDOW: usize = 1 << 14;
 
 /// Properties of a tokenizer file.
 #[derive(Debug, Default)]
 pub struct TokenizerFile {
-    /// How its normalizer may lengthen a text.
+    /// Bound on the growth of a text by the normalizer.
     pub growth: Growth,
-    /// Its dropout of merges, if it is above 0.
+    /// Dropout of merges if above 0.
     pub dropout: Option<f64>,
 }
 
-/// The parts of the file that are looked at.
+/// Parts of the file that are checked.
 #[derive(Deserialize)]
 struct Parts {
     #[serde(default)]
@@ -99,7 +100,7 @@ impl TokenizerFile {
     }
 }
 
-/// Number and longest name of the entries of a list or a map, which are not kept.
+/// Number of entries in a list or a map and length of the longest name; the entries are not kept.
 #[derive(Default)]
 struct Entries {
     n: usize,
@@ -145,13 +146,13 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// One step of a normalizer or decoder.
+/// Step of a normalizer or decoder.
 #[derive(Clone, Debug)]
 struct Step {
-    /// Most bytes of its result for each byte of text, and in addition to them.
+    /// Maximum growth: bytes of the result per byte of text, and additional bytes.
     factor: f64,
     added: usize,
-    /// Whether its result for a piece of text depends on that piece alone.
+    /// Whether the result for a piece of text depends on that piece alone.
     is_local: bool,
     declared: Value,
 }
@@ -180,7 +181,7 @@ fn add_steps(declared: &Value, inner: &str, to: &mut Vec<Step>) -> Result<(), To
             let content = text("content").len() as f64;
             match declared.get("pattern").and_then(|pattern| pattern.get("String")).and_then(Value::as_str) {
                 Some(pattern) if !pattern.is_empty() => ((content / pattern.len() as f64).max(1.0), 0, true),
-                // A pattern may match between any two bytes, and look at all of the text.
+                // A pattern may match between any two bytes, and may examine the whole text.
                 _ => (1.0 + content, content as usize, false),
             }
         }
@@ -206,7 +207,7 @@ fn longest_replacement(base64: &str) -> usize {
     replacements.split(|byte| *byte == 0).map(<[u8]>::len).max().unwrap_or(0)
 }
 
-/// Bytes of a text in base 64, up to its first invalid character.
+/// Decodes base 64 up to the first invalid character.
 fn decode_base64(text: &str) -> Vec<u8> {
     let digit = |byte: u8| match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
@@ -228,7 +229,7 @@ fn decode_base64(text: &str) -> Vec<u8> {
     out
 }
 
-/// How a normalizer lengthens texts.
+/// Bound on the growth of texts by a normalizer.
 #[derive(Clone, Debug, Default)]
 pub struct Growth {
     steps: Vec<Step>,
@@ -240,12 +241,12 @@ impl Growth {
         self.steps.is_empty()
     }
 
-    /// Whether it may lengthen a text so much that its result has to be measured.
+    /// Whether the bound is so loose that the result has to be measured.
     pub fn needs_measure(&self, n_bytes: usize) -> bool {
         self.steps.iter().fold(n_bytes as f64, |n, step| n * step.factor + step.added as f64) > MAX_NORMALIZED as f64
     }
 
-    /// An error if the normalized text would be too long.
+    /// Fails if the normalized text would be too long.
     pub fn check(&self, text: &str) -> Result<(), TokenError> {
         if self.is_none() || !self.needs_measure(text.len()) {
             return Ok(());
@@ -267,7 +268,7 @@ impl Growth {
     }
 }
 
-/// Bytes of a normalized piece of text, at most.
+/// Upper bound in bytes for a normalized piece of text.
 fn measure(window: &str, normalizers: &[(NormalizerWrapper, &Step)]) -> Result<f64, TokenError> {
     let (mut normalized, mut scale) = (NormalizedString::from(window), 1.0);
     for (normalizer, step) in normalizers {
@@ -291,7 +292,7 @@ fn too_long(n_bytes: usize) -> TokenError {
     ))
 }
 
-/// The text in pieces.
+/// Divides a text into pieces.
 fn windows(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let end = text.floor_char_boundary(WINDOW.min(text.len()));

@@ -1,8 +1,8 @@
 //! Invented words: the sentences of a grammar in another language.
 //!
-//! Each word of the lexicon becomes another one of the same length, different words different ones. So two texts of the grammar
-//! that differ still differ, a text has one derivation, and the entropy rate stays what it was: it is as exactly known as that of
-//! the grammar itself.
+//! Each word of the lexicon is mapped to a different word of the same length. Distinct texts of the grammar therefore
+//! stay distinct and keep a single derivation, so the entropy rate is unchanged and known as exactly as that of the
+//! grammar.
 
 use crate::num::rng::{Draw, Purpose};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const CONSONANTS: &[u8] = b"bcdfghjklmnprstvwz";
 const VOWELS: &[u8] = b"aeiou";
 
-/// A word for each word of a lexicon. `language` counts from 1.
+/// Maps each word of a lexicon to an invented word. `language` counts from 1.
 pub fn invented(lexicon: &BTreeSet<String>, seed: u64, language: u32) -> BTreeMap<String, String> {
     let (mut words, mut used) = (BTreeMap::new(), BTreeSet::new());
     for (i, word) in (0_u32..).zip(lexicon) {
@@ -27,7 +27,7 @@ pub fn invented(lexicon: &BTreeSet<String>, seed: u64, language: u32) -> BTreeMa
     words
 }
 
-/// Consonants and vowels in turns: a byte of the draw per letter, the first byte also chooses which of them begins.
+/// Alternating consonants and vowels: one byte of the draw per letter; the first byte also chooses which comes first.
 fn draw(len: usize, seed: u64, language: u32, first_lane: u32) -> String {
     let byte = |i: usize| {
         let lane = first_lane + (i / 16) as u32;
@@ -39,7 +39,7 @@ fn draw(len: usize, seed: u64, language: u32, first_lane: u32) -> String {
     (0..len).map(|i| if (i + first) % 2 == 0 { of(CONSONANTS, byte(i)) } else { of(VOWELS, byte(i)) }).collect()
 }
 
-/// Seed of the text of a language: 0 is the grammar in its own words.
+/// Seed for the text of a language: 0 is the grammar with its own words.
 pub fn text_seed(seed: u64, language: u32) -> u64 {
     if language == 0 {
         return seed;

@@ -1,4 +1,4 @@
-//! The individuals of trees as births and deaths in the order of time.
+//! Converts the individuals of trees to births and deaths in the order of time.
 
 use super::Trees;
 use crate::{
@@ -11,25 +11,25 @@ use std::{
     path::Path,
 };
 
-/// Individuals between two progress reports.
+/// Number of individuals between two progress reports.
 const REPORT_EVERY: usize = 4096;
-/// Steps per unit of length, where lengths are not whole.
+/// Steps per unit of length if lengths are not whole.
 const FINE: f64 = 1000.0;
-/// Largest step.
+/// Largest step that f64 represents exactly.
 const MOST_STEPS: f64 = 9e15;
 
-/// An individual while trees are read. Times are in units of length.
+/// Individual during reading. Times are in units of length.
 #[derive(Debug)]
 pub(super) struct One {
     pub name: String,
-    /// `None`: a label of which only references were read.
+    /// Time of birth; `None` for a label of which only references were read.
     pub born: Option<f64>,
     pub end: f64,
-    /// Whether it ends in its offspring.
+    /// Whether its offspring replace it.
     pub splits: bool,
     /// Whether it ends even in the last step.
     pub ended: bool,
-    /// Parents; the one of its own node comes first.
+    /// Parents; the parent in its own tree comes first.
     pub parents: Vec<usize>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn events(mut all: Vec<One>, path: &Path, watch: &ProgressFn) -> Resu
         return Err(DataError::format(path, "branches are too long"));
     }
     let step = |time: f64| (time * scale).round() as u64;
-    // Labels of which there are references only begin where their parents are.
+    // Labels with references alone begin where their parents are.
     for i in 0..all.len() {
         if all[i].born.is_none() {
             let begins = all[i].parents.iter().map(|p| all[*p].end).fold(0.0, f64::max);
@@ -58,7 +58,7 @@ pub(super) fn events(mut all: Vec<One>, path: &Path, watch: &ProgressFn) -> Resu
     let born = |one: &One| step(one.born.unwrap_or(0.0));
     let children = Children::of(&all);
     let mut missing: Vec<u32> = all.iter().map(|one| one.parents.len() as u32).collect();
-    // In order of births, and parents first.
+    // Sorts by time of birth, parents first.
     let mut ready: BinaryHeap<Reverse<(u64, usize)>> =
         (0..all.len()).filter(|i| missing[*i] == 0).map(|i| Reverse((born(&all[i]), i))).collect();
     let (mut ids, mut events, mut next) = (vec![0_u64; all.len()], vec![], 0);
@@ -67,7 +67,7 @@ pub(super) fn events(mut all: Vec<One>, path: &Path, watch: &ProgressFn) -> Resu
         if (next as usize).is_multiple_of(REPORT_EVERY) && !watch("ordering births", next as f32 / all.len() as f32) {
             return Err(DataError::Cancelled);
         }
-        // Rounding may put a child a step before its parent.
+        // Rounding may place a child one step before its parent.
         now = at.max(now);
         ids[i] = next;
         next += 1;
@@ -99,7 +99,7 @@ pub(super) fn events(mut all: Vec<One>, path: &Path, watch: &ProgressFn) -> Resu
     if next < all.len() as u64 {
         return Err(DataError::format(path, "an individual is its own ancestor"));
     }
-    // Deaths after all births of their step.
+    // Deaths follow all births of their step.
     events.sort_unstable_by_key(|event| match event {
         LifeEvent::Birth(birth) => (birth.step, false, birth.child),
         LifeEvent::Death(death) => (death.step, true, death.gone),
@@ -107,9 +107,9 @@ pub(super) fn events(mut all: Vec<One>, path: &Path, watch: &ProgressFn) -> Resu
     Ok(Trees { events, last, scale })
 }
 
-/// The children of each individual, in one list.
+/// Children of each individual in one list.
 struct Children {
-    /// End of the children of each individual, which begin at the end before.
+    /// End of each individual's children, which begin at the previous end.
     ends: Vec<u32>,
     all: Vec<u32>,
 }
@@ -119,7 +119,7 @@ impl Children {
         let mut ends = vec![0_u32; individuals.len()];
         individuals.iter().flat_map(|one| &one.parents).for_each(|parent| ends[*parent] += 1);
         let mut n = 0;
-        // The counts become the places of the next child.
+        // Turns counts into the position of each individual's next child.
         for count in &mut ends {
             n += std::mem::replace(count, n);
         }

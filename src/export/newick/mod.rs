@@ -1,11 +1,11 @@
-//! Lineages as trees of the Newick format: one tree per founder, one line each.
+//! Lineages as trees in the Newick format: one tree per founder, one line each.
 //!
-//! Branch lengths are steps. An individual that has offspring and lives on is a chain of nodes, one per birth, that ends in a
-//! leaf of its name. A merged individual has several parents: it stands below the first one, with a label `#H` and its id,
-//! and as a leaf with that label below the others (extended Newick: Cardona, Rosselló & Valiente 2008). Two things that the
-//! format has no place for are in comments, which other programs skip: `[&born=120]` before the tree of a founder that was not
-//! born at step 0, and `[&ended]` behind the length of an individual that ends in the last step, so that it does not read as
-//! living. [`read`] opens it again.
+//! Branch lengths are steps. An individual that has offspring and stays alive is a chain of nodes, one per birth, that
+//! ends in a leaf with its name. A merged individual has several parents: it is a child of the first one, with the
+//! label `#H` and its id, and a leaf with that label under each of the others (extended Newick: Cardona, Rosselló &
+//! Valiente 2008). Two properties that the format cannot express are written as comments, which other programs skip:
+//! `[&born=120]` before the tree of a founder that was not born at step 0, and `[&ended]` after the length of an
+//! individual that ends in the last step and would otherwise be read as living. [`read`] reads both.
 
 mod events;
 mod reader;
@@ -32,21 +32,21 @@ pub(super) fn write(trials: &[Trial], names: &FileNames, outputs: &mut Outputs) 
     Ok(())
 }
 
-/// An individual.
+/// Individual of a lineage.
 #[derive(Default)]
 struct Individual {
     label: String,
     born: u64,
-    /// Step of its death, or the last one of the lineage.
+    /// Step of death, or the last step of the lineage.
     end: u64,
     parents: Vec<u64>,
-    /// Births that it is a parent of, in order: step and child.
+    /// Births of its children in order: step, child.
     births: Vec<(u64, u64)>,
 }
 
-/// What is written next.
+/// Element of the stack of a tree that is written.
 enum Item {
-    /// An individual from its k-th birth on; the branch began at a step.
+    /// Individual from its k-th birth on, on a branch that began at a step.
     Branch {
         id: u64,
         k: usize,
@@ -55,7 +55,7 @@ enum Item {
     Text(String),
 }
 
-/// The individuals of a lineage.
+/// Individuals of a lineage.
 #[derive(Default)]
 struct Forest {
     all: HashMap<u64, Individual>,
@@ -66,7 +66,7 @@ struct Forest {
 impl Forest {
     fn add(&mut self, birth: &Birth, end: Option<u64>) {
         let Birth { step, born, child, parents, .. } = birth;
-        // Parents that are not in the lineage lived before it began.
+        // Parents that are missing from the lineage lived before it began.
         let parents: Vec<u64> = parents.iter().copied().filter(|parent| self.all.contains_key(parent)).collect();
         for parent in &parents {
             self.all.entry(*parent).or_default().births.push((*step, *child));
@@ -107,10 +107,10 @@ fn write_forest(trial: &Trial, stream: &Stream, file: File) -> io::Result<()> {
     file.flush()
 }
 
-/// Pushes the parts of a branch, the last one first.
+/// Pushes the parts of a branch in reverse order.
 fn branch(all: &HashMap<u64, Individual>, (id, k, from): (u64, usize, u64), last: u64, items: &mut Vec<Item>) {
     let one = &all[&id];
-    // The first node of a merged individual is the one that its other parents refer to.
+    // The other parents of a merged individual refer to its first node.
     let hybrid = if k == 0 && one.parents.len() > 1 { format!("#H{id}") } else { String::new() };
     let length = |to: u64| to.saturating_sub(from);
     let Some((step, child)) = one.births.get(k).copied() else {
@@ -127,7 +127,7 @@ fn branch(all: &HashMap<u64, Individual>, (id, k, from): (u64, usize, u64), last
     items.push(Item::Text("(".to_owned()));
 }
 
-/// Its name in quotes, or its id.
+/// Quoted name, or the id.
 fn label(birth: &Birth) -> String {
     match birth.name.is_empty() {
         true => birth.child.to_string(),
@@ -158,7 +158,7 @@ mod tests {
         );
     }
 
-    /// Random lineages come back: births, parents, ends and names.
+    /// Random lineages survive writing and reading: births, parents, ends and names.
     #[test]
     fn what_is_written_is_read_back() {
         for seed in 0..30_u64 {
@@ -168,10 +168,10 @@ mod tests {
                 (state >> 33) % below
             };
             let (mut forest, mut alive) = (Forest::default(), vec![]);
-            // Ends and births.
+            // Individuals with their ends and births.
             let mut all: Vec<(u64, Birth)> = vec![];
             for step in 0..60_u64 {
-                // Up to two events a step; a merged individual begins where both of its parents end.
+                // Up to two events per step; a merged individual begins where both of its parents end.
                 for _ in 0..random(3) {
                     let child = all.len() as u64;
                     let parents: Vec<u64> = match (random(4), alive.len()) {
@@ -197,11 +197,11 @@ mod tests {
             }
             all.iter().for_each(|(end, birth)| forest.add(birth, (*end < u64::MAX).then_some(*end)));
             let mut text = vec![];
-            // Odd seeds: some individuals end in the last step, and do not live.
+            // With odd seeds, some individuals end in the last step.
             forest.write(if seed % 2 == 0 { 100 } else { 59 }, &mut text).expect("memory");
             let text = String::from_utf8(text).expect("text");
             let trees = super::parse(&text, std::path::Path::new("t.nwk"), &|_, _| true).expect("trees");
-            // By names: ids are new ones.
+            // Compared by names, because ids are assigned anew.
             let known =
                 |birth: &Birth| if birth.name.is_empty() { birth.child.to_string() } else { birth.name.clone() };
             let mut want: Vec<String> = vec![];

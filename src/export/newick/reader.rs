@@ -1,13 +1,14 @@
-//! Trees of the Newick format as the births and deaths of a lineage.
+//! Reads trees in the Newick format as births and deaths of a lineage.
 //!
-//! A branch is an individual, or a part of its life. A node without a name continues the individual of its branch in its first
-//! child, and the others are born there: that is how lineages are exported. A node with a name ends it, and all children are
-//! born there: that is how most other programs write trees. The root of a tree is a founder; it begins at 0, or at the step in
-//! a comment `[&born=120]` before it. Nodes of one label `#…` are one individual with several parents (extended Newick:
-//! Cardona, Rosselló & Valiente 2008).
+//! A branch is an individual, or a part of its life. A node without a name continues the individual of its branch in
+//! its first child and is the birth of the others: exported lineages have this form. A node with a name ends its
+//! individual, and all children are born there: most other programs write this form. The root of a tree is a founder;
+//! it begins at 0, or at the step in a comment `[&born=120]` before the tree. Nodes with equal labels `#…` are one
+//! individual with several parents (extended Newick: Cardona, Rosselló & Valiente 2008).
 //!
-//! An individual that reaches the last step of all trees lives, unless a comment `[&ended]` stands behind it. One that ends where an individual of several parents begins, as
-//! one of them, merged; one with a name and children split; others died. Lengths that are not whole are counted in thousandths.
+//! An individual that reaches the last step of all trees lives, unless followed by `[&ended]`. An individual that ends
+//! where it becomes a parent of one with several parents has merged; a named one with children has split; others died.
+//! Lengths that are not whole are counted in thousandths.
 
 use super::{
     Trees,
@@ -19,20 +20,20 @@ use crate::{
 };
 use std::{collections::HashMap, path::Path};
 
-/// Largest file, bytes.
+/// Maximum size of a file, bytes.
 const MOST_BYTES: u64 = 1 << 30;
-/// Nodes between two progress reports.
+/// Number of nodes between two progress reports.
 const REPORT_EVERY: usize = 4096;
-/// Bytes of an individual: while trees are read, as a birth and a death, and as those again in the lineage view.
+/// Bytes per individual: in the trees, as a birth and a death, and as both again in the lineage view.
 const INDIVIDUAL_BYTES: u64 = (size_of::<One>() + 4 * size_of::<LifeEvent>() + 128) as u64;
 
-/// Reads a file.
+/// Reads a tree file.
 pub fn read(path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
     let text = read_text_at_most(path, MOST_BYTES, &|what, part| watch(what, part / 3.0))?;
     parse(&text, path, &|what, part| watch(what, (1.0 + 2.0 * part) / 3.0))
 }
 
-/// Parses the trees of a file; the error says where and what.
+/// Parses the trees of a file; the error contains the position and the mistake.
 pub fn parse(text: &str, path: &Path, watch: &ProgressFn) -> Result<Trees, DataError> {
     let mut reader = Reader {
         text: text.as_bytes(),
@@ -57,19 +58,19 @@ pub fn parse(text: &str, path: &Path, watch: &ProgressFn) -> Result<Trees, DataE
     events(all, path, watch)
 }
 
-/// A node of the tree that is being read: its name, `#label`, length above it, and place in the tree.
+/// Node of the tree that is read: name, `#label`, length of the branch above, and position in the tree.
 #[derive(Debug, Default)]
 struct Node {
     name: String,
     label: String,
     length: f64,
-    /// `None`: the root.
+    /// Parent node; `None` for the root.
     parent: Option<u32>,
     is_first_child: bool,
     has_children: bool,
     is_named: bool,
     ended: bool,
-    /// Its individual, and where its branch ends.
+    /// Individual of the node, and time at its branch's end.
     one: usize,
     end: f64,
 }
@@ -79,15 +80,15 @@ struct Reader<'a> {
     path: &'a Path,
     watch: &'a ProgressFn<'a>,
     at: usize,
-    /// Nodes of the tree, parents before their children and those in their order.
+    /// Nodes of the tree, parents before their children, and children in their order.
     nodes: Vec<Node>,
     all: Vec<One>,
     /// Individuals by `#label`.
     labels: HashMap<String, usize>,
-    /// The last comment.
+    /// Text of the last comment.
     comment: String,
     budget: Budget,
-    /// Most nodes of a tree so far.
+    /// Largest number of nodes in a tree so far.
     most_nodes: usize,
 }
 
@@ -97,7 +98,7 @@ impl Reader<'_> {
         DataError::format(self.path, format!("line {line}: {what}"))
     }
 
-    /// Skips blanks and comments; whether something is left.
+    /// Skips blanks and comments; returns whether text is left.
     fn skip(&mut self) -> Result<bool, DataError> {
         while let Some(byte) = self.text.get(self.at) {
             match byte {
@@ -115,7 +116,7 @@ impl Reader<'_> {
         Ok(false)
     }
 
-    /// The step of a comment `[&born=…]` before the tree.
+    /// Step in a comment `[&born=…]` before the tree.
     fn born(&mut self) -> f64 {
         let comment = &self.comment;
         comment
@@ -132,7 +133,7 @@ impl Reader<'_> {
     /// Reads a tree up to its semicolon into `nodes`.
     fn tree(&mut self) -> Result<(), DataError> {
         self.nodes.clear();
-        // Nodes whose children are being read.
+        // Stack of nodes whose children are being read.
         let mut open: Vec<u32> = vec![];
         loop {
             let has_children = self.peek()? == Some(b'(');
@@ -186,7 +187,7 @@ impl Reader<'_> {
         u32::try_from(at).map_err(|_| self.wrong("the tree has too many nodes"))
     }
 
-    /// `name#label:length`, each of which may be absent, and the comment behind it.
+    /// Reads `name#label:length`, in which each part is optional, and a following comment.
     fn name_and_length(&mut self, node: u32) -> Result<(), DataError> {
         self.comment.clear();
         let name = match self.peek()? {
@@ -207,7 +208,7 @@ impl Reader<'_> {
         }
         self.skip()?;
         self.budget.take(self.path, text_bytes(name.len()) + 2 * text_bytes(label.len()))?;
-        // Other programs add entries to comments.
+        // Other programs may add entries to comments.
         let ended = self.comment.trim_start_matches('&').split(',').any(|entry| entry.trim() == "ended");
         let node = &mut self.nodes[node as usize];
         node.is_named = !name.is_empty();
@@ -234,7 +235,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands up to the next mark.
+    /// Text up to the next delimiter.
     fn word(&mut self, also: &[u8]) -> String {
         let from = self.at;
         let is_mark = |byte: &u8| b"(),:;[".contains(byte) || byte.is_ascii_whitespace() || also.contains(byte);
@@ -274,7 +275,7 @@ impl Reader<'_> {
             };
             let is_reference = !node.label.is_empty() && !node.is_named && !node.has_children;
             let one = match continued {
-                // The individual goes on; a label here is that of one which it becomes.
+                // The individual continues; a label here belongs to an individual that it becomes.
                 Some(one) if node.label.is_empty() => one,
                 _ => self.individual(&node.label)?,
             };
@@ -375,7 +376,7 @@ mod tests {
         }
     }
 
-    /// Nodes of one byte: a few megabytes would be gigabytes of individuals.
+    /// Nodes of one byte, so that a file of a few megabytes would need gigabytes of individuals.
     #[test]
     fn trees_beyond_the_memory_limit_are_refused() {
         let text = format!("({}a)r;", "a,".repeat(4 << 20));

@@ -1,39 +1,38 @@
-//! What was read of trees, as a lineage, and its counts.
+//! Lineage that was read from trees, with its counts.
 
 use crate::sim::LifeEvent;
 
-/// What a file of trees says of a lineage.
+/// Lineage read from a tree file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trees {
-    /// Births and deaths in order of their steps; individuals have their number in that order as id.
+    /// Births and deaths by step; an individual's id is its position in that order.
     pub events: Vec<LifeEvent>,
-    /// The last step.
+    /// Last step of the lineage.
     pub last: u64,
-    /// Steps per unit of length: 1, or 1000 where lengths are not whole.
+    /// Steps per unit of length: 1, or 1000 if lengths are not whole.
     pub scale: f64,
 }
 
-/// What is in [`Trees`], counted.
+/// Counts of [`Trees`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
-    /// Individuals.
+    /// Number of individuals.
     pub individuals: u64,
-    /// Of these without a parent.
+    /// Number of individuals without a parent.
     pub founders: u64,
-    /// Births of one parent.
+    /// Number of births with one parent.
     pub splits: u64,
-    /// Births of several parents.
+    /// Number of births with several parents.
     pub merges: u64,
-    /// Individuals that live at the last step.
+    /// Number of individuals alive at the last step.
     pub alive: u64,
     /// Step of the first birth.
     pub first: u64,
-    /// The last step.
+    /// Last step of the lineage.
     pub last: u64,
 }
 
 impl Trees {
-    /// Counts.
     pub fn summary(&self) -> Summary {
         let mut all =
             Summary { first: self.events.first().map_or(0, LifeEvent::step), last: self.last, ..Summary::default() };

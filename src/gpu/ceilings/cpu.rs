@@ -7,19 +7,20 @@ use std::time::Instant;
 
 /// Elements of each of the three arrays of a thread: together much larger than any cache.
 const STREAMED: usize = 12 << 20;
-/// Targets of scattered additions: the number of neurons of a fly brain.
+/// Targets of scattered additions: the number of neurons of the fly connectome.
 const TARGETS: usize = 138_639;
 /// Additions per thread and repeat.
 const ADDITIONS: usize = 20_000_000;
-/// Rounds of multiply-adds on [`WIDE`] or [`WIDEST`] numbers; without optimisation they take a hundred times as long.
+/// Rounds of multiply-adds on [`WIDE`] or [`WIDEST`] accumulators; an unoptimised build takes a hundred times as long
+/// per round.
 const ROUNDS: usize = if cfg!(debug_assertions) { 20_000 } else { 2_000_000 };
-/// Independent sums, enough to fill two units of eight lanes for the latency of four to five cycles.
+/// Independent accumulators that hide a latency of four to five cycles on two units of eight lanes.
 const WIDE: usize = 96;
-/// The same for two units of sixteen lanes.
+/// Independent accumulators for two units of sixteen lanes.
 const WIDEST: usize = 192;
 const REPEATS: usize = 5;
 
-/// Name of the processor with its thread count: the key of the stored record.
+/// Name of the processor with its thread count: the key of the stored measurements.
 pub fn name(threads: usize) -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =
@@ -27,7 +28,7 @@ pub fn name(threads: usize) -> String {
     format!("{}, {threads} threads", model.unwrap_or_else(|| format!("CPU {}", std::env::consts::ARCH)))
 }
 
-/// Measures for a few seconds.
+/// Measures all limits, which takes a few seconds.
 pub fn measure(threads: usize) -> Ceilings {
     let threads = threads.max(1);
     let streamed = (STREAMED / threads).max(4 << 20);
@@ -56,7 +57,7 @@ pub fn measure(threads: usize) -> Ceilings {
     Ceilings::of(name(threads), list)
 }
 
-/// Multiplications and additions of f32 per second and thread, with all threads at work and vectors of at most `lanes`.
+/// f32 additions and multiplications per second and thread, with all threads busy and vectors of at most `lanes`.
 pub fn multiply_adds(threads: usize, lanes: usize) -> f64 {
     let best = VECTORS.iter().find(|vectors| vectors.lanes <= lanes && vectors.isa <= Isa::best());
     best.map_or(f64::NAN, |vectors| measure_vectors(threads.max(1), vectors))
@@ -66,7 +67,8 @@ fn measure_vectors(threads: usize, vectors: &Vectors) -> f64 {
     (2 * vectors.sums * ROUNDS) as f64 / each(threads, || [0.5_f32; WIDEST], vectors.run)
 }
 
-/// Median time of `work` on all threads at once, each with its own data, without the first run and the start of threads.
+/// Median time of `work` on all threads at once, each with its own data, without the first run and the start of
+/// threads.
 fn each<T: Send>(threads: usize, new: impl Fn() -> T, work: impl Fn(&mut T) + Sync) -> f64 {
     let mut materials: Vec<T> = (0..threads).map(|_| new()).collect();
     let once = |materials: &mut [T]| {
@@ -118,19 +120,19 @@ fn scatter(sums: &mut [i32]) {
     std::hint::black_box(sums);
 }
 
-/// Multiply-adds of one vector length.
+/// Multiply-add loop for one vector length.
 struct Vectors {
     name: &'static str,
-    /// f32 per vector.
+    /// f32 lanes per vector.
     lanes: usize,
-    /// Independent sums.
+    /// Number of independent accumulators.
     sums: usize,
-    /// Instruction set that `run` needs.
+    /// Instruction set that `run` requires.
     isa: Isa,
     run: fn(&mut [f32; WIDEST]),
 }
 
-/// Widest first.
+/// Multiply-add loops, widest vectors first.
 const VECTORS: &[Vectors] = &[
     #[cfg(target_arch = "x86_64")]
     Vectors {
@@ -176,7 +178,7 @@ fn rounds(sums: &mut [f32; WIDE], step: impl Fn(f32, f32, f32) -> f32) {
     *sums = std::hint::black_box(local);
 }
 
-/// The loop is written out, because a closure would not be compiled for the instruction set.
+/// Writes the loop as a macro, because a closure would not be compiled for the instruction set.
 #[cfg(target_arch = "x86_64")]
 macro_rules! fused {
     ($name:ident, $features:literal, $wide:ident) => {

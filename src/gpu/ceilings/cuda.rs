@@ -36,18 +36,18 @@ kernels! {
     }
 }
 
-/// Bytes streamed: much larger than any cache, at most a fraction of the free memory.
+/// Bytes streamed: much larger than any cache, and at most a fraction of the free memory.
 const STREAMED: u64 = 1 << 30;
-/// Targets of scattered additions: the number of neurons of a fly brain.
+/// Targets of scattered additions: the number of neurons of the fly connectome.
 const TARGETS: u32 = 138_639;
 const ROUNDS: u32 = 256;
 /// Threads per multiprocessor.
 const THREADS: u32 = 2048;
 const REPEATS: usize = 7;
-/// Consecutive launches.
+/// Number of consecutive launches.
 const LAUNCHES: u32 = 1000;
 
-/// Measures for about a second.
+/// Measures all limits, which takes about a second.
 pub fn measure(gpu: &Arc<Gpu>) -> Result<Ceilings, GpuError> {
     let kernels = Kernels::load(gpu)?;
     let mut list = streams(gpu, &kernels)?;
@@ -56,7 +56,7 @@ pub fn measure(gpu: &Arc<Gpu>) -> Result<Ceilings, GpuError> {
     Ok(Ceilings::of(gpu.name.clone(), list))
 }
 
-/// Median device time of a launch, seconds, the first one left out.
+/// Median device time of a launch in seconds, without the first launch.
 fn timed(gpu: &Gpu, mut launch: impl FnMut(&mut Pass) -> Result<(), GpuError>) -> Result<f64, GpuError> {
     launch(&mut Pass::default())?;
     let mut secs = vec![];
@@ -97,7 +97,7 @@ fn arithmetic(gpu: &Arc<Gpu>, kernels: &Kernels) -> Result<Vec<Ceiling>, GpuErro
     let tiles =
         timed(gpu, |pass| MultiplyTiles { rounds: 4 * ROUNDS, sums: &mut sums }.launch(kernels, pass, threads))?;
     let (threads, rounds) = (f64::from(threads), f64::from(ROUNDS));
-    // Eight sums, two operations each; four tiles of 16 × 16 × 8 multiply-adds per warp of 32.
+    // Eight accumulators, two operations each; four tiles of 16 × 16 × 8 multiply-adds per warp of 32.
     let (fma_ops, tile_ops) = (threads * 16.0 * rounds * 16.0, threads / 32.0 * 4.0 * rounds * 4.0 * 4096.0);
     Ok(vec![
         Ceiling::new(

@@ -6,31 +6,31 @@ mod cuda;
 pub use cpu::{measure as measure_cpu, multiply_adds, name as cpu_name};
 pub use cuda::{Kernels, measure as measure_gpu};
 
-/// The limited quantity.
+/// Quantity that a device limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Limit {
-    /// Bytes per second.
+    /// Memory traffic, in bytes per second.
     #[default]
     Bytes,
     /// Arithmetic operations per second; a fused multiply-add is two.
     Ops,
-    /// Additions to scattered addresses per second.
+    /// Additions to scattered addresses, per second.
     Updates,
-    /// Seconds of one launch.
+    /// Duration of one launch, in seconds.
     Launch,
 }
 
-/// One measurement.
+/// One measured limit.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Ceiling {
-    /// `copy`, `f32 multiply-add`.
+    /// Display name: `copy`, `f32 multiply-add`.
     pub name: String,
     /// Method of measurement, as a sentence.
     pub how: String,
-    /// The limited quantity.
+    /// Quantity that is limited.
     pub limit: Limit,
-    /// Per second; for launches, seconds.
+    /// Measured rate per second; for launches, seconds.
     pub value: f64,
 }
 
@@ -40,17 +40,17 @@ impl Ceiling {
     }
 }
 
-/// All measurements of a device.
+/// All measured limits of a device.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Ceilings {
-    /// The device: the key of the record.
+    /// Name of the device: the key of the stored measurements.
     pub device: String,
     /// Time of measurement, UTC.
     pub measured: String,
-    /// Whether the program was built without optimisation, so that a CPU's figures are too low.
+    /// Whether the program was built without optimisation, which makes the figures of a CPU too low.
     pub debug_build: bool,
-    /// The measurements.
+    /// Limits in the order they were measured.
     pub list: Vec<Ceiling>,
 }
 
@@ -59,18 +59,18 @@ impl Ceilings {
         Self { device, measured: String::new(), debug_build: cfg!(debug_assertions), list }
     }
 
-    /// The highest of a kind.
+    /// Highest measured limit of a quantity.
     pub fn best(&self, limit: Limit) -> Option<&Ceiling> {
         self.all(limit).max_by(|a, b| a.value.total_cmp(&b.value))
     }
 
-    /// All of a kind, in the order they were measured.
+    /// All limits of a quantity, in the order they were measured.
     pub fn all(&self, limit: Limit) -> impl Iterator<Item = &Ceiling> {
         self.list.iter().filter(move |c| c.limit == limit)
     }
 }
 
-/// The median of a non-empty list of measurements.
+/// Median of a non-empty list of measurements.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

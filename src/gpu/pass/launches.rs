@@ -1,9 +1,9 @@
-//! Times of launches: between the events before and behind them.
+//! Launch times, from events recorded before and after each launch.
 //!
-//! Neighbours on the compute stream share an event: that behind a launch is that before the next one, unless something
-//! that is not measured was issued in between (a copy, a graph), or the host paused so long that the device may have been
-//! idle. What the events add is taken off sums and tables of kernels, see [`launch_cost`](crate::gpu::launch_cost); the timeline
-//! has the times between the events as they are.
+//! Neighbours on the compute stream share an event: the event after a launch is also the event before the next one,
+//! unless unmeasured work was issued in between (a copy, a graph) or the host paused long enough for the device to
+//! become idle. Sums and kernel tables exclude the overhead of events, see [`launch_cost`](crate::gpu::launch_cost);
+//! the timeline shows the times between events unchanged.
 
 use super::{Pass, Pending};
 use crate::gpu::{
@@ -19,18 +19,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A pause of the host after which the device may have been idle.
+/// Pause of the host after which the device may have been idle.
 const PAUSE: Duration = Duration::from_micros(5);
 
-/// The event behind the last measured launch on the compute stream.
+/// Event after the last measured launch on the compute stream.
 pub(super) struct LastEvent {
     event: Arc<CudaEvent>,
-    /// What was issued up to it: [`Gpu::issued`].
+    /// Count of issued work at that event: [`Gpu::issued`].
     issued: u64,
     recorded: Instant,
 }
 
-/// A measured launch that is about to be issued.
+/// Measured launch that is about to be issued.
 pub(in crate::gpu) struct Begun {
     start: Arc<CudaEvent>,
     base: Option<Arc<CudaEvent>>,
@@ -38,8 +38,7 @@ pub(in crate::gpu) struct Begun {
 }
 
 impl Pass {
-    /// Runs `work`, which asks the device for something that is no kernel of ours (a copy, a library
-    /// call), between two events.
+    /// Runs `work`, which issues device work other than our kernels (a copy, a library call), between two events.
     pub fn device_span<T>(
         &mut self,
         gpu: &Gpu,
@@ -54,11 +53,11 @@ impl Pass {
         let begun = self.event_before(gpu, &gpu.compute, name)?;
         let out = work()?;
         gpu.note_issued();
-        self.event_behind(gpu, &gpu.compute, name, begun)?;
+        self.event_after(gpu, &gpu.compute, name, begun)?;
         Ok(out)
     }
 
-    /// Runs `work`, whose launches go to another stream, beside the kernels of the compute stream; see [`Stream`].
+    /// Runs `work` with launches redirected to another stream, concurrent with the compute stream; see [`Stream`].
     pub fn on<T>(&mut self, stream: &Stream, work: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.stream.replace(stream.0.clone());
         let out = work(self);
@@ -66,12 +65,12 @@ impl Pass {
         out
     }
 
-    /// Where launches go.
+    /// Stream that receives launches.
     pub(in crate::gpu) fn stream<'a>(&'a self, gpu: &'a Gpu) -> &'a Arc<CudaStream> {
         self.stream.as_ref().unwrap_or(&gpu.compute)
     }
 
-    /// The event before a measured launch: that behind the last one where neighbours can share it.
+    /// Returns the event before a measured launch: the event after the previous launch if they can share it.
     pub(in crate::gpu) fn event_before(
         &self,
         gpu: &Gpu,
@@ -89,8 +88,8 @@ impl Pass {
         Ok(Begun { start, base, called: Instant::now() })
     }
 
-    /// The launch was issued.
-    pub(in crate::gpu) fn event_behind(
+    /// Records the event after a launch that was issued.
+    pub(in crate::gpu) fn event_after(
         &mut self,
         gpu: &Gpu,
         stream: &Arc<CudaStream>,

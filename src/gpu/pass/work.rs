@@ -1,4 +1,4 @@
-//! The work of launches: items, bytes and operations, set by the launcher after the launch.
+//! Work counts of launches: items, bytes and operations, set by the launcher after the launch.
 
 use super::Pass;
 
@@ -10,14 +10,14 @@ impl Pass {
         }
     }
 
-    /// Marks the last span as this many repetitions of one launch.
+    /// Marks the last span as `repeats` repetitions of one launch.
     pub fn last_repeats(&mut self, repeats: u32) {
         if let Some(launch) = self.pending.last_mut() {
             launch.repeats = repeats.max(1);
         }
     }
 
-    /// Sets the number of items of unfinished launches, by name, unless it is set already.
+    /// Sets the number of items of unfinished launches by kernel name, unless it is set already.
     pub fn items_of(&mut self, items: impl Fn(&'static str) -> u64) {
         for span in self.pending.iter_mut().map(|p| &mut p.flight.span).filter(|span| span.items == 0) {
             span.items = items(span.name);

@@ -284,7 +284,7 @@ impl<K: LanguageKind> Simulation for LanguageSim<K> {
             left -= 1;
         }
         self.count_steps()?;
-        if !pass.leaves_measurements {
+        if !pass.defers_measurements {
             self.take_text(true)?;
         }
         // The steps are done: what was measured of their launches is complete.

@@ -1,17 +1,17 @@
-//! Logs of both formats.
+//! Tests of logs of both formats.
 
 use super::*;
 use crate::{actions, choices, param_tree, params};
 
 choices! {
-    /// A choice that has since been given another name, behind an inserted one.
+    /// Choice with a renamed variant after an inserted one.
     enum Mode {
-        /// Inserted later.
+        /// Inserted in a later version.
         Zero,
-        /// Was `First`.
+        /// Formerly named `First`.
         #[alias("First")]
         One,
-        /// As ever.
+        /// Unchanged since format 1.
         Two,
     }
 }
@@ -19,14 +19,14 @@ choices! {
 params! {
     /// A group with an inserted field.
     struct Unit {
-        /// Inserted later.
+        /// Inserted in a later version.
         #[param()]
         new: f64 = 0.5,
         /// A number that was called `speed`.
         #[param()]
         #[alias("speed")]
         rate: f64 = 1.0,
-        /// A choice.
+        /// Choice of a mode.
         #[param()]
         mode: Mode = Mode::Two,
     }
@@ -35,11 +35,11 @@ params! {
 param_tree! {
     /// A tree with an inserted group.
     struct Tree {
-        /// Inserted later.
+        /// Inserted in a later version.
         inserted: Unit,
-        /// As ever.
+        /// Unchanged since format 1.
         unit: Unit,
-        /// As ever.
+        /// Unchanged since format 1.
         items: [Unit],
     }
 }
@@ -47,11 +47,11 @@ param_tree! {
 actions! {
     /// One action with an inserted argument after which the old one comes.
     const ACTIONS;
-    /// Pushes.
+    /// Pushes all given cells.
     fn push(over "cells") {
-        /// A mode.
+        /// Mode of the push.
         #[param()] mode: Mode,
-        /// A number.
+        /// Strength of the push.
         #[param()] by: f64
     }
 }
@@ -92,7 +92,7 @@ fn a_log_of_indices_survives_an_inserted_group_field_choice_and_argument() {
     let order = unnamed::order_in(ORDER, "test").unwrap();
     let commands: Vec<_> = log.iter().map(|line| read(&tree, Some(order.clone()), line).unwrap()).collect();
     for command in &commands {
-        // What is written now is read again as the same.
+        // A written line is read again as an equal command.
         assert_eq!(read(&tree, None, &write(&tree, command)).as_ref(), Ok(command));
         if let LoggedCommand::Set(change) = command {
             assert!(tree.set(change), "{change:?}");
@@ -109,7 +109,7 @@ fn a_log_of_indices_survives_an_inserted_group_field_choice_and_argument() {
     assert_eq!(write(&tree, &commands[3]), r#"(7,Set("items.1.mode",Choice("One")))"#);
 }
 
-/// Ids that a set lost or moved since are found in the version of the set that the line names.
+/// Ids that a set has since lost or moved are looked up in the version of the set that the line names.
 #[test]
 fn actions_on_a_set_that_changed_name_its_version() {
     let tree = Tree::default();
@@ -124,7 +124,7 @@ fn actions_on_a_set_that_changed_name_its_version() {
     assert_eq!(again.elements, action.elements);
 }
 
-/// An action on individuals names them, not the slots they were in.
+/// An action on individuals is logged by their ids, not by their slots.
 #[test]
 fn actions_on_individuals_name_their_ids() {
     let tree = Tree::default();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::sim::connectivity::Connection;
 
-/// 0 → 5 (3 synapses), 1 → 5 (-4), 5 → 6 (2), 6 → 0 (9).
+/// Connections 0 → 5 (3 synapses), 1 → 5 (-4), 5 → 6 (2), 6 → 0 (9).
 struct Few;
 
 impl ConnectionSource for Few {
@@ -129,7 +129,7 @@ fn mistakes_are_explained() {
     }
 }
 
-/// Every set refers to the one before it twice, so that each has to be evaluated once only.
+/// Every set refers to the previous one twice, so each must be evaluated only once.
 #[test]
 fn chains_of_sets_are_followed_and_limited() {
     let set = ElementSet { name: "neurons", len: 3, ..ElementSet::default() };
@@ -152,7 +152,7 @@ fn chains_of_sets_are_followed_and_limited() {
     assert!(why.contains("in a circle: s2 → s1 → s0 → s2"), "{why}");
 }
 
-/// On a thread with a small stack: the depth of a long chain is that of a balanced tree.
+/// Runs on a thread with a small stack: a long chain is nested only as deeply as a balanced tree.
 #[test]
 fn long_chains_of_and_and_or_need_little_stack() {
     let test = || {

@@ -1,9 +1,9 @@
-//! A declared group on the host.
+//! Tests of a group of buffers in host memory.
 
 use super::*;
 use crate::num::elements::Bf16;
 
-/// Sizes of a layer.
+/// Sizes of a test layer.
 struct Sizes {
     rows: usize,
     columns: usize,
@@ -11,7 +11,7 @@ struct Sizes {
 }
 
 buffers! {
-    /// A bias.
+    /// Group with a single buffer.
     #[derive(Clone, Debug, PartialEq)]
     struct Bias(memory: Host, n: usize) {
         "layer" {
@@ -21,7 +21,7 @@ buffers! {
 }
 
 buffers! {
-    /// A layer with two precisions.
+    /// Group with buffers of two precisions.
     #[derive(Clone, Debug, PartialEq)]
     struct Layer<T: Element>(memory: Host, s: Sizes) {
         "layer" {

@@ -32,7 +32,7 @@ impl FilterMask {
         self.mask.as_ref().filter(|_| self.set == set).map(|m| m.as_slice())
     }
 
-    /// The same, shared with the pool.
+    /// Flags per element of a set for jobs on the pool; `None` if all are shown.
     pub fn shared(&self, set: &str) -> Option<Arc<Vec<bool>>> {
         self.mask.as_ref().filter(|_| self.set == set).cloned()
     }

@@ -16,11 +16,11 @@ pub struct Node {
     pub code: u16,
     /// The parent node.
     pub parent: Option<u32>,
-    /// Its elements, a range of [`Tree::order`].
+    /// Elements of the node, a range of [`Tree::order`].
     pub elements: Range<u32>,
-    /// Its children, a range of the nodes.
+    /// Children of the node, a range of the nodes.
     pub children: Range<u32>,
-    /// Its leaves, numbered over the whole tree.
+    /// Leaves of the node, numbered over the whole tree.
     pub leaves: Range<u32>,
 }
 
@@ -31,7 +31,6 @@ pub struct Tree {
     pub columns: Vec<usize>,
     /// Coarse nodes first; children of a node are contiguous.
     pub nodes: Vec<Node>,
-    /// All elements.
     pub order: Vec<u32>,
     /// Nodes without a parent.
     pub n_roots: u32,
@@ -44,7 +43,6 @@ pub enum Tick {
     On,
     /// Some of it.
     Partly,
-    /// Nothing.
     Off,
 }
 

@@ -9,7 +9,6 @@ const MAX_REJECTIONS: usize = 64;
 /// An edit the engine rejected. The engine's value stays the one that counts.
 #[derive(Clone, Debug)]
 pub struct Rejection {
-    /// The edit.
     pub change: Change,
     /// The reason, a sentence.
     pub why: String,
@@ -93,7 +92,6 @@ impl EditAcks {
         all().find(same).or_else(|| all().find(of_list)).or_else(|| all().find(of_item))
     }
 
-    /// All rejections.
     pub fn rejections(&self) -> &[Rejection] {
         &self.rejections
     }

@@ -50,7 +50,7 @@ impl Live {
         sent.map(|sent| ordered_changes(model.params(), sent.model.params())).unwrap_or_default()
     }
 
-    /// The engine answered: what it has applied, then the edits that are not answered yet.
+    /// Updates the sent model after an answer of the engine: the applied edits, then the unanswered ones.
     pub(super) fn update_sent(&mut self) {
         if let (Some(sent), Some(accepted)) = (&mut self.sent, &self.accepted) {
             sent.model = accepted.model.clone();
@@ -60,7 +60,7 @@ impl Live {
         }
     }
 
-    /// The parameters that the engine has confirmed. What is drawn of stimuli, and what is recorded, follows from these.
+    /// Parameters that the engine has confirmed. Drawn stimuli and recordings use these.
     pub fn accepted_model(&self) -> Option<&Model> {
         self.accepted.as_ref().map(|project| &project.model)
     }
@@ -73,7 +73,7 @@ impl Live {
     /// Why the document's value of a parameter is not that of the engine, if the engine rejected it.
     pub fn rejection(&self, id: ParamId) -> Option<&Rejection> {
         let rejection = self.acks.rejection(id)?;
-        // Of a rejected list, only the items that differ are not applied.
+        // Only the changed items of a rejected list are not applied.
         if let (Value::Rows(rows), true) = (&rejection.change.value, id.field != ParamId::WHOLE) {
             let value = rows.get(usize::from(id.item)).and_then(|row| row.get(usize::from(id.field)));
             let accepted = self.accepted_model().map(Model::params);

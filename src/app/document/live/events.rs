@@ -169,7 +169,7 @@ impl Live {
             }
             Event::Running(running, clock) => {
                 self.running = running;
-                // A simulation that pauses behind the playback of a run has another time.
+                // A simulation that is paused during the playback of a run has another time.
                 if self.playback.is_none() {
                     self.clock = clock;
                 }

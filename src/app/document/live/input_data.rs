@@ -32,7 +32,7 @@ impl Live {
             Some(other) if other.change.id != change.id => return self.data_loading = Some(other),
             Some(older) => {
                 older.loader.progress.cancel();
-                self.acks.needs_rebuild(&older.change); // it is not answered any more
+                self.acks.needs_rebuild(&older.change); // the older change gets no other answer
             }
             None => {}
         }

@@ -25,7 +25,7 @@ const PAUSED_INTERVAL: Duration = Duration::from_millis(250);
 /// Starts the engine thread with this nice value.
 pub(super) fn start_engine(nice: i32, wake: &egui::Context, quiet: &Arc<AtomicBool>) -> std::io::Result<Engine> {
     let (screen, is_quiet) = (wake.clone(), quiet.clone());
-    Engine::spawn_beside_window(nice, move || {
+    Engine::spawn_with_priority(nice, move || {
         let is_quiet = is_quiet.load(Ordering::Relaxed);
         screen.request_repaint_after(if is_quiet { PAUSED_INTERVAL } else { PROMPT });
     })

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The schedule that the loader prepares beside the simulation.
+/// Schedule that the loader prepares concurrently with the simulation.
 pub(super) type SharedSchedule = Arc<Mutex<Vec<(u64, Scheduled)>>>;
 
 impl Live {

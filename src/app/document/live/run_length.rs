@@ -38,7 +38,7 @@ impl Live {
         self.steps_per_run.map(|steps| (step / steps.max(1) + 1).saturating_mul(steps.max(1)))
     }
 
-    /// Whether the simulation stands at the end of a run.
+    /// Whether the simulation is at the end of a run.
     pub fn has_ended(&self) -> bool {
         let is_end = |steps: u64| self.clock.step > 0 && self.clock.step.is_multiple_of(steps.max(1));
         self.playback.is_none() && self.sent.is_some() && !self.running && self.steps_per_run.is_some_and(is_end)

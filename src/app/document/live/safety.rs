@@ -35,15 +35,15 @@ pub struct Unrecorded {
 /// A safety recording of this window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SafetyFolder {
-    /// Its folder, which exists once the run is long enough.
+    /// Folder, which exists once the run is long enough.
     pub folder: PathBuf,
-    /// What it records.
+    /// Taps of the recording.
     pub taps: Vec<Tap>,
 }
 
 /// Safety recordings of a window.
 pub struct Safety {
-    /// Where they are; none: nothing is kept.
+    /// Folder of the recordings; `None`: nothing is recorded.
     pub folder: Option<PathBuf>,
     /// Largest size of one, bytes; 0: nothing is kept.
     pub limit_bytes: u64,
@@ -111,7 +111,7 @@ impl Live {
         }
     }
 
-    /// The same after a recording: what follows is not recorded.
+    /// Starts a safety recording after a recording ends, because later steps are unrecorded.
     pub(super) fn restart_safety_recording(&mut self) {
         if let Some(run) = self.run_log.take() {
             self.start_safety_recording(&run.project);
@@ -142,7 +142,7 @@ impl Live {
         self.counters().map_or(Duration::ZERO, |c| Duration::from_nanos(EngineCounters::read(&c.computed_nanos)))
     }
 
-    /// What would be lost with the simulation, if that takes long to compute again.
+    /// Data that would be lost with the simulation, if computing them again takes long.
     pub fn unrecorded(&self) -> Option<Unrecorded> {
         let is_shown = self.sent.is_some() && self.playback.is_none() && self.n_loads_pending == 0;
         if !is_shown || self.recording.is_some() || self.safety.n_rewinds_pending > 0 {

@@ -1,4 +1,4 @@
-//! What the window requests from the engine: speed limit, taps, profiling. Sent when changed, and again when the queue
+//! Requests of the window to the engine: speed limit, taps, profiling. Sent when they change, and again if the queue
 //! was full.
 
 use super::Live;

@@ -21,13 +21,13 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// From current measurements.
+    /// Baseline from current measurements.
     pub fn of(name: String, rows: &[Timing]) -> Self {
         let rows = rows.iter().map(|t| (t.name.to_owned(), u64::from(t.launches), t.nanos)).collect();
         Self { name, rows }
     }
 
-    /// From the kernel times of a run folder.
+    /// Baseline from the kernel times of a run folder.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join(TIMINGS);
         let file = input_file::open(&path).map_err(|e| format!("{}: {}", path.display(), io_reason(&e)))?;
@@ -73,7 +73,7 @@ impl Baseline {
     }
 }
 
-/// `step,kernel,launches,nanos,max_nanos,bytes,items`.
+/// Parses a line `step,kernel,launches,nanos,max_nanos,bytes,items`.
 fn row(line: &str) -> Option<(&str, u64, u64)> {
     let mut fields = line.split(',');
     let kernel = fields.nth(1)?;

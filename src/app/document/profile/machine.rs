@@ -10,14 +10,13 @@ use crate::{
 };
 use std::path::PathBuf;
 
-/// What the profile panels need besides frames.
+/// Inputs of the profile panels other than frames.
 #[derive(Clone, Default)]
 pub struct Machine {
     /// Name of the device.
     pub device: String,
     /// Whether it is a GPU.
     pub is_gpu: bool,
-    /// CPU threads.
     pub threads: u32,
     /// The project file, if saved.
     pub project: Option<PathBuf>,

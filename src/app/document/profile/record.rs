@@ -11,7 +11,7 @@ use std::{collections::VecDeque, rc::Rc};
 
 /// Number of batches kept.
 const KEPT: usize = 8192;
-/// Of the measured ones: number kept with sums, and number kept span by span.
+/// Numbers of measured batches that are kept with sums, and span by span.
 const MEASURED: usize = 256;
 const IN_DETAIL: usize = 64;
 
@@ -26,7 +26,6 @@ pub struct Profile {
     pub kernel: Option<&'static str>,
     /// The panel under the pointer, and the kernel under it.
     hovered: Option<(&'static str, &'static str)>,
-    /// The baseline.
     pub baseline: Option<Baseline>,
     /// One batch in this many is measured; 0: the engine chooses.
     pub every: u32,
@@ -34,7 +33,7 @@ pub struct Profile {
     pub held: bool,
     /// Device and project.
     pub machine: Machine,
-    /// With the reference.
+    /// Comparison with the reference.
     pub comparison: Comparison,
     names: Vec<&'static str>,
     clock: Clock,

@@ -16,7 +16,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// By the newest complete run of this number of steps whose simulation was built alike.
+    /// Estimate from the newest complete run with this number of steps and an equal build.
     pub fn of(runs: &[Run], model: &Model, steps: u64) -> Option<Self> {
         let is_like = |run: &&Run| {
             let is_whole = run.problem.is_none() && run.status == Status::Complete;

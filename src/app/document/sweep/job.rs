@@ -13,12 +13,11 @@ use std::{
     time::Duration,
 };
 
-/// Pause between two looks at a process.
+/// Interval of polling a process.
 const POLL: Duration = Duration::from_millis(50);
 
-/// What is run.
+/// Run of a sweep.
 pub struct Order {
-    /// The program.
     pub program: PathBuf,
     /// The document at the start of the sweep.
     pub project: Project,
@@ -32,7 +31,7 @@ pub struct Order {
 
 /// Runs all combinations. `ended` is called after each run.
 pub fn run(order: &Order, progress: &Progress, ended: impl Fn(PathBuf)) -> Result<usize, String> {
-    // Beside the project, so that its relative paths hold; removed below.
+    // Stored in the folder of the project, so that its relative paths hold; removed below.
     let file = order.base.join(format!(".sweep-{}.ron", std::process::id()));
     project::save(&order.project, &file).map_err(|e| format!("{}: {e}", file.display()))?;
     let result = run_all(order, &file, progress, ended);

@@ -11,9 +11,8 @@ pub const MAX_RUNS: usize = 1000;
 /// A parameter of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptAxis {
-    /// Its path.
     pub path: String,
-    /// Its values with their units.
+    /// Values with their units.
     pub values: Vec<String>,
 }
 
@@ -29,7 +28,7 @@ impl SweptAxis {
 pub struct SweptValues {
     /// One or two parameters.
     pub axes: Vec<SweptAxis>,
-    /// Of random draws.
+    /// Seeds of random draws.
     pub seeds: Vec<u64>,
 }
 

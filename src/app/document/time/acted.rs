@@ -17,7 +17,7 @@ impl Acted {
     pub fn declare(&mut self, step: u64, spans: Vec<Span>) {
         let step = step as f64;
         let mut old = std::mem::take(&mut self.present);
-        // Those that are as they were, then renamed ones, which act as before.
+        // Unchanged spans first, then renamed ones, which act as before.
         let as_known = |known: &Span, span: &Span| Span { since: span.since, ..known.clone() };
         let mut since = vec![None; spans.len()];
         for may_rename in [false, true] {
@@ -31,7 +31,7 @@ impl Acted {
         }
         let with_since = |(span, since): (Span, Option<f64>)| Span { since: since.unwrap_or(step), ..span };
         self.present = spans.into_iter().zip(since).map(with_since).collect();
-        // What never acted is not history.
+        // Spans that never acted are not part of the history.
         let ended = old.into_iter().map(|span| Span { to: span.to.min(step), ..span });
         self.past.extend(ended.filter(|span| span.from.max(span.since) < span.to));
         self.past.drain(..self.past.len().saturating_sub(MAX_PAST));

@@ -66,7 +66,7 @@ impl TimeAxis {
         }
     }
 
-    /// Shows the whole run when it ends, unless the user looks at an earlier part.
+    /// Shows the whole run when it ends, unless the user has scrolled to an earlier part.
     pub fn fit_run(&mut self, from: f64, to: f64) {
         if self.cursor.is_none() && self.line.follow {
             self.line.follow_all(from, to);

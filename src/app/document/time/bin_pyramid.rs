@@ -40,11 +40,10 @@ impl<B> BinLevel<B> {
     }
 }
 
-/// The bins.
 #[derive(Clone, Debug)]
 pub struct BinPyramid<B> {
     first_width: u64,
-    /// From the finest to the coarsest, which is never absent.
+    /// Levels from the finest to the coarsest, which always exists.
     levels: Vec<BinLevel<B>>,
     most: usize,
 }
@@ -52,11 +51,9 @@ pub struct BinPyramid<B> {
 /// A bin that is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BinSpan<'a, B> {
-    /// First step.
     pub from: u64,
     /// First step after.
     pub to: u64,
-    /// Its contents.
     pub bin: &'a B,
 }
 

@@ -23,7 +23,6 @@ impl Merge for Counts {
     }
 }
 
-/// The bins.
 #[derive(Clone, Debug)]
 pub struct ElementBins {
     /// Number of elements.
@@ -37,7 +36,6 @@ impl Default for ElementBins {
     }
 }
 
-/// One bin.
 #[derive(Clone, Debug)]
 pub struct Bin {
     /// First step, absolute.
@@ -60,7 +58,7 @@ fn width(n: usize, spikes: &[Spike]) -> u64 {
     per_bin.max(1).next_power_of_two().clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// Maximum number of bins of so many elements.
+/// Maximum number of bins for `n` elements.
 fn most(n: usize) -> usize {
     (memory() / (2 * n.max(1))).clamp(16, 8192)
 }

@@ -20,7 +20,6 @@ const SPARES: usize = 8;
 
 /// A batch of spikes of one probe.
 pub struct Batch {
-    /// Its probe.
     pub probe: ProbeId,
     /// Elements of its set.
     pub n_elements: usize,
@@ -49,7 +48,6 @@ struct Shared {
     ready: Mutex<Option<Trains>>,
     /// Spikes in the queue.
     pending: AtomicUsize,
-    /// Batches indexed.
     n_done: AtomicU64,
 }
 
@@ -68,7 +66,7 @@ impl Indexer {
         Self::with_limit(MAX_PENDING, wake)
     }
 
-    /// The same with at most this many spikes waiting.
+    /// Starts an indexer with at most `max_pending` waiting spikes.
     pub fn with_limit(max_pending: usize, wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let (batches, queue) = bounded::<Batch>(QUEUE);
         let (give_back, used) = bounded(SPARES);

@@ -47,7 +47,7 @@ impl LastSpikes {
         count(Arc::make_mut(&mut self.dropped), spikes);
     }
 
-    /// Relative steps are counted from another step: what was before is forgotten.
+    /// Resets the origin of relative steps and forgets earlier spikes.
     fn settle(&mut self, origin: u64) {
         if self.origin != origin {
             *self = Self { origin, ..Self::default() };

@@ -45,9 +45,7 @@ use crate::{
 /// A stimulus or a silencing over a span of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// Its name.
     pub label: String,
-    /// First step.
     pub from: f64,
     /// First step after; infinite when it never ends.
     pub to: f64,
@@ -73,7 +71,7 @@ impl Span {
         self.from.max(self.since) > 0.0 || self.to.is_finite() || self.pulses.is_some()
     }
 
-    /// Its parts between two steps: first step, and first step after.
+    /// Parts of the span between two steps: first step, and first step after.
     pub fn parts(&self, from: f64, to: f64) -> impl Iterator<Item = (f64, f64)> + use<> {
         let (from, to) = (from.max(self.from).max(self.since), to.min(self.to));
         let (every, on) =
@@ -85,7 +83,7 @@ impl Span {
         (first..).map(part).take_while(move |(a, _)| *a < to).filter(move |(_, b)| *b > from)
     }
 
-    /// Its onsets up to a step.
+    /// Onsets of the span up to a step.
     pub fn onsets(&self, to: f64) -> impl Iterator<Item = u64> + use<> {
         let to = to.min(self.to);
         let (every, start) = match self.pulses {
@@ -101,7 +99,6 @@ impl Span {
 pub struct Edit {
     /// The step before which it was applied.
     pub step: u64,
-    /// Description.
     pub label: String,
 }
 

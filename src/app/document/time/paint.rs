@@ -1,4 +1,5 @@
-//! Overlays of all time views: interventions and the selected range behind the data; cursor, pointer and edits over it.
+//! Overlays of all time views: interventions and the selected range behind the data; cursor, pointer and edits in front
+//! of it.
 
 use super::{Time, TimeAxis, Timeline};
 use crate::app::kit::{self, theme::Tokens};

@@ -20,7 +20,7 @@ pub struct Past {
     has_frames: bool,
     /// The steps at which each spikes probe was subscribed.
     coverage: BTreeMap<ProbeId, Coverage>,
-    /// Spikes moved, and spikes lost because the indexer was behind.
+    /// Numbers of moved spikes, and of spikes lost because the indexer lagged.
     n_moved: u64,
     n_lost: u64,
     /// Past states of fields, decimated.
@@ -151,7 +151,7 @@ impl Past {
         }
     }
 
-    /// All of the run as one gap, for what was not recorded at all.
+    /// The whole run as one gap, for data that were not recorded.
     pub fn whole(&self) -> Vec<(f64, f64)> {
         vec![(self.first() as f64, self.last as f64)]
     }
@@ -202,7 +202,7 @@ impl Past {
         self.first.unwrap_or(0)
     }
 
-    /// Spikes lost because the indexer was behind.
+    /// Number of spikes lost because the indexer lagged.
     pub fn n_lost(&self) -> u64 {
         self.n_lost
     }

@@ -53,7 +53,7 @@ impl History {
         self.push_dropping(spikes, now, |_, _| {});
     }
 
-    /// The same; `drop` is called with the spikes that leave memory, oldest first, and the origin of their steps.
+    /// Appends spikes; calls `drop` with the spikes that leave memory, oldest first, and the origin of their steps.
     pub fn push_dropping(&mut self, spikes: &[Spike], now: u64, mut drop: impl FnMut(&[Spike], u64)) {
         let Some(first) = spikes.first() else { return };
         let first = full_step(first.step, now);

@@ -21,13 +21,10 @@ const SPAN_STEPS: f64 = 1_000.0;
 /// The visible times, absolute steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// Left edge.
     pub t0: f64,
-    /// Right edge.
     pub t1: f64,
     /// Whether the right edge is the live edge.
     pub follow: bool,
-    /// Visible steps.
     pub span: f64,
     /// Wall times to draw steps at, instead of evenly.
     pub wall_clock: Option<Arc<WallClock>>,
@@ -50,17 +47,17 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// From step 0, following the live edge.
+    /// Timeline from step 0 that follows the live edge.
     pub fn across(span: f64) -> Self {
         Self { t1: span, span, ..Self::default() }
     }
 
-    /// Fixed steps.
+    /// Timeline with fixed limits.
     pub fn between(t0: f64, t1: f64) -> Self {
         Self { t0, t1, follow: false, span: t1 - t0, ..Self::default() }
     }
 
-    /// The same steps, drawn at wall times.
+    /// Copy of the timeline that is drawn at wall times.
     pub fn with_wall_clock(&self, wall_clock: Option<Arc<WallClock>>) -> Self {
         Self { wall_clock, ..self.clone() }
     }

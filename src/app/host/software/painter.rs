@@ -11,7 +11,6 @@ use egui_wgpu::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// The shader.
 pub const WINDOW_WGSL: &str = include_str!("window.wgsl");
 
 /// Opaque triangles of at least this area, in square points, are drawn without texture and blending. A lower limit costs

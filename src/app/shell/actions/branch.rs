@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 
 /// A checkpoint that was read.
 pub struct Branch {
-    /// Its run.
     pub folder: PathBuf,
     /// The run at the checkpoint.
     pub from: Continuation,

@@ -1,4 +1,5 @@
-//! The dialog “Import connectivity…”: files, delimiter, columns, preview and counts, then a network beside the file.
+//! The dialog “Import connectivity…”: files, delimiter, columns, preview and counts. It writes a network to the folder
+//! of the file.
 
 use crate::{
     app::{
@@ -347,7 +348,7 @@ fn preview_ui(ui: &mut Ui, preview: &Preview, mapping: &Mapping) {
     });
 }
 
-/// The folder of the converted network: beside the first file.
+/// Folder of the converted network, next to the first file.
 fn network_folder(files: &[PathBuf]) -> PathBuf {
     let first = files.first().map_or(Path::new("connections"), |f| f.as_path());
     let name = first.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
@@ -367,7 +368,7 @@ pub fn ui(ctx: &egui::Context, app: &mut App) {
     });
     // The file dialog is drawn over this one.
     let is_covered = app.dialog.is_some();
-    // A click beside the dialog does not discard what was typed; Escape and Cancel do.
+    // A click outside the dialog does not discard entries; Escape and Cancel do.
     let is_beside = modal.backdrop_response.clicked() && !import.files().is_empty();
     let closes = modal.should_close() && !is_beside && !is_covered && !egui::Popup::is_any_open(ctx);
     match built.or(modal.inner) {

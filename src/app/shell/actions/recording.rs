@@ -83,7 +83,7 @@ impl App {
     pub(crate) fn prepare_recording(&mut self, keeps_only: bool) -> Result<(), String> {
         let session = &self.session;
         let mut since = session.live.run_log().ok_or("there is no simulation")?.clone();
-        // The log changes parameters; what else belongs to a recording is that of now.
+        // The log changes parameters only; other properties of a recording are the present ones.
         let now = session.project.clone();
         since.project.run = now.run.clone();
         since.project.record = now.record.clone();

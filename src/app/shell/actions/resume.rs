@@ -13,9 +13,9 @@ use std::path::Path;
 
 /// The stage of a run that is being continued.
 pub enum Resuming {
-    /// Its simulation is built next.
+    /// The simulation of the run is built next.
     Building(Box<VerifiedRun>),
-    /// Its recording is prepared.
+    /// The recording is being prepared.
     Preparing,
 }
 

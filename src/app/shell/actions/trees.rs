@@ -1,4 +1,4 @@
-//! A file of trees, in the lineage view: a window of its own, beside whatever is open.
+//! A tree file in the lineage view, in a window of its own.
 
 use crate::{
     app::{

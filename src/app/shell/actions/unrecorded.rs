@@ -31,7 +31,7 @@ pub struct LeftRun {
     pub runs: PathBuf,
     /// First and last step.
     pub steps: (u64, u64),
-    /// What a step is.
+    /// Time base of a step.
     pub base: TimeBase,
     /// Step of the saved state, if there is one.
     pub state_step: Option<u64>,
@@ -57,7 +57,7 @@ impl App {
         let has_failed = live.checkpoints.failure.as_ref().is_some_and(|failure| failure.stopped);
         let kept = live.safety_recording().cloned();
         let started = match kept.filter(|_| has_failed) {
-            // Without a simulation there is no state to save: the safety recording is what is left.
+            // Without a simulation there is no state to save; only the safety recording is left.
             Some(kept) => {
                 self.move_safety_recording(kept.folder, self.session.runs_folder(), &self.session.project.name.clone())
             }

@@ -26,7 +26,7 @@ const PROBES: &[ProbeSpec] = &[
     ProbeSpec { name: "rate", title: "", docs: "Mean rate.", unit: "Hz", shape: Shape::Series { of: "" }, args: &[] },
 ];
 
-/// What it sends.
+/// Scripted load of frames.
 pub struct Load {
     sets: Vec<Arc<ElementSet>>,
     spikes: Vec<Spike>,

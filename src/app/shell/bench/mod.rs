@@ -31,11 +31,10 @@ const SIZE: egui::Vec2 = egui::vec2(1440.0, 900.0);
 pub struct WindowRow {
     /// Spikes per second sent.
     pub spikes_per_s: f64,
-    /// Frames measured.
     pub frames: usize,
     /// UI-thread time per frame, ms: update, layout and tessellation.
     pub ui_median_ms: f64,
-    /// The same, 99th percentile.
+    /// 99th percentile of the UI time per frame, ms.
     pub ui_p99_ms: f64,
     /// 99th percentiles of its parts, ms: update, layout, tessellation.
     pub parts_p99_ms: [f64; 3],

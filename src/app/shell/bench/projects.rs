@@ -1,5 +1,5 @@
-//! What the window costs running projects: steps per second with everything that the window subscribes to, while it is
-//! laid out 60 times per second, against those of an engine without a window.
+//! Cost of the window for running projects: steps per second with everything that the window subscribes to, while it is
+//! laid out 60 times per second, relative to an engine without a window.
 
 use super::{FRAME, WARM_UP, draw, quantile};
 use crate::{
@@ -21,9 +21,8 @@ const BUILD_AT_MOST: Duration = Duration::from_secs(300);
 /// A project to measure.
 #[derive(Clone)]
 pub struct Case {
-    /// Its name in the result.
+    /// Name of the project in the result.
     pub name: String,
-    /// The project.
     pub project: Project,
     /// The folder that its paths start from.
     pub folder: PathBuf,
@@ -32,26 +31,23 @@ pub struct Case {
 /// The result of one project.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProjectRow {
-    /// Its name.
     pub project: String,
-    /// Its kind.
     pub kind: &'static str,
-    /// The device.
     pub device: String,
     /// Steps per second of wall time without a window, and with it: medians.
     pub headless_steps_per_s: f64,
-    /// With the window.
+    /// Steps per second with the window.
     pub window_steps_per_s: f64,
     /// Median change of the pairs, percent: negative where the window costs time.
     pub change_percent: f64,
     /// UI-thread time per frame, ms: median.
     pub ui_median_ms: f64,
-    /// The same, 99th percentile.
+    /// 99th percentile of the UI time per frame, ms.
     pub ui_p99_ms: f64,
     /// Medians and 99th percentiles of its parts, ms: update, layout, tessellation.
     pub parts_ms: [[f64; 2]; 3],
-    /// Median and 99th percentile of the time per frame in which a processor ran the UI thread, ms: without what other threads
-    /// took on a busy machine. 0 where the system does not tell.
+    /// Median and 99th percentile of the CPU time of the UI thread per frame, ms, which excludes time that other
+    /// threads take on a busy machine. 0 if the system does not report it.
     pub ui_cpu_ms: [f64; 2],
     /// Names of the probes that the window subscribes to.
     pub subscribed: Vec<&'static str>,
@@ -65,7 +61,7 @@ struct InWindow {
     subscribed: Vec<&'static str>,
 }
 
-/// Time that a processor has run this thread, ms; 0 where the system does not tell.
+/// CPU time of this thread, ms; 0 if the system does not report it.
 fn thread_cpu_ms() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     stat.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok()).unwrap_or(0.0) * 1e-6
@@ -166,7 +162,7 @@ fn without_window(case: &Case, devices: &Devices, length: Duration) -> Result<f6
     Ok(clock.steps_per_s(step()))
 }
 
-/// Steps per second beside a window that is laid out like one on a screen.
+/// Steps per second with a concurrent window that is laid out like one on a screen.
 fn in_window(case: &Case, devices: &Arc<Devices>, length: Duration) -> Result<InWindow, String> {
     let (built, opened) = (case.clone(), devices.clone());
     let builder: Builder = Arc::new(move |_, _, progress| build(&built, &opened, progress));

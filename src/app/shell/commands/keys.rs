@@ -7,7 +7,7 @@ use crate::app::{
 use egui::{Event, Key, KeyboardShortcut, Modifiers};
 
 impl UiCommand {
-    /// Its default shortcut. Shortcuts without Ctrl or Alt are inactive while a text field has the focus.
+    /// Default shortcut. Shortcuts without Ctrl or Alt are inactive while a text field has the focus.
     pub const fn shortcut(&self) -> Option<KeyboardShortcut> {
         const CTRL: Modifiers = Modifiers::COMMAND;
         const SHIFT_CTRL: Modifiers = Modifiers { shift: true, ..Modifiers::COMMAND };
@@ -95,7 +95,7 @@ pub fn pressed(ctx: &egui::Context, app: &App) -> Option<UiCommand> {
         if !typing && is_default && input.consume_key(Modifiers::NONE, Key::Questionmark) {
             return Some(UiCommand::Help);
         }
-        // The key beside the full stop, which steps forward.
+        // The key next to the full stop, which steps forward.
         for (modifiers, steps) in [(Modifiers::SHIFT, -10), (Modifiers::NONE, -1)] {
             if !typing && input.consume_key(modifiers, Key::Comma) {
                 return Some(UiCommand::MoveCursor(steps));

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl UiCommand {
-    /// Its label in menus and the palette.
+    /// Label in menus and the palette.
     pub fn text(&self, app: &App) -> String {
         let live = &app.session.live;
         let fixed = match self {
@@ -146,7 +146,6 @@ impl UiCommand {
         fixed.to_owned()
     }
 
-    /// Its tooltip.
     pub const fn tooltip(&self) -> &'static str {
         match self {
             Self::NewLike => "Starts from the defaults of the open project's kind",
@@ -224,10 +223,10 @@ impl UiCommand {
             Self::ModelHelp => "Describes the mechanisms of the model, and what was measured",
             Self::Rename | Self::Duplicate => "The selected item of the project tree",
             Self::Delete => "Deletes the selected item of the project tree; undo restores it",
-            Self::RefreshRuns => "Reads the runs folder beside the project again",
+            Self::RefreshRuns => "Reads the runs folder of the project again",
             Self::RevealRun(_) => "In the desktop’s file manager",
             Self::Requests => "Questions to the running simulation, which change nothing",
-            Self::Branch(..) => "Continues from this state with the parameters of then; change them, run and record",
+            Self::Branch(..) => "Continues from this state with its parameters; change them, run and record",
             Self::Resume(_) => "Continues the run and its recording from its last checkpoint",
             Self::Replay(_) | Self::CancelReplay => {
                 "Runs the run folder again with every logged edit and compares every event"
@@ -239,7 +238,6 @@ impl UiCommand {
         }
     }
 
-    /// Its icon.
     pub const fn icon(&self) -> &'static str {
         match self {
             Self::NewLike | Self::New(_) => icons::FILE_PLUS,

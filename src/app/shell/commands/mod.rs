@@ -93,7 +93,7 @@ impl UiCommand {
         all
     }
 
-    /// Its menu, and whether a separator precedes it.
+    /// Menu of the command, and whether a separator precedes it.
     pub const fn menu(&self) -> (&'static str, bool) {
         match self {
             Self::NewLike | Self::New(_) | Self::Open | Self::OpenRecent(_) | Self::SaveAs | Self::ImportData => {

@@ -17,14 +17,14 @@ struct Answered {
     label: String,
     clock: Clock,
     answer: Result<Answer, String>,
-    /// Instead of a table without rows.
+    /// Sentence displayed instead of a table without rows.
     no_rows: String,
 }
 
 /// A request that is being answered.
 struct Pending {
     label: String,
-    /// For a table without rows.
+    /// Sentence displayed instead of a table without rows.
     no_rows: String,
     progress: Arc<Progress>,
 }

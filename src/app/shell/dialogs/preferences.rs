@@ -21,10 +21,8 @@ use egui::{
 /// Page of the dialog.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Page {
-    /// Settings.
     #[default]
     Settings,
-    /// Keyboard shortcuts.
     Keys,
 }
 

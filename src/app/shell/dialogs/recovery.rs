@@ -12,7 +12,7 @@ use crate::{
 use egui::{Align, Button, Layout, RichText, ScrollArea, Ui};
 use std::path::Path;
 
-/// What would be lost when the document is closed.
+/// Data that would be lost if the document were closed.
 pub struct AtRisk {
     /// Name of the project.
     pub name: String,
@@ -20,9 +20,9 @@ pub struct AtRisk {
     pub unsaved: bool,
     /// Whether a recording is in progress.
     pub recording: bool,
-    /// Of a sweep in progress, the runs that ended and all runs.
+    /// Numbers of finished and planned runs of a sweep in progress.
     pub sweep: Option<(usize, usize)>,
-    /// What a step of the simulation is.
+    /// Time base of a step.
     pub base: TimeBase,
     /// Labels of the probes that are kept of an unrecorded run.
     pub keeps: Vec<String>,

@@ -13,7 +13,7 @@ use crate::{
 };
 use egui::{Align, Layout, RichText, TextEdit, Ui};
 
-/// What was typed.
+/// Entries of the dialog.
 pub struct SweepForm {
     axes: Vec<AxisForm>,
     /// The parameters that can be the second one.
@@ -29,20 +29,19 @@ pub struct SweepForm {
 pub enum SweepAnswer {
     /// Run these values.
     Start(SweptValues),
-    /// Close it.
     Cancel,
 }
 
 impl SweepForm {
-    /// For a parameter, with its present value, and others that can be swept with it; `None` where there is no such
-    /// parameter.
+    /// Form for a parameter with its present value, and other parameters that can be swept with it; `None` if the
+    /// parameter does not exist.
     pub fn new(params: &dyn Params, id: ParamId, others: &[ParamId], seed: u64) -> Option<Self> {
         let axes = vec![AxisForm::new(Candidate::of(params, id)?)];
         let seconds = ParameterList::of(others.iter().filter_map(|id| Candidate::of(params, *id)).collect());
         Some(Self { axes, seconds, seeds: seed.to_string(), each: None, estimate: None })
     }
 
-    /// Of runs with this length.
+    /// Sets the length of a run, with its estimate.
     pub fn with_length(self, each: Option<String>, estimate: Option<Estimate>) -> Self {
         Self { each, estimate, ..self }
     }
@@ -116,7 +115,7 @@ impl SweepForm {
         field.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter))
     }
 
-    /// What was typed.
+    /// Values that are entered, or the first error.
     fn swept(&self) -> Result<SweptValues, String> {
         let axes = self.axes.iter().map(AxisForm::swept).collect::<Result<_, _>>()?;
         SweptValues::new(axes, seeds(&self.seeds)?)

@@ -38,7 +38,7 @@ impl Candidate {
     }
 }
 
-/// What was typed for a parameter.
+/// Form for the values of one parameter.
 pub(super) struct AxisForm {
     pub parameter: Candidate,
     text: String,
@@ -47,22 +47,21 @@ pub(super) struct AxisForm {
     is_new: bool,
 }
 
-/// What was done to a parameter of the dialog.
+/// Edit of a parameter in the dialog.
 #[derive(Default)]
 pub(super) struct AxisEdit {
-    /// Its field was left with Enter.
+    /// Whether the field was left with Enter.
     pub is_entered: bool,
-    /// It is taken out.
+    /// Whether the parameter is removed.
     pub is_removed: bool,
 }
 
 impl AxisForm {
-    /// With its present value, and the scale that it declares.
+    /// Axis with the present value of the parameter, and the scale that it declares.
     pub fn new(parameter: Candidate) -> Self {
         Self { text: format!("{}, ", parameter.now), scale: parameter.spec.scale, is_new: true, parameter }
     }
 
-    /// Its values.
     pub fn swept(&self) -> Result<SweptAxis, String> {
         let values = values(self.parameter.spec, &self.text, self.scale)?;
         Ok(SweptAxis { path: self.parameter.path.clone(), values })
@@ -133,7 +132,7 @@ pub(super) struct ParameterList {
 }
 
 impl ParameterList {
-    /// Of these parameters.
+    /// Axes that offer these parameters.
     pub fn of(candidates: Vec<Candidate>) -> Self {
         Self { candidates, ..Self::default() }
     }

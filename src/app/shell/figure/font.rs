@@ -17,7 +17,6 @@ pub enum FigureFont {
 }
 
 impl FigureFont {
-    /// All fonts.
     pub const ALL: [Self; 4] = [Self::Inter, Self::JetBrainsMono, Self::Arial, Self::Times];
 
     /// Name in the dialog.

@@ -32,7 +32,7 @@ struct FigureRequest {
 }
 
 impl FigureRequest {
-    /// What is drawn in an area so far in this frame.
+    /// Captures the shapes drawn in an area so far in this frame.
     fn capture(ctx: &Context, name: String, area: Rect, mm_per_point: f32, font: FigureFont) -> Self {
         let inside = |list: &egui::layers::PaintList| -> Vec<ClippedShape> {
             list.all_entries().filter(|shape| shape.clip_rect.intersects(area)).cloned().collect()
@@ -195,7 +195,7 @@ fn encode(rgb: &[u8], width: u32, height: u32, per_mm: f32) -> Result<Vec<u8>, p
     Ok(out)
 }
 
-/// Base-64 encoding.
+/// Encodes bytes in base 64.
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);

@@ -3,12 +3,12 @@
 use egui::{Color32, ColorImage, Context, epaint::ClippedShape};
 use egui_wgpu::{RenderState, ScreenDescriptor, wgpu};
 
-/// Pixels of a figure at most.
+/// Maximum number of pixels in a figure.
 const MAX_PIXELS: f64 = 50e6;
 /// Rows of a copied texture begin at multiples of this many bytes.
 const ALIGNMENT: u32 = wgpu::COPY_BYTES_PER_ROW_ALIGNMENT;
 
-/// The highest resolution, dots per inch, of a figure of so many millimetres: limited by its pixels, and by the longest
+/// Maximum resolution, dots per inch, of a figure of this size: limited by its pixels, and by the longest
 /// side of a texture.
 pub fn max_dpi([width_mm, height_mm]: [f32; 2], max_side_px: u32) -> f32 {
     let [width, height] = [width_mm, height_mm].map(|mm| f64::from(mm.max(1.0)) / 25.4);

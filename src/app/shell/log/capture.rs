@@ -21,11 +21,9 @@ static PENDING: Mutex<VecDeque<CapturedEvent>> = Mutex::new(VecDeque::new());
 
 /// A captured event.
 pub struct CapturedEvent {
-    /// Severity.
     pub level: Level,
     /// Module or crate.
     pub target: String,
-    /// Message.
     pub text: String,
     /// Whether it comes from this program, not from a dependency.
     pub is_own: bool,

@@ -10,7 +10,6 @@ use std::{path::PathBuf, sync::Arc};
 /// The target of a click on a line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Link {
-    /// A parameter.
     Param(ParamId),
     /// An element of a set.
     Element(&'static str, u32),

@@ -13,11 +13,9 @@ use std::{collections::VecDeque, time::Instant};
 pub struct Line {
     /// Seconds since the start.
     pub secs: f64,
-    /// Severity.
     pub level: Level,
     /// Source: module or crate.
     pub target: String,
-    /// Message.
     pub text: String,
     is_problem: bool,
 }
@@ -25,7 +23,6 @@ pub struct Line {
 /// Filter of the log panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
-    /// Minimum severity.
     pub least: Level,
     /// Source; empty for all.
     pub target: String,
@@ -47,7 +44,6 @@ fn contains(text: &str, needle: &str) -> bool {
     text.windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))
 }
 
-/// The log.
 pub struct Log {
     start: Instant,
     /// Maximum number of lines.
@@ -58,7 +54,6 @@ pub struct Log {
     problems: usize,
     /// Sources, in order of their first line.
     pub targets: Vec<String>,
-    /// The filter.
     pub filter: Filter,
     /// Numbers of the lines that match, and the filter they matched.
     shown: VecDeque<u64>,

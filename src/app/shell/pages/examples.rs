@@ -2,17 +2,14 @@
 
 use crate::project::{self, Project};
 
-/// An example.
 pub struct Example {
     /// File name without extension.
     pub name: &'static str,
     /// Title on its card.
     pub title: &'static str,
-    /// One sentence.
     pub about: &'static str,
     /// Size, device, start time.
     pub facts: [&'static str; 3],
-    /// The project.
     file: &'static str,
     /// Preview image, 432 × 243 pixels; empty for examples that need files.
     pub picture: &'static [u8],
@@ -137,12 +134,10 @@ pub static ALL: [Example; 14] = [
 ];
 
 impl Example {
-    /// By name.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|e| e.name == name)
     }
 
-    /// The document.
     pub fn project(&self) -> Option<Project> {
         project::read(self.file).ok().map(|(project, _)| project)
     }

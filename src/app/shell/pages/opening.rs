@@ -25,7 +25,7 @@ impl Opening {
         Self { path: std::path::absolute(&path).unwrap_or(path), error: None }
     }
 
-    /// Its file name.
+    /// Name of the file.
     pub fn name(&self) -> String {
         self.path.file_name().map_or_else(|| self.path.display().to_string(), |n| n.to_string_lossy().into_owned())
     }

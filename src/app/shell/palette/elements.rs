@@ -13,26 +13,19 @@ const MAX_CATEGORIES: usize = 12;
 /// A search hit in the model that can be selected.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchHit {
-    /// One element.
     Element {
-        /// Its set.
         set: &'static str,
-        /// Its index.
         element: u32,
-        /// Its label.
         text: String,
         /// Set, categories and index.
         aside: String,
     },
     /// All elements of a category.
     Category {
-        /// Its set.
         set: &'static str,
-        /// The column.
         column: usize,
         /// The code in the column.
         code: u16,
-        /// Its label.
         text: String,
         /// Number of elements.
         count: u32,

@@ -44,11 +44,8 @@ pub enum Entry {
 
 /// A line of the palette.
 pub struct Row {
-    /// Its action.
     pub entry: Entry,
-    /// Its glyph.
     pub glyph: &'static str,
-    /// Its label.
     pub text: String,
     /// Shortcut, value or origin.
     pub aside: String,

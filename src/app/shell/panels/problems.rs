@@ -1,5 +1,5 @@
-//! The current problems of the open document: what is wrong now, not what was logged. Mended problems and those of other
-//! documents are not among them.
+//! Current problems of the open document, as opposed to logged ones. Solved problems and those of other documents are
+//! excluded.
 
 use crate::{
     app::{document::command::UiCommand, shell::App},
@@ -9,7 +9,7 @@ use crate::{
 /// A problem, and the command that may mend it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// What is wrong, a sentence.
+    /// Description in a sentence.
     pub text: String,
     /// Label of the remedy, and its command.
     pub remedy: Option<(&'static str, UiCommand)>,
@@ -32,8 +32,8 @@ impl Problem {
 }
 
 impl App {
-    /// The current problems: the file given at start, the build, the simulation, what it does otherwise than
-    /// asked, its activity, rejected edits, warnings about parameters, open error messages.
+    /// Current problems: the file given at start, the build, the simulation and its notices, its activity, rejected
+    /// edits, warnings about parameters, open error messages.
     pub fn problems(&self) -> Vec<Problem> {
         let (session, live) = (&self.session, &self.session.live);
         let mut all: Vec<Problem> = vec![];

@@ -33,7 +33,7 @@ enum Room {
     Little,
     /// Undo and redo too.
     Some,
-    /// Words too.
+    /// Room for icons and words.
     Plenty,
 }
 
@@ -44,7 +44,7 @@ const HISTORY_WIDTH: f32 = 130.0;
 const WORDS_WIDTH: f32 = 120.0;
 
 impl Room {
-    /// The items that fit beside numbers of these widths.
+    /// The items that fit next to numbers of these widths.
     fn of(width: f32, speed: f32, time: f32) -> Self {
         let least = time + RECORD_WIDTH;
         match width {
@@ -197,7 +197,7 @@ fn metrics_ui(ui: &mut Ui, app: &App) -> Room {
         dot.on_hover_text(hint);
         return room;
     }
-    // The step count stands meanwhile.
+    // The step count does not change meanwhile.
     let activity = live.counters().and_then(|counters| counters.activity.now()).filter(|_| live.running);
     let compiling = compiling().filter(|_| live.running);
     let word = match (compiling, activity) {
@@ -414,7 +414,7 @@ fn failure_ui(ui: &mut Ui, app: &mut App, failure: &DeviceFailure, queue: &mut V
     });
 }
 
-/// Where the run would continue.
+/// Step from which the run would continue.
 fn recovery_text(app: &App) -> String {
     let live = &app.session.live;
     match live.checkpoints.recovery_point() {

@@ -1,4 +1,4 @@
-//! The side panels: docked where there is room, else drawers over the centre. The inspector becomes a drawer first.
+//! The side panels: docked if there is room, otherwise drawers over the centre. The inspector becomes a drawer first.
 
 use super::{inspector, tree};
 use crate::app::{
@@ -35,7 +35,7 @@ pub(crate) struct Narrow {
 }
 
 impl Narrow {
-    /// A panel that becomes a drawer is closed; its state is restored when there is room again.
+    /// Closes a panel that becomes a drawer, and restores its state when it is docked again.
     pub fn fit(&mut self, is: bool, open: &mut bool) {
         match (self.is, is) {
             (false, true) => self.was_open = std::mem::take(open),

@@ -66,7 +66,7 @@ fn hints_ui(ui: &mut Ui, app: &App) {
     }
 }
 
-/// The message history, behind a bell icon.
+/// The message history, opened by a bell icon.
 fn bell_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     let unread = app.toasts.unread;
@@ -111,8 +111,8 @@ fn history_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// From the right, by importance: messages, problems, saved state, device, memory, frame time. What does not fit is left
-/// out.
+/// Items from the right by importance: messages, problems, saved state, device, memory, frame time. Items that do not
+/// fit are omitted.
 fn facts_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     let t = Tokens::of(ui.ctx());
     bell_ui(ui, app, queue);
@@ -233,7 +233,7 @@ fn problems_ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// An item of the bar, when there is room for it.
+/// Draws an item of the bar if there is room.
 fn fact(ui: &mut Ui, glyph: &str, label: &str, color: egui::Color32, hint: &str) -> egui::Response {
     let font = egui::TextStyle::Small.resolve(ui.style());
     let width = ui.painter().layout_no_wrap(label.to_owned(), font, color).size().x + 12.0 + 10.0 + 12.0;

@@ -13,7 +13,7 @@ const WIDTH: f32 = 320.0;
 /// Distance from the edges of the views, and margins of a frame, points.
 const MARGIN: f32 = 12.0;
 const FRAME_MARGIN: Margin = Margin::symmetric(10, 6);
-/// Width of the glyph and the button beside a text, points.
+/// Width of the glyph and the button next to a text, points.
 const BESIDE_TEXT: f32 = 54.0;
 
 struct Toast {
@@ -25,11 +25,8 @@ struct Toast {
 
 /// A message that was shown.
 pub struct Notice {
-    /// Severity.
     pub level: Level,
-    /// Text.
     pub text: String,
-    /// Time.
     pub at: Instant,
 }
 
@@ -38,7 +35,7 @@ pub struct Notice {
 pub struct Toasts {
     list: Vec<Toast>,
     count: u64,
-    /// Oldest first.
+    /// Past notices, oldest first.
     pub history: VecDeque<Notice>,
     /// Messages since the history was last opened.
     pub unread: usize,
@@ -107,7 +104,8 @@ impl Toasts {
                 }
             }
         });
-        // The place follows from the size of the last pass: another size would cover what is below the views.
+        // The position is computed from the size in the last pass; with another size it would cover content below the
+        // views.
         if before.is_some_and(|before| before != shown.response.rect.size()) {
             ctx.request_discard("toasts have another size");
         }

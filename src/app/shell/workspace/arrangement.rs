@@ -10,15 +10,11 @@ const MAX_STEPS: usize = 50;
 /// A workspace as stored in a file.
 #[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Arrangement {
-    /// Tab title.
     pub title: String,
-    /// Its page.
     pub page: Page,
-    /// Its panels.
     pub tree: Tree<Pane>,
 }
 
-/// A workspace.
 pub struct Workspace {
     /// The stored part.
     pub now: Arrangement,

@@ -47,7 +47,7 @@ pub struct Workspaces {
     /// Pinned selections of panels.
     pins: BTreeMap<Pane, Selection>,
     epoch: u64,
-    /// Where the focused panel is drawn alone, for a figure.
+    /// Area in which the focused panel is drawn alone, for a figure.
     pub figure_area: Option<egui::Rect>,
     /// Area of the focused panel in the last frame.
     pub focused_area: Option<egui::Rect>,
@@ -59,7 +59,7 @@ pub struct Workspaces {
     rename: tabs::Rename,
     /// How the values of variables become colours.
     pub color_scales: ColorScales,
-    /// Places that spatial views were looked at from.
+    /// Saved camera positions of spatial views.
     pub saved_views: Vec<SavedView>,
     /// The probes and arguments of panels, from the project; views that exist hold their own.
     choices: BTreeMap<Pane, String>,

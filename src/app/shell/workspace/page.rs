@@ -13,10 +13,9 @@ const TABS: usize = 4;
 /// Share of the table of runs in the height of its page.
 const RUNS: f32 = 0.4;
 
-/// The default layout. The profile page has three rows: steps, timeline and kernels, summaries; the page of runs has the
-/// table above the plots. Elsewhere the first view
-/// is large at the left with the rest as tabs below it, the second and third at the right; with many views, half of the
-/// rest are tabs behind the third.
+/// The default layout. The profile page has three rows: steps, timeline and kernels, summaries; the page of runs has
+/// the table above the plots. Elsewhere the first view is large at the left with the rest as tabs below it, the second
+/// and third at the right; with many views, half of the rest share the tabs of the third.
 pub fn suggested(page: Page, schema: &SimSchema) -> Tree<Pane> {
     let id = tree_id(page.title());
     let names = views::suggest_for(page, schema);

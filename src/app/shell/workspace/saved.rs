@@ -19,13 +19,10 @@ use std::{
 /// A named layout.
 #[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Layout {
-    /// Its name.
     pub name: String,
-    /// The layout.
     pub arrangement: Arrangement,
 }
 
-/// Named layouts.
 #[derive(Clone, Default)]
 pub struct Layouts {
     /// Stored in the project.
@@ -47,14 +44,12 @@ impl Layouts {
 pub struct Saved {
     /// Index of the active workspace.
     pub active: usize,
-    /// The workspaces.
     pub workspaces: Vec<Arrangement>,
-    /// Named layouts.
     pub layouts: Vec<Layout>,
     /// How the values of variables become colours.
     #[serde(rename = "tints", skip_serializing_if = "ColorScales::is_empty")]
     pub color_scales: ColorScales,
-    /// Places that spatial views were looked at from.
+    /// Saved camera positions of spatial views.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<SavedView>,
     /// The probes and arguments that panels show.

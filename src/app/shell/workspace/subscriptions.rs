@@ -1,4 +1,4 @@
-//! What the views of a window need from the engine.
+//! Subscriptions of a window's views.
 
 use super::{Pane, Workspaces};
 use crate::{

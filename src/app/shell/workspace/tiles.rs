@@ -40,7 +40,6 @@ pub struct Panels<'a> {
     pub views: &'a mut BTreeMap<Pane, Box<dyn View>>,
     /// One instance of each view.
     pub samples: &'a [Box<dyn View>],
-    /// Pinned selections.
     pub pins: &'a mut BTreeMap<Pane, Selection>,
 }
 
@@ -179,7 +178,7 @@ impl TileBehavior<'_> {
             });
         }
         self.pin_ui(ui, pane, &title);
-        let more = widgets::icon_button(ui, icons::PLUS, &format!("Add a panel beside {title}"));
+        let more = widgets::icon_button(ui, icons::PLUS, &format!("Add a panel next to {title}"));
         Popup::menu(&more).show(|ui| self.more_ui(ui, pane));
     }
 

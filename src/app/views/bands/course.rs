@@ -15,7 +15,6 @@ const MAX_INLINE: usize = 20_000;
 /// The source of a series of summaries; a change starts over.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Source {
-    /// The field.
     pub probe: ProbeId,
     /// The generation of the filter.
     pub filter: u64,

@@ -22,11 +22,8 @@ const SINGLE_WIDTH: f32 = 3.0;
 
 /// The mapping of times and values to the screen.
 pub struct Chart<'a> {
-    /// The area.
     pub plot: Rect,
-    /// Values.
     pub scale: Scale,
-    /// Times.
     pub line: &'a Timeline,
 }
 

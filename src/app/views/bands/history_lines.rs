@@ -41,17 +41,15 @@ impl HistoryLines {
         }
     }
 
-    /// Clears everything.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// The elements.
     pub fn elements(&self) -> &[u32] {
         &self.elements
     }
 
-    /// Their values in this order; NaN where masked out.
+    /// Values of the elements in this order; NaN where masked out.
     pub fn kept(&self) -> &Thinned<[f32; MAX_LINES]> {
         &self.kept
     }

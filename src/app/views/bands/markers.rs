@@ -13,7 +13,7 @@ use crate::{
 };
 use egui::{Align2, FontId, Painter, Pos2, Rect, Response, Sense, Ui, Vec2, WidgetInfo, pos2};
 
-/// Their names, in the order of [`Summary::members`].
+/// Names of the markers, in the order of [`Summary::members`].
 pub const NAMES: [&str; 3] = ["lowest", "median", "highest"];
 /// Width of their labels right of the plot, points.
 pub const LABEL_WIDTH: f32 = 112.0;

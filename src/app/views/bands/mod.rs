@@ -34,7 +34,7 @@ use history_lines::HistoryLines;
 use std::{collections::BTreeSet, sync::Arc};
 use summary::RawState;
 
-/// Minimum width for labels beside the markers.
+/// Minimum width for labels next to the markers.
 const WIDE: f32 = 420.0;
 /// Height of the axis below and of the title above the plot.
 const FRAME: [f32; 2] = [21.0, 24.0];

@@ -12,7 +12,6 @@ pub const PARTS: usize = 64;
 
 /// A state to summarise.
 pub struct RawState {
-    /// Its step.
     pub step: u64,
     /// The value of every element.
     pub values: Arc<Vec<f32>>,
@@ -34,16 +33,13 @@ pub struct State {
 /// An element and its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
-    /// The element.
     pub element: u32,
-    /// Its value.
     pub value: f32,
 }
 
 /// A state and its extreme and median elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Its step.
     pub step: u64,
     /// The distribution of its values.
     pub state: State,
@@ -75,7 +71,8 @@ fn quantile(sorted: &[Member], q: f64) -> f32 {
     (f64::from(below) + (f64::from(above) - f64::from(below)) * at.fract()) as f32
 }
 
-/// Adds the shares of a state, which sum to 1, to bins. `place` maps a value to 0 at the first bin and 1 behind the last.
+/// Adds the shares of a state, which sum to 1, to bins. `place` maps a value to 0 at the first bin and 1 after the
+/// last.
 pub fn fill(bins: &mut [f32], edges: &[f32; PARTS + 1], place: impl Fn(f32) -> f32) {
     let n = bins.len() as f32;
     for pair in edges.windows(2) {

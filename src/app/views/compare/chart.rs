@@ -120,7 +120,7 @@ impl Compare {
         line
     }
 
-    /// Smooths what was read since the last frame; requests a repaint while there is more.
+    /// Smooths data read since the last frame; requests a repaint while there is more.
     fn smooth(&mut self, ctx: &egui::Context, lines: &[Line]) {
         if self.smooth_over == 0 {
             return self.smoothed.clear();

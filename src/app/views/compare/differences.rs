@@ -8,7 +8,7 @@ use crate::{
 /// A parameter and its values in each run; empty where a run has none of that name.
 pub type Difference = (String, Vec<String>);
 
-/// What differs among the parameters that were in force during runs; those of an unreadable one are `None`.
+/// Differences among the parameters in effect during runs; an unreadable run is `None`.
 pub fn differences(runs: &[Option<&ParamHistory>]) -> Vec<Difference> {
     let Some(first) = runs.iter().flatten().next().map(|run| &run.first) else { return vec![] };
     let mut out = vec![];

@@ -32,10 +32,9 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 /// A probe and the arguments of its tap.
 type Key = (String, String);
-/// What is read: a run with its number of steps, and the wanted series.
+/// Request to read a run: its folder with its number of steps, and the wanted series.
 type Request = (PathBuf, u64, Option<Key>);
 
-/// The view.
 #[derive(Default)]
 pub struct Compare {
     /// The series; none: the first one of the first run.
@@ -51,7 +50,7 @@ pub struct Compare {
     line: Option<Timeline>,
     /// The series of the current run.
     current: BTreeMap<ProbeId, Samples>,
-    /// Whether runs are marked, as of the last frame.
+    /// Whether runs were marked in the last frame.
     has_marks: bool,
 }
 

@@ -25,13 +25,10 @@ pub struct SeriesName {
 /// The numbers of a lane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Finite samples.
     pub n: u64,
     /// The last one.
     pub last: f32,
-    /// The lowest.
     pub min: f32,
-    /// The highest.
     pub max: f32,
     sum: f64,
 }
@@ -56,10 +53,10 @@ impl Summary {
     }
 }
 
-/// What was read of a run.
+/// Data read from a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunSeries {
-    /// What a step is.
+    /// Time base of a step.
     pub base: TimeBase,
     /// First and last step.
     pub steps: (u64, u64),
@@ -69,7 +66,6 @@ pub struct RunSeries {
     pub samples: Samples,
     /// A summary per lane.
     pub summaries: Vec<Summary>,
-    /// Reference values.
     pub levels: Vec<Level>,
     /// Whether the values are angles.
     pub is_angle: bool,

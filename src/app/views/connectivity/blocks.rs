@@ -23,7 +23,7 @@ pub struct BlockQuery {
 /// A category along an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Its code; none for the rest.
+    /// Code of the category; `None` for the merged rest.
     pub code: Option<u16>,
     /// Number of elements.
     pub n: u32,
@@ -53,9 +53,7 @@ impl Cell {
 /// Connections between categories, from rows to columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Blocks {
-    /// Presynaptic categories.
     pub rows: Vec<Group>,
-    /// Postsynaptic categories.
     pub columns: Vec<Group>,
     /// Row by row.
     pub cells: Vec<Cell>,
@@ -64,7 +62,6 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// A cell.
     pub fn cell(&self, row: usize, column: usize) -> Cell {
         self.cells.get(row * self.columns.len() + column).copied().unwrap_or_default()
     }

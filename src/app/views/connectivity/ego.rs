@@ -10,18 +10,14 @@ pub const MAX_LISTED: usize = 200_000;
 /// A connection with both ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Synapse {
-    /// Presynaptic element.
     pub pre: u32,
-    /// Postsynaptic element.
     pub post: u32,
-    /// Weight.
     pub weight: f32,
 }
 
 /// An element connected to the queried elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Partner {
-    /// The element.
     pub element: u32,
     /// Sum of the absolute weights.
     pub total: f64,

@@ -15,7 +15,6 @@ use std::sync::Arc;
 const MAX_PARTNERS: usize = 25;
 const BOX: Vec2 = Vec2::new(150.0, 19.0);
 
-/// The graph.
 #[derive(Default)]
 pub struct Graph {
     most: Option<usize>,

@@ -15,7 +15,6 @@ use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};
 use egui_extras::{Column, TableBuilder};
 use std::sync::Arc;
 
-/// Sort key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum By {
     #[default]
@@ -33,7 +32,6 @@ enum Side {
     Outputs,
 }
 
-/// The list.
 #[derive(Default)]
 pub struct List {
     by: By,

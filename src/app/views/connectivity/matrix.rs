@@ -76,7 +76,6 @@ struct Pick {
     selected: u64,
 }
 
-/// The matrix.
 #[derive(Default)]
 pub struct Matrix {
     /// Queries from the coarsest to the shown one.

@@ -26,7 +26,6 @@ use std::sync::Arc;
 /// Largest selection for graph and list.
 const MAX_SELECTED: usize = 5_000;
 
-/// Display mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     /// Categories by categories.

@@ -18,7 +18,6 @@ const FRAME: [f32; 2] = [20.0, 21.0];
 
 /// The areas of the view.
 pub struct Layout {
-    /// The cells.
     pub plot: Rect,
     /// The colour bar.
     pub bar: Rect,
@@ -40,7 +39,6 @@ impl Layout {
         Self { plot, bar, rows: names.len() }
     }
 
-    /// A row.
     pub fn row(&self, i: usize) -> Rect {
         let height = self.plot.height() / self.rows.max(1) as f32;
         let top = self.plot.top() + height * i as f32;
@@ -99,7 +97,7 @@ fn image(columns: usize, values: &[f32], order: &[usize], ink: &ColorScale) -> C
     ColorImage::new([columns, order.len()], order.iter().flat_map(row).collect())
 }
 
-/// Names left of their rows, as many as there is room for, and that of the row under the pointer.
+/// Draws names left of their rows, as many as fit, and the name of the row under the pointer.
 pub fn names(ui: &Ui, canvas: Rect, layout: &Layout, names: &[&AxisLabel], hovered: Option<usize>, tokens: &Tokens) {
     let (painter, font) = (ui.painter_at(canvas), kit::small(ui));
     let height = layout.row(0).height();

@@ -61,7 +61,6 @@ fn median_distance(samples: &Samples, range: Range<usize>) -> u64 {
 /// The means of all lanes in all columns.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
-    /// The columns.
     pub cut: Cut,
     /// Number of lanes.
     pub rows: usize,

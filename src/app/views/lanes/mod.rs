@@ -40,7 +40,6 @@ struct Row {
     sums: Sums,
 }
 
-/// The settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Settings {
     is_share: bool,

@@ -11,9 +11,8 @@ const BLOCK: usize = 16;
 pub struct Sum {
     /// The sum; of angles that of their cosines.
     pub sum: f64,
-    /// Of angles: the sum of their sines.
+    /// Sum of sines, for angles.
     pub sin: f64,
-    /// The number.
     pub n: u64,
 }
 

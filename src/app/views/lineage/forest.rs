@@ -21,10 +21,9 @@ pub const DROPPED: u32 = u32::MAX;
 /// Step of death of a living individual.
 pub const ALIVE: u64 = u64::MAX;
 
-/// An individual.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Its id in the simulation.
+    /// Id of the individual in the simulation.
     pub id: u64,
     /// Step of birth.
     pub born: u64,
@@ -34,11 +33,11 @@ pub struct Line {
     pub end: Option<EndCause>,
     /// Indices of its parents' lines.
     pub parents: Arc<[u32]>,
-    /// Its slot in the population.
+    /// Slot in the population.
     pub slot: Option<u32>,
-    /// Its name, if it has one.
+    /// Name of the individual, if it has one.
     pub name: Box<str>,
-    /// Its fitness at death, if reported.
+    /// Fitness at death, if reported.
     pub health: Option<f32>,
     /// Attributes of its birth and of its death.
     pub attributes: Attributes,
@@ -51,7 +50,7 @@ impl Line {
         size_of::<Self>() + LINE_OVERHEAD + size_of_val(&*self.parents) + texts
     }
 
-    /// Its name, else its id.
+    /// Name of the individual, or its id.
     pub fn label(&self) -> String {
         if self.name.is_empty() { format!("#{}", self.id) } else { self.name.to_string() }
     }
@@ -60,7 +59,7 @@ impl Line {
 /// Totals since the view began, dropped lines included.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Lines ever.
+    /// Number of lines since the start.
     pub lines: u64,
     /// Births with one parent.
     pub splits: u64,
@@ -68,7 +67,6 @@ pub struct Totals {
     pub merges: u64,
     /// Deaths without offspring.
     pub deaths: u64,
-    /// Dropped lines.
     pub dropped: u64,
     /// Parents that were never announced: a recording without a snapshot.
     pub unknown_parents: u64,
@@ -77,7 +75,7 @@ pub struct Totals {
 /// Hashes ids and slots, which are counted: a thousand births per frame are looked up.
 pub type HashIds = BuildHasherDefault<IdHasher>;
 
-/// One multiplication.
+/// Hash by a single multiplication.
 #[derive(Default)]
 pub struct IdHasher(u64);
 
@@ -104,7 +102,6 @@ impl Hasher for IdHasher {
 pub struct Forest {
     /// In order of birth.
     pub lines: Lines,
-    /// Totals.
     pub totals: Totals,
     /// Number of living individuals.
     pub n_alive: usize,
@@ -254,7 +251,7 @@ impl Forest {
         keep
     }
 
-    /// Also marks all ancestors of the marked lines.
+    /// Marks all ancestors of the marked lines.
     pub fn add_ancestors(&self, marked: &mut [bool]) {
         for i in (0..self.lines.len().min(marked.len())).rev() {
             if marked[i] {
@@ -263,7 +260,7 @@ impl Forest {
         }
     }
 
-    /// Also marks all descendants of the marked lines.
+    /// Marks all descendants of the marked lines.
     pub fn add_descendants(&self, marked: &mut [bool]) {
         for i in 0..self.lines.len().min(marked.len()) {
             marked[i] = marked[i] || self.lines[i].parents.iter().any(|p| marked[*p as usize]);

@@ -12,7 +12,6 @@ pub const NO_LANE: u32 = u32::MAX;
 /// Most comparisons of lanes for nested families.
 const MAX_COMPARISONS: u64 = 20_000_000;
 
-/// The lanes.
 #[derive(Default)]
 pub struct Lanes {
     /// Lane by line.
@@ -201,7 +200,7 @@ mod tests {
         forest
     }
 
-    /// Where nested families would take too long, lines get lanes near their parents.
+    /// If nested families would take too long, lines get lanes near their parents.
     #[test]
     fn lines_near_their_parents_take_few_lanes() {
         let forest = birth_and_death(1_000);

@@ -53,7 +53,6 @@ pub struct LayoutRequest {
     pub dark: bool,
 }
 
-/// A layout.
 #[derive(Default)]
 pub struct Layout {
     /// The lines that it was made of.
@@ -66,7 +65,7 @@ pub struct Layout {
     pub highlighted: Vec<bool>,
     /// Per line: its founder.
     pub founders: Vec<u32>,
-    /// Instead of single lines when there are many.
+    /// Density image that replaces single lines if there are many.
     pub density: Option<(Window, ColorImage)>,
     /// Incremented with every layout.
     pub generation: u64,

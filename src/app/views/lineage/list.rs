@@ -29,7 +29,6 @@ enum By {
     Attribute(usize),
 }
 
-/// The table.
 #[derive(Default)]
 pub(super) struct List {
     by: By,

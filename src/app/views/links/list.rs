@@ -8,7 +8,6 @@ use crate::{
 use egui::{Align, Button, Layout, Rect, RichText, Sense, Ui, UiBuilder, Vec2};
 use egui_extras::{Column, TableBuilder};
 
-/// Sort key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum By {
     #[default]
@@ -17,7 +16,6 @@ enum By {
     To,
 }
 
-/// The list.
 #[derive(Default)]
 pub(super) struct List {
     by: By,

@@ -25,15 +25,13 @@ const MAX_CELLS: usize = 512;
 /// Links that are sorted, and listed, at most: the strongest.
 pub(super) const MAX_SORTED: usize = 20_000;
 
-/// Display mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     /// Lines between two columns of elements.
     #[default]
     Lines,
-    /// From rows to columns.
+    /// Adjacency matrix from rows to columns.
     Matrix,
-    /// A table.
     List,
 }
 
@@ -53,7 +51,7 @@ pub struct Links {
     picture: HeatmapTexture,
 }
 
-/// Both ends of links: names and, where the simulation publishes them, sets.
+/// Ends of the links: names, and sets if the simulation publishes them.
 struct Ends<'a> {
     names: [&'static str; 2],
     sets: [Option<&'a Arc<ElementSet>>; 2],
@@ -75,7 +73,7 @@ pub(super) fn is_links(shape: &Shape) -> bool {
     matches!(shape, Shape::Links { .. })
 }
 
-/// The strongest links, by magnitude, at most so many; equal ones in their order.
+/// At most `most` links, the strongest by magnitude; equal ones in their order.
 pub(super) fn strongest(links: &[Link], most: usize) -> Vec<Link> {
     let mut order: Vec<u32> = (0..links.len() as u32).collect();
     let by_strength = |a: &u32, b: &u32| {

@@ -225,7 +225,7 @@ impl Phases {
         });
     }
 
-    /// Marks beside groups with selected elements.
+    /// Marks next to groups with selected elements.
     fn paint_selected(&mut self, ui: &Ui, cells: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) {
         let n = self.agreement.groups.len().max(1);
         let key = (self.generation, ctx.selection.generation);

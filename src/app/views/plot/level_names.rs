@@ -1,5 +1,5 @@
-//! Places for the names of reference values: beside their line, where they cover neither curves, nor each other, nor other
-//! lines.
+//! Positions for the names of reference values: next to their line, where they cover neither curves, nor each other,
+//! nor other lines.
 
 use super::drawn::DrawnCurves;
 use egui::{Align2, Pos2, Rangef, Rect, Vec2};
@@ -12,26 +12,24 @@ const MARGIN: f32 = 4.0;
 /// The line of a reference value in a chart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelLine {
-    /// From its left to its right end.
+    /// Range from the left to the right end.
     pub x: Rangef,
-    /// Its height.
     pub y: f32,
 }
 
-/// What a chart shows beside a name.
+/// Contents of a chart around a name.
 pub struct Surroundings<'a> {
     /// The area of the chart.
     pub plot: Rect,
     /// All lines of reference values.
     pub lines: &'a [LevelLine],
-    /// The curves.
     pub curves: &'a DrawnCurves,
 }
 
 impl Surroundings<'_> {
-    /// The place of a name beside one of its lines: the first free one, of the first line that has one, from the left, above or
-    /// below it. Where curves run along all of them, the place that they cover least; without room between other lines and the
-    /// names at `taken`, none.
+    /// Position of a name next to one of its lines: the first free one, from the left, above or below the first line
+    /// that has one. If curves run along all lines, the position that covers least of them; `None` if other lines and
+    /// the names at `taken` leave no room.
     pub fn place_of(&self, lines: &[LevelLine], size: Vec2, taken: &[Rect]) -> Option<Rect> {
         let mut best: Option<(f32, Rect)> = None;
         for line in lines {
@@ -160,7 +158,7 @@ mod tests {
         assert_eq!(around.place_of(&[short], SIZE, &[]), None, "no room for it");
     }
 
-    /// A curve along the newest line, as after a change of the text: the name is beside a former one.
+    /// A curve along the newest line, as after a change of the text: the name is next to a former line.
     #[test]
     fn a_name_without_room_beside_the_newest_line_is_beside_a_former_one() {
         let newest = LevelLine { x: Rangef::new(300.0, 400.0), y: 60.0 };

@@ -1,5 +1,5 @@
-//! Reference values in a chart: dashed lines over the steps for which they hold, with their names beside them. Where a value
-//! changes, its line is interrupted: a line from the former to the next value would look like data.
+//! Reference values in a chart: dashed lines over the steps for which they hold, with their names next to them. At a
+//! change of the value the line is interrupted, because a connecting line would look like data.
 
 use super::{
     drawn::DrawnCurves,
@@ -16,7 +16,7 @@ pub struct Levels<'a> {
     visible: Vec<&'a Level>,
 }
 
-/// Where a chart has its steps and values, points.
+/// Mapping of steps and values to positions in a chart, points.
 pub struct Placement<X, Y> {
     /// The area of the chart.
     pub plot: Rect,
@@ -27,7 +27,7 @@ pub struct Placement<X, Y> {
 }
 
 impl<'a> Levels<'a> {
-    /// Those that hold between two steps.
+    /// Reference values that hold between two steps.
     pub fn visible(all: &'a [Level], from: f64, to: f64) -> Self {
         let overlaps =
             |l: &&Level| (l.from_step as f64) < to.max(1.0) && l.to_step.is_none_or(|last| last as f64 > from);
@@ -90,7 +90,8 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Draws the name of each reference value beside its newest visible line, or a former one, where it covers no curve.
+    /// Draws the name of each reference value next to its newest visible line, or a former one, where it covers no
+    /// curve.
     pub fn paint_names<X: Fn(f64) -> f32, Y: Fn(f32) -> f32>(
         &self,
         painter: &Painter,

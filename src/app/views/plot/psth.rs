@@ -19,7 +19,7 @@ use std::sync::{Arc, mpsc};
 
 /// Maximum number of curves: the largest categories.
 const MAX_CURVES: usize = 12;
-/// Up to this many spikes are counted on the UI thread, so that the curves of a followed window are never late.
+/// Maximum number of spikes that are counted on the UI thread, so that the curves of a followed window are never late.
 const MAX_INLINE: usize = 200_000;
 /// Maximum number of visible bins; more are merged.
 const BINS: f64 = 4_000.0;
@@ -39,7 +39,6 @@ pub enum RateOf {
 /// The smoothing kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kernel {
-    /// No smoothing.
     #[default]
     None,
     /// A Gaussian, standard deviation two bins.
@@ -61,10 +60,8 @@ struct Key {
     sequence: u64,
 }
 
-/// One curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// Its label.
     pub name: String,
     /// Code of the category in its column; `None` for others.
     pub code: Option<u16>,
@@ -83,7 +80,6 @@ pub struct Curves {
     pub first: u64,
     /// The onsets bins are aligned to; the first bin is then the start of the window.
     pub around: Option<OnsetWindows>,
-    /// The curves.
     pub list: Vec<Curve>,
 }
 

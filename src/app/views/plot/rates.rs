@@ -20,7 +20,7 @@ use crate::{
             time::{TimeLink, Timeline, paint},
         },
         kit::{self, text, theme::Tokens},
-        views::{View, ViewCtx, element, fields, run_ui},
+        views::{View, ViewCtx, element, run_ui},
     },
     engine::{SchemaChanges, SimSchema},
     sim::{Clock, ElementSet, Frame, ProbeId, Reading, Shape, Tap},
@@ -37,7 +37,7 @@ const AXIS: f32 = 21.0;
 const NARROW: f32 = 84.0;
 /// Height of a legend row, points.
 const LEGEND_ROW: f32 = 17.0;
-/// With fewer rows than this a legend that does not fit is placed above the chart.
+/// Minimum number of rows for a legend at the side; with fewer, it is placed above the chart.
 const MIN_ROWS: usize = 3;
 /// Height of a chart at least, points: others are not drawn.
 const MIN_CHART: f32 = 36.0;

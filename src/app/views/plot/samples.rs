@@ -17,7 +17,6 @@ const BLOCK: usize = 64;
 /// Most blocks of old samples.
 const OLD_BLOCKS: usize = 4096;
 
-/// Old samples.
 #[derive(Clone, Debug)]
 struct Block {
     /// Steps of the first and of the last one.
@@ -74,9 +73,7 @@ impl Default for Samples {
 pub struct Extent {
     /// The column, from the left.
     pub column: f32,
-    /// Lowest value.
     pub min: f32,
-    /// Highest value.
     pub max: f32,
     /// Whether there is a gap before.
     pub gap: bool,
@@ -151,7 +148,7 @@ impl Samples {
         self.gaps_after(self.first(), from, to)
     }
 
-    /// The same where blocks of old samples are not shown.
+    /// Gaps between samples, if blocks of old samples are not shown.
     pub fn gaps_of_single(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
         self.gaps_after(self.steps.first().copied(), from, to)
     }
@@ -233,7 +230,7 @@ impl Samples {
         self.cuts_along(&Timeline::between(t0, t1), columns)
     }
 
-    /// The same for the visible times of a view.
+    /// Cuts for the visible times of a view.
     pub fn cuts_along(&self, line: &Timeline, columns: usize) -> Cuts {
         let (t0, t1) = (line.t0, line.t1);
         let (from, to) = (self.index(t0).saturating_sub(1), (self.index(t1) + 1).min(self.steps.len()));

@@ -9,7 +9,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// Up to this many visible spikes are searched at once.
+/// Maximum number of visible spikes that are searched at once.
 const MAX_INLINE: usize = 200_000;
 /// Maximum number of spikes searched, the newest.
 const MAX_SEARCHED: usize = 4_000_000;

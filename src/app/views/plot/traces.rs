@@ -45,7 +45,7 @@ pub struct Traces {
     pinned: Vec<u32>,
     is_pinned: bool,
     wanted: Vec<u32>,
-    /// Of a selection with more elements than lanes: its generation and its most active elements at that time.
+    /// For a selection with more elements than lanes, its generation and its most active elements at that time.
     most_active: Option<(u64, Vec<u32>)>,
     lanes: BTreeMap<u32, Lane>,
     link: TimeLink,

@@ -44,7 +44,6 @@ pub(super) enum Format {
     Number,
     /// Nanoseconds, in the unit of the table.
     Time,
-    /// As text.
     Text(fn(f64) -> String),
 }
 
@@ -52,7 +51,7 @@ pub(super) enum Format {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TimeUnit {
     name: &'static str,
-    /// Of a nanosecond.
+    /// Factor from nanoseconds to the display unit.
     scale: f64,
 }
 
@@ -60,7 +59,7 @@ pub(super) struct TimeUnit {
 const MICROS: TimeUnit = TimeUnit { name: "µs", scale: 1e-3 };
 
 impl TimeUnit {
-    /// By the longest mean: below 10,000 in this unit.
+    /// Unit for which the longest mean is below 10,000.
     pub fn of(rows: &[Row<'_>]) -> Self {
         match rows.iter().map(|row| row.timing.mean_nanos()).fold(0.0, f64::max) {
             most if most < 1e7 => MICROS,
@@ -132,7 +131,7 @@ pub(super) enum When {
     Always,
     /// On a GPU.
     OnDevice,
-    /// With a baseline.
+    /// Columns of a comparison with a baseline.
     Compared,
     /// With rows that compute the same result in different buttons.
     Checked,

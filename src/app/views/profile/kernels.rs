@@ -25,7 +25,7 @@ use std::rc::Rc;
 
 /// Width of the name column, points.
 const NAME: f32 = 130.0;
-/// Between columns.
+/// Space between columns, points.
 const SPACING: f32 = 8.0;
 /// Minimum width of the share column.
 const SHARE: f32 = 84.0;
@@ -250,7 +250,6 @@ fn name_ui(ui: &mut Ui, row: &Row<'_>, is_total: bool, ctx: &ViewCtx<'_>) {
     }
 }
 
-/// Unknown.
 const NONE: &str = "—";
 
 fn figure_ui(

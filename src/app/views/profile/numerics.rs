@@ -14,7 +14,6 @@ use crate::{
 };
 use egui::{Align, Layout, RichText, ScrollArea, Sense, Ui, UiBuilder, Vec2};
 
-/// The panel.
 pub struct Numerics {
     steps: u64,
 }

@@ -20,7 +20,6 @@ use egui::{Align2, Pos2, Rect, RichText, Sense, Ui, Vec2, pos2};
 const LEFT: f32 = 52.0;
 const BELOW: f32 = 30.0;
 
-/// The roofline.
 #[derive(Default)]
 pub struct Roofline;
 
@@ -189,7 +188,7 @@ impl Labels {
     }
 }
 
-/// `10⁹`.
+/// Formats a power of ten: `10⁹`.
 fn power(e: i32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let digits: String = e.unsigned_abs().to_string().bytes().map(|b| DIGITS[usize::from(b - b'0')]).collect();

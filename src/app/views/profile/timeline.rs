@@ -18,7 +18,6 @@ const AXIS: f32 = 18.0;
 /// Minimum visible span, nanoseconds.
 const CLOSEST: f64 = 200.0;
 
-/// The timeline.
 #[derive(Default)]
 pub struct Timeline {
     /// Visible nanoseconds of the batch; none: all.

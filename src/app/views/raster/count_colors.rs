@@ -5,12 +5,9 @@ use egui::Color32;
 /// Mapping of counts to brightness.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Logarithmic.
     #[default]
     Log,
-    /// Square root.
     Root,
-    /// Linear.
     Linear,
 }
 

@@ -32,7 +32,6 @@ pub struct DensityRequest<'a> {
     pub rows: (&'a Rows, u64),
     /// The selected elements and their generation.
     pub selected: (&'a [u32], u64),
-    /// Colours.
     pub colors: CountColors,
 }
 

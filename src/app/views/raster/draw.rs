@@ -12,7 +12,6 @@ use egui::{Align2, Mesh, Painter, Rect, Ui, Vec2, pos2};
 pub struct Layout {
     /// The whole canvas.
     pub canvas: Rect,
-    /// The spikes.
     pub plot: Rect,
     /// The rate strip; empty without room.
     pub strip: Rect,

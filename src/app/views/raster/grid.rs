@@ -24,7 +24,7 @@ const SELECTED: u32 = 1 << 31;
 /// Per element: its cell row, and whether it is selected.
 #[derive(Clone)]
 pub struct Lookup {
-    /// From [`Cells::rows_of`].
+    /// Row of each element: [`Cells::rows_of`].
     pub row_of: Arc<Vec<u16>>,
     /// One bit per element; empty without a selection.
     pub selected: Arc<Vec<u64>>,
@@ -94,9 +94,9 @@ impl Job {
 struct RowMapping {
     /// Rows per cell of the tile, and its cells up.
     tile: (u32, usize),
-    /// Its visible cells.
+    /// Range of visible cells.
     range: std::ops::Range<usize>,
-    /// Their cell rows in the grid.
+    /// Cell rows of the lanes in the grid.
     of: Vec<u32>,
 }
 
@@ -113,7 +113,6 @@ impl RowMapping {
     }
 }
 
-/// The counts.
 #[derive(Clone)]
 pub struct Grid {
     /// The cells of the window.

@@ -55,7 +55,7 @@ pub struct Raster {
     clock: Clock,
     /// The newest step whose spikes have all arrived.
     live_edge: u64,
-    /// How far the last drawn window was behind the simulation.
+    /// Lag of the last drawn window relative to the simulation.
     lag: Option<String>,
     link: TimeLink,
     /// The origin of the relative steps of the history.
@@ -240,7 +240,7 @@ impl Raster {
         text
     }
 
-    /// How far a followed window is behind the simulation: `16 ms behind (3.5 s simulated)`.
+    /// Lag of a followed window relative to the simulation: `16 ms behind (3.5 s simulated)`.
     fn lag_text(&self, time: &Time) -> Option<String> {
         let shown_to = (self.window.t1.min(self.edge()) + self.origin as f64).min(self.clock.step as f64);
         let steps = self.clock.step as f64 - shown_to;

@@ -3,7 +3,7 @@
 use super::rows::Rows;
 use egui::{Color32, Painter, Rect, StrokeKind, pos2};
 
-/// Up to this many selected elements have marks of their own.
+/// Maximum number of selected elements with individual marks.
 pub const MAX_MARKED: usize = 2_000;
 /// Blocks closer than this are one, points.
 const GAP: f32 = 2.0;

@@ -68,9 +68,7 @@ pub struct Order {
 /// A block of rows of one category.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// The category.
     pub label: String,
-    /// First row.
     pub first: u32,
     /// One past the last row.
     pub end: u32,

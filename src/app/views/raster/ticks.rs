@@ -13,7 +13,7 @@ use egui::{Mesh, Painter, Rect, Vec2, pos2};
 
 /// Maximum number of visible spikes drawn as ticks.
 const MAX_TICKS: usize = 50_000;
-/// With more spikes in the visible times, the visible rows are not searched.
+/// Maximum number of spikes in the visible times for which the visible rows are searched.
 const MAX_SCANNED: usize = 150_000;
 
 /// A spike, its row and its group of rows.

@@ -30,9 +30,9 @@ pub struct Tile {
     pub steps: u32,
     /// Rows per cell.
     pub rows: u32,
-    /// Cells up.
+    /// Number of cells vertically.
     pub height: usize,
-    /// Column-major.
+    /// Counts in column-major order.
     pub counts: Vec<u16>,
 }
 
@@ -58,9 +58,7 @@ impl Tile {
 
 /// A chunk at both resolutions.
 pub struct Tiles {
-    /// For images.
     pub fine: Tile,
-    /// For previews.
     pub coarse: Tile,
     /// Spikes per cell of `coarse`, all columns together.
     by_row: Vec<u32>,
@@ -82,9 +80,9 @@ impl Tiles {
 pub enum Level {
     /// The spikes themselves.
     Spikes,
-    /// [`Tiles::fine`].
+    /// Resolution of [`Tiles::fine`].
     Fine,
-    /// [`Tiles::coarse`].
+    /// Resolution of [`Tiles::coarse`].
     Coarse,
 }
 

@@ -14,12 +14,10 @@ pub struct Window {
 }
 
 impl Window {
-    /// Visible steps.
     pub fn span(&self) -> f64 {
         self.t1 - self.t0
     }
 
-    /// Visible rows.
     pub fn rows(&self) -> f64 {
         self.r1 - self.r0
     }
@@ -75,7 +73,7 @@ impl Cells {
         Self::in_units(window, (width_px, height_px), rows, (1, 1))
     }
 
-    /// The same in multiples of a number of steps and rows.
+    /// Window in multiples of a number of steps and rows.
     pub fn in_units(window: &Window, (width_px, height_px): (usize, usize), rows: u32, units: (u32, u32)) -> Self {
         let steps = (window.span() / width_px.max(1) as f64).ceil().max(1.0) as u32;
         let steps = steps.div_ceil(units.0).saturating_mul(units.0);

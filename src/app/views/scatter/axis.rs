@@ -11,9 +11,7 @@ const FAR: f32 = 4.0;
 /// Range and kind of a scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// Lowest value.
     pub low: f32,
-    /// Highest value.
     pub high: f32,
     /// Whether the scale is logarithmic.
     pub is_log: bool,

@@ -47,7 +47,6 @@ pub struct Task {
 /// The statistics of an element; NaN where undefined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// The element.
     pub element: u32,
     /// Number of spikes.
     pub n: u32,
@@ -57,7 +56,6 @@ pub struct Line {
     pub isi_ms: f32,
     /// Coefficient of variation of the intervals.
     pub cv: f32,
-    /// Fano factor.
     pub fano: f32,
 }
 
@@ -74,7 +72,6 @@ pub struct Correlations {
     pub n_pairs: usize,
 }
 
-/// The result.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
     /// One row per element; of all elements, those that spiked.
@@ -105,7 +102,6 @@ pub struct Stats {
     pub from_secs: f64,
     /// Seconds per sample of the spectrum.
     pub sample_secs: f64,
-    /// Correlations.
     pub correlations: Correlations,
 }
 

@@ -1,11 +1,11 @@
-//! What is chosen in the toolbar of the plot; kept with the project.
+//! Choices in the toolbar of the plot, stored with the project.
 
 use super::runs::{Key, Part, SweptRun};
 
 /// A number of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Number {
-    /// Of all samples.
+    /// Mean of all samples.
     #[default]
     Mean,
     /// The last sample.
@@ -21,12 +21,11 @@ impl Number {
     pub const ALL: [(Self, &'static str); 4] =
         [(Self::Mean, "mean"), (Self::Last, "last"), (Self::Lowest, "lowest"), (Self::Highest, "highest")];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(number, _)| *number == self).map_or("", |(_, name)| name)
     }
 
-    /// Of a lane of a run; `None` where the run has no samples of it.
+    /// Value for a lane of a run; `None` if the run has no samples of it.
     pub fn of(self, run: &SweptRun, lane: usize) -> Option<f64> {
         let summary = run.lanes.get(lane).filter(|summary| summary.n > 0)?;
         let value = match self {
@@ -39,7 +38,6 @@ impl Number {
     }
 }
 
-/// All choices.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choices {
     /// The parameters; empty: those of the last sweep, or those with the most runs.
@@ -50,7 +48,7 @@ pub struct Choices {
     pub lane: usize,
     /// The number of a run.
     pub number: Number,
-    /// What it is over.
+    /// Part of the run that is summarised.
     pub part: Part,
     /// Whether the axis of each parameter is logarithmic; none: as it is declared.
     pub is_log: [Option<bool>; 2],
@@ -81,7 +79,7 @@ impl Choices {
         (!parts.is_empty()).then(|| parts.join(";"))
     }
 
-    /// From text; unknown parts are left out.
+    /// Parses choices; unknown parts are ignored.
     pub fn from_text(text: &str) -> Self {
         let (rest, series) = match text.find("series=") {
             Some(at) => (&text[..at], text[at..].strip_prefix("series=")),

@@ -51,11 +51,11 @@ fn distinct(points: &[Point], axis: usize) -> Vec<Coordinate> {
 /// How values are spaced along an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spacing {
-    /// Evenly: choices.
+    /// Evenly spaced, for choices.
     Even,
-    /// By their difference.
+    /// Spaced by difference.
     Linear,
-    /// By their ratio.
+    /// Spaced by ratio.
     Log,
 }
 

@@ -21,7 +21,6 @@ pub struct Coordinate {
 /// All runs with one value of each swept parameter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Point {
-    /// Their values.
     pub at: Vec<Coordinate>,
     /// The runs, one of each seed, and their numbers; by seed.
     pub runs: Vec<(usize, f64)>,
@@ -44,11 +43,11 @@ impl Point {
 /// Runs that differ only in the swept parameters and the seed: a curve, or a heat map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunGroup {
-    /// By what it differs from the other groups; empty when it is the only one.
+    /// Differences from the other groups; empty if it is the only one.
     pub label: String,
     /// The numbers in the label.
     order: Vec<f64>,
-    /// By value, of the first parameter first.
+    /// Points sorted by value, of the first parameter first.
     pub points: Vec<Point>,
 }
 
@@ -62,7 +61,7 @@ pub fn groups(runs: &[SweptRun], paths: &[String], y: impl Fn(&SweptRun) -> Opti
     let n_points = |group: &[usize]| group.iter().map(|i| texts(&runs[*i], paths)).collect::<BTreeSet<_>>().len();
     let size = |group: &[usize]| (n_points(group), group.len(), newest(group));
     groups.sort_by(|a, b| size(b).cmp(&size(a)).then(a.cmp(b)));
-    // Beside a curve, seeds with one value are runs of other sweeps.
+    // Seeds with a single value belong to other sweeps if there is a curve.
     if groups.first().is_some_and(|group| n_points(group) > 1) {
         groups.retain(|group| n_points(group) > 1);
     }
@@ -86,7 +85,7 @@ struct Differences<'a> {
     runs: &'a [SweptRun],
     /// The parameters with several values.
     paths: Vec<&'a String>,
-    /// Of each run, hashes of the values of these parameters.
+    /// Hashes of the values of these parameters, per run.
     hashes: Vec<Vec<u64>>,
 }
 
@@ -162,7 +161,7 @@ pub fn sort_by_label(groups: &mut [RunGroup]) {
     groups.sort_by(|a, b| first(a, b).unwrap_or_else(|| a.label.cmp(&b.label)));
 }
 
-/// By what each of these runs differs from the others, as a text and as numbers.
+/// Differences of each of these runs from the others, as text and as numbers.
 fn labels(firsts: &[&SweptRun], paths: &[String]) -> Vec<(String, Vec<f64>)> {
     let differs = |name: &&String| {
         let text = |run: &SweptRun| run.settings.get(*name).map(|s| s.text.clone());
@@ -188,7 +187,6 @@ fn labels(firsts: &[&SweptRun], paths: &[String]) -> Vec<(String, Vec<f64>)> {
 /// One or two parameters in which runs differ that are equal otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SweptPaths {
-    /// The parameters.
     pub paths: Vec<String>,
     /// The number of these runs, with different values or seeds.
     pub n_runs: usize,
@@ -224,7 +222,7 @@ fn count(differences: &Differences<'_>, paths: Vec<String>) -> SweptPaths {
     SweptPaths { paths, n_runs, is_grid }
 }
 
-/// What is drawn without a choice: two parameters where as many runs differ in them as in any one, else one.
+/// Default parameters of the plot: two if as many runs differ in both as in any single one, otherwise one.
 pub fn proposed(all: &[SweptPaths]) -> Option<&SweptPaths> {
     let single = all.iter().find(|swept| swept.paths.len() == 1);
     let n_single = single.map_or(0, |swept| swept.n_runs);

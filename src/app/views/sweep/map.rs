@@ -109,7 +109,7 @@ impl SweepPlot {
         Map { grid, plot, edges }
     }
 
-    /// The values at the middle of their cells, as far as there is room, and the names of the parameters.
+    /// Draws the values at the middle of their cells, as many as fit, and the names of the parameters.
     fn paint_map_axes(&self, ui: &Ui, painter: &Painter, left: f32, map: &Map<'_>, tokens: &Tokens) {
         let (small, mono, color) = (kit::small(ui), kit::mono(ui), tokens.text_sub);
         let names = |axis: usize, values: &[Coordinate]| -> Vec<_> {

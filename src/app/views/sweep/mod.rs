@@ -37,14 +37,13 @@ const AT_ONCE: usize = 16;
 /// Curves drawn at most: each has a colour of its own.
 const MAX_CURVES: usize = 7;
 
-/// What is read of a run: its folder with its number of steps, the series, and the part of it.
+/// Request to read a run: its folder with its number of steps, the series, and the part of it.
 type Request = (PathBuf, u64, Option<Key>, Part);
 
-/// The view.
 #[derive(Default)]
 pub struct SweepPlot {
     choices: Choices,
-    /// The last sweep whose parameters were taken over.
+    /// Parameters of the last sweep that were applied.
     of_sweep: Vec<String>,
     /// The label of the heat map among several.
     among: String,
@@ -54,15 +53,14 @@ pub struct SweepPlot {
     is_stale: bool,
 }
 
-/// What is drawn, computed when the runs or the choices change.
+/// Drawn data, computed when the runs or the choices change.
 #[derive(Default)]
 struct Shown {
     runs: Vec<SweptRun>,
     /// The parameters, and pairs of them, that can be chosen.
     swept: Vec<SweptPaths>,
-    /// Those drawn: one, or two.
+    /// Parameters that are drawn: one or two.
     paths: Vec<String>,
-    /// Their declarations.
     specs: Vec<&'static ParamSpec>,
     series: Option<SeriesName>,
     offered: Vec<SeriesName>,
@@ -177,7 +175,7 @@ impl SweepPlot {
         }
     }
 
-    /// For screen readers: what the picture shows.
+    /// Description of the picture for screen readers.
     fn summary(&self) -> String {
         format!("{} against {}{}", self.title(), self.values_summary(), self.cells_summary())
     }

@@ -1,4 +1,4 @@
-//! What is read of each run, on the pool.
+//! Reads the data of each run, on the pool.
 
 use crate::{
     app::views::compare::read::{self, SeriesName, Summary},
@@ -14,10 +14,9 @@ use std::{
 /// A probe and the arguments of its tap.
 pub type Key = (String, String);
 
-/// What a summary is over.
+/// Part of a run that a summary covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Part {
-    /// All steps.
     #[default]
     All,
     /// The last half of the steps: without the transient at the start.
@@ -31,7 +30,6 @@ impl Part {
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::All, "all steps"), (Self::Half, "last half"), (Self::Tenth, "last tenth")];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(part, _)| *part == self).map_or("", |(_, name)| name)
     }
@@ -48,9 +46,8 @@ impl Part {
 /// A parameter of a run.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Its declaration.
     pub spec: &'static ParamSpec,
-    /// Its value with the unit.
+    /// Value with the unit.
     pub text: String,
     /// The value of a number, or the number of a choice.
     pub number: Option<f64>,
@@ -59,25 +56,22 @@ pub struct Setting {
 /// A run that may be a point of the plot.
 #[derive(Clone, Debug, Default)]
 pub struct SweptRun {
-    /// Its folder.
     pub folder: PathBuf,
     /// Name of the folder.
     pub name: String,
     /// Kind of the simulation.
     pub kind: String,
-    /// Start time.
     pub started: String,
     /// Simulated time in words.
     pub duration: String,
-    /// Random seed.
     pub seed: u64,
-    /// Its parameters by path, without those that follow others.
+    /// Parameters by path, without those that follow others.
     pub settings: BTreeMap<String, Setting>,
     /// The series that it recorded.
     pub offered: Vec<SeriesName>,
     /// The series that was read.
     pub key: Option<Key>,
-    /// Its numbers, a summary per lane.
+    /// Summary per lane.
     pub lanes: Vec<Summary>,
 }
 

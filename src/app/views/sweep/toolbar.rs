@@ -8,7 +8,7 @@ use crate::app::{
 };
 use egui::Ui;
 
-/// Points that the choices need beside the parameters and the number of a run.
+/// Width of the choices other than the parameters and the number of a run, points.
 const CHOICES: f32 = 450.0;
 
 /// Whether runs differ in exactly these parameters, in any order.

@@ -25,7 +25,8 @@ impl Bars {
         }
     }
 
-    /// A value with as many decimals as the largest of its column needs, and no fewer than declared: beside a bar is no 0.
+    /// Formats a value with as many decimals as the largest of its column needs, and no fewer than declared, so that a
+    /// value with a bar is never 0.
     pub fn text(&self, probe: ProbeId, value: f32, declared: usize) -> String {
         let value = f64::from(value);
         let Some((low, high)) = self.0.get(&probe).filter(|(low, high)| high > low) else {
@@ -56,7 +57,7 @@ fn scale(values: &[f32]) -> (f32, f32) {
     values.iter().filter(|v| v.is_finite()).fold((0.0, 0.0), |(a, b), v| (a.min(*v), b.max(*v)))
 }
 
-/// Both ends of the bar of a value, as shares of the width; none without extent.
+/// Ends of the bar of a value, as shares of the width; `None` without extent.
 fn share((low, high): (f32, f32), value: f32) -> Option<(f32, f32)> {
     let at = |v: f32| ((v - low) / (high - low)).clamp(0.0, 1.0);
     let (zero, value) = (at(0.0), at(value));

@@ -46,7 +46,7 @@ pub struct Table {
     scroll_to: Option<usize>,
 }
 
-/// What a column of the table shows.
+/// Contents of a table column.
 #[derive(Clone, Copy)]
 enum Cell<'a> {
     Index,
@@ -58,7 +58,7 @@ enum Cell<'a> {
     Trail(ProbeId),
 }
 
-/// With at least this share of named elements, names come first.
+/// Minimum share of named elements for which names come first.
 const MANY_NAMED: f32 = 0.5;
 
 impl Table {

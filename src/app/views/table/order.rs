@@ -22,9 +22,7 @@ pub enum By {
     /// Index in the set.
     #[default]
     Index,
-    /// Public identifier.
     Id,
-    /// Name.
     Name,
     /// A column's categories, in their display order.
     Category(usize),
@@ -43,7 +41,6 @@ struct RowsRequest {
 /// The rows, or the error of the filter.
 type RowsResult = Result<Vec<u32>, String>;
 
-/// The rows.
 #[derive(Default)]
 pub struct Order {
     rows: Arc<Vec<u32>>,

@@ -24,7 +24,7 @@ impl Table {
         self.cursor = Some(index);
     }
 
-    /// Up and down move the selection, Enter frames it in the 3D view.
+    /// Handles keys: up and down move the selection, Enter frames it in the 3D view.
     pub(super) fn keys(&mut self, ui: &Ui, set: &ElementSet, hovered: bool, ctx: &mut ViewCtx<'_>) {
         if !hovered || ui.ctx().text_edit_focused() {
             return;

@@ -4,7 +4,6 @@ use crate::app::kit::theme::Tokens;
 use egui::{Painter, Rect, pos2};
 use std::collections::VecDeque;
 
-/// Snapshots kept.
 const MAX_SNAPSHOTS: usize = 32;
 /// Simulated seconds between two snapshots; steps where a step has no duration.
 const INTERVAL: f64 = 0.02;

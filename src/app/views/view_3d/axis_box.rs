@@ -1,4 +1,4 @@
-//! The box of three axes that are fields: its edges, and the names and ranges of the axes beside it.
+//! Box of three axes that are fields: its edges, and the names and ranges of the axes next to it.
 
 use crate::app::kit::theme::Tokens;
 use egui::{Painter, Pos2, Rect, Stroke, TextStyle, Vec2};
@@ -8,11 +8,10 @@ const GAP: f32 = 4.0;
 /// Steps of that length at most from an edge to its text.
 const FARTHEST: usize = 24;
 
-/// What is written beside an axis.
+/// Texts of an axis.
 pub(super) struct AxisTexts {
-    /// Its name.
     pub name: String,
-    /// Its lowest and its highest value.
+    /// Lowest and highest value.
     pub ends: [String; 2],
 }
 
@@ -39,7 +38,7 @@ pub(super) fn paint(
     let mut taken: Vec<Rect> = vec![];
     for (axis, texts) in axes.iter().enumerate() {
         let Some(AxisTexts { name, ends: [low, high] }) = texts else { continue };
-        // Beside the outermost of the four edges along the axis.
+        // Placed next to the outermost of the four edges along the axis.
         let distance = |[a, b]: &[Pos2; 2]| a.lerp(*b, 0.5).distance(centre);
         let outermost = edges_along(axis).into_iter().max_by(|a, b| distance(a).total_cmp(&distance(b)));
         let Some([a, b]) = outermost else { continue };

@@ -13,10 +13,10 @@ use crate::{
 use egui::{Color32, Context};
 use std::sync::Arc;
 
-/// The name of this category beside those of columns.
+/// Name of this category among those of columns.
 pub(super) const BY_SELECTION: &str = "selection";
 
-/// What the categories follow from: selections, set, seed, individuals.
+/// Inputs of the categories: selections, set, seed, individuals.
 type Key = (Vec<Named>, usize, u64, usize);
 
 /// The selection of each element, as a column.
@@ -51,7 +51,7 @@ impl SelectionColumn {
                     if progress.is_cancelled() {
                         return None;
                     }
-                    // The tree of the project says what is wrong with a query.
+                    // The tree of the project reports errors of a query.
                     let found = context.with(|known| known.select(&selection.query)).unwrap_or_default();
                     found.iter().for_each(|e| codes[*e as usize] = i as u16 + 1);
                 }

@@ -109,7 +109,7 @@ impl View3d {
         rest
     }
 
-    /// What the brightness of a glow means.
+    /// Draws the meaning of a glow's brightness.
     fn paint_note(&self, painter: &Painter, at: Pos2, width: f32, id: ProbeId, ui: &Ui, ctx: &ViewCtx<'_>) {
         let probe = &ctx.schema.probes[usize::from(id)];
         let tau = kit::with_unit(f64::from(self.tau_ms), probe.unit);

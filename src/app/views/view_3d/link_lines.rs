@@ -100,7 +100,7 @@ impl View3d {
         (self.link_lines.sent, self.link_lines.n_drawn) = (Some(key), ends.len() / 2);
     }
 
-    /// Forgets what is on the device; returns whether there were lines.
+    /// Forgets the lines on the device; returns whether there were any.
     pub(super) fn drop_link_lines(&mut self) -> bool {
         self.link_lines.n_drawn = 0;
         self.link_lines.sent.take().is_some()

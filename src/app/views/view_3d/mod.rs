@@ -36,15 +36,14 @@ use std::{
     sync::Arc,
 };
 
-/// What the colour of a point shows.
+/// Meaning of a point's colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Coloring {
-    /// Its category.
     #[default]
     Class,
     /// The value of a field.
     Field(ProbeId),
-    /// Its category, with a brightness that decays with the time since the last event.
+    /// Category, with a brightness that decays with the time since the last event.
     Glow(ProbeId),
 }
 

@@ -29,10 +29,9 @@ const SIZES: (f32, f32) = (0.35, 1.6);
 /// The user's choice of positions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Placing {
-    /// What the set declares: fields, else its positions.
+    /// Declared motion of the set: fields, or its positions.
     #[default]
     Declared,
-    /// Its positions.
     Fixed,
     /// Fields, by name.
     Axes([String; 3]),
@@ -45,7 +44,7 @@ enum Axes {
     Box([ProbeId; 3]),
 }
 
-/// What the camera was turned to.
+/// Target to which the camera was turned.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Framing {
     #[default]
@@ -99,7 +98,7 @@ impl Placement {
         (!parts.is_empty()).then(|| parts.join(";"))
     }
 
-    /// From text; unknown parts are left out.
+    /// Parses a choice; unknown parts are ignored.
     pub fn choose(&mut self, text: &str) {
         for (name, value) in text.split(';').filter_map(|part| part.split_once('=')) {
             let mut names = value.split(',').map(str::to_owned);

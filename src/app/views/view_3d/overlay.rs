@@ -36,8 +36,8 @@ impl View3d {
         }
     }
 
-    /// Draws what the colours mean beside the picture: a colour bar of values, categories with their counts. Returns the
-    /// area of the picture.
+    /// Draws legends next to the picture: a colour bar of values, categories with their counts. Returns the area of the
+    /// picture.
     pub(super) fn legends_ui(&mut self, ui: &mut Ui, canvas: Rect, set: &ElementSet, ctx: &ViewCtx<'_>) -> Rect {
         ui.painter().rect_filled(canvas, 0.0, ctx.tokens.canvas);
         let mut picture = canvas;

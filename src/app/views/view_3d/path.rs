@@ -58,7 +58,7 @@ impl View3d {
     }
 }
 
-/// Both ends of an arrow between two elements; none when they are too close.
+/// Ends of an arrow between two elements; `None` if they are too close.
 fn between(from: Pos2, to: Pos2) -> Option<(Pos2, Pos2)> {
     let way = to - from;
     let gap = way.normalized() * GAP;

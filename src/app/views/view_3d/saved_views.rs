@@ -14,13 +14,12 @@ pub(super) const N_KEYS: usize = 4;
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct SavedView {
-    /// Its name.
     pub name: String,
     /// Name of the set it was saved for.
     pub set: String,
     /// Orbit centre of the camera.
     pub target: [f32; 3],
-    /// Azimuth, radians.
+    /// Azimuth of the camera, radians.
     pub yaw: f32,
     /// Elevation above the horizontal, radians.
     pub pitch: f32,

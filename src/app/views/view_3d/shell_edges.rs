@@ -67,7 +67,6 @@ impl View3d {
         self.shell_edges.has_shell.unwrap_or(is_worth_it) && !self.is_in_motion()
     }
 
-    /// Toolbar controls.
     pub(super) fn shell_edges_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, set: &ElementSet) {
         let mut has_shell = self.has_shell(set);
         if ui.toggle_value(&mut has_shell, "Shell").on_hover_text("Surface around all elements").changed() {
@@ -87,14 +86,14 @@ impl View3d {
         }
     }
 
-    /// What the project keeps of the view: positions, sizes, edges, and colours by selection.
+    /// Settings of the view that the project stores: positions, sizes, edges, and colours by selection.
     pub(super) fn choice_text(&self) -> Option<String> {
         let by = (self.column == BY_SELECTION).then(|| format!("by={}", self.column));
         let parts: Vec<String> = self.placement.to_text().into_iter().chain(self.edges_text()).chain(by).collect();
         (!parts.is_empty()).then(|| parts.join(";"))
     }
 
-    /// From text; unknown parts are left out.
+    /// Parses settings; unknown parts are ignored.
     pub(super) fn choose_text(&mut self, schema: &SimSchema, text: &str) {
         self.placement.choose(text);
         for (name, value) in text.split(';').filter_map(|part| part.split_once('=')) {
@@ -114,7 +113,7 @@ impl View3d {
         links.or_else(|| known.map(|(_, text)| format!("edges={text}")))
     }
 
-    /// From text; links that the simulation does not declare are left out.
+    /// Parses links; those that the simulation does not declare are ignored.
     fn choose_edges(&mut self, schema: &SimSchema, text: &str) {
         if let Some(name) = text.strip_prefix("links:") {
             if let Some(id) = schema.probe(name) {

@@ -26,16 +26,14 @@ pub struct Bins {
     pub ends: (f32, f32),
     /// Counts: negative weights from the largest down, zero, positive weights.
     pub before: Vec<u64>,
-    /// The same after quantisation.
+    /// Counts after quantisation.
     pub after: Vec<u64>,
 }
 
 /// Result of the count.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counted {
-    /// Histogram.
     pub bins: Bins,
-    /// Quantisation error.
     pub loss: Loss,
     /// Inhibitory, zero and excitatory connections.
     pub signs: [u64; 3],

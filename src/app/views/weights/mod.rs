@@ -15,7 +15,7 @@ use count::{Counted, Scales};
 use egui::{Align2, Mesh, Rect, RichText, Sense, Ui, UiBuilder, Vec2, pos2};
 use std::sync::Arc;
 
-/// Width of the statistics beside the plot, points.
+/// Width of the statistics next to the plot, points.
 const SIDE: f32 = 262.0;
 
 /// The weights view.

@@ -10,7 +10,7 @@
 pub enum Region {
     /// Photoreceptors: the outermost sheet of the optic lobe.
     Retina,
-    /// Under the retina.
+    /// Layer under the retina.
     Lamina,
     /// Dome over the medulla.
     MedullaCortex,
@@ -38,7 +38,6 @@ pub enum Region {
     Calyx,
     /// Around the lobes of the mushroom body.
     MushroomLobe,
-    /// Lateral horn.
     LateralHorn,
     /// Central complex, in the middle.
     CentralBody,
@@ -48,7 +47,7 @@ pub enum Region {
     Gnathal,
     /// Upper half of the central brain.
     Superior,
-    /// Its lower outer part.
+    /// Lower outer part of the central brain.
     Ventrolateral,
     /// Descending neurons: lower front and the gnathal shell.
     DescendingRind,
@@ -62,7 +61,7 @@ pub enum Region {
 struct Shell {
     centre: [f32; 3],
     axes: [f32; 3],
-    /// The axis (0 x, 1 y, 2 z) the range of latitude refers to.
+    /// Axis of the latitude: 0 x, 1 y, 2 z.
     pole: usize,
     /// Sine of the latitude, from and to; -1 to 1 is the whole surface.
     range: (f32, f32),
@@ -180,7 +179,7 @@ fn around_the_oesophagus(at: &mut [f32; 3]) {
     }
 }
 
-/// The position on the unit square a fraction `u` along a Hilbert curve of 2^16 cells.
+/// Position on the unit square at fraction `u` of a Hilbert curve with 2^16 cells.
 fn hilbert(u: f32) -> [f32; 2] {
     const ORDER: u32 = 8;
     let mut t = (u.clamp(0.0, 0.999_999) * (1_u32 << (2 * ORDER)) as f32) as u32;
@@ -208,7 +207,7 @@ fn hilbert(u: f32) -> [f32; 2] {
 /// Sine of `turn` full turns, to about 1e-4, from products and sums only.
 fn sine_of_turn(turn: f32) -> f32 {
     let t = turn - (turn + 0.5).floor();
-    // Folded into a quarter turn either side of zero, then Taylor's series.
+    // Folds the angle to a quarter turn on either side of zero, then uses Taylor's series.
     let t = if t > 0.25 {
         0.5 - t
     } else if t < -0.25 {

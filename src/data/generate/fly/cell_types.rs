@@ -14,7 +14,7 @@ use crate::{
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// First step address of draws per neuron (draws per connection are below).
+/// First step address of draws per neuron (draws per connection have smaller ones).
 const OF_NEURON: u64 = 1 << 48;
 /// Photoreceptors without connections; with motor and endocrine neurons 634 neurons have no output.
 const N_MUTE_RECEPTORS: u32 = 448;
@@ -23,9 +23,8 @@ const N_UNREACHED: u32 = 1_549;
 
 /// Neurons of one population on one side, numbered without gaps.
 pub struct Group {
-    /// Their population.
     pub population: &'static Population,
-    /// Their numbers.
+    /// Numbers of the neurons.
     pub neurons: Range<u32>,
     /// `left`, `right` or `center`.
     pub side: &'static str,
@@ -33,7 +32,7 @@ pub struct Group {
 
 /// All neurons of the synthetic fly network.
 pub struct CellTypeTable {
-    /// The seed everything follows from.
+    /// Seed of all draws.
     pub seed: u64,
     /// Groups in the order of their neurons.
     pub groups: Vec<Group>,
@@ -168,12 +167,12 @@ impl CellTypeTable {
     }
 }
 
-/// Four numbers in (0, 1) that belong to a neuron.
+/// Four numbers in (0, 1) at a neuron's address.
 pub fn uniforms(seed: u64, neuron: u32, which: u64) -> [f32; 4] {
     Draw { seed, purpose: Purpose::Connectivity, step: OF_NEURON + which, lane: neuron }.words().map(unit)
 }
 
-/// A nearly normal deviate of variance 1: three logistic ones in sum, which have variance π².
+/// Nearly normal deviate of variance 1: the sum of three logistic deviates, which has variance π², scaled.
 pub fn normal(c: [f32; 4]) -> f32 {
     (0..3).map(|k| ln(c[k] / (1.0 - c[k]))).sum::<f32>() / std::f32::consts::PI
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 use rayon::prelude::*;
 
-/// Rows between two progress reports.
+/// Number of rows between two progress reports.
 const STRETCH: usize = 512;
 
 /// Makes all connections.
@@ -64,7 +64,7 @@ pub fn connect(table: &CellTypeTable, out_degrees: &[u32], watch: &ProgressFn) -
     Ok(Csr { rows, words, target_bits, overflow: Vec::new() })
 }
 
-/// A link with the bounds of its draw.
+/// Link with the bounds of its draw.
 struct Route {
     link: &'static Link,
     /// Upper bound of this link on the scale of 2^32.
@@ -100,7 +100,7 @@ fn map(table: &CellTypeTable, group: &Group) -> Vec<u32> {
     slots
 }
 
-/// Scratch memory of one row.
+/// Scratch memory for one row.
 struct Scratch {
     /// Last neuron that drew each target.
     drawn_by: Vec<u32>,
@@ -121,7 +121,7 @@ impl Scratch {
         let mut attempt = 0;
         while self.row.len() < degree {
             let words = Draw { seed: table.seed, purpose: Purpose::Connectivity, step: attempt, lane: neuron }.words();
-            // Neurons that are connected to all near targets draw further and further away, in the end anywhere.
+            // Neurons that are connected to all near targets draw from a growing distance, finally from anywhere.
             let wider = if attempt < patience { 1.0 + 3.0 * attempt as f32 / degree as f32 } else { f32::INFINITY };
             attempt += 1;
             let route = &routes[routes.partition_point(|r| r.bound <= u64::from(words[0])).min(routes.len() - 1)];
@@ -152,7 +152,7 @@ fn target(route: &Route, maps: &[Vec<u32>], place: f32, wider: f32, words: [u32;
     map.get((at * map.len() as f32) as usize).copied().unwrap_or(u32::MAX)
 }
 
-/// Synapses of a connection: most have one to three, a few have hundreds; at most about 2,000.
+/// Number of synapses of a connection: mostly one to three, in a few cases hundreds, at most about 2,000.
 fn count(link: &Link, word: u32) -> i32 {
     let q = unit(word);
     if let Some((least, most)) = link.strong {

@@ -1,5 +1,4 @@
-//! How many connections each neuron makes: heavy-tailed, and in sum exactly as many excitatory and
-//! inhibitory ones as published.
+//! Out-degrees of neurons: heavy-tailed, with exactly the published totals of excitatory and inhibitory connections.
 
 use super::{
     N_EXCITATORY, N_INHIBITORY, N_NEURONS,
@@ -30,13 +29,13 @@ fn out_degree(table: &CellTypeTable, neuron: u32) -> f32 {
     let group = table.group(neuron);
     let c = uniforms(table.seed, neuron, 2);
     let z = normal(c);
-    // The wide-field neuron of each optic lobe reaches nearly everyone.
+    // The wide-field neuron of each optic lobe reaches nearly all neurons.
     let wide =
         if group.population.super_class == "visual_centrifugal" && neuron == group.neurons.start { 100.0 } else { 1.0 };
     group.population.out_degree * exp(z * (0.66 + 0.05 * z.abs())) * wide
 }
 
-/// Scales the members' out_degree so that their degrees add up to `total` exactly.
+/// Scales out-degrees so that those of the members add up to `total` exactly.
 fn scale(members: &[usize], out_degree: &[f32], total: u32, degrees: &mut [u32]) {
     let degree = |i: usize, factor: f64| ((f64::from(out_degree[i]) * factor) as u32).clamp(1, LARGEST);
     let sum = |factor: f64| members.iter().map(|i| u64::from(degree(*i, factor))).sum::<u64>();
@@ -46,7 +45,7 @@ fn scale(members: &[usize], out_degree: &[f32], total: u32, degrees: &mut [u32])
         if sum(middle) <= u64::from(total) { low = middle } else { high = middle }
     }
     members.iter().for_each(|i| degrees[*i] = degree(*i, low));
-    // What rounding left over, one each.
+    // Distributes the remainder of rounding, one connection each.
     let mut missing = u64::from(total).saturating_sub(sum(low));
     for i in members.iter().cycle().take(members.len() * 64) {
         if missing == 0 {

@@ -11,14 +11,14 @@ mod populations;
 use crate::data::{Connectome, DataError, ProgressFn, read::describe_synapses, report};
 use cell_types::CellTypeTable;
 
-/// Neurons, as in FlyWire v783.
+/// Number of neurons in FlyWire v783.
 pub const N_NEURONS: u32 = 138_639;
-/// Excitatory connections.
+/// Number of excitatory connections.
 pub const N_EXCITATORY: u32 = 9_059_302;
-/// Inhibitory connections.
+/// Number of inhibitory connections.
 pub const N_INHIBITORY: u32 = 6_032_681;
 
-/// Neurons and connections.
+/// Numbers of neurons and connections.
 pub const SIZE: (u32, u32) = (N_NEURONS, N_EXCITATORY + N_INHIBITORY);
 
 /// A network of 138,639 neurons and 15,091,983 connections in the shape of a fly brain. Positions are µm with x

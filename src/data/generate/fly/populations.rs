@@ -7,15 +7,12 @@ use super::anatomy::Region;
 pub struct Population {
     /// Identifier in links; also its index in [`ALL`].
     pub id: P,
-    /// `super_class`.
     pub super_class: &'static str,
-    /// `class`.
     pub class: &'static str,
     /// Cell types with their numbers of neurons; the last takes the rest.
     pub cell_types: &'static [(&'static str, u32)],
     /// Neurons, both sides together.
     pub count: u32,
-    /// Brain region.
     pub region: Region,
     /// Fraction of inhibitory neurons.
     pub inhibitory: f32,
@@ -27,7 +24,6 @@ pub struct Population {
 
 /// A target of the connections of a population.
 pub struct Link {
-    /// Target population.
     pub to: P,
     /// Share, relative to the population's other links.
     pub share: f32,

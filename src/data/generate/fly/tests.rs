@@ -117,7 +117,7 @@ fn spikes(c: &Connectome, driven: &[u32], ms: u32, seed: u64) -> Vec<u32> {
     n_spikes
 }
 
-/// Prints who becomes active: `cargo test --release --lib activity -- --ignored --nocapture`.
+/// Prints the active neurons: `cargo test --release --lib activity -- --ignored --nocapture`.
 #[test]
 #[ignore = "a look at the dynamics, tens of seconds"]
 fn activity_spreads_moderately() {

@@ -70,9 +70,9 @@ impl Scratch {
     pub fn read_part(&mut self, part: &PartInProgress, with_errors: bool) -> Result<LogPart<'_>, GpuError> {
         let (of, after, n) = (&part.entries, &part.mark, part.entries.len());
         let n_orders = self.orders.len() / self.entries.len().max(1);
-        self.entries.download_beside(of.clone(), &mut self.copied_entries, 0, after)?;
+        self.entries.download_concurrent(of.clone(), &mut self.copied_entries, 0, after)?;
         if let Some(copied) = &mut self.copied_orders {
-            self.orders.download_beside(of.start * n_orders..of.end * n_orders, copied, 0, after)?;
+            self.orders.download_concurrent(of.start * n_orders..of.end * n_orders, copied, 0, after)?;
         }
         let entries = &self.copied_entries.get()?[..n];
         let first_word = entries.first().map_or(0, |e| e.words);
@@ -81,8 +81,8 @@ impl Scratch {
         let (n_words, n_errors) = (range.len(), of_errors.len());
         let fits = n_words <= self.copied_words.len();
         if fits {
-            self.words.download_beside(range.clone(), &mut self.copied_words, 0, after)?;
-            self.errors.download_beside(of_errors.clone(), &mut self.copied_errors, 0, after)?;
+            self.words.download_concurrent(range.clone(), &mut self.copied_words, 0, after)?;
+            self.errors.download_concurrent(of_errors.clone(), &mut self.copied_errors, 0, after)?;
         }
         let (words, errors) = match fits {
             true => (

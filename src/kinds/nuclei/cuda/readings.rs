@@ -122,7 +122,7 @@ impl FieldCopies {
             values: gathered,
         }
         .launch(kernels, &mut Pass::default(), n as u32)?;
-        gathered.download_beside(0..self.what.len() * n, copied, 0, &Mark::now(gpu)?)
+        gathered.download_concurrent(0..self.what.len() * n, copied, 0, &Mark::now(gpu)?)
     }
 
     /// Waits for the copies: the values of these fields, which are those that were started.
@@ -208,7 +208,7 @@ impl ChosenSamples {
     /// Starts copying the samples of these entries of the log. Generations launched after the mark run meanwhile.
     pub fn start_reading(&mut self, entries: &Range<usize>, after: &Mark) -> Result<(), GpuError> {
         let n = self.lanes.len();
-        self.samples.download_beside(entries.start * n..entries.end * n, &mut self.copied, 0, after)
+        self.samples.download_concurrent(entries.start * n..entries.end * n, &mut self.copied, 0, after)
     }
 
     /// Waits for the copy: the samples of as many generations, generation by generation.

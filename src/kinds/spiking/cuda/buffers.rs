@@ -258,7 +258,7 @@ impl DeviceBuffers {
         let (model, marks, currents) = (self.model.buf(), &self.marks, &self.currents);
         ReadPotentials { model, propagators: &self.propagators, completed, marks, currents, states, anchors, v }
             .launch(kernels, &mut Pass::default(), self.n)?;
-        v.download_beside(0..self.n as usize, landing, 0, &Mark::now(&self.gpu)?)
+        v.download_concurrent(0..self.n as usize, landing, 0, &Mark::now(&self.gpu)?)
     }
 
     /// The same for leaky units, whose states are v.
@@ -376,7 +376,7 @@ fn start_copy<T: CudaType>(
     let flat = from.reshaped(from.len())?;
     let first = flat.part(0..n)?;
     read.copy_from(&first)?;
-    read.download_beside(0..n, landing, 0, &Mark::now(gpu)?)
+    read.download_concurrent(0..n, landing, 0, &Mark::now(gpu)?)
 }
 
 /// Writes `values` to the start of a buffer, which is replaced by a longer one if they do not fit.

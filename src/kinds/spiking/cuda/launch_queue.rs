@@ -67,17 +67,17 @@ impl HostBuffers {
         let (n, mark) = (launch.plan.len(), &launch.mark);
         let from = launch.plan[0].segment as usize;
         let before_end = (segment_mask as usize + 1 - from).min(n);
-        memory.segments.download_beside(from..from + before_end, &mut self.segments, 0, mark)?;
-        memory.segments.download_beside(0..n - before_end, &mut self.segments, before_end, mark)?;
+        memory.segments.download_concurrent(from..from + before_end, &mut self.segments, 0, mark)?;
+        memory.segments.download_concurrent(0..n - before_end, &mut self.segments, before_end, mark)?;
         let from = launch.buffers * MAX_GRAPH_WINDOWS as usize;
-        memory.counters.download_beside(from * COUNTERS..(from + n) * COUNTERS, &mut self.counters, 0, mark)?;
+        memory.counters.download_concurrent(from * COUNTERS..(from + n) * COUNTERS, &mut self.counters, 0, mark)?;
         if launch.n_traced > 0 {
             let per_window = MAX_WINDOW_STEPS as usize * launch.n_traced * 2;
             if self.samples.as_ref().is_none_or(|s| s.len() < n * per_window) {
                 self.samples = Some(Pinned::zeros(gpu, MAX_GRAPH_WINDOWS as usize * per_window)?);
             }
             if let Some(samples) = &mut self.samples {
-                memory.samples.download_beside(from * per_window..(from + n) * per_window, samples, 0, mark)?;
+                memory.samples.download_concurrent(from * per_window..(from + n) * per_window, samples, 0, mark)?;
             }
         }
         Ok(())
@@ -98,8 +98,8 @@ impl HostBuffers {
         let ring = memory.spikes.len();
         let from = run.first().map_or(0, |s| s.spike_start as usize & (ring - 1));
         let before_end = (ring - from).min(total);
-        memory.spikes.download_beside(from..from + before_end, &mut self.spikes, 0, mark)?;
-        memory.spikes.download_beside(0..total - before_end, &mut self.spikes, before_end, mark)?;
+        memory.spikes.download_concurrent(from..from + before_end, &mut self.spikes, 0, mark)?;
+        memory.spikes.download_concurrent(0..total - before_end, &mut self.spikes, before_end, mark)?;
         Ok(total)
     }
 }

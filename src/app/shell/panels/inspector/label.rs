@@ -9,7 +9,7 @@ use egui::{
     text::{LayoutJob, TextFormat},
 };
 
-/// Longest unit behind a value; longer ones are behind the label.
+/// Maximum length of a unit after the value; longer ones follow the label.
 pub(super) const LONGEST_UNIT: usize = 5;
 
 /// When an edit takes effect, whether one is pending, and the cost of a rebuild.

@@ -191,7 +191,7 @@ pub fn ui(ui: &mut Ui, app: &mut App, queue: &mut Vec<UiCommand>) {
     });
 }
 
-/// In place of the parameters, where the filters leave none.
+/// Message in place of the parameters if the filters hide all of them.
 fn nothing_ui(ui: &mut Ui, inspector: &mut Inspector) {
     let (text, button) = match inspector.search.trim() {
         "" => ("No parameter is changed".to_owned(), "Show all"),
@@ -414,7 +414,7 @@ mod tests {
     use crate::{app::kit::style, kinds::Model};
     use egui::{Pos2, RawInput, Rect};
 
-    /// Draws all groups of a kind in a low panel: what is painted, and the number of shapes.
+    /// Draws all groups of a kind in a low panel; returns the painted shapes and their number.
     fn painted(ctx: &egui::Context, model: &mut Model, scroll: f32) -> (String, usize) {
         let (area, defaults) = (Rect::from_min_size(Pos2::ZERO, vec2(380.0, 300.0)), model.clone());
         let input = RawInput { screen_rect: Some(area), ..RawInput::default() };
@@ -430,7 +430,7 @@ mod tests {
         (format!("{:?}", ctx.tessellate(output.shapes, 1.0)), n)
     }
 
-    /// Rows out of sight are drawn for a screen reader only; what is in sight is the same to the point.
+    /// Rows outside the visible part are drawn only for a screen reader; visible rows are identical to the point.
     #[test]
     fn rows_out_of_sight_change_nothing_in_sight() {
         for mut model in Model::all() {

@@ -21,9 +21,9 @@ const DRAG_POINTS: f64 = 400.0;
 pub struct NumberField<'a> {
     /// The declaration: ranges, unit, steps.
     pub spec: &'a ParamSpec,
-    /// Its name for screen readers.
+    /// Name for screen readers.
     pub name: &'a str,
-    /// Points.
+    /// Width in points.
     pub width: f32,
     /// Whether the unit is shown after the value.
     pub with_unit: bool,
@@ -210,7 +210,7 @@ fn select_all(ui: &Ui, id: Id, draft: &str) {
     state.store(ui.ctx(), id);
 }
 
-/// What is wrong with the text of a field, below it.
+/// Error about the text of a field, drawn below it.
 pub(super) fn error_ui(ui: &Ui, id: Id, below: Rect, why: &str) {
     let ctx = ui.ctx().clone();
     let error = Tokens::of(&ctx).error;

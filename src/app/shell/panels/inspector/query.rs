@@ -77,7 +77,7 @@ fn enabled(params: &dyn Params, group: usize, item: usize) -> Option<ParamId> {
     Some(ParamId { item: item as u16, ..ParamId::of(group, field) })
 }
 
-/// What an item must have before it can be enabled, in words: a target, a file, a parameter.
+/// Describes what an item needs before it can be enabled: a target, a file, a parameter.
 pub fn missing(params: &dyn Params, group: usize, item: usize) -> Option<String> {
     enabled(params, group, item).filter(|_| params.groups()[group].list)?;
     let specs = params.groups()[group].params;

@@ -27,7 +27,7 @@ const VALUE: f32 = 58.0;
 const UNIT: f32 = 28.0;
 const DOT: f32 = 14.0;
 const GAP: f32 = 6.0;
-/// Of the parameters of a chosen group.
+/// Indentation of the parameters in a chosen group, points.
 const INDENT: f32 = 12.0;
 
 /// Rectangles of the parts of a row.
@@ -113,7 +113,7 @@ pub fn ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId) {
     }
 }
 
-/// Whether nothing follows below a row that depends on what is drawn in it.
+/// Whether a row is one line high, independent of its drawn contents.
 fn is_one_line(rows: &Rows<'_>, id: ParamId, spec: &ParamSpec, name: &str) -> bool {
     let has_warning = rows.warnings.iter().any(|warning| warning.path == name);
     spec.kind != ValueType::Query && !has_warning && !distribution::has_arguments(&rows.params.get(id))
@@ -298,7 +298,7 @@ fn linked_ui(ui: &mut Ui, rows: &mut Rows<'_>, id: ParamId, cells: &Cells, spec:
     widgets::hover_text(label, || path::show(spec, &rows.params.get(id)));
 }
 
-/// The unit behind a value.
+/// Draws the unit after a value.
 pub(super) fn unit_ui(ui: &mut Ui, cells: &Cells, spec: &ParamSpec) {
     let unit = spec.unit.suffix();
     if unit.chars().count() <= LONGEST_UNIT {

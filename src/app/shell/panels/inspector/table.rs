@@ -27,7 +27,7 @@ pub struct ListTable {
     cell: Option<(usize, usize)>,
 }
 
-/// What is done with the selected rows.
+/// Edit of the selected rows.
 #[derive(Clone, Copy)]
 enum Edit {
     Add,
@@ -185,7 +185,7 @@ fn apply(rows: &mut Rows<'_>, table: &mut ListTable, group: usize, edit: Edit) {
     rows.params.set(&Change { id, value: Value::Rows(items) });
 }
 
-/// Moves rows by one place. Rows at the end of the list stay, and so do those behind them. Returns their places.
+/// Moves rows by one place; rows at the end of the list, and those adjacent to them, stay. Returns their new places.
 fn move_rows<T>(items: &mut [T], selected: &BTreeSet<usize>, is_up: bool) -> BTreeSet<usize> {
     let mut places = BTreeSet::new();
     let order: Vec<usize> =

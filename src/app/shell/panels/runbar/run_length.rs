@@ -1,4 +1,4 @@
-//! *Run*: where a run ends, what it does at the end, and the switch that lets it continue.
+//! *Run*: the end of a run, the action at the end, and the switch that lets it continue.
 
 use crate::app::{
     kit::{icons, widgets},
@@ -27,7 +27,7 @@ impl App {
     }
 }
 
-/// The tooltip of *Run*: where it pauses, and what it does at the end.
+/// Tooltip of *Run*: where it pauses, and what happens at the end.
 pub fn hint(app: &App) -> String {
     let (session, live) = (&app.session, &app.session.live);
     let step = live.clock.step;

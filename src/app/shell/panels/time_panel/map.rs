@@ -17,16 +17,13 @@ const MAX_SPAN_ROWS: usize = 3;
 pub struct Map {
     /// The whole area.
     pub all: Rect,
-    /// First step.
     pub from: f64,
-    /// Last step.
     pub to: f64,
     /// Rows of interventions.
     pub span_rows: usize,
 }
 
 impl Map {
-    /// The ruler.
     pub fn ruler(&self) -> Rect {
         self.all.with_max_y(self.all.top() + RULER.min(self.all.height()))
     }
@@ -37,7 +34,6 @@ impl Map {
         Rect::from_min_max(self.ruler().left_bottom(), pos2(self.all.right(), bottom))
     }
 
-    /// The interventions.
     pub fn spans(&self) -> Rect {
         Rect::from_min_max(self.bands().left_bottom(), pos2(self.all.right(), self.all.bottom() - 3.0))
     }

@@ -31,7 +31,7 @@ const SIDE: f32 = 156.0;
 /// The state of the panel.
 #[derive(Default)]
 pub struct TimePanel {
-    /// Only the ruler is shown.
+    /// Whether only the ruler is displayed.
     pub is_collapsed: bool,
     low: Narrow,
     /// The smoothed highest density per stream, so that the scale does not jump.
@@ -189,7 +189,7 @@ fn continue_ui(ui: &mut Ui, app: &App, queue: &mut Vec<UiCommand>) {
     }
 }
 
-/// What is on show is not running.
+/// Controls for displayed data of a simulation that is not running.
 fn recording_ui(
     ui: &mut Ui,
     app: &App,
