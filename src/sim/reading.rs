@@ -147,7 +147,7 @@ pub enum Reading {
     Matrix(Matrix),
     /// New births and deaths. Shared, so that the window gives them to jobs without a copy.
     Lineage(Arc<Vec<LifeEvent>>),
-    /// New text.
+    /// Text that was written since the last reading.
     Text(String),
     /// New rows of counts since the last reading.
     Histogram(Histogram),

@@ -53,7 +53,6 @@ pub enum UiCommand {
     RerunRecorded,
     /// Rebuilds the simulation on the CPU after a device failure.
     ContinueOnCpu,
-    /// Cancels loading.
     CancelLoading,
     /// Runs to the end of the planned duration.
     RunToEnd,
@@ -167,7 +166,6 @@ pub enum UiCommand {
     PanelHelp,
     /// Help on the kind of the project.
     ModelHelp,
-    /// System information.
     System,
     /// Zooms the window in.
     ZoomIn,

@@ -11,7 +11,6 @@ pub enum Page {
     Explore,
     /// Profile time and memory.
     Profile,
-    /// Recorded runs.
     Runs,
 }
 
@@ -19,7 +18,6 @@ impl Page {
     /// All pages, in tab order.
     pub const ALL: [Self; 4] = [Self::Simulate, Self::Explore, Self::Profile, Self::Runs];
 
-    /// Tab title.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Simulate => "Simulate",
@@ -29,7 +27,6 @@ impl Page {
         }
     }
 
-    /// Its icon.
     pub const fn icon(self) -> &'static str {
         match self {
             Self::Simulate => icons::PLAY,
@@ -39,7 +36,6 @@ impl Page {
         }
     }
 
-    /// Tooltip.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Simulate => "Run the model and watch it",
@@ -67,6 +63,5 @@ pub enum Target {
 }
 
 impl Target {
-    /// All targets.
     pub const ALL: [Self; 3] = [Self::Workspace, Self::Project, Self::Saved];
 }

@@ -129,7 +129,6 @@ pub enum ViewRequest {
     SaveText {
         /// Proposed file name.
         name: String,
-        /// Contents.
         text: String,
     },
     /// Show a message.
@@ -140,7 +139,6 @@ pub enum ViewRequest {
 pub trait View {
     /// Stable name, stored in layout files.
     fn name(&self) -> &'static str;
-    /// Tab title.
     fn title(&self, schema: &SimSchema) -> String;
     /// Taps it needs while visible.
     fn taps(&self, schema: &SimSchema, selection: &Selection) -> Vec<Tap>;
@@ -171,7 +169,6 @@ pub trait View {
     fn take_behind(&mut self) -> bool {
         false
     }
-    /// Draws.
     fn ui(&mut self, ui: &mut egui::Ui, ctx: &mut ViewCtx<'_>);
     /// Markdown for the ? button.
     fn help(&self) -> &'static str;

@@ -9,11 +9,8 @@ pub type Origin = (PathBuf, CheckpointInfo);
 /// A run to a given step.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// First step.
     pub from: u64,
-    /// Last step.
     pub to: u64,
-    /// Start time.
     pub since: Instant,
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 /// A comparison, finished or in progress.
 #[derive(Clone, Default)]
 pub struct Comparison {
-    /// In progress.
     pub progress: Option<Arc<Progress>>,
     /// The last result.
     pub done: Option<Result<Parity, String>>,

@@ -12,7 +12,6 @@ const FRESH: Duration = Duration::from_secs(3);
 /// A task the user may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongTask {
-    /// A run.
     Run,
     /// The simulation is built.
     Build,

@@ -50,7 +50,6 @@ impl App {
         self.dialog = form.map(|form| Dialog::Sweep(form.with_length(each, estimate)));
     }
 
-    /// Starts it.
     pub(crate) fn start_sweep(&mut self, swept: SweptValues) {
         let program = self.program.clone().map_or_else(std::env::current_exe, Ok);
         let (program, n) = match program {

@@ -9,7 +9,6 @@ pub use links::{Link, parameter};
 use crate::app::kit::level::Level;
 use std::{collections::VecDeque, time::Instant};
 
-/// One line.
 pub struct Line {
     /// Seconds since the start.
     pub secs: f64,

@@ -21,7 +21,6 @@ const MAX_WAITING: usize = 1 << 19;
 /// What colours the lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineColor {
-    /// The founder.
     #[default]
     Founder,
     /// The last value of a field.
@@ -31,7 +30,6 @@ pub enum LineColor {
 }
 
 impl LineColor {
-    /// The field.
     pub const fn field(self) -> Option<ProbeId> {
         if let Self::Field(field) = self { Some(field) } else { None }
     }

@@ -57,7 +57,6 @@ pub struct LayoutRequest {
 pub struct Layout {
     /// The lines that it was made of.
     pub version: Arc<ForestVersion>,
-    /// The lanes.
     pub lanes: Lanes,
     /// Number of visible lines.
     pub n_drawn: usize,

@@ -5,7 +5,6 @@ use super::forest::Forest;
 /// An individual and its last known index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRef {
-    /// Its id.
     pub id: u64,
     /// The index of its line.
     pub index: u32,

@@ -93,7 +93,6 @@ pub struct Lineage {
     list: list::List,
     fields: Fields,
     worker: LayoutWorker,
-    /// None: all.
     window: Option<Window>,
     texture: Option<(TextureHandle, u64)>,
     hovered: Option<u32>,

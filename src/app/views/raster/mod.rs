@@ -2,6 +2,7 @@
 //! the visible rows below.
 
 mod arrange;
+mod caption;
 mod collapsed;
 mod count_colors;
 mod density;
@@ -37,9 +38,6 @@ use std::sync::Arc;
 use ticks::Ticks;
 use tiles::Pyramid;
 use window::{Cells, Window};
-
-/// Shorter lags, in parts of the visible times, are not written.
-const MIN_LAG: f64 = 0.1;
 
 /// The raster view.
 pub struct Raster {
@@ -198,78 +196,6 @@ impl Raster {
         let line = self.link.line(&ctx.time.axis);
         let origin = self.origin as f64;
         (self.window.t0, self.window.t1) = (line.t0 - origin, line.t1 - origin);
-    }
-
-    fn caption(&self, train: Option<&Train>, time: &Time) -> String {
-        let rows = self.rows_text(train.map_or(0, |t| t.active.count()));
-        if self.plot_px.x < 1.0 {
-            return rows;
-        }
-        let steps_per_px = self.window.span() / f64::from(self.plot_px.x);
-        let rows_per_px = kit::value((self.window.rows() / f64::from(self.plot_px.y.max(1.0)) * 10.0).round() / 10.0);
-        let mode = if self.ticks.are_shown() { "ticks".into() } else { format!("density, {}", self.scale.label()) };
-        let per_px = kit::steps(steps_per_px, self.clock.base);
-        let noun = &self.noun;
-        let is_recorded = |gaps: &[(f64, f64)]| gaps.iter().map(|(a, b)| b - a).sum::<f64>() < self.window.span() - 1.0;
-        let spikes = match (self.spikes_in_view(), is_recorded(&self.gaps(time))) {
-            (0, false) => format!("{noun} not recorded"),
-            (n, _) => format!("{} {noun} in view", kit::thousands(n)),
-        };
-        let mut text = spikes;
-        text += &self.lag.as_ref().map_or_else(String::new, |lag| format!("  |  {lag}"));
-        let steps: f64 = self.gaps(time).iter().map(|(from, to)| to - from).sum();
-        // A gap that is narrower than a pixel is not drawn either.
-        if steps >= steps_per_px {
-            text += &format!("  |  {} not recorded", self.duration(steps as u64));
-        }
-        text += &format!("  |  {rows}  |  {mode}");
-        if self.arrange.is_busy() {
-            text += "  |  arranging…";
-        } else if self.density.is_busy() {
-            text += "  |  counting…";
-        }
-        if let Some(oldest) = train.and_then(Train::oldest_single) {
-            let (since, last) = (self.duration(time.past.first()), self.clock.step.saturating_sub(oldest));
-            text += &format!("  |  density since {since}, single {noun} for the last {}", self.duration(last));
-            text += &self.resolution(train, oldest);
-        }
-        if let Some(skipped) = train.map(|t| t.skipped).filter(|n| *n > 0) {
-            text += &format!("  |  {} {noun} dropped", kit::thousands(skipped));
-        }
-        text += &format!("  |  1 px = {per_px} × {rows_per_px} rows");
-        text
-    }
-
-    /// Lag of a followed window relative to the simulation: `16 ms behind (3.5 s simulated)`.
-    fn lag_text(&self, time: &Time) -> Option<String> {
-        let shown_to = (self.window.t1.min(self.edge()) + self.origin as f64).min(self.clock.step as f64);
-        let steps = self.clock.step as f64 - shown_to;
-        if !self.link.line(&time.axis).follow || steps < MIN_LAG * self.window.span() {
-            return None;
-        }
-        let simulated = kit::steps(steps.round(), self.clock.base);
-        let wall_clock = time.past.wall_clock();
-        if !wall_clock.is_known() {
-            return Some(format!("{simulated} simulated behind"));
-        }
-        let secs = wall_clock.secs_at(self.clock.step as f64) - wall_clock.secs_at(shown_to);
-        Some(format!("{} behind ({simulated} simulated)", kit::duration(secs)))
-    }
-
-    /// The widths of the visible bins, where single spikes are no longer in memory.
-    fn resolution(&self, train: Option<&Train>, oldest: u64) -> String {
-        let step = |relative: f64| (self.origin as f64 + relative).max(0.0) as u64;
-        let (from, to) = (step(self.window.t0), step(self.window.t1).min(oldest));
-        match train.filter(|_| from < to).and_then(|t| t.bins.widths(from, to)) {
-            Some((narrow, wide)) if narrow == wide => format!(", before in bins of {}", self.duration(wide)),
-            Some((narrow, wide)) => format!(", before in bins of {} to {}", self.duration(narrow), self.duration(wide)),
-            None => String::new(),
-        }
-    }
-
-    /// A number of steps as a duration.
-    fn duration(&self, steps: u64) -> String {
-        kit::steps(steps as f64, self.clock.base)
     }
 
     /// The visible times that were not recorded.

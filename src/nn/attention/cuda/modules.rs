@@ -21,11 +21,11 @@ pub const MODULES: &[ModuleSpec] = &[
     HopperKernels::F16_DROPPING,
 ];
 
-/// By [`place`].
+/// The builds by their [`place`] in the module list.
 pub(super) const FLASH: [ModuleSpec; 4] =
     [FlashKernels::F16, FlashKernels::F16_DROPPING, FlashKernels::SPEC, FlashKernels::DROPPING];
 
-/// By [`place`].
+/// The builds by their [`place`] in the module list.
 pub(super) const HOPPER: [ModuleSpec; 4] =
     [HopperKernels::F16, HopperKernels::F16_DROPPING, HopperKernels::SPEC, HopperKernels::DROPPING];
 

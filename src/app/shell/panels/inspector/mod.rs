@@ -32,13 +32,12 @@ use crate::{
     project::{PlanTree, RunPlan},
 };
 pub use actions::{argument_ui, with_values};
-pub use query::{add_item, missing};
-use table::ListTable;
-
 use egui::{
     Align, Frame, Id, Layout, Margin, Panel, RichText, ScrollArea, Sense, TextEdit, Ui, UiBuilder, WidgetInfo,
     accesskit::Role, collapsing_header::CollapsingState, vec2,
 };
+pub use query::{add_item, missing};
+use table::ListTable;
 
 /// Share of the panel's height that the selection card takes at most.
 const MAX_CARD_SHARE: f32 = 0.45;
