@@ -79,8 +79,8 @@
 //! # Reading order
 //!
 //! This page, then the contract ([`sim`], `sim/kind.rs`), one kind ([`kinds::spiking`] with its `params.rs` and
-//! `cpu/mod.rs`, the definition of a step), `engine/worker.rs` and `app/session.rs`: about two thousand lines. The other
-//! kinds and views have the same form.
+//! `cpu/mod.rs`, the definition of a step), `engine/worker.rs` and `app/document/session.rs`: about two thousand lines.
+//! The other kinds and views have the same form. The window has five floors of its own: [`app`].
 
 pub mod app;
 pub mod cli;
