@@ -7,7 +7,11 @@
 //! | `kuramoto-N` | the classical Kuramoto model: four mean-field sums per generation |
 //! | `substep-INTEGRATOR-N` | one substep of coupled phases: one coupling sum (Euler) or four (RK4) |
 
-use super::{CouplingMethod, Dynamics, Integrator, NucleiKind, Params};
+use super::{
+    choices::{CouplingMethod, Dynamics, Integrator},
+    kind::NucleiKind,
+    params::Params,
+};
 use crate::{
     gpu::{
         Pass,

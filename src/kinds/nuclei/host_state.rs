@@ -1,21 +1,24 @@
 //! State shared by both backends: parameters, totals, samples, and how parameter changes and actions are checked.
 
 use super::{
-    GENERATIONS, Params,
     events::{Events, PopulationStats},
     layout,
     ledger::Ledger,
     mixing,
+    params::Params,
     sampler::ProbeSampler,
     task::Setup,
 };
 use crate::{
-    kinds::edit::{self, Edit},
+    kinds::shared::edit::{self, Edit},
     num::hash::StreamHash,
     params::{Change, Params as _},
-    sim::{Action, BuildContext, Clock, Digest, ElementSet, InputData, ProbeId, SimError},
+    sim::{Action, BuildContext, Clock, Digest, ElementSet, InputData, ProbeId, SimError, TimeBase},
 };
 use std::sync::Arc;
+
+/// A step is one generation.
+pub const GENERATIONS: TimeBase = TimeBase::count("generation", "generations");
 
 /// The backend-independent part of a simulation.
 pub struct HostState {

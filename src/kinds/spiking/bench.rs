@@ -7,7 +7,12 @@
 //! `broad10` | kicks of 1 mV at 200 Hz to every neuron | 8 to 10 Hz everywhere: all parts |
 //! `fastfly` | noise in every unit of the [`leaky`](super::leaky) model | comparison with FastFly, in steps of 1 ms |
 
-use super::{Effect, Intervention, NeuronModel, Params, Source, SpikingKind, probes, setup::Setup};
+use super::{
+    kind::SpikingKind,
+    params::{Effect, Intervention, NeuronModel, Params, Source},
+    probes,
+    setup::Setup,
+};
 use crate::{
     gpu::{
         Pass,

@@ -1,7 +1,7 @@
 //! Converts user units to model constants: the only place where milliseconds become steps and time constants become
 //! propagators. Both backends read these constants, so neither evaluates an exponential itself.
 
-use super::Lif;
+use super::params::Lif;
 use std::{
     fmt::Debug,
     ops::{Add, Div, Mul, Sub},

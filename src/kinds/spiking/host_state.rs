@@ -2,16 +2,16 @@
 //! actions are applied.
 
 use super::{
-    Lif, NeuronModel, Params,
     actions::kick_weight,
     constants::{Constants, Real},
     measure::Measurements,
+    params::{Lif, NeuronModel, Params},
     probes,
     setup::Setup,
     stimuli::StimulusPlan,
 };
 use crate::{
-    kinds::edit,
+    kinds::shared::edit,
     params::Change,
     sim::{Action, BuildContext, Clock, Connectivity, ElementSet, NonFinite, ProbeId, SimError},
 };

@@ -11,8 +11,8 @@
 //! A variant trains on the same batches as the others of its seed. Seeds are 1, 2, …; one per repeat.
 
 use super::{
-    Params, choices::Precision, model::Config, presynaptic::Constants, setup::Setup, simulation::SynapticSim,
-    start_backend,
+    Params, choices::Precision, kind::start_backend, model::Config, presynaptic::Constants, setup::Setup,
+    simulation::SynapticSim,
 };
 use crate::{
     gpu::{

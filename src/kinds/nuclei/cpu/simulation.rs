@@ -4,9 +4,9 @@ use super::{CpuSim, check, method, population_stats, turnover, variants::Variant
 use crate::{
     gpu::Pass,
     kinds::{
-        edit::Edit,
         nuclei::{
-            CouplingMethod, counts,
+            choices::CouplingMethod,
+            counts,
             events::PopulationStats,
             fields,
             host_state::CheckedAction,
@@ -16,6 +16,7 @@ use crate::{
             real::{Real, wrapped},
             requests, sampler, saved,
         },
+        shared::edit::Edit,
     },
     params::{Change, Params},
     sim::{

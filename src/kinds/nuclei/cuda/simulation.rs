@@ -12,20 +12,21 @@ use super::{
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::{
-        edit::Edit,
-        field_readback::{Field, FieldReadback, ReadsFields},
         nuclei::{
-            Params, counts,
+            counts,
             cpu::turnover::{Births, Turnover, TurnoverTarget},
             events::PopulationStats,
             host_state::CheckedAction,
             initial, mixing,
+            params::Params,
             probes::{self, ACTIONS, NUCLEI, PROBES},
             random::{RandomAddress, RandomStream},
             real::wrapped,
             requests, sampler, saved,
             state::State,
         },
+        shared::edit::Edit,
+        shared::field_readback::{Field, FieldReadback, ReadsFields},
     },
     params::{Change, Params as AnyParams},
     sim::{

@@ -1,6 +1,6 @@
 //! Implements [`Simulation`].
 
-use super::{CpuSim, neuron::FIRED, state};
+use super::{CpuSim, state};
 use crate::{
     gpu::Pass,
     kinds::spiking::{
@@ -8,6 +8,7 @@ use crate::{
         host_state::Edit,
         probes::{self, PROBES},
         requests,
+        saved_state::mark::FIRED,
     },
     params::{Change, Params},
     sim::{

@@ -71,17 +71,17 @@ mod stimuli;
 mod variants;
 
 use super::{
-    NeuronModel, Params,
     constants::{Propagator, Real},
     cpu::SETTLE_EVERY,
     host_state::{HostState, check_finite},
+    params::{NeuronModel, Params},
     setup::Setup,
     start,
 };
 use crate::{
     data::Csr,
     gpu::{Gpu, GpuError, Graph, Grid, ModuleSpec, Pass},
-    kinds::field_readback::{FieldReadback, ReadsFields as _},
+    kinds::shared::field_readback::{FieldReadback, ReadsFields as _},
     sim::{BuildContext, NonFinite, SimError},
 };
 use block_csr::BlockCsr;

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     gpu::{KernelFacts, Pass},
     kinds::{
-        field_readback::{Field, FieldReadback, ReadsFields},
+        shared::field_readback::{Field, FieldReadback, ReadsFields},
         spiking::{
             constants::Real,
             host_state::Edit,

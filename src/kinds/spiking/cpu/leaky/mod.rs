@@ -29,10 +29,10 @@ use super::{partitioning::Partitioning, ring_buffer::RingBuffer, threads};
 use crate::{
     gpu::Pass,
     kinds::spiking::{
-        Params,
         host_state::check_finite,
         leaky::{Constants, mean_count},
         measure::Measurements,
+        params::Params,
         setup::Setup,
         stimuli::{ActiveStimuli, StimulusPlan},
     },

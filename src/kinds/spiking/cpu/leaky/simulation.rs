@@ -8,7 +8,7 @@ use super::{
 use crate::{
     gpu::Pass,
     kinds::{
-        edit::{Edit, check_change},
+        shared::edit::{Edit, check_change},
         spiking::{
             actions::kick_weight,
             cpu::ring_buffer::RingBuffer,
