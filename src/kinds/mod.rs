@@ -4,8 +4,8 @@ use crate::{
     gpu::ModuleSpec,
     params::{ParamWarning, Params},
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
-        Progress, RequestSpec, RooflineWork, ShareLevel, SimError, Simulation, StepCount, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
+        ProbeSpec, Progress, RequestSpec, RooflineWork, ShareLevel, SimError, Simulation, StepCount, TimeBase,
     },
 };
 
@@ -64,6 +64,15 @@ macro_rules! kinds {
 
             /// Named parameter values with a citation.
             pub fn presets(&self) -> &'static [Preset] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::PRESETS, )* } }
+
+            /// File of a new project; empty: the defaults.
+            pub fn template(&self) -> &'static str { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::TEMPLATE, )* } }
+
+            /// Its example projects.
+            pub fn examples(&self) -> &'static [Example] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::EXAMPLES, )* } }
+
+            /// Its benchmark.
+            pub fn bench(&self) -> Option<Bench> { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::BENCH, )* } }
 
             /// Its CUDA modules.
             pub fn modules(&self) -> &'static [ModuleSpec] { match self { $( $(#[cfg($cfg)])? Self::$Variant(_) => <$module::$Kind as Kind>::MODULES, )* } }

@@ -1,8 +1,8 @@
 //! The contract of a simulation kind, and what it is built with.
 
 use super::{
-    ActionSpec, Exactness, KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, SimError, Simulation,
-    StepCount, Tap, TimeBase,
+    ActionSpec, Bench, Exactness, Example, KernelChoices, MemoryReport, ProbeId, ProbeSpec, RequestSpec, SimError,
+    Simulation, StepCount, Tap, TimeBase,
 };
 use crate::{
     gpu::{Gpu, ModuleSpec},
@@ -195,6 +195,12 @@ pub trait Kind {
     const MODULES: &'static [ModuleSpec];
     /// Parameter presets.
     const PRESETS: &'static [Preset];
+    /// File of a new project; empty: the defaults.
+    const TEMPLATE: &'static str = "";
+    /// Its example projects.
+    const EXAMPLES: &'static [Example] = &[];
+    /// Its benchmark.
+    const BENCH: Option<Bench> = None;
     /// Whether a recording ends with a checkpoint unless the project says otherwise: yes where the state is the result.
     const KEEPS_FINAL_STATE: bool = false;
     /// Its parameters, as stored in the project file.

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     gpu::ModuleSpec,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
-        Progress, RequestSpec, RooflineWork, SimError, Simulation, Tap, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
+        ProbeSpec, Progress, RequestSpec, RooflineWork, SimError, Simulation, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -36,6 +36,9 @@ impl Kind for NucleiKind {
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const WORK: &'static [RooflineWork] = probes::WORK;
     const MODULES: &'static [ModuleSpec] = cuda::MODULES;
+    const TEMPLATE: &'static str = include_str!("../../../projects/new/nuclei.ron");
+    const EXAMPLES: &'static [Example] = super::examples::EXAMPLES;
+    const BENCH: Option<Bench> = Some(super::bench::run);
     const PRESETS: &'static [Preset] = presets::PRESETS;
     type Params = Params;
     type Setup = Setup;

@@ -37,6 +37,7 @@ pub mod cpu;
 pub mod cuda;
 mod event_log;
 pub mod events;
+mod examples;
 pub mod fields;
 pub mod host_state;
 pub mod initial;

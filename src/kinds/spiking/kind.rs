@@ -13,8 +13,8 @@ use crate::{
     gpu::{Gpu, ModuleSpec},
     params::ParamWarning,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
-        Progress, RequestSpec, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
+        ProbeSpec, Progress, RequestSpec, RooflineWork, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -40,6 +40,9 @@ impl Kind for SpikingKind {
         cuda::kernels::LeakyKernels::SPEC,
         cuda::kernels::VariantKernels::SPEC,
     ];
+    const TEMPLATE: &'static str = include_str!("../../../projects/new/spiking.ron");
+    const EXAMPLES: &'static [Example] = super::examples::EXAMPLES;
+    const BENCH: Option<Bench> = Some(super::bench::run);
     const PRESETS: &'static [Preset] = presets::PRESETS;
     type Params = Params;
     type Setup = Setup;

@@ -41,6 +41,7 @@ pub mod bin;
 pub mod constants;
 pub mod cpu;
 pub mod cuda;
+mod examples;
 pub mod host_state;
 mod kind;
 pub mod leaky;

@@ -15,8 +15,8 @@ use crate::{
     kinds::language::{measure::check_taps, text},
     params::ParamWarning,
     sim::{
-        ActionSpec, BuildContext, Device, DeviceKind, Exactness, Kind, MemoryReport, Preset, ProbeId, ProbeSpec,
-        Progress, RequestSpec, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
+        ActionSpec, Bench, BuildContext, Device, DeviceKind, Exactness, Example, Kind, MemoryReport, Preset, ProbeId,
+        ProbeSpec, Progress, RequestSpec, ShareLevel, SimError, Simulation, StepCount, Tap, TimeBase,
     },
 };
 use std::sync::Arc;
@@ -43,6 +43,9 @@ impl Kind for SynapticKind {
     const SPANS: &'static [(&'static str, &'static str)] = probes::SPANS;
     const SHARE_LEVELS: &'static [ShareLevel] = &[ShareLevel { row: "release", name: "goal", share: 0.05 }];
     const MODULES: &'static [ModuleSpec] = cuda::MODULES;
+    const TEMPLATE: &'static str = include_str!("../../../projects/new/synaptic.ron");
+    const EXAMPLES: &'static [Example] = super::examples::EXAMPLES;
+    const BENCH: Option<Bench> = Some(super::bench_rows::run);
     const PRESETS: &'static [Preset] = presets::PRESETS;
     const KEEPS_FINAL_STATE: bool = true;
     type Params = Params;

@@ -32,10 +32,12 @@
 
 pub mod backend;
 pub mod bench;
+mod bench_rows;
 pub mod choices;
 pub mod cpu;
 pub mod cuda;
 mod dynamics;
+mod examples;
 pub mod experts;
 mod kind;
 pub mod life;
